@@ -17,7 +17,7 @@ bool nn_operand_size(const struct nn_operand *operand, uint32_t *size)
 	if (operand->rank > NN_MAX_RANK)
 		return false;
 	/*
-	 * The product of the known dimensions must not be too large, whatever the unknown ones are.
+	 * The product of the known dimensions alone must not be too large.
 	 */
 	for (i = 0; i < operand->rank; i++)
 		if (operand->dims[i] && __builtin_mul_overflow(known, operand->dims[i], &known))

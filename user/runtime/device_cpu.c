@@ -227,7 +227,7 @@ static int begin_args(const struct request_arg *from, uint32_t count, int prot, 
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Ends the access that begin_args() began; the data pointer is NULL if there is none. */
+/* Ends the access that begin_args() began; the data pointer is NULL if it began no access. */
 static int end_arg(const struct request_arg *from, const struct nn_arg *arg, int prot,
 		   bool written, struct nn_error *err)
 {

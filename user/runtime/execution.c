@@ -199,7 +199,7 @@ int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
 	result = check_configuring(execution, &err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		execution->loop_timeout_ns = duration < most ? duration : most;
-	/* For devices 0 is the default, but for applications it means no time at all. */
+	/* A duration of 0 is the default for devices; applications mean no time at all. */
 	if (!execution->loop_timeout_ns)
 		execution->loop_timeout_ns = 1;
 	return rt_end(result, &err);

@@ -72,7 +72,7 @@ int memory_create_shared(size_t size, ANeuralNetworksMemory **memory, struct nn_
  */
 int memory_create_private(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err);
 
-/* Takes over memory that a device allocated for a description. Such memory cannot be mapped. */
+/* Takes over memory that a device allocated for a description. The memory cannot be mapped. */
 int memory_create_on_device(size_t size, struct memory_domain *domain,
 			    ANeuralNetworksMemory **memory, struct nn_error *err);
 

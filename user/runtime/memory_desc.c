@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Descriptions of memories, whose roles have to agree, and the state of memories that were made
- * from one. Such a memory is on the only device with all roles, or it is shared memory, which every
+ * from one. The memory is on the only device with all roles, or it is shared memory, which every
  * device reaches.
  */
 #include "runtime/memory_desc.h"

@@ -23,7 +23,10 @@
 static char list_path[] = "/tmp/nnaccel-list.XXXXXX";
 static char config_path[] = "/tmp/nnaccel-config.XXXXXX";
 
-/* The list of programs asks about files, which may be on other devices, and fail. */
+/*
+ * Replaces stat() and fstat() of the list: files may seem to be on other devices, and calls may
+ * fail.
+ */
 static dev_t other_device;
 static bool fstat_fails;
 
@@ -136,7 +139,7 @@ static void test_cases(void **state)
 	}
 }
 
-/* An interpreter, whose own path admits nothing, runs a script in /opt. */
+/* An interpreter runs a script in /opt; the interpreter's own path is not on the list. */
 static const struct {
 	const char *name;
 	const char *list;
@@ -271,7 +274,7 @@ static void test_unit_names(void **state)
 	assert_false(allowlist_unit_name(longest, name));
 }
 
-/* Lines of services, which only the system's manager can name. */
+/* Lines with names of services, which only the system's manager can assign. */
 static void test_services(void **state)
 {
 	static const struct {
@@ -332,7 +335,7 @@ static void test_admitted_services(void **state)
 		assert_int_equal(seteuid(0), 0);
 		assert_int_equal(chown(list_path, 0, 0), 0);
 	}
-	/* A change of its mode is seen, too. */
+	/* A change of the file's mode is noticed, too. */
 	assert_int_equal(chmod(list_path, 0646), 0);
 	assert_false(allowlist_admits_service(&a, camera, NULL));
 	assert_int_equal(chmod(list_path, 0644), 0);
@@ -410,7 +413,7 @@ static void test_each_change(void **state)
 	put(list_path, NULL);
 }
 
-/* Lines behind the first MiB of a list do not count, and a folder is no list. */
+/* Lines after the first MiB of a list do not count, and a folder is not a list. */
 static void test_large_list(void **state)
 {
 	static const struct allowlist_program first = { .path = "/opt/first" },

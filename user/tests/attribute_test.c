@@ -96,7 +96,7 @@ static void test_refused_to_write(void **state)
 	}
 }
 
-/* Cut at every byte, and with each field of the first record spoiled. */
+/* Attributes are cut at every byte, and each field of the first record is made invalid. */
 static void test_refused_to_read(void **state)
 {
 	const struct nn_attribute list[] = { { "com.example.a", 1, 5, "12345" },

@@ -110,7 +110,7 @@ static void test_constants(void **state)
 	}
 }
 
-/* Properties of the machine, which have any value. */
+/* Properties of the machine, which may have any value. */
 static void test_machine(void **state)
 {
 	static const char *const names[] = {

@@ -10,7 +10,7 @@
 #include "bench/compute/schedule_model.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
-#define MANY 1000000.0		/* in ns, so long that threads never sleep in these tests */
+#define MANY 1000000.0		/* ns after which idle threads sleep: never in these tests */
 
 static const double equal[8] = { 10, 10, 10, 10, 10, 10, 10, 10 };
 static const double long_first[] = { 40, 10, 10, 10, 10 };
@@ -18,7 +18,7 @@ static const double long_last[] = { 10, 10, 10, 10, 40 };
 static const double alone[] = { 100 };
 static const double none[64];
 
-/* Steps of which each has its tasks, without costs. */
+/* Steps with different tasks, without costs of sharing. */
 static void test_sharing(void **state)
 {
 	static const struct schedule_costs free_of_cost = { .spin = MANY, .fan_out = 256 };
@@ -72,10 +72,13 @@ static void test_costs(void **state)
 	/* A plan on one thread has no cost of sharing. */
 	assert_true(schedule_run(&shared, 1, 1, &costs) == 80);
 	assert_true(schedule_run(&single, 1, 8, &costs) == 100);
-	/* Helpers begin later by this time, and their end is noticed later by it. */
+	/*
+	 * Helpers begin later by this time, and the caller notices their end later by the same
+	 * time.
+	 */
 	costs.notice = 2;
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 3 + 2 + 10 + 2);
-	/* Threads take numbers one after the other. */
+	/* Threads take task numbers one after the other. */
 	costs = (struct schedule_costs){ .take = 1, .spin = MANY, .fan_out = 256 };
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 8 + 10);
 	assert_true(schedule_run(&(struct schedule_step){ none, 64 }, 1, 64, &costs) == 64);

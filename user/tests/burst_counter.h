@@ -7,11 +7,11 @@
 
 /*
  * Returns the sum of a counter ("nnaccel-client-packets") over all bursts of this process; negative
- * if there is no such counter. Unless fd is NULL, *fd is the file of one of them.
+ * if there is no such counter. Unless fd is NULL, *fd becomes the file of one of the bursts.
  */
 long burst_counter(const char *name, int *fd);
 
-/* The sum of a counter ("nnaccel-buffers") over all contexts of this process. */
+/* Returns the sum of a counter ("nnaccel-buffers") over all contexts of this process. */
 long context_counter(const char *name);
 
 #endif /* NN_TESTS_BURST_COUNTER_H */

@@ -24,7 +24,7 @@
 static const struct camera camera = { .width = WIDTH, .height = HEIGHT, .stride = STRIDE };
 static uint8_t frame[HEIGHT * STRIDE * 3 / 2];
 
-/* A digit of seven strokes, as on a clock. */
+/* Draws a digit of seven segments, as on a digital clock. */
 static bool has_ink(uint32_t digit, uint32_t x, uint32_t y)
 {
 	static const uint8_t strokes[] = { 0x77, 0x24, 0x5d, 0x6d, 0x2e, 0x6b, 0x7b, 0x25, 0x7f,
@@ -38,7 +38,7 @@ static bool has_ink(uint32_t digit, uint32_t x, uint32_t y)
 	       (s & 0x10 && x == 1 && y > 7) || (s & 0x20 && x == 6 && y > 7);
 }
 
-/* A frame of noise with a number, ink on paper, both grey. */
+/* Makes a frame of noise with a number in grey on a grey background. */
 static void draw(uint32_t number, uint8_t ink, uint8_t paper)
 {
 	uint32_t noise = number * 2654435761u;
@@ -122,7 +122,7 @@ static void test_reads_what_it_never_saw(void **state)
 	nn_plan_free(plan);
 }
 
-/* The pixel of a sheet's frame, or of the paper. */
+/* Returns a pixel of a frame on the contact sheet, or of the sheet's background. */
 static void assert_pixel(const struct sheet *s, uint32_t x, uint32_t y, int r, int g, int b)
 {
 	const uint8_t *pixel = s->pixels + ((size_t)y * s->width + x) * 3;
@@ -132,7 +132,10 @@ static void assert_pixel(const struct sheet *s, uint32_t x, uint32_t y, int r, i
 			 g, b);
 }
 
-/* Frames in rows of four with 8 pixels around each and 32 below, in the colours of BT.601. */
+/*
+ * The contact sheet has frames in rows of four, with 8 pixels around each and 32 below, in the
+ * colours of BT.601.
+ */
 static void test_sheet(void **state)
 {
 	static const struct {
@@ -173,7 +176,7 @@ static void test_sheet(void **state)
 		assert_pixel(&s, x - 1, y, 32, 32, 32);
 		assert_pixel(&s, x + WIDTH, y, 32, 32, 32);
 		assert_pixel(&s, x, y - 1, 32, 32, 32);
-		/* The answer is below it, two by two pixels each: green if it is right. */
+		/* The answer is below the frame, enlarged twice: green if it is right. */
 		for (uint32_t k = 0; k < 16 * 32; k++) {
 			uint32_t px = k % 16, py = k / 16;
 			const uint8_t *pixel = s.pixels + ((size_t)(y + HEIGHT + py) * s.width + x + px) * 3;

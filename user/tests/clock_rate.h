@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A clock under a test's control: CLOCK_MONOTONIC for this program and the libraries that it is
- * linked with. To be included once.
+ * linked with. Only one file of a program may include it.
  */
 #ifndef NN_TESTS_CLOCK_RATE_H
 #define NN_TESTS_CLOCK_RATE_H
@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 
-/* From a moment on, `rate` times as much time passes. */
+/* The clock runs `rate` times as fast as the real one from a given moment on. */
 struct clock_pace {
 	uint64_t real_ns, told_ns;
 	double rate;

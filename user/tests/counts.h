@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The counters of scripts/conditions, for processes whose sandbox cannot open a file at their end.
- * Other builds have no such counts, and these functions do nothing.
+ * In other builds these functions do nothing.
  */
 #ifndef NN_TESTS_COUNTS_H
 #define NN_TESTS_COUNTS_H

@@ -129,7 +129,7 @@ static void test_quant8_plan(void **state)
 	run_plan(&quant);
 }
 
-/* Returns the output of images_print() for three images, two side by side. */
+/* Returns the output of images_print() for three images, of which two are side by side. */
 static const char *print(const struct digit *digits, bool ascii)
 {
 	static const struct image_answer float32[] = { { 1, 0.5f }, { 2, 1 }, { 3, 0.004f } };
@@ -150,7 +150,7 @@ static const char *print(const struct digit *digits, bool ascii)
 	return out;
 }
 
-/* Checks the pixel in column x of all rows of a pair of images: dark, grey or light. */
+/* Checks the pixel in column x of all printed rows of two images: dark, grey or light. */
 static void test_images_are_printed(void **state)
 {
 	static const char *const texts[] = {
@@ -183,14 +183,17 @@ static void test_images_are_printed(void **state)
 		out += strlen(line);
 	}
 	assert_int_equal(*out++, '\n');
-	/* The third one is alone. */
+	/* The third image is alone. */
 	assert_int_equal(strcspn(out, "\n"), DIGITS_SIZE + 11);
 	assert_non_null(strstr(out, " is  9     \n"));
 	assert_non_null(strstr(out, " f32 3   0%\n"));
 	assert_string_equal(out + strlen(out) - 2, "\n\n");
 
 	out = print(digits, false);
-	/* Characters for the upper half, for both, and for the lower half; ink begins at 101. */
+	/*
+	 * A character shows two pixels: the upper, both, or the lower one is dark; a pixel is dark
+	 * from 101 on.
+	 */
 	assert_memory_equal(out, "\u2580\u2580", 6);
 	assert_memory_equal(out + 3 * DIGITS_SIZE + 11, " \u2588\u2588", 7);
 	assert_non_null(strstr(out, "\n\n\u2584\u2584"));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The broker, and an engine of the kit's that serves by processes, without a kernel: this file
- * plays the kernel by replacing their ioctl(). A pipe with a name stands for the engine node, and a
- * file of memory for each session. A worker is this program, which writes into its session that it
- * has it, and ends as the session says.
+ * The broker, and an engine made with the kit that serves by processes. This file plays the kernel
+ * by replacing their ioctl(). A named pipe stands for the engine node, and a memfd for each
+ * session. A worker is this program: it records in its session that it has attached, and ends in
+ * the way that the session says.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,10 +42,10 @@
 
 #define PATIENCE_MS (int)scaled(60000)
 #define MAX_CONTEXTS 4096
-/* The exit status of a worker that is to crash; it equals the number of SIGKILL. */
+/* The exit status of a worker that shall crash; it equals the number of SIGKILL. */
 #define CRASH 9
 
-/* Bytes of a session. */
+/* Size of a session's file in bytes. */
 enum { HAS, GONE, HOW };
 
 /* The ways in which a worker ends. */
@@ -53,7 +53,7 @@ enum { HAS, GONE, HOW };
 #define NEVER 'n'
 #define AT_ONCE 'c'
 
-/* A test has no cgroup. */
+/* Tests run without a cgroup. */
 int statfs(const char *path, struct statfs *fs)
 {
 	(void)path;
@@ -71,9 +71,9 @@ static struct {
 	int unwatched;			/* the file of that number, from 1, cannot be watched */
 	struct {
 		char how;
-		bool has_gone;		/* the context goes before it has a session */
+		bool has_gone;		/* the context ends before it has a session */
 		char *session;		/* mapped, or NULL */
-		int error;		/* error that the context was refused with */
+		int error;		/* error with which the context was refused */
 	} contexts[MAX_CONTEXTS];
 } kernel = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -242,7 +242,7 @@ static char node_path[64];
 static int node, exit_code;
 static pthread_t thread;
 static bool is_running;
-static bool of_kit;			/* the broker serves the engine of the kit */
+static bool of_kit;			/* the broker belongs to the engine made with the kit */
 /* This function is never called here, because processes serve. */
 static const struct nna_engine engine = { .size = sizeof(engine), .name = "broker" };
 static long blocks;
@@ -383,7 +383,7 @@ static void await_served(uint64_t context)
 	assert_true(is_served(context));
 }
 
-/* The error that a context is refused with. */
+/* Returns the error with which a context is refused. */
 static int await_refused(uint64_t context)
 {
 	int error = 0;
@@ -404,7 +404,7 @@ static void close_context(uint64_t context)
 	tell(NNACCEL_ENGINE_GONE, context, 0, 0);
 }
 
-/* The number in front of a text in the log; -1 if it is missing. */
+/* Returns the number in front of a text in the log; -1 if it is missing. */
 static pid_t number_before(const char *text)
 {
 	const char *at;
@@ -420,7 +420,7 @@ static pid_t number_before(const char *text)
 	return number;
 }
 
-/* Workers fail from now on, or no longer. */
+/* Makes workers fail from now on, or no longer. */
 static void have_workers_fail(bool fail_them)
 {
 	const long before = heap_blocks;
@@ -454,7 +454,10 @@ static void test_serves(void **state)
 	assert_int_equal(count_logged("[0]") + count_logged("[1]"), 0);
 }
 
-/* A user has less of the CPUs while all of its workers have models of low priority only. Other users do not count. */
+/*
+ * A user has a smaller share of the CPUs while all models of its workers have low priority. Other
+ * users do not count.
+ */
 static void test_priorities(void **state)
 {
 	static const struct {
@@ -510,7 +513,7 @@ static void test_outlives(void **state)
 	await_served(2);
 	gone_ns = clock_ns();
 	close_context(1);
-	/* The user may have another worker then. */
+	/* After that the user may have another worker. */
 	offer_until_served(3, 5);
 	assert_true(clock_ns() - gone_ns >= NS_PER_S);
 	assert_int_equal(count_logged("context 1): killed: it outlived its context"), 1);
@@ -518,7 +521,7 @@ static void test_outlives(void **state)
 	assert_int_equal(count_logged("crash"), 0);
 }
 
-/* A worker that ends with its context leaves room for another of its user's. */
+/* A worker that ends with its context makes room for another worker of the same user. */
 static void test_ends_with_context(void **state)
 {
 	(void)state;
@@ -545,7 +548,7 @@ static void test_too_many(void **state)
 	await_served(3);
 	offer(4, 7, WITH_CONTEXT);
 	assert_int_equal(await_refused(4), EUSERS);
-	/* Root does not count. */
+	/* Limits do not apply to root. */
 	offer(5, 0, WITH_CONTEXT);
 	await_served(5);
 }
@@ -567,13 +570,13 @@ static void test_crashes(void **state)
 	await_served(6);
 }
 
-/* A context that has gone takes no worker, and its absence is no error. */
+/* A context that has ended takes no worker, and its end is not an error. */
 static void test_gone_before(void **state)
 {
 	(void)state;
 	options.max_per_user = 1;
 	start_broker();
-	/* Crashes are counted up to the limit; none of these counts. */
+	/* Contexts that have ended do not count against the user's limit. */
 	for (uint64_t i = 1; i < 8; i++) {
 		kernel.contexts[i].has_gone = true;
 		offer(i, 5, WITH_CONTEXT);

@@ -50,7 +50,7 @@ static const char *path(void)
 	return text;
 }
 
-/* A token or a hash of a number. */
+/* Makes a token or a hash from a number. */
 static const uint8_t *id(uint32_t number)
 {
 	static uint8_t ids[4][CACHE_TOKEN_SIZE];
@@ -97,7 +97,7 @@ static void test_knows_what_was_stored(void **state)
 		assert_true(knows(index, 1, 2, 3));
 		assert_true(knows(index, 1, 2, 4));
 		assert_true(knows(index, UINT32_MAX, 2, 9));
-		/* Another hash, another token, another user. */
+		/* A stored hash is not found with another hash, token or user. */
 		assert_false(knows(index, 1, 2, 9));
 		assert_false(knows(index, 1, 3, 3));
 		assert_false(knows(index, 2, 2, 3));
@@ -108,7 +108,7 @@ static void test_knows_what_was_stored(void **state)
 	cache_index_close(index);
 }
 
-/* The least recently used goes; a query is a use, and a use outlives a restart. */
+/* The least recently used hash is removed. A query counts as a use, also after a restart. */
 static void test_hashes_of_a_token(void **state)
 {
 	struct cache_index *index = open_index(VERSION);
@@ -127,7 +127,7 @@ static void test_hashes_of_a_token(void **state)
 	cache_index_close(index);
 }
 
-/* More uses than the index remembers, by requests of many workers in one transaction. */
+/* Requests of many workers in one transaction cause more uses than the index remembers. */
 static void test_uses_in_a_batch(void **state)
 {
 	struct cache_index *index = open_index(VERSION);
@@ -180,7 +180,7 @@ static void test_cleared_by_another(void **state)
 		assert_true(knows(index, 1, 1, 1));
 	for (uint32_t i = 0; i < CACHE_INDEX_PER_TOKEN; i++)
 		store(other, 1, 1, 100 + i);
-	/* The keeper looks once a second, and then this loop ends. */
+	/* The keeper checks once a second; then this loop ends. */
 	while (knows(index, 1, 1, 1))
 		usleep(50000);
 	assert_true(knows(index, 1, 1, 100));
@@ -239,7 +239,7 @@ static void test_not_a_database(void **state)
 	cache_index_close(index);
 }
 
-/* Another program's database, with tables of the same names. */
+/* The file is another program's database, with tables of the same names. */
 static void test_another_schema(void **state)
 {
 	char command[256];
@@ -405,7 +405,7 @@ static void test_requests(void **state)
 		assert_int_equal(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed),
 				 kind == CACHE_STORE || kind == CACHE_QUERY);
 	}
-	/* Sizes come with NEW alone; a hash with none of the others. */
+	/* Only NEW has sizes, and the other verdicts have no hash. */
 	for (uint32_t kind = CACHE_STORE; kind <= CACHE_DROP; kind++) {
 		bad = (struct message){ .kind = kind };
 		assert_true(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed));
@@ -505,7 +505,7 @@ static void test_hostile_workers(void **state)
 				 (ssize_t)sizeof(struct message) : 0);
 		close(worker);
 	}
-	/* A worker that asks and never reads. */
+	/* A worker sends requests and never reads the answers. */
 	worker = worker_of(1);
 	while (send(worker, &request, sizeof(request), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
 		;
@@ -514,7 +514,7 @@ static void test_hostile_workers(void **state)
 	close(good.socket);
 }
 
-/* Packets that are requests as far as their form goes, at random. */
+/* Sends random packets that have the form of requests. */
 static void test_random_requests(void **state)
 {
 	struct cache_client good;
@@ -570,8 +570,8 @@ static void test_too_many_stores(void **state)
 	assert_true(stored >= STORES_AT_ONCE);
 	assert_true(put_off > 0);
 	/*
-	 * S8: the next worker of the same user has no budget left. It may still ask, and other
-	 * users may store.
+	 * S8: the next worker of the same user has no budget left. That worker may still query, and
+	 * other users may store.
 	 */
 	stored = 0;
 	for (uint32_t i = 0; i < STORES_AT_ONCE; i++)
@@ -604,8 +604,8 @@ static void test_many_workers(void **state)
 }
 
 /*
- * A keeper that died is started again after a pause; workers keep their sockets, because the broker
- * has the other ends.
+ * A keeper that died is started again after a pause. Workers can go on using their sockets, because
+ * the broker has the other ends.
  */
 static void test_keeper_dies(void **state)
 {
@@ -635,7 +635,10 @@ static void test_keeper_dies(void **state)
 	keeper.started_ns = 0;
 	assert_true(keeper_revive(&keeper));
 	assert_true(keeper_pass(&keeper, sockets[0], 1));
-	/* The answer to the last request arrives as well, and is not taken for this one's. */
+	/*
+	 * The answer to the previous request arrives as well, and is not taken for the answer to
+	 * this one.
+	 */
 	err.message[0] = '\0';
 	assert_int_equal(cache_client_query(&client, id(1), id(3), &err), NN_GENERAL_FAILURE);
 	assert_non_null(strstr(err.message, "did not save the model file"));
@@ -643,7 +646,7 @@ static void test_keeper_dies(void **state)
 	assert_int_equal(cache_client_store(&client, id(1), id(3), NULL), NN_OK);
 	close(client.socket);
 	close(sockets[0]);
-	/* A keeper that comes in time has it. */
+	/* A keeper that starts in time gets the request. */
 	own.socket = keeper_connect(&keeper);
 	keeper.started_ns = 0;
 	kill_keeper();
@@ -652,7 +655,10 @@ static void test_keeper_dies(void **state)
 	close(own.socket);
 }
 
-/* Seen from outside: a filter in every thread, no privileges to gain, no files but its own. */
+/*
+ * /proc shows that every thread has a filter, cannot gain privileges, and has only the keeper's own
+ * files open.
+ */
 static void test_sandbox(void **state)
 {
 	char path[64], line[256];
@@ -698,14 +704,15 @@ static void test_sandbox(void **state)
 	assert_true(threads >= 4);
 	assert_int_equal(filtered, 2 * threads);
 	/*
-	 * Only its broker ends the keeper. Shells and make pass on other signals that are ignored.
+	 * Only the keeper's broker can end it. Shells and make pass on other signals that are
+	 * ignored.
 	 */
 	assert_int_equal(blocked, 0);
 	assert_int_equal(ignored & wanted, wanted);
 	close(client.socket);
 }
 
-/* A client that the keeper drops is shut out, though the broker has the socket too. */
+/* A client that the keeper drops cannot use its socket any more, although the broker has it too. */
 static void test_shut_out(void **state)
 {
 	int sockets[2];
@@ -763,7 +770,7 @@ static void count_line(void *data, enum log_level level, const char *line)
 	++*(int *)data;
 }
 
-/* A keeper that is so far behind that the broker cannot send it the end ends nevertheless. */
+/* A keeper also ends if its queue is so full that the broker cannot send it the request to end. */
 static void test_ends_behind(void **state)
 {
 	struct message request = { .kind = CACHE_STORE };
@@ -786,7 +793,7 @@ static void test_ends_behind(void **state)
 	keeper_stop(&keeper);
 	log_set_sink(NULL, NULL);
 	stopped = 0;
-	/* The keeper was not killed, and did the work. */
+	/* The keeper was not killed, and did the queued work. */
 	assert_int_equal(lines, 0);
 	assert_true(keeper_start(&keeper, &options));
 	client_of(&client, 1);
@@ -877,7 +884,7 @@ static void test_clear(void **state)
 	close(two.socket);
 }
 
-/* Another plug-in, added or in place of one, makes stored hashes void. */
+/* Stored hashes are dropped if a plug-in was added or replaced. */
 static void test_plugins(void **state)
 {
 	char *files[] = { (char *)"a.so", NULL };
@@ -896,7 +903,10 @@ static void test_plugins(void **state)
 		fclose(f);
 		assert_true(keeper_start(&keeper, &options));
 		client_of(&client, 1);
-		/* The rounds have no plug-in, the first, the second and the second again. */
+		/*
+		 * The rounds have no plug-in, the first plug-in, the second one, and the second one
+		 * again.
+		 */
 		assert_int_equal(cache_client_query(&client, id(1), id(1), NULL),
 				 i == 3 ? NN_OK : NN_GENERAL_FAILURE);
 		assert_int_equal(cache_client_store(&client, id(1), id(1), NULL), NN_OK);
@@ -959,7 +969,7 @@ static int ask_copy(bool is_other)
 	return WEXITSTATUS(status);
 }
 
-/* The part of the copied process. */
+/* Runs in the copied program. */
 static int ask_keeper(const char *of)
 {
 	struct cache_client client;
@@ -983,7 +993,7 @@ static int ask_keeper(const char *of)
 	return known ? NOT_KNOWN : KNOWN;
 }
 
-/* The entries of one build are void to another, and the other way round. */
+/* Entries of one build are not valid for another build, in either direction. */
 static void test_other_build(void **state)
 {
 	(void)state;

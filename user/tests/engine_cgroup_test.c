@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The cgroups of workers. A folder of this test stands for the file system of cgroups. A new folder
- * there gets its control files at once, and they go with it. Each control file can fail.
+ * there gets its control files at once, and loses them when it is removed. Each control file can
+ * fail.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -43,7 +44,7 @@ static const char *own;			/* this process's cgroup */
 
 static struct {
 	bool is_cgroup2;
-	const char *fails;		/* the end of the path of a file that cannot be opened, */
+	const char *fails;		/* end of the path of a file that cannot be opened, */
 	int error;			/* for that reason, */
 	int times;			/* so many times */
 	unsigned int asked;		/* answer for the process of a client */
@@ -106,7 +107,7 @@ int mkdirat(int folder, const char *path, mode_t mode)
 	return 0;
 }
 
-/* A folder with others in it is busy. */
+/* A folder that contains other folders cannot be removed. */
 int unlinkat(int folder, const char *path, int flags)
 {
 	DIR *entries = fdopendir((int)syscall(SYS_openat, folder, path, O_RDONLY | O_DIRECTORY));
@@ -228,7 +229,7 @@ static int set_up(void **state)
 	make("/svc");
 	make("/client");
 	write_file("client/memory.max", "max");
-	/* The root has no bounds. */
+	/* The root cgroup has no limits. */
 	for (int i = 0; i < 2; i++)
 		close((int)syscall(SYS_openat, AT_FDCWD, path_of(controls[i]), O_WRONLY | O_CREAT,
 				   0600));
@@ -312,7 +313,7 @@ static void test_root(void **state)
 	assert_int_equal(count_files(), files);
 }
 
-/* Without cgroups there is nothing to do, and this is no error. */
+/* Without cgroups there is nothing to do, and that is not an error. */
 static void test_none(void **state)
 {
 	struct cgroup_leaf leaf, other;
@@ -334,7 +335,7 @@ static void test_none(void **state)
 	cgroup_leaf_close(&leaf);
 }
 
-/* Limits of a worker without a client, and of the folder of such workers. */
+/* Limits of a worker without a client, and of the folder of these workers. */
 static void test_idle(void **state)
 {
 	struct cgroup_options options = all;
@@ -356,7 +357,7 @@ static void test_idle(void **state)
 	check_file("svc/idle/worker-1/pids.max", "64");
 	check_file("svc/idle/worker-1/cgroup.pressure", "0");
 	check_file("svc/idle/worker-1/cgroup.subtree_control", "");
-	/* Names of an earlier broker's are passed over. */
+	/* Names that an earlier broker used are skipped. */
 	make("svc/idle/worker-2");
 	assert_true(cgroup_leaf_create(&cgroup, &leaves[2]));
 	assert_string_equal(leaves[2].name, "idle/worker-3");
@@ -411,7 +412,7 @@ static void test_faults(void **state)
 		cgroup_leaf_close(&leaf);
 	}
 	assert_int_equal(count_files(), files + 1);
-	/* The folder of a user is gone, too, and no worker is made. */
+	/* The folder of the user is removed, too, and no worker is made. */
 	for (int i = 0; i < 2; i++) {
 		fail_next(i ? "cpu.weight" : "cgroup.subtree_control", EACCES, 1);
 		assert_string_equal(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &leaf),
@@ -428,7 +429,7 @@ static const struct {
 	const char *limit;		/* memory limit of the client's cgroup */
 	uint64_t user_memory;
 	bool ignores;			/* what bounds clients */
-	const char *box;		/* expected memory limit of its box, or NULL */
+	const char *box;		/* expected memory limit of the client's box, or NULL */
 } boxes[] = {
 	{ "max", 5000, false, NULL }, { "4999", 5000, false, "4999" },
 	{ "5000", 5000, false, NULL }, { "5001", 5000, false, NULL },
@@ -467,12 +468,12 @@ static void test_boxes(void **state)
 		}
 		snprintf(name, sizeof(name), "svc/%s/memory.max", leaf.name);
 		check_file(name, "1000");
-		/* The last worker takes its user's folders along. */
+		/* The folders of a user are removed with the last worker. */
 		cgroup_leaf_close(&leaf);
 		cgroup_leaf_remove(&cgroup, &leaf);
 		assert_false(is_there("svc/user-5"));
 	}
-	/* A client whose limits are unknown gets nothing. */
+	/* A client whose limits are unknown gets no worker. */
 	write_file("client/memory.max", "");
 	options.no_client_limit = false;
 	init_again(&options);
@@ -490,7 +491,7 @@ static void test_move(void **state)
 	cgroup_leaf_close(&from);
 	assert_null(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &to));
 	assert_null(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &other));
-	/* A worker that has died cannot be moved, and is not. */
+	/* A worker that has died cannot be moved to a cgroup, so that is not tried. */
 	fail_next("cgroup.procs", ESRCH, 1);
 	assert_int_equal(cgroup_leaf_move(&cgroup, 99, &from, &to), ESRCH);
 	assert_string_equal(from.name, "idle/worker-0");
@@ -512,7 +513,7 @@ static void test_move(void **state)
 	assert_int_equal(count_files(), files + 1);
 }
 
-/* Weights of a worker and of a user, and of both while all is of low priority. */
+/* Weights of a worker and of a user, and of both while all models have low priority. */
 static const struct {
 	unsigned int worker, low, user;
 	const char *low_worker, *low_user;

@@ -30,14 +30,14 @@
 
 static char mount[] = "/tmp/nnaccel-cgroups-XXXXXX";
 
-/* The answers, one for each call; the last one stays. */
+/* The answers, one for each call; the last one is repeated. */
 static struct {
-	bool dead_from[4];		/* the opener, by the number of the call */
+	bool dead_from[4];		/* the opener that each call reports */
 	uint32_t pid;
 	unsigned int asked;
 	const char *cgroups[3];
 	unsigned int read;
-	bool moves_always;		/* between the first two */
+	bool moves_always;		/* between the first two calls */
 } told;
 
 int ioctl(int fd, unsigned long request, ...)
@@ -184,7 +184,7 @@ static void test_unseen(void **state)
 	expect_unknown("cgroup namespace; see --no-client-limit");
 }
 
-/* Five folders with the longest names; deeper than the kernel tells. */
+/* Five nested folders with the longest names: a path longer than the kernel reports. */
 static void test_long_names(void **state)
 {
 	char path[2 * CGROUP_PATH_SIZE] = "/deep";
@@ -218,7 +218,7 @@ static void test_moved(void **state)
 	box = make("/after", "400000\n");
 	TELL("/before", "/after");
 	expect(400000, box);
-	/* The process's folder is gone before it is read. */
+	/* The process ends before its folder in /proc is read. */
 	TELL("/removed", "/after");
 	expect(400000, box);
 	TELL("/before", "/after");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clients of an engine of the kit that threads or processes serve, without a kernel: this file
- * plays the kernel by replacing their ioctl(). A pipe with a name stands for the engine's node, a
- * file of memory for each session. A session's client asks threads what the device is; a process
- * that serves is this program, which writes into the session how far it got.
+ * The clients of an engine made with the kit, which threads or processes serve. This file plays the
+ * kernel by replacing their ioctl(). A named pipe stands for the engine's node, and a memfd for
+ * each session. A client of threads requests the device's description. A serving process is this
+ * program; it writes its progress into the session.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,7 +27,7 @@
 #define COOKIE 1
 #define PATIENCE_MS (int)scaled(60000)
 
-/* A process that serves writes into its session how far it got. */
+/* The stages that a serving process writes into its session. */
 #define HAS_SESSION 's'
 #define NO_KEEPER 'e'
 
@@ -50,7 +50,7 @@ static struct {
 	atomic_int kept;		/* duplicate of that session's fd; 0 without one */
 	atomic_bool asks;		/* that client */
 	atomic_bool answered;
-	atomic_bool has_cache;		/* answer: whether there is a cache */
+	atomic_bool has_cache;		/* answer: whether the device has a cache */
 	atomic_bool ends;		/* all sessions do */
 } kernel;
 
@@ -153,7 +153,7 @@ static bool start(const struct nna_engine *engine)
 	return !pthread_sigmask(SIG_BLOCK, NULL, &blocked_at_start);
 }
 
-/* The function only has to exist. */
+/* The function must exist, but is not called. */
 static enum nn_status save(const struct nna_engine *engine, const void *prepared,
 			   struct nna_engine_image *image, struct nn_error *err)
 {
@@ -244,7 +244,7 @@ static int tear_down(void **state)
 	return remove_folder(state) || exit_code ? -1 : 0;
 }
 
-/* Whether a new client has a compilation cache. */
+/* Returns whether a new client has a compilation cache. */
 static bool new_client_has_cache(void)
 {
 	kernel.answered = false;
@@ -295,7 +295,9 @@ static void await_in_session(char expected)
 	assert_int_equal(byte, expected);
 }
 
-/* The process of a client sees the end of its keeper, which alone had the other end. */
+/*
+ * A client's process notices the end of its keeper if only the keeper had the socket's other end.
+ */
 static void test_keeper_dies_on_processes(void **state)
 {
 	(void)state;
@@ -305,7 +307,10 @@ static void test_keeper_dies_on_processes(void **state)
 	await_in_session(NO_KEEPER);
 }
 
-/* A later keeper gets the other end too, so the process does not notice the restart. */
+/*
+ * The broker also has the other end and gives it to a later keeper, so the process does not notice
+ * a restart.
+ */
 static void test_keeper_comes_again(void **state)
 {
 	pid_t first, second;
@@ -326,7 +331,9 @@ static void test_keeper_comes_again(void **state)
 	await_in_session(NO_KEEPER);
 }
 
-/* Threads that the engine makes there do not get the signals that end it, and die of them. */
+/*
+ * Threads that the engine makes in such a process do not receive the signals that end the engine.
+ */
 static void test_signals_at_start(void **state)
 {
 	(void)state;

@@ -18,11 +18,11 @@
 #define WRITE NNACCEL_PROT_WRITE
 #define BYTES 4096
 
-/* A command before its arrays are put one behind the other. */
+/* A command before its arrays are concatenated. */
 static struct {
 	struct nnaccel_cmd head;
 	struct nnaccel_grant grants[3];
-	struct nnaccel_arg args[2];		/* an input, an output */
+	struct nnaccel_arg args[2];		/* one input and one output */
 	struct nnaccel_cmd_role role;
 	uint8_t attributes[8];
 	struct nnaccel_format formats[2];
@@ -76,15 +76,15 @@ static void expect_of(size_t size, const char *reason)
 }
 
 /*
- * Parses the command. With a NULL reason it must be valid; otherwise the message must have that
- * text.
+ * Parses the command. If `reason` is NULL the command must be valid; otherwise the message must
+ * have that text.
  */
 static void expect(const char *reason)
 {
 	expect_of(pack(), reason);
 }
 
-/* Makes a right command of a kind. */
+/* Makes a valid command of a kind. */
 static void make(uint32_t kind)
 {
 	static const uint32_t grants[] = {
@@ -144,7 +144,7 @@ static void test_sizes(void **state)
 	expect_of(size, "its size and its counts differ");
 	buffer.head.size = (uint32_t)size - 8;
 	expect_of(size, "its size and its counts differ");
-	/* More attributes than allowed; the counts are checked first. */
+	/* There are more attributes than allowed; the counts are checked first. */
 	buffer.head.attributes_size = NNACCEL_MAX_ATTRIBUTES + 1;
 	expect_of(size, "too many attributes");
 	buffer.head.num_roles = NNACCEL_MAX_ROLES + 1;
@@ -153,7 +153,7 @@ static void test_sizes(void **state)
 	expect_of(size, "too many arguments");
 	buffer.head.num_grants = NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS + 1;
 	expect_of(size, "too many grants");
-	/* The number is allowed; only the size is wrong. */
+	/* The number of attributes is allowed; only the command's size is wrong. */
 	make(NNACCEL_DO_QUERY);
 	size = pack();
 	buffer.head.num_grants = NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS;
@@ -175,7 +175,7 @@ static void test_grants(void **state)
 	CASE(EXECUTE, m.grants[1].length = 0, "length of a grant");
 	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2, NULL);
 	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2 + 1, "length of a grant");
-	/* SUPPORTED may ask about memory that cannot be read, but the wire form must be readable. */
+	/* SUPPORTED may name pools that cannot be read, but the wire form must be readable. */
 	CASE(SUPPORTED, (m.head.num_grants = 2, m.grants[1].prot = 0), NULL);
 	CASE(SUPPORTED, m.grants[0].prot = 0, "protection of a grant");
 	CASE(PREPARE, (m.head.num_grants = 2, m.grants[1].prot = 0), "protection of a grant");

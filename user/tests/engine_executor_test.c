@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Requests of a burst as both executors run them: this program plays the kernel by replacing its
- * ioctl(), which says which memory is behind slots. A file of memory stands for the session, in
- * which grant N lies at N << SHIFT.
+ * ioctl(), which says which memory is behind slots. A memfd stands for the session; grant N lies at
+ * offset N << SHIFT.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,7 +27,7 @@
 #define RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 #define MAX_SYNCS 16
 
-/* Slots by their index, which are grants of the same number. */
+/* Slots by their index; slot N has grant N. */
 enum { FIRST, SECOND, READ_ONLY, FOREIGN, OTHER_FOREIGN, IMAGE, LATE = 40, NUM_SLOTS };
 
 /* Another slot with the same index. */
@@ -66,7 +66,10 @@ static int resolve(struct nnaccel_session_slot *s)
 	s->out_grant.grant = index + (s->slot != index ? NUM_SLOTS : 0);
 	s->out_grant.prot = prot;
 	s->out_grant.length = PAGE;
-	/* An image has two rows of two numbers, four numbers apart, from the third number on. */
+	/*
+	 * An image has two rows of two numbers; the first begins at the third number, the second
+	 * four numbers later.
+	 */
 	if (index == IMAGE) {
 		s->out_format.num_planes = 1;
 		s->out_format.planes[0] = (struct nnaccel_format_plane){
@@ -108,13 +111,13 @@ static struct executor *executor;
 static struct {
 	enum nn_status status;
 	bool is_silent, is_short;
-	int forgets;			/* slot that it forgets while it executes, -1 for none */
-	bool breaks;			/* the first mapping, likewise */
+	int forgets;			/* slot that is freed during an execution; -1 for none */
+	bool breaks;			/* mapping of the first memory, or NULL */
 	unsigned int executions;
 	bool is_omitted;
 	uint64_t device_ns;		/* that it tells */
 	bool measure;			/* it was told */
-	void *better;			/* the form that counts, or NULL */
+	void *better;			/* the current form of the model, or NULL */
 	void *released;			/* the last one */
 } engine_state;
 
@@ -297,7 +300,7 @@ static void begin(void)
 	executor->devices = &devices;
 }
 
-/* Two numbers of a slot become twice as much in another, 8 bytes further. */
+/* Doubles two numbers of a slot into another slot, 8 bytes further. */
 static void request(uint32_t from, uint32_t to)
 {
 	struct nn_request *r = &scratch->request;
@@ -324,7 +327,7 @@ static uint32_t run_slots(uint32_t from, uint32_t to)
 	return run();
 }
 
-/* Memory that is found once stays. */
+/* Memory stays mapped once a request has used it. */
 static void test_memory(void **state)
 {
 	(void)state;
@@ -389,7 +392,7 @@ static void test_results(void **state)
 	assert_int_equal(run(), NNACCEL_STATUS_NONE);
 	assert_true(engine_state.is_omitted);
 	assert_null(scratch->result.message);
-	/* If memory went away, the answer says so even if there was another failure. */
+	/* If memory is lost, the answer reports that even if there was another failure. */
 	engine_state.breaks = true;
 	engine_state.is_silent = false;
 	engine_state.status = NN_INVALID_ARGUMENT;
@@ -398,7 +401,7 @@ static void test_results(void **state)
 	assert_int_equal(scratch->result.num_outputs, 0);
 }
 
-/* Arguments, of which only those within their memory are executed. */
+/* Arguments inside and outside of their memory; only the former are executed. */
 static const struct {
 	const char *name;
 	uint32_t from, to;
@@ -471,7 +474,7 @@ static void test_images(void **state)
 #define WRITE (NNACCEL_SYNC_READ | NNACCEL_SYNC_WRITE)
 #define END NNACCEL_SYNC_END
 
-/* Calls of the kernel about memory that devices use, and the result if one fails. */
+/* Calls to the kernel for memory that devices use, and the result if one fails. */
 static const struct {
 	const char *name;
 	uint32_t from, to, devices;
@@ -570,7 +573,7 @@ static void test_freed(void **state)
 	assert_int_equal(users_of(FIRST), 0);
 }
 
-/* An index that is used again is another slot's, and a table of slots grows. */
+/* An index that is used again names another slot, and the table of slots grows. */
 static void test_indices(void **state)
 {
 	(void)state;
@@ -583,10 +586,10 @@ static void test_indices(void **state)
 	assert_true(memory[LATE][2] == 10);
 	assert_int_equal(users_of(FIRST), 0);
 	assert_int_equal(users_of(NUM_SLOTS + FIRST), 1);
-	/* The memory of the first slot would go while it is in use. */
+	/* The memory of the first slot would be freed while it is in use. */
 	assert_int_equal(run_slots(AGAIN(SECOND), SECOND), NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_non_null(strstr(scratch->err.message, "cannot both be there"));
-	/* The same slot twice counts as one. */
+	/* The same slot given twice counts once. */
 	assert_int_equal(run_slots(SECOND, SECOND), NNACCEL_STATUS_NONE);
 }
 

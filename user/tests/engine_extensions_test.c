@@ -73,7 +73,7 @@ static int remove_folder(void **state)
 	return system(command);
 }
 
-/* Searches the folder, with the log in a file. */
+/* Searches the folder for plug-ins, with the log in a file. */
 static bool find(struct extensions *e)
 {
 	int log = open(log_path, O_RDWR | O_CREAT | O_TRUNC, 0600), saved = dup(STDERR_FILENO);
@@ -112,7 +112,7 @@ static void test_find(void **state)
 	(void)state;
 	if (spawner.options.isolation == ISOLATE_NONE)
 		skip();
-	/* Sorted by name, the plug-in that needs another one comes first. */
+	/* In the order of names, a plug-in that needs another one comes before that one. */
 	copy_file("../extensions/golden.so", "a.so", 0644);
 	copy_file("../extensions/fibonacci.so", "b.so", 0444);
 	copy_file("../extensions/fibonacci.so", "c-twice.so", 0644);
@@ -183,7 +183,7 @@ static void test_folder(void **state)
 	assert_int_equal(e.plugins.count, 0);
 }
 
-/* Waits for a change and for its effect. */
+/* Waits for a change of the folder and for its effect. */
 static void await_reread(struct reread *r, struct extensions *e)
 {
 	struct pollfd fd = { .fd = r->changes, .events = POLLIN };
@@ -202,7 +202,7 @@ static void await_reread(struct reread *r, struct extensions *e)
 	r->answer = -1;
 }
 
-/* Files are added, removed and damaged; at last the folder is removed. */
+/* Files are added, removed and damaged; finally the folder is removed. */
 static void test_reread(void **state)
 {
 	static char other[] = "/tmp/nnaccel-extensions.XXXXXX";
@@ -299,7 +299,7 @@ static void test_answers(void **state)
 /* A client as the kernel reports it, and whether it gets extensions. */
 static const struct client {
 	const char *name;
-	bool has_group;			/* the group is there, */
+	bool has_group;			/* the group exists, */
 	bool member;			/* the group exists, and the client is a member */
 	int error;			/* of asking that */
 	/* Process of the opener at the first and the last call; 0 if it is dead. */
@@ -357,7 +357,7 @@ int ioctl(int file, unsigned long request, ...)
 	return 0;
 }
 
-/* A file of the client's in /proc. */
+/* A file of the client in /proc. */
 static int client_file(const char *text)
 {
 	int file = memfd_create("proc", MFD_CLOEXEC);
@@ -443,7 +443,7 @@ static void test_groups(void **state)
 		assert_int_equal(e.plugins.count, 0);
 		extensions_free(&e);
 	}
-	/* A file is no folder. */
+	/* A file is not a folder. */
 	e = (struct extensions){ .folder = "/dev/null", .group = "0" };
 	assert_false(extensions_find(&e, &spawner));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each allocation of a keeper fails in turn, and then all from one on. The keeper ends or continues
- * without the memory, workers get an answer, and stored entries are still found. The same is done
- * to the broker while it starts the keeper.
+ * Each allocation of a keeper fails in turn, first alone and then with all later ones. The keeper
+ * ends or continues without the memory, workers get an answer, and stored entries are still found.
+ * The same is done to the broker while it starts the keeper.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 static const uint8_t token[CACHE_TOKEN_SIZE] = { 1 }, noted[CACHE_TOKEN_SIZE] = { 2 };
 static uint8_t hash[CACHE_TOKEN_SIZE] = { 3 };
 
-/* The requests of a worker while something fails. An error is a valid answer. */
+/* The requests of a worker while allocations fail. An error is a valid answer. */
 static void ask(void)
 {
 	struct cache_client client;
@@ -42,7 +42,7 @@ static void check_noted(void)
 	assert_true(keeper_start(&keeper, &options));
 	client_of(&client, 1);
 	assert_int_equal(cache_client_query(&client, token, noted, &err), NN_OK);
-	/* This hash was used last, so it stays. */
+	/* This hash was used last, so it is not removed. */
 	assert_int_equal(cache_client_store(&client, token, noted, &err), NN_OK);
 	keeper_stop(&keeper);
 }

@@ -28,7 +28,7 @@
 #define PRIVATE (UINT64_C(1) << 26)
 
 /*
- * Touches a pool that has no memory. Returns the exit code, which is 0 if it was all zeroes and can
+ * Touches a pool that has no memory. Returns the exit code: 0 if the memory was all zeroes and can
  * be written.
  */
 static int touch(uint32_t prot)
@@ -58,7 +58,7 @@ static int touch(uint32_t prot)
 	return atomic_load(&mapping->broken) ? 0 : 14;
 }
 
-/* However large the pool is, and little the worker may have, it goes on. */
+/* The process continues, however large the pool is and however small the worker's memory limit. */
 static void test_gone_memory(void **state)
 {
 	static const uint32_t prots[] = { NNACCEL_PROT_READ,
@@ -84,7 +84,7 @@ static int touch_one(void)
 	struct mapping *mappings[2], *low, *high;
 	struct grants sessions[2];
 
-	/* A hang is a failure, too. */
+	/* End the process if it hangs. */
 	alarm(600);
 	for (int i = 0; i < 2; i++)
 		if (!grants_init(&sessions[i], NULL, memfd_create("session", MFD_CLOEXEC)))
@@ -108,7 +108,7 @@ static int touch_one(void)
 	return *(volatile char *)low->base || !mapping_is_broken(low) ? 15 : 0;
 }
 
-/* Memory that is no client's: the process ends. */
+/* Access to truncated memory that is not a client's ends the process. */
 static int touch_own(void)
 {
 	struct grants grants;
@@ -151,7 +151,7 @@ static struct {
 	struct nnaccel_format format;	/* of every image */
 	struct { uint32_t grant, flags; } syncs[MAX_SYNCS];
 	unsigned int num_syncs;
-	unsigned int fails_at;		/* the sync of that number, from 1, */
+	unsigned int fails_at;		/* number of the sync, from 1, that */
 	int error;			/* with that */
 } kernel;
 
@@ -197,7 +197,7 @@ static struct grants grants;
 static long allocated;			/* blocks, before there were mappings */
 static int session;
 
-/* Byte 0 of each grant is its number. */
+/* The first byte of each grant is the grant's number. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -313,7 +313,10 @@ static void test_forgotten(void **state)
 	grants_put(&grants, again);
 }
 
-/* Memory that no CPU maps has a place, which faults, before its session ends and after. */
+/*
+ * Memory that no CPU can map has an address range, but each access to it faults, also after the
+ * session's end.
+ */
 static void test_device_memory(void **state)
 {
 	struct mapping *m = get(1, RW | NNACCEL_PROT_DEVICE, PAGE + 1), *plain = get(2, RW, PAGE);
@@ -336,7 +339,7 @@ static void test_device_memory(void **state)
 	assert_int_equal(count_mappings(), 0);
 }
 
-/* After the end of a session its memory is zeroes, and nothing more is mapped. */
+/* After the end of a session its memory is all zeroes, and no memory can be mapped any more. */
 static void test_revoked(void **state)
 {
 	const struct nnaccel_grant grant = { .grant = 3, .prot = RW, .length = PAGE };
@@ -378,7 +381,7 @@ static void test_cannot_be_mapped(void **state)
 	assert_int_equal(count_mappings(), 0);
 }
 
-/* A session that ends leaves the others of its process in the list. */
+/* The end of a session does not affect the other sessions of its process. */
 static void test_sessions(void **state)
 {
 	struct grants others[3];
@@ -528,7 +531,7 @@ static const struct {
 	const char *name;
 	uint32_t num_planes;
 	struct nnaccel_format_plane planes[NNACCEL_MAX_PLANES];
-	uint8_t others;			/* a bit for each plane that lies in the other file */
+	uint8_t others;			/* bit set of the planes that lie in the other file */
 	bool is_dense;			/* nothing is copied */
 	uint8_t pixels[32];		/* bytes of the tensor, up to a 0 */
 } images[] = {
@@ -550,7 +553,7 @@ static const struct {
 
 static void test_images(void **state)
 {
-	/* A plane that the image does not have is not looked at. */
+	/* The fields of a plane that the image does not have are ignored. */
 	const struct nnaccel_format_plane no_plane = PLANE(40, 1, 1, 1);
 	uint8_t bytes[2 * IMAGE_BYTES], tensor[32];
 	struct mapping other = { .base = bytes + IMAGE_BYTES };
@@ -577,7 +580,9 @@ static void test_images(void **state)
 			if (!staged != images[i].is_dense || arg.length != count ||
 			    (!is_output && memcmp(arg.data, images[i].pixels, count)))
 				fail_msg("%s", images[i].name);
-			/* An input is not written, nor is the output of what failed. */
+			/*
+			 * An input is not written, and neither is the output of a failed execution.
+			 */
 			if (staged)
 				memset(staged, 0xee, count);
 			rows_end(&m, false, staged);

@@ -26,7 +26,7 @@
 
 static struct nna_engine_call a, b, c;
 static int told;			/* a pipe for messages to clients */
-static volatile unsigned long turns;	/* counter of the thread that is to be stopped */
+static volatile unsigned long turns;	/* counter of the thread that must stop */
 
 static void begin(struct nna_engine_call *call, const char *function)
 {

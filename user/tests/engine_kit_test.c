@@ -77,7 +77,7 @@ int ioctl(int file, unsigned long request, ...)
 	kernel.request = request;
 	kernel.count++;
 	memcpy(&kernel.in, arg, size);
-	/* The first field of each. */
+	/* The first field of each structure. */
 	assert_int_equal(*(uint32_t *)arg, size);
 	errno = kernel.error;
 	if (!kernel.error && request != NNACCEL_ENGINE_REGISTER)
@@ -109,7 +109,7 @@ static int set_up(void **state)
 
 /* ---- an engine ---- */
 
-/* The places of functions that all engines have, or all that save. */
+/* Offsets of functions that every engine has, or every engine that saves models. */
 static const size_t needed[] = {
 	offsetof(struct nna_engine, describe), offsetof(struct nna_engine, supported),
 	offsetof(struct nna_engine, prepare), offsetof(struct nna_engine, release),
@@ -125,7 +125,7 @@ static const size_t needed[] = {
 	offsetof(struct nna_engine_buffers, copy_in), offsetof(struct nna_engine_buffers, copy_out),
 };
 
-/* The engine is at fault if any of these pointers, which lie in `part`, is NULL. */
+/* The engine is rejected if one of the given pointers in `part` is NULL. */
 static void check_needed(const struct nna_engine *e, void *part, const size_t *at, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -180,7 +180,7 @@ static void test_fault(void **state)
 	e.store_identity = "x";
 	assert_null(engine_fault(&e));
 	for (int i = 0; i < 3; i++) {
-		/* 128 characters, none, and one too many. */
+		/* Names of 128 characters, of none, and of one too many. */
 		snprintf(identity, sizeof(identity), "%0*d", i == 1 ? 1 : 128 + i / 2, 0);
 		if (i == 1)
 			identity[0] = '\0';
@@ -216,7 +216,7 @@ static void test_fault(void **state)
 	burst.size++;
 	buffers.size--;
 	assert_non_null(engine_fault(&e));
-	/* An engine that saves nothing needs none of these. */
+	/* An engine that saves no models needs none of these functions. */
 	e = cpu_engine;
 	e.save = NULL;
 	e.end_save = NULL;
@@ -290,7 +290,7 @@ static enum nna_engine_plugin no_plugin(const struct nna_engine *engine, const c
 	return NNA_ENGINE_PLUGIN_REFUSED;
 }
 
-/* The node is /dev/null, which this kernel refuses to register an engine on. */
+/* The node is /dev/null; the played kernel refuses to register an engine there. */
 #define ON_NULL "--device=/dev/null"
 #define NO_NODE "0 /dev/null: engine kit: Inappropriate ioctl for device (it is not an engine " \
 	"node, as /dev/nnaccel-engine is)\n"
@@ -377,7 +377,10 @@ static void test_options(void **state)
 			fail_msg("%s: %d files are open, not %d", runs[i].args[0], count_files(),
 				 open_files);
 	}
-	/* The administrator sees what processes may do, which threads may anyhow. */
+	/*
+	 * The log shows the administrator which permissions processes have; threads have no
+	 * restrictions.
+	 */
 	e.clients = NNA_ENGINE_CLIENTS_EITHER;
 	e.load_plugin = NULL;
 	e.permissions = NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE |
@@ -480,7 +483,7 @@ static void test_registers(void **state)
 	e.start = NULL;
 	e.extensions = NULL;
 	e.log = engine_log;
-	/* A file that can be watched. */
+	/* Makes a file that can be watched. */
 	snprintf(device, sizeof(device), "--device=/tmp/engine-kit-%d", (int)getpid());
 	assert_int_equal(mkfifo(strchr(device, '/'), 0600), 0);
 	sigemptyset(&ends);
@@ -508,12 +511,12 @@ static void test_registers(void **state)
 	unlink(strchr(device, '/'));
 	nna_engine_log(NNA_ENGINE_DEBUG, "%s %d", "number", 5);
 	assert_non_null(strstr(lines, "3 number 5\n"));
-	/* A reader of the log that goes is no reason to end. */
+	/* The broker continues if the reader of its log is gone. */
 	assert_ptr_equal(signal(SIGPIPE, SIG_DFL), SIG_IGN);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-/* The kind of device that registers, and its version. */
+/* The type and the version with which the device registers. */
 static void test_node(void **state)
 {
 	const struct nnaccel_engine_register *registered = &kernel.in.registered;
@@ -581,7 +584,10 @@ static void test_contexts(void **state)
 	assert_int_equal(pid, 99);
 }
 
-/* A context is refused when its time has come, and logged unless its user was just before. */
+/*
+ * A context is refused at its time; the log names it unless another refusal of the same user was
+ * just logged.
+ */
 static void test_refusals(void **state)
 {
 	struct waiter waiter = { .context = 1, .uid = 6, .pid = 44, .error = EUSERS };
@@ -598,7 +604,7 @@ static void test_refusals(void **state)
 	assert_int_equal(kernel.in.refuse.error, EUSERS);
 	assert_string_equal(logged,
 			    "2 context 1 of process 44, uid 6: refused: too many workers\n");
-	/* Two more refusals are not logged; one of the contexts has gone. */
+	/* Two more refusals are not logged; one of the contexts has ended meanwhile. */
 	logged[0] = '\0';
 	kernel.error = ENOENT;
 	for (waiter.context = 2; waiter.context < 4; waiter.context++)
@@ -619,7 +625,7 @@ static void test_refusals(void **state)
 	assert_true(waiting_add(&waiting, &waiter));
 	contexts_refuse(0, &waiting, &limits);
 	assert_string_equal(logged, "2 context 5 of process 0, uid 8: refused: because\n");
-	/* A line that comes later says how many were left out. */
+	/* A later line says how many lines were omitted. */
 	logged[0] = '\0';
 	limits.users[0].logged_ns -= LIMITS_LOG_NS;
 	waiter = (struct waiter){ .context = 6, .uid = 6, .error = EUSERS };
@@ -627,7 +633,7 @@ static void test_refusals(void **state)
 	contexts_refuse(0, &waiting, &limits);
 	assert_string_equal(logged, "2 context 6 of process 0, uid 6: refused: too many workers; "
 			    "so were 2 since the last such line\n");
-	/* A context whose time has not come stays. */
+	/* A context whose time has not come is not refused. */
 	waiter = (struct waiter){ .context = 7, .uid = 6, .error = EUSERS,
 				  .refuse_at_ns = UINT64_MAX - 1 };
 	assert_true(waiting_add(&waiting, &waiter));
@@ -639,7 +645,7 @@ static void test_refusals(void **state)
 
 /* ---- processes ---- */
 
-/* Each option of a process reaches it, and no other argument is taken for an option. */
+/* Each option reaches the process, and other arguments are not taken for options. */
 static void test_worker_options(void **state)
 {
 	static const struct worker_options cases[] = {

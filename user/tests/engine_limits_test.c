@@ -32,7 +32,7 @@ static int reset(void **state)
 	return limits_init(&limits, 5, 2, RATE) ? 0 : -1;
 }
 
-/* Uses as many workers as nnacceld's default. */
+/* Allows as many workers as nnacceld does by default. */
 static int reset_large(void **state)
 {
 	(void)state;
@@ -47,7 +47,7 @@ static int clear(void **state)
 	return 0;
 }
 
-/* A worker for a user that crashes at once; returns the back-off. */
+/* Starts a worker of a user that crashes at once; returns the back-off. */
 static uint64_t crash(uint32_t uid, uint64_t now)
 {
 	assert_int_equal(limits_acquire(&limits, uid, now), 0);
@@ -90,7 +90,7 @@ static void test_root_is_not_refused(void **state)
 	assert_int_equal(limits.workers, 5);
 }
 
-/* S1: a few users with as many workers as each may have leave some for users without one. */
+/* S1: if a few users have as many workers as they may, some workers remain for other users. */
 static void test_reserve(void **state)
 {
 	unsigned int had = 0;
@@ -100,7 +100,7 @@ static void test_reserve(void **state)
 	for (uid = 1; uid <= 8; uid++)
 		for (int i = 0; i < 64; i++)
 			had += !limits_acquire(&limits, uid, START);
-	assert_int_equal(had, 256 - 256 / 8 + 4);	/* users 5 to 8 got their first */
+	assert_int_equal(had, 256 - 256 / 8 + 4);	/* users 5 to 8 got their first worker */
 	assert_int_equal(limits_acquire(&limits, 1, START), EUSERS);
 	for (had = 0; !limits_acquire(&limits, uid, START); uid++)
 		had++;
@@ -108,7 +108,8 @@ static void test_reserve(void **state)
 }
 
 /*
- * One user leaves the last eighth to others. At least one worker is left, unless there is only one.
+ * One user alone cannot have the last eighth of the workers. At least one worker is reserved for
+ * others, unless the total is one.
  */
 static void test_reserve_of_few(void **state)
 {
@@ -124,7 +125,7 @@ static void test_reserve_of_few(void **state)
 		for (had = 0; !limits_acquire(&few, 5, START); had++)
 			;
 		assert_int_equal(had, cases[i][1]);
-		/* The others get the rest. */
+		/* The other users get the rest. */
 		for (; !limits_acquire(&few, 6 + had, START); had++)
 			;
 		assert_int_equal(had, cases[i][0]);
@@ -171,7 +172,7 @@ static void test_table_forgets_the_oldest(void **state)
 	assert_int_equal(crash(1, START + uid), 0);
 }
 
-/* S3: opening and closing in a loop ends at a rate. */
+/* S3: a user who opens and closes contexts in a loop is limited to a rate. */
 static void test_rate(void **state)
 {
 	uint64_t now = START, later = 0;
@@ -262,7 +263,7 @@ static uint64_t serve(enum waiting_whom whom)
 	return context;
 }
 
-/* A user with 30 contexts came first; another one's context is the second to be served. */
+/* A user with 30 contexts came first; the context of another user is served second. */
 static void test_users_take_turns(void **state)
 {
 	(void)state;
@@ -281,7 +282,7 @@ static void test_users_take_turns(void **state)
 	assert_int_equal(serve(WAITING_ALL), 5);
 }
 
-/* Workers that end at once give no user more than another: the user served last comes last. */
+/* Short-lived workers give no user an advantage: the user who was served last comes last. */
 static void test_short_turns(void **state)
 {
 	(void)state;
@@ -295,7 +296,7 @@ static void test_short_turns(void **state)
 	assert_int_equal(serve(WAITING_ALL), 2);
 }
 
-/* The last idle worker is not for a user who had many. */
+/* The last idle worker is not given to a user who has had many workers. */
 static void test_the_modest_first(void **state)
 {
 	(void)state;
@@ -323,13 +324,13 @@ static void test_the_alone_first(void **state)
 	add(4, 1002);
 	assert_int_equal(serve(WAITING_ALONE), 4);
 	assert_int_equal(serve(WAITING_MODEST), 1);
-	/* Another context that is to be refused does not count as one. */
+	/* A context that is due to be refused does not count as waiting. */
 	add(5, 1000);
 	waiting.first->error = EUSERS;
 	assert_int_equal(serve(WAITING_ALONE), 5);
 }
 
-/* These contexts are not put back for ever. */
+/* These contexts are not postponed for ever. */
 static void test_waited_long(void **state)
 {
 	(void)state;
@@ -378,7 +379,7 @@ static void test_too_many_are_refused(void **state)
 	assert_int_equal(serve(WAITING_ALL), 66);
 }
 
-/* A user who had too many new workers lately waits for the next one, but not for long. */
+/* A user who recently had too many new workers waits for the next one, but for a limited time. */
 static void test_too_fast_is_later(void **state)
 {
 	const struct waiter *waiter;

@@ -50,7 +50,7 @@ static void say(const char *text, size_t size)
 	assert_int_equal(write(from_worker[1], text, size), size);
 }
 
-/* Returns the output of the log since the last call. */
+/* Returns the text on stderr since the last call. */
 static const char *heard(uint64_t now_ns)
 {
 	static char text[65536];
@@ -192,8 +192,8 @@ static void sink(void *data, enum log_level level, const char *line)
 }
 
 /*
- * An engine's own log gets lines without a name. A process whose lines are relayed leaves them to
- * the relay.
+ * An engine's own log gets lines without a name. A process whose lines are relayed writes them with
+ * their level, for the relay.
  */
 static void test_elsewhere(void **state)
 {

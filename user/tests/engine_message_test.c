@@ -24,7 +24,7 @@ static const struct {
 	uint32_t kind;
 	uint8_t token, hash;
 	uint64_t model_size, data_size;
-	enum message_way way;		/* message that this is an answer to, 0 for none */
+	enum message_way way;		/* direction in which it is valid; 0 for none */
 } messages[] = {
 	{ CACHE_STORE, 1, 1, 0, 0, WORKER_TO_KEEPER }, { CACHE_STORE, 0, 0, 0, 0, WORKER_TO_KEEPER },
 	{ CACHE_STORE, 1, 1, 1, 0, 0 }, { CACHE_STORE, 1, 1, 0, 1, 0 },
@@ -100,7 +100,7 @@ static void send_other(int socket, int type, const void *data, size_t size)
 	assert_int_equal(sendmsg(socket, &message, 0), sizeof(ready));
 }
 
-/* Receives a message of a worker; its file, or -1. */
+/* Receives a message of a worker; returns its file, or -1. */
 static int receive(int socket, int result)
 {
 	struct message message = { .kind = 0 };
@@ -128,7 +128,7 @@ static void test_files(void **state)
 	assert_int_equal(fstat(file, &sent) | fstat(got, &received), 0);
 	assert_int_equal(sent.st_rdev, received.st_rdev);
 	close(got);
-	/* A message without a file, one with two files, and one with other control data. */
+	/* Receives messages without a file, with two files, and with other control data. */
 	assert_true(message_send(ends[0], &ready, -1));
 	assert_int_equal(receive(ends[1], 1), -1);
 	assert_int_equal(receive(ends[1], -1), -1);
@@ -137,8 +137,8 @@ static void test_files(void **state)
 	send_other(ends[0], SCM_RIGHTS, (int[]){ file, file }, 2 * sizeof(int));
 	assert_int_equal(receive(ends[1], 1), -1);
 	/*
-	 * The file of one message is not requested; another has the wrong direction, and others
-	 * have the wrong length.
+	 * Rejected messages: one with an unwanted file, one of the wrong direction, others of the
+	 * wrong length.
 	 */
 	assert_true(message_send(ends[0], &ready, file));
 	assert_int_equal(message_receive(ends[1], WORKER_TO_BROKER, 0, &message, NULL), 1);
@@ -157,7 +157,7 @@ static void test_files(void **state)
 	assert_int_equal(receive(ends[1], 1), -1);
 	shutdown(ends[0], SHUT_WR);
 	assert_int_equal(receive(ends[1], 0), -1);
-	/* The other end is closed; no signal is sent. */
+	/* Sending to a closed socket fails without a signal. */
 	close(ends[1]);
 	assert_false(message_send(ends[0], &ready, -1));
 	close(ends[0]);

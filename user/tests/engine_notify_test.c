@@ -87,7 +87,7 @@ static void test_not_watched(void **state)
 	assert_string_equal(message(), "");
 }
 
-/* An hour: the second call is within the half of it that follows the first. */
+/* The interval is an hour; the second call comes within half an hour of the first. */
 static void test_watched(void **state)
 {
 	int wait;

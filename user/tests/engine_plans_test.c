@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine's own cache: its store in this process, which is also killed at every system call, and
- * the keeper's part of it.
+ * The engine's own cache: its store, in this process or in one that is killed at every system call,
+ * and the keeper's part of it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -30,7 +30,7 @@
 #define ENTRY (MODEL + PAGE)
 #define SIZES(model, data) ((struct blob){ .model_size = model, .data_size = data })
 
-/* Times that the keeper is killed; of half, a write of so many fails. */
+/* Number of times that the keeper is killed; in every second run, one in this many writes fails. */
 #define KILLS how_often(300, 40)
 #define FULL_ONE_IN 6
 
@@ -118,7 +118,7 @@ static bool put(uint32_t uid, uint32_t number)
 	return put_bytes(uid, number, bytes, MODEL, PAGE);
 }
 
-/* Puts an entry of the engine's own store, with the contents of a number. */
+/* Puts an entry into the engine's own store, with contents that a number determines. */
 static bool put_own(uint32_t uid, uint32_t number, uint32_t contents)
 {
 	const struct blob blob = { .model_size = MODEL, .data_size = PAGE, .is_own = true };
@@ -129,7 +129,7 @@ static bool put_own(uint32_t uid, uint32_t number, uint32_t contents)
 	       put_blob(uid, number, bytes, &blob);
 }
 
-/* Returns 1 for an entry with the contents of a number, 0 if it is missing, -1 if it is wrong. */
+/* Returns 1 if an entry has the contents of that number, 0 if it is missing, -1 if it is wrong. */
 static int get_as(uint32_t uid, uint32_t number, uint32_t contents)
 {
 	uint8_t bytes[ENTRY], found[ENTRY + 1], hash[DIGEST_SIZE];
@@ -170,7 +170,7 @@ static unsigned int count_files(void)
 	return count;
 }
 
-/* The file of the only entry. */
+/* Returns the path of the only entry's file. */
 static int only_file(int flags)
 {
 	DIR *d = opendir(plans());
@@ -211,7 +211,7 @@ static void test_put_and_get(void **state)
 	assert_int_equal(count_files(), 1);
 }
 
-/* Tests the allowed sizes of plans, for one user and for all. */
+/* Tests the limits of the size of plans, for one user and for all. */
 static void test_sizes(void **state)
 {
 #define BOUNDS { 10 * ENTRY, 4 * ENTRY }
@@ -254,7 +254,7 @@ static void test_sizes(void **state)
 #undef FEW
 }
 
-/* A user has 4, all together have 10; the least recently used go. */
+/* A user may have 4 plans, all users together 10; the least recently used ones are removed. */
 static void test_limits(void **state)
 {
 	(void)state;
@@ -262,7 +262,7 @@ static void test_limits(void **state)
 		assert_true(put(1, i));
 	assert_int_equal(get(1, 0), 1);
 	assert_true(put(1, 4));
-	/* Uses are written with the next store at the latest. */
+	/* Uses are written to the index at the next store at the latest. */
 	assert_int_equal(get(1, 4), 1);
 	assert_int_equal(count_files(), 4);
 	for (uint32_t uid = 2; uid < 5; uid++)
@@ -296,7 +296,7 @@ static void test_many_entries(void **state)
 	assert_int_equal(count_files(), BLOB_PER_USER);
 }
 
-/* After a failed statement the rest of the transaction is not done either. */
+/* After a failed statement the rest of the transaction is skipped. */
 static void test_failed_batch(void **state)
 {
 	const uint8_t token[CACHE_TOKEN_SIZE] = { 1 };
@@ -329,7 +329,7 @@ static void test_failed_batch(void **state)
 	assert_true(put(1, 4));
 }
 
-/* A missing, short, long or changed file is no entry any more. */
+/* An entry whose file is missing, too short, too long or changed is dropped. */
 static void test_damaged_files(void **state)
 {
 	(void)state;
@@ -367,7 +367,7 @@ static void test_damaged_files(void **state)
 	}
 }
 
-/* Sizes in a damaged index whose sum is right, of a file that was verified. */
+/* The sizes in a damaged index have the right sum, and the file was verified before. */
 static void test_sizes_that_wrap(void **state)
 {
 	(void)state;
@@ -423,11 +423,11 @@ static void test_check(void **state)
 	fill(bytes, 3);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_true(put(1, 1));
-		/* The only file so far. */
+		/* Returns the path of the only file so far. */
 		fd = only_file(O_RDWR);
 		assert_true(put(2, 2));
 		assert_int_equal(count_faults(line), 0);
-		/* A file that is being written is no fault. */
+		/* A file that is being written is not a fault. */
 		assert_true(blob_store_put(store, 1, key_of(3), bytes, &SIZES(MODEL, PAGE), &work));
 		blob_work_run(&work);
 		assert_int_equal(count_faults(line), 0);
@@ -441,7 +441,10 @@ static void test_check(void **state)
 			assert_int_equal(pwrite(fd, &byte, 1, cases[i].at), 1);
 		}
 		close(fd);
-		/* If the row of a file is lost, the file without a row is a second fault. */
+		/*
+		 * If a row is damaged so that it does not name its file, that file is a second
+		 * fault.
+		 */
 		assert_int_equal(count_faults(line), strstr(cases[i].fault, "not there") ? 2 : 1);
 		if (!strstr(line, cases[i].fault))
 			fail_msg("%s: %s", cases[i].fault, line);
@@ -457,7 +460,7 @@ static void test_check(void **state)
 	assert_string_equal(line, "1 files have no plan, of which 0 are being written");
 }
 
-/* A fault does not count if the plan goes before the check ends. */
+/* A fault does not count if the plan is removed before the check ends. */
 static void test_check_of_what_goes(void **state)
 {
 	int report = memfd_create("report", MFD_CLOEXEC), fd;
@@ -587,7 +590,7 @@ static void test_own_evicted(void **state)
 	assert_int_equal(get(1, 5), 1);
 }
 
-/* Puts entries again and again, each with two contents in turn. */
+/* Puts entries repeatedly, each with one of two contents in turn. */
 static bool put_often(uint32_t contents)
 {
 	bool put_all = true;
@@ -601,8 +604,8 @@ static bool put_often(uint32_t contents)
 }
 
 /*
- * Two processes put entries with the same keys at a time: each entry is one of theirs, and
- * complete.
+ * Two processes put entries with the same keys at the same time: each entry is complete and comes
+ * from one of them.
  */
 static void test_own_of_two_processes(void **state)
 {
@@ -633,7 +636,7 @@ static void test_own_of_two_processes(void **state)
 	close(ready[1]);
 }
 
-/* An unfinished entry is missing. A new index gets no row of it. */
+/* An unfinished entry is missing. A new index has no row for it. */
 static void test_interrupted(void **state)
 {
 	uint8_t bytes[ENTRY];
@@ -708,7 +711,7 @@ static void test_replaced(void **state)
 	assert_int_equal(get(2, 2), 1);
 }
 
-/* A verified file of the old index says nothing about a file of the new one. */
+/* A file of the new index is not verified because the old index had one of the same number. */
 static void test_replaced_verified(void **state)
 {
 	DIR *d;
@@ -789,7 +792,7 @@ static void test_full_batch(void **state)
 
 /* ---- killed, or failed by the disk, at every system call ---- */
 
-/* Runs in the process that is killed: puts one more entry into a folder with FITTING entries. */
+/* Runs in the process that is killed: puts another entry into a store that is full. */
 static int be_victim(const char *in, bool opening)
 {
 	strcpy(folder, in);
@@ -847,7 +850,7 @@ static void check_survival(bool acknowledged)
 	close_store();
 }
 
-/* The store evicts an entry, so that both paths are killed. */
+/* The store evicts an entry, so that the process is killed during eviction, too. */
 static void test_killed_anywhere(void **state)
 {
 	struct blob_limits usual = limits;
@@ -929,7 +932,7 @@ static void test_keeper(void **state)
 	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &file), CACHE_YES);
 	assert_int_equal(pread(file, found, ENTRY, 0), ENTRY);
 	assert_memory_equal(bytes, found, ENTRY);
-	/* The file can be read only. */
+	/* The file cannot be written. */
 	assert_int_equal(pwrite(file, bytes, 1, 0), -1);
 	assert_ptr_equal(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), MAP_FAILED);
 	close(file);
@@ -984,7 +987,7 @@ static void test_drop_of_nothing(void **state)
 	assert_true(changes <= 3);
 }
 
-/* Memory that its worker can still write, or that was never requested, is not stored. */
+/* The keeper does not store memory that its worker can still write, or that it did not provide. */
 static void test_no_late_writes(void **state)
 {
 	int worker = worker_of(1), file, none;
@@ -1044,7 +1047,8 @@ static void test_too_much_written(void **state)
 }
 
 /*
- * S5: the worker left a hole in its memory, which the keeper would have to allocate when reading.
+ * S5: the worker left a hole in its memory, whose pages would be allocated when the keeper reads
+ * them.
  */
 static void test_no_holes(void **state)
 {
@@ -1058,7 +1062,7 @@ static void test_no_holes(void **state)
 		for (uint64_t at = 0; at < written; at += PAGE)
 			assert_int_equal(pwrite(file, "x", 1, (off_t)at), 1);
 		assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_NO);
-		/* The keeper did not allocate it meanwhile. */
+		/* The keeper did not allocate these pages. */
 		assert_int_equal(fstat(file, &st), 0);
 		assert_int_equal(st.st_blocks * 512, written);
 		close(file);
@@ -1068,9 +1072,9 @@ static void test_no_holes(void **state)
 
 /* ---- a disk that takes its time ---- */
 
-/* Shared with the keeper in a file: the keeper waits here before such a file is on the disk. */
+/* Shared with the keeper: before it syncs a file with this path, the keeper waits. */
 static struct slow_disk {
-	char part[16];			/* part of the file's path; empty if the disk is quick */
+	char part[16];			/* part of the file's path; empty for none */
 	/* One in this many writes fails because the disk is full; 0 for none. */
 	unsigned int full_one_in;
 	sem_t entered, go;
@@ -1091,7 +1095,7 @@ static struct slow_disk *map_slow_disk(const char *in, int flags)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-/* The keeper's, which finds the others by the path of its file. */
+/* The keeper's pointer to it; the keeper finds the file by its path. */
 static void be_slow(int fd)
 {
 	char link[64], path[256] = "", *end;
@@ -1126,7 +1130,7 @@ static bool is_full(void)
 	return (random_state >> 16) % slow_disk->full_one_in == 0;
 }
 
-/* SQLite calls them, too. */
+/* SQLite calls these functions, too. */
 __attribute__((visibility("default"))) ssize_t pwrite64(int fd, const void *bytes, size_t size,
 							off64_t at)
 {
@@ -1166,7 +1170,7 @@ static int stop_slow_keeper(void **state)
 	return failed;
 }
 
-/* A worker that has written a plan; one that gets no answer fails the test. */
+/* A worker that has written a plan. The test fails if the worker gets no answer. */
 static int writer_of(uint32_t uid, uint32_t number, struct message *done)
 {
 	const struct timeval patience = { .tv_sec = 30 };
@@ -1182,7 +1186,7 @@ static int writer_of(uint32_t uid, uint32_t number, struct message *done)
 	return worker;
 }
 
-/* While a plan is written others are answered; the next one to be written waits. */
+/* While a plan is written, other requests are answered; the next plan to be written waits. */
 static void test_slow_disk(void **state)
 {
 	struct message first_done, second_done, third_done;
@@ -1201,7 +1205,7 @@ static void test_slow_disk(void **state)
 		assert_int_equal(cache_client_query(&client, key_of(1), key_of(2), NULL), NN_OK);
 		assert_int_equal(ask(other, CACHE_GET, 1, 0, 0, &file), CACHE_NO);
 	}
-	/* A further plan gets neither a place nor an entry. */
+	/* A further plan gets neither a place in the queue nor an entry. */
 	close(third);
 	assert_int_equal(recv(first, &file, sizeof(file), MSG_DONTWAIT), -1);
 	assert_int_equal(recv(second, &file, sizeof(file), MSG_DONTWAIT), -1);
@@ -1219,7 +1223,7 @@ static void test_slow_disk(void **state)
 	close(client.socket);
 }
 
-/* Once the keeper has opened its index, which then waits for the disk. */
+/* Waits until the keeper has opened its index; from then on the index waits for the disk. */
 static void slow_index_down(void)
 {
 	int worker = worker_of(9), file;
@@ -1229,7 +1233,7 @@ static void slow_index_down(void)
 	strcpy(slow_disk->part, "/index.db");
 }
 
-/* S8: while the index waits for its disk, workers come, are answered and are shut out. */
+/* S8: while the index waits for its disk, new workers are accepted, answered and disconnected. */
 static void test_slow_index(void **state)
 {
 	struct message noted = { .kind = CACHE_STORE, .serial = 7 };
@@ -1254,7 +1258,7 @@ static void test_slow_index(void **state)
 	close(second);
 }
 
-/* S8: what many ask while the disk is slow is one transaction. */
+/* S8: requests that arrive while the disk is slow are done in one transaction. */
 static void test_batch(void **state)
 {
 	struct message stores[20];
@@ -1269,7 +1273,7 @@ static void test_batch(void **state)
 		if (!i)
 			assert_int_equal(sem_wait(&slow_disk->entered), 0);
 	}
-	/* The keeper reads them while the first is written. */
+	/* The keeper reads these requests while the first plan is written. */
 	for (uint32_t i = 1; i < 20; i++) {
 		int queued = 1;
 
@@ -1314,7 +1318,7 @@ static void test_end_while_writing(void **state)
 	close(worker);
 }
 
-/* Several workers get one plan that was not verified yet, and one that is damaged. */
+/* Several workers get a plan that was not verified before, and then one that is damaged. */
 static void test_verified_for_many(void **state)
 {
 	int workers[8], worker = worker_of(1), file;
@@ -1360,7 +1364,7 @@ static void kill_keeper(int signal)
 	kill(keeper.pid, SIGKILL);
 }
 
-/* Plans of three workers, two of them one user's. */
+/* Three workers store plans; two of them belong to one user. */
 #define CROWD 3
 #define NUMBERS 6
 
@@ -1380,15 +1384,14 @@ static uint32_t user_of(int i)
 }
 
 /*
- * Returns a plan's number that only this worker uses, because other workers of its user have other
- * numbers.
+ * Returns the number of a plan; different workers of a user get different numbers.
  */
 static uint32_t number_of(int i, uint32_t number)
 {
 	return (uint32_t)i * NUMBERS + number;
 }
 
-/* Receives an answer; 0: the keeper is dead. */
+/* Receives an answer; returns 0 if the keeper is dead. */
 static uint32_t take_answer(struct hand *h, int *file)
 {
 	struct message answer = { 0 };
@@ -1458,7 +1461,7 @@ static bool end_step(int i)
 	return verdict;
 }
 
-/* After the restart no entry is torn, and acknowledged entries exist. */
+/* After a restart every entry is complete, and acknowledged entries exist. */
 static void check_keeper(void)
 {
 	uint8_t bytes[ENTRY], found[ENTRY];
@@ -1597,7 +1600,10 @@ static bool maps_an_entry(void)
 	return found;
 }
 
-/* Checks that an entry has a text or, if that is NULL, that loading it fails for a reason. */
+/*
+ * Checks that an entry has the given text or, if that is NULL, that loading it fails with the
+ * reason.
+ */
 static void check_text(const char *key, const char *text, const char *reason)
 {
 	struct nn_error err = { "" };
@@ -1637,12 +1643,12 @@ static void test_own_by_keeper(void **state)
 	check_text("ab", "two", NULL);
 	assert_int_equal(put_text("ab", "three"), NN_OK);
 	check_text("ab", "three", NULL);
-	/* A plan whose key is the hash of these bytes is another entry. */
+	/* A plan with the same hash as its key is another entry. */
 	assert_true(digest("ab", 2, hash));
 	assert_int_equal(cache_client_get(&own_client, hash, &plan, NULL), NN_GENERAL_FAILURE);
 	assert_int_equal(nna_engine_store_put("", 0, "x", 1, NULL), NN_OK);
 	check_text("", "x", NULL);
-	/* Entries have a size, and fit into what the user may keep. */
+	/* Entries must have a valid size, and fit into the user's limit. */
 	assert_int_equal(put_text("a", ""), NN_INVALID_ARGUMENT);
 	assert_int_equal(nna_engine_store_put("a", 1, large, NNA_ENGINE_MAX_STORED + 1, &err),
 			 NN_INVALID_ARGUMENT);
@@ -1670,7 +1676,7 @@ static void test_own_by_keeper(void **state)
 	assert_int_equal(count_files(), 0);
 	check_text("a", NULL, NO_ENTRY);
 	close_own();
-	/* The keeper puts it off. */
+	/* The keeper defers the request. */
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	assert_true(cache_client_init(&own_client, ends[0]));
 	store_open(&own_client);
@@ -1681,7 +1687,7 @@ static void test_own_by_keeper(void **state)
 	close(ends[1]);
 }
 
-/* An entry that a full disk keeps from being replaced can still be had. */
+/* An entry can still be loaded if a full disk prevents its replacement. */
 static void test_own_on_a_full_disk(void **state)
 {
 	(void)state;

@@ -28,7 +28,7 @@
 
 #define CODE(prefix, code) ((prefix) << 16 | (code))
 
-/* A plug-in of the build folder, which this program is in. */
+/* Returns the path of a plug-in in the build folder, where this program is, too. */
 static const char *plugin_path(const char *name)
 {
 	static char path[4096];
@@ -108,7 +108,7 @@ static enum nnx_status no_attribute(struct nnx_call *call, const struct nnx_attr
 	return NNX_OK;
 }
 
-/* A sound descriptor, to be spoiled. */
+/* A valid descriptor, in which each case makes one field invalid. */
 struct sample {
 	struct nnx_type types[2];
 	struct nnx_operation operations[2];
@@ -147,7 +147,7 @@ static void sample_init(struct sample *s)
 	s->x.needs = s->needs;
 }
 
-/* A name of so many letters, with a dot. */
+/* Makes a name of the given length, with a dot. */
 static const char *letters(size_t count)
 {
 	static char name[NNX_MAX_NAME + 2];
@@ -294,7 +294,7 @@ static enum nn_status load(const struct model_builder *b, struct nn_model **mode
 	return status;
 }
 
-/* Runs a model of one input at most and one output. */
+/* Runs a model with at most one input, and one output. */
 static enum nn_status run(const struct model_builder *b, const char *kernels, const void *input,
 			  uint64_t input_size, void *output, uint64_t output_size,
 			  struct nn_error *err)
@@ -457,7 +457,7 @@ MODELS(DEFINE)
 static const struct {
 	const char *name;
 	void (*spoil)(struct model_builder *b);
-	const char *message;	/* expected message; NULL if nothing is wrong */
+	const char *message;	/* expected message; NULL if there is no error */
 } models[] = {
 #define ENTRY(_name, _change, _message) { #_name, model_##_name, _message },
 MODELS(ENTRY)
@@ -494,7 +494,7 @@ static void assert_refused(const struct model_builder *b, const char *message)
 	assert_string_equal(err.message, message);
 }
 
-/* The first test: no extension is registered. */
+/* This test is the first one, when no extension is registered. */
 static void test_no_plugins(void **state)
 {
 	struct model_builder b;
@@ -504,7 +504,7 @@ static void test_no_plugins(void **state)
 	assert_refused(&b, "extension com.example.golden: this client's device has no extensions");
 }
 
-/* Models that no decoder has seen may have names and types that are not there. */
+/* Models that no decoder has checked may have unknown names and types. */
 static void test_not_decoded(void **state)
 {
 	static const struct nn_extension own = { .name = "an.engine's" };
@@ -521,7 +521,7 @@ static void test_not_decoded(void **state)
 	b.operands[0][1].type = CODE(nn_extension_prefix(FIBONACCI_NAME), 99);
 	assert_refused(&b,
 		       "subgraph 0, operand 1 (unknown type): type 0x10063 belongs to no plug-in");
-	/* A type of the engine's is the engine's to check. */
+	/* The engine checks operands of its own types. */
 	golden_model(&b, NN_CONSTANT_COPY);
 	b.operands[0][0].type = CODE(prefix, 99);
 	set_data(&b, 1, NULL, 0);
@@ -542,7 +542,7 @@ static void test_attributes_checked(void **state)
 	const struct {
 		struct nn_attribute attribute;
 		bool is_execution;
-		const char *message;	/* expected message; NULL if nothing is wrong */
+		const char *message;	/* expected message; NULL if there is no error */
 	} cases[] = {
 		{ number(FIBONACCI_MODULUS, &five), false, NULL },
 		{ number(FIBONACCI_SKIP, &five), true, NULL },
@@ -573,7 +573,7 @@ static void test_attributes_checked(void **state)
 	}
 }
 
-/* Interpreted and compiled, made of a model and of what was saved of it. */
+/* Interpreted and compiled plans, made from a model and loaded from a saved plan. */
 static void test_attributes_told(void **state)
 {
 	static const char *const kernels[] = { "none", NULL };
@@ -624,7 +624,7 @@ static void test_attributes_told(void **state)
 	}
 }
 
-static uint32_t compiled_with;	/* the last attribute that compile() saw: its first byte */
+static uint32_t compiled_with;	/* first byte of the last attribute that compile() got */
 
 static enum nnx_status note_compile(struct nnx_call *call, void **state)
 {
@@ -636,7 +636,7 @@ static enum nnx_status note_compile(struct nnx_call *call, void **state)
 /* compile() of an operation gets the attributes; so does that of OEM_OPERATION. */
 static void test_attributes_compiled(void **state)
 {
-	static struct sample s;		/* static, because a registered structure must stay */
+	static struct sample s;		/* static, because a registered structure must stay valid */
 	const uint8_t byte = 77;
 	const struct nn_attribute list[] = {
 		{ GOLDEN_NAME, 1, 1, "x" }, { "a.told", 1, 1, &byte },
@@ -681,7 +681,7 @@ static enum nnx_status check_large(struct nnx_call *call, const struct nnx_opera
 /* Extension data of any size reach the plug-in unchanged. */
 static void test_large_data(void **state)
 {
-	static struct sample s;		/* static, because a registered structure must stay */
+	static struct sample s;		/* static, because a registered structure must stay valid */
 	struct nn_error err = { "" };
 	uint8_t *data = malloc(LARGE);
 	struct nn_model *model = NULL;
@@ -755,7 +755,7 @@ static void test_control_flow(void **state)
 	nn_model_free(model);
 }
 
-/* An extension's operand in place of an operand of NNAPI's type. */
+/* Replaces an operand of an NNAPI type by an extension's operand. */
 static void test_core_operation(void **state)
 {
 	struct nn_error err = { "" };
@@ -861,7 +861,7 @@ static void test_oem(void **state)
 	assert_non_null(strstr(err.message, "another extension has the OEM operation already"));
 }
 
-/* Scalars whose type does not give their size stay separate. */
+/* Scalars whose type does not define their size are not merged. */
 static void test_saving_oem(void **state)
 {
 	const uint8_t x[] = { 1, 2, 3, 4 }, want[] = { 1 + 12, 2 + 24, 3 + 36, 4 };
@@ -902,7 +902,10 @@ static enum nnx_status any_data(struct nnx_call *call, const struct nnx_operand 
 	return NNX_OK;
 }
 
-/* An operation without outputs stays, and scalars of other extension data stay apart. */
+/*
+ * An operation without outputs is not removed, and scalars with different extension data are not
+ * merged.
+ */
 static void test_saving_silent(void **state)
 {
 	const float x[] = { -1, 2 };
@@ -1004,7 +1007,7 @@ static enum nnx_status compile(struct nnx_call *call, void **state)
 		called.is_zeroed = called.is_zeroed && !bytes[i];
 	*state = &called;
 	if (called.result == NNX_INVALID_ARGUMENT) {
-		/* In parentheses, because cmocka has a macro of that name. */
+		/* The name is in parentheses, because cmocka has a macro of that name. */
 		(call->fail)(call, NNX_GENERAL_FAILURE, "a\tb %d", 5);
 		return (call->fail)(call, called.result, "too late");
 	}
@@ -1090,7 +1093,7 @@ static void test_compile(void **state)
 	use.size--;
 	assert_int_equal(nna_engine_plugin_compile(&o, &use, &made, NULL), NN_INVALID_ARGUMENT);
 	use.size++;
-	/* One that prepares nothing has nothing to release. */
+	/* An operation that prepares no state has none to release. */
 	descriptor.compile = NULL;
 	made = &b;
 	assert_int_equal(nna_engine_plugin_compile(&o, &use, &made, NULL), NN_OK);
@@ -1107,7 +1110,7 @@ static enum nnx_status check_with_reason(struct nnx_call *call)
 	return (call->fail)(call, NNX_INVALID_ARGUMENT, "\n%0*d", reason_length - 1, 7);
 }
 
-/* A reason is as long as a message has room behind the operation's name; the rest is cut. */
+/* A reason is truncated to the room that a message has after the operation's name. */
 static void test_long_reason(void **state)
 {
 	static const struct nnx_operation descriptor = { .name = "THIS", .check = check_with_reason };
@@ -1179,7 +1182,7 @@ static void test_no_memory(void **state)
 		if (failing_end(FAILING_SELF))
 			assert_string_equal(err.message, "out of memory");
 	}
-	/* A failure leaves nothing behind: only the last attempt registered the plug-in. */
+	/* A failed attempt has no effect: only the last attempt registered the plug-in. */
 	assert_int_equal(nna_engine_plugin_count(), count + 1);
 	assert_true(n > 4);
 
@@ -1214,7 +1217,7 @@ static const struct nn_device_extension *own_extensions(const struct nna_engine 
 	return &own_extension;
 }
 
-/* The list of all extensions for clients has no more room. */
+/* The list of extensions for clients is full. */
 static void test_no_room(void **state)
 {
 	static const struct nna_engine crowded = { .extensions = own_extensions };

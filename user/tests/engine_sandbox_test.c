@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sandbox of a worker. The test starts a worker, which this program is too, and
- * inspects it from outside. Then it loads the filter and tries forbidden calls.
+ * The sandbox of a worker. The test starts this program again as a worker, and inspects it from
+ * outside. Then it loads the filter and tries forbidden calls.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -57,7 +57,7 @@
 #define MAX_MEMORY (UINT64_C(1) << 30)
 #endif
 
-/* The engine that the worker is of: nnacceld's, with a file of its own. */
+/* The worker's engine: nnacceld's, with a file of its own. */
 static const uint32_t requests[] = { RNDGETENTCNT };
 static const struct nna_engine_file random_file = {
 	.size = sizeof(random_file), .use = NNA_ENGINE_FILE_READ, .path = "/dev/urandom",
@@ -92,7 +92,7 @@ static const char *slurp(const char *name)
 	return text;
 }
 
-/* The value of a line "KEY:<tab>VALUE" of /proc/PID/status. */
+/* Returns the value of a line "KEY:<tab>VALUE" in /proc/PID/status. */
 static const char *status_of(const char *key)
 {
 	static char value[128];
@@ -155,7 +155,7 @@ static int kill_worker(void **state)
 	return 0;
 }
 
-/* Looking into another user's process takes root. */
+/* Only root may inspect the process of another user. */
 static void need_namespaces(bool need_root)
 {
 	if (spawner.options.isolation == ISOLATE_NONE || (need_root && geteuid()))
@@ -325,7 +325,7 @@ static void test_limits(void **state)
 		assert_non_null(strstr(limits, "Max data size             1073741824 "));
 }
 
-/* A worker with this level of the log is of an engine with all permissions. */
+/* A worker with this log level has an engine with all permissions. */
 #define PERMITTED LOG_DEBUG
 
 static void test_limit_of_threads(void **state)
@@ -365,7 +365,9 @@ static void test_refuses_what_is_no_session(void **state)
 	assert_int_equal(wait_exit(), WORKER_EXIT_FAILURE);
 }
 
-/* A descriptor that is no session is not read, only asked by the session's ioctls. */
+/*
+ * A descriptor that is not a session is not read; the worker only tries the session's ioctls on it.
+ */
 static void test_refuses_a_foreign_file(void **state)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -379,7 +381,7 @@ static void test_refuses_a_foreign_file(void **state)
 
 /* ---- the filter ---- */
 
-/* The filter's verdict on a call. A refused call gets EACCES. */
+/* The filter's verdict on a call. A refused call fails with EACCES. */
 enum verdict { ALLOWED = 0, REFUSED = 1, KILLED, BROKEN };
 
 static long open_file(void)
@@ -715,7 +717,7 @@ static void test_permissions(void **state)
 			fail_msg("%s with %u: verdict %d, not %d", permitted[i].name,
 				 permitted[i].permissions, verdict, permitted[i].verdict);
 	}
-	/* An engine of an older header has none. */
+	/* An engine that was built with an older header has no permissions. */
 	engine.size = offsetof(struct nna_engine, permissions);
 	engine.permissions = UINT32_MAX;
 	assert_int_equal(try_call(load_filter, make_thread), KILLED);
@@ -774,7 +776,7 @@ static long seal_memory(void)
 	return syscall(SYS_fcntl, STDIN_FILENO, F_ADD_SEALS, F_SEAL_GROW);
 }
 
-/* The keeper locks and seals files, and cannot have them send signals. */
+/* The keeper may lock and seal files, but cannot make them send signals. */
 static void test_keepers_filter(void **state)
 {
 	static long (*const killed[])(void) = {

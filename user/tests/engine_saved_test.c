@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Saving a model: the client's memory gets no byte before the hash is noted. A file
- * stands for the session, and a thread for the keeper.
+ * Saving a model: nothing is written to the client's memory before the keeper has stored the hash.
+ * A file stands for the session, and a thread for the keeper.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -64,7 +64,7 @@ static void release(const struct nna_engine *engine, void *prepared)
 
 struct keeper_thread {
 	int socket;
-	enum message_kind verdict;	/* answer; 0 if the keeper dies instead of answering */
+	enum message_kind verdict;	/* the keeper's answer; 0 if it dies instead */
 	const char *client[PARTS];	/* the client's memory */
 	struct message request;
 	bool came_first;		/* the request came before any byte of the parts */
@@ -93,7 +93,7 @@ static void *keep(void *data)
 
 /* ---- the test ---- */
 
-/* Saves the model and has the keeper answer so; checks what is written when. */
+/* Saves the model while the keeper gives this answer; checks what is written, and when. */
 static void check(enum message_kind verdict, const char *message)
 {
 	const struct nna_engine engine = {

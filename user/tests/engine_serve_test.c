@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A session's commands, one after the other on one thread: this program plays the kernel by
- * replacing its ioctl(). It hands out the commands of a list and keeps the answers; the session
- * ends when the list does. A file of memory stands for the session, in which grant N lies at N <<
- * SHIFT.
+ * replacing its ioctl(). It returns the commands of a list and stores the answers; the session ends
+ * after the last command. A memfd stands for the session; grant N lies at offset N << SHIFT.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,7 +38,7 @@
 #define MAX_COMMANDS 8
 #define MAX_COMMAND 8192
 
-/* Numbers of grants. The file ends a page behind the beginning of the last. */
+/* Numbers of grants. The file ends a page after the beginning of the last grant. */
 enum { WIRE = 1, MEMORY, OTHER, PICTURE, LAST };
 
 /* ---- the kernel ---- */
@@ -153,7 +152,7 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus)
 	return num_cpus ? 0 : -1;
 }
 
-/* There is a thread for each CPU, but at least two, and not too many. */
+/* There is a thread for each CPU, but at least two and at most a limit. */
 static void test_threads(void **state)
 {
 	static const unsigned int threads[] = { SERVER_MAX_THREADS, 2, 2, 3, 4, 4, 4 };
@@ -167,23 +166,23 @@ static void test_threads(void **state)
 
 static struct {
 	enum nn_status status;		/* that its functions return */
-	bool is_short, is_silent;	/* an output is too small; no shapes are told */
+	bool is_short, is_silent;	/* an output is too small, and no shapes are reported */
 	int fence;			/* to end with, or -1 */
 	bool took_fence, may_export;
 	uint64_t device_ns;		/* that it tells */
 	bool measure;			/* it was told */
 	int prepared, released;
-	void *better;			/* form that replaces the executed one */
-	bool goes_on;	/* the client still wanted the model when 300 of 1000 parts were done */
+	void *better;			/* form of the model that replaces the executed one */
+	bool goes_on;	/* the client still wanted the model when 300 of 1000 were done */
 	void *executed, *last_released;
 	struct nna_engine_preparation how;
 	uint64_t deadline_ns, loop_timeout_ns;
-	uint64_t due_ns;		/* the first deadline of the server, while it executes */
+	uint64_t due_ns;		/* the server's first deadline during the execution */
 	bool omitted;			/* the second input */
 	uint32_t rank, dim;		/* of the first */
-	void *own;			/* the buffer of the first, or NULL */
+	void *own;			/* the buffer of the first argument, or NULL */
 	bool cuts;			/* the session's file is truncated while it executes */
-	uint32_t attribute;		/* code of the execution's, or 0 */
+	uint32_t attribute;		/* code of the execution's attribute, or 0 */
 	uint32_t num_outputs, room;	/* and its outputs, and room for times */
 } engine_state;
 
@@ -321,7 +320,7 @@ static void buffer_destroy(const struct nna_engine *engine, void *buffer)
 	buffer_state.destroyed++;
 }
 
-/* Bytes lie there as their complement. */
+/* In the engine's layout each byte is inverted. */
 static enum nn_status buffer_copy_in(const struct nna_engine *engine, void *buffer, void *base,
 				     const void *from, uint64_t length, struct nn_error *err)
 {
@@ -408,8 +407,8 @@ static int tear_down(void **state)
 }
 
 /*
- * An image of two rows of two numbers; rows are four numbers apart, and begin with the third
- * number.
+ * An image of two rows of two numbers; the first row begins at the third number, the second four
+ * numbers later.
  */
 static const struct nnaccel_format picture_format = {
 	.num_planes = 1,
@@ -451,7 +450,7 @@ static void add(const struct nnaccel_cmd *head, const void *grants, const void *
 	kernel.commands[kernel.count++].size = size;
 }
 
-/* Has the commands of the list served, and empties it. */
+/* Serves the commands of the list, and empties it. */
 static void run(void)
 {
 	uint64_t gone;
@@ -469,7 +468,7 @@ static void run(void)
 	kernel.count = 0;
 }
 
-/* Has one command served, and returns its status. */
+/* Serves one command, and returns its status. */
 static uint32_t ask(const struct nnaccel_cmd *command, const void *grants, const void *args,
 		    const void *roles)
 {
@@ -483,7 +482,7 @@ static uint32_t ask(const struct nnaccel_cmd *command, const void *grants, const
 	return kernel.commits[0].status;
 }
 
-/* A model as it travels, in the memory of the wire form. */
+/* Writes a serialised model to the memory of its grant. */
 static size_t write_model(struct model_builder *b)
 {
 	struct nn_error err;
@@ -497,7 +496,7 @@ static size_t write_model(struct model_builder *b)
 	return size;
 }
 
-/* Writes the model x + y of this many numbers; dimensions of 0 are open. */
+/* Writes the model x + y of this many numbers; 0 is an unknown dimension. */
 static size_t write_add(uint32_t rank, const uint32_t *dims, float scale)
 {
 	const int32_t type = scale ? NN_TENSOR_QUANT8_ASYMM : NN_TENSOR_FLOAT32;
@@ -563,7 +562,7 @@ static void test_queries(void **state)
 		assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 		assert_int_equal(info->magic, NN_DEVICE_MAGIC);
 		assert_string_equal(info->version, "serve");
-		/* The library has the last word on caches. */
+		/* The engine has no cache if the library reports none. */
 		assert_int_equal(info->model_cache_files, has_cache);
 		assert_int_equal(info->data_cache_files, has_cache);
 	}
@@ -584,7 +583,7 @@ static const struct {
 	const char *name;
 	struct nnaccel_grant pools[2];
 	uint64_t offset;		/* offset of the constant of 8 bytes in pool 1 */
-	uint32_t count;			/* number of the operations in question */
+	uint32_t count;			/* number of operations in the question */
 	uint32_t status;
 	bool supported[4];
 } models[] = {
@@ -714,14 +713,14 @@ static void test_prepare(void **state)
 	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
 	assert_non_null(strstr(kernel.messages[0], "pool 1 is gone"));
 	assert_int_equal(engine_state.released, 1);
-	/* The model itself lies beyond its file's end. */
+	/* The model itself lies beyond the end of its file. */
 	grants[0] = (struct nnaccel_grant){ LAST, NNACCEL_PROT_READ, 2 * PAGE };
 	head.wire_offset = PAGE;
 	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
 	assert_non_null(strstr(kernel.messages[0], "shorter"));
 }
 
-/* An engine's own check of attributes, which the command of a preparation carries, too. */
+/* The engine checks attributes itself; the command of a preparation has them, too. */
 static enum nn_status check_attributes(const struct nna_engine *e,
 				       const struct nn_attributes *attributes, bool is_execution,
 				       struct nn_error *err)
@@ -765,7 +764,7 @@ static uint32_t ask_with_attribute(const struct nnaccel_cmd *command, const void
 
 static const struct nnaccel_grant memory_grant = { MEMORY, RW, PAGE };
 
-/* Each argument has two numbers; they lie one after the other. */
+/* Each argument has two numbers; the arguments lie one after the other. */
 static const struct nnaccel_arg three_args[] = {
 	{ .offset = 8, .length = 8 }, { .offset = 16, .length = 8 }, { .offset = 24, .length = 8 },
 };
@@ -807,7 +806,7 @@ static void test_execute(void **state)
 	assert_false(engine_state.measure);
 	assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 	assert_int_equal(kernel.commits[0].flags, NNACCEL_FETCH_NONBLOCK);
-	/* Measured, with an argument that is left out and another's dimensions. */
+	/* An execution with times, an omitted argument, and another argument's dimensions. */
 	memcpy(args, three_args, sizeof(args));
 	args[0].rank = 1;
 	args[0].dims[0] = 2;
@@ -820,7 +819,7 @@ static void test_execute(void **state)
 	assert_int_equal(engine_state.rank, 1);
 	assert_int_equal(engine_state.dim, 2);
 	assert_true(numbers[6] == 4 && numbers[7] == 8);
-	/* The engine's own time of the device has priority, and the kernel always gets it. */
+	/* A device time that the engine reports has priority, and the kernel always gets it. */
 	engine_state.device_ns = UINT64_C(5) << 40;
 	assert_int_equal(ask(&head, &memory_grant, args, NULL), NNACCEL_STATUS_NONE);
 	assert_true(kernel.commits[0].device_ns == engine_state.device_ns);
@@ -878,7 +877,10 @@ static uint32_t ask_for_times(const struct nnaccel_arg *args)
 	return ask_with_attribute_of(TIMES_EXTENSION, &head, &memory_grant, args, 0);
 }
 
-/* The last output takes when the engine began, when operations ran, and when the engine ended. */
+/*
+ * The last output receives the times at which the engine began and ended, and at which operations
+ * ran.
+ */
 static void test_times(void **state)
 {
 	static const struct { uint64_t offset, length; uint32_t flags; } without_room[] = {
@@ -902,7 +904,7 @@ static void test_times(void **state)
 	assert_int_equal(engine_state.num_outputs, 1);
 	assert_int_equal(engine_state.attribute, 0);
 	assert_int_equal(engine_state.room, 3);
-	/* The end of a fence would not be known. */
+	/* With a fence the end of the execution would not be known. */
 	assert_false(engine_state.took_fence);
 	assert_true(head->begin_ns >= before && head->end_ns >= head->begin_ns && head->end_ns <= clock_ns());
 	assert_int_equal(head->count, 1);
@@ -932,7 +934,7 @@ static void test_times(void **state)
 	assert_int_equal(engine_state.room, 0);
 }
 
-/* Memory that went away explains every other failure, and no shapes are reported. */
+/* Lost memory is reported in place of any other failure, and without shapes. */
 static void test_memory_goes(void **state)
 {
 	const struct nnaccel_grant huge = { MEMORY, RW, INT64_MAX / 2 };
@@ -981,7 +983,7 @@ static void test_forget_model(void **state)
 	for (uint64_t i = 1; i < 4; i++)
 		assert_int_equal(prepare_add(i, MB_DIMS(2)), NNACCEL_STATUS_NONE);
 	for (unsigned int i = 0; i < 4; i++) {
-		/* The last model was gone before. */
+		/* The last model had been released before. */
 		forget.model = (const uint64_t[]){ 2, 1, 3, 3 }[i];
 		add(&forget, NULL, NULL, NULL, NULL);
 		run();
@@ -992,7 +994,7 @@ static void test_forget_model(void **state)
 	}
 }
 
-/* Images are copied without the gaps between rows, and copied back only after a success. */
+/* Images are copied to memory without gaps between rows, and copied back only after success. */
 static void test_pictures(void **state)
 {
 	const struct nnaccel_grant grants[] = {
@@ -1047,7 +1049,10 @@ static void test_replaced(void **state)
 	assert_ptr_equal(engine_state.last_released, first);
 	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
 	assert_ptr_equal(engine_state.executed, &better);
-	/* A wrong form replaces nothing, and neither does a form of a model that is gone. */
+	/*
+	 * An invalid form does not replace the current one, and neither does a form of a released
+	 * model.
+	 */
 	assert_false(nna_engine_replace(first, &none));
 	assert_int_equal(engine_state.released, 1);
 	add(&gone, NULL, NULL, NULL, NULL);
@@ -1057,7 +1062,7 @@ static void test_replaced(void **state)
 	assert_false(nna_engine_replace(&better, &none));
 }
 
-/* A fence of the engine's goes with the answer if all went well, and is closed. */
+/* The engine's fence is sent with a successful answer, and is closed. */
 static void test_fences(void **state)
 {
 	static const struct {
@@ -1088,10 +1093,10 @@ static void test_fences(void **state)
 				 cases[i].is_committed);
 		if (cases[i].is_committed) {
 			assert_int_equal(kernel.commits[0].fence, engine_state.fence);
-			/* Work that hardware still does has no time. */
+			/* Work that hardware has not finished has no time. */
 			assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 		}
-		/* A fence that was refused is the engine's. */
+		/* The engine still owns a fence that was refused. */
 		assert_int_equal(close(engine_state.fence), cases[i].is_allowed ? -1 : 0);
 	}
 }
@@ -1181,7 +1186,7 @@ static void test_roles(void **state)
 		else
 			assert_int_equal(told_layout(), NNACCEL_LAYOUT_LINEAR);
 	}
-	/* The models have no references any more. */
+	/* All references to the models were dropped. */
 	for (struct loaded_model *m = server.models.list; m; m = m->next)
 		assert_int_equal(m->users, 1);
 }
@@ -1346,13 +1351,13 @@ static void test_held(void **state)
 		if (ask(&head, grants, args, NULL) != held[i].status)
 			fail_msg("%zu: %s", i, kernel.messages[0]);
 	}
-	/* Memory of a pool is the engine's to judge. */
+	/* The engine checks whether memory of a pool is large enough. */
 	args[1].flags = 0;
 	args[1].length = 4;
 	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
 }
 
-/* After the shapes come the sizes of the written data. */
+/* The sizes of the written data follow the shapes. */
 static void test_sizes(void **state)
 {
 	struct nnaccel_cmd head = execution;
@@ -1382,10 +1387,10 @@ static struct {
 	uint32_t num_model, num_data;	/* parts */
 	unsigned int saves, ends;
 	const void *prepared;		/* prepared model that was saved last */
-	void *better;			/* model that replaces a saved one, itself unsaved */
+	void *better;			/* model that replaces a saved one and was not saved */
 	char model[16], data[16];	/* that were loaded */
 	size_t model_size, data_size;
-	/* Numbers of loaded parts, each with the right bytes. */
+	/* Numbers of loaded parts with the right contents. */
 	uint32_t loaded_model, loaded_data;
 } saved;
 
@@ -1498,7 +1503,7 @@ static void check_request(int keeper, enum message_kind kind, const void *part, 
 	assert_memory_equal(request.hash, hash, sizeof(hash));
 }
 
-/* Takes a request, which is of that kind. */
+/* Receives a request, and checks its kind. */
 static struct message take_request(int keeper, enum message_kind kind)
 {
 	struct message request;
@@ -1542,7 +1547,7 @@ static void test_saved(void **state)
 	engine.save = save;
 
 	/*
-	 * The engine returns only the sizes, then nothing because it compiled nothing, then a
+	 * The engine returns only the sizes, then no parts because it has not compiled, then a
 	 * failure.
 	 */
 	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_NONE);
@@ -1562,7 +1567,7 @@ static void test_saved(void **state)
 	assert_int_equal(kernel.commits[0].payload_size, 0);
 	engine_state.status = NN_OK;
 
-	/* One part has too little room, then the other one. */
+	/* There is too little memory for one part, then for the other one. */
 	head.num_grants = 2;
 	for (int i = 0; i < 2; i++) {
 		parts[0].length = sizeof(MODEL_PART) - (i == 0);
@@ -1705,7 +1710,7 @@ static void test_several_files(void **state)
 
 /* ---- kept models ---- */
 
-/* Queues an answer of the keeper's to the request of that number from now on, with a file or -1. */
+/* Queues the keeper's answer to the `number`-th request from now on, with a file or -1. */
 static void keeper_answers(int keeper, uint32_t number, struct message answer, int file)
 {
 	answer.serial = server.cache.serial + number;
@@ -1741,7 +1746,7 @@ static void stop_keeping(int keeper)
 	close(keeper);
 }
 
-/* Prepares x + constant of 2 numbers, which is to be kept. */
+/* Prepares x + constant of 2 numbers, with the request to cache it. */
 static uint32_t prepare_kept(uint32_t preference, float constant)
 {
 	const struct nnaccel_grant grants[] = { wire_grant, { OTHER, NNACCEL_PROT_READ, PAGE },
@@ -1764,7 +1769,7 @@ static void test_kept(void **state)
 		uint32_t preference;
 		float constant;
 		bool is_new;		/* unlike the first */
-		uint32_t files;		/* of the engine, of each kind */
+		uint32_t files;		/* number of the engine's files of each kind */
 	} cases[] = {
 		{ 0, 1, false, 1 }, { 1, 1, true, 1 }, { 0, 2, true, 3 }, { 0, 1, false, 1 },
 	};
@@ -1815,7 +1820,7 @@ static void test_kept(void **state)
 		close(file);
 		assert_int_equal(saved.ends, i + 1);
 	}
-	/* A better form replaces the plan in the keeper. */
+	/* A better form replaces the keeper's plan. */
 	file = memfd_create("kept", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
 	keeper_answers(keeper, 1, yes, -1);
@@ -1830,8 +1835,7 @@ static void test_kept(void **state)
 	assert_memory_equal(next.token, first, sizeof(first));
 	take_request(keeper, CACHE_DONE);
 	/*
-	 * A model that the engine does not save, or that the keeper does not want, is prepared as
-	 * well.
+	 * A model is prepared even if the engine does not save it or the keeper rejects it.
 	 */
 	for (int wants = 0; wants < 2; wants++) {
 		saved.is_none = !wants;
@@ -1843,7 +1847,7 @@ static void test_kept(void **state)
 			take_request(keeper, CACHE_NEW);
 		assert_int_equal(recv(keeper, bytes, 1, MSG_DONTWAIT), -1);
 	}
-	/* One that is replaced while it is saved does not stay there. */
+	/* A plan is not cached if its model is replaced while it is saved. */
 	saved.better = &last;
 	file = memfd_create("kept", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
@@ -1856,7 +1860,7 @@ static void test_kept(void **state)
 	stop_keeping(keeper);
 }
 
-/* Answers of the keeper's. The first three are plans. */
+/* Answers of the keeper. The first three are plans. */
 static const struct {
 	const char *name;
 	uint32_t files;			/* number of the engine's files of each kind */
@@ -1885,7 +1889,7 @@ static const struct {
 	  MODEL_PART, false, false },
 };
 
-/* A plan's file, and the hash of the model part that was put there. */
+/* A plan's file, and the hash of its model part. */
 static int plan_file(size_t i, uint8_t hash[DIGEST_SIZE])
 {
 	int file = memfd_create("plan", MFD_CLOEXEC);
@@ -1951,7 +1955,7 @@ static void test_kept_before(void **state)
 
 /* ---- commands ---- */
 
-/* Executions fetch the next command with their answer; others are fetched for. */
+/* The answer of an execution also fetches the next command; other answers do not. */
 static void test_commit_and_fetch(void **state)
 {
 	struct nnaccel_cmd head = execution;
@@ -1966,9 +1970,9 @@ static void test_commit_and_fetch(void **state)
 		assert_int_equal(kernel.commits[i].cookie, i + 1);
 		assert_true(kernel.commits[i].buffer);
 	}
-	/* The last one is that of the end. */
+	/* The last fetch reports the end. */
 	assert_int_equal(kernel.fetches, 2);
-	/* A query's answer fetches nothing. */
+	/* The answer of a query fetches no command. */
 	head = (struct nnaccel_cmd){ .kind = NNACCEL_DO_QUERY, .query = NNACCEL_QUERY_DEVICE };
 	assert_int_equal(ask(&head, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.commits[0].buffer, 0);
@@ -1997,7 +2001,7 @@ static void test_large_command(void **state)
 	assert_int_equal(kernel.commits[0].cookie, 5);
 }
 
-/* A malformed command is answered as far as its cookie can be read. */
+/* A malformed command is answered if its cookie can be read. */
 static void test_malformed(void **state)
 {
 	const struct nnaccel_cmd head = { .kind = 99, .cookie = 4 };

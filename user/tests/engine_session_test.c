@@ -51,10 +51,10 @@ int ioctl(int file, unsigned long request, ...)
 
 static const struct nnaccel_cmd one = { .kind = NNACCEL_DO_EXECUTE };
 
-/* Replaces poll(): sends the message that the caller waits for. */
+/* Replaces poll(), and sends the message that the caller waits for. */
 int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-	/* The C library declares that poll() only writes there. */
+	/* The C library declares that poll() only writes to `fds`. */
 	const struct pollfd *volatile asked = fds;
 
 	assert_true(count == 1 && asked->events == POLLIN && timeout == -1);
@@ -126,7 +126,7 @@ static void send_all(void)
 static const uint64_t grant_at = (uint64_t)GRANT << NNACCEL_GRANT_SHIFT;
 static const uint64_t burst_at = NNACCEL_BURST_MAP | (uint64_t)BURST << NNACCEL_BURST_SHIFT;
 
-/* Returns the first byte of what is mapped, or 0 with errno. */
+/* Maps a part of the session; returns its first byte, or 0 with errno. */
 static char first_byte(uint64_t offset, int prot)
 {
 	char *base = session_map(session, PAGE, prot, offset), first;
@@ -184,7 +184,7 @@ static void test_slots(void **state)
 
 /* ---- commands ---- */
 
-/* Fetches into `room` bytes; returns 0, or an errno. */
+/* Fetches a command into `room` bytes; returns 0, or an errno. */
 static int fetch(uint32_t room, uint32_t flags, uint32_t *size)
 {
 	uint8_t buffer[2 * sizeof(struct nnaccel_cmd)];
@@ -243,11 +243,11 @@ static void test_fetch(void **state)
 	assert_int_equal(fetch(sizeof(one), 0, &size), 0);
 	assert_int_equal(size, sizeof(one));
 	assert_true(packet_send(commands, &one, sizeof(one), -1));
-	/* The command stays, and fetch() returns its size. */
+	/* The command stays queued, and fetch() returns its size. */
 	assert_int_equal(fetch(sizeof(one) - 1, 0, &size), EMSGSIZE);
 	assert_int_equal(size, sizeof(one));
 	assert_int_equal(fetch(sizeof(one), 0, &size), 0);
-	/* A packet too short for a command is handed out unchanged. */
+	/* A packet that is too short for a command is returned unchanged. */
 	assert_true(packet_send(commands, &one, 1, -1));
 	assert_int_equal(fetch(sizeof(one), 0, &size), 0);
 	assert_int_equal(size, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client that threads serve, without a kernel: this file plays the kernel by replacing their
- * ioctl(). A file of memory stands for the session, in which grant N lies at N times GRANT_SIZE,
- * and bursts have their rings.
+ * A client that threads serve. This file plays the kernel by replacing their ioctl(). A memfd
+ * stands for the session; grant N lies at N times GRANT_SIZE, and the rings of bursts lie there,
+ * too.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -46,7 +46,7 @@
 #define SLOT 3
 #define CAPACITY 64
 #define PATIENCE_MS (int)scaled(60000)
-#define LARGE (1U << 28)	/* bytes of a memory, of which a constant has the last */
+#define LARGE (1U << 28)	/* size of a memory; a constant has the last bytes */
 
 /* ---- the kernel ---- */
 
@@ -54,14 +54,14 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool closed;
-	/* The next command; a size of 0 means none. */
+	/* The next command; its size is 0 if there is none. */
 	uint8_t command[2048] __attribute__((aligned(8)));
 	uint32_t size;
 	uint64_t committed;		/* cookie of the last answer */
 	uint32_t status;
-	char message[NN_MESSAGE_SIZE];	/* message of that command */
-	int fence;			/* fence of that command, or -1 */
-	struct nnaccel_session_grant_fd exported;	/* the last requested export */
+	char message[NN_MESSAGE_SIZE];	/* message of that answer */
+	int fence;			/* fence of that answer, or -1 */
+	struct nnaccel_session_grant_fd exported;	/* the last requested export of a grant */
 } kernel = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .fence = -1 };
 
 static int refuse(int error)
@@ -70,7 +70,7 @@ static int refuse(int error)
 	return -1;
 }
 
-/* Threads that find nothing poll the session, which is always readable here. */
+/* Threads that find no command poll the session, which is always readable here. */
 static int fetch(void *buffer, uint32_t room, uint32_t *size)
 {
 	int result = 0;
@@ -169,7 +169,7 @@ FILE *fopen(const char *path, const char *mode)
 	return fmemopen((void *)kill_grace, strlen(kill_grace) + 1, "r");
 }
 
-/* Offers a command until a thread fetches it. Returns false if none did in time. */
+/* Offers a command until a thread fetches it. Returns false if no thread did in time. */
 static bool send_command(const struct nnaccel_cmd *head, const struct nnaccel_grant *grants,
 			 const struct nnaccel_arg *args)
 {
@@ -197,7 +197,7 @@ static bool send_command(const struct nnaccel_cmd *head, const struct nnaccel_gr
 	return taken;
 }
 
-/* The status of an answer. */
+/* Returns the status of the last answer. */
 static uint32_t await_answer(uint64_t cookie)
 {
 	struct timespec until = { .tv_sec = (time_t)(clock_ns() / NS_PER_S) + PATIENCE_MS / 1000 };
@@ -225,13 +225,13 @@ static void close_context(void)
 static struct {
 	atomic_bool executes;
 	atomic_int executions;
-	atomic_bool go_on;		/* set when the execution may go on */
+	atomic_bool go_on;		/* set when the execution may continue */
 	atomic_bool told;		/* the engine was notified that the client is gone */
 	bool waits, waits_for_end, exports;
 	int fence;			/* sync_file that ends the execution, or -1 */
 	bool defers;			/* another thread ends the execution */
 	_Atomic(struct nna_engine_execution *) execution;	/* the last one */
-	_Atomic(void *) base;		/* base of the region that it saw */
+	_Atomic(void *) base;		/* base of the region that the engine saw */
 	_Atomic(void *) forgotten;
 	atomic_int released;
 	atomic_bool saved;
@@ -239,7 +239,7 @@ static struct {
 	atomic_int adds;
 	atomic_bool forgets_slots;	/* none is cached */
 	int prepared;
-	/* Notifications of ended bursts, freed slots and unmapped regions hang, */
+	/* notifications of ended bursts, freed slots and unmapped regions hang */
 	atomic_bool hangs;
 	atomic_bool hanging;		/* and it hangs there */
 } engine_state;
@@ -279,7 +279,7 @@ static void release(const struct nna_engine *engine, void *prepared)
 	engine_state.released++;
 }
 
-/* Nothing is saved, and nothing was saved before. */
+/* The engine saves no models and loads none. */
 static enum nn_status save(const struct nna_engine *engine, const void *prepared,
 			   struct nna_engine_image *image, struct nn_error *err)
 {
@@ -420,7 +420,7 @@ static struct thread_client *client;
 static int session, session_copy;
 static int keeper = -1;			/* socket to the keeper: the client's end */
 static float *memory;			/* the client's: x, 2 x */
-static float written;			/* value in `memory` at the end */
+static float written;			/* value at the end of `memory` */
 
 /* Writes the serialised model x + x of one number. */
 static size_t write_model(void)
@@ -504,7 +504,7 @@ static void test_execution(void **state)
 	const struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_GRANT, .grant = MEMORY };
 
 	(void)state;
-	/* Memory that is no argument's has no file. */
+	/* Memory that does not belong to an argument has no file. */
 	assert_int_equal(nna_engine_region_file(NULL, memory), -1);
 	engine_state.exports = true;
 	memory[0] = 21;
@@ -564,7 +564,7 @@ static void prepare_kept(uint64_t cookie, uint32_t length)
 	assert_int_equal(await_answer(cookie), NN_OK);
 }
 
-/* Limits this process to the memory that it has, and `more` bytes. */
+/* Limits this process to its current memory and `more` bytes. */
 static void limit_data(rlim_t more)
 {
 	struct rlimit limit;
@@ -626,7 +626,7 @@ static int no_keeper(void **state)
 	return 0;
 }
 
-/* The engine's fence goes with the answer, and is the library's to close. */
+/* The engine's fence is sent with the answer, and the library closes it. */
 static void test_fence(void **state)
 {
 	int fence = eventfd(0, EFD_CLOEXEC);
@@ -672,7 +672,7 @@ static void open_burst(struct burst_end *b, uint32_t number)
 		.state = NNACCEL_BURST_ALIVE, .lines = nn_ring_lines(CAPACITY),
 		.capacity = CAPACITY, .ring_bytes = 8192,
 	};
-	/* All bursts of a client have one doorbell, which is the first one's here. */
+	/* All bursts of a client have one doorbell; here it is the first burst's. */
 	map = (struct nn_ring_map){
 		.status = b->status, .mine = map_burst(number, NNACCEL_BURST_REQUESTS, 8192),
 		.peer = map_burst(number, NNACCEL_BURST_RESULTS, 8192),
@@ -733,7 +733,7 @@ static void await_true(const atomic_bool *what)
 	assert_true(*what);
 }
 
-/* The kernel's part of a burst's end. */
+/* Does the kernel's part of a burst's end. */
 static void close_burst(struct burst_end *b)
 {
 	const struct nnaccel_cmd gone = { .kind = NNACCEL_DO_BURST_GONE, .burst = b->number };
@@ -795,7 +795,7 @@ static void test_malformed_request(void **state)
 	unmap_burst(&b);
 }
 
-/* A client that breaks a ring loses that burst alone. */
+/* A client that breaks a ring loses only that burst. */
 static void test_broken_ring(void **state)
 {
 	struct burst_end one, other;
@@ -821,7 +821,7 @@ static void test_broken_ring(void **state)
 	unmap_burst(&other);
 }
 
-/* A burst of a model that is not there, or with rings of no size, is refused. */
+/* A burst of an unknown model, or with rings of size 0, is refused. */
 static void test_no_burst(void **state)
 {
 	struct nnaccel_burst_status *status = map_burst(1, NNACCEL_BURST_STATUS, 4096);
@@ -904,7 +904,7 @@ static void test_slot_end_hangs(void **state)
 	unmap_burst(&third);
 }
 
-/* Waits until an execution has begun, which is not the one before. */
+/* Waits until another execution than the last one has begun. */
 static struct nna_engine_execution *await_execution(const struct nna_engine_execution *before)
 {
 	for (int i = 0; i < PATIENCE_MS && engine_state.execution == before; i++)
@@ -923,7 +923,7 @@ static void assert_ended(struct nna_engine_execution *execution)
 	assert_non_null(strstr(err.message, "ended already"));
 }
 
-/* Any thread ends an execution, once. */
+/* Any thread may end an execution, once. */
 static void test_deferred(void **state)
 {
 	struct nna_engine_execution *first, *second;
@@ -956,7 +956,7 @@ static void test_deferred(void **state)
 	await_end();
 }
 
-/* The same in a burst. */
+/* Tests the same in a burst. */
 static void test_deferred_in_burst(void **state)
 {
 	struct nna_engine_execution *execution = NULL;
@@ -1028,11 +1028,11 @@ static void test_forget_hangs(void **state)
 	await_end();
 }
 
-/* An overdue execution is answered even then, also if its memory is used by no other one. */
+/* An overdue execution is answered even then, also if no other execution uses its memory. */
 static void test_overdue_forget_hangs(void **state)
 {
 	(void)state;
-	/* The engine has memory that no execution uses any more. */
+	/* The engine is notified of memory that no execution uses any more. */
 	execute_once(2, 3);
 	engine_state.waits = true;
 	engine_state.executes = false;
@@ -1058,7 +1058,7 @@ static void test_gone(void **state)
 	assert_ptr_equal(engine_state.forgotten, engine_state.base);
 }
 
-/* An overdue execution loses the session and the client's memory, and runs on alone. */
+/* An overdue execution loses the session and the client's memory, and continues without them. */
 static void test_overdue(void **state)
 {
 	const uint64_t deadline_ns = clock_ns() + scaled(NS_PER_S / 2);
@@ -1073,7 +1073,7 @@ static void test_overdue(void **state)
 		usleep(1000);
 	assert_int_equal(fstat(session, &st), 0);
 	assert_true(S_ISCHR(st.st_mode));
-	/* The kernel would end the session after twice that; 1 s if that is not known. */
+	/* The kernel would end the session after twice that time; 1 s if the time is not known. */
 	assert_true(clock_ns() >= deadline_ns + (kill_grace[0] ? 300 : 500) * UINT64_C(1000000));
 	/* The watching thread had to answer, or the kernel would end the process. */
 	assert_int_equal(await_answer(2), NN_MISSED_DEADLINE_TRANSIENT);
@@ -1096,7 +1096,7 @@ static void test_overdue_with_a_grace(void **state)
 	kill_grace = "";
 }
 
-/* A thread may end without being asked. */
+/* A thread may end without a request. */
 static void test_stop(void **state)
 {
 	(void)state;

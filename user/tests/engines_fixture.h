@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Engines beside the running one: processes of nnacceld under other names. */
+/* Additional engines: processes of nnacceld under other names. */
 #ifndef NN_TESTS_ENGINES_FIXTURE_H
 #define NN_TESTS_ENGINES_FIXTURE_H
 
@@ -20,8 +20,8 @@ static const char *const others[NUM_OTHERS] = { "test-second", "test-third" };
 static pid_t other_pids[NUM_OTHERS];
 
 /*
- * Starts an engine as the engine node's owner, who has no cgroup, and waits until it is ready. Its
- * log is not read afterwards.
+ * Starts an engine as the engine node's owner, who has no cgroup, and waits until it is ready. The
+ * engine's log is not read afterwards.
  */
 static inline bool start_other(int i)
 {
@@ -52,7 +52,7 @@ static inline bool start_other(int i)
 		printf("# %s", line);
 		ready = strstr(line, "ready");
 	}
-	/* The pipe stays open, so that the engine can go on writing its log. */
+	/* The pipe stays open, so that the engine can continue to write its log. */
 	return ready;
 }
 

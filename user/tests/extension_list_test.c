@@ -148,7 +148,7 @@ static void test_refusals(void **state)
 	}
 }
 
-/* Every length but the right one. */
+/* Each wrong length is rejected. */
 static void test_lengths(void **state)
 {
 	struct nn_device_extension *list;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A kernel and an engine played by the test's own program. Its open() returns the device, and its
- * ioctl() does the requests and can fail one of them. To be included once, by a program that
- * libnnaccel is linked into.
+ * ioctl() does the requests and can fail one of them. Only one file may include it, in a program
+ * that is linked with libnnaccel.
  */
 #ifndef NN_TESTS_FAKE_KERNEL_H
 #define NN_TESTS_FAKE_KERNEL_H
@@ -29,22 +29,22 @@
 
 #define FAKE_PAGE 4096
 #define FAKE_CAPACITY 64
-/* A bit in the ids of pools that are imported. */
+/* A bit that is set in the ids of imported pools. */
 #define FAKE_IMPORT 0x40000000
-/* A bit in the ids of submissions. */
+/* A bit that is set in the ids of submissions. */
 #define FAKE_SUBMISSION 0x20000000
 #define FAKE_MOST_IDS (1 << 20)
-#define FAKE_MOST_COMMANDS 32	/* submissions with answers to be fetched */
-#define FAKE_MOST_SUBMISSIONS 256	/* including submissions whose files may be open */
+#define FAKE_MOST_COMMANDS 32	/* maximum number of submissions with unfetched answers */
+#define FAKE_MOST_SUBMISSIONS 256	/* including those whose files may be open */
 #define FAKE_EXTENSION "dev.nnaccel.fake"
 
-/* In place of an errno: the engine refuses a request without a reason. */
+/* Used in place of an errno: the engine refuses a request without a reason. */
 #define FAKE_REFUSES -1
 
 /* Objects that have ids. */
 enum fake_kind { FAKE_NONE, FAKE_POOL, FAKE_MODEL, FAKE_BUFFER };
 
-/* Work with its answer, which is there from the start. */
+/* Work with its answer, which exists from the start. */
 union fake_work {
 	uint32_t size;
 	struct nnaccel_query query;
@@ -70,11 +70,11 @@ static struct {
 	unsigned int countdown;	/* number of requests up to the one that fails; 0 if none does */
 	int error;			/* error of that request: an errno or FAKE_REFUSES */
 	unsigned int failures;
-	bool is_on;			/* false: this machine's kernel gets all requests */
+	bool is_on;			/* if false, this machine's kernel gets all requests */
 	uint32_t ids;
 	uint8_t kinds[FAKE_MOST_IDS];	/* kind of each id: enum fake_kind */
-	int live;			/* ids that were not given back */
-	unsigned int wrong;		/* ids and sizes in requests that cannot be */
+	int live;			/* number of ids that were not released */
+	unsigned int wrong;		/* number of wrong ids and sizes in requests */
 	struct nnaccel_shape shape;	/* shape of every output, without flags */
 	bool is_short;			/* the next execution's outputs do not fit in the memory */
 	uint32_t num_extensions;	/* 1: FAKE_EXTENSION; or 0 */
@@ -91,7 +91,7 @@ static struct {
 	int end;			/* an errno that the next submissions end with, or 0 */
 } fake;
 
-/* The `number`-th request from now on fails; ends that, and returns how many did. */
+/* Makes the `number`-th request from now on fail; ends that, and returns how many failed. */
 static inline void fake_begin(unsigned int number, int error)
 {
 	fake.failures = 0;
@@ -131,7 +131,7 @@ static void fake_look_all(uint64_t ids, uint32_t count)
 		fake_look(((const uint32_t *)(uintptr_t)ids)[i], FAKE_POOL);
 }
 
-/* Gives an id back even if the request fails, because a client does not repeat it. */
+/* Releases an id even if the request fails, because a client does not repeat it. */
 static void fake_give_back(uint64_t id)
 {
 	uint8_t *kind = &fake.kinds[(id & ~(uint64_t)FAKE_IMPORT) % FAKE_MOST_IDS];
@@ -189,7 +189,7 @@ static int fake_execute(struct nnaccel_execute *e)
 	return 0;
 }
 
-/* A burst whose rings are never read by a worker. No memory gets a slot, so nothing is sent. */
+/* A burst whose rings are never read by a worker. No memory gets a slot, so no packet is sent. */
 static int fake_burst(struct nnaccel_burst_create *c)
 {
 	const struct nnaccel_burst_status status = {
@@ -211,7 +211,7 @@ static int fake_fail(int error)
 	return -1;
 }
 
-/* Parts of a saved model. */
+/* Fills in the parts of a saved model. */
 static void fake_look_parts(uint64_t address, uint32_t count)
 {
 	const struct nnaccel_cache_part *parts = (const void *)(uintptr_t)address;
@@ -270,7 +270,7 @@ static int fake_work(enum nnaccel_work kind, union fake_work *w)
 	return fake_fail(EINVAL);
 }
 
-/* The size that work of a kind begins with, and where its status is. */
+/* The size of each kind of work's structure, and the place of its status. */
 static uint32_t fake_work_size(uint32_t kind, union fake_work *w, uint32_t **status)
 {
 	switch (kind) {
@@ -303,7 +303,9 @@ static struct fake_submission *fake_find(uint32_t id, int fd)
 	return NULL;
 }
 
-/* Returns the number of submissions with answers to be fetched. Answers go with their files. */
+/*
+ * Returns the number of submissions with unfetched answers. An answer is dropped with its file.
+ */
 static inline unsigned int fake_pending(void)
 {
 	unsigned int count = 0;
@@ -420,7 +422,7 @@ static int fake_wait(struct nnaccel_wait *w, bool refuses)
 	w->out_error = (uint32_t)fake.end;
 	if (fake.end)
 		return 0;
-	/* The structure of this call determines where the answer is written. */
+	/* The structure of this call says where the answer must be written. */
 	given = *to;
 	if (refuses)
 		*status = NNACCEL_STATUS_GENERAL_FAILURE;

@@ -12,7 +12,7 @@
 #include "plan/kernels/fields.h"
 #include "plan/saved/saved.h"
 
-/* The remaining steps of a serialised plan. `words` is NULL if it is truncated. */
+/* The remaining steps of a serialised plan. `words` is NULL if the plan is truncated. */
 struct form_steps {
 	const struct frozen_step *step;
 	const uint32_t *words;
@@ -49,7 +49,7 @@ static inline uint32_t *form_words(const struct frozen_step *step)
 	return form_inputs(step) + step->num_inputs;
 }
 
-/* Bounds of which every room is the same. */
+/* Bounds with the same size for every operand. */
 static inline struct nn_bounds form_bounds(struct nn_room room)
 {
 	struct nn_bounds bounds = { .output = room };
@@ -61,7 +61,7 @@ static inline struct nn_bounds form_bounds(struct nn_room room)
 	return bounds;
 }
 
-/* Goes to the next step. Returns false after the last. */
+/* Advances to the next step. Returns false after the last. */
 static inline bool form_steps_next(struct form_steps *s)
 {
 	const size_t head = sizeof(*s->step) / sizeof(*s->next);
@@ -106,10 +106,10 @@ static inline const struct nn_kernel *form_restore(const struct form_steps *s,
 	return kernel;
 }
 
-/* Tells the header how many bytes of weights its steps have now. */
+/* Writes the current size of the steps' weights into the header. */
 static inline void form_mend(struct saved_header *h)
 {
-	/* No operand is larger. */
+	/* These bounds are larger than any operand. */
 	const struct nn_bounds bounds = form_bounds((struct nn_room){ UINT32_MAX, SAVED_ALIGN });
 	struct form_steps s = form_steps_begin(h);
 	uint64_t packed = 0;

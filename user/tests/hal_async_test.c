@@ -19,12 +19,12 @@
 #include "tests/model_samples.h"
 
 #define LENGTH	4096
-#define SIZE	16	/* bytes of a tensor of sample_add() */
+#define SIZE	16	/* size of a tensor of sample_add() in bytes */
 #define DEPTH	32
 #define LINKS	20
-#define SIGNALLED 200	/* executions and signals at least */
+#define SIGNALLED 200	/* minimum number of executions and of signals */
 
-/* A request of sample_add() from one place of a memory to another. */
+/* Makes a request of sample_add() from one place of a memory to another. */
 struct add {
 	struct nna_argument in;
 	struct nna_argument out;
@@ -253,7 +253,7 @@ static uint64_t count_executions(void)
 	return info.executions;
 }
 
-/* Signals that interrupt system calls change no result, and nothing is executed twice. */
+/* Signals that interrupt system calls change no result, and no execution is repeated. */
 static void test_signals(void **state)
 {
 	const struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = { { 0, 0 }, { 0, 0 } };
@@ -402,7 +402,7 @@ static void test_uring(void **state)
 		nna_submission_free(submissions[i]);
 }
 
-/* A burst and fences work beside a full ring, and the ring works beside them. */
+/* Bursts and fences work while a ring is full, and the ring works while they are used. */
 static void test_uring_beside_others(void **state)
 {
 	struct nna_submission *submissions[DEPTH], *done;

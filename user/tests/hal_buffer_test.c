@@ -64,7 +64,7 @@ static void check(enum nn_status status)
 	assert_int_equal(status, NN_OK);
 }
 
-/* Prepares x + y, for COUNT elements or for an open number. */
+/* Prepares x + y, for COUNT elements or for an unknown number. */
 static struct nna_prepared_model *prepare_add(uint32_t count)
 {
 	struct nna_prepared_model *p;
@@ -81,7 +81,7 @@ static struct nna_prepared_model *prepare_add(uint32_t count)
 	return p;
 }
 
-/* A buffer that may be all of a model's inputs and outputs, of ADD if not said otherwise. */
+/* Makes a buffer with the roles of all inputs and outputs of a model (default: ADD). */
 static struct nna_buffer *allocate_for(struct nna_prepared_model *p, uint32_t inputs,
 				       uint32_t outputs, uint32_t *token)
 {
@@ -286,7 +286,10 @@ static void test_execute(void **state)
 	nna_prepared_model_free(other);
 }
 
-/* Arguments in memories and buffers mixed, and fields that an argument in a buffer must not set. */
+/*
+ * Some arguments are memories, others buffers; fields that must not be set for a buffer are
+ * rejected.
+ */
 static void test_arguments(void **state)
 {
 	struct nna_prepared_model *p = prepare_add(COUNT);
@@ -324,7 +327,7 @@ static void test_arguments(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Each write fixes the open dimensions, and the memory grows with them. */
+/* Each write determines the unknown dimensions, and the memory grows with them. */
 static void test_open_shapes(void **state)
 {
 	const uint32_t counts[] = { 3, 1000, 50000, 2 };
@@ -388,7 +391,8 @@ static void test_burst(void **state)
 
 /*
  * The worker dies: buffers keep their contents, and lose their roles with the models. With
- * NN_TEST_LAYOUT the engine has a layout that only it knows. With NN_TEST_THREADS it has no worker.
+ * NN_TEST_LAYOUT the engine has a layout that only it knows. With NN_TEST_THREADS the engine has no
+ * worker.
  */
 static void test_death(void **state)
 {
@@ -422,7 +426,7 @@ out:
 
 /* ---- a chain: an LSTM whose state never leaves the device ---- */
 
-/* CIFG, no peephole, no projection, layer norm or clipping; 2 units, 2 inputs. */
+/* An LSTM with CIFG, without peephole, projection, layer norm and clipping; 2 units, 2 inputs. */
 #define UNITS 2
 
 static uint32_t weights(struct model_builder *b, float seed, uint32_t columns)
@@ -473,7 +477,7 @@ static struct nna_prepared_model *prepare_lstm(void)
 }
 
 /*
- * Runs the LSTM with its states in this process's memory: x, states of 2, scratch of 3 * 2, states,
+ * Runs the LSTM with its states in this process's memory, in the order x, states, scratch, states,
  * output.
  */
 static void lstm_by_hand(struct nna_prepared_model *p, float *state)
@@ -516,12 +520,12 @@ static void put(const char *path, const char *text)
 	close(fd);
 }
 
-/* Events of all processes since tracing began. */
+/* Numbers of events of all processes since tracing began. */
 struct seen {
 	unsigned long executions;	/* number of commands of that kind that were queued */
 	unsigned long copies;		/* number of copies into or out of buffers */
-	unsigned long pools;		/* made, of any kind */
-	unsigned long maps;		/* mmap() of this process */
+	unsigned long pools;		/* number of made objects, of any kind */
+	unsigned long maps;		/* number of mmap() calls of this process */
 };
 
 static void trace_begin(void)
@@ -563,7 +567,7 @@ static void trace_end(struct seen *seen)
 	rmdir(INSTANCE);
 }
 
-/* The sum of what contexts of this process were asked to copy. */
+/* Returns the number of bytes that this process requested to copy. */
 static unsigned long long copied(void)
 {
 	unsigned long long sum = 0, n;

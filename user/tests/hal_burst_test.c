@@ -38,21 +38,24 @@
 #define PAGE		4096
 #define RUNS		200
 #define THREADS		4
-#define MANY		how_often(200, 30)	/* bursts at a time */
+#define MANY		how_often(200, 30)	/* number of bursts at a time */
 #define IDLE		how_often(1000, 30)	/* number of idle bursts */
 #define BYTE_STEP	(uint32_t)how_often(1, 9)	/* in a packet */
 #define MUTATIONS	(uint32_t)how_often(300, 10)
 #define WRITES		300	/* into a ring */
 #define LONG_NS		UINT64_C(3600000000000)
 
-/* The sum of two vectors of COUNT elements, or (count 0) of as many as the request says. */
+/*
+ * Prepares the sum of two vectors of `count` elements; if it is 0, the request determines the
+ * number.
+ */
 static struct nna_prepared_model *prepare(uint32_t count)
 {
 	struct nna_prepared_model *p = NULL;
 	uint32_t x, y, none, sum;
 	struct model_builder b;
 
-	/* The sample engine has no open dimensions, */
+	/* The sample engine does not support unknown dimensions, */
 	if (!count && getenv("NN_TEST_SAMPLE"))
 		skip();
 	mb_init(&b);
@@ -239,7 +242,7 @@ static void test_timing(void **state)
 	nna_memory_free(m);
 }
 
-/* Requests that the rings cannot carry go the ordinary way. */
+/* Requests that do not fit into the rings are executed by the ioctl. */
 static void test_fallback(void **state)
 {
 	struct nna_execute_options options = { .size = sizeof(options),
@@ -287,7 +290,7 @@ static void test_wrong_requests(void **state)
 	r.num_inputs = 1;
 	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, &err),
 			 NN_INVALID_ARGUMENT);
-	/* The worker's own words, the same as on the ordinary path. */
+	/* The worker's message is the same as with the ioctl. */
 	assert_int_equal(nna_execute(p, &r, NULL, NULL, &plain), NN_INVALID_ARGUMENT);
 	assert_int_equal(strncmp(err.message, "burst: ", 7), 0);
 	assert_int_equal(strncmp(plain.message, "execute: ", 9), 0);
@@ -304,7 +307,7 @@ static void test_wrong_requests(void **state)
 	nna_memory_free(m);
 }
 
-/* The other end, too, refuses an output in memory that may only be read. */
+/* The worker, too, refuses an output in memory that is only readable. */
 static void test_read_only_memory(void **state)
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
@@ -337,7 +340,7 @@ struct looping {
 	enum nn_status status;
 };
 
-/* Counts up to the third number; the fourth and fifth become results. */
+/* Executes a loop that counts up to the third number; the fourth and fifth become results. */
 static void *loop_main(void *arg)
 {
 	struct looping *l = arg;
@@ -459,7 +462,7 @@ static int64_t cpu_time_in_a_second(pid_t worker)
 	return used_ns < 0 ? -1 : workers_cpu_time(worker) - used_ns;
 }
 
-/* Many bursts that were used, and then are idle: the worker's CPU time is measured from outside. */
+/* Measures the worker's CPU time while many bursts that were used before are idle. */
 static void test_idle(void **state)
 {
 	const struct rlimit files = { 2 * IDLE, 2 * IDLE };
@@ -481,8 +484,8 @@ static void test_idle(void **state)
 	worker = workers_find();
 	used_ns = workers_cpu_time(worker);
 	/*
-	 * The kernel may not count CPU time so finely. Then the test only shows that bursts can be
-	 * open.
+	 * The kernel may not count CPU time so finely. Then the test only shows that many bursts
+	 * can be open.
 	 */
 	if (getenv("NN_TEST_THREADS"))
 		print_message("threads serve: no process is measured\n");
@@ -491,8 +494,8 @@ static void test_idle(void **state)
 	else
 		assert_true(used_ns > 0);
 	/*
-	 * Its threads stay with a burst for a moment. A thread that never stopped spinning would
-	 * not get below this.
+	 * The worker's threads stay with a burst for a moment. A thread that never stopped spinning
+	 * would use more CPU time than this.
 	 */
 	while ((used_ns = cpu_time_in_a_second(worker)) >= (int64_t)NS_PER_S / 10)
 		;
@@ -558,7 +561,7 @@ static void hostile_close(struct hostile *h)
 	munmap(h->regions[3], PAGE);
 }
 
-/* Makes a right request with dimensions, except that its slot is missing. */
+/* Makes a valid request with dimensions; only its slot is missing. */
 static void hostile_request(struct hostile *h)
 {
 	struct nnaccel_arg args[3] = {
@@ -574,7 +577,7 @@ static void hostile_request(struct hostile *h)
 	assert_true(h->length > 0);
 }
 
-/* Sends what it has; the worker answers with an error, or gives the burst up. */
+/* Sends the damaged packet; the worker answers with an error, or closes the burst. */
 static void hostile_send(struct hostile *h)
 {
 	struct nnaccel_datum datums[NNACCEL_BURST_DEFAULT_CAPACITY];
@@ -595,7 +598,7 @@ static void hostile_send(struct hostile *h)
 	}
 }
 
-/* Bytes of a packet are wrong in turn, then by chance. */
+/* Each byte of a packet is wrong in turn, then random ones. */
 static void test_hostile_packets(void **state)
 {
 	struct nna_prepared_model *p = prepare(COUNT);
@@ -669,7 +672,7 @@ static void test_dead_worker(void **state)
 
 	(void)state;
 	assert_int_equal(add_numbers(b, m, 1), 0);
-	/* Threads serve without a worker. */
+	/* If threads serve, there is no worker to kill. */
 	if (getenv("NN_TEST_THREADS"))
 		goto out;
 	start = clock_ns();

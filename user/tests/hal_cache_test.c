@@ -42,8 +42,8 @@
 #define ROUNDS		how_often(6, PROCESSES)
 #define FLIPS		how_often(300, 8)
 #define CHAIN		1000	/* operations of a large model */
-#define BIT_STEP	how_often(1, 151)	/* between damaged bits; odd */
-#define SAMPLE		how_often(1000, 15)	/* number of tried bits of a large entry */
+#define BIT_STEP	how_often(1, 151)	/* distance between damaged bits; odd */
+#define SAMPLE		how_often(1000, 15)	/* number of bits that are tried in a large entry */
 #define KEEPER_LIFE_S	11	/* age in s at which a keeper that ends is replaced at once */
 
 /* ---- saving and loading ---- */
@@ -83,7 +83,7 @@ static void test_another_worker(void **state)
 	entry_open(&e, 2);
 	save(&e, 2);
 	assert_true(workers_kill() > 0);
-	/* Until the kernel has noticed. */
+	/* Wait until the kernel has noticed it. */
 	while (load(&e, &p) == NN_DEAD_OBJECT)
 		usleep(10000);
 	assert_non_null(p);
@@ -174,7 +174,7 @@ static void read_shares(const char *file, long *own, long *shared)
 		closedir(proc);
 }
 
-/* Two workers, one copy of the weights. */
+/* Two workers share one copy of the weights. */
 static void test_shared_weights(void **state)
 {
 	struct nna_prepared_model *p, *q;
@@ -269,7 +269,7 @@ static void test_other_tokens(void **state)
 	entry_close(&e);
 }
 
-/* Flips a bit in every `step`: none of these files is loaded. */
+/* Flips every `step`-th bit: none of these files is loaded. */
 static void flip_bits(const struct entry *e, off_t step)
 {
 	off_t size = size_of(e->model);
@@ -357,7 +357,7 @@ static void test_bits_of_a_large_model(void **state)
 	assert_loads(&e, 1);
 	bits = 8 * size_of(e.model);
 	assert_true(bits > 8 * 16 * PAGE);
-	/* The step is odd, so that each bit of a byte has its turn. */
+	/* The step is odd, so that all positions in a byte are tried. */
 	flip_bits(&e, (bits / SAMPLE) | 1);
 	assert_loads(&e, 1);
 	print_message("a model file of %ld bytes\n", (long)(bits / 8));
@@ -395,7 +395,7 @@ static void test_other_lengths(void **state)
 	entry_close(&e);
 }
 
-/* Changed data change values, or are refused. */
+/* Changed data are rejected, or only change values. */
 static void test_changed_data(void **state)
 {
 	struct nna_prepared_model *p;
@@ -426,7 +426,7 @@ static void test_changed_data(void **state)
 	entry_close(&e);
 }
 
-/* The worker survives; the model fails, or has been read already. */
+/* The worker survives; the model fails, unless it has read the file already. */
 static void test_data_shrinks(void **state)
 {
 	struct nna_prepared_model *p;
@@ -548,7 +548,7 @@ static void test_many_processes(void **state)
 	entry_close(&e);
 }
 
-/* No process can write into the files of a loaded model. */
+/* The files of a loaded model are locked against writers. */
 static void test_in_use(void **state)
 {
 	struct nna_prepared_model *p, *other;
@@ -680,7 +680,7 @@ static void test_kept(void **state)
 	q = prepare_kept(device, 6);
 	assert_true(is_right(device, q, 6));
 	assert_int_equal(count_mapped(), 1);
-	/* Other weights make another plan. */
+	/* A model with other weights has another plan. */
 	p = prepare_kept(device, 7);
 	assert_true(is_right(device, p, 7));
 	assert_int_equal(count_mapped(), 1);
@@ -713,7 +713,7 @@ static void test_kept_copy(void **state)
 	assert_int_equal(count_mapped(), 0);
 	assert_true(is_right(device, q, 13));
 	assert_true(await_kept(before + 2));
-	/* A model that is forgotten before it is cached is cached all the same. */
+	/* A model that is freed before it is cached is cached nevertheless. */
 	nna_prepared_model_free(prepare_kept(device, 14));
 	assert_true(await_kept(before + 3));
 	nna_prepared_model_free(q);
@@ -723,7 +723,7 @@ static void test_kept_copy(void **state)
 
 /* ---- a keeper that dies ---- */
 
-/* Waits for a keeper other than that one. */
+/* Waits for another keeper than the given one. */
 static pid_t await_keeper(pid_t old)
 {
 	pid_t keeper;
@@ -754,9 +754,9 @@ static double age_of(pid_t pid)
 }
 
 /*
- * The next keeper serves the workers of the last. If that one did not live long, the next starts
- * later, and workers compile meanwhile. engine_clients_test tests that with a simulated clock. Here
- * it takes real time, so it is tried only if all tests run in full.
+ * The next keeper serves the workers of the previous one. If the previous one did not live long,
+ * the next starts later, and workers compile meanwhile. engine_clients_test tests that with a
+ * simulated clock. Here it takes real time, so it is tried only if all tests run in full.
  */
 static void test_keeper_dies(void **state)
 {

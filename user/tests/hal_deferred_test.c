@@ -108,7 +108,7 @@ static void test_first_execution(void **state)
 	assert_entry(1);
 }
 
-/* A second stage replaces the first; of several CPUs it has more to say. */
+/* The tuned plan replaces the first one; with several CPUs it is longer. */
 static void test_hot(void **state)
 {
 	bool tunes = sysconf(_SC_NPROCESSORS_ONLN) > 1;
@@ -190,7 +190,7 @@ static void test_hot_behind_fences(void **state)
 	assert_entry(6);
 }
 
-/* Values that a loaded model uses are not written, but the results of its tuning are saved. */
+/* The data file of a loaded model is not written, but the results of its tuning are saved. */
 static void test_hot_loaded(void **state)
 {
 	struct nna_prepared_model *p;

@@ -37,7 +37,7 @@
 #define THREADS		4
 #define THREAD_RUNS	20
 
-/* The sum of two vectors, of COUNT elements or of a number that the request tells. */
+/* Prepares the sum of two vectors, of COUNT elements or of a number that the request determines. */
 static void build_add(struct model_builder *b, uint32_t count)
 {
 	uint32_t x, y, none, sum;
@@ -50,7 +50,7 @@ static void build_add(struct model_builder *b, uint32_t count)
 	mb_operation(b, OP_ADD, MB_LIST(x, y, none), MB_LIST(sum));
 }
 
-/* The sum of a vector and of a constant one, which lies in a pool from byte 8 on. */
+/* Prepares the sum of a vector and a constant vector, which lies in a pool from byte 8 on. */
 static void build_add_constant(struct model_builder *b)
 {
 	uint32_t x, y, none, sum;
@@ -148,7 +148,7 @@ static void test_executions_are_counted(void **state)
 	assert_true(context.pool_bytes >= PAGE);
 	nna_prepared_model_free(p);
 	nna_memory_free(m);
-	/* The worker has it mapped until it has handled the notification. */
+	/* The worker has the memory mapped until it has handled the notification. */
 	while (context.pool_bytes) {
 		usleep(1000);
 		check(nna_device_get_context_info(device, &context, &err));
@@ -257,7 +257,7 @@ static void test_timing(void **state)
 	nna_memory_free(m);
 }
 
-/* Sizes that only the request gives; then an output that is too small for them. */
+/* Only the request gives the sizes; then an output is too small for them. */
 static void test_dynamic_shapes(void **state)
 {
 	struct nna_argument in[] = {
@@ -379,7 +379,7 @@ static void test_execution_in_memfd(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* A buffer that is imported twice in one context and once in another. */
+/* A dma-buf is imported twice in one context and once in another. */
 static void test_shared_buffer(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT), *other_p;
@@ -450,7 +450,7 @@ struct thread {
 	int wrong;
 };
 
-/* A model and memories of its own, and a model that all share. */
+/* Each thread uses its own model and memories, and a model that all threads share. */
 static void *run_thread(void *arg)
 {
 	struct nna_prepared_model *own = NULL;

@@ -200,7 +200,9 @@ static enum nn_status run_on_path(enum path path, struct nna_memory *from, struc
 
 #define RUNS 10
 
-/* Runs on each path. Every execution begins and ends exactly one access of each counted kind. */
+/*
+ * Executes on each path. Every execution begins and ends exactly one access of each counted kind.
+ */
 static void compare_paths(struct nna_memory *from, struct nna_memory *to, const char *what,
 			  uint32_t (*count)(bool end), uint32_t each)
 {
@@ -226,7 +228,7 @@ static uint32_t count_foreign(bool end)
 	return of[BOTH] + of[TO_DEVICE] + of[FROM_DEVICE];
 }
 
-/* Returns the notifications to the tests' device, which is attached. */
+/* Returns the number of notifications to the tests' device, which is attached. */
 static uint32_t count_device(bool end)
 {
 	struct exporter_counts counts = exporter_counts(&t.x);
@@ -260,7 +262,7 @@ static void test_paths_of_own_memory_with_a_device(void **state)
 	close(fd);
 	compare_paths(t.own, other, "input with a device", count_device, 1);
 	compare_paths(other, t.own, "output with a device", count_device, 1);
-	/* And a burst that is made afterwards. */
+	/* The same holds for a burst that is made afterwards. */
 	nna_burst_free(t.burst);
 	assert_int_equal(nna_burst_create(t.prepared, NULL, &t.burst, NULL), NN_OK);
 	compare_paths(t.own, other, "input with a device, new burst", count_device, 1);
@@ -329,7 +331,7 @@ static void test_exporter_goes_away(void **state)
 	t.x.fd = -1;
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(run(i % 2, t.foreign, t.own), NN_GENERAL_FAILURE);
-		/* The worker lives on. */
+		/* The worker survives. */
 		assert_int_equal(run(i % 2, t.own, t.own), NN_OK);
 	}
 	assert_int_equal(prepare(t.foreign, &p), NN_GENERAL_FAILURE);
@@ -408,7 +410,7 @@ static enum nn_status copy_image(bool in_burst, struct nna_memory *from, uint64_
 	return nna_execute(t.prepared, &request, NULL, NULL, NULL);
 }
 
-/* Padding between rows is neither read as pixels nor written. */
+/* Padding between rows is neither read nor written. */
 static void check_images(bool in_burst, uint32_t stride)
 {
 	uint8_t *data = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, t.x.buffer, 0);
@@ -471,7 +473,7 @@ static void test_wrong_images(void **state)
 	wrong[2].height = 1 << 20;
 	wrong[3].modifier = 1;
 	wrong[4].width = 0;
-	/* Wrong images, and an image that the device cannot reach. */
+	/* Invalid images, and an image that the device cannot reach. */
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(nna_memory_import_formatted(t.device, t.x.buffer, PROT_READ,
 							     &wrong[i], &m, &err),

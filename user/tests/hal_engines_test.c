@@ -48,7 +48,7 @@ static void close_adder(struct adder *a)
 	nna_device_close(a->device);
 }
 
-/* Whether a sum is right; a status that is no failure of the test. */
+/* Checks a sum; returns the status, which may be an error that the test expects. */
 static enum nn_status add(struct adder *a, float from)
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
@@ -95,7 +95,10 @@ static void test_list(void **state)
 		assert_int_equal(entry->type, NN_DEVICE_ACCELERATOR);
 		assert_string_not_equal(entry->version, "");
 	}
-	/* Room for none, for some, and for entries that are longer than the library's. */
+	/*
+	 * Lists with room for no device, for some, and for entries that are longer than the
+	 * library's.
+	 */
 	check(nna_device_list(NULL, sizeof(entries[0]), &none, &err));
 	assert_int_equal(none, count);
 	check(nna_device_list(&one, sizeof(one), &single, &err));
@@ -170,7 +173,8 @@ static void test_death_of_one(void **state)
 		usleep(1000);
 	stop_other(1, SIGKILL);
 	/*
-	 * The engine's workers end with it, after some time; one that is being started is the last.
+	 * The engine's workers end some time after the engine; a worker that is being started is
+	 * the last.
 	 */
 	while (!add(&dead, 1))
 		usleep(1000);
@@ -185,7 +189,7 @@ static void test_death_of_one(void **state)
 	assert_null(failed);
 	close_adder(&dead);
 
-	/* The engine comes back as the same device. */
+	/* The restarted engine serves the same device. */
 	assert_true(start_other(1));
 	open_adder(&dead, others[1]);
 	check(add(&dead, 2));

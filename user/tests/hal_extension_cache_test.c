@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compilation cache and models with extensions: entries of them in files and in the engine's
- * own cache, who may use them, and plug-ins that are changed or removed. It has the same needs as
- * hal_extension_test. The parts store, changed and removed are for a nnacceld that is restarted
- * with other plug-ins in between (scripts/guest/extensions).
+ * The compilation cache and models with extensions: their entries in files and in the engine's own
+ * cache, the clients that may use them, and plug-ins that are changed or removed. It has the same
+ * needs as hal_extension_test. The parts store, changed and removed are for a nnacceld that is
+ * restarted with other plug-ins in between (scripts/guest/extensions).
  */
 #define _GNU_SOURCE
 #include "tests/hal_entry.h"
@@ -92,7 +92,7 @@ static void test_stranger(void **state)
 	nna_device_close(stranger);
 }
 
-/* Each bit of some bytes spread over the model file, in turn. */
+/* Flips each bit of some bytes of the model file, in turn. */
 static void test_bits(void **state)
 {
 	struct nna_device *member = open_as(true);
@@ -133,7 +133,7 @@ static void keep_golden(struct nna_device *client, int mapped)
 	end_golden(&j);
 }
 
-/* A client without plug-ins of the same user cannot use it, and does not damage it. */
+/* A client of the same user without plug-ins cannot use the entry, and does not damage it. */
 static void test_kept(void **state)
 {
 	struct nna_device *client = open_as(true);
@@ -179,7 +179,7 @@ static void test_store(void **state)
 	nna_device_close(device);
 }
 
-/* Another plug-in that computes the same makes saved plans void. They are made again. */
+/* Another plug-in that computes the same makes saved plans void. The plans are made again. */
 static void test_changed(void **state)
 {
 	struct entry e;

@@ -53,7 +53,10 @@ static inline struct nna_device *open_as(bool member)
 
 static const struct fibonacci_quant quant = { .scale = 0.25, .zero_point = -3 };
 
-/* The ratios of the first COUNT numbers, and one added by an operation of the NNAPI. */
+/*
+ * Makes a model of the ratios of the first COUNT numbers, to which an operation of the NNAPI adds
+ * 1.
+ */
 static inline void build_golden(struct model_builder *b)
 {
 	static const float ones[COUNT - 1] = { 1, 1, 1, 1, 1, 1, 1 };
@@ -77,7 +80,7 @@ static inline void build_golden(struct model_builder *b)
 	mb_operation(b, 0 /* ADD */, MB_LIST(2, 3, 4), MB_LIST(5));
 }
 
-/* An input at the start of a memory, and an output in its middle. */
+/* A request with an input at the start of a memory, and an output in its middle. */
 struct job {
 	struct nna_device *client;
 	struct nna_prepared_model *prepared;
@@ -105,7 +108,7 @@ static inline void job_free(struct job *j)
 	nna_memory_free(j->memory);
 }
 
-/* Sets the input, a count. */
+/* Sets the input, which is a count. */
 static inline void golden_set(struct job *j)
 {
 	const int64_t count = COUNT;

@@ -52,7 +52,7 @@ static struct nna_prepared_model *prepare_sample(const struct nna_prepare_option
 	return p;
 }
 
-/* Executes once, in a burst or (NULL) not. */
+/* Executes once, in a burst unless it is NULL. */
 static enum nn_status run_sample(struct nna_prepared_model *p, struct nna_burst *burst,
 			  const struct nna_execute_options *options)
 {
@@ -163,7 +163,10 @@ static void test_saved(void **state)
 	check(run_sample(p, NULL, NULL));
 	nna_prepared_model_free(p);
 
-	/* The number is in the file. With another number the file is not this engine's. */
+	/*
+	 * The number is stored in the file. With another number the file does not belong to this
+	 * engine.
+	 */
 	assert_int_equal(pread(e.model, &byte, 1, size_of(e.model) / 2), 1);
 	byte ^= 1;
 	assert_int_equal(pwrite(e.model, &byte, 1, size_of(e.model) / 2), 1);
@@ -172,7 +175,7 @@ static void test_saved(void **state)
 	entry_close(&e);
 }
 
-/* The keeper has a model that was prepared once, also for another process of this user. */
+/* A model that was prepared once comes from the keeper, also in another process of this user. */
 static void test_kept(void **state)
 {
 	static const struct nna_prepare_options options = { .size = sizeof(options), .keep = true };
@@ -193,7 +196,7 @@ static void test_dead_process(void **state)
 	struct nna_prepared_model *p;
 
 	(void)state;
-	/* Threads are no process that could die by itself. */
+	/* If threads serve, there is no process that could die alone. */
 	if (getenv("NN_TEST_THREADS"))
 		return;
 	p = prepare_sample(NULL);

@@ -16,7 +16,7 @@
 
 #define HOSTILE		"com.example.hostile"
 
-/* Operations of the hostile extension. */
+/* The operations of the hostile extension. */
 enum { CRASH = 1, LOOP = 2, COPY = 8, LOOP_IN_CHECK = 9, STUBBORN = 10 };
 
 static const struct nn_device_extension *find(struct nna_device *client, const char *name)
@@ -41,7 +41,7 @@ static void build_hostile(struct model_builder *b, uint16_t code)
 	mb_operation(b, CODE(5, code), MB_LIST(0), MB_LIST(1));
 }
 
-/* Most tests share these, because each start of a worker takes time. */
+/* Most tests share these devices, because each start of a worker takes time. */
 static struct nna_device *member, *stranger;
 
 static int open_both(void **state)
@@ -196,8 +196,8 @@ static void build_numbers(struct model_builder *b, uint32_t count)
 }
 
 /*
- * Numbers stay on the device between two models that have different prefixes for their
- * type, with known and with unknown shapes.
+ * Numbers stay on the device between two models that give their type different prefixes, with known
+ * and with unknown shapes.
  */
 static void test_domain(void **state)
 {
@@ -226,7 +226,7 @@ static void test_domain(void **state)
 					  .num_models = 2, .inputs = &other, .num_inputs = 1,
 					  .outputs = &role, .num_outputs = 1), &buffer, &token,
 					  &err));
-		/* The count is of another type. */
+		/* The count has another type. */
 		assert_int_equal(nna_buffer_allocate(client, NNA_SIZED(nna_buffer_roles,
 						     .models = models, .num_models = 2,
 						     .inputs = (const struct nna_role[]){ role, other },
@@ -246,7 +246,7 @@ static void test_domain(void **state)
 					       .length = (COUNT - 1) * sizeof(float) };
 		check(nna_execute(models[1], &j.request, NULL, NULL, &err));
 		assert_float_equal(((float *)(j.map + PAGE / 2))[COUNT - 2], 13.0 / 8, 1e-6);
-		/* A write must have whole elements. */
+		/* A write must consist of whole elements. */
 		assert_int_equal(nna_buffer_write(buffer, numbers, sizeof(numbers) - 1, 1,
 						  &(uint32_t){ COUNT }, &err),
 				 NN_INVALID_ARGUMENT);
@@ -334,7 +334,7 @@ static void test_attributes(void **state)
 	check_paths(&without, false);
 	job_free(&with);
 	job_free(&without);
-	/* A kept plan is for these attributes only. */
+	/* A cached plan is valid for these attributes only. */
 	options.keep = true;
 	for (int i = 0; i < 4; i++) {
 		options.attributes = i % 2 ? NULL : &of_model;
@@ -446,7 +446,7 @@ static void check_copy(struct job *j)
 	assert_memory_equal(j->map, j->map + PAGE / 2, COUNT * sizeof(float));
 }
 
-/* Another client's worker goes on, and so does this client's next one. */
+/* The worker of another client continues, and this client gets a new one. */
 static void test_crash(void **state)
 {
 	struct nna_device *client = open_as(true), *other = member;
@@ -490,8 +490,8 @@ static void test_endless(void **state)
 
 /*
  * Without a deadline, on each path: nnacceld's time limit ends the worker, after its client got the
- * reason. Each path has another user, because crashed workers count against their user. Each takes
- * the seconds of the limit, so a usual run tries only the path that the log is searched for.
+ * reason. Each path has another user, because crashed workers count against their user. Each path
+ * takes as many seconds as the limit, so a usual run tries only the path whose log is checked.
  */
 static void test_bound(void **state)
 {

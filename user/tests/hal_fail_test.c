@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each allocation of worker, keeper and broker fails in turn, and then all from one on. A client
- * gets an error or a right answer in finite time, and the next client is served. The same is done
- * while a broker starts. Needs /dev/nnaccel and tests/failing/nnacceld (scripts/guest/failing).
- * NN_TEST_PART=I/N: only every N-th allocation. NN_TEST_ONLY: a pattern of the tests to run.
+ * Each allocation of worker, keeper and broker fails in turn, first alone and then with all later
+ * ones. A client gets an error or a right answer in finite time, and the next client is served. The
+ * same is done while a broker starts. Needs /dev/nnaccel and tests/failing/nnacceld
+ * (scripts/guest/failing). NN_TEST_PART=I/N: only every N-th allocation. NN_TEST_ONLY: a pattern of
+ * the tests to run.
  */
 #define _GNU_SOURCE
 #include <poll.h>

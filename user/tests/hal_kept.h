@@ -32,7 +32,7 @@ static inline int count_kept(void)
 	return count;
 }
 
-/* A worker is busy with it after its answer. */
+/* The worker stores the plan after its answer. */
 static inline bool await_kept(int count)
 {
 	while (count_kept() < count)
@@ -40,7 +40,7 @@ static inline bool await_kept(int count)
 	return count_kept() == count;
 }
 
-/* Returns how many kept plans are mapped by the only worker that has a client. */
+/* Returns the number of cached plans that the only worker with a client has mapped. */
 static inline int count_mapped(void)
 {
 	char line[512];

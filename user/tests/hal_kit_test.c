@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine made with the kit whose clients' executions take long and must not disturb other
+ * An engine made with the kit, with clients whose executions take long and must not disturb other
  * clients. It needs /dev/nnaccel and the engine of tests/kit_engine, whose log is the file
  * $NN_TEST_LOG.
  */
@@ -54,7 +54,7 @@ static struct nna_prepared_model *prepare_double(struct nna_device *from)
 	return p;
 }
 
-/* The numbers, which both sides have mapped: x, then 2 x. */
+/* The numbers that both sides have mapped: x, then 2 x. */
 static float *numbers;
 static int numbers_file;
 
@@ -108,7 +108,7 @@ static void begin_log(void)
 	log_start = (long)st.st_size;
 }
 
-/* Lines of the log since, by the engine's function. */
+/* Returns the lines of the log since then that the engine's function wrote. */
 static bool log_has(const char *text)
 {
 	FILE *file = fopen(getenv("NN_TEST_LOG"), "re");
@@ -129,7 +129,9 @@ static void await_log(const char *text)
 		usleep(100000);
 }
 
-/* One client's execution is overdue: it loses its models, and no other client does. */
+/*
+ * The execution of one client is overdue: this client loses its models, and no other client does.
+ */
 static void test_overdue(void **state)
 {
 	struct nna_device *other;
@@ -140,10 +142,13 @@ static void test_overdue(void **state)
 	check(nna_device_open(NULL, &other, &err));
 	of_other = prepare_double(other);
 	check(twice(other, of_other, 1, 0));
-	/* Half of what the engine takes: a sandboxed process does not know the scale of time limits. */
+	/*
+	 * Half of the time that the engine takes; a sandboxed process does not know the scale of
+	 * time limits.
+	 */
 	assert_int_equal(twice(device, p, KIT_ENGINE_LATE, clock_ns() + 2 * NS_PER_S),
 			 NN_MISSED_DEADLINE_TRANSIENT);
-	/* Once its memory is taken away, and before the session is, an execution fails. */
+	/* An execution fails when it has lost its memory, before the session ends. */
 	while (twice(device, p, 2, 0) != NN_DEAD_OBJECT)
 		usleep(100000);
 	assert_int_equal(twice(device, p, 2, 0), NN_DEAD_OBJECT);
@@ -152,7 +157,7 @@ static void test_overdue(void **state)
 	nna_prepared_model_free(p);
 	p = prepare_double(device);
 	check(twice(device, p, 4, 0));
-	/* Executions that still ran wrote nothing any more. */
+	/* Executions that still ran could not write any more. */
 	usleep(KIT_ENGINE_LATE_NS / 1000);
 	assert_true(numbers[1] == 8);
 	check(twice(device, p, 5, 0));
@@ -201,7 +206,7 @@ static void test_fence(void **state)
 	begin_log();
 	check(twice(device, p, KIT_ENGINE_FENCED, 0));
 	assert_true(numbers[1] == 2 * KIT_ENGINE_FENCED);
-	/* A process' lines come by a pipe. */
+	/* The lines of a process arrive by a pipe. */
 	await_log(KIT_ENGINE_SIGNALS);
 	check(twice(device, p, 4, 0));
 	nna_prepared_model_free(p);
@@ -260,7 +265,10 @@ static void test_device_memory(void **state)
 	import = (struct exporter_import){ .fd = exporter.buffer };
 	assert_int_equal(ioctl(reader.fd, EXPORTER_IMPORT, &import), 0);
 	device_number(&reader, 0, &number);
-	/* Whole, because a part of another driver's dma-buf has no dma-buf of its own. */
+	/*
+	 * All of the memory is used, because a part of another driver's dma-buf has no dma-buf of
+	 * its own.
+	 */
 	check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = exporter.buffer,
 				.prot = PROT_READ | PROT_WRITE,
 				.length = EXPORTER_NUM_PAGES * (uint64_t)sysconf(_SC_PAGESIZE)),
@@ -309,7 +317,10 @@ static void test_export(void **state)
 	free_numbers();
 }
 
-/* Another thread of the engine ends the execution, once. If none does, the client loses its models. */
+/*
+ * Another thread of the engine ends the execution, once. If no thread does, the client loses its
+ * models.
+ */
 static void test_deferred(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -341,7 +352,7 @@ static void test_file(void **state)
 	make_numbers();
 	check(twice(device, p, KIT_ENGINE_READ, 0));
 	assert_true(numbers[1] == 2 * KIT_ENGINE_READ);
-	/* Threads have no filter, and no right to that. */
+	/* Threads have no filter; for them the permissions do not count. */
 	assert_int_equal(twice(device, p, KIT_ENGINE_STRAY, 0),
 			 getenv("NN_TEST_THREADS") ? NN_GENERAL_FAILURE : NN_DEAD_OBJECT);
 	nna_prepared_model_free(p);
@@ -396,8 +407,8 @@ static void test_told(void **state)
 }
 
 /*
- * The engine has no more bursts: the client gets its status and reason. It gets a burst when
- * another one ends.
+ * The engine can serve no more bursts: the client gets the engine's status and reason. The client
+ * gets a burst when another one ends.
  */
 static void test_refused_burst(void **state)
 {
@@ -441,20 +452,20 @@ static int count_served(void)
 	return served;
 }
 
-/* A user has its share of clients, and those that go make room. */
+/* A user may have a share of all clients, and clients that end make room. */
 static void test_share(void **state)
 {
 	int served;
 
 	(void)state;
-	/* Old clients may be ending, and too many new clients in a second have to wait. */
+	/* Old clients may still be ending, and too many new clients per second have to wait. */
 	while ((served = count_served()) != KIT_ENGINE_MOST) {
 		assert_true(served < KIT_ENGINE_MOST);
 		sleep(SHARE_PAUSE_S);
 	}
 }
 
-/* The process or the thread of a client has the engine's own store. */
+/* The process or the thread that serves a client can use the engine's own store. */
 static void test_store(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);

@@ -34,10 +34,10 @@
 
 /* Memory under test: SIZE bytes at `offset` of a file. */
 struct subject {
-	struct nna_memory *memory;	/* memory; NULL if it cannot be imported */
-	int fd;				/* file to read it; -1 if it cannot be read */
+	struct nna_memory *memory;	/* the memory; NULL if it cannot be imported */
+	int fd;				/* file by which the test reads it, or -1 */
 	uint64_t offset;
-	struct exporter x;	/* exporter whose fence is pending, or which has the memory */
+	struct exporter x;	/* exporter of the memory, or of a pending fence */
 	bool has_fence;
 };
 
@@ -229,7 +229,10 @@ static void check_numbers(float from)
 
 /* ---- uses ---- */
 
-/* x + constant, where the constant is pool 0, and ReLU(x), which uses no memory; or one of the two. */
+/*
+ * Makes x + constant, where the constant is pool 0, and ReLU(x), which uses no pool; or only one of
+ * them.
+ */
 static void build(struct model_builder *b, bool with_constant, bool with_relu)
 {
 	uint32_t x, y, z, constant, none;
@@ -381,7 +384,7 @@ static const struct use {
 	const char *name;
 	enum nn_status (*act)(void);
 	bool writes;
-	bool needs_memory;	/* memory that cannot be imported cannot be used */
+	bool needs_memory;	/* memory that cannot be imported cannot be an argument */
 } uses[] = {
 	{ "copy in", copy_in, false, true },
 	{ "copy out", copy_out, true, true },
@@ -448,10 +451,10 @@ static void test_cell(void **state)
 	if (reachable && c->kind->can_be_written)
 		set_numbers(1);
 	if (!t.s.memory && c->use->needs_memory)
-		status = NN_GENERAL_FAILURE;	/* make() has reported it already */
+		status = NN_GENERAL_FAILURE;	/* make() has checked the failure already */
 	else
 		status = t.s.has_fence ? run_with_fence(c->use) : c->use->act();
-	/* A protection that was not asked for is a mistake in the call. */
+	/* An import without the needed protection is a mistake in the call. */
 	assert_int_equal(status, reachable ? NN_OK : is_written_wrongly ? NN_INVALID_ARGUMENT :
 			 NN_GENERAL_FAILURE);
 	c->result = !status ? "ok" : status == NN_INVALID_ARGUMENT ? "invalid" :

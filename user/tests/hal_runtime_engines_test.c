@@ -79,8 +79,8 @@ static void test_each_computes(void **state)
 }
 
 /*
- * A device whose engine ended computes nothing; the others work, and so do compilations for any
- * device.
+ * A device whose engine has ended computes nothing; other devices work, and so do compilations for
+ * any device.
  */
 static void test_one_ends(void **state)
 {
@@ -93,7 +93,7 @@ static void test_one_ends(void **state)
 
 	(void)state;
 	stop_other(0, SIGKILL);
-	/* Its workers end with it, after some time; that for another engine passes quickly. */
+	/* Its workers end some time after it. The wait for another engine passes quickly. */
 	set_clock_rate(50);
 	do {
 		e = add_execution(second);

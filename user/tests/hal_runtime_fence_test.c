@@ -94,7 +94,10 @@ static void test_event(void **state)
 	t.data[ADD_ELEMENTS] = 4;
 	assert_ok(ANeuralNetworksExecution_setMeasureTiming(e, true));
 	event = start(e, NULL);
-	/* No hardware ends the execution, so it has no fence, neither before its end nor after. */
+	/*
+	 * Hardware does not end the execution, so it has no sync fence, neither before its end nor
+	 * after.
+	 */
 	assert_result(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
 	assert_int_equal(fd, -1);
 	assert_ok(ANeuralNetworksEvent_wait(event));
@@ -124,7 +127,7 @@ static void test_chain(void **state)
 		events[i] = start(e[i], i ? events[i - 1] : NULL);
 	}
 	assert_ok(ANeuralNetworksEvent_wait(events[LINKS - 1]));
-	/* Fibonacci's: 2, 3, 5, 8 ... in turn. */
+	/* The results are Fibonacci's numbers: 2, 3, 5, 8 ... */
 	assert_true(t.data[0] == 89 && t.data[ADD_ELEMENTS] == 144);
 	for (uint32_t i = 0; i < LINKS; i++) {
 		/* An execution that has ended can be freed before its event. */
@@ -184,7 +187,7 @@ static void test_sync_file(void **state)
 	ANeuralNetworksEvent_free(fence);
 }
 
-/* An execution that is known to be at its end without a wait for its event, and runs again. */
+/* An execution is known to have ended although no thread waited for its event, and runs again. */
 static void test_polled(void **state)
 {
 	ANeuralNetworksExecution *e = add(0, 1, 2);
@@ -256,7 +259,7 @@ static void test_pointer_inputs(void **state)
 	}
 }
 
-/* Memory of nnaccel for all inputs and the output of the compilation. */
+/* Makes memory of nnaccel for all inputs and the output of the compilation. */
 static ANeuralNetworksMemory *device_memory(void)
 {
 	ANeuralNetworksMemoryDesc *desc;
@@ -310,8 +313,7 @@ static void test_device_memories(void **state)
 		assert_true(((float *)base)[i] == add_a[i] * (1 << LINKS));
 
 	/*
-	 * An execution that fails leaves nothing behind, and neither do later ones that depend on
-	 * it.
+	 * A failed execution writes nothing, and neither do later ones that depend on it.
 	 */
 	events[0] = start_double(memories[0], memories[1], NULL, 1, &e[0]);
 	events[1] = start_double(memories[1], memories[0], events[0], 0, &e[1]);
@@ -327,7 +329,7 @@ static void test_device_memories(void **state)
 	munmap(base, SIZE);
 }
 
-/* If an output is memory of the application's, a thread runs the execution. */
+/* If an output is memory of the application, a thread runs the execution. */
 static void test_pointer_outputs(void **state)
 {
 	float one[ADD_ELEMENTS] = { 1 }, sum[ADD_ELEMENTS] = { 0 };
@@ -341,7 +343,7 @@ static void test_pointer_outputs(void **state)
 									&events[0]));
 	assert_result(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(events[0], &fd));
 	assert_int_equal(fd, -1);
-	/* The output of the first is not read before its end. */
+	/* The output of the first execution is not read before its end. */
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
 		after, (const ANeuralNetworksEvent *const *)events, 1, 0, &events[1]));
 	assert_ok(ANeuralNetworksEvent_wait(events[1]));

@@ -138,7 +138,7 @@ static void test_copies(void **state)
 	memset(back.data, 0, SIZE);
 	assert_ok(ANeuralNetworksMemory_copy(h.memory, back.memory));
 	assert_memory_equal(back.data, add_a, SIZE);
-	/* A copy that fails leaves nothing. */
+	/* After a failed copy the memory has no contents. */
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(large.memory, a));
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(a, h.memory));
 	ANeuralNetworksMemory_free(a);
@@ -149,7 +149,7 @@ static void test_copies(void **state)
 	host_free(&large, 2 * SIZE);
 }
 
-/* In a chain of executions no data are copied between them. */
+/* No data are copied between the executions of a chain. */
 static void test_executions(void **state)
 {
 	struct fixture *f = *state;
@@ -207,7 +207,7 @@ static void test_burst(void **state)
 	host_free(&h, SIZE);
 }
 
-/* A shape that stays open until something is written. */
+/* The shape is unknown until the memory is written. */
 static void test_open_shape(void **state)
 {
 	struct fixture *f = *state;
@@ -245,7 +245,7 @@ static void test_two_devices(void **state)
 	ANeuralNetworksCompilation_free(cpu);
 }
 
-/* The CPU in the place of a device that died reads and writes the device's memory by copies. */
+/* The CPU replaces a device that died; it reads and writes copies of the device's memory. */
 static void test_fallback(void **state)
 {
 	struct fixture *f = *state;

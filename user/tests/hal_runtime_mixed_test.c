@@ -64,7 +64,7 @@ static void execute(ANeuralNetworksCompilation *c)
 	ANeuralNetworksExecution_free(e);
 }
 
-/* The node's name of an engine's device, as `nnaccel stat` shows it. */
+/* Returns the name of an engine's device node, as `nnaccel stat` shows it. */
 static void find_node(const char *engine, char node[16])
 {
 	char command[128];
@@ -78,7 +78,7 @@ static void find_node(const char *engine, char node[16])
 	pclose(output);
 }
 
-/* Executions of this process on an engine's device, of those rows that `nnaccel stat` has. */
+/* Returns the executions of this process on an engine's device, from the rows of `nnaccel stat`. */
 static unsigned long long count_executions(const char *engine)
 {
 	char line[512], node[16], device[16];

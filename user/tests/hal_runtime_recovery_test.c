@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs get the device nnaccel back: when the engine starts, after the death of their worker or
- * of the engine, in forked children, and when another worker is allowed. It needs scripts/vm's
+ * Programs can use the device nnaccel again after the engine's start, after the death of their
+ * worker or engine, in forked children, and when another worker is allowed. It needs scripts/vm's
  * guest, whose engine it stops and starts, and root to find the worker.
  */
 #define _GNU_SOURCE
@@ -24,9 +24,9 @@
 #define DEATHS how_often(3, 2)
 #define CHILDREN how_often(8, 2)
 #define ROOM how_often(64, 2)	/* limit of a user's workers in the first tests */
-#define COMPUTING 2		/* threads that execute while the engine is restarted: by name, and not */
+#define COMPUTING 2		/* threads that name the device, and that do not */
 #define COMPILING 2		/* and that compile */
-#define PAUSE_US (useconds_t)how_often(0, 5000)	/* between those of a thread: an emulated CPU has an engine to start */
+#define PAUSE_US (useconds_t)how_often(0, 5000)	/* so that the engine can start */
 #define NOBODY 65534
 
 static void engine(const char *command)
@@ -67,7 +67,7 @@ static void compute(ANeuralNetworksCompilation *c, ANeuralNetworksBurst *burst)
 	ANeuralNetworksExecution_free(e);
 }
 
-/* A fresh compilation of a program that names a device, and of one that names none. */
+/* Compiles anew: a program that names a device, and one that names none. */
 static void compile_and_compute(bool by_name)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -144,7 +144,7 @@ static void test_engine_restarts(void **state)
 		engine("restart");
 		compute(named, NULL);
 		compile_and_compute(true);
-		/* 50 of them take longer than a test may be silent. */
+		/* Fifty restarts take longer than a test may print nothing. */
 		print_message("# restart %d of %d\n", i + 1, restarts);
 		fflush(stdout);
 	}
@@ -179,7 +179,7 @@ static void test_worker_dies(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Servers do this, which compile before they fork. */
+/* Servers compile like this before they fork. */
 static void test_forked_children(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -232,7 +232,7 @@ static int be_client(gid_t group, int go, int ready)
 	if (write(ready, &byte, 1) != 1 || read(go, &byte, 1))
 		return 3;
 	device = nnaccel_device();
-	/* Until a worker's room is free. */
+	/* Wait until another worker is allowed. */
 	for (;;) {
 		assert_ok(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &c));
 		if (ANeuralNetworksCompilation_finish(c) == ANEURALNETWORKS_NO_ERROR) {
@@ -275,8 +275,8 @@ static void end_client(struct client *client)
 }
 
 /*
- * One process more than its user may have workers: it gets the device once another process has
- * ended.
+ * There is one process more than its user may have workers: it gets the device when another process
+ * has ended.
  */
 static void test_one_client_too_many(void **state)
 {
@@ -286,7 +286,7 @@ static void test_one_client_too_many(void **state)
 
 	(void)state;
 	assert_int_equal(stat("/dev/nnaccel", &node), 0);
-	/* Each process has the pipe ends of those before it, so the last one must go on first. */
+	/* Each process has the pipe ends of earlier ones, so the last one must continue first. */
 	for (int i = 0; i <= room; i++)
 		start_client(&clients[i], node.st_gid);
 	kill(clients[0].pid, SIGKILL);
@@ -301,13 +301,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_engine_comes_later),
 		cmocka_unit_test(test_one_client_too_many),
-		/* Ends the engine that has little room. */
+		/* Ends the engine that allows few workers. */
 		cmocka_unit_test(test_engine_restarts),
 		cmocka_unit_test(test_worker_dies),
 		cmocka_unit_test(test_forked_children),
 	};
 
-	/* The library waits for another engine for so long; a slow machine starts one slowly. */
+	/*
+	 * The library waits for another engine for this time; a slow machine starts an engine
+	 * slowly.
+	 */
 	set_clock_rate(1000.0 / (double)scaled(1000));
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

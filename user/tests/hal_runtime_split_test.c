@@ -15,7 +15,7 @@
 #define ROW 40
 #define STEPS 3
 
-/* Both devices, or one. */
+/* The devices of a compilation: both, or one. */
 struct devices {
 	const ANeuralNetworksDevice *list[2];
 	uint32_t count;
@@ -66,7 +66,7 @@ static void no_activation(ANeuralNetworksModel *model, uint32_t operand)
 
 static const uint32_t row[] = { 1, ROW }, open_row[] = { 0, ROW };
 
-/* A branch: a + b, or a * b; the number of b's rows is unknown. */
+/* Makes a branch: a + b, or a * b; the number of b's rows is unknown. */
 static ANeuralNetworksModel *branch(ANeuralNetworksOperationType type)
 {
 	const ANeuralNetworksOperandType types[] = {
@@ -89,8 +89,8 @@ static float weight(uint32_t unit, uint32_t input)
 }
 
 /*
- * FULLY_CONNECTED (nnaccel), IF with an input of unknown size (nnapi-reference), and
- * ADD (nnaccel). A condition and x and y go in.
+ * FULLY_CONNECTED (nnaccel), IF with an input of unknown size (nnapi-reference), and ADD (nnaccel).
+ * The inputs are a condition, x and y.
  */
 static ANeuralNetworksModel *split_model(const ANeuralNetworksModel *yes,
 					 const ANeuralNetworksModel *no)
@@ -159,7 +159,7 @@ static void assert_right(ANeuralNetworksCompilation *c, bool condition)
 	}
 }
 
-/* Compiles and runs for those devices; what was logged is in log_text. */
+/* Compiles and runs for these devices; log_text gets the log. */
 static void run(const struct devices *d)
 {
 	ANeuralNetworksModel *yes = branch(ANEURALNETWORKS_ADD), *no = branch(ANEURALNETWORKS_MUL);
@@ -192,7 +192,7 @@ static const char *path_of(uint32_t file)
 	return path;
 }
 
-/* Entries of all steps, and nothing else. */
+/* There are entries of all steps, and no other files. */
 static void make_entries(const struct devices *d)
 {
 	remove_all();
@@ -245,7 +245,7 @@ static void empty(const char *path, off_t size)
 	assert_int_equal(truncate(path, 0), 0);
 }
 
-/* The first bytes; an empty file is longer then. */
+/* Overwrites the first bytes; an empty file becomes longer. */
 static void zero(const char *path, off_t size)
 {
 	static const char zeroes[64];
@@ -296,7 +296,7 @@ static void test_one_missing(void **state)
 	}
 }
 
-/* The files of one step in the place of another's, of either device. */
+/* The files of one step replace those of another step, of either device. */
 static void test_entries_exchanged(void **state)
 {
 	const struct devices d = both();
@@ -339,7 +339,7 @@ static void test_other_process(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* Does the same in another process. */
+/* Runs in the other process. */
 static int be_other(const char *folder)
 {
 	const struct devices d = both();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cgroup that limits a worker: that of the client's container if it has less memory than a
- * user. It needs root. It is skipped if workers have no cgroups.
+ * The cgroup that limits a worker: that of the client's container, if its memory limit is below
+ * that of a user. It needs root. It is skipped if workers have no cgroups.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -30,7 +30,7 @@
 #define OUTER_BYTES (256 << 20)
 #define INNER_BYTES (64 << 20)
 
-/* Number of floats of the model: 64 MiB, which do not fit. */
+/* Number of the model's floats: 64 MiB, which exceed the limit. */
 #define HUGE (1 << 24)
 
 static bool write_to(const char *path, const char *text)
@@ -57,7 +57,10 @@ static uint64_t number_in(const char *folder, const char *name)
 	return strtoull(text, NULL, 10);
 }
 
-/* Finds the only folder of a pattern. Returns false if there is no folder, or several. */
+/*
+ * Finds the only folder that matches a pattern. Returns false if no folder or several folders
+ * match.
+ */
 static bool find(const char *pattern, char path[512])
 {
 	glob_t found;
@@ -214,7 +217,7 @@ static int set_up_container(void **state)
 	char left[512];
 
 	(void)state;
-	/* The clients of the test before have no worker any more. */
+	/* The clients of the previous test have no worker any more. */
 	while (find(ENGINE "/box-*", left) || find(ENGINE "/worker-*", left))
 		usleep(10000);
 	mkdir(CONTAINER, 0755);
@@ -281,7 +284,7 @@ static void test_containers(void **state)
 	assert_int_equal(tell(&outer, ASK), NN_OK);
 	assert_true(find(ENGINE "/box-*", box));
 	assert_int_equal(number_in(box, "memory.max"), OUTER_BYTES);
-	/* And a client without a limit, which can have as much as a user. */
+	/* A client without a limit can have as much as a user. */
 	free_one = begin("");
 	assert_int_equal(tell(&free_one, HUGE_MODEL), NN_OK);
 	assert_true(find(ENGINE "/worker-*", folder));
@@ -289,7 +292,7 @@ static void test_containers(void **state)
 	end(&outer);
 }
 
-/* A cgroup has a limit: it holds in the last of five nested folders with the longest names. */
+/* The limit of a cgroup also holds in the last of five nested folders with the longest names. */
 static void test_long_names(void **state)
 {
 	char path[2048] = OTHER, box[512];
@@ -370,7 +373,7 @@ static void test_no_cgroup(void **state)
 		skip();
 	*strrchr(idle, '/') = '\0';
 	snprintf(most, sizeof(most), "%s/cgroup.max.descendants", idle);
-	/* Until no more come. */
+	/* Wait until no more workers start. */
 	do {
 		find_idle(before);
 		usleep(500000);

@@ -3,7 +3,7 @@
  * Executions observed by the kernel's tracing. An execution outside of a burst is one system call.
  * In the steady state of a burst neither end maps, allocates or faults. An end calls the kernel
  * only to sleep and to wake, so an end that is awake makes no call. It needs /dev/nnaccel, root,
- * and a running nnacceld, best with NNACCEL_SPIN_US=5000 like this end.
+ * and a running nnacceld, preferably with NNACCEL_SPIN_US=5000, which this end uses.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -42,14 +42,14 @@
 #define AWAKE_RUNS	1000
 #define TRIES		how_often(12, 6)
 #define SLOW_S		1	/* time of WARM_UP executions whose ends take turns on a CPU */
-#define SETTLE		3000	/* executions after which no end sleeps because of earlier ones */
+#define SETTLE		3000	/* executions that end the effects of earlier delays */
 
 /* Calls that turn tracing off: one file is closed, and the other one is opened and written. */
 #define CALLS_TO_STOP	3
 #define COUNT		4
 #define SIZE		(COUNT * sizeof(float))
 
-/* The events of one end, or of a thread. */
+/* Numbers of events of one end, or of a thread. */
 struct seen {
 	pid_t thread;
 	unsigned long futexes;
@@ -70,7 +70,7 @@ static void put(const char *path, const char *text)
 	close(fd);
 }
 
-/* Follows this thread and all of the worker's. */
+/* Traces this thread and all threads of the worker. */
 static void follow(pid_t worker)
 {
 	char path[64], pids[4096];
@@ -115,7 +115,7 @@ static int tear_down(void **state)
 	return rmdir(INSTANCE);
 }
 
-/* Reads a line " comm-PID [cpu] ... time: event: ..." */
+/* Parses a line " comm-PID [cpu] ... time: event: ..." */
 static pid_t line_thread(const char *line)
 {
 	const char *at = strstr(line, " [");
@@ -235,8 +235,8 @@ struct used_burst {
 static void open_used_burst(struct used_burst *u)
 {
 	/*
-	 * This end stays awake for the time of many executions. Beside another VM each execution
-	 * takes all of it.
+	 * This end stays awake for the time of many executions. If another VM runs on this machine,
+	 * each execution takes all of that time.
 	 */
 	setenv("NNACCEL_SPIN_US", "5000", 1);
 	assert_int_equal(nna_device_open(NULL, &u->device, NULL), NN_OK);
@@ -360,7 +360,7 @@ static void test_awake(void **state)
 	time_t start;
 
 	(void)state;
-	/* Beside another virtual machine an execution takes as long as an end may spin. */
+	/* If another virtual machine runs, an execution takes as long as an end may spin. */
 	if (!getenv("NNACCEL_ALL")) {
 		print_message("it takes two CPUs for itself: NNACCEL_ALL=1 runs it\n");
 		skip();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client shortens a file that the engine has mapped: its command fails, and its worker goes on.
+ * A client truncates a file that the engine has mapped: the command fails, and the worker
+ * continues.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>

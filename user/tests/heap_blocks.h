@@ -64,7 +64,7 @@ __attribute__((visibility("default"))) void free(void *block)
 }
 #endif
 
-/* A test that gives all blocks back. */
+/* Defines a test that must free all its blocks. */
 #define heap_unit_test(test) cmocka_unit_test_setup_teardown(test, heap_begin, heap_end)
 
 static inline int heap_begin(void **state)

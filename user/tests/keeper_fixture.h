@@ -49,7 +49,7 @@ static inline void be_keeper(int argc, char **argv)
 	_exit(counts_write(&counts) ? status : EXIT_FAILURE);
 }
 
-/* Memory is as good as a disk here, and quicker. */
+/* The folder is in memory, which is faster than a disk and serves the tests as well. */
 static inline int make_folder(void **state)
 {
 	(void)state;
@@ -83,7 +83,7 @@ static inline int stop_keeper(void **state)
 	return remove_folder(state);
 }
 
-/* A worker's end of a socket whose other end the keeper has. */
+/* Returns a worker's end of a socket; the keeper gets the other end. */
 static inline int worker_of(uint32_t uid)
 {
 	int sockets[2];
@@ -100,8 +100,8 @@ static inline void client_of(struct cache_client *client, uint32_t uid)
 }
 
 /*
- * Asks as an administrator on the socket in the folder. Returns the verdict; 0 if the request is
- * refused.
+ * Sends a request as administrator on the socket in the folder. Returns the answer's verdict; 0 if
+ * the request is refused.
  */
 static inline uint32_t ask_as_admin(uint64_t uid, uint32_t kind, struct message *answer, int *file)
 {

@@ -36,10 +36,10 @@
 
 enum call {
 	NONE,
-	/* System calls, and memory. */
+	/* The failing calls: system calls and allocations, */
 	F_ACCEPT, F_CALLOC, F_COPY, F_FSTAT, F_MEMFD, F_MMAP, F_POLL, F_READ, F_REALLOC, F_RECEIVE,
 	F_SEAL, F_TRUNCATE, F_WRITE,
-	/* The index, and the store of plans. */
+	/* and calls of the index and the store of plans. */
 	F_BEGIN, F_CHECK, F_CLEAR, F_CLEAR_PLANS, F_COMMIT, F_DROP, F_END, F_PUT, F_REPORT, F_WANTS,
 	CALLS
 };
@@ -291,7 +291,7 @@ void blob_store_rolled_back(struct blob_store *store)
 
 static struct {
 	struct keep *keep;
-	int broker, client;	/* the tests' ends of sockets; the last one is the client's */
+	int broker, client;	/* the tests' ends of sockets; the last one is a client's */
 } t;
 
 static void count_line(void *data, enum log_level level, const char *line)
@@ -326,7 +326,7 @@ static void end(void)
 	log_set_sink(NULL, NULL);
 }
 
-/* Gives the keeper one more client. */
+/* Connects another client to the keeper. */
 static void join(uint32_t uid, bool is_admin)
 {
 	int ends[2];
@@ -356,7 +356,7 @@ static void work_all(void)
 		}
 }
 
-/* The client at a place asks; its work is queued then, or it has the answer. */
+/* Sends a request of a client; afterwards its work is queued, or the answer has arrived. */
 static void request(size_t place, int client, uint32_t kind, uint64_t model_size,
 		    uint64_t data_size)
 {
@@ -385,7 +385,7 @@ static struct message ask(uint32_t kind, uint64_t model_size, uint64_t data_size
 	return answer_to(t.client, file);
 }
 
-/* Memory for a plan, which the client fills. */
+/* Gets memory for a plan, and fills it as a client. */
 static void fill_memory(void)
 {
 	char page[PAGE] = "a plan";
@@ -398,7 +398,7 @@ static void fill_memory(void)
 
 /* ---- tests ---- */
 
-/* Expected answers, with each call failing and without a failure; some come with a file. */
+/* Expected answers, without a failure and with each call failing; some have a file. */
 static const struct {
 	const char *name;
 	uint32_t kind;
@@ -475,7 +475,9 @@ static void test_answers(void **state)
 	}
 }
 
-/* Requests that change nothing need no transaction. The others fail without one. */
+/*
+ * Requests that change nothing need no transaction. The other requests fail without a transaction.
+ */
 static const struct {
 	uint32_t kind;
 	enum message_kind verdict;
@@ -590,7 +592,7 @@ static void test_debts(void **state)
 	}
 }
 
-/* A client for which memory runs out is dropped; existing clients stay. */
+/* If memory runs out for a new client it is dropped; existing clients stay connected. */
 static void test_no_room(void **state)
 {
 	static const struct {
@@ -627,7 +629,7 @@ static void test_broker(void **state)
 	static const struct {
 		struct message message;
 		bool has_socket;
-		int error;		/* error in place of receiving it */
+		int error;		/* errno of the receiving call, or 0 */
 		bool goes_on;
 		size_t clients;		/* that it makes */
 		unsigned int lines;	/* in the log */
@@ -663,7 +665,7 @@ static void test_broker(void **state)
 	}
 }
 
-/* A client stops sending for a while, or for good, and calls on sockets and files fail. */
+/* A client pauses or disconnects, and calls on sockets and files fail. */
 static void test_client_errors(void **state)
 {
 	static const struct {
@@ -687,7 +689,7 @@ static void test_client_errors(void **state)
 	let_fail(F_ACCEPT, ECONNABORTED);
 	take_admin(t.keep);
 	assert_int_equal(t.keep->count, FIRST_CLIENT + 1);
-	/* A finished work that was noticed before, and one whose report fails. */
+	/* A finished work item whose report was read before, and one whose report fails. */
 	end_work(t.keep);
 	request(FIRST_CLIENT, t.client, CACHE_QUERY, 0, 0);
 	let_fail(F_WRITE, EIO);

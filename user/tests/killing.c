@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Death, or an error of the disk, at every system call in turn.
+ * Kills a process, or simulates a disk error, at every system call in turn.
  */
 #define _GNU_SOURCE
 #include "tests/killing.h"
@@ -25,7 +25,7 @@
 #define MAX_NAMES 64
 #define NO_CALL UINT32_MAX
 
-/* Calls that a victim makes for no other reason. */
+/* Marks: system calls that a victim makes for no other purpose. */
 #define MARK "getppid"
 #define ACKNOWLEDGE "getpgid"
 
@@ -39,10 +39,10 @@ struct call {
 };
 
 struct calls {
-	struct call list[MAX_CALLS];		/* those between the marks */
+	struct call list[MAX_CALLS];		/* the calls between the marks */
 	unsigned int count, marks;
-	unsigned int acknowledged;	/* calls before it; NO_CALL if it never was acknowledged */
-	unsigned int written, synced;		/* the last such calls before it, plus 1 */
+	unsigned int acknowledged;	/* calls before that, or NO_CALL */
+	unsigned int written, synced;		/* last such calls before that, plus 1 */
 };
 
 void killing_mark(void)
@@ -79,7 +79,10 @@ static const struct disk_error {
 	{ "unlinkat", "EROFS" },
 };
 
-/* strace with those arguments on this program; its exit status as of waitpid(). */
+/*
+ * Runs this program under strace with the given arguments; returns the exit status as waitpid()
+ * does.
+ */
 static int strace(const char *log, const char *inject, const char *what, const char *folder,
 		  bool *acknowledged)
 {
@@ -177,7 +180,7 @@ static unsigned int each(void)
 	return number > 0 ? (unsigned int)number : 1;
 }
 
-/* Makes the first run of either kind; returns false without strace. */
+/* Makes the first run, without a failure; returns false without strace. */
 static bool begin(char log[64], const char *what, const char *folder, void (*prepare)(void),
 		  void (*check)(bool acknowledged), struct calls *calls)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Death, or an error of the disk, at every system call in turn. This program is started again under
- * strace for each call that it makes between two marks. It is killed at that call, or the call
- * fails.
+ * Kills a process, or simulates a disk error, at every system call in turn. This program is started
+ * again under strace for each call that it makes between two marks. It is killed at that call, or
+ * the call fails.
  */
 #ifndef NN_TESTS_KILLING_H
 #define NN_TESTS_KILLING_H
 
 #include <stdbool.h>
 
-/* Begins, and ends, what a victim is killed in. */
+/* Marks the begin and the end of the system calls at which a victim is killed. */
 void killing_mark(void);
 
 /*
@@ -21,8 +21,8 @@ void killing_acknowledge(void);
 /*
  * Starts this program with the arguments `what` and `folder`. It runs once to the end, then once
  * for each of its calls, which kills it. Calls prepare() before each start, and check() after it
- * with whether the victim acknowledged. All that the victim wrote before that must be on the
- * disk. Returns the number of calls, or 0 without strace.
+ * with whether the victim acknowledged. All data that the victim wrote before its acknowledgement
+ * must be on the disk. Returns the number of calls, or 0 without strace.
  */
 unsigned int killing_run(const char *what, const char *folder, void (*prepare)(void),
 			 void (*check)(bool acknowledged));

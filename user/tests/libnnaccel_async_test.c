@@ -52,7 +52,7 @@ static struct {
 	struct nnaccel_cancel cancel;
 	int cancel_errno;
 	int sync_errno;
-	unsigned int sync_waits;	/* number of calls that find no fence yet */
+	unsigned int sync_waits;	/* number of calls that report that there is no fence yet */
 	uint32_t out_status;		/* status of executions, with a message if it is not 0 */
 } asked;
 
@@ -176,7 +176,9 @@ static void test_what_is_asked(void **state)
 	assert_int_equal(asked.execute.flags, NNACCEL_EXECUTE_MEASURE);
 	assert_int_equal(asked.execute.deadline_ns, 123);
 	assert_int_equal(asked.execute.loop_timeout_ns, 456);
-	/* The request has no pointer to the caller's stack, which would outlive the call. */
+	/*
+	 * The request has no pointer to the caller's stack, because the request outlives the call.
+	 */
 	assert_int_equal(asked.execute.shapes, 0);
 	assert_int_equal(asked.execute.message, 0);
 	assert_int_equal(asked.execute.message_size, 0);
@@ -189,7 +191,7 @@ static void test_what_is_asked(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Outputs need a shape: of the request, of the model, or of both together. */
+/* An output needs a shape, from the request, the model, or both together. */
 static void test_declared_shapes(void **state)
 {
 	static const struct {
@@ -244,7 +246,7 @@ static void test_declared_shapes(void **state)
 	}
 }
 
-/* Starts an execution that nothing is wrong with. */
+/* Starts a valid execution. */
 static int start(struct nna_prepared_model *p)
 {
 	const struct nna_argument in = { .length = ROW }, out = { .offset = 64, .length = ROW };
@@ -263,7 +265,7 @@ static int start(struct nna_prepared_model *p)
 static void test_fence_info(void **state)
 {
 	static const struct {
-		int end;		/* errno with which it ends, or 0 */
+		int end;		/* errno with which the execution ends, or 0 */
 		uint32_t out_status;
 		enum nn_status status;
 		const char *message;
@@ -312,7 +314,7 @@ static void test_fence_info(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* The library waits for the fence until the kernel says that none comes. */
+/* The library waits for the fence until the kernel reports that there will be none. */
 static void test_sync_file(void **state)
 {
 	static const struct {
@@ -446,7 +448,7 @@ static void test_answers_of_closed_files(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* A forked child asks for nothing, and for none of the locks that its parent may hold. */
+/* A forked child makes no call, and does not take the locks that its parent may hold. */
 static void test_child(void **state)
 {
 	struct nna_prepared_model *p = prepare(2, 1, 4);
@@ -558,7 +560,7 @@ static void test_submissions(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* A submission keeps all that its request points to. */
+/* A submission copies everything that its request points to. */
 static void test_submissions_keep_requests(void **state)
 {
 	struct nna_prepared_model *p = prepare(2, 1, 4);

@@ -37,7 +37,7 @@ static const struct nn_operand operands[] = {
 };
 static const uint32_t inputs[] = { FLOATS, BYTES, ROWS, ANY, LARGE, OTHER_SCALE };
 static const uint32_t outputs[] = { FLOATS_OUT, ROWS_OUT };
-/* The kernel of this test does not look at the operation. */
+/* The played kernel ignores the operation. */
 static const struct nn_operation operation = { NN_OP_ADD, NUM_INPUTS, NUM_OUTPUTS, inputs, outputs };
 static const struct nn_subgraph subgraph = {
 	NUM_OPERANDS, 1, NUM_INPUTS, NUM_OUTPUTS, operands, &operation, inputs, outputs,
@@ -231,7 +231,7 @@ static void test_roles(void **state)
 	}
 }
 
-/* A buffer is read in its whole size. After a refused write it is empty. */
+/* A copy reads the whole buffer. After a refused write the buffer is empty. */
 static void test_copies(void **state)
 {
 	const uint32_t two_by_three[] = { 2, 3 }, two_by_four[] = { 2, 4 }, open[] = { 0, 3 };
@@ -289,7 +289,7 @@ static void test_copies(void **state)
 	nna_buffer_free(buffer);
 }
 
-/* A memory is copied whole, from its beginning in its pool. */
+/* A memory is copied as a whole, from its offset in its pool. */
 static void test_memories(void **state)
 {
 	const struct nna_format format = { .size = sizeof(format), .fourcc = 1, .width = 1, .height = 1 };
@@ -476,7 +476,7 @@ static void test_outputs_grow(void **state)
 	}
 }
 
-/* Models have to be of the buffer's device, and there. */
+/* The models of the roles must exist, on the buffer's device. */
 static void test_models(void **state)
 {
 	const struct nna_role role = { .index = FLOATS, .frequency = 1 };
@@ -500,7 +500,7 @@ static void test_models(void **state)
 					     .inputs = &role, .num_inputs = 1), &buffer, &token,
 					     &err), NN_INVALID_ARGUMENT);
 	nna_device_close(other);
-	/* The first token is given again. */
+	/* The first token is used again. */
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles,
 						     .models = models, .num_models = 1,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bursts of libnnaccel against a kernel and a worker that this program plays:
- * good answers, wrong ones with every byte changed, and rings overwritten while
- * the client looks. Needs no module, so that sanitizers can watch.
+ * Bursts of libnnaccel against a kernel and a worker that this program plays: good answers, wrong
+ * ones with every byte changed, and rings overwritten while the client looks. It needs no module,
+ * so it runs with sanitizers.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,7 +38,7 @@
 
 /* ---- the kernel ---- */
 
-/* The worker's way with a request. */
+/* How the worker answers a request. */
 enum behaviour { ANSWER, REFUSE, MUTATE, DIE, STAY_AWAY };
 
 static struct kernel {
@@ -46,7 +46,7 @@ static struct kernel {
 	int hangup[2];			/* its life: EPOLLHUP once the writing end is closed */
 	int create_error;
 	uint32_t create_status;
-	uint32_t wrong_lines;		/* added to the number in the status page */
+	uint32_t wrong_lines;		/* added to the capacity in the status page */
 	int bind_error;
 	unsigned int binds, frees, executions, next_pool;
 
@@ -390,7 +390,7 @@ static void test_refused_bursts(void **state)
 	end_burst();
 }
 
-/* Without a slot, and with a broken ring, executions use the ioctl. */
+/* If a memory has no slot or the ring is broken, executions use the ioctl. */
 static void test_fallback(void **state)
 {
 	struct nna_burst *b = open_burst(ANSWER);
@@ -418,7 +418,7 @@ static void test_fallback(void **state)
 	close_burst(b);
 }
 
-/* Each byte of a result is wrong in turn, then one by chance. */
+/* Each byte of a result is wrong in turn, then random ones. */
 static void test_mutated_results(void **state)
 {
 	unsigned int seed = 3;
@@ -438,7 +438,7 @@ static void test_mutated_results(void **state)
 	assert_true(failed > MUTATIONS);
 }
 
-/* Overwrites the results until the client has done. */
+/* Overwrites the results until the client is done. */
 static void *scribble(void *unused)
 {
 	uint32_t *words = (uint32_t *)kernel.results;
@@ -449,8 +449,8 @@ static void *scribble(void *unused)
 		uint32_t value = i % 3 ? (uint32_t)rand_r(&seed) % 8 : (uint32_t)rand_r(&seed);
 
 		/*
-		 * Every other change is in a line's first word: a sequence, or its first datum's
-		 * head.
+		 * Every second change is in the first word of a line: a sequence number, or the
+		 * head of its first datum.
 		 */
 		if (i % 2)
 			at = (NNACCEL_RING_LINES + at % 4 * 64) / 4 + i / 2 % 3;

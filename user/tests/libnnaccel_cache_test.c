@@ -32,11 +32,14 @@
 
 /* ---- the disk ---- */
 
-/* Calls that change a file: for each a letter, and 'm' or 'd' for the file; see test_order(). */
+/*
+ * The calls that change a file: a letter for the call, and 'm' or 'd' for the file; see
+ * test_order().
+ */
 static struct {
 	int model, data;	/* the entry's files */
 	char calls[64];
-	int fails;		/* number of the call that fails, from 1; 0 for none */
+	int fails;		/* number of the failing call, from 1; 0 for none */
 	bool reads_fail;
 } disk;
 
@@ -160,7 +163,7 @@ static void fill(int fd, size_t size, char byte)
 
 /* ---- the engine ---- */
 
-/* An answer to NNACCEL_WORK_CACHE_SAVE. */
+/* Answers NNACCEL_WORK_CACHE_SAVE. */
 struct answer {
 	uint32_t status;
 	uint64_t model_size, data_size;
@@ -236,7 +239,7 @@ static const struct nn_model model = {
 
 /* ---- tests ---- */
 
-/* Opens the entry with a lock, and has a reason of its own. */
+/* Opens and locks the entry; this has its own reason of failure. */
 static enum nn_status open_entry(bool writes, struct nna_cache_files *opened)
 {
 	err.message[0] = '\0';
@@ -251,7 +254,7 @@ static enum nn_status write_entry(struct nna_cache_files *opened, const char *mo
 		{ model_part, strlen(model_part) }, { data, strlen(data) } }, &err);
 }
 
-/* The engine's sizes may change in between, and are asked for three times more. */
+/* The engine's sizes may change meanwhile; they are requested three more times. */
 static void test_saving(void **state)
 {
 	enum { SHORT = NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE, FAILS = NNACCEL_STATUS_GENERAL_FAILURE };
@@ -259,7 +262,7 @@ static void test_saving(void **state)
 		const char *name;
 		struct answer answers[MOST_ASKED];
 		unsigned int asked;
-		off_t model_size, data_size;	/* sizes of the files: of the old ones 3 and 5 */
+		off_t model_size, data_size;	/* sizes of the files; the old ones had 3 and 5 */
 		const char *not_saved;
 	} cases[] = {
 		{ "both parts", { { 0, 100, 50 }, { 0, 100, 50 } }, 2, 100, 50, "" },
@@ -343,7 +346,7 @@ static void test_failing_saves(void **state)
 		assert_int_equal(fake.live, 0);
 		assert_int_equal(fake.wrong, 0);
 	} while (failures);
-	/* Three times the sizes, twice memory for both parts, and their mapping. */
+	/* The requests: three for sizes, two for memory of both parts, and their mapping. */
 	assert_true(unsaved >= 3 + 4 + 2);
 }
 
@@ -385,7 +388,7 @@ static void execute(struct nna_prepared_model *p, struct nna_memory *memory, uns
 		assert_int_equal(nna_execute(p, &r, NULL, NULL, &err), NN_OK);
 }
 
-/* Counts the descriptors of entries that other programs would not inherit, or would. */
+/* Counts the descriptors of entries, with or without close-on-exec. */
 static int count_entries(bool closed_on_exec)
 {
 	char path[32], target[64];
@@ -403,7 +406,7 @@ static int count_entries(bool closed_on_exec)
 	return count;
 }
 
-/* A model is saved once more when it is hot, and before that if the engine has deferred it. */
+/* A model is saved again when it is hot, and before that if the engine deferred compiling. */
 static void test_late_saves(void **state)
 {
 	enum { FAILS = NNACCEL_STATUS_GENERAL_FAILURE };
@@ -442,7 +445,10 @@ static void test_late_saves(void **state)
 				 nna_prepare_model_from_cache(device, &own, NULL, &p, &err) :
 				 nna_prepare_model(device, &model, NULL, &options, &p, &err), NN_OK);
 		assert_int_equal(engine.asked, cases[i].asked_at_once);
-		/* The caller's handles may go: the library has its own, which no program inherits. */
+		/*
+		 * The caller may close its handles: the library has its own, which executed
+		 * programs do not inherit.
+		 */
 		for (int k = 0; k < 2; k++) {
 			close(given[k]);
 			given[k] = -1;
@@ -598,7 +604,7 @@ static void test_files_that_are_refused(void **state)
 	close(folder);
 }
 
-/* Readers share an entry. A writer has the model for itself, and the data if they differ. */
+/* Readers share an entry. A writer locks the model exclusively, and the data if they differ. */
 static void test_locks(void **state)
 {
 	struct nna_cache_files reader, other, writer;
@@ -683,7 +689,7 @@ static void test_several_files(void **state)
 	}
 }
 
-/* A different byte is found at any place, also at the bounds of what is compared at a time. */
+/* A different byte is found at any place, also at the borders of the compared blocks. */
 static void test_same_bytes(void **state)
 {
 	static const size_t sizes[] = { 1, 2, 65535, 65536, 65537, 131072, 131073 };
@@ -733,8 +739,8 @@ static void test_unreadable(void **state)
 
 /*
  * The model part is truncated first and written last, and each step is on the disk before the next.
- * After a failure there is no model part. '0' truncates to 0, 't' truncates to a size, 'w' writes,
- * 's' syncs.
+ * After a failure there is no model part. '0' stands for truncating to 0, 't' for truncating to a
+ * size, 'w' for writing, 's' for syncing.
  */
 static void test_order(void **state)
 {

@@ -36,7 +36,7 @@
 #include "tests/model_builder.h"
 
 #define COUNT 5
-#define MOST 2			/* clients at a time */
+#define MOST 2			/* number of clients at a time */
 
 static char program[4096];
 static char folder[] = "/tmp/nnaccel-direct-XXXXXX", path[64];
@@ -52,7 +52,7 @@ static void check(enum nn_status status)
 
 /* ---- the engine ---- */
 
-/* the same without --state, which is the cache's folder */
+/* the same without --state, the folder of the cache */
 static const char *another;	/* another option, or NULL */
 
 static void fork_engine(const char *clients, const char *state)
@@ -146,7 +146,7 @@ static struct nna_prepared_model *prepare(struct nna_device *d, uint32_t count)
 	return prepare_with(d, count, NULL);
 }
 
-/* Memory of `count` inputs and as many outputs. */
+/* Makes memory for `count` inputs and as many outputs. */
 static struct nna_memory *fill(uint32_t count, float from)
 {
 	struct nna_memory *m = NULL;
@@ -175,7 +175,7 @@ static enum nn_status run(struct nna_prepared_model *p, struct nna_burst *burst,
 	return nna_execute(p, &r, &o, NULL, &err);
 }
 
-/* Executes with memory of its own, which is freed. */
+/* Executes with its own memory, which is freed afterwards. */
 static void check_sum(struct nna_prepared_model *p, struct nna_burst *burst, float from)
 {
 	struct nna_memory *m = fill(COUNT, from);
@@ -187,7 +187,7 @@ static void check_sum(struct nna_prepared_model *p, struct nna_burst *burst, flo
 	nna_memory_free(m);
 }
 
-/* Slots of a burst come and go; a model and a burst outlive other freed objects. */
+/* Slots of a burst are made and freed; a model and a burst outlive other freed objects. */
 static void test_executions(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT);
@@ -209,8 +209,7 @@ static void test_executions(void **state)
 }
 
 /*
- * Makes each call that allocates memory once. Returns false if one failed; it then gives the
- * reason.
+ * Makes each call that allocates memory once. Returns false if a call failed, with its reason.
  */
 static bool run_all(void)
 {
@@ -240,7 +239,7 @@ static bool run_all(void)
 	return good;
 }
 
-/* Each allocation fails in turn. Nothing is left behind, and the calls work again. */
+/* Each allocation fails in turn. A failure leaves no object, and the calls work again. */
 static void test_out_of_memory(void **state)
 {
 	unsigned int failures, number = 0, failed = 0;
@@ -263,7 +262,7 @@ static void test_out_of_memory(void **state)
 	assert_true(failed > 10);
 }
 
-/* The engine has its own layout for buffers. */
+/* The engine uses its own layout for buffers. */
 static void test_buffers(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT);
@@ -520,7 +519,7 @@ static void test_wrong_pools(void **state)
 {
 	enum { FILE_SIZE = 8192 };
 	static const struct {
-		int mode;		/* kind of the file; -1: a pipe, -2: no file */
+		int mode;		/* type of the file; -1 for a pipe, -2 for no file */
 		uint32_t prot, fourcc, flags;
 		uint64_t offset, length;
 		int error;
@@ -565,8 +564,8 @@ static void test_wrong_pools(void **state)
 		if (error)
 			continue;
 		/*
-		 * Only the device's own memory can be exported, and an id is valid for one kind and
-		 * once.
+		 * Only the device's own memory can be exported. An id is valid for one kind of
+		 * object, and can be destroyed once.
 		 */
 		x.id = pool.out_id;
 		assert_int_equal(call(NNACCEL_POOL_EXPORT, &x), EOPNOTSUPP);
@@ -640,7 +639,7 @@ static void test_supported(void **state)
 	assert_false(supported[1]);
 	check(nna_device_get_info(device, &info, &err));
 	assert_true(info.version[0]);
-	/* A constant lies in memory: x + 1, 2, ... */
+	/* Models with a constant in memory: x + 1, x + 2, ... */
 	mb_init(&b);
 	b.model.num_pools = 1;
 	b.pools[0].size = nna_memory_size(m);
@@ -841,7 +840,7 @@ static void test_wrong_buffers(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* The sizes are reported. An engine without a cache saves and loads nothing. */
+/* The engine reports the sizes. An engine without a cache saves and loads nothing. */
 static void test_cache(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT);
@@ -960,7 +959,7 @@ static void check_files(uint32_t model_files, uint32_t data_files)
 				 NN_INVALID_ARGUMENT);
 		assert_non_null(strstr(err.message, "cache files, the device has"));
 	}
-	/* A bit of a model part, moved or changed, makes the entry no one's. */
+	/* If a bit of a model part is moved or changed, the entry is not valid any more. */
 	if (model_files > 1) {
 		int first = fds[0];
 
@@ -974,7 +973,7 @@ static void check_files(uint32_t model_files, uint32_t data_files)
 		close(fds[i]);
 }
 
-/* Empties the folder, which is the engine's state. */
+/* Empties the folder of the engine's state. */
 static void empty_folder(void)
 {
 	char command[80];
@@ -983,7 +982,7 @@ static void empty_folder(void)
 	assert_int_equal(system(command), 0);
 }
 
-/* The number of the last file of the engine's own cache. */
+/* Returns the number of the last file in the engine's own cache. */
 static long last_kept(void)
 {
 	char plans[80];
@@ -1041,7 +1040,7 @@ static void test_cache_files(void **state)
 		stop_engine();
 		empty_folder();
 	}
-	/* The engine does not start if it wants more. */
+	/* The engine does not start with more cache files than allowed. */
 	for (size_t i = 0; i < 2; i++) {
 		int status;
 
@@ -1054,7 +1053,10 @@ static void test_cache_files(void **state)
 	unsetenv(KIT_ENGINE_FILES);
 }
 
-/* A second engine with the folder of one that runs does not start, and leaves that one alone. */
+/*
+ * A second engine with the state folder of a running engine does not start, and does not disturb
+ * the first.
+ */
 static void test_taken_state(void **state)
 {
 	char option[80], first[sizeof(path)];
@@ -1081,7 +1083,7 @@ static void test_taken_state(void **state)
 
 /* ---- the engine's own store ---- */
 
-/* Executes a command of the store, in the next engine or this one. The reason is in err. */
+/* Executes a command to the store, in the next engine or this one. The reason is in err. */
 static enum nn_status command(float which)
 {
 	struct nna_prepared_model *p = prepare(device, 1);
@@ -1172,7 +1174,7 @@ static void test_keep_all(void **state)
 	empty_folder();
 }
 
-/* The device reports whether it has an engine, and how much that executed. */
+/* The device reports whether it has an engine, and the engine's number of executions. */
 static void test_info(void **state)
 {
 	struct nnaccel_info info = { .size = sizeof(info) };
@@ -1198,7 +1200,7 @@ static void test_info(void **state)
 	do
 		assert_int_equal(call(NNACCEL_INFO, &info), 0);
 	while (info.engine != NNACCEL_ENGINE_ABSENT);
-	/* A path that is not a socket, and a path that is too long. */
+	/* Opening fails for a path that is not a socket, and for a path that is too long. */
 	memset(other, 'x', sizeof(other));
 	other[sizeof(other) - 1] = '\0';
 	assert_null(direct_open(other));
@@ -1240,7 +1242,7 @@ static void test_wrong_bursts(void **state)
 	assert_int_equal(NNACCEL_SLOT_INDEX(first), 0);
 	SLOT(0);
 	assert_int_equal(NNACCEL_SLOT_INDEX(s.slot), 1);
-	/* A slot that was freed has the lowest index, and another number. */
+	/* The index of a freed slot is used next, with another slot number. */
 	s.pool = 0;
 	s.slot = first;
 	SLOT(0);
@@ -1332,7 +1334,7 @@ static void *serve_all(void *unused)
 	return unused;
 }
 
-/* A connection with a wrong answer ends, and the next call makes another one. */
+/* A connection is closed after a wrong answer, and the next call makes another connection. */
 static void test_rogue(void **state)
 {
 	static const struct {

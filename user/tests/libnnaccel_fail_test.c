@@ -2,8 +2,8 @@
 /*
  * Calls each exported function of libnnaccel that takes an error: first with an argument that it
  * rejects, then with each request to the kernel and each allocation failing in turn. A call that
- * fails sets its own reason, and a call that succeeds clears the reason of an earlier one. Memory,
- * files, locks, pools, models and buffers are all given back.
+ * fails sets its own reason, and a call that succeeds clears the reason of an earlier one. All
+ * memory, files, locks, pools, models and buffers are released.
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
@@ -27,7 +27,7 @@
 #define STALE "a reason of an earlier call"
 #define ROW (4 * sizeof(float))
 #define EXPORTS "user/hal/libnnaccel.map"
-#define MANY 50			/* number of buffers: more than a device has room for at first */
+#define MANY 50			/* number of buffers: more than a device's initial table can hold */
 
 /* y = RELU(x) */
 static const uint32_t x = 0, y = 1;
@@ -47,7 +47,7 @@ static const struct nna_request no_request;
 static const struct nna_burst_options no_burst_options;
 static const struct nna_format no_format, format = { .size = sizeof(format) };
 
-/* Arguments of the calls, made again for each. */
+/* Arguments of the calls, which are made again for each call. */
 static struct {
 	struct nna_device *device;
 	struct nna_memory *memory, *imported;
@@ -288,7 +288,7 @@ static void take_back(void)
 
 /* ---- tests ---- */
 
-/* Looks at the reason that a call leaves. */
+/* Checks the reason that a call leaves. */
 static enum nn_status call_once(const struct call *c, bool bad, const char *what,
 				unsigned int number)
 {
@@ -388,7 +388,7 @@ static void test_second_try(void **state)
 	take_back();
 }
 
-/* An entry that cannot be saved is no failure, but gives a reason of its own. */
+/* An entry that cannot be saved is not a failure, but has its own reason. */
 static void test_not_saved(void **state)
 {
 	struct nn_error not_saved, err;
@@ -469,7 +469,7 @@ static void test_extensions_again(void **state)
 	take_back();
 }
 
-/* The last execution that the kernel was asked for. Its arguments and pools are in order. */
+/* The last execution that the kernel was asked for. Its arguments and pools must be correct. */
 static struct nnaccel_execute asked;
 
 static bool answer_execute(unsigned long request, void *arg, int *result)
@@ -584,7 +584,7 @@ static void test_many_buffers(void **state)
 	}
 	given.in = (struct nna_argument){ .pool = 1 };
 	for (uint32_t i = 0; i < 2; i++) {
-		/* As many as fit without memory of the heap, and one more. */
+		/* As many tokens as need no heap memory, and one more. */
 		given.request.num_tokens = 8 + i;
 		given.request.tokens = tokens;
 		fake.answer = answer_buffers;
@@ -688,7 +688,7 @@ static void test_limits_of_lists(void **state)
 	for (uint32_t i = 0; i < COUNT(tokens); i++)
 		tokens[i] = given.token;
 	for (uint32_t i = 0; i < 2; i++) {
-		/* Up to the limit something else is wrong. */
+		/* Up to the limit, another error is reported. */
 		assert_int_equal(nna_buffer_allocate(given.device, NNA_SIZED(nna_buffer_roles,
 						     .models = &given.prepared, .num_models = 1,
 						     .inputs = roles,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks at what libnnaccel asks the kernel for files and images. The kernel is this program's.
+ * Checks the requests that libnnaccel makes for files and images. This program plays the kernel.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -19,7 +19,7 @@ static struct nna_device *device;
 static struct nn_error err;
 static struct kept kept;
 
-/* The last requests, and the error of those for images. */
+/* The last requests, and the error of requests for images. */
 static struct {
 	struct nnaccel_pool_import import;
 	struct nnaccel_pool_import image;

@@ -16,9 +16,9 @@
 
 #define COUNT	1000
 #define ROUNDS	20000
-#define LIVE	8	/* memories at a time, while they come and go */
+#define LIVE	8	/* number of memories at a time, while memories are added and removed */
 
-/* Only the addresses count: they stand for memories, and are as far apart as these. */
+/* Only the addresses matter: they stand for memories, and have the same distance. */
 static char places[COUNT][112];
 
 static const struct nna_memory *memory(int i)
@@ -76,7 +76,7 @@ static void test_many(void **state)
 	nna_slots_destroy(&slots);
 }
 
-/* Few memories at a time, but always new ones: the table must not grow. */
+/* There are only few memories at a time, but always new ones: the table must not grow. */
 static void test_come_and_go(void **state)
 {
 	struct nna_slots slots;

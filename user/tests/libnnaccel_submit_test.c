@@ -23,11 +23,11 @@ static struct nna_device *device;
 static struct nn_error err;
 static struct kept kept;
 
-/* Requests since the last look, and work that was answered. */
+/* Numbers of requests since the last check, and of answered work. */
 static unsigned int submits, waits, destroys, works;
 static uint32_t submitted, waited_for, destroyed;
 
-/* The fate of work whose progress is asked for. */
+/* The end of work whose progress is requested. */
 static struct {
 	bool is_on, gives_up;
 	unsigned int calls;
@@ -194,7 +194,9 @@ static void test_answer_is_given_up(void **state)
 	assert_int_equal(destroys, 1);
 }
 
-/* The work goes on for three looks; is given up at the third, or has its answer at the fourth. */
+/*
+ * The work continues during three checks; it is cancelled at the third, or answered at the fourth.
+ */
 static bool goes_on(void *data, uint32_t progress)
 {
 	assert_ptr_equal(data, &slow);
@@ -217,7 +219,7 @@ static const struct nn_model model = {
 	.size = sizeof(model), .num_subgraphs = 1, .subgraphs = &main_graph,
 };
 
-/* The caller's function is asked, by way of the options. */
+/* The library calls the caller's function in the options. */
 static void test_progress(void **state)
 {
 	static const struct {
@@ -275,7 +277,10 @@ static void test_preparations(void **state)
 		assert_false(nna_preparation_has_ended(all[i], &thousandths));
 		assert_int_equal(thousandths, 250);
 	}
-	/* The last one is given up; the second is polled to its end, and the first waited for. */
+	/*
+	 * The last preparation is cancelled, the second is polled to its end, and the first is
+	 * waited for.
+	 */
 	destroys = 0;
 	nna_preparation_free(all[2]);
 	assert_int_equal(destroys, 1);
@@ -291,7 +296,7 @@ static void test_preparations(void **state)
 		models[i] = NULL;
 		assert_int_equal(nna_preparation_finish(all[i], &models[i], &err), NN_OK);
 		assert_int_equal(fake_pending(), i);
-		/* The model is given once. */
+		/* The model is returned only once. */
 		assert_int_equal(nna_preparation_finish(all[i], &models[i], &err),
 				 NN_INVALID_ARGUMENT);
 		nna_preparation_free(all[i]);

@@ -51,7 +51,7 @@ static struct kernel {
 	struct nnaccel_pool_import import;
 	unsigned int imports;	/* number of imports, and the access that any of them asked for */
 	uint32_t imported_prot;
-	bool saves_to_memory;			/* total size of all parts, which is rejected */
+	bool saves_to_memory;			/* total size of all parts that is rejected */
 	void *wire;			/* serialised form of the last model, and its size */
 	size_t wire_size;
 	int wire_seals;
@@ -409,7 +409,7 @@ static void test_info_of_another_engine(void **state)
 	assert_int_equal(kernel.queries, 2);
 }
 
-/* The worker came with a model, before its information was requested. */
+/* A model started the worker, before the worker's information was requested. */
 static void test_info_after_a_model(void **state)
 {
 	struct nna_memory *m = alloc(24);
@@ -581,7 +581,7 @@ static void test_unaligned_import(void **state)
 	assert_int_equal(num_live(), 0);
 }
 
-/* Programs of NNAPI can ask for it only by this variable; only the value 1 counts. */
+/* NNAPI programs can request it only by this variable; only the value 1 counts. */
 static void test_keep_by_environment(void **state)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds small models for tests: arrays of fixed size, filled in order, whose
- * every field a test may then spoil.
+ * Builds small models for tests, in arrays of fixed size that are filled in order. A test may then
+ * make any field invalid.
  */
 #ifndef NN_TESTS_MODEL_BUILDER_H
 #define NN_TESTS_MODEL_BUILDER_H
@@ -35,7 +35,7 @@ struct model_builder {
 #define MB_LIST(...) MB_DIMS(__VA_ARGS__)
 #define MB_NONE 0, NULL
 
-/* An empty model with its main subgraph begun. */
+/* Makes an empty model, and begins its main subgraph. */
 void mb_init(struct model_builder *b);
 
 /* Begins the next subgraph. */

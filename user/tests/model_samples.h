@@ -11,8 +11,8 @@
 #define SAMPLE_EXTENSION_OPERATION 0x00030001
 
 /*
- * A model that contains one of everything; the numbers of operands and operations are in the
- * source. Its pool 0 has 64 bytes, which are not mapped.
+ * A model with one of each kind of element; the source lists its operands and operations. Its pool
+ * 0 has 64 bytes, which are not mapped.
  */
 void sample_everything(struct model_builder *b);
 

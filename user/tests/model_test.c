@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The checker of models: valid models, and a table of broken ones, each of which it rejects for the
- * right reason. Also operand sizes, types, and device data.
+ * The checker of models: valid models, and a table of invalid ones, which it rejects for the right
+ * reason. Also sizes of operands, types, and descriptions of devices.
  */
 #include <float.h>
 #include <math.h>
@@ -267,7 +267,7 @@ static void test_samples(void **state)
 	}
 }
 
-/* Tests operands that no rule restricts, and operands at the limits of the rules. */
+/* Tests operands that no rule restricts, and operands at the limits of rules. */
 static void test_lenient_rules(void **state)
 {
 	static const struct {
@@ -350,11 +350,11 @@ static void test_nesting(void **state)
 	assert_int_equal(check_chain(NN_MAX_NESTING + 1, &err), NN_INVALID_ARGUMENT);
 	assert_string_equal(err.message,
 			    "subgraph 0: more than 128 subgraphs are within one another");
-	/* Far more than a stack would bear. */
+	/* This is far more than a recursion could handle. */
 	assert_int_equal(check_chain(200000, NULL), NN_INVALID_ARGUMENT);
 }
 
-/* Subgraphs 1 to 128 are nested; the one after them refers to one of these. */
+/* Subgraphs 1 to 128 are nested; the next subgraph refers to one of them. */
 static void test_nesting_of_the_known(void **state)
 {
 	enum { BEHIND = NN_MAX_NESTING + 1 };
@@ -381,7 +381,7 @@ static void test_nesting_of_the_known(void **state)
 	assert_int_equal(nn_model_check(&model, NULL), NN_INVALID_ARGUMENT);
 }
 
-/* A subgraph may be referred to from many places, as long as none is below itself. */
+/* Many operations may refer to one subgraph, as long as no subgraph contains itself. */
 static void test_shared_subgraph(void **state)
 {
 	static struct model_builder b;
@@ -426,7 +426,7 @@ static void test_operand_size(void **state)
 	}
 }
 
-/* Dimensions of an operand and those that an execution says are merged if they agree. */
+/* The dimensions of an operand are merged with those of an execution if they agree. */
 static void test_merged_dims(void **state)
 {
 	static const struct {
@@ -495,14 +495,14 @@ static void test_same_type(void **state)
 	DIFFERS(extension, o.extra.count = 1);
 	DIFFERS(extension, o.extra.bytes = (const uint8_t *)"ac");
 #undef DIFFERS
-	/* Scales behind the end of both lists are not compared. */
+	/* Scales beyond the end of both lists are not compared. */
 	one.extra.count = 1;
 	o = one;
 	o.extra.scales = others;
 	assert_true(nn_operand_same_type(&one, &o));
 }
 
-/* A constant is taken if its type and its number of elements are those that are wanted. */
+/* A constant is accepted if it has the wanted type and number of elements. */
 static void test_value_of_count(void **state)
 {
 	static struct model_builder b;

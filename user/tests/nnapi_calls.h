@@ -16,7 +16,7 @@
 
 static char nnapi_calls[512];
 
-/* The next `times` executions do nothing and have this result. */
+/* The next `times` executions compute nothing and return this result. */
 static struct {
 	int times, result;
 } nnapi_failing;
@@ -82,7 +82,7 @@ NNAPI_RUN(ANeuralNetworksExecution_compute,
 #undef NNAPI_CALL
 #undef NNAPI_RUN
 
-/* Names of the results, by number. */
+/* Names of result codes, by number. */
 static const char *const nnapi_results[] = {
 	"NO_ERROR", "OUT_OF_MEMORY", "INCOMPLETE", "UNEXPECTED_NULL", "BAD_DATA", "OP_FAILED",
 	"BAD_STATE", "UNMAPPABLE", "OUTPUT_INSUFFICIENT_SIZE", "UNAVAILABLE_DEVICE",

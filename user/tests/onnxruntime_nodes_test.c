@@ -91,7 +91,10 @@ static struct value *value_named(struct the_case *c, const char *name)
 	return v;
 }
 
-/* Reads a type and dimensions; the model lacks those behind ?. Returns the rest of the text. */
+/*
+ * Reads a type and dimensions; dimensions after "?" are unknown in the model. Returns the remaining
+ * text.
+ */
 static const char *read_type(const char *text, struct value *v, size_t *elements)
 {
 	const size_t type = type_number(*text++);
@@ -162,7 +165,7 @@ static double get(const struct OrtValue *v, int type, size_t at)
 	}
 }
 
-/* NAME:TYPE is an input, NAME=TYPE a constant. */
+/* Reads a value: NAME:TYPE is an input, NAME=TYPE a constant. */
 static void read_value(struct the_case *c, char *word)
 {
 	char *kind = strpbrk(word, ":="), how;
@@ -242,7 +245,7 @@ static void read_attribute_of(struct the_case *c, struct OrtOpAttr *a, char *tex
 	a->size = count * (is_float ? sizeof(*floats) : sizeof(*ints));
 }
 
-/* OPERATOR-VERSION INPUT... > OUTPUT... ATTRIBUTE=VALUE... */
+/* Reads a node: OPERATOR-VERSION INPUT... > OUTPUT... ATTRIBUTE=VALUE... */
 static void read_node(struct the_case *c, char *words)
 {
 	const size_t n = c->graph.node_count++;
@@ -292,7 +295,7 @@ static void read_node(struct the_case *c, char *words)
 	assert_true(node->in_count <= MAX && node->out_count <= MAX);
 }
 
-/* NAME:TYPE NUMBER...; of each value that a node makes. */
+/* Reads expected outputs: NAME:TYPE NUMBER...; for each value that a node makes. */
 static void read_outputs(struct the_case *c, const char *text)
 {
 	bool is_dynamic = false;
@@ -353,8 +356,8 @@ static void read_case(struct the_case *c, const char *graph, const char *outputs
 static char operations[1024];
 
 /*
- * Number of operations of the project's own extension. If the played NNAPI lacks one, outputs may
- * differ by APART.
+ * Number of operations of the project's own extension. If the played NNAPI lacks an operation,
+ * outputs may differ by APART.
  */
 enum { OWN = 5 };
 static uint32_t own_count = OWN;
@@ -444,7 +447,7 @@ static bool compute(struct the_case *c, OrtNodeComputeInfo *compiled, const char
 
 static struct ort_ep_factory *factory;
 
-/* A third option may be NULL. */
+/* The third option may be NULL. */
 static struct ort_ep *provider(long min_work, long max_partitions, const char *key, const char *value)
 {
 	static const struct OrtKeyValuePairs metadata = { { "device" }, { "nnapi-reference" }, 1 };
@@ -504,7 +507,7 @@ static bool forget_constants(struct the_case *c)
 	return true;
 }
 
-/* Compiles and runs a graph as a whole; returns whether that becomes what the file says. */
+/* Compiles and runs a graph as a whole; returns whether the result is the one in the file. */
 static bool compile(struct the_case *c, struct ort_ep *ep, enum kind kind, const char *text)
 {
 	struct OrtNode whole = { .op = "whole", .in_count = c->graph.in_count,
@@ -536,7 +539,7 @@ static bool compile(struct the_case *c, struct ort_ep *ep, enum kind kind, const
 	return good;
 }
 
-/* "0 1|3": numbers of nodes, in parts. */
+/* Reads numbers of nodes in parts, such as "0 1|3". */
 static bool are_parts(const struct the_case *c, const struct OrtEpGraphSupportInfo *info,
 		      const char *wanted)
 {
@@ -596,7 +599,8 @@ static void try_cases(void)
 		const enum kind kind = cases[i].kind;
 
 		/*
-		 * The device takes a part with exactly the minimum of work, and no part with less.
+		 * The device takes a part with exactly the minimum of work, and rejects a part with
+		 * less.
 		 */
 		for (int more = 0; more <= (kind == PAYS); more++) {
 			read_case(&c, cases[i].graph, cases[i].outputs);
@@ -619,8 +623,8 @@ static void test_nodes(void **unused)
 }
 
 /*
- * For devices that lack operations, all or the newest, weights are dequantised; then groups are not
- * dilated.
+ * Weights are dequantised for devices that lack the extension, or its newest operations;
+ * convolutions in groups then have no dilation.
  */
 static void test_without_extension(void **unused)
 {
@@ -649,7 +653,7 @@ static void test_without_extension(void **unused)
 	assert_int_equal(failed, 0);
 }
 
-/* The first time makes all allocations that stay. */
+/* The first run makes all allocations that are never freed. */
 static void test_nothing_is_left(void **unused)
 {
 	const long blocks = heap_blocks, files = count_files();
@@ -661,7 +665,7 @@ static void test_nothing_is_left(void **unused)
 	assert_int_equal(recorded_locks, 0);
 }
 
-/* Claims, compiles and runs a graph. A failure for lack of memory must leave nothing behind. */
+/* Claims, compiles and runs a graph. A failed allocation must not leak other objects. */
 static bool use(struct the_case *c)
 {
 	static const struct OrtKeyValuePairs metadata = { { "device" }, { "nnapi-reference" }, 1 };
@@ -720,7 +724,7 @@ static void test_memory_fails(void **unused)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		long blocks, files;
 
-		/* All of them would take minutes. */
+		/* Failing each of them would take minutes. */
 		if (cases[i].kind > AS || i % (getenv("NNACCEL_ALL") ? 5 : 37))
 			continue;
 		read_case(&c, cases[i].graph, cases[i].outputs);
@@ -821,7 +825,7 @@ static void test_tokens(void **unused)
 	assert_null(ReleaseEpFactory((OrtEpFactory *)factory));
 }
 
-/* The multiply-adds that the report has of the first case that begins like this. */
+/* Returns the multiply-adds that the report has for the first case that begins with this text. */
 static void test_report(void **unused)
 {
 	static const struct { const char *graph; unsigned long multiply_adds; } reports[] = {
@@ -839,9 +843,9 @@ static void test_report(void **unused)
 		{ "x:f3,1,2 w=f1,8,2~ r=f1,8,2~ | LSTM-14", 3 * (16 + 16) },
 		{ "x:f3,2,2 w=f1,2,2~ r=f1,2,2~ b=f1,4 | RNN-14", 6 * (4 + 4) },
 		{ "x:f2,2,3 w=f2,6,3~ r=f2,6,2~ b:f2,12 h0:f2,2,2 | GRU-14", 4 * (36 + 24) },
-		/* Scores of two rows by three, of four numbers each, and sums of two. */
+		/* The scores are 2 by 3 products of 4 numbers each, and there are sums of 2. */
 		{ "q:f1,2,4 k:f1,3,4 v:f1,3,2 | Attention-23", 6 * 4 + 6 * 2 },
-		/* A product for Q, K and V; scores and sums of 3 rows by 3 in 2 batches. */
+		/* Products for Q, K and V, and in 2 batches scores and sums of 3 by 3. */
 		{ "x:f2,3,4 w=f4,12~ b=f12~ | microsoft:Attention-1", 6 * 4 * 12 + 18 * 4 + 18 * 4 },
 		{ "x:f2,3,4 w=f4,16~ b=f16~ | microsoft:Attention-1", 6 * 4 * 16 + 18 * 4 + 18 * 8 },
 		{ "x:f2,2,7 w=u7,4 v=u{119} k=f{0.0625} b=f4 | microsoft:DynamicQuantizeMatMul-1", 16 * 7 },

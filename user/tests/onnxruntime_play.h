@@ -18,7 +18,7 @@ OrtStatus *CreateEpFactories(const char *name, const struct ort_api_base *base,
 			     size_t *count);
 OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 
-/* The allocations of the player, which never fail. */
+/* The test's own allocations, which never fail. */
 #ifndef PLAY_CALLOC
 #define PLAY_CALLOC calloc
 #endif
@@ -61,7 +61,7 @@ struct OrtNode {
 	const OrtValueInfo *in[MAX], *out[MAX];
 	size_t in_count, out_count, attribute_count;
 	const OrtOpAttr *attributes[MAX];
-	/* If not NULL, all inputs are this value; otherwise they are those of `in`. */
+	/* If it is not NULL, all inputs are this value; otherwise `in` has them. */
 	const OrtValueInfo *every_in;
 };
 
@@ -71,7 +71,10 @@ struct OrtGraph {
 	size_t node_count, in_count, out_count;
 };
 
-/* The graph of a node, which has another name than the main graph; NULL: all are main graphs. */
+/*
+ * The graph of a node, whose name differs from the main graph's; NULL if all graphs are main
+ * graphs.
+ */
 static const OrtGraph *inner_graph;
 
 struct OrtKeyValuePairs {
@@ -359,7 +362,7 @@ static OrtStatus *read_attribute(const OrtOpAttr *attribute, OrtOpAttrType type,
 	return NULL;
 }
 
-/* The data of a tensor attribute is its value. */
+/* The data of a tensor attribute are those of a value. */
 static OrtStatus *tensor_of(const OrtOpAttr *attribute, OrtValue **value)
 {
 	*value = (OrtValue *)attribute->data;
@@ -403,13 +406,13 @@ static void release_pairs(OrtKeyValuePairs *pairs)
 	free(pairs);
 }
 
-/* A device of hardware is its type's name. */
+/* A hardware device is represented by the name of its type. */
 static OrtHardwareDeviceType hardware_type(const OrtHardwareDevice *device)
 {
 	return !strcmp((const char *)device, "npu") ? ORT_HARDWARE_NPU : ORT_HARDWARE_CPU;
 }
 
-/* Session options are the pairs themselves. */
+/* Session options are represented by their pairs of names and values. */
 static OrtStatus *entries_of(const OrtSessionOptions *options, OrtKeyValuePairs **entries)
 {
 	*entries = PLAY_CALLOC(1, sizeof(**entries));

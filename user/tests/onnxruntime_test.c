@@ -45,7 +45,7 @@ static void unload(struct ort_ep_factory *factory)
 }
 
 /* Returns a provider with options; NULL if it was refused, with the message in `last`. */
-/* The option min_work; NULL if it is not given. */
+/* Value of the option min_work; NULL if it is not given. */
 static const char *least_work;
 
 static struct ort_ep *provider(struct ort_ep_factory *factory, const char *key, const char *value)
@@ -85,7 +85,7 @@ static void test_devices(void **unused)
 	assert_true(count >= 1);
 	assert_string_equal(devices[count - 1]->device, "nnapi-reference");
 	assert_string_equal(devices[count - 1]->type, "cpu");
-	/* The first CPU stands for the NNAPI's own. */
+	/* The first CPU device stands for that of the NNAPI. */
 	assert_ptr_equal(devices[count - 1]->hardware, all[1]);
 	for (size_t i = 0; i < count; i++)
 		free(devices[i]);
@@ -97,7 +97,7 @@ static void test_devices(void **unused)
 	unload(factory);
 }
 
-/* ONNX Runtime does the same as for providers without these functions. */
+/* The functions return what ONNX Runtime assumes for providers that lack them. */
 static void test_plain_functions(void **unused)
 {
 	struct ort_ep_factory *f = load();
@@ -186,7 +186,7 @@ static void test_options(void **unused)
 	unload(factory);
 }
 
-/* y = relu(x w), x [N, 2], and z = tan(y), which the NNAPI has not; w is constant. */
+/* Makes y = relu(x w), x [N, 2], and z = tan(y), which the NNAPI lacks; w is constant. */
 static float weights[] = { 1, -1, 2, 3, 0, -4 };
 static const struct OrtValue w_value = { { ONNX_FLOAT, 2, { 2, 3 } }, weights, sizeof(weights) };
 static struct OrtValueInfo x = { "x", { ONNX_FLOAT, 2, { -1, 2 } }, NULL, false };
@@ -214,7 +214,8 @@ static void test_capability(void **unused)
 
 	(void)unused;
 	/*
-	 * A part that does not pay, unless it is requested; a graph that is one part always pays.
+	 * A part that does not pay is left to ONNX Runtime unless requested; a graph that is a
+	 * single part always pays.
 	 */
 	for (int i = 0; i < 3; i++) {
 		ep = provider(factory, i == 1 ? "ep.nn.min_work" : NULL, "0");
@@ -227,7 +228,7 @@ static void test_capability(void **unused)
 	unload(factory);
 }
 
-/* The number of an operation that no device takes, or -1; and the result of asking. */
+/* Index of an operation that no device supports, or -1; and the result of the query. */
 static struct {
 	int refused, result;
 } asking = { .refused = -1 };
@@ -272,7 +273,10 @@ static void test_refused_operation(void **unused)
 	unload(factory);
 }
 
-/* A product and a tangent: work of at least 20,000 and a fourth of the bytes that move pays. */
+/*
+ * A product and a tangent: the part pays if its work is at least 20,000, and a fourth of the moved
+ * bytes.
+ */
 static void test_usual_work(void **unused)
 {
 	static float zeros[200 * 400];
@@ -308,7 +312,7 @@ static void test_usual_work(void **unused)
 	unload(factory);
 }
 
-/* The provider takes 16 of 17 parts, unless the option says otherwise. */
+/* The provider takes 16 of 17 parts by default; an option changes that. */
 static void test_usual_parts(void **unused)
 {
 	enum { PARTS = 17 };
@@ -399,7 +403,7 @@ static void test_report_of_branch(int fd, const char *path)
 	unload(factory);
 }
 
-/* The file that nnaccel explain reads. Unknown dimensions count as one. */
+/* Tests the report that nnaccel explain reads. Unknown dimensions count as one. */
 static void test_report(void **unused)
 {
 	static const struct OrtGraph whole = { { &matmul, &relu, &tangent }, { &x }, { &z }, 3, 1, 1 };
@@ -437,7 +441,7 @@ static void test_report(void **unused)
 	close(fd);
 }
 
-/* Text that is written to the standard error between these two, of at most a pipe's size. */
+/* Catch text on standard error between the two calls, at most as much as a pipe can hold. */
 static void hear_from(int saved[2])
 {
 	int ends[2];
@@ -463,9 +467,9 @@ static void hear_to(int saved[2], char *text, size_t size)
 }
 
 /*
- * ONNX Runtime asks about the graph of a node first. Its name is not the main one's. The body of a
- * loop has inputs, so the plug-in does not claim it. It claims a branch if parts of two graphs get
- * different names, and if that pays.
+ * ONNX Runtime asks about the graph of a node first. Its name differs from the main graph's. The
+ * body of a loop has inputs, so the plug-in does not claim it. It claims a branch if parts of two
+ * graphs get different names, and if that pays.
  */
 static void test_inner_graph(void **unused)
 {
@@ -558,11 +562,11 @@ static void test_runs(void **unused)
 		expected[0] = 7;
 		expected[1] = 0;
 		expected[2] = 0;
-		/* [1 2] by [[1 -1 2] [3 0 -4]] is [7 -1 -6]. */
+		/* [1 2] times [[1 -1 2] [3 0 -4]] is [7 -1 -6]. */
 		assert_memory_equal(context.out[0].data, expected,
 				    (size_t)rows * 3 * sizeof(float));
 	}
-	/* A value that does not fit the model is refused, and the next run is good. */
+	/* A value that does not fit the model is refused, and the next run succeeds. */
 	value.info.type = ONNX_DOUBLE;
 	run((struct ort_node_compute_info *)infos[0], &value, &context);
 	assert_non_null(strstr(last->text, "input 0"));
@@ -586,7 +590,7 @@ static void test_runs(void **unused)
 	unload(factory);
 }
 
-/* Options of the provider. By default many runs share one burst. */
+/* Options of the provider. By default all runs share one burst. */
 static void test_calls(void **unused)
 {
 	static const struct {
@@ -668,7 +672,7 @@ static void test_failures(void **unused)
 			if (last)
 				assert_non_null(strstr(last->text, result > ANEURALNETWORKS_DEAD_OBJECT ?
 						       "unknown" : nnapi_results[result]));
-			/* The next run compiles a part again that failed. */
+			/* The next run compiles the failed part again. */
 			assert_int_equal(!!strstr(nnapi_calls, "for 1, "), is_tried || result > 1 ||
 					 times > 1);
 		}
@@ -683,7 +687,7 @@ static void test_failures(void **unused)
 	unload(factory);
 }
 
-/* The type that each device reports; 0 for its own type. */
+/* The type that each device reports; 0 for its usual type. */
 static int32_t played_type;
 
 int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *type)
@@ -767,17 +771,17 @@ static void test_cpu_takes_over(void **unused)
 	unload(factory);
 }
 
-/* After pauses that grow the device is tried again, and compiled for if it can. */
+/* The device is tried again after growing pauses, and used again if compiling for it succeeds. */
 static void test_device_comes_back(void **unused)
 {
 	static const struct {
-		unsigned int ms;		/* milliseconds that pass before a run, */
-		int failing, compiled;	/* which fails this often, and compiles this often */
+		unsigned int ms;		/* time in ms that passes before a run, */
+		int failing, compiled;	/* the run's expected numbers of failures and of compilations */
 	} steps[] = {
 		{ 0, 2, 3 }, { 999, 0, 0 }, { 1, 0, 1 }, { 5000, 0, 0 },
 		/* The pause is one second again, and then doubled. */
 		{ 0, 2, 2 }, { 1000, 2, 3 }, { 1999, 0, 0 }, { 1, 2, 3 }, { 3999, 0, 0 }, { 1, 1, 2 }, { 60000, 0, 0 },
-		/* A minute is the longest one. */
+		/* The longest pause is one minute. */
 		{ 0, 2, 2 }, { 1000, 2, 3 }, { 2000, 2, 3 }, { 4000, 2, 3 }, { 8000, 2, 3 }, { 16000, 2, 3 },
 		{ 32000, 2, 3 }, { 59999, 0, 0 }, { 1, 2, 3 }, { 59999, 0, 0 }, { 1, 0, 1 },
 	};
@@ -816,7 +820,7 @@ static void test_device_comes_back(void **unused)
 	unload(factory);
 }
 
-/* An input has eight dimensions at most. */
+/* An input has at most eight dimensions. */
 static void test_ranks(void **unused)
 {
 	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 8, { -1, 1, 1, 1, 1, 1, 1, 2 } }, NULL, false };
@@ -850,7 +854,7 @@ static void test_ranks(void **unused)
 }
 
 /*
- * A compilation stops here while the gate is shut. The given number of following runs get its
+ * A compilation waits here while the gate is shut. The given number of following runs return this
  * result.
  */
 static struct {
@@ -896,7 +900,7 @@ static void test_fallbacks(void **unused)
 {
 	static const struct {
 		const char *name;
-		int runs, compilations;	/* failing runs and compilations of each part */
+		int runs, compilations;	/* number of failing runs and compilations of each part */
 		int result;
 		const char *option;
 		enum nna_log_level level;
@@ -1009,7 +1013,7 @@ static void test_numbers_that_do_not_fit(void **unused)
 	unload(factory);
 }
 
-/* A graph is kept for the 8 shapes that were used last. */
+/* A graph has compilations for the 8 most recently used shapes. */
 static void test_usual_shapes(void **unused)
 {
 	static const struct {
@@ -1061,7 +1065,7 @@ static OrtStatus *run_rows(struct ort_node_compute_info *info, int64_t rows)
 	return status;
 }
 
-/* A shape that could not be compiled is compiled again when it comes again. */
+/* If compiling for a shape failed, it is tried again when the shape comes again. */
 static void test_compilation_fails(void **unused)
 {
 	struct ort_ep_factory *factory = load();
@@ -1128,7 +1132,7 @@ static void test_run_while_compiling(void **unused)
 
 /* ---- constants that are smaller than another tensor's shape says ---- */
 
-/* A copy whose end is the end of a page, before one that cannot be read or written. */
+/* Makes a copy that ends at the end of a page, before a page that cannot be accessed. */
 static void *guarded(const void *data, size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (size + page - 1) / page * page;
@@ -1139,7 +1143,7 @@ static void *guarded(const void *data, size_t size)
 	return memcpy(at + room - size, data, size);
 }
 
-/* A constant of a rank of at most 4 whose elements are 1. */
+/* Makes a constant of rank 4 at most, whose elements are 1. */
 struct constant {
 	struct OrtValueInfo info;
 	struct OrtValue value;
@@ -1182,8 +1186,8 @@ static void free_constant(struct constant *c)
 }
 
 /*
- * A graph of one node is not claimed. If it is compiled all the same, the message says why it
- * cannot be.
+ * A graph of one node is not claimed. If it is compiled nevertheless, the message says why that is
+ * not possible.
  */
 static void refused(const struct OrtGraph *graph, const char *why)
 {
@@ -1241,7 +1245,10 @@ static void test_missing_input(void **unused)
 	}
 }
 
-/* An output of another type than its node's result has other bytes than ONNX Runtime makes room for. */
+/*
+ * If an output's type differs from the result of its node, it needs another size than ONNX Runtime
+ * allocates.
+ */
 static void test_other_type(void **unused)
 {
 	static const struct {
@@ -1290,7 +1297,7 @@ static void test_no_zero_point(void **unused)
 	free_constant(scale);
 }
 
-/* x has shape [1, 1, 1], with one unit; one of the other inputs is a single element. */
+/* The input x has shape [1, 1, 1], with one unit; another input has only one element. */
 static void test_short_recurrent(void **unused)
 {
 	static const char *const ops[] = { "LSTM", "GRU", "RNN" };
@@ -1365,7 +1372,7 @@ static void test_short_bias(void **unused)
 
 /* ---- numbers that are too large to compute with ---- */
 
-/* Places that are counted from the end of an axis are floats on the way. */
+/* Indices that count from the end of an axis are floats in between. */
 static void test_long_axis(void **unused)
 {
 	static const int64_t size = (1 << 24) + 2, one = 1, last_index = 1;
@@ -1390,7 +1397,7 @@ static void test_long_axis(void **unused)
 	refused(&graphs[1], "at most 16777216");
 }
 
-/* Three constants, of which one is among the largest or smallest numbers. */
+/* One of three constants is among the largest or smallest numbers. */
 static void test_far_numbers(void **unused)
 {
 	static const int64_t far[] = { INT64_MIN, INT64_MAX }, one = 1;
@@ -1415,7 +1422,7 @@ static void test_far_numbers(void **unused)
 	}
 }
 
-/* An attribute or a constant list whose numbers are among the largest. */
+/* An attribute or a constant list has some of the largest numbers. */
 static void far_list(const char *op, int version, const char *name, const int64_t *list, size_t count)
 {
 	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 4, { 1, 4, 2, 2 } }, NULL, false };
@@ -1453,7 +1460,7 @@ static void test_far_lists(void **unused)
 	far_list("ConvTranspose", 11, "output_padding", more, 2);
 }
 
-/* Attributes whose numbers are of another kind than their operators'. */
+/* The numbers of attributes have another type than the operator requires. */
 static void test_other_kind(void **unused)
 {
 	static const float half = 0.5f, turned[] = { 1, 0 };
@@ -1488,7 +1495,7 @@ static void test_other_kind(void **unused)
 	unload(factory);
 }
 
-/* Triangles from a diagonal on that is as far away as can be. */
+/* Triangles begin at the most distant diagonal. */
 static void test_far_diagonal(void **unused)
 {
 	static const int64_t far[] = { INT64_MIN, INT64_MAX };
@@ -1514,7 +1521,7 @@ static void test_far_diagonal(void **unused)
 	unload(factory);
 }
 
-/* A scale makes each axis as long as is allowed, and the output too large for memory. */
+/* A scale makes each axis as long as allowed, and the output too large for the memory. */
 static void test_huge_resize(void **unused)
 {
 	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 4, { 1, 1, 1, 1 } }, NULL, false };
@@ -1535,7 +1542,7 @@ static void test_huge_resize(void **unused)
 	}
 }
 
-/* Each of these tests, run once more, leaves nothing on the heap. */
+/* Each of these tests, when run again, frees all its blocks. */
 static void test_nothing_is_left(void **unused)
 {
 	static void (*const again[])(void **) = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A single operation for tests: its operands are given one after the other. It is only checked, or
- * run with buffers of exactly the required size.
+ * A single operation for tests, whose operands are added one after the other. It is only checked,
+ * or also run, with buffers of exactly the required size.
  */
 #ifndef NN_TESTS_OP_CASE_H
 #define NN_TESTS_OP_CASE_H
@@ -66,7 +66,7 @@ static inline struct nn_operand *oc_add(struct op_case *c, int32_t type, uint32_
 	return o;
 }
 
-/* An input tensor; `data` is copied, NULL stands for zeros. */
+/* Adds an input tensor; `data` is copied, NULL stands for zeros. */
 static inline struct nn_operand *oc_input(struct op_case *c, int32_t type, uint32_t rank,
 					  const uint32_t *dims, const void *data)
 {
@@ -97,7 +97,7 @@ static inline void oc_float(struct op_case *c, float value)
 	oc_input(c, NN_FLOAT32, 0, NULL, &value);
 }
 
-/* An output of unknown dimensions. */
+/* Adds an output with unknown dimensions. */
 static inline struct nn_operand *oc_output(struct op_case *c, int32_t type)
 {
 	struct nn_operand *o = oc_add(c, type, 0, NULL);
@@ -140,7 +140,7 @@ static inline enum nn_status oc_check(struct op_case *c)
 	return nn_op_check(&scope, &operation, &c->err);
 }
 
-/* Checks and infers. The caller ends the run. */
+/* Checks and infers. The caller must end the run. */
 static inline enum nn_status oc_infer(struct op_case *c, struct nn_run *r)
 {
 	enum nn_status status = oc_check(c);
@@ -156,7 +156,7 @@ static inline enum nn_status oc_infer(struct op_case *c, struct nn_run *r)
 	return status ? status : nn_op_infer(r);
 }
 
-/* Checks, infers and executes. oc_result() then returns the outputs. */
+/* Checks the operation, infers its shapes and executes it. oc_result() then returns the outputs. */
 static inline enum nn_status oc_run(struct op_case *c)
 {
 	struct nn_run r;

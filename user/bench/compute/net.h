@@ -91,7 +91,7 @@ size_t layer_weights(const struct net *net, uint32_t layer);
 /* Fills memory with random bytes, or random floats in [-1, 1]. */
 void fill_random(enum net_type type, void *to, size_t count);
 
-/* Allocates memory; ends the program if there is none. */
+/* Allocates memory; ends the program if memory runs out. */
 void *must_alloc(size_t size);
 
 #endif /* NN_BENCH_NET_H */

@@ -26,9 +26,9 @@
 #define CODE(code)	((PREFIX << 16) | (code))
 
 #define PAGE		4096u
-#define SIZE		(2 * PAGE + 100)	/* three transfers each way */
+#define SIZE		(2 * PAGE + 100)	/* three transfers in each direction */
 #define MANY		(64 * PAGE)		/* some 13 s */
-#define NEVER		UINT32_MAX	/* a number that keeps the device busy for seconds */
+#define NEVER		UINT32_MAX	/* its factorial keeps the device busy for seconds */
 
 /* ---- models and their executions ---- */
 
@@ -165,7 +165,7 @@ static void test_factorial(void **state)
 	nna_prepared_model_free(prepared);
 }
 
-/* The file of a copy's source is open for reading only: the IOMMU lets the device do no more. */
+/* The source's file is open for reading only, so the IOMMU lets the device only read it. */
 static void test_copy_from_file_to_own(void **state)
 {
 	struct nna_prepared_model *prepared = prepare(device, EDU_COPY, SIZE);
@@ -190,7 +190,7 @@ static void test_copy_from_file_to_own(void **state)
 	close(fd);
 }
 
-/* The input comes first, so the device gets more access to the memory afterwards. */
+/* The memory is first used as an input, so that the device gets more access to it afterwards. */
 static void test_copy_within(void **state)
 {
 	struct nna_prepared_model *prepared = prepare(device, EDU_COPY, 100);
@@ -247,7 +247,7 @@ static void test_copy_of_vgem(void **state)
 	close(vgem);
 }
 
-/* The address needs more than 28 bits. The file takes no memory, so nothing else rejects it. */
+/* The address needs more than 28 bits. The file uses no memory, so no other limit rejects it. */
 static void test_too_large(void **state)
 {
 	struct nna_prepared_model *prepared = prepare(device, EDU_COPY, 100);
@@ -279,7 +279,7 @@ static void test_truncated(void **state)
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(run(copy, in, 0, own, 0, 100, 0), NN_GENERAL_FAILURE);
 	assert_int_equal(run(factorial, in, 0, own, 0, 16, 0), NN_GENERAL_FAILURE);
-	/* Pinned pages stay, but they belong to no file any more. */
+	/* Pinned pages stay allocated, but they do not belong to the file any more. */
 	check(run(copy, own, 0, pinned, 0, 100, 0));
 	assert_int_equal(ftruncate(other, 0), 0);
 	check(run(copy, own, 0, pinned, 0, 100, 0));
@@ -293,7 +293,9 @@ static void test_truncated(void **state)
 	close(other);
 }
 
-/* The device is reset, nevertheless works on for seconds, and then serves the next command. */
+/*
+ * The device continues to work for seconds although it was reset, and then serves the next command.
+ */
 static void test_hang(void **state)
 {
 	struct nna_prepared_model *one = prepare(device, EDU_FACTORIAL, 1);
@@ -328,7 +330,7 @@ static pid_t start_client(int fd)
 	_exit(1);
 }
 
-/* Bytes that were moved so far. */
+/* Returns the number of bytes that were moved so far. */
 static uint32_t moved(const uint8_t *at)
 {
 	uint32_t n = 0;
@@ -361,8 +363,8 @@ static void test_client_dies_during_dma(void **state)
 	assert_int_equal(waitpid(client, &status, 0), client);
 	assert_true(WIFSIGNALED(status));
 	/*
-	 * This waits for the device. It gets the device when the dead client's thread has given it
-	 * up.
+	 * This call waits for the device. The call gets the device when the dead client's thread
+	 * has released it.
 	 */
 	factorials_of(prepared, memory);
 	n = moved(at);

@@ -115,7 +115,7 @@ static void test_stopped(void **state)
 	assert_memory_equal(to, from, PAGE);
 }
 
-/* Places are found again, and none beyond what the device can address. */
+/* Freed addresses are used again, and none lies beyond the device's address range. */
 static void test_addresses(void **state)
 {
 	uint64_t a, b, c, large = EDU_DMA_MASK + 1;

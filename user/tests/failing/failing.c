@@ -85,12 +85,12 @@ static bool fails(void)
 }
 
 /*
- * Some linkers take a symbol that a shared library lacks for one that --wrap renames. Then the
- * wrapper must be visible, though libraries still call the C library.
+ * Some linkers take a symbol that a shared library lacks for one that --wrap renames. The wrapper
+ * must be visible for these; libraries still call the C library.
  */
 #define SEEN __attribute__((visibility("default")))
 
-/* `got` is the result of the call; with it `made` is recorded by kept.c. */
+/* If `got`, the result of the call, says that it succeeded, kept.c records `made`. */
 #define FAILING(type, name, params, args, failed, made)	\
 	type __real_##name params;				\
 	SEEN type __wrap_##name params;				\

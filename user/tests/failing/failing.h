@@ -27,7 +27,10 @@ struct failing {
  */
 bool failing_open(const char *path);
 
-/* For a program of the engine: follows its file from now on. Does nothing without a file. */
+/*
+ * For a program of the engine: obeys the engine's file of failures from now on. Does nothing
+ * without a file.
+ */
 void failing_obey(enum failing_who who, const char *path);
 
 /*
@@ -36,7 +39,7 @@ void failing_obey(enum failing_who who, const char *path);
  */
 void failing_begin(enum failing_who who, unsigned int number, bool lasting);
 
-/* Ends that; returns how many failed. */
+/* Ends the failures; returns how many allocations failed. */
 unsigned int failing_end(enum failing_who who);
 
 #endif /* NN_TESTS_FAILING_H */

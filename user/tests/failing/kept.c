@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts what a program has not given back, by the linker's --wrap.
+ * Counts objects that a program has not released, by the linker's --wrap.
  */
 #define _GNU_SOURCE
 #include "tests/failing/kept.h"
@@ -15,10 +15,10 @@
 
 #include "tests/open_files.h"
 
-#define MOST (1U << 17)		/* things at a time, and a power of two */
+#define MOST (1U << 17)		/* maximum number of objects at a time; a power of two */
 #define PAGE 4096
 
-/* A lock that is held `times`; readers may hold it more than once. */
+/* A held lock; readers may hold it several times. */
 struct thing {
 	const void *what;
 	enum kept_kind kind;
@@ -59,7 +59,7 @@ static uint32_t home(const void *what, enum kept_kind kind)
 	return (uint32_t)(((uintptr_t)what >> 3) * 0x9e3779b97f4a7c15u >> 40) + kind;
 }
 
-/* Returns the place of a thing, or the free place where it would be. */
+/* Returns the place of an object in the table, or the free place where it belongs. */
 static struct thing *find(const void *what, enum kept_kind kind)
 {
 	uint32_t i = home(what, kind) % MOST;
@@ -69,7 +69,7 @@ static struct thing *find(const void *what, enum kept_kind kind)
 	return &things[i];
 }
 
-/* Frees a place, and moves those that would not be found any more. */
+/* Frees a place, and moves objects that would not be found any more. */
 static void vacate(struct thing *place)
 {
 	uint32_t at = (uint32_t)(place - things);

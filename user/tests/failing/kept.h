@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts what a program has not released. It watches everything that is linked with the Makefile's
- * `failing`, on any thread.
+ * Counts objects that a program has not released. It watches everything that is linked with the
+ * Makefile's `failing`, on any thread.
  */
 #ifndef NN_TESTS_KEPT_H
 #define NN_TESTS_KEPT_H
@@ -33,8 +33,8 @@ void kept_start(void);
 void kept_add(const void *what, enum kept_kind kind);
 
 /*
- * Forgets an object. It is a fault if the object is unknown, except for memory, which the C library
- * may have made.
+ * Forgets an object. An unknown object is a fault, except for memory, which the C library may have
+ * allocated.
  */
 void kept_remove(const void *what, enum kept_kind kind);
 

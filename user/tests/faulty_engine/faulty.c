@@ -77,7 +77,7 @@ static void faulty_describe(const struct nna_engine *engine, struct nn_device_in
 		memset(info->operations, fault == CLAIMS_ALL ? 0xff : 0, sizeof(info->operations));
 }
 
-/* Changes constants of a model: activations, or tensors of floats. */
+/* Changes constants of a model: activations, or float tensors. */
 static void spoil(struct nn_model *model)
 {
 	const struct nn_subgraph *main = &model->subgraphs[0];
@@ -173,7 +173,7 @@ static enum nn_status faulty_prepare(const struct nna_engine *engine, const stru
 	return NN_OK;
 }
 
-/* Models that were executed. */
+/* The models that were executed. */
 static const void *executed[MAX_SET];
 
 static bool was_executed(const void *prepared)
@@ -273,7 +273,7 @@ static bool has_zero(const struct nn_arg *in)
 	return false;
 }
 
-/* Writes where no output is, in memory that can be written. */
+/* Writes to a place without an output in writable memory. */
 static void write_at(struct nna_engine_execution *execution, const struct nn_arg *out, char *at)
 {
 	const float wrong = 42;
@@ -353,7 +353,7 @@ static void shorten(const struct nn_execution *e, const struct nn_arg *out)
 	}
 }
 
-/* An execution with temporaries that all executions share. */
+/* Executes with temporaries that all executions share. */
 static enum nn_status execute_shared(const struct prepared *p, struct nn_execution *e, struct nn_error *err)
 {
 	static char room[1 << 20];
@@ -396,7 +396,7 @@ static void spoil_result(const struct prepared *p, struct nna_engine_execution *
 		memcpy(in->data, out->data, size < in->length ? size : in->length);
 }
 
-/* Changes what a failed execution tells, and returns its status. */
+/* Spoils the results of a failed execution, and returns its status. */
 static enum nn_status spoil_failure(struct nna_engine_execution *execution, struct nn_execution *e,
 				    enum nn_status status)
 {
@@ -512,7 +512,7 @@ struct faulty_executor {
 	struct nna_engine_slot first[64];
 };
 
-/* A burst that is there. */
+/* An existing burst. */
 static struct faulty_executor *any_executor;
 
 static struct nna_engine_slot *first_of(struct faulty_executor *x, uint32_t slot)
@@ -629,7 +629,7 @@ static const struct nna_engine_burst faulty_executor = {
 
 /* ---- buffers, which have the layout of clients' memory ---- */
 
-/* A buffer, with what was copied to it last. */
+/* A buffer, with a copy of the last data that were copied to it. */
 struct faulty_buffer {
 	void *bytes;
 	uint64_t length;

@@ -15,7 +15,7 @@ enum fault {
 	NUM_FAULTS,
 };
 
-/* Makes nnacceld's engine with a fault of WRAPS and those behind it. */
+/* Makes nnacceld's engine with one of the faults from WRAPS on. */
 void faulty_operations(struct nna_engine *engine, enum fault fault);
 
 #endif /* NN_TESTS_FAULTY_H */

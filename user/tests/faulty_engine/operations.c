@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * nnacceld's engine with a fault. Most are wrong for certain operations of a model only: there the
- * last element of the model's first output is changed.
+ * nnacceld's engine with a fault. Most faults concern certain operations only; for models with
+ * these the last element of the first output is changed.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static enum fault fault;
 static struct hit {
 	const void *prepared;
 	bool is_hit, is_executed;
-	struct nn_output_shape shape;	/* of its first execution's first output */
+	struct nn_output_shape shape;	/* first output of its first execution */
 } hits[MAX_HITS];
 static _Atomic(unsigned int) num_hits;
 
@@ -100,7 +100,7 @@ static bool has_quant8(const struct nn_operand *o)
 	return o->type == NN_TENSOR_QUANT8_ASYMM || o->type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
 }
 
-/* Whether the first is broadcast in a dimension, counted from the last one. */
+/* Returns whether the first input is broadcast in a dimension, counted from the last one. */
 static bool is_broadcast(const struct nn_operand *a, const struct nn_operand *b, bool in_the_middle)
 {
 	uint32_t rank = a->rank < b->rank ? a->rank : b->rank;
@@ -236,7 +236,7 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 
 /* ---- outputs ---- */
 
-/* Changes an element as a fault of values does. */
+/* Changes an element as the current fault demands. */
 static void change(int32_t type, void *at)
 {
 	uint8_t *byte = at;
@@ -280,7 +280,7 @@ static bool is_hit(const struct hit *hit, const struct nn_subgraph *main, const 
 				       memcmp(&hit->shape, shape, sizeof(*shape))));
 }
 
-/* Whether an integer of an input is beyond all dimensions, or a float beyond 64. */
+/* Returns whether an input has an integer beyond all dimensions, or a float beyond 64. */
 static bool has_large(const struct nn_subgraph *main, const struct nn_execution *e)
 {
 	int32_t n;

@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!buffer)
 		return 0;
 	memcpy(buffer, data, size);
-	/* A fuzzer finds the right size last, so it is given. */
+	/* The size is set here, because a fuzzer rarely finds the right one. */
 	if (size >= sizeof(struct nnaccel_cmd) && data[sizeof(struct nnaccel_cmd) - 1] & 1) {
 		uint32_t own = (uint32_t)size;
 

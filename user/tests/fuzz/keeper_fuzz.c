@@ -2,8 +2,8 @@
 /*
  * Fuzzes the keeper of the compilation cache. Three workers, two of them of one user, and an
  * administrator send packets, and workers misuse the memory that they get. Tables in memory replace
- * the disk, and know the allowed answers. The work of the keeper's threads is done in turn by one
- * thread, because waking threads takes longer than their work.
+ * the disk, and know the allowed answers. One thread does the work of the keeper's threads in turn,
+ * because waking threads takes longer than their work.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -18,7 +18,7 @@ static int no_thread(pthread_t *thread, const pthread_attr_t *attributes, void *
 	(void)data;
 	return 0;
 }
-/* A packet of a client's and its answer, which are no system call away. */
+/* A client's packet and its answer, which need no system call. */
 #include "kit/cache/message.h"
 
 static int take_packet(int socket, enum message_way way, int flags, struct message *message,
@@ -52,7 +52,7 @@ struct step {
 enum act { PACKET, POKE, UNMAP, RESIZE, HANG_UP, FILL, LATER, LOOK };
 
 static struct worker {
-	int memory;			/* memory that it was given, -1 for none */
+	int memory;			/* memory that the client got; -1 for none */
 	uint8_t *map;			/* mapping of that memory; NULL if it is not mapped */
 	const uint8_t *view;		/* private mapping, which sealing does not affect */
 	size_t size, view_size;
@@ -62,7 +62,7 @@ static struct worker {
 static struct keep *keep;
 static int some_file;			/* stands for sockets */
 
-/* The client that is served: its packets and its answers. */
+/* The served client: its packets and its answers. */
 static struct {
 	const uint8_t *bytes;
 	size_t size;
@@ -78,7 +78,7 @@ static int take_packet(int socket, enum message_way way, int flags, struct messa
 {
 	(void)socket;
 	(void)flags;
-	/* There is no broker to receive it. */
+	/* There is no broker that could receive it. */
 	if (file)
 		abort();
 	if (!incoming.size)
@@ -186,7 +186,7 @@ bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 	return num_plans < ENTRIES;
 }
 
-/* The memory of a put is whole and cannot change meanwhile. */
+/* The memory of a put has its full size and cannot change meanwhile. */
 void blob_work_run(struct blob_work *work)
 {
 	uint64_t size = work->blob.model_size + work->blob.data_size;
@@ -230,7 +230,7 @@ uint64_t blob_store_user_bytes(const struct blob_store *store)
 	return MAX_PLAN;
 }
 
-/* Removes a user's entries, or all, and counts them. */
+/* Removes the entries of a user, or all entries, and counts them. */
 static uint64_t clear_entries(struct entry *entries, unsigned int *count, uint64_t uid)
 {
 	unsigned int kept = 0;
@@ -266,7 +266,7 @@ bool cache_index_report(struct cache_index *index, int file, uint64_t *count)
 	return !ftruncate(file, num_hashes);
 }
 
-/* There is no file that could be damaged. */
+/* There are no files that could be damaged. */
 bool blob_store_check(struct blob_store *store, int report, struct blob_work *work)
 {
 	(void)store;
@@ -400,7 +400,7 @@ static int receive(struct message *answer)
 	return told.file;
 }
 
-/* Memory is of the size that was asked for, and stays so. */
+/* The memory has the requested size, which cannot change. */
 static void take_memory(struct worker *w, const struct message *request, int memory)
 {
 	struct stat st;
@@ -428,7 +428,7 @@ static void check_answer(size_t i, const struct message *request, bool was_known
 		abort();
 	if (request->kind == CACHE_QUERY && is_yes != was_known)
 		abort();
-	/* A hole in the memory would cost its reader memory. */
+	/* Reading a hole in the memory would allocate pages. */
 	if (request->kind == CACHE_DONE && is_yes && (w->map || !w->is_filled || !plan))
 		abort();
 	if (request->kind == CACHE_GET && (is_yes != !!plan ||
@@ -465,7 +465,7 @@ static void check_admin(const struct message *request, unsigned int old_hashes,
 	close(file);
 }
 
-/* Does the work that waits for the threads. */
+/* Does the work that is queued for the threads. */
 static void work(void)
 {
 	struct task *t;

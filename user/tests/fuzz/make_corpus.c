@@ -35,7 +35,7 @@ struct seed_operand {
 	uint32_t rank;
 	uint32_t dims[4];
 	const int32_t *constant;
-	float scale;	/* scale; with 0, types that need one get one, and a zero point of 0 */
+	float scale;	/* scale; if it is 0, types that need one get a scale, with zero point 0 */
 	int32_t zero;
 	bool omitted;
 };
@@ -48,16 +48,19 @@ struct seed_operand {
 #define QUANT(type, scale, zero, ...) \
 	{ type, sizeof((uint32_t[]){ __VA_ARGS__ }) / 4, { __VA_ARGS__ }, NULL, scale, zero }
 #define OMITTED(type, rank) { type, rank, { 0 }, .omitted = true }
-/* An operand of up to 32 numbers of any bits. */
+/* Makes an operand of up to 32 numbers with arbitrary bits. */
 #define NUMBERS(rank, ...) { F32, rank, { __VA_ARGS__ }, numbers }
 #define BYTES(type, scale, zero, rank, ...) \
 	{ type, rank, { __VA_ARGS__ }, numbers, scale, zero }
 #define FOUR(...) __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
-/* Inputs of an LSTM of 2 numbers and 3 units: weights, peepholes, biases and a projection. */
+/* Inputs of an LSTM with 2 inputs and 3 units: weights, peepholes, biases and a projection. */
 #define LSTM_WEIGHTS \
 	FOUR(NUMBERS(2, 3, 2)), FOUR(NUMBERS(2, 3, 3)), NUMBERS(1, 3), NUMBERS(1, 3), \
 	NUMBERS(1, 3), FOUR(NUMBERS(1, 3)), NUMBERS(2, 3, 3), NUMBERS(1, 3)
-/* The same with weights that each run packs; those of the first gate may be omitted, and are. */
+/*
+ * The same LSTM with weights that each run packs; the optional weights of the first gate are
+ * omitted.
+ */
 #define LSTM_GIVEN \
 	NUMBERS(2, 3, 2), TENSOR(F32, 3, 2), TENSOR(F32, 3, 2), TENSOR(F32, 3, 2), \
 	NUMBERS(2, 3, 3), TENSOR(F32, 3, 3), TENSOR(F32, 3, 3), TENSOR(F32, 3, 3), \
@@ -69,8 +72,8 @@ struct seed_operand {
 static const int32_t numbers[32] = { 0x3f800000, 0x40000000, (int32_t)0xbf800000, 0x3f000000 };
 
 /*
- * A model of one operation. Without outputs it gets one with the first input's type and any shape;
- * such a plan is not saved in the serialised form.
+ * Makes a model of one operation. If no output is given, it has the first input's type and an
+ * unknown shape; the plan of this model is not serialised.
  */
 static const struct single {
 	const char *name;

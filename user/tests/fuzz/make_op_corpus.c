@@ -11,10 +11,9 @@
 #include "tests/fuzz/op_seed.h"
 
 /*
- * Operands separated by spaces, outputs behind '>': a letter, dimensions with an
- * x between them, '=' and up to four values that fill the tensor. Letters are
- * those of op_case.h. Values are 1 where none is given; '-' in front of an
- * operand omits it.
+ * Operands separated by spaces, outputs behind '>': a letter, dimensions with an x between them,
+ * '=' and up to four values that fill the tensor. Letters are those of op_case.h. Values that are
+ * not given are 1; '-' in front of an operand omits it.
  */
 static const struct {
 	const char *op;
@@ -176,7 +175,7 @@ static void put(struct os_operand *o, int index, double value)
 	}
 }
 
-/* The values that are given, over and over, as far as the data reaches. */
+/* Fills the data with the given values, repeatedly. */
 static const char *read_values(struct os_operand *o, const char *text)
 {
 	int space = sizeof(o->data) / nn_type_info(o->type)->element_size, given = 0;

@@ -24,7 +24,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
-/* The extension of the sample models, so that their codes are brought to our prefix. */
+/* The extension of the sample models, so that their codes are mapped to this process's prefix. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	static const struct nn_extension_type types[] = {

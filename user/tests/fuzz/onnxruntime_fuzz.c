@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fuzzes the execution provider for ONNX Runtime with a node of any operator. Records of the input
- * are its inputs, hostile constants among them, and its attributes. A quantised node has others
- * around it. The provider is asked about the graph, compiles it and runs it on the CPU device.
+ * are its inputs, hostile constants among them, and its attributes. A quantised node is surrounded
+ * by nodes that dequantise and quantise. The provider is asked about the graph, compiles it and
+ * runs it on the CPU device.
  */
 #include "tests/fuzz/records.h"
 #include "tests/onnxruntime_play.h"
@@ -97,7 +98,7 @@ static struct {
 	const struct made *inputs[MOST];
 	struct OrtGraph graph;
 	size_t count;
-	bool is_large;			/* an input has more elements than a run is given */
+	bool is_large;			/* an input has more elements than a run provides */
 } now;
 
 static size_t bytes_of(int type)

@@ -10,7 +10,7 @@
 #include "tests/fuzz/op_seed.h"
 
 #define MAX_OPERANDS 80
-#define MAX_TENSOR 65536	/* bytes of an input */
+#define MAX_TENSOR 65536	/* maximum number of bytes of an input */
 #define MAX_OUTPUT 1048576
 #define MAX_CHANNELS 256
 #define MAX_SAMPLES 64
@@ -66,7 +66,7 @@ struct job {
 
 static float channel_scales[MAX_CHANNELS];
 
-/* Gives an operand a scale and a zero point that a model may give it. */
+/* Gives an operand a valid scale and zero point. */
 static void quantise(struct nn_operand *o, const struct os_operand *s)
 {
 	float scale = s->scale > 0 ? s->scale : 1;
@@ -91,7 +91,7 @@ static void quantise(struct nn_operand *o, const struct os_operand *s)
 	o->scale = scale;
 }
 
-/* Scales of channels along a dimension of them. */
+/* Makes one scale for each channel along a dimension. */
 static void quantise_channels(struct nn_operand *o, const struct os_operand *s)
 {
 	o->extra = (struct nn_extra){
@@ -105,8 +105,8 @@ static void quantise_channels(struct nn_operand *o, const struct os_operand *s)
 }
 
 /*
- * Returns false for an operand that no model can contain, or that is too large here. Outputs may
- * lack a rank.
+ * Returns false for an operand that no model can contain, or that is too large here. The rank of an
+ * output may be unknown.
  */
 static bool read_operand(struct nn_operand *o, const struct os_operand *s, bool is_input)
 {
@@ -190,7 +190,7 @@ static enum nn_status check(struct job *j)
 	return nn_op_check(&scope, &operation, &j->err);
 }
 
-/* Samples are the one thing that costs time and leaves no trace in a shape. */
+/* The number of samples is limited, because they take time and do not show in any shape. */
 static bool takes_long(const struct nn_run *r)
 {
 	return r->op->code == ROI_ALIGN && (nn_run_int(r, ROI_SAMPLES, 0) > MAX_SAMPLES ||

@@ -24,9 +24,9 @@ struct os_operand {
 	uint8_t flags;
 	uint8_t rank;
 	uint8_t dims[OS_RANK];
-	int8_t zero_point;	/* the zero point as a byte of the type */
-	float scale;		/* scale of all channels, if there are several */
-	uint8_t data[16];	/* repeated to fill the tensor */
+	int8_t zero_point;	/* the zero point as one byte */
+	float scale;		/* the same scale for all channels, if there are several */
+	uint8_t data[16];	/* values, which are repeated to fill the tensor */
 };
 
 _Static_assert(sizeof(struct os_header) == 4, "bytes have no padding");

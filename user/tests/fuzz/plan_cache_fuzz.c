@@ -18,7 +18,7 @@
 /* The head of an input. The wire form of a model without pools follows. */
 struct program {
 	uint8_t seed;
-	uint8_t noise;			/* 0: the data part is the saved one */
+	uint8_t noise;			/* if 0, the data part is the saved one */
 	uint8_t num_damage;
 	uint8_t preference;
 	struct {
@@ -27,13 +27,13 @@ struct program {
 		uint8_t how;
 		int8_t value;
 	} damage[MAX_DAMAGE];
-	uint8_t kernels;		/* number of the kernels among those that the CPU has */
+	uint8_t kernels;		/* index of a set of kernels of this CPU */
 	uint8_t reserved[3];
 };
 
 _Static_assert(sizeof(struct program) == 32, "what make_corpus writes the seeds behind");
 
-/* Mostly changes a word of the program; the model now and then, as model_fuzz does. */
+/* Usually changes a word of the damage program; sometimes changes the model, as model_fuzz does. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
 	const size_t program = sizeof(struct program), wire = program + sizeof(struct wire_header);
@@ -85,8 +85,8 @@ static void damage(struct nn_plan_image *image, const struct program *p)
 }
 
 /*
- * Makes the header agree with the rest, as an attacker would. Otherwise most damaged
- * plans would be refused early.
+ * Makes the header consistent with the rest, as an attacker would. Otherwise most damaged plans
+ * would be refused early.
  */
 static void mend_header(struct nn_plan_image *image, const void *data)
 {
@@ -218,7 +218,7 @@ static void save(const struct nn_plan *plan, struct saved_plan *s)
 	nn_plan_image_free(&image);
 }
 
-/* Makes a plan of a model and saves it, if that is possible. */
+/* Makes a plan of a model, and saves the plan if that is possible. */
 static void make_saved(struct saved_plan *s)
 {
 	struct nn_error err = { "" };
@@ -234,7 +234,7 @@ static void make_saved(struct saved_plan *s)
 	nn_model_free(model);
 }
 
-/* Returns a plan that was saved of this model: an earlier one, or a new one in its place. */
+/* Returns the saved plan of a model: an earlier one if it exists, or a new one. */
 static const struct saved_plan *find_saved(const uint8_t *wire, size_t size, uint8_t kernels)
 {
 	uint32_t hash = kernels;

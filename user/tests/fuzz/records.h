@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fuzzers of the plug-ins share this. Their inputs are records of bytes; most mutations change
- * one byte and move no record.
+ * The common part of the fuzzers of the plug-ins. Their inputs are records of bytes; most mutations
+ * change one byte and move no record.
  */
 #ifndef NN_TESTS_RECORDS_H
 #define NN_TESTS_RECORDS_H

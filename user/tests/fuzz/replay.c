@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 
-/* Targets with their own mutator call this; here nothing is mutated. */
+/* Targets with their own mutator call this function, which mutates nothing here. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
 {
 	(void)data;
@@ -31,7 +31,9 @@ static int replay(const char *path)
 	if (!file)
 		return 0;
 	ok = !fseek(file, 0, SEEK_END) && (size = ftell(file)) >= 0 && !fseek(file, 0, SEEK_SET) &&
-	     /* The block has exactly this size, so that a checker of memory sees a read behind it. */
+	     /*
+	      * The block has exactly this size, so that a memory checker detects a read beyond it.
+	      */
 	     (data = malloc(size ? size : 1)) && fread(data, 1, size, file) == (size_t)size;
 	fclose(file);
 	if (ok)

@@ -15,7 +15,7 @@
 
 #define MAX_ARGS 16
 #define MAX_ARG_SIZE 4096
-#define UNKNOWN_DIM 2		/* size of an input's dimension that the model leaves open */
+#define UNKNOWN_DIM 2		/* size of an input's dimension that the model does not know */
 #define RUN_NS 20000000		/* time limit of a compiled run */
 #define EXECUTE_NS 2000000
 #define LOOP_NS 200000
@@ -26,7 +26,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 const char *__asan_default_options(void);
 
 /*
- * Large allocations fail, as in a worker's cgroup. Reports name two callers of an allocation,
+ * Large allocations fail, as in a worker's cgroup. Reports name only two callers of an allocation,
  * because unwinding is slow; ASAN_OPTIONS=malloc_context_size=30 names more.
  */
 const char *__asan_default_options(void)
@@ -65,7 +65,7 @@ static bool replace_word(uint8_t *data, size_t size, size_t header)
 
 static uint8_t arg_memory[2 * MAX_ARGS][MAX_ARG_SIZE];
 
-/* Sets an input of the model's shape. Returns false if it is larger than our memory. */
+/* Sets an input with the model's shape. Returns false if it is larger than the fuzzer's memory. */
 static bool set_input(const struct nn_operand *o, uint8_t *memory, struct nn_arg *arg)
 {
 	struct nn_operand known = *o;
@@ -106,7 +106,7 @@ static void run_plan(const struct nn_plan *plan, uint8_t seed)
 	for (i = 0; i < s->num_inputs; i++)
 		if (!set_input(&s->operands[s->inputs[i]], arg_memory[i], &inputs[i]))
 			return;
-	/* Outputs at odd addresses now and then, and of too few bytes. */
+	/* Outputs sometimes have odd addresses or too few bytes. */
 	for (i = 0; i < s->num_outputs; i++)
 		outputs[i] = (struct nn_arg){
 			.data = arg_memory[MAX_ARGS + i] + seed % 2,

@@ -32,7 +32,7 @@ static const int types[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-/* Tensors point to these besides their dimensions. */
+/* Tensors point to these objects, and to their dimensions. */
 static struct {
 	struct {
 		int size;
@@ -140,7 +140,10 @@ static void run(struct world *w)
 			w->kernel.invoke(&w->context, &w->kernels[i]);
 }
 
-/* The first dimension of what is no constant is halved, as an application resizes tensors. */
+/*
+ * Halves the first dimension of all tensors except constants, as an application that resizes
+ * tensors does.
+ */
 static void resize_again(struct world *w)
 {
 	for (int i = 0; i < w->num_tensors; i++) {

@@ -102,14 +102,14 @@ static const struct nna_engine_buffers buffers = {
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	float wish;			/* 0: no work waits */
+	float wish;			/* 0 if no work waits */
 	struct nna_engine_execution *execution;
 	struct nn_execution *arguments;
 	void *prepared;
-	int buffer;			/* of the exporter's file; 0: none yet */
+	int buffer;			/* handle of its memory, or 0 */
 } device = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-/* Under the lock. Ends an execution by its result, twice; or waits for the client's end first. */
+/* Under the lock. Ends an execution with its result, twice; may first wait for the client's end. */
 static void end_deferred(const struct nna_engine *engine)
 {
 	struct pollfd gone = { .fd = nna_engine_gone_file(device.execution), .events = POLLIN };
@@ -132,7 +132,7 @@ static void *be_device(void *arg)
 		while (!device.wish)
 			pthread_cond_wait(&device.changed, &device.lock);
 		if (device.wish == KIT_ENGINE_FENCED) {
-			/* A process may poll, but not sleep. */
+			/* A sandboxed process may call poll(), but not sleep functions. */
 			poll(NULL, 0, KIT_ENGINE_FENCE_US / 1000);
 			nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_SIGNALS);
 			ioctl(nna_engine_file(1), EXPORTER_SIGNAL);
@@ -166,7 +166,7 @@ static enum nn_status defer(struct nna_engine_execution *execution, void *prepar
 	return NNA_ENGINE_DEFERRED;
 }
 
-/* Gives the execution's end to a fence of the exporter, which signals after a while. */
+/* Lets a fence of the exporter end the execution; the fence signals after a while. */
 static bool leave_to_fence(struct nna_engine_execution *execution)
 {
 	bool is_fenced;
@@ -187,7 +187,7 @@ static bool leave_to_fence(struct nna_engine_execution *execution)
 
 /* ---- executions ---- */
 
-/* Whether the dma-buf of an argument's memory is that memory. */
+/* Checks that the dma-buf of an argument's memory has the same contents. */
 static bool look_at_file(struct nna_engine_execution *execution, const struct nn_arg *arg)
 {
 	struct nna_engine_region region;
@@ -206,7 +206,7 @@ static bool look_at_file(struct nna_engine_execution *execution, const struct nn
 	return same;
 }
 
-/* Uses the first file, with a request. */
+/* Makes an ioctl on the engine's first file. */
 static bool use_file(unsigned long request)
 {
 	char byte;
@@ -235,7 +235,7 @@ static enum nn_status get_entry(char key, struct nn_error *err)
 	return status;
 }
 
-/* Returns the first input, if it is one number, or 0. */
+/* Returns the first input if it is a single number, or 0. */
 static float wish_of(const struct nn_execution *e)
 {
 	float wish = 0;
@@ -281,7 +281,7 @@ static bool obey(struct nna_engine_execution *execution, struct nn_execution *e,
 	return true;
 }
 
-/* Copies arguments in such buffers to memory of its own. */
+/* Copies arguments whose buffers have the engine's layout to other memory. */
 struct plain {
 	struct nn_arg *args;		/* inputs, then outputs */
 	void **copies;			/* copy of each argument, or NULL */
@@ -415,7 +415,7 @@ static void end_burst(const struct nna_engine *engine, void *prepared)
 
 static uint32_t num_model, num_data;
 
-/* The saved form: the size of the model, the model, and from the next page on the data. */
+/* The saved form has the model's size, the model, and from the next page on the data. */
 struct saved {
 	struct nna_engine_image whole;	/* nnacceld's */
 	char *bytes;
@@ -427,7 +427,7 @@ static size_t page_end(size_t size)
 	return (size + NNA_ENGINE_DATA_ALIGN - 1) / NNA_ENGINE_DATA_ALIGN * NNA_ENGINE_DATA_ALIGN;
 }
 
-/* Returns where the i-th of n parts begins. The first is never empty. */
+/* Returns where the i-th of n parts begins. The first part is never empty. */
 static size_t cut(size_t units, uint32_t i, uint32_t n)
 {
 	return (units * i + n - 1) / n;
@@ -562,7 +562,7 @@ static void release(const struct nna_engine *engine, void *prepared)
 	free(l);
 }
 
-/* Takes the numbers of files from the environment, if they are given there. */
+/* Takes the numbers of cache files from the environment, if they are given there. */
 static void cut_files(struct nna_engine *engine)
 {
 	const char *text = getenv(KIT_ENGINE_FILES);
@@ -617,7 +617,7 @@ static void write_line(const struct nna_engine *engine, enum nna_engine_level le
 		return;
 }
 
-/* Only threads have the store this early. */
+/* At this point only threads have the store. */
 static bool start(const struct nna_engine *engine)
 {
 	pthread_t thread;

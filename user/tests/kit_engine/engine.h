@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands to the engine for tests of the kit: an execution's first input, if it is one number.
+ * Commands to the engine for tests of the kit: an execution's first input, if it is a single
+ * number.
  */
 #ifndef NN_TESTS_KIT_ENGINE_H
 #define NN_TESTS_KIT_ENGINE_H
@@ -26,7 +27,7 @@
 #define KIT_ENGINE_FENCE_US 500000
 #define KIT_ENGINE_SIGNALS "signals the fence"
 
-/* The engine reads the input through the memory's dma-buf, and fails if that differs. */
+/* The engine reads the input through the memory's dma-buf, and fails if the contents differ. */
 #define KIT_ENGINE_EXPORT 669.0F
 
 /* The engine reads its own file, and makes an ioctl of it that is allowed, or one that is not. */
@@ -39,7 +40,7 @@
 
 /*
  * The engine puts an entry into its own store, or gets it, or gets the entry that it put in
- * `start`. The variable of the environment has the store's identity.
+ * `start`. The environment variable with the store's identity.
  */
 #define KIT_ENGINE_PUT 673.0F
 #define KIT_ENGINE_GET 674.0F
@@ -54,11 +55,14 @@
 #define KIT_ENGINE_NEVER 677.0F
 #define KIT_ENGINE_ENDED "was refused: the execution cannot be ended: it has ended already"
 
-/* Its device is lost. */
+/* The engine's device is lost. */
 #define KIT_ENGINE_LOST 678.0F
 #define KIT_ENGINE_IS_LOST "the device does not answer any more"
 
-/* It has so many bursts at a time, and refuses others with DEVICE_UNAVAILABLE and this. */
+/*
+ * Maximum number of bursts at a time; the engine refuses others with DEVICE_UNAVAILABLE and this
+ * text.
+ */
 #define KIT_ENGINE_BURSTS 4
 #define KIT_ENGINE_NO_BURST "all bursts of the device are taken"
 
@@ -69,10 +73,10 @@
 #define KIT_ENGINE_PREPARES "prepares with priority %u"
 #define KIT_ENGINE_ROLE "a buffer is %s %u in %d %% of executions"
 
-/* The variable of the environment with its numbers of model and data cache files, as "2 1". */
+/* The environment variable with the numbers of model and data cache files, such as "2 1". */
 #define KIT_ENGINE_FILES "NN_KIT_FILES"
 
-/* Clients of a user that it is started to serve at a time. */
+/* Number of clients of a user that the engine serves at a time. */
 #define KIT_ENGINE_MOST 8
 
 #endif /* NN_TESTS_KIT_ENGINE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ends a program that unlocks a lock that is not held, or destroys one that is held. The C library
- * accepts both.
+ * accepts both errors.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WRITER 2U	/* a bit in a lock's count of readers: a writer holds it */
+#define WRITER 2U	/* a bit in a lock's number of readers: a writer holds the lock */
 #define READER 8U
 
 static int is_locked(const pthread_mutex_t *lock)

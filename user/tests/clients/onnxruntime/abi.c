@@ -20,7 +20,7 @@
 #undef CALL
 #undef EP_CALL
 
-/* Our names for types that the header has made already. */
+/* The project's own names of types that the header also defines. */
 #define OrtErrorCode our_OrtErrorCode
 #define OrtHardwareDeviceType our_OrtHardwareDeviceType
 #define OrtOpAttrType our_OrtOpAttrType

@@ -2,7 +2,8 @@
 /*
  * A program that loads ONNX Runtime by dlopen(): makes a session of a model, and tells its inputs.
  *
- * usage: session LIBRARY MODEL [cpu]: first with a copy of options that name the CPU, then without
+ * usage: session LIBRARY MODEL [cpu]: with cpu, a first session has a copy of options that name the
+ * CPU
  */
 #include <dlfcn.h>
 #include <onnxruntime_c_api.h>
@@ -28,7 +29,7 @@ static int run(const OrtEnv *env, const char *model, bool cpu)
 	if (bad(api->CreateSessionOptions(&options)) || (cpu && bad(add_cpu(options, 0))) ||
 	    bad(api->CloneSessionOptions(options, &copy)))
 		return 1;
-	/* New options may then be at this address. */
+	/* New options may later get this address. */
 	api->ReleaseSessionOptions(options);
 	if (bad(api->CreateSession(env, model, copy, &session)) ||
 	    bad(api->SessionGetInputCount(session, &inputs)))
@@ -50,7 +51,7 @@ int main(int argc, char **argv)
 		return 2;
 	*(void **)&base = dlsym(library, "OrtGetApiBase");
 	*(void **)&add_cpu = dlsym(library, "OrtSessionOptionsAppendExecutionProvider_CPU");
-	api = base()->GetApi(7);	/* version 7, as a program of 2021 asks for it */
+	api = base()->GetApi(7);	/* version 7, which a program of 2021 requests */
 	if (!api || bad(api->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "session", &env)))
 		return 1;
 	status = (argc > 3 && run(env, argv[2], true)) || run(env, argv[2], false);

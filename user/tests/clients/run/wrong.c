@@ -2,7 +2,7 @@
 /*
  * Plays a TensorFlow Lite whose models compute four values of the type TYPE, a number of TensorFlow
  * Lite's. If a delegate is given, the first value differs by APART: for floats, by this share of
- * the largest value. An interpreter is its options.
+ * the largest value. An interpreter is the same object as its options.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -104,7 +104,7 @@ PLAYED int TfLiteInterpreterInvoke(struct interpreter *interpreter)
 		case UINT8:
 			((uint8_t *)interpreter->out)[i] = (uint8_t)(i + (i ? 0 : (int)apart));
 		}
-	/* A run that fails cannot be compared. */
+	/* The outputs of a failed run cannot be compared. */
 	return interpreter->delegated && !text;
 }
 
