@@ -90,7 +90,7 @@ static void test_root_is_not_refused(void **state)
 	assert_int_equal(limits.workers, 5);
 }
 
-/* S1: if a few users have as many workers as they may, some workers remain for other users. */
+/* S1: even if a few users have all the workers that each may have, some remain for other users. */
 static void test_reserve(void **state)
 {
 	unsigned int had = 0;
@@ -296,7 +296,7 @@ static void test_short_turns(void **state)
 	assert_int_equal(serve(WAITING_ALL), 2);
 }
 
-/* The last idle worker is not given to a user who has had many workers. */
+/* The last idle worker is not given to a user with many earlier workers. */
 static void test_the_modest_first(void **state)
 {
 	(void)state;
@@ -379,7 +379,7 @@ static void test_too_many_are_refused(void **state)
 	assert_int_equal(serve(WAITING_ALL), 66);
 }
 
-/* A user who recently had too many new workers waits for the next one, but for a limited time. */
+/* A user with too many new workers waits a limited time for the next one. */
 static void test_too_fast_is_later(void **state)
 {
 	const struct waiter *waiter;

@@ -54,7 +54,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool closed;
-	/* The next command; its size is 0 if there is none. */
+	/* The next command; a size of 0 means that no command is queued. */
 	uint8_t command[2048] __attribute__((aligned(8)));
 	uint32_t size;
 	uint64_t committed;		/* cookie of the last answer */

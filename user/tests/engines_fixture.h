@@ -20,8 +20,8 @@ static const char *const others[NUM_OTHERS] = { "test-second", "test-third" };
 static pid_t other_pids[NUM_OTHERS];
 
 /*
- * Starts an engine as the engine node's owner, who has no cgroup, and waits until it is ready. The
- * engine's log is not read afterwards.
+ * Starts an engine as the owner of the engine node, without a cgroup, and waits until it is ready.
+ * The engine's log is not read afterwards.
  */
 static inline bool start_other(int i)
 {

@@ -67,7 +67,7 @@ static void compute(ANeuralNetworksCompilation *c, ANeuralNetworksBurst *burst)
 	ANeuralNetworksExecution_free(e);
 }
 
-/* Compiles anew: a program that names a device, and one that names none. */
+/* Compile as a program that names a device, and as one that names none. */
 static void compile_and_compute(bool by_name)
 {
 	ANeuralNetworksModel *model = add_model(2);

@@ -38,7 +38,7 @@
 
 /* ---- the kernel ---- */
 
-/* How the worker answers a request. */
+/* The kind of answer that the worker gives. */
 enum behaviour { ANSWER, REFUSE, MUTATE, DIE, STAY_AWAY };
 
 static struct kernel {

@@ -776,7 +776,7 @@ static void test_device_comes_back(void **unused)
 {
 	static const struct {
 		unsigned int ms;		/* time in ms that passes before a run, */
-		int failing, compiled;	/* the run's expected numbers of failures and of compilations */
+		int failing, compiled;	/* numbers that the run must have */
 	} steps[] = {
 		{ 0, 2, 3 }, { 999, 0, 0 }, { 1, 0, 1 }, { 5000, 0, 0 },
 		/* The pause is one second again, and then doubled. */

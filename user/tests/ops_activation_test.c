@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Activations, SOFTMAX, LOG_SOFTMAX, QUANTIZE and DEQUANTIZE: signatures, and
- * results against the real functions, for all 256 bytes where quantised.
+ * Activations, SOFTMAX, LOG_SOFTMAX, QUANTIZE and DEQUANTIZE: signatures, and results compared with
+ * the real functions, for all 256 values of 8-bit types.
  */
 #include <math.h>
 
@@ -152,7 +152,7 @@ static void test_float_functions(void **state)
 	}
 }
 
-/* Halves of every exponent from 2^-7 to 2^3. */
+/* fp16 numbers of every exponent from 2^-7 to 2^3. */
 static void test_half_functions(void **state)
 {
 	uint16_t in[96];
@@ -219,7 +219,7 @@ static void test_quantised_functions(void **state)
 {
 	static const struct {
 		float scale;
-		int32_t zero;		/* zero point, as of an unsigned type */
+		int32_t zero;		/* zero point for uint8; 128 less for int8 */
 	} inputs[] = {
 		{ 0.05f, 128 }, { 0.001f, 0 }, { 0.5f, 255 }, { 0.03f, 77 }, { 3, 10 }, { 100, 128 },
 	};
@@ -259,7 +259,7 @@ static int32_t clamped(int32_t type, int64_t value)
 	return (int32_t)(value < low ? low : value > high ? high : value);
 }
 
-/* LOGISTIC in 23 bits less than 31, or TANH in 24. */
+/* Computes LOGISTIC or TANH of fixed-point numbers. */
 static int32_t exact_curve(const struct exact *e, int32_t x, int32_t (*fn)(int32_t, uint32_t),
 			   int32_t shift, int32_t offset)
 {
@@ -284,7 +284,7 @@ static int32_t exact_tanh(const struct exact *e, int32_t x)
 	return exact_curve(e, x, nn_quant_tanh, 24, e->out_zero);
 }
 
-/* Multipliers of 16 bits. */
+/* Multipliers with 16 bits. */
 static int32_t encode16(double factor, int32_t *shift)
 {
 	struct nn_multiplier m;
@@ -326,8 +326,8 @@ static void test_exact_functions(void **state)
 	static const struct {
 		const char *op;
 		int32_t (*exact)(const struct exact *e, int32_t x);
-		float out_scale;	/* 0: of the input */
-		int32_t out_zero;	/* zero point, as of an unsigned type */
+		float out_scale;	/* 0 for that of the input */
+		int32_t out_zero;	/* zero point for uint8; 128 less for int8 */
 	} table[] = {
 		{ "LOGISTIC", exact_logistic, 1.0f / 256, 0 },
 		{ "TANH", exact_tanh, 1.0f / 128, 128 },
@@ -370,7 +370,7 @@ static void test_exact_functions(void **state)
 	}
 }
 
-/* A row of SOFTMAX by the NNAPI's formula. */
+/* Computes a row of SOFTMAX by the NNAPI's formula. */
 static void exact_softmax(const uint8_t *in, uint8_t *out, uint32_t count, uint32_t stride,
 			  int32_t type, double factor)
 {
@@ -391,7 +391,7 @@ static void exact_softmax(const uint8_t *in, uint8_t *out, uint32_t count, uint3
 			    nn_quant_exp_negative(nn_srdhm(d * (1 << m.shift), m.value), 5);
 			if (!pass)
 				sum += (uint32_t)nn_rdp(e, 12);
-			else if (d >= least && headroom >= 4)	/* otherwise it is rounded to 0 */
+			else if (d >= least && headroom >= 4)	/* else it is rounded to 0 */
 				value = nn_rdp(nn_srdhm(reciprocal, e), 12 - headroom + 31 - 8);
 			out[i * stride] = (uint8_t)((value > 255 ? 255 : value) ^ flip);
 		}
@@ -400,7 +400,7 @@ static void exact_softmax(const uint8_t *in, uint8_t *out, uint32_t count, uint3
 	}
 }
 
-/* Rows of few elements and of many, which are adjacent or apart. */
+/* Rows of few and of many elements, which are adjacent or not. */
 static void test_exact_softmax(void **state)
 {
 	static const uint32_t sizes[] = { 1, 2, 7, 16, 17, 254, 255, 256, 257, 600 };
@@ -416,7 +416,7 @@ static void test_exact_softmax(void **state)
 
 		for (uint32_t k = 0; k < size * 3; k++)
 			in[k] = (uint8_t)(k * k * 31 + k * 7 + i);
-		/* The bytes behind the first row are larger than all of it. */
+		/* The bytes after the first row are larger than all bytes of it. */
 		for (uint32_t k = 0; stride == 1 && k < size; k++)
 			in[k] /= 4, in[k + size] = (uint8_t)(255 - in[k]);
 		for (uint32_t k = 0; k < 3; k++)
@@ -439,7 +439,7 @@ static void test_exact_softmax(void **state)
 	}
 }
 
-/* The model's quantisation of an output whose quantisation the operation fixes. */
+/* The model declares the quantisation of an output, which the operation determines. */
 static void test_fixed_quantisation(void **state)
 {
 	static const char *const ops[] = { "LOGISTIC", "TANH", "RELU", "SOFTMAX" };
@@ -461,7 +461,7 @@ static void test_fixed_quantisation(void **state)
 	}
 }
 
-/* Inputs that the fixed-point algorithms have no room for. */
+/* Inputs that are too large for the fixed-point algorithms. */
 static void test_scales_that_are_refused(void **state)
 {
 	static const struct {
@@ -493,7 +493,7 @@ static void test_scales_that_are_refused(void **state)
 
 /* ---- SOFTMAX and LOG_SOFTMAX ---- */
 
-/* [2, 3, 5, 4], along each axis. */
+/* LOG_SOFTMAX of [2, 3, 5, 4] along each axis. */
 enum { ELEMENTS = 120 };
 static const uint32_t dims[] = { 2, 3, 5, 4 };
 
@@ -579,7 +579,7 @@ static void test_softmax_quantised(void **state)
 	}
 }
 
-/* The largest element, wherever it is, may be far above the others. */
+/* The largest element may be anywhere, and far above the others. */
 static void test_softmax_of_large(void **state)
 {
 	(void)state;
@@ -604,7 +604,7 @@ static void test_softmax_of_large(void **state)
 	}
 }
 
-/* Longer than what the reference's sum of 12 integer bits holds. */
+/* The row is too long for the 12 integer bits of the reference's sum. */
 static void test_softmax_of_many(void **state)
 {
 	struct op_case c;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Convolutions and FULLY_CONNECTED: signatures, results against sums written
- * down as the operations are defined, and parameters that make no sense.
+ * Convolutions and FULLY_CONNECTED: signatures, results compared with sums by the operations'
+ * definitions, and invalid parameters.
  */
 #include <math.h>
 
@@ -12,7 +12,7 @@
 static void test_signatures(void **state)
 {
 	static const struct oc_signature table[] = {
-		/* Every type, form and count. */
+		/* Tests signatures with every type, form and number of operands. */
 		{ "CONV_2D", "f4 f4 f1 I I I I > f4", true },
 		{ "CONV_2D", "h4 h4 h1 I I I I B > h4", true },
 		{ "CONV_2D", "u4 u4 w1 I I I I B I I > u4", true },
@@ -20,14 +20,14 @@ static void test_signatures(void **state)
 		{ "CONV_2D", "u4 p40 w1 I I I I I I I B > u4", true },
 		{ "CONV_2D", "s4 p40 w1 I I I I I I I B I I > s4", true },
 		{ "CONV_2D", "f0 f0 f0 I I I I > f0", true },
-		/* Cases: no dilation, one, one too many, no output, two outputs. */
+		/* The cases have no dilation, one, one operand too many, no output, two outputs. */
 		{ "CONV_2D", "f4 f4 f1 I I I > f4", false },
 		{ "CONV_2D", "f4 f4 f1 I I I I B I > f4", false },
 		{ "CONV_2D", "f4 f4 f1 I I I I I I I B I > f4", false },
 		{ "CONV_2D", "f4 f4 f1 I I I I I I I B I I I > f4", false },
 		{ "CONV_2D", "f4 f4 f1 I I I I >", false },
 		{ "CONV_2D", "f4 f4 f1 I I I I > f4 f4", false },
-		/* Types that do not go together. */
+		/* Invalid combinations of types. */
 		{ "CONV_2D", "w4 f4 f1 I I I I > f4", false },
 		{ "CONV_2D", "f4 h4 f1 I I I I > f4", false },
 		{ "CONV_2D", "f4 p40 f1 I I I I > f4", false },
@@ -95,7 +95,7 @@ static const char *const names[] = {
 	"CONV_2D", "DEPTHWISE_CONV_2D", "GROUPED_CONV_2D", "TRANSPOSE_CONV_2D",
 };
 
-/* A convolution with explicit paddings; heights come first in pairs. */
+/* A convolution with explicit paddings; in pairs the height comes first. */
 struct shape {
 	enum kind kind;
 	int32_t activation;
@@ -111,7 +111,7 @@ struct shape {
 
 static uint32_t seed;
 
-/* A number from -1 to 1 in steps of 1/64, of which sums are exact. */
+/* Returns a random number from -1 to 1 in steps of 1/64, so that sums are exact. */
 static float any(void)
 {
 	seed = seed * 1664525 + 1013904223;
@@ -125,8 +125,7 @@ static uint32_t any_below(uint32_t n)
 }
 
 /*
- * Sizes of the output, and the tap that connects an output with an input; returns false if there is
- * no such tap.
+ * Return the size of an output, and the position in the input that a tap of an output reads.
  */
 static int32_t out_size(const struct shape *s, int axis, int32_t in, int32_t filter)
 {
@@ -154,7 +153,9 @@ static size_t at4(bool nchw, const uint32_t *hwc, uint32_t n, uint32_t y, uint32
 	return ((size_t)(n * hwc[0] + y) * hwc[1] + x) * hwc[2] + c;
 }
 
-/* Input channels of a filter, and the first that output channel `k` sees. */
+/*
+ * Return the number of a filter's input channels, and the first one that output channel `k` reads.
+ */
 static uint32_t depth_of(const struct shape *s)
 {
 	return s->kind == DEPTHWISE ? 1 : s->kind == GROUPED ? s->ci / s->groups : s->ci;
@@ -174,7 +175,7 @@ static size_t filter_at(const struct shape *s, uint32_t k, uint32_t i, uint32_t 
 	return ((k * s->fh + i) * s->fw + j) * depth_of(s) + d;
 }
 
-/* The sum that makes one output, without bias. */
+/* Returns the sum of products for one output, without bias. */
 static double sum_at(const struct shape *s, const double *x, const double *filter, uint32_t n,
 		     uint32_t oy, uint32_t ox, uint32_t k)
 {
@@ -269,7 +270,7 @@ static void assert_output_dims(const struct shape *s, const struct nn_tensor *ou
 	assert_memory_equal(out->dims, dims, sizeof(dims));
 }
 
-/* Calls `compare` for every output with the sum that it must come from. */
+/* Calls `compare` for every output, with the output's sum. */
 static void compare_all(const struct shape *s, const struct values *v, const struct nn_tensor *out,
 			void (*compare)(const struct shape *s, const struct nn_tensor *out,
 					size_t at, uint32_t channel, double exact))
@@ -338,7 +339,7 @@ static void test_float(void **state)
 #define FILTER_SCALE 0.25f
 #define OUT_SCALE 0.75f
 
-/* The values that quantised operations see are integers: bytes without zero point. */
+/* Quantised operations compute with integers: bytes minus the zero point. */
 static const uint8_t *fill_bytes(struct values *v, double *exact, uint32_t count, bool is_signed,
 				 int32_t zero)
 {
@@ -376,7 +377,7 @@ static void compare_quantised(const struct shape *s, const struct nn_tensor *out
 	assert_int_equal(got, expected);
 }
 
-/* Input 1 is quantised as input 0, or per channel. */
+/* Input 1 is quantised like input 0, or per channel. */
 static void run_quantised(const struct shape *s, int32_t type, bool per_channel)
 {
 	static struct values v;
@@ -716,7 +717,7 @@ static void test_transposed_parameters(void **state)
 	}
 }
 
-/* A bias whose sum with the products overflows wraps; scales that do not fit are refused. */
+/* The sum of products and bias wraps if it overflows; scales that do not match are refused. */
 static void test_scales(void **state)
 {
 	static const struct {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Properties of all operations: the table, half precision, memory of a run, omitted
- * and empty operands, and outputs that differ from their declarations. Also the
- * signatures of IF and WHILE.
+ * Properties of all operations: the table, fp16, memory of a run, omitted and empty operands, and
+ * outputs that differ from their declarations. It also tests the signatures of IF and WHILE.
  */
 #include <math.h>
 
@@ -29,7 +28,7 @@ static void test_table(void **state)
 		assert_true(op->check || op->inputs);
 		if (i)
 			assert_true(nn_op_at(i - 1)->code < op->code);
-		/* A plan runs control flow. */
+		/* Control flow is run by a plan, not by an operation. */
 		if (op->code == NN_OP_IF || op->code == NN_OP_WHILE)
 			continue;
 		assert_non_null(op->infer);
@@ -41,7 +40,7 @@ static void test_table(void **state)
 	assert_string_equal(nn_op_name(UNKNOWN), "operation 4711");
 }
 
-/* The codes are the NNAPI's, and a name is that of its entry. */
+/* The codes are those of the NNAPI, and each entry has its own name. */
 static void test_codes(void **state)
 {
 	static const struct {
@@ -76,7 +75,7 @@ static void test_table_is_complete(void **state)
 
 /* ---- Half precision ---- */
 
-/* Rounded to the nearest half, halves to even. */
+/* Rounds to the nearest fp16 number; ties go to even. */
 static double nearest_half(double x)
 {
 	int exponent;
@@ -134,7 +133,7 @@ static void test_arrays_of_halves(void **state)
 		float one = nn_half_to_float(halves[i]);
 
 		assert_true(isnan(one) ? isnan(floats[i]) : !memcmp(&one, &floats[i], sizeof(one)));
-		/* Between two halves, beyond and below all. */
+		/* Numbers between two fp16 numbers, above all of them, and below. */
 		floats[i] *= i % 3 ? 1.0003f : 1.00048828125f;
 	}
 	nn_floats_to_halves(floats, back, COUNT);
@@ -229,7 +228,7 @@ static void test_scalars(void **state)
 
 /* ---- Running: what is refused for all operations ---- */
 
-/* ADD of two [2] tensors, or RELU of one, to spoil. */
+/* Makes an ADD of two [2] tensors, or a RELU of one, in which a case makes a field invalid. */
 static void begin_add(struct op_case *c)
 {
 	static const float one_two[] = { 1, 2 };
@@ -347,7 +346,7 @@ static void test_quantisation_of_temporaries(void **state)
 	oc_free(&c);
 }
 
-/* FILL of dimensions whose product exceeds 32 bits, and 64. */
+/* FILL with dimensions whose product exceeds 32 bits, and 64 bits. */
 static void test_outputs_that_are_too_large(void **state)
 {
 	static const int32_t table[][4] = {
@@ -369,7 +368,7 @@ static void test_outputs_that_are_too_large(void **state)
 	}
 }
 
-/* The largest output has as many bytes as 32 bits can count. */
+/* The number of bytes of the largest output fits into 32 bits. */
 static void test_largest_output(void **state)
 {
 	static const struct { int32_t times[2]; enum nn_status status; } cases[] = {
@@ -441,7 +440,7 @@ static void test_model_checks(void **state)
 	assert_non_null(strstr(err.message, "operation 4711"));
 }
 
-/* An operation that refers to a subgraph which cannot be executed cannot either. */
+/* An operation is not supported if it refers to a subgraph that cannot be executed. */
 static void test_support_of_subgraphs(void **state)
 {
 	bool supported = false;
@@ -574,7 +573,7 @@ static void test_while(void **state)
 	check_broken(sample_while, table, LENGTH(table));
 }
 
-/* A dimension that one side does not know fits any other. */
+/* An unknown dimension fits any other. */
 static void test_unknown_dimensions(void **state)
 {
 	static const struct broken table[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions, boxes, key points and detections: signatures, results computed by hand, and values that
- * point outside of the data.
+ * Regions, boxes, key points and detections: signatures, results computed by hand, and values
+ * beyond the data.
  */
 #include <math.h>
 
@@ -95,7 +95,7 @@ static void assert_ints(const struct op_case *c, uint32_t output, const int32_t 
 
 /* ---- Regions ---- */
 
-/* A picture of 4 by 4: 10 y + x. */
+/* An image of 4 by 4 pixels: 10 y + x. */
 static const float picture[] = {
 	0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23, 30, 31, 32, 33,
 };
@@ -129,18 +129,18 @@ static void test_regions(void **state)
 		int32_t samples;
 		float y[4];
 	} table[] = {
-		/* Samples at 0.5 and 1.5, the centers of cells of size 1. */
+		/* The samples are at 0.5 and 1.5, the centers of cells of size 1. */
 		{ true, { 0, 0, 4, 4 }, 1, { 5.5f, 6.5f, 15.5f, 16.5f } },
 		{ true, { 0, 0, 4, 4 }, 2, { 5.5f, 6.5f, 15.5f, 16.5f } },
 		{ true, { 0, 0, 4, 4 }, 0, { 5.5f, 6.5f, 15.5f, 16.5f } },
-		/* Samples at 2.5 and 3.5; the latter is beyond the last pixel. */
+		/* The samples are at 2.5 and 3.5; the latter is beyond the last pixel. */
 		{ true, { 4, 4, 8, 8 }, 1, { 27.5f, 28, 32.5f, 33 } },
 		/* A region without size counts as one pixel. */
 		{ true, { 2, 2, 2, 2 }, 1, { 13.75f, 14.25f, 18.75f, 19.25f } },
-		/* Pixels 0 to 2 in cells of 1.5, which overlap. */
+		/* Pixels 0 to 2 lie in cells of size 1.5, which overlap. */
 		{ false, { 0, 0, 4, 4 }, 0, { 11, 12, 21, 22 } },
 		{ false, { 0, 2, 6, 2 }, 0, { 11, 13, 11, 13 } },
-		/* Pixel 4 is outside, so the cells of it are empty. */
+		/* Pixel 4 is outside of the image, so its cells are empty. */
 		{ false, { 8, 8, 8, 8 }, 0, { 0, 0, 0, 0 } },
 	};
 
@@ -191,14 +191,17 @@ static void test_bad_regions(void **state)
 	}
 }
 
-/* Quantised pictures, with two channels and in both layouts. */
+/* Quantised images with two channels, in both layouts. */
 static void test_quantised_regions(void **state)
 {
 	static const uint8_t nhwc[] = { 10, 20, 30, 40, 50, 60, 70, 80 };
 	static const uint8_t nchw[] = { 10, 30, 50, 70, 20, 40, 60, 80 };
 	static const uint16_t box[] = { 0, 0, 16, 16 };
 	static const int32_t batch;
-	/* The center is the mean, 40 and 50, less the zero point of 30, in half steps. */
+	/*
+	 * The center is the mean of 40 and 50 minus the zero point of 30, in steps of half the
+	 * size.
+	 */
 	static const uint8_t mean[] = { 25, 45 }, most[] = { 70, 80 };
 
 	(void)state;
@@ -230,7 +233,7 @@ static void test_quantised_regions(void **state)
 	}
 }
 
-/* A white image in one cell: its mean is white, with as many samples as are allowed. */
+/* A cell that covers a white image is white, with the largest allowed number of samples. */
 static void test_many_samples(void **state)
 {
 	static const struct {
@@ -278,11 +281,11 @@ static void test_many_samples(void **state)
 /* ---- Channels beside each other ---- */
 
 #define SIDE 7
-#define CHANNELS 70		/* more than a block of any kind, with a rest */
+#define CHANNELS 70		/* more than a block of channels, and no multiple of it */
 
 static int32_t channel_type;
 
-/* `count` channels of noise from `first` on. */
+/* Fills `count` channels with noise, from `first` on. */
 static void add_channels(struct op_case *c, const uint8_t *noise, uint32_t first, uint32_t count)
 {
 	size_t element = channel_type == NN_TENSOR_FLOAT32 ? sizeof(float) : 1;
@@ -320,7 +323,7 @@ static void run_channels(struct op_case *c, const char *name, const uint8_t *noi
 		oc_float(c, 2);
 	}
 	if (align) {
-		/* More samples than are summed at a time. */
+		/* There are more samples than are summed at a time. */
 		oc_int(c, 7);
 		oc_int(c, 0);
 	}
@@ -338,7 +341,7 @@ static void run_channels(struct op_case *c, const char *name, const uint8_t *noi
 		fail_msg("%s: %s", name, c->err.message);
 }
 
-/* Channels of noise give the same results one by one and together. */
+/* Channels with noise give the same results one by one and together. */
 static void test_channels(void **state)
 {
 	static const char *const names[] = { "ROI_ALIGN", "ROI_POOLING", "HEATMAP_MAX_KEYPOINT" };
@@ -364,7 +367,10 @@ static void test_channels(void **state)
 			for (uint32_t out = 0; out < all.num_outputs; out++) {
 				const struct nn_tensor *a = oc_result(&all, out);
 				const struct nn_tensor *b = oc_result(&one, out);
-				/* An element of a channel: a keypoint has two numbers. */
+				/*
+				 * Returns an element of a channel's result: a keypoint has two
+				 * numbers.
+				 */
 				size_t size = nn_tensor_size(b) / (i / 3 < 2 ? 6 : 1);
 
 				for (size_t at = 0; at < nn_tensor_size(b) / size; at++)
@@ -393,8 +399,8 @@ static enum nn_status run_heatmap(struct op_case *c, const float *map, uint32_t 
 }
 
 /*
- * 8 - 2 (x - 1.25)^2 - (y - 1)^2 peaks at (1.25, 1), which the quadratic fit finds. In
- * a corner the border mirrors, so that the peak stays on its pixel.
+ * 8 - 2 (x - 1.25)^2 - (y - 1)^2 peaks at (1.25, 1), which the quadratic fit finds. Beyond the
+ * border the image is mirrored, so a peak in a corner stays on its pixel.
  */
 static void test_heatmap(void **state)
 {
@@ -403,7 +409,7 @@ static void test_heatmap(void **state)
 	};
 	static const float flat[] = { 2, 2, 2, 2 }, corner[] = { 9, 1, 1, 0 };
 	/*
-	 * The quadratic of the first map has its peak at (-10, -10), of which 1.5 are left; the
+	 * The quadratic fit of the first map peaks at (-10, -10), which is limited to 1.5; the
 	 * other map is flat.
 	 */
 	static const float far[] = { 99, 96, 79.2f, 96, 100, 94, 79.2f, 94, 99 };
@@ -433,7 +439,7 @@ static void test_heatmap(void **state)
 	}
 }
 
-/* A peak that is so flat that float16 cannot show it: its pixel is the keypoint. */
+/* A peak is too flat for float16, so its pixel is the keypoint. */
 static void test_flat_heatmap(void **state)
 {
 	static const float low = 1 - 0x1p-6f, high = 1 - 0x1p-11f;
@@ -498,7 +504,10 @@ static enum nn_status run_transform(struct op_case *c, const float box[4], int32
 	return oc_run(c);
 }
 
-/* A box of 8 by 8 moved by half its width and a quarter of its height; and grown, and clipped. */
+/*
+ * A box of 8 by 8 is moved by half its width and a quarter of its height, then enlarged, then
+ * clipped.
+ */
 static void test_transform(void **state)
 {
 	static const float box[] = { 10, 2, 18, 10 };
@@ -604,7 +613,7 @@ static void test_nms(void **state)
 	}
 }
 
-/* Soft kernels leave the second of two boxes that overlap by half a smaller score. */
+/* Soft suppression reduces the score of the second of two boxes that overlap by half. */
 static void test_soft_nms(void **state)
 {
 	static const int32_t kernels[] = { 1, 2 };
@@ -696,7 +705,7 @@ static void test_proposals(void **state)
 	}
 }
 
-/* Boxes right of the image and below it are cut to an edge, whose center is not inside. */
+/* Boxes to the right of the image and below it are clipped to an edge, whose center is outside. */
 static void test_proposals_outside(void **state)
 {
 	static const float scores[] = { 0.9f, 0.8f, 0.7f }, info[] = { 10, 9 };
@@ -805,7 +814,10 @@ static void test_postprocessing(void **state)
 	}
 }
 
-/* The best of few and of many classes, above the threshold or not; a larger score is behind. */
+/*
+ * The best of few and of many classes, above the threshold or not; a larger score follows the last
+ * class.
+ */
 static void test_many_classes(void **state)
 {
 	enum { MOST = 40 };

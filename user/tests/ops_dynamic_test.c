@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products of floats that are quantised at run time: the quantisation is compared with vectors of
- * both runtimes, and the sums with the operations on floats.
+ * Products of floats that are quantised at run time: the quantisation is compared with test vectors
+ * of both runtimes, and the sums with float operations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static const struct {
 	{ TENSOR, 4.f / 255, 12, { 1, 2.1f, 1.3f, 2.5f, 3.34f, 4, 1.5f, 2.6f, 3.9f, 4, 3, 2.345f },
 	  { 64, 134, 83, 159, 213, 255, 96, 166, 249, 255, 191, 149 } },
 	{ TENSOR, 1, 2, { 0, 0 }, { 0, 0 } },
-	/* Halves are rounded to even, and saturate. */
+	/* Ties are rounded to even, and results saturate. */
 	{ TENSOR, 1, 4, { 0, 0.5f, 1.5f, 255 }, { 0, 0, 2, 255 } },
 	{ ROWS, 1000.f / 127, 9, { -640, -635, -630, 10, 2, -5, -10, 0, 1000 },
 	  { -81, -81, -80, 1, 0, -1, -1, 0, 127 } },
@@ -44,7 +44,7 @@ static const struct {
 	{ ROWS_ASYMMETRIC, 1, 2, { 0, 0 }, { 0, 0 } },
 };
 
-/* Products with ones, on the diagonal, show the numbers. */
+/* Products with the unit matrix return the quantised numbers. */
 static void test_vectors(void **state)
 {
 	(void)state;
@@ -79,8 +79,9 @@ static void test_vectors(void **state)
 /* ---- Sums ---- */
 
 /*
- * Shapes with the operation on floats of the same sums. Scalars: "i" integers, "b" booleans, "f" the
- * form and "g" the groups, which the other operation does not have.
+ * Operations with their shapes, and the float operation that computes the same sums. Scalars: "i"
+ * stands for integers, "b" booleans, "f" the form and "g" the groups; the float operation lacks the
+ * last two.
  */
 static const struct shape {
 	const char *name;
@@ -89,7 +90,7 @@ static const struct shape {
 	uint32_t x[4];
 	uint32_t w_rank;
 	uint32_t w[4];
-	uint32_t channel;		/* the dimension by which weights may be quantised */
+	uint32_t channel;		/* the dimension of the weights' channels */
 	const char *scalars;
 } shapes[] = {
 	{ "FULLY_CONNECTED", "FULLY_CONNECTED", 2, { 3, 7 }, 2, { 5, 7 }, 0, "i0 f" },
@@ -133,8 +134,8 @@ static uint32_t product(const uint32_t *dims, uint32_t rank)
 }
 
 /*
- * Whole numbers that quantising does not change, because each row has the least and the largest
- * one.
+ * Makes whole numbers that quantising does not change, because each row has the smallest and the
+ * largest one.
  */
 static void fill_rows(const struct shape *s, int32_t form, uint32_t seed, float *x)
 {
@@ -216,7 +217,10 @@ static void check_sums(const struct shape *s, int32_t type, int32_t form)
 	oc_free(&other);
 }
 
-/* Whole numbers do not change, so the sums have the same bits as those of floats. */
+/*
+ * Quantising does not change whole numbers, so the sums have the same bits as the float
+ * operation's.
+ */
 static void test_sums(void **state)
 {
 	static const int32_t types[] = {
@@ -231,7 +235,7 @@ static void test_sums(void **state)
 				check_sums(&shapes[i], types[k], form);
 }
 
-/* Rows and images have scales of their own, or all have one. */
+/* Each row or image has its own scale, or all have the same one. */
 static void test_rows(void **state)
 {
 	static const float x[] = { 1000, 127000, 1, 127 };
@@ -269,7 +273,7 @@ static void test_rows(void **state)
 	}
 }
 
-/* NaN and infinite numbers give some result. */
+/* NaN and infinite numbers give any result, without a crash. */
 static void test_not_finite(void **state)
 {
 	static const float values[] = { NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f };
@@ -315,7 +319,7 @@ static void test_signatures(void **state)
 		oc_assert_signature(&table[i]);
 }
 
-/* Arguments that make no sense are found when an operation runs, with a message. */
+/* Invalid arguments are found when an operation runs, with a message. */
 static void test_arguments(void **state)
 {
 	static const float scales[3] = { 1, 1, 1 };

@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b)
 	return (x->box > y->box) - (x->box < y->box);
 }
 
-/* Many scores are alike. */
+/* Many scores are equal. */
 static void any_scores(float *scores, size_t count)
 {
 	bool few = chance(2);
@@ -43,7 +43,10 @@ struct limits {
 	struct nn_nms nms;
 };
 
-/* Selects boxes of a class from regions [first, last). They are `step` apart, from `offset` on. */
+/*
+ * Selects boxes of a class from regions [first, last). Their coordinates are `step` apart, from
+ * `offset` on.
+ */
 static size_t select_class(struct limits *l, uint32_t class, uint32_t first, uint32_t last,
 			   uint32_t step, uint32_t offset, struct nn_candidate *to)
 {
@@ -147,7 +150,7 @@ static void test_box_limit(void **state)
 	}
 }
 
-/* Deltas of 0 move no anchor, and make it no larger. */
+/* Deltas of 0 leave each anchor unchanged. */
 static void check_detections(struct limits *l, uint32_t most)
 {
 	static const float zeros[4 * MAX_REGIONS];

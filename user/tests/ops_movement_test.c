@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations that move elements: signatures, results on counted elements, and
- * values that ask for what cannot be.
+ * Operations that move elements: signatures, results on numbered elements, and invalid values.
  */
 #include "op_case.h"
 #include "tests/heap_blocks.h"
@@ -119,13 +118,13 @@ struct list {
 	int32_t values[8];
 };
 
-/* A list of n numbers, and pairs of them. */
+/* Lists of n numbers, and of n pairs. */
 #define LIST(n, ...) { 1, { n }, { __VA_ARGS__ } }
 #define PAIRS(n, ...) { 2, { n, 2 }, { __VA_ARGS__ } }
 
 /*
- * An operation on a tensor of `dims` whose elements count from 0. Letters are its operands in
- * order: x is that tensor, l the next list, i the next number as INT32, b the same as BOOL, o an
+ * An operation on a tensor of `dims` whose elements are numbered from 0. Letters are its operands
+ * in order: x is that tensor, l the next list, i the next number as INT32, b the same as BOOL, o an
  * omitted list.
  */
 struct move {
@@ -133,7 +132,7 @@ struct move {
 	uint32_t rank, dims[4];
 	struct list lists[3];
 	int32_t numbers[4];
-	uint32_t out_rank, out_dims[5];	/* a rank of 0 means that it must fail */
+	uint32_t out_rank, out_dims[5];	/* a rank of 0 means that the operation must fail */
 	uint8_t out[40];
 	const char *why;		/* a part of the message of the failure */
 };
@@ -380,7 +379,7 @@ static void test_refusals(void **state)
 		struct op_case c;
 
 		build(&c, m, NN_TENSOR_QUANT8_ASYMM, 1);
-		/* The model leaves all shapes open: the shape rule has to find out. */
+		/* The model does not know the shapes, so the shape rule must compute them. */
 		for (uint32_t k = 0; k < c.num_inputs; k++)
 			c.operands[k].rank = 0;
 		if (oc_run(&c) != NN_GENERAL_FAILURE)
@@ -407,7 +406,7 @@ static void test_split(void **state)
 	oc_free(&c);
 }
 
-/* The output's quantisation differs: each stored value is converted. */
+/* The output has another quantisation, so each stored value is converted. */
 static void test_concatenation_requantises(void **state)
 {
 	static const uint8_t bytes[] = { 0, 10, 128, 255 }, expected[] = { 64, 69, 128, 192 };
@@ -446,7 +445,7 @@ static void test_hashtable_lookup(void **state)
 	oc_free(&c);
 }
 
-/* Ties: ARGMAX takes the first, TOPK_V2 the last; NaN is below everything. */
+/* Ties: ARGMAX takes the first of equal numbers, TOPK_V2 the last; NaN is below all numbers. */
 static void test_order(void **state)
 {
 	static const float values[] = { 1, 3, 3, (float)(0.0 / 0.0) };

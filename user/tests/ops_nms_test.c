@@ -42,7 +42,7 @@ static float weight_of(const struct nn_nms *n, float o)
 	return o >= n->threshold ? (n->kernel == NN_NMS_LINEAR ? 1 - o : 0) : 1;
 }
 
-/* Takes the best candidate that is left, applies it to each of the others, and repeats that. */
+/* Takes the best remaining candidate, applies it to all others, and repeats that. */
 static size_t suppress_simply(const struct nn_nms *n, const struct nn_box *boxes,
 			      struct nn_candidate *list, size_t count, struct nn_candidate *kept)
 {
@@ -125,7 +125,7 @@ static void test_suppression(void **unused)
 	}
 }
 
-/* The boxes that exist already, without invalid ones. */
+/* Boxes that were made before, without invalid ones. */
 struct placing {
 	const struct nn_box *boxes;
 	const bool *is_box;
@@ -156,8 +156,8 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * Boxes that are made when first examined give the same result as if all had been made, with the
- * worst left out before.
+ * Making boxes when they are first examined gives the same result as making all before, without the
+ * worst ones.
  */
 static void test_placing(void **unused)
 {
@@ -200,7 +200,7 @@ static void test_placing(void **unused)
 
 #define MANY 5000
 
-/* Lists that are long, and hard to divide evenly. */
+/* Long lists that are hard to divide evenly. */
 static void test_best_of_many(void **unused)
 {
 	static struct nn_candidate list[MANY], sorted[MANY];

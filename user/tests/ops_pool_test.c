@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Poolings and normalizations: signatures, results against their definitions,
- * and parameters that make no sense.
+ * Poolings and normalizations: signatures, results compared with their definitions, and invalid
+ * parameters.
  */
 #include <math.h>
 
@@ -68,7 +68,7 @@ enum kind { AVERAGE, MAX, L2 };
 
 static const char *const names[] = { "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D" };
 
-/* A pooling with explicit paddings; pairs begin with the height's. */
+/* A pooling with explicit paddings; in pairs the height comes first. */
 struct shape {
 	bool nchw;
 	int32_t activation;
@@ -307,7 +307,9 @@ static void test_pool_sizes(void **state)
 
 /* ---- Normalization ---- */
 
-/* Slices along the axis of a [2, 3, 2] tensor, by axis: first element and distance. */
+/*
+ * Slices of a [2, 3, 2] tensor along each axis: their first elements and the distance of elements.
+ */
 static void test_l2_normalization(void **state)
 {
 	static const float x[] = { 3, 1, 4, -2, 0, 2, 0, 0, -5, 12, 0, 0 };
@@ -394,7 +396,7 @@ static void test_local_response_normalization(void **state)
 	}
 }
 
-/* Both layouts of the same two channels: 1 3 5 7 and 0 0 0 8. */
+/* Two channels, 1 3 5 7 and 0 0 0 8, in both layouts. */
 static void test_instance_normalization(void **state)
 {
 	static const float nhwc[] = { 1, 0, 3, 0, 5, 0, 7, 8 }, nchw[] = { 1, 3, 5, 7, 0, 0, 0, 8 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recurrent, hashing and sampling operations: signatures, results against
- * their equations written down once more in double precision, and refusals.
+ * Recurrent, hashing and sampling operations: signatures, results compared with their equations in
+ * double precision, and refusals.
  */
 #include <math.h>
 
@@ -77,7 +77,7 @@ static float any(void)
 	return (float)(seed >> 8) / (float)(1 << 23) - 1;
 }
 
-/* An input of random values; d1 of 0: a vector. */
+/* Adds an input of random values; with d1 = 0 it is a vector. */
 static const float *random_input(struct op_case *c, uint32_t d0, uint32_t d1)
 {
 	uint32_t dims[2] = { d0, d1 }, count = d0 * (d1 ? d1 : 1);
@@ -154,7 +154,7 @@ static void lstm_gate(const struct op_case *c, uint32_t g, uint32_t b, const dou
 			 (double)input(c, 12 + g)[u];
 }
 
-/* Rows that hardly vary have the same result near 0 and far from it. */
+/* Rows with little variation have the same result near 0 and far from it. */
 static void test_normalized_rows(void **state)
 {
 	static const float gain[] = { 1, 1, 1, 1 }, bias[] = { 0, 0, 0, 5 };
@@ -256,7 +256,10 @@ static void test_lstm(void **state)
 	}
 }
 
-/* Each optional input alone is omitted although it is required, or given although it is not. */
+/*
+ * Each optional input alone is omitted although it is required, or given although it must be
+ * omitted.
+ */
 static void test_lstm_presence(void **state)
 {
 	static const uint32_t wrong[] = { 1, 5, 9, 10, 11, 12, 16, 23, 24, 25, 26 };
@@ -318,8 +321,9 @@ static void test_rnn(void **state)
 }
 
 /*
- * A bidirectional operation whose auxiliary input is as wide as A, not as the input. Both linkings
- * of BIDIRECTIONAL_SEQUENCE_RNN are tested, time-major, with two steps.
+ * The auxiliary input of a bidirectional operation has the size A instead of the input's size.
+ * Tests both ways to link auxiliary inputs of BIDIRECTIONAL_SEQUENCE_RNN, time-major, with two
+ * steps.
  */
 static void test_rnn_auxiliary_width(void **state)
 {
@@ -381,7 +385,10 @@ static void test_rnn_auxiliary_width(void **state)
 	}
 }
 
-/* The inputs of an LSTM cell without optional ones but the input gate's, for x of `size`. */
+/*
+ * Adds the inputs of an LSTM cell for x of `size`; the only optional ones are those of the input
+ * gate.
+ */
 static void lstm_weights(struct op_case *c, uint32_t size)
 {
 	for (uint32_t i = 0; i < 8; i++)
@@ -403,8 +410,8 @@ static void copy_input(struct op_case *c, const struct op_case *from, uint32_t i
 }
 
 /*
- * With parallel linking, the backward cell computes the same from an auxiliary input as wide as A
- * as an LSTM of one step.
+ * With parallel linking, the backward cell computes the same from an auxiliary input of size A as
+ * an LSTM of one step.
  */
 static void test_lstm_auxiliary_width(void **state)
 {
@@ -450,7 +457,7 @@ static void test_lstm_auxiliary_width(void **state)
 	oc_free(&c);
 }
 
-/* Two steps of one unit of rank 2 with a memory of 2, by hand. */
+/* An SVDF with one unit, rank 2 and memory 2: two steps, computed by hand. */
 static void test_svdf(void **state)
 {
 	static const float x[] = { 2 }, feature[] = { 1, 3 }, time[] = { 10, 1, 100, 5 };
@@ -603,7 +610,7 @@ static void test_random_sequence(void **state)
 	}
 }
 
-/* Samples and seeds that make no sense; a class whose logit is not finite is never drawn. */
+/* Invalid samples and seeds; a class whose logit is not finite is never drawn. */
 static void test_random_refused(void **state)
 {
 	static const struct {

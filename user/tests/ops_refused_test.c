@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Shapes, values and scales that an operation rejects at run time; each stands beside one that it
- * accepts. The model knows no ranks, so the signature rejects nothing.
+ * accepts. The ranks are unknown in the model, so the signature cannot reject any.
  */
 #include <stdio.h>
 
@@ -442,7 +442,7 @@ static void test_refused(void **state)
 static const struct {
 	const char *op;
 	const char *operands;
-	const char *free;	/* "operand.axis" of another size; "operand" omitted, or given */
+	const char *free;	/* accepted "operand.axis" sizes, optional "operand"s */
 } cells[] = {
 	{ "LSTM", "f[2,3] " CELL "f[2,5] f[2,4] I4 F0 F0 " FOUR("f[4]") "> f f f f", " 17 " },
 	{ "LSTM", "f[2,3] " CIFG "f[2,4] f[2,4] I4 F0 F0 ~f[1] ~f[1] ~f[1] ~f[1] > f f f f", " " },
@@ -508,7 +508,7 @@ static void check_cell(size_t i, uint32_t operand, const char *word, bool good)
 }
 
 /*
- * Tries wrong operands of cells: each dimension one larger, each tensor with one more dimension,
+ * Tries invalid operands of cells: each dimension one larger, each tensor with another dimension,
  * and each optional tensor omitted or given.
  */
 static void test_cells(void **state)

@@ -13,7 +13,7 @@
 
 #define ROUNDS 300
 
-/* Numbers of one kind: any, few different ones, or some unusual ones. */
+/* Makes random numbers of a kind: arbitrary, few different ones, or with some unusual ones. */
 static void any_floats(float *to, size_t count)
 {
 	static const float odd[] = { NAN, INFINITY, -INFINITY, -0.0f, 0 };
@@ -79,7 +79,7 @@ static float at_sample(float start, float step, uint32_t samples, uint32_t cell,
 	return start + step * (float)cell + step / (float)samples * ((float)sample + 0.5f);
 }
 
-/* The lower neighbour of a place, and how far it is from that. */
+/* Finds the lower neighbour of a coordinate, and its distance from it. */
 static uint32_t below(float at, uint32_t size, float *far)
 {
 	bool is_last = !(at < (float)(size - 1));
@@ -136,7 +136,7 @@ static float most(const struct regions *g, const float *box, uint32_t i, uint32_
 	return largest;
 }
 
-/* NaNs are all the same. */
+/* All NaNs compare equal. */
 static void assert_same(float is, float should, const char *name, int round)
 {
 	if (memcmp(&is, &should, sizeof(is)) && !(isnan(is) && isnan(should)))
@@ -171,7 +171,10 @@ static void test_regions(void **state)
 	}
 }
 
-/* A peak that is its neighbourhood's only value is not refined. The box shows its place. */
+/*
+ * A peak is not refined if all neighbours have the same value. The result shows the peak's place in
+ * the box.
+ */
 static void test_peaks(void **state)
 {
 	static float maps[12 * 12 * 40];
@@ -186,8 +189,7 @@ static void test_peaks(void **state)
 		for (uint32_t i = 0; i < size * size * count; i++)
 			maps[i] = chance(30) ? NAN : -(float)pick(0, 9);
 		/*
-		 * The position that is first among the largest ones, and another equal one behind
-		 * it.
+		 * The first of the largest positions, followed by an equal one.
 		 */
 		for (uint32_t k = 0; k < count; k++) {
 			uint32_t first = pick(0, size * size - 1);
@@ -204,7 +206,7 @@ static void test_peaks(void **state)
 		assert_int_equal(oc_run(&c), NN_OK);
 		score = oc_result(&c, 0)->data;
 		for (uint32_t k = 0; k < count; k++) {
-			/* The same map alone, which is not computed in vectors. */
+			/* The same map alone is not computed in vectors. */
 			static float alone[12 * 12];
 			struct op_case one;
 

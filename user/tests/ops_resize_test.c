@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: signatures, results of every
- * placement of the samples, and sizes that make no sense.
+ * RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: signatures, results for every placement of the
+ * samples, and invalid sizes.
  */
 #include <math.h>
 
@@ -41,7 +41,7 @@ static void test_signatures(void **state)
 		oc_assert_signature(&table[i]);
 }
 
-/* Rows of 4 columns: the results of a row of 0, 8, 16, 24. */
+/* Expected rows for an input row of 0, 8, 16, 24. */
 static const struct placement {
 	int op;
 	uint32_t out;
@@ -73,7 +73,10 @@ static double stored(const struct nn_tensor *t, size_t at)
 	return ((int8_t *)t->data)[at];
 }
 
-/* Two images of 4 by 4 pixels and 2 channels, that only columns or only rows tell apart. */
+/*
+ * Two images of 4 by 4 pixels and 2 channels, whose values depend only on the column, or only on
+ * the row.
+ */
 static void fill(float *x, bool nchw, bool rows)
 {
 	for (uint32_t i = 0; i < 64; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The signature of every operation is broken in every place. It is accepted as written here, and
- * rejected with an operand less, one more or one of another type.
+ * Every signature is changed at every position. A signature is accepted as written here, and
+ * rejected with one operand less, one more or one of another type.
  */
 #include <stdio.h>
 
@@ -171,7 +171,7 @@ static const struct {
 	{ { "LSTM", "f2 " CELL "f2 f2 I F F f1 f1 f1 f1 > f2 f2 f2 f2", true }, N(23) | N(27) },
 };
 
-/* IF and WHILE need subgraphs, and have tests of their own. */
+/* IF and WHILE need subgraphs, so they have tests of their own. */
 static void test_every_operation(void **state)
 {
 	(void)state;
@@ -204,7 +204,7 @@ static void assert_refused(struct op_case *c, const char *text, const char *how)
 			 c->err.message);
 }
 
-/* Inserts an operand behind `index` others. */
+/* Inserts an operand after `index` others. */
 static void insert(struct op_case *c, uint32_t index, int32_t type)
 {
 	uint32_t behind = c->num_inputs + c->num_outputs - index;
@@ -321,7 +321,7 @@ static const struct {
 	  "* * * * * * - - - - - * * * * * * * * > 2-3 2-3 2-3 2-3 2-3 2-3" },
 };
 
-/* Reads a word of ranks, and moves behind it; returns false for a scalar. */
+/* Reads a word of ranks, and moves `*text` behind it; returns false for a scalar. */
 static bool read_ranks(const char **text, uint32_t *min, uint32_t *max)
 {
 	const char *word = *text + strspn(*text, " >");
@@ -390,7 +390,7 @@ static void test_ranks(void **state)
 	}
 }
 
-/* Each number of inputs up to the largest one, and one more. */
+/* Tries each number of inputs up to the maximum, and one more. */
 static void test_numbers_of_inputs(void **state)
 {
 	(void)state;
@@ -424,7 +424,7 @@ static void test_numbers_of_inputs(void **state)
 #define NUMBERS (FLOATS | T(NN_TENSOR_INT32) | BYTES)
 #define CASTS (FLOATS | T(NN_TENSOR_INT32) | T(NN_TENSOR_QUANT8_ASYMM))
 
-/* The types that a lone operand of the signatures above is exchanged for. */
+/* The types that one operand of the signatures above may have instead. */
 static uint32_t exchangeable(const struct op_case *c, uint32_t operand)
 {
 	static const struct {
@@ -456,7 +456,7 @@ static uint32_t exchangeable(const struct op_case *c, uint32_t operand)
 	for (size_t i = 0; i < LENGTH(table); i++)
 		if (table[i].operand == operand && !strcmp(table[i].op, c->op->name))
 			return table[i].types;
-	/* A number in the place of the flag is a stride behind explicit padding. */
+	/* A number in place of the flag is a stride after explicit padding. */
 	if ((!strcmp(c->op->name, "CONV_2D") && c->num_inputs == 10 && operand == 7) ||
 	    (!strcmp(c->op->name, "DEPTHWISE_CONV_2D") && c->num_inputs == 11 && operand == 8))
 		return T(NN_INT32);
@@ -507,7 +507,7 @@ static void test_types(void **state)
 		check_types(&longest[i].signature);
 }
 
-/* A dimension, or the scale, of an operand of a signature, and whether it is still accepted. */
+/* A changed dimension or scale of an operand, and whether the signature is still accepted. */
 static void test_known_shapes(void **state)
 {
 	static const struct {
@@ -551,7 +551,7 @@ static void test_known_shapes(void **state)
 	}
 }
 
-/* Two dimensions that do not go together. */
+/* Two dimensions that do not match. */
 static void test_shapes_that_disagree(void **state)
 {
 	static const struct {

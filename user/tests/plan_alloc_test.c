@@ -51,7 +51,7 @@ COUNTED(int, pthread_mutex_lock, (pthread_mutex_t *mutex), (mutex))
 
 static struct model_builder built;
 
-/* The shape of the inputs; with rank 0 the model's. */
+/* The shape of the inputs; rank 0 means the model's shape. */
 static uint32_t rank, dims[4];
 
 /* The number of shapes that are run in turn. Each first dimension is 8 less than the one before. */
@@ -103,7 +103,7 @@ static uint32_t count_calls(uint32_t preference)
 	before = atomic_load(&calls) - before;
 	/* Sections were compiled. */
 	assert_true(plan->compiled || sections_made(plan));
-	/* A single execution at a time keeps the memory for one. */
+	/* Executions that follow one another use the memory of one. */
 	if (plan->compiled) {
 		compiled_memory(plan->compiled, &memory);
 		assert_int_equal(compiled_kept(plan->compiled), memory.execution);
@@ -118,7 +118,7 @@ static void assert_no_calls(void)
 		assert_int_equal(count_calls(preference), 0);
 }
 
-/* The counting counts: making a plan allocates. */
+/* Making a plan allocates, which shows that the counters work. */
 static void test_counting(void **state)
 {
 	uint32_t before = atomic_load(&calls), x, y;
@@ -215,7 +215,7 @@ static void test_control_flow(void **state)
 	assert_no_calls();
 }
 
-/* A network of unknown shape. */
+/* A network with an unknown shape. */
 static void test_unknown_shapes(void **state)
 {
 	static const float weights[16 * 8];
@@ -240,7 +240,7 @@ static void test_unknown_shapes(void **state)
 	dims[0] = 64;
 	dims[1] = 8;
 	assert_no_calls();
-	/* As many shapes as there are slots for plans. */
+	/* There are as many shapes as slots for plans. */
 	shapes_in_turn = SECTION_PLANS;
 	assert_no_calls();
 	shapes_in_turn = 1;

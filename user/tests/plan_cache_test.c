@@ -42,7 +42,7 @@ static struct nn_plan *plan_built(const struct nn_plan_options *options)
 	return plan;
 }
 
-/* Takes over a plan. */
+/* Saves a plan, which then belongs to the result. */
 static struct saved save_plan(struct nn_plan *plan)
 {
 	struct saved s = { .plan = plan };
@@ -169,7 +169,7 @@ static void build_mixed(void)
 
 static const float six[] = { 1, 2, 3, 4, 5, 6 };
 
-/* x rows {5, 6}, {1, 2}: (a, b) -> (a + WEIGHT * b + 0.5, b + 0.25) + (3, 8). */
+/* x rows {5, 6}, {1, 2}: The model maps (a, b) to (a + WEIGHT * b + 0.5, b + 0.25) + (3, 8). */
 static const float mixed_right[] = {
 	5 + WEIGHT * 6 + 3.5f, 14.25f, 1 + WEIGHT * 2 + 3.5f, 10.25f,
 };
@@ -208,7 +208,7 @@ static const float frozen_right[] = {
 	1 + WEIGHT * 2 + 3.5f, 10.25f, 3 + WEIGHT * 4 + 3.5f, 12.25f, 5 + WEIGHT * 6 + 3.5f, 14.25f,
 };
 
-/* Models whose plans are saved with a frozen form and without one. */
+/* Models whose plans are serialised, and models whose plans are saved without that. */
 static const struct sample {
 	void (*build)(void);
 	const float *right;		/* expected results for the input `six` */
@@ -253,11 +253,14 @@ static void test_parts(void **state)
 
 	assert_int_equal(((struct saved_header *)s.image.model)->frozen_size, 0);
 	plan = load(&s);
-	/* Computed operations are gone: GATHER, FULLY_CONNECTED, RESHAPE and ADD are left. */
+	/*
+	 * Operations that were computed in advance are gone: GATHER, FULLY_CONNECTED, RESHAPE and
+	 * ADD are left.
+	 */
 	assert_int_equal(nn_plan_model(plan)->subgraphs[0].num_operations, 4);
 	assert_int_equal(run(plan, six, 6, out, 4), NN_OK);
 	assert_memory_equal(out, mixed_right, sizeof(out));
-	/* Arguments that are not aligned are for the interpreter, which needs all constants. */
+	/* With unaligned arguments the plan is interpreted, which needs all constants. */
 	memcpy(odd + 1, six, sizeof(six));
 	memset(out, 0, sizeof(out));
 	assert_int_equal(run(plan, odd + 1, 6, out, 4), NN_OK);
@@ -286,7 +289,7 @@ static uint32_t count_in(const void *part, size_t size, const void *value, size_
 	return count;
 }
 
-/* A serialised plan has no model, and of the data only the parts that are read. */
+/* A serialised plan has no model, and only the data that it reads. */
 static void test_frozen(void **state)
 {
 	const struct sample *sample = &samples[1];
@@ -318,7 +321,7 @@ static void test_frozen(void **state)
 	free_saved(&s);
 }
 
-/* Checks two steps of SVDF, with a bias or without, on {1, 2, 3, 4, 5, 6}. */
+/* Checks two executions of SVDF on {1, 2, 3, 4, 5, 6}, with a bias or without. */
 static void check_svdf(bool has_bias)
 {
 	static const float features[] = { 1, 0, 0, 0, 0, WEIGHT, 0, 1, 1, 0, 0, 0 };
@@ -356,7 +359,7 @@ static void check_svdf(bool has_bias)
 						 mb_int32(&built, 0)), MB_LIST(to, sums));
 	s = save_built();
 	assert_true(((struct saved_header *)s.image.model)->frozen_size > 0);
-	/* Features are packed, and nowhere else. */
+	/* The feature weights exist only in packed form. */
 	assert_false(contains(s.data, s.image.data_size, features, sizeof(features)));
 	plan = load(&s);
 	assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
@@ -418,7 +421,7 @@ static void test_frozen_arguments(void **state)
 	assert_memory_equal(odd_out + 1, sample->right, sizeof(six));
 	assert_true(shape.sufficient && shape.rank == 4 && shape.dims[1] == 3);
 
-	/* Dimensions that leave the model's; a wrong one. */
+	/* Dimensions that differ from the model's; a wrong one. */
 	y.data = out;
 	x = in;
 	x.rank = 4;
@@ -437,7 +440,7 @@ static void test_frozen_arguments(void **state)
 	assert_memory_equal(out, sample->right, sizeof(out));
 	y.rank = 0;
 
-	/* Cases: too little memory, none at all, and too late. */
+	/* The cases have too little memory, no memory, and a deadline that has passed. */
 	y.length--;
 	assert_int_equal(run_args(plan, x, y, 0, &shape), NN_OUTPUT_INSUFFICIENT_SIZE);
 	assert_true(!shape.sufficient && shape.rank == 4 && shape.dims[3] == 2);
@@ -456,7 +459,7 @@ static void test_frozen_arguments(void **state)
 	free_saved(&s);
 }
 
-/* A model whose executions may omit an argument is saved as its wire form. */
+/* A model whose executions may omit an argument is saved in its wire form. */
 static void test_may_omit(void **state)
 {
 	const struct nn_arg args[] = {
@@ -552,7 +555,7 @@ static void test_control_flow(void **state)
 	free_saved(&s);
 }
 
-/* Values by which a branch computes addresses are in the model part, wherever they come from. */
+/* Values from which a branch computes addresses are in the model part, from each origin. */
 static void test_steering_inside(void **state)
 {
 	static const int32_t shape[] = { -1, 3 };
@@ -573,7 +576,7 @@ static void test_steering_inside(void **state)
 	struct saved saved;
 
 	(void)state;
-	/* The first branch, the second, or none asks for the shape. */
+	/* The shape is used by the first branch, the second, or none. */
 	for (uint32_t asks = 0; asks < 3; asks++) {
 		mb_init(&built);
 		condition = mb_operand(&built, NN_TENSOR_BOOL8, NN_SUBGRAPH_INPUT, MB_DIMS(1));
@@ -601,7 +604,7 @@ static void test_steering_inside(void **state)
 		assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
 		assert_memory_equal(out, six, sizeof(six));
 		nn_plan_free(plan);
-		/* The plan consists of sections, which another CPU cannot run either. */
+		/* The plan consists of sections, which also depend on the CPU's kernels. */
 		h = saved.image.model;
 		assert_int_equal(h->choice, SAVED_SECTIONS);
 		strcpy(h->kernels, "abacus");
@@ -689,7 +692,7 @@ static void test_pieces(void **state)
 	check_loaded(&input, 1, right, sizeof(right), true);
 }
 
-/* A serialised plan does not have the scales of an argument's channels. */
+/* A serialised plan lacks the scales per channel of an argument. */
 static void test_channels_of_an_argument(void **state)
 {
 	static const float scales[] = { 1 };
@@ -717,7 +720,7 @@ static void test_channels_of_an_argument(void **state)
 	check_loaded(inputs, 2, &right, 1, false);
 }
 
-/* Operations of more operands than sets of 64 tell of. */
+/* Operations with more operands than a set of 64 bits can hold. */
 static void test_many_operands(void **state)
 {
 	enum { PARTS = 70 };
@@ -744,7 +747,7 @@ static void test_many_operands(void **state)
 	free_saved(&s);
 }
 
-/* A plan of nothing but arguments has no data part, however often it is saved. */
+/* A plan without constants has no data part, however often it is saved. */
 static void test_no_data(void **state)
 {
 	static const struct sample relu = { NULL, six, 6, true };
@@ -801,7 +804,7 @@ static void test_lazy(void **state)
 	free_saved(&s);
 }
 
-/* A plan that was executed often tunes itself; the result is loaded with it. */
+/* A plan tunes itself after many executions; the result is saved and loaded with it. */
 static void check_tuned(const struct sample *sample, bool loaded)
 {
 	const struct nn_plan_options options = { .preference = 1 };
@@ -840,7 +843,7 @@ static void check_tuned(const struct sample *sample, bool loaded)
 	h = s.image.model;
 	assert_true(h->tuned_steps > 0);
 	plan = load(&s);
-	/* Low power, so that the plan has one thread. */
+	/* The preference is low power, so that the plan has one thread. */
 	assert_int_equal(nn_plan_stage(plan), NN_PLAN_READY);
 	if (sample->is_frozen)
 		assert_saved_again(&s, plan);
@@ -948,7 +951,7 @@ static void spoil_wire(struct saved *s)
 	((struct wire_header *)(header_of(s) + 1))->num_operands--;
 }
 
-/* The indices of GATHER, in the data part; nothing else is wrong with the plan. */
+/* The indices of GATHER are damaged in the data part; the rest of the plan is valid. */
 static void spoil_steering(struct saved *s)
 {
 	struct wire_header *h = (struct wire_header *)(header_of(s) + 1);
@@ -997,7 +1000,7 @@ static void test_refused(void **state)
 	}
 }
 
-/* The frozen form's parts, of the plan of build_frozen(). */
+/* The parts of the serialised plan of build_frozen(). */
 struct form {
 	struct frozen_header *head;
 	struct frozen_arg *args;
@@ -1094,7 +1097,7 @@ static void spoil_place_in_arg(struct form f)
 	f.places[0].offset = 1;
 }
 
-/* Memory of the caller that is for reading. */
+/* Memory of the caller that cannot be written. */
 static void spoil_place_in_input(struct form f)
 {
 	f.places[0].in = FROZEN_ARG;
@@ -1142,7 +1145,7 @@ static void spoil_operand(struct form f)
 	form_inputs(f.steps[1])[1] = f.head->num_inputs + f.head->num_outputs + f.head->num_places;
 }
 
-/* Turns an ADD into one of one operand; the next fields are in the other operand's place. */
+/* Changes an ADD to have one operand; the next fields take the place of the other operand. */
 static void spoil_num_inputs(struct form f)
 {
 	f.steps[1]->num_inputs--;
@@ -1181,7 +1184,7 @@ static void spoil_overlap(struct form f)
 	form_inputs(f.steps[1])[1] = form_outputs(f.steps[1])[0];
 }
 
-/* Windows over an image of one more. */
+/* The windows belong to an image that is one larger. */
 static void spoil_image(struct form f)
 {
 	form_words(f.steps[0])[0]++;
@@ -1244,7 +1247,7 @@ static void test_form_refused(void **state)
 	}
 }
 
-/* A serialised plan refers to weights in a data part, which is missing. */
+/* A serialised plan refers to weights in a data part that is missing. */
 static void test_form_without_data(void **state)
 {
 	static const float weights[] = { 1, 0, 0, 1 }, bias[] = { 0, 0 };
@@ -1329,7 +1332,7 @@ static void test_options(void **state)
 
 /* ---- What damage does ---- */
 
-/* Any data part after the stamp changes only values. */
+/* Any change of the data part after the stamp affects only values. */
 static void test_noise(void **state)
 {
 	struct nn_plan *plan;
@@ -1350,7 +1353,7 @@ static void test_noise(void **state)
 	}
 }
 
-/* If a bit of a model part flips, it is refused or gives a plan that keeps its bounds. */
+/* A model part with a flipped bit is refused, or gives a plan that stays within its memory. */
 static void check_all_bits(const struct sample *sample)
 {
 	uint32_t refused = 0, loaded = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPUs that cpu.max pays for, in folders that look like cgroups.
+ * The number of CPUs that cpu.max allows, in folders that look like cgroups.
  */
 #include <setjmp.h>
 #include <stdarg.h>

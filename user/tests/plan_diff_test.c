@@ -2,7 +2,7 @@
 /*
  * Compares compiled, interpreted and loaded plans of random graphs with random operations, types
  * and shapes. Integers must be equal, floats nearly so. A loaded plan gives the same bits as the
- * saved one, or keeps its bounds if it was damaged. The seed is printed. NN_SEED sets the first
+ * saved one; a damaged one stays within its memory. The seed is printed. NN_SEED sets the first
  * seed, to try new graphs.
  */
 #include <math.h>
@@ -32,7 +32,7 @@
 #include "vectors/random.h"
 
 #define GRAPHS (uint32_t)how_often(4000, 400)
-/* After this time no further graph is begun; emulation takes many times as long. */
+/* No further graph is begun after this time; emulation takes many times as long. */
 #define RUN_NS scaled(60000000000)
 #define FIRST_SEED 1
 
@@ -75,7 +75,7 @@ static void free_result(struct result *r)
 		free(r->data[i]);
 }
 
-/* Fails and prints the difference. */
+/* Fails, and prints the first difference. */
 static void compare(const struct result *a, const struct result *b, const char *what,
 		    uint64_t seed)
 {
@@ -120,7 +120,7 @@ static void *run_job(void *arg)
 	return NULL;
 }
 
-/* Replaces the pool while it must not be needed. Returns the old one. */
+/* Makes the pool inaccessible while it must not be needed. Returns the old pool. */
 static uint8_t *hide_pool(void)
 {
 	uint8_t *copy = malloc(g.used ? g.used : 1);
@@ -243,7 +243,7 @@ static void check_wraps(const char *kernels, void *input, const struct result *r
 	check_wrapped(&w, kernels, input, right, seed);
 }
 
-/* Two executions of one plan, at a time if `together`, against what is right. */
+/* Compares two executions of one plan, at the same time if `together`, with the right results. */
 static void check_plan(const char *kernels, void *input, const struct result *right,
 		       bool together, uint64_t seed)
 {
@@ -259,7 +259,7 @@ static void check_plan(const char *kernels, void *input, const struct result *ri
 	run_job(&jobs[1]);
 	if (together)
 		pthread_join(thread, NULL);
-	/* All shapes are known, so nothing is interpreted. */
+	/* All shapes are known, so no operation is interpreted. */
 	nn_plan_memory(plan, &memory);
 	assert_true(memory.execution > 0);
 	for (uint32_t i = 0; i < 2; i++)
@@ -317,7 +317,7 @@ static void tell_seed(void)
 static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
 static struct sigaction before[sizeof(signals) / sizeof(signals[0])];
 
-/* Then the default action of the signal happens. */
+/* After this, the signal's default action follows. */
 static void on_signal(int number)
 {
 	tell_seed();
@@ -339,7 +339,7 @@ static void watch(void)
 		__sanitizer_set_death_callback(tell_seed);
 }
 
-/* This is done after a failed assertion too. */
+/* This also happens after a failed assertion. */
 static int tear_down(void **unused)
 {
 	(void)unused;

@@ -19,7 +19,7 @@
 
 static char root[] = "/tmp/nnaccel-domains-XXXXXX";
 
-/* Makes a file with its folders. */
+/* Makes a file, and the folders of its path. */
 static void put(const char *machine, uint32_t cpu, const char *name, const char *text)
 {
 	char path[256];
@@ -37,9 +37,9 @@ static void put(const char *machine, uint32_t cpu, const char *name, const char 
 	fclose(f);
 }
 
-/* The contents of a CPU's files; NULL: the file is missing. */
+/* The contents of a CPU's files; NULL if the file is missing. */
 struct cpu {
-	const char *second, *third;	/* CPUs that share its caches of these levels */
+	const char *second, *third;	/* CPUs that share the caches of these levels */
 	const char *package, *siblings;
 };
 
@@ -57,21 +57,24 @@ static const struct machine machines[] = {
 		{ "0,4", "0-1,4-5", "0", "0-1,4-5" }, { "1,5", "0-1,4-5", "0", "0-1,4-5" },
 		{ "2,6", "2-3,6-7", "1", "2-3,6-7" }, { "3,7", "2-3,6-7", "1", "2-3,6-7" } },
 	  2, { 1, 1, 2, 2, 1, 1, 2, 2 }, { 1, 1, 2, 2, 1, 1, 2, 2 } },
-	/* Two of a package, as chiplets are, and two of another. */
+	/* Two domains in one package, like chiplets, and two in another. */
 	{ "chiplets", {
 		{ "0", "0-1", "0", "0-3" }, { "1", "0-1", "0", "0-3" },
 		{ "2", "2-3", "0", "0-3" }, { "3", "2-3", "0", "0-3" },
 		{ "4", "4-5", "1", "4-7" }, { "5", "4-5", "1", "4-7" },
 		{ "6", "6-7", "1", "4-7" }, { "7", "6-7", "1", "4-7" } },
 	  4, { 1, 1, 2, 2, 4, 4, 8, 8 }, { 3, 3, 3, 3, 12, 12, 12, 12 } },
-	/* Fast cores of two threads and slow ones in groups of four; all share the last level. */
+	/*
+	 * Fast cores with two threads, and slow cores in groups of four; all share the last-level
+	 * cache.
+	 */
 	{ "hybrid", {
 		{ "0-1", "0-7", "0", "0-7" }, { "0-1", "0-7", "0", "0-7" },
 		{ "2-3", "0-7", "0", "0-7" }, { "2-3", "0-7", "0", "0-7" },
 		{ "4-7", "0-7", "0", "0-7" }, { "4-7", "0-7", "0", "0-7" },
 		{ "4-7", "0-7", "0", "0-7" }, { "4-7", "0-7", "0", "0-7" } },
 	  1, { 1, 1, 1, 1, 1, 1, 1, 1 }, { 1, 1, 1, 1, 1, 1, 1, 1 } },
-	/* Without a third level: clusters, and CPUs that share nothing but their package. */
+	/* Without a third-level cache: clusters, and CPUs that share only their package. */
 	{ "clusters", {
 		{ "0-3", NULL, "0", "0-7" }, { "0-3", NULL, "0", "0-7" },
 		{ "0-3", NULL, "0", "0-7" }, { "0-3", NULL, "0", "0-7" },
@@ -84,7 +87,7 @@ static const struct machine machines[] = {
 		{ "4", NULL, "1", "4-7" }, { "5", NULL, "1", "4-7" },
 		{ "6", NULL, "1", "4-7" }, { "7", NULL, "1", "4-7" } },
 	  2, { 1, 1, 1, 1, 2, 2, 2, 2 }, { 1, 1, 1, 1, 2, 2, 2, 2 } },
-	/* A list that goes on beyond the CPUs that there are, and CPUs without a cache. */
+	/* A list with more CPUs than exist, and CPUs without a cache. */
 	{ "beyond", {
 		{ NULL, "0-999", "-1", NULL }, },
 	  1, { 1, 1, 1, 1, 1, 1, 1, 1 }, { 1, 1, 1, 1, 1, 1, 1, 1 } },

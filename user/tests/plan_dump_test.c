@@ -19,7 +19,7 @@
 #include "ops/op.h"
 #include "plan/plan.h"
 
-/* The passes in their order. */
+/* The passes in the order in which they run. */
 static const char *const passes[] = {
 	"model", "nhwc", "constants", "shapes", "fold", "fuse", "places", "alias", "kernels",
 	"layout",
@@ -29,7 +29,10 @@ static const char *const passes[] = {
 
 static struct model_builder built;
 
-/* An NCHW image, PAD, CONV_2D of 3 by 3, RELU, and weights that are a product of constants. */
+/*
+ * Makes a model: an NCHW image, PAD, CONV_2D of 3 by 3, RELU, and weights that are a product of
+ * constants.
+ */
 static void build(void)
 {
 	static const int32_t paddings[] = { 0, 0, 0, 0, 1, 1, 1, 1 };
@@ -59,7 +62,7 @@ static void build(void)
 	mb_operation(&built, NN_OP_RELU, MB_LIST(convolved), MB_LIST(y));
 }
 
-/* Prepares the network. Returns its output on standard error, which the caller frees. */
+/* Prepares the network. Returns the dump from standard error, which the caller frees. */
 static char *dump(const char *format)
 {
 	static const struct nn_plan_options options;
@@ -89,7 +92,7 @@ static char *dump(const char *format)
 	return text;
 }
 
-/* Returns the lines of one pass as a pointer to the first; their end is cut. */
+/* Returns a pointer to the lines of one pass, and terminates them. */
 static char *lines_of(char *text, const char *pass)
 {
 	char head[64], *begin, *end;
@@ -162,7 +165,7 @@ static void test_dot(void **state)
 	free(text);
 }
 
-/* The lines of some passes; packed bytes depend on the machine. */
+/* The expected lines of some passes; the number of packed bytes depends on the machine. */
 static const struct {
 	const char *format;
 	const char *pass;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Weights that are no constants. Kernels pack them in each execution and give the same results as
+ * Weights that are not constants. Kernels pack them in each execution and give the same results as
  * the reference kernels, which run if a kernel cannot handle them.
  */
 #include <math.h>
@@ -21,7 +21,7 @@
 #define MAX_BYTES (1 << 17)
 #define NONE (-1)
 
-/* An operation of an input, a filter and a bias; then scalars, of which NONE is the last. */
+/* An operation with an input, a filter and a bias; then scalars, ended by NONE. */
 struct weighted {
 	const char *name;
 	int32_t code;
@@ -30,7 +30,7 @@ struct weighted {
 	uint32_t channels;
 	uint32_t out[4];
 	int32_t scalars[8];
-	uint32_t threads;		/* tasks of packing that there are at least, on two threads */
+	uint32_t threads;		/* minimum number of packing tasks on two threads */
 };
 
 static const struct weighted cases[] = {
@@ -158,7 +158,7 @@ static void execute(const struct nn_plan *plan, char *out)
 		fail_msg("%s", err.message);
 }
 
-/* Executes by kernels and by reference; floats differ by the order of their sums. */
+/* Executes by kernels and by the reference; floats differ because sums have another order. */
 static void compare(const struct nn_plan *plan, const struct nn_plan *reference,
 		    const struct weighted *w, int32_t type)
 {
@@ -199,7 +199,7 @@ static void check(const struct weighted *w, int32_t type, const char *kernels, b
 			fill(type);
 			compare(plan, reference, w, type);
 		}
-		/* Sums of more than 30 bits, or such that wrap, in an execution between others. */
+		/* Sums that exceed 30 bits or wrap, in an execution between others. */
 		if (!is_float && !constant_bias) {
 			((int32_t *)in[2])[w->channels - 1] = INT32_MAX;
 			((int32_t *)in[2])[0] = 1 << 30;
@@ -225,8 +225,8 @@ static void test_weights(void **state)
 }
 
 /*
- * A transposed convolution has a part for each pair of positions within its strides. Their number
- * may need more than 32 bits. Then the reference kernel runs.
+ * A transposed convolution has a part for each pair of positions within its strides. The number of
+ * parts may need more than 32 bits. In that case the reference kernel runs.
  */
 static void test_parts_that_wrap(void **state)
 {

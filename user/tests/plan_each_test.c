@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every operation in every type that it supports, in random shapes. Compiled and interpreted
- * results are compared: bytes and whole numbers must be equal, floats nearly so. Their forms are
- * those of vectors/form.h. Runs are counted, and an operation that never ran fails the test.
- * NN_SEED sets the first seed.
+ * results are compared: bytes and whole numbers must be equal, floats nearly so. The models come
+ * from vectors/form.h. Runs are counted, and an operation that never ran fails the test. NN_SEED
+ * sets the first seed.
  */
 #include <float.h>
 #include <math.h>
@@ -33,7 +33,7 @@ static const struct form large_forms[] = {
 #include "plan_each_large.def"
 };
 
-/* Stands in for the library's function, so that there are threads on each machine. */
+/* Replaces the library's function, so that there are threads on each machine. */
 uint32_t cpus_usable(void)
 {
 	return 3;
@@ -64,13 +64,15 @@ static size_t place_of(const struct nn_op *op)
 	return i;
 }
 
-/* By operation and type: number of plans that were saved in the serialised form. */
+/* Number of serialised plans, by operation and type. */
 static uint32_t frozen[MOST_OPS][FORM_NUM_TYPES];
-/* The first round of all operations, and the first set of kernels; both are always saved. */
+/*
+ * The first round of each operation, and the first set of kernels: plans of these are always saved.
+ */
 static bool is_first_round, is_first_set;
 static struct damage_counts damaged;
 
-/* A saved and loaded plan gives the same bits. Damage of a serialised one does no harm. */
+/* A saved and loaded plan gives the same bits. A damaged serialised plan does no harm. */
 static void check_saved(const struct nn_plan *plan, const struct nn_execution *as,
 			const struct result *right)
 {
@@ -157,7 +159,7 @@ static void execute_by(const char *kernels, uint32_t preference, struct result *
 		fail_msg("%s", r->err.message);
 	check_compiled(plan, kernels);
 	r->tasks = most_tasks(plan);
-	/* The second time with memory that the first one left. */
+	/* Executes twice; the second time uses memory that the first one left. */
 	for (uint32_t i = 0; i < 2; i++)
 		r->status = nn_plan_execute(plan, &e, &r->err);
 	if (strcmp(kernels, "none") && !r->status &&
@@ -238,7 +240,7 @@ static void compare(const char *name, uint64_t seed)
 
 /* ---- All of them ---- */
 
-/* By operation and type: how often it was tried, and how often it succeeded. */
+/* Numbers of tries and of successes, by operation and type. */
 static uint32_t tries[MOST_OPS][FORM_NUM_TYPES], runs[MOST_OPS][FORM_NUM_TYPES];
 
 static bool is_executed(void)
@@ -251,7 +253,7 @@ static bool is_executed(void)
 	return !results[1].status;
 }
 
-/* An operation that says how its output is quantised refuses another scale and zero point. */
+/* An operation that fixes its output's quantisation refuses another scale and zero point. */
 static void check_quantised(void)
 {
 	static const int32_t free_ones[] = {
@@ -323,7 +325,7 @@ static uint32_t try_form(const struct nn_op *op, const struct form *f, uint64_t 
 	return count;
 }
 
-/* Threads compute together what one computes alone, to the bit. */
+/* Several threads compute the same bits as a single one. */
 static void test_threads(void **unused)
 {
 	const char *kernels = nn_plan_kernels_at(0);
@@ -349,7 +351,7 @@ static void test_threads(void **unused)
 			execute_by(kernels, NN_PREFER_LOW_POWER + 1, &results[1]);
 			assert_int_equal(results[0].status, results[1].status);
 			ran += !results[0].status;
-			/* Other steps have conversions beside them, which are divided as well. */
+			/* Other steps are accompanied by conversions, which are divided as well. */
 			if (form_types[t].type != NN_TENSOR_FLOAT16 && results[1].tasks > tasks)
 				tasks = results[1].tasks;
 			if (memcmp(results[0].data, results[1].data, sizeof(results[0].data)))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each allocation of model, operations and plan fails in turn, and then all from one on. Each call
- * returns an error or succeeds, and nothing crashes or leaks. Random graphs go through the wire
- * form, and are compiled, executed, saved and loaded. NN_SEED sets the first seed.
+ * Each allocation of model, operations and plan fails in turn, first alone and then with all later
+ * ones. Each call returns an error or succeeds, and nothing crashes or leaks. Random graphs go
+ * through the wire form, and are compiled, executed, saved and loaded. NN_SEED sets the first seed.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -23,7 +23,7 @@
 #include "vectors/random.h"
 
 #define GRAPHS 12
-/* After this time no further graph is begun; emulation takes minutes for each. */
+/* No further graph is begun after this time; under emulation each takes minutes. */
 #define RUN_NS scaled(60000000000)
 #define FIRST_SEED 1
 
@@ -83,7 +83,7 @@ static enum nn_status save_and_load(const struct nn_plan *plan)
 			      &loaded, &err);
 	if (!status)
 		status = execute_right(loaded);
-	/* A plan of a frozen form is saved again. */
+	/* A loaded serialised plan is saved again. */
 	if (!status && !nn_plan_model(loaded)) {
 		status = nn_plan_save(loaded, &again, &err);
 		nn_plan_image_free(&again);
@@ -93,7 +93,7 @@ static enum nn_status save_and_load(const struct nn_plan *plan)
 	return status;
 }
 
-/* The whole way of a model. */
+/* Does all steps from the model to the execution of a loaded plan. */
 static enum nn_status run(void)
 {
 	const struct nn_plan_options options = { .preference = 1 };
@@ -139,7 +139,7 @@ static void set_right(void)
 	nn_plan_free(plan);
 }
 
-/* Until a run has no more allocations to fail. */
+/* Repeat this until a run has no more allocations to fail. */
 static unsigned int fail_each(bool lasting)
 {
 	unsigned int n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations that a plan folds away: the number of steps that are left of small models,
- * and equal results with the interpreter. Also the choice between several kernels.
+ * Operations that a plan folds away: the remaining number of steps of small models, and the same
+ * results as the interpreter. It also tests the choice between several kernels.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,9 +116,9 @@ static void assert_steps(uint32_t count)
 
 /* ---- PAD ---- */
 
-static int32_t fused_before = -1;	/* the activation of an ADD in place of RELU or NEG */
+static int32_t fused_before = -1;	/* the activation, if the operation is an ADD */
 
-/* PAD_V2 around [1, 4, 4, 4] by one pixel, and an operation with windows of 3 by 3. */
+/* Makes a PAD_V2 of [1, 4, 4, 4] by one pixel, and an operation with windows of 3 by 3. */
 static void build_padded(int32_t code, float value, bool nchw, bool relu)
 {
 	static const float weights[36 * 4] = { 1, 2, 4, [17] = 8, [40] = 16, [71] = 32 };
@@ -163,7 +163,7 @@ static void build_padded(int32_t code, float value, bool nchw, bool relu)
 		in[count++] = mb_int32(&built, 2);
 	if (code == DEPTHWISE_CONV_2D)
 		in[count++] = mb_int32(&built, 1);
-	/* In four groups with a common quantisation. */
+	/* The filter has four groups with the same quantisation. */
 	if (code == NN_OP_DYNAMIC_CONV_2D) {
 		in[count++] = mb_int32(&built, 4);
 		in[count++] = mb_int32(&built, 0);
@@ -182,13 +182,13 @@ static void test_pad_into_convolution(void **state)
 	(void)state;
 	build_padded(CONV_2D, 0, false, false);
 	assert_steps(2);
-	/* The image of 576 bytes with the border is never made. */
+	/* The padded image of 576 bytes is never made. */
 	assert_between(arena_size, 4 * 4 * 4 * sizeof(float), 575);
 	build_padded(GROUPED_CONV_2D, 0, false, false);
 	assert_steps(2);
 	build_padded(DEPTHWISE_CONV_2D, 0, false, false);
 	assert_steps(2);
-	/* A border of zeros changes nothing of how the image is quantised. */
+	/* A border of zeros does not change the quantisation of the image. */
 	build_padded(NN_OP_DYNAMIC_CONV_2D, 0, false, false);
 	assert_steps(2);
 	build_padded(CONV_2D, 1, false, false);
@@ -202,7 +202,9 @@ static void test_pad_into_pool(void **state)
 	assert_steps(2);
 	build_padded(MAX_POOL_2D, -1, false, true);
 	assert_steps(2);
-	/* A padding above the least value of the input, or one that is counted like the input. */
+	/*
+	 * A padding value above the smallest value of the input, or one that counts like the input.
+	 */
 	build_padded(MAX_POOL_2D, 1, false, true);
 	assert_steps(3);
 	build_padded(MAX_POOL_2D, 0, false, false);
@@ -224,7 +226,9 @@ static void test_pad_behind_fused(void **state)
 
 /* ---- NCHW ---- */
 
-/* TRANSPOSE, the convolution with its border, TRANSPOSE back; NEG does not change. */
+/*
+ * The steps are TRANSPOSE, the convolution with its border, and TRANSPOSE back; NEG stays the same.
+ */
 static void test_nchw_padded(void **state)
 {
 	(void)state;
@@ -268,7 +272,7 @@ static void test_nchw_chain(void **state)
 	assert_steps(8);
 }
 
-/* A pooling of an image in NCHW with windows of one row by three pixels. */
+/* Adds a pooling of an NCHW image with windows of one row by three pixels. */
 static void add_pool(uint32_t x, uint32_t out)
 {
 	uint32_t one = mb_int32(&built, 1);
@@ -277,7 +281,7 @@ static void add_pool(uint32_t x, uint32_t out)
 						  mb_int32(&built, 0), flag(true)), MB_LIST(out));
 }
 
-/* Arithmetic with numbers by channel, and a slice of channels, between two poolings. */
+/* Arithmetic with one number per channel, and a slice of channels, between two poolings. */
 static void test_nchw_channels(void **state)
 {
 	uint32_t x, pooled, product, sum, sliced, out, none, numbers, one;
@@ -305,7 +309,7 @@ static void test_nchw_channels(void **state)
 }
 
 /*
- * A slice in NCHW whose constant bounds have too few elements; the memory after them cannot be
+ * An NCHW slice whose constant bounds have too few elements; the memory after them cannot be
  * accessed.
  */
 static void test_nchw_short_slice(void **state)
@@ -348,7 +352,10 @@ static void test_nchw_short_slice(void **state)
 	munmap(pool, 2 * page);
 }
 
-/* Channels [2, 3] in the order of [3, 2], between two poolings: no image is transposed for it. */
+/*
+ * A shuffle of channels, from [2, 3] to [3, 2], between two poolings: no image is transposed for
+ * it.
+ */
 static void build_shuffle(uint32_t rank, const uint32_t *dims, const int32_t *order, bool read)
 {
 	uint32_t turned[4], x, list[4], out, more;
@@ -386,7 +393,10 @@ static void test_nchw_shuffle(void **state)
 	assert_steps(5);
 	build_shuffle(MB_DIMS(1, 2, 3, 20), (int32_t[]){ 0, 2, 1, 3 }, false);
 	assert_steps(5);
-	/* Another order, other parts, and a value that another operation reads too. */
+	/*
+	 * Shuffles of another order or other parts, and one whose value another operation also
+	 * reads.
+	 */
 	build_shuffle(MB_DIMS(2, 3, 20), (int32_t[]){ 0, 2, 1 }, false);
 	assert_steps(7);
 	build_shuffle(MB_DIMS(6, 4, 5), (int32_t[]){ 1, 0, 2 }, false);
@@ -397,7 +407,7 @@ static void test_nchw_shuffle(void **state)
 
 /* ---- Activations ---- */
 
-/* An operation that can have an activation, followed by one. */
+/* An operation that can have an activation is followed by one. */
 static void build_activated(int32_t code, int32_t activation)
 {
 	static const float numbers[] = { 2, -1, 4, 1, 1, -3 };
@@ -442,8 +452,7 @@ static void test_activation_after(void **state)
 /* ---- TRANSPOSE ---- */
 
 /*
- * Transposes rows of three and of four columns, of fp32 and int8; there are more than a vector
- * holds.
+ * Transposes rows of three and of four columns, fp32 and int8, with more rows than a vector holds.
  */
 static void test_few_columns(void **state)
 {
@@ -474,7 +483,7 @@ static void test_few_columns(void **state)
 		}
 }
 
-/* NEG, two TRANSPOSE operations, ABS; the value in between may be read too. */
+/* NEG, two TRANSPOSE operations and ABS; another operation may read the value in between. */
 static void build_turns(const int32_t *first, const uint32_t *between, const int32_t *second,
 			bool read_twice)
 {
@@ -508,8 +517,8 @@ static void test_transpose_pair(void **state)
 }
 
 /*
- * The first TRANSPOSE stays if other operations read it too. Moving axes of one element needs no
- * step.
+ * The first TRANSPOSE stays if other operations also read its output. Moving axes of one element
+ * needs no step.
  */
 static void test_transpose_alone(void **state)
 {
@@ -530,7 +539,7 @@ static void test_transpose_alone(void **state)
 
 /* ---- Memory that is shared ---- */
 
-/* RESHAPE of a model's input, and to a model's output. */
+/* A RESHAPE reads a model's input, or writes a model's output. */
 static void test_reshape_of_arguments(void **state)
 {
 	uint32_t x, list[2], out;
@@ -567,7 +576,7 @@ static void test_reshape_to_two_outputs(void **state)
 	assert_steps(2);
 }
 
-/* NEG and ABS of the input, which `code` joins along axis 1 or a new one. */
+/* NEG and ABS of the input, which `code` concatenates along axis 1 or a new one. */
 static uint32_t build_join(int32_t code, uint32_t batch, enum nn_lifetime lifetime)
 {
 	uint32_t x, parts[2], joined;
@@ -600,7 +609,7 @@ static void test_join(void **state)
 	assert_steps(2);
 	build_join(CONCATENATION, 2, NN_SUBGRAPH_OUTPUT);
 	assert_steps(3);
-	/* The output is in the arena, in a part of a larger operand. */
+	/* The output is a part of a larger operand in the arena. */
 	joined = build_join(CONCATENATION, 1, NN_TEMPORARY);
 	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(2, 6, 4));
 	mb_operation(&built, CONCATENATION, MB_LIST(joined, joined, mb_int32(&built, 0)),
@@ -638,7 +647,7 @@ static void test_split(void **state)
 
 /* ---- Which kernel ---- */
 
-/* A depthwise convolution of 4 channels; the name of the kernel that it gets. */
+/* Makes a depthwise convolution of 4 channels; returns the name of its kernel. */
 static const char *depthwise_kernel(uint32_t multiplier)
 {
 	static const struct nn_plan_options options;

@@ -16,7 +16,7 @@
 #include "plan/internal.h"
 #include "plan/kernels/isa.h"
 
-enum { COUNT = 64 };			/* more than a vector of any instruction set */
+enum { COUNT = 64 };			/* more elements than a vector of any instruction set has */
 
 static struct model_builder built;
 
@@ -50,7 +50,7 @@ static float smaller(float x, float y)
 	return isnan(x) || isnan(y) ? NAN : x < y ? x : y;
 }
 
-/* NaN is not asked of an activation. */
+/* The result of an activation is not specified for NaN. */
 static float relu(float x, float y)
 {
 	(void)y;
@@ -146,7 +146,7 @@ static void test_elements(void **state)
 	}
 }
 
-/* A product of [COUNT, 1] by one weight, and one column or several by their norm. */
+/* A product of [COUNT, 1] and one weight, and a normalisation of one column or several. */
 static void test_rows(void **state)
 {
 	static const uint32_t shapes[][2] = { { COUNT, 1 }, { COUNT, 1 }, { 2, COUNT / 2 } };
@@ -168,7 +168,7 @@ static void test_rows(void **state)
 			mb_operation(&built, 11, MB_LIST(in, mb_int32(&built, 0)), MB_LIST(out));
 		for (size_t i = 0; i < COUNT; i++)
 			x[i] = kind ? 0 : odd[i % 8];
-		/* The norm of all, or of the columns 3 and 4, is NaN, 0 elsewhere. */
+		/* The norm of all columns, or of columns 3 and 4, is NaN; the others are 0. */
 		if (kind) {
 			x[3] = NAN;
 			x[COUNT / 2 + 4] = NAN;

@@ -23,14 +23,14 @@
 #include "plan/run/threads.h"
 
 #define CPUS	300
-#define MOST	256		/* threads, the caller's included */
+#define MOST	256		/* number of threads, the caller included */
 #define TASKS	5000
 #define JOBS	200
 #define SLEEP_US 2000		/* time after which idle threads sleep */
-#define NEAR	10		/* helpers of a domain */
+#define NEAR	10		/* number of helpers in a domain */
 #define HANG_S	(unsigned int)scaled(120)	/* time after which a hanging process is killed */
 
-/* Replaces the library's function, as are those of the domains. */
+/* Replaces the library's function; the functions of domains are replaced, too. */
 uint32_t cpus_usable(void)
 {
 	return CPUS;
@@ -40,7 +40,10 @@ void domains_start(void)
 {
 }
 
-/* NEAR of 255 helpers sleep in the caller's domain, and as many in another of its package. */
+/*
+ * NEAR of the 255 helpers sleep in the caller's domain, and as many in another domain of its
+ * package.
+ */
 static _Thread_local uint32_t domain;
 
 struct domain domain_here(void)
@@ -50,7 +53,9 @@ struct domain domain_here(void)
 	if (!domain && gettid() == getpid()) {
 		domain = 1;
 	} else if (!domain) {
-		/* The near ones fall asleep last, and would be woken last. */
+		/*
+		 * The near helpers fall asleep last, so without domains they would be woken last.
+		 */
 		uint32_t i = helpers++ % (MOST - 1);
 
 		domain = i >= MOST - 1 - NEAR ? 1 : i >= MOST - 1 - 2 * NEAR ? 2 : 4;
@@ -61,7 +66,7 @@ struct domain domain_here(void)
 static atomic_uint met, done[TASKS];
 static atomic_bool seen[MOST];
 
-/* A task that ends when all threads run one, which shows that each thread was woken. */
+/* A task that ends when all threads run a task, which shows that each thread was woken. */
 static void meet(void *arg, uint32_t task, uint32_t thread)
 {
 	(void)arg;
@@ -128,7 +133,7 @@ static void count(void *arg, uint32_t task, uint32_t thread)
 	atomic_fetch_add(&done[task], 1);
 }
 
-/* Jobs of all sizes, with threads that are asleep or awake: each task is run once. */
+/* In jobs of all sizes, with threads asleep or awake, each task is run once. */
 static void test_each_task_once(void **state)
 {
 	(void)state;
@@ -189,7 +194,10 @@ static void meet_here(void *arg, uint32_t task, uint32_t thread)
 		sched_yield();
 }
 
-/* A job of few threads wakes those of its opener's domain, a larger one those of its package too. */
+/*
+ * A job of few threads wakes threads in its opener's domain; a larger job also wakes some in the
+ * package.
+ */
 static void test_near_first(void **state)
 {
 	static const struct {

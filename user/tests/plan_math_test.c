@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of floats in vectors, with each set of kernels that this CPU runs. All kinds of numbers
- * are compared with the library's results in double precision. Also sums of bytes near the limits
- * of 16 bits.
+ * Vectorised float functions, with each set of kernels that this CPU runs. The results for all
+ * kinds of numbers are compared with the C library's in double precision. It also tests sums of
+ * 8-bit products near the limits of 16 bits.
  */
 #include <float.h>
 #include <math.h>
@@ -16,14 +16,14 @@
 
 #include "plan/kernels/pack_q8.h"
 
-#define COUNT 4093		/* a number of elements that ends in a part of a vector */
-#define STEP 6007u		/* distance between the bits of two tested floats */
+#define COUNT 4093		/* number of elements, not a multiple of a vector */
+#define STEP 6007u		/* distance between the bit patterns of two tested floats */
 
 static float in[COUNT], out[COUNT];
 
 /*
- * Fills the next floats: some of every size, infinite ones, and NaN. Returns false after the last
- * ones.
+ * Fills in the next floats: some of every magnitude, infinite ones, and NaN. Returns false after
+ * the last ones.
  */
 static bool next_floats(uint64_t *bits)
 {
@@ -36,8 +36,8 @@ static bool next_floats(uint64_t *bits)
 }
 
 /*
- * Returns whether a result is within this many units in the last place of the right one, or within
- * this distance.
+ * Returns whether a result differs from the right one by at most `ulps` units in the last place, or
+ * `distance`.
  */
 static bool is_near(float is, double right, double units, double distance)
 {
@@ -69,7 +69,7 @@ static double gelu(double x)
 	return 0.5 * x * (1 + erf(x * M_SQRT1_2));
 }
 
-/* Results that are subnormal may be 0, or as small as is written here. */
+/* Subnormal results may be 0, or differ by the value here. */
 static const struct {
 	const char *name;
 	enum nn_unary function;
@@ -133,7 +133,7 @@ static float reduced(enum nn_reduction reduction, const float *x, size_t stride,
 	return a;
 }
 
-/* Rows and columns with infinity, 0 and what is no number here and there. */
+/* Rows and columns that contain some infinity, 0 and NaN. */
 static void test_reductions(void **state)
 {
 	static const float odd[] = { NAN, INFINITY, -INFINITY, 0 };
@@ -169,7 +169,10 @@ static void test_reductions(void **state)
 #define COLUMNS 20
 #define PRODUCT_ROWS 7
 
-/* Two neighbours in `large` fours of each column; the largest bytes are multiplied with them. */
+/*
+ * Each column has two large neighbours in `large` groups of four; they are multiplied with the
+ * largest bytes.
+ */
 static void check_sums(const struct nn_isa *isa, const struct nn_gemm_config *config, int8_t first,
 		       int8_t second, size_t large)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The networks that benches measure, with small images: a plan gives the same results as the
- * reference kernels, bytes exactly and floats nearly.
+ * The networks of the benchmarks, with small images: a plan gives the reference kernels' results,
+ * exactly for integers and nearly for floats.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -21,13 +21,13 @@
 
 #define SIDE 33			/* one more than the largest stride */
 #define TOLERANCE 1e-3f		/* tolerance as a share of an output's largest number */
-#define MAX_STEPS 2		/* tolerance in steps of bytes that are made of floats */
+#define MAX_STEPS 2		/* tolerance in quantisation steps for networks with float layers */
 
 struct args {
 	struct nn_arg args[NET_OUTPUTS];
 };
 
-/* Memory for operands of a model, zeroed. */
+/* Returns zeroed memory for operands of a model. */
 static struct args make_args(const struct builder *b, const uint32_t *list, uint32_t count)
 {
 	struct args a = { { { 0 } } };
@@ -79,7 +79,7 @@ static void compare_floats(const float *a, const float *right, size_t count)
 			fail_msg("element %zu is %g, not %g", i, (double)a[i], (double)right[i]);
 }
 
-/* Returns whether bytes differ from each other. Saturated ones would hide a wrong kernel. */
+/* Returns whether the bytes are not all equal. Saturated ones would hide a wrong kernel. */
 static bool varies(const uint8_t *bytes, size_t count)
 {
 	for (size_t i = 1; i < count; i++)

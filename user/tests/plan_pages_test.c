@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Large blocks of memory, for each size of the system's pages. The extra pages for the alignment
- * are unmapped, and the block when it is freed.
+ * Large blocks of memory, for each page size that a system may have. Extra pages for the alignment
+ * are unmapped at once, and the block when it is freed.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static void check_block(size_t size)
 	assert_int_equal((uintptr_t)block % (taken < HUGE_PAGE ? page : HUGE_PAGE), 0);
 	memset(block, 1, size);
 	assert_true(is_mapped(block + taken - page));
-	/* A page at least that alignment took was there. */
+	/* At least one extra page existed. */
 	if (taken >= HUGE_PAGE)
 		assert_false(is_mapped(block + taken));
 	pages_free(block, size);

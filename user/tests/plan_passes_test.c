@@ -23,9 +23,9 @@
 #define ELEMENTS 8
 
 /*
- * A model as text. Each operation has a word, followed by a word of the tensors that it reads and,
- * at the end, the one that it writes. A tensor is a letter: x is the input of the model; k, w and v
- * are weights, and k is a constant. The others are images of [1, 2, 2, 2].
+ * Models are written as text. Each operation has a word, followed by a word of the tensors that it
+ * reads and, at the end, the one that it writes. A tensor is a letter: x is the input of the model;
+ * k, w and v are weights, and k is a constant. The others are images of [1, 2, 2, 2].
  */
 struct pass_case {
 	const char *model;
@@ -37,7 +37,7 @@ static struct model_builder built;
 static uint32_t letters[128];
 static int32_t type;
 
-/* Numbers of float32, as constants of the model's type. */
+/* Adds float32 numbers as constants of the model's type. */
 static uint32_t constant(int32_t of_type, const float *values, uint32_t rank, const uint32_t *dims)
 {
 	uint32_t count = 1;
@@ -64,7 +64,7 @@ static uint32_t flag(uint8_t value)
 
 static const float numbers[] = { 1, -2, 0.5f, 3, -1, 2, 0.25f, -0.5f, 1, 2, -1, 4, 1, 1, 2, -2 };
 
-/* Reads the tensors of a word, and adds the other inputs of such an operation. */
+/* Reads the tensors of a word, and adds the operation's other inputs. */
 static uint32_t read_inputs(const char *name, const char *tensors, uint32_t *in)
 {
 	static const int32_t none[8], shape[] = { 1, 2, 2, 2 };
@@ -101,7 +101,7 @@ static uint32_t read_inputs(const char *name, const char *tensors, uint32_t *in)
 			in[count++] = mb_int32(&built, i ? i < 5 : 2);
 		in[count++] = flag(true);
 	}
-	/* The images have two by two pixels, or the blocks one. */
+	/* The images have 2 by 2 pixels, or the blocks one pixel. */
 	if (!strncmp(name, "RESIZE", 6) || strstr(name, "_TO_")) {
 		in[count++] = mb_int32(&built, *name == 'R' ? 2 : 1);
 		if (*name == 'R')
@@ -161,7 +161,10 @@ static void add_output(const char *name, char letter, const char *outputs)
 		letters[(uint8_t)letter] = mb_operand(&built, type, lifetime, IMAGE);
 }
 
-/* WIDE is a CAST of constant weights of float16; NARROW a CAST to float16, and WIDER one back. */
+/*
+ * WIDE is a CAST of constant float16 weights to float32, NARROW a CAST to float16, and WIDER one
+ * back.
+ */
 static void add_cast(const char *name, const char *tensors, const char *outputs)
 {
 	uint32_t in;
@@ -216,7 +219,7 @@ static void tell(const struct nn_model *model, char *text, size_t size)
 		size_t used = strlen(text);
 		uint32_t bytes;
 
-		/* No shape is lost. */
+		/* The new model has all shapes. */
 		assert_true(nn_operand_size(out, &bytes) && bytes);
 		snprintf(text + used, size - used, "%s%s%s", i ? " " : "",
 			 nn_op_name(s->operations[i].type),
@@ -224,7 +227,7 @@ static void tell(const struct nn_model *model, char *text, size_t size)
 	}
 }
 
-/* Interprets a model of the arguments of the one that was built. */
+/* Interprets a model with the arguments of the built model. */
 static void interpret(const struct nn_model *model, uint32_t out[4][2 * ELEMENTS])
 {
 	const struct nn_plan_options options = { .kernels = "none" };
@@ -288,7 +291,7 @@ static void test_float16(void **state)
 		{ "DEPTH_NCHW xa", "a", "" },
 		{ "DEPTH_TWICE xa", "a", "" },
 		{ "FULL xa", "a", "CAST:h CAST:h CAST:h FULLY_CONNECTED:h CAST" },
-		/* A bias or weights that are no constants. */
+		/* The bias or the weights are not constants. */
 		{ "RESHAPE xa CONV xab", "b", "" },
 		{ "CONV xka", "a", "CAST:h CAST:h CAST:h CONV_2D:h CAST" },
 		/* Operations behind it. */
@@ -304,7 +307,7 @@ static void test_float16(void **state)
 		  "CAST:h CAST:h CAST:h CONV_2D:h CONCATENATION:h CAST" },
 		{ "CONV xa NEG ab", "b", "CAST:h CAST:h CAST:h CONV_2D:h CAST NEG" },
 		{ "CONV xa MAXIMUM ab", "b", "CAST:h CAST:h CAST:h CONV_2D:h CAST MAXIMUM" },
-		/* The second input alone was computed in float16. */
+		/* Only the second input was computed in float16. */
 		{ "CONV xa NEG xb ADD bac", "c",
 		  "CAST:h CAST:h CAST:h CONV_2D:h NEG CAST:h ADD:h CAST" },
 		/*
@@ -324,7 +327,7 @@ static void test_float16(void **state)
 		{ "CONV xa NEG ab NEG ac", "abc", "CAST:h CAST:h CAST:h CONV_2D:h CAST NEG NEG" },
 		{ "CONV xa CONV xb", "ab",
 		  "CAST:h CAST:h CAST:h CONV_2D:h CAST:h CAST:h CONV_2D:h CAST CAST" },
-		/* Weights that were float16 before. */
+		/* The weights were float16 before. */
 		{ "WIDE w CONV xwa", "a", "CAST:h CAST:h CONV_2D:h CAST" },
 		{ "WIDE w CONV xwa NEG wv", "av", "CAST:h CAST:h CONV_2D:h CAST NEG CAST" },
 		{ "NARROW xh WIDER ha CONV ab", "b", "CAST:h CAST:h CAST:h CONV_2D:h CAST" },
@@ -345,7 +348,7 @@ static void test_float32(void **state)
 		{ "NEG xa RELU ab", "ab", "CAST NEG RELU CAST:h CAST:h" },
 		{ "CONV xa", "a", "CAST CAST CAST CONV_2D CAST:h" },
 		{ "ADD xa", "a", "CAST CAST ADD CAST:h" },
-		/* A CAST that rounds stays one. */
+		/* A CAST that rounds is not removed. */
 		{ "WIDER xa NEG ab NARROW bc NEG cd", "d", "CAST CAST NEG CAST:h CAST NEG CAST:h" },
 		{ "WIDER xa NARROW ab", "b", "CAST CAST CAST:h CAST" },
 	};
@@ -393,7 +396,7 @@ static void test_nhwc(void **state)
 		{ "CONV_NCHW xa PAD ab", "b", "TRANSPOSE CONV_2D PAD TRANSPOSE" },
 		{ "CONV_NCHW xa CONCATENATION aab", "b",
 		  "TRANSPOSE CONV_2D CONCATENATION TRANSPOSE" },
-		/* A border that only windows read is added to the NHWC image. */
+		/* A border that only operations with windows read is added to the NHWC image. */
 		{ "PAD xa CONV_NCHW ab", "b", "TRANSPOSE PAD CONV_2D TRANSPOSE" },
 		{ "PAD xa CONV_NCHW ab NEG ac", "bc", "PAD TRANSPOSE CONV_2D NEG TRANSPOSE" },
 		{ "RELU xa CONV_NCHW ab", "b", "RELU TRANSPOSE CONV_2D TRANSPOSE" },
@@ -414,7 +417,7 @@ static void test_nhwc(void **state)
 	check_cases(cases, LENGTH(cases), plan_nhwc);
 }
 
-/* Passes leave models alone that have branches or operations of others. */
+/* Passes do not change models with branches or vendors' operations. */
 static void test_other_models(void **state)
 {
 	static const struct pass_case c = { "CONV_NCHW xa CONV_NHWC ab", "b", "" };

@@ -17,7 +17,7 @@
 #include "vectors/random.h"
 #include "tests/heap_blocks.h"
 
-#define COUNT 65536		/* numbers of 16 bits */
+#define COUNT 65536		/* number of 16-bit values */
 #define ROUNDS 300
 #define MAX_ROWS 11
 #define MAX_DEPTH 100
@@ -26,7 +26,7 @@ static int16_t in[COUNT], out[COUNT];
 
 static void check_squash(const struct nn_isa *isa, bool is_tanh, uint32_t bits)
 {
-	/* The lengths are not whole vectors, and both parts are used. */
+	/* The lengths are not multiples of a vector, so vector code and remainder code run. */
 	const struct nn_squash_q16 first = { is_tanh, bits, COUNT - 5, in, out };
 	const struct nn_squash_q16 last = { is_tanh, bits, 5, in + COUNT - 5, out + COUNT - 5 };
 

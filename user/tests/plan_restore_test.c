@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Steps that no compiler makes, as kernels restore them from saved plans. They run
- * within their memory, also if several threads share them.
+ * Steps that a damaged plan may contain, although no compiler makes them. Restored steps stay
+ * within their memory, also if several threads share the work.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@
 
 #define THREADS 2
 
-/* A step of numbers; its state is to be freed. */
+/* Restores a step from numbers; the caller frees its state. */
 static struct nn_ready restore(const struct nn_kernel *kernel, const void *words, size_t size,
 			       const struct nn_bounds *bounds)
 {
@@ -51,7 +51,7 @@ struct saved_binary {
 	} axes[2];
 };
 
-/* Sums of one row whose elements many tasks share, behind an axis of one element. */
+/* Many tasks share the elements of one row, after an axis of one element. */
 static void test_one_row_of_two_axes(void **state)
 {
 	enum { COUNT = 50001 };
@@ -98,7 +98,7 @@ struct saved_depthwise {
 	struct saved_bytes bytes;
 };
 
-/* A number of one-byte rows near 2^32: rounding it up must not wrap to 0. */
+/* The number of one-byte rows is near 2^32: rounding it up must not wrap to 0. */
 static void test_most_rows(void **state)
 {
 	enum { IMAGES = 3, ROWS = UINT32_MAX / IMAGES };
@@ -117,7 +117,7 @@ static void test_most_rows(void **state)
 	free(ready.state);
 }
 
-/* Blocks of channels that follow one another, and begin again with each pixel. */
+/* Blocks of channels follow one another, and begin again with each pixel. */
 static void test_blocks(void **state)
 {
 	(void)state;
@@ -143,7 +143,7 @@ struct saved_product {
 	uint32_t weights;
 };
 
-/* Weights and scales of any bytes, in memory of just their size, for the sanitizer. */
+/* Weights and scales are random bytes, in memory of exactly their size, for the sanitizer. */
 static void test_any_weights(void **state)
 {
 	enum { ROWS = 5, COLUMNS = 35, DEPTH = 70 };
@@ -186,7 +186,7 @@ static void test_any_weights(void **state)
 	}
 }
 
-/* Steps of too few or too many words; memory after them cannot be read. */
+/* Steps with too few or too many words; memory after the words cannot be read. */
 static void test_words_that_end(void **state)
 {
 	static const uint32_t values[] = { 0, 1, 2, UINT32_MAX };
@@ -263,7 +263,7 @@ static bool complete_numbers(void *state, struct nn_ready *ready)
 	return ((const struct numbers *)state)->zero != 99;
 }
 
-/* 2 * 3 elements: the last element that is reached is 2 + 1 * 5 + 2 * 7 elements away. */
+/* The last of 2 * 3 elements is 2 + 1 * 5 + 2 * 7 elements away. */
 #define NUMBERS_OF(byte, flag, flip, zero, choice, dim, head, scale)			\
 	{ byte, flag, flip, (uint32_t)(zero), 2, choice, 0, 2, 5, dim, 7, head, scale }
 #define HALF 0x3f000000
@@ -273,7 +273,7 @@ static void test_rows(void **state)
 	static const struct {
 		const char *name;
 		uint32_t words[13];
-		uint32_t missing;	/* a byte of output 0, output 1 or input 1, or its alignment */
+		uint32_t missing;	/* the operand that is a byte smaller or unaligned */
 		bool taken;
 	} cases[] = {
 		{ "as it is", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, HALF), 0, true },
@@ -336,7 +336,7 @@ static void test_rows(void **state)
 		assert_int_equal(nn_step_reads(&ready), NN_IN(1));
 		assert_int_equal(n.copy, 2);
 		assert_int_equal(n.zero, (int32_t)cases[i].words[3]);
-		/* One word too many, and then a number that does not fit in a word. */
+		/* There is one word too many, and then a number that does not fit into a word. */
 		again[13] = 0;
 		assert_false(nn_step_restore(&kernel, again, 14, &bounds, &ready, &other));
 		n.dims[1] = (size_t)UINT32_MAX + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models that are not compiled as a whole. Several threads use sets of shapes, which get plans up
- * to the limit. A saved and loaded model does the same.
+ * Models that are not compiled as a whole. Several threads use different shapes, for which plans
+ * are made up to a limit. A saved and loaded model behaves in the same way.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -31,7 +31,10 @@ static struct nn_pool pools[2] = {
 	{ bias, sizeof(bias) },
 };
 
-/* Rows of which there may be any number, times weights; as many of the best of each as wanted if `is_cut`. */
+/*
+ * Builds a product of an unknown number of rows and weights; with `is_cut` TOPK_V2 follows, whose k
+ * is an input.
+ */
 static void build(bool is_cut)
 {
 	uint32_t x, y, out, places, count;
@@ -96,7 +99,7 @@ static void check_rows(const struct nn_plan *plan, uint32_t rows)
 	for (uint32_t i = 0; i < rows * UNITS; i++) {
 		float sum = bias[i % UNITS];
 
-		/* All of these numbers and their sums are exact. */
+		/* All these numbers and their sums are exact. */
 		for (uint32_t k = 0; k < COLUMNS; k++)
 			sum += in[i / UNITS * COLUMNS + k] * weights[i % UNITS * COLUMNS + k];
 		assert_float_equal(out[i], sum > 0 ? sum : 0, 0);
@@ -169,15 +172,15 @@ static void test_bounds(void **state)
 	for (uint32_t rows = 1; rows <= SECTION_PLANS; rows++)
 		assert_true(is_there(plan, rows));
 	/*
-	 * The plan that was freed is wanted again. Whether it is made again depends on the time
-	 * that takes.
+	 * The plan that was freed is wanted again. Whether the plan is made again depends on the
+	 * time that this takes.
 	 */
 	assert_false(is_there(plan, SECTION_PLANS + 1));
 	assert_true(is_there(plan, 2));
 	check_rows(plan, 1);
 	nn_plan_free(plan);
 
-	/* The memory of an execution is that of the most rows. */
+	/* The memory of an execution is as large as for the most rows. */
 	plan = make_plan(NULL, 0);
 	check_rows(plan, 2);
 	memory = memory_of(plan);
@@ -185,7 +188,7 @@ static void test_bounds(void **state)
 	assert_true(memory_of(plan).execution >= memory.execution);
 	nn_plan_free(plan);
 
-	/* The limit has room for two and a half. */
+	/* The limit has room for two and a half plans. */
 	plan = make_plan(NULL, 0);
 	check_rows(plan, 2);
 	memory = memory_of(plan);
@@ -199,7 +202,7 @@ static void test_bounds(void **state)
 	assert_true(is_there(plan, 4));
 	nn_plan_free(plan);
 
-	/* Without any room the last plan stays. */
+	/* If there is no room for any plan, the last one stays. */
 	plan = make_plan(NULL, 1);
 	assert_false(is_there(plan, 2));
 	for (uint32_t i = 0; i < 30; i++)
@@ -209,7 +212,9 @@ static void test_bounds(void **state)
 	nn_plan_free(plan);
 }
 
-/* Two sets of shapes in turn, with room for one plan: one set is interpreted, which costs less. */
+/*
+ * Two shapes are used in turn, with room for one plan: one shape is interpreted, which costs less.
+ */
 static void test_in_turn(void **state)
 {
 	struct nn_plan *plan;
@@ -230,7 +235,7 @@ static void *run_rows(void *arg)
 	return NULL;
 }
 
-/* More shapes than the limits of number or bytes allow, from several threads at a time. */
+/* Several threads use more shapes than the limits of number or bytes allow. */
 static void test_threads(void **state)
 {
 	struct nn_plan *plan;
@@ -279,7 +284,8 @@ static void test_saved(void **state)
 }
 
 /*
- * An operation whose shape depends on a value is left alone; the operations before it are compiled.
+ * An operation whose shape depends on a value is interpreted; the operations before it are
+ * compiled.
  */
 static void test_cut(void **state)
 {
@@ -305,7 +311,7 @@ static void test_cut(void **state)
 	if (nn_plan_execute(plan, &e, &err))
 		fail_msg("%s", err.message);
 	assert_int_equal(shapes[0].dims[1], 5);
-	/* The inputs are zeros: the bias, from its largest. */
+	/* The inputs are zeros, so the result is the sorted bias. */
 	for (uint32_t i = 0; i < 4 * 5; i++)
 		assert_float_equal(out[i], bias[places[i]], 0);
 	assert_true(weights_of(plan) > 0);
@@ -316,7 +322,7 @@ static void test_cut(void **state)
 	nn_plan_free(plan);
 }
 
-/* A section before the operation that waits for a value, and one behind it. */
+/* There is a section before the operation that depends on a value, and one after it. */
 static void build_two(void)
 {
 	uint32_t out, relu;
@@ -326,7 +332,7 @@ static void build_two(void)
 	built.operands[0][out].lifetime = NN_TEMPORARY;
 	relu = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
 	mb_operation(&built, RELU, MB_LIST(out), MB_LIST(relu));
-	/* The operation reads this in place of its input. */
+	/* The operation reads this tensor in place of its input. */
 	built.outputs[0][0] = relu;
 	built.subgraphs[0].num_outputs--;
 }
@@ -362,7 +368,10 @@ static void *run_two(void *arg)
 	return NULL;
 }
 
-/* Sections without room keep the last used plan, and free others while other threads run them. */
+/*
+ * Without room a section keeps only the last used plan; other plans are freed while other threads
+ * run them.
+ */
 static void test_sections_evict(void **state)
 {
 	struct nn_plan *plan;
@@ -384,7 +393,7 @@ static void test_sections_evict(void **state)
 
 /*
  * A shape that is computed from constants, and is also an output. Operations that depend on it are
- * not compiled with it; all others are. The same happens after a cut.
+ * not compiled with it; all others are.
  */
 static void test_shape_that_leaves(void **state)
 {
@@ -533,7 +542,7 @@ static uint32_t add_tensor(char letter, uint32_t x, uint32_t shape)
 	return out;
 }
 
-/* A digit is the length of a section, and "-" an operation outside of all. */
+/* A digit is the length of a section, and "-" an operation outside of all sections. */
 static void test_division(void **state)
 {
 	static const struct {
@@ -544,14 +553,14 @@ static void test_division(void **state)
 		/* A shape that the section itself computes from constants: "l" omits an input. */
 		{ "cR", "2" }, { "AcAR", "4" }, { "lR", "2" }, { "cRcR", "4" },
 		/*
-		 * A shape that is known only when it runs: from an input, at random, or an input
+		 * A shape that is known only at run time: from an input, random, or an input
 		 * itself.
 		 */
 		{ "iR", "1-" }, { "AiRA", "2-1" }, { "mR", "1-" }, { "N", "-" }, { "ANA", "1-1" },
 		/* A shape that another section computes. */
 		{ "cNR", "1--" }, { "cTRA", "1--1" },
 		{ "T", "-" }, { "ATA", "1-1" },
-		/* Addresses that change no shape. */
+		/* Values that change addresses, but no shape. */
 		{ "AGA", "3" }, { "AEA", "3" }, { "AHA", "3" },
 	};
 

@@ -115,7 +115,7 @@ static const float four[] = { 1, 2, 3, 4 };
 
 /* ---- when operations ran ---- */
 
-/* (x + 0) * x of four numbers of float16 or float32; dimensions of 0 are open. */
+/* Makes (x + 0) * x of four float16 or float32 numbers; a dimension of 0 is unknown. */
 static void build_sum_and_product(int32_t type, uint32_t rank, const uint32_t *dims)
 {
 	uint32_t in, sum, out;
@@ -206,7 +206,7 @@ static void test_times(void **state)
 	}
 }
 
-/* x + 2^-12 - 1 for x = 1: in float16 the first sum would be 1, and the result 0. */
+/* The model is x + 2^-12 - 1 for x = 1: in float16 the first sum would be 1, and the result 0. */
 static void test_half_is_computed_in_float(void **state)
 {
 	static const uint16_t one = 0x3c00, small = 0x0c00, minus_one = 0xbc00;
@@ -330,7 +330,7 @@ static void run_both_ways(const float *x, uint32_t x_count, float results[2][4])
 	}
 }
 
-/* Infinity passes where no activation clamps it. */
+/* Without an activation infinity is not clamped. */
 static void test_infinity(void **state)
 {
 	static const int32_t passing[] = { MAXIMUM, MINIMUM, PRELU };
@@ -366,7 +366,7 @@ static void test_infinity(void **state)
 	assert_memory_equal(results[0], results[1], sizeof(results[0]));
 }
 
-/* A window whose bytes sum up to more than 32 bits hold. */
+/* The sum of a window exceeds 32 bits. */
 static void test_large_average(void **state)
 {
 	enum { SIDE = 4096 };
@@ -491,7 +491,7 @@ static void test_broken_calls(void **state)
 	nn_plan_free(plan);
 }
 
-/* Memory of the caller may lie anywhere; constants, too. */
+/* Memory of the caller and constants may have any alignment. */
 static void test_unaligned(void **state)
 {
 	static const float expected[] = { 3, 5, 5, 7 };
@@ -573,12 +573,12 @@ static void test_shape_from_values(void **state)
 	assert_int_equal(c.shapes[0].dims[0], 3);
 	assert_true(out[5] == 77);
 
-	/* No memory at all is too small, too. */
+	/* A length of 0 is too small, too. */
 	c.outputs[0] = (struct nn_arg){ .data = NULL };
 	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 0 bytes, not 24");
 
 	/*
-	 * The argument may give dimensions that the model does not know; then they must be right.
+	 * The argument may give dimensions that are unknown in the model; they must be right.
 	 */
 	c.outputs[0] = (struct nn_arg){ .data = out, .length = sizeof(out), .rank = 2,
 					.dims = { 0, 2 } };
@@ -636,7 +636,7 @@ static void test_changing_shape(void **state)
 	nn_plan_free(plan);
 }
 
-/* sum = x + y is an output and read by product = sum * x, an output as well. */
+/* The output sum = x + y is read by product = sum * x, which is an output as well. */
 static void build_two_outputs(void)
 {
 	uint32_t x, y, none, sum, product;
@@ -687,7 +687,9 @@ static void test_output_that_is_read(void **state)
 	assert_memory_equal((char *)sum + 1, sums, sizeof(sums));
 	assert_memory_equal((char *)product + 2, products, sizeof(products));
 
-	/* The first output does not fit; the second's shape and data are known all the same. */
+	/*
+	 * The first output does not fit; shape and data of the second one are right nevertheless.
+	 */
 	two_outputs_call(&c, sum, product);
 	c.outputs[0].length = 4;
 	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 4 bytes, not 16");
@@ -796,7 +798,7 @@ static void test_if(void **state)
 	nn_plan_free(plan);
 }
 
-/* IFs within one another, as deep as a model may be; the innermost adds 1. */
+/* Nested IFs, as deep as a model may be; the innermost adds 1. */
 static void test_deep_if(void **state)
 {
 	enum { DEPTH = NN_MAX_NESTING };
@@ -880,7 +882,7 @@ static void test_while(void **state)
 	assert_runs(plan, &c);
 	assert_true(out[0] == 10 && out[1] == 55);
 
-	/* Without an iteration the initial values are the result. */
+	/* If there is no iteration, the initial values are the result. */
 	while_call(&c, none, out);
 	assert_runs(plan, &c);
 	assert_true(out[0] == 3 && out[1] == 4);
@@ -977,7 +979,7 @@ static void test_growing_list(void **state)
 	assert_int_equal(c.shapes[0].dims[0], 5);
 	nn_plan_free(plan);
 
-	/* A declared size holds, and is checked where it shows. */
+	/* A declared size must be right, and is checked when the real size is known. */
 	build_growing_list(true);
 	plan = make_plan();
 	c.outputs[0].length = sizeof(out);
@@ -986,7 +988,7 @@ static void test_growing_list(void **state)
 	nn_plan_free(plan);
 }
 
-/* The condition's subgraph may demand what the values turn out not to be. */
+/* The condition's subgraph may declare another shape than the values have at run time. */
 static void test_shape_of_subgraph_input(void **state)
 {
 	const float zero = 0, one = 1, five = 5;
@@ -1120,7 +1122,7 @@ static void test_fold_pad(void **state)
 	assert_runs(plan, &c);
 	assert_memory_equal(out, right, sizeof(right));
 	nn_plan_free(plan);
-	/* A border as large as the filter, a border of channels, and an output stay. */
+	/* A PAD stays if it is as large as the filter, pads channels, or writes an output. */
 	build_padded(3, 0, NN_TEMPORARY);
 	assert_int_equal(count_steps(), 3);
 	build_padded(1, 1, NN_TEMPORARY);
@@ -1140,7 +1142,7 @@ static void test_fold_pad_read_twice(void **state)
 	assert_int_equal(count_steps(), 4);
 }
 
-/* PAD of 5 by 5 pixels, CONV_2D of 3 by 3 weights that are all different. */
+/* Builds PAD of 5 by 5 pixels and CONV_2D with 3 by 3 different weights. */
 static void build_window(int32_t head, int32_t tail, int32_t code, int32_t stride)
 {
 	static const float weights[9] = { 1, 2, 4, 8, 16, 32, 64, 128, 256 }, zero;
@@ -1164,7 +1166,7 @@ static void build_window(int32_t head, int32_t tail, int32_t code, int32_t strid
 					      mb_int32(&built, 0)), MB_LIST(out));
 }
 
-/* Runs what build_window() built; returns whether the PAD was folded. */
+/* Runs the model of build_window(); returns whether the PAD was folded. */
 static bool run_window(const char *kernels, float out[81])
 {
 	const struct nn_plan_options options = { .kernels = kernels };
@@ -1188,8 +1190,8 @@ static bool run_window(const char *kernels, float out[81])
 }
 
 /*
- * Both paddings of CONV_2D itself, with all strides and borders, give the same results as
- * interpreted.
+ * With both paddings of CONV_2D and all strides and borders, compiled and interpreted results are
+ * equal.
  */
 static void test_fold_pad_windows(void **state)
 {

@@ -19,12 +19,12 @@
 #include "../../selftests/lib/runner.h"
 #include "plan/run/threads.h"
 
-#define JOBS	8		/* number of jobs that can be shared at a time */
-#define LONG_US 5000		/* longer than a helper of threads_run() may be late */
+#define JOBS	8		/* maximum number of jobs that are shared at a time */
+#define LONG_US 5000		/* longer than threads_run() waits for a helper */
 #define CHILD_S (unsigned int)scaled(60)	/* time after which a hanging process is killed */
 
 static struct {
-	atomic_uint inside;	/* tasks of blocked jobs */
+	atomic_uint inside;	/* number of tasks of blocked jobs */
 	atomic_bool go;
 } blocked;
 
@@ -56,7 +56,7 @@ static void meet(void *arg, uint32_t task, uint32_t thread)
 		sched_yield();
 }
 
-/* The helper's is by far the longer one. */
+/* The helper's task is much longer than the caller's. */
 static void meet_and_stay(void *arg, uint32_t task, uint32_t thread)
 {
 	meet(arg, task, thread);
@@ -81,14 +81,16 @@ static void test_long_tasks(void **state)
 	alarm(0);
 }
 
-/* Tasks that the caller and the helpers took. */
+/* Numbers of tasks that the caller and the helpers took. */
 static struct {
 	atomic_uint own, others;
 } taken;
 
 #define TASKS 1000
 
-/* Helpers stay in a task until all others are done; the caller begins when there is a helper. */
+/*
+ * A helper stays in its task until all others are done; the caller begins when a helper has joined.
+ */
 static void stay_in_first(void *arg, uint32_t task, uint32_t thread)
 {
 	(void)arg;
@@ -129,7 +131,7 @@ static void test_forked_child(void **state)
 		skip();
 	for (int i = 0; i < JOBS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, open_job, NULL), 0);
-	/* Each opener is in a task of its own job, and all helpers are in tasks. */
+	/* All threads that opened a job run a task of it, and all helpers run tasks. */
 	while (blocked.inside < JOBS + threads_start() - 1)
 		sched_yield();
 	child = fork();

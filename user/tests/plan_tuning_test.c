@@ -21,7 +21,7 @@
 typedef uint64_t time_fn(uint32_t run, uint32_t step, uint32_t threads, uint32_t others);
 
 struct tuned {
-	uint32_t runs;			/* number of runs until it was done */
+	uint32_t runs;			/* number of runs until tuning was done */
 	uint32_t threads[STEPS];
 };
 
@@ -83,7 +83,7 @@ static uint64_t together_is_slower(uint32_t run, uint32_t step, uint32_t threads
 	       (threads > 1 && others && others < STEPS ? 40 : 0);
 }
 
-/* A step that seemed faster alone at first, on a machine that is now fast, now slow. */
+/* A step first seems faster on one thread, because the machine's speed varies. */
 static uint64_t noise(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {
 	uint32_t mixed = (run * STEPS + step + 1) * 2654435761u;
@@ -148,7 +148,7 @@ static void test_keeps_what_was(void **state)
 	}
 }
 
-/* If no step is faster on one thread, there is nothing to compare. */
+/* If no step is faster on one thread, no comparison is made. */
 static void test_proposes_nothing(void **state)
 {
 	struct tuned t = tune(all_are_faster);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NNACCEL_SUBMIT in kernels that tests play: work is answered at once.
+ * NNACCEL_SUBMIT for kernels that tests play; it answers work at once.
  */
 #ifndef NN_TESTS_PLAYED_SUBMIT_H
 #define NN_TESTS_PLAYED_SUBMIT_H

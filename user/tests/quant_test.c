@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fixed-point arithmetic: known values of each primitive, and the functions
- * against those of the mathematics library over all or many inputs.
+ * Fixed-point arithmetic: known values of each primitive, and functions compared with the
+ * mathematics library over all or many inputs.
  */
 #include <limits.h>
 #include <math.h>
@@ -81,7 +81,7 @@ static void test_encode(void **state)
 	assert_false(nn_quant_encode_above_one(1, &m));
 }
 
-/* The product of any number with any factor, against the real product. */
+/* Compares the product of any number and any factor with the real product. */
 static void test_scale(void **state)
 {
 	static const double factors[] = { 1e-9, 1.0 / 3, 0.5, 0.999999, 1, 1.5, 77.7 };
@@ -90,7 +90,7 @@ static void test_scale(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(factors); i++) {
 		assert_true(nn_quant_encode(factors[i], &m));
-		/* Small enough that nothing wraps. */
+		/* The values are so small that nothing wraps. */
 		for (int64_t x = -10000000; x <= 10000000; x += 7919)
 			assert_true(fabs(nn_quant_scale((int32_t)x, &m) - (double)x * factors[i]) <= 1);
 	}
@@ -122,7 +122,7 @@ static void test_functions_of_16_bits(void **state)
 	}
 }
 
-/* Every 2^16th number of 32 bits, and the extremes; the error is relative to 1. */
+/* Tries every 2^16th 32-bit number, and the extremes; the error is relative to 1. */
 static void test_functions_of_32_bits(void **state)
 {
 	(void)state;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers of the tensors in onnxruntime_nodes.def and tflite_nodes.def; clients/recorded.py makes the same. */
+/*
+ * Numbers of the tensors in onnxruntime_nodes.def and tflite_nodes.def; clients/recorded.py makes
+ * the same numbers.
+ */
 #ifndef NN_TESTS_RECORDED_H
 #define NN_TESTS_RECORDED_H
 
@@ -23,7 +26,10 @@ static uint32_t recorded_seed(const char *name)
 	return state;
 }
 
-/* The next number of a type; `how` is "~" for small, "+" for positive and "*" for large ones. */
+/*
+ * Returns the next number of a type; `how` is "~" for small, "+" for positive and "*" for large
+ * numbers.
+ */
 static double recorded_next(uint32_t *state, char letter, char how)
 {
 	uint32_t r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many waits that the other process ends: sleeps, spins that turn into sleeps, and the doorbell,
- * with random delays. A waiting thread only goes on when it is woken. So a lost wake-up is a hang,
- * which an alarm ends.
+ * Two processes wait for each other many times, by sleeps, spins that become sleeps, and the
+ * doorbell, with random delays. A waiting thread continues only when it is woken. So a lost wake-up
+ * is a hang, which an alarm ends.
  */
 #include <setjmp.h>
 #include <stdarg.h>

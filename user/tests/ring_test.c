@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ends of a burst's rings in plain memory: complete packets or none, hostile words, sleeps and
- * wakes, and the parsers with malformed packets of every kind.
+ * The ends of a burst's rings in plain memory: complete packets or none, hostile data, sleeping and
+ * waking, and the parsers with malformed packets of every kind.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -88,7 +88,7 @@ static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 	datums[0].u.request.size = n;
 }
 
-/* Actions at the time when an end reads the clock, between its last look and its sleep. */
+/* An action when an end reads the clock, between its last check and its sleep. */
 static struct {
 	struct pair *of;
 	bool dies;		/* the burst dies; otherwise a packet comes from the client */
@@ -150,7 +150,7 @@ static void test_names(void **state)
 			assert_string_not_equal(nn_ring_result_name(a), nn_ring_result_name(b));
 }
 
-/* Every length in rings of every small capacity, often enough to go round. */
+/* Every length in rings of every small capacity, repeated so often that the rings wrap. */
 static void test_packets_arrive_whole(void **state)
 {
 	struct nnaccel_datum out[MAX_CAPACITY];
@@ -179,7 +179,7 @@ static void test_packets_arrive_whole(void **state)
 	}
 }
 
-/* A packet leaves nothing of an older one behind it in its last line. */
+/* The last line of a packet contains no data of an older packet. */
 static void test_rest_of_a_line(void **state)
 {
 	static const struct nnaccel_datum zeroes[NNACCEL_LINE_DATUMS];
@@ -239,7 +239,7 @@ static void test_full_ring(void **state)
 	pair_free(&p);
 }
 
-/* The counts of lines and the number of the lap go round, too. */
+/* The counters of lines and laps wrap, too. */
 static void test_counts_wrap(void **state)
 {
 	struct nnaccel_datum out[MAX_CAPACITY];
@@ -301,7 +301,7 @@ static void test_hostile_size(void **state)
 	}
 }
 
-/* A first line that promises more than was published. */
+/* A packet's first line claims more lines than were written. */
 static void test_hostile_length(void **state)
 {
 	struct nnaccel_datum out[MAX_CAPACITY];
@@ -335,7 +335,7 @@ static void test_hostile_consumed(void **state)
 	}
 }
 
-/* Hostile words that lose wakes and ask for every wake cost system calls, and do no harm. */
+/* Hostile flags that suppress or demand wake-ups cost system calls, and do no harm. */
 static void test_hostile_waiting(void **state)
 {
 	struct nnaccel_datum out[1];
@@ -353,8 +353,8 @@ static void test_hostile_waiting(void **state)
 }
 
 /*
- * The wake-ups that a packet, and freed lines, cause, depending on what the other end says that it
- * sleeps on.
+ * The wake-ups for a packet and for freed lines, depending on the state that the other end
+ * declares.
  */
 static const struct {
 	uint32_t waiting;
@@ -383,7 +383,10 @@ static void test_wakes(void **state)
 		assert_int_equal(nn_ring_try_send(&p.client, out, 1), NN_RING_OK);
 		assert_int_equal(control_of(&p, 0)->wakes, wakes[i].client_sends);
 		assert_int_equal(p.doorbell, !!(wakes[i].waiting & NNACCEL_WAIT_DOORBELL));
-		/* A wake for freed lines is owed until the next send or wait, and once. */
+		/*
+		 * A wake-up for freed lines is deferred until the next send or wait, and happens
+		 * once.
+		 */
 		assert_int_equal(nn_ring_try_receive(&p.client, p.in, &n), NN_RING_OK);
 		assert_int_equal(control_of(&p, 0)->wakes, wakes[i].client_sends);
 		for (int again = 0; again < 2; again++) {
@@ -395,7 +398,7 @@ static void test_wakes(void **state)
 	}
 }
 
-/* An end that waits for room first says what it freed. */
+/* An end that waits for room first reports the lines that it freed. */
 static void test_owed_to_a_full_ring(void **state)
 {
 	struct nnaccel_datum out[3];
@@ -416,7 +419,7 @@ static void test_owed_to_a_full_ring(void **state)
 	pair_free(&p);
 }
 
-/* The counts of an end lie in its own ring. */
+/* The counters of an end lie in its own ring. */
 static void test_counts(void **state)
 {
 	struct pair p;
@@ -439,7 +442,7 @@ static void test_counts(void **state)
 	pair_free(&p);
 }
 
-/* An end that gives up is broken to the other, whether that has packets to read before or not. */
+/* If one end gives up, the other one gets BROKEN, whether or not it has packets to read before. */
 static void test_given_up(void **state)
 {
 	struct nnaccel_datum out[1];
@@ -470,7 +473,7 @@ static void test_dead(void **state)
 	assert_int_equal(nn_ring_try_send(&p.worker, out, 1), NN_RING_OK);
 	p.status.state = NNACCEL_BURST_DEAD;
 	assert_true(nn_ring_is_dead(&p.client));
-	/* The earlier packet is still there. */
+	/* The earlier packet can still be read. */
 	assert_int_equal(nn_ring_receive(&p.client, p.in, &n, NN_RING_FOREVER), NN_RING_OK);
 	assert_int_equal(nn_ring_receive(&p.client, p.in, &n, NN_RING_FOREVER), NN_RING_DEAD);
 	assert_int_equal(nn_ring_send(&p.client, out, 1, NN_RING_FOREVER), NN_RING_DEAD);
@@ -497,7 +500,7 @@ static void test_time_is_up(void **state)
 	}
 	assert_int_equal(control_of(&p, 0)->waiting, 0);
 	assert_int_equal(control_of(&p, 0)->sleeps + control_of(&p, 0)->spins, 3);
-	/* A full ring is waited for as long. */
+	/* An end waits for a full ring for the same time. */
 	make_packet(out, 9, 0);
 	assert_int_equal(nn_ring_send(&p.client, out, 9, 0), NN_RING_OK);
 	sleeps = control_of(&p, 0)->sleeps;
@@ -636,7 +639,7 @@ static void test_sleeper_sees_death(void **state)
 	}
 }
 
-/* An end neither sleeps nor spins on if the burst died after its last look. */
+/* An end neither sleeps nor continues to spin if the burst died after its last check. */
 static void test_dies_before_sleep(void **state)
 {
 	enum { SLEEPS, SPINS, SENDS, WAYS };
@@ -676,7 +679,10 @@ static void expect_long(struct nn_waiter *waiter)
 	assert_true(nn_waiter_plan(waiter).sleep_ns > 1000000);
 }
 
-/* An end that expects a packet late sleeps until shortly before, and learns how late it wakes. */
+/*
+ * An end that expects a packet later sleeps until shortly before it, and learns its own delay in
+ * waking.
+ */
 static void test_tail(void **state)
 {
 	uint64_t until_ns, late_ns;
@@ -730,7 +736,7 @@ static void test_sleeper_for_room_is_woken(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, send_thread, &p), 0);
 	await_word(&control_of(&p, 0)->waiting, NNACCEL_WAIT_SPACE);
 	assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_OK);
-	/* The wake is owed until the next send or wait. */
+	/* The wake-up is deferred until the next send or wait. */
 	assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, NN_RING_FOREVER), NN_RING_OK);
 	pthread_join(thread, &result);
 	assert_int_equal((uintptr_t)result, NN_RING_OK);
@@ -752,11 +758,11 @@ static void test_parked_end_rings(void **state)
 	assert_true(nn_ring_park(&p.worker));
 	assert_int_equal(nn_ring_try_send(&p.client, out, 1), NN_RING_OK);
 	assert_int_not_equal(nn_doorbell_read(&p.doorbell), seen);
-	/* The word has changed, so this does not sleep. */
+	/* The word has changed, so this call does not sleep. */
 	nn_doorbell_wait(&p.doorbell, seen, 3600 * NS_PER_S);
 	assert_true(nn_ring_has_packet(&p.worker));
 	nn_ring_unpark(&p.worker);
-	/* A packet that is there already keeps an end from parking. */
+	/* An end with a packet to read cannot be parked. */
 	assert_false(nn_ring_park(&p.worker));
 	assert_int_equal(control_of(&p, 1)->waiting, 0);
 	assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_OK);
@@ -784,7 +790,7 @@ static void test_plans(void **state)
 	struct nn_waiter waiter;
 
 	(void)state;
-	/* Without any knowledge it sleeps. */
+	/* Without any measurement it sleeps. */
 	nn_waiter_init(&waiter, 200000);
 	plan = nn_waiter_plan(&waiter);
 	assert_int_equal(plan.spin_ns, 0);
@@ -792,12 +798,15 @@ static void test_plans(void **state)
 	plan = plan_after(200000, fast, 1);
 	assert_int_equal(plan.sleep_ns, 0);
 	assert_int_equal(plan.spin_ns, 200000);
-	/* Long and steady: sleep, then spin around the end. */
+	/*
+	 * The times are long and steady, so the plan is to sleep, then to spin around the expected
+	 * end.
+	 */
 	plan = plan_after(200000, slow, 1);
 	assert_true(plan.sleep_ns > 1000000 && plan.sleep_ns < 1500000);
 	assert_true(plan.spin_ns > 1500000);
 	assert_int_equal(plan.spin_ns - plan.sleep_ns, 1500000 / 4);
-	/* But it spins no longer than two and a half times the budget. */
+	/* The spin takes at most two and a half times the budget. */
 	plan = plan_after(200000, long_one, 1);
 	assert_true(plan.sleep_ns > 140000000);
 	assert_int_equal(plan.spin_ns - plan.sleep_ns, 500000);
@@ -864,7 +873,10 @@ static void test_probes(void **state)
 	assert_int_equal(sleeps_before_probe(&waiter), 10000);
 }
 
-/* A waiter that was delayed leaves the CPU to others, longer each time, and keeps its means. */
+/*
+ * A waiter that was delayed leaves the CPU to others, longer each time, and its means do not
+ * change.
+ */
 static void test_held_up(void **state)
 {
 	struct nn_waiter waiter;
@@ -927,7 +939,7 @@ static uint64_t simulate_wait(struct nn_waiter *waiter, uint64_t comes_ns, uint3
 	return wake_ns;
 }
 
-/* Two ends that sleep because each waits for the other to wake up are awake before long. */
+/* Two ends that sleep only because each waits for the other's wake-up soon stay awake. */
 static void test_no_sleep_for_sleeps_sake(void **state)
 {
 	uint64_t client_ns, worker_ns = 0;
@@ -1043,7 +1055,7 @@ static void test_request_round_trip(void **state)
 	assert_int_equal(nn_request_encode(&in.request, datums, MAX_CAPACITY), 0);
 }
 
-/* As much as the parser has room for, with the largest rank. */
+/* The largest packet that the parser accepts, with the largest rank. */
 static void test_largest_request(void **state)
 {
 	struct nnaccel_datum datums[256];
@@ -1137,7 +1149,7 @@ static void test_malformed_requests(void **state)
 		if (!nn_request_parse(datums, n, &room.request))
 			fail_msg("%s was taken", bad_requests[i].name);
 	}
-	/* A request without its last datums, whose size says so. */
+	/* A request that lacks its last datums and has the corresponding size. */
 	request_sample(&room);
 	n = nn_request_encode(&room.request, datums, MAX_CAPACITY);
 	for (uint32_t length = 1; length < n; length++) {

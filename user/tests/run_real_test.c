@@ -23,7 +23,7 @@
 #define OTHER "libpng16.so.16"
 #define OF_OTHER "png_create_read_struct"
 
-/* The functions of this program, which stand before those of runtimes. */
+/* The functions of this program, which are found before those of runtimes. */
 #define FUNCTION(name) void name(void); void name(void) { }
 #include "run/functions.def"
 #undef FUNCTION
@@ -44,7 +44,7 @@ const char *run_device(void)
 
 static void *runtime;
 
-/* The function that a program without a device finds there. */
+/* The function that a program without a device finds. */
 static void *true_of(void *library, const char *name)
 {
 	void *found;
@@ -93,7 +93,7 @@ static void test_device(void **state)
 		const char *name = functions[i].name;
 		void *theirs = true_of(runtime, name);
 
-		/* A library that has none, and a lookup that goes on from the caller, change nothing. */
+		/* A library without such functions, and a lookup with RTLD_NEXT, change nothing. */
 		assert_null(dlsym(other, name));
 		assert_null(dlsym(RTLD_NEXT, name));
 		assert_null(run_real((const void *)set_up, name));
@@ -113,7 +113,9 @@ static void test_device(void **state)
 	dlclose(other);
 }
 
-/* A library that calls has what it would have without us, and can be unloaded. */
+/*
+ * A library that calls dlsym() gets the same result as without `nnaccel run`, and can be unloaded.
+ */
 static void test_caller(void **state)
 {
 	void *other = dlopen(OTHER, RTLD_NOW | RTLD_LOCAL), *of_other = true_of(other, OF_OTHER);
@@ -127,7 +129,7 @@ static void test_caller(void **state)
 	assert_ptr_equal(run_real(of_other, OF_OTHER), of_other);
 	dlclose(other);
 	assert_null(dlopen(OTHER, RTLD_NOW | RTLD_NOLOAD));
-	/* The address is in no object. */
+	/* The address does not belong to any object. */
 	assert_null(run_real(NULL, OF_OTHER));
 }
 

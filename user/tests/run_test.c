@@ -102,7 +102,7 @@ static void release_status(OrtStatus *status)
 	called("release \"%s\"\n", status->text);
 }
 
-/* The first that is free, so that an address comes again. */
+/* Returns the first free object, so that an address is used again. */
 static OrtStatus *create_options(OrtSessionOptions **options)
 {
 	*options = all_options;
@@ -211,7 +211,7 @@ static OrtStatus *run_session(OrtSession *session)
 	return NULL;
 }
 
-/* Two versions of the table, which data of this program follows, and one that is in no object. */
+/* Two versions of the table, followed by data of this program, and one outside of all objects. */
 static void *tables[2][400], *no_object;
 
 static const void *get_api(uint32_t version)
@@ -529,7 +529,7 @@ static void tflite_once(void)
 	TfLiteInterpreterDelete(made);
 }
 
-/* Loads two models at the same address. The second has no name. */
+/* Loads two models at the same address. The second model has no name. */
 static void tflite_twice(void)
 {
 	tflite_once();
@@ -570,7 +570,7 @@ static void nothing(void)
 #define END "delete it\ndestroy the delegate\n"
 
 #define SET(...) __VA_ARGS__
-/* The case's name, what is set before, the program, and what was written. */
+/* A case: its name, the settings, the program, and the expected lines. */
 #define CASES(X) \
 	X("session", (void)0, ort_session, \
 	  REGISTERED ADDED("m.onnx", "0") "session of /a/m.onnx, 0, device\nrelease options 0\nmade\n") \
@@ -709,7 +709,7 @@ static void nothing(void)
 #define NOT_REACHED "nnaccel run: run_test did not reach the device: it used neither ONNX Runtime nor TensorFlow " \
 	"Lite by a shared library; see nnaccel run --help\n"
 
-/* The file that the tool leaves in the program. */
+/* The file that the tool leaves open in the program. */
 static void keep_state(void)
 {
 	char path[64];

@@ -75,7 +75,7 @@ static inline int compare_names(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* Files in order: those of an entry follow each other, the model's first. */
+/* Lists the files in order: those of an entry follow each other, the model file first. */
 static inline struct listing list(void)
 {
 	DIR *d = opendir(dir);
@@ -106,7 +106,7 @@ static inline void remove_all(void)
 /* ---- how often the engine saves ---- */
 
 #define SAVE_NS UINT64_C(110000000)	/* a user may save one entry in this time, */
-#define SAVES_AT_ONCE 30		/* and this many at once after a pause */
+#define SAVES_AT_ONCE 30		/* and this many in a row after a pause */
 
 /* Waits until the limit of saves per time allows `entries` more saves. */
 static inline void pace_saves(uint32_t entries)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compilation caching on nnapi-reference, or on the device that NN_TEST_DEVICE names:
- * names of files, hits and misses, faults of a file or its folder, and several processes
- * at a time. Results are always right.
+ * Compilation caching on nnapi-reference, or on the device that NN_TEST_DEVICE names: names of
+ * files, hits and misses, faults of a file or its folder, and several processes at a time. The
+ * results of executions are always right.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -48,7 +48,7 @@ static float weight(uint32_t unit, uint32_t input)
 	return (float)((unit * 7 + input * 3) % 11) - 5;
 }
 
-/* Another model with the same arguments; this number is added to each output. */
+/* A number that is added to each output, so that models with the same arguments differ. */
 static float added;
 
 static ANeuralNetworksModel *weights_model(uint32_t units)
@@ -125,7 +125,7 @@ static void assert_right(ANeuralNetworksCompilation *c, uint32_t units)
 	}
 }
 
-/* Compiles and executes as wished. */
+/* Compiles and executes with the given settings. */
 static void run_at_once(const struct wishes *wishes)
 {
 	uint32_t units = wishes->units ? wishes->units : OUT;
@@ -169,7 +169,7 @@ static void assert_hit(void)
 	assert_logged(1, 0);
 }
 
-/* A normal compilation with one line that says why. */
+/* Checks that a compilation succeeds and logs one line with the reason. */
 static void assert_miss(const struct wishes *wishes, const char *why)
 {
 	run_logged(wishes);
@@ -179,7 +179,7 @@ static void assert_miss(const struct wishes *wishes, const char *why)
 
 /* ---- Files ---- */
 
-/* The path that NNAPI's rules give a file of the usual entry. */
+/* The path of a file of the usual entry, by the NNAPI's rules. */
 static const char *path_of(const struct wishes *wishes, int file)
 {
 	const int32_t preference = wishes->preference;
@@ -275,7 +275,7 @@ static void test_first_compilation_is_silent(void **state)
 	assert_logged(0, 0);
 }
 
-/* Each property that changes plans makes another entry. */
+/* Each property that affects plans makes another entry. */
 static void test_keys(void **state)
 {
 	static const struct wishes others[] = {
@@ -357,7 +357,7 @@ static void remove_data(void)
 	assert_int_equal(unlink(path(DATA_FILE)), 0);
 }
 
-/* The files of another model's entry, whole. */
+/* The files are those of another model's entry, unchanged. */
 static void other_model(void)
 {
 	const struct wishes other = { .dir = dir, .preference = 2, .units = 2 * OUT };
@@ -380,7 +380,7 @@ static void other_data(void)
 	assert_int_equal(rename(from, path(DATA_FILE)), 0);
 }
 
-/* Afterwards the entry is good again. */
+/* Afterwards the entry is valid again. */
 static void test_damaged(void **state)
 {
 	static const struct {
@@ -402,7 +402,7 @@ static void test_damaged(void **state)
 	}
 }
 
-/* A plan of an older format, whole: the model is compiled again. */
+/* A complete plan of an older format: the model is compiled again. */
 static void test_older_format(void **state)
 {
 	const char *why = getenv("NN_TEST_DEVICE") ? "" : "not a saved plan";
@@ -416,7 +416,7 @@ static void test_older_format(void **state)
 	fd = open(path(MODEL_FILE), O_RDONLY);
 	size = read(fd, part, sizeof(part));
 	close(fd);
-	/* Behind 32 bytes of a header, of which the third word is the hash, the format is first. */
+	/* The format number follows 32 bytes of a header, whose third word is the hash. */
 	assert_true(size > 32 && (size_t)size < sizeof(part));
 	part[32]--;
 	hash = nn_fingerprint64(part + 32, (size_t)size - 32);
@@ -427,8 +427,8 @@ static void test_older_format(void **state)
 }
 
 /*
- * Two models have one token. With the same arguments the second computes the values of the first.
- * Other arguments are found on nnapi-reference when compiling, on nnaccel when executing.
+ * Two models have the same token. With the same arguments the second computes the values of the
+ * first. Other arguments are found on nnapi-reference when compiling, on nnaccel when executing.
  */
 static void test_same_token(void **state)
 {
@@ -472,8 +472,8 @@ static void test_half_missing(void **state)
 }
 
 /*
- * Bits spread over both files: nnapi-reference detects all changes, nnaccel those of the model
- * file.
+ * Bits all over both files are changed: nnapi-reference detects all changes, nnaccel those of the
+ * model file.
  */
 static void test_flipped_bits(void **state)
 {
@@ -536,7 +536,7 @@ static void test_no_files(void **state)
 	remove_all();
 }
 
-/* A file system that is full, if the process may mount one. */
+/* A full file system, if the process may mount one. */
 static void test_full_disk(void **state)
 {
 	char fill[65536] = { 1 }, name[512];
@@ -560,13 +560,13 @@ static void test_full_disk(void **state)
 	assert_int_equal(unlink(name), 0);
 	run(&usual);
 	assert_hit();
-	/* The worker may still hold a file of it. */
+	/* The worker may still have a file of it open. */
 	assert_int_equal(umount2(dir, MNT_DETACH), 0);
 }
 
 /* ---- Several processes ---- */
 
-/* The part of a child, run by its name, in a process that opens its own device. */
+/* The parts that children run, by name; each child opens its own device. */
 static void child_run(void)
 {
 	run(&usual);
@@ -577,7 +577,7 @@ static void child_hit(void)
 	assert_hit();
 }
 
-/* Writing ends somewhere in the middle: of the data or, with less, of the model. */
+/* Writing stops in the middle of the data or, with a smaller limit, of the model. */
 static void child_no_room(void)
 {
 	const struct rlimit room = { strtoul(getenv("NN_TEST_ROOM"), NULL, 10), RLIM_INFINITY };
@@ -595,7 +595,7 @@ static void child_no_room(void)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Makes and uses the entry all the time, and removes a file now and then. */
+/* Repeatedly makes and uses the entry, and sometimes removes a file. */
 static void child_busy(void)
 {
 	for (int i = 0; i < how_often(12, 4); i++) {
@@ -613,7 +613,7 @@ static const struct {
 	{ "busy", child_busy },
 };
 
-/* Starts this program as a child; what fails there aborts it. */
+/* Starts this program as a child; a failure there aborts the child. */
 static pid_t start_child(const char *name)
 {
 	pid_t pid = fork();
@@ -642,7 +642,7 @@ static void in_child(const char *name)
 static void test_no_room(void **state)
 {
 	(void)state;
-	/* The library has files of its own, which need the room too. */
+	/* The library's own files also count against the limit. */
 	if (getenv("NN_TEST_DEVICE"))
 		skip();
 	for (int room = 100; room < 5000; room += 1000) {
@@ -652,13 +652,13 @@ static void test_no_room(void **state)
 		snprintf(text, sizeof(text), "%d", room);
 		setenv("NN_TEST_ROOM", text, 1);
 		in_child("no-room");
-		/* The file is not torn: it is either empty or complete. */
+		/* The file is either empty or complete. */
 		if (stat_of(MODEL_FILE).st_size)
 			assert_hit();
 	}
 }
 
-/* A process uses the entry of another. */
+/* A process uses the entry that another process saved. */
 static void test_other_process(void **state)
 {
 	(void)state;
@@ -667,7 +667,7 @@ static void test_other_process(void **state)
 	in_child("hit");
 }
 
-/* Somebody writes the files, and is not done. */
+/* Another process is still writing the files. */
 static void test_locked(void **state)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -683,7 +683,7 @@ static void test_locked(void **state)
 	assert_hit();
 }
 
-/* Processes that remove, make and use one entry all the time: no result is wrong. */
+/* Several processes repeatedly remove, make and use one entry: no result is wrong. */
 static void test_processes_at_a_time(void **state)
 {
 	const int count = how_often(4, 2);
@@ -699,14 +699,14 @@ static void test_processes_at_a_time(void **state)
 	assert_hit();
 }
 
-/* Another process writes to the cache files all the time, and ignores their locks. */
+/* Another process repeatedly writes to the cache files, and ignores their locks. */
 static void test_scribbler(void **state)
 {
 	pid_t pid;
 	int status;
 
 	(void)state;
-	/* A file that nnaccel maps can change while it computes, and results with it. */
+	/* If nnaccel has mapped the file, results may change with it. */
 	if (getenv("NN_TEST_DEVICE"))
 		skip();
 	make_entry();
@@ -733,7 +733,7 @@ static void test_scribbler(void **state)
 	assert_hit();
 }
 
-/* A damaged model file is written again beside values that are in use. */
+/* A damaged model file is written again while the data file is in use. */
 static void test_in_use_damaged(void **state)
 {
 	ANeuralNetworksModel *model = weights_model(OUT);
@@ -750,7 +750,7 @@ static void test_in_use_damaged(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* An entry in use can be used by other processes, and again by the same process. */
+/* Several processes, and several times one process, can use an entry at the same time. */
 static void test_in_use(void **state)
 {
 	ANeuralNetworksModel *model = weights_model(OUT);
@@ -762,7 +762,7 @@ static void test_in_use(void **state)
 	assert_hit();
 	in_child("hit");
 	assert_right(c, OUT);
-	/* Removed files still exist for processes that use them. */
+	/* Processes that use removed files still have them. */
 	remove_all();
 	assert_right(c, OUT);
 	ANeuralNetworksCompilation_free(c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls in any order: a few objects of each kind live for a short time, get right and wrong calls,
- * and are freed in any order. It finds faults that sanitizers report, results that are no
- * ResultCode, and objects that a failing call returned. NN_SEED sets another order.
+ * and are freed in any order. It finds faults that sanitizers report, results that are not a
+ * ResultCode, and objects from failing calls. NN_SEED sets another order.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define EVENTS 4
 #define DESCS 3
 #define MEMORIES 5
-#define FIXED 2		/* memories that stay, because models have constants in them */
+#define FIXED 2		/* memories that are never freed, because models have constants in them */
 
 #define BYTES 64
 
@@ -43,7 +43,7 @@ static uint32_t below(uint32_t n)
 	return (uint32_t)(w.random >> 33) % n;
 }
 
-/* One object of an array, which may be NULL. */
+/* Returns a random object of an array, which may be NULL. */
 #define ANY(array) ((array)[below(ARRAY_SIZE(array))])
 
 static bool succeeds(int result)
@@ -66,7 +66,7 @@ static ANeuralNetworksOperandType any_tensor(void)
 
 /* ---- models ---- */
 
-/* out = a OP b, of floats or (LESS) of truths. */
+/* Makes out = a OP b, on floats; LESS returns booleans. */
 static void describe_binary(ANeuralNetworksModel *model)
 {
 	const int32_t codes[] = { ANEURALNETWORKS_ADD, ANEURALNETWORKS_MUL, ANEURALNETWORKS_LESS };
@@ -92,7 +92,7 @@ static void describe_binary(ANeuralNetworksModel *model)
 							       outputs));
 }
 
-/* Adds IF or WHILE over the models that exist. */
+/* Adds IF or WHILE with existing models. */
 static void describe_control(ANeuralNetworksModel *model)
 {
 	const bool loop = below(2);
@@ -222,7 +222,7 @@ static int set_memory(ANeuralNetworksExecution *execution, int32_t index, bool o
 								    0, length);
 }
 
-/* Shapes and lengths are tried until one is right. */
+/* Tries shapes and lengths until one is right. */
 static void set_argument(ANeuralNetworksExecution *execution, int32_t index, bool output,
 			 void *buffer)
 {
@@ -323,7 +323,7 @@ static void change_desc(void)
 		succeeds(ANeuralNetworksMemoryDesc_finish(*desc));
 }
 
-/* Replaces a memory, once no execution uses it. */
+/* Replaces a memory when no execution uses it. */
 static void new_memory(void)
 {
 	ANeuralNetworksMemory **place = &w.memories[FIXED + below(MEMORIES - FIXED)], *memory;

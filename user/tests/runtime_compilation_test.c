@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices, and the rules of compilations: states, wishes and preferences.
+ * Devices, and the rules of compilations: states, settings and preferences.
  */
 #define _GNU_SOURCE
 #include "runtime_fixture.h"
@@ -122,7 +122,7 @@ static void test_wishes(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A deadline that is past before compiling begins. */
+/* The deadline has passed before compiling begins. */
 static void test_expired(void **state)
 {
 	const ANeuralNetworksDevice *cpu = cpu_device();

@@ -12,7 +12,10 @@
 static const uint32_t dims[] = { ELEMENTS };
 static const uint32_t one[] = { 1 };
 
-/* out = x + constant, with the constant (more than 128 bytes) in a memory or by pointer. */
+/*
+ * Makes out = x + constant; the constant (more than 128 bytes) is in a memory or given as a
+ * pointer.
+ */
 static ANeuralNetworksModel *addition(const float *values, const ANeuralNetworksMemory *memory)
 {
 	const uint32_t inputs[] = { 0, 1, 2 }, output = 3;
@@ -38,7 +41,10 @@ static ANeuralNetworksModel *addition(const float *values, const ANeuralNetworks
 	return model;
 }
 
-/* out = condition ? yes(x) : no(x); the condition an input (`constant` NULL) or a constant. */
+/*
+ * Makes out = condition ? yes(x) : no(x); the condition is an input (`constant` NULL) or a
+ * constant.
+ */
 static ANeuralNetworksModel *choice(const bool *constant, const ANeuralNetworksModel *yes,
 				    const ANeuralNetworksModel *no)
 {
@@ -160,7 +166,7 @@ static void test_depth(void **state)
 	ANeuralNetworksModel_free(ten);
 }
 
-/* Branches have to agree with the operation, and both have to be there. */
+/* Branches must match the operation, and both must exist. */
 static void test_refusals(void **state)
 {
 	const uint32_t operands[] = { 0, 1, 2, 3 }, output = 4, other_output = 5;
@@ -179,7 +185,7 @@ static void test_refusals(void **state)
 	assert_ok(ANeuralNetworksModel_addOperand(model, &floats));
 	assert_ok(ANeuralNetworksModel_addOperand(model, &fewer));
 	assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, 1, f->add_ten));
-	/* The second branch is missing; then no branch has the output. */
+	/* First the second branch is missing; then no branch has the output. */
 	assert_result(BAD_DATA, ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_IF, 4,
 								  operands, 1, &output));
 	assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, 2, f->add_hundred));
@@ -190,7 +196,10 @@ static void test_refusals(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* out = n operation constant on INT32 [1], of type `result`; an ADD has an activation, too. */
+/*
+ * Makes out = n OPERATION constant on INT32 [1], with the type `result`; ADD also has an
+ * activation.
+ */
 static ANeuralNetworksModel *step_model(ANeuralNetworksOperationType operation, int32_t constant,
 					int32_t result)
 {
@@ -216,7 +225,7 @@ static ANeuralNetworksModel *step_model(ANeuralNetworksOperationType operation, 
 	return model;
 }
 
-/* out = n; while (condition(out)) out = body(out) */
+/* Makes out = n; while (condition(out)) out = body(out). */
 static ANeuralNetworksModel *loop_model(const ANeuralNetworksModel *condition,
 					const ANeuralNetworksModel *body)
 {

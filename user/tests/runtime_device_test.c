@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime with an accelerator: choice, steps, fallback, times.
+ * The runtime with an accelerator: choice of devices, steps, fallback, times.
  */
 #define _GNU_SOURCE
 #include <float.h>
@@ -59,7 +59,10 @@ static void test_choice(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A device is asked about a model whose constants it cannot reach, but does not prepare it. */
+/*
+ * A device gets a query for a model whose constants it cannot reach, but does not prepare the
+ * model.
+ */
 static void test_unreachable_constant(void **state)
 {
 	const uint32_t inputs[] = { ADD_A, ADD_B, ADD_ACTIVATION }, output = ADD_SUM;
@@ -152,14 +155,15 @@ static void test_wishes_arrive(void **state)
 }
 
 /*
- * The settings of an execution arrive too, also in a burst. A burst has its own usual loop timeout.
+ * The settings of an execution arrive too, also in a burst. A burst has its own default loop
+ * timeout.
  */
 static void test_limits_arrive(void **state)
 {
 	const uint64_t usual = ANeuralNetworks_getDefaultLoopTimeout(), most = 15 * NS_PER_S;
 	static const struct {
 		bool measure;
-		uint64_t timeout_ns, loop_timeout_ns, loop_expected;	/* 0: not set, the usual */
+		uint64_t timeout_ns, loop_timeout_ns, loop_expected;	/* 0: default */
 	} cases[] = {
 		{ false, 0, 0, 0 }, { true, 0, 0, 0 }, { false, 5, 0, 0 }, { false, 0, 1, 1 },
 		{ true, NS_PER_S, 14 * NS_PER_S, 14 * NS_PER_S },
@@ -193,7 +197,7 @@ static void test_limits_arrive(void **state)
 			    (cases[k].timeout_ns ? clock_ns() + cases[k].timeout_ns : 0));
 		assert_true(accel.execution.loop_timeout_ns ==
 			    (cases[k].loop_expected ? cases[k].loop_expected : in_burst ? 0 : usual));
-		/* Inputs and the output have a cache line each. */
+		/* Each input and the output has its own cache line. */
 		for (uint32_t a = 0; a < 3; a++) {
 			assert_int_equal(accel.arguments[a].pool, 0);
 			assert_int_equal(accel.arguments[a].offset, 64 * a);
@@ -263,7 +267,7 @@ static void test_memory_arguments(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Hardware's fence of an execution is asked for once, and the answer stays. */
+/* The runtime requests the hardware fence of an execution once, and stores the answer. */
 static void test_sync_file(void **state)
 {
 	static const struct {
@@ -274,7 +278,7 @@ static void test_sync_file(void **state)
 		{ NN_GENERAL_FAILURE, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
 		{ NN_INVALID_ARGUMENT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
 		{ NN_DEAD_OBJECT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
-		/* A shortage is no answer. */
+		/* An error for lack of memory or files is not stored. */
 		{ NN_OUT_OF_MEMORY, ANEURALNETWORKS_OUT_OF_MEMORY, ANEURALNETWORKS_NO_ERROR },
 		{ NN_RESOURCE_EXHAUSTED_TRANSIENT, ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT,
 		  ANEURALNETWORKS_NO_ERROR },
@@ -318,8 +322,7 @@ static void test_sync_file(void **state)
 		ANeuralNetworksEvent_free(event);
 		ANeuralNetworksExecution_free(e);
 		/*
-		 * The file belongs to the caller: it is one file, and not that of the execution's
-		 * end.
+		 * The caller gets its own file, which is not that of the execution's end.
 		 */
 		if (cases[i].second != ANEURALNETWORKS_NO_ERROR)
 			continue;
@@ -338,8 +341,8 @@ static void test_sync_file(void **state)
 }
 
 /*
- * t = a + b, u = t * a, v = u + b, out = v + t. The CPU computes the product, so that t and u go
- * from one device to the other. With 0 rows the size is unknown.
+ * t = a + b, u = t * a, v = u + b, out = v + t. The CPU computes the product, so t and u pass from
+ * one device to the other. With 0 rows the size is unknown.
  */
 static ANeuralNetworksModel *mixed_model(uint32_t rows)
 {
@@ -407,7 +410,7 @@ static void test_steps(void **state)
 	const ANeuralNetworksDevice *device = accelerator();
 
 	(void)state;
-	/* A step before the product, and one after it. */
+	/* There is a step before the product, and one after it. */
 	assert_int_equal(accel.prepared, 2);
 	assert_mixed(compilation);
 	assert_int_equal(accel.executed, 4);
@@ -416,14 +419,14 @@ static void test_steps(void **state)
 	assert_ok(ANeuralNetworksModel_getSupportedOperationsForDevices(model, &device, 1,
 									supported));
 	assert_true(supported[0] && supported[1] && !supported[2] && supported[3]);
-	/* The accelerator cannot do it, and no other device was named. */
+	/* The accelerator lacks the operation, and no other device was named. */
 	compilation = for_accelerator(model);
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_finish(compilation));
 	ANeuralNetworksCompilation_free(compilation);
 	ANeuralNetworksModel_free(model);
 }
 
-/* A memory for the first input or output of a compilation. */
+/* Makes a memory for the first input or output of a compilation. */
 static int make_memory(ANeuralNetworksCompilation *compilation, bool output,
 		       ANeuralNetworksMemory **memory)
 {
@@ -441,7 +444,7 @@ static int make_memory(ANeuralNetworksCompilation *compilation, bool output,
 	return result;
 }
 
-/* Both devices read the input of mixed_model(), in memory that both reach if possible. */
+/* Both devices read the input of mixed_model(), in memory that both can reach, if possible. */
 static void test_memory_of_two(void **state)
 {
 	const ANeuralNetworksDevice *both[] = { accelerator(), cpu_device() };
@@ -516,7 +519,7 @@ static void test_fallback_with_buffers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A buffer is copied to another by way of this process, and one that cannot be written holds nothing. */
+/* A buffer is copied to another through this process; after a failed write it has no contents. */
 static void test_copies_of_buffers(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -553,7 +556,7 @@ static void test_copies_of_buffers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* out = a * b + b: a step for the CPU, then one for the device. */
+/* Makes out = a * b + b: a step for the CPU, then one for the device. */
 static ANeuralNetworksModel *two_steps_model(void)
 {
 	enum { A, B, NONE, T, OUT, COUNT };
@@ -578,7 +581,7 @@ static ANeuralNetworksModel *two_steps_model(void)
 
 /*
  * If a step fails on the device and on the CPU, which writes to memory of the device, the CPU
- * executes the whole model. That may fail, too.
+ * executes the whole model. That execution may fail, too.
  */
 static void test_fallback_of_whole(void **state)
 {
@@ -659,7 +662,7 @@ static void test_unknown_size_between_steps(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Pools of arguments are memories first, then buffers, each of them once. */
+/* The pools of arguments are first memories, then buffers, each of them once. */
 static void test_pools_of_buffers(void **state)
 {
 	enum { BUFFER_A = 1, BUFFER_B = 2, BUFFER_OUT = 4, SAME = 8 };
@@ -739,7 +742,7 @@ static void test_pools_of_buffers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The line of a call that failed has the call, its result, the device and the device's reason. */
+/* The log line of a failed call has the call, its result, the device and the device's reason. */
 static void test_reasons(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -763,11 +766,11 @@ static void test_reasons(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A device fills what a type leaves open, and has to keep to the rest. */
+/* A device fills in unknown dimensions, and must not change the others. */
 static void test_declared_shapes(void **state)
 {
 	static const struct {
-		uint32_t rows, columns;		/* shape of the type; 0 and 0 without a type */
+		uint32_t rows, columns;		/* shape in the type; 0 and 0 without a type */
 		int result;
 	} cases[] = {
 		{ 0, 0, ANEURALNETWORKS_NO_ERROR }, { 2, 2, ANEURALNETWORKS_NO_ERROR },
@@ -909,7 +912,7 @@ static void test_failing_to_answer(void **state)
 	assert_result(DEAD_OBJECT, ANeuralNetworksCompilation_finish(compilation));
 	ANeuralNetworksCompilation_free(compilation);
 
-	/* Once it is back, a new compilation is as good as any. */
+	/* When it is back, a new compilation uses it. */
 	accel.supported_status = NN_OK;
 	compilation = for_accelerator(model);
 	assert_ok(ANeuralNetworksCompilation_finish(compilation));
@@ -923,8 +926,8 @@ static void test_failing_to_execute(void **state)
 {
 	static const struct {
 		enum nn_status status;
-		int named;		/* result where the application named the device */
-		int any;		/* result where the CPU may take its place */
+		int named;		/* result if the application named the device */
+		int any;		/* result if the CPU may replace it */
 	} cases[] = {
 		{ NN_GENERAL_FAILURE, ANEURALNETWORKS_OP_FAILED, ANEURALNETWORKS_NO_ERROR },
 		{ NN_INVALID_ARGUMENT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_NO_ERROR },
@@ -932,7 +935,7 @@ static void test_failing_to_execute(void **state)
 		  ANEURALNETWORKS_NO_ERROR },
 		{ NN_DEAD_OBJECT, ANEURALNETWORKS_DEAD_OBJECT, ANEURALNETWORKS_NO_ERROR },
 		{ NN_OUT_OF_MEMORY, ANEURALNETWORKS_OUT_OF_MEMORY, ANEURALNETWORKS_NO_ERROR },
-		/* No device may take longer than the deadline. */
+		/* No device may exceed the deadline. */
 		{ NN_MISSED_DEADLINE_TRANSIENT, ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT,
 		  ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT },
 		{ NN_MISSED_DEADLINE_PERSISTENT, ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT,
@@ -1047,8 +1050,8 @@ static void test_busy(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, run_burst, &run), 0);
 	sem_wait(&accel.entered);
 	/*
-	 * Both are in use: the burst cannot run another execution, and the execution cannot be used
-	 * at all.
+	 * While both are in use, the burst cannot run another execution, and no call can use the
+	 * execution.
 	 */
 	assert_result(BAD_STATE, ANeuralNetworksExecution_burstCompute(other, run.burst));
 	assert_result(BAD_STATE, ANeuralNetworksExecution_compute(run.execution));
@@ -1157,7 +1160,7 @@ static void test_memory_of_late_workers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Counts the files of a folder without "." and "..", and removes them if told to. */
+/* Counts the files of a folder, and removes them if requested. */
 static unsigned int count_files(const char *folder, bool removes)
 {
 	unsigned int count = 0;
@@ -1175,7 +1178,9 @@ static unsigned int count_files(const char *folder, bool removes)
 	return count;
 }
 
-/* A device that reports no cache files prepares a model with caching as one without it. */
+/*
+ * A device that reports no cache files prepares a model in the same way with and without caching.
+ */
 static void test_no_cache_files(void **state)
 {
 	static const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = { 1 };
@@ -1196,7 +1201,7 @@ static void test_no_cache_files(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Without caching information the library makes no file and names none to the device. */
+/* Without caching information the library makes no file and passes none to the device. */
 static void test_no_cache_information(void **state)
 {
 	static const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = { 1 };
@@ -1230,7 +1235,7 @@ static void test_no_cache_information(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The application may free a model and a compilation before what was made of them. */
+/* The application may free a model and a compilation before the objects made from them. */
 static void test_freed_first(void **state)
 {
 	ANeuralNetworksModel *model = mixed_model(2);
@@ -1272,7 +1277,9 @@ static void test_second_appears(void **state)
 	assert_ok(ANeuralNetworks_getDeviceCount(&count));
 	assert_int_equal(count, 2);
 	accel.has_second = true;
-	/* It is searched for now and then, and waited for when it is gone, in little time. */
+	/*
+	 * The library searches for it from time to time, and waits for it briefly when it is gone.
+	 */
 	set_clock_rate(1000);
 	do {
 		usleep(1000);

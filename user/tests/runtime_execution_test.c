@@ -60,7 +60,7 @@ static void test_null(void **state)
 		      ANeuralNetworksExecution_getOutputOperandDimensions(execution, 0, NULL));
 	assert_result(UNEXPECTED_NULL,
 		      ANeuralNetworksExecution_getDuration(NULL, 0, &duration));
-	/* Each pointer alone is NULL. */
+	/* In each case one pointer is NULL. */
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(
 					       NULL, NULL, 0, 0, &event));
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(
@@ -101,7 +101,7 @@ static void test_compute(void **state)
 	uint32_t rank, dims[2];
 	float sum[ADD_ELEMENTS];
 
-	/* An output that is not set does not change the execution. */
+	/* An invalid output does not change the execution. */
 	assert_result(BAD_DATA, ANeuralNetworksExecution_compute(execution));
 	assert_result(BAD_STATE,
 		      ANeuralNetworksExecution_getOutputOperandRank(execution, 0, &rank));
@@ -157,11 +157,11 @@ struct argument_case {
 	const char *name;
 	bool open;			/* the model with an unknown dimension */
 	int32_t index;
-	uint32_t rank;			/* rank of the type; 0 without a type */
+	uint32_t rank;			/* rank in the type; 0 without a type */
 	const uint32_t *dims;
 	size_t length;
-	int input;			/* result as an input */
-	int output;			/* result as an output */
+	int input;			/* result for an input */
+	int output;			/* result for an output */
 };
 
 #define OK ANEURALNETWORKS_NO_ERROR
@@ -201,10 +201,10 @@ static void test_arguments(void **state)
 							  &execution));
 		if (ANeuralNetworksExecution_setInput(execution, c->index, given, data,
 						      c->length) != c->input)
-			fail_msg("wrong result as an input: %s", c->name);
+			fail_msg("wrong result for an input: %s", c->name);
 		if (ANeuralNetworksExecution_setOutput(execution, c->index, given, data,
 						       c->length) != c->output)
-			fail_msg("wrong result as an output: %s", c->name);
+			fail_msg("wrong result for an output: %s", c->name);
 		ANeuralNetworksExecution_free(execution);
 	}
 }
@@ -216,7 +216,7 @@ struct type_case {
 	int result;
 };
 
-/* Types given for a TENSOR_FLOAT32 of [2, 2]: only their dimensions count. */
+/* Types that are given for a TENSOR_FLOAT32 of [2, 2]: only their dimensions count. */
 static const struct type_case type_cases[] = {
 	{ "as wide", { ANEURALNETWORKS_TENSOR_INT32, 2, dims_2x2, 0, 0 }, 16, OK },
 	{ "narrower", { ANEURALNETWORKS_TENSOR_FLOAT16, 2, dims_2x2, 0, 0 }, 16, OK },
@@ -263,7 +263,7 @@ static int set_typed(ANeuralNetworksExecution *execution, const struct type_case
 	return c->result;
 }
 
-/* A type must be valid; its code, scale and zero point may be others than the model's. */
+/* A type must be valid; its code, scale and zero point may differ from the model's. */
 static void test_other_type(void **state)
 {
 	struct add_models *f = *state;
@@ -317,7 +317,7 @@ static void test_padding(void **state)
 	ANeuralNetworksExecution_free(execution);
 }
 
-/* An execution of the open model with `length` bytes of room for its output. */
+/* Makes an execution of the model with unknown dimensions, with `length` bytes for its output. */
 static ANeuralNetworksExecution *open_execution(struct add_models *f, float *sum, size_t length)
 {
 	const ANeuralNetworksOperandType type = tensor_type(2, dims_2x2);
@@ -383,7 +383,7 @@ static void test_timing(void **state)
 	assert_ok(ANeuralNetworksExecution_compute(execution));
 	assert_result(BAD_DATA, ANeuralNetworksExecution_getDuration(execution, -1, &duration));
 	assert_result(BAD_DATA, ANeuralNetworksExecution_getDuration(execution, 4, &duration));
-	/* The CPU does not measure. */
+	/* The CPU device measures no times. */
 	assert_ok(ANeuralNetworksExecution_getDuration(execution, 3, &duration));
 	assert_true(duration == UINT64_MAX);
 	ANeuralNetworksExecution_free(execution);
@@ -429,7 +429,7 @@ static void test_start_compute(void **state)
 	assert_null(event);
 	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
 	assert_ok(ANeuralNetworksExecution_startCompute(execution, &event));
-	/* Anybody may wait, and more than once. */
+	/* Any thread may wait for an event, several times. */
 	assert_int_equal(pthread_create(&waiter, NULL, wait_for, event), 0);
 	assert_ok(ANeuralNetworksEvent_wait(event));
 	assert_ok(ANeuralNetworksEvent_wait(event));
@@ -500,7 +500,7 @@ static void test_failed_dependency(void **state)
 	assert_ok(ANeuralNetworksExecution_startCompute(first, &one));
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
 		second, (const ANeuralNetworksEvent *const *)&one, 1, 0, &two));
-	/* The second execution holds the memories and the event that it depends on. */
+	/* The second execution has references to its memories and to the event. */
 	assert_result(MISSED_DEADLINE_PERSISTENT, ANeuralNetworksEvent_wait(one));
 	ANeuralNetworksEvent_free(one);
 	assert_result(OP_FAILED, ANeuralNetworksEvent_wait(two));
@@ -517,7 +517,7 @@ static void test_fenced_refusals(void **state)
 	float sum[ADD_ELEMENTS];
 	ANeuralNetworksExecution *execution = open_execution(f, sum, sizeof(sum));
 
-	/* The open model's output is not known, and it is compiled for all devices. */
+	/* The model's output has an unknown shape, and it is compiled for all devices. */
 	assert_result(BAD_DATA, ANeuralNetworksExecution_startComputeWithDependencies(
 					execution, NULL, 0, 0, &event));
 	assert_result(BAD_DATA, ANeuralNetworksExecution_startComputeWithDependencies(
@@ -528,7 +528,7 @@ static void test_fenced_refusals(void **state)
 			      &event));
 	assert_null(event);
 
-	/* Once it has run, that counts before all of this. */
+	/* After it has run, that error has priority over all others. */
 	assert_ok(ANeuralNetworksExecution_compute(execution));
 	assert_result(BAD_STATE, ANeuralNetworksExecution_startComputeWithDependencies(
 					 execution, NULL, 0, 1, &event));

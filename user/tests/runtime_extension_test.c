@@ -47,7 +47,7 @@ static const char *own_path(void)
 	return path;
 }
 
-/* Puts this program on the list, wherever it is. */
+/* Puts this program on the list, by its path. */
 static int allow(void **state)
 {
 	(void)state;
@@ -75,7 +75,10 @@ static ANeuralNetworksOperationType operation_type(ANeuralNetworksModel *model, 
 	return type;
 }
 
-/* 0 the count, 1 the numbers (an output too), 2 their ratios, 3 ones, 4 none, 5 the sum. */
+/*
+ * The operands: 0 the count, 1 the numbers (also an output), 2 their ratios, 3 ones, 4 no
+ * activation, 5 the sum.
+ */
 static ANeuralNetworksModel *golden_model(const void *data, size_t length)
 {
 	static const float ones[COUNT - 1] = { 1, 1, 1, 1, 1, 1, 1 };
@@ -124,7 +127,7 @@ static ANeuralNetworksCompilation *compile_for_nnaccel(ANeuralNetworksModel *mod
 	return c;
 }
 
-/* The inputs and outputs of an execution. */
+/* Sets the inputs and outputs of an execution. */
 struct results {
 	int64_t count;
 	int64_t numbers[COUNT];
@@ -378,7 +381,7 @@ static void test_cached(void **state)
 	ANeuralNetworksModel_free(plain);
 }
 
-/* The numbers into a memory that is made for this role, and out of it by a copy. */
+/* The numbers are written to a memory that is made for this role, and copied out of it. */
 static void test_domain(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));
@@ -450,7 +453,7 @@ static void test_no_device(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The runtime cannot know what extension data must be: the device does. */
+/* The device checks extension data, because the runtime cannot. */
 static void test_wrong_data(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant) - 1);
@@ -463,7 +466,7 @@ static void test_wrong_data(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A plug-in's failure during a run is final: no other device is tried. */
+/* If a plug-in fails during a run, no other device is tried. */
 static void test_failing(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));
@@ -483,7 +486,7 @@ static void test_failing(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A compilation with an attribute, and perhaps a cache. */
+/* Compiles with an attribute, and possibly with a cache. */
 static ANeuralNetworksCompilation *compile_with(ANeuralNetworksModel *model, uint16_t code,
 						int64_t value, const char *cache, int *result)
 {
@@ -625,7 +628,7 @@ static void test_attribute_rules(void **state)
 	assert_result(BAD_STATE, ANeuralNetworksExecution_addExtensionAttribute(
 					 e, GOLDEN_NAME, 2, token, 1));
 	ANeuralNetworksExecution_free(e);
-	/* The device refuses what the library cannot judge. */
+	/* The device refuses data that the library cannot check. */
 	e = execution(c, &r);
 	assert_ok(ANeuralNetworksExecution_addExtensionAttribute(
 			e, FIBONACCI_NAME, FIBONACCI_SKIP, &far, sizeof(far)));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each allocation of libneuralnetworks and libnnaccel fails in turn, and then all from one on. A
- * call returns an error or succeeds, nothing crashes or leaks, and the same calls are right
- * afterwards. It runs on nnapi-reference, or on the device that NN_TEST_DEVICE names. Each request
- * to a kernel, which the test plays, fails in the same way. A call that fails, also by a bad
- * argument, logs the reason.
+ * Each allocation of libneuralnetworks and libnnaccel fails in turn, first alone and then with all
+ * later ones. A call returns an error or succeeds, nothing crashes or leaks, and the same calls are
+ * right afterwards. It runs on nnapi-reference, or on the device that NN_TEST_DEVICE names. Each
+ * request to a kernel, which the test plays, fails in the same way. A failing call logs the reason,
+ * also if an argument is invalid.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,7 +38,7 @@ struct made {
 	AHardwareBuffer *buffer;
 };
 
-/* Made before anything fails. */
+/* The objects that are made before allocations fail. */
 static struct {
 	const ANeuralNetworksDevice *device;
 	ANeuralNetworksModel *model;
@@ -50,7 +50,7 @@ static struct {
 static const float in[IN] = { 1, -2, 3, 0.5f };
 static float out[OUT];
 
-/* The last line of the log, and how many calls failed without one that has a reason. */
+/* The last line of the log, and the number of calls that failed without a line with a reason. */
 static char line[1024];
 static unsigned int unexplained;
 
@@ -61,7 +61,7 @@ static void take_line(void *context, enum nna_log_level level, const char *text)
 	snprintf(line, sizeof(line), "%s", text);
 }
 
-/* A call of the NNAPI failed: the line has its name, its result and a reason. */
+/* Checks that the line of a failed NNAPI call has its name, its result and a reason. */
 static void look_for_reason(const char *call)
 {
 	size_t length = strcspn(call, "(");
@@ -76,7 +76,7 @@ static void look_for_reason(const char *call)
 	line[0] = '\0';
 }
 
-/* Makes a call; if it fails, returns its result from the function around it. */
+/* Makes a call; if it fails, returns its result from the calling function. */
 #define TRY(call) do {			\
 	int result_ = call;		\
 					\
@@ -113,7 +113,7 @@ static int finish(ANeuralNetworksModel *model, const uint32_t *input, uint32_t o
 	return 0;
 }
 
-/* out = relu(weights * in + bias); the weights are in the application's memory. */
+/* Makes out = relu(weights * in + bias); the weights are in the application's memory. */
 static int make_model(ANeuralNetworksModel **made)
 {
 	static const uint32_t dims[][2] = { { 1, IN }, { OUT, IN }, { OUT }, { 1, OUT } };
@@ -172,7 +172,7 @@ static int run_compilation(struct made *m)
 	return compute(m, m->compilation);
 }
 
-/* A model in another one, for all devices. */
+/* A model refers to another one, and is compiled for all devices. */
 static int run_split(struct made *m)
 {
 	static const uint32_t one[] = { 1 }, dims[][2] = { { 1, IN }, { 1, OUT } };
@@ -240,7 +240,7 @@ static int run_dependencies(struct made *m)
 	TRY(ANeuralNetworksExecution_startComputeWithDependencies(m->execution, NULL, 0, 0, &m->event));
 	first = m->event;
 	TRY(ANeuralNetworksExecution_startComputeWithDependencies(m->second, &first, 1, 0, &m->next));
-	/* An execution that depends on a failed one fails, too, with its own code. */
+	/* An execution that depends on a failed one also fails, with its own code. */
 	TRY(ANeuralNetworksEvent_wait(m->event));
 	TRY(ANeuralNetworksEvent_wait(m->next));
 	return 0;
@@ -269,7 +269,7 @@ static int run_files(struct made *m)
 	return 0;
 }
 
-/* Between files, so that a device that has fences needs no thread. */
+/* The arguments are files, so that a device with fences needs no thread. */
 static int run_fenced(struct made *m)
 {
 	uint32_t rank, dims[2];
@@ -290,7 +290,7 @@ static int run_fenced(struct made *m)
 	return 0;
 }
 
-/* A result stays on the device, and is copied to a file. */
+/* A result is in device memory, and is copied to a file. */
 static int run_domain(struct made *m)
 {
 	TRY(ANeuralNetworksMemoryDesc_create(&m->desc));
@@ -335,7 +335,7 @@ static const struct run {
 	const char *name;
 	int (*run)(struct made *m);
 	bool computes;
-	bool is_cold;		/* nothing is in the cache */
+	bool is_cold;		/* the cache is empty */
 } runs[] = {
 	{ "model", run_model, false, false },
 	{ "compilation", run_compilation, true, false },
@@ -354,8 +354,7 @@ static const struct run {
 static const struct run hardware_buffer = { "hardware buffer", run_hardware_buffer, true, false };
 
 /*
- * Returns whether a code means that a resource was not available; a file that cannot be mapped has
- * its own code.
+ * Returns whether a code reports a missing resource; a file that cannot be mapped has its own code.
  */
 static bool says_so(int result)
 {
@@ -381,7 +380,7 @@ static unsigned int run_once(const struct run *run, unsigned int number, bool la
 	return failures;
 }
 
-/* Leaves what an execution leaves in a compilation for the next one. */
+/* Makes the state that an execution leaves in a compilation for the next one. */
 static void settle(void)
 {
 	static const struct run execution = { .name = "execution", .run = run_execution };
@@ -390,7 +389,7 @@ static void settle(void)
 	run_once(&execution, 0, false, &result);
 }
 
-/* Until a run has no more allocations to fail; returns how many it had. */
+/* Repeats runs until all allocations of a run were tried; returns their number. */
 static unsigned int fail_each(const struct run *run, bool lasting)
 {
 	unsigned int number = 0, refused = 0, failures;
@@ -417,7 +416,7 @@ static unsigned int fail_each(const struct run *run, bool lasting)
 			has_grown = false;
 			continue;
 		}
-		/* The CPU may have taken the device's place for the first time. A leak happens again. */
+		/* The CPU may have replaced the device for the first time. A leak would repeat. */
 		if (has_grown)
 			fail_msg("%s: allocation %u: not given back: %s", run->name, number,
 				 kept_more(&kept, &left));
@@ -466,7 +465,10 @@ static void test_hardware_buffer(void **state)
 		assert_true(fail_each(&hardware_buffer, lasting) > 0);
 }
 
-/* The first call of a process, which finds the devices. The CPU is found even if others fail. */
+/*
+ * Makes the first call of a process, which finds the devices. The CPU device is found even if
+ * others fail.
+ */
 static int first_call(unsigned int number, bool lasting)
 {
 	ANeuralNetworksDevice *last;
@@ -558,8 +560,7 @@ static unsigned int request_once(const struct run *run, unsigned int number, int
 }
 
 /*
- * Makes the same calls without a failure, and those for which an execution leaves state in a
- * compilation.
+ * Makes the same calls without a failure, first those that leave state in a compilation.
  */
 static int request_again(const struct run *run)
 {
@@ -571,7 +572,7 @@ static int request_again(const struct run *run)
 	return result ? result : executed;
 }
 
-/* False if something was not given back to the C library, or to the kernel. */
+/* Returns false if an object was not released to the C library or to the kernel. */
 static bool fail_requests(const struct run *run, int error)
 {
 	unsigned int number = 0, refused = 0, failures;
@@ -612,13 +613,13 @@ static void test_each_request(void **state)
 		fake.shape = (struct nnaccel_shape){ .rank = 2, .dims = { 1, OUT } };
 		if (get_ready(state))
 			_exit(2);
-		/* The threads of the CPU stay, once there are any. */
+		/* The threads of the CPU device are never ended. */
 		threads_start();
 		for (size_t i = 0; i < ARRAY_SIZE(runs) * ARRAY_SIZE(errors); i++)
 			if (!fail_requests(&runs[i / ARRAY_SIZE(errors)],
 					   errors[i % ARRAY_SIZE(errors)]))
 				_exit(3);
-		/* Allocations fail as well; nothing is computed. */
+		/* Allocations fail as well, so nothing is computed. */
 		for (size_t i = 0; i < 2 * ARRAY_SIZE(runs); i++) {
 			struct run run = runs[i / 2];
 
@@ -717,7 +718,7 @@ static void call_each(void)
 	REFUSE(ANeuralNetworksModel_setOperandExtensionData, NULL, 0, NULL, 0);
 }
 
-/* Functions that return no value. */
+/* Functions without a result. */
 static const char *const silent[] = {
 	"ANeuralNetworksBurst_free",
 	"ANeuralNetworksCompilation_free",

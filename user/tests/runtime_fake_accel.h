@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An accelerator that is the test's own program: it replaces libnnaccel, adds floats only, and is
- * absent, fails or dies on demand. To be included once, by a test of libneuralnetworks.
+ * absent, fails or dies on demand. Only one file may include it, in a test of libneuralnetworks.
  */
 #ifndef NN_TESTS_RUNTIME_FAKE_ACCEL_H
 #define NN_TESTS_RUNTIME_FAKE_ACCEL_H
@@ -30,7 +30,7 @@ struct nna_memory {
 	atomic_int references;
 	void *base;
 	uint64_t size;
-	struct nna_memory *next;	/* next freed memory, because using it then is a fault */
+	struct nna_memory *next;	/* the next freed memory: using it afterwards is a fault */
 };
 
 struct nna_prepared_model {
@@ -63,8 +63,8 @@ static struct {
 	uint32_t bursts;		/* that are open */
 	uint32_t allocated;		/* memories, ever */
 	uint32_t freed;			/* of all */
-	bool refuses_imports;		/* imports of memory fail: the device cannot reach it */
-	uint32_t unreachable;		/* memories of the last model that it was asked about */
+	bool refuses_imports;		/* the device cannot reach any imported memory */
+	uint32_t unreachable;		/* memories of the last model in a query */
 	bool has_buffers;		/* buffers can be allocated */
 	uint32_t tokens;		/* next token of a buffer, from 1 */
 	/* Tokens of the last execution, which then computes nothing. */
@@ -73,35 +73,35 @@ static struct {
 	uint32_t refused_buffers;
 	/* Frequencies of the last buffer's first roles; 0 for none. */
 	float frequency, output_frequency;
-	uint32_t buffers_read;		/* times, by the library */
+	uint32_t buffers_read;		/* times that the library called it */
 	uint32_t buffers_written;
 	/* Number of the next reads and writes of buffers that fail. */
 	uint32_t failing_reads, failing_writes;
-	void (*at_list)(void);		/* called while devices are looked for, or NULL */
+	void (*at_list)(void);		/* called during a search for devices, or NULL */
 	uint64_t loop_timeout_ns;
 	bool saw_deadline;
 	struct nna_prepare_options preparation;	/* options of the last preparation */
 	struct nna_execute_options execution;	/* options of the last execution */
-	struct nna_argument arguments[3];	/* its inputs and outputs */
+	struct nna_argument arguments[3];	/* inputs and outputs of that execution */
 	uint32_t cache_files;		/* number of cache files of each kind that it reports */
-	uint32_t asked_for_cached;	/* how often a model from files was requested */
-	bool saw_cache;			/* a model came with files to save it to */
+	uint32_t asked_for_cached;	/* number of requests for a model from files */
+	bool saw_cache;			/* a preparation had files to save the model to */
 	bool is_absent;			/* there is no device */
 	bool is_offline;		/* the device has no engine */
-	uint32_t offline_looks;		/* the next calls to which it seems without an engine */
+	uint32_t offline_looks;		/* number of calls that find no engine */
 	bool keeps_dying;		/* every execution kills its worker */
-	bool has_fences;		/* it starts executions behind fences, which end at once */
+	bool has_fences;		/* it supports fenced executions, which end at once */
 	enum nn_status sync_file_status;	/* status when a fence of hardware is requested */
-	uint32_t sync_files;		/* times that one was */
-	bool refuses_times;		/* it does not report when operations ran, */
+	uint32_t sync_files;		/* number of these requests */
+	bool refuses_times;		/* it reports no times of operations, */
 	int64_t lies_ns;		/* or reports wrong times */
-	/* Times of operations, from its engine's begin on. */
+	/* Times of operations, relative to the engine's begin. */
 	struct nn_operation_time times[2];
 	uint32_t num_times;
 	const char *reason;		/* reason of failing executions, or NULL */
 	bool has_second;		/* a second device is there, with an engine */
 	uint32_t executed_by_second;	/* of all */
-	uint32_t opened;		/* devices, by this process */
+	uint32_t opened;		/* number of devices that this process has open */
 	uint32_t asked_for_info;	/* times */
 	atomic_uint worker;		/* the living worker; models of earlier ones are dead */
 } accel;
@@ -113,7 +113,7 @@ static struct nna_device devices[MOST_DEVICES];
 enum nn_status nna_device_open(const char *path, struct nna_device **device, struct nn_error *err)
 {
 	if (accel.is_absent) {
-		/* The library asks the usual device, whose error says what is wrong. */
+		/* The library opens the usual device, whose error has the reason. */
 		assert_string_equal(path, NNA_DEVICE_PATH);
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "told to be absent");
 	}
@@ -167,7 +167,10 @@ enum nn_status nna_device_get_extensions(struct nna_device *device,
 	return NN_OK;
 }
 
-/* Twice as fast as the CPU, for twice the power; the second device is four times as fast. */
+/*
+ * The device is twice as fast as the CPU, at twice the power; the second device is four times as
+ * fast.
+ */
 enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
 				   struct nn_error *err)
 {
@@ -385,7 +388,7 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 	return NN_OK;
 }
 
-/* Keeps a copy, by way of the wire form; that checks the model of a step, too. */
+/* Makes a copy by encoding and decoding, which also checks the model of a step. */
 enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_model *model,
 				 struct nna_memory *const *memories,
 				 const struct nna_prepare_options *options,
@@ -411,7 +414,7 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 		p->memories[i]->references++;
 		p->pools[i] = (struct nn_pool){ memories[i]->base, memories[i]->size };
 	}
-	/* Every structure that may grow begins with its size. */
+	/* Checks the size at the beginning of every structure that may grow. */
 	assert_int_equal(model->size, sizeof(*model));
 	assert_int_equal(options->size, sizeof(*options));
 	accel.saw_cache = options->cache;
@@ -497,7 +500,7 @@ static void add(const struct nna_prepared_model *p, const struct nna_request *re
 	}
 }
 
-/* Tells the time of its operation, and waits until that may be true. */
+/* Reports the time of an operation, and waits until that can be true. */
 static void tell_times(const struct nna_request *request)
 {
 	const struct nna_argument *arg = &request->outputs[request->num_outputs - 1];
@@ -628,7 +631,7 @@ static inline const ANeuralNetworksDevice *accelerator(void)
 	return device;
 }
 
-/* A compilation for the accelerator by name. */
+/* Compiles for the accelerator by name. */
 static inline ANeuralNetworksCompilation *for_accelerator(ANeuralNetworksModel *model)
 {
 	const ANeuralNetworksDevice *device = accelerator();
@@ -638,7 +641,7 @@ static inline ANeuralNetworksCompilation *for_accelerator(ANeuralNetworksModel *
 	return compilation;
 }
 
-/* The last line of the log, for nna_log_set(). */
+/* Stores the last line of the log; for nna_log_set(). */
 static char last_line[512];
 
 static inline void take_line(void *context, enum nna_log_level level, const char *line)

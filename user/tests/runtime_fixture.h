@@ -37,7 +37,7 @@ static inline ANeuralNetworksOperandType scalar_type(int32_t type)
 	return (ANeuralNetworksOperandType){ type, 0, NULL, 0, 0 };
 }
 
-/* sum[rows, 2] = a + b, up to identifyInputsAndOutputs(); rows 0 is unknown. */
+/* Makes sum[rows, 2] = a + b, without finishing it; 0 rows are unknown. */
 static inline ANeuralNetworksModel *unfinished_add_model(uint32_t rows)
 {
 	const uint32_t dims[] = { rows, 2 };
@@ -68,7 +68,7 @@ static inline ANeuralNetworksModel *add_model(uint32_t rows)
 	return model;
 }
 
-/* The CPU: the last device. */
+/* Returns the CPU device, which is the last one. */
 static inline const ANeuralNetworksDevice *cpu_device(void)
 {
 	ANeuralNetworksDevice *device;
@@ -79,7 +79,7 @@ static inline const ANeuralNetworksDevice *cpu_device(void)
 	return device;
 }
 
-/* The accelerator of the machine, which must be there. */
+/* Returns the accelerator of the machine, which must exist. */
 static inline const ANeuralNetworksDevice *nnaccel_device(void)
 {
 	ANeuralNetworksDevice *device = NULL;
@@ -95,7 +95,7 @@ static inline const ANeuralNetworksDevice *nnaccel_device(void)
 	return device;
 }
 
-/* Compiled for all devices, or for the CPU by name. */
+/* Compile for all devices, or for the CPU by name. */
 static inline ANeuralNetworksCompilation *compile(ANeuralNetworksModel *model, bool by_name)
 {
 	const ANeuralNetworksDevice *device = cpu_device();
@@ -140,7 +140,7 @@ static inline int add_models_teardown(void **state)
 static const float add_a[ADD_ELEMENTS] = { 1, 2, 3, 4 };
 static const float add_b[ADD_ELEMENTS] = { 10, 20, 30, 40 };
 
-/* An execution of add_model(2) with both inputs set. */
+/* Makes an execution of add_model(2) with both inputs set. */
 static inline ANeuralNetworksExecution *add_execution(ANeuralNetworksCompilation *compilation)
 {
 	ANeuralNetworksExecution *execution;
@@ -159,7 +159,10 @@ static inline void assert_sum(const float *sum)
 		assert_true(sum[i] == add_a[i] + add_b[i]);
 }
 
-/* A memfd of `size` zeroed bytes, mapped at *base, as a memory of that protection. */
+/*
+ * Makes a memory with the given protection from a memfd of `size` zeroed bytes, which is mapped at
+ * *base.
+ */
 static inline ANeuralNetworksMemory *shared_memory(size_t size, int prot, void **base)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AHardwareBuffer: made, locked, passed on, and used as memory on every device: natively on the
- * reference, and in the VM on nnaccel too.
+ * AHardwareBuffer: allocated, locked, sent to processes, and used as memory on every device.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -111,7 +110,7 @@ static void test_lock(void **state)
 	unlock(buffer);
 	assert_int_equal(pixel, 2);
 	assert_int_equal(stride, 16);
-	/* A file that can be polled is a fence, and is closed. */
+	/* Any file that can be polled is a fence, and the call closes it. */
 	assert_int_equal(pipe(fence), 0);
 	assert_int_equal(write(fence[1], "", 1), 1);
 	assert_int_equal(AHardwareBuffer_lockPlanes(buffer, CPU_RW, fence[0], NULL, &planes), 0);
@@ -125,7 +124,10 @@ static void test_lock(void **state)
 
 /* ---- what exporters of dma-bufs are told ---- */
 
-/* Calls of DMA_BUF_IOCTL_SYNC: "w0 " begins to write the first file, "W0 " ends that; also r, b. */
+/*
+ * Calls of DMA_BUF_IOCTL_SYNC: "w0 " means that an access for writing to the first file begins, "W0
+ * " that it ends; "r" and "b" likewise.
+ */
 static struct {
 	bool is_on;
 	char calls[64];
@@ -163,7 +165,10 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 	return (int)syscall(SYS_ioctl, fd, request, arg);
 }
 
-/* A lock begins an access to each file, the last unlock ends all, and a failure what was begun. */
+/*
+ * A lock begins an access to each file, the last unlock ends all, and a failure ends those that had
+ * begun.
+ */
 static void test_exporters(void **state)
 {
 	enum { READ = AHARDWAREBUFFER_USAGE_CPU_READ_OFTEN, WRITE = AHARDWAREBUFFER_USAGE_CPU_WRITE_RARELY };
@@ -307,7 +312,7 @@ static void test_from_fd(void **state)
 		unlock(buffer);
 		AHardwareBuffer_release(buffer);
 	}
-	/* The offset of the application has not moved. */
+	/* The application's offset in the file has not changed. */
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), 1234);
 	close(fd);
 	AHardwareBuffer_Desc desc = description(AHARDWAREBUFFER_FORMAT_BLOB, 10, 1);
@@ -338,7 +343,7 @@ static void test_sockets(void **state)
 	assert_int_equal(AHardwareBuffer_getId(again, &id_b), 0);
 	assert_true(id_a == id_b);
 	AHardwareBuffer_release(again);
-	/* Data that are no buffer, or no data. */
+	/* Received data that are not a buffer, or no data. */
 	assert_int_equal(write(ends[0], "no buffer", 9), 9);
 	shutdown(ends[0], SHUT_WR);
 	assert_int_equal(AHardwareBuffer_recvHandleFromUnixSocket(ends[1], &again), -EINVAL);
@@ -348,7 +353,7 @@ static void test_sockets(void **state)
 	AHardwareBuffer_release(buffer);
 }
 
-/* Memory that its sender could cut would end the process that touches it. */
+/* If the sender could truncate the memory, an access would end the receiving process. */
 static void test_unsealed_memory_is_not_received(void **state)
 {
 	AHardwareBuffer_Desc desc = { .width = 64, .height = 64, .layers = 1,
@@ -397,7 +402,7 @@ static void test_unsealed_memory_is_not_received(void **state)
 #define PIXEL	4
 #define BYTES	(WIDTH * HEIGHT * PIXEL)
 
-/* Makes a model that copies bytes: a ReLU of [1, height, row_bytes / PIXEL, PIXEL]. */
+/* Makes a model that copies bytes: a RELU of [1, height, row_bytes / PIXEL, PIXEL]. */
 static ANeuralNetworksModel *identity_of(uint32_t height, uint32_t row_bytes)
 {
 	const uint32_t dims[] = { 1, height, row_bytes / PIXEL, PIXEL }, in[] = { 0 }, out[] = { 1 };
@@ -467,7 +472,7 @@ static AHardwareBuffer *image(int fd, uint64_t offset, uint32_t stride)
 	return buffer;
 }
 
-/* The memory holds the buffer, which the caller gives up. */
+/* The memory takes over the caller's reference to the buffer. */
 static ANeuralNetworksMemory *memory_of(AHardwareBuffer *buffer)
 {
 	ANeuralNetworksMemory *memory = NULL;
@@ -534,7 +539,10 @@ static const struct plane_case {
 	uint32_t fourcc, format, num_planes;
 	struct { uint32_t rows, row_bytes; } planes[NNA_HARDWARE_PLANES];
 	uint32_t size;
-	/* Y, Cb and Cr by lockPlanes: plane, offset in bytes, distance of two samples in bytes. */
+	/*
+	 * Y, Cb and Cr in the result of lockPlanes: plane, offset in bytes, distance of two samples
+	 * in bytes.
+	 */
 	struct { uint32_t plane, offset, step; } samples[3];
 } plane_cases[] = {
 	{ "NV12", FOURCC('N', 'V', '1', '2'), AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420, 2,
@@ -577,7 +585,7 @@ static void planar_open(struct planar *p, const struct plane_case *c, enum place
 			p->fds[i] = fcntl(p->fds[0], F_DUPFD_CLOEXEC, 0);
 			p->data[i] = p->data[0];
 		} else {
-			/* Memory for a socket must keep its size. */
+			/* The size of memory that is sent through a socket must be sealed. */
 			p->fds[i] = memfd_create("plane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 			assert_int_equal(ftruncate(p->fds[i], P_FILE), 0);
 			assert_int_equal(fcntl(p->fds[i], F_ADD_SEALS, F_SEAL_SHRINK), 0);
@@ -703,7 +711,7 @@ static void test_lock_planes(void **state)
 		planar_bytes(&p, c, 1, true);
 		AHardwareBuffer_describe(p.buffer, &desc);
 		assert_int_equal(desc.format, c->format);
-		/* Through a socket, with a file for each plane. */
+		/* A buffer with a file for each plane is sent through a socket. */
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 		assert_int_equal(AHardwareBuffer_sendHandleToUnixSocket(p.buffer, ends[0]), 0);
 		assert_int_equal(AHardwareBuffer_recvHandleFromUnixSocket(ends[1], &again), 0);

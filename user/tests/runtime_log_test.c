@@ -13,7 +13,7 @@
 #include "runtime_fixture.h"
 #include "tests/heap_blocks.h"
 
-/* Returns a process's output on stderr at a level. A process reads its environment once. */
+/* Returns a process's output on stderr at a level. A process reads its environment only once. */
 static const char *log_of(const char *level, void (*calls)(void))
 {
 	static char text[4096];
@@ -82,7 +82,7 @@ static const char *failing_call(const char *level)
 	return log_of(level, refused_operand);
 }
 
-/* Makes two compilations for all devices, which are only the CPU. */
+/* Compiles twice for all devices, when the CPU is the only one. */
 static void compile_twice(void)
 {
 	for (int i = 0; i < 2; i++) {
@@ -101,7 +101,7 @@ static void compile_by_name(void)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A program that computes on the CPU without having asked for it learns why, once. */
+/* If the CPU computes without a request for it, the log says why, once. */
 static void test_on_the_cpu(void **state)
 {
 	const char *note = "nnaccel: note: this program computes on the CPU: ", *text, *at;
@@ -137,12 +137,12 @@ static void test_levels(void **state)
 	assert_true(failing_call(NULL)[0]);
 	assert_true(failing_call("warn")[0]);
 	assert_true(failing_call("info")[0]);
-	/* An empty value counts as no value. */
+	/* An empty value counts as unset. */
 	assert_true(failing_call("")[0]);
 	assert_null(strstr(failing_call(""), "NNACCEL_LOG"));
 }
 
-/* A value that is no level is named once, with the levels; the default is used. */
+/* An invalid level is reported once, with the valid levels, and the default is used. */
 static void test_unknown_level(void **state)
 {
 	const char *said = "nnaccel: error: NNACCEL_LOG: no level is named \"debug\" "
@@ -190,7 +190,7 @@ static void test_function(void **state)
 	assert_null(strstr(own + 25, "error|"));
 }
 
-/* An error that its caller can do without is written to the caller's text at each level. */
+/* An error goes to the text of a caller that handles it, at each level. */
 static void kept_errors(void)
 {
 	char kept[24] = "before", whole[256];

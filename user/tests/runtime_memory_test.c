@@ -140,7 +140,7 @@ static void test_argument_ranges(void **state)
 	munmap(base, 4096);
 }
 
-/* A range outside of the memory counts before that the argument was set, its length after it. */
+/* A range outside of the memory is reported before "already set", a wrong length after it. */
 static void test_argument_twice(void **state)
 {
 	struct add_models *f = *state;
@@ -174,7 +174,7 @@ static void test_argument_twice(void **state)
 	munmap(base, TENSOR_SIZE);
 }
 
-/* A constant is used where it lies: it is filled after the model is finished. */
+/* A constant in a memory is not copied: it is filled after the model is finished. */
 static void test_shared_constant(void **state)
 {
 	const uint32_t dims[] = { 2, 2 }, inputs[] = { ADD_A }, outputs[] = { ADD_SUM };
@@ -308,7 +308,7 @@ static void test_unknown_size(void **state)
 	ANeuralNetworksMemoryDesc_free(desc);
 }
 
-/* A memory that is input 0 and output 0 of the compilation. */
+/* Makes a memory for input 0 and output 0 of the compilation. */
 static ANeuralNetworksMemory *domain_memory(struct add_models *f)
 {
 	ANeuralNetworksMemoryDesc *desc;
@@ -367,7 +367,7 @@ static void test_roles(void **state)
 					other, 0, &tensor, memory, 0, 0));
 	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, memory, 0, 0));
 
-	/* No constant can be made from it. */
+	/* It cannot be a constant. */
 	assert_ok(ANeuralNetworksModel_create(&model));
 	assert_ok(ANeuralNetworksModel_addOperand(model, &tensor));
 	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandValueFromMemory(
@@ -415,7 +415,7 @@ static void test_contents(void **state)
 	assert_ok(ANeuralNetworksMemory_copy(sum, a));
 	assert_ok(ANeuralNetworksMemory_copy(sum, sum));
 
-	/* A copy that fails leaves nothing behind. */
+	/* After a failed copy the memory has no contents. */
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(small, a));
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(a, host));
 	assert_result(OP_FAILED, compute_between(f, a, sum));
@@ -427,7 +427,7 @@ static void test_contents(void **state)
 	munmap(small_base, TENSOR_SIZE / 2);
 }
 
-/* A finished execution is reported before the state of its memories. */
+/* That the execution has finished is reported before the state of its memories. */
 static void test_state_first(void **state)
 {
 	struct add_models *f = *state;
@@ -455,7 +455,7 @@ static void test_state_first(void **state)
 	munmap(base, TENSOR_SIZE);
 }
 
-/* A copy that is refused for its source or its shape leaves nothing behind either. */
+/* After a copy with a refused source or shape the memory has no contents either. */
 static void test_refused_copies(void **state)
 {
 	const uint32_t rows[] = { 3, 2 };
@@ -487,7 +487,10 @@ static void test_refused_copies(void **state)
 	munmap(base, TENSOR_SIZE);
 }
 
-/* sum = a + b of two rows on the open model, the sum in a memory made for `rows`. */
+/*
+ * Computes sum = a + b of two rows on the model with unknown rows; the sum's memory is made for
+ * `rows`.
+ */
 static void compute_into(struct add_models *f, uint32_t rows, int expected)
 {
 	const uint32_t dims[] = { 2, 2 }, made[] = { rows, 2 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of building a model: each one is broken once, and the call must fail with its own
+ * The rules of building a model: each rule is broken once, and the call must fail with the right
  * result.
  */
 #define _GNU_SOURCE
@@ -116,7 +116,7 @@ static void test_null(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A model with one constant of its type, set to `length` bytes. */
+/* Sets a model's only constant to `length` bytes. */
 static int set_constant(const ANeuralNetworksOperandType *type, size_t length)
 {
 	static const uint8_t value[4096];
@@ -154,7 +154,7 @@ static void test_values(void **state)
 	assert_result(BAD_DATA, set_constant(&reference, 0));
 	assert_result(BAD_DATA, set_constant(&reference, 4));
 
-	/* Bad indices, and omission even where dimensions are unknown. */
+	/* Invalid indices, and omitted operands with unknown dimensions. */
 	assert_ok(ANeuralNetworksModel_create(&model));
 	assert_ok(ANeuralNetworksModel_addOperand(model, &open));
 	assert_ok(ANeuralNetworksModel_setOperandValue(model, 0, NULL, 0));
@@ -162,7 +162,7 @@ static void test_values(void **state)
 	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandValue(model, -1, NULL, 0));
 	ANeuralNetworksModel_free(model);
 
-	/* An OEM's scalar may have no bytes, as often as one likes. */
+	/* An OEM scalar may be set to 0 bytes, several times. */
 	assert_ok(ANeuralNetworksModel_create(&model));
 	assert_ok(ANeuralNetworksModel_addOperand(model, &oem));
 	assert_ok(ANeuralNetworksModel_setOperandValue(model, 0, "", 0));
@@ -265,12 +265,12 @@ static void test_operations(void **state)
 						      1, refused[i].outputs) !=
 		    ANEURALNETWORKS_BAD_DATA)
 			fail_msg("not refused: %s", refused[i].name);
-	/* A failed call leaves the model usable. */
+	/* The model is usable after a failed call. */
 	assert_ok(ANeuralNetworksModel_finish(model));
 	ANeuralNetworksModel_free(model);
 }
 
-/* Operand `index` of the model that add_model() makes. */
+/* Sets operand `index` of add_model()'s model. */
 static void add_add_operand(ANeuralNetworksModel *model, int index)
 {
 	const ANeuralNetworksOperandType tensor = tensor_type(2, dims_2x2);
@@ -389,7 +389,7 @@ static void add_sum(ANeuralNetworksModel *model, uint32_t x, uint32_t y, uint32_
 						    &sum));
 }
 
-/* Operand 0 is the constant that ADD needs, 1 to count are tensors. */
+/* Operand 0 is the constant that ADD needs; operands 1 to `count` are tensors. */
 static ANeuralNetworksModel *tensors_model(uint32_t count)
 {
 	const ANeuralNetworksOperandType tensor = tensor_type(2, dims_2x2);
@@ -406,12 +406,12 @@ static ANeuralNetworksModel *tensors_model(uint32_t count)
 	return model;
 }
 
-/* Sums of tensors 1 (input), 2 (input) and so on. Without an output 0 the model has none. */
+/* Makes sums of tensors 1 (input), 2 (input) and so on. Without an output 0 the model has none. */
 struct graph_case {
 	const char *name;
 	uint32_t num_tensors;
 	uint32_t num_sums;
-	uint32_t sums[3][3];		/* x, y, their sum */
+	uint32_t sums[3][3];		/* operands x, y and their sum */
 	uint32_t output;
 	int result;
 };
@@ -470,7 +470,10 @@ static void test_any_order(void **state)
 		float sum[4], expected[2] = { add_a[1], 0 };
 		ANeuralNetworksModel *model;
 
-		/* The activation is number[0], the input number[1]; the sums follow, and a constant. */
+		/*
+		 * The operands are the activation number[0], the input number[1], the sums, and a
+		 * constant.
+		 */
 		for (uint32_t i = 0; i < OPERANDS; i++) {
 			uint32_t k = (uint32_t)rand_r(&seed) % (i + 1);
 
@@ -554,7 +557,7 @@ static void test_large_constants(void **state)
 	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, first, 1, &ab));
 	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, &in_operand, 1, &out_operand));
 	assert_ok(ANeuralNetworksModel_finish(model));
-	/* From here on they are the model's. */
+	/* From here on they belong to the model. */
 	memset(a, 0, size);
 	memset(b, 0, size);
 	compilation = compile(model, true);
@@ -625,7 +628,7 @@ static void test_supported(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The results have the order in which operations were added, not that of the graph. */
+/* The results are in the order in which operations were added, not in that of the graph. */
 static void test_supported_order(void **state)
 {
 	const uint32_t inputs[] = { 1, 2 }, outputs[] = { 5 };
@@ -681,7 +684,10 @@ static void test_extensions(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The project's own extension needs neither a device that has it nor a list with this program. */
+/*
+ * The project's own extension needs neither a device that has it nor an entry of this program in
+ * the list.
+ */
 static void test_own_extension(void **state)
 {
 	static const float x[] = { 127, -64 }, bias = 0.5f;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libnnapi_sl_nnaccel.so as its loaders use it: every function is called by the table, and none in
- * another way.
+ * libnnapi_sl_nnaccel.so as its loaders use it: every function is called through the table.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -66,7 +65,10 @@ static void test_layout(void **state)
 
 	(void)state;
 	assert_int_equal(nn->base.implFeatureLevel, ANEURALNETWORKS_FEATURE_LEVEL_8);
-	/* 71 of the NNAPI, 7 of support libraries, 26 of diagnostics; two more of level 8. */
+	/*
+	 * There are 71 functions of the NNAPI, 7 of support libraries and 26 of diagnostics; level
+	 * 8 adds two.
+	 */
 	assert_int_equal(sizeof(NnApiSLDriverImplFL5), 8 + (71 + 7 + 26) * sizeof(void *));
 	assert_int_equal(sizeof(*table), sizeof(*nn) + 2 * sizeof(void *));
 	for (size_t i = 0; i < (sizeof(*table) - 8) / sizeof(void *); i++)
@@ -75,8 +77,8 @@ static void test_layout(void **state)
 }
 
 /*
- * Another process tries each level that a loader may request, because the table is filled when it
- * is loaded.
+ * A new process tries each level that a loader may request, because the table is filled at load
+ * time.
  */
 static void test_levels(void **state)
 {
@@ -194,7 +196,7 @@ static void test_devices(void **state)
 
 /* ---- Models ---- */
 
-/* y = x + constant, both [ELEMENTS]; the constant comes from a memory. */
+/* Makes y = x + constant, both [ELEMENTS]; the constant is in a memory. */
 static ANeuralNetworksModel *make_model(void)
 {
 	static const float constant[ELEMENTS] = { 1, 2, 3, 4 };
@@ -330,7 +332,7 @@ static void test_executions(void **state)
 	assert_sum(x, y);
 	assert_result(BAD_DATA, nn->ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
 	nn->ANeuralNetworksEvent_free(event);
-	/* Any file that can be polled is a fence. Freeing an event waits for it. */
+	/* Every file that can be polled is a fence. Freeing an event waits for it. */
 	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
 	assert_int_equal(write(pipe_fds[1], "", 1), 1);
 	assert_ok(nn->ANeuralNetworksEvent_createFromSyncFenceFd(pipe_fds[0], &other));
@@ -423,7 +425,7 @@ static void run_cached(const int *fds)
 }
 
 /*
- * Does the same as run_cached(). Returns whether the log says that the model came from the files.
+ * Calls run_cached(). Returns whether the log says that the model came from the files.
  */
 static bool run_logged(const int *fds)
 {
@@ -457,7 +459,7 @@ static void test_caching(void **state)
 	}
 	run_cached(fds);
 	assert_true(size_of(fds[0]) > 0);
-	/* The second compilation finds an entry, says so, and writes nothing: the file's time stays. */
+	/* The second compilation finds an entry, logs that, and does not write to the file. */
 	assert_int_equal(futimens(fds[0], (struct timespec[2]){ { 1, 0 }, { 1, 0 } }), 0);
 	assert_int_equal(fstat(fds[0], &before), 0);
 	assert_true(run_logged(fds));
@@ -492,7 +494,7 @@ static void test_caching(void **state)
 
 /* ---- Diagnostics ---- */
 
-/* The facts that the callbacks saw. */
+/* The information that the callbacks got. */
 static struct {
 	const void *context;
 	int compilations, executions;
@@ -555,7 +557,7 @@ static void register_both(void *context)
 	nn->SL_ANeuralNetworksDiagnostic_registerCallbacks(compiled, executed, context);
 }
 
-/* Models of casts from one type to another. */
+/* Makes models that cast from one type to another. */
 static const struct {
 	const char *name;
 	int32_t in, out;
@@ -596,7 +598,10 @@ static ANeuralNetworksModel *make_casts(int32_t in, int32_t out, float scale, ui
 	return model;
 }
 
-/* s = first(x, y); t = MUL(x, y). The hash differs for each variant except another constant. */
+/*
+ * Makes s = first(x, y) and t = MUL(x, y). The hash differs for each variant except another
+ * constant.
+ */
 static const struct {
 	const char *name;
 	ANeuralNetworksOperationType first;
@@ -631,7 +636,7 @@ static ANeuralNetworksModel *make_variant(size_t index)
 	return model;
 }
 
-/* out = condition ? model(in) : model(in) */
+/* Makes out = condition ? model(in) : model(in). */
 static ANeuralNetworksModel *make_branch(ANeuralNetworksModel *branch)
 {
 	const uint32_t dims[] = { ELEMENTS }, single[] = { 1 }, in[] = { 0, 1, 2, 3 }, out[] = { 4 };
@@ -722,7 +727,7 @@ static void test_control_flow_diagnostics(void **state)
 	nn->ANeuralNetworksModel_free(casts);
 }
 
-/* The constants of a model are no part of its architecture. */
+/* The hash of a model's architecture does not depend on its constants. */
 static void test_execution_diagnostics(void **state)
 {
 	static const ANeuralNetworksDiagnosticExecutionMode modes[] = {
@@ -739,7 +744,7 @@ static void test_execution_diagnostics(void **state)
 	assert_memory_equal(told.modes, modes, sizeof(modes));
 	assert_int_equal(told.error, ANEURALNETWORKS_NO_ERROR);
 	assert_true(told.runtime_ns < UINT64_C(3600000000000));
-	/* The CPU measures nothing. */
+	/* The CPU device measures no times. */
 	assert_true(told.driver_ns == UINT64_MAX && told.hardware_ns == UINT64_MAX);
 	assert_false(told.caching);
 	register_both(&context);
@@ -773,7 +778,7 @@ static void test_failed_diagnostics(void **state)
 	assert_int_equal(told.executions, 1);
 	assert_true(told.error == ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT ||
 		    told.error == ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT);
-	/* An execution that does not begin does not end. */
+	/* The callbacks are not called for an execution that did not begin. */
 	assert_result(BAD_STATE, nn->ANeuralNetworksExecution_compute(e));
 	assert_int_equal(told.executions, 1);
 	nn->ANeuralNetworksExecution_free(e);
@@ -815,7 +820,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_registration),
 	};
 
-	/* The view of a loader in another environment. */
+	/* Runs as a loader in another environment. */
 	if (argc > 1 && !strcmp(argv[1], "--level")) {
 		if (load(NULL))
 			return 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Graphs of a few nodes through the delegate, on a TensorFlow Lite that is played. Their outputs,
- * or why they are refused, are in tflite_nodes.def.
+ * Graphs of a few nodes through the delegate, on a TensorFlow Lite that this program plays. Their
+ * outputs, or the reasons of refusals, are in tflite_nodes.def.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -142,7 +142,7 @@ static char *read_scales(struct graph *g, int n, char *text)
 	s->affine.zero_point = (struct tfl_ints *)&s->zero;
 	t->quantization.type = TFL_AFFINE_QUANTIZATION;
 	t->quantization.params = &s->affine;
-	/* TensorFlow Lite has no single scale for several. */
+	/* A tensor with several scales has no single scale in TensorFlow Lite. */
 	t->params.scale = s->scale.size == 1 ? s->scale.data[0] : 0;
 	t->params.zero_point = s->scale.size == 1 ? s->zero.data[0] : 0;
 	return text;
@@ -228,7 +228,7 @@ static int read_params(char *text, char *params)
 	return (int)at;
 }
 
-/* OPERATOR[PARAMETERS] INPUT... > OUTPUT... % INTERMEDIATE... */
+/* Reads a node: OPERATOR[PARAMETERS] INPUT... > OUTPUT... % INTERMEDIATE... */
 static void read_node(struct graph *g, char *words)
 {
 	struct world *w = g->w;
@@ -301,7 +301,7 @@ static void read_graph(struct graph *g, const char *text)
 /* Names of the operations of the model that was made last. */
 static char operations[1024];
 
-/* The NNAPI has no operations of the project's own extension, and outputs are that far apart. */
+/* If not 0, the NNAPI lacks the project's own extension, and outputs may differ by this. */
 static bool lacks_own;
 #define APART 1
 
@@ -333,7 +333,7 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model, ANeuralNetwor
 	return add(model, type, in_count, in, out_count, out);
 }
 
-/* Returns whether each output is what is expected: "NAME: NUMBER...; NAME: NUMBER..." */
+/* Returns whether each output has the expected numbers: "NAME: NUMBER...; NAME: NUMBER..." */
 static bool are_expected(const struct graph *g, const char *text)
 {
 	while (*text) {
@@ -368,7 +368,7 @@ static bool are_expected(const struct graph *g, const char *text)
 	return true;
 }
 
-/* Runs the kernels twice, so that states count. */
+/* Runs the kernels twice, so that states are used. */
 static bool run(struct world *w)
 {
 	for (int k = 0; k < 2; k++)
@@ -395,7 +395,7 @@ static const struct {
 #include "tflite_nodes.def"
 };
 
-/* Gives a graph to a delegate; returns what it says, which the caller frees. */
+/* Gives a graph to a delegate; returns the delegate's messages, which the caller frees. */
 static char *partitioned(struct graph *g, struct tfl_delegate *d)
 {
 	FILE *const usual = stderr;
@@ -452,7 +452,7 @@ static void try_cases(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const enum kind kind = cases[i].kind;
 
-		/* A part with the least work pays, and one with less does not. */
+		/* A part with the minimum of work pays, and one with less does not. */
 		for (int more = 0; more <= (kind == WORK); more++) {
 			read_graph(g, cases[i].graph);
 			if (!try_case(g, kind, cases[i].outputs, cases[i].text,
@@ -495,7 +495,7 @@ static void test_without_extension(void **unused)
 	assert_int_equal(failed, 0);
 }
 
-/* The first time makes all allocations that stay. */
+/* The first run makes all allocations that are never freed. */
 static void test_nothing_is_left(void **unused)
 {
 	const long blocks = heap_blocks, files = count_files();
@@ -572,7 +572,10 @@ static void test_tokens(void **unused)
 	free(g);
 }
 
-/* The multiply-adds of the first node that the report has, and the bytes in, out and constant of its part. */
+/*
+ * Returns the multiply-adds of the report's first node, and the input, output and constant bytes of
+ * its part.
+ */
 static void test_report(void **unused)
 {
 	static const struct {
@@ -592,7 +595,7 @@ static void test_report(void **unused)
 		{ "x:f2,3 w=f4,3~ r=f4,4~ b=f4 h~f2,4 | RNN[4,n] x w r b h > y:f2,4", 2 * 28, 56, 32, 128 },
 		{ "x:f2,3,3 w=f4,3~ r=f4,4~ b=f4 h~f2,4 | UNIDIRECTIONAL_SEQUENCE_RNN[n,1,n] x w r b h > y:f2,3,4",
 		  6 * 28, 104, 96, 128 },
-		/* A dimension of 0 counts as one, and what is refused is in no part. */
+		/* A dimension of 0 counts as one, and a refused node is in no part. */
 		{ "x:f0,3,3,2 w=f2,2,2,2 | CONV_2D[p1,1,1,0,1,1] x w ? > y:f0,2,2,2", 8 * 8, 0, 0, 0 },
 		{ "x:f7 w=f4,3 | FULLY_CONNECTED[0,0,n,n] x w ? > y:f2,4", 8 * 3, 0, 0, 0 },
 	};

@@ -20,13 +20,13 @@ struct tfl_delegate *tflite_plugin_create_delegate(char **names, char **values, 
 						   void (*report_error)(const char *));
 void tflite_plugin_destroy_delegate(struct tfl_delegate *delegate);
 
-/* Tensors, nodes and inputs; a file with larger graphs says so. */
+/* Maximum numbers of tensors, nodes and inputs; a file with larger graphs defines them itself. */
 #ifndef PLAY_MOST
 #define PLAY_MOST 32
 #endif
 enum { MOST = PLAY_MOST, MOST_BYTES = 4096 };
 
-/* An array of ints as TensorFlow Lite has them, of a fixed size. */
+/* An array of ints in TensorFlow Lite's layout, with a fixed size. */
 struct list {
 	int size;
 	int data[MOST];
@@ -45,8 +45,8 @@ struct world {
 	int params[MOST][16];
 	int num_nodes;
 	struct list plan;
-	struct list unread;		/* tensors that are not read */
-	struct tfl_ints *resized[MOST];	/* dimensions that resize() has got */
+	struct list unread;		/* tensors that no node reads */
+	struct tfl_ints *resized[MOST];	/* dimensions from the last resize() */
 
 	struct tfl_partition partitions[MOST];
 	struct list parts[MOST][3];

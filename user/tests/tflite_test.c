@@ -46,7 +46,7 @@ static struct tfl_delegate *delegate(void)
 	return d;
 }
 
-/* (a + b) * b, of 2 * 3 floats. */
+/* Makes (a + b) * b, of 2 * 3 floats. */
 static struct world *sum_and_product(void)
 {
 	static const int dims[] = { 2, 3 };
@@ -94,7 +94,7 @@ static void test_options(void **state)
 
 /* TensorFlow Lite's RESHAPE and RELU, as far as the tests need them. */
 static int num_invoked;
-static bool is_blind;			/* no shape is known before it runs */
+static bool is_blind;			/* the shape is unknown before the run */
 
 static int resize_as(struct tfl_context *context, int out, int rank, const int *sizes)
 {
@@ -152,8 +152,8 @@ static int invoke_relu(struct tfl_context *context, struct tfl_node *n)
 }
 
 /*
- * Builds a RESHAPE of 12 floats by an input, and RELU. TensorFlow Lite does not know the shapes of
- * their outputs.
+ * Builds a RESHAPE of 12 floats to a shape from an input, and a RELU. TensorFlow Lite does not know
+ * the shapes of their outputs.
  */
 static struct world *reshaped(void)
 {
@@ -176,7 +176,7 @@ static struct world *reshaped(void)
 	return w;
 }
 
-/* Runs the world with this shape; TensorFlow Lite's kernels must compute `invoked` nodes. */
+/* Runs the graph with this shape; TensorFlow Lite's kernels must compute `invoked` nodes. */
 static void run_reshaped(struct world *w, int a, int b, int invoked)
 {
 	const struct tfl_tensor *y = &w->tensors[3];
@@ -217,7 +217,7 @@ static void test_shapes_of_values(void **state)
 	run_reshaped(w, 3, 4, 0);
 	run_reshaped(w, 3, 4, 0);
 	run_reshaped(w, 6, 2, 0);
-	/* It prepares again, and forgets nothing that it needs. */
+	/* Preparing again must not lose any state. */
 	assert_int_equal(w->kernel.prepare(&w->context, &w->kernels[0]), TFL_OK);
 	run_reshaped(w, 6, 2, 0);
 	/* The shape is wrong, so this invocation fails; the next one does not. */
@@ -228,7 +228,7 @@ static void test_shapes_of_values(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* After eight compilations for fewer than 16 runs, TensorFlow Lite computes other shapes. */
+/* After eight compilations in fewer than 16 runs, TensorFlow Lite computes further shapes. */
 static void test_shapes_that_change_often(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -264,7 +264,7 @@ static void test_late_nodes_that_stay(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Before the option of an interpreter with one thread. */
+/* This is set before the option of an interpreter with one thread. */
 #define ONE_THREAD "1"
 
 /* Options of the delegate, also by the names that TensorFlow Lite's tools use. */
@@ -327,7 +327,10 @@ static void test_calls(void **state)
 	}
 }
 
-/* After the engine died the model is compiled again, once; other failures are the caller's. */
+/*
+ * After the engine died the model is compiled again, once; other failures are returned to the
+ * caller.
+ */
 static void test_failures(void **state)
 {
 	const int dead = ANEURALNETWORKS_DEAD_OBJECT;
@@ -357,7 +360,7 @@ static void test_failures(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Options that are refused, and why. */
+/* Options that are refused, and the reasons. */
 static void test_wrong_options(void **state)
 {
 	static const struct {
@@ -395,8 +398,8 @@ static void test_wrong_options(void **state)
 }
 
 /*
- * A program that gives no function for errors, such as TensorFlow Lite's own loader, still calls
- * the result.
+ * A program without a function for errors, such as TensorFlow Lite's own loader, still gets a
+ * delegate.
  */
 static void test_wrong_option_without_reporter(void **state)
 {
@@ -422,7 +425,7 @@ static void test_whole_graph(void **state)
 	assert_int_equal(w->num_kernels, 1);
 	run(w);
 	expect(w, 6);
-	/* Runs the same once more, then with another shape and other places. */
+	/* Runs the same graph again, then with another shape and other addresses. */
 	run(w);
 	expect(w, 6);
 	for (int i = 0; i < 4; i++) {
@@ -440,7 +443,7 @@ static void test_whole_graph(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Shapes that cannot be between ones that can. */
+/* Invalid shapes between valid ones. */
 static void test_bad_shape_between(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -472,7 +475,7 @@ static struct {
 	/* Maximum number of a model's operations that the NNAPI accepts; 0 for any number. */
 	int most;
 	int operations;			/* operations of the last model */
-	int from_memory;		/* constants that were given by memory, not by pointer */
+	int from_memory;		/* number of constants that are in a memory */
 	int compiled;			/* forced result of a compilation; 0 if it is not forced */
 } nnapi = { .refused = -1 };
 
@@ -593,7 +596,7 @@ static void test_refusals(void **state)
 	nnapi.result = nnapi.most = 0;
 }
 
-/* Three parts, of which the smallest are dropped if fewer are allowed; 0 is any number. */
+/* The smallest of three parts are dropped if fewer are allowed; 0 allows any number. */
 static void test_max_partitions(void **state)
 {
 	static const struct {
@@ -609,7 +612,10 @@ static void test_max_partitions(void **state)
 
 		for (int t = 0; t < 6; t++)
 			tensor(w, TFL_FLOAT32, 1, (const int[]){ 2 + t });
-		/* Nodes that do not fit together, but do not run: RELU and IMAG in turn. */
+		/*
+		 * Invalid combinations of nodes, which are not run: The graph has RELU and IMAG in
+		 * turn.
+		 */
 		for (int t = 0; t < 5; t++)
 			node(w, t % 2 ? IMAG : RELU, t, -2, t + 1);
 		for (int t = 1; t < 6; t++)
@@ -623,7 +629,10 @@ static void test_max_partitions(void **state)
 	}
 }
 
-/* A product and a node that is left: the part pays from 4,096 on. */
+/*
+ * A product and a node that is left to TensorFlow Lite: the part pays from 4,096 multiplications
+ * on.
+ */
 static void test_usual_work(void **state)
 {
 	static const struct {
@@ -654,7 +663,7 @@ static void test_usual_work(void **state)
 
 /* ---- Constants of a file ---- */
 
-/* Computes x + a constant at an offset of a mapped file, which is also tried unlinked. */
+/* Computes x + a constant at an offset of a mapped file, also if the file was removed. */
 static void constant_of_file(size_t offset, size_t size, bool is_unlinked)
 {
 	const int dims[] = { (int)(size / sizeof(float)) };
@@ -671,7 +680,7 @@ static void constant_of_file(size_t offset, size_t size, bool is_unlinked)
 	for (size_t i = 0; i < (offset + size) / sizeof(float); i++)
 		data[i] = (float)i;
 	munmap(data, offset + size);
-	/* From the second page on, as a model in an archive. */
+	/* The model begins on the second page, as in an archive. */
 	data = mmap(NULL, offset + size - 4096, PROT_READ, MAP_SHARED, fd, 4096);
 	assert_ptr_not_equal(data, MAP_FAILED);
 	close(fd);
@@ -717,7 +726,7 @@ static void test_constants_of_file(void **state)
 	assert_int_equal(files(), before);
 }
 
-/* The file that nnaccel explain reads. */
+/* Tests the report that nnaccel explain reads. */
 static void test_report(void **state)
 {
 	char path[64], text[512] = "";
@@ -742,8 +751,8 @@ static void test_report(void **state)
 }
 
 /*
- * Tensors of RELU: x, which has scales per channel in some cases, and y; and the reason to leave
- * it, or "-".
+ * Tensors of RELU: x, in some cases with scales per channel, and y; and the reason to leave the
+ * node, or "-".
  */
 static void test_wrong_tensors(void **state)
 {
@@ -819,7 +828,7 @@ static void test_wrong_tensors(void **state)
 	free(scales);
 }
 
-/* A tensor that is smaller than its shape says is not written over. */
+/* A tensor whose memory is too small for its shape is not written beyond its end. */
 static void test_tensor_without_data(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -828,7 +837,7 @@ static void test_tensor_without_data(void **state)
 
 	(void)state;
 	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
-	/* TensorFlow Lite goes on after a kernel that could not be made. */
+	/* TensorFlow Lite continues after a kernel that could not be made. */
 	kernel = w->kernels[0].user_data;
 	w->kernels[0].user_data = NULL;
 	assert_int_equal(w->kernel.prepare(&w->context, &w->kernels[0]), TFL_DELEGATE_ERROR);
@@ -886,7 +895,7 @@ static void test_buffers(void **state)
 	d->free_buffer(&w->context, d, &in);
 	assert_int_equal(in, -1);
 	d->free_buffer(&w->context, d, &none);
-	/* The handle is invalid, but the tensor still has it. */
+	/* The tensor still has a handle, which is not valid any more. */
 	w->tensors[3].buffer_handle = out;
 	w->tensors[1].delegate = d;
 	w->tensors[1].buffer_handle = 0;
@@ -899,7 +908,8 @@ static void test_buffers(void **state)
 }
 
 /*
- * Places of int64 from one partition to another, which become int32, and as a tensor without data.
+ * Indices of int64 that pass from one partition to another become int32; they may be a tensor
+ * without data.
  */
 static void test_wide_places(void **state)
 {
@@ -949,7 +959,7 @@ static int take_shape(struct tfl_context *context, struct tfl_tensor *tensor, st
 
 /*
  * An operation that TensorFlow Lite lacks, before one that it has: a resized input gives its output
- * another shape. No operation has this code.
+ * another shape. This code does not belong to any operation.
  */
 static void test_operation_of_mediapipe(void **state)
 {
@@ -1042,7 +1052,7 @@ static void free_turned(struct tfl_context *context, void *buffer)
 	free(buffer);
 }
 
-/* A version that takes only constants of the file. */
+/* A version that accepts only constants in the file. */
 static int prepare_reshape(struct tfl_context *context, struct tfl_node *node)
 {
 	struct tfl_tensor *out = &context->tensors[node->outputs->data[0]];
@@ -1116,7 +1126,7 @@ static void test_shapes_from_shapes(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* A partition of which TensorFlow Lite has computed all values. */
+/* A partition whose values TensorFlow Lite has all computed. */
 static void test_nothing_to_compute(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1147,13 +1157,16 @@ const char *TfLiteVersion(void)
 	return version;
 }
 
-/* A runtime of another version, or with structures of another layout, keeps its graph; a line says why. */
+/*
+ * A runtime of another version, or with another layout of structures, gets no delegated nodes; the
+ * log says why.
+ */
 static void test_wrong_runtime(void **state)
 {
 #define AT(member) offsetof(struct world, member), sizeof(((struct world *)NULL)->member)
 	static const struct {
 		const char *version;
-		size_t at, size;	/* of what has the value; 0 bytes: nothing has */
+		size_t at, size;	/* place of the value; size 0 if no tensor has it */
 		int64_t value;
 		const char *why;
 	} cases[] = {
@@ -1270,7 +1283,7 @@ static void test_dropped_axis(void **state)
 	strided_slice(d, -3, 0, true);
 	strided_slice(d, 3, 0, false);
 	strided_slice(d, -4, 0, false);
-	/* Version 2.9 has no offset, so the byte is after the parameters. */
+	/* Version 2.9 has no offset parameter, so the byte is after the structure. */
 	for (int i = 0; i < 2; i++) {
 		version = i ? "2.10.0" : "2.9.0";
 		strided_slice(d, 2, 1, !i);
@@ -1308,7 +1321,7 @@ static float cached_output(const char *folder, int output)
 	return first;
 }
 
-/* Models that differ only in which intermediate result is an output share no entry of the cache. */
+/* Models with different intermediate results as outputs share no entry of the cache. */
 static void test_cached_outputs(void **state)
 {
 	char folder[] = "/tmp/nnaccel-tflite-XXXXXX", command[64];
@@ -1325,7 +1338,7 @@ static void test_cached_outputs(void **state)
 
 /* ---- Constants of other sizes than their nodes want ---- */
 
-/* A constant's end becomes the end of a page, before one that cannot be read. */
+/* A constant ends at the end of a page, before a page that cannot be read. */
 static void guard(struct world *w, int tensor)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -1368,14 +1381,14 @@ static void test_short_order(void **state)
 	struct tfl_delegate *d = delegate();
 
 	(void)state;
-	/* The first leaves a good order where the second's missing number is. */
+	/* The first node leaves a valid order where the number is that the second node lacks. */
 	transpose(d, 3, true);
 	transpose(d, 2, false);
 	transpose(d, 4, false);
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Parts to concatenate, of which one is missing. */
+/* One of the parts to concatenate is missing. */
 static void test_missing_part(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1393,7 +1406,7 @@ static void test_missing_part(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* A value of PAD_V2 that has fewer bytes than its type. */
+/* The value of PAD_V2 has fewer bytes than its type. */
 static void test_short_value(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1500,7 +1513,7 @@ static void test_random_nodes(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Each of these tests, run once more, leaves nothing on the heap, and no file open. */
+/* Each of these tests, when run again, frees all its blocks and closes all its files. */
 static void test_nothing_is_left(void **state)
 {
 	static void (*const again[])(void **) = {

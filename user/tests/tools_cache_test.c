@@ -95,7 +95,7 @@ static int remove_state(void **unused)
 	return system(command);
 }
 
-/* Returns the output of a command, with that on standard error. */
+/* Returns the output of a command, including its standard error. */
 static const char *print(int *status, const char *arguments)
 {
 	static char out[4096], words[256];
@@ -159,7 +159,7 @@ static void test_size(void **unused)
 	char expected[128];
 
 	(void)unused;
-	/* Links count for nothing. */
+	/* Links are ignored. */
 	assert_int_equal(symlink("3", in_state("plans/link")), 0);
 	assert_int_equal(stat(in_state("index.db"), &st), 0);
 	snprintf(expected, sizeof(expected), "%lld bytes of the index, 12 bytes of plans\n",
@@ -170,7 +170,7 @@ static void test_size(void **unused)
 	assert_prints("--json size", 0, expected);
 }
 
-/* Entries of a user go with their files, and so do files without an entry. */
+/* Entries of a user are removed with their files, and so are files without an entry. */
 static void test_clear(void **unused)
 {
 	(void)unused;
@@ -226,8 +226,7 @@ static void *serve(void *unused)
 		if (keeper.file) {
 			file = memfd_create("report", MFD_CLOEXEC);
 			/*
-			 * The state in which the keeper leaves the file: its position is at the
-			 * end.
+			 * The file's position is at its end, as the keeper leaves it.
 			 */
 			if (write(file, keeper.file, keeper.file_size) < 0)
 				abort();
@@ -293,7 +292,7 @@ static void test_keeper(void **unused)
 	assert_int_equal(keeper.request.kind, CACHE_SHOW);
 	assert_asks("", &none, all, &report, sizeof(report.head), 0,
 		    "made by v8\n      user   tokens   hashes    plans  entries          bytes\n");
-	/* A version that does not end is cut. */
+	/* A version without a terminator is truncated. */
 	memset(&endless, 'x', sizeof(endless));
 	snprintf(long_version, sizeof(long_version), "made by %.*s\n      user   tokens   hashes    plans "
 		 " entries          bytes\n", (int)sizeof(endless.version) - 1, endless.version);
@@ -310,7 +309,7 @@ static void test_keeper(void **unused)
 		    "{\"plans\": 2, \"faults\": [\"plan 3 is \\\"torn\\\"\", \"plan 4 is missing\"]}\n");
 	assert_asks("check", &well, all, "", 0, 0, "3 plans, 0 faults\n");
 
-	/* Reports of another size, answers of another size, none, and those that say no. */
+	/* Reports or answers of a wrong size, no answer, and refusals. */
 	assert_asks("", &yes, all, &report, sizeof(report) - sizeof(report.users[0]), 1,
 		    "nnaccel cache: the engine's keeper is of another build\n");
 	assert_asks("", &well, all, &report, sizeof(report), 1,

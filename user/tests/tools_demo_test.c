@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs `nnaccel demo` and `nnaccel demo camera`. This program plays the first one's device, the
- * second one's camera, the clock, and files of /proc. The networks are really computed.
+ * Runs `nnaccel demo` and `nnaccel demo camera`. This program plays the device of the first, the
+ * camera of the second, the clock, and files of /proc. The results of the networks are really
+ * computed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -29,7 +30,7 @@
 #include "tools/camera/glyphs.h"
 #include "tools/tool.h"
 
-/* Libraries of sanitizers refer to these. */
+/* The sanitizers' libraries refer to these functions. */
 #pragma GCC visibility push(default)
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 int __wrap_open(const char *path, int flags, ...);
@@ -70,11 +71,11 @@ struct nna_prepared_model {
 };
 
 static struct {
-	const char *fails;		/* name of the failing call, or NULL */
-	int skip;			/* number of good calls of that name before */
-	int wrong;			/* the model of that number, from 1, answers 0 bytes */
-	uint64_t missed;		/* number of executions that the module did not count */
-	/* Objects: number of existing devices, memories and models. */
+	const char *fails;		/* name of the function whose call fails, or NULL */
+	int skip;			/* number of successful calls of that name before */
+	int wrong;			/* number, from 1, of the model that answers 0 */
+	uint64_t missed;		/* number of executions that the module does not count */
+	/* Numbers of existing devices, memories and models. */
 	uint64_t executions, objects;
 	int models;
 } device;
@@ -117,7 +118,7 @@ enum nn_status nna_device_get_info(struct nna_device *of, struct nn_device_info 
 enum nn_status nna_device_get_context_info(struct nna_device *of, struct nna_context_info *info, struct nn_error *error)
 {
 	(void)of;
-	/* Earlier runs of the process executed too. */
+	/* The process executed before, too. */
 	info->executions = 1000 + device.executions - (device.executions ? device.missed : 0);
 	return call("context", error);
 }
@@ -173,7 +174,7 @@ void *nna_memory_map(struct nna_memory *memory, struct nn_error *error)
 	return call("map", error) ? NULL : memory->bytes;
 }
 
-/* Takes a ms longer for each image, and half as long in 8 bits. */
+/* An execution takes 1 ms longer for each image, and half as long in 8 bits. */
 enum nn_status nna_execute(struct nna_prepared_model *p, const struct nna_request *request,
 			   const struct nna_execute_options *options,
 			   const struct nna_results *results, struct nn_error *error)
@@ -212,7 +213,7 @@ static void read_into(int fd, char *to, size_t size)
 /* The standard output and error of this program. */
 static int out, err;
 
-/* A test that failed inside a command left it with another output. */
+/* A test that failed inside a command left the standard output replaced. */
 static void restore_output(void)
 {
 	fflush(stdout);
@@ -342,17 +343,17 @@ static void test_demo_promises(void **state)
 
 static struct {
 	unsigned long fails;		/* ioctl that fails, */
-	int skip;			/* number of good ones before */
+	int skip;			/* number of successful calls before */
 	uint32_t stride, sequence, fourcc, num_buffers, fps, caps;
 	uint32_t late;			/* number of a frame before which frames are missing */
-	/* number of the first frame that has the number of the frame before it */
+	/* number of the first frame that shows its predecessor's number */
 	uint32_t wrong;
 	int other, vivid, streaming;	/* files of two cameras */
 	int buffers[BUFFERS];
 	uint32_t queue[BUFFERS], queued;
-	int patterns, movement;		/* times that the control was set, and its value */
+	int patterns, movement;		/* how often the control was set, and its value */
 	bool has_no_frame, has_no_numbers, is_mapped, has_no_io;
-	int64_t moved;			/* bytes at the next call, which moves half of them */
+	int64_t moved;			/* bytes of the next call, which moves half of them */
 } camera;
 
 int __real_open(const char *path, int flags, ...);
@@ -563,7 +564,10 @@ static int set_up_camera(void **state)
 	return 0;
 }
 
-/* Twenty frames have each digit twice; then 60 count, and the clock is read twice for each. */
+/*
+ * Twenty frames contain each digit twice; after them 60 frames count, and the clock is read twice
+ * for each.
+ */
 #define REPORT(right, accuracy, missed) \
 	"camera: played (vivid), 320 x 180, NV12, 30 frames a second, in 4 dma-bufs\n" \
 	"20 frames with their numbers taught the digits; then the network read 60 frames.\n\n" \
@@ -576,7 +580,7 @@ static void test_camera(void **state)
 	int files;
 
 	set_up_camera(state);
-	/* The library keeps files of its own. */
+	/* The library has its own open files. */
 	assert_int_equal(run(tool_demo, CAMERA), TOOL_OK);
 	files = count_files();
 	set_up_camera(state);
@@ -618,7 +622,7 @@ static void test_camera_reports(void **state)
 	expect(", and it had 0 frames mapped (/proc/self/maps).\n");
 	expect("There are gaps between rows: it copies those of each frame together.\n12 more frames, copied for the "
 	       "purpose, are in /tmp/nn-demo-");
-	/* Each pattern is shown once, and one frame was in all buffers before. */
+	/* Each pattern is shown once; before it, one frame is in all buffers. */
 	assert_int_equal(camera.patterns, 3 + 12);
 	assert_int_equal(camera.sequence, 20 + 60 + 12 * 7);
 	assert_true(!fstat(fd, &st) && st.st_size > 1000);
@@ -644,7 +648,7 @@ static void test_camera_promises(void **state)
 	assert_string_equal(said, "nnaccel demo camera: frames were copied\n");
 	for (int i = 0; i < 2; i++) {
 		set_up_camera(state);
-		/* Its half is moved before each look, and it is looked at twice each time. */
+		/* A half of it is moved before each check, and it is checked twice. */
 		camera.moved = (int64_t)frame_bytes() * 4 / 5 - 4 * (i == 0);
 		if (run(tool_demo, CAMERA) != (i ? TOOL_FAILED : TOOL_OK))
 			fail_msg("%s", text);
@@ -685,7 +689,7 @@ static void test_camera_fails(void **state)
 		assert_int_equal(camera.streaming, 0);
 		assert_int_equal(count_files(), files);
 	}
-	/* Cameras that cannot deliver the frames, each for another reason. */
+	/* Cameras that cannot deliver frames, each for another reason. */
 	for (int i = 0; i < 6; i++) {
 		static const char *const reasons[] = {
 			"it has no frames of NV12", "3 buffers instead of 4", "none of the driver vivid",
@@ -697,7 +701,10 @@ static void test_camera_fails(void **state)
 		camera.num_buffers -= i == 1;
 		camera.caps &= ~(uint32_t)(i == 2 ? V4L2_CAP_VIDEO_CAPTURE : i == 3 ? V4L2_CAP_STREAMING : 0);
 		camera.has_no_frame = i == 4;
-		/* The first eight of ten digits are looked at, and seven of these stay the same for long. */
+		/*
+		 * The first eight of ten digits are examined; seven of these do not change for
+		 * long.
+		 */
 		camera.sequence = i == 5 ? 1000000000 : 0;
 		assert_int_equal(run(tool_demo, CAMERA), TOOL_FAILED);
 		assert_non_null(strstr(said, reasons[i]));
@@ -717,7 +724,7 @@ static void test_camera_sizes(void **state)
 		snprintf(words, sizeof(words), "demo camera --size %s", wrong[i]);
 		assert_int_equal(run(tool_demo, words), TOOL_USAGE);
 	}
-	/* The camera is missing, the size is not wrong. */
+	/* The error is the missing camera, not a wrong size. */
 	assert_int_equal(run(tool_demo, "demo camera --video /dev/null/x --size 320x180"), TOOL_FAILED);
 	assert_int_equal(run(tool_demo, "demo camera --video /dev/null/x --size 8192x8192"), TOOL_FAILED);
 }

@@ -37,7 +37,10 @@
 
 enum { MOST_BYTES = 32, MOST_OUTPUTS = 2 };
 
-/* Calls that fail. The last three kill the process that opens the model, or are for its threads alone. */
+/*
+ * Calls that fail. The last three kill the process that opens the model, or concern only its
+ * threads.
+ */
 enum fault { NONE, OPEN, PREPARE, FILL, RUN, KILLED, CALLER, CALLER_KILLED };
 
 struct output {
@@ -54,11 +57,11 @@ struct output {
 };
 
 static struct {
-	uint32_t num_devices;		/* number of devices; the last one is the CPU */
+	uint32_t num_devices;		/* number of devices, of which the last one is the CPU */
 	const char *report;		/* the plug-in's report */
 	enum fault fault;
 	bool fault_of_cpu;
-	unsigned int fault_at;		/* the run or the seed */
+	unsigned int fault_at;		/* index of a run, or the seed */
 	bool is_endless;		/* callers end only when a signal comes */
 	bool is_terminal;
 	int gnuplot_status;		/* of wait() */
@@ -70,7 +73,10 @@ static struct {
 	unsigned int opened, closed;
 } played;
 
-/* Counters in memory that processes share: loads of a model, and processes that have run it. */
+/*
+ * Counters in memory that processes share: number of loads of a model, and of processes that have
+ * run it.
+ */
 static struct {
 	atomic_uint started, ended;
 } *callers;
@@ -98,8 +104,8 @@ static void nap(void)
 }
 
 /*
- * Replaces usleep(): 16 long pauses are one second of the test's clock. A pause ends when a process
- * has ended, and all callers have done their runs.
+ * Replaces usleep(): 16 long pauses advance the test's clock by one second. A pause ends when a
+ * process has ended, and all callers have done their runs.
  */
 SEEN int usleep(useconds_t us)
 {
@@ -236,7 +242,7 @@ static bool output(struct runtime *runtime, unsigned int number, struct runtime_
 	return o->bytes;
 }
 
-/* The first ten runs and all further tens take 1 to 10 ticks, and on the CPU twice as long. */
+/* Each ten runs take 1 to 10 ticks, and on the CPU twice as long. */
 static bool run(struct runtime *runtime, char error[RUNTIME_ERROR])
 {
 	struct loaded *l = (struct loaded *)runtime;
@@ -477,7 +483,7 @@ static const struct {
 	{ { FLOATS(INFINITY, 4.002f) }, { FLOATS(INFINITY, 4) }, 0, RIGHT("5.0e-04", "0") },
 	{ { FLOATS(1, 4) }, { FLOATS(1, NAN) }, 0, WRONG("inf", "0", "0") },
 	{ { FLOATS(1, INFINITY) }, { FLOATS(1, 4) }, 0, WRONG("inf", "0", "0") },
-	/* 1 and 1 + 1/1024 */
+	/* the fp16 numbers 1 and 1 + 1/1024 */
 	{ { HALVES(0x3c00, 0x3c01) }, { HALVES(0x3c00, 0x3c00) }, 0, RIGHT("9.8e-04", "0") },
 	{ { HALVES(0x3c00, 0x3c02) }, { HALVES(0x3c00, 0x3c00) }, 0, WRONG("2.0e-03", "0", "0") },
 	{ { UINT8(0, 208, 7) }, { UINT8(0, 200, 7) }, 0, RIGHT("0.0e+00", "8") },
@@ -488,7 +494,7 @@ static const struct {
 	{ { INT32(5, 300000) }, { INT32(5, 300001) }, 2, WRONG("0.0e+00", "0", "1") },
 	{ { INT64(1, 1000000000000) }, { INT64(2, 1000000000001) }, 1, WRONG("0.0e+00", "0", "2") },
 	{ { BOOLS(1, 1, 0) }, { BOOLS(1, 0, 0) }, 1, WRONG("0.0e+00", "0", "1") },
-	/* Each of the inputs matters, and each of the outputs. */
+	/* Each input and each output affects the verdict. */
 	{ { INT32(1, 2) }, { INT32(3, 4) }, 0, WRONG("0.0e+00", "0", "6") },
 	{ { FLOATS(1, 2) }, { FLOATS(1, 3) }, 1, WRONG("3.3e-01", "0", "0") },
 	{ { FLOATS(1, 2) }, { FLOATS(1, 3) }, 3, WRONG("3.3e-01", "0", "0") },
@@ -598,7 +604,7 @@ static void test_bench_forms(void **state)
 	played.gnuplot_status = 127 << 8;
 	played.is_terminal = played.is_endless = true;
 	assert_int_equal(call(tool_bench, "--plot p.png --seconds 1 " MODEL), TOOL_FAILED);
-	/* A bar is drawn on a terminal, and wiped off. */
+	/* On a terminal a progress bar is drawn, and removed. */
 	bar = strstr(printed[1], "1 clients of 1 threads   ");
 	assert_true(bar > printed[1] + 24 && !memcmp(bar - 24, "\r[", 2) && !memcmp(bar - 3, ".] ", 3));
 	assert_non_null(strstr(printed[1], "\r                                                               \r"

@@ -23,7 +23,7 @@ static void *play_dlsym(void *library, const char *symbol);
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define NAMED "onnxruntime 1.23.2"
 
-/* Kinds of existing objects, besides values. */
+/* Kinds of objects, besides values. */
 enum { ENVS, OPTIONS, SESSIONS, STATUSES, MEMORIES, TYPES, INFOS, STRINGS, KINDS };
 
 struct OrtValue {
@@ -36,7 +36,7 @@ struct OrtValue {
 
 /* An input of the model. */
 struct shape {
-	ONNXTensorElementDataType type;	/* ONNX_NONE if it is no tensor */
+	ONNXTensorElementDataType type;	/* ONNX_NONE if it is not a tensor */
 	size_t rank;
 	int64_t dims[MAX_RANK + 1];
 };
@@ -50,7 +50,7 @@ static struct {
 	int live[KINDS], live_values;
 	bool is_registered;
 	int threads;
-	size_t num_devices, num_options;	/* given to the session */
+	size_t num_devices, num_options;	/* options that the session got */
 	const char *name, *value;
 	size_t in_count, out_count;
 	const struct shape *inputs;
@@ -152,8 +152,8 @@ PLAY(void, ReleaseSession, OrtSession *session)
 }
 
 /*
- * Devices: one of another provider, one without metadata, another one of the plug-in, the wanted
- * one.
+ * The devices are one of another provider, one without metadata, another one of the plug-in, and
+ * the wanted one.
  */
 static const struct device {
 	const char *provider, *device;
@@ -276,7 +276,7 @@ PLAY(void, ReleaseMemoryInfo, OrtMemoryInfo *memory)
 	released(MEMORIES, memory);
 }
 
-/* The type of an input is its place in the list of inputs. */
+/* The type of an input is represented by its index. */
 PLAY(OrtStatus *, SessionGetInputTypeInfo, const OrtSession *session, size_t index, OrtTypeInfo **type)
 {
 	assert_ptr_equal(session, &places[SESSIONS]);
@@ -400,7 +400,7 @@ PLAY(OrtStatus *, Run, OrtSession *session, const OrtRunOptions *run, const char
 		assert_string_equal(out_names[i], name);
 		assert_null(out[i]);
 	}
-	/* Outputs of the run before are given back. */
+	/* The outputs of the previous run are released. */
 	assert_int_equal(played.live_values, in_count);
 	played.runs++;
 	DOES("Run");

@@ -60,7 +60,10 @@ static void test_values(void **state)
 	assert_false(a.help);
 }
 
-/* The beginning of one name stands for that option; a whole name does not stand for longer ones. */
+/*
+ * The beginning of only one name stands for that option; a complete name does not stand for longer
+ * ones.
+ */
 static void test_abbreviations(void **state)
 {
 	char *argv[] = { "x", "--number-of-o=1", "--number=3", "--number-of-a", "2", "--te=t", NULL };
@@ -93,7 +96,7 @@ static void test_help_ends_it(void **state)
 	}
 }
 
-/* Each value is a word. If the words need too much room, none is written. */
+/* Each value is a word. If the words do not fit into the buffer, none is written. */
 static void test_words(void **state)
 {
 	const struct arguments a = { .flag = true, .text = "--t", .number = 9, .all = 1 };

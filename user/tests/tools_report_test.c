@@ -4,7 +4,7 @@
  * files lie in a folder, its accounts and limits are variables, and the libraries' functions are here.
  */
 #define _GNU_SOURCE
-/* The headers would define readlink() inline, and clang accepts no second definition. */
+/* The headers may define readlink() inline, and clang does not accept a second definition. */
 #undef _FORTIFY_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -60,21 +60,21 @@ static struct machine {
 	const char *file;		/* a file of /proc or /sys and its line, or NULL */
 	const char *line;
 	bool has_no_proc, has_no_devices;
-	/* There is no list of clients; there is an index of modules that has this one. */
+	/* The list of clients is missing; an index of modules contains this module. */
 	bool has_no_clients, has_index;
 	bool has_engine_user, session_has_group, account_has_group, is_own_group;
-	int group_at;			/* which of two groups it is */
+	int group_at;			/* which of two groups the device has */
 	rlim_t files;
 	uint64_t blocks, available;	/* of the file system with the engine's state */
 	enum nn_status open_status, info_status, context_status;
-	uint32_t num_devices, abi;	/* 0: the device has another version */
+	uint32_t num_devices, abi;	/* 0 if the device has another version */
 	struct nna_context_info context;
 	struct nn_device_info info;
 } machine;
 
 static char root[] = "/tmp/nnaccel-tools-XXXXXX";
 
-/* Returns where a path of the machine lies, or the path itself. */
+/* Returns the place of a path of the played machine, or the path itself. */
 static const char *place(const char *path, char *to)
 {
 	if (strncmp(path, "/proc", 5) && strncmp(path, "/sys", 4))
@@ -450,7 +450,7 @@ static int make_machine(void **state)
 		  "drm-engine-nn:\t1234567890 ns\ndrm-resident-device:\t48 KiB\n"
 		  "nnaccel-model-1: 10 KiB weights, 5 KiB an execution, 8 KiB of the device\n"
 		  "nnaccel-model-2: 20 KiB weights, 6 KiB an execution\n");
-	/* The same context once more, and two bursts of it. */
+	/* The same context again, and two bursts of it. */
 	open_file(10, 4, "/dev/nnaccel",
 		  "nnaccel-client-id:\t7\nnnaccel-device:\tnnaccel1\nnnaccel-executions:\t3\n"
 		  "nnaccel-model-1: 10 KiB weights, 5 KiB an execution\n");
@@ -459,7 +459,7 @@ static int make_machine(void **state)
 		  "nnaccel-client-spins:\t100\nnnaccel-executions:\t77\n");
 	open_file(10, 6, "anon_inode:[nnaccel-burst]",
 		  "nnaccel-client-id:\t7\nnnaccel-burst:\t2\nnnaccel-slots:\t3\n");
-	/* A file with a foreign name, and a file with foreign contents. */
+	/* A file with a wrong name, and a file with wrong contents. */
 	open_file(10, 7, "/dev/null", "nnaccel-client-id:\t50\n");
 	open_file(10, 8, "/srv/nnaccel/file", "pos:\t0\n");
 	write_file("two\n", "/proc/99/comm");
@@ -493,7 +493,7 @@ static unsigned int count_files(void)
 	return count;
 }
 
-/* A machine on which all is well. */
+/* Makes a machine without faults. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -537,7 +537,7 @@ static int tear_down(void **state)
 	return open_devices || count_files() != open_files;
 }
 
-/* Returns what a command prints on a file descriptor. */
+/* Returns the text that a command prints to a file descriptor. */
 static const char *print(int fd, int (*command)(int argc, char **argv), int *status,
 			 const char *arguments)
 {
@@ -715,7 +715,7 @@ static void test_info(void **state)
 	assert_prints(tool_info, "--json", info_json);
 }
 
-/* All existing operations, in lines that end after the 60th column. */
+/* All operations, in lines of at most 60 columns and a name. */
 static void test_info_lines(void **state)
 {
 	const char *out, *line, *end;
@@ -958,7 +958,7 @@ static void test_cdi(void **state)
 	(void)state;
 	assert_true(size > 0);
 	self[size] = '\0';
-	/* All functions of this library are this program's. */
+	/* All functions of this library are replaced here. */
 	n = snprintf(expected, sizeof(expected), "%s",
 "{\n"
 "  \"cdiVersion\": \"0.5.0\",\n"
@@ -1153,7 +1153,7 @@ static void test_doctor(void **state)
 	CASES(TRY)
 }
 
-/* The number of problems as text, and the whole as JSON. */
+/* Checks the number of problems in the text, and the JSON output. */
 static void test_doctor_counts(void **state)
 {
 	const char *out;

@@ -139,7 +139,10 @@ static double value_at(const struct runtime_tensor *t, size_t i)
 	}
 }
 
-/* Numbers depend on the seed. They fill the range of their type, and nothing beyond the tensor. */
+/*
+ * The numbers depend on the seed. The numbers fill the range of their type, and no memory beyond
+ * the tensor.
+ */
 static void test_fill(void **state)
 {
 	static const struct {
@@ -264,7 +267,7 @@ static void test_standard_error(void **state)
 
 	(void)state;
 	assert_string_equal(caught(2), "first\nAPI\nlast\n");
-	/* Without files no line is held back. */
+	/* If no file can be opened, no line is removed. */
 	for (unsigned int files = 0; files < 2; files++)
 		assert_string_equal(caught(files), "first\nAPI: not wanted\n\nAPI\nlast\n");
 	no_stream = true;

@@ -53,7 +53,9 @@ static void test_json(void **state)
 		{ "\n\x1b[2J\x7f", "\"\\u000a\\u001b[2J\\u007f\"" },
 		{ "Gr\xc3\xbc\xc3\x9f", "\"Gr\xc3\xbc\xc3\x9f\"" },
 		{ "\xe2\x82\xac \xf0\x9f\x98\x80", "\"\xe2\x82\xac \xf0\x9f\x98\x80\"" },
-		/* cut, alone, too long, a surrogate, beyond the last */
+		/*
+		 * invalid: truncated, a lone byte, too long, a surrogate, beyond the last character
+		 */
 		{ "x\xc3", "\"x\\ufffd\"" },
 		{ "\xe2\x82", "\"\\ufffd\\ufffd\"" },
 		{ "\x80y", "\"\\ufffdy\"" },
@@ -81,7 +83,7 @@ static void test_plain(void **state)
 		{ "Gr\xc3\xbc\xc3\x9f", "Gr\xc3\xbc\xc3\x9f" },
 		{ "\xc2\x9b" "2J", "?2J" },		/* a control character of one byte */
 		{ "\x9b" "2J", "?2J" },
-		{ "a\xe2\x80\xae" "b", "a?b" },	/* turns the direction of writing */
+		{ "a\xe2\x80\xae" "b", "a?b" },	/* reverses the direction of writing */
 		{ "a\xe2\x80\xa8" "b", "a?b" },	/* begins a line */
 		{ "\xc3", "?" },
 	};
@@ -103,7 +105,7 @@ static const char *utf8(uint32_t code)
 	return text;
 }
 
-/* Ranges of characters that control a terminal, end a line or turn the direction of writing. */
+/* Ranges of characters that control a terminal, end a line or reverse the direction of writing. */
 static void test_ranges(void **state)
 {
 	static const struct {

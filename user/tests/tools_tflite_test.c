@@ -39,10 +39,10 @@ static char places[KINDS];
 
 static struct {
 	const char *lacks;		/* a missing symbol */
-	const char *fails;		/* a function that returns nothing, or an error */
+	const char *fails;		/* name of a function that returns NULL or an error */
 	int live[KINDS];
 	int threads;
-	const void *delegate;		/* delegate that the interpreter gets */
+	const void *delegate;		/* the delegate that the interpreter must get */
 	size_t num_options;		/* of the delegate */
 	char *names[2], *values[2];
 	unsigned int invoked;

@@ -69,7 +69,7 @@ static void see_model(const struct nn_model *model)
 	}
 }
 
-/* Makes the vectors twice; their fingerprint must be this one each time. */
+/* Makes the vectors twice; each time they must have this fingerprint. */
 static void check_twice(void (*make)(void), uint64_t right)
 {
 	uint64_t first;
@@ -107,7 +107,7 @@ static void test_graphs(void **unused)
 	free(g.values);
 }
 
-/* Forms of the NNAPI's own operations: the other operations still change. */
+/* Forms of the NNAPI's own operations; other operations still change. */
 static void make_forms(void)
 {
 	for (uint32_t i = 0; i < num_forms; i++) {

@@ -119,7 +119,7 @@ static const struct form more_forms[] = {
 	{ "SPACE_TO_BATCH_ND", "X[n,h*2,w*2,c] i32[2]{2,2} i32[2,2]{0,0,0,2} b:0 > =" },
 };
 
-/* By row of the table and type: how often it ran. */
+/* Number of runs, by row of the table and type. */
 static uint32_t runs[128][FORM_NUM_TYPES];
 
 static uint32_t row_of(int32_t code)
@@ -291,7 +291,7 @@ static void test_fused(void **unused)
 
 /* ---- Quotients ---- */
 
-/* Quotients that are off, as Vulkan allows. */
+/* Quotients with the error that Vulkan allows. */
 static int32_t off;
 
 static uint32_t bits_of(float x)
@@ -331,7 +331,7 @@ static void test_quotients(void **unused)
 	(void)unused;
 	random_start(first_seed());
 	for (uint32_t i = 0; i < 200000; i++) {
-		/* Half of them are near a power of two. */
+		/* Half of the numbers are near a power of two. */
 		const float x = float_of(random_bits() << 1 & 0x807fffff) +
 				float_of((pick(100, 150) << 23 | (chance(2) ? pick(0, 3) :
 					  random_bits() & 0x7fffff)) ^ (chance(4) ? 0x7fffff : 0));

@@ -133,8 +133,8 @@ enum nn_status __wrap_nna_engine_store_put(const void *key, size_t key_size, con
 /* ---- A client's memory ---- */
 
 static struct {
-	struct nna_engine_region region;	/* without a base: arguments are copies of images */
-	int file;				/* -1: it has no dma-buf */
+	struct nna_engine_region region;	/* without a base arguments are image copies */
+	int file;				/* -1 if it has no dma-buf */
 } client = { .file = -1 };
 
 bool __wrap_nna_engine_region(struct nna_engine_execution *execution, const void *data,
@@ -328,7 +328,10 @@ static void check_random_graphs(void)
 	assert_true(pipelines_count(gpu) <= 300);
 }
 
-/* By the test's clock each submission takes long: the second execution has a work group in each. */
+/*
+ * By the test's clock each submission takes long, so each submission of the second execution has
+ * one work group.
+ */
 static void test_random_graphs(void **unused)
 {
 	(void)unused;
@@ -398,7 +401,7 @@ static void make_div(void)
 	mb_operation(&b, NN_OP_DIV, MB_LIST(x, x, mb_int32(&b, 0)), MB_LIST(out));
 }
 
-/* GATHER of two of four rows, by `indices`. */
+/* Makes a GATHER of two of four rows, by `indices`. */
 static void gather_by(uint32_t indices)
 {
 	const uint32_t x = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT);
@@ -453,7 +456,7 @@ static void hear(uint32_t operation, const char *why)
 	snprintf(reason, sizeof(reason), "%s", why);
 }
 
-/* The reason of a refusal names the operation. The model is not prepared either. */
+/* The reason of a refusal names the operation. Preparing the model fails, too. */
 static void test_refused(void **unused)
 {
 	static const struct {
@@ -490,7 +493,7 @@ static void test_refused(void **unused)
 
 /* ---- Products of floats that are quantised when they run ---- */
 
-/* Whether the model is supported. Only the form that takes float64 may be refused. */
+/* Returns whether the model is supported. Only the form that takes float64 may be refused. */
 static bool is_exact(void)
 {
 	struct nn_error err = { "" };
@@ -504,7 +507,7 @@ static bool is_exact(void)
 	return !reason[0];
 }
 
-/* The results are equal to the bit, because sums are of whole numbers. */
+/* The results have the same bits, because the sums are whole numbers. */
 static void check_dynamic(void)
 {
 	static const int32_t types[] = { NN_TENSOR_FLOAT32, NN_TENSOR_FLOAT16 };
@@ -558,7 +561,7 @@ static void test_variants(void **unused)
 
 /* ---- What a model becomes ---- */
 
-/* Poolings one after the other, which are not fused. */
+/* Poolings follow one another and are not fused. */
 static void make_poolings(void)
 {
 	uint32_t from, to, one, valid;
@@ -623,8 +626,8 @@ static void test_shared_memory(void **unused)
 }
 
 /*
- * Two products of 4 million multiply-adds each are two submissions, or one if they are quick. If they
- * take long, each of their work groups is one, of which a product has two.
+ * Two products of 4 million multiply-adds each are two submissions, or one if they are quick. If
+ * they take long, each of the two work groups of a product is a submission.
  */
 static void test_submissions(void **unused)
 {
@@ -676,7 +679,7 @@ static void test_cut(void **unused)
 	make_large_add();
 	p = must_prepare(&b.model);
 	assert_int_equal(facts_of(p).submissions, 1);
-	/* A submission lasts two steps of the clock. */
+	/* A submission takes two steps of the clock. */
 	step_ns = NS_PER_S / 20;
 	check_against_plan(p);
 	assert_int_equal(facts_of(p).submissions, 8);
@@ -735,7 +738,7 @@ static void test_index(void **unused)
 	prepared_release(p);
 }
 
-/* The missed submission goes on, and the next execution is right. */
+/* The overdue submission continues, and the next execution is right. */
 static void test_deadline(void **unused)
 {
 	struct nn_error err = { "" };
@@ -1014,12 +1017,15 @@ static void add_in_place(void *prepared, struct arguments *a, char *memory)
 		assert_float_equal(((float *)args[2]->data)[k], 3, 0);
 }
 
-/* The CPU copies no argument whose memory the GPU reaches. A region may come again elsewhere. */
+/*
+ * The CPU does not copy arguments in memory that the GPU can reach. A region may be imported again
+ * at another address.
+ */
 static void test_imported(void **unused)
 {
 	static const struct {
 		const char *name;
-		uint64_t length;	/* of the region, in which arguments are */
+		uint64_t length;	/* offset and size of the region with the arguments */
 		bool is_writable;
 		bool has_file;
 		uint64_t copies;	/* in an execution */
@@ -1092,7 +1098,7 @@ static void test_choice(void **unused)
 
 /* ---- Its speed ---- */
 
-/* The path of the only file in a folder. */
+/* Returns the path of the only file in a folder. */
 static void only_file(const char *folder, char path[600])
 {
 	DIR *dir = opendir(folder);
@@ -1114,7 +1120,7 @@ static void write_text(const char *path, const char *text)
 	fclose(file);
 }
 
-/* Figures are kept. Senseless ones are measured again. */
+/* Figures are kept. Invalid stored measurements are repeated. */
 static void test_capabilities(void **unused)
 {
 	char folder[] = "/tmp/nnaccel-vulkan-XXXXXX", path[600] = "";

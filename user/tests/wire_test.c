@@ -124,7 +124,7 @@ static void test_round_trip(void **state)
 	}
 }
 
-/* Extension data of any size travel untouched, and so does the largest prefix. */
+/* Extension data of any size arrive unchanged, and so does the largest prefix. */
 static void test_extension_data(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 4095, 3u << 20 };
@@ -173,7 +173,10 @@ static void test_unaligned(void **state)
 	nn_model_free(model);
 }
 
-/* The block is exactly as large as what is decoded, so that a sanitizer sees a byte beyond. */
+/*
+ * The block has exactly the size of the decoded data, so that a sanitizer detects an access beyond
+ * it.
+ */
 static enum nn_status decode_copy(const uint8_t *wire, size_t size, struct nn_error *err)
 {
 	uint8_t *copy = malloc(size ? size : 1);
@@ -235,7 +238,7 @@ static void test_every_byte(void **state)
 	free(wire);
 }
 
-/* Records of the wire form that the table below spoils. */
+/* Records of the wire form that the table below makes invalid. */
 struct spoiled {
 	uint8_t *wire;
 	uint64_t start[W_END + 1];

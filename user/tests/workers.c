@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Multiples of 10 ms that workers of ended clients may take to end. */
+/* Time in units of 10 ms that workers of ended clients may take to end. */
 #define TRIES scaled(1000)
 
 /* Reads the beginning of a process's file in /proc, as text. Returns false if it is missing. */
@@ -32,7 +32,7 @@ static bool read_file(const char *pid, const char *name, char text[64])
 	return size > 0;
 }
 
-/* Whether a process is a worker that serves a session. */
+/* Returns whether a process is a worker that serves a session. */
 static bool is_busy_worker(const char *pid)
 {
 	char path[288], text[64];
@@ -89,8 +89,8 @@ static int64_t thread_time(pid_t process, pid_t thread)
 }
 
 /*
- * Sums the times of a process's threads. *busiest, unless it is NULL, becomes the thread with the
- * most.
+ * Sums the CPU times of a process's threads. *busiest, unless it is NULL, becomes the thread with
+ * the longest.
  */
 static int64_t sum_times(pid_t process, pid_t *busiest)
 {
@@ -128,7 +128,7 @@ int64_t workers_cpu_time(pid_t worker)
 	return sum_times(worker, NULL);
 }
 
-/* Whether a process's command line begins with that program and has that argument. */
+/* Returns whether a process's command line begins with the program and has the argument. */
 static bool has_argument(const char *pid, const char *program, const char *argument)
 {
 	char path[288], text[1024] = "";

@@ -22,10 +22,10 @@ pid_t workers_busiest_thread(pid_t worker);
 /* Returns the CPU time in ns of all threads of a worker; -1 if /proc does not show it. */
 int64_t workers_cpu_time(pid_t worker);
 
-/* Whether the nnacceld that runs was started with an option, "--lazy". */
+/* Returns whether the running nnacceld was started with an option, such as "--lazy". */
 bool workers_have_option(const char *option);
 
-/* Kills the nnacceld that runs; false: none runs. */
+/* Kills the running nnacceld; returns false if none runs. */
 bool workers_kill(void);
 
 #endif /* NN_TESTS_WORKERS_H */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory by the models of C and the kernel, for spin. A word remembers its stores. A thread has a
- * view: for each word the oldest store that it may still read. It reads this store or any later
- * one. A release store carries the view of its thread, and an acquire load takes it over. A full
- * barrier exchanges views with all threads that had one. A thread's loads and stores are done in
- * its order, except late_load(), which ends at any time before late_wait(). The model does not have
- * stores that are seen before a condition on which they depend.
+ * view: for each word the oldest store that it may still read. A load returns this store or any
+ * later one. A release store carries the view of its thread, and an acquire load takes it over. A
+ * full barrier exchanges views with all threads that had one. A thread's loads and stores are done
+ * in program order, except late_load(), which ends at any time before late_wait(). Stores never
+ * become visible before a condition on which they depend.
  *
- * A model defines THREADS, WORDS and STORES (of a word at most), and includes this.
+ * A model defines THREADS, WORDS and STORES (maximum per word), and includes this file.
  */
 
 #define RELAXED	0
@@ -115,7 +115,9 @@ inline barrier(thread)
 	}
 }
 
-/* Reads the last store and follows it with another, with both orders or none. */
+/*
+ * Atomically reads the last store and adds another one, either as acquire and release or relaxed.
+ */
 inline exchange(thread, name, with, order, into)
 {
 	atomic {
@@ -128,7 +130,7 @@ inline exchange(thread, name, with, order, into)
 	}
 }
 
-/* Reads the last store, and follows it with its value plus `what`. */
+/* Atomically adds `what` to the value of the last store. */
 inline add(thread, name, what, order, into)
 {
 	exchange(thread, name, into + what, order, into)

@@ -9,11 +9,11 @@
 #include "plan/kernels/fields.h"
 #include "tests/plan_diff/bounds.h"
 
-/* A word that the table has. */
+/* A word of a saved step that the table describes. */
 struct word {
 	const struct nn_field *field;
 	size_t at;			/* position of the number in the state */
-	bool is_related;		/* other rows depend on it */
+	bool is_related;		/* other rows of the table depend on it */
 };
 
 struct tried {
@@ -23,7 +23,7 @@ struct tried {
 	char *state;			/* what they make */
 	struct word word[NN_SAVED_WORDS];
 	uint32_t num_words;		/* that were met */
-	uint32_t index;			/* the element that EACH is at */
+	uint32_t index;			/* the current element of EACH */
 	uint32_t steps;
 };
 
@@ -34,7 +34,7 @@ static bool fill_nothing(void *state, struct nn_ready *ready)
 	return true;
 }
 
-/* Whether the table takes the words; complete() is left out. */
+/* Returns whether the table accepts the words, without calling complete(). */
 static bool takes(struct tried *t, const struct nn_bounds *bounds)
 {
 	struct nn_kernel parser = *t->kernel;
@@ -50,7 +50,7 @@ static bool takes(struct tried *t, const struct nn_bounds *bounds)
 	return taken;
 }
 
-/* Tries a value of a word, where no operand is too small. */
+/* Tries a value of a word, with operands that are large enough. */
 static void expect(struct tried *t, const struct word *word, uint64_t value, bool taken)
 {
 	const struct nn_bounds most = form_bounds((struct nn_room){ UINT64_MAX, SAVED_ALIGN });
@@ -72,7 +72,7 @@ static uint64_t value_of(const struct tried *t, size_t part, struct nn_ref ref)
 }
 
 /*
- * Returns the word that a number was made from; NULL if no word was, or if it depends on another
+ * Returns the word that a number came from; NULL if it came from none, or depends on another
  * number.
  */
 static struct word *find(struct tried *t, size_t part, struct nn_ref ref)
@@ -97,7 +97,7 @@ static bool is_in_range(const struct nn_field *f, uint64_t value)
 	return value <= UINT32_MAX && (uint32_t)value - f->word.low <= f->word.span;
 }
 
-/* Numbers that a mask leaves out. */
+/* Skips numbers that a mask excludes. */
 static void try_only(struct tried *t, size_t part, const struct nn_field *f)
 {
 	struct word *word = relate(t, part, f->ref);
@@ -203,7 +203,7 @@ static uint32_t bits_of(float value)
 	return bits;
 }
 
-/* A float's bounds; one more bit is the next larger float. */
+/* Tries the bounds of a float; adding 1 to its bits gives the next larger float. */
 static void try_float(struct tried *t, const struct word *word)
 {
 	const float most = word->field->most;
@@ -232,7 +232,7 @@ static void try_word(struct tried *t, const struct word *word)
 		expect(t, word, 0, true);
 }
 
-/* Tries a smaller and an unaligned room for an operand, and restores its room. */
+/* Tries a smaller and an unaligned memory for an operand, and restores the memory. */
 static void try_room(struct tried *t, struct nn_bounds *bounds, struct nn_room *room,
 		     const char *operand, uint32_t number)
 {
@@ -276,7 +276,7 @@ uint32_t check_bounds(const struct form_steps *s, const struct nn_bounds *bounds
 			try_room(&t, &rooms, &rooms.inputs[i], "input", i);
 	for (uint32_t i = 0; i < s->step->num_outputs; i++)
 		try_room(&t, &rooms, i ? &rooms.more_outputs[i - 1] : &rooms.output, "output", i);
-	/* Tries fewer words than there are. */
+	/* Tries fewer words than the step has. */
 	t.count--;
 	assert_false(takes(&t, bounds));
 	free(t.state);

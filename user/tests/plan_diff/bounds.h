@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bounds that field tables give saved steps, tried from both sides.
+ * Tests the bounds of the fields of saved steps, from both sides.
  */
 #ifndef NN_TESTS_PLAN_DIFF_BOUNDS_H
 #define NN_TESTS_PLAN_DIFF_BOUNDS_H

@@ -29,8 +29,8 @@ static bool is_half(void)
 
 /*
  * The error of float16, also between interpreted operations, is in proportion to the terms of a
- * sum. So it is compared with the largest element of an output, not with one in which terms
- * cancelled.
+ * sum. So the error is compared with the largest element of an output, because terms may cancel in
+ * others.
  */
 static bool is_close(float a, float b, float largest)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether an output of the graph is right: bytes are equal, and floats nearly equal. */
+/* Checks whether an output of the graph is right: integers must be equal, floats nearly equal. */
 #ifndef NN_TESTS_PLAN_DIFF_COMPARE_H
 #define NN_TESTS_PLAN_DIFF_COMPARE_H
 
 #include <stdint.h>
 
-/* An element of a tensor of the graph's type. */
+/* Returns an element of a tensor of the graph's type. */
 float graph_element(const void *data, uint32_t i);
 
 /* Returns the first wrong element of output number `output`, or -1. */

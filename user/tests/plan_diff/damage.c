@@ -12,7 +12,7 @@
 #include "tests/plan_diff/damage.h"
 #include "vectors/random.h"
 
-#define MAX_PIECE ((size_t)1 << 20)	/* bytes that a damaged step may want */
+#define MAX_PIECE ((size_t)1 << 20)	/* maximum bytes that a damaged step may require */
 #define MAX_TASKS 4096
 #define MAX_ARGS 80
 
@@ -43,7 +43,7 @@ static void damage_words(uint32_t *words, uint32_t count)
 	}
 }
 
-/* Memory of exactly that size, for the sanitizer, with noise in it. */
+/* Allocates memory of exactly that size, for the sanitizer, and fills it with noise. */
 static void *noise(size_t size)
 {
 	uint8_t *memory = NULL;
@@ -54,7 +54,7 @@ static void *noise(size_t size)
 	return memory;
 }
 
-/* The memory of an operand of a form that is whole. */
+/* Returns the memory of an operand of an undamaged plan. */
 static struct nn_room room_of(const struct saved_header *h, uint32_t operand)
 {
 	const struct frozen_header *head = (const struct frozen_header *)(h + 1);
@@ -69,7 +69,7 @@ static struct nn_room room_of(const struct saved_header *h, uint32_t operand)
 	return (struct nn_room){ size, SAVED_ALIGN };
 }
 
-/* Runs a step in memory of just the size that it was told. */
+/* Runs a step in memory of exactly the size that its bounds say. */
 static void run_step(const struct nn_ready *ready, const struct nn_bounds *bounds)
 {
 	void *packed = noise(ready->packed_size), *scratch = noise(ready->scratch_size);
@@ -127,7 +127,7 @@ void check_all_bounds(const struct nn_plan_image *image, struct damage_counts *c
 	}
 }
 
-/* The kernel of a damaged step refuses it or keeps its bounds. */
+/* The kernel of a damaged step refuses the step, or stays within its bounds. */
 static void damage_step(const struct saved_header *h, const struct form_steps *s,
 			struct damage_counts *counts)
 {
@@ -155,7 +155,7 @@ static void damage_step(const struct saved_header *h, const struct form_steps *s
 	}
 }
 
-/* Executes a plan whose arguments may be anything. */
+/* Executes a plan whose arguments may have any shape. */
 static void run_damaged(const struct nn_plan *plan)
 {
 	const struct nn_subgraph *s = nn_plan_main(plan);

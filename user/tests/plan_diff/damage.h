@@ -12,15 +12,15 @@
 struct damage_counts {
 	uint32_t refused;
 	uint32_t loaded;
-	uint32_t steps;			/* number of damaged steps that ran, */
-	uint32_t packing;		/* and the number of these steps that pack weights first */
-	uint32_t bounds[64];	/* for each kernel: steps with a word or an operand at its bounds */
+	uint32_t steps;			/* number of damaged steps that ran */
+	uint32_t packing;		/* number of these steps that pack weights first */
+	uint32_t bounds[64];	/* steps that were tested at their bounds */
 };
 
-/* Checks the bounds of each step by bounds.h. */
+/* Checks the bounds of each step, as bounds.h says. */
 void check_all_bounds(const struct nn_plan_image *image, struct damage_counts *counts);
 
-/* A form that was damaged is refused, or gives a plan that keeps its bounds. */
+/* Checks that a damaged plan is refused, or loads as a plan that stays within its memory. */
 void check_damaged(const struct nn_plan_image *image, const void *data,
 		   struct damage_counts *counts);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The random graph in models that are not compiled as a whole: with shapes that are known only when
- * it runs, and as both branches of an IF.
+ * Puts the random graph into models that are not compiled as a whole: with shapes that are known
+ * only at run time, and as both branches of an IF.
  */
 #ifndef NN_TESTS_PLAN_DIFF_WRAP_H
 #define NN_TESTS_PLAN_DIFF_WRAP_H
@@ -26,10 +26,10 @@ struct wrapped {
 /* Makes all dimensions unknown, except those of constants. */
 void wrap_unknown(struct wrapped *w);
 
-/* An IF between two of it, of unknown dimensions or of known ones. */
+/* Makes an IF with the graph as both branches, with unknown or known dimensions. */
 void wrap_branches(struct wrapped *w, bool unknown);
 
-/* The arguments of an execution that takes one of the branches. */
+/* Fills in the arguments of an execution that takes one of the branches. */
 void wrapped_inputs(const struct wrapped *w, void *input, bool condition, struct nn_arg *args);
 
 #endif /* NN_TESTS_PLAN_DIFF_WRAP_H */

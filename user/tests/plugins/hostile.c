@@ -51,7 +51,7 @@ static enum nnx_status execute(struct nnx_call *call)
 		*nowhere = 1;
 		break;
 	case STUBBORN:
-		/* No signal may disturb it. */
+		/* No signal may end it. */
 		sigfillset(&all);
 		sigprocmask(SIG_SETMASK, &all, NULL);
 		loop();

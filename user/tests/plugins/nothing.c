@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A shared object that is no extension, because it exports no descriptor. */
+/* A shared object that is not an extension, because it exports no descriptor. */
 int nothing(void);
 
 int nothing(void)

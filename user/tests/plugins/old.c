@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An extension built for version 1 of the interface: fields after its descriptor must not be read.
- * Its one operation has an input and an output of type TENSOR_FLOAT32.
+ * Its only operation has an input and an output of type TENSOR_FLOAT32.
  */
 #include <string.h>
 

@@ -41,9 +41,9 @@
 
 #define ALIGN		64
 #define MODELS		4	/* of a life */
-#define MOST		400	/* executions of a model */
-#define RATIOS		7	/* elements of the extension's model */
-#define KEPT		40	/* graphs that a caching client uses again */
+#define MOST		400	/* number of executions of a model */
+#define RATIOS		7	/* number of elements in the extension's model */
+#define KEPT		40	/* number of graphs that a caching client uses repeatedly */
 /* The growth of a client's heap that is allowed in a life after the second. */
 #define HEAP_SLACK	((size_t)256 << 10)
 
@@ -98,8 +98,8 @@ static bool good(const char *what, enum nn_status status)
 	if (!status)
 		return true;
 	/*
-	 * No call has a deadline, but on a slow machine the module's time limit of a fence has
-	 * passed.
+	 * No call has a deadline, but on a slow machine the module's time limit of a fence may
+	 * pass.
 	 */
 	if (!soak->disturbed && status != NN_MISSED_DEADLINE_TRANSIENT)
 		fail(what, err.message);
@@ -156,7 +156,7 @@ static void compare(struct job *j, uint32_t output, const void *data)
 
 /* ---- models ---- */
 
-/* The ratios of the first numbers of Fibonacci, which two plug-ins compute, plus 1. */
+/* Makes a model of two plug-ins: the ratios of the first numbers of Fibonacci, plus 1. */
 static enum nn_status prepare_golden(struct nna_prepared_model **prepared)
 {
 	static const struct fibonacci_quant quant = { .scale = 0.25, .zero_point = -3 };
@@ -401,7 +401,7 @@ static void sync_frame(struct job *j, uint64_t flags)
 		fail("a frame's access", strerror(errno));
 }
 
-/* The input goes in and the outputs are spoilt. */
+/* Writes the input, and overwrites the outputs. */
 static bool before(struct job *j)
 {
 	if (j->frame) {
@@ -535,7 +535,7 @@ static bool do_job(void)
 	bool done;
 
 	make_input(&j);
-	/* The values are another random sequence than the graph's. */
+	/* The values come from another random sequence than the graph. */
 	random_start(seed ^ atomic_load(&me->executions));
 	began = clock_ns();
 	done = begin_job(&j);
@@ -553,7 +553,7 @@ static bool do_job(void)
 	return done;
 }
 
-/* After each life the resources are as after the second one. */
+/* After each life the process must have the same resources as after the second one. */
 static void check_self(void)
 {
 	static int lives, fds;

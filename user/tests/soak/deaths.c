@@ -11,11 +11,11 @@
 #include "base/clock.h"
 #include "tests/soak/soak.h"
 
-/* The executions of all clients that a broker's full life serves. */
+/* Number of executions of all clients during the full life of a broker. */
 #define SERVED		10
-/* The lead of one part over another. */
+/* Number of kills by which one part may be ahead of another. */
 #define AHEAD		3
-/* An engine that is ready serves before that, or never. */
+/* An engine that has not served by then never will. */
 #define NEVER_NS	(120 * NS_PER_S)
 
 /* A client has no name. */
@@ -30,14 +30,14 @@ static const struct {
 static struct deaths_options options;
 static unsigned int kills[PARTS], early_kills, gave_up;
 static uint64_t next_kill;		/* time of the next kill, except of the broker */
-/* Executions at the last kill, if no number of kills is wanted. */
+/* Number of executions at the last kill, if no number of kills is wanted. */
 static unsigned long long had_executed;
 
 /* The engine. */
 static pid_t command;			/* the running command that starts the broker */
 static bool down;			/* the broker was killed since the command began, */
-static bool hurt;			/* or another part of the engine */
-static bool early;			/* this broker dies at a moment of its start, */
+static bool hurt;			/* or another part of the engine was */
+static bool early;			/* this broker dies during its start, */
 static uint64_t early_at;		/* which is this */
 static uint64_t began_at, ready_at;
 static uint64_t start_ns = NS_PER_S;	/* time of the last start */
@@ -102,7 +102,7 @@ static bool kill_broker(void)
 	kills[BROKER]++;
 	early_kills += command != 0;
 	down = true;
-	/* A running command notices that, and another one is begun when it has ended. */
+	/* A running command notices that; another one is begun when it has ended. */
 	if (!command)
 		start_engine();
 	return true;
@@ -165,7 +165,7 @@ bool deaths_step(const pid_t *clients, unsigned long long executions)
 		return true;
 	}
 	part %= BROKER;
-	/* Most brokers shall reach this state before they are killed. */
+	/* Most brokers reach this state before they are killed. */
 	if (part == WORKER && command && rand() % 4)
 		return true;
 	if (kills[part] < options.wanted && kills[part] <= kills[BROKER] + AHEAD)

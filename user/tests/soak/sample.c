@@ -27,7 +27,7 @@ const struct soak_value soak_values[SOAK_VALUES] = {
 	{ "keeper-fds", 0, 8 },
 	{ "broker-KiB", 10, 1024 },		/* private memory */
 	{ "keeper-KiB", 10, 1024 },
-	{ "open-files", 0, 64 },		/* of the whole machine */
+	{ "open-files", 0, 64 },		/* for the whole machine */
 };
 
 /* Returns the number after `name` in a file of lines, or -1. */
@@ -77,8 +77,8 @@ static bool is_named(const char *pid, const char *name)
 }
 
 /*
- * Returns whether a process was forked by another one of that name, which it has until it sets its
- * own.
+ * Returns whether a process was forked by another one of that name; it keeps this name until it
+ * sets its own.
  */
 static bool is_copy(const char *pid, const char *name)
 {
@@ -89,7 +89,7 @@ static bool is_copy(const char *pid, const char *name)
 	return is_named(parent, name);
 }
 
-/* Returns one of the processes of a name, which `turn` chooses, or 0. */
+/* Returns one of the processes with that name, which `turn` chooses, or 0. */
 static pid_t find(const char *name, unsigned int turn)
 {
 	pid_t found[256] = { 0 };

@@ -19,13 +19,13 @@
 #include "tests/soak/soak.h"
 
 #define MOST_ROUNDS	4096
-/* Rests that the growth is judged by; the first ones fill caches. */
+/* The number of rests by which growth is judged; before them caches are filled. */
 #define LEAST_ROUNDS	6
-/* Times 10 ms without any progress after which clients do not end. */
+/* Number of 10 ms periods without progress after which clients count as stuck. */
 #define PATIENCE	12000
 /* A client is stuck if it has executed nothing while the others have prepared this many models. */
 #define OTHERS_MODELS	100
-/* Longest wait for a worker, which may be long on a busy machine. */
+/* Longest wait for a worker, which is long on a busy machine. */
 #define WORKER_WAIT_MS	600000
 
 static const char help[] =
@@ -330,7 +330,7 @@ static void judge(unsigned int rounds)
 		long long now = middle(i, rounds * 2 / 3, rounds);
 		bool grew = now > old + old * v->percent / 100 && now > old + v->slack;
 
-		/* Processes that are new begin small. */
+		/* New processes begin with little memory. */
 		if (soak->disturbed && (strstr(v->name, "keeper") || strstr(v->name, "broker")))
 			continue;
 		snprintf(text, sizeof(text), "%s does not grow: %lld, then %lld", v->name, old, now);

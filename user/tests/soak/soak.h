@@ -20,11 +20,11 @@ enum soak_kind {
 /* The state of a client, in shared memory. */
 struct soak_client {
 	atomic_ullong executions;
-	atomic_uint models;		/* models whose executions all succeeded */
-	atomic_uint refused;		/* calls that failed and were allowed to */
-	atomic_uint cached;		/* models that came from the cache */
-	atomic_ullong longest_ns;	/* longest preparation or execution, failed or not */
-	char refusal[200];		/* the reason of the last of those refusals */
+	atomic_uint models;		/* number of models whose executions all succeeded */
+	atomic_uint refused;		/* number of failed calls that were allowed to fail */
+	atomic_uint cached;		/* number of models that came from the cache */
+	atomic_ullong longest_ns;	/* of a preparation or execution, also a failed one */
+	char refusal[200];		/* the reason of the last of these failures */
 	char message[600];		/* reason of an unexpected end */
 };
 
@@ -39,7 +39,7 @@ struct soak {
 
 extern const char *const soak_kinds[SOAK_KINDS];
 
-/* Is client number `kind` until soak.stop, then ends the process. */
+/* Runs as client number `kind` until soak.stop is set, then ends the process. */
 _Noreturn void soak_client(struct soak *soak, enum soak_kind kind, uint64_t seed);
 
 /* Kills a process of the engine: "nnacceld", its keeper or a worker. Returns false if none runs. */
@@ -49,7 +49,9 @@ bool soak_kill(const char *name);
 
 struct deaths_options {
 	unsigned int spacing_ms;	/* time between two kills; 0 for no kills */
-	/* Wanted number of kills of keepers, workers, clients and brokers each; 0 for no number. */
+	/*
+	 * Wanted number of kills of each: keepers, workers, clients and brokers; 0 for any number.
+	 */
 	unsigned int wanted;
 	const char *restart;		/* a command that returns when the engine is ready, or NULL */
 };
@@ -63,12 +65,12 @@ void deaths_begin(const struct deaths_options *options);
 bool deaths_step(const pid_t *clients, unsigned long long executions);
 
 /*
- * Handles the end of a child of the program. Returns false if it was the command, and the engine
- * did not start.
+ * Handles the end of a child of the program. Returns false if the child was the command, and the
+ * engine did not start.
  */
 bool deaths_ended(pid_t pid, int status, unsigned long long executions);
 
-/* Whether the command runs; whether as many died as wanted. */
+/* Return whether the command runs, and whether the wanted number of kills is reached. */
 bool deaths_starting(void);
 bool deaths_done(void);
 
@@ -83,7 +85,10 @@ struct soak_sample {
 	long long values[SOAK_VALUES];	/* -1 if this machine does not report it */
 };
 
-/* A sampled value, and its allowed growth from rest to rest: in percent, and at the least. */
+/*
+ * A sampled value, and its allowed growth from rest to rest: in percent, but at least an absolute
+ * value.
+ */
 struct soak_value {
 	const char *name;
 	unsigned int percent;

@@ -45,7 +45,7 @@
 #define ATTACKERS 4
 #define HELD 300
 
-/* B rests so long between two rounds, and root between two questions. */
+/* Pauses of B between two rounds, and of root between two queries. */
 #define REST_US 150000
 
 #define MAX_SAMPLES 4096
@@ -61,7 +61,7 @@ static struct shared {
 	atomic_uint tries, refused;		/* A's */
 	atomic_uint rounds, failures;		/* B's */
 	atomic_uint questions, unanswered;	/* root's */
-	char message[200];			/* B's or root's last failure */
+	char message[200];			/* the last failure of B or root */
 	uint32_t samples[STEPS][MAX_SAMPLES];	/* us */
 } *shared;
 
@@ -71,7 +71,7 @@ struct times {
 	uint32_t samples[STEPS][MAX_SAMPLES];
 };
 
-/* The victim's times before an attack and after it. */
+/* B's times before an attack and after it. */
 static struct times quiet[2];
 
 static void die(const char *what)
@@ -116,7 +116,7 @@ static void become(uid_t uid)
 	group = node.st_gid;
 	if (setgroups(1, &group) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
 		die("becoming a user");
-	/* The end of all of it is this process's. */
+	/* All children end with this process. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
@@ -148,7 +148,7 @@ static void next_subid(void)
 
 /* ---- models ---- */
 
-/* out = in + value, with COUNT values. */
+/* Makes out = in + value, with COUNT values. */
 static enum nn_status prepare_add(struct nna_device *device, float value, bool keep,
 				  struct nna_prepared_model **p, struct nn_error *err)
 {
@@ -182,7 +182,7 @@ static enum nn_status execute(struct nna_device *device, struct nna_prepared_mod
 	return status;
 }
 
-/* Eight times 128 MB of temporary values, and one of output. */
+/* The model has eight temporaries of 128 MB, and an output of that size. */
 static enum nn_status prepare_huge(struct nna_device *device, struct nna_prepared_model **p,
 				   struct nn_error *err)
 {
@@ -218,8 +218,7 @@ static void compute(void)
 }
 
 /*
- * Does the memory work of compute_huge() without the device: values fill memory that is new each
- * time.
+ * Does the memory work of compute_huge() without the device: fills newly allocated memory.
  */
 static void fill_memory(void)
 {
@@ -250,7 +249,7 @@ static struct nna_device *take(void)
 	return NULL;
 }
 
-/* Holds the memory that it gets, and asks for more. */
+/* Keeps the memory that it gets, and requests more. */
 static void hold(void)
 {
 	static int held;
@@ -342,8 +341,8 @@ static void compute_huge(void)
 static const struct attack {
 	const char *name;
 	void (*act)(void);
-	void (*peer)(void);		/* the like without the device */
-	bool crash;			/* A's workers are crashed */
+	void (*peer)(void);		/* the same load without the device */
+	bool crash;			/* makes A's workers crash */
 } attacks[] = {
 	{ "open and hold", hold, compute, false },
 	{ "open and close", open_and_close, compute, false },
@@ -541,7 +540,7 @@ static void print_head(unsigned int seconds)
 	       "root f.");
 }
 
-/* Lets A's processes do this (NULL: nothing) for a time. The results are in *shared. */
+/* Lets A's processes run the function (NULL: none) for a time. The results are in *shared. */
 static void blow(void (*act)(void), bool crash, unsigned int seconds)
 {
 	pid_t pids[ATTACKERS + 3];
@@ -562,7 +561,7 @@ static void blow(void (*act)(void), bool crash, unsigned int seconds)
 		kill(pids[i], SIGKILL);
 		waitpid(pids[i], NULL, 0);
 	}
-	/* The rest of the state ends with A's processes. */
+	/* All other state is freed with A's processes. */
 	sleep(1);
 }
 
@@ -659,7 +658,7 @@ static bool choose(bool chosen[NUM_ATTACKS], int count, char **names)
 	return true;
 }
 
-/* Calls wait long for a worker: a slow start is seen in the table, and a refusal is a decision. */
+/* Calls wait long for a worker, so that a slow start shows in the table and is not a refusal. */
 static void be_patient(void)
 {
 	int fd = open(ENGINE_WAIT, O_WRONLY | O_CLOEXEC);

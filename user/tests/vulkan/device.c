@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes plans of libneuralnetworks.so run on a software driver of Vulkan, for conformance runs
- * without /dev/nnaccel. Operations that the engine refuses are refused. The file NN_VULKAN_LOG gets
- * the reasons.
+ * without /dev/nnaccel. The device refuses operations that the engine refuses. The file
+ * NN_VULKAN_LOG gets the reasons.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ __attribute__((constructor)) static void begin(void)
 	reasons = path ? fopen(path, "ae") : NULL;
 }
 
-/* The process that computes opens it, because a driver's threads do not survive a fork. */
+/* The computing process opens the GPU itself, because a driver's threads do not survive a fork. */
 static struct gpu *the_gpu(struct nn_error *err)
 {
 	if (!gpu)

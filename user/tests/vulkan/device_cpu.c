@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device in this process, whose plans run on Vulkan.
+ * The CPU device of this process, whose plans run on Vulkan.
  */
 #include "ops/op.h"
 #include "tests/vulkan/played.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of one operation in a random shape, and its right outputs.
+ * A model of one operation in a random shape, with the right outputs.
  */
 #ifndef NN_TESTS_VULKAN_FORM_CASE_H
 #define NN_TESTS_VULKAN_FORM_CASE_H

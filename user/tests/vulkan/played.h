@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans of the device in this process that run on Vulkan.
+ * Plans of this process's CPU device that run on Vulkan.
  */
 #ifndef NN_TESTS_VULKAN_PLAYED_H
 #define NN_TESTS_VULKAN_PLAYED_H

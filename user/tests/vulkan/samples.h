@@ -47,7 +47,7 @@ static void make_chain(void)
 		     (uint32_t[]){ c, clamped, mb_int32(&b, 0) }, MB_LIST(out));
 }
 
-/* A product with an activation behind it. */
+/* Makes a product followed by an activation. */
 static void make_product(void)
 {
 	static const float weights[2 * 8] = { 1, 2, 3, 4, 5, 6, 7, 8,

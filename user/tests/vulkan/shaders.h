@@ -172,7 +172,7 @@ static int32_t whole_step(uint32_t step, int32_t v, int32_t o, float x, float y)
 	}
 }
 
-/* Places of element `i` in tensors 0 to 2. */
+/* Computes the indices of element `i` in tensors 0 to 2. */
 static void places_of(const struct elementwise_params *p, uint32_t i, int64_t from[3])
 {
 	play_check(p->rank && p->rank <= MAX_AXES);
@@ -315,7 +315,7 @@ static void play_gather(void)
 
 /* ---- Products and windows ---- */
 
-/* Elements of image and filter, without their zero points. */
+/* Return elements of image and filter minus their zero points. */
 static double left(const struct window_params *p, int64_t image, int64_t at)
 {
 	const uint32_t type = play.d->constants[0];
@@ -368,7 +368,7 @@ static void finish_sum(const struct window_params *p, double sum, int64_t channe
 	store_float(type, to, clamped(value, p->low, p->high));
 }
 
-/* The position in the image of a tap of the window at `out`, or -1. */
+/* Returns the position in the image of a tap of the window at `out`, or -1. */
 static int64_t tap_at(uint32_t out, uint32_t tap, uint32_t stride, uint32_t dilation, int32_t head,
 		      uint32_t size)
 {
@@ -429,7 +429,7 @@ static void play_product(void)
 				play_element(p, batch, row, column);
 }
 
-/* Adds up what a window of a channel shows; returns the number of its elements. */
+/* Sums the elements of a channel in a window; returns their number. */
 static uint32_t play_pool_window(const struct window_params *p, uint32_t pixel, int64_t from,
 				 double *sum)
 {
@@ -453,7 +453,7 @@ static uint32_t play_pool_window(const struct window_params *p, uint32_t pixel, 
 	return count;
 }
 
-/* Halves away from zero, as sums of bytes divided in integers. */
+/* Rounds ties away from zero, like an integer division. */
 static double mean_of(double sum, uint32_t count, bool is_whole)
 {
 	return is_whole ? trunc((sum + (sum > 0 ? 1 : -1) * (double)(count / 2)) / count) :
@@ -659,7 +659,7 @@ static void play_range(void)
 	}
 }
 
-/* The numbers of DynamicQuantizeLinear (constant 1) and of TensorFlow Lite's symmetric rows. */
+/* Quantises as DynamicQuantizeLinear (constant 1) or as TensorFlow Lite's symmetric rows. */
 static void play_quantise(void)
 {
 	const struct quantise_params *p = &play.d->params.quantise;
@@ -729,7 +729,7 @@ static uint8_t *play_argument(uint32_t operand)
 	return play.memory + v->at;
 }
 
-/* Runs the graph of a model, in memory that holds nothing sensible before. */
+/* Runs the graph of a model, in memory that is filled with garbage before. */
 static void play_graph(const struct graph *g, const struct nn_execution *e)
 {
 	const struct nn_subgraph *main = &g->model->subgraphs[0];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The layer. All GPUs that a process opens have one driver, so what follows in the chain is kept once.
+ * The layer. All GPUs that a process opens have one driver, so the next functions of the chain are
+ * stored once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,10 @@ EXPORTED struct test_layer nn_test_layer;
 static PFN_vkGetInstanceProcAddr next_instance;
 static PFN_vkGetDeviceProcAddr next_device;
 
-/* Only queues lose a GPU. Calls that record commands and wait without end are never late. */
+/*
+ * Only calls on queues report a lost GPU. Calls that record commands and wait without end are never
+ * late.
+ */
 static bool fails(const char *name, bool is_endless)
 {
 	struct test_layer *l = &nn_test_layer;
@@ -155,7 +159,7 @@ static VKAPI_ATTR void VKAPI_CALL own_vkFreeMemory(VkDevice device, VkDeviceMemo
 	next_vkFreeMemory(device, memory, allocator);
 }
 
-/* Whole memories only. The layer answers for the driver, whose memory is coherent. */
+/* Whole memories only. The layer answers in place of the driver, whose memory is coherent. */
 static VKAPI_ATTR VkResult VKAPI_CALL
 own_vkFlushMappedMemoryRanges(VkDevice device, uint32_t count, const VkMappedMemoryRange *ranges)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A layer of Vulkan that fails calls, is late, and has no coherent memory, as a test tells it. It lies
- * between the engine and a driver. A test loads it, too, and finds its controls as `nn_test_layer`.
+ * A Vulkan layer that makes calls fail or end late, and memory not coherent, as a test demands. It
+ * lies between the engine and a driver. A test loads it, too, and finds its controls as
+ * `nn_test_layer`.
  */
 #ifndef NN_TESTS_VULKAN_LAYER_H
 #define NN_TESTS_VULKAN_LAYER_H
@@ -13,12 +14,12 @@
 #include <vulkan/vulkan.h>
 
 struct test_layer {
-	VkResult result;		/* of a call and of those after it; VK_TIMEOUT: waits are late */
+	VkResult result;		/* of calls from it on; VK_TIMEOUT delays waits */
 	uint32_t before;		/* calls before it */
 	bool is_reached;
 	bool is_incoherent;		/* the memory of GPUs that are opened from now on */
 	size_t loaded;			/* bytes that the last cache of pipelines began with */
-	uint32_t submissions;		/* to queues, so far */
+	uint32_t submissions;		/* number of submissions to queues so far */
 };
 
 #endif /* NN_TESTS_VULKAN_LAYER_H */
