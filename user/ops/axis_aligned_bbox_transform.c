@@ -18,22 +18,15 @@ static enum nn_status check(const struct nn_check *c)
 
 static enum nn_status infer(struct nn_run *r)
 {
-	const struct nn_tensor *rois = &r->inputs[ROIS], *deltas = &r->inputs[DELTAS];
-	const struct nn_tensor *batch = &r->inputs[BATCH], *info = &r->inputs[IMAGE_INFO];
+	const struct nn_tensor *deltas = &r->inputs[DELTAS];
 	struct nn_tensor *out = &r->outputs[0];
 	enum nn_status status;
 
-	if (rois->rank != 2 || rois->dims[1] != 4)
-		return nn_run_fail(r, "input 0: must have 2 dimensions, the last of size 4");
-	if (deltas->rank != 2 || deltas->dims[0] != rois->dims[0] || !deltas->dims[1] ||
-	    deltas->dims[1] % 4)
-		return nn_run_fail(r, "input 1: must have %u rows of 4 values a class",
-				   rois->dims[0]);
-	if (batch->rank != 1 || batch->dims[0] != rois->dims[0])
-		return nn_run_fail(r, "input 2: must have one dimension, of size %u",
-				   rois->dims[0]);
-	if (info->rank != 2 || !info->dims[0] || info->dims[1] != 2)
-		return nn_run_fail(r, "input 3: must have 2 dimensions, the last of size 2");
+	if (!deltas->dims[1] || deltas->dims[1] % 4)
+		return nn_run_fail(r, "input 1: rows of %u values, must be 4 a class",
+				   deltas->dims[1]);
+	if (!r->inputs[IMAGE_INFO].dims[0])
+		return nn_run_fail(r, "input 3: no image");
 	nn_box_quantise(out);
 	out->rank = 2;
 	out->dims[0] = deltas->dims[0];
@@ -74,5 +67,6 @@ NN_OPERATION(AXIS_ALIGNED_BBOX_TRANSFORM,
 	NN_INPUTS(4, { NN_FLOATS | NN_T(NN_TENSOR_QUANT16_ASYMM), 2, 2 },
 		  { NN_QUANT8 | NN_SAME, 2, 2 }, { NN_T(NN_TENSOR_INT32), 1, 1 }, { NN_SAME, 2, 2 }),
 	NN_OUTPUTS({ NN_SAME, 2, 2 }),
+	.dims = "r4 r* r *2",
 	.zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(BATCH), .float16_as_float32 = true,
 	.check = check, .infer = infer, .execute = execute);

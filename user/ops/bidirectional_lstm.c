@@ -35,16 +35,14 @@ enum nn_status nn_bidirectional_lstm_shape(const struct nn_run *r, struct nn_seq
 					   struct nn_lstm_cell *fw, struct nn_lstm_cell *bw)
 {
 	const struct nn_tensor *aux = &r->inputs[AUX];
-	struct nn_sequence aux_sequence;
+	const bool time_major = nn_run_bool(r, TIME_MAJOR, false);
+	const struct nn_sequence aux_sequence = nn_sequence_of(r, AUX, time_major);
 	bool linked;
-	enum nn_status status = nn_sequence_shape(r, 0, nn_run_bool(r, TIME_MAJOR, false), s);
+	enum nn_status status = aux_weights(r, &linked);
 
-	if (!status)
-		status = nn_sequence_aux_shape(r, AUX, s, &aux_sequence);
-	if (!status)
-		status = aux_weights(r, &linked);
 	if (status)
 		return status;
+	*s = nn_sequence_of(r, 0, time_major);
 	if (linked && aux->omitted)
 		return nn_run_fail(r, "auxiliary weights without an auxiliary input");
 	if (linked && aux_sequence.size != s->size)
@@ -138,6 +136,9 @@ NN_OPERATION(BIDIRECTIONAL_SEQUENCE_LSTM,
 		  [MERGE ... TIME_MAJOR] = NN_SCALAR_BOOL,
 		  [FW_NORM ... NUM_INPUTS - 1] = { NN_SAME, 0, 0 }),
 	NN_OUTPUTS_FROM(1, [0 ... 5] = { NN_SAME, 2, 3 }),
+	.dims = "xys " NN_LSTM_CELL_DIMS("u", "s", "o") NN_LSTM_CELL_DIMS("v", "t", "p")
+		"*o *u *p *v xya " NN_FOUR("us") NN_FOUR("vt") "- - - - - " NN_FOUR("u")
+		NN_FOUR("v"),
 	.omissible = OPTIONAL(FW_WEIGHTS) | OPTIONAL(BW_WEIGHTS) | NN_IN(AUX) | FOUR(FW_AUX) |
 		    FOUR(BW_AUX) | FOUR(FW_NORM) | FOUR(BW_NORM),
 	.float16_as_float32 = true,

@@ -25,17 +25,12 @@ struct result {
 
 static enum nn_status check_shapes(const struct nn_run *r)
 {
-	const struct nn_tensor *scores = &r->inputs[SCORES], *boxes = &r->inputs[BOXES];
-	const struct nn_tensor *batch = &r->inputs[BATCH];
+	const uint32_t classes = r->inputs[SCORES].dims[1];
 
-	if (scores->rank != 2 || scores->dims[1] < 2)
-		return nn_run_fail(r, "input 0: must have 2 dimensions, the last at least 2");
-	if (boxes->rank != 2 || boxes->dims[0] != scores->dims[0] ||
-	    boxes->dims[1] != (uint64_t)4 * scores->dims[1])
+	if (classes < 2)
+		return nn_run_fail(r, "input 0: %u classes, must be at least 2", classes);
+	if (r->inputs[BOXES].dims[1] != (uint64_t)4 * classes)
 		return nn_run_fail(r, "input 1: must have 4 values for each of input 0");
-	if (batch->rank != 1 || batch->dims[0] != scores->dims[0])
-		return nn_run_fail(r, "input 2: must have one dimension, of size %u",
-				   scores->dims[0]);
 	return nn_box_check_scale(r, BOXES);
 }
 
@@ -216,5 +211,6 @@ NN_OPERATION(BOX_WITH_NMS_LIMIT,
 		  NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT),
 	NN_OUTPUTS({ NN_SAME, 1, 1 }, { NN_BOX_OF, 2, 2 }, { NN_T(NN_TENSOR_INT32), 1, 1 },
 		  { NN_T(NN_TENSOR_INT32), 1, 1 }),
+	.dims = "r* r* r",
 	.zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(BATCH), .float16_as_float32 = true,
 	.infer = infer, .execute = execute);

@@ -57,7 +57,7 @@ static size_t spans(const struct nn_conv *v, uint32_t y, uint32_t x, struct nn_s
 enum nn_status nn_conv_prepare(const struct nn_run *r, int32_t groups, struct nn_conv *v)
 {
 	const uint32_t *filter = r->inputs[1].dims;
-	enum nn_status status = nn_filter_infer(r, 4, filter[0]);
+	enum nn_status status = nn_filter_infer(r);
 
 	if (status)
 		return status;
@@ -84,6 +84,7 @@ static enum nn_status prepare(const struct nn_run *r, struct nn_conv *v)
 
 #define CONV(which, ...)								\
 NN_OPERATION(which,									\
+	.dims = "**** c*** c",								\
 	.float16_as_float32 = true, .check = check, .infer = nn_conv_infer,		\
 	.execute = nn_conv_execute, .kernels = &(nn_conv_prepare_fn *const){ prepare },	\
 	__VA_ARGS__)

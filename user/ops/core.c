@@ -364,6 +364,36 @@ static enum nn_status check_inputs(const struct nn_run *r)
 	return NN_OK;
 }
 
+/* Checks the inputs' dimensions by the words of the entry. */
+static enum nn_status check_dims(const struct nn_run *r)
+{
+	uint64_t sizes[26] = { 0 };	/* of letters, plus 1; 0 if it is not known yet */
+	const char *word = r->op->dims;
+
+	for (uint32_t i = 0; word && *word && i < r->num_inputs; i++) {
+		const struct nn_tensor *t = &r->inputs[i];
+		const uint32_t rank = (uint32_t)strcspn(word, " ");
+		const bool is_any = t->omitted || *word == '-';
+
+		if (!is_any && t->rank != rank)
+			return nn_run_fail(r, "input %u has %u dimensions, must have %u", i,
+					   t->rank, rank);
+		for (uint32_t k = 0; !is_any && k < rank; k++) {
+			uint64_t digit = (uint64_t)(word[k] - '0') + 1;
+			uint64_t *size = word[k] >= 'a' ? &sizes[word[k] - 'a'] : &digit;
+
+			if (word[k] == '*')
+				continue;
+			*size = *size ? *size : (uint64_t)t->dims[k] + 1;
+			if (*size != (uint64_t)t->dims[k] + 1)
+				return nn_run_fail(r, "input %u: dimension %u is %u, must be %u", i,
+						   k, t->dims[k], (uint32_t)(*size - 1));
+		}
+		word = word[rank] ? word + rank + 1 : NULL;
+	}
+	return NN_OK;
+}
+
 static bool is_half(int32_t type)
 {
 	return type == NN_TENSOR_FLOAT16 || type == NN_FLOAT16;
@@ -509,6 +539,7 @@ enum nn_status nn_op_infer(struct nn_run *r)
 	struct nn_tensor *declared;
 	enum nn_status status = check_inputs(r);
 
+	status = status ? status : check_dims(r);
 	if (status)
 		return status;
 	declared = nn_run_alloc(r, r->num_outputs, sizeof(*declared));

@@ -19,7 +19,7 @@ static enum nn_status check(const struct nn_check *c)
 static enum nn_status prepare(const struct nn_run *r, struct nn_conv *d)
 {
 	const uint32_t *filter = r->inputs[1].dims;
-	enum nn_status status = nn_filter_infer(r, 4, filter[3]);
+	enum nn_status status = nn_filter_infer(r);
 	int32_t multiplier;
 
 	if (status)
@@ -28,8 +28,6 @@ static enum nn_status prepare(const struct nn_run *r, struct nn_conv *d)
 	d->nchw = nn_run_bool(r, d->args.nchw, false);
 	d->in = nn_image_of(&r->inputs[0], d->nchw);
 	multiplier = nn_run_int(r, d->args.own, 0);
-	if (filter[0] != 1)
-		return nn_run_fail(r, "input 1: dimension 0 is %u, must be 1", filter[0]);
 	if (multiplier <= 0 || (uint64_t)d->in.c * (uint32_t)multiplier != filter[3])
 		return nn_run_fail(r, "%u input channels with multiplier %d do not make the "
 				   "filter's %u channels", d->in.c, multiplier, filter[3]);
@@ -176,6 +174,6 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 NN_OPERATION(DEPTHWISE_CONV_2D,
-	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
+	.dims = "**** 1**c c", .zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
 	.check = check, .infer = nn_conv_infer, .execute = execute,
 	.kernels = &(nn_conv_prepare_fn *const){ prepare });

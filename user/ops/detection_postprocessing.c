@@ -21,18 +21,10 @@ enum { Y, X, H, W };
 
 static enum nn_status check_shapes(const struct nn_run *r)
 {
-	const struct nn_tensor *scores = &r->inputs[SCORES], *deltas = &r->inputs[DELTAS];
-	const struct nn_tensor *anchors = &r->inputs[ANCHORS];
+	const uint32_t classes = r->inputs[SCORES].dims[2], deltas = r->inputs[DELTAS].dims[2];
 
-	if (scores->rank != 3 || scores->dims[2] < 2)
-		return nn_run_fail(r, "input 0: must have 3 dimensions, the last at least 2");
-	if (deltas->rank != 3 || deltas->dims[0] != scores->dims[0] ||
-	    deltas->dims[1] != scores->dims[1] || deltas->dims[2] < 4)
-		return nn_run_fail(r, "input 1: must be %u by %u by at least 4",
-				   scores->dims[0], scores->dims[1]);
-	if (anchors->rank != 2 || anchors->dims[0] != scores->dims[1] || anchors->dims[1] != 4)
-		return nn_run_fail(r, "input 2: must be %u by 4", scores->dims[1]);
-	return NN_OK;
+	return classes < 2 ? nn_run_fail(r, "input 0: %u classes, must be at least 2", classes) :
+	       deltas < 4 ? nn_run_fail(r, "input 1: %u deltas, must be at least 4", deltas) : NN_OK;
 }
 
 static enum nn_status check_values(const struct nn_run *r)
@@ -344,5 +336,5 @@ NN_OPERATION(DETECTION_POSTPROCESSING,
 		  NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL),
 	NN_OUTPUTS({ NN_SAME, 2, 2 }, { NN_SAME, 3, 3 }, { NN_T(NN_TENSOR_INT32), 2, 2 },
 		  { NN_T(NN_TENSOR_INT32), 1, 1 }),
-	.float16_as_float32 = true,
+	.dims = "na* na* a4", .float16_as_float32 = true,
 	.infer = infer, .execute = execute);

@@ -385,7 +385,7 @@ static enum nn_status execute_conv(struct nn_run *r)
 }
 
 NN_OPERATION(DYNAMIC_FULLY_CONNECTED,
-	.float16_as_float32 = true,
+	.dims = "- c* c", .float16_as_float32 = true,
 	.check = check_fully_connected, .infer = infer_fully_connected,
 	.execute = execute_fully_connected);
 
@@ -394,6 +394,6 @@ NN_OPERATION(DYNAMIC_BATCH_MATMUL,
 	.check = check_batch_matmul, .infer = infer_batch_matmul, .execute = execute_batch_matmul);
 
 NN_OPERATION(DYNAMIC_CONV_2D,
-	.float16_as_float32 = true,
+	.dims = "**** c*** c", .float16_as_float32 = true,
 	.check = check_conv, .infer = nn_conv_infer, .execute = execute_conv,
 	.kernels = &(nn_conv_prepare_fn *const){ prepare_conv });

@@ -45,7 +45,7 @@ enum nn_status nn_fully_connected_infer(struct nn_run *r)
 {
 	const struct nn_tensor *x = &r->inputs[X];
 	const uint32_t *weights = r->inputs[WEIGHTS].dims;
-	enum nn_status status = nn_filter_infer(r, 2, weights[0]);
+	enum nn_status status = nn_filter_infer(r);
 	struct nn_tensor *out = &r->outputs[0];
 	float low, high;
 
@@ -108,5 +108,5 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 NN_OPERATION(FULLY_CONNECTED,
-	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
+	.dims = "- c* c", .zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,
 	.check = check, .infer = nn_fully_connected_infer, .execute = execute);

@@ -87,7 +87,7 @@ static enum nn_status infer_hashtable_lookup(struct nn_run *r)
 	const struct nn_tensor *values = &r->inputs[2];
 	struct nn_tensor *hits = &r->outputs[1];
 
-	if (lookups->rank != 1 || keys->rank != 1 || keys->dims[0] != values->dims[0])
+	if (keys->dims[0] != values->dims[0])
 		return nn_run_fail(r, "%u keys for %u values", keys->dims[0], values->dims[0]);
 	nn_tensor_like(&r->outputs[0], values);
 	r->outputs[0].dims[0] = lookups->dims[0];
@@ -147,5 +147,5 @@ NN_OPERATION(HASHTABLE_LOOKUP,
 		  { NN_T(NN_TENSOR_FLOAT32) | NN_T(NN_TENSOR_INT32) |
 		    NN_T(NN_TENSOR_QUANT8_ASYMM), 1, 0 }),
 	NN_OUTPUTS({ NN_SAME_2, 0, 0 }, { NN_T(NN_TENSOR_QUANT8_ASYMM), 1, 1 }),
-	.steering = NN_IN(0) | NN_IN(1),
+	.dims = "* *", .steering = NN_IN(0) | NN_IN(1),
 	.infer = infer_hashtable_lookup, .execute = execute_hashtable_lookup);

@@ -43,20 +43,15 @@ struct job {
 
 static enum nn_status check_shapes(const struct nn_run *r, struct nn_image *shape)
 {
-	const struct nn_tensor *anchors = &r->inputs[ANCHORS], *info = &r->inputs[IMAGE_INFO];
 	bool nchw = nn_run_bool(r, NCHW, false);
 	struct nn_image d;
 
-	if (r->inputs[SCORES].rank != 4 || r->inputs[DELTAS].rank != 4)
-		return nn_run_fail(r, "inputs 0 and 1 must have 4 dimensions");
 	*shape = nn_image_of(&r->inputs[SCORES], nchw);
 	d = nn_image_of(&r->inputs[DELTAS], nchw);
-	if (d.n != shape->n || d.h != shape->h || d.w != shape->w || d.c != (uint64_t)4 * shape->c)
+	if (d.h != shape->h || d.w != shape->w || d.c != (uint64_t)4 * shape->c)
 		return nn_run_fail(r, "input 1: must have 4 values for each of input 0");
-	if (anchors->rank != 2 || anchors->dims[0] != shape->c || anchors->dims[1] != 4)
+	if (r->inputs[ANCHORS].dims[0] != shape->c)
 		return nn_run_fail(r, "input 2: must be %u by 4", shape->c);
-	if (info->rank != 2 || info->dims[0] != shape->n || info->dims[1] != 2)
-		return nn_run_fail(r, "input 3: must be %u by 2", shape->n);
 	return nn_box_check_scale(r, IMAGE_INFO);
 }
 
@@ -210,5 +205,5 @@ NN_OPERATION(GENERATE_PROPOSALS,
 		  { NN_BOX_OF, 2, 2 }, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_INT, NN_SCALAR_INT,
 		  NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL),
 	NN_OUTPUTS({ NN_SAME, 1, 1 }, { NN_BOX_OF, 2, 2 }, { NN_T(NN_TENSOR_INT32), 1, 1 }),
-	.float16_as_float32 = true,
+	.dims = "n*** n*** *4 n2", .float16_as_float32 = true,
 	.infer = infer, .execute = execute);

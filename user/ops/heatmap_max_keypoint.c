@@ -37,18 +37,12 @@ struct peak {
 
 static enum nn_status infer(struct nn_run *r)
 {
-	const struct nn_tensor *heatmap = &r->inputs[HEATMAP], *boxes = &r->inputs[BOXES];
+	const struct nn_image s = nn_image_of(&r->inputs[HEATMAP], nn_run_bool(r, NCHW, false));
 	struct nn_tensor *score = &r->outputs[SCORE], *keypoint = &r->outputs[KEYPOINT];
-	struct nn_image s;
 
-	if (heatmap->rank != 4)
-		return nn_run_fail(r, "input 0: rank %u, must be 4", heatmap->rank);
-	s = nn_image_of(heatmap, nn_run_bool(r, NCHW, false));
 	if (s.h != s.w || s.h < 2)
 		return nn_run_fail(r, "input 0: maps of %u by %u, must be square, of at least 2",
 				   s.h, s.w);
-	if (boxes->rank != 2 || boxes->dims[0] != s.n || boxes->dims[1] != 4)
-		return nn_run_fail(r, "input 1: must be %u by 4", s.n);
 	nn_box_quantise(keypoint);
 	score->rank = 2;
 	keypoint->rank = 3;
@@ -209,5 +203,5 @@ static enum nn_status execute(struct nn_run *r)
 NN_OPERATION(HEATMAP_MAX_KEYPOINT,
 	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_BOX_OF, 2, 2 }, NN_SCALAR_BOOL),
 	NN_OUTPUTS({ NN_SAME, 2, 2 }, { NN_BOX_OF, 3, 3 }),
-	.float16_as_float32 = true,
+	.dims = "n*** n4", .float16_as_float32 = true,
 	.infer = infer, .execute = execute);

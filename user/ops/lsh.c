@@ -20,11 +20,11 @@ static enum nn_status infer_lsh_projection(struct nn_run *r)
 	struct nn_tensor *out = &r->outputs[0];
 	int32_t type = nn_run_int(r, TYPE, 0);
 
-	if (hash->rank != 2 || hash->dims[1] > 32)
+	if (hash->dims[1] > 32)
 		return nn_run_fail(r, "hash functions of %u bits, at most 32", hash->dims[1]);
 	if (type < SPARSE_DEPRECATED || type > SPARSE)
 		return nn_run_fail(r, "type %d is not known", type);
-	if (!weight->omitted && (weight->rank != 1 || weight->dims[0] != input->dims[0]))
+	if (!weight->omitted && weight->dims[0] != input->dims[0])
 		return nn_run_fail(r, "%u weights for %u items", weight->dims[0], input->dims[0]);
 	if ((type == DENSE) == weight->omitted)
 		return nn_run_fail(r, "a %s projection must %s weights",
@@ -88,5 +88,5 @@ NN_OPERATION(LSH_PROJECTION,
 		  { NN_FLOATS | NN_T(NN_TENSOR_INT32) | NN_T(NN_TENSOR_QUANT8_ASYMM), 0, 0 },
 		  { NN_SAME, 1, 1 }, NN_SCALAR_INT),
 	NN_OUTPUTS({ NN_T(NN_TENSOR_INT32), 1, 1 }),
-	.omissible = NN_IN(WEIGHT),
+	.dims = "** - *", .omissible = NN_IN(WEIGHT),
 	.infer = infer_lsh_projection, .execute = execute_lsh_projection);

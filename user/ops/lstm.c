@@ -28,17 +28,11 @@ enum nn_status nn_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
 {
 	bool single = r->op->code == NN_OP_LSTM;
 	const struct nn_tensor *x = &r->inputs[0];
-	enum nn_status status;
 
 	*c = lstm_cell(r, single ? 23 : 24);
-	if (!single) {
-		status = nn_sequence_shape(r, 0, nn_run_bool(r, 23, false), s);
-		return status ? status : nn_lstm_cell_shape(r, c, s->batch, s->size);
-	}
-	if (x->rank != 2)
-		return nn_run_fail(r, "input 0 has %u dimensions, must have 2", x->rank);
-	*s = (struct nn_sequence){ .steps = 1, .batch = x->dims[0], .size = x->dims[1],
-				   .time_major = true };
+	*s = single ? (struct nn_sequence){ .steps = 1, .batch = x->dims[0], .size = x->dims[1],
+					    .time_major = true } :
+		      nn_sequence_of(r, 0, nn_run_bool(r, 23, false));
 	return nn_lstm_cell_shape(r, c, s->batch, s->size);
 }
 
@@ -103,6 +97,7 @@ static enum nn_status check_lstm(const struct nn_check *c)
 NN_OPERATION(LSTM,
 	NN_INPUTS(23, { NN_FLOATS, 2, 2 }, CELL_RULES, [23 ... 26] = { NN_SAME, 1, 1 }),
 	NN_OUTPUTS([0 ... 3] = { NN_SAME, 2, 2 }),
+	.dims = "bs " NN_LSTM_CELL_DIMS("u", "s", "o") "bo bu - - - " NN_FOUR("u"),
 	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) |
 		    NN_IN(16) | NN_IN(17) | NN_IN(23) | NN_IN(24) | NN_IN(25) | NN_IN(26),
 	.float16_as_float32 = true,
@@ -118,6 +113,7 @@ NN_OPERATION(UNIDIRECTIONAL_SEQUENCE_LSTM,
 	NN_INPUTS(28, { NN_FLOATS, 3, 3 }, CELL_RULES, [23] = NN_SCALAR_BOOL,
 		  [24 ... 27] = { NN_SAME, 1, 1 }),
 	NN_OUTPUTS_FROM(1, { NN_SAME, 3, 3 }, { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }),
+	.dims = "xys " NN_LSTM_CELL_DIMS("u", "s", "o") "*o *u - - - - " NN_FOUR("u"),
 	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) |
 		    NN_IN(16) | NN_IN(17) | NN_IN(24) | NN_IN(25) | NN_IN(26) | NN_IN(27),
 	.float16_as_float32 = true,

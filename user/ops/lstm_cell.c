@@ -62,33 +62,6 @@ static enum nn_status presence(const struct nn_run *r, struct nn_lstm_cell *c)
 	return NN_OK;
 }
 
-static enum nn_status dimensions(const struct nn_run *r, const struct nn_lstm_cell *c)
-{
-	enum nn_status status = NN_OK;
-	uint32_t w = c->weights;
-
-	for (uint32_t g = 0; !status && g < NN_LSTM_GATES; g++) {
-		status = NN_RECURRENT_DIMS(r, { w + g, c->units, c->size },
-					   { w + RECURRENT + g, c->units, c->outputs },
-					   { w + BIAS + g, c->units, 0 });
-		if (!status && g < 3)
-			status = nn_recurrent_dims(r, w + PEEPHOLE + g, c->units, 0);
-		if (!status && c->layer_norm)
-			status = nn_recurrent_dims(r, c->layer_norm + g, c->units, 0);
-		if (!status && c->aux_weights)
-			status = nn_recurrent_dims(r, c->aux_weights + g, c->units, c->size);
-	}
-	if (!status)
-		status = NN_RECURRENT_DIMS(r, { w + PROJECTION, c->outputs, c->units },
-					   { w + PROJECTION_BIAS, c->outputs, 0 },
-					   { c->state_h, c->batch, c->outputs },
-					   { c->state_c, c->batch, c->units });
-	if (!status && !c->projection && c->outputs != c->units)
-		status = nn_run_fail(r, "%u units but %u outputs, without a projection", c->units,
-				     c->outputs);
-	return status;
-}
-
 enum nn_status nn_lstm_cell_shape(const struct nn_run *r, struct nn_lstm_cell *c, uint32_t batch,
 				  uint32_t size)
 {
@@ -107,7 +80,17 @@ enum nn_status nn_lstm_cell_shape(const struct nn_run *r, struct nn_lstm_cell *c
 	if (!(c->cell_clip >= 0) || !(c->projection_clip >= 0))
 		return nn_run_fail(r, "clipping at %g and %g", (double)c->cell_clip,
 				   (double)c->projection_clip);
-	return dimensions(r, c);
+	if (r->inputs[c->state_h].dims[0] != batch || r->inputs[c->state_c].dims[0] != batch)
+		return nn_run_fail(r, "inputs %u and %u are for %u and %u batches, must be for %u",
+				   c->state_h, c->state_c, r->inputs[c->state_h].dims[0],
+				   r->inputs[c->state_c].dims[0], batch);
+	if (output->dims[1] != size)
+		return nn_run_fail(r, "input %u has rows of %u, must have %u",
+				   c->weights + NN_LSTM_OUTPUT, output->dims[1], size);
+	if (!c->projection && c->outputs != c->units)
+		return nn_run_fail(r, "%u units but %u outputs, without a projection", c->units,
+				   c->outputs);
+	return NN_OK;
 }
 
 /* Computes values[b][u] += weight[u] * state[b][u]. */

@@ -81,4 +81,10 @@ enum nn_status nn_lstm_sequence(struct nn_run *r, const struct nn_lstm_cell *c,
 	[(first) + NN_LSTM_PROJECTION] = { NN_SAME, 2, 2 },					\
 	[(first) + NN_LSTM_PROJECTION_BIAS] = { NN_SAME, 1, 1 }
 
+/* The dimensions of the same inputs, by letters for units, inputs and outputs. */
+#define NN_FOUR(word) word " " word " " word " " word " "
+#define NN_LSTM_CELL_DIMS(units, inputs, outputs)						\
+	NN_FOUR(units inputs) NN_FOUR(units outputs) NN_FOUR(units) units " " units " "		\
+	units " " outputs units " " outputs " "
+
 #endif /* NN_OPS_LSTM_CELL_H */

@@ -117,6 +117,12 @@ struct nn_op {
 	 */
 	const struct nn_rule *inputs;
 	const struct nn_rule *outputs;
+	/*
+	 * Dimensions of inputs, a word for each, that are checked when the operation runs; or
+	 * NULL. An axis is a digit, which is its size, "*" for any size, or a letter: axes of one
+	 * letter have one size. "-" is any input.
+	 */
+	const char *dims;
 	uint8_t least_inputs;
 	uint8_t num_inputs;
 	uint8_t least_outputs;

@@ -35,8 +35,6 @@ static enum nn_status prepare(const struct nn_run *r, struct pool *p)
 	const struct nn_tensor *x = &r->inputs[0];
 	enum nn_status status;
 
-	if (x->rank != 4)
-		return nn_run_fail(r, "input 0: rank %u, must be 4", x->rank);
 	if (!nn_tensor_product(x, 1, 4))
 		return nn_run_fail(r, "input 0: only dimension 0 may be 0");
 	p->args = nn_window_run_args(r);
@@ -242,7 +240,7 @@ static enum nn_status check(const struct nn_check *c)
 
 #define POOL(which, ...)								\
 NN_OPERATION(which,									\
-	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,			\
+	.dims = "****", .zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,	\
 	.check = check, .infer = infer, .execute = execute,				\
 	.kernels = &(const struct kernels)__VA_ARGS__)
 

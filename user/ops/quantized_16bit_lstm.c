@@ -9,7 +9,6 @@
 #include "ops/check.h"
 #include "ops/dot.h"
 #include "ops/quantized_lstm.h"
-#include "ops/recurrent.h"
 
 /* Checks that all weights share a scale and zero point, and all biases the matching scale. */
 static enum nn_status check_quantisation(const struct nn_run *r)
@@ -42,25 +41,9 @@ static enum nn_status check_quantisation(const struct nn_run *r)
 
 static enum nn_status infer_quantized_16bit_lstm(struct nn_run *r)
 {
-	const struct nn_tensor *x = &r->inputs[NN_Q16_LSTM_INPUT];
-	uint32_t units = r->inputs[NN_Q16_LSTM_WEIGHTS].dims[0];
-	enum nn_status status;
-
-	if (x->rank != 2)
-		return nn_run_fail(r, "input 0 has %u dimensions, must have 2", x->rank);
-	status = check_quantisation(r);
-	for (uint32_t g = 0; !status && g < NN_QLSTM_GATES; g++)
-		status = NN_RECURRENT_DIMS(r, { NN_Q16_LSTM_WEIGHTS + g, units, x->dims[1] },
-					   { NN_Q16_LSTM_RECURRENT + g, units, units },
-					   { NN_Q16_LSTM_BIAS + g, units, 0 });
-	if (!status)
-		status = NN_RECURRENT_DIMS(r, { NN_Q16_LSTM_STATE_C, x->dims[0], units },
-					   { NN_Q16_LSTM_STATE_H, x->dims[0], units });
-	if (status)
-		return status;
 	nn_tensor_like(&r->outputs[0], &r->inputs[NN_Q16_LSTM_STATE_C]);
 	nn_tensor_like(&r->outputs[1], &r->inputs[NN_Q16_LSTM_STATE_H]);
-	return NN_OK;
+	return check_quantisation(r);
 }
 
 /*
@@ -131,4 +114,5 @@ NN_OPERATION(QUANTIZED_16BIT_LSTM,
 		  [NN_Q16_LSTM_BIAS ... NN_Q16_LSTM_STATE_C - 1] = { NN_T(NN_TENSOR_INT32), 1, 1 },
 		  [NN_Q16_LSTM_STATE_C] = STATE, [NN_Q16_LSTM_STATE_H] = MATRIX),
 	NN_OUTPUTS(STATE, MATRIX),
+	.dims = "bs us us us us uu uu uu uu u u u u bu bu",
 	.infer = infer_quantized_16bit_lstm, .execute = execute_quantized_16bit_lstm);

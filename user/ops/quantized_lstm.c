@@ -27,8 +27,6 @@ static enum nn_status cell_shape(const struct nn_run *r, struct nn_qlstm *c)
 	};
 	enum nn_status status;
 
-	if (x->rank != 2 || r->inputs[NN_QLSTM_RECURRENT + NN_QLSTM_OUT].rank != 2)
-		return nn_run_fail(r, "inputs 0 and 8 must have 2 dimensions");
 	status = nn_lstm_cell_shape(r, &cell, x->dims[0], x->dims[1]);
 	*c = (struct nn_qlstm){
 		.batch = cell.batch, .size = cell.size, .units = cell.units, .outputs = cell.outputs,
@@ -305,6 +303,7 @@ NN_OPERATION(QUANTIZED_LSTM,
 		  [NN_QLSTM_CELL_CLIP ... NN_QLSTM_HIDDEN_ZERO - 1] = REAL,
 		  [NN_QLSTM_HIDDEN_ZERO] = NN_SCALAR_INT, [NN_QLSTM_HIDDEN_SCALE] = REAL),
 	NN_OUTPUTS(BYTES, STATE, BYTES),
+	.dims = "bs " NN_LSTM_CELL_DIMS("u", "s", "o") "bo bu " NN_FOUR("u"),
 	.omissible = NN_IN(1) | NN_IN(5) | NN_IN(9) | NN_IN(10) | NN_IN(11) | NN_IN(12) |
 		    NN_IN(16) | NN_IN(17) | NN_IN(20) | NN_IN(21) | NN_IN(22) | NN_IN(23),
 	.infer = infer_quantized_lstm, .execute = execute_quantized_lstm);

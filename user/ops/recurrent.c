@@ -42,32 +42,6 @@ const float *nn_recurrent_input(const struct nn_run *r, uint32_t index)
 	return index < r->num_inputs && !r->inputs[index].omitted ? r->inputs[index].data : NULL;
 }
 
-enum nn_status nn_recurrent_dims(const struct nn_run *r, uint32_t index, uint32_t d0, uint32_t d1)
-{
-	const struct nn_tensor *t = &r->inputs[index];
-	uint32_t rank = d1 ? 2 : 1;
-
-	if (t->omitted)
-		return NN_OK;
-	if (t->rank != rank)
-		return nn_run_fail(r, "input %u has %u dimensions, must have %u", index, t->rank,
-				   rank);
-	if (t->dims[0] != d0 || (d1 && t->dims[1] != d1))
-		return nn_run_fail(r, "input %u has dimensions [%u, %u], must have [%u, %u]", index,
-				   t->dims[0], t->dims[1], d0, d1);
-	return NN_OK;
-}
-
-enum nn_status nn_recurrent_all_dims(const struct nn_run *r, uint32_t count,
-				     const struct nn_dims *inputs)
-{
-	enum nn_status status = NN_OK;
-
-	for (uint32_t i = 0; !status && i < count; i++)
-		status = nn_recurrent_dims(r, inputs[i].index, inputs[i].d0, inputs[i].d1);
-	return status;
-}
-
 void nn_recurrent_output(struct nn_run *r, uint32_t index, uint32_t d0, uint32_t d1, uint32_t d2)
 {
 	struct nn_tensor *out = &r->outputs[index];
@@ -102,33 +76,12 @@ enum nn_status nn_bidirectional_outputs(struct nn_run *r, bool merge, const stru
 	return NN_OK;
 }
 
-enum nn_status nn_sequence_shape(const struct nn_run *r, uint32_t index, bool time_major,
-				 struct nn_sequence *s)
+struct nn_sequence nn_sequence_of(const struct nn_run *r, uint32_t index, bool time_major)
 {
-	const struct nn_tensor *t = &r->inputs[index];
+	const uint32_t *dims = r->inputs[r->inputs[index].omitted ? 0 : index].dims;
 
-	if (t->rank != 3)
-		return nn_run_fail(r, "input %u has %u dimensions, must have 3", index, t->rank);
-	s->time_major = time_major;
-	s->steps = t->dims[time_major ? 0 : 1];
-	s->batch = t->dims[time_major ? 1 : 0];
-	s->size = t->dims[2];
-	return NN_OK;
-}
-
-enum nn_status nn_sequence_aux_shape(const struct nn_run *r, uint32_t index,
-				     const struct nn_sequence *s, struct nn_sequence *aux)
-{
-	enum nn_status status;
-
-	*aux = *s;
-	if (r->inputs[index].omitted)
-		return NN_OK;
-	status = nn_sequence_shape(r, index, s->time_major, aux);
-	if (!status && (aux->steps != s->steps || aux->batch != s->batch))
-		status = nn_run_fail(r, "input %u has %u steps of %u batches, input 0 has %u of %u",
-				     index, aux->steps, aux->batch, s->steps, s->batch);
-	return status;
+	return (struct nn_sequence){ .steps = dims[!time_major], .batch = dims[time_major],
+				     .size = dims[2], .time_major = time_major };
 }
 
 const float *nn_sequence_read(struct nn_run *r, uint32_t index, const struct nn_sequence *s)

@@ -24,20 +24,6 @@ void nn_recurrent_multiply(const float *weights, const float *x, float *out, uin
 /* Returns the data of an input as floats; NULL if it is omitted. */
 const float *nn_recurrent_input(const struct nn_run *r, uint32_t index);
 
-/* Fails unless a present input has exactly these dimensions. With `d1` of 0 it is a vector. */
-enum nn_status nn_recurrent_dims(const struct nn_run *r, uint32_t index, uint32_t d0, uint32_t d1);
-
-/* Dimensions of an input by its position, for checks of several inputs. */
-struct nn_dims {
-	uint32_t index, d0, d1;
-};
-
-enum nn_status nn_recurrent_all_dims(const struct nn_run *r, uint32_t count,
-				     const struct nn_dims *inputs);
-#define NN_RECURRENT_DIMS(r, ...)							\
-	nn_recurrent_all_dims(r, sizeof((struct nn_dims[]){ __VA_ARGS__ }) /		\
-			      sizeof(struct nn_dims), (const struct nn_dims[]){ __VA_ARGS__ })
-
 /* Sets an output's dimensions; with `d2` of 0 there are two. */
 void nn_recurrent_output(struct nn_run *r, uint32_t index, uint32_t d0, uint32_t d1, uint32_t d2);
 
@@ -59,16 +45,8 @@ enum nn_status nn_bidirectional_outputs(struct nn_run *r, bool merge, const stru
 					const uint32_t rows[2], uint32_t count,
 					const uint32_t *states);
 
-/* Reads the shape of a sequence input, which must have three dimensions. */
-enum nn_status nn_sequence_shape(const struct nn_run *r, uint32_t index, bool time_major,
-				 struct nn_sequence *s);
-
-/*
- * Reads the shape of an auxiliary sequence beside `s`, which has the same steps and batches but its
- * own size. If the sequence is omitted, its shape is that of `s`.
- */
-enum nn_status nn_sequence_aux_shape(const struct nn_run *r, uint32_t index,
-				     const struct nn_sequence *s, struct nn_sequence *aux);
+/* Returns the shape of a sequence input; that of input 0 if it is omitted. */
+struct nn_sequence nn_sequence_of(const struct nn_run *r, uint32_t index, bool time_major);
 
 /*
  * Returns the sequence in time-major order: the input itself, or a transposed copy. Returns NULL if

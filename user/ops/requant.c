@@ -60,22 +60,15 @@ static enum nn_status check_scales(const struct nn_run *r, uint32_t channels)
 	return NN_OK;
 }
 
-enum nn_status nn_filter_infer(const struct nn_run *r, uint32_t filter_rank, uint32_t channels)
+enum nn_status nn_filter_infer(const struct nn_run *r)
 {
-	const struct nn_tensor *x = &r->inputs[X], *filter = &r->inputs[FILTER];
-	const struct nn_tensor *bias = &r->inputs[BIAS];
+	const struct nn_tensor *x = &r->inputs[X];
 
-	if (filter_rank == 4 && x->rank != 4)
-		return nn_run_fail(r, "input 0: rank %u, must be 4", x->rank);
 	if (x->rank > 0 && !nn_tensor_product(x, 1, x->rank))
 		return nn_run_fail(r, "input 0: only dimension 0 may be 0");
-	if (filter->rank != filter_rank)
-		return nn_run_fail(r, "input 1: rank %u, must be %u", filter->rank, filter_rank);
-	if (!nn_tensor_count(filter))
+	if (!nn_tensor_count(&r->inputs[FILTER]))
 		return nn_run_fail(r, "input 1: a dimension is 0");
-	if (bias->rank != 1 || bias->dims[0] != channels)
-		return nn_run_fail(r, "input 2: must have one dimension, of size %u", channels);
-	return x->type == NN_TENSOR_FLOAT32 ? NN_OK : check_scales(r, channels);
+	return x->type == NN_TENSOR_FLOAT32 ? NN_OK : check_scales(r, r->inputs[BIAS].dims[0]);
 }
 
 void nn_requant_multipliers(const struct nn_run *r, uint32_t first, uint32_t count,

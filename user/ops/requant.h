@@ -18,10 +18,10 @@ enum nn_status nn_filter_check(const struct nn_check *c, uint32_t filter_rank,
 			       int32_t channel_dim);
 
 /*
- * Checks the same at run time: ranks, a bias for each of `channels` output channels, and its scale,
- * which must be the product of the input's and the filter's.
+ * Checks at run time that there are elements, and the scale of the bias, which must be the product
+ * of the input's and the filter's.
  */
-enum nn_status nn_filter_infer(const struct nn_run *r, uint32_t filter_rank, uint32_t channels);
+enum nn_status nn_filter_infer(const struct nn_run *r);
 
 /* The shape rule of FULLY_CONNECTED. */
 enum nn_status nn_fully_connected_infer(struct nn_run *r);

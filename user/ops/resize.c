@@ -39,8 +39,6 @@ enum nn_status nn_resize_prepare(const struct nn_run *r, struct nn_resize *v)
 	const struct nn_tensor *x = &r->inputs[X];
 	enum nn_status status;
 
-	if (x->rank != 4)
-		return nn_run_fail(r, "input 0: rank %u, must be 4", x->rank);
 	if (!nn_tensor_product(x, 1, 4))
 		return nn_run_fail(r, "input 0: only dimension 0 may be 0");
 	v->nchw = nn_run_bool(r, NCHW, false);
@@ -229,7 +227,7 @@ NN_OPERATION(which,									\
 		  { NN_T(NN_INT32) | NN_SCALAR_OF, 0, 0 }, { NN_T(NN_INT32) | NN_SCALAR_OF, 0, 0 }, \
 		  NN_SCALAR_BOOL, NN_SCALAR_BOOL, NN_SCALAR_BOOL),			\
 	NN_OUTPUTS({ NN_SAME, 4, 4 }),							\
-	.zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,			\
+	.dims = "****", .zero_sized = NN_ZERO_ALLOWED, .float16_as_float32 = true,	\
 	.check = check, .infer = infer, .execute = execute,				\
 	.kernels = &(const struct kernels)__VA_ARGS__)
 

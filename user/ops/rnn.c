@@ -25,20 +25,18 @@ enum { AUX = 9, FW_AUX_WEIGHTS, BW_AUX_WEIGHTS, ACTIVATION, TIME_MAJOR, MERGE };
 static enum nn_status cell_shape(const struct nn_run *r, struct cell *c, uint32_t batch,
 				 uint32_t size, uint32_t aux_size)
 {
-	enum nn_status status;
-
 	c->batch = batch;
 	c->size = size;
 	c->aux_size = aux_size;
 	c->units = r->inputs[c->bias].dims[0];
-	status = NN_RECURRENT_DIMS(r, { c->weights, c->units, size },
-				   { c->recurrent, c->units, c->units }, { c->bias, c->units, 0 },
-				   { c->state, batch, c->units });
-	if (!status && c->aux_weights)
-		status = nn_recurrent_dims(r, c->aux_weights, c->units, aux_size);
-	if (!status && !nn_recurrent_activation(c->activation))
-		status = nn_run_fail(r, "activation %d is not known", c->activation);
-	return status;
+	if (r->inputs[c->weights].dims[1] != size || r->inputs[c->state].dims[0] != batch)
+		return nn_run_fail(r, "inputs %u and %u are for %u numbers and %u batches, must be "
+				   "for %u and %u", c->weights, c->state,
+				   r->inputs[c->weights].dims[1], r->inputs[c->state].dims[0], size,
+				   batch);
+	if (!nn_recurrent_activation(c->activation))
+		return nn_run_fail(r, "activation %d is not known", c->activation);
+	return NN_OK;
 }
 
 /* Computes one step for a batch: `next` from `x`, `aux` (or NULL) and `state`. */
@@ -63,21 +61,15 @@ static enum nn_status read_one(const struct nn_run *r, struct nn_sequence *s, st
 {
 	const struct nn_tensor *x = &r->inputs[0];
 	int32_t time_major = nn_run_int(r, 6, 0);
-	enum nn_status status = NN_OK;
 
 	*c = (struct cell){ .weights = 1, .recurrent = 2, .bias = 3, .state = 4,
 			    .activation = nn_run_int(r, 5, 0) };
-	if (r->op->code == NN_OP_RNN) {
-		if (x->rank != 2)
-			return nn_run_fail(r, "input 0 has %u dimensions, must have 2", x->rank);
-		*s = (struct nn_sequence){ .steps = 1, .batch = x->dims[0], .size = x->dims[1],
-					   .time_major = true };
-	} else {
-		status = nn_sequence_shape(r, 0, time_major, s);
-		if (!status && time_major != 0 && time_major != 1)
-			status = nn_run_fail(r, "timeMajor is %d, must be 0 or 1", time_major);
-	}
-	return status ? status : cell_shape(r, c, s->batch, s->size, 0);
+	if (time_major != 0 && time_major != 1)
+		return nn_run_fail(r, "timeMajor is %d, must be 0 or 1", time_major);
+	*s = r->op->code == NN_OP_RNN ?
+	     (struct nn_sequence){ .steps = 1, .batch = x->dims[0], .size = x->dims[1],
+				   .time_major = true } : nn_sequence_of(r, 0, time_major);
+	return cell_shape(r, c, s->batch, s->size, 0);
 }
 
 /*
@@ -154,12 +146,10 @@ static enum nn_status read_both(const struct nn_run *r, struct cell *fw, struct 
 	bool weights = !r->inputs[FW_AUX_WEIGHTS].omitted;
 	int32_t activation = nn_run_int(r, ACTIVATION, 0);
 	bool time_major = nn_run_bool(r, TIME_MAJOR, false);
-	enum nn_status status = nn_sequence_shape(r, 0, time_major, s);
+	enum nn_status status;
 
-	if (!status)
-		status = nn_sequence_aux_shape(r, AUX, s, aux_s);
-	if (status)
-		return status;
+	*s = nn_sequence_of(r, 0, time_major);
+	*aux_s = nn_sequence_of(r, AUX, time_major);
 	if (weights == r->inputs[BW_AUX_WEIGHTS].omitted)
 		return nn_run_fail(r, "auxiliary weights of one direction only");
 	if (weights && aux->omitted)
@@ -225,6 +215,7 @@ NN_OPERATION(RNN,
 	NN_INPUTS(6, { NN_FLOATS, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 1, 1 },
 		  { NN_SAME, 2, 2 }, NN_SCALAR_INT),
 	NN_OUTPUTS({ NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }),
+	.dims = "bs us uu u bu",
 	.float16_as_float32 = true,
 	.infer = infer_rnn, .execute = execute_rnn);
 
@@ -232,6 +223,7 @@ NN_OPERATION(UNIDIRECTIONAL_SEQUENCE_RNN,
 	NN_INPUTS(7, { NN_FLOATS, 3, 3 }, { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 1, 1 },
 		  { NN_SAME, 2, 2 }, NN_SCALAR_INT, NN_SCALAR_INT),
 	NN_OUTPUTS_FROM(1, { NN_SAME, 2, 3 }, { NN_SAME, 2, 3 }),
+	.dims = "xys us uu u *u",
 	.float16_as_float32 = true,
 	.infer = infer_rnn, .execute = execute_rnn);
 
@@ -242,5 +234,6 @@ NN_OPERATION(BIDIRECTIONAL_SEQUENCE_RNN,
 		  { NN_SAME, 3, 3 }, { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 },
 		  NN_SCALAR_INT, NN_SCALAR_BOOL, NN_SCALAR_BOOL),
 	NN_OUTPUTS_FROM(1, { NN_SAME, 2, 3 }, { NN_SAME, 2, 3 }, { NN_SAME, 2, 3 }, { NN_SAME, 2, 3 }),
+	.dims = "xys us uu u *u vt vv v *v xya ua va",
 	.omissible = NN_IN(9) | NN_IN(10) | NN_IN(11), .float16_as_float32 = true,
 	.infer = infer_bidirectional_rnn, .execute = execute_bidirectional_rnn);

@@ -73,18 +73,8 @@ static enum nn_status read_scale(const struct nn_run *r, uint32_t index, float *
 
 static enum nn_status check_shapes(const struct nn_run *r)
 {
-	const struct nn_tensor *x = &r->inputs[X], *rois = &r->inputs[ROIS];
-	const struct nn_tensor *batch = &r->inputs[BATCH];
-
-	if (x->rank != 4)
-		return nn_run_fail(r, "input 0: rank %u, must be 4", x->rank);
-	if (!nn_tensor_count(x))
+	if (!nn_tensor_count(&r->inputs[X]))
 		return nn_run_fail(r, "input 0: a dimension is 0");
-	if (rois->rank != 2 || rois->dims[1] != 4)
-		return nn_run_fail(r, "input 1: must have 2 dimensions, the last of size 4");
-	if (batch->rank != 1 || batch->dims[0] != rois->dims[0])
-		return nn_run_fail(r, "input 2: must have one dimension, of size %u",
-				   rois->dims[0]);
 	return nn_box_check_scale(r, ROIS);
 }
 
@@ -414,12 +404,12 @@ static enum nn_status execute_pooling(struct nn_run *r)
 NN_OPERATION(ROI_ALIGN,
 	NN_INPUTS(10, REGIONS, NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_BOOL),
 	NN_OUTPUTS({ NN_SAME, 4, 4 }),
-	.zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(ROIS) | NN_IN(BATCH),
+	.dims = "**** r4 r", .zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(ROIS) | NN_IN(BATCH),
 	.float16_as_float32 = true,
 	.infer = infer_align, .execute = execute_align);
 
 NN_OPERATION(ROI_POOLING,
 	NN_INPUTS(8, REGIONS, NN_SCALAR_BOOL),
 	NN_OUTPUTS({ NN_SAME, 4, 4 }),
-	.steering = NN_IN(ROIS) | NN_IN(BATCH), .float16_as_float32 = true,
+	.dims = "**** r4 r", .steering = NN_IN(ROIS) | NN_IN(BATCH), .float16_as_float32 = true,
 	.infer = infer_pooling, .execute = execute_pooling);

@@ -9,14 +9,6 @@
 #include "ops/check.h"
 #include "ops/strided.h"
 
-/* Checks the rank, which the model may leave open. */
-static enum nn_status check_rank(const struct nn_run *r)
-{
-	if (r->inputs[0].rank != 4)
-		return nn_run_fail(r, "input 0 has %u dimensions, must have 4", r->inputs[0].rank);
-	return NN_OK;
-}
-
 /* Axes of an image tensor in its layout. */
 struct axes {
 	uint32_t h, w, c;
@@ -49,8 +41,6 @@ static enum nn_status infer_depth(struct nn_run *r)
 	const struct axes a = layout(r, 2);
 	uint32_t *dims = r->outputs[0].dims;
 
-	if (check_rank(r))
-		return NN_GENERAL_FAILURE;
 	nn_tensor_like(&r->outputs[0], in);
 	if (block > 0 && scale_dim(in->dims[a.h], times, parts, &dims[a.h]) &&
 	    scale_dim(in->dims[a.w], times, parts, &dims[a.w]) &&
@@ -102,16 +92,11 @@ static enum nn_status execute_depth(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Checks the rank, and reads the block [height, width] of the batch operations. */
+/* Reads the block [height, width] of the batch operations. */
 static enum nn_status batch_block(const struct nn_run *r, int64_t *height, int64_t *width)
 {
 	const int32_t *block = r->inputs[1].data;
 
-	if (check_rank(r))
-		return NN_GENERAL_FAILURE;
-	if (nn_tensor_count(&r->inputs[1]) != 2)
-		return nn_run_fail(r, "the block has %u entries, it must have 2",
-				   nn_tensor_count(&r->inputs[1]));
 	*height = block[0];
 	*width = block[1];
 	if (*height < 1 || *width < 1)
@@ -173,12 +158,9 @@ static enum nn_status execute_batch_to_space(struct nn_run *r)
 /* Returns the input of SPACE_TO_BATCH_ND with its padding: dimensions only. */
 static enum nn_status padded_input(const struct nn_run *r, struct nn_tensor *padded)
 {
-	const struct nn_tensor *paddings = &r->inputs[2];
-	const int32_t *pad = paddings->data;
+	const int32_t *pad = r->inputs[2].data;
 	struct axes a = layout(r, 3);
 
-	if (paddings->rank != 2 || paddings->dims[0] != 2 || paddings->dims[1] != 2)
-		return nn_run_fail(r, "the paddings must be a tensor of [2, 2]");
 	*padded = r->inputs[0];
 	for (uint32_t i = 0; i < 2; i++) {
 		uint32_t *dim = &padded->dims[i ? a.w : a.h];
@@ -245,7 +227,7 @@ static enum nn_status execute_space_to_batch(struct nn_run *r)
 NN_OPERATION(which,									\
 	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 4, 4 }, NN_SCALAR_INT, NN_SCALAR_BOOL),	\
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),							\
-	.infer = infer_depth, .execute = execute_depth)
+	.dims = "****", .infer = infer_depth, .execute = execute_depth)
 
 DEPTH(DEPTH_TO_SPACE);
 DEPTH(SPACE_TO_DEPTH);
@@ -254,7 +236,7 @@ NN_OPERATION(BATCH_TO_SPACE_ND,
 	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 },
 		  NN_SCALAR_BOOL),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
-	.steering = NN_IN(1),
+	.dims = "**** 2", .steering = NN_IN(1),
 	.infer = infer_batch_to_space, .execute = execute_batch_to_space);
 
 /* As in the NNAPI, the paddings' rank is checked at their use. */
@@ -262,5 +244,5 @@ NN_OPERATION(SPACE_TO_BATCH_ND,
 	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 },
 		  { NN_T(NN_TENSOR_INT32), 0, 0 }, NN_SCALAR_BOOL),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
-	.steering = NN_IN(1) | NN_IN(2),
+	.dims = "**** 2 22", .steering = NN_IN(1) | NN_IN(2),
 	.infer = infer_space_to_batch, .execute = execute_space_to_batch);

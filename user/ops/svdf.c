@@ -13,13 +13,10 @@ enum nn_status nn_svdf_shape(const struct nn_run *r, struct nn_svdf *s)
 {
 	const struct nn_tensor *x = &r->inputs[NN_SVDF_INPUT];
 	const struct nn_tensor *feature = &r->inputs[NN_SVDF_FEATURE];
-	const struct nn_tensor *time = &r->inputs[NN_SVDF_TIME];
+	const struct nn_tensor *time = &r->inputs[NN_SVDF_TIME], *bias = &r->inputs[NN_SVDF_BIAS];
 	int32_t activation = nn_run_int(r, NN_SVDF_ACTIVATION, 0);
 	int32_t rank = nn_run_int(r, NN_SVDF_RANK, 0);
 
-	if (x->rank != 2 || feature->rank != 2 || time->rank != 2)
-		return nn_run_fail(r, "inputs 0 to 2 have %u, %u and %u dimensions, must have 2",
-				   x->rank, feature->rank, time->rank);
 	if (rank <= 0 || feature->dims[0] % (uint32_t)rank)
 		return nn_run_fail(r, "%u filters do not divide into a rank of %d",
 				   feature->dims[0], rank);
@@ -29,10 +26,12 @@ enum nn_status nn_svdf_shape(const struct nn_run *r, struct nn_svdf *s)
 			       feature->dims[0] / (uint32_t)rank, (uint32_t)rank };
 	if ((uint64_t)s->memory * s->filters > UINT32_MAX)
 		return nn_run_fail(r, "a state of %u * %u", s->memory, s->filters);
-	return NN_RECURRENT_DIMS(r, { NN_SVDF_FEATURE, s->filters, s->size },
-				 { NN_SVDF_TIME, s->filters, s->memory },
-				 { NN_SVDF_BIAS, s->units, 0 },
-				 { NN_SVDF_STATE, s->batch, s->memory * s->filters });
+	if (!bias->omitted && bias->dims[0] != s->units)
+		return nn_run_fail(r, "a bias of %u for %u units", bias->dims[0], s->units);
+	if (r->inputs[NN_SVDF_STATE].dims[1] != s->memory * s->filters)
+		return nn_run_fail(r, "a state of %u for %u * %u", r->inputs[NN_SVDF_STATE].dims[1],
+				   s->memory, s->filters);
+	return NN_OK;
 }
 
 static enum nn_status infer_svdf(struct nn_run *r)
@@ -80,5 +79,5 @@ NN_OPERATION(SVDF,
 	NN_INPUTS(7, { NN_FLOATS, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }, { NN_SAME, 1, 1 },
 		  { NN_SAME, 2, 2 }, NN_SCALAR_INT, NN_SCALAR_INT),
 	NN_OUTPUTS({ NN_SAME, 2, 2 }, { NN_SAME, 2, 2 }),
-	.omissible = NN_IN(NN_SVDF_BIAS), .float16_as_float32 = true,
+	.dims = "bs fs f* * b*", .omissible = NN_IN(NN_SVDF_BIAS), .float16_as_float32 = true,
 	.infer = infer_svdf, .execute = execute_svdf);

@@ -82,7 +82,7 @@ static enum nn_status read_request(const struct nn_run *r, bool nchw, int32_t re
 static enum nn_status prepare(const struct nn_run *r, struct nn_conv *v)
 {
 	const uint32_t *filter = r->inputs[1].dims;
-	enum nn_status status = nn_filter_infer(r, 4, filter[0]);
+	enum nn_status status = nn_filter_infer(r);
 	int32_t request[2] = { 0 };
 
 	if (status)
@@ -109,6 +109,7 @@ static enum nn_status prepare(const struct nn_run *r, struct nn_conv *v)
 }
 
 NN_OPERATION(TRANSPOSE_CONV_2D,
+	.dims = "**** c*** c",
 	.zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(SHAPE), .float16_as_float32 = true,
 	.check = check, .infer = nn_conv_infer, .execute = nn_conv_execute,
 	.kernels = &(nn_conv_prepare_fn *const){ prepare });

@@ -348,7 +348,7 @@ static void test_refusals(void **state)
 		{ "SPACE_TO_BATCH_ND", "xll", 1, { 4 }, { LIST(2, 1, 1), PAIRS(2, 0, 0, 0, 0) },
 		  { 0 }, 0, { 0 }, { 0 }, "1 dimensions" },
 		{ "SPACE_TO_BATCH_ND", "xll", 4, { 1, 2, 2, 1 },
-		  { LIST(2, 1, 1), LIST(3, 0, 0, 0) }, { 0 }, 0, { 0 }, { 0 }, "[2, 2]" },
+		  { LIST(2, 1, 1), LIST(3, 0, 0, 0) }, { 0 }, 0, { 0 }, { 0 }, "must have 2" },
 		{ "SPACE_TO_DEPTH", "xi", 4, { 1, 3, 2, 1 }, { { 0 } }, { 2 }, 0, { 0 }, { 0 },
 		  "blocks" },
 		{ "SPACE_TO_DEPTH", "xi", 4, { 1, 2, 2, 1 }, { { 0 } }, { 0 }, 0, { 0 }, { 0 },

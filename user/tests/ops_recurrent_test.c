@@ -618,8 +618,8 @@ static void test_random_refused(void **state)
 		uint32_t seeds;
 		const char *message;
 	} table[] = {
-		{ 0, 2, "0 samples" }, { -1, 2, "-1 samples" }, { 1, 1, "1 seeds" },
-		{ 1, 3, "3 seeds" }, { 1, 2, NULL },
+		{ 0, 2, "0 samples" }, { -1, 2, "-1 samples" }, { 1, 1, "is 1, must be 2" },
+		{ 1, 3, "is 3, must be 2" }, { 1, 2, NULL },
 	};
 	static const float logits[] = { NAN, INFINITY, -1000, -INFINITY };
 	static const int32_t seeds[] = { 1, 2, 3 };
