@@ -139,15 +139,16 @@ static const void *pack(struct nn_run *r, const struct nn_conv *c, size_t taps)
 	return packed;
 }
 
-static enum nn_status prepare(const struct nn_run *r, struct nn_conv *c)
+enum nn_status nn_conv_read(const struct nn_run *r, struct nn_conv *c)
 {
+	*c = (struct nn_conv){ 0 };
 	return (*(nn_conv_prepare_fn *const *)r->op->kernels)(r, c);
 }
 
 enum nn_status nn_conv_infer(struct nn_run *r)
 {
 	struct nn_conv c;
-	enum nn_status status = prepare(r, &c);
+	enum nn_status status = nn_conv_read(r, &c);
 
 	if (!status)
 		nn_image_set(&r->outputs[0], c.nchw, &c.out);
@@ -158,7 +159,7 @@ enum nn_status nn_conv_execute(struct nn_run *r)
 {
 	bool is_float = r->inputs[0].type == NN_TENSOR_FLOAT32;
 	struct nn_conv conv, *c = &conv;
-	enum nn_status status = prepare(r, c);
+	enum nn_status status = nn_conv_read(r, c);
 	struct job j = { .conv = c, .bias = r->inputs[2].data };
 	size_t window;
 	void *out;

@@ -38,10 +38,11 @@ struct nn_conv {
  */
 enum nn_status nn_conv_prepare(const struct nn_run *r, int32_t groups, struct nn_conv *c);
 
-/* Reads and checks the arguments of a convolution; its `kernels` leads to it. */
+/* Reads and checks the arguments of a convolution or pooling; its `kernels` begins with it. */
 typedef enum nn_status nn_conv_prepare_fn(const struct nn_run *r, struct nn_conv *c);
+enum nn_status nn_conv_read(const struct nn_run *r, struct nn_conv *c);
 
-/* The shape rule of a convolution. */
+/* The shape rule of a convolution or pooling. */
 enum nn_status nn_conv_infer(struct nn_run *r);
 
 /* Computes output 0 from input 0, 1 (filters, one an output channel) and 2 (bias). */

@@ -6,18 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "ops/image.h"
+#include "ops/conv.h"
 #include "ops/q8.h"
 #include "ops/quant.h"
-#include "ops/window.h"
-
-struct pool {
-	struct nn_window_args args;
-	bool nchw;
-	struct nn_image in;
-	struct nn_image out;
-	struct nn_window window;
-};
 
 static enum nn_status read_filter(const struct nn_run *r, uint32_t index, struct nn_axis *a)
 {
@@ -30,7 +21,7 @@ static enum nn_status read_filter(const struct nn_run *r, uint32_t index, struct
 	return NN_OK;
 }
 
-static enum nn_status prepare(const struct nn_run *r, struct pool *p)
+static enum nn_status prepare(const struct nn_run *r, struct nn_conv *p)
 {
 	const struct nn_tensor *x = &r->inputs[0];
 	enum nn_status status;
@@ -51,15 +42,9 @@ static enum nn_status prepare(const struct nn_run *r, struct pool *p)
 
 static enum nn_status infer(struct nn_run *r)
 {
-	struct pool p;
-	enum nn_status status = prepare(r, &p);
-
-	if (status)
-		return status;
-	nn_image_set(&r->outputs[0], p.nchw, &p.out);
 	r->outputs[0].scale = r->inputs[0].scale;
 	r->outputs[0].zero_point = r->inputs[0].zero_point;
-	return NN_OK;
+	return nn_conv_infer(r);
 }
 
 /* The cells of one window: `h` rows, `stride` elements apart, of `w` pixels. */
@@ -84,6 +69,7 @@ struct job {
 typedef void reduce_fn(const struct job *j, const struct cells *cells, const void *in, void *out);
 
 struct kernels {
+	nn_conv_prepare_fn *prepare;
 	reduce_fn *on_float;
 	reduce_fn *on_q8;		/* NULL: quantised types are not supported */
 };
@@ -173,7 +159,7 @@ static void l2_float(const struct job *j, const struct cells *cells, const void 
 		out[c] = clamp_float(j, sqrtf(out[c] / (float)(cells->h * cells->w)));
 }
 
-static void walk(const struct pool *p, const struct job *j, reduce_fn *reduce, size_t element,
+static void walk(const struct nn_conv *p, const struct job *j, reduce_fn *reduce, size_t element,
 		 const uint8_t *in, uint8_t *out)
 {
 	struct cells cells = { .stride = (size_t)p->in.w * p->in.c };
@@ -202,8 +188,8 @@ static enum nn_status execute(struct nn_run *r)
 	const struct nn_tensor *x = &r->inputs[0];
 	bool is_float = x->type == NN_TENSOR_FLOAT32;
 	struct job j = { .q = nn_q8_of(x) };
-	struct pool p;
-	enum nn_status status = prepare(r, &p);
+	struct nn_conv p;
+	enum nn_status status = nn_conv_read(r, &p);
 	int32_t activation;
 	const void *in;
 	void *out;
@@ -244,6 +230,6 @@ NN_OPERATION(which,									\
 	.check = check, .infer = infer, .execute = execute,				\
 	.kernels = &(const struct kernels)__VA_ARGS__)
 
-POOL(AVERAGE_POOL_2D, { average_float, average_q8 });
-POOL(L2_POOL_2D, { l2_float, NULL });
-POOL(MAX_POOL_2D, { max_float, max_q8 });
+POOL(AVERAGE_POOL_2D, { prepare, average_float, average_q8 });
+POOL(L2_POOL_2D, { prepare, l2_float, NULL });
+POOL(MAX_POOL_2D, { prepare, max_float, max_q8 });

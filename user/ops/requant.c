@@ -68,7 +68,7 @@ enum nn_status nn_filter_infer(const struct nn_run *r)
 		return nn_run_fail(r, "input 0: only dimension 0 may be 0");
 	if (!nn_tensor_count(&r->inputs[FILTER]))
 		return nn_run_fail(r, "input 1: a dimension is 0");
-	return x->type == NN_TENSOR_FLOAT32 ? NN_OK : check_scales(r, r->inputs[BIAS].dims[0]);
+	return NN_T(x->type) & NN_FLOATS ? NN_OK : check_scales(r, r->inputs[BIAS].dims[0]);
 }
 
 void nn_requant_multipliers(const struct nn_run *r, uint32_t first, uint32_t count,

@@ -7,8 +7,7 @@
  */
 #include <string.h>
 
-#include "ops/image.h"
-#include "ops/window.h"
+#include "ops/conv.h"
 #include "plan/kernels/caches.h"
 #include "plan/kernels/fields_row.h"
 #include "plan/kernels/gemm.h"
@@ -50,21 +49,6 @@ static const struct nn_field fields[] = {
 	END
 };
 NN_RESTORE(fields)
-
-/* Reads the window again, as the shape rule did, which found no fault. */
-static bool read_window(struct nn_run *r, struct conv *c, uint32_t *activation)
-{
-	struct nn_window_args args = nn_window_run_args(r);
-	const struct nn_tensor *filter = &r->inputs[FILTER];
-
-	*activation = args.activation;
-	if (nn_run_bool(r, args.nchw, false))
-		return false;
-	c->in = nn_image_of(&r->inputs[X], false);
-	c->window.h = (struct nn_axis){ .in = c->in.h, .filter = filter->dims[1] };
-	c->window.w = (struct nn_axis){ .in = c->in.w, .filter = filter->dims[2] };
-	return !nn_window_infer(r, &args, &c->window);
-}
 
 /* Sets the product's sizes by the image and the window. */
 static void set_product(struct conv *c)
@@ -109,14 +93,16 @@ static bool complete(void *state, struct nn_ready *ready)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	struct conv *c = ready->state;
-	uint32_t activation;
+	struct nn_conv v;
 
-	if (!read_window(r, c, &activation))
+	if (nn_conv_read(r, &v) || v.nchw)
 		return false;
-	c->gemm.columns = r->inputs[FILTER].dims[0];
+	c->in = v.in;
+	c->window = v.window;
+	c->gemm.columns = v.out.c;
 	c->packs = !nn_has_constants(r);
 	set_product(c);
-	return nn_gemm_prepare(r, activation, ready, &c->gemm) && complete(c, ready);
+	return nn_gemm_prepare(r, v.args.activation, ready, &c->gemm) && complete(c, ready);
 }
 
 static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,

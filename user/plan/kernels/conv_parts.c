@@ -6,8 +6,7 @@
  */
 #include <string.h>
 
-#include "ops/image.h"
-#include "ops/window.h"
+#include "ops/conv.h"
 #include "plan/kernels/caches.h"
 #include "plan/kernels/gemm.h"
 
@@ -188,41 +187,30 @@ static struct parts *parts_of(struct nn_ready *ready, uint32_t count)
 }
 
 /*
- * All read the window again, as the shape rule did, which found no fault. Each input channel of a
- * depthwise convolution is a group; if they are few, all together are one group.
+ * Each input channel of a depthwise convolution is a group; if they are few, all together are one
+ * group.
  */
-static struct parts *group_parts(struct nn_run *r, struct nn_ready *ready)
+static struct parts *group_parts(const struct nn_run *r, const struct nn_conv *v,
+				 struct nn_ready *ready)
 {
 	const bool depthwise = r->op->code == NN_OP_DEPTHWISE_CONV_2D;
-	const struct nn_window_args args = nn_window_run_args(r);
 	const uint32_t *filter = r->inputs[FILTER].dims;
-	struct nn_window window = { .h.filter = filter[1], .w.filter = filter[2] };
-	struct nn_image in = nn_image_of(&r->inputs[X], false);
-	uint32_t groups = depthwise ? in.c : (uint32_t)nn_run_int(r, args.own, 1);
+	uint32_t groups = depthwise ? v->in.c : v->groups;
 	const bool is_float = r->inputs[X].type == NN_TENSOR_FLOAT32 ||
 			      r->inputs[X].type == NN_TENSOR_FLOAT16;
 	uint32_t least = r->inputs[X].type == NN_TENSOR_FLOAT32 ? MIN_MULTIPLIER_F32 :
 								  MIN_MULTIPLIER_Q8;
-	uint32_t expanded = depthwise && !is_float && groups <= MAX_EXPANDED ? filter[3] / groups : 0;
+	uint32_t expanded = depthwise && !is_float && groups <= MAX_EXPANDED ? v->width : 0;
 	struct parts *s;
 
-	if (depthwise && filter[3] / groups < least)
+	if (depthwise && v->width < least)
 		return NULL;
-	if (expanded)
-		groups = 1;
-	window.h.in = in.h;
-	window.w.in = in.w;
-	if (nn_run_bool(r, args.nchw, false) || nn_window_infer(r, &args, &window))
-		return NULL;
-	s = parts_of(ready, groups);
+	s = parts_of(ready, expanded ? 1 : groups);
 	if (!s)
 		return NULL;
-	s->activation = args.activation;
 	s->in_order = true;
 	s->expanded = expanded;
 	s->filter_step = depthwise ? 1 : (size_t)filter[1] * filter[2] * filter[3];
-	s->tap_step = filter[3];
-	s->window = window;
 	return s;
 }
 
@@ -238,34 +226,18 @@ static bool is_sparse(const struct nn_axis *a)
 	return a->stride > a->filter && a->stride > MAX_SPARSE;
 }
 
-static struct parts *phase_parts(struct nn_run *r, struct nn_ready *ready)
+static struct parts *phase_parts(const struct nn_run *r, const struct nn_conv *v,
+				 struct nn_ready *ready)
 {
-	const struct nn_window_args args =
-		nn_window_args(is_explicit(r) ? 3 : SHAPE + 1, 0, is_explicit(r));
+	const struct nn_axis *h = &v->window.h, *w = &v->window.w;
 	const uint32_t *filter = r->inputs[FILTER].dims;
-	struct nn_window window = { .h.filter = filter[1], .w.filter = filter[2] };
-	struct nn_image in = nn_image_of(&r->inputs[X], false);
-	int32_t request[2] = { 0 };
 	struct parts *s;
 
-	window.h.in = in.h;
-	window.w.in = in.w;
-	if (!is_explicit(r) && !r->inputs[SHAPE].data)
+	if (is_sparse(h) || is_sparse(w) || (uint64_t)h->stride * w->stride > MAX_PHASES)
 		return NULL;
-	if (!is_explicit(r))
-		memcpy(request, (const int32_t *)r->inputs[SHAPE].data + 1, sizeof(request));
-	if (nn_run_bool(r, args.nchw, false) ||
-	    nn_window_infer_transposed(r, &args, request, &window) ||
-	    is_sparse(&window.h) || is_sparse(&window.w) ||
-	    (uint64_t)window.h.stride * window.w.stride > MAX_PHASES)
-		return NULL;
-	s = parts_of(ready, window.h.stride * window.w.stride);
-	if (!s)
-		return NULL;
-	s->activation = args.activation;
-	s->filter_step = (size_t)filter[1] * filter[2] * filter[3];
-	s->tap_step = filter[3];
-	s->window = window;
+	s = parts_of(ready, h->stride * w->stride);
+	if (s)
+		s->filter_step = (size_t)filter[1] * filter[2] * filter[3];
 	return s;
 }
 
@@ -376,11 +348,15 @@ static bool prepare_part(struct nn_run *r, struct nn_ready *ready, struct parts 
 	return fine;
 }
 
-static bool prepare_parts(struct nn_run *r, struct nn_ready *ready, struct parts *s)
+static bool prepare_parts(struct nn_run *r, const struct nn_conv *v, struct nn_ready *ready,
+			  struct parts *s)
 {
-	s->in = nn_image_of(&r->inputs[X], false);
-	s->out = nn_image_of(&r->outputs[0], false);
+	s->in = v->in;
+	s->out = v->out;
+	s->window = v->window;
+	s->activation = v->args.activation;
 	s->filter_w = r->inputs[FILTER].dims[2];
+	s->tap_step = r->inputs[FILTER].dims[3];
 	s->packs = !nn_has_constants(r);
 	set_parts(s);
 	for (uint32_t i = 0; i < s->count; i++)
@@ -392,16 +368,18 @@ static bool prepare_parts(struct nn_run *r, struct nn_ready *ready, struct parts
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	const bool transposed = r->op->code == NN_OP_TRANSPOSE_CONV_2D;
+	struct nn_conv v;
 	struct parts *s;
-	bool fine;
 
-	if (r->num_inputs > MAX_INPUTS)
-		return false;
-	s = transposed ? phase_parts(r, ready) : group_parts(r, ready);
-	fine = s && prepare_parts(r, ready, s);
-	if (transposed && !is_explicit(r))
+	if (transposed && !is_explicit(r)) {
 		ready->reads |= NN_IN(SHAPE);
-	return fine;
+		if (!r->inputs[SHAPE].data)
+			return false;
+	}
+	if (r->num_inputs > MAX_INPUTS || nn_conv_read(r, &v) || v.nchw)
+		return false;
+	s = transposed ? phase_parts(r, &v, ready) : group_parts(r, &v, ready);
+	return s && prepare_parts(r, &v, ready, s);
 }
 
 /* ---- Packing ---- */

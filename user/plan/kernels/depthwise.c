@@ -4,9 +4,8 @@
  */
 #include <string.h>
 
-#include "ops/image.h"
+#include "ops/conv.h"
 #include "ops/q8.h"
-#include "ops/window.h"
 #include "plan/kernels/caches.h"
 #include "plan/kernels/fields_row.h"
 #include "plan/kernels/gemm.h"
@@ -50,19 +49,6 @@ static const struct nn_field fields[] = {
 	END
 };
 NN_RESTORE(fields)
-
-static bool read_window(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d)
-{
-	const struct nn_tensor *filter = &r->inputs[FILTER];
-
-	if (nn_run_bool(r, args->nchw, false) || nn_run_int(r, args->own, 0) != 1)
-		return false;
-	d->in = nn_image_of(&r->inputs[X], false);
-	d->window.h = (struct nn_axis){ .in = d->in.h, .filter = filter->dims[1] };
-	d->window.w = (struct nn_axis){ .in = d->in.w, .filter = filter->dims[2] };
-	return d->window.h.filter <= MAX_HEIGHT && d->window.w.filter <= MAX_HEIGHT &&
-	       !nn_window_infer(r, args, &d->window);
-}
 
 /* Returns how many channels leave the input rows of a window in the first-level cache. */
 static size_t block_f32(const struct depthwise *d)
@@ -112,7 +98,7 @@ static bool set_q8(struct depthwise *d, struct nn_ready *ready)
 	return true;
 }
 
-static bool prepare_q8(struct nn_run *r, const struct nn_window_args *args, struct depthwise *d,
+static bool prepare_q8(struct nn_run *r, uint32_t activation, struct depthwise *d,
 		       struct nn_ready *ready)
 {
 	const struct nn_q8 in = nn_q8_of(&r->inputs[X]);
@@ -121,7 +107,7 @@ static bool prepare_q8(struct nn_run *r, const struct nn_window_args *args, stru
 	d->q8.in_flip = in.flip;
 	d->q8.in_zero = (uint8_t)in.zero;
 	d->q8.filter_zero = nn_q8_signed_zero(&r->inputs[FILTER]);
-	return nn_q8_prepare(r, d->in.c, args->activation,
+	return nn_q8_prepare(r, d->in.c, activation,
 			     (size_t)d->window.h.filter * d->window.w.filter, &d->q8.output);
 }
 
@@ -156,15 +142,19 @@ static bool complete(void *state, struct nn_ready *ready)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	struct depthwise *d = ready->state;
-	struct nn_window_args args = nn_window_run_args(r);
+	struct nn_conv v;
 
-	if (!read_window(r, &args, d))
+	if (nn_conv_read(r, &v) || v.nchw || v.width != 1 || v.window.h.filter > MAX_HEIGHT ||
+	    v.window.w.filter > MAX_HEIGHT)
 		return false;
+	d->in = v.in;
+	d->window = v.window;
 	d->packs = !nn_has_constants(r);
 	d->number = nn_number_of(r->inputs[X].type);
 	if (d->number != NN_IN_BYTES ?
-		    !nn_fused_range_float(nn_run_int(r, args.activation, 0), &d->f32.low, &d->f32.high) :
-		    !prepare_q8(r, &args, d, ready))
+		    !nn_fused_range_float(nn_run_int(r, v.args.activation, 0), &d->f32.low,
+					  &d->f32.high) :
+		    !prepare_q8(r, v.args.activation, d, ready))
 		return false;
 	return complete(d, ready);
 }

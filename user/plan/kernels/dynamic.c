@@ -114,7 +114,7 @@ static bool read_conv(const struct nn_run *r, struct dynamic *d)
 {
 	struct nn_conv v;
 
-	if (nn_conv_prepare(r, nn_run_int(r, nn_window_run_args(r).own, 0), &v) || v.nchw ||
+	if (nn_conv_read(r, &v) || v.nchw ||
 	    (v.groups > 1 && (v.depth != 1 || v.width != 1)))
 		return false;
 	d->kind = v.groups > 1 ? DEPTHWISE : CONVOLUTION;

@@ -4,10 +4,9 @@
  */
 #include <string.h>
 
-#include "ops/image.h"
+#include "ops/conv.h"
 #include "ops/q8.h"
 #include "ops/quant.h"
-#include "ops/window.h"
 #include "plan/kernels/fields.h"
 
 struct pool {
@@ -52,19 +51,15 @@ static bool complete(void *state, struct nn_ready *ready)
 
 static bool read_window(struct nn_run *r, struct pool *p)
 {
-	struct nn_window_args args = nn_window_run_args(r);
 	const struct nn_tensor *out = &r->outputs[0];
-	int32_t activation = nn_run_int(r, args.activation, 0);
+	struct nn_conv v;
+	int32_t activation;
 
-	if (nn_run_bool(r, args.nchw, false))
+	if (nn_conv_read(r, &v) || v.nchw)
 		return false;
-	p->in = nn_image_of(&r->inputs[0], false);
-	p->window.h = (struct nn_axis){ .in = p->in.h };
-	p->window.w = (struct nn_axis){ .in = p->in.w };
-	p->window.w.filter = (uint32_t)nn_run_int(r, args.own, 0);
-	p->window.h.filter = (uint32_t)nn_run_int(r, args.own + 1, 0);
-	if (nn_window_infer(r, &args, &p->window))
-		return false;
+	activation = nn_run_int(r, v.args.activation, 0);
+	p->in = v.in;
+	p->window = v.window;
 	p->q = nn_q8_of(&r->inputs[0]);
 	p->clamps = activation != 0;
 	return p->is_float ? nn_fused_range_float(activation, &p->low, &p->high) :
