@@ -150,16 +150,22 @@ enum nn_status nn_check_output(const struct nn_check *c, uint32_t index, struct 
 	return NN_OK;
 }
 
+static struct nn_rule rule_at(const struct nn_rule *rules, uint32_t count, uint32_t index)
+{
+	return rules[index < count ? index : count - 1];
+}
+
 enum nn_status nn_check_rules(const struct nn_check *c)
 {
 	const struct nn_op *op = c->op;
-	enum nn_status status = nn_check_counts(c, op->least_inputs, op->num_inputs,
-						op->least_outputs, op->num_outputs);
+	enum nn_status status =
+		nn_check_counts(c, op->least_inputs, op->more_inputs ? UINT32_MAX : op->num_inputs,
+				op->least_outputs, op->more_outputs ? UINT32_MAX : op->num_outputs);
 
 	for (uint32_t i = 0; !status && i < c->operation->num_inputs; i++)
-		status = nn_check_input(c, i, op->inputs[i]);
+		status = nn_check_input(c, i, rule_at(op->inputs, op->num_inputs, i));
 	for (uint32_t i = 0; !status && i < c->operation->num_outputs; i++)
-		status = nn_check_output(c, i, op->outputs[i]);
+		status = nn_check_output(c, i, rule_at(op->outputs, op->num_outputs, i));
 	return status;
 }
 

@@ -154,16 +154,8 @@ NN_OPERATION(CONCATENATION,
 
 static enum nn_status check_pack(const struct nn_check *c)
 {
-	static const struct nn_rule axis = NN_SCALAR_INT;
-	static const struct nn_rule first = { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 };
-	enum nn_status status = nn_check_counts(c, 2, UINT32_MAX, 1, 1);
+	enum nn_status status = NN_OK;
 
-	if (!status)
-		status = nn_check_input(c, 0, axis);
-	if (!status)
-		status = nn_check_input(c, 1, first);
-	if (!status)
-		status = nn_check_output(c, 0, (struct nn_rule){ NN_T(nn_check_in(c, 1)->type), 0, 0 });
 	for (uint32_t i = 1; !status && i < c->operation->num_inputs; i++) {
 		const struct nn_operand *in = nn_check_in(c, i), *out = nn_check_out(c, 0);
 
@@ -180,4 +172,7 @@ static enum nn_status check_pack(const struct nn_check *c)
 }
 
 NN_OPERATION(PACK,
+	NN_INPUTS(2, NN_SCALAR_INT, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 }),
+	NN_OUTPUTS({ NN_SAME_1, 0, 0 }),
+	.more_inputs = true,
 	.check = check_pack, .infer = infer_pack, .execute = execute_pack);

@@ -129,27 +129,18 @@ static bool quantise(struct nn_run *r, const float *x, size_t rows, size_t lengt
 
 /* ---- common parts ---- */
 
-static enum nn_status check_weights(const struct nn_check *c, uint8_t min_rank, uint8_t max_rank)
-{
-	return nn_check_input(c, WEIGHTS, (struct nn_rule){
-		NN_QUANT8 | NN_T(NN_TENSOR_QUANT8_SYMM) | NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL),
-		min_rank, max_rank });
-}
+#define WEIGHT_TYPES (NN_QUANT8 | NN_T(NN_TENSOR_QUANT8_SYMM) | \
+		      NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL))
 
-/* Checks weights, which may be quantised by row, and a bias for each row. */
-static enum nn_status check_filter(const struct nn_check *c, uint8_t rank)
+/* Checks weights, which may be quantised by row. */
+static enum nn_status check_rows(const struct nn_check *c)
 {
-	enum nn_status status = nn_check_input(c, X, (struct nn_rule){ NN_FLOATS, rank, 4 });
+	const struct nn_extra *extra = &nn_check_in(c, WEIGHTS)->extra;
 
-	if (!status)
-		status = check_weights(c, rank, rank);
-	if (!status && nn_check_in(c, WEIGHTS)->extra.kind == NN_EXTRA_CHANNEL_QUANT &&
-	    nn_check_in(c, WEIGHTS)->extra.channel_dim)
-		status = nn_check_fail_input(c, WEIGHTS, "quantised along dimension %u, must be 0",
-					     nn_check_in(c, WEIGHTS)->extra.channel_dim);
-	if (!status)
-		status = nn_check_input(c, BIAS, (struct nn_rule){ NN_SAME, 1, 1 });
-	return status ? status : nn_check_output(c, 0, (struct nn_rule){ NN_SAME, rank, rank });
+	if (extra->kind == NN_EXTRA_CHANNEL_QUANT && extra->channel_dim)
+		return nn_check_fail_input(c, WEIGHTS, "quantised along dimension %u, must be 0",
+					   extra->channel_dim);
+	return NN_OK;
 }
 
 uint32_t nn_dynamic_form_input(const struct nn_run *r)
@@ -181,15 +172,6 @@ float nn_dynamic_weight_scale(const struct nn_run *r, uint32_t channel)
 }
 
 /* ---- DYNAMIC_FULLY_CONNECTED ---- */
-
-static enum nn_status check_fully_connected(const struct nn_check *c)
-{
-	enum nn_status status = nn_check_counts(c, 5, 5, 1, 1);
-
-	for (uint32_t i = ACTIVATION; !status && i <= FORM; i++)
-		status = nn_check_input(c, i, (struct nn_rule)NN_SCALAR_INT);
-	return status ? status : check_filter(c, 2);
-}
 
 static enum nn_status infer_fully_connected(struct nn_run *r)
 {
@@ -226,21 +208,6 @@ static enum nn_status execute_fully_connected(struct nn_run *r)
 }
 
 /* ---- DYNAMIC_BATCH_MATMUL ---- */
-
-static enum nn_status check_batch_matmul(const struct nn_check *c)
-{
-	enum nn_status status = nn_check_counts(c, 5, 5, 1, 1);
-
-	if (!status)
-		status = nn_check_input(c, X, (struct nn_rule){ NN_FLOATS, 2, 4 });
-	if (!status)
-		status = check_weights(c, 2, 4);
-	for (uint32_t i = 2; !status && i < FORM; i++)
-		status = nn_check_input(c, i, (struct nn_rule)NN_SCALAR_BOOL);
-	if (!status)
-		status = nn_check_input(c, FORM, (struct nn_rule)NN_SCALAR_INT);
-	return status ? status : nn_check_output(c, 0, (struct nn_rule){ NN_SAME, 2, 4 });
-}
 
 static enum nn_status infer_batch_matmul(struct nn_run *r)
 {
@@ -321,7 +288,15 @@ static enum nn_status check_conv(const struct nn_check *c)
 	struct nn_window_args args = nn_window_check_args(c);
 	enum nn_status status = nn_window_check(c, &args, NN_WINDOW_DILATIONS_OPTIONAL);
 
-	return status ? status : check_filter(c, 4);
+	if (!status)
+		status = nn_check_input(c, X, (struct nn_rule){ NN_FLOATS, 4, 4 });
+	if (!status)
+		status = nn_check_input(c, WEIGHTS, (struct nn_rule){ WEIGHT_TYPES, 4, 4 });
+	if (!status)
+		status = nn_check_input(c, BIAS, (struct nn_rule){ NN_SAME, 1, 1 });
+	if (!status)
+		status = nn_check_output(c, 0, (struct nn_rule){ NN_SAME, 4, 4 });
+	return status ? status : check_rows(c);
 }
 
 static enum nn_status prepare_conv(const struct nn_run *r, struct nn_conv *v)
@@ -385,13 +360,19 @@ static enum nn_status execute_conv(struct nn_run *r)
 }
 
 NN_OPERATION(DYNAMIC_FULLY_CONNECTED,
+	NN_INPUTS(5, { NN_FLOATS, 2, 4 }, { WEIGHT_TYPES, 2, 2 }, { NN_SAME, 1, 1 }, NN_SCALAR_INT,
+		  NN_SCALAR_INT),
+	NN_OUTPUTS({ NN_SAME, 2, 2 }),
 	.dims = "- c* c", .float16_as_float32 = true,
-	.check = check_fully_connected, .infer = infer_fully_connected,
+	.check = check_rows, .infer = infer_fully_connected,
 	.execute = execute_fully_connected);
 
 NN_OPERATION(DYNAMIC_BATCH_MATMUL,
+	NN_INPUTS(5, { NN_FLOATS, 2, 4 }, { WEIGHT_TYPES, 2, 4 }, NN_SCALAR_BOOL, NN_SCALAR_BOOL,
+		  NN_SCALAR_INT),
+	NN_OUTPUTS({ NN_SAME, 2, 4 }),
 	.float16_as_float32 = true,
-	.check = check_batch_matmul, .infer = infer_batch_matmul, .execute = execute_batch_matmul);
+	.infer = infer_batch_matmul, .execute = execute_batch_matmul);
 
 NN_OPERATION(DYNAMIC_CONV_2D,
 	.dims = "**** c*** c", .float16_as_float32 = true,

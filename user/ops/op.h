@@ -127,6 +127,9 @@ struct nn_op {
 	uint8_t num_inputs;
 	uint8_t least_outputs;
 	uint8_t num_outputs;
+	/* There may be any number of inputs or outputs, by the last rule. */
+	bool more_inputs;
+	bool more_outputs;
 
 	/*
 	 * Checks what these rules do not cover; may be NULL. It runs after them, and needs no

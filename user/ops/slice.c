@@ -208,24 +208,12 @@ NN_OPERATION(STRIDED_SLICE,
 	.steering = NN_IN(1) | NN_IN(2) | NN_IN(3),
 	.infer = infer_strided_slice, .execute = execute_strided_slice);
 
-static enum nn_status check_split(const struct nn_check *c)
-{
-	static const struct nn_rule inputs[] = {
-		{ NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
-		NN_SCALAR_INT,
-		NN_SCALAR_INT,
-	};
-	enum nn_status status = nn_check_counts(c, 3, 3, 1, UINT32_MAX);
-
-	for (uint32_t i = 0; !status && i < 3; i++)
-		status = nn_check_input(c, i, inputs[i]);
-	for (uint32_t i = 0; !status && i < c->operation->num_outputs; i++)
-		status = nn_check_output(c, i, (struct nn_rule){ NN_SAME, 0, 0 });
-	return status;
-}
-
 NN_OPERATION(SPLIT,
-	.check = check_split, .infer = infer_split, .execute = execute_split);
+	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 }, NN_SCALAR_INT,
+		  NN_SCALAR_INT),
+	NN_OUTPUTS({ NN_SAME, 0, 0 }),
+	.more_outputs = true,
+	.infer = infer_split, .execute = execute_split);
 
 NN_OPERATION(TILE,
 	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
