@@ -8,7 +8,7 @@
 
 #include "model/extension.h"
 #include "model/fingerprint.h"
-#include "ops/op.h"
+#include "ops/traits.h"
 
 #define NN_OP(name, ...) extern const struct nn_op nn_op_##name;
 #include "ops/ops.def"
@@ -80,7 +80,8 @@ uint64_t nn_op_added_fingerprint(void)
 	return on[0];
 }
 
-const struct nn_op *nn_op_find(int32_t code)
+/* Returns the line of ops.def with a code, or the number of lines. */
+static size_t line_of(int32_t code)
 {
 	size_t low = 0, high = nn_op_count();
 
@@ -88,13 +89,33 @@ const struct nn_op *nn_op_find(int32_t code)
 		size_t middle = low + (high - low) / 2;
 
 		if (table[middle]->code == code)
-			return table[middle];
+			return middle;
 		if (table[middle]->code < code)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return find_added(code);
+	return nn_op_count();
+}
+
+const struct nn_op *nn_op_find(int32_t code)
+{
+	const size_t line = line_of(code);
+
+	return line < nn_op_count() ? table[line] : find_added(code);
+}
+
+const struct nn_traits *nn_traits(int32_t code)
+{
+	/* An operation outside of ops.def has the last traits, which are none. */
+	static const struct nn_traits traits[] = {
+#define NN_OP(name, ...) { __VA_ARGS__ },
+#include "ops/ops.def"
+#undef NN_OP
+		{ .activation = 0 }
+	};
+
+	return &traits[line_of(code)];
 }
 
 const char *nn_op_name(int32_t code)

@@ -1,33 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The traits of operations: the columns of ops.def.
- */
-#include <stdlib.h>
-
 #include "ops/traits.h"
 #include "ops/window.h"
-
-static const struct nn_traits table[] = {
-#define NN_OP(name, ...) { .code = NN_OP_##name, __VA_ARGS__ },
-#include "ops/ops.def"
-#undef NN_OP
-};
-
-static int by_code(const void *key, const void *entry)
-{
-	const int32_t code = *(const int32_t *)key, other = ((const struct nn_traits *)entry)->code;
-
-	return code < other ? -1 : code > other;
-}
-
-const struct nn_traits *nn_traits(int32_t code)
-{
-	static const struct nn_traits none;
-	const struct nn_traits *found = bsearch(&code, table, sizeof(table) / sizeof(table[0]),
-						sizeof(table[0]), by_code);
-
-	return found ? found : &none;
-}
 
 bool nn_op_varies(const struct nn_op *op)
 {

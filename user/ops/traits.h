@@ -16,8 +16,6 @@ enum nn_border {
 };
 
 struct nn_traits {
-	int32_t code;
-
 	/*
 	 * The arguments of a window (window.h): the number of tensors before them, and the number
 	 * of the operation's own arguments. They determine the positions of activation and layout.
