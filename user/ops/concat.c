@@ -41,17 +41,17 @@ static enum nn_status infer_concatenation(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Maps each input value to the output value if the quantisation changes. */
-static void requantize_map(const struct nn_tensor *in, const struct nn_tensor *out, uint8_t *map)
+void nn_concatenation_table(const struct nn_tensor *in, const struct nn_tensor *out,
+			    uint8_t table[256])
 {
-	bool is_signed = in->type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
-	int32_t low = is_signed ? -128 : 0, high = is_signed ? 127 : 255;
 	float scale = in->scale / out->scale, bias = -(float)in->zero_point * scale;
+	int32_t low, high;
 
+	nn_quant_range(in->type, &low, &high);
 	for (int32_t q = low; q <= high; q++) {
 		float value = roundf((float)q * scale + bias) + (float)out->zero_point;
 
-		map[(uint8_t)q] = (uint8_t)(int32_t)fminf(fmaxf(value, (float)low), (float)high);
+		table[(uint8_t)q] = (uint8_t)(int32_t)fminf(fmaxf(value, (float)low), (float)high);
 	}
 }
 
@@ -73,7 +73,7 @@ static enum nn_status execute_concatenation(struct nn_run *r)
 		bool copy = element != 1 || nn_tensor_quantised_alike(in, out);
 
 		if (!copy)
-			requantize_map(in, out, map);
+			nn_concatenation_table(in, out, map);
 		for (uint32_t o = 0; o < outer; o++, from += row, to += out->dims[axis] * inner) {
 			if (copy) {
 				memcpy(to, from, row);

@@ -86,6 +86,10 @@ static inline bool nn_tensor_quantised_alike(const struct nn_tensor *a, const st
 void nn_requantize_table(const struct nn_tensor *from, const struct nn_tensor *to,
 			 uint8_t table[256]);
 
+/* Does the same for an input and the output of CONCATENATION, which rounds in another way. */
+void nn_concatenation_table(const struct nn_tensor *in, const struct nn_tensor *out,
+			    uint8_t table[256]);
+
 /*
  * Returns the range of an output under a fused activation (FuseCode), for a quantised and for a
  * float output. False: not a valid code.

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * CONCATENATION: copies rows of each input, one after the other. Bytes whose scale differs from the
- * output's go through a table of 256 entries, which the reference kernel makes.
+ * output's go through a table of 256 entries.
  */
 #include <string.h>
 
 #include "ops/axis.h"
+#include "ops/quant.h"
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/fields.h"
 
@@ -40,11 +41,6 @@ static bool is_byte(int32_t type)
 	return type == NN_TENSOR_QUANT8_ASYMM || type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
 }
 
-static bool are_alike(const struct nn_tensor *a, const struct nn_tensor *b)
-{
-	return !is_byte(a->type) || (a->scale == b->scale && a->zero_point == b->zero_point);
-}
-
 /* False: the inputs' rows do not make the output's. */
 static bool complete(void *state, struct nn_ready *ready)
 {
@@ -54,7 +50,6 @@ static bool complete(void *state, struct nn_ready *ready)
 	for (uint32_t i = 0; i < c->count; i++) {
 		c->inputs[i].at = at;
 		at += c->inputs[i].row;
-		if (!c->inputs[i].is_same)
 			ready->packed_size = (size_t)c->count * ENTRIES;
 	}
 	nn_elementwise_divide(ready->threads, c->rows * c->row, &task_bytes);
@@ -84,46 +79,20 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		struct input *in = &c->inputs[i];
 
 		in->row = nn_tensor_product(&r->inputs[i], axis, out->rank) * element;
-		in->is_same = are_alike(&r->inputs[i], out);
+		in->is_same = !is_byte(out->type) || nn_tensor_quantised_alike(&r->inputs[i], out);
 	}
 	return complete(c, ready);
 }
 
 /* ---- Packing and running ---- */
 
-/* The output of each byte of an input, which depends on that input alone. False: no memory. */
-static bool make_table(const struct nn_run *r, uint32_t index, uint8_t table[ENTRIES])
-{
-	struct nn_tensor in[2] = { r->inputs[index], r->inputs[r->num_inputs - 1] };
-	struct nn_tensor out = r->outputs[0];
-	struct nn_run alone = *r;
-	uint8_t bytes[ENTRIES];
-	int32_t axis = 0;
-	bool fine;
-
-	for (uint32_t i = 0; i < ENTRIES; i++)
-		bytes[i] = (uint8_t)i;
-	in[0].rank = out.rank = 1;
-	in[0].dims[0] = out.dims[0] = ENTRIES;
-	in[0].data = bytes;
-	in[1].data = &axis;
-	out.data = table;
-	alone.inputs = in;
-	alone.num_inputs = 2;
-	alone.outputs = &out;
-	alone.scratch = NULL;
-	fine = !nn_op_execute(&alone);
-	nn_op_finish(&alone);
-	return fine;
-}
-
 static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 {
 	const struct concatenation *c = ready->state;
 
 	for (uint32_t i = 0; ready->packed_size && i < c->count; i++)
-		if (!make_table(r, i, (uint8_t *)packed + i * ENTRIES))
-			return false;
+		nn_concatenation_table(&r->inputs[i], &r->outputs[0],
+				       (uint8_t *)packed + i * ENTRIES);
 	return true;
 }
 
