@@ -150,25 +150,23 @@ static bool complete(void *state, struct nn_ready *ready)
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
 {
 	struct binary *s = ready->state;
-	int32_t activation;
-	size_t i = 0;
+	const bool clamps = operations[ready->row].clamps;
+	const enum nn_binary operation = operations[ready->row].operation;
+	const int32_t activation = clamps ? nn_run_int(r, ACTIVATION, 0) : 0;
 
-	while (operations[i].code != r->op->code)
-		i++;
-	if (!takes_type(ready, r->inputs[A].type, operations[i].operation))
+	if (!takes_type(ready, r->inputs[A].type, operation))
 		return false;
 	s->number = nn_number_of(r->inputs[A].type);
 	s->f32 = (struct nn_binary_f32){
-		.operation = operations[i].operation,
+		.operation = operation,
 		.low = -INFINITY,
 		.high = INFINITY,
 	};
-	s->q8.operation = operations[i].operation;
-	activation = operations[i].clamps ? nn_run_int(r, ACTIVATION, 0) : 0;
+	s->q8.operation = operation;
 	/*
 	 * A loop without any activation lets infinity pass, which the activation "none" does not.
 	 */
-	if (s->number != NN_IN_BYTES ? operations[i].clamps &&
+	if (s->number != NN_IN_BYTES ? clamps &&
 			  !nn_fused_range_float(activation, &s->f32.low, &s->f32.high) :
 			  !prepare_q8(r, &s->q8, activation))
 		return false;

@@ -60,15 +60,12 @@ static bool complete(void *state, struct nn_ready *ready)
 	return f->kind != OF_HALVES || ready->isa->binary_f16;
 }
 
-static bool read_function(const struct nn_run *r, struct function *f)
+static bool read_function(const struct nn_run *r, enum nn_unary function, struct function *f)
 {
 	const bool is_half = r->inputs[0].type == NN_TENSOR_FLOAT16;
-	size_t i = 0;
 
-	while (functions[i].code != r->op->code)
-		i++;
 	f->kind = is_half ? OF_HALVES : OF_FLOATS;
-	f->f32.function = functions[i].function;
+	f->f32.function = function;
 	if (f->f32.function == NN_UNARY_ELU)
 		f->f32.alpha = nn_run_float(r, 1, 0);
 	nn_fused_range_float(nn_traits(r->op->code)->fused_code, &f->f32.low, &f->f32.high);
@@ -120,7 +117,8 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	f->count = nn_tensor_count(&r->inputs[0]);
 	return (code == NN_OP_CAST ? read_cast(r, f) :
 		code == NN_OP_QUANTIZE ? read_quantize(r, f) :
-		code == NN_OP_DEQUANTIZE ? read_dequantize(r, f) : read_function(r, f)) &&
+		code == NN_OP_DEQUANTIZE ? read_dequantize(r, f) :
+		read_function(r, functions[ready->row].function, f)) &&
 	       complete(f, ready);
 }
 

@@ -23,11 +23,11 @@ bool nn_kernel_enlarge(struct nn_ready *ready, size_t size)
 	return ready->state;
 }
 
-static bool takes(const struct nn_kernel *kernel, int32_t code)
+static bool takes(const struct nn_kernel *kernel, int32_t code, uint32_t *row)
 {
 	const char *at = (const char *)kernel->codes;
 
-	for (uint32_t i = 0; i < kernel->num_codes; i++, at += kernel->code_step)
+	for (*row = 0; *row < kernel->num_codes; (*row)++, at += kernel->code_step)
 		if (*(const int32_t *)at == code)
 			return true;
 	return false;
@@ -42,7 +42,7 @@ bool nn_kernel_find(struct nn_run *r, struct nn_ready *ready)
 		struct nn_ready found = { .isa = ready->isa, .threads = ready->threads,
 					  .reads = ready->reads };
 
-		if (!takes(kernel, r->op->code))
+		if (!takes(kernel, r->op->code, &found.row))
 			continue;
 		found.kernel = kernel;
 		found.state = calloc(1, kernel->state_size);

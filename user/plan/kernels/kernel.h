@@ -58,6 +58,7 @@ struct nn_ready {
 	const struct nn_isa *isa;
 	uint32_t threads;		/* threads that will share the tasks */
 	const struct nn_kernel *kernel;
+	uint32_t row;			/* place of the operation among the kernel's codes */
 	void *state;			/* the kernel's own, from calloc(); freed with the plan */
 	uint64_t reads;			/* bits of the tensor inputs whose values it depends on */
 	size_t packed_size;		/* bytes of packed weights */

@@ -85,15 +85,12 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	const struct nn_tensor *x = &r->inputs[X];
 	struct reduce *d = ready->state;
 	uint32_t first, end;
-	size_t i = 0;
 
 	ready->reads |= NN_IN(AXES);
 	if (x->type == NN_TENSOR_FLOAT16 || !read_axes(r, &first, &end))
 		return false;
-	while (operations[i].code != r->op->code)
-		i++;
-	d->reduction = operations[i].reduction;
-	d->is_bool = operations[i].is_bool;
+	d->reduction = operations[ready->row].reduction;
+	d->is_bool = operations[ready->row].is_bool;
 	d->is_float = x->type == NN_TENSOR_FLOAT32;
 	d->outer = nn_tensor_product(x, 0, first);
 	d->count = nn_tensor_product(x, first, end);

@@ -79,15 +79,12 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	const int32_t type = r->inputs[0].type;
 	struct table *t = ready->state;
 	uint8_t table[ENTRIES];
-	size_t i = 0;
 
 	if (r->num_inputs > MAX_INPUTS ||
 	    (type != NN_TENSOR_QUANT8_ASYMM && type != NN_TENSOR_QUANT8_ASYMM_SIGNED))
 		return false;
-	while (functions[i].code != r->op->code)
-		i++;
 	/* Only pack() reads a constant's values. */
-	if (functions[i].is_arithmetic ? !is_with_constant(r) : !make_table(r, table))
+	if (functions[ready->row].is_arithmetic ? !is_with_constant(r) : !make_table(r, table))
 		return false;
 	t->count = nn_tensor_count(&r->inputs[0]);
 	return complete(t, ready);
