@@ -40,17 +40,18 @@ struct row {
 #define SHAPE_INPUT(i) (1u << (i))
 #define SHAPE_OF_VALUES (1u << 31)	/* the output's shape depends on computed values */
 
-#define CONTROL "TensorFlow Lite runs its subgraphs, which are given to the device one by one"
-#define CUSTOM "a custom operation"
-#define RANDOM "NNAPI draws the same numbers in each execution, TensorFlow Lite does not"
+#define WHY_CONTROL "TensorFlow Lite runs its subgraphs, which are given to the device one by one"
+#define WHY_CUSTOM "a custom operation"
+#define WHY_RANDOM "NNAPI draws the same numbers in each execution, TensorFlow Lite does not"
 
 static const struct row operations[] = {
-#define OP(name, op, takes, ...) [TFL_OP_##name] = { .translate = op, .types = takes, \
-						      .code = -1, __VA_ARGS__ },
-#define CODE(name, op, nnapi, takes, ...) [TFL_OP_##name] = { .translate = op, .types = takes, \
-							      .code = NN(nnapi), __VA_ARGS__ },
-#define OTHER(name, ...) [TFL_OP_##name] = { __VA_ARGS__ },
-#include "clients/tflite/operations.def"
+#define EXTRA(name, op, takes, ...) [TFL_OP_##name] = { .translate = op, .types = takes, \
+							.code = -1, __VA_ARGS__ },
+#define OP(code, name, ...) EXTRA(name, __VA_ARGS__)
+#define CODE(number, name, op, nnapi, takes, ...) [TFL_OP_##name] = { \
+	.translate = op, .types = takes, .code = NN(nnapi), __VA_ARGS__ },
+#define OTHER(code, name, ...) [TFL_OP_##name] = { __VA_ARGS__ },
+#include "clients/tflite/builtins.def"
 #define ROW(name, of) [TFL_OP_##name] = { .translate = function_op, .function = function_##of, \
 					  INPUTS(1, 1) },
 #define FUNCTION(onnx, first, last, tflite, y) ROW(tflite, onnx)
@@ -60,9 +61,8 @@ static const struct row operations[] = {
 
 static const char *const names[] = {
 #define X(code, name) [code] = #name,
+#define EXTRA(name, ...) [TFL_OP_##name] = #name,
 #include "clients/tflite/builtins.def"
-#undef X
-	[TFL_OP_Convolution2DTransposeBias] = "Convolution2DTransposeBias",
 };
 
 int32_t operation_code(const struct tfl_registration *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table of TensorFlow Lite's operations that NNAPI can express: their inputs, and the
- * translator that makes NNAPI operations. operations.def and clients/lower/functions.def have its
+ * translator that makes NNAPI operations. builtins.def and clients/lower/functions.def have its
  * rows.
  */
 #ifndef NN_TFLITE_OPERATIONS_H
@@ -12,9 +12,8 @@
 /* Codes by name: TFL_OP_ADD. Custom operations that have a row follow the last one. */
 enum {
 #define X(code, name) TFL_OP_##name = code,
+#define EXTRA(name, ...) TFL_OP_##name,
 #include "clients/tflite/builtins.def"
-#undef X
-	TFL_OP_Convolution2DTransposeBias,
 };
 
 /* Returns the code of a node's operation; -1 if it has no row. */
@@ -55,8 +54,9 @@ enum lateness operation_lateness(const struct graph *g, int32_t code, const bool
 int prepare_transpose_conv_bias(struct tfl_context *context, struct tfl_node *node);
 
 /* The translators. convert/ has a file for each group. */
-#define OP(name, translate, ...) translator translate;
-#include "clients/tflite/operations.def"
+#define OP(code, name, translate, ...) translator translate;
+#define EXTRA(name, translate, ...) translator translate;
+#include "clients/tflite/builtins.def"
 
 /* Kinds of LSTM that other translators call. */
 translator basic_lstm;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Makes TensorFlow Lite models: tensors and operators, written as the schema lays them out."""
+import re
 import struct
 
 import flat
@@ -47,9 +48,9 @@ def codes(path):
     found = {}
     with open(path, encoding="ascii") as file:
         for line in file:
-            if line.startswith("X("):
-                code, name = line[2:].split(")")[0].split(", ")
-                found[name] = int(code)
+            row = re.match(r"(?:X|OP|CODE|OTHER)\((\d+), (\w+)", line)
+            if row:
+                found[row[2]] = int(row[1])
     return found
 
 
