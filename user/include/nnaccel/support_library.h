@@ -80,81 +80,86 @@ typedef struct NnApiSLDriverImpl {
 
 /* A pointer to a function of the NNAPI, under its name. */
 #define NN_SL_ENTRY(name) __typeof__(name) *name
+#define NN_SL_MEMBER(name) NN_SL_ENTRY(name);
+
+/* The functions of the NNAPI that a table has, in its order. */
+#define NN_SL_FUNCTIONS(X) \
+	X(ANeuralNetworksBurst_create) \
+	X(ANeuralNetworksBurst_free) \
+	X(ANeuralNetworksCompilation_createForDevices) \
+	X(ANeuralNetworksCompilation_finish) \
+	X(ANeuralNetworksCompilation_free) \
+	X(ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput) \
+	X(ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput) \
+	X(ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput) \
+	X(ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput) \
+	X(ANeuralNetworksCompilation_setCaching) \
+	X(ANeuralNetworksCompilation_setPreference) \
+	X(ANeuralNetworksCompilation_setPriority) \
+	X(ANeuralNetworksCompilation_setTimeout) \
+	X(ANeuralNetworksDevice_getExtensionSupport) \
+	X(ANeuralNetworksDevice_getFeatureLevel) \
+	X(ANeuralNetworksDevice_getName) \
+	X(ANeuralNetworksDevice_getType) \
+	X(ANeuralNetworksDevice_getVersion) \
+	X(ANeuralNetworksDevice_wait) \
+	X(ANeuralNetworksEvent_createFromSyncFenceFd) \
+	X(ANeuralNetworksEvent_free) \
+	X(ANeuralNetworksEvent_getSyncFenceFd) \
+	X(ANeuralNetworksEvent_wait) \
+	X(ANeuralNetworksExecution_burstCompute) \
+	X(ANeuralNetworksExecution_compute) \
+	X(ANeuralNetworksExecution_create) \
+	X(ANeuralNetworksExecution_enableInputAndOutputPadding) \
+	X(ANeuralNetworksExecution_free) \
+	X(ANeuralNetworksExecution_getDuration) \
+	X(ANeuralNetworksExecution_getOutputOperandDimensions) \
+	X(ANeuralNetworksExecution_getOutputOperandRank) \
+	X(ANeuralNetworksExecution_setInput) \
+	X(ANeuralNetworksExecution_setInputFromMemory) \
+	X(ANeuralNetworksExecution_setLoopTimeout) \
+	X(ANeuralNetworksExecution_setMeasureTiming) \
+	X(ANeuralNetworksExecution_setOutput) \
+	X(ANeuralNetworksExecution_setOutputFromMemory) \
+	X(ANeuralNetworksExecution_setReusable) \
+	X(ANeuralNetworksExecution_setTimeout) \
+	X(ANeuralNetworksExecution_startComputeWithDependencies) \
+	X(ANeuralNetworksMemoryDesc_addInputRole) \
+	X(ANeuralNetworksMemoryDesc_addOutputRole) \
+	X(ANeuralNetworksMemoryDesc_create) \
+	X(ANeuralNetworksMemoryDesc_finish) \
+	X(ANeuralNetworksMemoryDesc_free) \
+	X(ANeuralNetworksMemoryDesc_setDimensions) \
+	X(ANeuralNetworksMemory_copy) \
+	X(ANeuralNetworksMemory_createFromAHardwareBuffer) \
+	X(ANeuralNetworksMemory_createFromDesc) \
+	X(ANeuralNetworksMemory_createFromFd) \
+	X(ANeuralNetworksMemory_free) \
+	X(ANeuralNetworksModel_addOperand) \
+	X(ANeuralNetworksModel_addOperation) \
+	X(ANeuralNetworksModel_create) \
+	X(ANeuralNetworksModel_finish) \
+	X(ANeuralNetworksModel_free) \
+	X(ANeuralNetworksModel_getExtensionOperandType) \
+	X(ANeuralNetworksModel_getExtensionOperationType) \
+	X(ANeuralNetworksModel_getSupportedOperationsForDevices) \
+	X(ANeuralNetworksModel_identifyInputsAndOutputs) \
+	X(ANeuralNetworksModel_relaxComputationFloat32toFloat16) \
+	X(ANeuralNetworksModel_setOperandExtensionData) \
+	X(ANeuralNetworksModel_setOperandSymmPerChannelQuantParams) \
+	X(ANeuralNetworksModel_setOperandValue) \
+	X(ANeuralNetworksModel_setOperandValueFromMemory) \
+	X(ANeuralNetworksModel_setOperandValueFromModel) \
+	X(ANeuralNetworks_getDefaultLoopTimeout) \
+	X(ANeuralNetworks_getDevice) \
+	X(ANeuralNetworks_getDeviceCount) \
+	X(ANeuralNetworks_getMaximumLoopTimeout) \
+	X(ANeuralNetworks_getRuntimeFeatureLevel)
 
 /* The table of feature levels 5, 6 and 7. */
 typedef struct NnApiSLDriverImplFL5 {
 	NnApiSLDriverImpl base;
-	NN_SL_ENTRY(ANeuralNetworksBurst_create);
-	NN_SL_ENTRY(ANeuralNetworksBurst_free);
-	NN_SL_ENTRY(ANeuralNetworksCompilation_createForDevices);
-	NN_SL_ENTRY(ANeuralNetworksCompilation_finish);
-	NN_SL_ENTRY(ANeuralNetworksCompilation_free);
-	NN_SL_ENTRY(ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput);
-	NN_SL_ENTRY(ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput);
-	NN_SL_ENTRY(ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput);
-	NN_SL_ENTRY(ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput);
-	NN_SL_ENTRY(ANeuralNetworksCompilation_setCaching);
-	NN_SL_ENTRY(ANeuralNetworksCompilation_setPreference);
-	NN_SL_ENTRY(ANeuralNetworksCompilation_setPriority);
-	NN_SL_ENTRY(ANeuralNetworksCompilation_setTimeout);
-	NN_SL_ENTRY(ANeuralNetworksDevice_getExtensionSupport);
-	NN_SL_ENTRY(ANeuralNetworksDevice_getFeatureLevel);
-	NN_SL_ENTRY(ANeuralNetworksDevice_getName);
-	NN_SL_ENTRY(ANeuralNetworksDevice_getType);
-	NN_SL_ENTRY(ANeuralNetworksDevice_getVersion);
-	NN_SL_ENTRY(ANeuralNetworksDevice_wait);
-	NN_SL_ENTRY(ANeuralNetworksEvent_createFromSyncFenceFd);
-	NN_SL_ENTRY(ANeuralNetworksEvent_free);
-	NN_SL_ENTRY(ANeuralNetworksEvent_getSyncFenceFd);
-	NN_SL_ENTRY(ANeuralNetworksEvent_wait);
-	NN_SL_ENTRY(ANeuralNetworksExecution_burstCompute);
-	NN_SL_ENTRY(ANeuralNetworksExecution_compute);
-	NN_SL_ENTRY(ANeuralNetworksExecution_create);
-	NN_SL_ENTRY(ANeuralNetworksExecution_enableInputAndOutputPadding);
-	NN_SL_ENTRY(ANeuralNetworksExecution_free);
-	NN_SL_ENTRY(ANeuralNetworksExecution_getDuration);
-	NN_SL_ENTRY(ANeuralNetworksExecution_getOutputOperandDimensions);
-	NN_SL_ENTRY(ANeuralNetworksExecution_getOutputOperandRank);
-	NN_SL_ENTRY(ANeuralNetworksExecution_setInput);
-	NN_SL_ENTRY(ANeuralNetworksExecution_setInputFromMemory);
-	NN_SL_ENTRY(ANeuralNetworksExecution_setLoopTimeout);
-	NN_SL_ENTRY(ANeuralNetworksExecution_setMeasureTiming);
-	NN_SL_ENTRY(ANeuralNetworksExecution_setOutput);
-	NN_SL_ENTRY(ANeuralNetworksExecution_setOutputFromMemory);
-	NN_SL_ENTRY(ANeuralNetworksExecution_setReusable);
-	NN_SL_ENTRY(ANeuralNetworksExecution_setTimeout);
-	NN_SL_ENTRY(ANeuralNetworksExecution_startComputeWithDependencies);
-	NN_SL_ENTRY(ANeuralNetworksMemoryDesc_addInputRole);
-	NN_SL_ENTRY(ANeuralNetworksMemoryDesc_addOutputRole);
-	NN_SL_ENTRY(ANeuralNetworksMemoryDesc_create);
-	NN_SL_ENTRY(ANeuralNetworksMemoryDesc_finish);
-	NN_SL_ENTRY(ANeuralNetworksMemoryDesc_free);
-	NN_SL_ENTRY(ANeuralNetworksMemoryDesc_setDimensions);
-	NN_SL_ENTRY(ANeuralNetworksMemory_copy);
-	NN_SL_ENTRY(ANeuralNetworksMemory_createFromAHardwareBuffer);
-	NN_SL_ENTRY(ANeuralNetworksMemory_createFromDesc);
-	NN_SL_ENTRY(ANeuralNetworksMemory_createFromFd);
-	NN_SL_ENTRY(ANeuralNetworksMemory_free);
-	NN_SL_ENTRY(ANeuralNetworksModel_addOperand);
-	NN_SL_ENTRY(ANeuralNetworksModel_addOperation);
-	NN_SL_ENTRY(ANeuralNetworksModel_create);
-	NN_SL_ENTRY(ANeuralNetworksModel_finish);
-	NN_SL_ENTRY(ANeuralNetworksModel_free);
-	NN_SL_ENTRY(ANeuralNetworksModel_getExtensionOperandType);
-	NN_SL_ENTRY(ANeuralNetworksModel_getExtensionOperationType);
-	NN_SL_ENTRY(ANeuralNetworksModel_getSupportedOperationsForDevices);
-	NN_SL_ENTRY(ANeuralNetworksModel_identifyInputsAndOutputs);
-	NN_SL_ENTRY(ANeuralNetworksModel_relaxComputationFloat32toFloat16);
-	NN_SL_ENTRY(ANeuralNetworksModel_setOperandExtensionData);
-	NN_SL_ENTRY(ANeuralNetworksModel_setOperandSymmPerChannelQuantParams);
-	NN_SL_ENTRY(ANeuralNetworksModel_setOperandValue);
-	NN_SL_ENTRY(ANeuralNetworksModel_setOperandValueFromMemory);
-	NN_SL_ENTRY(ANeuralNetworksModel_setOperandValueFromModel);
-	NN_SL_ENTRY(ANeuralNetworks_getDefaultLoopTimeout);
-	NN_SL_ENTRY(ANeuralNetworks_getDevice);
-	NN_SL_ENTRY(ANeuralNetworks_getDeviceCount);
-	NN_SL_ENTRY(ANeuralNetworks_getMaximumLoopTimeout);
-	NN_SL_ENTRY(ANeuralNetworks_getRuntimeFeatureLevel);
+	NN_SL_FUNCTIONS(NN_SL_MEMBER)
 
 	/*
 	 * Does the same as ANeuralNetworksCompilation_setCaching with files in place of their
