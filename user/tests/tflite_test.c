@@ -25,7 +25,8 @@
 #include "tests/heap_blocks.h"
 
 enum {
-	ADD = 0, CONV_2D = 3, FULLY_CONNECTED = 9, MUL = 18, RELU = 19, RESHAPE = 22, CUSTOM = 32, GATHER = 36,
+	ADD = 0, CONV_2D = 3, FULLY_CONNECTED = 9, L2_NORMALIZATION = 11, MUL = 18, RELU = 19, RESHAPE = 22,
+	TANH = 28, CUSTOM = 32, GATHER = 36,
 	TRANSPOSE = 39, STRIDED_SLICE = 45, CAST = 53, ARG_MAX = 56, PAD_V2 = 60, SHAPE = 77, FLOOR_DIV = 90,
 	IMAG = 133,
 };
@@ -94,6 +95,7 @@ static void test_options(void **state)
 
 /* TensorFlow Lite's RESHAPE and RELU, as far as the tests need them. */
 static int num_invoked;
+static int32_t nnapi_refused_type = -1;	/* an operation that the NNAPI refuses */
 static bool is_blind;			/* the shape is unknown before the run */
 
 static int resize_as(struct tfl_context *context, int out, int rank, const int *sizes)
@@ -179,11 +181,12 @@ static struct world *reshaped(void)
 /* Runs the graph with this shape; TensorFlow Lite's kernels must compute `invoked` nodes. */
 static void run_reshaped(struct world *w, int a, int b, int invoked)
 {
-	const struct tfl_tensor *y = &w->tensors[3];
+	const int last = w->num_tensors - 1;
+	const struct tfl_tensor *y = &w->tensors[last];
 
 	((int *)w->data[1])[0] = a;
 	((int *)w->data[1])[1] = b;
-	memset(w->data[3], 0xff, 48);
+	memset(w->data[last], 0xff, 48);
 	num_invoked = 0;
 	assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[0]), TFL_OK);
 	assert_int_equal(num_invoked, invoked);
@@ -203,8 +206,8 @@ static struct world *take_reshaped(struct tfl_delegate *d, struct world *w)
 	w->kernels[0].inputs = (struct tfl_ints *)&w->parts[0][1];
 	w->kernels[0].outputs = (struct tfl_ints *)&w->parts[0][2];
 	assert_int_equal(w->kernel.prepare(&w->context, &w->kernels[0]), TFL_OK);
-	assert_int_equal(w->tensors[3].allocation_type, TFL_DYNAMIC);
-	assert_null(w->tensors[3].contents);
+	assert_int_equal(w->tensors[w->num_tensors - 1].allocation_type, TFL_DYNAMIC);
+	assert_null(w->tensors[w->num_tensors - 1].contents);
 	return w;
 }
 
@@ -261,6 +264,50 @@ static void test_late_nodes_that_stay(void **state)
 	is_blind = false;
 	run_reshaped(w, 3, 4, 0);
 	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+}
+
+/* Adds two nodes to the world of reshaped(); those of the mask, from RELU on, are of this operation. */
+static struct world *reshaped_and_more(int mask, int code, int activation)
+{
+	static const int one[] = { 1, 1 };
+	struct world *w = reshaped();
+
+	for (int i = 1; i <= 3; i++) {
+		if (i > 1) {
+			append(&w->unread, w->num_tensors - 1);
+			tensor(w, TFL_FLOAT32, 2, one);
+			node(w, RELU, i + 1, -2, i + 2);
+			w->registrations[i] = w->registrations[1];
+		}
+		w->registrations[i].builtin_code = mask >> i & 1 ? code : RELU;
+		w->params[i][0] = activation;
+	}
+	return w;
+}
+
+/*
+ * TensorFlow Lite computes only the nodes that the translator or NNAPI refuses, and the device those
+ * around them. The kernels of all nodes but RESHAPE are RELU's.
+ */
+static void test_late_nodes_that_are_refused(void **state)
+{
+	struct tfl_delegate *d = delegate();
+
+	(void)state;
+	for (int mask = 2; mask < 16; mask += 2)
+		for (int by_nnapi = 0; by_nnapi < 2; by_nnapi++) {
+			const int refused = __builtin_popcount((unsigned int)mask);
+			struct world *w = take_reshaped(d, reshaped_and_more(
+				mask, by_nnapi ? TANH : L2_NORMALIZATION, TFL_ACT_RELU));
+
+			nnapi_refused_type = by_nnapi ? ANEURALNETWORKS_TANH : -1;
+			run_reshaped(w, 3, 4, refused);
+			run_reshaped(w, 3, 4, refused);
+			run_reshaped(w, 6, 2, refused);
+			nnapi_refused_type = -1;
+			destroy(w);
+		}
 	tflite_plugin_destroy_delegate(d);
 }
 
@@ -512,7 +559,8 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model, ANeuralNetwor
 
 	*(void **)&next = dlsym(RTLD_NEXT, __func__);
 	nnapi.operations++;
-	return next(model, type, in_count, in, out_count, out);
+	return type == nnapi_refused_type ? ANEURALNETWORKS_BAD_DATA :
+	       next(model, type, in_count, in, out_count, out);
 }
 
 int ANeuralNetworksModel_finish(ANeuralNetworksModel *model)
@@ -1521,6 +1569,7 @@ static void test_nothing_is_left(void **state)
 		test_wrong_option_without_reporter, test_whole_graph, test_bad_shape_between,
 		test_compilation_fails, test_refusals, test_max_partitions, test_usual_work, test_constants_of_file, test_tensor_without_data,
 		test_buffers, test_cached_outputs, test_wrong_runtime, test_shapes_from_shapes, test_wide_places, test_operation_of_mediapipe,
+		test_shapes_of_values, test_shapes_that_change_often, test_late_nodes_that_are_refused,
 	};
 
 	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
@@ -1542,6 +1591,7 @@ int main(void)
 		cmocka_unit_test(test_shapes_of_values),
 		cmocka_unit_test(test_shapes_that_change_often),
 		cmocka_unit_test(test_late_nodes_that_stay),
+		cmocka_unit_test(test_late_nodes_that_are_refused),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_wrong_options),
 		cmocka_unit_test(test_wrong_option_without_reporter),

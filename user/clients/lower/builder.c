@@ -157,6 +157,15 @@ bool builder_writes(const struct builder *b, uint32_t from, uint32_t operand)
 	return false;
 }
 
+uint32_t builder_end(const struct builder *b, uint32_t at)
+{
+	const uint32_t node = at < b->operation_count ? b->operations[at].node : 0;
+
+	while (at < b->operation_count && b->operations[at].node == node)
+		at++;
+	return at;
+}
+
 bool *builder_used(const struct builder *b)
 {
 	bool *used = calloc(b->operand_count + 1, sizeof(*used));

@@ -82,6 +82,9 @@ size_t builder_size(const struct operand *operand);
 /* Returns whether an operation from `from` on writes the operand. */
 bool builder_writes(const struct builder *b, uint32_t from, uint32_t operand);
 
+/* Returns the end of the operations from `at` on that are of one node. */
+uint32_t builder_end(const struct builder *b, uint32_t at);
+
 /* Drops operations whose outputs are not needed; `keep` lists the operands that are. */
 void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep);
 

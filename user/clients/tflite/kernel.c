@@ -4,60 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clients/tflite/delegate.h"
-#include "clients/tflite/members.h"
+#include "clients/tflite/kernel.h"
 #include "clients/tflite/operations.h"
-
-/* A late partition stays with TensorFlow Lite after so many compilations that were little used. */
-enum { MOST_CHANGES = 8, LEAST_RUNS = 2 };
-
-/* The place of an argument when the execution was configured. */
-struct place {
-	const void *data;
-	int handle;
-};
-
-/* A tensor whose value gives the shape of another one inside of a late partition. */
-struct pin {
-	int tensor;
-	int allocation;			/* while it does not look constant */
-};
-
-struct kernel {
-	struct delegate *delegate;
-	struct members nodes;
-	int *outputs;			/* tensors that the rest of the graph reads */
-	bool *known;			/* by output: TensorFlow Lite has computed it */
-	int num_outputs;
-
-	bool is_late;			/* the shapes are known only when the kernel runs */
-	bool is_whole;			/* nearly all of the graph: it is never too small */
-	bool is_left;			/* TensorFlow Lite computes these shapes */
-	uint64_t changes, runs;
-	struct pin *pins;
-	int num_pins;
-
-	/* The fields below belong to one shape, and are freed with its model. */
-	struct graph graph;		/* graph with constants that the compilation points to */
-	struct constants constants;	/* constants in the model file */
-	ANeuralNetworksModel *model;
-	bool built;
-	bool is_idle;			/* there is nothing to compute, so there is no model */
-	struct graph_port *ports;	/* inputs, then outputs, in the model's order */
-	uint32_t num_inputs, num_ports;
-	int *shapes;			/* ranks and dimensions for which it was built */
-	size_t num_shapes;
-
-	ANeuralNetworksCompilation *compilation;
-	ANeuralNetworksBurst *burst;
-	ANeuralNetworksExecution *execution;
-	struct place *places;		/* by port */
-	/*
-	 * for each port: memory that receives a new state, or holds an int64 tensor as int32; or
-	 * NULL
-	 */
-	char **own;
-};
 
 /* ---- Building ---- */
 
@@ -71,7 +19,7 @@ static void free_compilation(struct kernel *k)
 	k->compilation = NULL;
 }
 
-static void free_model(struct kernel *k)
+void kernel_free_model(struct kernel *k)
 {
 	free_compilation(k);
 	for (uint32_t i = 0; k->own && i < k->num_ports; i++)
@@ -87,14 +35,13 @@ static void free_model(struct kernel *k)
 	memset(&k->graph, 0, sizeof(*k) - offsetof(struct kernel, graph));
 }
 
-/* Reports a failure. If TensorFlow Lite computes the nodes instead, it is only logged. */
-static int fail(const struct kernel *k, struct tfl_context *context, const char *what,
+int kernel_fail(const struct kernel *k, struct tfl_context *context, const char *what,
 		const char *why)
 {
 	if (k->is_left)
-		say(k->delegate->options.verbosity, 1,
-		    "%d nodes from node %d on stay with TensorFlow Lite: %s: %s", k->nodes.count,
-		    k->nodes.list[0].index, what, why);
+		say(k->delegate->options.verbosity, 1, "%d nodes from node %d on %s: %s: %s",
+		    k->nodes.count, k->nodes.list[0].index, k->refused < 0 || k->nodes.count == 1 ?
+		    "stay with TensorFlow Lite" : "are divided", what, why);
 	else
 		context->report_error(context, "nnaccel: %s: %s", what, why);
 	return TFL_DELEGATE_ERROR;
@@ -112,11 +59,13 @@ static int convert(struct kernel *k, struct tfl_context *context)
 
 		g->node = &m->node;
 		snprintf(what, sizeof(what), "node %d, %s", m->index, operation_name(m->code) ?: "?");
-		if (!operation_convert(g, m->code, m->index))
-			return fail(k, context, what, g->l.reason);
+		if (!operation_convert(g, m->code, m->index)) {
+			k->refused = i;
+			return kernel_fail(k, context, what, g->l.reason);
+		}
 		work += g->l.work + g->l.written;
 	}
-	return work >= least ? TFL_OK : fail(k, context, "it is too small to pay", "see min_work");
+	return work >= least ? TFL_OK : kernel_fail(k, context, "it is too small to pay", "see min_work");
 }
 
 static void add_port(struct kernel *k, int tensor)
@@ -173,10 +122,10 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 	k->ports = calloc(context->num_tensors + g->num_states + (size_t)k->num_outputs + 1,
 			  sizeof(k->ports[0]));
 	if (!k->ports)
-		return fail(k, context, "no memory", "ports");
+		return kernel_fail(k, context, "no memory", "ports");
 	used = prune(k) ? builder_used(&g->b) : NULL;
 	if (!used)
-		return fail(k, context, "no memory", "ports");
+		return kernel_fail(k, context, "no memory", "ports");
 	for (size_t t = 0; t < context->num_tensors; t++)
 		if (g->operand_of[t] != NO_OPERAND && used[g->operand_of[t]] && !g->produced[t] &&
 		    !tensor_is_constant(&context->tensors[t]))
@@ -188,7 +137,7 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 		if (tensor_is_constant(&context->tensors[k->outputs[i]]))
 			continue;
 		if (g->operand_of[k->outputs[i]] == NO_OPERAND || !g->produced[k->outputs[i]])
-			return fail(k, context, "an output is not made",
+			return kernel_fail(k, context, "an output is not made",
 				    context->tensors[k->outputs[i]].name ?
 				    context->tensors[k->outputs[i]].name : "");
 		if (!is_state(g, k->outputs[i]))
@@ -199,14 +148,40 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 	k->places = calloc(k->num_ports + 1, sizeof(k->places[0]));
 	k->own = calloc(k->num_ports + 1, sizeof(k->own[0]));
 	if (!k->places || !k->own)
-		return fail(k, context, "no memory", "ports");
+		return kernel_fail(k, context, "no memory", "ports");
 	for (uint32_t i = 0; i < k->num_ports; i++)
 		if (k->ports[i].state || k->ports[i].is_wide) {
 			k->own[i] = malloc(k->ports[i].size + 1);
 			if (!k->own[i])
-				return fail(k, context, "no memory", "states");
+				return kernel_fail(k, context, "no memory", "states");
 		}
 	return TFL_OK;
+}
+
+/* Returns the number of the first member that NNAPI or the device refuses; -1: none. */
+static int find_refused(struct kernel *k)
+{
+	const struct builder *b = &k->graph.b;
+	const struct devices *devices = &k->delegate->devices;
+	bool *supported = calloc(b->operation_count + 1, sizeof(supported[0])), is_model;
+	int refused = -1;
+
+	for (int i = 0; supported && i < k->nodes.count && refused < 0; i++) {
+		uint32_t at = 0, end;
+
+		while (at < b->operation_count &&
+		       b->operations[at].node != (uint32_t)k->nodes.list[i].index)
+			at++;
+		end = builder_end(b, at);
+		/* A device that does not answer refuses no node. */
+		if (end > at && builder_ask(b, at, end, &k->constants, devices->list,
+					    devices->count, supported + at, &is_model) && is_model)
+			break;
+		for (; at < end; at++)
+			refused = supported[at] ? refused : i;
+	}
+	free(supported);
+	return refused;
 }
 
 static int compile(struct kernel *k, struct tfl_context *context)
@@ -217,7 +192,7 @@ static int compile(struct kernel *k, struct tfl_context *context)
 	int result;
 
 	if (!operands)
-		return fail(k, context, "no memory", "model");
+		return kernel_fail(k, context, "no memory", "model");
 	for (uint32_t i = 0; i < k->num_ports; i++)
 		operands[i] = k->ports[i].operand;
 	if (!options.num_threads && context->threads == 1)
@@ -231,7 +206,9 @@ static int compile(struct kernel *k, struct tfl_context *context)
 	if (!result)
 		return TFL_OK;
 	free_compilation(k);
-	return fail(k, context, k->model ? "cannot compile" : "NNAPI does not take the model",
+	if (k->is_late)
+		k->refused = find_refused(k);
+	return kernel_fail(k, context, k->model ? "cannot compile" : "NNAPI does not take the model",
 		    result_name(result));
 }
 
@@ -277,8 +254,7 @@ static size_t describe(const struct kernel *k, const struct tfl_context *context
 	return count;
 }
 
-/* Returns whether the shapes are those that it was built for. */
-static bool same_shapes(const struct kernel *k, const struct tfl_context *context)
+bool kernel_same_shapes(const struct kernel *k, const struct tfl_context *context)
 {
 	size_t count = describe(k, context, NULL);
 	int *shapes = count == k->num_shapes ? malloc((count + 1) * sizeof(shapes[0])) : NULL;
@@ -292,8 +268,7 @@ static bool same_shapes(const struct kernel *k, const struct tfl_context *contex
 	return same;
 }
 
-/* Remembers the shapes that it was built for. */
-static int remember(struct kernel *k, const struct tfl_context *context)
+int kernel_remember(struct kernel *k, const struct tfl_context *context)
 {
 	k->num_shapes = describe(k, context, NULL);
 	k->shapes = malloc((k->num_shapes + 1) * sizeof(k->shapes[0]));
@@ -303,15 +278,15 @@ static int remember(struct kernel *k, const struct tfl_context *context)
 	return TFL_OK;
 }
 
-static int build(struct kernel *k, struct tfl_context *context)
+int kernel_build(struct kernel *k, struct tfl_context *context)
 {
 	int status;
 
-	free_model(k);
+	kernel_free_model(k);
 	k->built = true;
 	if (!graph_init(&k->graph, context, k->delegate)) {
-		free_model(k);
-		return fail(k, context, "no memory", "model");
+		kernel_free_model(k);
+		return kernel_fail(k, context, "no memory", "model");
 	}
 	k->graph.is_checked = !k->is_late;
 	status = convert(k, context);
@@ -319,93 +294,19 @@ static int build(struct kernel *k, struct tfl_context *context)
 		status = find_ports(k, context);
 	k->is_idle = status == TFL_OK && !k->num_ports;
 	if (status == TFL_OK && k->is_late && !k->num_inputs)
-		status = fail(k, context, "it has no input", "all is constant");
+		status = kernel_fail(k, context, "it has no input", "all is constant");
 	if (status == TFL_OK && !k->is_idle)
 		status = compile(k, context);
-	if (status == TFL_OK && remember(k, context) != TFL_OK)
-		status = fail(k, context, "no memory", "shapes");
+	if (status == TFL_OK && kernel_remember(k, context) != TFL_OK)
+		status = kernel_fail(k, context, "no memory", "shapes");
 	if (status != TFL_OK)
-		free_model(k);
+		kernel_free_model(k);
 	else
 		say(k->delegate->options.verbosity, 2,
 		    "compiled %d nodes: %u inputs, %u outputs, %u operations of NNAPI",
 		    k->nodes.count, k->num_inputs, k->num_ports - k->num_inputs,
 		    k->graph.b.operation_count);
 	return status;
-}
-
-/* ---- Late partitions ---- */
-
-/* Finds tensors that a late partition reads and whose values give shapes. False: out of memory. */
-static bool find_pins(struct kernel *k, const struct tfl_context *context)
-{
-	bool *passed = calloc(context->num_tensors + 1, sizeof(passed[0]));
-
-	k->pins = calloc(context->num_tensors + 1, sizeof(k->pins[0]));
-	for (int i = 0; passed && k->pins && i < k->nodes.count; i++) {
-		const struct member *m = &k->nodes.list[i];
-		const struct tfl_ints *in = m->node.inputs, *out = m->node.outputs;
-
-		for (int n = 0; n < in->size && n < 31; n++)
-			if (m->values >> n & 1 && in->data[n] >= 0 && !passed[in->data[n]]) {
-				passed[in->data[n]] = true;
-				k->pins[k->num_pins++].tensor = in->data[n];
-			}
-		for (int n = 0; n < out->size; n++)
-			passed[out->data[n]] = true;
-	}
-	free(passed);
-	return passed && k->pins;
-}
-
-/* Lets values that give shapes look like constants. */
-static void pin(struct kernel *k, struct tfl_context *context)
-{
-	for (int i = 0; i < k->num_pins; i++) {
-		struct tfl_tensor *t = &context->tensors[k->pins[i].tensor];
-
-		k->pins[i].allocation = t->allocation_type;
-		if (t->contents && !tensor_is_constant(t) && t->buffer_handle == TFL_NO_BUFFER)
-			t->allocation_type = TFL_PERSISTENT_READ_ONLY;
-	}
-	for (int i = 0; i < k->num_outputs; i++)
-		if (k->known[i])
-			context->tensors[k->outputs[i]].allocation_type = TFL_PERSISTENT_READ_ONLY;
-}
-
-/* Restores pinned tensors. Outputs keep a type for which TensorFlow Lite looks at shapes again. */
-static void unpin(struct kernel *k, struct tfl_context *context)
-{
-	for (int i = 0; i < k->num_pins; i++)
-		context->tensors[k->pins[i].tensor].allocation_type = k->pins[i].allocation;
-	for (int i = 0; i < k->num_outputs; i++) {
-		struct tfl_tensor *t = &context->tensors[k->outputs[i]];
-
-		k->known[i] = t->allocation_type == TFL_PERSISTENT_READ_ONLY;
-		if (k->known[i])
-			t->allocation_type = TFL_DYNAMIC;
-	}
-}
-
-/* Builds a late partition for the shapes and values of now, if they are others. */
-static void follow(struct kernel *k, struct tfl_context *context)
-{
-	pin(k, context);
-	if (!k->shapes || !same_shapes(k, context)) {
-		k->is_left = true;
-		if (k->changes >= MOST_CHANGES && k->runs < k->changes * LEAST_RUNS)
-			fail(k, context, "shapes change too often", "compiling would take longer");
-		else if (members_prepare(&k->nodes, context, true) == TFL_OK)
-			k->is_left = build(k, context) != TFL_OK;
-		else
-			fail(k, context, "a shape", "it is not known before it runs");
-		k->changes += !k->is_left;
-		if (k->is_left) {
-			free_model(k);
-			remember(k, context);
-		}
-	}
-	unpin(k, context);
 }
 
 /* ---- Executing ---- */
@@ -524,157 +425,32 @@ static int execute(struct kernel *k, const struct tfl_context *context)
 	return ANeuralNetworksExecution_compute(k->execution);
 }
 
-/* ---- Functions that TensorFlow Lite calls ---- */
-
-static bool copy_partition(struct kernel *k, struct tfl_context *context,
-			   const struct tfl_partition *p)
+int kernel_run(struct kernel *k, struct tfl_context *context)
 {
-	k->outputs = calloc((size_t)p->outputs->size + 1, sizeof(k->outputs[0]));
-	k->known = calloc((size_t)p->outputs->size + 1, sizeof(k->known[0]));
-	if (!members_init(&k->nodes, context, p->nodes) || !k->outputs || !k->known)
-		return false;
-	k->num_outputs = p->outputs->size;
-	memcpy(k->outputs, p->outputs->data, (size_t)k->num_outputs * sizeof(k->outputs[0]));
-	return true;
-}
-
-static void kernel_free(struct tfl_context *context, void *buffer)
-{
-	struct kernel *k = buffer;
-
-	(void)context;
-	if (!k)
-		return;
-	free_model(k);
-	members_free(&k->nodes);
-	free(k->outputs);
-	free(k->known);
-	free(k->pins);
-	free(k);
-}
-
-static void *kernel_init(struct tfl_context *context, const char *buffer, size_t length)
-{
-	const struct tfl_partition *p = (const void *)buffer;
-	struct kernel *k = calloc(1, sizeof(*k));
-
-	(void)length;
-	if (!k)
-		return NULL;
-	k->delegate = p->delegate->data;
-	if (copy_partition(k, context, p))
-		return k;
-	kernel_free(context, k);
-	return NULL;
-}
-
-static void *late_init(struct tfl_context *context, const char *buffer, size_t length)
-{
-	struct kernel *k = kernel_init(context, buffer, length);
-
-	if (!k)
-		return NULL;
-	k->is_late = true;
-	if (find_pins(k, context))
-		return k;
-	kernel_free(context, k);
-	return NULL;
-}
-
-static void *whole_init(struct tfl_context *context, const char *buffer, size_t length)
-{
-	struct kernel *k = late_init(context, buffer, length);
-
-	if (k)
-		k->is_whole = true;
-	return k;
-}
-
-static int kernel_prepare(struct tfl_context *context, struct tfl_node *node)
-{
-	struct kernel *k = node->user_data;
-
-	if (!k) {
-		context->report_error(context, "nnaccel: the partition could not be read: no memory");
-		return TFL_DELEGATE_ERROR;
-	}
-	/* TensorFlow Lite prepares nodes that read these only after each invocation. */
-	for (int i = 0; k->is_late && i < k->num_outputs; i++) {
-		struct tfl_tensor *t = &context->tensors[k->outputs[i]];
-
-		if (t->allocation_type != TFL_DYNAMIC && t->allocation_type != TFL_PERSISTENT_READ_ONLY)
-			t->contents = NULL;
-		t->allocation_type = TFL_DYNAMIC;
-	}
-	if (k->is_late)
-		return TFL_OK;
-	if (members_prepare(&k->nodes, context, false) != TFL_OK)
-		return fail(k, context, "shapes", "TensorFlow Lite finds none");
-	if (k->built && same_shapes(k, context))
-		return TFL_OK;
-	return build(k, context);
-}
-
-/* Copies tensors with buffers of the delegate to or from the memory that kernels use. */
-static int move_buffers(struct kernel *k, struct tfl_context *context, const struct tfl_ints *list,
-			bool in)
-{
-	struct tfl_delegate *d = &k->delegate->base;
-	int status = TFL_OK;
-
-	for (int i = 0; i < list->size && status == TFL_OK; i++) {
-		struct tfl_tensor *t = list->data[i] < 0 ? NULL : &context->tensors[list->data[i]];
-
-		if (t && t->delegate == d && t->buffer_handle != TFL_NO_BUFFER)
-			status = in ? d->copy_from_buffer(context, d, t->buffer_handle, t) :
-				      d->copy_to_buffer(context, d, t->buffer_handle, t);
-	}
-	return status;
-}
-
-/* Computes the nodes by TensorFlow Lite's kernels. */
-static int invoke_left(struct kernel *k, struct tfl_context *context, struct tfl_node *node)
-{
-	int status = move_buffers(k, context, node->inputs, true);
-
-	if (status == TFL_OK)
-		status = members_invoke(&k->nodes, context);
-	return status == TFL_OK ? move_buffers(k, context, node->outputs, false) : status;
-}
-
-static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
-{
-	struct kernel *k = node->user_data;
 	int result;
 
-	if (k->is_late)
-		follow(k, context);
-	if (k->is_late && k->is_left)
-		return invoke_left(k, context, node);
 	k->runs++;
 	result = k->is_idle ? ANEURALNETWORKS_NO_ERROR : k->compilation ? execute(k, context) :
 		 ANEURALNETWORKS_DEAD_OBJECT;
 	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
 		/* The engine died with its models. A new one may run already. */
 		say(k->delegate->options.verbosity, 1, "the device's engine died; compiling again");
-		if (k->is_late)
-			pin(k, context);
-		result = build(k, context);
-		if (k->is_late)
-			unpin(k, context);
+		late_pin(k, context);
+		result = kernel_build(k, context);
+		late_unpin(k, context);
 		if (result != TFL_OK)
 			return result;
 		result = execute(k, context);
 	}
 	if (result != ANEURALNETWORKS_NO_ERROR)
-		return fail(k, context, "cannot execute", result_name(result));
+		return kernel_fail(k, context, "cannot execute", result_name(result));
 	for (uint32_t i = k->num_inputs; i < k->num_ports; i++) {
 		const struct graph_port *port = &k->ports[i];
 		struct tfl_tensor *t = &context->tensors[port->tensor];
 
 		if (port->is_wide) {
 			if (copy_wide(k, context, i) != ANEURALNETWORKS_NO_ERROR)
-				return fail(k, context, "an int64 output has no place", t->name ?: "");
+				return kernel_fail(k, context, "an int64 output has no place", t->name ?: "");
 			continue;
 		}
 		if (!k->own[i]) {
@@ -688,10 +464,97 @@ static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
 	return TFL_OK;
 }
 
+/* ---- Functions that TensorFlow Lite calls ---- */
+
+static bool copy_partition(struct kernel *k, struct tfl_context *context,
+			   const struct tfl_partition *p)
+{
+	k->outputs = calloc((size_t)p->outputs->size + 1, sizeof(k->outputs[0]));
+	if (!members_init(&k->nodes, context, p->nodes) || !k->outputs)
+		return false;
+	k->num_outputs = p->outputs->size;
+	memcpy(k->outputs, p->outputs->data, (size_t)k->num_outputs * sizeof(k->outputs[0]));
+	return true;
+}
+
+static void kernel_free(struct tfl_context *context, void *buffer)
+{
+	struct kernel *k = buffer;
+
+	(void)context;
+	if (!k)
+		return;
+	late_free(k);
+	kernel_free_model(k);
+	members_free(&k->nodes);
+	free(k->outputs);
+	free(k);
+}
+
+static void *init(struct tfl_context *context, const char *buffer, bool is_late, bool is_whole)
+{
+	const struct tfl_partition *p = (const void *)buffer;
+	struct kernel *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->delegate = p->delegate->data;
+	k->is_late = is_late;
+	k->is_whole = is_whole;
+	if (copy_partition(k, context, p) && (!is_late || late_init(k, context)))
+		return k;
+	kernel_free(context, k);
+	return NULL;
+}
+
+static void *kernel_init(struct tfl_context *context, const char *buffer, size_t length)
+{
+	(void)length;
+	return init(context, buffer, false, false);
+}
+
+static void *late_kernel_init(struct tfl_context *context, const char *buffer, size_t length)
+{
+	(void)length;
+	return init(context, buffer, true, false);
+}
+
+static void *whole_init(struct tfl_context *context, const char *buffer, size_t length)
+{
+	(void)length;
+	return init(context, buffer, true, true);
+}
+
+static int kernel_prepare(struct tfl_context *context, struct tfl_node *node)
+{
+	struct kernel *k = node->user_data;
+
+	if (!k) {
+		context->report_error(context, "nnaccel: the partition could not be read: no memory");
+		return TFL_DELEGATE_ERROR;
+	}
+	if (k->is_late) {
+		late_prepare(k, context);
+		return TFL_OK;
+	}
+	if (members_prepare(&k->nodes, context, false) != TFL_OK)
+		return kernel_fail(k, context, "shapes", "TensorFlow Lite finds none");
+	if (k->built && kernel_same_shapes(k, context))
+		return TFL_OK;
+	return kernel_build(k, context);
+}
+
+static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
+{
+	struct kernel *k = node->user_data;
+
+	return k->is_late ? late_invoke(k, context) : kernel_run(k, context);
+}
+
 struct tfl_registration kernel_registration(bool is_late, bool is_whole)
 {
 	return (struct tfl_registration){
-		.init = !is_late ? kernel_init : is_whole ? whole_init : late_init,
+		.init = !is_late ? kernel_init : is_whole ? whole_init : late_kernel_init,
 		.free = kernel_free,
 		.prepare = kernel_prepare,
 		.invoke = kernel_invoke,

@@ -239,14 +239,6 @@ static void leave_values(struct choice *c)
 	}
 }
 
-/* Returns the end of a node's operations, which are together, from `from` on. */
-static uint32_t end_of(const struct builder *b, uint32_t from, const struct candidate *n)
-{
-	while (from < b->operation_count && b->operations[from].node == (uint32_t)n->index)
-		from++;
-	return from;
-}
-
 /* Asks the devices about the graph, or NNAPI about each node. False: NNAPI rejects the graph. */
 static bool ask(struct choice *c, const struct graph *g, struct constants *constants, bool each,
 		bool *supported)
@@ -265,7 +257,8 @@ static bool ask(struct choice *c, const struct graph *g, struct constants *const
 	for (uint32_t at = 0, end, i = 0; i < (uint32_t)c->count; i++, at = end) {
 		struct candidate *n = &c->nodes[i];
 
-		end = n->taken && !n->late ? end_of(&g->b, at, n) : at;
+		end = at < count && g->b.operations[at].node == (uint32_t)n->index ?
+		      builder_end(&g->b, at) : at;
 		if (each && end > at)
 			builder_ask(&g->b, at, end, constants, devices, d->devices.count,
 				    supported + at, &is_model);
