@@ -9,6 +9,8 @@
 
 #include <android/NeuralNetworks.h>
 
+#include "runtime/preference.h"
+
 enum kind { TEXT, FLAG, NUMBER, CHOICE };
 
 struct choice {
@@ -164,7 +166,7 @@ bool options_set(struct options *options, const char *name, const char *value,
 
 int32_t options_preference(const struct options *options)
 {
-	return options->num_threads == 1 ? ANEURALNETWORKS_PREFER_LOW_POWER : options->preference;
+	return options->preference | (options->num_threads == 1 ? RUNTIME_ONE_THREAD : 0);
 }
 
 void options_free(struct options *options)

@@ -39,7 +39,7 @@ void options_init(struct options *options);
  */
 bool options_set(struct options *options, const char *name, const char *value,
 		 char error[OPTIONS_ERROR_SIZE]);
-/* Returns the PreferenceCode. Plans that prefer low power compute on one thread. */
+/* Returns the PreferenceCode, with RUNTIME_ONE_THREAD if the device is to compute on one thread. */
 int32_t options_preference(const struct options *options);
 void options_free(struct options *options);
 

@@ -19,6 +19,7 @@
 #include "runtime/log.h"
 #include "runtime/observer.h"
 #include "runtime/operand.h"
+#include "runtime/preference.h"
 #include "runtime/trace.h"
 
 /*
@@ -238,10 +239,11 @@ int ANeuralNetworksCompilation_setPreference(ANeuralNetworksCompilation *compila
 	RT_NOT_NULL(compilation);
 	if (check_mutable(compilation, &err) != ANEURALNETWORKS_NO_ERROR)
 		return rt_end(ANEURALNETWORKS_BAD_STATE, &err);
-	if (preference < ANEURALNETWORKS_PREFER_LOW_POWER ||
-	    preference > ANEURALNETWORKS_PREFER_SUSTAINED_SPEED)
+	if ((preference & ~RUNTIME_ONE_THREAD) < ANEURALNETWORKS_PREFER_LOW_POWER ||
+	    (preference & ~RUNTIME_ONE_THREAD) > ANEURALNETWORKS_PREFER_SUSTAINED_SPEED)
 		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "preference %d", preference);
-	compilation->preference = preference;
+	compilation->preference = preference & ~RUNTIME_ONE_THREAD;
+	compilation->is_one_thread = preference & RUNTIME_ONE_THREAD;
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
@@ -311,7 +313,10 @@ static int compile(ANeuralNetworksCompilation *compilation, struct nn_error *err
 {
 	const struct graph *graph = &compilation->model->graph;
 	const struct prepare_options options = {
-		.preference = compilation->preference,
+		/* Plans for low power compute on one thread. */
+		.preference = compilation->is_one_thread ? ANEURALNETWORKS_PREFER_LOW_POWER :
+			      compilation->preference,
+		.choice = compilation->preference,
 		.priority = (compilation->priority - ANEURALNETWORKS_PRIORITY_LOW) / 10,
 		.deadline_ns = deadline_after(compilation->timeout_ns),
 		.attributes = attributes_given(&compilation->attributes),

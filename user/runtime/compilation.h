@@ -14,6 +14,7 @@ struct ANeuralNetworksCompilation {
 	uint32_t num_devices;
 	bool is_explicit;	/* the application named the devices, so there is no fallback */
 	int32_t preference;
+	bool is_one_thread;		/* see RUNTIME_ONE_THREAD */
 	int32_t priority;
 	uint64_t timeout_ns;		/* 0: none */
 	char *cache_dir;		/* cache folder, which ends in '/'; NULL without one */

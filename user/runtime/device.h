@@ -17,6 +17,7 @@
 
 struct prepare_options {
 	uint32_t preference;		/* PreferenceCode */
+	uint32_t choice;		/* PreferenceCode by which devices are chosen */
 	uint32_t priority;		/* 0 low, 1 medium, 2 high */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	const struct nn_attributes *attributes;	/* attributes of the device's extensions, or NULL */

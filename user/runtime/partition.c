@@ -317,7 +317,7 @@ static int make_steps(struct partition *p, const ANeuralNetworksDevice *const *d
 		result = rt_out_of_memory(err);
 	else
 		result = assign_operations(p->graph, devices, num_devices,
-					   p->options.preference, d.chosen, err);
+					   p->options.choice, d.chosen, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = is_one_device(&d) ? divide_simply(p, devices[d.chosen[0]], err) :
 					     divide(&d, devices, &scratch, err);

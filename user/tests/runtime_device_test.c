@@ -11,6 +11,7 @@
 
 
 #include "runtime_fake_accel.h"
+#include "runtime/preference.h"
 #include "tests/clock_rate.h"
 
 /* ---- The tests ---- */
@@ -48,14 +49,22 @@ static void test_choice(void **state)
 	assert_false(accel.saw_deadline);
 	ANeuralNetworksCompilation_free(compilation);
 
-	/* For low power the CPU is the better device. */
-	assert_ok(ANeuralNetworksCompilation_create(model, &compilation));
-	assert_ok(ANeuralNetworksCompilation_setPreference(compilation,
-							   ANEURALNETWORKS_PREFER_LOW_POWER));
-	assert_ok(ANeuralNetworksCompilation_finish(compilation));
-	assert_ok(compute_sum(compilation));
-	assert_int_equal(accel.executed, 1);
-	ANeuralNetworksCompilation_free(compilation);
+	/* For low power the CPU is the better device. One thread changes no choice. */
+	for (int is_one = 0; is_one < 2; is_one++)
+		for (int preference = 0; preference < 3; preference++) {
+			const bool is_fast = preference != ANEURALNETWORKS_PREFER_LOW_POWER;
+			const int before = (int)accel.executed;
+
+			assert_ok(ANeuralNetworksCompilation_create(model, &compilation));
+			assert_ok(ANeuralNetworksCompilation_setPreference(
+				compilation, preference | (is_one ? RUNTIME_ONE_THREAD : 0)));
+			assert_ok(ANeuralNetworksCompilation_finish(compilation));
+			assert_ok(compute_sum(compilation));
+			assert_int_equal(accel.executed, before + is_fast);
+			if (is_fast && is_one)
+				assert_int_equal(accel.preparation.preference, NNA_PREFER_LOW_POWER);
+			ANeuralNetworksCompilation_free(compilation);
+		}
 	ANeuralNetworksModel_free(model);
 }
 

@@ -82,7 +82,7 @@ void late_free(struct kernel *k);
 /* Gives outputs a type for which TensorFlow Lite looks at shapes after each invocation. */
 void late_prepare(struct kernel *k, struct tfl_context *context);
 /*
- * Computes the nodes, on the device where it can. Around a node that NNAPI refuses, the others are
+ * Computes the nodes, on the device unless NNAPI refuses them. Around a refused node, the others are
  * parts of their own.
  */
 int late_invoke(struct kernel *k, struct tfl_context *context);

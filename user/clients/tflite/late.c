@@ -104,7 +104,7 @@ void late_free(struct kernel *k)
 	free(k->parts);
 }
 
-/* Makes parts of the refused node, and of those before and behind it. False: it stays as it is. */
+/* Makes parts of the refused node, and of those before and behind it. False: nothing has changed. */
 static bool split(struct kernel *k, int number, const struct tfl_context *context)
 {
 	const struct kernel *part = k->parts[number];
