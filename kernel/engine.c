@@ -167,11 +167,16 @@ u32 nnaccel_engine_get_state(struct nnaccel_context *ctx)
 	return READ_ONCE(ctx->engine->broker) ? NNACCEL_ENGINE_PENDING : NNACCEL_ENGINE_ABSENT;
 }
 
-/*
- * Requests a worker, unless one was refused since the wait began. Returns the jiffies that a
- * command may still wait for it, or an error.
+/**
+ * nnaccel_engine_time_left() - Requests a worker, unless one was refused since the wait began
+ * @cmd: the command that needs a worker, in ctx->changes_wait; ctx->lock is held
+ *
+ * The wait also ends at the command's deadline.
+ *
+ * Return: the jiffies that the command may still wait for the worker. If none will come: -ENOTCONN,
+ * -ETIMEDOUT, -ETIME, -EPIPE, or the error of the broker's refusal.
  */
-static long nnaccel_engine_time_left(struct nnaccel_command *cmd)
+long nnaccel_engine_time_left(struct nnaccel_command *cmd)
 {
 	struct nnaccel_engine_wait *wait = &cmd->engine_wait;
 	struct nnaccel_context *ctx = cmd->ctx;
@@ -205,31 +210,6 @@ static long nnaccel_engine_time_left(struct nnaccel_command *cmd)
 			return -ETIME;
 	}
 	return left;
-}
-
-/**
- * nnaccel_engine_check_session() - Checks whether a worker is attached or may still attach
- * @cmd: the command that needs a worker, in ctx->changes_wait; ctx->lock is held
- * @until_ns: out: when to check again at the latest, if the result is -EINPROGRESS
- *
- * The wait also ends at the command's deadline.
- *
- * Return: 0 if a worker is attached; -EINPROGRESS if one may still attach. If none will: -ENOTCONN,
- * -ETIMEDOUT, -ETIME, -EPIPE, or the error of the broker's refusal.
- */
-int nnaccel_engine_check_session(struct nnaccel_command *cmd, u64 *until_ns)
-{
-	struct nnaccel_context *ctx = cmd->ctx;
-	long left;
-
-	lockdep_assert_held(&ctx->lock);
-	if (ctx->session && ctx->session->mm)
-		return 0;
-	left = nnaccel_engine_time_left(cmd);
-	if (left < 0)
-		return left;
-	*until_ns = ktime_get_ns() + jiffies_to_nsecs(left);
-	return -EINPROGRESS;
 }
 
 /* Dequeues the first event and returns its context for the caller to put, or NULL. */

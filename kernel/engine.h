@@ -47,7 +47,7 @@ void nnaccel_engine_end_sessions(struct nnaccel_engine *engine);
 void nnaccel_engine_add(struct nnaccel_context *ctx);
 void nnaccel_engine_want_ahead(struct nnaccel_context *ctx);
 void nnaccel_engine_remove(struct nnaccel_context *ctx);
-int nnaccel_engine_check_session(struct nnaccel_command *cmd, u64 *until_ns);
+long nnaccel_engine_time_left(struct nnaccel_command *cmd);
 void nnaccel_engine_session_ended(struct nnaccel_context *ctx);
 void nnaccel_engine_set_priority(struct nnaccel_context *ctx, u32 priority);
 u32 nnaccel_engine_get_state(struct nnaccel_context *ctx);

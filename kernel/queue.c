@@ -199,12 +199,14 @@ static int nnaccel_command_await_engine(struct nnaccel_command *cmd)
 		cmd->engine_due_ns = U64_MAX;
 		add_wait_queue(&cmd->ctx->changes_wait, &cmd->engine);
 	}
-	ret = nnaccel_engine_check_session(cmd, &cmd->engine_due_ns);
-	if (ret != -EINPROGRESS) {
-		cmd->engine_due_ns = 0;
-		remove_wait_queue(&cmd->ctx->changes_wait, &cmd->engine);
+	left = nnaccel_command_is_served(cmd) ? 0 : nnaccel_engine_time_left(cmd);
+	if (left > 0) {
+		cmd->engine_due_ns = ktime_get_ns() + jiffies_to_nsecs(left);
+		return -EINPROGRESS;
 	}
-	return ret;
+	cmd->engine_due_ns = 0;
+	remove_wait_queue(&cmd->ctx->changes_wait, &cmd->engine);
+	return left;
 }
 
 /* Queues the command to its session. After an error the caller must finish it. */
