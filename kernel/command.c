@@ -191,30 +191,18 @@ static pid_t nnaccel_command_check(struct nnaccel_command *cmd)
 		nnaccel_command_cancel(cmd, -ECANCELED);
 		over = false;
 	}
-	switch (cmd->state) {
-	case NNACCEL_COMMAND_DONE:
-	case NNACCEL_COMMAND_ENDING:
-		break;
-	case NNACCEL_COMMAND_LOST:
-		if (nnaccel_command_is_left(cmd))
-			break;
+	if (lost && !nnaccel_command_is_left(cmd)) {
 		nnaccel_command_finish(cmd, -EPIPE);
 		/* The exit of the module waits until the work has returned. */
 		module_put(THIS_MODULE);
 		return 0;
-	case NNACCEL_COMMAND_FENCED:
-		if (!over)
-			break;
-		nnaccel_commit_fence_expire(cmd);
-		return 0;
-	case NNACCEL_COMMAND_IN_FLIGHT:
-		if (!over)
-			break;
+	}
+	if (over && cmd->state == NNACCEL_COMMAND_IN_FLIGHT)
 		return nnaccel_command_overdue(cmd);
-	default:
-		if (!over)
-			break;
-		if (cmd->engine_due_ns)
+	if (over) {
+		if (cmd->state == NNACCEL_COMMAND_FENCED)
+			nnaccel_commit_fence_expire(cmd);
+		else if (cmd->engine_due_ns)
 			nnaccel_command_advance(cmd);
 		else
 			nnaccel_command_finish(cmd, -ETIME);

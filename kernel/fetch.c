@@ -231,10 +231,8 @@ static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 		head.model = notice->number;
 	else
 		head.grant = notice->number;
-	if (copy_to_user(u64_to_user_ptr(fetch->buffer), &head, sizeof(head)))
-		ret = -EFAULT;
-	else
-		ret = put_user(head.size, fetch->out_size);
+	ret = copy_to_user(u64_to_user_ptr(fetch->buffer), &head, sizeof(head)) ? -EFAULT :
+	      put_user(head.size, fetch->out_size);
 
 	mutex_lock(&ctx->lock);
 	if (ret) {
