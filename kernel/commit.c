@@ -404,8 +404,6 @@ int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd)
 	};
 	int ret;
 
-	if (!nnaccel_session_is_current(fetch.session))
-		return -EACCES;
 	if (arg->flags & NNACCEL_COMMIT_PROGRESS)
 		return nnaccel_commit_is_progress(arg) ?
 		       nnaccel_commit_progress(fetch.session, arg) : -EINVAL;

@@ -346,7 +346,5 @@ int nnaccel_session_fetch_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->flags & ~NNACCEL_FETCH_NONBLOCK || !IS_ALIGNED(arg->buffer, sizeof(u64)))
 		return -EINVAL;
-	if (!nnaccel_session_is_current(fetch.session))
-		return -EACCES;
 	return nnaccel_fetch_next(&fetch);
 }

@@ -192,8 +192,6 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->flags)
 		return -EINVAL;
-	if (!nnaccel_session_is_current(session))
-		return -EACCES;
 	pool = nnaccel_session_resolve(session, arg, &prot);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
@@ -267,8 +265,6 @@ int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 	if (arg->flags & ~(NNACCEL_SYNC_READ | NNACCEL_SYNC_WRITE | NNACCEL_SYNC_END) || !prot ||
 	    arg->__reserved)
 		return -EINVAL;
-	if (!nnaccel_session_is_current(session))
-		return -EACCES;
 	pool = nnaccel_session_get_granted(session, arg->grant, prot, end);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
@@ -301,8 +297,6 @@ int nnaccel_session_grant_fd_ioctl(struct nnaccel_ucmd *ucmd)
 	if (arg->flags & ~NNACCEL_GRANT_FD_CLOEXEC || arg->__reserved ||
 	    (arg->prot & ~NNACCEL_PROT_WRITE) != NNACCEL_PROT_READ)
 		return -EINVAL;
-	if (!nnaccel_session_is_current(session))
-		return -EACCES;
 	pool = nnaccel_session_get_granted(session, arg->grant, arg->prot, false);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);

@@ -262,6 +262,9 @@ static const struct nnaccel_ioctl_op nnaccel_session_ops[] = {
 
 static long nnaccel_session_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
+	/* Only the worker makes other calls. */
+	if (cmd != NNACCEL_SESSION_ATTACH && !nnaccel_session_is_current(file->private_data))
+		return -EACCES;
 	return nnaccel_ioctl(nnaccel_session_ops, ARRAY_SIZE(nnaccel_session_ops),
 			     file->private_data, cmd, arg);
 }
