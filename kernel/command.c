@@ -170,7 +170,7 @@ static pid_t nnaccel_command_overdue(struct nnaccel_command *cmd)
 	cmd->expired = true;
 	if (session->mm == cmd->ctx->mm || !nnaccel_session_kill(session))
 		return 0;
-	return session->shared ? -pid_nr(session->pid) : pid_nr(session->pid);
+	return session->flags & NNACCEL_ATTACH_SHARED ? -pid_nr(session->pid) : pid_nr(session->pid);
 }
 
 /* Reports the end of a command while a worker, hardware or an exporter goes on with it. */
@@ -536,7 +536,8 @@ bool nnaccel_command_wants_engine(const struct nnaccel_command *cmd)
 bool nnaccel_command_is_devices(const struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
-	return nnaccel_command_computes(cmd) && cmd->ctx->session && cmd->ctx->session->devices;
+	return nnaccel_command_computes(cmd) && cmd->ctx->session &&
+	       cmd->ctx->session->flags & NNACCEL_ATTACH_DEVICES;
 }
 
 /**
@@ -655,6 +656,9 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
+	/* The worker may have waited for fences, and need not notice that they failed. */
+	if (!error && nnaccel_command_has_failed(cmd))
+		error = -EREMOTEIO;
 	list_move_tail(&cmd->node, &cmd->ctx->dead);
 	cmd->error = error && cmd->expired ? -ETIME : error;
 	nnaccel_buffer_end_all(cmd, error);

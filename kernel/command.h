@@ -119,13 +119,13 @@ struct nnaccel_dependency {
  * @end_error: the error that its client was told; 0 if it is answered
  * @ready_ns: when the last dependency ended
  * @duration_ns: longest time after @ready_ns; 0 for no limit
- * @waits: the dependencies that its client named, and then the fences that its memory had at
- *	submission; NULL without either
+ * @waits: the dependencies that its client named, ends first, and then the fences that its memory
+ *	had at submission; NULL without either
  * @num_waits: number of @waits
  * @num_named: number of dependencies that its client named
+ * @num_ends: number of ends among them
  * @num_armed: ctx->lock: number of waits that were started
  * @unsignalled: number of pending waits; plus 1 until all callbacks are added
- * @failed: a dependency that its client named has failed
  * @ready: advances the command when waits have ended; has a reference while waits or it are pending
  * @engine: entry in ctx->changes_wait while it waits for a worker
  * @engine_due_ns: ctx->lock: when to check that wait at the latest; 0 if it does not wait for a
@@ -200,9 +200,9 @@ struct nnaccel_command {
 	struct nnaccel_dependency *waits;
 	u32 num_waits;
 	u32 num_named;
+	u32 num_ends;
 	u32 num_armed;
 	atomic_t unsignalled;
-	bool failed;
 	struct work_struct ready;
 	struct wait_queue_entry engine;
 	u64 engine_due_ns;
@@ -304,6 +304,7 @@ int nnaccel_command_admit(struct nnaccel_command *cmd);
 void nnaccel_command_advance(struct nnaccel_command *cmd);
 bool nnaccel_command_begun(struct nnaccel_command *cmd, int error);
 bool nnaccel_command_depends(const struct nnaccel_command *cmd);
+bool nnaccel_command_has_failed(const struct nnaccel_command *cmd);
 void nnaccel_command_forget_waits(struct nnaccel_command *cmd);
 struct nnaccel_end *nnaccel_end_create(void);
 void nnaccel_end_put(struct nnaccel_end *end);

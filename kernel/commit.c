@@ -7,6 +7,7 @@
 #include <linux/dma-fence.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/nospec.h>
 #include <linux/string.h>
 #include <linux/sync_file.h>
 
@@ -212,6 +213,35 @@ static struct nnaccel_command *nnaccel_commit_find(struct nnaccel_session *sessi
 		if (cmd->head.cookie == cookie)
 			return cmd;
 	return NULL;
+}
+
+/**
+ * nnaccel_session_fence_ioctl() - Implements NNACCEL_SESSION_FENCE
+ * @ucmd: the ioctl
+ *
+ * Return: 0, -EINVAL, -EACCES, -ENOENT, -EMFILE, -EFAULT, -ENOMEM.
+ */
+int nnaccel_session_fence_ioctl(struct nnaccel_ucmd *ucmd)
+{
+	struct nnaccel_session *session = ucmd->object;
+	struct nnaccel_session_fence *arg = ucmd->cmd;
+	struct dma_fence *fence = NULL;
+	struct nnaccel_command *cmd;
+	u32 i;
+
+	if (arg->flags & ~NNACCEL_FENCE_CLOEXEC)
+		return -EINVAL;
+	mutex_lock(&session->ctx->lock);
+	cmd = nnaccel_commit_find(session, arg->cookie);
+	if (cmd && arg->index < cmd->head.num_fences) {
+		i = cmd->num_ends + array_index_nospec(arg->index, cmd->head.num_fences);
+		fence = dma_fence_get(cmd->waits[i].fence);
+	}
+	mutex_unlock(&session->ctx->lock);
+	if (!fence)
+		return -ENOENT;
+	return nnaccel_ucmd_install_fence(ucmd, sizeof(*arg), fence,
+					  arg->flags & NNACCEL_FENCE_CLOEXEC, &arg->out_fd);
 }
 
 /* Adds the fence to the memory, before the fence can end the command. */

@@ -187,6 +187,8 @@ long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, voi
 		   unsigned int cmd, unsigned long arg);
 int nnaccel_copy_struct(struct nnaccel_ucmd *ucmd, size_t size, size_t min_size);
 int nnaccel_ucmd_respond(struct nnaccel_ucmd *ucmd, size_t size);
+int nnaccel_ucmd_install_fence(struct nnaccel_ucmd *ucmd, size_t size, struct dma_fence *fence,
+			       bool cloexec, s32 *out_fd);
 int nnaccel_ucmd_install(struct nnaccel_ucmd *ucmd, size_t size, struct file *file, bool cloexec,
 			 s32 *out_fd);
 u64 nnaccel_time_from_user(u64 ns);

@@ -158,6 +158,7 @@ int nnaccel_execute_answer(struct nnaccel_ucmd *work, struct nnaccel_command *cm
 	arg->out_num_shapes = arg->shapes && cmd->payload_size ? cmd->head.num_outputs : 0;
 	arg->out_device_ns = measured ? cmd->device_ns : NNACCEL_TIME_NONE;
 	arg->out_driver_ns = measured ? cmd->end_ns - cmd->start_ns : NNACCEL_TIME_NONE;
+	measured = measured && !cmd->head.num_fences;
 	arg->out_fenced_ns = measured ? cmd->end_ns - cmd->ready_ns : NNACCEL_TIME_NONE;
 	if (arg->out_num_shapes &&
 	    copy_to_user(u64_to_user_ptr(arg->shapes), cmd->payload,

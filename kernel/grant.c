@@ -270,7 +270,7 @@ int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 		return PTR_ERR(pool);
 	ret = pool->device ? -EOPNOTSUPP : nnaccel_access_init(session->ctx);
 	/* If only devices access the memory, it is not synced for the CPU. */
-	if (!ret && session->devices)
+	if (!ret && session->flags & NNACCEL_ATTACH_DEVICES)
 		ret = end ? 0 : nnaccel_access_wait(pool->dmabuf, prot & NNACCEL_PROT_WRITE);
 	else if (!ret && end)
 		ret = nnaccel_access_end(session->ctx, pool->dmabuf, prot, false);

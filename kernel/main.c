@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/rcupdate.h>
+#include <linux/sync_file.h>
 #include <linux/time_namespace.h>
 
 #include "burst.h"
@@ -167,6 +168,26 @@ int nnaccel_ucmd_install(struct nnaccel_ucmd *ucmd, size_t size, struct file *fi
 		put_unused_fd(fd);
 	fput(file);
 	return ret;
+}
+
+/**
+ * nnaccel_ucmd_install_fence() - Does the same for a sync_file of a fence
+ * @ucmd: the ioctl
+ * @size: the module's size of the structure
+ * @fence: the fence; its reference is taken over, also on failure
+ * @cloexec: install the file with O_CLOEXEC
+ * @out_fd: field of the module's copy of the structure
+ *
+ * Return: 0, -EMFILE, -EFAULT, -ENOMEM.
+ */
+int nnaccel_ucmd_install_fence(struct nnaccel_ucmd *ucmd, size_t size, struct dma_fence *fence,
+			       bool cloexec, s32 *out_fd)
+{
+	struct sync_file *sync_file = sync_file_create(fence);
+
+	dma_fence_put(fence);
+	return sync_file ? nnaccel_ucmd_install(ucmd, size, sync_file->file, cloexec, out_fd) :
+			   -ENOMEM;
 }
 
 /**

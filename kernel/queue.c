@@ -27,23 +27,15 @@ static bool nnaccel_command_count_down(struct nnaccel_command *cmd)
 	return true;
 }
 
-static void nnaccel_dependency_signalled(struct nnaccel_dependency *dep, bool failed)
+static void nnaccel_dependency_over(struct nnaccel_dependency *dep)
 {
-	/* Fences of the memory may fail. */
-	if (failed && dep < dep->cmd->waits + dep->cmd->num_named)
-		WRITE_ONCE(dep->cmd->failed, true);
-}
-
-static void nnaccel_dependency_over(struct nnaccel_dependency *dep, bool failed)
-{
-	nnaccel_dependency_signalled(dep, failed);
 	if (nnaccel_command_count_down(dep->cmd))
 		queue_work(nnaccel_wq, &dep->cmd->ready);
 }
 
 static void nnaccel_dependency_callback(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
-	nnaccel_dependency_over(container_of(cb, struct nnaccel_dependency, cb), fence->error);
+	nnaccel_dependency_over(container_of(cb, struct nnaccel_dependency, cb));
 }
 
 /* Pollers are also woken when the file has a fence. */
@@ -51,11 +43,10 @@ static int nnaccel_dependency_woken(struct wait_queue_entry *entry, unsigned int
 				    void *key)
 {
 	struct nnaccel_dependency *dep = container_of(entry, struct nnaccel_dependency, entry);
-	int status = READ_ONCE(dep->end->status);
 
-	if (status) {
+	if (READ_ONCE(dep->end->status)) {
 		list_del_init(&entry->entry);
-		nnaccel_dependency_over(dep, status < 0);
+		nnaccel_dependency_over(dep);
 	}
 	return 0;
 }
@@ -64,24 +55,17 @@ static int nnaccel_dependency_woken(struct wait_queue_entry *entry, unsigned int
 static bool nnaccel_dependency_start(struct nnaccel_dependency *dep)
 {
 	struct nnaccel_end *end = dep->end;
-	int status;
+	bool pending;
 
-	if (dep->fence) {
-		if (!dma_fence_add_callback(dep->fence, &dep->cb, nnaccel_dependency_callback))
-			return true;
-		status = dma_fence_get_status(dep->fence);
-	} else {
-		/* The end is woken with this lock after its status was written. */
-		spin_lock_irq(&end->wait.lock);
-		status = READ_ONCE(end->status);
-		if (!status)
-			__add_wait_queue_entry_tail(&end->wait, &dep->entry);
-		spin_unlock_irq(&end->wait.lock);
-		if (!status)
-			return true;
-	}
-	nnaccel_dependency_signalled(dep, status < 0);
-	return false;
+	if (dep->fence)
+		return !dma_fence_add_callback(dep->fence, &dep->cb, nnaccel_dependency_callback);
+	/* The end is woken with this lock after its status was written. */
+	spin_lock_irq(&end->wait.lock);
+	pending = !READ_ONCE(end->status);
+	if (pending)
+		__add_wait_queue_entry_tail(&end->wait, &dep->entry);
+	spin_unlock_irq(&end->wait.lock);
+	return pending;
 }
 
 /* Returns true if the wait was pending; then nothing will be called. */
@@ -96,6 +80,25 @@ static bool nnaccel_dependency_stop(struct nnaccel_dependency *dep)
 	list_del_init(&dep->entry.entry);
 	spin_unlock_irq(&dep->end->wait.lock);
 	return pending;
+}
+
+/**
+ * nnaccel_command_has_failed() - Returns whether a dependency that the client named has failed
+ * @cmd: the command
+ *
+ * Fences of its memory may fail.
+ *
+ * Return: true if one has failed; false if all have succeeded or are pending.
+ */
+bool nnaccel_command_has_failed(const struct nnaccel_command *cmd)
+{
+	const struct nnaccel_dependency *dep;
+
+	for (dep = cmd->waits; dep < cmd->waits + cmd->num_named; dep++)
+		if ((dep->fence ? dma_fence_get_status(dep->fence) :
+				  READ_ONCE(dep->end->status)) < 0)
+			return true;
+	return false;
 }
 
 /**
@@ -159,8 +162,8 @@ void nnaccel_command_forget_waits(struct nnaccel_command *cmd)
 		remove_wait_queue(&cmd->ctx->changes_wait, &cmd->engine);
 	cmd->engine_due_ns = 0;
 	for (i = 0; i < cmd->num_armed; i++)
-		if (nnaccel_dependency_stop(&cmd->waits[i]) && nnaccel_command_count_down(cmd))
-			queue_work(nnaccel_wq, &cmd->ready);
+		if (nnaccel_dependency_stop(&cmd->waits[i]))
+			nnaccel_dependency_over(&cmd->waits[i]);
 }
 
 /**
@@ -193,7 +196,7 @@ int nnaccel_command_engine_changed(struct wait_queue_entry *entry, unsigned int 
 /* Returns 0 if a worker is attached, -EINPROGRESS if one may attach, or an error if none will. */
 static int nnaccel_command_await_engine(struct nnaccel_command *cmd)
 {
-	int ret;
+	long left;
 
 	if (!cmd->engine_due_ns) {
 		cmd->engine_due_ns = U64_MAX;
@@ -230,13 +233,25 @@ static int nnaccel_command_queue(struct nnaccel_command *cmd)
 	return 0;
 }
 
+/*
+ * Does the worker wait for the fences of an execution? A duration begins when they are over, a
+ * buffer is another execution's until then, and the rows of an image may be copied by the CPU.
+ */
+static bool nnaccel_command_gives_fences(const struct nnaccel_command *cmd)
+{
+	const struct nnaccel_session *session = cmd->ctx->session;
+
+	return session && session->flags & NNACCEL_ATTACH_FENCES && !cmd->duration_ns &&
+	       cmd->head.kind == NNACCEL_DO_EXECUTE && !cmd->num_buffers && !cmd->head.num_formats;
+}
+
 /**
  * nnaccel_command_advance() - Advances a command towards its worker, as far as possible
  * @cmd: the admitted command; it may end during the call; ctx->lock is held
  */
 void nnaccel_command_advance(struct nnaccel_command *cmd)
 {
-	u32 named = cmd->num_named;
+	u32 first;
 	int ret = 0;
 	u64 end;
 
@@ -246,9 +261,12 @@ void nnaccel_command_advance(struct nnaccel_command *cmd)
 		return;
 
 	/* The dependencies that the client named; the duration begins when they are over. */
-	if (cmd->num_armed < named && !nnaccel_command_arm(cmd, named))
+	if (nnaccel_command_gives_fences(cmd))
+		cmd->head.num_fences = cmd->num_waits - cmd->num_ends;
+	first = cmd->head.num_fences ? cmd->num_ends : cmd->num_named;
+	if (cmd->num_armed < first && !nnaccel_command_arm(cmd, first))
 		goto out_watch;
-	if (READ_ONCE(cmd->failed)) {
+	if (nnaccel_command_has_failed(cmd)) {
 		ret = -EREMOTEIO;
 		goto out_finish;
 	}
@@ -257,7 +275,8 @@ void nnaccel_command_advance(struct nnaccel_command *cmd)
 		cmd->head.deadline_ns = end;
 
 	/* The fences that the memory had at submission. */
-	if (cmd->num_armed < cmd->num_waits && !nnaccel_command_arm(cmd, cmd->num_waits))
+	if (!cmd->head.num_fences && cmd->num_armed < cmd->num_waits &&
+	    !nnaccel_command_arm(cmd, cmd->num_waits))
 		goto out_watch;
 
 	/* A worker. */
@@ -339,28 +358,24 @@ bool nnaccel_command_depends(const struct nnaccel_command *cmd)
 	return cmd->num_armed < cmd->num_named || atomic_read(&cmd->unsignalled);
 }
 
-/*
- * Adds a wait for a fence or, if that is NULL, for an end, and takes over the reference. Room for a
- * fence of each grant is charged already.
- */
-static int nnaccel_command_add_wait(struct nnaccel_command *cmd, struct dma_fence *fence,
-				    struct nnaccel_end *end, u32 num_named)
+/* Allocates the waits, once. Room for a fence of each grant is charged already. */
+static int nnaccel_command_alloc_waits(struct nnaccel_command *cmd, u32 num_named)
 {
-	struct nnaccel_dependency *dep;
-	int ret = 0;
+	int ret = cmd->waits ? 0 : nnaccel_command_charge(cmd, num_named * NNACCEL_WAIT_BYTES);
 
-	if (!cmd->waits) {
-		ret = nnaccel_command_charge(cmd, num_named * NNACCEL_WAIT_BYTES);
-		if (!ret)
-			cmd->waits = kvcalloc(num_named + cmd->head.num_grants, sizeof(*cmd->waits),
-					      GFP_KERNEL_ACCOUNT);
-		if (!cmd->waits) {
-			dma_fence_put(fence);
-			nnaccel_end_put(end);
-			return ret ?: -ENOMEM;
-		}
-	}
-	dep = &cmd->waits[cmd->num_waits++];
+	if (cmd->waits || ret)
+		return ret;
+	cmd->waits = kvcalloc(num_named + cmd->head.num_grants, sizeof(*cmd->waits),
+			      GFP_KERNEL_ACCOUNT);
+	return cmd->waits ? 0 : -ENOMEM;
+}
+
+/* Sets a wait for a fence or, if that is NULL, for an end, and takes over the reference. */
+static void nnaccel_command_set_wait(struct nnaccel_command *cmd, u32 i, struct dma_fence *fence,
+				     struct nnaccel_end *end)
+{
+	struct nnaccel_dependency *dep = &cmd->waits[i];
+
 	dep->cmd = cmd;
 	dep->fence = fence;
 	dep->end = end;
@@ -370,7 +385,6 @@ static int nnaccel_command_add_wait(struct nnaccel_command *cmd, struct dma_fenc
 		init_waitqueue_func_entry(&dep->entry, nnaccel_dependency_woken);
 		INIT_LIST_HEAD(&dep->entry.entry);
 	}
-	return 0;
 }
 
 /**
@@ -386,9 +400,12 @@ int nnaccel_command_depend(struct nnaccel_command *cmd, u64 fds, u32 num_fds)
 	const s32 __user *from = u64_to_user_ptr(fds);
 	struct nnaccel_end *end = NULL;
 	struct dma_fence *fence;
-	u32 i;
-	int fd, ret;
+	u32 i, last = num_fds;
+	int fd, ret = num_fds ? nnaccel_command_alloc_waits(cmd, num_fds) : 0;
 
+	if (ret)
+		return ret;
+	cmd->num_waits = num_fds;
 	for (i = 0; i < num_fds; i++) {
 		if (get_user(fd, from + i))
 			return -EFAULT;
@@ -397,9 +414,8 @@ int nnaccel_command_depend(struct nnaccel_command *cmd, u64 fds, u32 num_fds)
 			end = nnaccel_submission_get_end(fd);
 		if (!fence && !end)
 			return -EINVAL;
-		ret = nnaccel_command_add_wait(cmd, fence, fence ? NULL : end, num_fds);
-		if (ret)
-			return ret;
+		nnaccel_command_set_wait(cmd, fence ? --last : cmd->num_ends++, fence,
+					 fence ? NULL : end);
 	}
 	cmd->num_named = num_fds;
 	/* Later fences are ignored, because they may wait for this command. */
@@ -409,12 +425,13 @@ int nnaccel_command_depend(struct nnaccel_command *cmd, u64 fds, u32 num_fds)
 		/* Most memory never gets a fence, and then has no list of them. */
 		if (!dmabuf || !rcu_access_pointer(dmabuf->resv->fences))
 			continue;
-		ret = nnaccel_access_get_fence(dmabuf, cmd->grants[i].prot & NNACCEL_PROT_WRITE,
+		ret = nnaccel_command_alloc_waits(cmd, 0) ?:
+		      nnaccel_access_get_fence(dmabuf, cmd->grants[i].prot & NNACCEL_PROT_WRITE,
 					       &fence);
-		if (!ret && fence)
-			ret = nnaccel_command_add_wait(cmd, fence, NULL, num_fds);
 		if (ret)
 			return ret;
+		if (fence)
+			nnaccel_command_set_wait(cmd, cmd->num_waits++, fence, NULL);
 	}
 	return nnaccel_command_init_access(cmd);
 }

@@ -114,7 +114,7 @@ bool nnaccel_session_kill(struct nnaccel_session *session)
 	lockdep_assert_held(&session->ctx->lock);
 	if (!nnaccel_session_begin_cutoff(session) || !atomic_read(&session->mm->mm_users))
 		return false;
-	if (session->shared)
+	if (session->flags & NNACCEL_ATTACH_SHARED)
 		nnaccel_session_end(session);
 	else
 		kill_pid(session->pid, SIGKILL, 1);
@@ -129,7 +129,8 @@ static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_context *ctx = session->ctx;
 	int ret = 0;
 
-	if (arg->flags & ~(NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES))
+	if (arg->flags & ~(NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES | NNACCEL_ATTACH_FENCES) ||
+	    (arg->flags & NNACCEL_ATTACH_FENCES && !(arg->flags & NNACCEL_ATTACH_DEVICES)))
 		return -EINVAL;
 	mutex_lock(&ctx->lock);
 	if (session->mm) {
@@ -139,8 +140,7 @@ static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
 	} else {
 		mmgrab(current->mm);
 		session->pid = get_pid(task_tgid(current));
-		session->shared = arg->flags & NNACCEL_ATTACH_SHARED;
-		session->devices = arg->flags & NNACCEL_ATTACH_DEVICES;
+		session->flags = arg->flags;
 		WRITE_ONCE(session->mm, current->mm);
 		trace_nnaccel_session_attach(ctx);
 	}
@@ -258,6 +258,7 @@ static const struct nnaccel_ioctl_op nnaccel_session_ops[] = {
 	NNACCEL_OP(SESSION_SLOT, session_slot, out_format),
 	NNACCEL_OP(SESSION_SYNC, session_sync, __reserved),
 	NNACCEL_OP(SESSION_GRANT_FD, session_grant_fd, __reserved),
+	NNACCEL_OP(SESSION_FENCE, session_fence, out_fd),
 };
 
 static long nnaccel_session_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

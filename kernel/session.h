@@ -16,8 +16,7 @@
  * @killed_ns: ctx->lock: when the worker was killed for an overdue execution, or the session ended
  * together
  *	with its hardware; 0 if neither happened
- * @shared: ctx->lock: the worker serves other sessions too, so it is not killed; valid with @mm
- * @devices: ctx->lock: only devices access the memory of executions and copies; valid with @mm
+ * @flags: ctx->lock: NNACCEL_ATTACH_SHARED, _DEVICES, _FENCES; 0 without @mm
  * @ended: ctx->lock: the worker has lost the session and must close it
  * @cutoff: disconnects the session after a kill
  * @wait: threads that fetch or poll
@@ -39,8 +38,7 @@ struct nnaccel_session {
 	struct mm_struct *mm;
 	struct pid *pid;
 	u64 killed_ns;
-	bool shared;
-	bool devices;
+	u32 flags;
 	bool ended;
 	struct delayed_work cutoff;
 	wait_queue_head_t wait;
@@ -93,6 +91,7 @@ int nnaccel_fetch_next(const struct nnaccel_fetch *fetch);
 /* ---- commit.c ---- */
 
 int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd);
+int nnaccel_session_fence_ioctl(struct nnaccel_ucmd *ucmd);
 void nnaccel_commit_fence_check(struct nnaccel_command *cmd);
 void nnaccel_commit_fence_expire(struct nnaccel_command *cmd);
 

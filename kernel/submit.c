@@ -16,7 +16,6 @@
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
-#include <linux/sync_file.h>
 
 #include "account.h"
 #include "buffer.h"
@@ -757,25 +756,6 @@ out_sub:
 
 /* ---- SYNC_FILE ---- */
 
-/* Returns the committed fence of a submission with a reference, or an error pointer. */
-static struct dma_fence *nnaccel_submission_get_fence(struct nnaccel_submission *sub)
-{
-	struct nnaccel_context *ctx = sub->obj.ctx;
-	struct dma_fence *fence;
-
-	mutex_lock(&ctx->lock);
-	if (!sub->devices)
-		fence = ERR_PTR(-EOPNOTSUPP);
-	else if (sub->fence)
-		fence = dma_fence_get(sub->fence);
-	else if (!sub->cmd || sub->cmd->ended)
-		fence = ERR_PTR(-ENODATA);
-	else
-		fence = ERR_PTR(nnaccel_command_depends(sub->cmd) ? -EBUSY : -EAGAIN);
-	mutex_unlock(&ctx->lock);
-	return fence;
-}
-
 /**
  * nnaccel_sync_file_ioctl() - Implements NNACCEL_SYNC_FILE
  * @ucmd: the ioctl
@@ -786,23 +766,28 @@ static struct dma_fence *nnaccel_submission_get_fence(struct nnaccel_submission 
 int nnaccel_sync_file_ioctl(struct nnaccel_ucmd *ucmd)
 {
 	struct nnaccel_sync_file *arg = ucmd->cmd;
+	struct nnaccel_context *ctx = ucmd->object;
 	struct nnaccel_submission *sub;
-	struct sync_file *sync_file;
 	struct dma_fence *fence;
 
 	if (arg->flags & ~NNACCEL_SYNC_FILE_CLOEXEC)
 		return -EINVAL;
-	sub = nnaccel_submission_of_file(ucmd->object, arg->fd);
+	sub = nnaccel_submission_of_file(ctx, arg->fd);
 	if (IS_ERR(sub))
 		return PTR_ERR(sub);
-	fence = nnaccel_submission_get_fence(sub);
+	mutex_lock(&ctx->lock);
+	if (!sub->devices)
+		fence = ERR_PTR(-EOPNOTSUPP);
+	else if (sub->fence)
+		fence = dma_fence_get(sub->fence);
+	else if (!sub->cmd || sub->cmd->ended)
+		fence = ERR_PTR(-ENODATA);
+	else
+		fence = ERR_PTR(nnaccel_command_depends(sub->cmd) ? -EBUSY : -EAGAIN);
+	mutex_unlock(&ctx->lock);
 	nnaccel_object_put(&sub->obj);
 	if (IS_ERR(fence))
 		return PTR_ERR(fence);
-	sync_file = sync_file_create(fence);
-	dma_fence_put(fence);
-	if (!sync_file)
-		return -ENOMEM;
-	return nnaccel_ucmd_install(ucmd, sizeof(*arg), sync_file->file,
-				    arg->flags & NNACCEL_SYNC_FILE_CLOEXEC, &arg->out_fd);
+	return nnaccel_ucmd_install_fence(ucmd, sizeof(*arg), fence,
+					  arg->flags & NNACCEL_SYNC_FILE_CLOEXEC, &arg->out_fd);
 }

@@ -410,6 +410,10 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 		((struct nnaccel_session_grant_fd *)arg)->prot =
 			NNACCEL_PROT_READ | (draw(f, 2) ? NNACCEL_PROT_WRITE : 0);
 		break;
+	case NNACCEL_SESSION_FENCE:
+		((struct nnaccel_session_fence *)arg)->cookie = world.cookie;
+		((struct nnaccel_session_fence *)arg)->index = draw(f, 2);
+		break;
 	case NNACCEL_SESSION_SLOT:
 		((struct nnaccel_session_slot *)arg)->burst = 1;
 		((struct nnaccel_session_slot *)arg)->slot = world.slot;
@@ -460,6 +464,9 @@ static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 		break;
 	case NNACCEL_SESSION_GRANT_FD:
 		keep_file(f, ((const struct nnaccel_session_grant_fd *)arg)->out_fd);
+		break;
+	case NNACCEL_SESSION_FENCE:
+		keep_file(f, ((const struct nnaccel_session_fence *)arg)->out_fd);
 		break;
 	case NNACCEL_ENGINE_SESSION:
 		keep_file(f, ((const struct nnaccel_engine_session *)arg)->out_fd);

@@ -63,6 +63,7 @@ const struct ioctl_desc ioctls[] = {
 	IOCTL(SESSION_SLOT, session_slot, SESSION),
 	IOCTL(SESSION_SYNC, session_sync, SESSION),
 	IOCTL(SESSION_GRANT_FD, session_grant_fd, SESSION),
+	IOCTL(SESSION_FENCE, session_fence, SESSION),
 };
 const size_t num_ioctls = sizeof(ioctls) / sizeof(ioctls[0]);
 

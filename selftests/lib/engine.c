@@ -262,7 +262,27 @@ int session_grant_fd(int session, uint32_t grant, uint32_t prot, int *fd)
 	return error;
 }
 
+int session_fence(int session, uint64_t cookie, uint32_t index, int *fence)
+{
+	struct nnaccel_session_fence arg = {
+		.size = sizeof(arg),
+		.flags = NNACCEL_FENCE_CLOEXEC,
+		.cookie = cookie,
+		.index = index,
+		.out_fd = -1,
+	};
+	int error = xioctl(session, NNACCEL_SESSION_FENCE, &arg);
+
+	*fence = arg.out_fd;
+	return error;
+}
+
 int served_open(struct served *s)
+{
+	return served_open_as(s, 0);
+}
+
+int served_open_as(struct served *s, uint32_t flags)
 {
 	int error;
 
@@ -277,7 +297,7 @@ int served_open(struct served *s)
 	if (!error)
 		error = broker_session(s->broker, s->context, &s->session);
 	if (!error)
-		error = session_attach(s->session);
+		error = session_attach_as(s->session, flags);
 	return error;
 }
 

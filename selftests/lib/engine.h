@@ -98,6 +98,9 @@ void *session_map(int session, uint64_t grant, uint64_t length, int prot);
 /** session_grant_fd() - Makes a dma-buf of a grant. */
 int session_grant_fd(int session, uint32_t grant, uint32_t prot, int *fd);
 
+/** session_fence() - Gets a fence that the worker waits for before an execution. */
+int session_fence(int session, uint64_t cookie, uint32_t index, int *fence);
+
 /**
  * struct served - A context of this process, which is its worker too, in this thread or another
  */
@@ -112,6 +115,9 @@ struct served {
 
 /** served_open() - Opens the broker, a context and its session, and attaches. */
 int served_open(struct served *s);
+
+/** served_open_as() - The same with flags of NNACCEL_SESSION_ATTACH. */
+int served_open_as(struct served *s, uint32_t flags);
 
 /** served_start() - Starts a thread that serves. */
 int served_start(struct served *s);

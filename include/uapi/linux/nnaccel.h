@@ -106,7 +106,8 @@ enum {
 	NNACCEL_CMD_SESSION_COMMIT = 0x62,
 	NNACCEL_CMD_SESSION_SLOT = 0x63,
 	NNACCEL_CMD_SESSION_SYNC = 0x68,
-	NNACCEL_CMD_SESSION_GRANT_FD = 0x6A
+	NNACCEL_CMD_SESSION_GRANT_FD = 0x6A,
+	NNACCEL_CMD_SESSION_FENCE = 0x6B
 };
 
 /**
@@ -741,7 +742,8 @@ struct nnaccel_shape {
  * @attributes_size: bytes there, at most NNACCEL_MAX_ATTRIBUTES
  * @__reserved: must be 0
  * @out_fenced_ns: out: time from the end of the last dependency to the engine's
- *	answer, or NNACCEL_TIME_NONE; NNACCEL_SUBMIT names the dependencies
+ *	answer, or NNACCEL_TIME_NONE, also if the worker waited for fences; NNACCEL_SUBMIT
+ *	names the dependencies
  *
  * Waits for the engine. The wait ends when the caller is killed, the worker
  * dies, or the deadline has passed by the module's grace period. The engine may
@@ -1264,7 +1266,7 @@ struct nnaccel_wait {
  * EINVAL: an unknown flag, or the fd is not a file of a submission.
  * ENOENT: the file is of another context's submission.
  * EOPNOTSUPP: the execution names memory that CPUs can access.
- * EBUSY: a dependency has not ended yet.
+ * EBUSY: a dependency that the module waits for has not ended yet.
  * EAGAIN: the engine has not committed yet. The submission's file polls EPOLLPRI when it has.
  * ENODATA: the execution has ended, and the engine committed no fence.
  * EMFILE: no number is left for the file.
@@ -1810,10 +1812,24 @@ struct nnaccel_engine_opener {
  */
 #define NNACCEL_ATTACH_DEVICES	(1U << 1)
 
+/*
+ * nnaccel_session_attach.flags, with NNACCEL_ATTACH_DEVICES only: the worker, or its
+ * device, waits for the fences of an execution. These are the sync_files that its client
+ * named and the fences that its memory had at submission. The execution can be fetched
+ * once the submissions that it depends on have ended. NNACCEL_SESSION_FENCE gives the
+ * fences. The answer must not come before they have signalled, except with
+ * NNACCEL_COMMIT_FENCE. If one that the client named has failed by the end of the
+ * execution, it ends with EREMOTEIO in place of the answer.
+ *
+ * The module itself waits before executions with @duration_ns, with buffers or with
+ * formatted pools, and before all other commands.
+ */
+#define NNACCEL_ATTACH_FENCES	(1U << 2)
+
 /**
  * struct nnaccel_session_attach - ioctl(NNACCEL_SESSION_ATTACH)
  * @size: sizeof(struct nnaccel_session_attach)
- * @flags: NNACCEL_ATTACH_SHARED, NNACCEL_ATTACH_DEVICES
+ * @flags: NNACCEL_ATTACH_SHARED, NNACCEL_ATTACH_DEVICES, NNACCEL_ATTACH_FENCES
  *
  * Binds the session to the caller's address space: only it can fetch, commit
  * and map from now on.
@@ -2030,7 +2046,8 @@ struct nnaccel_format {
  *	attributes
  * @num_formats: EXECUTE: grants with NNACCEL_PROT_FORMATTED; their formats follow in
  *	the same order
- * @__reserved: 0
+ * @num_fences: EXECUTE: fences that the worker waits for, with NNACCEL_ATTACH_FENCES; see
+ *	NNACCEL_SESSION_FENCE
  *
  * The payload of an execution with a buffer as output is struct
  * nnaccel_shape[num_outputs], then __u64[num_outputs]: the bytes written to each
@@ -2060,7 +2077,7 @@ struct nnaccel_cmd {
 	__u32 num_roles;
 	__u32 attributes_size;
 	__u32 num_formats;
-	__u32 __reserved;
+	__u32 num_fences;
 };
 
 /* Flags of NNACCEL_SESSION_FETCH and _COMMIT: return EAGAIN instead of waiting. */
@@ -2257,8 +2274,9 @@ struct nnaccel_session_sync {
  * cannot write a pool that was imported for reading.
  *
  * The dma-buf has fences of its own, none at first. A command can be fetched when the
- * fences of its memory have signalled, and later ones may wait for the command. So a
- * driver that waits for all fences of the dma-buf never waits for its own command.
+ * fences of its memory have signalled, or gives them by NNACCEL_SESSION_FENCE, and later
+ * ones may wait for the command. So a driver that waits for all fences of the dma-buf
+ * never waits for its own command.
  * Fences of its jobs reach the memory by NNACCEL_COMMIT_FENCE.
  *
  * It is revoked when the grant ends, the session is closed or the client closes its
@@ -2290,5 +2308,33 @@ struct nnaccel_session_grant_fd {
 	__u32 __reserved;
 };
 #define NNACCEL_SESSION_GRANT_FD _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_GRANT_FD)
+
+/* Flags of NNACCEL_SESSION_FENCE. */
+#define NNACCEL_FENCE_CLOEXEC	(1 << 0)
+
+/**
+ * struct nnaccel_session_fence - ioctl(NNACCEL_SESSION_FENCE)
+ * @size: sizeof(struct nnaccel_session_fence)
+ * @flags: NNACCEL_FENCE_CLOEXEC
+ * @cookie: an execution that was fetched and not answered
+ * @index: number of the fence, below num_fences of struct nnaccel_cmd; in no order
+ * @out_fd: out: a sync_file
+ *
+ * Returns a fence of hardware that the worker waits for, because it attached with
+ * NNACCEL_ATTACH_FENCES. The call can be repeated.
+ *
+ * Errors:
+ * ENOENT: this session is not working on such an execution, or it has no such fence.
+ * EACCES: not attached.
+ * EMFILE: no number is left for the file.
+ */
+struct nnaccel_session_fence {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 cookie;
+	__u32 index;
+	__s32 out_fd;
+};
+#define NNACCEL_SESSION_FENCE _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_FENCE)
 
 #endif /* _UAPI_LINUX_NNACCEL_H */
