@@ -923,6 +923,8 @@ static void lose_gpu(struct arguments *a)
 static void test_store(void **unused)
 {
 	struct arguments a;
+	size_t size;
+	void *saved = pipelines_save(gpu, &size);
 
 	(void)unused;
 	make_product();
@@ -931,6 +933,13 @@ static void test_store(void **unused)
 	store.puts = 0;
 	check_works(&a);
 	check_works(&a);
+	/* A driver that gives no whole header has nothing to store. */
+	assert_true(store.puts || !saved);
+	free(saved);
+	if (!store.puts) {
+		free_arguments(&a);
+		skip();
+	}
 	assert_int_equal(store.puts, 1);
 	lose_gpu(&a);
 	check_works(&a);
