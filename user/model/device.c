@@ -3,6 +3,7 @@
  * Decodes a worker's description of its device.
  */
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "device_read.h"
@@ -56,13 +57,15 @@ static enum nn_status check_performance(const struct nn_device_info *info, struc
 enum nn_status nn_device_info_decode(const void *data, size_t size, struct nn_device_info *info,
 				     struct nn_error *err)
 {
-	if (size != sizeof(*info))
-		return nn_fail(err, NN_GENERAL_FAILURE, "device: %zu bytes, not %zu", size,
-			       sizeof(*info));
-	memcpy(info, data, sizeof(*info));
-	if (info->magic != NN_DEVICE_MAGIC || info->size != sizeof(*info))
+	if (size < offsetof(struct nn_device_info, memory) || size > sizeof(*info))
+		return nn_fail(err, NN_GENERAL_FAILURE, "device: %zu bytes, not %zu to %zu", size,
+			       offsetof(struct nn_device_info, memory), sizeof(*info));
+	memset(info, 0, sizeof(*info));
+	memcpy(info, data, size);
+	if (info->magic != NN_DEVICE_MAGIC || info->size != size)
 		return nn_fail(err, NN_GENERAL_FAILURE, "device: magic 0x%x, size %u",
 			       info->magic, info->size);
+	info->size = sizeof(*info);
 	if (!is_version(info->version, sizeof(info->version)))
 		return nn_fail(err, NN_GENERAL_FAILURE,
 			       "device: the version is not printable text");

@@ -632,6 +632,14 @@ static void test_device(void **state)
 	assert_memory_equal(&info, &out, sizeof(info));
 	assert_int_equal(nn_device_info_decode(&info, sizeof(info) - 1, &out, NULL),
 			 NN_GENERAL_FAILURE);
+	/* An engine that was built with an older library does not tell the way to memory. */
+	info.memory = NN_DEVICE_MEMORY_COPIED;
+	info.size = offsetof(struct nn_device_info, memory);
+	assert_int_equal(nn_device_info_decode(&info, info.size, &out, &err), NN_OK);
+	assert_int_equal(out.memory, NN_DEVICE_MEMORY_UNTOLD);
+	assert_int_equal(out.size, sizeof(out));
+	info.size--;
+	assert_int_equal(nn_device_info_decode(&info, info.size, &out, NULL), NN_GENERAL_FAILURE);
 	for (i = 0; i < LENGTH(broken_devices); i++) {
 		info = good_device();
 		broken_devices[i].spoil(&info);

@@ -715,6 +715,39 @@ static void test_info(void **state)
 	assert_prints(tool_info, "--json", info_json);
 }
 
+/* Nothing is printed if an engine does not tell, or tells what a newer library knows. */
+static void test_info_memory(void **state)
+{
+	static const char *const ways[][2] = {
+		[NN_DEVICE_MEMORY_UNTOLD] = { NULL, NULL },
+		[NN_DEVICE_MEMORY_DMA_BUF] = {
+			"\nMemory          imported as dma-bufs\n\nLimits",
+			",\n    \"memory\": \"dma-buf\",\n    \"performance\"",
+		},
+		[NN_DEVICE_MEMORY_ADDRESS] = {
+			"\nMemory          imported by address\n", "\"memory\": \"address\"",
+		},
+		[NN_DEVICE_MEMORY_COPIED] = { "\nMemory          copied\n", "\"memory\": \"copied\"" },
+		[NN_DEVICE_MEMORY_COPIED + 1] = { NULL, NULL },
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < COUNT(ways); i++) {
+		for (int json = 0; json < 2; json++) {
+			const char *expected = ways[i][json], *out;
+			int status;
+
+			machine.info.memory = i;
+			out = print(STDOUT_FILENO, tool_info, &status, json ? "--json" : "");
+			assert_int_equal(status, TOOL_OK);
+			if (expected)
+				assert_non_null(strstr(out, expected));
+			else
+				assert_null(strstr(out, json ? "\"memory\"" : "\nMemory  "));
+		}
+	}
+}
+
 /* All operations, in lines of at most 60 columns and a name. */
 static void test_info_lines(void **state)
 {
@@ -1183,6 +1216,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_info),
+		TEST(test_info_memory),
 		TEST(test_info_lines),
 		TEST(test_info_without_engine),
 		TEST(test_no_name),

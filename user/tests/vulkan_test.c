@@ -1050,7 +1050,7 @@ static void test_imported(void **unused)
 	void *prepared;
 
 	(void)unused;
-	if (import_way_of(gpu) == IMPORT_NONE)
+	if (import_way_of(gpu) == NN_DEVICE_MEMORY_COPIED)
 		skip();
 	make_add();
 	assert_int_equal(engine_prepare(&prepared, &err), NN_OK);

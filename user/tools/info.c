@@ -53,6 +53,18 @@ static const char *engine_state(uint32_t state)
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
 }
 
+/* Returns how a device reaches memory, as text or in JSON. NULL: the engine does not tell. */
+static const char *memory_way(uint32_t memory, bool json)
+{
+	static const char *const names[][2] = {
+		[NN_DEVICE_MEMORY_DMA_BUF] = { "imported as dma-bufs", "dma-buf" },
+		[NN_DEVICE_MEMORY_ADDRESS] = { "imported by address", "address" },
+		[NN_DEVICE_MEMORY_COPIED] = { "copied", "copied" },
+	};
+
+	return memory < sizeof(names) / sizeof(names[0]) ? names[memory][json] : NULL;
+}
+
 /* The performance figures that the device gives; returns how many. */
 static size_t get_figures(const struct nn_device_info *d, struct figure *figures)
 {
@@ -232,6 +244,8 @@ static void print_text(const struct report *r)
 		printf("Feature level   %u\n", r->device.feature_level);
 		printf("Cache files     %u model, %u data\n", r->device.model_cache_files,
 		       r->device.data_cache_files);
+		if (memory_way(r->device.memory, false))
+			printf("Memory          %s\n", memory_way(r->device.memory, false));
 	}
 	text_numbers("Limits", numbers, get_limits(&r->context, numbers));
 	text_numbers("In use by this client", numbers, get_usage(&r->context, numbers));
@@ -329,9 +343,12 @@ static void json_device(const struct report *r)
 	printf("{\n    \"version\": ");
 	tool_json_string(d->version);
 	printf(",\n    \"type\": \"%s\",\n    \"feature_level\": %u,\n"
-	       "    \"model_cache_files\": %u,\n    \"data_cache_files\": %u,\n"
-	       "    \"performance\": {", tool_device_type(d->type), d->feature_level,
-	       d->model_cache_files, d->data_cache_files);
+	       "    \"model_cache_files\": %u,\n    \"data_cache_files\": %u,\n",
+	       tool_device_type(d->type), d->feature_level, d->model_cache_files,
+	       d->data_cache_files);
+	if (memory_way(d->memory, true))
+		printf("    \"memory\": \"%s\",\n", memory_way(d->memory, true));
+	printf("    \"performance\": {");
 	for (size_t i = 0; i < count; i++)
 		printf("%s\n      \"%s\": { \"time\": %g, \"power\": %g }", i ? "," : "",
 		       figures[i].name, (double)figures[i].value->exec_time,

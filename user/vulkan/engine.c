@@ -147,6 +147,8 @@ static void describe(const struct nna_engine *engine, struct nn_device_info *inf
 		 gpu ? gpu->driver_version : 0);
 	info->type = NN_DEVICE_GPU;
 	info->feature_level = 8;
+	if (gpu)
+		info->memory = import_way_of(gpu);
 	for (uint32_t i = 0; (op = vulkan_op_at(i)) && !nn_is_own(op->code); i++)
 		info->operations[op->code / 8] |= (uint8_t)(1 << op->code % 8);
 	gpu_release(gpu);

@@ -22,17 +22,21 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct import *list;		/* under the lock, as is the next one */
 static uint64_t last_id;
 
-enum import_way import_way_of(const struct gpu *gpu)
+enum nn_device_memory import_way_of(const struct gpu *gpu)
 {
 	const uint32_t dma_buf = GPU_MEMORY_FD | GPU_DMA_BUF;
 
-	return (gpu->can & dma_buf) == dma_buf ? IMPORT_DMA_BUF :
-	       gpu->can & GPU_HOST_MEMORY ? IMPORT_HOST : IMPORT_NONE;
+	return (gpu->can & dma_buf) == dma_buf ? NN_DEVICE_MEMORY_DMA_BUF :
+	       gpu->can & GPU_HOST_MEMORY ? NN_DEVICE_MEMORY_ADDRESS : NN_DEVICE_MEMORY_COPIED;
 }
 
-const char *import_way_name(enum import_way way)
+const char *import_way_name(enum nn_device_memory way)
 {
-	static const char *const names[] = { "imported as dma-bufs", "imported by address", "copied" };
+	static const char *const names[] = {
+		[NN_DEVICE_MEMORY_DMA_BUF] = "imported as dma-bufs",
+		[NN_DEVICE_MEMORY_ADDRESS] = "imported by address",
+		[NN_DEVICE_MEMORY_COPIED] = "copied",
+	};
 
 	return names[way];
 }
@@ -140,7 +144,7 @@ static void import_region(struct gpu *gpu, struct nna_engine_execution *executio
 {
 	VkResult result = VK_ERROR_INVALID_EXTERNAL_HANDLE;
 
-	if (import_way_of(gpu) == IMPORT_DMA_BUF) {
+	if (import_way_of(gpu) == NN_DEVICE_MEMORY_DMA_BUF) {
 		const int file = nna_engine_region_file(execution, data);
 
 		if (file >= 0)
@@ -183,7 +187,7 @@ void import_place(struct gpu *gpu, struct nna_engine_execution *execution, const
 	const struct import *i;
 
 	*place = (struct place){ 0 };
-	if (import_way_of(gpu) == IMPORT_NONE || !nna_engine_region(execution, data, &region))
+	if (import_way_of(gpu) == NN_DEVICE_MEMORY_COPIED || !nna_engine_region(execution, data, &region))
 		return;
 	pthread_mutex_lock(&lock);
 	i = get(gpu, execution, data, &region);

@@ -10,12 +10,9 @@
 
 #include "vulkan/commands.h"
 
-/* The ways to import memory, best first; IMPORT_NONE: it is copied. */
-enum import_way { IMPORT_DMA_BUF, IMPORT_HOST, IMPORT_NONE };
-
-/* Returns the best way that a GPU has. */
-enum import_way import_way_of(const struct gpu *gpu);
-const char *import_way_name(enum import_way way);
+/* Returns the best way to memory that a GPU has, and its name. */
+enum nn_device_memory import_way_of(const struct gpu *gpu);
+const char *import_way_name(enum nn_device_memory way);
 
 /*
  * Finds the place of an execution's argument in the GPU's memory. The place has no buffer if the

@@ -28,6 +28,14 @@ enum nn_device_type {
 	NN_DEVICE_ACCELERATOR = 4,
 };
 
+/* The way in which a device reaches the memory of arguments that it can reach. */
+enum nn_device_memory {
+	NN_DEVICE_MEMORY_UNTOLD = 0,	/* the engine does not tell */
+	NN_DEVICE_MEMORY_DMA_BUF = 1,	/* it imports dma-bufs */
+	NN_DEVICE_MEMORY_ADDRESS = 2,	/* it imports memory by its address */
+	NN_DEVICE_MEMORY_COPIED = 3,	/* the CPU copies from and to memory of the device */
+};
+
 /* Relative to the CPU reference, which is 1.0; lower is better. */
 struct nn_performance {
 	float exec_time;
@@ -53,6 +61,8 @@ struct nn_device_info {
 	 * Only nna_get_supported_operations() says whether it executes those of a model.
 	 */
 	uint8_t operations[NN_DEVICE_OPERATIONS];
+	/* ---- added after the first version, which ends here ---- */
+	uint32_t memory;		/* enum nn_device_memory */
 };
 
 /* A type or an operation of a vendor extension. */

@@ -71,7 +71,7 @@ static bool can_save(const struct server *server)
 	return server->cache.socket >= 0 && server->engine->save;
 }
 
-static void do_query_device(struct server *server, struct answer *answer)
+static void do_query_device(struct server *server, uint32_t room, struct answer *answer)
 {
 	struct nn_device_info *info = answer_reserve(answer, 1, sizeof(*info));
 
@@ -81,14 +81,17 @@ static void do_query_device(struct server *server, struct answer *answer)
 	server->engine->describe(server->engine, info);
 	info->model_cache_files = can_save(server) ? server->models.files.model : 0;
 	info->data_cache_files = can_save(server) ? server->models.files.data : 0;
-	answer->payload_size = sizeof(*info);
+	/* An older library has room for its own version. */
+	if (info->size > room)
+		info->size = room;
+	answer->payload_size = info->size;
 }
 
 static void do_query(struct server *server, const struct command *command, struct answer *answer)
 {
 	switch (command->head->query) {
 	case NNACCEL_QUERY_DEVICE:
-		do_query_device(server, answer);
+		do_query_device(server, command->head->max_payload, answer);
 		break;
 	case NNACCEL_QUERY_EXTENSIONS:
 		answer->memory = device_list_extensions(server->engine, &answer->payload_size);
