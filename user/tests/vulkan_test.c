@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -155,6 +156,21 @@ int __wrap_nna_engine_region_file(struct nna_engine_execution *execution, const 
 	(void)execution;
 	(void)data;
 	return client.file < 0 ? -1 : dup(client.file);
+}
+
+/* ---- The end of an execution ---- */
+
+static struct {
+	bool takes;			/* whether the library ends executions with files */
+	int file;			/* which it got last, or -1 */
+} fence = { .file = -1 };
+
+bool __wrap_nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file);
+bool __wrap_nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file)
+{
+	(void)execution;
+	fence.file = sync_file;
+	return fence.takes;
 }
 
 /* ---- The clock ---- */
@@ -720,6 +736,7 @@ static void test_arguments(void **unused)
 static void test_index(void **unused)
 {
 	struct nn_error err = { "" };
+	struct place places[3] = { { 0 } };
 	struct arguments a;
 	struct prepared *p;
 	int32_t *indices;
@@ -734,6 +751,10 @@ static void test_index(void **unused)
 		assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err),
 				 i < 0 || i == 4 ? NN_GENERAL_FAILURE : NN_OK);
 	}
+	/* The CPU cannot look at indices there. */
+	indices[1] = 0;
+	places[indices == a.inputs[1].data].is_device_memory = 1;
+	assert_int_equal(prepared_execute(p, &a.execution, places, -1, &err), NN_GENERAL_FAILURE);
 	free_arguments(&a);
 	prepared_release(p);
 }
@@ -1010,8 +1031,14 @@ static void unmap_client(void)
 	client.file = -1;
 }
 
-/* Executes with both inputs and the output in the client's memory; 1 + 2 is 3. */
-static void add_in_place(void *prepared, struct arguments *a, char *memory)
+static void check_three(const struct nn_arg *sum)
+{
+	for (uint32_t k = 0; k < sum->length / sizeof(float); k++)
+		assert_float_equal(((const float *)sum->data)[k], 3, 0);
+}
+
+/* Puts both inputs and the output of the sum into the client's memory; 1 + 2 is 3. */
+static void place_sum(struct arguments *a, char *memory)
 {
 	struct nn_arg *const args[] = { &a->inputs[0], &a->inputs[1], &a->outputs[0] };
 
@@ -1021,9 +1048,32 @@ static void add_in_place(void *prepared, struct arguments *a, char *memory)
 			((float *)args[i]->data)[k] = (float)(i + 1);
 	}
 	memset(args[2]->data, 0, args[2]->length);
+}
+
+static void add_in_place(void *prepared, struct arguments *a, char *memory)
+{
+	place_sum(a, memory);
 	assert_int_equal(engine_execute(prepared, a), NN_OK);
-	for (uint32_t k = 0; k < args[2]->length / sizeof(float); k++)
-		assert_float_equal(((float *)args[2]->data)[k], 3, 0);
+	if (fence.takes && fence.file >= 0) {
+		struct pollfd end = { .fd = fence.file, .events = POLLIN };
+
+		assert_int_equal(poll(&end, 1, -1), 1);
+		close(fence.file);
+	}
+	check_three(&a->outputs[0]);
+}
+
+/* Prepares the sum, whose arguments have no memory yet. */
+static void *prepare_sum(struct arguments *a)
+{
+	struct nn_error err = { "" };
+	void *prepared;
+
+	make_add();
+	assert_int_equal(engine_prepare(&prepared, &err), NN_OK);
+	make_arguments(&b.model, a);
+	free_arguments(a);
+	return prepared;
 }
 
 /*
@@ -1045,18 +1095,13 @@ static void test_imported(void **unused)
 		{ "images", 0, true, true, 3 },
 		{ "memory that ends inside of a page", CLIENT_BYTES - 100, true, true, 0 },
 	};
-	struct nn_error err = { "" };
 	struct arguments a;
 	void *prepared;
 
 	(void)unused;
 	if (import_way_of(gpu) == NN_DEVICE_MEMORY_COPIED)
 		skip();
-	make_add();
-	assert_int_equal(engine_prepare(&prepared, &err), NN_OK);
-	make_arguments(&b.model, &a);
-	for (uint32_t i = 0; i < 3; i++)
-		free(i < 2 ? a.inputs[i].data : a.outputs[0].data);
+	prepared = prepare_sum(&a);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const uint64_t before = facts_of(prepared).copies;
 		char *memory = map_client();
@@ -1075,6 +1120,132 @@ static void test_imported(void **unused)
 		unmap_client();
 	}
 	vulkan_engine.release(&vulkan_engine, prepared);
+}
+
+/* Memory that no CPU maps is imported, or the execution fails. */
+static void test_device_memory(void **unused)
+{
+	static const struct {
+		const char *name;
+		bool is_writable, has_file;
+		enum nn_status status;
+	} cases[] = {
+		{ "it is imported", true, true, NN_OK },
+		{ "it has no dma-buf", true, false, NN_GENERAL_FAILURE },
+		{ "the output cannot be written", false, true, NN_GENERAL_FAILURE },
+	};
+	struct arguments a;
+	void *prepared;
+
+	(void)unused;
+	if (import_way_of(gpu) != NN_DEVICE_MEMORY_DMA_BUF)
+		skip();
+	prepared = prepare_sum(&a);
+	client.region.is_device_memory = true;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *memory = map_client();
+		enum nn_status status;
+
+		client.region.length = CLIENT_BYTES;
+		client.region.is_writable = cases[i].is_writable;
+		if (!cases[i].has_file) {
+			close(client.file);
+			client.file = -1;
+		}
+		place_sum(&a, memory);
+		/* A copy by the CPU would fault. */
+		mprotect(memory, CLIENT_BYTES, PROT_NONE);
+		status = engine_execute(prepared, &a);
+		if (status != cases[i].status)
+			fail_msg("%s: %s", cases[i].name, nn_status_name(status));
+		mprotect(memory, CLIENT_BYTES, PROT_READ);
+		if (!status)
+			check_three(&a.outputs[0]);
+		unmap_client();
+	}
+	client.region.is_device_memory = false;
+	vulkan_engine.release(&vulkan_engine, prepared);
+}
+
+/*
+ * An execution ends with the queue's sync_file if the GPU writes all outputs to the client's memory.
+ * The engine waits otherwise, or if the library does not take the file.
+ */
+static void test_sync_file(void **unused)
+{
+	static const struct {
+		const char *name;
+		bool is_writable, takes, measures, has_deadline;
+		bool has_file;		/* which is made */
+	} cases[] = {
+		{ "the file is taken", true, true, false, false, true },
+		{ "the file is not taken", true, false, false, false, true },
+		{ "the CPU copies the output", false, true, false, false, false },
+		{ "the time is asked for", true, true, true, false, false },
+		{ "there is a deadline", true, true, false, true, false },
+	};
+	struct arguments a;
+	void *prepared;
+
+	(void)unused;
+	if (!(gpu->can & GPU_SYNC_FILE))
+		skip();
+	prepared = prepare_sum(&a);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *memory = map_client();
+
+		client.region.length = CLIENT_BYTES;
+		client.region.is_writable = cases[i].is_writable;
+		fence.takes = cases[i].takes;
+		a.execution.measure = cases[i].measures;
+		a.execution.deadline_ns = cases[i].has_deadline ? clock_ns() + 3600 * NS_PER_S : 0;
+		/* The first executions are measured. */
+		for (uint32_t round = 0; round < 6; round++) {
+			fence.file = -1;
+			add_in_place(prepared, &a, memory);
+		}
+		if (cases[i].has_file != (fence.file >= 0))
+			fail_msg("%s: file %d", cases[i].name, fence.file);
+		unmap_client();
+	}
+	/* A semaphore that was not exported is not signalled again. */
+	client.region.is_writable = true;
+	a.execution.deadline_ns = 0;
+	for (uint32_t round = 0; round < 2; round++) {
+		char *memory = map_client();
+
+		fail_after(round ? VK_SUCCESS : VK_ERROR_TOO_MANY_OBJECTS, 0);
+		fence.file = -1;
+		add_in_place(prepared, &a, memory);
+		assert_int_equal(fence.file, -1);
+		assert_true(layer->is_reached == !round);
+		unmap_client();
+	}
+	vulkan_engine.release(&vulkan_engine, prepared);
+}
+
+/* The time on the device is the GPU's, not that of the call. */
+static void test_time(void **unused)
+{
+	struct nn_error err = { "" };
+	struct arguments a;
+	struct prepared *p;
+	uint64_t began;
+
+	(void)unused;
+	if (!(gpu->tick_ns > 0))
+		skip();
+	make_chain();
+	p = must_prepare(&b.model);
+	make_arguments(&b.model, &a);
+	for (uint32_t round = 0; round < 2; round++) {
+		began = clock_ns();
+		a.execution.device_ns = 0;
+		assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_OK);
+		assert_in_range(a.execution.device_ns, 1, clock_ns() - began);
+	}
+	free_arguments(&a);
+	prepared_release(p);
 }
 
 /* ---- Which GPU ---- */
@@ -1171,6 +1342,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_store),
 		cmocka_unit_test(test_incoherent),
 		cmocka_unit_test(test_imported),
+		cmocka_unit_test(test_device_memory),
+		cmocka_unit_test(test_sync_file),
+		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_random_graphs),
 		cmocka_unit_test(test_dynamic),
 		cmocka_unit_test(test_variants),

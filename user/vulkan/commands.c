@@ -154,6 +154,10 @@ VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_targ
 	if (!result)
 		result = begin(*commands);
 	if (!result) {
+		if (t->times && !is_output) {
+			vkCmdResetQueryPool(*commands, t->times, 0, 2);
+			vkCmdWriteTimestamp(*commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, t->times, 0);
+		}
 		barrier(*commands);
 		for (uint32_t i = 0; i < count; i++)
 			own(*commands, t, places, i, true);
@@ -173,6 +177,8 @@ VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_targ
 		for (uint32_t i = 0; i < count; i++)
 			own(*commands, t, places, i, false);
 		barrier(*commands);
+		if (t->times && is_output)
+			vkCmdWriteTimestamp(*commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, t->times, 1);
 		result = vkEndCommandBuffer(*commands);
 	}
 	/* Commands that were begun cannot be begun again. */

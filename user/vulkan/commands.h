@@ -16,6 +16,7 @@ struct place {
 	VkBuffer buffer;		/* others than the GPU use its memory, too */
 	uint64_t offset;
 	uint64_t id;			/* of the buffer: a later one has another */
+	uint64_t is_device_memory;	/* 1: no CPU maps it */
 };
 
 /* Bytes that go between the staging buffer, or a place, and the GPU's. */
@@ -61,6 +62,7 @@ struct commands_target {
 	const struct transfer *outputs;
 	uint32_t num_outputs;
 	const struct place *places;	/* of inputs, then of outputs */
+	VkQueryPool times;		/* of two timestamps, the begin and the end; or none */
 };
 
 /* Records the transfers of inputs, or of outputs. Allocates the commands if they are NULL. */

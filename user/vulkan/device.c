@@ -23,16 +23,18 @@ static void uuid_text(const uint8_t uuid[VK_UUID_SIZE], char text[GPU_UUID_TEXT]
 					 uuid[i]);
 }
 
-/* Returns the first queue family that computes, or -1. */
-static int family_of(VkPhysicalDevice physical)
+/* Returns the first queue family that computes, or -1, and the bits of its timestamps. */
+static int family_of(VkPhysicalDevice physical, uint32_t *timestamp_bits)
 {
 	VkQueueFamilyProperties families[32];
 	uint32_t count = 32;
 
 	vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families);
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		*timestamp_bits = families[i].timestampValidBits;
 		if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)
 			return (int)i;
+	}
 	return -1;
 }
 
@@ -78,13 +80,14 @@ static void describe(VkPhysicalDevice physical, struct gpu_name *name)
 	};
 	struct features f;
 	const char *lack = "";
+	uint32_t bits;
 
 	chain_features(&f, 0);
 	vkGetPhysicalDeviceProperties2(physical, &all);
 	vkGetPhysicalDeviceFeatures2(physical, &f.all);
 	if (all.properties.apiVersion < VK_API_VERSION_1_1)
 		lack = "Vulkan 1.1";
-	else if (family_of(physical) < 0)
+	else if (family_of(physical, &bits) < 0)
 		lack = "a queue that computes";
 	else if (!f.storage8.storageBuffer8BitAccess)
 		lack = "storageBuffer8BitAccess";
@@ -184,6 +187,7 @@ static const struct {
 	{ GPU_HOST_MEMORY, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME },
 	{ GPU_MEMORY_FD, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME },
 	{ GPU_DMA_BUF, VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME },
+	{ GPU_SYNC_FILE, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME },
 };
 
 /* Returns the variants whose extensions a GPU has. */
@@ -202,6 +206,20 @@ static uint32_t extended(VkPhysicalDevice physical)
 				found |= variants[k].variant;
 	free(list);
 	return found;
+}
+
+static bool exports_sync_files(VkPhysicalDevice physical)
+{
+	const VkPhysicalDeviceExternalSemaphoreInfo info = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO,
+		.handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_SYNC_FD_BIT,
+	};
+	VkExternalSemaphoreProperties properties = {
+		.sType = VK_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_PROPERTIES,
+	};
+
+	vkGetPhysicalDeviceExternalSemaphoreProperties(physical, &info, &properties);
+	return properties.externalSemaphoreFeatures & VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT;
 }
 
 /* Drivers that compute on the CPU convert float16, and emulate dot products. */
@@ -228,6 +246,8 @@ static void choose_variants(struct gpu *gpu)
 	}
 	vkGetPhysicalDeviceProperties2(gpu->physical, &all);
 	gpu->host_alignment = host.minImportedHostPointerAlignment;
+	if (!exports_sync_files(gpu->physical))
+		gpu->can &= ~GPU_SYNC_FILE;
 	if (!f.half.shaderFloat16)
 		gpu->can &= ~GPU_HALF;
 	if (!f.dot.shaderIntegerDotProduct)
@@ -293,13 +313,16 @@ static void read_properties(struct gpu *gpu)
 	VkPhysicalDeviceProperties2 all = {
 		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &id,
 	};
+	uint32_t bits = 0;
 
 	vkGetPhysicalDeviceProperties2(gpu->physical, &all);
 	vkGetPhysicalDeviceMemoryProperties(gpu->physical, &gpu->memory);
 	gpu->limits = all.properties.limits;
 	gpu->driver_version = all.properties.driverVersion;
 	uuid_text(id.driverUUID, gpu->driver_uuid);
-	gpu->family = (uint32_t)family_of(gpu->physical);
+	gpu->family = (uint32_t)family_of(gpu->physical, &bits);
+	gpu->tick_ns = bits ? (double)gpu->limits.timestampPeriod : 0;
+	gpu->tick_mask = bits < 64 ? (UINT64_C(1) << bits) - 1 : UINT64_MAX;
 }
 
 static void close_gpu(struct gpu *gpu)

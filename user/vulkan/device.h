@@ -31,6 +31,7 @@ struct gpu_name {
 #define GPU_HOST_MEMORY	4u	/* by address */
 #define GPU_MEMORY_FD	8u	/* by files, among them */
 #define GPU_DMA_BUF	16u	/* dma-bufs */
+#define GPU_SYNC_FILE	32u	/* semaphores become sync_files */
 
 struct pipelines;
 
@@ -46,6 +47,8 @@ struct gpu {
 	char driver_uuid[GPU_UUID_TEXT];
 	uint32_t driver_version;
 	uint64_t host_alignment;	/* of memory that is imported by address */
+	double tick_ns;			/* of its timestamps; 0: it has none */
+	uint64_t tick_mask;		/* bits of a timestamp */
 	uint32_t can;			/* variants that it has */
 	uint32_t uses;			/* variants that are quicker there */
 	uint32_t references;		/* under the lock of device.c */

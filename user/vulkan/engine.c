@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/build_id.h"
 #include "vulkan/capabilities.h"
@@ -217,21 +218,28 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 {
 	const uint32_t count = arguments->num_inputs + arguments->num_outputs;
 	struct place *places = calloc(count + 1, sizeof(*places));
-	enum nn_status status;
+	enum nn_status status = NN_OK;
+	int file = -1;
 
 	(void)engine;
 	if (!places)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; !status && i < count; i++) {
 		const bool is_output = i >= arguments->num_inputs;
 		const struct nn_arg *arg = is_output ? &arguments->outputs[i - arguments->num_inputs] :
 						       &arguments->inputs[i];
 
 		if (!arg->omitted)
-			import_place(prepared_gpu(prepared), execution, arg->data, is_output,
-				     &places[i]);
+			status = import_place(prepared_gpu(prepared), execution, arg->data, is_output,
+					      &places[i], err);
 	}
-	status = prepared_execute(prepared, arguments, places, nna_engine_gone_file(execution), err);
+	if (!status)
+		status = prepared_begin(prepared, arguments, places, nna_engine_gone_file(execution),
+					&file, err);
+	if (file >= 0 && !nna_engine_end_with_fence(execution, file)) {
+		close(file);
+		status = prepared_finish(prepared, err);
+	}
 	free(places);
 	return status;
 }
@@ -255,11 +263,12 @@ static bool start(const struct nna_engine *engine)
 	}
 	nna_engine_log(NNA_ENGINE_INFO, "computes on %s; clients' memory is %s", gpu->name.name,
 		       import_way_name(import_way_of(gpu)));
+	vulkan_engine.takes_device_memory = import_way_of(gpu) == NN_DEVICE_MEMORY_DMA_BUF;
 	gpu_release(gpu);
 	return true;
 }
 
-const struct nna_engine vulkan_engine = {
+struct nna_engine vulkan_engine = {
 	.size = sizeof(vulkan_engine),
 	.clients = NNA_ENGINE_CLIENTS_THREADS,
 	.name = "vulkan",

@@ -13,6 +13,7 @@
  */
 void vulkan_engine_choose(const char *wanted, const char *folder);
 
-extern const struct nna_engine vulkan_engine;
+/* start() sets what depends on the GPU. */
+extern struct nna_engine vulkan_engine;
 
 #endif /* NN_VULKAN_ENGINE_H */

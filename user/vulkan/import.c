@@ -152,7 +152,7 @@ static void import_region(struct gpu *gpu, struct nna_engine_execution *executio
 		if (result)
 			gpu_buffer_destroy(gpu, b);
 	}
-	if (result && gpu->can & GPU_HOST_MEMORY)
+	if (result && gpu->can & GPU_HOST_MEMORY && !region->is_device_memory)
 		result = from_host(gpu, region, b);
 	if (result)
 		gpu_buffer_destroy(gpu, b);
@@ -180,23 +180,28 @@ static struct import *get(struct gpu *gpu, struct nna_engine_execution *executio
 	return i;
 }
 
-void import_place(struct gpu *gpu, struct nna_engine_execution *execution, const void *data,
-		  bool is_output, struct place *place)
+enum nn_status import_place(struct gpu *gpu, struct nna_engine_execution *execution, const void *data,
+			    bool is_output, struct place *place, struct nn_error *err)
 {
 	struct nna_engine_region region;
 	const struct import *i;
 
 	*place = (struct place){ 0 };
 	if (import_way_of(gpu) == NN_DEVICE_MEMORY_COPIED || !nna_engine_region(execution, data, &region))
-		return;
+		return NN_OK;
 	pthread_mutex_lock(&lock);
 	i = get(gpu, execution, data, &region);
 	if (i && i->buffer.buffer && (i->is_writable || !is_output))
 		*place = (struct place){
 			.buffer = i->buffer.buffer, .id = i->id,
 			.offset = (uint64_t)((const char *)data - (const char *)region.base),
+			.is_device_memory = region.is_device_memory,
 		};
 	pthread_mutex_unlock(&lock);
+	if (region.is_device_memory && !place->buffer)
+		return nn_fail(err, NN_GENERAL_FAILURE, "%s cannot import memory that no CPU maps",
+			       gpu->name.name);
+	return NN_OK;
 }
 
 void import_forget(const void *base)

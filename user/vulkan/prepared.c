@@ -26,6 +26,8 @@ struct prepared {
 	VkDescriptorPool pool;
 	VkDescriptorSet set;
 	VkFence fence;
+	VkSemaphore end;		/* becomes a sync_file; none: the driver cannot */
+	VkQueryPool times;		/* none: the GPU has no timestamps */
 
 	pthread_mutex_t lock;		/* protects all fields below, and an execution */
 	struct commands commands;
@@ -33,7 +35,8 @@ struct prepared {
 	struct place *places;		/* which these are recorded with, of all arguments */
 	bool is_recorded;		/* they are */
 	uint64_t copies;
-	bool is_running;		/* a deadline passed, and the fence has not signalled yet */
+	bool is_running;		/* the fence has not signalled yet */
+	bool cannot_export;		/* `end` stays signalled, because it did not become a sync_file */
 	uint32_t tunings;
 };
 
@@ -147,7 +150,7 @@ static struct commands_target target_of(const struct prepared *p)
 		.staging = p->staging.buffer,
 		.inputs = p->transfers, .num_inputs = main->num_inputs,
 		.outputs = p->transfers + main->num_inputs, .num_outputs = main->num_outputs,
-		.places = p->places,
+		.places = p->places, .times = p->times,
 	};
 }
 
@@ -176,9 +179,33 @@ static VkResult record_ends(struct prepared *p, const struct place *places)
 	return result;
 }
 
+/* Makes what tells the end of an execution, and its times. */
+static VkResult make_signals(struct prepared *p)
+{
+	static const VkFenceCreateInfo fence = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
+	static const VkExportSemaphoreCreateInfo export = {
+		.sType = VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO,
+		.handleTypes = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_SYNC_FD_BIT,
+	};
+	static const VkSemaphoreCreateInfo semaphore = {
+		.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &export,
+	};
+	static const VkQueryPoolCreateInfo times = {
+		.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+		.queryType = VK_QUERY_TYPE_TIMESTAMP,
+		.queryCount = 2,
+	};
+	VkResult result = vkCreateFence(p->gpu->device, &fence, NULL, &p->fence);
+
+	if (!result && p->gpu->can & GPU_SYNC_FILE)
+		result = vkCreateSemaphore(p->gpu->device, &semaphore, NULL, &p->end);
+	if (!result && p->gpu->tick_ns > 0)
+		result = vkCreateQueryPool(p->gpu->device, &times, NULL, &p->times);
+	return result;
+}
+
 static enum nn_status make(struct prepared *p, struct nn_error *err)
 {
-	const VkFenceCreateInfo fence = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
 	const uint64_t staged = place_arguments(p);
 	enum nn_status status = gpu_buffer_create(p->gpu, p->graph.size, false, &p->memory, err);
 
@@ -187,8 +214,7 @@ static enum nn_status make(struct prepared *p, struct nn_error *err)
 	if (!status)
 		status = upload(p, err);
 	if (!status)
-		status = gpu_fail(p->gpu, vkCreateFence(p->gpu->device, &fence, NULL, &p->fence),
-				  "cannot make a fence", err);
+		status = gpu_fail(p->gpu, make_signals(p), "cannot make a fence", err);
 	if (!status)
 		status = gpu_fail(p->gpu, make_set(p), "cannot make descriptors", err);
 	if (status)
@@ -248,6 +274,8 @@ void prepared_release(struct prepared *p)
 	commands_free(&p->commands, p->gpu);
 	commands_drop(p->gpu, p->ends, 2);
 	vkDestroyFence(device, p->fence, NULL);
+	vkDestroySemaphore(device, p->end, NULL);
+	vkDestroyQueryPool(device, p->times, NULL);
 	vkDestroyDescriptorPool(device, p->pool, NULL);
 	gpu_buffer_destroy(p->gpu, &p->staging);
 	gpu_buffer_destroy(p->gpu, &p->memory);
@@ -351,7 +379,8 @@ static enum nn_status wait_for(struct prepared *p, const struct nn_execution *e,
 	return gpu_fail(p->gpu, result, "the GPU failed", err);
 }
 
-static VkResult submit(struct prepared *p, uint32_t index)
+/* Submits the commands of that index. With `signals` the semaphore is signalled at their end. */
+static VkResult submit(struct prepared *p, uint32_t index, bool signals)
 {
 	const VkCommandBuffer all[3] = { p->ends[0], p->commands.list[index].buffer, p->ends[1] };
 	const uint32_t first = index ? 1 : 0, end = index + 1 < p->commands.count ? 2 : 3;
@@ -359,6 +388,8 @@ static VkResult submit(struct prepared *p, uint32_t index)
 		.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
 		.commandBufferCount = end - first,
 		.pCommandBuffers = all + first,
+		.signalSemaphoreCount = signals,
+		.pSignalSemaphores = &p->end,
 	};
 	VkResult result = vkResetFences(p->gpu->device, 1, &p->fence);
 
@@ -370,12 +401,30 @@ static VkResult submit(struct prepared *p, uint32_t index)
 	return result;
 }
 
+/* Returns a sync_file of the end of what was submitted last, or -1: it has to be waited for. */
+static int export_end(struct prepared *p)
+{
+	const VkSemaphoreGetFdInfoKHR info = {
+		.sType = VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR,
+		.semaphore = p->end,
+		.handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_SYNC_FD_BIT,
+	};
+	PFN_vkGetSemaphoreFdKHR get = (PFN_vkGetSemaphoreFdKHR)
+		vkGetDeviceProcAddr(p->gpu->device, "vkGetSemaphoreFdKHR");
+	int file = -1;
+
+	p->cannot_export = get(p->gpu->device, &info, &file);
+	return p->cannot_export ? -1 : file;
+}
+
+/* Submits and waits, except for the last commands if they have a sync_file (NULL: never). */
 static enum nn_status submit_all(struct prepared *p, const struct nn_execution *e, int gone,
-				 struct nn_error *err)
+				 int *sync_file, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
 
 	for (uint32_t i = 0; !status && i < p->commands.count; i++) {
+		const bool exports = sync_file && i + 1 == p->commands.count;
 		const uint64_t begin = clock_ns();
 
 		if (e->deadline_ns && begin >= e->deadline_ns)
@@ -383,8 +432,12 @@ static enum nn_status submit_all(struct prepared *p, const struct nn_execution *
 				       NN_MISSED_DEADLINE_PERSISTENT, "the deadline has passed");
 		if (is_gone(gone))
 			return nn_fail(err, NN_GENERAL_FAILURE, "the client is gone");
-		status = gpu_fail(p->gpu, submit(p, i), "cannot submit", err);
+		status = gpu_fail(p->gpu, submit(p, i, exports), "cannot submit", err);
 		p->is_running = !status;
+		if (!status && exports)
+			*sync_file = export_end(p);
+		if (!status && exports && *sync_file >= 0)
+			break;
 		if (!status)
 			status = wait_for(p, e, err);
 		p->commands.list[i].measured_ns = clock_ns() - begin + 1;
@@ -400,18 +453,47 @@ static void tune(struct prepared *p)
 }
 
 /* Chooses the places of arguments: indices are checked where clients do not reach them. */
-static void choose_places(const struct prepared *p, const struct place *given, struct place *places)
+static enum nn_status choose_places(const struct prepared *p, const struct place *given,
+				    struct place *places, struct nn_error *err)
 {
 	const uint32_t count = main_of(p)->num_inputs + main_of(p)->num_outputs;
 
 	if (given)
 		memcpy(places, given, count * sizeof(*places));
-	for (uint32_t c = 0; c < p->graph.num_checks; c++)
-		places[p->graph.checks[c].input] = (struct place){ 0 };
+	for (uint32_t c = 0; c < p->graph.num_checks; c++) {
+		struct place *place = &places[p->graph.checks[c].input];
+
+		if (place->is_device_memory)
+			return nn_fail(err, NN_GENERAL_FAILURE, "input %u has indices, and no CPU maps it",
+				       p->graph.checks[c].input);
+		*place = (struct place){ 0 };
+	}
+	return NN_OK;
+}
+
+/* Whether nothing is left to do after the GPU. Tuning takes times of the submissions. */
+static bool may_end_later(const struct prepared *p, const struct nn_execution *e,
+			  const struct place *places)
+{
+	for (uint32_t i = 0; i < e->num_outputs; i++)
+		if (!places[e->num_inputs + i].buffer)
+			return false;
+	return p->end && !p->cannot_export && p->tunings >= TUNINGS && !e->measure && !e->deadline_ns;
+}
+
+/* Returns the time between the two timestamps of an execution that has ended, or 0. */
+static uint64_t read_time(const struct prepared *p)
+{
+	uint64_t at[2];
+
+	if (!p->times || vkGetQueryPoolResults(p->gpu->device, p->times, 0, 2, sizeof(at), at,
+					       sizeof(at[0]), VK_QUERY_RESULT_64_BIT))
+		return 0;
+	return (uint64_t)((double)((at[1] - at[0]) & p->gpu->tick_mask) * p->gpu->tick_ns) + 1;
 }
 
 static enum nn_status run(struct prepared *p, struct nn_execution *e, const struct place *places,
-			  int gone, struct nn_error *err)
+			  int gone, int *sync_file, struct nn_error *err)
 {
 	enum nn_status status = wait_for(p, e, err);
 
@@ -431,7 +513,11 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, const stru
 	if (!status)
 		status = gpu_fail(p->gpu, gpu_buffer_flush(p->gpu, &p->staging), "cannot flush", err);
 	if (!status)
-		status = submit_all(p, e, gone, err);
+		status = submit_all(p, e, gone, may_end_later(p, e, places) ? sync_file : NULL, err);
+	if (sync_file && *sync_file >= 0)
+		return status;
+	if (!status)
+		e->device_ns = read_time(p);
 	if (!status)
 		status = gpu_fail(p->gpu, gpu_buffer_invalidate(p->gpu, &p->staging),
 				  "cannot invalidate", err);
@@ -463,9 +549,28 @@ static bool lock_until(struct prepared *p, uint64_t deadline_ns)
 enum nn_status prepared_execute(struct prepared *p, struct nn_execution *e,
 				const struct place *given, int gone, struct nn_error *err)
 {
+	return prepared_begin(p, e, given, gone, NULL, err);
+}
+
+enum nn_status prepared_finish(struct prepared *p, struct nn_error *err)
+{
+	enum nn_status status;
+
+	pthread_mutex_lock(&p->lock);
+	status = gpu_fail(p->gpu, finish(p, 0), "the GPU failed", err);
+	pthread_mutex_unlock(&p->lock);
+	return status;
+}
+
+enum nn_status prepared_begin(struct prepared *p, struct nn_execution *e,
+			      const struct place *given, int gone, int *sync_file,
+			      struct nn_error *err)
+{
 	struct place *places;
 	enum nn_status status = check_arguments(p, e, err);
 
+	if (sync_file)
+		*sync_file = -1;
 	if (status)
 		return status;
 	if (gpu_is_lost(p->gpu))
@@ -474,12 +579,10 @@ enum nn_status prepared_execute(struct prepared *p, struct nn_execution *e,
 	if (!lock_until(p, e->deadline_ns))
 		return nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT, "the deadline has passed");
 	places = calloc(e->num_inputs + e->num_outputs + 1, sizeof(*places));
-	if (places) {
-		choose_places(p, given, places);
-		status = run(p, e, places, gone, err);
-	} else {
-		status = nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	}
+	status = places ? choose_places(p, given, places, err) :
+			  nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+	if (!status)
+		status = run(p, e, places, gone, sync_file, err);
 	pthread_mutex_unlock(&p->lock);
 	free(places);
 	return status;

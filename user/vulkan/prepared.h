@@ -35,6 +35,17 @@ enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 enum nn_status prepared_execute(struct prepared *prepared, struct nn_execution *execution,
 				const struct place *places, int gone, struct nn_error *err);
 
+/*
+ * Does the same, but may return while the GPU still computes: *sync_file is then a sync_file of its
+ * end, which the caller closes, and otherwise -1.
+ */
+enum nn_status prepared_begin(struct prepared *prepared, struct nn_execution *execution,
+			      const struct place *places, int gone, int *sync_file,
+			      struct nn_error *err);
+
+/* Waits for the end of an execution that has a sync_file. */
+enum nn_status prepared_finish(struct prepared *prepared, struct nn_error *err);
+
 struct gpu *prepared_gpu(const struct prepared *prepared);
 void prepared_facts(struct prepared *prepared, struct prepared_facts *facts);
 

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include <vulkan/vk_layer.h>
 
@@ -18,8 +19,8 @@ static PFN_vkGetInstanceProcAddr next_instance;
 static PFN_vkGetDeviceProcAddr next_device;
 
 /*
- * Only calls on queues report a lost GPU. Calls that record commands and wait without end are never
- * late.
+ * Only calls on queues report a lost GPU, and only calls for files that there are too many. Calls that
+ * record commands and wait without end are never late.
  */
 static bool fails(const char *name, bool is_endless)
 {
@@ -27,6 +28,7 @@ static bool fails(const char *name, bool is_endless)
 	const bool is_queue = strstr(name, "Queue") || strstr(name, "Wait");
 
 	if (!l->result || (l->result == VK_ERROR_DEVICE_LOST && !is_queue) ||
+	    (l->result == VK_ERROR_TOO_MANY_OBJECTS && !strstr(name, "Fd")) ||
 	    (l->result == VK_TIMEOUT && (!strstr(name, "Wait") || is_endless)))
 		return false;
 	if (l->before) {
@@ -56,6 +58,8 @@ CREATE(DescriptorPool, VkDescriptorPoolCreateInfo)
 CREATE(DescriptorSetLayout, VkDescriptorSetLayoutCreateInfo)
 CREATE(Fence, VkFenceCreateInfo)
 CREATE(PipelineLayout, VkPipelineLayoutCreateInfo)
+CREATE(QueryPool, VkQueryPoolCreateInfo)
+CREATE(Semaphore, VkSemaphoreCreateInfo)
 CREATE(ShaderModule, VkShaderModuleCreateInfo)
 WRAP(vkCreateComputePipelines, false,
      (VkDevice u, VkPipelineCache v, uint32_t w, const VkComputePipelineCreateInfo *x,
@@ -80,6 +84,22 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkQueueSubmit(VkQueue queue, uint32_t 
 	nn_test_layer.submissions += count;
 	return fails("vkQueueSubmit", false) ? nn_test_layer.result :
 	       next_vkQueueSubmit(queue, count, list, fence);
+}
+
+/* If the end is past, a driver may give -1. The layer then gives a file that polls readable. */
+NEXT(vkGetSemaphoreFdKHR);
+static VKAPI_ATTR VkResult VKAPI_CALL own_vkGetSemaphoreFdKHR(VkDevice device,
+							      const VkSemaphoreGetFdInfoKHR *info,
+							      int *file)
+{
+	VkResult result;
+
+	if (fails("vkGetSemaphoreFdKHR", false))
+		return nn_test_layer.result;
+	result = next_vkGetSemaphoreFdKHR(device, info, file);
+	if (!result && *file < 0)
+		*file = eventfd(1, EFD_CLOEXEC);
+	return result;
 }
 
 NEXT(vkCreatePipelineCache);
@@ -251,6 +271,8 @@ static const struct {
 	DEVICE(vkCreateFence),
 	DEVICE(vkCreatePipelineLayout),
 	DEVICE(vkCreatePipelineCache),
+	DEVICE(vkCreateQueryPool),
+	DEVICE(vkCreateSemaphore),
 	DEVICE(vkCreateShaderModule),
 	DEVICE(vkCreateComputePipelines),
 	DEVICE(vkAllocateCommandBuffers),
@@ -260,6 +282,7 @@ static const struct {
 	DEVICE(vkEndCommandBuffer),
 	DEVICE(vkBindBufferMemory),
 	DEVICE(vkFreeMemory),
+	DEVICE(vkGetSemaphoreFdKHR),
 	DEVICE(vkMapMemory),
 	DEVICE(vkQueueSubmit),
 	DEVICE(vkQueueWaitIdle),
