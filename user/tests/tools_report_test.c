@@ -439,8 +439,9 @@ static int make_machine(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(root));
 	write_file("", "/sys/class/nnaccel/nnaccel");
-	write_file("", "/sys/class/nnaccel/nnaccel10");
-	write_file("", "/sys/class/nnaccel/nnaccel2");
+	/* The name of an engine may be a number. */
+	write_file("2\n", "/sys/class/nnaccel/nnaccel10/name");
+	write_file("vulkan-x1\n", "/sys/class/nnaccel/nnaccel2/name");
 	write_file("", "/sys/class/nnaccel/nnaccel-engine");
 	write_file("", "/sys/class/nnaccel/other");
 	write_file("one\n", "/proc/10/comm");
@@ -999,6 +1000,7 @@ static void test_cdi(void **state)
 "  \"devices\": [\n"
 "    {\"name\": \"0\", \"containerEdits\": {\"deviceNodes\": [{\"path\": \"/dev/nnaccel\", \"permissions\": \"rw\"}]}},\n"
 "    {\"name\": \"2\", \"containerEdits\": {\"deviceNodes\": [{\"path\": \"/dev/nnaccel2\", \"permissions\": \"rw\"}]}},\n"
+"    {\"name\": \"vulkan-x1\", \"containerEdits\": {\"deviceNodes\": [{\"path\": \"/dev/nnaccel2\", \"permissions\": \"rw\"}]}},\n"
 "    {\"name\": \"10\", \"containerEdits\": {\"deviceNodes\": [{\"path\": \"/dev/nnaccel10\", \"permissions\": \"rw\"}]}},\n"
 "    {\"name\": \"all\", \"containerEdits\": {\"deviceNodes\": [{\"path\": \"/dev/nnaccel\", \"permissions\": \"rw\"}, "
 "{\"path\": \"/dev/nnaccel2\", \"permissions\": \"rw\"}, {\"path\": \"/dev/nnaccel10\", \"permissions\": \"rw\"}]}}\n"

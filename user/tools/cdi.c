@@ -35,14 +35,40 @@ static void print_node(const char *name, bool first)
 	printf("%s{\"path\": \"/dev/%s\", \"permissions\": \"rw\"}", first ? "" : ", ", name);
 }
 
-/* Lists each device by its number, and all of them together. */
+/* Reads the name of a device's engine. False: it has no name, or that of another kind of entry. */
+static bool read_name(const char *device, char name[64])
+{
+	char path[PATH_MAX];
+	FILE *file;
+	bool has_line;
+
+	snprintf(path, sizeof(path), CLASS "/%s/name", device);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	has_line = fgets(name, 64, file);
+	fclose(file);
+	if (has_line)
+		name[strcspn(name, "\n")] = 0;
+	return has_line && name[strspn(name, "0123456789")] && strcmp(name, "all");
+}
+
+static void print_device(const char *name, const char *node)
+{
+	printf("    {\"name\": \"%s\", \"containerEdits\": {\"deviceNodes\": [", name);
+	print_node(node, true);
+	puts("]}},");
+}
+
+/* Lists each device by its number and by its engine's name, and all of them together. */
 static void print_devices(struct dirent **names, int count)
 {
 	for (int i = 0; i < count; i++) {
-		printf("    {\"name\": \"%s\", \"containerEdits\": {\"deviceNodes\": [",
-		       number_of(names[i]->d_name));
-		print_node(names[i]->d_name, true);
-		puts("]}},");
+		char name[64];
+
+		print_device(number_of(names[i]->d_name), names[i]->d_name);
+		if (read_name(names[i]->d_name, name))
+			print_device(name, names[i]->d_name);
 	}
 	printf("    {\"name\": \"all\", \"containerEdits\": {\"deviceNodes\": [");
 	for (int i = 0; i < count; i++)
@@ -113,7 +139,7 @@ int tool_cdi(int argc, char **argv)
 		.about = "cdi [OPTION]... [generate]\n\n"
 		"Prints the description of the devices for containers, to be put into\n"
 		"/etc/cdi/nnaccel.json: podman run --device nnaccel.dev/npu=0 then gives a\n"
-		"container the device and the libraries.\n",
+		"container the device and the libraries, as does npu=NAME with its engine's name.\n",
 		.options = options,
 		.help = offsetof(struct arguments, help),
 		.has_action = true,
