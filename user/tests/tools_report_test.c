@@ -722,17 +722,18 @@ static void test_info_memory(void **state)
 	static const char *const ways[][2] = {
 		[NN_DEVICE_MEMORY_UNTOLD] = { NULL, NULL },
 		[NN_DEVICE_MEMORY_DMA_BUF] = {
-			"\nMemory          imported as dma-bufs\n\nLimits",
-			",\n    \"memory\": \"dma-buf\",\n    \"performance\"",
+			"\nMemory          imported as dma-bufs; the CPU copied 5 arguments\n\nLimits",
+			",\n    \"memory\": \"dma-buf\",\n    \"copies\": 5,\n    \"performance\"",
 		},
 		[NN_DEVICE_MEMORY_ADDRESS] = {
-			"\nMemory          imported by address\n", "\"memory\": \"address\"",
+			"\nMemory          imported by address;", "\"memory\": \"address\"",
 		},
-		[NN_DEVICE_MEMORY_COPIED] = { "\nMemory          copied\n", "\"memory\": \"copied\"" },
+		[NN_DEVICE_MEMORY_COPIED] = { "\nMemory          copied;", "\"memory\": \"copied\"" },
 		[NN_DEVICE_MEMORY_COPIED + 1] = { NULL, NULL },
 	};
 
 	(void)state;
+	machine.info.copies = 5;
 	for (uint32_t i = 0; i < COUNT(ways); i++) {
 		for (int json = 0; json < 2; json++) {
 			const char *expected = ways[i][json], *out;

@@ -1103,7 +1103,7 @@ static void test_imported(void **unused)
 		skip();
 	prepared = prepare_sum(&a);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const uint64_t before = facts_of(prepared).copies;
+		const uint64_t before = facts_of(prepared).copies, all = prepared_copies();
 		char *memory = map_client();
 
 		client.region.length = cases[i].length;
@@ -1117,6 +1117,7 @@ static void test_imported(void **unused)
 		if (facts_of(prepared).copies != before + 2 * cases[i].copies)
 			fail_msg("%s: %llu copies", cases[i].name,
 				 (unsigned long long)(facts_of(prepared).copies - before));
+		assert_int_equal(prepared_copies() - all, 2 * cases[i].copies);
 		unmap_client();
 	}
 	vulkan_engine.release(&vulkan_engine, prepared);

@@ -245,7 +245,8 @@ static void print_text(const struct report *r)
 		printf("Cache files     %u model, %u data\n", r->device.model_cache_files,
 		       r->device.data_cache_files);
 		if (memory_way(r->device.memory, false))
-			printf("Memory          %s\n", memory_way(r->device.memory, false));
+			printf("Memory          %s; the CPU copied %" PRIu64 " arguments\n",
+			       memory_way(r->device.memory, false), r->device.copies);
 	}
 	text_numbers("Limits", numbers, get_limits(&r->context, numbers));
 	text_numbers("In use by this client", numbers, get_usage(&r->context, numbers));
@@ -347,7 +348,8 @@ static void json_device(const struct report *r)
 	       tool_device_type(d->type), d->feature_level, d->model_cache_files,
 	       d->data_cache_files);
 	if (memory_way(d->memory, true))
-		printf("    \"memory\": \"%s\",\n", memory_way(d->memory, true));
+		printf("    \"memory\": \"%s\",\n    \"copies\": %" PRIu64 ",\n",
+		       memory_way(d->memory, true), d->copies);
 	printf("    \"performance\": {");
 	for (size_t i = 0; i < count; i++)
 		printf("%s\n      \"%s\": { \"time\": %g, \"power\": %g }", i ? "," : "",

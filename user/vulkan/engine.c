@@ -150,6 +150,7 @@ static void describe(const struct nna_engine *engine, struct nn_device_info *inf
 	info->feature_level = 8;
 	if (gpu)
 		info->memory = import_way_of(gpu);
+	info->copies = prepared_copies();
 	for (uint32_t i = 0; (op = vulkan_op_at(i)) && !nn_is_own(op->code); i++)
 		info->operations[op->code / 8] |= (uint8_t)(1 << op->code % 8);
 	gpu_release(gpu);

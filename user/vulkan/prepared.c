@@ -40,6 +40,20 @@ struct prepared {
 	uint32_t tunings;
 };
 
+/* Copies of all models; atomic. */
+static uint64_t all_copies;
+
+uint64_t prepared_copies(void)
+{
+	return __atomic_load_n(&all_copies, __ATOMIC_RELAXED);
+}
+
+static void count_copy(struct prepared *p)
+{
+	p->copies++;
+	__atomic_add_fetch(&all_copies, 1, __ATOMIC_RELAXED);
+}
+
 static const struct nn_subgraph *main_of(const struct prepared *p)
 {
 	return &p->graph.model->subgraphs[0];
@@ -506,7 +520,7 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, const stru
 			continue;
 		memcpy(p->staging.base + p->transfers[i].host, e->inputs[i].data,
 		       p->transfers[i].size);
-		p->copies++;
+		count_copy(p);
 	}
 	if (!status)
 		status = check_indices(p, err);
@@ -527,7 +541,7 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, const stru
 		if (places[e->num_inputs + i].buffer)
 			continue;
 		memcpy(e->outputs[i].data, p->staging.base + t->host, t->size);
-		p->copies++;
+		count_copy(p);
 	}
 	/* Recording may wait for a compiler, a deadline may not. */
 	if (!status && !e->deadline_ns)

@@ -46,6 +46,9 @@ enum nn_status prepared_begin(struct prepared *prepared, struct nn_execution *ex
 /* Waits for the end of an execution that has a sync_file. */
 enum nn_status prepared_finish(struct prepared *prepared, struct nn_error *err);
 
+/* Returns the number of arguments of all models that the CPU copied. Any thread may ask. */
+uint64_t prepared_copies(void);
+
 struct gpu *prepared_gpu(const struct prepared *prepared);
 void prepared_facts(struct prepared *prepared, struct prepared_facts *facts);
 

@@ -63,6 +63,9 @@ struct nn_device_info {
 	uint8_t operations[NN_DEVICE_OPERATIONS];
 	/* ---- added after the first version, which ends here ---- */
 	uint32_t memory;		/* enum nn_device_memory */
+	uint32_t reserved;		/* 0 */
+	/* Arguments of all clients that the CPU copied since the engine began; 0 if it does not tell. */
+	uint64_t copies;
 };
 
 /* A type or an operation of a vendor extension. */
