@@ -3,7 +3,6 @@
  * Bursts: executions through rings in memory shared with the worker.
  */
 #define _GNU_SOURCE
-#include "base/round.h"
 #include "burst.h"
 
 #include <errno.h>
@@ -17,7 +16,7 @@
 #include "execute.h"
 #include "memory.h"
 #include "ring/packet.h"
-#include "ring/ring.h"
+#include "ring/regions.h"
 #include "sized.h"
 #include "slots.h"
 #include "submit.h"
@@ -25,18 +24,13 @@
 /* Initial number of elements of an array. */
 #define FIRST_ROOM 16
 
-/* A mapped region of the burst's file. */
-struct region {
-	void *base;		/* NULL: not mapped */
-	size_t length;
-};
-
 struct nna_burst {
 	struct nna_device *device;
 	struct nna_prepared_model *prepared;
 	struct nna_burst *next, *previous;	/* under the device's bursts_lock */
 	int fd;
-	struct region status, requests, results, doorbell;
+	struct nn_rings rings;
+	struct nn_region doorbell;
 	struct nna_slots slots;
 
 	atomic_flag busy;		/* set by the thread that owns the following fields */
@@ -102,51 +96,24 @@ void nna_bursts_forget(struct nna_memory *memory)
 
 /* ---- creation ---- */
 
-static bool map_region(const struct nna_burst *b, uint64_t offset, size_t length, int prot,
-		       struct region *region)
+static void *map_region(const void *end, size_t length, int prot, uint64_t region)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *base;
+	const struct nna_burst *b = end;
 
-	length = round_up(length, page);
-	if (b->device->direct)
-		base = direct_burst_map(b->device->direct, b->fd, length, prot, offset);
-	else
-		base = mmap(NULL, length, prot, MAP_SHARED, b->fd, (off_t)offset);
-	if (base == MAP_FAILED)
-		return false;
-	*region = (struct region){ base, length };
-	return true;
-}
-
-static void unmap_region(struct region *region)
-{
-	if (region->base)
-		munmap(region->base, region->length);
+	return b->device->direct ?
+	       direct_burst_map(b->device->direct, b->fd, length, prot, region) :
+	       mmap(NULL, length, prot, MAP_SHARED, b->fd, (off_t)region);
 }
 
 static enum nn_status map_rings(struct nna_burst *b, uint64_t spin_ns, struct nn_error *err)
 {
-	const struct nnaccel_burst_status *status;
 	struct nn_ring_map map;
 
-	if (!map_region(b, NNACCEL_BURST_STATUS, sizeof(*status), PROT_READ, &b->status))
+	if (!nn_rings_map(&b->rings, map_region, b, true, &map) ||
+	    !nn_region_map(&b->doorbell, map_region, b, NNACCEL_BURST_DOORBELL, sizeof(uint32_t),
+			   PROT_READ | PROT_WRITE))
 		return nna_fail_errno(b->device, "burst", errno, err);
-	status = b->status.base;
-	if (!map_region(b, NNACCEL_BURST_REQUESTS, status->ring_bytes, PROT_READ | PROT_WRITE,
-			&b->requests) ||
-	    !map_region(b, NNACCEL_BURST_RESULTS, status->ring_bytes, PROT_READ, &b->results) ||
-	    !map_region(b, NNACCEL_BURST_DOORBELL, sizeof(uint32_t), PROT_READ | PROT_WRITE,
-			&b->doorbell))
-		return nna_fail_errno(b->device, "burst", errno, err);
-	map = (struct nn_ring_map){
-		.status = status,
-		.mine = b->requests.base,
-		.peer = b->results.base,
-		.doorbell = b->doorbell.base,
-		.lines = status->lines,
-		.capacity = status->capacity,
-	};
+	map.doorbell = b->doorbell.base;
 	if (nn_ring_init(&b->ring, &map, spin_ns))
 		return nn_fail(err, NN_GENERAL_FAILURE, "burst: the kernel's rings are not valid");
 	b->capacity = map.capacity;
@@ -195,10 +162,8 @@ static enum nn_status publish(struct nna_burst *b, struct nn_error *err)
 /* Frees a burst that is in no list. */
 static void delete(struct nna_burst *b)
 {
-	unmap_region(&b->status);
-	unmap_region(&b->requests);
-	unmap_region(&b->results);
-	unmap_region(&b->doorbell);
+	nn_rings_unmap(&b->rings);
+	nn_region_unmap(&b->doorbell);
 	if (b->fd >= 0 && b->device->direct)
 		direct_burst_close(b->device->direct, b->fd);
 	else if (b->fd >= 0)

@@ -13,13 +13,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/round.h"
 #include "kit/api/log.h"
 #include "kit/burst/bursts.h"
 #include "kit/burst/executor.h"
 #include "kit/plugin/guard.h"
 #include "kit/session/session.h"
-#include "ring/ring.h"
 
 /* A thread stays with an idle burst for this time. */
 #define LINGER_NS UINT64_C(100000000)
@@ -55,10 +53,11 @@ struct burst {
 	struct burst *next_ready;	/* in the queue */
 	enum burst_state state;
 	unsigned int pins;		/* references, under the lock, as all fields above */
+	int session;
 	uint32_t number;
 	struct loaded_model *loaded;
 	struct executor *executor;
-	struct region status, requests, results;
+	struct nn_rings rings;
 	uint64_t spin_ns;
 	struct nn_ring ring;
 };
@@ -96,33 +95,12 @@ static void keep_warm(bool warm)
 
 /* ---- a burst ---- */
 
-static bool map_region(const struct bursts *bursts, uint32_t number, uint64_t which,
-		       size_t length, int prot, struct region *region)
+static void *map_region(const void *end, size_t length, int prot, uint64_t region)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uint64_t offset = NNACCEL_BURST_MAP | (uint64_t)number << NNACCEL_BURST_SHIFT | which;
-	void *base;
+	const struct burst *burst = end;
 
-	length = round_up(length, page);
-	base = session_map(bursts->grants->session, length, prot, offset);
-	if (base == MAP_FAILED)
-		return false;
-	*region = (struct region){ base, length };
-	return true;
-}
-
-static void unmap_region(struct region *region)
-{
-	if (region->base)
-		munmap(region->base, region->length);
-	region->base = NULL;
-}
-
-static void unmap_rings(struct burst *burst)
-{
-	unmap_region(&burst->status);
-	unmap_region(&burst->requests);
-	unmap_region(&burst->results);
+	return session_map(burst->session, length, prot,
+			   NNACCEL_BURST_MAP | (uint64_t)burst->number << NNACCEL_BURST_SHIFT | region);
 }
 
 /* Frees a burst. This calls the engine, so the lock must not be held. */
@@ -132,44 +110,17 @@ static void burst_free(struct bursts *bursts, struct burst *burst)
 		executor_free(burst->executor);
 	if (burst->loaded)
 		models_put(bursts->models, burst->loaded);
-	unmap_rings(burst);
+	nn_rings_unmap(&burst->rings);
 	free(burst);
-}
-
-/* The sizes come from a page that only the kernel writes. */
-static enum nn_status map_rings(const struct bursts *bursts, struct burst *burst,
-				struct nn_error *err)
-{
-	const struct nnaccel_burst_status *status;
-	struct nn_ring_map map;
-
-	if (!map_region(bursts, burst->number, NNACCEL_BURST_STATUS, sizeof(*status), PROT_READ,
-			&burst->status))
-		return nn_fail(err, NN_GENERAL_FAILURE, "a burst's status: %s", strerror(errno));
-	status = burst->status.base;
-	if (!map_region(bursts, burst->number, NNACCEL_BURST_REQUESTS, status->ring_bytes,
-			PROT_READ, &burst->requests) ||
-	    !map_region(bursts, burst->number, NNACCEL_BURST_RESULTS, status->ring_bytes,
-			PROT_READ | PROT_WRITE, &burst->results))
-		return nn_fail(err, NN_GENERAL_FAILURE, "a burst's rings: %s", strerror(errno));
-	map = (struct nn_ring_map){
-		.status = status,
-		.mine = burst->results.base,
-		.peer = burst->requests.base,
-		.lines = status->lines,
-		.capacity = status->capacity,
-	};
-	burst->executor->devices = &status->devices;
-	if (nn_ring_init(&burst->ring, &map, burst->spin_ns))
-		return nn_fail(err, NN_GENERAL_FAILURE, "a burst's rings are not valid");
-	return NN_OK;
 }
 
 static enum nn_status burst_init(struct bursts *bursts, const struct nnaccel_cmd *head,
 				 struct burst *burst, struct nn_error *err)
 {
+	struct nn_ring_map map;
 	enum nn_status status;
 
+	burst->session = bursts->grants->session;
 	burst->number = head->burst;
 	burst->spin_ns = head->flags & NNACCEL_BURST_NO_SPIN ? 0 : bursts->spin_ns;
 	burst->loaded = models_get(bursts->models, head->model);
@@ -177,7 +128,13 @@ static enum nn_status burst_init(struct bursts *bursts, const struct nnaccel_cmd
 		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
 	status = executor_create(bursts->models, burst->loaded, burst->number, &burst->executor,
 				 err);
-	return status ? status : map_rings(bursts, burst, err);
+	if (status)
+		return status;
+	if (!nn_rings_map(&burst->rings, map_region, burst, false, &map))
+		return nn_fail(err, NN_GENERAL_FAILURE, "a burst's rings: %s", strerror(errno));
+	burst->executor->devices = &map.status->devices;
+	return nn_ring_init(&burst->ring, &map, burst->spin_ns) ?
+	       nn_fail(err, NN_GENERAL_FAILURE, "a burst's rings are not valid") : NN_OK;
 }
 
 /* ---- the list and the queue, under the lock ---- */
@@ -210,7 +167,7 @@ static bool unpin(struct burst *burst)
 static bool take_out(struct bursts *bursts, struct burst *burst)
 {
 	*find(bursts, burst->number) = burst->next;
-	unmap_rings(burst);
+	nn_rings_unmap(&burst->rings);
 	if (--bursts->count)
 		return unpin(burst);
 	while (bursts->scratches) {
@@ -320,8 +277,8 @@ enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
 	pthread_mutex_lock(&bursts->lock);
 	errno = ESHUTDOWN;
 	if (!bursts->ended && !bursts->doorbell.base &&
-	    map_region(bursts, burst->number, NNACCEL_BURST_DOORBELL, sizeof(uint32_t), PROT_READ,
-		       &bursts->doorbell))
+	    nn_region_map(&bursts->doorbell, map_region, burst, NNACCEL_BURST_DOORBELL,
+			  sizeof(uint32_t), PROT_READ))
 		pthread_cond_signal(&bursts->opened);
 	open = bursts->doorbell.base && !bursts->ended;
 	if (open) {
@@ -573,7 +530,7 @@ void bursts_end(struct bursts *bursts)
 }
 
 /* Replaces a mapping atomically by private zeroes, except for its first word. */
-static void replace(const struct region *region, uint32_t first)
+static void replace(const struct nn_region *region, uint32_t first)
 {
 	uint32_t *own;
 
@@ -594,9 +551,9 @@ void bursts_revoke(struct bursts *bursts)
 	_Static_assert(offsetof(struct nnaccel_burst_status, state) == 0, "what replace() writes");
 	pthread_mutex_lock(&bursts->lock);
 	for (struct burst *burst = bursts->list; burst; burst = burst->next) {
-		replace(&burst->status, NNACCEL_BURST_DEAD);
-		replace(&burst->requests, 0);
-		replace(&burst->results, 0);
+		replace(&burst->rings.status, NNACCEL_BURST_DEAD);
+		replace(&burst->rings.requests, 0);
+		replace(&burst->rings.results, 0);
 	}
 	replace(&bursts->doorbell, 0);
 	pthread_mutex_unlock(&bursts->lock);
@@ -609,7 +566,7 @@ void bursts_free(struct bursts *bursts)
 	while ((burst = bursts->list))
 		if (take_out(bursts, burst))
 			burst_free(bursts, burst);
-	unmap_region(&bursts->doorbell);
+	nn_region_unmap(&bursts->doorbell);
 	pthread_cond_destroy(&bursts->opened);
 	pthread_mutex_destroy(&bursts->lock);
 }

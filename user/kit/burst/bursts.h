@@ -15,6 +15,7 @@
 #include "kit/session/command.h"
 #include "kit/session/grants.h"
 #include "kit/session/models.h"
+#include "ring/regions.h"
 
 /* Threads that a worker has for bursts: one that watches, the others serve. */
 #define BURST_WATCHERS 1
@@ -23,12 +24,6 @@
 struct burst;
 struct idler;
 struct scratch;
-
-/* A mapped region of the session. */
-struct region {
-	void *base;			/* NULL: not mapped */
-	size_t length;
-};
 
 struct bursts {
 	struct grants *grants;
@@ -42,7 +37,7 @@ struct bursts {
 
 	pthread_mutex_t lock;
 	pthread_cond_t opened;		/* signalled for the first burst; the doorbell is mapped */
-	struct region doorbell;		/* mapped at the first burst */
+	struct nn_region doorbell;		/* mapped at the first burst */
 	struct burst *list;
 	unsigned int count;
 	struct burst *queue;		/* bursts that want a thread, oldest first */

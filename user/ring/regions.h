@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The regions of a burst, as one of its ends maps them.
+ */
+#ifndef NN_RING_REGIONS_H
+#define NN_RING_REGIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ring/ring.h"
+
+struct nn_region {
+	void *base;		/* NULL: not mapped */
+	size_t length;		/* in whole pages */
+};
+
+/* Maps a region, NNACCEL_BURST_STATUS and so on; returns MAP_FAILED with errno on failure. */
+typedef void *nn_region_mapper(const void *end, size_t length, int prot, uint64_t region);
+
+bool nn_region_map(struct nn_region *region, nn_region_mapper *mapper, const void *end,
+		   uint64_t which, size_t length, int prot);
+void nn_region_unmap(struct nn_region *region);
+
+/* The regions that both ends map. */
+struct nn_rings {
+	struct nn_region status, requests, results;
+};
+
+/*
+ * Maps the rings for the client, who writes requests, or for the worker. The sizes come from a page
+ * that only the kernel writes. *map has no doorbell. Returns false with errno on failure; then
+ * nn_rings_unmap() is still needed.
+ */
+bool nn_rings_map(struct nn_rings *rings, nn_region_mapper *mapper, const void *end, bool is_client,
+		  struct nn_ring_map *map);
+void nn_rings_unmap(struct nn_rings *rings);
+
+#endif /* NN_RING_REGIONS_H */
