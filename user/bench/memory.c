@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <nnaccel/engine_model.h>
 #include <nnaccel/nnaccel.h>
 
 #include "base/clock.h"

@@ -6,6 +6,7 @@
 #include <liburing.h>
 #include <string.h>
 
+#include <nnaccel/engine_model.h>
 #include <nnaccel/uring.h>
 
 #include "base/clock.h"

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <nnaccel/engine_model.h>
+
 #include "base/write.h"
 #include "cache_files.h"
 

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <nnaccel/engine_model.h>
+
 #include "error.h"
 
 static const struct {

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <nnaccel/engine_model.h>
+
 #include "base/sized.h"
 #include "device.h"
 #include "error.h"

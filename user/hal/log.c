@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <nnaccel/status.h>
+#include <nnaccel/engine_model.h>
 
 static const char *const names[] = {
 	[NNA_LOG_NONE] = "none",

@@ -7,7 +7,7 @@
 #define NN_HAL_SIGNATURE_H
 
 #include <nnaccel/device.h>
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 /* An input or an output. */
 struct nna_signature_operand {

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include <nnaccel/status.h>
+#include <nnaccel/engine_model.h>
 
 #include "base/sized.h"
 

@@ -7,7 +7,7 @@
 #ifndef NN_MODEL_ATTRIBUTE_H
 #define NN_MODEL_ATTRIBUTE_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 struct attribute_record {
 	uint32_t size;			/* of its data */

@@ -5,7 +5,7 @@
 #ifndef NN_MODEL_CHECK_H
 #define NN_MODEL_CHECK_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 /* State of an operand while its subgraph is checked. */
 struct nn_operand_use {

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include <nnaccel/engine_model.h>
+
 #include "device_read.h"
 
 #define MAX_CACHE_FILES 32	/* maximum number of cache files of a kind, by the HAL */

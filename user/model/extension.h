@@ -6,7 +6,7 @@
 #ifndef NN_MODEL_EXTENSION_H
 #define NN_MODEL_EXTENSION_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 /*
  * A process registers an extension once, under a prefix of its own. Its types then have facts, and

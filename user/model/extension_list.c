@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <nnaccel/device.h>
+#include <nnaccel/engine_model.h>
 
 #include "device_read.h"
 #include "extension_list.h"

@@ -5,7 +5,7 @@
 #ifndef NN_MODEL_OPERAND_H
 #define NN_MODEL_OPERAND_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 /*
  * Returns the value of a constant operand of a checked model that has this type and exactly `count`

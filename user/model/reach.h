@@ -5,7 +5,7 @@
 #ifndef NN_MODEL_REACH_H
 #define NN_MODEL_REACH_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 /*
  * Clears supported[] for operations of the main subgraph that use an unreadable constant, also in a

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include <nnaccel/status.h>
+#include <nnaccel/engine_model.h>
 
 static const char *const names[] = {
 	[NN_OK] = "NONE",

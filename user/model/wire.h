@@ -23,7 +23,7 @@
 #ifndef NN_MODEL_WIRE_H
 #define NN_MODEL_WIRE_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 #define WIRE_MAGIC 0x646d6e6eu	/* "nnmd" */
 #define WIRE_VERSION 1

@@ -6,7 +6,7 @@
 #ifndef NN_OPS_OP_H
 #define NN_OPS_OP_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 /*
  * The operands for the check of an operation: a subgraph in construction or a finished one. An

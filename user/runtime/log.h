@@ -8,7 +8,7 @@
 
 #include <android/NeuralNetworks.h>
 #include <nnaccel/log.h>
-#include <nnaccel/status.h>
+#include <nnaccel/engine_model.h>
 
 /* Reasons for which the CPU computes although the application did not ask for it. */
 enum fall_back {

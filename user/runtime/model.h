@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include <android/NeuralNetworks.h>
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 #include "runtime/arena.h"
 #include "runtime/memory.h"

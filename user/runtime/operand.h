@@ -6,7 +6,7 @@
 #define NN_RUNTIME_OPERAND_H
 
 #include <android/NeuralNetworks.h>
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 /*
  * Checks a type by itself (BAD_DATA) and makes an operand of it: a temporary

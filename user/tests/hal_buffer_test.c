@@ -60,7 +60,7 @@ static int tear_down(void **state)
 static void check(enum nn_status status)
 {
 	if (status)
-		print_error("%s: %s\n", nn_status_name(status), err.message);
+		print_error("%s: %s\n", nna_status_name(status), err.message);
 	assert_int_equal(status, NN_OK);
 }
 
@@ -177,7 +177,7 @@ static void test_roles(void **state)
 							    &token, &err);
 
 		if (status != cases[i].status)
-			fail_msg("%s: %s, %s", cases[i].what, nn_status_name(status), err.message);
+			fail_msg("%s: %s, %s", cases[i].what, nna_status_name(status), err.message);
 		assert_int_equal(!status, b != NULL);
 		assert_int_equal(!status, token != 0);
 		nna_buffer_free(b);

@@ -39,7 +39,7 @@ static inline int tear_down(void **state)
 static inline void check(enum nn_status status)
 {
 	if (status)
-		print_error("%s: %s\n", nn_status_name(status), err.message);
+		print_error("%s: %s\n", nna_status_name(status), err.message);
 	assert_int_equal(status, NN_OK);
 }
 

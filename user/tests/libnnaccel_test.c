@@ -24,6 +24,7 @@
 #include <cmocka.h>
 
 #include <linux/nnaccel.h>
+#include <nnaccel/engine_model.h>
 #include <nnaccel/nnaccel.h>
 
 #include "base/clock.h"

@@ -6,7 +6,7 @@
 #ifndef NN_TESTS_MODEL_BUILDER_H
 #define NN_TESTS_MODEL_BUILDER_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 #define MB_SUBGRAPHS 6
 #define MB_OPERANDS 80

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
+#include <nnaccel/engine_model.h>
 #include <nnaccel/log.h>
 #include <nnaccel/nnaccel.h>
 

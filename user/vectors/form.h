@@ -6,7 +6,7 @@
 #ifndef NN_VECTORS_FORM_H
 #define NN_VECTORS_FORM_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 #include "ops/op.h"
 

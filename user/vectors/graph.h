@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 #define MAX_OPERANDS 800
 #define MAX_OPERATIONS 24

@@ -11,7 +11,7 @@
 
 #include <vulkan/vulkan.h>
 
-#include <nnaccel/status.h>
+#include <nnaccel/engine_model.h>
 
 #define GPU_UUID_TEXT 37
 #define MAX_GPUS 16

@@ -14,6 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <nnaccel/engine_model.h>
+
 #include "bench/figure.h"
 
 void die(const char *what)

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 struct socket_peer {
 	pid_t server;

@@ -5,7 +5,7 @@
 #ifndef NN_BENCH_BUILDER_H
 #define NN_BENCH_BUILDER_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 #include "subject.h"
 

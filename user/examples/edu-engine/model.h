@@ -6,7 +6,7 @@
 #ifndef EDU_MODEL_H
 #define EDU_MODEL_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 struct edu_step {
 	uint16_t operation;		/* EDU_FACTORIAL, EDU_COPY */

@@ -10,11 +10,6 @@
 
 #include <nnaccel/model.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-#pragma GCC visibility push(default)
-
 #define NN_DEVICE_MAGIC 0x76646e6eu	/* "nndv" */
 
 /* Bytes of the set of operations that a device has: codes 0 to 127 of the NNAPI. */
@@ -86,10 +81,5 @@ struct nn_device_extension {
 	const struct nn_device_extension_item *types;
 	const struct nn_device_extension_item *operations;
 };
-
-#pragma GCC visibility pop
-#ifdef __cplusplus
-}
-#endif
 
 #endif /* NNACCEL_DEVICE_H */

@@ -22,9 +22,8 @@
 #include <stdint.h>
 
 #include <nnaccel/device.h>
+#include <nnaccel/engine_model.h>
 #include <nnaccel/execution.h>
-#include <nnaccel/model.h>
-#include <nnaccel/status.h>
 
 #ifdef __cplusplus
 extern "C" {

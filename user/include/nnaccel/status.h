@@ -6,11 +6,6 @@
 #ifndef NNACCEL_STATUS_H
 #define NNACCEL_STATUS_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-#pragma GCC visibility push(default)
-
 /*
  * The result of a call. The values up to 8 are those of the NN HAL's
  * ErrorStatus and of enum nnaccel_status in <linux/nnaccel.h>.
@@ -41,23 +36,5 @@ enum nn_status {
 struct nn_error {
 	char message[NN_MESSAGE_SIZE];
 };
-
-/* ---- what engines use: libnnaccel-engine.so exports it, libnnaccel.so does not ---- */
-
-/* Name of a status as the HAL spells it ("GENERAL_FAILURE"); never NULL. */
-const char *nn_status_name(enum nn_status status);
-
-/*
- * Writes the reason, printf-like, unless one is there already, and returns
- * `status`, so that a check reads `return nn_fail(err, NN_INVALID_ARGUMENT, …)`.
- * `err` may be NULL.
- */
-enum nn_status nn_fail(struct nn_error *err, enum nn_status status,
-		       const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-#pragma GCC visibility pop
-#ifdef __cplusplus
-}
-#endif
 
 #endif /* NNACCEL_STATUS_H */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include <linux/nnaccel.h>
-#include <nnaccel/status.h>
+#include <nnaccel/engine_model.h>
 
 /* A command and its arrays, all inside the buffer that was parsed. */
 struct command {

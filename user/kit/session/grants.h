@@ -14,7 +14,7 @@
 
 #include <linux/nnaccel.h>
 #include <nnaccel/engine.h>
-#include <nnaccel/status.h>
+#include <nnaccel/engine_model.h>
 
 /* A mapping in use. Only base, length and mapping_is_broken() are for users. */
 struct mapping {

@@ -6,7 +6,7 @@
 #ifndef NN_PLAN_REWRITE_H
 #define NN_PLAN_REWRITE_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 /*
  * The structure is at the beginning of one block of memory, so that nn_model_free() frees all of

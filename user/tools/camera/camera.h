@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <nnaccel/status.h>
+#include <nnaccel/engine_model.h>
 
 #define CAMERA_BUFFERS	4
 #define CAMERA_FOURCC	0x3231564e	/* DRM_FORMAT_NV12 */

@@ -8,7 +8,7 @@
 
 #include <android/NeuralNetworks.h>
 #include <nnaccel/hardware_buffer.h>
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 #define NETWORK_IMAGES	8
 

@@ -7,7 +7,7 @@
 #ifndef NN_CAMERA_READER_H
 #define NN_CAMERA_READER_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 #include "glyphs.h"
 

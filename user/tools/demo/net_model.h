@@ -6,7 +6,7 @@
 #ifndef NN_DEMO_NET_MODEL_H
 #define NN_DEMO_NET_MODEL_H
 
-#include <nnaccel/model.h>
+#include <nnaccel/engine_model.h>
 
 #include "net.h"
 #include "quantise.h"

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <nnaccel/engine_model.h>
+
 #include "base/round.h"
 #include "tools/engine_test/shot.h"
 

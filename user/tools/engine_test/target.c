@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <linux/nnaccel.h>
+#include <nnaccel/engine_model.h>
 
 #include "base/clock.h"
 #include "tools/engine_test/target.h"

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <nnaccel/engine_model.h>
+
 #include "base/clock.h"
 #include "base/write.h"
 #include "tools/engine_test/test.h"

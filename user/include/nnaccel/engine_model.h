@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions on models and failures that libnnaccel-engine.so exports. libnnaccel.so does not.
+ */
+#ifndef NNACCEL_ENGINE_MODEL_H
+#define NNACCEL_ENGINE_MODEL_H
+
+#include <nnaccel/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* Name of a status as the HAL spells it ("GENERAL_FAILURE"); never NULL. */
+const char *nn_status_name(enum nn_status status);
+
+/*
+ * Writes the reason, printf-like, unless one is there already, and returns
+ * `status`, so that a check reads `return nn_fail(err, NN_INVALID_ARGUMENT, …)`.
+ * `err` may be NULL.
+ */
+enum nn_status nn_fail(struct nn_error *err, enum nn_status status,
+		       const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Facts of an operand type, from one table. */
+struct nn_type_info {
+	const char *name;	/* name in the NNAPI: "TENSOR_FLOAT32" */
+	/* Bytes; 0 for an opaque type (OEM scalar) or a reference (subgraph). */
+	uint32_t element_size;
+	bool is_tensor;
+};
+
+/*
+ * Returns the facts of a type; NULL if it is neither the NNAPI's nor of an extension that this
+ * process registered.
+ */
+const struct nn_type_info *nn_type_info(int32_t type);
+
+/* Name for messages; "unknown type" for one that nn_type_info() does not know. */
+const char *nn_type_name(int32_t type);
+
+/*
+ * Computes the bytes of an operand's value: element size times dimensions. The result is 0 if a
+ * dimension or the rank is unknown, or if the type has no fixed size. Returns false if the product
+ * does not fit in 32 bits.
+ */
+bool nn_operand_size(const struct nn_operand *operand, uint32_t *size);
+
+/* True when the operand's rank and every dimension are known (scalars are). */
+bool nn_operand_is_specified(const struct nn_operand *operand);
+
+/*
+ * Completes the unknown dimensions of `operand` from `rank` dimensions, where 0 is unknown too
+ * (rank 0: all). Returns false and changes nothing if they disagree.
+ */
+bool nn_operand_merge_dims(struct nn_operand *operand, uint32_t rank, const uint32_t *dims);
+
+/* Type, scale, zero point and extra parameters are the same. */
+bool nn_operand_same_type(const struct nn_operand *a, const struct nn_operand *b);
+
+/*
+ * The value of a constant operand (NN_CONSTANT_COPY or NN_CONSTANT_REFERENCE
+ * with a mapped pool) of a checked model, else NULL. May be unaligned.
+ */
+const void *nn_operand_value(const struct nn_model *model, const struct nn_operand *operand);
+
+/*
+ * Checks a model, except the signatures of operations, which nn_ops_check_model() checks.
+ * It checks of operands: types, ranks, scales and zero points, sizes without overflow,
+ * lifetimes, locations inside values and pools, and consumer counts. It checks of the
+ * graph: lists of inputs and outputs, indices, single assignment, every operand written
+ * before its use, and extension prefixes. References between subgraphs have no cycle and
+ * are no deeper than NN_MAX_NESTING.
+ *
+ * Returns NN_OK or NN_INVALID_ARGUMENT with the operand or operation named in
+ * err ("subgraph 0, operation 3 (code 3), input 1: ..."), or NN_OUT_OF_MEMORY.
+ */
+enum nn_status nn_model_check(const struct nn_model *model, struct nn_error *err);
+
+/*
+ * Writes a checked model into its wire form: *wire is one malloc()ed block of size bytes that the
+ * caller frees. Only the sizes of pools are encoded.
+ */
+enum nn_status nn_model_encode(const struct nn_model *model, void **wire, size_t *size,
+			       struct nn_error *err);
+
+/*
+ * Reads and checks an untrusted wire form. `wire` must not change meanwhile (copy it
+ * out of shared memory first) and may be freed afterwards. The number of pools and each
+ * size must equal those in the wire form. The model refers to the pools' bases. *model
+ * is one allocation, which nn_model_free() frees.
+ */
+enum nn_status nn_model_decode(const void *wire, size_t size, const struct nn_pool *pools,
+			       uint32_t num_pools, struct nn_model **model, struct nn_error *err);
+
+/* Frees what nn_model_decode() made; NULL is fine. */
+void nn_model_free(struct nn_model *model);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NNACCEL_ENGINE_MODEL_H */
