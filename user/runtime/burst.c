@@ -46,16 +46,15 @@ static bool open_channels(ANeuralNetworksBurst *burst)
 int ANeuralNetworksBurst_create(ANeuralNetworksCompilation *compilation,
 				ANeuralNetworksBurst **burst)
 {
-	struct nn_error err = { "" };
 	ANeuralNetworksBurst *b;
 	int result;
 
 	RT_NOT_NULL(burst);
 	*burst = NULL;
 	RT_NOT_NULL(compilation);
-	result = compilation_check_valid(compilation, &err);
+	result = RT_CALL(compilation_check_valid(compilation, &err));
 	if (result != ANEURALNETWORKS_NO_ERROR)
-		return rt_end(result, &err);
+		return result;
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return rt_refuse(ANEURALNETWORKS_OUT_OF_MEMORY, "out of memory");

@@ -116,8 +116,7 @@ int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel *model,
 
 	RT_NOT_NULL(compilation);
 	*compilation = NULL;
-	RT_NOT_NULL(model);
-	RT_NOT_NULL(devices);
+	RT_NOT_NULL(model, devices);
 	result = device_check_list(devices, numDevices, &err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = model_check_finished(model, &err);
@@ -184,12 +183,8 @@ static int set_caching(ANeuralNetworksCompilation *compilation, const char *dir,
 int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilation,
 					  const char *cacheDir, const uint8_t *token)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(compilation);
-	RT_NOT_NULL(cacheDir);
-	RT_NOT_NULL(token);
-	return rt_end(set_caching(compilation, cacheDir, token, &err), &err);
+	RT_NOT_NULL(compilation, cacheDir, token);
+	return RT_CALL(set_caching(compilation, cacheDir, token, &err));
 }
 
 int compilation_set_cache_files(ANeuralNetworksCompilation *compilation, const int *model_fds,
@@ -389,41 +384,29 @@ static int get_preferred(const ANeuralNetworksCompilation *compilation, uint32_t
 int ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
 	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *alignment)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(compilation);
-	RT_NOT_NULL(alignment);
-	return rt_end(get_preferred(compilation, index, false, alignment, &err), &err);
+	RT_NOT_NULL(compilation, alignment);
+	return RT_CALL(get_preferred(compilation, index, false, alignment, &err));
 }
 
 int ANeuralNetworksCompilation_getPreferredMemoryPaddingForInput(
 	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *padding)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(compilation);
-	RT_NOT_NULL(padding);
-	return rt_end(get_preferred(compilation, index, false, padding, &err), &err);
+	RT_NOT_NULL(compilation, padding);
+	return RT_CALL(get_preferred(compilation, index, false, padding, &err));
 }
 
 int ANeuralNetworksCompilation_getPreferredMemoryAlignmentForOutput(
 	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *alignment)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(compilation);
-	RT_NOT_NULL(alignment);
-	return rt_end(get_preferred(compilation, index, true, alignment, &err), &err);
+	RT_NOT_NULL(compilation, alignment);
+	return RT_CALL(get_preferred(compilation, index, true, alignment, &err));
 }
 
 int ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(
 	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *padding)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(compilation);
-	RT_NOT_NULL(padding);
-	return rt_end(get_preferred(compilation, index, true, padding, &err), &err);
+	RT_NOT_NULL(compilation, padding);
+	return RT_CALL(get_preferred(compilation, index, true, padding, &err));
 }
 
 /* An operation's index in the graph differs from the order in which it was added. */
@@ -462,9 +445,7 @@ int ANeuralNetworksModel_getSupportedOperationsForDevices(
 	struct nn_error err = { "" };
 	int result;
 
-	RT_NOT_NULL(model);
-	RT_NOT_NULL(devices);
-	RT_NOT_NULL(supportedOps);
+	RT_NOT_NULL(model, devices, supportedOps);
 	result = device_check_list(devices, numDevices, &err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = model_check_finished(model, &err);

@@ -227,16 +227,14 @@ int ANeuralNetworks_getDevice(uint32_t devIndex, ANeuralNetworksDevice **device)
 
 int ANeuralNetworksDevice_getName(const ANeuralNetworksDevice *device, const char **name)
 {
-	RT_NOT_NULL(device);
-	RT_NOT_NULL(name);
+	RT_NOT_NULL(device, name);
 	*name = device->name;
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
 int ANeuralNetworksDevice_getVersion(const ANeuralNetworksDevice *device, const char **version)
 {
-	RT_NOT_NULL(device);
-	RT_NOT_NULL(version);
+	RT_NOT_NULL(device, version);
 	*version = device_info(device)->version;
 	return ANEURALNETWORKS_NO_ERROR;
 }
@@ -244,8 +242,7 @@ int ANeuralNetworksDevice_getVersion(const ANeuralNetworksDevice *device, const 
 /* The HAL's types have the values of the NDK's. */
 int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *type)
 {
-	RT_NOT_NULL(device);
-	RT_NOT_NULL(type);
+	RT_NOT_NULL(device, type);
 	*type = device_info(device)->type;
 	return ANEURALNETWORKS_NO_ERROR;
 }
@@ -253,16 +250,13 @@ int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *
 int ANeuralNetworksDevice_getFeatureLevel(const ANeuralNetworksDevice *device,
 					  int64_t *featureLevel)
 {
-	RT_NOT_NULL(device);
-	RT_NOT_NULL(featureLevel);
+	RT_NOT_NULL(device, featureLevel);
 	*featureLevel = feature_level_code(device_info(device)->feature_level);
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
 int ANeuralNetworksDevice_wait(const ANeuralNetworksDevice *device)
 {
-	struct nn_error err = { "" };
-
 	RT_NOT_NULL(device);
-	return rt_end(device->ops->wait(device, &err), &err);
+	return RT_CALL(device->ops->wait(device, &err));
 }

@@ -402,10 +402,8 @@ int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *
 
 int ANeuralNetworksEvent_wait(ANeuralNetworksEvent *event)
 {
-	struct nn_error err = { "" };
-
 	RT_NOT_NULL(event);
-	return rt_end(wait_event(event, &err), &err);
+	return RT_CALL(wait_event(event, &err));
 }
 
 void ANeuralNetworksEvent_free(ANeuralNetworksEvent *event)

@@ -48,12 +48,10 @@ static int create(ANeuralNetworksCompilation *compilation, ANeuralNetworksExecut
 int ANeuralNetworksExecution_create(ANeuralNetworksCompilation *compilation,
 				    ANeuralNetworksExecution **execution)
 {
-	struct nn_error err = { "" };
-
 	RT_NOT_NULL(execution);
 	*execution = NULL;
 	RT_NOT_NULL(compilation);
-	return rt_end(create(compilation, execution, &err), &err);
+	return RT_CALL(create(compilation, execution, &err));
 }
 
 /*
@@ -93,13 +91,12 @@ int ANeuralNetworksExecution_setInput(ANeuralNetworksExecution *execution, int32
 	/* Inputs are only read, so the const is cast away. */
 	const struct argument argument = { .index = index, .type = type,
 					   .buffer = (void *)buffer, .length = length };
-	struct nn_error err = { "" };
 
 	RT_NOT_NULL(execution);
 	if (!buffer && length)
 		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL,
 				 "input %d: NULL and a length of %zu", index, length);
-	return rt_end(execution_set_argument(execution, &argument, &err), &err);
+	return RT_CALL(execution_set_argument(execution, &argument, &err));
 }
 
 int ANeuralNetworksExecution_setInputFromMemory(ANeuralNetworksExecution *execution,
@@ -110,11 +107,9 @@ int ANeuralNetworksExecution_setInputFromMemory(ANeuralNetworksExecution *execut
 {
 	const struct argument argument = { .index = index, .type = type, .memory = memory,
 					   .offset = offset, .length = length };
-	struct nn_error err = { "" };
 
-	RT_NOT_NULL(execution);
-	RT_NOT_NULL(memory);
-	return rt_end(execution_set_argument(execution, &argument, &err), &err);
+	RT_NOT_NULL(execution, memory);
+	return RT_CALL(execution_set_argument(execution, &argument, &err));
 }
 
 int ANeuralNetworksExecution_setOutput(ANeuralNetworksExecution *execution, int32_t index,
@@ -123,13 +118,12 @@ int ANeuralNetworksExecution_setOutput(ANeuralNetworksExecution *execution, int3
 {
 	const struct argument argument = { .output = true, .index = index, .type = type,
 					   .buffer = buffer, .length = length };
-	struct nn_error err = { "" };
 
 	RT_NOT_NULL(execution);
 	if (!buffer && length)
 		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL,
 				 "output %d: NULL and a length of %zu", index, length);
-	return rt_end(execution_set_argument(execution, &argument, &err), &err);
+	return RT_CALL(execution_set_argument(execution, &argument, &err));
 }
 
 int ANeuralNetworksExecution_setOutputFromMemory(ANeuralNetworksExecution *execution,
@@ -141,11 +135,9 @@ int ANeuralNetworksExecution_setOutputFromMemory(ANeuralNetworksExecution *execu
 	const struct argument argument = { .output = true, .index = index, .type = type,
 					   .memory = memory, .offset = offset,
 					   .length = length };
-	struct nn_error err = { "" };
 
-	RT_NOT_NULL(execution);
-	RT_NOT_NULL(memory);
-	return rt_end(execution_set_argument(execution, &argument, &err), &err);
+	RT_NOT_NULL(execution, memory);
+	return RT_CALL(execution_set_argument(execution, &argument, &err));
 }
 
 static int check_configuring(const ANeuralNetworksExecution *execution, struct nn_error *err)
@@ -166,55 +158,51 @@ static int check_one_device(const ANeuralNetworksExecution *execution, struct nn
 
 int ANeuralNetworksExecution_setMeasureTiming(ANeuralNetworksExecution *execution, bool measure)
 {
-	struct nn_error err = { "" };
 	int result;
 
 	RT_NOT_NULL(execution);
-	result = check_one_device(execution, &err);
+	result = RT_CALL(check_one_device(execution, &err));
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		execution->measure = measure;
-	return rt_end(result, &err);
+	return result;
 }
 
 int ANeuralNetworksExecution_setTimeout(ANeuralNetworksExecution *execution, uint64_t duration)
 {
-	struct nn_error err = { "" };
 	int result;
 
 	RT_NOT_NULL(execution);
-	result = check_one_device(execution, &err);
+	result = RT_CALL(check_one_device(execution, &err));
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		execution->timeout_ns = duration;
-	return rt_end(result, &err);
+	return result;
 }
 
 int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
 					    uint64_t duration)
 {
 	uint64_t most = ANeuralNetworks_getMaximumLoopTimeout();
-	struct nn_error err = { "" };
 	int result;
 
 	RT_NOT_NULL(execution);
-	result = check_configuring(execution, &err);
+	result = RT_CALL(check_configuring(execution, &err));
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		execution->loop_timeout_ns = duration < most ? duration : most;
 	/* A duration of 0 is the default for devices; applications mean no time at all. */
 	if (!execution->loop_timeout_ns)
 		execution->loop_timeout_ns = 1;
-	return rt_end(result, &err);
+	return result;
 }
 
 int ANeuralNetworksExecution_setReusable(ANeuralNetworksExecution *execution, bool reusable)
 {
-	struct nn_error err = { "" };
 	int result;
 
 	RT_NOT_NULL(execution);
-	result = check_configuring(execution, &err);
+	result = RT_CALL(check_configuring(execution, &err));
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		execution->reusable = reusable;
-	return rt_end(result, &err);
+	return result;
 }
 
 int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecution *execution,
@@ -295,28 +283,24 @@ static int compute(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bu
 
 int ANeuralNetworksExecution_compute(ANeuralNetworksExecution *execution)
 {
-	struct nn_error err = { "" };
-
 	RT_NOT_NULL(execution);
-	return rt_end(compute(execution, NULL, &err), &err);
+	return RT_CALL(compute(execution, NULL, &err));
 }
 
 int ANeuralNetworksExecution_burstCompute(ANeuralNetworksExecution *execution,
 					  ANeuralNetworksBurst *burst)
 {
-	struct nn_error err = { "" };
 	int result;
 
-	RT_NOT_NULL(execution);
-	RT_NOT_NULL(burst);
+	RT_NOT_NULL(execution, burst);
 	if (burst->compilation != execution->compilation)
 		return rt_refuse(ANEURALNETWORKS_BAD_DATA,
 				 "the burst is of another compilation than the execution");
 	if (!burst_try_lock(burst))
 		return rt_refuse(ANEURALNETWORKS_BAD_STATE, "the burst is busy");
-	result = compute(execution, burst, &err);
+	result = RT_CALL(compute(execution, burst, &err));
 	burst_unlock(burst);
-	return rt_end(result, &err);
+	return result;
 }
 
 static int start_compute(ANeuralNetworksExecution *execution, ANeuralNetworksEvent **event,
@@ -332,12 +316,10 @@ static int start_compute(ANeuralNetworksExecution *execution, ANeuralNetworksEve
 int ANeuralNetworksExecution_startCompute(ANeuralNetworksExecution *execution,
 					  ANeuralNetworksEvent **event)
 {
-	struct nn_error err = { "" };
-
 	RT_NOT_NULL(event);
 	*event = NULL;
 	RT_NOT_NULL(execution);
-	return rt_end(start_compute(execution, event, &err), &err);
+	return RT_CALL(start_compute(execution, event, &err));
 }
 
 static int check_fenced(const ANeuralNetworksExecution *execution, uint64_t duration,
@@ -377,7 +359,6 @@ int ANeuralNetworksExecution_startComputeWithDependencies(
 	ANeuralNetworksExecution *execution, const ANeuralNetworksEvent *const *dependencies,
 	uint32_t num_dependencies, uint64_t duration, ANeuralNetworksEvent **event)
 {
-	struct nn_error err = { "" };
 	uint32_t i;
 
 	RT_NOT_NULL(event);
@@ -390,8 +371,8 @@ int ANeuralNetworksExecution_startComputeWithDependencies(
 		if (!dependencies[i])
 			return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL,
 					 "dependency %u is NULL", i);
-	return rt_end(start_fenced(execution, dependencies, num_dependencies, duration, event,
-				   &err), &err);
+	return RT_CALL(start_fenced(execution, dependencies, num_dependencies, duration, event,
+				   &err));
 }
 
 /* Finds the shape of an output. Returns the result for a query of the shape, or an error. */
@@ -427,8 +408,7 @@ int ANeuralNetworksExecution_getOutputOperandRank(ANeuralNetworksExecution *exec
 	struct nn_error err = { "" };
 	int result;
 
-	RT_NOT_NULL(execution);
-	RT_NOT_NULL(rank);
+	RT_NOT_NULL(execution, rank);
 	result = find_shape(execution, index, &shape, &err);
 	if (result == ANEURALNETWORKS_NO_ERROR) {
 		*rank = shape->rank;
@@ -444,8 +424,7 @@ int ANeuralNetworksExecution_getOutputOperandDimensions(ANeuralNetworksExecution
 	struct nn_error err = { "" };
 	int result;
 
-	RT_NOT_NULL(execution);
-	RT_NOT_NULL(dimensions);
+	RT_NOT_NULL(execution, dimensions);
 	result = find_shape(execution, index, &shape, &err);
 	if (result == ANEURALNETWORKS_NO_ERROR && !shape->rank)
 		result = rt_fail(&err, ANEURALNETWORKS_BAD_DATA,
@@ -483,10 +462,7 @@ static int get_duration(const ANeuralNetworksExecution *execution, int32_t code,
 int ANeuralNetworksExecution_getDuration(const ANeuralNetworksExecution *execution,
 					 int32_t durationCode, uint64_t *duration)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(execution);
-	RT_NOT_NULL(duration);
+	RT_NOT_NULL(execution, duration);
 	*duration = UINT64_MAX;
-	return rt_end(get_duration(execution, durationCode, duration, &err), &err);
+	return RT_CALL(get_duration(execution, durationCode, duration, &err));
 }

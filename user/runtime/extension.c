@@ -335,9 +335,7 @@ int ANeuralNetworksDevice_getExtensionSupport(const ANeuralNetworksDevice *devic
 					      const char *extensionName,
 					      bool *isExtensionSupported)
 {
-	RT_NOT_NULL(device);
-	RT_NOT_NULL(extensionName);
-	RT_NOT_NULL(isExtensionSupported);
+	RT_NOT_NULL(device, extensionName, isExtensionSupported);
 	/* The CPU device has the operations of this library. */
 	*isExtensionSupported = find(device, extensionName) ||
 				(!device->path && !strcmp(extensionName, NN_OWN_EXTENSION));
@@ -349,12 +347,8 @@ int ANeuralNetworksModel_getExtensionOperandType(ANeuralNetworksModel *model,
 						 uint16_t operandCodeWithinExtension,
 						 int32_t *type)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(model);
-	RT_NOT_NULL(extensionName);
-	RT_NOT_NULL(type);
-	return rt_end(get_code(extensionName, operandCodeWithinExtension, type, &err), &err);
+	RT_NOT_NULL(model, extensionName, type);
+	return RT_CALL(get_code(extensionName, operandCodeWithinExtension, type, &err));
 }
 
 int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model,
@@ -362,14 +356,9 @@ int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model,
 						   uint16_t operationCodeWithinExtension,
 						   ANeuralNetworksOperationType *type)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(model);
-	RT_NOT_NULL(extensionName);
-	RT_NOT_NULL(type);
+	RT_NOT_NULL(model, extensionName, type);
 	if (strcmp(extensionName, NN_OWN_EXTENSION))
-		return rt_end(get_code(extensionName, operationCodeWithinExtension, type, &err),
-			      &err);
+		return RT_CALL(get_code(extensionName, operationCodeWithinExtension, type, &err));
 	/*
 	 * All programs may use the operation; a device that lacks it reports it as not supported.
 	 */
@@ -380,13 +369,11 @@ int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model,
 int ANeuralNetworksModel_setOperandExtensionData(ANeuralNetworksModel *model, int32_t index,
 						 const void *data, size_t length)
 {
-	struct nn_error err = { "" };
-
 	RT_NOT_NULL(model);
 	if (!data && length)
 		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL,
 				 "operand %d: NULL and a length of %zu", index, length);
-	return rt_end(set_data(model, index, data, length, &err), &err);
+	return RT_CALL(set_data(model, index, data, length, &err));
 }
 
 int ANeuralNetworksCompilation_addExtensionAttribute(ANeuralNetworksCompilation *compilation,
@@ -394,16 +381,13 @@ int ANeuralNetworksCompilation_addExtensionAttribute(ANeuralNetworksCompilation 
 						     uint16_t attributeCodeWithinExtension,
 						     const void *data, size_t length)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(compilation);
-	RT_NOT_NULL(extensionName);
+	RT_NOT_NULL(compilation, extensionName);
 	if (!data && length)
 		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL, "NULL and a length of %zu",
 				 length);
-	return rt_end(add_attribute(compilation, !compilation->finished,
+	return RT_CALL(add_attribute(compilation, !compilation->finished,
 				    &compilation->attributes, extensionName,
-				    attributeCodeWithinExtension, data, length, &err), &err);
+				    attributeCodeWithinExtension, data, length, &err));
 }
 
 int ANeuralNetworksExecution_addExtensionAttribute(ANeuralNetworksExecution *execution,
@@ -411,15 +395,12 @@ int ANeuralNetworksExecution_addExtensionAttribute(ANeuralNetworksExecution *exe
 						   uint16_t attributeCodeWithinExtension,
 						   const void *data, size_t length)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(execution);
-	RT_NOT_NULL(extensionName);
+	RT_NOT_NULL(execution, extensionName);
 	if (!data && length)
 		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL, "NULL and a length of %zu",
 				 length);
-	return rt_end(add_attribute(execution->compilation,
+	return RT_CALL(add_attribute(execution->compilation,
 				    execution->state == EXECUTION_CONFIGURING,
 				    &execution->attributes, extensionName,
-				    attributeCodeWithinExtension, data, length, &err), &err);
+				    attributeCodeWithinExtension, data, length, &err));
 }

@@ -60,12 +60,10 @@ static int create(AHardwareBuffer *buffer, ANeuralNetworksMemory **memory, struc
 int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer *ahwb,
 						    ANeuralNetworksMemory **memory)
 {
-	struct nn_error err = { "" };
-
 	RT_NOT_NULL(memory);
 	*memory = NULL;
 	RT_NOT_NULL(ahwb);
-	return rt_end(create((AHardwareBuffer *)ahwb, memory, &err), &err);
+	return RT_CALL(create((AHardwareBuffer *)ahwb, memory, &err));
 }
 
 enum nn_status hardware_import(const ANeuralNetworksMemory *memory, struct nna_device *device,

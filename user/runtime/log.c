@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/first.h"
 #include "runtime/trace.h"
@@ -102,6 +103,21 @@ int rt_end_call(const char *function, int result, const struct nn_error *err)
 		nna_log(NNA_LOG_ERROR, "%s: %s: %s", function, rt_result_name(result),
 		       err->message);
 	return result;
+}
+
+int rt_not_null_call(const char *function, const char *names, const void *const *pointers,
+		     uint32_t count)
+{
+	uint32_t i = 0;
+
+	while (i < count && pointers[i])
+		i++;
+	if (i == count)
+		return ANEURALNETWORKS_NO_ERROR;
+	for (; i; i--)
+		names = strchr(names, ',') + 2;
+	return rt_refuse_call(function, ANEURALNETWORKS_UNEXPECTED_NULL, "%.*s is NULL",
+			      (int)strcspn(names, ","), names);
 }
 
 int rt_refuse_call(const char *function, int result, const char *format, ...)

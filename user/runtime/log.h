@@ -52,14 +52,24 @@ int rt_end_call(const char *function, int result, const struct nn_error *err);
 int rt_refuse_call(const char *function, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Returns UNEXPECTED_NULL for the first pointer that is NULL; `names` has commas between them. */
+int rt_not_null_call(const char *function, const char *names, const void *const *pointers,
+		     uint32_t count);
+
 #define rt_end(result, err) rt_end_call(__func__, result, err)
 #define rt_refuse(result, ...) rt_refuse_call(__func__, result, __VA_ARGS__)
 
-/* Makes the function return UNEXPECTED_NULL if the pointer is NULL. */
-#define RT_NOT_NULL(pointer) \
+/* Ends an entry point as rt_end() does. The call leaves its reason in `err` of the macro. */
+#define RT_CALL(call) ({ struct nn_error err = { "" }; rt_end(call, &err); })
+
+/* Makes the function return UNEXPECTED_NULL if one of the pointers is NULL. */
+#define RT_NOT_NULL(...) \
 	do { \
-		if (!(pointer)) \
-			return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL, #pointer " is NULL"); \
+		const void *const rt_list[] = { __VA_ARGS__ }; \
+		const int rt_null = rt_not_null_call(__func__, #__VA_ARGS__, rt_list, \
+						     sizeof(rt_list) / sizeof(rt_list[0])); \
+		if (rt_null != ANEURALNETWORKS_NO_ERROR) \
+			return rt_null; \
 	} while (0)
 
 #endif /* NN_RUNTIME_LOG_H */

@@ -197,9 +197,6 @@ static int copy(const ANeuralNetworksMemory *src, const ANeuralNetworksMemory *d
 
 int ANeuralNetworksMemory_copy(const ANeuralNetworksMemory *src, const ANeuralNetworksMemory *dst)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(src);
-	RT_NOT_NULL(dst);
-	return rt_end(copy(src, dst, &err), &err);
+	RT_NOT_NULL(src, dst);
+	return RT_CALL(copy(src, dst, &err));
 }

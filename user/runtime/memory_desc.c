@@ -123,22 +123,16 @@ int ANeuralNetworksMemoryDesc_addInputRole(ANeuralNetworksMemoryDesc *desc,
 					   const ANeuralNetworksCompilation *compilation,
 					   uint32_t index, float frequency)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(desc);
-	RT_NOT_NULL(compilation);
-	return rt_end(add_role(desc, compilation, index, false, frequency, &err), &err);
+	RT_NOT_NULL(desc, compilation);
+	return RT_CALL(add_role(desc, compilation, index, false, frequency, &err));
 }
 
 int ANeuralNetworksMemoryDesc_addOutputRole(ANeuralNetworksMemoryDesc *desc,
 					    const ANeuralNetworksCompilation *compilation,
 					    uint32_t index, float frequency)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(desc);
-	RT_NOT_NULL(compilation);
-	return rt_end(add_role(desc, compilation, index, true, frequency, &err), &err);
+	RT_NOT_NULL(desc, compilation);
+	return RT_CALL(add_role(desc, compilation, index, true, frequency, &err));
 }
 
 static int set_dimensions(ANeuralNetworksMemoryDesc *desc, uint32_t rank, const uint32_t *dims,
@@ -167,12 +161,10 @@ static int set_dimensions(ANeuralNetworksMemoryDesc *desc, uint32_t rank, const 
 int ANeuralNetworksMemoryDesc_setDimensions(ANeuralNetworksMemoryDesc *desc, uint32_t rank,
 					    const uint32_t *dimensions)
 {
-	struct nn_error err = { "" };
-
 	RT_NOT_NULL(desc);
 	if (!dimensions && rank)
 		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL, "%u dimensions at NULL", rank);
-	return rt_end(set_dimensions(desc, rank, dimensions, &err), &err);
+	return RT_CALL(set_dimensions(desc, rank, dimensions, &err));
 }
 
 int ANeuralNetworksMemoryDesc_finish(ANeuralNetworksMemoryDesc *desc)
@@ -275,12 +267,10 @@ static int create_memory(const ANeuralNetworksMemoryDesc *desc, ANeuralNetworksM
 int ANeuralNetworksMemory_createFromDesc(const ANeuralNetworksMemoryDesc *desc,
 					 ANeuralNetworksMemory **memory)
 {
-	struct nn_error err = { "" };
-
 	RT_NOT_NULL(memory);
 	*memory = NULL;
 	RT_NOT_NULL(desc);
-	return rt_end(create_memory(desc, memory, &err), &err);
+	return RT_CALL(create_memory(desc, memory, &err));
 }
 
 bool memory_may_hold(const ANeuralNetworksMemory *memory, uint32_t rank, const uint32_t *dims)

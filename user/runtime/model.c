@@ -123,8 +123,7 @@ int ANeuralNetworksModel_addOperand(ANeuralNetworksModel *model,
 	struct nn_error reason = { "" };
 	int result;
 
-	RT_NOT_NULL(model);
-	RT_NOT_NULL(type);
+	RT_NOT_NULL(model, type);
 	result = check_mutable(model, &err);
 	if (result == ANEURALNETWORKS_NO_ERROR) {
 		result = add_operand(model, type, &reason);
@@ -228,13 +227,11 @@ static int set_value(ANeuralNetworksModel *model, int32_t index, const void *buf
 int ANeuralNetworksModel_setOperandValue(ANeuralNetworksModel *model, int32_t index,
 					 const void *buffer, size_t length)
 {
-	struct nn_error err = { "" };
-
 	RT_NOT_NULL(model);
 	if (!buffer && length)
 		return rt_refuse(ANEURALNETWORKS_UNEXPECTED_NULL,
 				 "operand %d: NULL and a length of %zu", index, length);
-	return rt_end(set_value(model, index, buffer, length, &err), &err);
+	return RT_CALL(set_value(model, index, buffer, length, &err));
 }
 
 /* Returns the index of a memory's pool, and adds the pool if it is new. */
@@ -283,11 +280,8 @@ int ANeuralNetworksModel_setOperandValueFromMemory(ANeuralNetworksModel *model, 
 						   const ANeuralNetworksMemory *memory,
 						   size_t offset, size_t length)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(model);
-	RT_NOT_NULL(memory);
-	return rt_end(set_value_from_memory(model, index, memory, offset, length, &err), &err);
+	RT_NOT_NULL(model, memory);
+	return RT_CALL(set_value_from_memory(model, index, memory, offset, length, &err));
 }
 
 static int set_value_from_model(ANeuralNetworksModel *model, int32_t index,
@@ -317,11 +311,8 @@ static int set_value_from_model(ANeuralNetworksModel *model, int32_t index,
 int ANeuralNetworksModel_setOperandValueFromModel(ANeuralNetworksModel *model, int32_t index,
 						  const ANeuralNetworksModel *value)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(model);
-	RT_NOT_NULL(value);
-	return rt_end(set_value_from_model(model, index, value, &err), &err);
+	RT_NOT_NULL(model, value);
+	return RT_CALL(set_value_from_model(model, index, value, &err));
 }
 
 static int check_channels(const struct nn_operand *operand, int32_t index,
@@ -377,11 +368,8 @@ int ANeuralNetworksModel_setOperandSymmPerChannelQuantParams(
 	ANeuralNetworksModel *model, int32_t index,
 	const ANeuralNetworksSymmPerChannelQuantParams *channelQuant)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(model);
-	RT_NOT_NULL(channelQuant);
-	return rt_end(set_channels(model, index, channelQuant, &err), &err);
+	RT_NOT_NULL(model, channelQuant);
+	return RT_CALL(set_channels(model, index, channelQuant, &err));
 }
 
 static int check_indices(const ANeuralNetworksModel *model, const char *what, uint32_t count,
@@ -460,9 +448,7 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model,
 	struct nn_error reason = { "" };
 	int result;
 
-	RT_NOT_NULL(model);
-	RT_NOT_NULL(inputs);
-	RT_NOT_NULL(outputs);
+	RT_NOT_NULL(model, inputs, outputs);
 	result = check_mutable(model, &err);
 	if (result == ANEURALNETWORKS_NO_ERROR) {
 		result = add_operation(model, operation, &reason);
@@ -522,25 +508,20 @@ int ANeuralNetworksModel_identifyInputsAndOutputs(ANeuralNetworksModel *model,
 						  uint32_t inputCount, const uint32_t *inputs,
 						  uint32_t outputCount, const uint32_t *outputs)
 {
-	struct nn_error err = { "" };
-
-	RT_NOT_NULL(model);
-	RT_NOT_NULL(inputs);
-	RT_NOT_NULL(outputs);
-	return rt_end(identify_both(model, inputCount, inputs, outputCount, outputs, &err), &err);
+	RT_NOT_NULL(model, inputs, outputs);
+	return RT_CALL(identify_both(model, inputCount, inputs, outputCount, outputs, &err));
 }
 
 int ANeuralNetworksModel_relaxComputationFloat32toFloat16(ANeuralNetworksModel *model,
 							  bool allow)
 {
-	struct nn_error err = { "" };
 	int result;
 
 	RT_NOT_NULL(model);
-	result = check_mutable(model, &err);
+	result = RT_CALL(check_mutable(model, &err));
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		model->relaxed = allow;
-	return rt_end(result, &err);
+	return result;
 }
 
 int ANeuralNetworksModel_finish(ANeuralNetworksModel *model)

@@ -77,6 +77,30 @@ static void test_deprecated(void **state)
 	assert_string_equal(log_of("error", oem_operation), "");
 }
 
+static void null_pointers(void)
+{
+	ANeuralNetworksModel *model;
+
+	assert_ok(ANeuralNetworksModel_create(&model));
+	ANeuralNetworksModel_addOperand(NULL, NULL);
+	ANeuralNetworksModel_addOperand(model, NULL);
+	ANeuralNetworksModel_getExtensionOperandType(model, "a.b", 0, NULL);
+	ANeuralNetworksModel_free(model);
+}
+
+/* The log names the first pointer that is NULL. */
+static void test_null_pointers(void **state)
+{
+	(void)state;
+	assert_string_equal(log_of("error", null_pointers),
+			    "nnaccel: error: ANeuralNetworksModel_addOperand: UNEXPECTED_NULL: "
+			    "model is NULL\n"
+			    "nnaccel: error: ANeuralNetworksModel_addOperand: UNEXPECTED_NULL: "
+			    "type is NULL\n"
+			    "nnaccel: error: ANeuralNetworksModel_getExtensionOperandType: "
+			    "UNEXPECTED_NULL: type is NULL\n");
+}
+
 static const char *failing_call(const char *level)
 {
 	return log_of(level, refused_operand);
@@ -236,6 +260,7 @@ int main(void)
 		heap_unit_test(test_function),
 		heap_unit_test(test_kept),
 		heap_unit_test(test_deprecated),
+		heap_unit_test(test_null_pointers),
 		heap_unit_test(test_on_the_cpu),
 	};
 
