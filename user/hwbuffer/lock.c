@@ -126,18 +126,23 @@ int nna_hardware_buffer_lock(AHardwareBuffer *buffer, uint64_t usage,
 	return buffer && data && flags ? begin(buffer, flags, data) : -EINVAL;
 }
 
+/* Waits for the fence, which is closed in any case, and locks; `out` is the caller's, or NULL. */
+static int lock(AHardwareBuffer *buffer, uint64_t usage, int32_t fence, const ARect *rect,
+		const void *out, void *data[NNA_HARDWARE_PLANES])
+{
+	const int error = fence >= 0 ? wait_for_fence(fence) : 0;
+
+	if (!buffer || !out || !sync_flags(usage) || !rect_is_inside(buffer, rect))
+		return -EINVAL;
+	return error ? error : begin(buffer, sync_flags(usage), data);
+}
+
 int AHardwareBuffer_lock(AHardwareBuffer *buffer, uint64_t usage, int32_t fence, const ARect *rect,
 			 void **outVirtualAddress)
 {
 	void *data[NNA_HARDWARE_PLANES];
-	int error = 0;
+	const int error = lock(buffer, usage, fence, rect, outVirtualAddress, data);
 
-	if (fence >= 0)
-		error = wait_for_fence(fence);
-	if (!buffer || !outVirtualAddress || !sync_flags(usage) || !rect_is_inside(buffer, rect))
-		return -EINVAL;
-	if (!error)
-		error = begin(buffer, sync_flags(usage), data);
 	if (!error)
 		*outVirtualAddress = data[0];
 	return error;
@@ -192,14 +197,8 @@ int AHardwareBuffer_lockPlanes(AHardwareBuffer *buffer, uint64_t usage, int32_t 
 			       const ARect *rect, AHardwareBuffer_Planes *outPlanes)
 {
 	void *data[NNA_HARDWARE_PLANES];
-	int error = 0;
+	const int error = lock(buffer, usage, fence, rect, outPlanes, data);
 
-	if (fence >= 0)
-		error = wait_for_fence(fence);
-	if (!buffer || !outPlanes || !sync_flags(usage) || !rect_is_inside(buffer, rect))
-		return -EINVAL;
-	if (!error)
-		error = begin(buffer, sync_flags(usage), data);
 	if (!error)
 		tell_planes(buffer, data, outPlanes);
 	return error;
