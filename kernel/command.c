@@ -170,7 +170,8 @@ static pid_t nnaccel_command_overdue(struct nnaccel_command *cmd)
 	cmd->expired = true;
 	if (session->mm == cmd->ctx->mm || !nnaccel_session_kill(session))
 		return 0;
-	return session->flags & NNACCEL_ATTACH_SHARED ? -pid_nr(session->pid) : pid_nr(session->pid);
+	return session->flags & NNACCEL_ATTACH_SHARED ? -pid_nr(session->pid) :
+							pid_nr(session->pid);
 }
 
 /* Reports the end of a command while a worker, hardware or an exporter goes on with it. */

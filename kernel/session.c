@@ -129,7 +129,8 @@ static int nnaccel_session_attach_ioctl(struct nnaccel_ucmd *ucmd)
 	struct nnaccel_context *ctx = session->ctx;
 	int ret = 0;
 
-	if (arg->flags & ~(NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES | NNACCEL_ATTACH_FENCES) ||
+	if (arg->flags & ~(NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES |
+			   NNACCEL_ATTACH_FENCES) ||
 	    (arg->flags & NNACCEL_ATTACH_FENCES && !(arg->flags & NNACCEL_ATTACH_DEVICES)))
 		return -EINVAL;
 	mutex_lock(&ctx->lock);
