@@ -266,43 +266,19 @@ static int number_of(struct making *m, uint32_t index, uint32_t *number)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/*
- * Returns the numbers of the input and output operands, to be freed by free(); NULL if memory runs
- * out.
- */
-static int numbers_of(struct making *m, uint32_t in_count, const uint32_t *in, uint32_t out_count,
-		      const uint32_t *out, uint32_t **numbers)
+/* Adds an operation, or identifies inputs and outputs of the model if the type is -1. */
+static int add(struct making *m, int32_t type, uint32_t in_count, const uint32_t *in,
+	       uint32_t out_count, const uint32_t *out)
 {
-	int result = ANEURALNETWORKS_NO_ERROR;
+	uint32_t *numbers = malloc((in_count + out_count + 1) * sizeof(*numbers));
+	int result = numbers ? ANEURALNETWORKS_NO_ERROR : ANEURALNETWORKS_OUT_OF_MEMORY;
 
-	*numbers = malloc((in_count + out_count + 1) * sizeof(**numbers));
-	if (!*numbers)
-		return ANEURALNETWORKS_OUT_OF_MEMORY;
 	for (uint32_t i = 0; !result && i < in_count + out_count; i++)
-		result = number_of(m, i < in_count ? in[i] : out[i - in_count], &(*numbers)[i]);
-	return result;
-}
-
-static int add_operation(struct making *m, const struct operation *o)
-{
-	const uint32_t *in = m->b->refs + o->first;
-	uint32_t *numbers;
-	int result = numbers_of(m, o->in_count, in, o->out_count, in + o->in_count, &numbers);
-
-	if (!result)
-		result = ANeuralNetworksModel_addOperation(m->model, o->type, o->in_count, numbers,
-							   o->out_count, numbers + o->in_count);
-	free(numbers);
-	return result;
-}
-
-static int identify(struct making *m, uint32_t in_count, const uint32_t *in, uint32_t out_count,
-		    const uint32_t *out)
-{
-	uint32_t *numbers;
-	int result = numbers_of(m, in_count, in, out_count, out, &numbers);
-
-	if (!result)
+		result = number_of(m, i < in_count ? in[i] : out[i - in_count], &numbers[i]);
+	if (!result && type >= 0)
+		result = ANeuralNetworksModel_addOperation(m->model, type, in_count, numbers,
+							   out_count, numbers + in_count);
+	else if (!result)
 		result = ANeuralNetworksModel_identifyInputsAndOutputs(
 			m->model, in_count, numbers, out_count, numbers + in_count);
 	free(numbers);
@@ -324,10 +300,11 @@ static int make(const struct builder *b, uint32_t from, uint32_t to, struct cons
 	}
 	memset(m.numbers, 0xff, b->operand_count * sizeof(*m.numbers));
 	result = ANeuralNetworksModel_create(&m.model);
-	for (uint32_t i = from; !result && i < to; i++)
-		result = add_operation(&m, &b->operations[i]);
+	for (const struct operation *o = b->operations + from; !result && o < b->operations + to; o++)
+		result = add(&m, o->type, o->in_count, b->refs + o->first, o->out_count,
+			     outputs(b, o));
 	if (!result)
-		result = identify(&m, in_count, in, out_count, out);
+		result = add(&m, -1, in_count, in, out_count, out);
 	if (!result && relaxed)
 		result = ANeuralNetworksModel_relaxComputationFloat32toFloat16(m.model, true);
 	if (!result)

@@ -77,19 +77,6 @@ static bool read_shape(const struct ort *ort, const OrtTensorTypeAndShapeInfo *i
 	return true;
 }
 
-static bool read_type(struct graph *graph, const OrtValueInfo *info, struct value *value)
-{
-	const struct ort *ort = graph->ort;
-	const OrtTensorTypeAndShapeInfo *tensor = NULL;
-	const OrtTypeInfo *type;
-
-	value->shape.rank = -1;
-	if (!ort_ok(ort, ort->GetValueInfoTypeInfo(info, &type)) || !type ||
-	    !ort_ok(ort, ort->CastTypeInfoToTensorInfo(type, &tensor)) || !tensor)
-		return true;
-	return read_shape(ort, tensor, &value->type, &value->shape, value->symbols);
-}
-
 /* Reads the elements of a constant; its shape is exact. */
 static bool read_tensor(const struct ort *ort, const OrtValue *from, int *type,
 			struct shape *shape, const void **data, size_t *size)
@@ -114,17 +101,21 @@ static bool read_tensor(const struct ort *ort, const OrtValue *from, int *type,
 	return true;
 }
 
-static bool read_constant(struct graph *graph, const OrtValueInfo *info, struct value *value)
+static bool read_value(const struct ort *ort, const OrtValueInfo *info, struct value *value)
 {
-	const struct ort *ort = graph->ort;
+	const OrtTensorTypeAndShapeInfo *tensor = NULL;
 	const OrtValue *constant = NULL;
+	const OrtTypeInfo *type;
 	bool is = false;
 
-	if (!ort_ok(ort, ort->ValueInfo_IsConstantInitializer(info, &is)) || !is)
-		return true;
-	if (!ort_ok(ort, ort->ValueInfo_GetInitializerValue(info, &constant)) || !constant)
-		return true;
-	return read_tensor(ort, constant, &value->type, &value->shape, &value->data, &value->size);
+	value->shape.rank = -1;
+	if (ort_ok(ort, ort->GetValueInfoTypeInfo(info, &type)) && type &&
+	    ort_ok(ort, ort->CastTypeInfoToTensorInfo(type, &tensor)) && tensor &&
+	    !read_shape(ort, tensor, &value->type, &value->shape, value->symbols))
+		return false;
+	return !ort_ok(ort, ort->ValueInfo_IsConstantInitializer(info, &is)) || !is ||
+	       !ort_ok(ort, ort->ValueInfo_GetInitializerValue(info, &constant)) || !constant ||
+	       read_tensor(ort, constant, &value->type, &value->shape, &value->data, &value->size);
 }
 
 /* Returns the number of a value, which is read at its first use. */
@@ -153,7 +144,7 @@ static bool value_number(struct graph *graph, const OrtValueInfo *info, uint32_t
 		if (!value->name)
 			return false;
 		*slot = graph->value_count++;
-		if (!read_type(graph, info, value) || !read_constant(graph, info, value))
+		if (!read_value(ort, info, value))
 			return false;
 		if (ort_ok(ort, ort->ValueInfo_IsGraphOutput(info, &is_output)))
 			value->is_output = is_output;
@@ -362,32 +353,26 @@ bool graph_keep_constants(struct graph *graph)
 	return true;
 }
 
-static void free_node(const struct ort *ort, struct node *node)
-{
-	for (uint32_t i = 0; i < node->attribute_count; i++) {
-		struct attribute *attribute = &node->attributes[i];
-
-		free(attribute->name);
-		free(attribute->ints);
-		free(attribute->floats);
-		free(attribute->string);
-		if (attribute->tensor)
-			ort->ReleaseValue(attribute->tensor);
-	}
-	free(node->attributes);
-	free(node->name);
-	free(node->op);
-	free(node->domain);
-	free(node->in);
-	free(node->out);
-}
-
 void graph_free(struct graph *graph)
 {
 	if (!graph)
 		return;
-	for (uint32_t i = 0; i < graph->node_count; i++)
-		free_node(graph->ort, &graph->nodes[i]);
+	for (struct node *n = graph->nodes; n < graph->nodes + graph->node_count; n++) {
+		for (struct attribute *a = n->attributes; a < n->attributes + n->attribute_count; a++) {
+			free(a->name);
+			free(a->ints);
+			free(a->floats);
+			free(a->string);
+			if (a->tensor)
+				graph->ort->ReleaseValue(a->tensor);
+		}
+		free(n->attributes);
+		free(n->name);
+		free(n->op);
+		free(n->domain);
+		free(n->in);
+		free(n->out);
+	}
 	for (uint32_t i = 0; i < graph->value_count; i++) {
 		free(graph->values[i].name);
 		free(graph->values[i].owned);

@@ -166,23 +166,12 @@ static struct compiled *compile(struct program *p, bool on_cpu, const struct sha
 	return compile(p, true, shapes, message, size);
 }
 
-/* Compiles at once if the shapes are known, so that errors appear now. */
-static bool compile_now(struct program *p, char *message, size_t size)
-{
-	struct shape *shapes = new_shapes(p);
-
-	if (!shapes)
-		return false;
-	p->compiled = compile(p, false, shapes, message, size);
-	free(shapes);
-	return p->compiled;
-}
-
 struct program *program_new(const struct ort *ort, const OrtGraph *part, const OrtNode *fused,
 			    const struct options *options, const struct devices *devices,
 			    char *message, size_t size)
 {
 	struct program *p = calloc(1, sizeof(*p));
+	struct shape *shapes;
 	bool good;
 
 	snprintf(message, size, "there is no memory");
@@ -201,8 +190,14 @@ struct program *program_new(const struct ort *ort, const OrtGraph *part, const O
 	/* A later compilation needs the constants after the OrtGraph is gone. */
 	if (good)
 		good = graph_keep_constants(p->graph);
-	if (good && all_known(p))
-		good = compile_now(p, message, size);
+	/* Compile at once if the shapes are known, so that errors appear now. */
+	if (good && all_known(p)) {
+		shapes = new_shapes(p);
+		if (shapes)
+			p->compiled = compile(p, false, shapes, message, size);
+		free(shapes);
+		good = p->compiled;
+	}
 	if (good)
 		return p;
 	program_free(p);

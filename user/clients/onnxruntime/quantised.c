@@ -79,16 +79,6 @@ uint32_t qlinear_result(struct lowering *t, uint32_t index, uint32_t rank, const
 	       result_scaled(t, nnapi_type(type_out(t, 0)), scale, zero, rank, dims);
 }
 
-/*
- * Reads the constant scale and zero point of a node that quantises or dequantises; returns false if
- * they are not constant.
- */
-static bool parameters(struct lowering *t, const struct node *node, float *scale,
-		       int32_t *zero)
-{
-	return scale_of_node(t, node, 1, scale, zero);
-}
-
 static void found(struct lowering *t, uint32_t value, float scale, int32_t zero)
 {
 	struct translated *known;
@@ -130,7 +120,7 @@ void quantised_values(struct lowering *t)
 
 			if (!(want ? is_quantise(node) : is_dequantise(node)) ||
 			    !node->in_count || !node->out_count ||
-			    !parameters(t, node, &scale, &zero))
+			    !scale_of_node(t, node, 1, &scale, &zero))
 				continue;
 			found(t, want ? node->out[0] : node->in[0], scale, zero);
 			if (!want)
@@ -200,7 +190,7 @@ static struct translated *dequantised_value(struct lowering *t, uint32_t index)
 	float scale;
 	int32_t zero;
 
-	if (!node || !parameters(t, node, &scale, &zero) || node->in[0] == NO_VALUE ||
+	if (!node || !scale_of_node(t, node, 1, &scale, &zero) || node->in[0] == NO_VALUE ||
 	    !is_8bit(value_at(t, node->in[0])->type))
 		return NULL;
 	value = &onnx(t)->values[node->in[0]];
@@ -238,7 +228,7 @@ bool quantised_node(struct lowering *t, uint32_t count, bool fuse)
 		t->fused = activation(t, next);
 		next = only_consumer(onnx(t)->graph, next->out[0]);
 	}
-	if (next && is_quantise(next) && parameters(t, next, &scale, &zero) &&
+	if (next && is_quantise(next) && scale_of_node(t, next, 1, &scale, &zero) &&
 	    next->out[0] != NO_VALUE && value_at(t, next->out[0])->type == type &&
 	    onnx(t)->values[next->out[0]].quantised) {
 		onnx(t)->quantised_out = next->out[0];

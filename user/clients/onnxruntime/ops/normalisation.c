@@ -5,22 +5,14 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns a shape of ones, except for dimension 1. */
-static struct shape channel_shape(const struct shape *shape)
+/* Computes x * scale + bias, with a scale and bias for each channel. */
+static uint32_t per_channel(struct lowering *t, uint32_t x, const struct shape *shape,
+			    uint32_t scale, uint32_t bias)
 {
 	struct shape of = { .rank = shape->rank };
 
 	for (int i = 0; i < of.rank; i++)
 		of.dims[i] = i == 1 ? shape->dims[1] : 1;
-	return of;
-}
-
-/* Computes x * scale + bias, with a scale and bias for each channel. */
-static uint32_t per_channel(struct lowering *t, uint32_t x, const struct shape *shape,
-			    uint32_t scale, uint32_t bias)
-{
-	const struct shape of = channel_shape(shape);
-
 	x = broadcast(t, NN(MUL), x, shape, view_shape(t, scale, &of), &of, shape);
 	return broadcast(t, NN(ADD), x, shape, view_shape(t, bias, &of), &of, shape);
 }
@@ -108,25 +100,6 @@ void group_norm_op(struct lowering *t)
 	set_out(t, 0, per_channel(t, view_shape(t, x, shape), shape, in(t, 1), in(t, 2)), shape);
 }
 
-/* Marks the axes from a given axis on. */
-static bool mark_from(struct lowering *t, const struct shape *shape, bool *marked)
-{
-	int axis = axis_of(t, attr_int(t, "axis", -1), shape->rank);
-
-	for (int i = 0; i < shape->rank; i++)
-		marked[i] = i >= axis;
-	return !t->refused;
-}
-
-/* Returns x - mean, 1 / deviation and the mean, over the marked axes. */
-static uint32_t deviation(struct lowering *t, uint32_t x, const struct shape *shape,
-			  const bool *marked, float epsilon)
-{
-	uint32_t square = reduced(t, NN(MEAN), arithmetic(t, NN(MUL), x, x), shape, marked);
-
-	return unary(t, NN(RSQRT), with_number(t, NN(ADD), square, epsilon));
-}
-
 static uint32_t scaled(struct lowering *t, int32_t type, uint32_t x, uint32_t index,
 		       const struct shape *shape)
 {
@@ -152,16 +125,23 @@ static void set_layer_norm(struct lowering *t, uint32_t x, const struct shape *s
 	bool marked[MAX_RANK] = { false };
 	uint32_t mean = NO_OPERAND, by;
 	struct shape small;
+	int axis;
 
 	if (REFUSED_IF(t, attr_int(t, "stash_type", ONNX_FLOAT) != ONNX_FLOAT, "stash_type %lld",
-		       (long long)attr_int(t, "stash_type", 0)) || !mark_from(t, shape, marked))
+		       (long long)attr_int(t, "stash_type", 0)))
+		return;
+	axis = axis_of(t, attr_int(t, "axis", -1), shape->rank);
+	for (int i = axis; i < shape->rank; i++)
+		marked[i] = true;
+	if (t->refused)
 		return;
 	small = reduced_shape(shape, marked, true);
 	if (is_centred) {
 		mean = reduced(t, NN(MEAN), x, shape, marked);
 		x = by_reduced(t, NN(SUB), x, shape, mean, &small);
 	}
-	by = deviation(t, x, shape, marked, epsilon);
+	by = reduced(t, NN(MEAN), arithmetic(t, NN(MUL), x, x), shape, marked);
+	by = unary(t, NN(RSQRT), with_number(t, NN(ADD), by, epsilon));
 	x = by_reduced(t, NN(MUL), x, shape, by, &small);
 	x = view_shape(t, scaled(t, NN(MUL), x, scale, shape), shape);
 	if (has_in(t, bias))
