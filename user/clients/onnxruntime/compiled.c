@@ -19,20 +19,6 @@ static void set_port(struct port *port, uint32_t index, int type, const struct s
 	port->size = operand ? builder_size(operand) : 0;
 }
 
-/*
- * Returns an operand that has its own operation as writer: not an input, a constant or another
- * output.
- */
-static uint32_t written(struct lowering *t, uint32_t operand, const uint32_t *others,
-			uint32_t count)
-{
-	bool is = operand == NO_OPERAND || builder_writes(t->b, 0, operand);
-
-	for (uint32_t i = 0; i < count; i++)
-		is &= others[i] != operand;
-	return is ? operand : rewritten(t, operand);
-}
-
 struct job {
 	const struct graph *graph;
 	struct translation *t;
@@ -79,7 +65,8 @@ static bool find_outputs(struct job *job)
 	t->l.refused = false;
 	for (uint32_t i = 0; i < job->out_count; i++) {
 		struct translated *value;
-		struct port *port = &c->out[i];
+		struct port *port;
+		bool is_own;
 		int type;
 
 		if (job->out[i] == NO_VALUE)
@@ -102,7 +89,11 @@ static bool find_outputs(struct job *job)
 			memcpy(port->data, value->data, port->size);
 			continue;
 		}
-		job->model_out[made] = written(&t->l, value->operand, job->model_out, made);
+		/* An output has an operation as writer: it is no input, constant or other output. */
+		is_own = value->operand == NO_OPERAND || builder_writes(&job->b, 0, value->operand);
+		for (uint32_t k = 0; k < made; k++)
+			is_own &= job->model_out[k] != value->operand;
+		job->model_out[made] = is_own ? value->operand : rewritten(&t->l, value->operand);
 		if (t->l.refused || job->model_out[made] == NO_OPERAND) {
 			snprintf(job->message, job->size, "output %s: %s",
 				 job->graph->values[job->out[i]].name, t->l.reason);
@@ -143,24 +134,6 @@ next:;
 
 /* ---- compiling ---- */
 
-static int compile(struct job *job, const struct devices *devices)
-{
-	struct compiled *c = job->c;
-	uint32_t made = 0;
-	int result;
-
-	for (uint32_t i = 0; i < c->out_count; i++)
-		made += !c->out[i].data;
-	if (!made)
-		return NN(NO_ERROR);
-	result = builder_compile(&job->b, NULL, devices, c->options, c->in_count, job->model_in,
-				 made, job->model_out, &c->model, &c->compilation);
-	if (result)
-		snprintf(job->message, job->size, "cannot compile %u operations: %s",
-			 job->b.operation_count, result_name(result));
-	return result;
-}
-
 struct compiled *compiled_new(const struct graph *graph, const struct options *options,
 			      const struct devices *devices, const struct shape *shapes,
 			      uint32_t in_count, const uint32_t *in, uint32_t out_count,
@@ -169,6 +142,7 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 	struct compiled *c = calloc(1, sizeof(*c));
 	struct job job = { .graph = graph, .c = c, .in = in, .out = out, .in_count = in_count,
 			   .out_count = out_count, .message = message, .size = size };
+	uint32_t made = 0;
 	bool good;
 
 	snprintf(message, size, "there is no memory");
@@ -187,8 +161,15 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 	if (good && in_count)
 		memcpy(c->shapes, shapes, 2 * (size_t)in_count * sizeof(*shapes));
 	good = good && translate(&job) && find_outputs(&job) && find_inputs(&job);
-	if (good)
-		good = !(*result = compile(&job, devices));
+	for (uint32_t i = 0; good && i < c->out_count; i++)
+		made += !c->out[i].data;
+	if (good && made)
+		*result = builder_compile(&job.b, NULL, devices, options, c->in_count, job.model_in,
+					  made, job.model_out, &c->model, &c->compilation);
+	if (*result)
+		snprintf(message, size, "cannot compile %u operations: %s", job.b.operation_count,
+			 result_name(*result));
+	good = good && !*result;
 	if (good)
 		say(options->verbosity, 3, "compiled %u nodes as %u operations, %u inputs, %u "
 		    "outputs", graph->node_count, job.b.operation_count, c->in_count, c->out_count);

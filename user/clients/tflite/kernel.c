@@ -322,17 +322,6 @@ static struct place where_is(const struct kernel *k, const struct tfl_context *c
 	return (struct place){ t->contents, TFL_NO_BUFFER };
 }
 
-static bool in_place(const struct kernel *k, const struct tfl_context *context)
-{
-	for (uint32_t i = 0; i < k->num_ports; i++) {
-		const struct place place = where_is(k, context, i);
-
-		if (k->places[i].data != place.data || k->places[i].handle != place.handle)
-			return false;
-	}
-	return k->execution;
-}
-
 static int set_argument(struct kernel *k, uint32_t i)
 {
 	const struct place *place = &k->places[i];
@@ -411,10 +400,16 @@ static int copy_wide(const struct kernel *k, const struct tfl_context *context, 
 
 static int execute(struct kernel *k, const struct tfl_context *context)
 {
-	int result = ANEURALNETWORKS_NO_ERROR;
+	bool is_in_place = k->execution;
+	int result;
 
-	if (!in_place(k, context))
-		result = configure(k, context);
+	for (uint32_t i = 0; i < k->num_ports; i++) {
+		const struct place place = where_is(k, context, i);
+
+		is_in_place = is_in_place && k->places[i].data == place.data &&
+			      k->places[i].handle == place.handle;
+	}
+	result = is_in_place ? ANEURALNETWORKS_NO_ERROR : configure(k, context);
 	for (uint32_t i = 0; i < k->num_inputs && result == ANEURALNETWORKS_NO_ERROR; i++)
 		if (k->ports[i].is_wide)
 			result = copy_wide(k, context, i);
@@ -466,17 +461,6 @@ int kernel_run(struct kernel *k, struct tfl_context *context)
 
 /* ---- Functions that TensorFlow Lite calls ---- */
 
-static bool copy_partition(struct kernel *k, struct tfl_context *context,
-			   const struct tfl_partition *p)
-{
-	k->outputs = calloc((size_t)p->outputs->size + 1, sizeof(k->outputs[0]));
-	if (!members_init(&k->nodes, context, p->nodes) || !k->outputs)
-		return false;
-	k->num_outputs = p->outputs->size;
-	memcpy(k->outputs, p->outputs->data, (size_t)k->num_outputs * sizeof(k->outputs[0]));
-	return true;
-}
-
 static void kernel_free(struct tfl_context *context, void *buffer)
 {
 	struct kernel *k = buffer;
@@ -501,7 +485,12 @@ static void *init(struct tfl_context *context, const char *buffer, bool is_late,
 	k->delegate = p->delegate->data;
 	k->is_late = is_late;
 	k->is_whole = is_whole;
-	if (copy_partition(k, context, p) && (!is_late || late_init(k, context)))
+	k->num_outputs = p->outputs->size;
+	k->outputs = calloc((size_t)k->num_outputs + 1, sizeof(k->outputs[0]));
+	if (k->outputs)
+		memcpy(k->outputs, p->outputs->data, (size_t)k->num_outputs * sizeof(k->outputs[0]));
+	if (members_init(&k->nodes, context, p->nodes) && k->outputs &&
+	    (!is_late || late_init(k, context)))
 		return k;
 	kernel_free(context, k);
 	return NULL;

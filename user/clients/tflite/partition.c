@@ -444,32 +444,22 @@ static void tell(const struct delegate *d, int taken, int nodes, int partitions)
 	    partitions == 1 ? "" : "s", names);
 }
 
-/*
- * An operation that is claimed and that TensorFlow Lite itself lacks gets the function that
- * computes its shape.
- */
-static bool supply(struct choice *c, const struct candidate *n)
-{
-	struct tfl_registration *registration;
-	struct tfl_node *node;
-
-	if (!n->taken || n->code != TFL_OP_Convolution2DTransposeBias)
-		return true;
-	if (c->context->get_node(c->context, n->index, &node, &registration) != TFL_OK)
-		return false;
-	if (!registration->prepare)
-		registration->prepare = prepare_transpose_conv_bias;
-	return true;
-}
-
 static int replace(struct choice *c, int partitions)
 {
 	struct tfl_ints *lists[] = { list_taken(c, false), list_taken(c, true) };
+	struct tfl_registration *registration;
 	const bool whole = is_whole(c);
+	struct tfl_node *node;
 	int status = lists[0] && lists[1] ? TFL_OK : TFL_ERROR;
 
+	/* TensorFlow Lite itself lacks this operation, and gets the function that computes its shape. */
 	for (int i = 0; i < c->count && status == TFL_OK; i++)
-		status = supply(c, &c->nodes[i]) ? TFL_OK : TFL_ERROR;
+		if (c->nodes[i].taken && c->nodes[i].code == TFL_OP_Convolution2DTransposeBias) {
+			status = c->context->get_node(c->context, c->nodes[i].index, &node,
+						      &registration);
+			if (status == TFL_OK && !registration->prepare)
+				registration->prepare = prepare_transpose_conv_bias;
+		}
 	if (status == TFL_OK && c->delegate->options.report)
 		report_graph(c->context, c->delegate, c->nodes, c->count, lists);
 	else if (status == TFL_OK)
