@@ -291,11 +291,11 @@ $(libsl): $(runtime) $(obj)/user/hal/cache_files.o \
 
 # TensorFlow Lite loads it by a given path, so it has no version in its name.
 $(libtflite): $(tflite) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
-		user/clients/tflite/libnnaccel_tflite.map $(libnn)
+		user/clients/tflite/libnnaccel_tflite.map $(libnn) $(libhal)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/clients/tflite/libnnaccel_tflite.map \
-		$(call rpath,) -L$(BUILD)/lib -lneuralnetworks -lm
+		$(call rpath,) -L$(BUILD)/lib -lneuralnetworks -lnnaccel -lm
 
 # ONNX Runtime loads it by a given path, so it has no version in its name.
 $(libonnx): $(onnx) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \

@@ -12,7 +12,7 @@ bool dynamic_is_supported(const ANeuralNetworksDevice *const *devices, uint32_t 
 	struct builder b = { .operands = NULL };
 	struct lowering t = { .b = &b };
 	uint32_t x = result_type(&t, NN(TENSOR_FLOAT32), 2, one);
-	bool supported[3] = { false }, is_model;
+	bool supported[3] = { false };
 
 	EMIT(&t, NN_OP_DYNAMIC_FULLY_CONNECTED, result_like(&t, x), x,
 	     constant_bytes(&t, &weights, &weight), zeros(&t, x, 1, one),
@@ -20,7 +20,7 @@ bool dynamic_is_supported(const ANeuralNetworksDevice *const *devices, uint32_t 
 	unary(&t, NN_OP_ERF, x);
 	unary(&t, NN_OP_GELU, x);
 	if (t.refused || builder_ask(&b, 0, b.operation_count, NULL, devices, count, supported,
-				     &is_model))
+				     NULL))
 		supported[0] = false;
 	builder_free(&b);
 	return supported[0] && supported[1] && supported[2];

@@ -371,9 +371,11 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model, ANeuralNetwor
 			  uint32_t in_count, const uint32_t *in, uint32_t out_count,
 			  const uint32_t *out);
 	static const char *const names[] = {
-#define TYPES(name, types) [ANEURALNETWORKS_##name] = #name,
-#include "clients/lower/op_types.def"
-#undef TYPES
+#define NN_OP(name, ...) [ANEURALNETWORKS_##name] = #name,
+#define NN_OWN_OP(name, ...)
+#include "ops/ops.def"
+#undef NN_OP
+#undef NN_OWN_OP
 	};
 	static const char *const own[OWN] = {
 		"DYNAMIC_FULLY_CONNECTED", "DYNAMIC_BATCH_MATMUL", "DYNAMIC_CONV_2D", "ERF", "GELU",

@@ -2,8 +2,11 @@
 /* Models of the NNAPI: recorded first, then created. */
 #include "clients/lower/builder.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <nnaccel/log.h>
 
 #include "runtime/sha256.h"
 
@@ -416,12 +419,24 @@ static int make_part(const struct builder *b, uint32_t from, uint32_t to,
 
 int builder_ask(const struct builder *b, uint32_t from, uint32_t to, struct constants *constants,
 		const ANeuralNetworksDevice *const *devices, uint32_t count, bool *supported,
-		bool *is_model)
+		char why[BUILDER_WHY])
 {
+	char line[512];
+	const char *reason;
 	ANeuralNetworksModel *model;
-	int result = make_part(b, from, to, constants, &model);
+	int result;
 
-	*is_model = !result;
+	if (why)
+		nna_log_keep_error(line, sizeof(line));
+	result = make_part(b, from, to, constants, &model);
+	if (why) {
+		nna_log_keep_error(NULL, 0);
+		/* "FUNCTION: RESULT: operation 0: ABS: input 0 (TENSOR_BOOL8): must be ..." */
+		reason = strstr(line, ": operation ");
+		reason = reason ? strstr(reason + 2, ": ") : NULL;
+		snprintf(why, BUILDER_WHY, "%s",
+			 !result ? "" : reason ? reason + 2 : result_name(result));
+	}
 	if (result)
 		return result;
 	result = ANeuralNetworksModel_getSupportedOperationsForDevices(model, devices, count,

@@ -105,13 +105,16 @@ int builder_compile(const struct builder *b, struct constants *constants,
 		    uint32_t in_count, const uint32_t *in, uint32_t out_count, const uint32_t *out,
 		    ANeuralNetworksModel **model, ANeuralNetworksCompilation **compilation);
 
+/* Room for the reason why the NNAPI rejects a model. */
+enum { BUILDER_WHY = 200 };
+
 /*
  * Asks the devices about the operations [from, to): sets `supported` for each of them. Values do
- * not matter, so `constants` may be placeholders. Returns a ResultCode; *is_model is false if the
- * NNAPI rejects the model.
+ * not matter, so `constants` may be placeholders. Returns a ResultCode. If the NNAPI rejects the
+ * model, `why` says so in place of the log; otherwise it is empty. It may be NULL.
  */
 int builder_ask(const struct builder *b, uint32_t from, uint32_t to, struct constants *constants,
 		const ANeuralNetworksDevice *const *devices, uint32_t count, bool *supported,
-		bool *is_model);
+		char why[BUILDER_WHY]);
 
 #endif

@@ -24,24 +24,6 @@ void refuse(struct lowering *t, const char *format, ...)
 
 /* ---- types ---- */
 
-enum {
-	FLOATS = 1 << NN(TENSOR_FLOAT32) | 1 << NN(TENSOR_FLOAT16),
-	INT = 1 << NN(TENSOR_INT32),
-	BOOL = 1 << NN(TENSOR_BOOL8),
-	QUANT = 1 << NN(TENSOR_QUANT8_ASYMM),
-	CHANNELS = 1 << NN(TENSOR_QUANT8_SYMM_PER_CHANNEL),
-	QUANTS = QUANT | 1 << NN(TENSOR_QUANT8_ASYMM_SIGNED),
-};
-
-static const struct {
-	const char *name;
-	int types;
-} operations[] = {
-#define TYPES(name, types) [ANEURALNETWORKS_##name] = { #name, types },
-#include "clients/lower/op_types.def"
-#undef TYPES
-};
-
 const char *nnapi_type_name(int32_t type)
 {
 	switch (type) {
@@ -369,17 +351,11 @@ uint32_t view_shape(struct lowering *t, uint32_t x, const struct shape *shape)
 void emit_many(struct lowering *t, int32_t type, uint32_t out_count, const uint32_t *out,
 	       uint32_t count, const uint32_t *inputs)
 {
-	const struct operand *first = operand_of(t, count ? inputs[0] : NO_OPERAND);
-
 	for (uint32_t i = 0; i < count; i++)
 		if (inputs[i] == NO_OPERAND)
 			refuse(t, "there is no memory");
 	if (t->refused)
 		return;
-	if (!nn_is_own(type) && operations[type].types &&
-	    !(operations[type].types & 1 << first->type))
-		return refuse(t, "the NNAPI's %s does not take %s", operations[type].name,
-			      nnapi_type_name(first->type));
 	for (uint32_t i = 0; i < out_count && type != NN(RESHAPE); i++)
 		t->written += operand_count(operand_of(t, out[i]));
 	builder_operation(t->b, type, count, inputs, out_count, out);

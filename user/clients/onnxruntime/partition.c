@@ -67,18 +67,19 @@ static bool asked(const struct builder *b, uint32_t from, const struct devices *
 		  struct constants *constants, char *reason, size_t size)
 {
 	const uint32_t count = b->operation_count - from;
-	bool *supported = calloc(count + 1, sizeof(*supported)), all = true, is_model = true;
+	bool *supported = calloc(count + 1, sizeof(*supported)), all = true;
 	int result = ANEURALNETWORKS_NO_ERROR;
+	char why[BUILDER_WHY] = "";
 
 	if (count)
 		result = !supported ? ANEURALNETWORKS_OUT_OF_MEMORY :
 			 builder_ask(b, from, b->operation_count, constants, devices->list,
-				     devices->count, supported, &is_model);
+				     devices->count, supported, why);
 	for (uint32_t i = 0; !result && i < count; i++)
 		all &= supported[i];
 	free(supported);
-	if (!is_model)
-		snprintf(reason, size, "the NNAPI does not take it so (%s)", result_name(result));
+	if (*why)
+		snprintf(reason, size, "the NNAPI refuses it: %s", why);
 	else if (result || !all)
 		snprintf(reason, size, "the device does not compute it");
 	return !result && all;

@@ -156,6 +156,8 @@ static struct compiled *compile(struct program *p, bool on_cpu, const struct sha
 	c = compiled_new(p->graph, p->options, devices, shapes, p->in_count, p->in, p->out_count,
 			 p->out, &result, message, size);
 	nna_log_keep_error(NULL, 0);
+	if (!c && result == ANEURALNETWORKS_BAD_DATA)
+		snprintf(message + strlen(message), size - strlen(message), ": %s", reason);
 	if (c || !result || on_cpu || !p->cpu.count) {
 		log_reason(NNA_LOG_ERROR, reason);
 		if (c)

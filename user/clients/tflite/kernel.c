@@ -163,8 +163,9 @@ static int find_refused(struct kernel *k)
 {
 	const struct builder *b = &k->graph.b;
 	const struct devices *devices = &k->delegate->devices;
-	bool *supported = calloc(b->operation_count + 1, sizeof(supported[0])), is_model;
+	bool *supported = calloc(b->operation_count + 1, sizeof(supported[0]));
 	int refused = -1;
+	char why[BUILDER_WHY];
 
 	for (int i = 0; supported && i < k->nodes.count && refused < 0; i++) {
 		uint32_t at = 0, end;
@@ -175,7 +176,7 @@ static int find_refused(struct kernel *k)
 		end = builder_end(b, at);
 		/* A device that does not answer refuses no node. */
 		if (end > at && builder_ask(b, at, end, &k->constants, devices->list,
-					    devices->count, supported + at, &is_model) && is_model)
+					    devices->count, supported + at, why) && !*why)
 			break;
 		for (; at < end; at++)
 			refused = supported[at] ? refused : i;

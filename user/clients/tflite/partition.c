@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -246,13 +247,13 @@ static bool ask(struct choice *c, const struct graph *g, struct constants *const
 	const struct delegate *d = c->delegate;
 	const ANeuralNetworksDevice *const *devices = d->devices.list;
 	const uint32_t count = g->b.operation_count;
-	bool is_model = true;
+	char text[BUILDER_WHY + 32], why[BUILDER_WHY] = "";
 	int result = ANEURALNETWORKS_NO_ERROR;
 
 	if (!each)
 		result = builder_ask(&g->b, 0, count, constants, devices, d->devices.count,
-				     supported, &is_model);
-	if (!is_model)
+				     supported, why);
+	if (*why)
 		return false;
 	for (uint32_t at = 0, end, i = 0; i < (uint32_t)c->count; i++, at = end) {
 		struct candidate *n = &c->nodes[i];
@@ -261,10 +262,12 @@ static bool ask(struct choice *c, const struct graph *g, struct constants *const
 		      builder_end(&g->b, at) : at;
 		if (each && end > at)
 			builder_ask(&g->b, at, end, constants, devices, d->devices.count,
-				    supported + at, &is_model);
-		if (each && !is_model)
-			leave(c, n, "NNAPI refuses the operation");
-		is_model = true;
+				    supported + at, why);
+		if (*why) {
+			snprintf(text, sizeof(text), "NNAPI refuses it: %s", why);
+			leave(c, n, text);
+		}
+		why[0] = '\0';
 		for (uint32_t o = at; o < end && n->taken && !each; o++)
 			if (result || !supported[o])
 				leave(c, n, result ? "the device does not answer" :
