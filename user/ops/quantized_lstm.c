@@ -6,11 +6,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/round.h"
 #include "ops/axis.h"
 #include "ops/check.h"
-#include "ops/dot.h"
 #include "ops/lstm_cell.h"
 #include "ops/quantized_lstm.h"
+
+#define MIN_SHARED 1000000	/* products that are worth a second thread */
+#define BLOCK_ROWS 64		/* rows of a gate that a task multiplies */
 
 /*
  * The inputs except layer_norm belong together like those of the float cell, and have the same
@@ -32,6 +35,7 @@ static enum nn_status cell_shape(const struct nn_run *r, struct nn_qlstm *c)
 		.batch = cell.batch, .size = cell.size, .units = cell.units, .outputs = cell.outputs,
 		.cifg = cell.cifg, .peephole = cell.peephole, .projection = cell.projection,
 		.normalized = cell.normalized,
+		.has_projection_bias = !r->inputs[NN_QLSTM_PROJECTION_BIAS].omitted,
 	};
 	return status;
 }
@@ -126,26 +130,14 @@ static int32_t saturate32(int64_t v)
 	return (int32_t)(v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : v);
 }
 
-static int8_t saturate8(int64_t v)
+static int32_t clip(int32_t v, int32_t limit)
 {
-	return (int8_t)(v < INT8_MIN ? INT8_MIN : v > INT8_MAX ? INT8_MAX : v);
+	return limit > 0 && v < -limit ? -limit : limit > 0 && v > limit ? limit : v;
 }
 
-static int32_t scale(int64_t v, struct nn_multiplier m)
-{
-	return nn_mbqm(saturate32(v), m.value, m.shift);
-}
-
-/* Computes weights[u] . (x - zero), plus the bias if there is one. */
-static int64_t dot(const int8_t *weights, const int8_t *x, int32_t zero, uint32_t size)
-{
-	const struct nn_dot_q8 dot = nn_dot_i8(weights, x, size);
-
-	return nn_dot_q8_sum(&dot, 0, zero, size);
-}
-
-void nn_qlstm_normalize(const int16_t *gain, const int32_t *bias, struct nn_multiplier norm,
-			uint32_t units, int16_t *row)
+/* Normalises a row of units in place. */
+static void normalize(const int16_t *gain, const int32_t *bias, struct nn_multiplier norm,
+		      uint32_t units, int16_t *row)
 {
 	int64_t sum = 0, squares = 0, n = units, variance;
 	int32_t mean, factor, shift;
@@ -168,121 +160,297 @@ void nn_qlstm_normalize(const int16_t *gain, const int32_t *bias, struct nn_mult
 	}
 }
 
-/* Computes a gate of one batch row before its activation. */
-static void gate(const struct nn_run *r, const struct nn_qlstm *c, uint32_t g, const int8_t *x,
-		 const int8_t *h, const int16_t *state, int16_t *values)
+/* The arrays of a run, which lie in one allocation. */
+struct work {
+	int16_t *x;			/* less the zero point, with zeros behind */
+	int16_t *h;
+	int16_t *hidden;		/* numbers to be projected, also padded */
+	int16_t *gates[NN_QLSTM_GATES];	/* [units] */
+	int16_t *squashed;		/* [units] */
+	int32_t *sums;			/* [gates, units], or [outputs] */
+};
+
+static size_t padded(size_t count)
 {
-	const int8_t *w = r->inputs[NN_QLSTM_WEIGHTS + g].data;
-	const int8_t *recurrent = r->inputs[NN_QLSTM_RECURRENT + g].data;
-	const int32_t *bias = r->inputs[NN_QLSTM_BIAS + g].data;
-	const int16_t *peep = NULL;
+	return (count + NN_Q16_PADDING - 1) / NN_Q16_PADDING * NN_Q16_PADDING;
+}
 
-	if (c->peephole && g != NN_QLSTM_CELL)
-		peep = r->inputs[nn_qlstm_peephole(g)].data;
-	for (uint32_t u = 0; u < c->units; u++) {
-		int64_t sum = dot(w + (size_t)u * c->size, x, c->input_zero, c->size);
+static void *take(char *base, size_t *at, size_t count, size_t size)
+{
+	void *part = base ? base + *at : NULL;
 
-		if (!c->normalized)
-			sum += bias[u];
-		values[u] = nn_saturate16(scale(sum, c->input[g]));
-		sum = dot(recurrent + (size_t)u * c->outputs, h, c->state_zero, c->outputs);
-		values[u] = nn_saturate16((int64_t)values[u] + scale(sum, c->recurrent[g]));
-		if (peep)
-			values[u] = nn_saturate16((int64_t)values[u] +
-					       scale((int64_t)peep[u] * state[u], c->peep[g]));
+	*at += round_up(padded(count) * size, 64);
+	return part;
+}
+
+/*
+ * Divides the memory at `base`; if that is NULL, only counts. Returns the bytes that the parts
+ * take.
+ */
+static size_t divide(const struct nn_qlstm *c, char *base, struct work *w)
+{
+	const size_t units = c->units;
+	size_t at = 0, most = NN_QLSTM_GATES * padded(units);
+
+	w->x = take(base, &at, c->size, sizeof(*w->x));
+	w->h = take(base, &at, c->outputs, sizeof(*w->h));
+	w->hidden = take(base, &at, units, sizeof(*w->hidden));
+	for (uint32_t g = 0; g < NN_QLSTM_GATES; g++)
+		w->gates[g] = take(base, &at, units, sizeof(*w->gates[g]));
+	w->squashed = take(base, &at, units, sizeof(*w->squashed));
+	w->sums = take(base, &at, most > c->outputs ? most : c->outputs, sizeof(*w->sums));
+	return at;
+}
+
+size_t nn_qlstm_scratch(const struct nn_qlstm *c)
+{
+	struct work work;
+
+	return divide(c, NULL, &work);
+}
+
+/* Copies bytes without their zero point; elements behind them up to padded() are zeroed. */
+static void widen(const uint8_t *from, uint8_t flip, int32_t zero, size_t count, int16_t *to)
+{
+	for (size_t i = 0; i < count; i++)
+		to[i] = (int16_t)((from[i] ^ flip) - zero);
+	memset(to + count, 0, (padded(count) - count) * sizeof(*to));
+}
+
+static void scale(const struct nn_qlstm_run *r, const int32_t *sums, const int32_t *bias,
+		  const struct nn_multiplier *m, bool add, int16_t *values, size_t count)
+{
+	const struct nn_scale_q16 s = {
+		.count = count,
+		.sums = sums,
+		.bias = bias,
+		.multiplier = m->value,
+		.shift = m->shift,
+		.add = add,
+		.values = values,
+	};
+
+	r->loops->scale(&s);
+}
+
+/* The products of all gates, cut in blocks of rows. */
+struct product {
+	const struct nn_qlstm_run *r;
+	const struct work *w;
+	uint32_t blocks;		/* of a gate */
+};
+
+/* Computes rows [first, first + count) of a gate: weights times x, scaled, then weights times h. */
+static void multiply(const struct product *p, uint32_t gate, size_t first, size_t count)
+{
+	const struct nn_qlstm_run *r = p->r;
+	const struct nn_qlstm *c = r->cell;
+	const void *const *inputs = r->inputs;
+	const int32_t *bias = inputs[NN_QLSTM_BIAS + gate];
+	int16_t *values = p->w->gates[gate] + first;
+	struct nn_dots_q16 d = {
+		.rows = count,
+		.depth = c->size,
+		.weights = (const uint8_t *)inputs[NN_QLSTM_WEIGHTS + gate] + first * c->size,
+		.x = p->w->x,
+		.sums = p->w->sums + gate * padded(c->units) + first,
+	};
+
+	r->loops->dots(&d);
+	scale(r, d.sums, c->normalized ? NULL : bias + first, &c->input[gate], false, values,
+	      count);
+	d.depth = c->outputs;
+	d.weights = (const uint8_t *)inputs[NN_QLSTM_RECURRENT + gate] + first * c->outputs;
+	d.x = p->w->h;
+	r->loops->dots(&d);
+	scale(r, d.sums, NULL, &c->recurrent[gate], true, values, count);
+}
+
+static void run_block(void *arg, uint32_t task, uint32_t thread)
+{
+	const struct product *p = arg;
+	const struct nn_qlstm *c = p->r->cell;
+	const size_t units = c->units, first = task % p->blocks * BLOCK_ROWS;
+	const size_t count = units - first < BLOCK_ROWS ? units - first : BLOCK_ROWS;
+	uint32_t gate = task / p->blocks + (c->cifg ? NN_QLSTM_FORGET : NN_QLSTM_IN);
+
+	(void)thread;
+	multiply(p, gate, first, count);
+}
+
+/* The products of one row of the batch. */
+static void multiply_all(const struct nn_qlstm_run *r, const struct work *w)
+{
+	const struct nn_qlstm *c = r->cell;
+	const uint64_t products = (uint64_t)NN_QLSTM_GATES * c->units * (c->size + c->outputs);
+	const uint32_t gates = c->cifg ? NN_QLSTM_GATES - 1 : NN_QLSTM_GATES;
+	struct product p = { r, w, (c->units + BLOCK_ROWS - 1) / BLOCK_ROWS };
+
+	r->each(run_block, &p, gates * p.blocks, products >= MIN_SHARED ? r->threads : 1);
+}
+
+/* Finishes a gate before its activation; the peephole looks at `state`. */
+static void end_gate(const struct nn_qlstm_run *r, const struct work *w, uint32_t gate,
+		     const int16_t *state)
+{
+	const struct nn_qlstm *c = r->cell;
+	int16_t *values = w->gates[gate];
+
+	if (c->peephole && gate != NN_QLSTM_CELL) {
+		const int16_t *weights = r->inputs[nn_qlstm_peephole(gate)];
+
+		for (size_t u = 0; u < c->units; u++)
+			w->sums[u] = weights[u] * state[u];
+		scale(r, w->sums, NULL, &c->peep[gate], true, values, c->units);
 	}
 	if (c->normalized)
-		nn_qlstm_normalize(r->inputs[NN_QLSTM_LAYER_NORM + g].data, bias, c->norm[g],
-				   c->units, values);
+		normalize(r->inputs[NN_QLSTM_LAYER_NORM + gate], r->inputs[NN_QLSTM_BIAS + gate],
+			  c->norm[gate], c->units, values);
+	r->loops->squash(&(struct nn_squash_q16){ gate == NN_QLSTM_CELL, 3, c->units, values,
+						  values });
 }
 
-static void logistic(int16_t *values, uint32_t count)
+/* Values with a zero point added, to signed bytes. */
+static void narrow(const int16_t *values, int32_t zero, int32_t limit, size_t count, int8_t *to)
 {
-	for (uint32_t i = 0; i < count; i++)
-		values[i] = nn_quant_logistic16(values[i], 3);
+	for (size_t i = 0; i < count; i++) {
+		int32_t v = values[i] + zero;
+
+		v = v < INT8_MIN ? INT8_MIN : v > INT8_MAX ? INT8_MAX : v;
+		to[i] = (int8_t)clip(v, limit);
+	}
 }
 
-/* Computes the output of one batch row from its hidden values. */
-static void project(const struct nn_run *r, const struct nn_qlstm *c, const int8_t *hidden,
+/* The output of a row from its hidden values, which have no zero point yet. */
+static void project(const struct nn_qlstm_run *r, const struct work *w, const int8_t *hidden,
 		    int8_t *out)
 {
-	const int8_t *w = r->inputs[NN_QLSTM_PROJECTION].data;
-	const int32_t *bias = r->inputs[NN_QLSTM_PROJECTION_BIAS].data;
+	const struct nn_qlstm *c = r->cell;
+	const int32_t *bias = c->has_projection_bias ? r->inputs[NN_QLSTM_PROJECTION_BIAS] : NULL;
+	const struct nn_dots_q16 d = {
+		.rows = c->outputs,
+		.depth = c->units,
+		.weights = r->inputs[NN_QLSTM_PROJECTION],
+		.x = w->hidden,
+		.sums = w->sums,
+	};
 
-	for (uint32_t o = 0; o < c->outputs; o++, w += c->units) {
-		int64_t sum = dot(w, hidden, -c->hidden_zero, c->units);
+	widen((const uint8_t *)hidden, 0x80, 128 - c->hidden_zero, c->units, w->hidden);
+	r->loops->dots(&d);
+	scale(r, w->sums, bias, &c->project, false, w->h, c->outputs);
+	narrow(w->h, c->state_zero, c->projection_limit, c->outputs, out);
+}
 
-		if (bias)
-			sum += bias[o];
-		sum = saturate8((int64_t)scale(sum, c->project) + c->state_zero);
-		out[o] = (int8_t)nn_qlstm_clip((int32_t)sum, c->projection_limit);
+/* Computes one row of the batch after its products with the weights. */
+static void step(const struct nn_qlstm_run *r, const struct work *w, const int16_t *state,
+		 int16_t *next, int8_t *out)
+{
+	const struct nn_qlstm *c = r->cell;
+	const uint32_t bits = (uint32_t)(15 + c->cell_shift);
+	int16_t *in = w->gates[NN_QLSTM_IN], *forget = w->gates[NN_QLSTM_FORGET];
+	int16_t *cell = w->gates[NN_QLSTM_CELL], *outgate = w->gates[NN_QLSTM_OUT];
+	/* The first of the gates is not read any more then. */
+	int8_t *hidden = c->projection ? (int8_t *)in : out;
+
+	end_gate(r, w, NN_QLSTM_FORGET, state);
+	if (!c->cifg)
+		end_gate(r, w, NN_QLSTM_IN, state);
+	end_gate(r, w, NN_QLSTM_CELL, state);
+	for (size_t u = 0; u < c->units; u++) {
+		int32_t input = c->cifg ? INT16_MAX - forget[u] : in[u];
+		int32_t kept = nn_rdp(forget[u] * state[u], 15);
+		int32_t added = nn_rdp(input * cell[u], 30 + c->cell_shift);
+
+		next[u] = (int16_t)clip(nn_saturate16(kept + added), c->cell_limit);
+	}
+	end_gate(r, w, NN_QLSTM_OUT, next);
+	r->loops->squash(&(struct nn_squash_q16){ true, bits, c->units, next, w->squashed });
+	for (size_t u = 0; u < c->units; u++)
+		w->sums[u] = outgate[u] * w->squashed[u];
+	scale(r, w->sums, NULL, &c->hidden, false, w->squashed, c->units);
+	narrow(w->squashed, -c->hidden_zero, 0, c->units, hidden);
+	if (c->projection)
+		project(r, w, hidden, out);
+}
+
+void nn_qlstm_run(const struct nn_qlstm_run *r)
+{
+	const struct nn_qlstm *c = r->cell;
+	const uint8_t *x = r->inputs[NN_QLSTM_INPUT], *h = r->inputs[NN_QLSTM_STATE_H];
+	const int16_t *state = r->inputs[NN_QLSTM_STATE_C];
+	int16_t *next = r->outputs[1];
+	int8_t *out = r->outputs[0];
+	struct work w;
+
+	divide(c, r->scratch, &w);
+	for (size_t b = 0; b < c->batch; b++) {
+		widen(x + b * c->size, 0x80, c->input_zero + 128, c->size, w.x);
+		widen(h + b * c->outputs, 0x80, c->state_zero + 128, c->outputs, w.h);
+		multiply_all(r, &w);
+		step(r, &w, state + b * c->units, next + b * c->units, out + b * c->outputs);
+	}
+	memcpy(r->outputs[2], out, (size_t)c->batch * c->outputs);
+}
+
+/* ---- The loops for any CPU ---- */
+
+static void dots(const struct nn_dots_q16 *d)
+{
+	for (size_t i = 0; i < d->rows; i++) {
+		const int8_t *weights = (const int8_t *)d->weights + i * d->depth;
+		int64_t sum = d->add ? d->sums[i] : 0;
+
+		for (size_t k = 0; k < d->depth; k++)
+			sum += weights[k] * d->x[k];
+		d->sums[i] = saturate32(sum);
 	}
 }
 
-/* Computes one batch row; `scratch` has room for a row of each gate and of hidden values. */
-static void step(const struct nn_run *r, const struct nn_qlstm *c, const int8_t *x,
-		 const int8_t *h, const int16_t *state, int16_t *next, int8_t *out,
-		 int16_t *scratch)
+static void scale_all(const struct nn_scale_q16 *s)
 {
-	int16_t *in = scratch, *forget = in + c->units, *cell = forget + c->units;
-	int16_t *outgate = cell + c->units;
-	int8_t *hidden = (int8_t *)(outgate + c->units);
+	for (size_t i = 0; i < s->count; i++) {
+		const int32_t sum = saturate32((int64_t)s->sums[i] + (s->bias ? s->bias[i] : 0));
+		const int16_t value = nn_saturate16(nn_mbqm(sum, s->multiplier, s->shift));
 
-	gate(r, c, NN_QLSTM_FORGET, x, h, state, forget);
-	logistic(forget, c->units);
-	if (c->cifg) {
-		for (uint32_t u = 0; u < c->units; u++)
-			in[u] = (int16_t)(INT16_MAX - forget[u]);
-	} else {
-		gate(r, c, NN_QLSTM_IN, x, h, state, in);
-		logistic(in, c->units);
+		s->values[i] = s->add ? nn_saturate16((int64_t)s->values[i] + value) : value;
 	}
-	gate(r, c, NN_QLSTM_CELL, x, h, state, cell);
-	for (uint32_t u = 0; u < c->units; u++) {
-		int32_t candidate = nn_quant_tanh16(cell[u], 3);
-		int32_t kept = nn_rdp(forget[u] * state[u], 15);
-		int32_t added = nn_rdp(in[u] * candidate, 30 + c->cell_shift);
+}
 
-		next[u] = (int16_t)nn_qlstm_clip(nn_saturate16((int64_t)kept + added),
-						 c->cell_limit);
-	}
-	gate(r, c, NN_QLSTM_OUT, x, h, next, outgate);
-	logistic(outgate, c->units);
-	for (uint32_t u = 0; u < c->units; u++) {
-		int32_t squashed = nn_quant_tanh16(next[u], (uint32_t)(15 + c->cell_shift));
+static void squash(const struct nn_squash_q16 *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		s->out[i] = s->is_tanh ? nn_quant_tanh16(s->in[i], s->integer_bits) :
+					 nn_quant_logistic16(s->in[i], s->integer_bits);
+}
 
-		hidden[u] = saturate8((int64_t)scale((int64_t)outgate[u] * squashed, c->hidden) -
-				      c->hidden_zero);
-	}
-	if (c->projection)
-		project(r, c, hidden, out);
-	else
-		memcpy(out, hidden, c->outputs);
+static void each(void (*fn)(void *arg, uint32_t task, uint32_t thread), void *arg, uint32_t count,
+		 uint32_t threads)
+{
+	(void)threads;
+	for (uint32_t task = 0; task < count; task++)
+		fn(arg, task, 0);
 }
 
 static enum nn_status execute_quantized_lstm(struct nn_run *r)
 {
-	const int8_t *x = r->inputs[NN_QLSTM_INPUT].data, *h = r->inputs[NN_QLSTM_STATE_H].data;
-	const int16_t *state = r->inputs[NN_QLSTM_STATE_C].data;
-	int16_t *next = r->outputs[1].data, *scratch;
-	int8_t *out = r->outputs[0].data;
+	static const struct nn_qlstm_loops loops = { dots, scale_all, squash };
+	const void *inputs[NN_QLSTM_INPUTS];
+	void *outputs[3];
 	struct nn_qlstm c;
+	struct nn_qlstm_run run = { .cell = &c, .loops = &loops, .each = each, .threads = 1,
+				    .inputs = inputs, .outputs = outputs };
 	enum nn_status status = nn_qlstm_read(r, &c);
 
 	if (status)
 		return status;
-	scratch = nn_run_alloc(r, (size_t)c.units * (NN_QLSTM_GATES + 1), sizeof(*scratch));
-	if (!scratch)
+	for (uint32_t i = 0; i < NN_QLSTM_INPUTS; i++)
+		inputs[i] = r->inputs[i].data;
+	for (uint32_t i = 0; i < 3; i++)
+		outputs[i] = r->outputs[i].data;
+	run.scratch = nn_run_alloc(r, nn_qlstm_scratch(&c), 1);
+	if (!run.scratch)
 		return NN_OUT_OF_MEMORY;
-	for (uint32_t b = 0; b < c.batch; b++) {
-		step(r, &c, x, h, state, next, out, scratch);
-		x += c.size;
-		h += c.outputs;
-		out += c.outputs;
-		state += c.units;
-		next += c.units;
-	}
-	memcpy(r->outputs[2].data, r->outputs[0].data, nn_tensor_size(&r->outputs[0]));
+	nn_qlstm_run(&run);
 	return NN_OK;
 }
 

@@ -30,7 +30,7 @@ enum {
 
 struct nn_qlstm {
 	uint32_t batch, size, units, outputs;
-	bool cifg, peephole, projection, normalized;
+	bool cifg, peephole, projection, normalized, has_projection_bias;
 	int32_t cell_shift;		/* the cell state's scale is 2^cell_shift */
 	int32_t input_zero, state_zero, hidden_zero;
 	int32_t cell_limit, projection_limit;	/* limits for clipping; 0 for no limit */
@@ -48,15 +48,67 @@ static inline uint32_t nn_qlstm_peephole(uint32_t gate)
 	return NN_QLSTM_PEEPHOLE + (gate == NN_QLSTM_OUT ? 2 : gate);
 }
 
-static inline int32_t nn_qlstm_clip(int32_t v, int32_t limit)
-{
-	if (limit > 0)
-		v = v < -limit ? -limit : v > limit ? limit : v;
-	return v;
-}
+/*
+ * Sums of products of int8 rows with values of 16 bits: sums[i] of row i, which wrap. `x` has zeros
+ * behind its `depth` values, up to a multiple of NN_Q16_PADDING.
+ */
+#define NN_Q16_PADDING 32
 
-/* Normalises a row of units in place. */
-void nn_qlstm_normalize(const int16_t *gain, const int32_t *bias, struct nn_multiplier norm,
-			uint32_t units, int16_t *row);
+struct nn_dots_q16 {
+	size_t rows;
+	size_t depth;			/* length of a row, and distance to the next one */
+	const uint8_t *weights;
+	const int16_t *x;
+	bool add;			/* add to the numbers in sums */
+	int32_t *sums;
+};
+
+/*
+ * values[i] = sums[i] + bias[i], saturated to 32 bits, multiplied by a factor as nn_mbqm() does,
+ * saturated to 16 bits. With `add` the result is added to the old value, and saturated again.
+ */
+struct nn_scale_q16 {
+	size_t count;
+	const int32_t *sums;
+	const int32_t *bias;		/* NULL: none */
+	int32_t multiplier;
+	int32_t shift;
+	bool add;
+	int16_t *values;
+};
+
+/* out[i] = nn_quant_logistic16() or nn_quant_tanh16() of in[i]; out may be in. */
+struct nn_squash_q16 {
+	bool is_tanh;
+	uint32_t integer_bits;		/* at most 6 */
+	size_t count;
+	const int16_t *in;
+	int16_t *out;
+};
+
+/* The loops that compute a cell, with the same results in each instruction set. */
+struct nn_qlstm_loops {
+	void (*dots)(const struct nn_dots_q16 *d);
+	void (*scale)(const struct nn_scale_q16 *s);
+	void (*squash)(const struct nn_squash_q16 *s);
+};
+
+/* Runs `count` tasks, by up to `threads` threads. */
+typedef void nn_qlstm_each(void (*fn)(void *arg, uint32_t task, uint32_t thread), void *arg,
+			   uint32_t count, uint32_t threads);
+
+/* A run of a cell; inputs and outputs are those of QUANTIZED_LSTM. */
+struct nn_qlstm_run {
+	const struct nn_qlstm *cell;
+	const struct nn_qlstm_loops *loops;
+	nn_qlstm_each *each;
+	uint32_t threads;
+	const void *const *inputs;
+	void *const *outputs;
+	void *scratch;			/* nn_qlstm_scratch() bytes, aligned to 64 */
+};
+
+size_t nn_qlstm_scratch(const struct nn_qlstm *c);
+void nn_qlstm_run(const struct nn_qlstm_run *r);
 
 #endif /* NN_OPS_QUANTIZED_LSTM_H */

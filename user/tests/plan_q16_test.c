@@ -30,8 +30,8 @@ static void check_squash(const struct nn_isa *isa, bool is_tanh, uint32_t bits)
 	const struct nn_squash_q16 first = { is_tanh, bits, COUNT - 5, in, out };
 	const struct nn_squash_q16 last = { is_tanh, bits, 5, in + COUNT - 5, out + COUNT - 5 };
 
-	isa->squash_q16(&first);
-	isa->squash_q16(&last);
+	isa->qlstm.squash(&first);
+	isa->qlstm.squash(&last);
 	for (size_t i = 0; i < COUNT; i++) {
 		int16_t right = is_tanh ? nn_quant_tanh16(in[i], bits) :
 					  nn_quant_logistic16(in[i], bits);
@@ -92,7 +92,7 @@ static void check_scale(const struct nn_isa *isa)
 		bias[i] = any_end();
 		values[i] = before[i] = (int16_t)any();
 	}
-	isa->scale_q16(&s);
+	isa->qlstm.scale(&s);
 	for (size_t i = 0; i < s.count; i++) {
 		int64_t sum = saturate((int64_t)sums[i] + (s.bias ? bias[i] : 0), INT32_MIN,
 				       INT32_MAX);
@@ -131,7 +131,7 @@ static void check_dots(const struct nn_isa *isa)
 		x[i] = (int16_t)pick(-255, 255);
 	for (size_t i = 0; i < rows; i++)
 		sums[i] = before[i] = any_end();
-	isa->dots_q16(&d);
+	isa->qlstm.dots(&d);
 	for (size_t i = 0; i < rows; i++) {
 		uint32_t right = d.add ? (uint32_t)before[i] : 0;
 

@@ -290,7 +290,4 @@ static TARGET void squash_q16(const struct nn_squash_q16 *s)
 		squash_all_q15(s, false);
 }
 
-#define CELL_Q16 \
-	.dots_q16 = dots_q16, \
-	.scale_q16 = scale_q16, \
-	.squash_q16 = squash_q16
+#define CELL_Q16 .qlstm = { dots_q16, scale_q16, squash_q16 }

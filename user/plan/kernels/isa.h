@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "ops/image.h"
+#include "ops/quantized_lstm.h"
 #include "plan/kernels/caches.h"
 
 /* Maximum number of 32-bit lanes in a vector of any instruction set. */
@@ -470,44 +471,6 @@ struct nn_instance_f32 {
 	float epsilon;
 };
 
-/*
- * Sums of products of int8 rows with values of 16 bits: sums[i] of row i, which wrap. `x` has zeros
- * behind its `depth` values, up to a multiple of NN_Q16_PADDING.
- */
-#define NN_Q16_PADDING (2 * NN_MAX_LANES)
-
-struct nn_dots_q16 {
-	size_t rows;
-	size_t depth;			/* length of a row, and distance to the next one */
-	const uint8_t *weights;
-	const int16_t *x;
-	bool add;			/* add to the numbers in sums */
-	int32_t *sums;
-};
-
-/*
- * values[i] = sums[i] + bias[i], saturated to 32 bits, multiplied by a factor as nn_mbqm() does,
- * saturated to 16 bits. With `add` the result is added to the old value, and saturated again.
- */
-struct nn_scale_q16 {
-	size_t count;
-	const int32_t *sums;
-	const int32_t *bias;		/* NULL: none */
-	int32_t multiplier;
-	int32_t shift;
-	bool add;
-	int16_t *values;
-};
-
-/* out[i] = nn_quant_logistic16() or nn_quant_tanh16() of in[i]; out may be in. */
-struct nn_squash_q16 {
-	bool is_tanh;
-	uint32_t integer_bits;		/* at most 6 */
-	size_t count;
-	const int16_t *in;
-	int16_t *out;
-};
-
 /* Reduces `count` elements of each column; the results of all columns are a row. */
 enum nn_reduction { NN_REDUCE_MAX, NN_REDUCE_MIN, NN_REDUCE_SUM, NN_REDUCE_MEAN };
 
@@ -637,10 +600,7 @@ struct nn_isa {
 		       uint8_t flip, uint8_t *largest);
 	/* out[i] = table[in[i]] */
 	void (*lookup_q8)(const uint8_t *table, const uint8_t *in, uint8_t *out, size_t count);
-	/* The functions of cells of quantised LSTMs. */
-	void (*dots_q16)(const struct nn_dots_q16 *d);
-	void (*scale_q16)(const struct nn_scale_q16 *s);
-	void (*squash_q16)(const struct nn_squash_q16 *s);
+	struct nn_qlstm_loops qlstm;
 };
 
 /*
