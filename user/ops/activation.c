@@ -13,42 +13,51 @@
 
 /* ---- Shapes ---- */
 
+struct quantised;
+
+struct kernels {
+	void (*on_float)(const struct nn_run *r);
+	int32_t (*on_q8)(int32_t x, const struct quantised *p);
+	float scale;			/* of the quantised output */
+	int32_t zero;			/* of the unsigned one; the signed one has 128 less */
+};
+
 /* Infers a quantisation whose range is [0, 1) or [-1, 1). */
-static enum nn_status infer_unit(struct nn_run *r, float scale, int32_t zero_unsigned,
-				 int32_t zero_signed)
+static enum nn_status infer_sigmoid(struct nn_run *r)
 {
+	const struct kernels *k = r->op->kernels;
 	struct nn_tensor *out = &r->outputs[0];
 
 	nn_tensor_like(out, &r->inputs[0]);
 	if (out->type == NN_TENSOR_FLOAT32)
 		return NN_OK;
-	out->scale = scale;
-	out->zero_point = out->type == NN_TENSOR_QUANT8_ASYMM ? zero_unsigned : zero_signed;
+	out->scale = k->scale;
+	out->zero_point = k->zero - (out->type == NN_TENSOR_QUANT8_ASYMM ? 0 : 128);
 	return NN_OK;
-}
-
-static enum nn_status infer_logistic(struct nn_run *r)
-{
-	return infer_unit(r, 1.0f / 256, 0, -128);
-}
-
-static enum nn_status infer_tanh(struct nn_run *r)
-{
-	return infer_unit(r, 1.0f / 128, 128, 0);
 }
 
 /* ---- Loops ---- */
 
-/* Applies a float function; `alpha` is the operation's own parameter. */
-static void map_float(const struct nn_run *r, float (*fn)(float x, float alpha), float alpha)
-{
-	const float *in = r->inputs[0].data;
-	float *out = r->outputs[0].data;
-	size_t count = nn_tensor_count(&r->outputs[0]);
-
-	for (size_t i = 0; i < count; i++)
-		out[i] = fn(in[i], alpha);
+/* Defines a float loop: `expression` computes an element from x and the operation's parameter. */
+#define FLOATS(name, expression)							\
+static void name(const struct nn_run *r)						\
+{											\
+	const float *in = r->inputs[0].data;						\
+	float *out = r->outputs[0].data;						\
+	size_t count = nn_tensor_count(&r->outputs[0]);					\
+	const float alpha __attribute__((unused)) = nn_run_float(r, 1, 0);		\
+											\
+	for (size_t i = 0; i < count; i++) {						\
+		const float x = in[i];							\
+											\
+		out[i] = expression;							\
+	}										\
 }
+
+FLOATS(logistic_float, 1 / (1 + expf(-x)))
+FLOATS(tanh_float, tanhf(x))
+FLOATS(elu_float, fmaxf(0, x) + fminf(0, alpha * (expf(x) - 1)))
+FLOATS(hard_swish_float, x * fminf(6, fmaxf(0, x + 3)) / 6)
 
 /* Parameters of a quantised function; the input's value is in units of its scale. */
 struct quantised {
@@ -121,18 +130,6 @@ static enum nn_status execute_clamp(struct nn_run *r)
 
 /* ---- LOGISTIC and TANH ---- */
 
-static float logistic_float(float x, float alpha)
-{
-	(void)alpha;
-	return 1 / (1 + expf(-x));
-}
-
-static float tanh_float(float x, float alpha)
-{
-	(void)alpha;
-	return tanhf(x);
-}
-
 /* Returns the input with four integer bits, which would overflow beyond the radius. */
 static int32_t fixed_input(int32_t x, const struct quantised *p)
 {
@@ -160,11 +157,6 @@ static int32_t tanh_q8(int32_t x, const struct quantised *p)
 	return nn_rdp(nn_quant_tanh(fixed_input(x, p), 4), 24);
 }
 
-struct kernels {
-	float (*on_float)(float x, float alpha);
-	int32_t (*on_q8)(int32_t x, const struct quantised *p);
-};
-
 static enum nn_status execute_sigmoid(struct nn_run *r)
 {
 	const struct kernels *k = r->op->kernels;
@@ -172,7 +164,7 @@ static enum nn_status execute_sigmoid(struct nn_run *r)
 	struct quantised p = { 0 };
 
 	if (in->type == NN_TENSOR_FLOAT32) {
-		map_float(r, k->on_float, 0);
+		k->on_float(r);
 		return NN_OK;
 	}
 	if (!nn_quant_encode_above_one((double)in->scale * 0x1p27, &p.in))
@@ -187,24 +179,13 @@ static enum nn_status execute_sigmoid(struct nn_run *r)
 
 /* ---- ELU ---- */
 
-static float elu_float(float x, float alpha)
-{
-	return fmaxf(0, x) + fminf(0, alpha * (expf(x) - 1));
-}
-
 static enum nn_status execute_elu(struct nn_run *r)
 {
-	map_float(r, elu_float, nn_run_float(r, 1, 0));
+	elu_float(r);
 	return NN_OK;
 }
 
 /* ---- HARD_SWISH ---- */
-
-static float hard_swish_float(float x, float alpha)
-{
-	(void)alpha;
-	return x * fminf(6, fmaxf(0, x + 3)) / 6;
-}
 
 /* Computes x * 2^bits, saturated to 16 bits. */
 static int16_t shift_left16(int16_t x, int32_t bits)
@@ -257,7 +238,7 @@ static enum nn_status execute_hard_swish(struct nn_run *r)
 	struct quantised p = { 0 };
 
 	if (r->inputs[0].type == NN_TENSOR_FLOAT32) {
-		map_float(r, hard_swish_float, 0);
+		hard_swish_float(r);
 		return NN_OK;
 	}
 	if (!encode16(fine / out_scale, &p.out) || p.out.shift > 0 ||
@@ -279,10 +260,10 @@ NN_OPERATION(which,									\
 ACTIVATION(RELU, 4, .infer = nn_infer_like, .execute = execute_clamp);
 ACTIVATION(RELU1, 4, .infer = nn_infer_like, .execute = execute_clamp);
 ACTIVATION(RELU6, 4, .infer = nn_infer_like, .execute = execute_clamp);
-ACTIVATION(LOGISTIC, 4, .infer = infer_logistic, .execute = execute_sigmoid,
-	   .kernels = &(const struct kernels){ logistic_float, logistic_q8 });
-ACTIVATION(TANH, 4, .infer = infer_tanh, .execute = execute_sigmoid,
-	   .kernels = &(const struct kernels){ tanh_float, tanh_q8 });
+ACTIVATION(LOGISTIC, 4, .infer = infer_sigmoid, .execute = execute_sigmoid,
+	   .kernels = &(const struct kernels){ logistic_float, logistic_q8, 1.0f / 256, 0 });
+ACTIVATION(TANH, 4, .infer = infer_sigmoid, .execute = execute_sigmoid,
+	   .kernels = &(const struct kernels){ tanh_float, tanh_q8, 1.0f / 128, 128 });
 ACTIVATION(HARD_SWISH, 0, .infer = nn_infer_shape, .execute = execute_hard_swish);
 
 NN_OPERATION(ELU,

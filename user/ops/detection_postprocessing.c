@@ -19,19 +19,16 @@ enum { OUT_SCORES, OUT_BOXES, OUT_CLASSES, OUT_COUNTS };
 /* Order of an anchor, its delta and the deltas' scales. */
 enum { Y, X, H, W };
 
-static enum nn_status check_shapes(const struct nn_run *r)
-{
-	const uint32_t classes = r->inputs[SCORES].dims[2], deltas = r->inputs[DELTAS].dims[2];
-
-	return classes < 2 ? nn_run_fail(r, "input 0: %u classes, must be at least 2", classes) :
-	       deltas < 4 ? nn_run_fail(r, "input 1: %u deltas, must be at least 4", deltas) : NN_OK;
-}
-
 static enum nn_status check_values(const struct nn_run *r)
 {
+	const uint32_t classes = r->inputs[SCORES].dims[2], deltas = r->inputs[DELTAS].dims[2];
 	bool regular = nn_run_bool(r, REGULAR, false);
 	uint32_t most = regular ? DETECTIONS_PER_CLASS : CLASSES_PER_DETECTION;
 
+	if (classes < 2)
+		return nn_run_fail(r, "input 0: %u classes, must be at least 2", classes);
+	if (deltas < 4)
+		return nn_run_fail(r, "input 1: %u deltas, must be at least 4", deltas);
 	for (uint32_t i = SCALE_Y; i <= SCALE_W; i++)
 		if (!(nn_run_float(r, i, 0) > 0))
 			return nn_run_fail(r, "input %u: the scale must be positive", i);
@@ -76,10 +73,9 @@ struct job {
 static enum nn_status infer(struct nn_run *r)
 {
 	const struct nn_tensor *scores = &r->inputs[SCORES];
-	enum nn_status status = check_shapes(r);
+	enum nn_status status = check_values(r);
 	uint64_t capacity;
 
-	status = status ? status : check_values(r);
 	if (status)
 		return status;
 	capacity = (uint64_t)nn_run_int(r, MAX_DETECTIONS, 0);
@@ -282,12 +278,6 @@ static void read_job(const struct nn_run *r, struct job *j)
 	};
 }
 
-static void clear_outputs(const struct nn_run *r)
-{
-	for (uint32_t i = 0; i < r->num_outputs; i++)
-		memset(r->outputs[i].data, 0, nn_tensor_size(&r->outputs[i]));
-}
-
 static enum nn_status execute(struct nn_run *r)
 {
 	const float *scores = r->inputs[SCORES].data, *deltas = r->inputs[DELTAS].data;
@@ -309,7 +299,8 @@ static enum nn_status execute(struct nn_run *r)
 	if (!j.good || !j.best || !j.boxes || !j.is_placed || !j.candidates || !j.ranked ||
 	    !j.room)
 		return NN_OUT_OF_MEMORY;
-	clear_outputs(r);
+	for (uint32_t i = 0; i < r->num_outputs; i++)
+		memset(r->outputs[i].data, 0, nn_tensor_size(&r->outputs[i]));
 	for (uint32_t n = 0; n < r->inputs[SCORES].dims[0]; n++) {
 		size_t at = (size_t)n * j.capacity;
 

@@ -9,13 +9,26 @@
 #include "ops/check.h"
 #include "ops/op.h"
 
-/* Infers the output: `values` with `axis` replaced by the dimensions of `indices`. */
-static enum nn_status infer_picked(struct nn_run *r, const struct nn_tensor *values,
-				   const struct nn_tensor *indices, uint32_t axis)
+/* Reads GATHER, or EMBEDDING_LOOKUP, which picks along axis 0. */
+static bool read_axis(const struct nn_run *r, const struct nn_tensor **values,
+		      const struct nn_tensor **indices, uint32_t *axis)
 {
-	struct nn_tensor *out = &r->outputs[0];
-	uint32_t rank = 0, i;
+	const bool gathers = r->op->code == NN_OP_GATHER;
 
+	*values = &r->inputs[gathers ? 0 : 1];
+	*indices = &r->inputs[gathers ? 2 : 0];
+	return nn_axis(gathers ? nn_run_int(r, 1, 0) : 0, (*values)->rank, axis);
+}
+
+/* Infers the output: the values with the axis replaced by the dimensions of the indices. */
+static enum nn_status infer_picked(struct nn_run *r)
+{
+	const struct nn_tensor *values, *indices;
+	struct nn_tensor *out = &r->outputs[0];
+	uint32_t rank = 0, i, axis;
+
+	if (!read_axis(r, &values, &indices, &axis))
+		return nn_run_fail(r, "axis %d is not one of %u", nn_run_int(r, 1, 0), values->rank);
 	if (values->rank - 1 + indices->rank > NN_MAX_RANK)
 		return nn_run_fail(r, "the output would have %u dimensions, at most %u are possible",
 				   values->rank - 1 + indices->rank, NN_MAX_RANK);
@@ -30,17 +43,23 @@ static enum nn_status infer_picked(struct nn_run *r, const struct nn_tensor *val
 	return NN_OK;
 }
 
-/* Copies the slices of `values` along `axis` at the indices. */
-static enum nn_status pick(struct nn_run *r, const struct nn_tensor *values,
-			   const struct nn_tensor *indices, uint32_t axis)
+/* Copies the slices of the values along the axis at the indices. */
+static enum nn_status pick(struct nn_run *r)
 {
-	size_t size = nn_tensor_product(values, axis + 1, values->rank) *
-		      (size_t)nn_type_info(values->type)->element_size;
-	uint32_t outer = nn_tensor_product(values, 0, axis), count = nn_tensor_count(indices);
-	const int32_t *index = indices->data;
-	const char *from = values->data;
+	const struct nn_tensor *values, *indices;
+	uint32_t outer, count, axis = 0;
+	const int32_t *index;
+	const char *from;
 	char *to = r->outputs[0].data;
+	size_t size;
 
+	read_axis(r, &values, &indices, &axis);
+	size = nn_tensor_product(values, axis + 1, values->rank) *
+	       (size_t)nn_type_info(values->type)->element_size;
+	outer = nn_tensor_product(values, 0, axis);
+	count = nn_tensor_count(indices);
+	index = indices->data;
+	from = values->data;
 	for (uint32_t i = 0; i < count; i++) {
 		if (index[i] < 0 || (uint32_t)index[i] >= values->dims[axis])
 			return nn_run_fail(r, "index %u is %d, there are %u", i, index[i],
@@ -51,34 +70,6 @@ static enum nn_status pick(struct nn_run *r, const struct nn_tensor *values,
 			memcpy(to, from + (size_t)index[i] * size, size);
 	}
 	return NN_OK;
-}
-
-static enum nn_status infer_gather(struct nn_run *r)
-{
-	uint32_t axis;
-
-	if (!nn_axis(nn_run_int(r, 1, 0), r->inputs[0].rank, &axis))
-		return nn_run_fail(r, "axis %d is not one of %u", nn_run_int(r, 1, 0),
-				   r->inputs[0].rank);
-	return infer_picked(r, &r->inputs[0], &r->inputs[2], axis);
-}
-
-static enum nn_status execute_gather(struct nn_run *r)
-{
-	uint32_t axis = 0;
-
-	nn_axis(nn_run_int(r, 1, 0), r->inputs[0].rank, &axis);
-	return pick(r, &r->inputs[0], &r->inputs[2], axis);
-}
-
-static enum nn_status infer_embedding_lookup(struct nn_run *r)
-{
-	return infer_picked(r, &r->inputs[1], &r->inputs[0], 0);
-}
-
-static enum nn_status execute_embedding_lookup(struct nn_run *r)
-{
-	return pick(r, &r->inputs[1], &r->inputs[0], 0);
 }
 
 static enum nn_status infer_hashtable_lookup(struct nn_run *r)
@@ -133,14 +124,14 @@ NN_OPERATION(GATHER,
 		  { NN_T(NN_TENSOR_INT32), 0, 0 }),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
 	.steering = NN_IN(2),
-	.infer = infer_gather, .execute = execute_gather);
+	.infer = infer_picked, .execute = pick);
 
 NN_OPERATION(EMBEDDING_LOOKUP,
 	NN_INPUTS(2, { NN_T(NN_TENSOR_INT32), 1, 1 },
 		  { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 2, 0 }),
 	NN_OUTPUTS({ NN_SAME_1, 0, 0 }),
 	.steering = NN_IN(0),
-	.infer = infer_embedding_lookup, .execute = execute_embedding_lookup);
+	.infer = infer_picked, .execute = pick);
 
 NN_OPERATION(HASHTABLE_LOOKUP,
 	NN_INPUTS(3, { NN_T(NN_TENSOR_INT32), 1, 1 }, { NN_T(NN_TENSOR_INT32), 1, 1 },

@@ -25,16 +25,12 @@ static enum nn_status reduced_axes(const struct nn_run *r, uint32_t *axes)
 	return NN_OK;
 }
 
-/* Returns whether reduced axes stay: MEAN has an INT32 for this, the others a BOOL. */
-static bool keep_dims(const struct nn_run *r)
-{
-	return nn_run_int(r, 2, 0) > 0;
-}
-
 static enum nn_status infer_reduce(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0];
 	struct nn_tensor *out = &r->outputs[0];
+	/* MEAN has an INT32 for this, the others a BOOL. */
+	const bool keeps_axes = nn_run_int(r, 2, 0) > 0;
 	uint32_t axes, rank = 0;
 	enum nn_status status = reduced_axes(r, &axes);
 
@@ -44,7 +40,7 @@ static enum nn_status infer_reduce(struct nn_run *r)
 	for (uint32_t i = 0; i < in->rank; i++) {
 		if (!(axes & 1u << i))
 			out->dims[rank++] = in->dims[i];
-		else if (keep_dims(r))
+		else if (keeps_axes)
 			out->dims[rank++] = 1;
 	}
 	if (rank == 0)

@@ -71,17 +71,12 @@ static enum nn_status read_scale(const struct nn_run *r, uint32_t index, float *
 	return NN_OK;
 }
 
-static enum nn_status check_shapes(const struct nn_run *r)
-{
-	if (!nn_tensor_count(&r->inputs[X]))
-		return nn_run_fail(r, "input 0: a dimension is 0");
-	return nn_box_check_scale(r, ROIS);
-}
-
 static enum nn_status prepare(struct nn_run *r, struct roi *v)
 {
-	enum nn_status status = check_shapes(r);
+	enum nn_status status = nn_box_check_scale(r, ROIS);
 
+	if (!nn_tensor_count(&r->inputs[X]))
+		return nn_run_fail(r, "input 0: a dimension is 0");
 	*v = (struct roi){
 		.nchw = nn_run_bool(r, nchw_input(r), false),
 		.batches = r->inputs[BATCH].data,

@@ -17,11 +17,6 @@
 
 #define MAX_PREFERENCE 2	/* sustained speed */
 
-static bool is_control_flow(int32_t code)
-{
-	return code == NN_OP_IF || code == NN_OP_WHILE;
-}
-
 static enum nn_status find_operations(const struct nn_plan *plan, uint32_t index,
 				      struct nn_error *err)
 {
@@ -31,7 +26,7 @@ static enum nn_status find_operations(const struct nn_plan *plan, uint32_t index
 		const struct nn_operation *operation = &g->subgraph->operations[i];
 		const struct nn_op *op = nn_op_find(operation->type);
 
-		if (!op || (!op->execute && !is_control_flow(op->code)))
+		if (!op || (!op->execute && op->code != NN_OP_IF && op->code != NN_OP_WHILE))
 			return nn_fail(err, NN_INVALID_ARGUMENT,
 				       "subgraph %u, operation %u (%s): cannot be executed here",
 				       index, i, nn_op_name(operation->type));

@@ -36,11 +36,6 @@ static const struct nn_field fields[] = {
 	END
 };
 
-static bool is_byte(int32_t type)
-{
-	return type == NN_TENSOR_QUANT8_ASYMM || type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
-}
-
 /* False: the inputs' rows do not make the output's. */
 static bool complete(void *state, struct nn_ready *ready)
 {
@@ -79,7 +74,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 		struct input *in = &c->inputs[i];
 
 		in->row = nn_tensor_product(&r->inputs[i], axis, out->rank) * element;
-		in->is_same = !is_byte(out->type) || nn_tensor_quantised_alike(&r->inputs[i], out);
+		in->is_same = element != 1 || nn_tensor_quantised_alike(&r->inputs[i], out);
 	}
 	return complete(c, ready);
 }

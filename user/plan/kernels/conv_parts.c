@@ -214,12 +214,6 @@ static struct parts *group_parts(const struct nn_run *r, const struct nn_conv *v
 	return s;
 }
 
-/* Whether a transposed convolution has paddings, and no shape that is wanted. */
-static bool is_explicit(const struct nn_run *r)
-{
-	return r->num_inputs == 11;
-}
-
 /* Whether far more outputs than not are reached by no input. */
 static bool is_sparse(const struct nn_axis *a)
 {
@@ -371,7 +365,8 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	struct nn_conv v;
 	struct parts *s;
 
-	if (transposed && !is_explicit(r)) {
+	/* With paddings there are 11 inputs, and no shape that is wanted. */
+	if (transposed && r->num_inputs != 11) {
 		ready->reads |= NN_IN(SHAPE);
 		if (!r->inputs[SHAPE].data)
 			return false;

@@ -7,6 +7,7 @@
 
 #include "plan/compiled.h"
 #include "ops/axis.h"
+#include "ops/quant.h"
 #include "ops/traits.h"
 #include "plan/kernels/kernel.h"
 
@@ -73,11 +74,6 @@ static uint32_t whole_root(const struct compiled *c, uint32_t operand)
 	       size_of(c, root) == size_of(c, operand) ? root : UINT32_MAX;
 }
 
-static bool is_quantised_alike(const struct nn_tensor *a, const struct nn_tensor *b)
-{
-	return a->type == b->type && a->scale == b->scale && a->zero_point == b->zero_point;
-}
-
 /* Lets `count` inputs from `first` on be consecutive slabs of the output. */
 static bool join(struct compiled *c, const struct compiled_step *step, uint32_t first,
 		 uint32_t count)
@@ -91,8 +87,8 @@ static bool join(struct compiled *c, const struct compiled_step *step, uint32_t 
 		uint32_t operand = compiled_input(step, first + i);
 		uint32_t root = whole_root(c, operand);
 
-		if (root == UINT32_MAX || !is_quantised_alike(&c->tensors[operand],
-							      &c->tensors[step->output]))
+		if (root == UINT32_MAX ||
+		    !nn_tensor_quantised_alike(&c->tensors[operand], &c->tensors[step->output]))
 			return false;
 		for (uint32_t k = 0; k < i; k++)
 			if (root == whole_root(c, compiled_input(step, first + k)))

@@ -157,19 +157,13 @@ static void need_single(struct narrow *w, uint32_t index)
 	rewrite_cast(&w->r, w->facts[index].half, index);
 }
 
-static void need_half(struct narrow *w, uint32_t index)
-{
-	if (w->facts[index].half == NONE)
-		rewrite_cast(&w->r, index, add_half(w, index));
-}
-
 static void add_chosen(struct narrow *w, const struct nn_operation *o)
 {
 	uint32_t *list;
 
 	for (uint32_t i = 0; i < o->num_inputs; i++)
-		if (is_float(w, o->inputs[i]))
-			need_half(w, o->inputs[i]);
+		if (is_float(w, o->inputs[i]) && w->facts[o->inputs[i]].half == NONE)
+			rewrite_cast(&w->r, o->inputs[i], add_half(w, o->inputs[i]));
 	list = rewrite_add(&w->r, o->type, o->num_inputs, 1, o->inputs, o->outputs);
 	for (uint32_t i = 0; i < o->num_inputs; i++)
 		if (is_float(w, o->inputs[i]))

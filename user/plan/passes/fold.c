@@ -209,7 +209,7 @@ static void fold_pad(const struct folding *f, struct compiled_step *step)
  */
 static bool is_exact(const struct nn_tensor *x, const struct nn_tensor *y)
 {
-	return x->type == y->type && x->scale == y->scale && x->zero_point == y->zero_point &&
+	return nn_tensor_quantised_alike(x, y) &&
 	       (x->type == NN_TENSOR_QUANT8_ASYMM || x->type == NN_TENSOR_QUANT8_ASYMM_SIGNED) &&
 	       x->scale >= MIN_SCALE && x->scale <= MAX_SCALE;
 }

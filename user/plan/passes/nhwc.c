@@ -219,13 +219,6 @@ static uint32_t add_twin(struct turned *w, uint32_t index)
 	return twin;
 }
 
-static uint32_t in_nhwc(struct turned *w, uint32_t index)
-{
-	if (w->facts[index].twin == NONE)
-		add_transpose(w, index, add_twin(w, index), false);
-	return w->facts[index].twin;
-}
-
 static void need_nchw(struct turned *w, uint32_t index)
 {
 	if (w->r.is_there[index] || w->facts[index].twin == NONE)
@@ -237,11 +230,15 @@ static void need_nchw(struct turned *w, uint32_t index)
 /* Returns the input of an operation in NHWC: an image, or a constant by channel as a vector. */
 static uint32_t turned_input(struct turned *w, const struct nn_operation *o, uint32_t index)
 {
-	const struct nn_operand *x = &w->r.operands[o->inputs[index]];
+	const uint32_t from = o->inputs[index];
+	const struct nn_operand *x = &w->r.operands[from];
 	uint32_t vector;
 
-	if (nn_traits(o->type)->elementwise != 2 || is_turned(w, o->inputs[index]))
-		return in_nhwc(w, o->inputs[index]);
+	if (nn_traits(o->type)->elementwise != 2 || is_turned(w, from)) {
+		if (w->facts[from].twin == NONE)
+			add_transpose(w, from, add_twin(w, from), false);
+		return w->facts[from].twin;
+	}
 	vector = w->r.subgraph.num_operands++;
 	w->r.operands[vector] = *x;
 	w->r.operands[vector].rank = 1;

@@ -8,20 +8,10 @@
 #include "base/clock.h"
 #include "plan/internal.h"
 
-static const struct nn_operand *operand_of(const struct frame *f, uint32_t index)
-{
-	return &f->graph->subgraph->operands[index];
-}
-
 /* The subgraph that an input of the step refers to. */
 static uint32_t referenced(const struct frame *f, const struct step *step, uint32_t input)
 {
-	return operand_of(f, step->operation->inputs[input])->location.offset + 1;
-}
-
-static const struct nn_subgraph *subgraph_of(const struct frame *f, uint32_t index)
-{
-	return f->run->plan->graphs[index].subgraph;
+	return f->graph->subgraph->operands[step->operation->inputs[input]].location.offset + 1;
 }
 
 /* Values that subgraphs get or give; all released by free_values(). */
@@ -180,7 +170,7 @@ enum nn_status run_while(struct frame *f, const struct step *step)
 	};
 	enum nn_status status = NN_OUT_OF_MEMORY;
 
-	l.num_state = subgraph_of(f, l.body)->num_outputs;
+	l.num_state = f->run->plan->graphs[l.body].subgraph->num_outputs;
 	l.values = alloc_values(f, step, l.num_values);
 	l.results = alloc_values(f, step, l.num_state);
 	if (l.values && l.results) {

@@ -80,11 +80,14 @@ static enum nn_status check_steering(const struct nn_model *model, struct nn_err
 	return NN_OK;
 }
 
-static enum nn_status decode(const struct saved_header *h, const void *wire, size_t size,
-			     const void *data, struct nn_model **out, struct nn_error *err)
+/* Reads and checks the model of a model part that has a wire form. */
+static enum nn_status read_model(const struct saved_header *h, const void *model, const void *data,
+				 struct nn_model **out, struct nn_error *err)
 {
 	const struct nn_pool pool = { data, h->data_size };
-	enum nn_status status = nn_model_decode(wire, size, &pool, h->data_size ? 1 : 0, out, err);
+	size_t size = h->model_size - sizeof(*h) - h->tuned_steps;
+	enum nn_status status = nn_model_decode((const char *)model + sizeof(*h), size, &pool,
+						h->data_size ? 1 : 0, out, err);
 
 	if (status)
 		return status;
@@ -96,15 +99,6 @@ static enum nn_status decode(const struct saved_header *h, const void *wire, siz
 		*out = NULL;
 	}
 	return status;
-}
-
-/* Reads and checks the model of a model part that has a wire form. */
-static enum nn_status read_model(const struct saved_header *h, const void *model, const void *data,
-				 struct nn_model **out, struct nn_error *err)
-{
-	size_t size = h->model_size - sizeof(*h) - h->tuned_steps;
-
-	return decode(h, (const char *)model + sizeof(*h), size, data, out, err);
 }
 
 /* Whether the plan's kernels are those that are to run it, and can. */
@@ -188,16 +182,7 @@ enum nn_status plan_load_whole(const struct saved_header *h, const void *model, 
 	return status;
 }
 
-/* The plan of a part whose header was checked; takes over the part with NN_OK. */
-static enum nn_status thaw(struct saved_header *part, const void *data,
-			   const struct nn_plan_options *options, struct nn_plan **plan,
-			   struct nn_error *err)
-{
-	enum nn_status status = check_kernels(part, options, err);
-
-	return status ? status : plan_thaw(part, data, options, plan, err);
-}
-
+/* Makes the plan of a part whose header was checked. A serialised plan takes over its part. */
 static enum nn_status load(const struct saved_header *h, void **model, const void *data,
 			   const struct nn_plan_options *options, struct nn_plan **plan,
 			   struct nn_error *err)
@@ -206,7 +191,9 @@ static enum nn_status load(const struct saved_header *h, void **model, const voi
 
 	if (!h->frozen_size)
 		return plan_load_whole(h, *model, data, options, plan, err);
-	status = thaw(*model, data, options, plan, err);
+	status = check_kernels(h, options, err);
+	if (!status)
+		status = plan_thaw(*model, data, options, plan, err);
 	if (!status)
 		*model = NULL;
 	return status;

@@ -397,12 +397,6 @@ static enum nn_status fill(struct thawing *t, struct saved_header *part, const v
 					    base + states);
 }
 
-/* Whether the steps are as many as there can be, before there is memory for them. */
-static bool is_plausible(const struct thawing *t)
-{
-	return t->head->num_steps <= t->steps.left / sizeof(struct frozen_step);
-}
-
 static enum nn_status thaw_tuning(const struct thawing *t)
 {
 	const uint8_t *tuned = (const uint8_t *)t->h + t->h->model_size - t->h->tuned_steps;
@@ -428,7 +422,8 @@ enum nn_status plan_thaw(struct saved_header *part, const void *data,
 
 	if (status)
 		return status;
-	if (!is_plausible(&t))
+	/* There is no memory for the steps yet. */
+	if (t.head->num_steps > t.steps.left / sizeof(struct frozen_step))
 		return refuse(&t, "header", 0);
 	status = fill(&t, part, data, options->preference, &b);
 	if (!status)
