@@ -83,20 +83,9 @@ static inline ALWAYS_INLINE TARGET void rows_of_f32(enum nn_binary operation,
 static TARGET void binary_f32(const struct nn_binary_f32 *b)
 {
 	switch (b->operation) {
-	case NN_BINARY_ADD:
-		return rows_of_f32(NN_BINARY_ADD, b);
-	case NN_BINARY_SUB:
-		return rows_of_f32(NN_BINARY_SUB, b);
-	case NN_BINARY_MUL:
-		return rows_of_f32(NN_BINARY_MUL, b);
-	case NN_BINARY_DIV:
-		return rows_of_f32(NN_BINARY_DIV, b);
-	case NN_BINARY_MAX:
-		return rows_of_f32(NN_BINARY_MAX, b);
-	case NN_BINARY_MIN:
-		return rows_of_f32(NN_BINARY_MIN, b);
-	case NN_BINARY_PRELU:
-		return rows_of_f32(NN_BINARY_PRELU, b);
+#define ROWS_OF(which) case NN_BINARY_##which: return rows_of_f32(NN_BINARY_##which, b);
+	ROWS_OF(ADD) ROWS_OF(SUB) ROWS_OF(MUL) ROWS_OF(DIV) ROWS_OF(MAX) ROWS_OF(MIN) ROWS_OF(PRELU)
+#undef ROWS_OF
 	case NN_BINARY_POW:
 		break;
 	}

@@ -15,6 +15,20 @@
 #define EXP_LOW (-86.5f)	/* below, the result would be subnormal */
 #define EXP_HIGH 88.7228f	/* above, infinite */
 
+/* A polynomial of x with `count` coefficients, the one of the highest power first. */
+static inline ALWAYS_INLINE TARGET VF polynomial_f32(VF x, const float *coefficients, int count)
+{
+	VF p = SPLAT(coefficients[0]);
+
+	UNROLL
+	for (int i = 1; i < count; i++)
+		p = MADD(p, x, SPLAT(coefficients[i]));
+	return p;
+}
+
+#define POLYNOMIAL(x, ...) polynomial_f32(x, (const float[]){ __VA_ARGS__ },		\
+					  sizeof((float[]){ __VA_ARGS__ }) / sizeof(float))
+
 /*
  * e^x to one unit in the last place, for x between the bounds above. It is 2^n times a polynomial
  * of the rest of x, which is at most half of ln 2. NaN passes.
@@ -30,10 +44,7 @@ static inline ALWAYS_INLINE TARGET VF exp_f32(VF x)
 	n = shifted - rounder;
 	r = MADD(n, SPLAT(-0x1.62e4p-1f), x);
 	r = MADD(n, SPLAT(-0x1.7f7d1cp-20f), r);
-	p = MADD(SPLAT(0.0013926927f), r, SPLAT(0.0083637739f));
-	p = MADD(p, r, SPLAT(0.0416665501f));
-	p = MADD(p, r, SPLAT(0.1666657338f));
-	p = MADD(p, r, SPLAT(0.5f));
+	p = POLYNOMIAL(r, 0.0013926927f, 0.0083637739f, 0.0416665501f, 0.1666657338f, 0.5f);
 	p = MADD(p * r, r, r) + SPLAT(1.0f);
 	p = (VF)((bits_f32)p + ((bits_f32)shifted << 23));
 	return choose_f32((bits_f32)(x == x), p, x);
@@ -58,12 +69,9 @@ static inline ALWAYS_INLINE TARGET VF tanh_f32(VF x)
 	const VF size = (VF)((bits_f32)x ^ sign), square = x * x;
 	const VF e = exp_f32(SPLAT(-2.0f) * size);
 	const VF large = (SPLAT(1.0f) - e) / (SPLAT(1.0f) + e);
-	VF p = MADD(SPLAT(0.0022208880f), square, SPLAT(-0.0082781544f));
+	const VF p = POLYNOMIAL(square, 0.0022208880f, -0.0082781544f, 0.0217480641f, -0.0539565983f,
+				0.1333329188f, -0.3333333309f);
 
-	p = MADD(p, square, SPLAT(0.0217480641f));
-	p = MADD(p, square, SPLAT(-0.0539565983f));
-	p = MADD(p, square, SPLAT(0.1333329188f));
-	p = MADD(p, square, SPLAT(-0.3333333309f));
 	return choose_f32((bits_f32)(size < SPLAT(0.625f)), MADD(p * square, x, x),
 			  (VF)((bits_f32)large | sign));
 }
@@ -83,14 +91,9 @@ static inline ALWAYS_INLINE TARGET VF log_f32(VF x)
 	const VF n = __builtin_convertvector((ints_f32)bits >> 23, VF) -
 		     choose_f32(small, SPLAT(23.0f), SPLAT(0.0f));
 	const VF f = (VF)((bits & 0x7fffff) + SQRT_HALF) - SPLAT(1.0f);
-	VF p = MADD(SPLAT(-0.0763530584f), f, SPLAT(0.1276192641f));
+	VF p = POLYNOMIAL(f, -0.0763530584f, 0.1276192641f, -0.1315987595f, 0.1420160034f,
+			  -0.1662337627f, 0.2000124049f, -0.2500082092f, 0.3333333148f);
 
-	p = MADD(p, f, SPLAT(-0.1315987595f));
-	p = MADD(p, f, SPLAT(0.1420160034f));
-	p = MADD(p, f, SPLAT(-0.1662337627f));
-	p = MADD(p, f, SPLAT(0.2000124049f));
-	p = MADD(p, f, SPLAT(-0.2500082092f));
-	p = MADD(p, f, SPLAT(0.3333333148f));
 	p = MADD(p * f * f, f, n * SPLAT(LN2_LOW)) - SPLAT(0.5f) * f * f;
 	p = MADD(n, SPLAT(LN2_HIGH), p + f);
 	/* Infinity and NaN are their own results. */
@@ -115,9 +118,7 @@ static inline ALWAYS_INLINE TARGET VF sin_f32(VF x)
 	r = MADD(n, SPLAT(-0x1.fb4p-11f), r);
 	r = MADD(n, SPLAT(-0x1.4442dp-23f), r);
 	square = r * r;
-	p = MADD(SPLAT(0.000002605629f), square, SPLAT(-0.000198095378f));
-	p = MADD(p, square, SPLAT(0.008333065410f));
-	p = MADD(p, square, SPLAT(-0.166666595202f));
+	p = POLYNOMIAL(square, 0.000002605629f, -0.000198095378f, 0.008333065410f, -0.166666595202f);
 	return (VF)((bits_f32)MADD(p * square, r, r) ^ ((bits_f32)shifted << 31));
 }
 
@@ -141,18 +142,11 @@ static inline ALWAYS_INLINE TARGET VF erf_f32(VF x)
 {
 	const bits_f32 sign = (bits_f32)x & (bits_f32)SPLAT(-0.0f);
 	const VF size = (VF)((bits_f32)x ^ sign), square = x * x, t = MIN(SPLAT(4.0f), size);
-	VF p = MADD(SPLAT(-0.000596761703f), square, SPLAT(0.00499119423f));
-	VF q = MADD(SPLAT(-0.0000172853470f), t, SPLAT(0.000383197126f));
+	const VF p = POLYNOMIAL(square, -0.000596761703f, 0.00499119423f, -0.0267681349f, 0.112819925f,
+				-0.376125336f, 0.128379166f);
+	VF q = POLYNOMIAL(t, -0.0000172853470f, 0.000383197126f, -0.00388396438f, 0.0242546219f,
+			  -0.106777877f, -0.634846687f, -0.128717512f);
 
-	p = MADD(p, square, SPLAT(-0.0267681349f));
-	p = MADD(p, square, SPLAT(0.112819925f));
-	p = MADD(p, square, SPLAT(-0.376125336f));
-	p = MADD(p, square, SPLAT(0.128379166f));
-	q = MADD(q, t, SPLAT(-0.00388396438f));
-	q = MADD(q, t, SPLAT(0.0242546219f));
-	q = MADD(q, t, SPLAT(-0.106777877f));
-	q = MADD(q, t, SPLAT(-0.634846687f));
-	q = MADD(q, t, SPLAT(-0.128717512f));
 	q = SPLAT(1.0f) - exp_f32(MADD(q, t, -t));
 	return choose_f32((bits_f32)(size <= SPLAT(0.921875f)), MADD(p, x, x),
 			  (VF)((bits_f32)q | sign));
@@ -246,36 +240,12 @@ static inline ALWAYS_INLINE TARGET void map_sin_f32(const struct nn_unary_f32 *u
 static TARGET void unary_f32(const struct nn_unary_f32 *u)
 {
 	switch (u->function) {
-	case NN_UNARY_CLAMP:
-		return map_f32(NN_UNARY_CLAMP, u);
-	case NN_UNARY_LOGISTIC:
-		return map_f32(NN_UNARY_LOGISTIC, u);
-	case NN_UNARY_TANH:
-		return map_f32(NN_UNARY_TANH, u);
-	case NN_UNARY_EXP:
-		return map_f32(NN_UNARY_EXP, u);
-	case NN_UNARY_ABS:
-		return map_f32(NN_UNARY_ABS, u);
-	case NN_UNARY_NEG:
-		return map_f32(NN_UNARY_NEG, u);
-	case NN_UNARY_SQRT:
-		return map_f32(NN_UNARY_SQRT, u);
-	case NN_UNARY_RSQRT:
-		return map_f32(NN_UNARY_RSQRT, u);
-	case NN_UNARY_HARD_SWISH:
-		return map_f32(NN_UNARY_HARD_SWISH, u);
-	case NN_UNARY_ELU:
-		return map_f32(NN_UNARY_ELU, u);
-	case NN_UNARY_LOG:
-		return map_f32(NN_UNARY_LOG, u);
+#define MAP(which) case NN_UNARY_##which: return map_f32(NN_UNARY_##which, u);
+	MAP(CLAMP) MAP(LOGISTIC) MAP(TANH) MAP(EXP) MAP(ABS) MAP(NEG) MAP(SQRT) MAP(RSQRT)
+	MAP(HARD_SWISH) MAP(ELU) MAP(LOG) MAP(FLOOR) MAP(ERF) MAP(GELU)
+#undef MAP
 	case NN_UNARY_SIN:
 		return map_sin_f32(u);
-	case NN_UNARY_FLOOR:
-		return map_f32(NN_UNARY_FLOOR, u);
-	case NN_UNARY_ERF:
-		return map_f32(NN_UNARY_ERF, u);
-	case NN_UNARY_GELU:
-		return map_f32(NN_UNARY_GELU, u);
 	}
 }
 
