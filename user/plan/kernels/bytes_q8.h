@@ -100,10 +100,13 @@ static inline ALWAYS_INLINE TARGET full_q8 look_up_q8(const full_q8 parts[16], f
 	return found[0];
 }
 
+#endif
+
 static TARGET void lookup_q8(const uint8_t *table, const uint8_t *in, uint8_t *out, size_t count)
 {
-	full_q8 parts[16], x;
 	size_t i = 0;
+#ifdef FIND_BYTES
+	full_q8 parts[16], x;
 
 	for (size_t k = 0; k < 16; k++)
 		parts[k] = REPEAT_16(table + 16 * k);
@@ -112,16 +115,7 @@ static TARGET void lookup_q8(const uint8_t *table, const uint8_t *in, uint8_t *o
 		x = look_up_q8(parts, x);
 		memcpy(out + i, &x, sizeof(x));
 	}
+#endif
 	for (; i < count; i++)
 		out[i] = table[in[i]];
 }
-
-#else
-
-static TARGET void lookup_q8(const uint8_t *table, const uint8_t *in, uint8_t *out, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		out[i] = table[in[i]];
-}
-
-#endif

@@ -111,29 +111,17 @@ static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 
 	}
 }
 
-static TARGET void near_3_f32(const struct nn_depthwise_f32 *d, size_t row, size_t c, size_t first,
-			      size_t last)
-{
-	inner_f32(d, FAST_F32, true, row, c, first, last);
+#define INNER_F32(name, height, near)							\
+static TARGET void name(const struct nn_depthwise_f32 *d, size_t row, size_t c, size_t first,	\
+			size_t last)							\
+{											\
+	inner_f32(d, height, near, row, c, first, last);				\
 }
 
-static TARGET void near_2_f32(const struct nn_depthwise_f32 *d, size_t row, size_t c, size_t first,
-			      size_t last)
-{
-	inner_f32(d, FAST_F32 - 1, true, row, c, first, last);
-}
-
-static TARGET void far_3_f32(const struct nn_depthwise_f32 *d, size_t row, size_t c, size_t first,
-			     size_t last)
-{
-	inner_f32(d, FAST_F32, false, row, c, first, last);
-}
-
-static TARGET void far_2_f32(const struct nn_depthwise_f32 *d, size_t row, size_t c, size_t first,
-			     size_t last)
-{
-	inner_f32(d, FAST_F32 - 1, false, row, c, first, last);
-}
+INNER_F32(near_3_f32, FAST_F32, true)
+INNER_F32(near_2_f32, FAST_F32 - 1, true)
+INNER_F32(far_3_f32, FAST_F32, false)
+INNER_F32(far_2_f32, FAST_F32 - 1, false)
 
 /* Sums one output column for `count` channels; `taps` taps from `first` on are inside the image. */
 static inline ALWAYS_INLINE TARGET void window_f32(const struct nn_depthwise_f32 *d, size_t x,

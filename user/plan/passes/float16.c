@@ -141,12 +141,9 @@ static bool choose_all(struct narrow *w)
 static uint32_t add_half(struct narrow *w, uint32_t index)
 {
 	const struct nn_operand *o = &w->r.operands[index];
-	uint32_t half = w->r.subgraph.num_operands++;
 
-	w->r.operands[half] = (struct nn_operand){ .type = NN_TENSOR_FLOAT16, .rank = o->rank };
-	memcpy(w->r.operands[half].dims, o->dims, sizeof(o->dims));
-	w->facts[index].half = half;
-	return half;
+	return w->facts[index].half = rewrite_operand(&w->r, index, NN_TENSOR_FLOAT16, o->rank,
+						      o->dims);
 }
 
 static void need_single(struct narrow *w, uint32_t index)

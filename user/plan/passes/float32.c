@@ -101,12 +101,9 @@ static void widen_scalar(struct wide *w, const struct nn_model *from, struct nn_
 /* Gives a float16 tensor that stays one a float32 twin. */
 static void add_twin(struct wide *w, uint32_t index)
 {
-	struct nn_operand *o = &w->r.operands[index];
-	uint32_t twin = w->r.subgraph.num_operands++;
+	const struct nn_operand *o = &w->r.operands[index];
 
-	w->r.operands[twin] = (struct nn_operand){ .type = NN_TENSOR_FLOAT32, .rank = o->rank };
-	memcpy(w->r.operands[twin].dims, o->dims, sizeof(o->dims));
-	w->facts[index].twin = twin;
+	w->facts[index].twin = rewrite_operand(&w->r, index, NN_TENSOR_FLOAT32, o->rank, o->dims);
 }
 
 static void widen_operands(struct wide *w, const struct nn_model *from)

@@ -205,18 +205,12 @@ static void add_transpose(struct turned *w, uint32_t from, uint32_t to, bool nch
 static uint32_t add_twin(struct turned *w, uint32_t index)
 {
 	const struct nn_operand *o = &w->r.operands[index];
-	uint32_t twin = w->r.subgraph.num_operands++;
+	uint32_t dims[4];
 
-	w->r.operands[twin] = (struct nn_operand){
-		.type = o->type,
-		.rank = 4,
-		.scale = o->scale,
-		.zero_point = o->zero_point,
-	};
 	for (uint32_t i = 0; i < 4; i++)
-		w->r.operands[twin].dims[i] = o->dims[to_nhwc[i]];
-	w->facts[index].twin = twin;
-	return twin;
+		dims[i] = o->dims[to_nhwc[i]];
+	w->facts[index].twin = rewrite_operand(&w->r, index, o->type, 4, dims);
+	return w->facts[index].twin;
 }
 
 static void need_nchw(struct turned *w, uint32_t index)
@@ -393,21 +387,6 @@ static bool find_shuffle(const struct turned *w, const struct nn_model *model,
 	       is_divided(image, &operands[o->outputs[0]], order, found);
 }
 
-/* A temporary operand of the type of an image and of another shape. */
-static uint32_t add_shape(struct turned *w, uint32_t like, uint32_t rank, const uint32_t *dims)
-{
-	uint32_t index = w->r.subgraph.num_operands++;
-
-	w->r.operands[index] = (struct nn_operand){
-		.type = w->r.operands[like].type,
-		.rank = rank,
-		.scale = w->r.operands[like].scale,
-		.zero_point = w->r.operands[like].zero_point,
-	};
-	memcpy(w->r.operands[index].dims, dims, rank * sizeof(*dims));
-	return index;
-}
-
 static void add_reshape(struct turned *w, uint32_t from, uint32_t to)
 {
 	const struct nn_operand *o = &w->r.operands[to];
@@ -426,8 +405,10 @@ static void turn_shuffle(struct turned *w, const struct nn_operation *o, const s
 	const uint32_t pixels = x->dims[0] * x->dims[1] * x->dims[2];
 	uint32_t divided, turned, permutation;
 
-	divided = add_shape(w, image, 3, (uint32_t[]){ pixels, s->rows, s->columns });
-	turned = add_shape(w, image, 3, (uint32_t[]){ pixels, s->columns, s->rows });
+	divided = rewrite_operand(&w->r, image, x->type, 3,
+				  (uint32_t[]){ pixels, s->rows, s->columns });
+	turned = rewrite_operand(&w->r, image, x->type, 3,
+				 (uint32_t[]){ pixels, s->columns, s->rows });
 	permutation = add_constant(w, NN_TENSOR_INT32, 1, 3, (int32_t[]){ 0, 2, 1 },
 				   3 * sizeof(int32_t));
 	add_reshape(w, image, divided);

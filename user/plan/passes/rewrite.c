@@ -77,6 +77,21 @@ uint32_t *rewrite_add(struct rewrite *w, int32_t type, uint32_t num_inputs, uint
 	return list;
 }
 
+uint32_t rewrite_operand(struct rewrite *w, uint32_t like, int32_t type, uint32_t rank,
+			 const uint32_t *dims)
+{
+	const uint32_t index = w->subgraph.num_operands++;
+
+	w->operands[index] = (struct nn_operand){
+		.type = type,
+		.rank = rank,
+		.scale = w->operands[like].scale,
+		.zero_point = w->operands[like].zero_point,
+	};
+	memcpy(w->operands[index].dims, dims, rank * sizeof(*dims));
+	return index;
+}
+
 void rewrite_cast(struct rewrite *w, uint32_t from, uint32_t to)
 {
 	/* Passes add it. */

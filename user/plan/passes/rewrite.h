@@ -39,6 +39,10 @@ void *rewrite_create(const struct nn_model *from, const struct rewrite_room *roo
 uint32_t *rewrite_add(struct rewrite *w, int32_t type, uint32_t num_inputs, uint32_t num_outputs,
 		      const uint32_t *inputs, const uint32_t *outputs);
 
+/* Adds a temporary operand with the quantisation of another one; returns its index. */
+uint32_t rewrite_operand(struct rewrite *w, uint32_t like, int32_t type, uint32_t rank,
+			 const uint32_t *dims);
+
 /* Adds a CAST. */
 void rewrite_cast(struct rewrite *w, uint32_t from, uint32_t to);
 
