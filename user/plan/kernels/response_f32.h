@@ -46,17 +46,8 @@ static inline ALWAYS_INLINE TARGET void response_of_f32(const struct nn_response
 static TARGET void response_f32(const struct nn_response_f32 *n)
 {
 	switch (n->power) {
-	case NN_RESPONSE_BASE:
-		response_of_f32(n, NN_RESPONSE_BASE);
-		return;
-	case NN_RESPONSE_ONE:
-		response_of_f32(n, NN_RESPONSE_ONE);
-		return;
-	case NN_RESPONSE_HALF:
-		response_of_f32(n, NN_RESPONSE_HALF);
-		return;
-	case NN_RESPONSE_THREE_QUARTERS:
-		response_of_f32(n, NN_RESPONSE_THREE_QUARTERS);
-		return;
+#define RESPONSE_OF(which) case NN_RESPONSE_##which: return response_of_f32(n, NN_RESPONSE_##which);
+	RESPONSE_OF(BASE) RESPONSE_OF(ONE) RESPONSE_OF(HALF) RESPONSE_OF(THREE_QUARTERS)
+#undef RESPONSE_OF
 	}
 }
