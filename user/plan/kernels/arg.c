@@ -183,12 +183,12 @@ static inline ALWAYS_INLINE void consider_q8(u8x16 *best, u8x16 *where, u8x16 ke
 static inline ALWAYS_INLINE void consider_square_q8(const struct arg *a, const uint8_t *x, size_t k, u8x16 *best,
 				      u8x16 *where)
 {
-	uint8_t turned[NN_SQUARE * NN_SQUARE];
+	uint8_t transposed[NN_SQUARE * NN_SQUARE];
 
-	turn_square(x + k, a->size, turned, NN_SQUARE);
+	transpose_square(x + k, a->size, transposed, NN_SQUARE);
 	UNROLL
 	for (size_t i = 0; i < NN_SQUARE; i++)
-		consider_q8(best, where, load_16(turned + i * NN_SQUARE) ^ a->flip, k + i);
+		consider_q8(best, where, load_16(transposed + i * NN_SQUARE) ^ a->flip, k + i);
 }
 
 static void find_q8(const struct arg *a, const uint8_t *x, int32_t *out)

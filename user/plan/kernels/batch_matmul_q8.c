@@ -94,7 +94,7 @@ static const uint8_t *columns_of(const struct matmul_q8 *m, const struct nn_matm
 
 	if (s->transpose_y)
 		return y + t->first * s->depth;
-	turn_bytes(y + t->first, s->depth, t->columns, s->columns, copy, s->depth);
+	transpose_bytes(y + t->first, s->depth, t->columns, s->columns, copy, s->depth);
 	return copy;
 }
 
@@ -105,7 +105,7 @@ static const uint8_t *rows_of(const struct matmul_q8 *m, const uint8_t *x, uint8
 	if (!copies_rows(m))
 		return x;
 	if (s->transpose_x)
-		turn_bytes(x, s->depth, s->rows, s->rows, copy, m->gemm.a_stride);
+		transpose_bytes(x, s->depth, s->rows, s->rows, copy, m->gemm.a_stride);
 	else
 		for (size_t i = 0; i < s->rows; i++)
 			memcpy(copy + i * m->gemm.a_stride, x + i * s->depth, s->depth);

@@ -245,23 +245,23 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 	const struct dynamic *d = ready->state;
 	const struct columns columns = columns_of(d, ready, packed);
 	struct nn_tensor weights = r->inputs[WEIGHTS];
-	uint8_t *turned = NULL;
+	uint8_t *transposed = NULL;
 
 	if (r->op->code == NN_OP_DYNAMIC_BATCH_MATMUL &&
 	    nn_matmul_factor(r, WEIGHTS).column_step == 1) {
-		turned = malloc(d->gemm.columns * d->gemm.depth);
-		if (!turned)
+		transposed = malloc(d->gemm.columns * d->gemm.depth);
+		if (!transposed)
 			return false;
-		turn_bytes(weights.data, d->gemm.depth, d->gemm.columns, d->gemm.columns, turned,
-			   d->gemm.depth);
-		weights.data = turned;
+		transpose_bytes(weights.data, d->gemm.depth, d->gemm.columns, d->gemm.columns,
+				transposed, d->gemm.depth);
+		weights.data = transposed;
 	}
 	pack_columns(r, d, &weights, &columns);
 	if (d->kind == DEPTHWISE)
 		pack_taps(d, &weights, packed);
 	else
 		nn_gemm_pack_sums(&weights, &d->gemm, ready->isa, packed);
-	free(turned);
+	free(transposed);
 	return true;
 }
 

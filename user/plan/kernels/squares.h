@@ -39,7 +39,8 @@ static inline ALWAYS_INLINE void interleave_rows(const u8x16 from[NN_SQUARE], u8
 }
 
 /* Rows of `in`, `step` bytes apart, become columns of `out`, whose rows are `stride` apart. */
-static inline ALWAYS_INLINE void turn_square(const uint8_t *in, size_t step, uint8_t *out, size_t stride)
+static inline ALWAYS_INLINE void transpose_square(const uint8_t *in, size_t step, uint8_t *out,
+						  size_t stride)
 {
 	u8x16 x[NN_SQUARE], y[NN_SQUARE];
 
@@ -56,14 +57,14 @@ static inline ALWAYS_INLINE void turn_square(const uint8_t *in, size_t step, uin
 }
 
 /* Transposes `rows` rows of `columns` bytes, a square at a time. */
-static inline void turn_bytes(const uint8_t *in, size_t rows, size_t columns, size_t step,
-			      uint8_t *out, size_t stride)
+static inline void transpose_bytes(const uint8_t *in, size_t rows, size_t columns, size_t step,
+				   uint8_t *out, size_t stride)
 {
 	for (size_t y = 0; y < rows; y += NN_SQUARE) {
 		size_t height = rows - y < NN_SQUARE ? rows - y : NN_SQUARE, x = 0;
 
 		for (; height == NN_SQUARE && x + NN_SQUARE <= columns; x += NN_SQUARE)
-			turn_square(in + y * step + x, step, out + x * stride + y, stride);
+			transpose_square(in + y * step + x, step, out + x * stride + y, stride);
 		for (; x < columns; x++)
 			for (size_t i = y; i < y + height; i++)
 				out[x * stride + i] = in[i * step + x];

@@ -121,7 +121,7 @@ struct part {
 	size_t stride;			/* distance between rows of the output */
 };
 
-#define TURN(name, type)								\
+#define TRANSPOSE(name, type)								\
 static void name(const struct part *p)							\
 {											\
 	for (size_t y = 0; y < p->rows; y += NN_SQUARE) {					\
@@ -141,8 +141,8 @@ static void name(const struct part *p)							\
 	}										\
 }
 
-TURN(turn_2, uint16_t)
-TURN(turn_4, uint32_t)
+TRANSPOSE(transpose_2, uint16_t)
+TRANSPOSE(transpose_4, uint32_t)
 
 /* ---- Few columns ---- */
 
@@ -277,12 +277,12 @@ static void move(const struct transpose *t, const struct part *p)
 	if (t->unit == t->count - 1)
 		memcpy(p->out, p->in, p->columns * t->element);
 	else if (t->element == 1)
-		turn_bytes((const uint8_t *)p->in, p->columns, p->rows, p->step,
-			   (uint8_t *)p->out, p->stride);
+		transpose_bytes((const uint8_t *)p->in, p->columns, p->rows, p->step,
+				(uint8_t *)p->out, p->stride);
 	else if (t->element == 2)
-		turn_2(p);
+		transpose_2(p);
 	else
-		turn_4(p);
+		transpose_4(p);
 }
 
 /* Moves the elements under the axes from `axis` on, except the two axes of a part. */
