@@ -29,11 +29,11 @@
  * Every ioctl may return these errors:
  * EFAULT: bad pointer.
  * EINVAL: size, flag or reserved field.
- * E2BIG: a non-zero unknown tail, or longer than a page.
+ * E2BIG: a non-zero unknown tail, or a structure longer than a page.
  * ENOTTY: no such ioctl on this kind of file.
  * EACCES: not the owner's address space.
  * ENOMEM: out of memory.
- * EDQUOT: the user holds too much; only from calls that make the kernel hold
+ * EDQUOT: the user's limit of memory; only from calls for which the kernel allocates
  * memory, even if only during the call.
  */
 #ifndef _UAPI_LINUX_NNACCEL_H
@@ -900,12 +900,12 @@ struct nnaccel_buffer_alloc {
  *
  * Errors:
  * ENOENT: no such buffer, or no such pool.
- * EINVAL: no or both directions, another length, a range outside the pool.
+ * EINVAL: no direction, or both; another length; a range outside the pool.
  * EACCES: OUT to a pool that is not writable.
  * EOPNOTSUPP: a formatted pool.
  * EIO: the pool's exporter refused access or is gone, or its file was truncated.
  * ENODATA: OUT of a buffer that is not initialised.
- * EBUSY: it is being written, or IN: being read.
+ * EBUSY: the buffer is being written or, for a copy IN, being read.
  * ESTALE: the worker that knows its layout is dead.
  * A buffer in the engine's own layout also gives EDQUOT, and errors of reaching the
  * engine: see struct nnaccel_query.
@@ -1289,7 +1289,8 @@ struct nnaccel_sync_file {
  * status page, rounded up to pages; MAP_SHARED. The worker maps the same
  * regions through its session, at the offset NNACCEL_BURST_MAP |
  * (off_t)burst << NNACCEL_BURST_SHIFT | the region's. Errors:
- * EACCES: not the address space of the context, or a protection that is not granted.
+ * EACCES: the caller has another address space than the context, or the protection is not
+ * granted.
  * EINVAL: no such region, or another length.
  *
  *	region		length			client	worker
@@ -1706,7 +1707,7 @@ struct nnaccel_engine_next {
  *
  * Errors:
  * ENOENT: no such context is offered, or it is gone.
- * EBUSY: it has a session.
+ * EBUSY: the context has a session.
  * EMFILE.
  */
 struct nnaccel_engine_session {
@@ -1729,7 +1730,7 @@ struct nnaccel_engine_session {
  * Errors:
  * EINVAL: another error.
  * ENOENT: no such context is offered, or it is gone.
- * EBUSY: it has a session.
+ * EBUSY: the context has a session.
  */
 struct nnaccel_engine_refuse {
 	__u32 size;
@@ -2231,14 +2232,14 @@ struct nnaccel_session_slot {
  * their commit. An interrupted exporter is called again; an end is never lost.
  *
  * Errors:
- * EINVAL: neither read nor write.
+ * EINVAL: @flags has neither read nor write.
  * ENOENT: no such grant.
- * EOPNOTSUPP: not a dma-buf, or one that only devices can access.
- * EACCES: not attached, or a write that is not granted.
+ * EOPNOTSUPP: the grant is not a dma-buf, or only devices can access it.
+ * EACCES: the caller is not attached, or writing is not granted.
  * ESHUTDOWN: the session was ended. An access can still be ended until the session is
  * cut off from its context; the memory is not the worker's after that.
  * EIO: the exporter refused access.
- * EINTR: killed, or a signal before it began.
+ * EINTR: the caller was killed, or a signal came before the access began.
  * ENOMEM.
  */
 struct nnaccel_session_sync {
@@ -2279,22 +2280,22 @@ struct nnaccel_session_sync {
  * never waits for its own command.
  * Fences of its jobs reach the memory by NNACCEL_COMMIT_FENCE.
  *
- * It is revoked when the grant ends, the session is closed or the client closes its
- * context. Attaching, mapping, mmap() and DMA_BUF_IOCTL_SYNC then give ENODEV, and
+ * The dma-buf is revoked when the grant ends, the session is closed or the client closes
+ * its context. Attaching, mapping, mmap() and DMA_BUF_IOCTL_SYNC then give ENODEV, and
  * dynamic importers are notified (move_notify). Existing mappings of other importers
  * stay valid, and the pages are not freed, until they are unmapped.
  *
  * If the worker dies, commands that it has not answered wait until no device is
  * attached to the dma-bufs of their memory and the fences of these have signalled. They
  * end with EPIPE afterwards, or with ENOTRECOVERABLE if the module's bound for fences
- * passes. Their memory is held as long. A burst becomes dead no earlier either, if that
- * memory has slots in it.
+ * passes. Their memory is not freed before that. A burst with slots for that memory does
+ * not become dead earlier, either.
  *
  * Errors:
  * EINVAL: another @prot.
  * ENOENT: no such grant.
- * EOPNOTSUPP: not a dma-buf, or a part of one of another driver.
- * EACCES: not attached, or a write that is not granted.
+ * EOPNOTSUPP: the grant is not a dma-buf, or is a part of another driver's dma-buf.
+ * EACCES: the caller is not attached, or writing is not granted.
  * ESHUTDOWN: the context is gone.
  * EMFILE.
  */

@@ -40,7 +40,7 @@ uint64_t ANeuralNetworks_getMaximumLoopTimeout(void);
 
 /*
  * The devices are fixed at first use and the same for the life of the process; the last one is
- * always the CPU, "nnapi-reference". BAD_DATA: no device of that index.
+ * always the CPU, "nnapi-reference". BAD_DATA: there is no device with that index.
  */
 int ANeuralNetworks_getDeviceCount(uint32_t *numDevices);
 int ANeuralNetworks_getDevice(uint32_t devIndex, ANeuralNetworksDevice **device);
@@ -63,25 +63,25 @@ int ANeuralNetworksDevice_wait(const ANeuralNetworksDevice *device);
  * Makes a memory of `size` bytes at `offset` of a file that can be mapped: a temporary file,
  * /dev/shm, a memfd, a dma-buf. `protect` is PROT_READ or PROT_READ | PROT_WRITE. The fd is
  * duplicated. The file is mapped when first needed; if that fails, the call returns UNMAPPABLE.
- * BAD_DATA: size 0, or a wrong fd.
+ * BAD_DATA: the size is 0, or the fd is wrong.
  */
 int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t offset,
 				       ANeuralNetworksMemory **memory);
 
 /*
  * Makes a memory of a buffer of <android/hardware_buffer.h>, and holds a reference to that. A BLOB
- * is bytes, as any memory is. A buffer of another format is an image: an argument uses it whole,
- * with offset and length 0, and its value is the rows without padding. An image cannot be a
+ * consists of bytes, like any memory. A buffer of another format is an image: an argument uses it
+ * whole, with offset and length 0, and its value is the rows without padding. An image cannot be a
  * constant, and cannot be copied.
  */
 int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer *ahwb,
 						    ANeuralNetworksMemory **memory);
 
 /*
- * Memory in the place and layout that suits the roles of a finished description. It has no contents
- * before an execution or ANeuralNetworksMemory_copy() wrote it. Returns OP_FAILED if its size is
- * not known. No process maps this memory. If the application reads or writes the values after each
- * execution, ANeuralNetworksMemory_createFromFd() saves a copy.
+ * Makes a memory in the place and layout that suits the roles of a finished description. It has no
+ * contents before an execution or ANeuralNetworksMemory_copy() wrote it. Returns OP_FAILED if its
+ * size is not known. No process maps this memory. If the application reads or writes the values
+ * after each execution, ANeuralNetworksMemory_createFromFd() saves a copy.
  */
 int ANeuralNetworksMemory_createFromDesc(const ANeuralNetworksMemoryDesc *desc,
 					 ANeuralNetworksMemory **memory);
@@ -125,7 +125,7 @@ void ANeuralNetworksModel_free(ANeuralNetworksModel *model);
  */
 int ANeuralNetworksModel_finish(ANeuralNetworksModel *model);
 
-/* Adds an operand; the first is 0. BAD_DATA: a type, shape, scale or zero point that cannot be. */
+/* Adds an operand; the first is 0. BAD_DATA: a type, shape, scale or zero point is not valid. */
 int ANeuralNetworksModel_addOperand(ANeuralNetworksModel *model,
 				    const ANeuralNetworksOperandType *type);
 
@@ -146,12 +146,14 @@ int ANeuralNetworksModel_setOperandValueFromMemory(ANeuralNetworksModel *model, 
 int ANeuralNetworksModel_setOperandValueFromModel(ANeuralNetworksModel *model, int32_t index,
 						  const ANeuralNetworksModel *value);
 
-/* The scales of an ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL operand; copied. */
+/*
+ * Sets the scales of an ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL operand, which are copied.
+ */
 int ANeuralNetworksModel_setOperandSymmPerChannelQuantParams(
 	ANeuralNetworksModel *model, int32_t index,
 	const ANeuralNetworksSymmPerChannelQuantParams *channelQuant);
 
-/* Adds an operation between operands that are there, in any order of operations. */
+/* Adds an operation between existing operands; operations may be added in any order. */
 int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model,
 				      ANeuralNetworksOperationType type, uint32_t inputCount,
 				      const uint32_t *inputs, uint32_t outputCount,
@@ -162,7 +164,7 @@ int ANeuralNetworksModel_identifyInputsAndOutputs(ANeuralNetworksModel *model,
 						  uint32_t inputCount, const uint32_t *inputs,
 						  uint32_t outputCount, const uint32_t *outputs);
 
-/* Whether float32 may be computed with the range and precision of float16. */
+/* Sets whether float32 may be computed with the range and precision of float16. */
 int ANeuralNetworksModel_relaxComputationFloat32toFloat16(ANeuralNetworksModel *model,
 							  bool allow);
 
@@ -216,7 +218,7 @@ int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation);
 
 /*
  * Returns the alignment of the address, and the padding of the length, in bytes, for which an input
- * or output is fastest; both are powers of two. BAD_DATA: a bad index.
+ * or output is fastest; both are powers of two. BAD_DATA: the index is not valid.
  */
 int ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
 	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *alignment);
@@ -232,7 +234,7 @@ int ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(
 int ANeuralNetworksExecution_create(ANeuralNetworksCompilation *compilation,
 				    ANeuralNetworksExecution **execution);
 
-/* Ignored while the execution runs. */
+/* The call is ignored while the execution runs. */
 void ANeuralNetworksExecution_free(ANeuralNetworksExecution *execution);
 
 /*
@@ -262,17 +264,19 @@ int ANeuralNetworksExecution_setOutputFromMemory(ANeuralNetworksExecution *execu
 /* Asks for times to be measured. BAD_DATA: the compilation is not for exactly one device. */
 int ANeuralNetworksExecution_setMeasureTiming(ANeuralNetworksExecution *execution, bool measure);
 
-/* The longest that an execution should take, in ns; 0: any. BAD_DATA: as above. */
+/*
+ * Sets the longest time that an execution should take, in ns; 0 for no limit. BAD_DATA: as above.
+ */
 int ANeuralNetworksExecution_setTimeout(ANeuralNetworksExecution *execution, uint64_t duration);
 
-/* The longest that each WHILE may take, in ns; at most the maximum, and 0 is no time. */
+/* Sets the longest time that each WHILE may take, in ns, at most the maximum; 0 is no time. */
 int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
 					    uint64_t duration);
 
-/* Whether the execution may be computed again once it has ended. */
+/* Sets whether the execution may be computed again after its end. */
 int ANeuralNetworksExecution_setReusable(ANeuralNetworksExecution *execution, bool reusable);
 
-/* Lengths of arguments may exceed the operands' sizes. Before any argument is set. */
+/* Lengths of arguments may exceed the operands' sizes. Call it before any argument is set. */
 int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecution *execution,
 							 bool enable);
 
@@ -301,7 +305,7 @@ int ANeuralNetworksExecution_getOutputOperandRank(ANeuralNetworksExecution *exec
 int ANeuralNetworksExecution_getOutputOperandDimensions(ANeuralNetworksExecution *execution,
 							int32_t index, uint32_t *dimensions);
 
-/* A time of a measured execution, in ns; UINT64_MAX: the device does not know. */
+/* Returns a time of a measured execution, in ns; UINT64_MAX if the device does not know it. */
 int ANeuralNetworksExecution_getDuration(const ANeuralNetworksExecution *execution,
 					 int32_t durationCode, uint64_t *duration);
 
@@ -314,20 +318,20 @@ void ANeuralNetworksBurst_free(ANeuralNetworksBurst *burst);
 
 /* ---- Events ---- */
 
-/* An event that ends when a sync_file does. The fd is duplicated. BAD_DATA: no fd. */
+/* Makes an event that ends when a sync_file does. The fd is duplicated. BAD_DATA: no fd. */
 int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetworksEvent **event);
 
 /*
  * Returns a duplicate of an event's sync_file, which the caller closes. BAD_DATA (and -1): the
- * event has none, as those of executions on the CPU. Another result means a shortage of memory or
- * files; ask again.
+ * event has no sync_file, like events of executions on the CPU. Another result means a shortage of
+ * memory or files; ask again.
  */
 int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *sync_fence_fd);
 
 /* Waits for the end and returns the execution's result. */
 int ANeuralNetworksEvent_wait(ANeuralNetworksEvent *event);
 
-/* Waits for the end, too. */
+/* Freeing an event waits for its end. */
 void ANeuralNetworksEvent_free(ANeuralNetworksEvent *event);
 
 #pragma GCC visibility pop

@@ -14,14 +14,14 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/* Whether a device knows an extension. */
+/* Returns whether a device knows an extension. */
 int ANeuralNetworksDevice_getExtensionSupport(const ANeuralNetworksDevice *device,
 					      const char *extensionName,
 					      bool *isExtensionSupported);
 
 /*
- * The codes, for this process, of an extension's operand type and operation.
- * BAD_DATA: no device knows the extension.
+ * Return the codes, for this process, of an extension's operand type and operation. Return BAD_DATA
+ * if no device knows the extension.
  */
 int ANeuralNetworksModel_getExtensionOperandType(ANeuralNetworksModel *model,
 						 const char *extensionName,
@@ -32,7 +32,10 @@ int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model,
 						   uint16_t operationCodeWithinExtension,
 						   ANeuralNetworksOperationType *type);
 
-/* Bytes that belong to an operand of an extension type; copied. NULL and 0: none. */
+/*
+ * Sets bytes that belong to an operand of an extension type, which are copied. NULL and 0 set no
+ * bytes.
+ */
 int ANeuralNetworksModel_setOperandExtensionData(ANeuralNetworksModel *model, int32_t index,
 						 const void *data, size_t length);
 

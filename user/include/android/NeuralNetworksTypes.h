@@ -32,7 +32,7 @@ typedef enum {
 	ANEURALNETWORKS_TENSOR_QUANT16_SYMM = 7,	/* int16, scale > 0, zero point 0 */
 	ANEURALNETWORKS_TENSOR_FLOAT16 = 8,		/* IEEE 754 half */
 	ANEURALNETWORKS_TENSOR_BOOL8 = 9,		/* bytes, 0 is false */
-	ANEURALNETWORKS_FLOAT16 = 10,			/* scalar IEEE 754 half */
+	ANEURALNETWORKS_FLOAT16 = 10,			/* scalar IEEE 754 fp16 */
 	/*
 	 * int8 with a scale for each index of one dimension: see
 	 * ANeuralNetworksModel_setOperandSymmPerChannelQuantParams()
@@ -52,7 +52,7 @@ typedef enum {
 	/* Feature level 1 */
 	ANEURALNETWORKS_ADD = 0,			/* a + b with broadcasting, activation */
 	ANEURALNETWORKS_AVERAGE_POOL_2D = 1,
-	ANEURALNETWORKS_CONCATENATION = 2,		/* joins tensors along an axis */
+	ANEURALNETWORKS_CONCATENATION = 2,		/* concatenates tensors along an axis */
 	ANEURALNETWORKS_CONV_2D = 3,
 	ANEURALNETWORKS_DEPTHWISE_CONV_2D = 4,
 	ANEURALNETWORKS_DEPTH_TO_SPACE = 5,
@@ -121,7 +121,7 @@ typedef enum {
 	ANEURALNETWORKS_MINIMUM = 66,
 	ANEURALNETWORKS_NEG = 67,
 	ANEURALNETWORKS_NOT_EQUAL = 68,
-	ANEURALNETWORKS_PAD_V2 = 69,			/* PAD with a value of one's own */
+	ANEURALNETWORKS_PAD_V2 = 69,			/* PAD with a given value */
 	ANEURALNETWORKS_POW = 70,
 	ANEURALNETWORKS_PRELU = 71,
 	ANEURALNETWORKS_QUANTIZE = 72,			/* real to quantised */
@@ -157,7 +157,7 @@ typedef enum {
 	ANEURALNETWORKS_RANK = 101,
 	/* Feature level 6 */
 	ANEURALNETWORKS_BATCH_MATMUL = 102,
-	ANEURALNETWORKS_PACK = 103,			/* joins tensors along a new axis */
+	ANEURALNETWORKS_PACK = 103,			/* concatenates tensors along a new axis */
 	/* Feature level 7 */
 	ANEURALNETWORKS_MIRROR_PAD = 104,
 	ANEURALNETWORKS_REVERSE = 105,
@@ -199,7 +199,7 @@ typedef enum {
 	ANEURALNETWORKS_NO_ERROR = 0,
 	ANEURALNETWORKS_OUT_OF_MEMORY = 1,
 	ANEURALNETWORKS_INCOMPLETE = 2,
-	ANEURALNETWORKS_UNEXPECTED_NULL = 3,	/* a pointer that must not be NULL is */
+	ANEURALNETWORKS_UNEXPECTED_NULL = 3,	/* a pointer is NULL that must not be */
 	ANEURALNETWORKS_BAD_DATA = 4,		/* an argument, model or execution is wrong */
 	ANEURALNETWORKS_OP_FAILED = 5,		/* a compilation or execution failed */
 	ANEURALNETWORKS_BAD_STATE = 6,		/* the object is in the wrong state */
@@ -224,13 +224,13 @@ typedef enum {
 	ANEURALNETWORKS_FEATURE_LEVEL_8 = 1000008,
 } FeatureLevelCode;
 
-/* Bytes up to which ANeuralNetworksModel_setOperandValue() copies at once. */
+/* Maximum size of values that ANeuralNetworksModel_setOperandValue() copies at once. */
 enum { ANEURALNETWORKS_MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES = 128 };
 
-/* Bytes of a token of ANeuralNetworksCompilation_setCaching(). */
+/* Size of a token of ANeuralNetworksCompilation_setCaching(). */
 enum { ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN = 32 };
 
-/* Times that ANeuralNetworksExecution_getDuration() tells, in nanoseconds. */
+/* Times that ANeuralNetworksExecution_getDuration() returns, in nanoseconds. */
 typedef enum {
 	ANEURALNETWORKS_DURATION_ON_HARDWARE = 0,
 	ANEURALNETWORKS_DURATION_IN_DRIVER = 1,

@@ -30,8 +30,8 @@ typedef struct ARect {
 #endif
 
 /*
- * Bytes of a pixel are in the order of the name. Depth and stencil, R16G16 and R10G10B10A10 are not
- * made here.
+ * The bytes of a pixel are in the order of the format's name. Depth and stencil formats, R16G16 and
+ * R10G10B10A10 are not supported.
  */
 enum AHardwareBuffer_Format {
 	AHARDWAREBUFFER_FORMAT_R8G8B8A8_UNORM = 1,
@@ -106,10 +106,10 @@ int AHardwareBuffer_allocate(const AHardwareBuffer_Desc *desc, AHardwareBuffer *
 void AHardwareBuffer_acquire(AHardwareBuffer *buffer);
 void AHardwareBuffer_release(AHardwareBuffer *buffer);
 
-/* The description, with the stride that it has. */
+/* Returns the description, with the stride of the buffer. */
 void AHardwareBuffer_describe(const AHardwareBuffer *buffer, AHardwareBuffer_Desc *outDesc);
 
-/* 1: allocate would take the description, else 0. */
+/* Returns 1 if allocate would accept the description, otherwise 0. */
 int AHardwareBuffer_isSupported(const AHardwareBuffer_Desc *desc);
 
 /*

@@ -12,7 +12,7 @@
 
 #define NN_DEVICE_MAGIC 0x76646e6eu	/* "nndv" */
 
-/* Bytes of the set of operations that a device has: codes 0 to 127 of the NNAPI. */
+/* Size in bytes of the set of operations that a device has: codes 0 to 127 of the NNAPI. */
 #define NN_DEVICE_OPERATIONS 16
 
 /* The HAL's DeviceType. */

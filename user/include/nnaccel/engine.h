@@ -38,8 +38,8 @@ struct nna_engine_preparation {
 	uint32_t priority;	/* priority of all its executions: 0 low, 1 medium, 2 high */
 	bool may_be_put_off;		/* compiling may be deferred to the first execution */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
-	const struct nn_attributes *attributes;	/* NULL, or of extensions; outlives `prepared` */
-	uint64_t reserved[2];		/* of the library, for nna_engine_progress() */
+	const struct nn_attributes *attributes;	/* or NULL; they outlive `prepared` */
+	uint64_t reserved[2];		/* the library's; for nna_engine_progress() */
 };
 
 /*
@@ -86,7 +86,7 @@ struct nna_engine_image {
 #define NNA_ENGINE_MAX_IDENTITY 128
 #define NNA_ENGINE_MAX_STORED (64 << 20)
 
-/* Plug-ins that a process loads at most. */
+/* Maximum number of plug-ins that a process loads. */
 #define NNA_ENGINE_MAX_PLUGINS 32
 
 /* A running call of a plug-in's function. The caller owns the structure, the library its fields. */
@@ -127,11 +127,11 @@ struct nna_engine_region {
  */
 struct nna_engine_burst {
 	uint32_t size;			/* sizeof(struct nna_engine_burst) */
-	/* May refuse, as begin_burst of the engine. */
+	/* It may refuse, like begin_burst of the engine. */
 	enum nn_status (*create)(const struct nna_engine *engine, void *prepared, void **executor,
 				 struct nn_error *err);
 	void (*destroy)(void *executor);
-	/* A slot's first use. */
+	/* Called at a slot's first use. */
 	enum nn_status (*add)(void *executor, const struct nna_engine_slot *slot,
 			      struct nn_error *err);
 	/* Returns false if the slot must be added (again) before the next execution. */
@@ -158,7 +158,7 @@ struct nna_engine_role {
 
 /* A buffer that a client requests. Its pointers are valid during the call. */
 struct nna_engine_new_buffer {
-	/* Type and dimensions of all its roles; dimensions that they leave open are 0. */
+	/* Type and dimensions that all its roles have; unknown dimensions are 0. */
 	const struct nn_operand *operand;
 	uint64_t capacity;		/* bytes */
 	const struct nna_engine_role *roles;
@@ -180,7 +180,7 @@ struct nna_engine_buffers {
 				 struct nn_error *err);
 	/* Called once the client freed the buffer and no execution uses it. */
 	void (*destroy)(const struct nna_engine *engine, void *buffer);
-	/* Writes what lies at `from` to the buffer's memory, or the other way round. */
+	/* Copy from `from` to the buffer's memory, or from the buffer to `to`. */
 	enum nn_status (*copy_in)(const struct nna_engine *engine, void *buffer, void *base,
 				  const void *from, uint64_t length, struct nn_error *err);
 	enum nn_status (*copy_out)(const struct nna_engine *engine, void *buffer, const void *base,
@@ -197,22 +197,22 @@ enum nna_engine_file_use {
 
 /*
  * A further file for clients' processes, such as a driver's node. The engine's user opens it before
- * the process is sandboxed. The process may make only the calls on it that are named here.
+ * the process is sandboxed. The process may make only the calls on it that this structure names.
  */
 struct nna_engine_file {
 	uint32_t size;			/* sizeof(struct nna_engine_file) */
-	uint32_t use;			/* enum nna_engine_file_use, of 0 on */
+	uint32_t use;			/* set of enum nna_engine_file_use */
 	const char *path;
 	const uint32_t *requests;	/* requests of ioctl(), or NULL */
 	uint32_t num_requests;
 };
 
 /*
- * Permissions of clients' processes after `start`, besides the use of files. The log tells the
- * administrator. A client that breaks its process has the same permissions.
+ * Permissions of clients' processes after `start`, besides the use of files. The log shows them to
+ * the administrator. A client that breaks its process has the same permissions.
  */
 enum nna_engine_permission {
-	NNA_ENGINE_MAY_MAKE_THREADS = 1,	/* 256 at a time */
+	NNA_ENGINE_MAY_MAKE_THREADS = 1,	/* threads: up to 256 at a time */
 	/* Anonymous memory may become executable, for drivers that compile at run time. */
 	NNA_ENGINE_MAY_MAKE_CODE = 2,
 	/*
@@ -225,7 +225,7 @@ enum nna_engine_permission {
 
 /* The threads or processes that serve an engine's clients. */
 enum nna_engine_clients {
-	/* A process each, or with the option --clients=threads what THREADS says. */
+	/* A process for each client, or with the option --clients=threads the same as THREADS. */
 	NNA_ENGINE_CLIENTS_EITHER = 0,
 	/* A sandboxed process serves each client, so a fault there affects only that client. */
 	NNA_ENGINE_CLIENTS_PROCESSES = 1,
@@ -273,7 +273,10 @@ struct nna_engine {
 	 */
 	enum nn_status (*check_model)(const struct nna_engine *engine, const struct nn_model *model,
 				      struct nn_error *err);
-	/* NULL: no attributes are taken; else checks those of a preparation or an execution. */
+	/*
+	 * Checks the attributes of a preparation or an execution; if it is NULL, attributes are
+	 * rejected.
+	 */
 	enum nn_status (*check_attributes)(const struct nna_engine *engine,
 					   const struct nn_attributes *attributes,
 					   bool is_execution, struct nn_error *err);
@@ -283,7 +286,9 @@ struct nna_engine {
 	/* supported[i] for each operation of the main subgraph. */
 	enum nn_status (*supported)(const struct nna_engine *engine, const struct nn_model *model,
 				    bool *supported, struct nn_error *err);
-	/* The model and its pools outlive *prepared. Pools may be memory that others write. */
+	/*
+	 * The model and its pools outlive *prepared. Other processes may write the memory of pools.
+	 */
 	enum nn_status (*prepare)(const struct nna_engine *engine, const struct nn_model *model,
 				  const struct nna_engine_preparation *how, void **prepared,
 				  struct nn_error *err);
@@ -315,7 +320,7 @@ struct nna_engine {
 	enum nn_status (*begin_burst)(const struct nna_engine *engine, void *prepared,
 				      struct nn_error *err);
 	void (*end_burst)(const struct nna_engine *engine, void *prepared);
-	/* NULL, or an executor of bursts of the engine's own, made after begin_burst. */
+	/* Makes the engine's own executor of a burst, after begin_burst; may be NULL. */
 	const struct nna_engine_burst *burst;
 
 	/* ---- caching: all, or all NULL ---- */
@@ -356,7 +361,7 @@ struct nna_engine {
 	 * here.
 	 */
 	bool (*start)(const struct nna_engine *engine);
-	/* NULL, or loads a plug-in, a file of the folder of extensions. */
+	/* Loads a plug-in, a file of the folder of extensions; may be NULL. */
 	enum nna_engine_plugin (*load_plugin)(const struct nna_engine *engine, const char *path,
 					      struct nn_error *err);
 
@@ -373,9 +378,11 @@ struct nna_engine {
 	 */
 	void (*forget_region)(const struct nna_engine *engine,
 			      const struct nna_engine_region *region);
-	/* NULL, or memory domains with layouts of the engine's own. See nna_engine_buffer(). */
+	/* Memory domains with the engine's own layouts, or NULL. See nna_engine_buffer(). */
 	const struct nna_engine_buffers *buffers;
-	/* NULL, or lines of --help for options that the program itself takes out of its arguments. */
+	/*
+	 * Lines of --help for options that the program itself removes from its arguments, or NULL.
+	 */
 	const char *help;
 	/*
 	 * Files for the processes that serve clients: at most 16, ended by a NULL; or NULL. They
@@ -438,10 +445,10 @@ bool nna_engine_progress(const struct nna_engine_preparation *how, uint32_t thou
 
 /*
  * Replaces what prepare() or load() made by a better form of the same model, from any thread and
- * while executions run. An execution that has begun goes on with the old form, which is released
- * after the last one. A burst with an executor of the engine's keeps its form. If the library had
- * kept the old form in its own cache, it keeps the better one instead; a client's cache files get
- * it when they are written next. False: the model is gone, or there is no memory, and nothing has
+ * while executions run. Executions that have begun use the old form, which is released after the
+ * last of them. A burst with an executor of the engine's keeps its form. If the library had kept
+ * the old form in its own cache, it keeps the better one instead; a client's cache files get it
+ * when they are written next. False: the model is gone, or there is no memory, and nothing has
  * changed.
  */
 bool nna_engine_replace(void *prepared, void *better);
@@ -449,9 +456,9 @@ bool nna_engine_replace(void *prepared, void *better);
 /*
  * The engine's own store, for tuned settings, compiled shaders and the like. It is there whether
  * clients ask for caching or not, if the engine has a store_identity and runs with --state. It is
- * one store with kept plans, with one limit for both: 64 entries and --keep-per-user MiB of a
- * user. The least recently used go. Entries outlive the engine's process and its build. They go
- * with another store_identity, and with `nnaccel cache clear`, so that any may be missing at any
+ * one store with kept plans, with one limit for both: 64 entries and --keep-per-user MiB of a user.
+ * The least recently used entries are removed. Entries outlive the engine's process and its build.
+ * Another store_identity or `nnaccel cache clear` removes them, so any entry may be missing at any
  * time.
  *
  * A client's process has the store of the client's user, but not yet in `start`. Threads share the
@@ -460,8 +467,8 @@ bool nna_engine_replace(void *prepared, void *better);
  */
 
 /*
- * Gets the entry of a key, which is any key_size bytes. *data is malloc()ed and the caller's,
- * *size is in bytes; on failure they are NULL and 0. Returns NN_OK, or NN_GENERAL_FAILURE if there
+ * Gets the entry of a key, which is any key_size bytes. The caller frees *data, which has *size
+ * bytes; on failure they are NULL and 0. Returns NN_OK, or NN_GENERAL_FAILURE if there
  * is no such entry or no store. An entry that was damaged is removed, with the same status.
  * NN_OUT_OF_MEMORY.
  */
@@ -529,9 +536,9 @@ int nna_engine_region_file(struct nna_engine_execution *execution, const void *d
 bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file);
 
 /*
- * Gets the memory of the client that an argument's `data` lies in, all of it, for an engine that has
- * hardware reach it. It stays mapped, at this place and for further executions, until
- * forget_region(). False: it is the library's copy of an image.
+ * Gets the memory of the client that an argument's `data` lies in, all of it, for an engine that
+ * has hardware reach it. It stays mapped, at this place and for further executions, until
+ * forget_region(). Returns false if it is the library's copy of an image.
  */
 bool nna_engine_region(struct nna_engine_execution *execution, const void *data,
 		       struct nna_engine_region *region);

@@ -22,7 +22,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* One operation of a plug-in. Grows at its end. */
+/* One operation of a plug-in. The structure may grow at its end. */
 struct nna_engine_plugin_operation {
 	int32_t type;			/* its code in models of this process, or NN_OP_OEM */
 	const struct nnx_operation *descriptor;
@@ -63,16 +63,16 @@ const struct nna_engine_plugin_operation *nna_engine_plugin_operation_of(int32_t
 
 /*
  * Checks the parts of a decoded model that only plug-ins can check: extension data of operands, and
- * that all its extensions are registered. Returns NN_INVALID_ARGUMENT, which names the operand or
- * the extension. The library calls this itself if the engine has no check_model(). Otherwise
- * check_model() must call it, also for models that load() makes.
+ * that all its extensions are registered. Returns NN_INVALID_ARGUMENT with a message that names the
+ * operand or the extension. The library calls this itself if the engine has no check_model().
+ * Otherwise check_model() must call it, also for models that load() makes.
  */
 enum nn_status nna_engine_plugin_check_model(const struct nn_model *model, struct nn_error *err);
 
 /*
  * Checks attributes of a preparation or an execution (NULL: no attributes). Returns
- * NN_INVALID_ARGUMENT, which names the first that no plug-in takes. The library calls it itself if
- * the engine has no check_attributes().
+ * NN_INVALID_ARGUMENT with a message that names the first attribute that no plug-in accepts. The
+ * library calls it itself if the engine has no check_attributes().
  */
 enum nn_status nna_engine_plugin_check_attributes(const struct nn_attributes *attributes,
 						  bool is_execution, struct nn_error *err);
@@ -88,7 +88,7 @@ struct nna_engine_plugin_run {
 	const struct nnx_operand *inputs;
 	struct nnx_operand *outputs;
 	void *state;			/* result of nna_engine_plugin_compile(), or NULL */
-	const struct nn_attributes *attributes;		/* attributes of the preparation, or NULL */
+	const struct nn_attributes *attributes;		/* of the preparation, or NULL */
 	const struct nn_attributes *execution_attributes;	/* likewise */
 };
 
@@ -104,7 +104,10 @@ void nna_engine_plugin_operand(const struct nn_operand *from, struct nnx_operand
 bool nna_engine_plugin_needs_value(const struct nna_engine_plugin_operation *operation,
 				   const struct nnx_operand *operand, uint32_t input);
 
-/* Checks the signature; operands are those of its subgraph. NN_INVALID_ARGUMENT says what is wrong. */
+/*
+ * Checks the signature; operands are those of its subgraph. Returns NN_INVALID_ARGUMENT with the
+ * reason.
+ */
 enum nn_status nna_engine_plugin_check(const struct nna_engine_plugin_operation *operation,
 				       const struct nn_operand *operands,
 				       const struct nn_operation *of, struct nn_error *err);
@@ -115,13 +118,12 @@ struct nna_engine_plugin_use {
 	const struct nn_model *model;
 	const struct nn_subgraph *subgraph;
 	const struct nn_operation *of;
-	const struct nn_attributes *attributes;	/* of the preparation, or NULL */
+	const struct nn_attributes *attributes;	/* attributes of the preparation, or NULL */
 };
 
 /*
- * Calls the operation's compile(). *state is for its
- * runs, or NULL if the operation keeps none. nna_engine_plugin_release() frees it, and accepts
- * NULL. The attributes must outlive it.
+ * Calls the operation's compile(). *state is for its runs, or NULL if the operation keeps none.
+ * nna_engine_plugin_release() frees it, and accepts NULL. The attributes must outlive the state.
  */
 enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operation *operation,
 					 const struct nna_engine_plugin_use *use, void **state,
@@ -137,7 +139,7 @@ enum nn_status nna_engine_plugin_shape(const struct nna_engine_plugin_operation 
 				       const struct nna_engine_plugin_run *run,
 				       struct nn_error *err);
 
-/* Computes the outputs, of the shapes that were found, into their values. Fails likewise. */
+/* Computes the values of the outputs, whose shapes were computed before. Fails likewise. */
 enum nn_status nna_engine_plugin_execute(const struct nna_engine_plugin_operation *operation,
 					 const struct nna_engine_plugin_run *run,
 					 struct nn_error *err);

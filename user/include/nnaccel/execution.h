@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An execution: its arguments, where they lie, and the shapes of its outputs. Follows the NN HAL
- * 1.3 Request, with memory that is mapped.
+ * An execution: its arguments, their memory, and the shapes of its outputs. Follows the NN HAL 1.3
+ * Request, with memory that is mapped.
  */
 #ifndef NNACCEL_EXECUTION_H
 #define NNACCEL_EXECUTION_H
@@ -26,7 +26,7 @@ struct nn_output_shape {
 
 /* When an operation ran, by CLOCK_MONOTONIC. */
 struct nn_operation_time {
-	uint32_t index;	/* index in the main subgraph; for NN_OTHER_MODEL see there */
+	uint32_t index;	/* index in the main subgraph; may include NN_OTHER_MODEL */
 	/* OperationCode of the operation; NN_OPERATIONS for several operations from here on. */
 	int32_t type;
 	uint64_t begin_ns;
@@ -53,10 +53,10 @@ struct nn_execution {
 	bool shapes_known;		/* out: the shapes are valid */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	uint64_t loop_timeout_ns;	/* 0: 2 s; clamped at 15 s */
-	const struct nn_attributes *attributes;	/* NULL, or what extensions are told */
-	/* NULL, or where an engine that can notes when operations ran, in their order. */
+	const struct nn_attributes *attributes;	/* attributes for extensions, or NULL */
+	/* The list in which an engine records when operations ran, in their order; or NULL. */
 	struct nn_times *times;
-	bool measure;			/* the time on the device is asked for */
+	bool measure;			/* the time on the device is requested */
 	uint64_t device_ns;	/* out: time on the device; 0 if the engine does not report it */
 };
 

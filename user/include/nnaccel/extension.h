@@ -21,7 +21,7 @@
  * the size of the caller's structure.
  *
  *	version 1	the first
- *	version 2	attributes: nnx_extension.attributes, and what nnx_call has of them
+ *	version 2	attributes: nnx_extension.attributes, and those in nnx_call
  */
 #ifndef NNACCEL_EXTENSION_H
 #define NNACCEL_EXTENSION_H
@@ -39,7 +39,7 @@ extern "C" {
 #define NNX_MAX_RANK 16
 
 /* Bounds of a descriptor. */
-#define NNX_MAX_NAME 127	/* bytes of an extension's name */
+#define NNX_MAX_NAME 127	/* length of an extension's name in bytes */
 #define NNX_MAX_SHORT_NAME 47	/* length of the short name of a type or an operation */
 #define NNX_MAX_TYPES 128
 #define NNX_MAX_OPERATIONS 256
@@ -49,7 +49,10 @@ extern "C" {
 #define NNX_EXPORT __attribute__((visibility("default")))
 #define NNX_SYMBOL "nnaccel_extension"
 
-/* The result of a function. Each except NNX_OK comes with a reason by nnx_call.fail(). */
+/*
+ * The result of a function. A function gives the reason of each result except NNX_OK by
+ * nnx_call.fail().
+ */
 enum nnx_status {
 	NNX_OK = 0,
 	/* For shape and execute: the operation cannot be computed. */
@@ -113,10 +116,13 @@ struct nnx_call {
 					/* only execute may write, and only to value */
 	void *state;			/* in shape and execute: the state by compile */
 
-	/* Returns zeroed memory, 64-byte aligned, until the function returns; NULL: out of memory. */
+	/*
+	 * Returns zeroed memory, 64-byte aligned, which is valid until the function returns; NULL
+	 * if memory runs out.
+	 */
 	void *(*alloc)(struct nnx_call *call, size_t count, size_t size);
 
-	/* Says what is wrong, printf-like, and returns `status`. The first reason stays. */
+	/* Says what is wrong, printf-like, and returns `status`. Later reasons are ignored. */
 	enum nnx_status (*fail)(struct nnx_call *call, enum nnx_status status,
 				const char *format, ...) __attribute__((format(printf, 3, 4)));
 
@@ -134,7 +140,7 @@ struct nnx_call {
 struct nnx_type {
 	uint16_t code;			/* within the extension */
 	uint16_t flags;
-	uint32_t element_size;		/* bytes, 1 at least */
+	uint32_t element_size;		/* size in bytes, at least 1 */
 	const char *name;		/* for messages: "TENSOR_INT64" */
 	/*
 	 * Checks the extension data of an operand of this type (NULL and 0 if the application gave
@@ -154,7 +160,7 @@ struct nnx_operation {
 	/* Sets of inputs and outputs, bit i for the i-th of up to 64. */
 	uint64_t omissible_inputs;	/* bits of the inputs that may be omitted */
 	uint64_t omissible_outputs;
-	uint64_t value_inputs;		/* tensors whose values steer addresses or shapes */
+	uint64_t value_inputs;		/* tensors whose values determine addresses or shapes */
 
 	/*
 	 * The signature: numbers, types, and ranks and dimensions as far as known, of
@@ -190,7 +196,7 @@ struct nnx_attribute_type {
 	uint16_t flags;
 	uint32_t reserved;		/* 0 */
 	const char *name;		/* for messages: "MODULUS" */
-	/* Checks its bytes, before any function is called that may see them. */
+	/* Checks the attribute's bytes, before any function that may read them is called. */
 	enum nnx_status (*check)(struct nnx_call *call, const struct nnx_attribute *attribute);
 };
 
@@ -198,13 +204,13 @@ struct nnx_extension {
 	uint32_t abi;			/* NNX_ABI_VERSION */
 	uint32_t size;			/* sizeof(struct nnx_extension) of that version */
 	const char *name;		/* by reverse domain: "com.example.fibonacci"; letters, */
-					/* digits, '.', '_' and '-', one dot at least */
+					/* digits, '.', '_' and '-', at least one dot */
 	uint32_t version;		/* the vendor's own */
 	uint32_t num_types;
 	const struct nnx_type *types;
 	const struct nnx_operation *operations;
 	uint32_t num_operations;
-	/* Extensions whose types it uses. Without them it is not loaded. */
+	/* Extensions whose types this extension uses. The extension is not loaded without them. */
 	uint32_t num_needs;
 	const char *const *needs;
 	/*
@@ -221,7 +227,7 @@ struct nnx_extension {
 	uint32_t reserved;		/* 0 */
 };
 
-/* Bytes of a descriptor of version 1. */
+/* Size of a descriptor of version 1 in bytes. */
 #define NNX_EXTENSION_SIZE_1 offsetof(struct nnx_extension, attributes)
 
 #ifdef __cplusplus

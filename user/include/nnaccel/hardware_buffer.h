@@ -16,17 +16,17 @@ extern "C" {
 #define NNA_HARDWARE_PLANES	4
 
 /*
- * AHardwareBuffer_Desc's format of YUYV, which the NDK has no name for: Android's
+ * AHardwareBuffer_Desc's format of YUYV, for which the NDK has no name: Android's
  * HAL_PIXEL_FORMAT_YCBCR_422_I.
  */
 #define NNA_HARDWARE_FORMAT_YUYV	0x14
 
 /* A plane of an image. */
 struct nna_hardware_plane {
-	int fd;			/* a dma-buf, or a memfd; several planes can have one */
+	int fd;			/* a dma-buf or a memfd; several planes may share one */
 	uint32_t stride;	/* bytes from one row to the next */
 	uint64_t offset;	/* bytes into the file to the first row */
-	uint32_t row_bytes;	/* bytes of a row's pixels */
+	uint32_t row_bytes;	/* size of a row's pixels in bytes */
 	uint32_t rows;
 };
 
@@ -45,7 +45,7 @@ struct nna_hardware_layout {
  * Makes a buffer of a dma-buf (of a camera, a display, a heap) or of a memfd. `desc` describes its
  * contents from `offset` on. `stride` is the distance of rows in the first plane in bytes (0:
  * desc->stride pixels, or a row if that is 0 too). Other planes follow the first without a gap;
- * their strides depend on its stride. The fd stays the caller's. Returns 0, -EBADF, -ENOMEM, or
+ * their strides depend on its stride. The caller still owns the fd. Returns 0, -EBADF, -ENOMEM, or
  * -EINVAL for a description that is wrong or exceeds the file.
  */
 int nna_hardware_buffer_from_fd(int fd, const AHardwareBuffer_Desc *desc, uint64_t offset,
@@ -68,22 +68,22 @@ struct nna_hardware_image {
 };
 
 /*
- * Makes a buffer of an image. Its fds stay the caller's. Returns 0, -EBADF or -ENOMEM. Returns
+ * Makes a buffer of an image. The caller still owns the fds. Returns 0, -EBADF or -ENOMEM. Returns
  * -EOPNOTSUPP for an unknown fourcc or a modifier that is not linear. Returns -EINVAL for an odd
  * size, a stride shorter than a row, a wrong number of planes, or planes that exceed their files.
  */
 int nna_hardware_buffer_from_planes(const struct nna_hardware_image *image,
 				    AHardwareBuffer **buffer);
 
-/* The file of its first plane, which stays the buffer's. */
+/* Returns the file of the first plane, which the buffer owns. */
 int nna_hardware_buffer_fd(const AHardwareBuffer *buffer);
 
-/* The fds in the layout stay the buffer's. */
+/* The buffer owns the fds in the layout. */
 void nna_hardware_buffer_layout(const AHardwareBuffer *buffer, struct nna_hardware_layout *layout);
 
 /*
  * Begins an access of the CPU, as AHardwareBuffer_lock() without a fence; data[i] is the first row
- * of plane i of the layout. To be ended by AHardwareBuffer_unlock().
+ * of plane i of the layout. AHardwareBuffer_unlock() must end it.
  */
 int nna_hardware_buffer_lock(AHardwareBuffer *buffer, uint64_t usage,
 			     void *data[NNA_HARDWARE_PLANES]);

@@ -16,16 +16,16 @@ extern "C" {
 /* Each level includes the lines of the levels before it. */
 enum nna_log_level {
 	NNA_LOG_NONE = 0,
-	NNA_LOG_NOTE = 1,	/* why a program computes on the CPU; logged once */
+	NNA_LOG_NOTE = 1,	/* reason why a program computes on the CPU; logged once */
 	NNA_LOG_ERROR = 2,	/* calls that fail; the default */
-	NNA_LOG_WARN = 3,	/* something that is missing or replaced */
+	NNA_LOG_WARN = 3,	/* missing or replaced parts */
 	NNA_LOG_INFO = 4,	/* devices and plans */
 };
 
 /* Returns the name of a level, such as "error". Returns "none" for other numbers. */
 const char *nna_log_level_name(enum nna_log_level level);
 
-/* Receives a line without an end of line. Any thread of the program calls it, several at a time. */
+/* Receives a line without its newline. Any thread of the program calls it, several at a time. */
 typedef void nna_log_fn(void *context, enum nna_log_level level, const char *line);
 
 /*

@@ -91,7 +91,7 @@ struct nn_operand {
 	uint32_t dims[NN_MAX_RANK];	/* 0: unknown; entries from `rank` on are 0 */
 	float scale;
 	int32_t zero_point;
-	uint32_t consumers;		/* times it is an operation's input in its subgraph */
+	uint32_t consumers;		/* how often it is an input in its subgraph */
 	struct nn_location location;
 	struct nn_extra extra;
 };
@@ -115,7 +115,7 @@ struct nn_subgraph {
 	const uint32_t *outputs;
 };
 
-/* Memory that constants lie in. A checker needs the size only; base may be NULL then. */
+/* Memory that contains constants. The checker needs only the size; base may be NULL then. */
 struct nn_pool {
 	const void *base;
 	uint64_t size;
@@ -127,8 +127,8 @@ struct nn_extension_prefix {
 };
 
 /*
- * A model, as plain data. Its maker owns the arrays. A decoded model is a single
- * allocation, which includes everything except the pools' memory.
+ * A model, as plain data. The caller that made the model owns the arrays. A decoded model is a
+ * single allocation, which includes everything except the pools' memory.
  */
 struct nn_model {
 	uint32_t size;				/* sizeof(struct nn_model), for libnnaccel */

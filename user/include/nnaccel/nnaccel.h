@@ -26,7 +26,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 #ifndef __cplusplus
-/* A structure with its size and these fields, the others being 0, for one call. */
+/* Makes a structure for one call, with its size and the given fields; the others are 0. */
 #define NNA_SIZED(type, ...) (&(const struct type){ .size = sizeof(struct type), __VA_ARGS__ })
 #endif
 
@@ -38,10 +38,10 @@ struct nna_buffer;
 
 #define NNA_DEVICE_PATH "/dev/nnaccel"
 
-/* Name of a status as the HAL spells it ("GENERAL_FAILURE"); never NULL. */
+/* Returns the HAL's name of a status, such as "GENERAL_FAILURE"; never NULL. */
 const char *nna_status_name(enum nn_status status);
 
-/* A time that was not measured, in microseconds. */
+/* The value, in microseconds, of a time that was not measured. */
 #define NNA_TIME_NONE UINT64_MAX
 
 /*
@@ -67,7 +67,7 @@ struct nna_device_entry {
 	char name[32];
 	char version[64];	/* version of its engine's broker */
 	uint32_t type;		/* enum nn_device_type; 0 if not reported */
-	uint32_t is_ready;	/* the engine is there */
+	uint32_t is_ready;	/* the engine is registered */
 };
 
 /*
@@ -84,7 +84,7 @@ enum nn_status nna_device_open_by_name(const char *name, struct nna_device **dev
 
 /*
  * IDevice::getStatus: AVAILABLE, or OFFLINE while no engine is there; UNKNOWN where the module
- * cannot be asked. BUSY is the HAL's and no device's here.
+ * cannot be asked. The HAL's BUSY is never returned.
  */
 enum nna_device_status {
 	NNA_AVAILABLE = 0,
@@ -128,16 +128,15 @@ enum nn_status nna_device_get_context_info(struct nna_device *device,
 					   struct nna_context_info *info, struct nn_error *err);
 
 /*
- * Makes memory that the device reaches. Memory is reference-counted: free may be called while a
- * prepared model or an execution still uses it. It ends the memory's slots in bursts.
+ * Make memory that the device can access. Memory is reference-counted: free may be called while a
+ * prepared model or an execution still uses it. Freeing also ends the memory's slots in bursts.
  *
- * nna_memory_alloc() makes zeroed memory of the kernel module. nna_memory_import() takes a part of a
- * dma-buf, memfd or regular file, at any offset. The fd stays the caller's, and may be closed. A
- * dma-buf that no CPU can map is imported if the device's engine reaches it without a CPU. It can be
- * an argument, and no constant.
- * Returns NN_INVALID_ARGUMENT for length 0, another protection or a bad fd. Returns
- * NN_GENERAL_FAILURE for memory that the device cannot reach: a file that cannot be mapped, is too
- * short, was not opened for `prot`, or is sealed against it. Returns
+ * nna_memory_alloc() makes zeroed memory of the kernel module. nna_memory_import() takes a part of
+ * a dma-buf, memfd or regular file, at any offset. The caller still owns the fd, and may close it.
+ * A dma-buf that no CPU can map is imported if the device's engine reaches it without a CPU. It can
+ * be an argument, but not a constant. Returns NN_INVALID_ARGUMENT for length 0, another protection
+ * or a bad fd. Returns NN_GENERAL_FAILURE for memory that the device cannot reach: a file that
+ * cannot be mapped, is too short, was not opened for `prot`, or is sealed against it. Returns
  * NN_RESOURCE_EXHAUSTED_TRANSIENT beyond a limit, NN_RESOURCE_EXHAUSTED_PERSISTENT for more than
  * the largest pool.
  */
@@ -157,7 +156,7 @@ uint64_t nna_memory_size(const struct nna_memory *memory);
 
 /* A plane of an image, after the first. */
 struct nna_plane {
-	int fd;			/* file of the plane; -1 for the first plane's */
+	int fd;			/* file of the plane; -1 for the first plane's file */
 	uint32_t stride;	/* bytes */
 	uint64_t offset;	/* bytes into that file to the first row */
 };
@@ -198,7 +197,7 @@ enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, in
  */
 void *nna_memory_map(struct nna_memory *memory, struct nn_error *err);
 
-/* A new dma-buf fd of memory that nna_memory_alloc() made; the caller closes it. */
+/* Returns a new dma-buf fd of memory that nna_memory_alloc() made; the caller closes it. */
 enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_error *err);
 
 /*
@@ -248,9 +247,9 @@ struct nna_cache {
 	/*
 	 * Called on a thread of the library when an entry was saved after nna_prepare_model() or
 	 * nna_prepare_model_from_cache() returned; may be NULL. That happens after the first
-	 * execution, as above, and once more when the model has proved hot, with the engine's
-	 * measurements. `reason` says why saving failed, or is empty. The library keeps duplicates
-	 * of the handles for it. nna_prepared_model_free() waits for it.
+	 * execution, as above, and again after many executions, with the engine's measurements.
+	 * `reason` says why saving failed, or is empty. The library keeps duplicates of the handles
+	 * for it. nna_prepared_model_free() waits for it.
 	 */
 	void (*saved_late)(void *data, const char *reason);
 	void *saved_late_data;
@@ -275,7 +274,7 @@ struct nna_prepare_options {
 	uint32_t priority;	/* enum nna_priority */
 	uint64_t deadline_ns;	/* CLOCK_MONOTONIC, 0: none */
 	/*
-	 * NULL, or where nna_prepare_model() saves the prepared model. The call
+	 * The entry to which nna_prepare_model() saves the prepared model, or NULL. The call
 	 * succeeds even if saving fails, for example because a file is wrong.
 	 */
 	const struct nna_cache *cache;
@@ -292,8 +291,8 @@ struct nna_prepare_options {
 	 */
 	const struct nn_attributes *attributes;
 	/*
-	 * NULL, or called every now and then while the engine prepares the model, with the part that
-	 * is done in thousandths as far as the engine says. False gives up: NN_GENERAL_FAILURE.
+	 * Called from time to time while the engine prepares the model, with the progress in
+	 * thousandths that the engine reports; may be NULL. False gives up: NN_GENERAL_FAILURE.
 	 */
 	bool (*progress)(void *data, uint32_t thousandths);
 	void *progress_data;
@@ -314,10 +313,11 @@ struct nna_preparation;
 
 /*
  * IDevice::prepareModel_1_3, asynchronous: starts what nna_prepare_model() does, and does not wait
- * for the engine. Any number may run at a time. The model, the handles of its memories and the
- * options may be freed when the call returns. `cache` of the options is an exception: it must stay
- * until nna_preparation_finish() has saved the model there. One thread at a time may use a
- * preparation. It holds the device. A device that is the path of a socket makes this call wait.
+ * for the engine. Any number of preparations may run at a time. The model, the handles of its
+ * memories and the options may be freed when the call returns. `cache` of the options is an
+ * exception: it must stay until nna_preparation_finish() has saved the model there. One thread at a
+ * time may use a preparation. The preparation holds a reference to the device. A device that is the
+ * path of a socket makes this call wait.
  */
 enum nn_status nna_preparation_start(struct nna_device *device, const struct nn_model *model,
 				     struct nna_memory *const *memories,
@@ -340,7 +340,7 @@ enum nn_status nna_preparation_finish(struct nna_preparation *preparation,
 
 /*
  * Frees a preparation, and cancels it unless it has ended. The engine is notified when it next
- * reports its progress. A model that was returned stays. NULL is allowed.
+ * reports its progress. A returned model is not affected. NULL is allowed.
  */
 void nna_preparation_free(struct nna_preparation *preparation);
 
@@ -357,7 +357,7 @@ enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepa
  * this or another process of the same user. `options` are as there; their cache is ignored. Returns
  * NN_INVALID_ARGUMENT for a wrong number of files, or files that are not regular or not open for
  * reading and writing. Returns NN_GENERAL_FAILURE if this engine did not save the files under this
- * token for this user, or if a process is writing them. Then prepare the model itself.
+ * token for this user, or if a process is writing them. After an error, prepare the model itself.
  */
 enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 					    const struct nna_cache *cache,
@@ -369,7 +369,7 @@ enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 struct nna_argument {
 	bool has_no_value;
 	uint32_t pool;			/* index into the request's memories, then its tokens */
-	uint64_t offset;		/* offset; 0 for a buffer */
+	uint64_t offset;		/* offset in bytes; 0 for a buffer */
 	uint64_t length;		/* and 0 */
 	uint32_t rank;			/* 0: dimensions of the model */
 	uint32_t dims[NN_MAX_RANK];
@@ -384,7 +384,7 @@ struct nna_request {
 	const struct nna_argument *outputs;
 	struct nna_memory *const *memories;
 	uint32_t num_tokens;
-	const uint32_t *tokens;		/* tokens of buffers, each once */
+	const uint32_t *tokens;		/* tokens of buffers, without repetition */
 };
 
 struct nna_output_shape {
@@ -398,7 +398,7 @@ struct nna_timing {
 	uint64_t in_driver_us;
 };
 
-/* Results of an execution besides the outputs' bytes; NULL: they are not wanted. */
+/* Results of an execution besides the outputs' bytes; NULL pointers are for unwanted results. */
 struct nna_results {
 	uint32_t size;
 	struct nna_output_shape *shapes;	/* room for num_outputs */
@@ -411,13 +411,13 @@ struct nna_execute_options {
 	bool measure;
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	uint64_t loop_timeout_ns;	/* 0: default of 2 s; at most 15 s */
-	/* NULL, or what extensions of the device are told in this execution; as above. */
+	/* Attributes for the device's extensions in this execution, or NULL; as above. */
 	const struct nn_attributes *attributes;
 };
 
 /*
- * IPreparedModel::executeSynchronously_1_3. `options` and `results` may be NULL.
- * NN_DEAD_OBJECT: the worker died, now or before: prepare again.
+ * IPreparedModel::executeSynchronously_1_3. `options` and `results` may be NULL. NN_DEAD_OBJECT:
+ * the worker died, now or before, so prepare the model again.
  */
 enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna_request *request,
 			   const struct nna_execute_options *options,
@@ -483,7 +483,7 @@ struct nna_buffer_desc {
 	uint32_t dims[NN_MAX_RANK];
 };
 
-/* The models and roles of a buffer, and its dimensions (NULL: open). */
+/* The models and roles of a buffer, and its dimensions (NULL: unknown). */
 struct nna_buffer_roles {
 	uint32_t size;
 	uint32_t num_models;
@@ -497,11 +497,11 @@ struct nna_buffer_roles {
 
 /*
  * IDevice::allocate: makes memory of the device for the roles, which no process maps. Its
- * dimensions and those of all roles are merged. Each write fixes the dimensions that stay open,
- * and the memory grows with them. The token (not 0) names the buffer in requests until it is freed,
- * and may then be reused. Returns NN_INVALID_ARGUMENT for no model, no role, a role that is given
- * twice or that its model does not have, and for roles of different types or dimensions. Returns
- * NN_RESOURCE_EXHAUSTED_* beyond a limit, NN_DEAD_OBJECT if a model's worker is dead.
+ * dimensions and those of all roles are merged. Each write determines the dimensions that are still
+ * unknown, and the memory grows with them. The token (not 0) names the buffer in requests until it
+ * is freed, and may then be reused. Returns NN_INVALID_ARGUMENT for no model, no role, a role that
+ * is given twice or that its model does not have, and for roles of different types or dimensions.
+ * Returns NN_RESOURCE_EXHAUSTED_* beyond a limit, NN_DEAD_OBJECT if a model's worker is dead.
  *
  * An argument that is a buffer must be one of its roles. Otherwise the call returns
  * NN_INVALID_ARGUMENT. It also does so for a shape other than that of an input's buffer or of an
@@ -515,7 +515,7 @@ enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_b
 				   struct nna_buffer **buffer, uint32_t *token,
 				   struct nn_error *err);
 
-/* Executions in flight that name it go on. NULL is fine. */
+/* Executions in flight that use it continue. NULL is fine. */
 void nna_buffer_free(struct nna_buffer *buffer);
 
 /* Returns the bytes of the contents; 0 if the buffer is empty. */
@@ -525,10 +525,9 @@ uint64_t nna_buffer_size(struct nna_buffer *buffer);
  * IBuffer::copyTo and copyFrom: copy all of the memory. Its size must be the buffer's, or that of
  * the buffer's shape completed by `dims` (rank 0: none). The kernel copies; if the memory is
  * another driver's, it waits and notifies the exporter as for an execution. _read and _write do the
- * same for bytes of this process. A copy into the buffer that fails leaves it empty. The calls
- * return NN_INVALID_ARGUMENT for another size or shape, or a copy to memory that is not writable.
- * They return NN_GENERAL_FAILURE if the buffer is empty or in use, or if the memory cannot be
- * reached.
+ * same for bytes of this process. A failed copy into the buffer leaves it empty. The calls return
+ * NN_INVALID_ARGUMENT for another size or shape, or a copy to memory that is not writable. They
+ * return NN_GENERAL_FAILURE if the buffer is empty or in use, or if the memory cannot be reached.
  */
 enum nn_status nna_buffer_copy_to(struct nna_buffer *buffer, struct nna_memory *memory,
 				  struct nn_error *err);
@@ -542,15 +541,14 @@ enum nn_status nna_buffer_write(struct nna_buffer *buffer, const void *data, uin
 struct nna_burst_options {
 	uint32_t size;
 	uint32_t capacity;	/* datums of each ring, 0: 1024 */
-	int32_t spin_us;	/* longest spin of a wait, 0: the default; negative: none */
+	int32_t spin_us;	/* longest spin of a wait; 0: the default, negative: no spin */
 };
 
 /*
- * IPreparedModel::configureExecutionBurst: a way to the worker through shared
- * memory, for executions one after the other. `options` may be NULL. Without
- * spinning where the model was prepared for low power or one CPU is online; the
- * variable NNACCEL_SPIN_US of the environment bounds it besides. To be freed
- * before the prepared model. NN_RESOURCE_EXHAUSTED_TRANSIENT: too many bursts;
+ * IPreparedModel::configureExecutionBurst: makes a connection to the worker through shared memory,
+ * for executions one after the other. `options` may be NULL. It does not spin if the model was
+ * prepared for low power or only one CPU is online; NNACCEL_SPIN_US in the environment limits the
+ * spin, too. Free it before the prepared model. NN_RESOURCE_EXHAUSTED_TRANSIENT: too many bursts;
  * NN_DEAD_OBJECT: the model's worker is dead.
  */
 enum nn_status nna_burst_create(struct nna_prepared_model *prepared,
@@ -563,7 +561,7 @@ void nna_burst_free(struct nna_burst *burst);
  * until it is freed. An execution like the one before calls neither the kernel nor malloc(). Some
  * requests go through nna_execute(): those that are longer than a ring, that have buffers, an
  * offset or a length of 4 GiB or more, a deadline, a loop timeout or attributes. If the rings are
- * broken, every later request does so too, but never one that was already sent. Returns
+ * broken, every later request does so too, except one that was already sent. Returns
  * NN_DEVICE_UNAVAILABLE while another execution of the burst runs, NN_DEAD_OBJECT if the worker
  * died.
  */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Status codes of every nnaccel library, and the place where a failing call
- * leaves one line that says why.
+ * Status codes of every nnaccel library, and the buffer in which a failing call leaves its reason.
  */
 #ifndef NNACCEL_STATUS_H
 #define NNACCEL_STATUS_H
@@ -22,16 +21,16 @@ enum nn_status {
 	NN_RESOURCE_EXHAUSTED_PERSISTENT = 8,
 	/* The worker that served the call died; never sent by a worker. */
 	NN_DEAD_OBJECT = 9,
-	/* This process has not enough memory for the call. */
+	/* This process has too little memory for the call. */
 	NN_OUT_OF_MEMORY = 10,
 };
 
 #define NN_MESSAGE_SIZE 512
 
 /*
- * The reason of a failure: one line without an end of line. Functions of libnnaccel.so empty it
- * when they begin. So it is empty after a successful call, and has the reason after a failed one.
- * Within a call the first reason stays: nn_fail() does not overwrite it.
+ * The reason of a failure: one line without a newline. Functions of libnnaccel.so empty it when
+ * they begin. So it is empty after a successful call, and has the reason after a failed one. Within
+ * a call the first reason stays: nn_fail() does not overwrite it.
  */
 struct nn_error {
 	char message[NN_MESSAGE_SIZE];

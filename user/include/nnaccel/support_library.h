@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The NNAPI as a table of functions, which libnnapi_sl_nnaccel.so gives to loaders of NNAPI support
- * libraries, such as TensorFlow Lite's benchmark_model --nnapi_support_library_path.
+ * The NNAPI as a table of functions, for loaders of NNAPI support libraries such as TensorFlow
+ * Lite's benchmark_model --nnapi_support_library_path. libnnapi_sl_nnaccel.so returns it.
  *
  * The layout is that of Android's support libraries: the feature level, then a pointer to each
  * function. Functions of the NNAPI have the same names and behaviour here. Functions whose names
@@ -47,7 +47,7 @@ typedef enum {
 	SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_WHILE = 3,
 } SL_ANeuralNetworksPerformanceInfoCode;
 
-/* A compilation or an execution that diagnostics report, as long as the callback runs. */
+/* A compilation or an execution in diagnostics, valid while the callback runs. */
 typedef struct ANeuralNetworksDiagnosticCompilationInfo ANeuralNetworksDiagnosticCompilationInfo;
 typedef struct ANeuralNetworksDiagnosticExecutionInfo ANeuralNetworksDiagnosticExecutionInfo;
 
@@ -156,7 +156,7 @@ typedef struct NnApiSLDriverImpl {
 	X(ANeuralNetworks_getMaximumLoopTimeout) \
 	X(ANeuralNetworks_getRuntimeFeatureLevel)
 
-/* The table of feature levels 5, 6 and 7. */
+/* The table of functions for feature levels 5, 6 and 7. */
 typedef struct NnApiSLDriverImplFL5 {
 	NnApiSLDriverImpl base;
 	NN_SL_FUNCTIONS(NN_SL_MEMBER)
@@ -256,8 +256,8 @@ typedef struct NnApiSLDriverImplFL5 {
 	/*
 	 * From now on `compilationCallback` is called when a compilation was finished, with and
 	 * without an error. `executionCallback` is called when an execution has ended, on the
-	 * thread that ends it. Either may be NULL. They replace earlier callbacks; the context
-	 * stays the caller's.
+	 * thread that ends it. Either may be NULL. They replace earlier callbacks. The caller still
+	 * owns the context.
 	 */
 	void (*SL_ANeuralNetworksDiagnostic_registerCallbacks)(
 		ANeuralNetworksDiagnosticCompilationFinishedCallback compilationCallback,
@@ -268,7 +268,7 @@ typedef struct NnApiSLDriverImplFL5 {
 typedef NnApiSLDriverImplFL5 NnApiSLDriverImplFL6;
 typedef NnApiSLDriverImplFL5 NnApiSLDriverImplFL7;
 
-/* The table of feature level 8. */
+/* The table of functions for feature level 8. */
 typedef struct NnApiSLDriverImplFL8 {
 	NnApiSLDriverImplFL7 base;
 	NN_SL_ENTRY(ANeuralNetworksCompilation_addExtensionAttribute);

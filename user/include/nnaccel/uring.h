@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions by io_uring. libnnaccel fills in submission queue entries and reads
- * completion queue entries; the ring is the caller's, with liburing or without.
+ * Executions by io_uring. libnnaccel fills in submission queue entries and reads completion queue
+ * entries. The caller owns the ring, with or without liburing.
  *
  *	nna_submission_create(prepared, &request, NULL, &submission, &err);
  *	sqe = io_uring_get_sqe(&ring);
@@ -52,8 +52,8 @@ enum nn_status nna_submission_result(struct nna_submission *submission, int res,
 				     const struct nna_results *results, struct nn_error *err);
 
 /*
- * Completes a submission in flight at once, with a status other than NN_OK. The engine may go on
- * using its memories. Returns NN_INVALID_ARGUMENT if it is not in flight.
+ * Completes a submission in flight at once, with a status other than NN_OK. The engine may continue
+ * to use the memories. Returns NN_INVALID_ARGUMENT if it is not in flight.
  */
 enum nn_status nna_submission_cancel(struct nna_submission *submission, struct nn_error *err);
 
