@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Files larger than that are cut off. */
+/* The rest of larger files is ignored. */
 #define MAX_SIZE (1024 * 1024)
 
 /* Folders that may hold programs of the list, and folders that never may, unless configured. */
@@ -78,7 +78,7 @@ static void refresh(struct allowlist_file *f)
 	close(fd);
 }
 
-/* The line after one, or (NULL) the first; NULL at the end. */
+/* Returns the line after the given one, or the first line for NULL; NULL at the end. */
 static const char *next_line(const struct allowlist_file *f, const char *line)
 {
 	if (!f->text)
@@ -89,7 +89,7 @@ static const char *next_line(const struct allowlist_file *f, const char *line)
 
 /* ---- the configuration: lines "key value" ---- */
 
-/* The value of a line with that key, or NULL. */
+/* Returns the value of a line with that key, or NULL. */
 static const char *value_of(const char *line, const char *key)
 {
 	size_t length = strlen(key);
@@ -112,7 +112,10 @@ static bool trusts_names(const struct allowlist_file *config)
 	return trusts;
 }
 
-/* Returns the length of a prefix if the path begins with it, otherwise 0. A prefix is a folder. */
+/*
+ * Returns the length of a prefix if the path begins with it, otherwise 0. The prefix must end at a
+ * folder.
+ */
 static size_t match(const char *path, const char *prefix)
 {
 	size_t length = strlen(prefix);
@@ -310,7 +313,7 @@ bool allowlist_admits_service(struct allowlist *a, const char *cgroup, const cha
 	       (label && lists_label(&a->list, label));
 }
 
-/* The kinds of folder that a path lies in. */
+/* The kinds of folder in which a path may lie. */
 struct place {
 	bool trusted;
 	bool of_system;
@@ -323,7 +326,7 @@ static struct place place_of(const struct allowlist *a, const char *path)
 	size_t system = longest(&a->config, "system-prefix", system_prefixes,
 				sizeof(system_prefixes) / sizeof(system_prefixes[0]), path);
 
-	/* A folder that both lists have is the system's. */
+	/* A folder in both lists counts as the system's. */
 	return (struct place){ .trusted = trusted, .of_system = system && system >= trusted };
 }
 

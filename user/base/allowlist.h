@@ -14,7 +14,7 @@
 /* A file that is read again when it changes. All fields except the path begin as zero. */
 struct allowlist_file {
 	const char *path;
-	bool known;			/* the file was looked for; fields of its state are valid */
+	bool known;			/* the file was searched; its state is valid */
 	bool exists;
 	struct stat seen;
 	char *text;			/* lines of the file, each terminated */

@@ -44,7 +44,7 @@ static void read_notes(const uint8_t *notes, size_t size, struct id *id)
 	}
 }
 
-/* The first object is the program; the others are not asked. */
+/* The first object is the program; the others are not examined. */
 static int read_object(struct dl_phdr_info *object, size_t size, void *id)
 {
 	(void)size;

@@ -10,8 +10,8 @@
 #define BUILD_ID_TEXT 17
 
 /*
- * The start of this program's build id, which the linker wrote, in hexadecimal. Returns false if
- * the linker wrote none; the text is then "unidentified".
+ * Writes the start of this program's build id, which comes from the linker, in hexadecimal. Returns
+ * false if the linker wrote none; the text is then "unidentified".
  */
 bool build_id(char text[BUILD_ID_TEXT]);
 

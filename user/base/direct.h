@@ -15,10 +15,10 @@
 enum direct_kind {
 	/* The first packet, with the second socket; the engine sends it back with `error`. */
 	DIRECT_HELLO = 1,
-	/* Memory of a grant comes with this, from `offset` of its file on. */
+	/* This message carries the memory of a grant, from `offset` of its file on. */
 	DIRECT_GRANT,
 	/*
-	 * The regions of a burst come with this message, at their offsets. For burst 0 it is the
+	 * This message carries the regions of a burst, at their offsets. For burst 0 it carries the
 	 * doorbell.
 	 */
 	DIRECT_BURST,
@@ -29,7 +29,7 @@ enum direct_kind {
 /* Fields that a kind does not use are 0. */
 struct direct_message {
 	__u32 kind;
-	__u32 error;		/* 0, or EUSERS if there are too many clients */
+	__u32 error;		/* 0, or EUSERS if the engine has too many clients */
 	__u32 burst;
 	__u32 slot;
 	struct nnaccel_grant grant;

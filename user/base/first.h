@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A place for causes of a failure, of which only the first is reported.
+ * The place of a failure, which is reported only at the first occurrence of each cause.
  */
 #ifndef NN_BASE_FIRST_H
 #define NN_BASE_FIRST_H

@@ -57,7 +57,7 @@ static bool take(const struct option_row *row, const char *text, char *into,
 	}
 }
 
-/* Says that an option is unknown, and which there are if that fits. */
+/* Writes that an option is unknown, with a list of all options if that fits. */
 static void tell_options(const struct option_row *rows, const char *word, char fault[OPTION_FAULT])
 {
 	int length = snprintf(fault, OPTION_FAULT, "wrong option %.100s", word), used = length;
@@ -122,7 +122,7 @@ int option_read(const struct option_row *rows, int argc, char **argv, void *into
 			NULL, FIRST_ROW + (int)count,
 		};
 	opterr = 0;
-	optind = 0;	/* forgets an earlier call */
+	optind = 0;	/* resets getopt_long() after an earlier call */
 	while ((found = getopt_long(argc, argv, ":h", list, NULL)) != -1) {
 		const struct option_row *row;
 

@@ -7,18 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Wrong usage: the exit status of all commands. */
+/* The exit status of all commands for wrong usage. */
 #define EXIT_USAGE 2
 
 #define OPTION_FAULT 256
 
 enum option_kind {
 	OPTION_END,
-	OPTION_FLAG,		/* a bool, which becomes true */
-	OPTION_STOP,	/* like OPTION_FLAG, and the following arguments are not read: --help */
-	OPTION_TEXT,		/* a const char * that is not empty */
-	OPTION_UINT,		/* an unsigned int in [min, max] */
-	OPTION_UINT64,		/* a uint64_t, times `unit` (0: 1) */
+	OPTION_FLAG,		/* a flag: its bool becomes true */
+	OPTION_STOP,	/* a flag that ends the reading of arguments: --help */
+	OPTION_TEXT,		/* a text that is not empty: const char * */
+	OPTION_UINT,		/* a number in [min, max]: unsigned int */
+	OPTION_UINT64,		/* a number times `unit` (0: 1): uint64_t */
 	OPTION_CALL,		/* a value that `take` converts */
 };
 
@@ -35,15 +35,15 @@ struct option_row {
 	size_t offset;
 	uint64_t min, max, unit;
 	/*
-	 * Returns false if the value is wrong. `text` is NULL if the option has no value. The
-	 * message is what it writes into `fault`, or "wrong value".
+	 * Returns false if the value is wrong. `text` is NULL if the option has no value. Its
+	 * message is the text that it writes into `fault`, or "wrong value".
 	 */
 	bool (*take)(void *into, const char *text, char fault[OPTION_FAULT]);
 };
 
 #define OPTION_AT(type, member) .offset = offsetof(type, member)
 
-/* A number of a macro as text, for `help`. */
+/* Makes a text of a macro's number, for `help`. */
 #define OPTION_STRING_(text) #text
 #define OPTION_STRING(macro) OPTION_STRING_(macro)
 
@@ -71,7 +71,7 @@ void option_help(const struct option_row *rows);
  */
 int option_by_hand(const char *program, int argc, char **argv);
 
-/* Reads a whole number. Returns false if `text` is not one in [low, high]. */
+/* Reads a whole number. Returns false if `text` is not a number in [low, high]. */
 bool option_number(const char *text, uint64_t low, uint64_t high, uint64_t *number);
 
 #endif /* NN_BASE_OPTION_H */

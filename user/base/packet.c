@@ -8,7 +8,7 @@
 
 #include "base/packet.h"
 
-/* Room for one file. */
+/* Room for the control message with one file. */
 union file_room {
 	char buffer[CMSG_SPACE(sizeof(int))];
 	struct cmsghdr align;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Planes of an image as a tensor: the rows of all planes without what lies between them.
+ * Planes of an image as a tensor: the rows of all planes, without the gaps between rows.
  */
 #ifndef NN_BASE_PLANES_H
 #define NN_BASE_PLANES_H

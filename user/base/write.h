@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing to a file until all is there.
+ * Writing to a file until all bytes are written.
  */
 #ifndef NN_BASE_WRITE_H
 #define NN_BASE_WRITE_H

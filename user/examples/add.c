@@ -46,7 +46,7 @@ static const struct nn_model model = {
 	.values = (const uint8_t *)values, .values_size = sizeof(values),
 };
 
-/* Runs the prepared model on numbers of its own. */
+/* Runs the prepared model on its own numbers. */
 static enum nn_status run(struct nna_prepared_model *prepared, struct nna_memory *memory,
 			  struct nn_error *err)
 {
@@ -83,7 +83,7 @@ int main(void)
 	struct nna_prepared_model *prepared = NULL;
 	struct nna_memory *memory = NULL;
 	struct nna_device *device = NULL;
-	struct nn_error err = { "" };		/* the first failure leaves a line here */
+	struct nn_error err = { "" };		/* the message of the first failure */
 	enum nn_status status;
 
 	status = nna_device_open(NULL, &device, &err);

@@ -28,7 +28,7 @@ static void must(int result, const char *what)
 {
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		return;
-	/* The library has written why. */
+	/* The library has logged the reason. */
 	fprintf(stderr, "edu: cannot %s (%d)\n", what, result);
 	exit(EXIT_FAILURE);
 }
@@ -41,7 +41,7 @@ static void check(int is_true, const char *what)
 	exit(EXIT_FAILURE);
 }
 
-/* Lists the devices; the one that has the extension. */
+/* Lists the devices; returns the one with the extension. */
 static const ANeuralNetworksDevice *find_device(void)
 {
 	ANeuralNetworksDevice *device, *found = NULL;
@@ -66,7 +66,7 @@ static const ANeuralNetworksDevice *find_device(void)
 	return found;
 }
 
-/* A model of one operation of the extension, compiled for the device. */
+/* Makes a model of one operation of the extension, and compiles it for the device. */
 static ANeuralNetworksCompilation *compile(const ANeuralNetworksDevice *device, uint16_t code,
 					   int32_t type, uint32_t count)
 {
@@ -134,7 +134,7 @@ static void count(const ANeuralNetworksDevice *device)
 	ANeuralNetworksCompilation_free(compilation);
 }
 
-/* A file of memory with an image's room, mapped, and as the NNAPI has it. */
+/* Makes a memfd with room for an image, its mapping, and an NNAPI memory of it. */
 static uint8_t *make_memory(ANeuralNetworksMemory **memory)
 {
 	int fd = memfd_create("image", MFD_CLOEXEC);

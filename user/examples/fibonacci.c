@@ -21,7 +21,7 @@ static void must(int result, const char *what)
 {
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		return;
-	/* The library has written why. */
+	/* The library has logged the reason. */
 	fprintf(stderr, "fibonacci: cannot %s (%d)\n", what, result);
 	exit(EXIT_FAILURE);
 }

@@ -148,7 +148,7 @@ int main(void)
 	struct nna_prepared_model *prepared = NULL;
 	struct nna_memory *memory = NULL;
 	struct nna_device *device = NULL;
-	struct nn_error err = { "" };		/* the first failure leaves a line here */
+	struct nn_error err = { "" };		/* the message of the first failure */
 	enum nn_status status;
 
 	status = nna_device_open(NULL, &device, &err);

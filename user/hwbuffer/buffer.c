@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* AHardwareBuffer: made, counted, described, passed on. */
+/* AHardwareBuffer: allocation, references, descriptions, and sending to other processes. */
 #define _GNU_SOURCE
 #include "hwbuffer/buffer.h"
 
@@ -14,7 +14,7 @@
 
 #include <nnaccel/nnaccel.h>
 
-/* Adds a file for a plane, or finds that another plane has it. */
+/* Adds a file for a plane, unless another plane has the same file. */
 static int add_file(AHardwareBuffer *b, uint32_t plane)
 {
 	uint64_t end = layout_plane_end(&b->layout.planes[plane]);
@@ -99,7 +99,7 @@ static int allocate_on_device(uint64_t size, int *fd)
 	       status == NN_RESOURCE_EXHAUSTED_PERSISTENT ? -ENOMEM : -EIO;
 }
 
-/* A memfd that is sealed against shrinking. */
+/* Makes a memfd that is sealed against shrinking. */
 static int allocate_memfd(uint64_t size, int *fd)
 {
 	*fd = memfd_create("AHardwareBuffer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -232,7 +232,10 @@ int AHardwareBuffer_getId(const AHardwareBuffer *buffer, uint64_t *outId)
 
 #define HANDLE_MAGIC 0x4248414e		/* "NAHB" */
 
-/* The message that accompanies the fds, one for each plane. Both ends run on one machine. */
+/*
+ * The message that accompanies the fds; there is one fd for each plane. Both ends run on one
+ * machine.
+ */
 struct handle {
 	uint32_t magic;
 	struct nna_hardware_layout layout;
@@ -285,7 +288,7 @@ int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int so
 }
 
 /*
- * Returns whether memory that a peer sent keeps its size. Access beyond the end of a file kills
+ * Returns whether memory from a peer cannot be truncated. Access beyond the end of a file kills
  * this process. A dma-buf has one size, and a memfd has to be sealed. Any other file can be
  * truncated.
  */

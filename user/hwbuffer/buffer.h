@@ -12,7 +12,7 @@
 
 #include <nnaccel/hardware_buffer.h>
 
-/* A file that planes lie in. */
+/* A file that contains planes. */
 struct hardware_file {
 	int fd;
 	size_t size;			/* size up to the end of the last row */
@@ -22,7 +22,7 @@ struct hardware_file {
 struct AHardwareBuffer {
 	atomic_uint users;
 	AHardwareBuffer_Desc desc;
-	struct nna_hardware_layout layout;	/* layout whose fds are those of files */
+	struct nna_hardware_layout layout;	/* the layout; its fds are those of `files` */
 	uint32_t num_files;
 	struct hardware_file files[NNA_HARDWARE_PLANES];
 	uint32_t file_of[NNA_HARDWARE_PLANES];	/* of each plane */
@@ -44,7 +44,7 @@ struct hardware_format {
 	bool cr_first;			/* Cr comes before Cb */
 };
 
-/* The format that allocate gives to AHARDWAREBUFFER_FORMAT_, or that of a fourcc; or NULL. */
+/* Return the format for an AHARDWAREBUFFER_FORMAT_, or for a fourcc; NULL if it is unknown. */
 const struct hardware_format *layout_find_format(uint32_t format);
 const struct hardware_format *layout_find_fourcc(uint32_t fourcc);
 
@@ -73,8 +73,8 @@ int layout_init_image(const struct nna_hardware_image *image,
 uint64_t layout_plane_end(const struct nna_hardware_plane *plane);
 
 /*
- * Makes a buffer with one reference, and with its own fds for the layout's. Returns 0, -ENOMEM,
- * -EBADF, or -EINVAL if a plane ends beyond its file.
+ * Makes a buffer with one reference; it duplicates the layout's fds. Returns 0, -ENOMEM, -EBADF, or
+ * -EINVAL if a plane ends beyond its file.
  */
 int buffer_new(const AHardwareBuffer_Desc *desc, const struct nna_hardware_layout *layout,
 	       AHardwareBuffer **buffer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Formats of AHardwareBuffer, and how their bytes lie.
+ * Formats of AHardwareBuffer, and the layouts of their bytes.
  */
 #include <errno.h>
 
@@ -12,8 +12,8 @@
 #define AHB(name) AHARDWAREBUFFER_FORMAT_##name
 
 /*
- * DRM names the bits of a little-endian number, from the highest down. If several formats have one
- * name, the first is allocated: a flexible YUV 4:2:0 is NV12.
+ * DRM's names list the bits of a little-endian number from the highest down. If several formats
+ * have one name, the first is allocated: a flexible YUV 4:2:0 is NV12.
  */
 static const struct hardware_format formats[] = {
 	{ AHB(R8G8B8A8_UNORM), FOURCC('A', 'B', '2', '4'), 1, 4, 1, 1, 0, false },
@@ -62,7 +62,7 @@ uint64_t layout_plane_end(const struct nna_hardware_plane *plane)
 	return end;
 }
 
-/* Sets all of a layout but where its planes are. */
+/* Sets all fields of a layout except the places of planes. */
 static bool init_planes(const struct hardware_format *format, uint32_t width, uint32_t height,
 			struct nna_hardware_layout *layout)
 {
@@ -113,7 +113,7 @@ int layout_init(const AHardwareBuffer_Desc *desc, uint64_t offset, uint32_t stri
 						format->pixel_bytes : row_stride);
 		plane->offset = offset;
 		*end = layout_plane_end(plane);
-		/* The next plane begins at the place of a further row. */
+		/* The next plane begins where the next row would begin. */
 		if (!*end || __builtin_add_overflow(offset, (uint64_t)plane->stride * plane->rows,
 						    &offset))
 			return -EINVAL;

@@ -12,7 +12,7 @@
 
 #include "hwbuffer/buffer.h"
 
-/* Tells the exporter; a memfd has none, and no caches to mind. */
+/* Notifies the exporter; a memfd has no exporter and needs no cache maintenance. */
 static int sync_fd(int fd, uint64_t flags)
 {
 	struct dma_buf_sync sync = { flags };
@@ -54,7 +54,7 @@ static int map(AHardwareBuffer *b, struct hardware_file *file)
 	if (file->map)
 		return 0;
 	at = mmap(NULL, file->size, prot, MAP_SHARED, file->fd, 0);
-	/* A camera's may be for reading only. */
+	/* A camera's buffer may be read-only. */
 	if (at == MAP_FAILED && errno == EACCES) {
 		at = mmap(NULL, file->size, PROT_READ, MAP_SHARED, file->fd, 0);
 		b->is_read_only = true;
@@ -179,7 +179,7 @@ static void tell_planes(const AHardwareBuffer *b, void *const data[NNA_HARDWARE_
 		.planes = { { data[0], l->pixel_bytes, l->planes[0].stride } },
 	};
 	for (uint32_t i = 1; i < out->planeCount; i++) {
-		/* Position of this colour in the buffer's order. */
+		/* The index of the plane with this colour. */
 		uint32_t nth = cr_first ? 3 - i : i;
 		uint32_t of = l->num_planes == 2 ? 1 : nth;
 		uint8_t *first = data[of];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ONNX Runtime. Programs reach all of it through OrtGetApiBase(). This library's OrtGetApiBase()
- * returns copies of the runtime's table in which sessions are made with the provider of
- * libnnaccel_onnxruntime.so.
+ * ONNX Runtime. Programs reach all of ONNX Runtime through OrtGetApiBase(). This library's
+ * OrtGetApiBase() returns copies of the runtime's table in which sessions are made with the
+ * provider of libnnaccel_onnxruntime.so.
  */
 #define _GNU_SOURCE
 #include <link.h>
@@ -18,7 +18,7 @@
 
 #define NAME "nnaccel"			/* of the provider */
 #define PLUGIN "libnnaccel_onnxruntime.so"
-#define MAX_CALLS 1024			/* more entries than any table has */
+#define MAX_CALLS 1024			/* more entries than any version's table has */
 
 #define CREATE(index, name, parameters, arguments, path)
 #define RUN(index, name, parameters, arguments)
@@ -38,7 +38,7 @@ static struct {
 #undef RUN
 #undef PROVIDER
 
-/* A table of the runtime, and ours in its place. */
+/* A table of the runtime, and this library's table in its place. */
 struct table {
 	const void *theirs;
 	struct table *next;
@@ -57,7 +57,7 @@ static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 
 /* A session that is being created: the arguments of its call, and the options for it. */
 struct start {
-	OrtSessionOptions *own;	/* options with the provider; NULL: the program's are used */
+	OrtSessionOptions *own;	/* options with the provider; NULL if the program's are used */
 	const char *model;
 };
 
@@ -100,7 +100,7 @@ static OrtStatus *add_provider(OrtEnv *env, OrtSessionOptions *options, const ch
 		found = !status && find_device(env, &device, &status);
 	}
 	pthread_mutex_unlock(&registering);
-	/* A missing device is an error of its own: NULL stands for no device. */
+	/* A missing device has its own error: NULL means that there is no device. */
 	if (status)
 		return status;
 	return ort.SessionOptionsAppendExecutionProvider_V2(options, env, &device, found, names, values, 3);
@@ -134,7 +134,7 @@ static void begin(struct start *start, const OrtEnv *env, const OrtSessionOption
 	start->own = NULL;
 }
 
-/* Whether the program's own options are to be tried after a failure. */
+/* Returns whether to try the program's own options after a failure. */
 static bool goes_back(OrtStatus *status)
 {
 	return status && !run_set(RUN_REQUIRE);
@@ -144,7 +144,9 @@ static void end(const struct start *start, OrtStatus *failure, OrtStatus *status
 {
 	if (start->own)
 		ort.ReleaseSessionOptions(start->own);
-	/* A model that the program cannot load without us either is its own error. */
+	/*
+	 * If the program cannot load the model without the provider either, that error is its own.
+	 */
 	if (failure && (!status || failure == status))
 		say_not_reached(start->model, failure);
 	else if (!status && start->own)
@@ -243,8 +245,8 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * Returns how many calls to copy. The table grows with each release, and its end is unknown. Data
- * of the runtime that follows the table is copied as well, and never used.
+ * Returns the number of calls to copy. The table grows with each release, and its end is unknown.
+ * Data of the runtime that follows the table is copied as well, and never used.
  */
 static size_t calls_of(const void *theirs)
 {
@@ -311,8 +313,8 @@ static const char *get_version(void)
 }
 
 /*
- * Returns whether the runtime has plug-in providers. It is decided by its version, because GetApi()
- * prints a complaint.
+ * Returns whether the runtime has plug-in providers. The version decides that, because GetApi()
+ * would print a message.
  */
 static bool takes_plugins(const char *version)
 {

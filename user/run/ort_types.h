@@ -3,7 +3,7 @@
 #ifndef NN_RUN_ORT_TYPES_H
 #define NN_RUN_ORT_TYPES_H
 
-/* The value 0 of both is the memory that programs allocate. */
+/* The value 0 of both types means memory that programs allocate. */
 typedef int OrtAllocatorType;
 typedef int OrtMemType;
 typedef struct OrtCANNProviderOptions OrtCANNProviderOptions;
@@ -21,6 +21,6 @@ typedef struct OrtSession OrtSession;
 typedef struct OrtTensorRTProviderOptions OrtTensorRTProviderOptions;
 typedef struct OrtTensorRTProviderOptionsV2 OrtTensorRTProviderOptionsV2;
 typedef unsigned int OrtExecutionProviderDevicePolicy;
-typedef void *EpSelectionDelegate;	/* the pointer is only handed on */
+typedef void *EpSelectionDelegate;	/* the pointer is only passed on */
 
 #endif /* NN_RUN_ORT_TYPES_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the functions that the library stands before in the scope of their caller, because a runtime may be
- * in the scope of a plug-in only. Programs that load a runtime by dlopen() get ours by dlsym().
+ * Finds the functions that the library replaces, in the scope of their caller, because a runtime
+ * may be in the scope of a plug-in only. Programs that load a runtime by dlopen() get the
+ * replacements by dlsym().
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,7 +21,7 @@ typedef void *dlsym_fn(void *handle, const char *name);
 static struct function {
 	const char *name;
 	void *ours;
-	_Atomic(void *) found;		/* the last that dlsym() found for the program */
+	_Atomic(void *) found;		/* the last function that dlsym() found for the program */
 } functions[] = {
 #define FUNCTION(name) { #name, (void *)name, NULL },
 #include "run/functions.def"
@@ -49,7 +50,10 @@ static dlsym_fn *true_dlsym(void)
 
 static struct function *find(const char *name)
 {
-	/* Names of both runtimes begin with one of two letters, so most other names end here. */
+	/*
+	 * The functions of both runtimes begin with one of two letters, so most other names end
+	 * here.
+	 */
 	if (*name != 'O' && *name != 'T')
 		return NULL;
 	for (size_t i = 0; i < NUM_FUNCTIONS; i++)

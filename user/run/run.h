@@ -14,26 +14,26 @@
 
 /* The tool sets these in the environment. */
 #define RUN_DEVICE "NNACCEL_RUN_DEVICE"	/* name of the device; if unset, the library does nothing */
-#define RUN_REQUIRE "NNACCEL_RUN_REQUIRE"	/* a model that cannot reach it is an error */
-#define RUN_REPORT "NNACCEL_RUN_REPORT"		/* reasons, and the runs at the end */
-#define RUN_STATE "NNACCEL_RUN_STATE"		/* a file: /proc/PID/fd/N of the tool's program */
+#define RUN_REQUIRE "NNACCEL_RUN_REQUIRE"	/* fail if a model cannot use it */
+#define RUN_REPORT "NNACCEL_RUN_REPORT"		/* print reasons, and the runs at the end */
+#define RUN_STATE "NNACCEL_RUN_STATE"		/* the tool's file for messages: /proc/PID/fd/N */
 
-/* The device's name. NULL: the program is to be left alone. */
+/* The device's name. NULL means that the library does nothing. */
 const char *run_device(void);
 
-/* Whether the environment has a variable of RUN_. */
+/* Returns whether the environment has this variable. */
 bool run_set(const char *name);
 
-/* Prints "nnaccel run: ..." to the standard error, and remembers that a message was printed. */
+/* Prints "nnaccel run: ..." to standard error, and records that a message was printed. */
 void run_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Remembers, for the program's end, that a plug-in says what it took. */
+/* Records, for the program's end, that a plug-in reports its part of the model. */
 void run_reached(void);
 
 /* Finds the path of a plug-in, which lies beside this library; returns false if it is too long. */
 bool run_plugin(const char *name, char *path, size_t size);
 
-/* The last part of a path. */
+/* Returns the last part of a path. */
 const char *run_base_name(const char *path);
 
 /*

@@ -27,7 +27,7 @@ struct note {
 };
 
 struct model {
-	const void *object;		/* the latest object made at this address comes first */
+	const void *object;		/* the latest object at this address comes first */
 	pid_t pid;	/* process that loaded it; a child does not report its runs */
 	uint64_t runs, ns;
 	struct model *next;
@@ -191,7 +191,7 @@ static void report(const struct model *model)
 		run_say("%s: no runs", model->name);
 }
 
-/* The program that the tool became says at its end if nothing was said before, by no process. */
+/* The program prints at its end if none of its processes printed a message before. */
 static void check_reached(void)
 {
 	const char *path = getenv(RUN_STATE);
@@ -205,7 +205,7 @@ static void check_reached(void)
 		"shared library; see nnaccel run --help", program_invocation_short_name);
 }
 
-/* The process that ends: a child that vfork() made shares all memory with its parent. */
+/* Handles the end of this process; a child of vfork() shares all memory with its parent. */
 static pid_t self;
 
 static void note_self(void)

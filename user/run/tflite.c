@@ -25,7 +25,7 @@ typedef struct TfLiteModel TfLiteModel;
 
 typedef TfLiteInterpreter *create_fn(const TfLiteModel *model, const TfLiteInterpreterOptions *options);
 
-/* The delegate of an interpreter, which lives as long. */
+/* The delegate of an interpreter, which lives as long as the interpreter. */
 struct given {
 	const TfLiteInterpreter *interpreter;
 	TfLiteDelegate *delegate;
@@ -34,7 +34,7 @@ struct given {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct given *all_given;		/* under the lock */
-/* Interpreters that the runtime makes for its C interface are made by its C++ one. */
+/* The runtime's C interface makes its interpreters by the C++ interface. */
 static _Thread_local bool in_c;
 
 static struct {
@@ -43,7 +43,7 @@ static struct {
 	char problem[256];
 } plugin;
 
-/* The function that is called in the place of ours. */
+/* The runtime's function that this library replaces. */
 #define THEIRS(result, parameters) \
 	((result (*) parameters)run_real(__builtin_return_address(0), __func__))
 
@@ -72,7 +72,7 @@ static void load_plugin(void)
 		snprintf(plugin.problem, sizeof(plugin.problem), "%s", dlerror());
 }
 
-/* The plug-in's reason is the last that it reported. */
+/* The reason is the last message that the plug-in reported. */
 static _Thread_local char problem[256];
 
 static void keep_problem(const char *text)

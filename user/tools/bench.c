@@ -24,7 +24,7 @@
 #include "tool.h"
 #include "tools/runtime/runtime.h"
 
-/* exit status of a shell for a missing command */
+/* a shell's exit status for a missing command */
 enum { SHELL_NOT_FOUND = 127 };
 
 enum { MAX_RUNS = 20000, MIN_RUNS = 10, MAX_LIST = 8, MAX_LOAD = 64, INPUTS = 3 };
@@ -65,7 +65,7 @@ struct results {
 	uint32_t runs[SIDES];
 	float ms[SIDES][MAX_RUNS];
 	struct difference difference;
-	double rate[SIDES][MAX_LIST][MAX_LIST];	/* runs a second, by clients and threads */
+	double rate[SIDES][MAX_LIST][MAX_LIST];	/* runs per second, by clients, threads */
 	/* A load: its callers become ready, run, and end. */
 	_Atomic unsigned int ready, failed;
 	_Atomic bool go, stop;
@@ -76,7 +76,7 @@ struct bench {
 	const struct arguments *a;
 	const char *model;
 	struct results *r;
-	/* For the progress bar: expected time of all; when it began. */
+	/* For the progress bar: the expected total time, and the begin. */
 	double expected_s, begun_s;
 };
 
@@ -137,7 +137,7 @@ static struct runtime *open_side(const struct bench *b, enum side side, unsigned
 {
 	const struct runtime_options options = {
 		.library = b->a->library, .device = side == DEVICE ? b->a->device : NULL,
-		/* The file takes the place of the line of nodes. */
+		/* The report replaces the line that lists nodes. */
 		.report = "/dev/null",
 	};
 	char error[RUNTIME_ERROR];
@@ -153,7 +153,7 @@ static struct runtime *open_side(const struct bench *b, enum side side, unsigned
 
 /* ---- the first result, and memory ---- */
 
-/* A number of /proc/self/status. */
+/* Returns a number from /proc/self/status. */
 static uint64_t own_kib(const char *name)
 {
 	FILE *file = fopen("/proc/self/status", "re");
@@ -278,7 +278,7 @@ static bool time_run(const struct bench *b, struct runtime *runtime, enum side s
 	return true;
 }
 
-/* Measures both sides in turns, so that other load on the machine slows both. */
+/* Measures device and CPU in turn, so that other load on the machine slows both. */
 static bool measure_latency(const struct bench *b, enum side side)
 {
 	struct runtime *runtimes[SIDES] = { open_side(b, DEVICE, 1), open_side(b, CPU, 1) };
@@ -309,7 +309,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The latency that a share of the runs, which are sorted, does not exceed. */
+/* Returns the latency that the given share of the runs does not exceed; the runs are sorted. */
 static double percentile(const struct results *r, enum side side, unsigned int percent)
 {
 	uint32_t at = (r->runs[side] * percent + 99) / 100;
@@ -342,7 +342,7 @@ static void *call(void *arg)
 	return NULL;
 }
 
-/* Runs a client: a process with threads, each of which has the model. */
+/* Runs a client: a process whose threads each load the model. */
 static void be_client(const struct bench *b, enum side side, unsigned int num_threads)
 {
 	struct caller caller = { b, side };
@@ -474,7 +474,7 @@ static void print_json(const struct bench *b)
 	       is_right(d) ? "true" : "false", isfinite(d->apart) ? d->apart : 1e300, d->steps, d->others);
 }
 
-/* Draws the share of the runs by their time. Returns NULL, or why it failed. */
+/* Plots the distribution of run times. Returns NULL, or the reason of a failure. */
 static const char *plot(const struct bench *b)
 {
 	int status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel cache: shows what the engine's compilation cache holds and how large it is, checks it,
- * and empties it. It asks the engine's keeper; if none runs, it opens the index in its folder.
+ * nnaccel cache: shows the contents and the size of the engine's compilation cache, checks it, and
+ * empties it. It asks the engine's keeper; if none runs, it opens the index in its folder.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -26,7 +26,7 @@
 #define DEFAULT_STATE "/var/lib/nnaccel"
 #define ALL_USERS CACHE_ALL_USERS
 
-/* The longest time of the keeper. */
+/* The longest wait for the keeper's answer. */
 #define KEEPER_PATIENCE_S 30
 
 /* The longest wait for the engine's lock of the index. */
@@ -43,8 +43,8 @@ struct cache {
 /* ---- the keeper ---- */
 
 /*
- * Asks the engine's keeper, which alone uses the index while it runs. Returns false if no keeper
- * runs. The caller closes the file that came with the answer, or -1.
+ * Sends a request to the engine's keeper; only the keeper uses the index while it runs. Returns
+ * false if no keeper runs. The caller closes the file that came with the answer, or -1.
  */
 static bool ask_keeper(const struct cache *c, const struct message *request,
 		       struct message *answer, int *file, int *status)
@@ -222,7 +222,7 @@ static int show(struct cache *c)
 
 /* ---- size ---- */
 
-/* Bytes of the files of a folder; plans in another below it. */
+/* Returns the bytes of all files in a folder and in its folder of plans. */
 static uint64_t folder_size(const char *path)
 {
 	DIR *folder = opendir(path);

@@ -76,7 +76,7 @@ static void print_devices(struct dirent **names, int count)
 	puts("]}}");
 }
 
-/* Mounts the file that a function comes from, where programs look for it. */
+/* Mounts the library that has a function, where programs search for it. */
 static bool print_mount(const void *function, bool first)
 {
 	char *real;

@@ -13,10 +13,10 @@
 /* A function for one file of a process; it reads the file's fdinfo from the beginning. */
 typedef void client_file_fn(void *arg, const char *pid, FILE *fdinfo);
 
-/* Shows `fn` all files of the device that this user may look at; false without /proc. */
+/* Calls `fn` for all files of the device that this user may see; returns false without /proc. */
 bool clients_each_file(client_file_fn *fn, void *arg);
 
-/* The name of a process, or nothing. */
+/* Returns the name of a process, or "". */
 void clients_read_name(const char *pid, char name[CLIENT_NAME_SIZE + 1]);
 
 #endif /* NN_TOOLS_CLIENTS_H */

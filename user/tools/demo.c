@@ -23,7 +23,7 @@
 #define MIN_ACCURACY	95	/* percent */
 #define SHOWN		4	/* images, in rows of two */
 
-#define OUTPUT_OFFSET	4096	/* in the memory of a form, where the input comes first */
+#define OUTPUT_OFFSET	4096	/* offset in the memory of a form, after the input */
 
 struct options {
 	const char *path;

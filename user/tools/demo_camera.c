@@ -49,7 +49,7 @@ struct demo {
 	float probabilities[READER_OUTPUT / sizeof(float)];
 	uint32_t lessons;
 
-	/* Figures of the frames that count. */
+	/* Figures of the measured frames. */
 	uint64_t *execute_ns;
 	uint64_t right;
 	uint64_t skipped;
@@ -248,7 +248,7 @@ static double accuracy(const struct demo *d)
 	return 100.0 * (double)d->right / (double)d->options.count;
 }
 
-/* Whole frames among the bytes that system calls of this process moved. */
+/* Returns the number of whole frames in the bytes that system calls of this process moved. */
 static int64_t copies(const struct demo *d)
 {
 	return d->moved / (int64_t)camera_frame_bytes(&d->camera);

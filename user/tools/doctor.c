@@ -30,7 +30,7 @@
 
 enum verdict { GOOD, NOTE, PROBLEM, NUM_VERDICTS };
 
-/* The result of a check. `remedy` is empty if there is nothing to do. */
+/* The result of a check. `remedy` is empty if no action is needed. */
 struct finding {
 	enum verdict verdict;
 	char text[384];
@@ -41,8 +41,8 @@ struct patient {
 	const char *path;		/* the device */
 	struct utsname system;
 	bool has_module;
-	bool has_node;			/* and this user may open the node */
-	bool has_interface;		/* and the module has the libraries' interface */
+	bool has_node;			/* and whether this user may open the node */
+	bool has_interface;		/* and whether the module has the libraries' interface */
 	struct nna_device *device;	/* NULL if the device cannot be opened */
 	bool has_engine;
 };
@@ -74,7 +74,7 @@ static void advise(struct finding *f, const char *format, ...)
 	va_end(args);
 }
 
-/* Returns whether a line of the file holds the text; false also if the file cannot be read. */
+/* Returns whether a line of the file contains the text; false also if the file cannot be read. */
 static bool file_has(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "re");
@@ -89,7 +89,7 @@ static bool file_has(const char *path, const char *text)
 	return has;
 }
 
-/* The first number in the file, or `otherwise`. */
+/* Returns the first number in the file, or `otherwise`. */
 static long long file_number(const char *path, long long otherwise)
 {
 	FILE *file = fopen(path, "re");
@@ -103,7 +103,7 @@ static long long file_number(const char *path, long long otherwise)
 	return number;
 }
 
-/* Whether the kernel loads no module but signed ones. */
+/* Returns whether the kernel loads only signed modules. */
 static bool wants_signatures(void)
 {
 	return file_has("/sys/module/module/parameters/sig_enforce", "Y") ||
@@ -149,7 +149,7 @@ static void check_module(struct patient *p, struct finding *f)
 		       "sudo mokutil --import /var/lib/dkms/mok.pub, and boot");
 }
 
-/* Whether the group is the process's, and whether the user's account has it. */
+/* Return whether the process has the group, and whether the user's account has it. */
 static void look_for_group(gid_t gid, bool *has_now, bool *has_account)
 {
 	const struct passwd *user = getpwuid(getuid());
@@ -202,7 +202,7 @@ static void check_node(struct patient *p, struct finding *f)
 		       getpwuid(getuid()) ? getpwuid(getuid())->pw_name : "USER");
 }
 
-/* The module, and the libraries that are of this program's release. */
+/* Checks the module, and the libraries of this program's release. */
 static void check_interface(struct patient *p, struct finding *f)
 {
 	struct nnaccel_info info = { .size = sizeof(info) };

@@ -30,7 +30,7 @@ struct part {
 
 struct model {
 	const char *path, *device;
-	bool estimated;			/* on the NNAPI's CPU, in place of a device */
+	bool estimated;			/* the part runs on the NNAPI's CPU, in place of a device */
 	char runtime[64];
 	struct operation *operations;
 	struct part *parts;
@@ -40,7 +40,7 @@ struct model {
 
 /* ---- reading what the plug-in wrote ---- */
 
-/* The next field of a line; NULL behind the last one. */
+/* Returns the next field of a line; NULL after the last one. */
 static const char *field(char **rest)
 {
 	return strsep(rest, "\t");
@@ -91,8 +91,8 @@ static bool add_part(struct model *m, char *rest)
 }
 
 /*
- * The plug-in numbers parts with gaps. Turns these numbers into indices, and sums the operations of
- * each part.
+ * The plug-in numbers parts with gaps. Converts these numbers to indices, and sums the operations
+ * of each part.
  */
 static void sum_up(struct model *m)
 {
@@ -152,7 +152,7 @@ static const char *runtime_short(const struct model *m, char name[64])
 	return name;
 }
 
-/* A number of bytes with a unit. */
+/* Prints a number of bytes with a unit. */
 static const char *bytes(uint64_t count, char text[32])
 {
 	if (count < 10000)

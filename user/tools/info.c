@@ -17,7 +17,7 @@
 
 #define NUM_FIGURES (NN_TYPE_COUNT + 4)
 
-/* Everything that is printed. */
+/* All data that are printed. */
 struct report {
 	const char *path;
 	struct nna_device_entry devices[NNA_MAX_DEVICES];
@@ -65,7 +65,7 @@ static const char *memory_way(uint32_t memory, bool json)
 	return memory < sizeof(names) / sizeof(names[0]) ? names[memory][json] : NULL;
 }
 
-/* The performance figures that the device gives; returns how many. */
+/* Lists the performance figures that the device reports; returns their number. */
 static size_t get_figures(const struct nn_device_info *d, struct figure *figures)
 {
 	const struct figure rest[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel: shows what an nnaccel device is and what it can do.
+ * nnaccel: the command-line tool; it runs the command that its first argument names.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static int help(FILE *to)
 	return to == stdout ? TOOL_OK : TOOL_USAGE;
 }
 
-/* Returns the status of the command, or that of a failure if standard output could not be written. */
+/* Returns the status of the command, or a failure if standard output could not be written. */
 static int finish(const char *command, int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The models that clients have prepared, and what the engine says of their memory.
+ * The models that clients have prepared, and their memory as the engine reports it.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The models that clients have prepared, and what the engine says of their memory.
+ * The models that clients have prepared, and their memory as the engine reports it.
  */
 #ifndef NN_TOOLS_MODELS_H
 #define NN_TOOLS_MODELS_H
@@ -13,14 +13,14 @@ struct client_model {
 	uint64_t client;
 	long pid;
 	char name[CLIENT_NAME_SIZE + 1];	/* of the process */
-	uint64_t id;			/* among the client's objects */
+	uint64_t id;			/* number among the client's objects */
 	uint64_t weights_kib;		/* packed weights and computed constants */
 	uint64_t execution_kib;		/* arena and scratch memory of one execution */
 };
 
 struct client_models {
 	size_t count;
-	struct client_model *list;	/* freed by the caller */
+	struct client_model *list;	/* list that the caller frees */
 };
 
 /* Reads all models of clients that this user may see; returns false without /proc or memory. */

@@ -25,10 +25,10 @@
 /* Exit statuses, which shells return as well. */
 enum { STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
 
-/* The least number of the file that the program's processes write to. */
+/* The lowest number for the file to which the program's processes write. */
 enum { STATE_FD = 100 };
 
-/* Interpreters of interpreters that the kernel follows. */
+/* Number of nested interpreters that the kernel follows. */
 enum { MAX_SCRIPTS = 4 };
 
 #ifdef __aarch64__
@@ -68,7 +68,7 @@ static bool find_program(const char *name, char path[PATH_MAX])
 	return false;
 }
 
-/* Whether the program header names a dynamic loader. */
+/* Returns whether the program header names a dynamic loader. */
 static bool has_loader(FILE *file, const Elf64_Ehdr *header)
 {
 	Elf64_Phdr segment;
@@ -81,8 +81,8 @@ static bool has_loader(FILE *file, const Elf64_Ehdr *header)
 }
 
 /*
- * Returns why no library can be preloaded into a program with such a file; NULL if one can, or if
- * it is no ELF file.
+ * Returns the reason why no library can be preloaded into this program; NULL if it can, or if the
+ * file is not ELF.
  */
 static const char *why_not_elf(FILE *file, const Elf64_Ehdr *header)
 {
@@ -93,7 +93,7 @@ static const char *why_not_elf(FILE *file, const Elf64_Ehdr *header)
 	return has_loader(file, header) ? NULL : "is linked statically";
 }
 
-/* Reads the interpreter of a script into `path`; returns false if it is no script. */
+/* Reads the interpreter of a script into `path`; returns false if the file is not a script. */
 static bool read_script(const char *text, char path[PATH_MAX])
 {
 	int length;
@@ -106,8 +106,8 @@ static bool read_script(const char *text, char path[PATH_MAX])
 }
 
 /*
- * Returns why the library would not be preloaded; NULL if it would. `path` becomes the file that is
- * the reason, such as the interpreter of a script. The kernel and the loader drop preloaded
+ * Returns the reason why the library cannot be preloaded; NULL if it can. `path` becomes the file
+ * that is the reason, such as the interpreter of a script. The kernel and the loader drop preloaded
  * libraries of programs with other privileges.
  */
 static const char *why_not(char path[PATH_MAX])
@@ -142,7 +142,7 @@ static const char *why_not(char path[PATH_MAX])
 
 /* ---- the environment ---- */
 
-/* Puts a path before those of a variable. */
+/* Inserts a path before those in a variable. */
 static bool prepend(const char *variable, const char *folder, const char *name)
 {
 	const char *before = getenv(variable);

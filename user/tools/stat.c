@@ -63,7 +63,7 @@ struct client {
 	long pid;
 	char name[CLIENT_NAME_SIZE + 1];
 	char device[16];		/* name of its node, such as "nnaccel1" */
-	bool has_context;		/* the counters that are not a burst's were read */
+	bool has_context;		/* the context's own counters were read */
 	uint64_t values[NUM_FIELDS];
 };
 
@@ -77,7 +77,7 @@ struct info {
 	uint64_t id;
 	bool is_client;
 	char device[16];		/* of a context */
-	uint64_t burst;			/* 0: the file is a context */
+	uint64_t burst;			/* 0 if the file is a context */
 	uint64_t values[NUM_FIELDS];
 };
 
@@ -186,8 +186,7 @@ static void print_table(const struct clients *clients)
 }
 
 /*
- * Prints a label's value. Nothing is escaped, because the names here have no characters that need
- * it.
+ * Prints a label's value. The names here contain no characters that must be escaped.
  */
 static void print_label(const char *text)
 {
@@ -244,7 +243,7 @@ static void print_openmetrics(const struct clients *clients)
 	puts("# EOF");
 }
 
-/* Whether there is a device whose clients could be shown. */
+/* Returns whether there is a device whose clients could be shown. */
 static bool has_device(void)
 {
 	struct nn_error err;

@@ -23,7 +23,7 @@ int tool_fail(const char *command, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* A worker may have written a part of the text. */
+	/* The text may contain parts from a worker, which is not trusted. */
 	tool_make_plain(text);
 	fprintf(stderr, "nnaccel %s: %s\n", command, text);
 	return TOOL_FAILED;
@@ -163,7 +163,7 @@ void tool_json_string(const char *text)
 	putchar('"');
 }
 
-/* Control characters, and marks of lines and of the direction of writing. */
+/* Control characters, ends of lines, and marks of the direction of writing. */
 static bool is_plain(long code)
 {
 	return code >= ' ' && (code < 0x7f || code > 0x9f) && code != 0x61c &&

@@ -29,7 +29,7 @@ struct tool_command {
 	bool has_action;		/* an argument is allowed */
 };
 
-/* tool_options(): the command is to be run. */
+/* Returned by tool_options() if the command must run. */
 #define TOOL_GO_ON (-1)
 
 /* The commands: argv[0] is the command's name. Each returns an exit status. */
@@ -45,7 +45,7 @@ int tool_explain(int argc, char **argv);
 int tool_bench(int argc, char **argv);
 int tool_engine_test(int argc, char **argv);
 
-/* Prints a failure on the standard error; returns TOOL_FAILED. */
+/* Prints a failure to standard error; returns TOOL_FAILED. */
 int tool_fail(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Reports a wrong option or argument, and names --help. Returns TOOL_USAGE. */
@@ -58,16 +58,16 @@ int tool_usage(const char *command, const char *format, ...) __attribute__((form
 int tool_options(const struct tool_command *command, int argc, char **argv, void *into,
 		 const char **action);
 
-/* Prints a JSON string; what is no UTF-8 in it becomes U+FFFD. */
+/* Prints a JSON string; bytes that are not UTF-8 become U+FFFD. */
 void tool_json_string(const char *text);
 
 /*
- * Makes untrusted text safe for a terminal. Bytes that are no UTF-8, characters that control the
- * terminal and those that change the direction of writing become '?'.
+ * Makes untrusted text safe for a terminal. Bytes that are not UTF-8, and characters that control
+ * the terminal or the direction of writing, become '?'.
  */
 void tool_make_plain(char *text);
 
-/* The device of the NNAPI that is there without any other. */
+/* The name of the CPU device, which always exists. */
 #define TOOL_CPU "nnapi-reference"
 
 /*
@@ -83,7 +83,7 @@ const char *tool_find_device(const char *wanted, char *known, size_t size);
  */
 bool tool_plugins(const char *plugin, char folder[PATH_MAX]);
 
-/* "CPU" for NN_DEVICE_CPU, and so on. */
+/* Returns the name of a device type, such as "CPU". */
 const char *tool_device_type(uint32_t type);
 
 #endif /* NN_TOOLS_TOOL_H */

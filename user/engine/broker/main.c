@@ -127,7 +127,7 @@ static void print_version(void)
 	printf("nnacceld (nnaccel) %s, build %s\n", NNACCEL_VERSION, id);
 }
 
-/* -1, or main()'s exit code. */
+/* Returns -1, or the exit code for main(). */
 static int parse_options(int argc, char **argv, struct arguments *a)
 {
 	if (!options_read(rows, argc, argv, a))

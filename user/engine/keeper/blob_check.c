@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks that the index and the files of plans are whole and belong together. Changes during the
- * check are no fault: a fault of a plan's file counts only if the plan still exists at the end.
+ * Checks that the index and the files of plans are complete and match. Changes during the check are
+ * not faults: a fault of a plan's file counts only if the plan still exists at the end.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -19,7 +19,7 @@
 #include "engine/keeper/blob_check.h"
 #include "kit/api/log.h"
 
-/* Maximum number of the database's damages that are reported. */
+/* Maximum number of reported damages of the database. */
 #define MAX_DAMAGES "16"
 
 struct checked {
@@ -196,7 +196,7 @@ static int is_there(sqlite3_stmt *s, int64_t file)
 	return error == SQLITE_ROW ? 1 : error == SQLITE_DONE ? 0 : -1;
 }
 
-/* Files without an entry. */
+/* Reports files without an entry. */
 static uint64_t count_strange(const struct blob_check *check, sqlite3_stmt *s)
 {
 	int fd = openat(check->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks whether the index and the files of plans are whole and belong together, without
- * changing any of it.
+ * Checks whether the index and the files of plans are complete and match, without changing them.
  */
 #ifndef NN_ENGINE_BLOB_CHECK_H
 #define NN_ENGINE_BLOB_CHECK_H

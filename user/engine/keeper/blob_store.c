@@ -23,7 +23,7 @@
 #include "kit/api/log.h"
 #include "kit/cache/keeper_message.h"
 
-/* Number of entries whose checksum was right last; other entries are verified again. */
+/* Number of entries that are remembered as verified; other entries are verified again. */
 #define MAX_VERIFIED 256
 
 struct blob_store {
@@ -31,11 +31,11 @@ struct blob_store {
 	int folder;
 	struct blob_limits limits;
 	int64_t verified[MAX_VERIFIED];
-	unsigned int next_verified;	/* place of the next entry; counts on */
+	unsigned int next_verified;	/* number of the next entry, which only grows */
 	int64_t *removed;		/* files to be removed, whose entries are gone */
 	size_t num_removed, removed_room;
-	uint64_t in_flight;		/* puts that have not ended */
-	int64_t last_file;		/* the greatest number that a file was given */
+	uint64_t in_flight;		/* number of puts in progress */
+	int64_t last_file;		/* the highest number of a file so far */
 };
 
 /* An entry of the index. */
@@ -84,7 +84,10 @@ static bool finish(struct blob_store *store, sqlite3_stmt *s)
 	return false;
 }
 
-/* The first row of a statement, numbers, which is freed. False: it has none. */
+/*
+ * Reads the numbers of a statement's first row, and frees the statement. Returns false if it has no
+ * row.
+ */
 static bool first_row(struct blob_store *store, sqlite3_stmt *s, int64_t *row, int columns)
 {
 	int error = s ? sqlite3_step(s) : SQLITE_DONE;
@@ -223,7 +226,7 @@ static bool write_file(int folder, int64_t file, const char *bytes, uint64_t siz
 	return written && !fsync(folder);
 }
 
-/* Whether the index knows a file by this name. */
+/* Returns whether the index has a file of this name. */
 static bool is_known(struct blob_store *store, const char *name)
 {
 	char *end, same[24];
@@ -391,7 +394,7 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[
 		cache_index_is_current(store->index) && !find(store, uid, key, &row));
 }
 
-/* Other entries than the one that a put replaces: of its user, and of all. */
+/* The entries of a put's user, and of all users, without the one that the put replaces. */
 #define OF_USER "FROM plan WHERE uid = ?1 AND key <> ?2"
 #define OF_ALL "FROM plan WHERE uid <> ?1 OR key <> ?2"
 #define SUMS "SELECT count(*), coalesce(sum(model_size + data_size), 0) "
@@ -438,7 +441,7 @@ static int64_t next_file(struct blob_store *store)
 	return file;
 }
 
-/* One transaction, unless the caller has begun one. */
+/* It is one transaction, unless the caller has begun one. */
 static int64_t make_room_and_name(struct blob_store *store, const struct blob_work *work)
 {
 	sqlite3 *db = cache_index_db(store->index);
@@ -460,7 +463,7 @@ static int64_t make_room_and_name(struct blob_store *store, const struct blob_wo
 /*
  * Adds the entry, unless the index changed since the file got its number. A changed index may be
  * another engine's, or a new one that did not give out this number. If another worker of the user
- * was first with this key, that is no error, because an error would roll back the whole
+ * has added this key before, that is not an error, because an error would roll back the whole
  * transaction. The engine's own entry replaces an older one.
  */
 static bool publish(struct blob_store *store, const struct blob_work *work)

@@ -15,7 +15,7 @@
 
 #define BLOB_FOLDER "plans"
 
-/* Entries of a user, and in all. */
+/* Limits for the entries of a user, and for all entries. */
 #define BLOB_PER_USER 64
 #define BLOB_ALL 1024
 
@@ -24,7 +24,7 @@ struct blob_limits {
 	uint64_t bytes_per_user;
 };
 
-/* An entry. Its file is the data part, then the model part. */
+/* An entry. An entry's file has the data part, then the model part. */
 struct blob {
 	uint64_t model_size, data_size;
 	uint8_t model_hash[DIGEST_SIZE];
@@ -39,7 +39,7 @@ struct blob_store;
  * blob_store_end() returns the result.
  */
 struct blob_work {
-	bool done;			/* a get is finished; no work is left */
+	bool done;			/* a get is finished, without further work */
 	uint32_t uid;
 	uint8_t key[DIGEST_SIZE];
 	int64_t number;			/* number of the entry's file */
@@ -54,14 +54,14 @@ struct blob_work {
 };
 
 /*
- * Opens the store beside an index, which has to outlive it. Removes entries without a file and
- * files without an entry. Returns NULL, with a log line, if the store cannot be used.
+ * Opens the store of an index, which must outlive it. Removes entries without a file and files
+ * without an entry. Returns NULL, with a log line, if the store cannot be used.
  */
 struct blob_store *blob_store_open(struct cache_index *index, const char *folder,
 				   const struct blob_limits *limits);
 void blob_store_close(struct blob_store *store);
 
-/* Returns the bytes that a user may keep. */
+/* Returns the limit of a user's entries in bytes. */
 uint64_t blob_store_user_bytes(const struct blob_store *store);
 
 /*
@@ -78,9 +78,9 @@ void blob_store_abandon(struct blob_store *store, struct blob_work *work);
 bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count);
 
 /*
- * Finds a user's entry: its file, which the caller closes, and its contents. Returns false if there
- * is no such entry. The data part's checksum is compared once while the store is open; `work` does
- * it if it is not yet done.
+ * Finds a user's entry: its file, which the caller closes, and its sizes. Returns false if there is
+ * no such entry. The data part's checksum is compared once while the store is open; `work` does it
+ * if it is not yet done.
  */
 bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		    struct blob_work *work);
@@ -103,8 +103,8 @@ bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 void blob_work_run(struct blob_work *work);
 
 /*
- * Ends a get or a put. Returns true if the entry is on the disk, or was right. Returns false, with
- * a log line, if it failed; a get's file is closed then.
+ * Ends a get or a put. Returns true if a put's entry is on the disk, or a get's entry is valid.
+ * Returns false, with a log line, if it failed; a get's file is closed then.
  */
 bool blob_store_end(struct blob_store *store, struct blob_work *work);
 
@@ -116,7 +116,9 @@ bool blob_store_check(struct blob_store *store, int report, struct blob_work *wo
 void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint64_t *plans,
 			  uint64_t *faults);
 
-/* Removes a useless entry. Returns false if it may still be there, and true if there was no entry. */
+/*
+ * Removes a useless entry. Returns false if the entry may still exist, and true if it was missing.
+ */
 bool blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE]);
 
 #endif /* NN_ENGINE_BLOB_STORE_H */

@@ -81,7 +81,7 @@ static const char schema[] =
 	"CREATE INDEX IF NOT EXISTS plan_by_user ON plan (uid, used);"
 	"INSERT OR IGNORE INTO meta VALUES ('next_file', '0');";
 
-/* A row and the time of its use, as a number that only grows. */
+/* A row, and the time of its last use, as a number that only grows. */
 struct use {
 	uint32_t uid;
 	uint8_t token[CACHE_TOKEN_SIZE];
@@ -91,7 +91,7 @@ struct use {
 	int64_t file;
 };
 
-/* Hashes of a user. */
+/* Number of a user's hashes. */
 struct user_count {
 	uint32_t uid;
 	int64_t count;
@@ -105,12 +105,12 @@ struct cache_index {
 	int64_t last_use;
 	struct use uses[MAX_USES];
 	unsigned int num_uses;
-	bool in_batch;			/* the transaction is the caller's, */
+	bool in_batch;			/* the caller began the transaction, */
 	bool batch_failed;	/* the batch was rolled back; calls do nothing until it ends */
 	struct user_count *counts;
 	size_t num_counts, count_room;
 	int64_t total;			/* of all counts */
-	bool counted;			/* the counts are those of the database, */
+	bool counted;			/* the counts are valid, */
 	int64_t counted_at;		/* data_version of the database when rows were counted */
 	int64_t known_at;		/* data_version for which the following fields are valid */
 	uint64_t asked_ns;		/* when data_version was read last */
@@ -166,7 +166,7 @@ static int answers(sqlite3 *db, const char *query, const char *expected, bool *s
 	return error;
 }
 
-/* Adds the column that an index of an older build has not. Rows of plans have no identity. */
+/* Adds the column that an index of an older build lacks. Rows of plans have no identity. */
 static int add_identity(sqlite3 *db)
 {
 	bool is_there;
@@ -232,8 +232,8 @@ static int make_views(struct cache_index *index)
 }
 
 /*
- * Whether the database is sound: SQLITE_OK, SQLITE_CORRUPT or another error. A page that could not
- * be read for another reason than EIO, by which SQLite knows damage, is in the answer's text.
+ * Whether the database is sound: SQLITE_OK, SQLITE_CORRUPT or another error. If a page could not be
+ * read, the answer's text says so; SQLite takes only EIO for damage.
  */
 static int check(sqlite3 *db)
 {
@@ -500,7 +500,7 @@ static int trim(struct cache_index *index, const struct use *use, int64_t *of_us
 	return SQLITE_DONE;
 }
 
-/* The remembered uses, within a transaction. SQLITE_DONE or an error. */
+/* Writes the remembered uses, within a transaction. Returns SQLITE_DONE or an error. */
 static int write_uses(struct cache_index *index)
 {
 	int error = SQLITE_DONE;

@@ -11,7 +11,7 @@
 
 #include "kit/cache/message.h"
 
-/* Hashes of a token, tokens' hashes of a user, and those of all users. */
+/* Limits for the hashes of a token, of a user, and of all users. */
 #define CACHE_INDEX_PER_TOKEN 8
 #define CACHE_INDEX_PER_USER 4096
 #define CACHE_INDEX_ALL 65536
@@ -47,12 +47,12 @@ bool cache_index_batch_failed(const struct cache_index *index);
 /* Forgets a user's hashes, or all: CACHE_ALL_USERS, and counts them. */
 bool cache_index_clear(struct cache_index *index, uint64_t uid, uint64_t *count);
 
-/* Writes what each user has in the format of keeper_message.h, and counts the users. */
+/* Writes each user's totals in the format of keeper_message.h, and counts the users. */
 bool cache_index_report(struct cache_index *index, int file, uint64_t *count);
 
 /*
- * Stores a hash. Returns CACHE_YES if it is on the disk, or CACHE_FAILED with a log line.
- * If there are too many, others of the token, of the user or of all users are removed.
+ * Stores a hash. Returns CACHE_YES if the hash is on the disk, or CACHE_FAILED with a log line. If
+ * there are too many, others of the token, of the user or of all users are removed.
  */
 enum message_kind cache_index_store(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
@@ -83,10 +83,10 @@ bool cache_index_is_current(struct cache_index *index);
 /* Returns the identity of the engine's own store, or "". */
 const char *cache_index_identity(const struct cache_index *index);
 
-/* The present, as a number that only grows. */
+/* Returns the current time, as a number that only grows. */
 int64_t cache_index_tick(struct cache_index *index);
 
-/* The plan in that file was used; on the disk later. */
+/* Records that the plan in that file was used; this is written to the disk later. */
 void cache_index_used(struct cache_index *index, int64_t file);
 
 /* Logs an error of the database, and replaces a damaged one. Returns CACHE_FAILED. */

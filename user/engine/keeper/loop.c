@@ -26,7 +26,7 @@
 #include "kit/cache/keeper_message.h"
 #include "kit/cache/message.h"
 
-/* Idle for so long, the index writes what can wait. */
+/* After this idle time the index writes the uses that it remembers. */
 #define FLUSH_S 1
 
 /*
@@ -40,18 +40,21 @@
 #define WRITE_TIMES 4
 #define WRITE_NS (3600 * NS_PER_S)
 
-/* Sockets to begin with; room grows. */
+/* Initial number of sockets; their table grows. */
 #define FIRST_ROOM 16
 
-/* The files that poll() watches: the broker, ends of work, administrators, workers. */
+/*
+ * The files that poll() watches: the broker, the eventfd of finished work, the socket of
+ * administrators, workers.
+ */
 enum { BROKER, WORK_END, LISTENER, FIRST_CLIENT };
 
 /* Who does what. */
 enum queue_kind { INDEX, WRITE, VERIFY, QUEUES };
 
 /*
- * The stages of a request in the index. A plan passes through both, because its first and its last
- * step change the index.
+ * The stages of a request. A plan passes through both, because its first and its last step change
+ * the index.
  */
 enum stage { BEGIN, FINISH };
 
@@ -100,7 +103,7 @@ struct keep {
 	struct blob_store *plans;	/* store of plans; NULL if plans are not cached */
 	int work_end;			/* eventfd that reports finished work to the first thread */
 	struct pollfd *fds;
-	struct client **clients;	/* clients[i] is behind fds[i]; the first are unused */
+	struct client **clients;	/* clients[i] has fds[i]; the first are unused */
 	size_t count, room;
 	struct user *users;
 	size_t num_users, user_room;
@@ -158,8 +161,8 @@ static bool pay(uint64_t *paid_ns, uint64_t price, uint64_t most, uint64_t now)
 }
 
 /*
- * Returns whether a user may store now. A user that stores more than it can need is put off,
- * whichever worker asks.
+ * Returns whether a user may store now. A user that stores more than it can need must wait, also
+ * with another worker.
  */
 static bool may_store(struct keep *k, uint32_t uid)
 {
@@ -203,7 +206,7 @@ static void get_plan(struct keep *k, struct task *t)
 		t->to = VERIFY;
 }
 
-/* The entry that a worker asked memory for. */
+/* Returns the entry for which a worker requested memory. */
 static struct blob blob_of(const struct message *request)
 {
 	return (struct blob){
@@ -258,7 +261,7 @@ static void clear_user(struct keep *k, struct task *t)
 		t->answer.kind = CACHE_YES;
 }
 
-/* Makes a file that lists what each user has. */
+/* Makes a file that lists each user's totals. */
 static void show_users(struct keep *k, struct task *t)
 {
 	t->answer.kind = CACHE_FAILED;

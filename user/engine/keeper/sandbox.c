@@ -18,7 +18,7 @@
 #include "engine/keeper/sandbox.h"
 #include "kit/api/log.h"
 
-/* Everything that Landlock's first version knows; later rights are not restricted. */
+/* All rights that Landlock's first version knows; later ones are not restricted. */
 #define HANDLED ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
 
 /* The accesses that are allowed in the folder and in the one below it. */

@@ -8,7 +8,7 @@
 #include "engine/worker/plugin_op.h"
 #include "ops/op.h"
 
-/* An operation; it is in the table once it is registered. */
+/* An operation, which is in the table after its registration. */
 struct plugin_op {
 	struct nn_op op;
 	const struct nna_engine_plugin_operation *operation;
@@ -46,7 +46,10 @@ static void set_value(struct nnx_operand *x, const struct nn_tensor *t)
 	x->value_size = nn_tensor_size(t);
 }
 
-/* Fills in a run. It has values of inputs and outputs only if it `computes`. */
+/*
+ * Fills in the structure of a run. It has the values of inputs and outputs only if the run
+ * `computes`.
+ */
 static enum nn_status take_run(struct nn_run *r, bool computes, struct nna_engine_plugin_run *run)
 {
 	struct nnx_operand *inputs = nn_run_alloc(r, r->num_inputs + 1, sizeof(*inputs));
@@ -78,7 +81,7 @@ static enum nn_status take_run(struct nn_run *r, bool computes, struct nna_engin
 	return NN_OK;
 }
 
-/* Merging the shapes with the model's is the caller's. */
+/* The caller must merge the shapes with the model's. */
 static enum nn_status op_infer(struct nn_run *r)
 {
 	struct nna_engine_plugin_run run;

@@ -7,7 +7,7 @@
 
 #include <nnaccel/engine_plugins.h>
 
-/* nna_engine_plugin_load(), and the plug-in's operations join the table. */
+/* Calls nna_engine_plugin_load(), and adds the plug-in's operations to the table. */
 enum nna_engine_plugin plugin_op_load(const struct nna_engine *engine, const char *path,
 				      struct nn_error *err);
 

@@ -23,7 +23,7 @@
 #define VENDOR	0x1234
 #define DEVICE	0x11e8
 
-/* Registers; those from 0x80 on are of 64 bits. */
+/* The registers; those from 0x80 on have 64 bits. */
 #define REG_ID			0x00
 #define REG_FACTORIAL		0x08
 #define REG_STATUS		0x20
@@ -53,7 +53,7 @@
  */
 #define MAX_TRANSFER		(BUFFER_SIZE - 8)
 
-#define ID_MASK			0xffu	/* 0x010000ed: version, then this */
+#define ID_MASK			0xffu	/* of 0x010000ed, whose upper bits are the version */
 #define ID			0xedu
 
 /* First address that the device gets; 0 stays invalid. */
@@ -143,7 +143,7 @@ static bool bind(const char *address)
 	return true;
 }
 
-/* The address of the first such device. */
+/* Finds the address of the first such device. */
 static bool find(char *address, size_t size)
 {
 	bool found = false;
@@ -164,7 +164,7 @@ static bool find(char *address, size_t size)
 	return found;
 }
 
-/* The group of the IOMMU that the device is alone in. */
+/* Returns the device's IOMMU group, in which the device must be alone. */
 static bool open_group(struct edu *edu, const char *address)
 {
 	struct vfio_group_status status = { .argsz = sizeof(status) };
@@ -216,7 +216,7 @@ static bool map_registers(struct edu *edu)
 
 static bool set_interrupt(struct edu *edu)
 {
-	/* The structure and, behind it, the file. */
+	/* The structure, followed by the file. */
 	_Alignas(struct vfio_irq_set) char arg[sizeof(struct vfio_irq_set) + sizeof(int32_t)];
 	const struct vfio_irq_set set = {
 		.argsz = sizeof(arg),
@@ -287,7 +287,7 @@ void edu_close(struct edu *edu)
 
 /* ---- memory ---- */
 
-/* The place in the list before which @size bytes of addresses are free, from *iova on. */
+/* Finds the place in the list before which @size bytes of addresses are free, from *iova on. */
 static struct edu_mapping **find_room(struct edu *edu, uint64_t size, uint64_t *iova)
 {
 	struct edu_mapping **at = &edu->mappings;
@@ -357,7 +357,7 @@ static int left_ms(const struct edu_limit *limit)
 	return (int)((limit->deadline_ns - now) / 1000000 % INT32_MAX) + 1;
 }
 
-/* Is anything to end the wait, now? */
+/* Returns whether the wait must end now. */
 static enum edu_result check(const struct edu_limit *limit)
 {
 	struct pollfd cancel = { .fd = limit->cancel, .events = POLLIN };
@@ -367,7 +367,7 @@ static enum edu_result check(const struct edu_limit *limit)
 	return left_ms(limit) ? EDU_DONE : EDU_LATE;
 }
 
-/* Stops a device that does not answer or must not go on; it accesses no memory afterwards. */
+/* Stops a device that does not answer or must not continue; it accesses no memory afterwards. */
 static void stop(struct edu *edu)
 {
 	edu->stopped = true;
@@ -432,7 +432,7 @@ static enum edu_result await(struct edu *edu, uint32_t what, const struct edu_li
 	return EDU_DONE;
 }
 
-/* Waits for the device, which leave() gives back. */
+/* Waits for exclusive use of the device; leave() ends it. */
 static enum edu_result enter(struct edu *edu, const struct edu_limit *limit)
 {
 	struct timespec until = {

@@ -13,7 +13,7 @@
 /* The device has 28 address lines. */
 #define EDU_DMA_MASK 0x0fffffffull
 
-/* Memory that the device can reach; device.c's own. */
+/* Memory that the device can reach; defined in device.c. */
 struct edu_mapping;
 
 struct edu {
@@ -28,7 +28,7 @@ struct edu {
 
 	/* held while a thread uses the registers; protects the fields below */
 	pthread_mutex_t busy;
-	bool stopped;			/* reset after a hang; not known to be idle since */
+	bool stopped;			/* it was reset after a hang, and may still be busy */
 	uint64_t transfers;
 	uint64_t dma_bytes;
 	uint64_t factorials;
@@ -43,7 +43,7 @@ enum edu_result {
 	EDU_DONE,
 	EDU_LATE,		/* the deadline passed; the device was stopped */
 	EDU_CANCELLED,		/* `cancel` was readable; the device was stopped */
-	EDU_FAILED,		/* a system call failed */
+	EDU_FAILED,		/* a system call failed; errno is set */
 };
 
 /*
@@ -57,13 +57,13 @@ struct edu_limit {
 uint64_t edu_now_ns(void);
 
 /*
- * Takes the device at a PCI address ("0000:01:00.0"; NULL: the first) from its driver, gives it
- * to vfio-pci and opens it. Says what went wrong on stderr.
+ * Takes the device at a PCI address ("0000:01:00.0"; NULL: the first) from its driver, gives it to
+ * vfio-pci and opens it. Errors are reported on stderr.
  */
 bool edu_open(struct edu *edu, const char *address);
 
 /*
- * Gives the device up. DMA under way reaches no memory any more, because the kernel ends bus
+ * Closes the device. DMA under way reaches no memory any more, because the kernel ends bus
  * mastering and the mappings.
  */
 void edu_close(struct edu *edu);

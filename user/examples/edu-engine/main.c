@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * edu-engine: an engine for QEMU's PCI device for education, driven by VFIO, made of
+ * edu-engine: an engine for QEMU's PCI device for education, driven by VFIO, made with
  * libnnaccel-engine.so. It has one device, so threads of one process serve its clients. See
  * Documentation/hardware.rst.
  */
@@ -26,7 +26,7 @@ static const struct nna_engine_hardware hardware = { "pci", edu.address };
 
 static struct {
 	atomic_ullong executions;
-	/* Number of arguments, or parts of them, copied by the CPU. */
+	/* Number of arguments, or parts of arguments, that the CPU has copied. */
 	atomic_ullong cpu_copies;
 } counts[EDU_COPY + 1];			/* indexed by the operation's code */
 
@@ -126,7 +126,7 @@ static enum nn_status run_copy(const struct run *r, struct nn_error *err)
 	return status ? status : from_device(edu_copy(&edu, to, from, r->size, &r->limit), r->e, err);
 }
 
-/* The device computes numbers in its registers, so the CPU carries them. */
+/* The device computes with numbers in its registers, so the CPU copies them there. */
 static enum nn_status run_factorial(const struct run *r, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
@@ -201,7 +201,7 @@ static bool start(const struct nna_engine *engine)
 	return edu_open(&edu, address);
 }
 
-/* Takes --pci ADDRESS or --pci=ADDRESS out of the arguments. */
+/* Removes --pci ADDRESS or --pci=ADDRESS from the arguments, and returns ADDRESS. */
 static int take_address(int argc, char **argv)
 {
 	int kept = 0;
@@ -239,6 +239,6 @@ int main(int argc, char **argv)
 			(unsigned long long)edu.transfers, (unsigned long long)edu.dma_bytes,
 			(unsigned long long)edu.factorials, (unsigned long long)edu.interrupts,
 			(unsigned long long)edu.resets);
-	/* The kernel gives up the device with the process. */
+	/* The kernel releases the device when the process ends. */
 	return status;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Clients' memory within the device's reach. It is pinned at its first use, until the library
- * forgets it.
+ * Clients' memory for the device's DMA. A region is pinned from its first use until the library
+ * releases it.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clients' memory within the device's reach. It is pinned at its first use, until the library
- * forgets it.
+ * Clients' memory for the device's DMA. A region is pinned from its first use until the library
+ * releases it.
  */
 #ifndef EDU_MEMORY_H
 #define EDU_MEMORY_H
@@ -10,11 +10,11 @@
 
 #include "device.h"
 
-/* Sets *at to the device's address of the `data` of an argument of the execution. */
+/* Sets *at to the address that the device uses for an argument's `data`. */
 enum nn_status edu_memory_reach(struct edu *edu, struct nna_engine_execution *execution,
 				const void *data, uint64_t *at, struct nn_error *err);
 
-/* The device reaches it no longer. */
+/* Unpins a region; the device cannot reach it any more. */
 void edu_memory_forget(struct edu *edu, const struct nna_engine_region *region);
 
 #endif /* EDU_MEMORY_H */

@@ -22,7 +22,7 @@ struct edu_model {
 	struct edu_step steps[];
 };
 
-/* Which operations of a decoded model's main subgraph the device has. */
+/* Sets which operations of a decoded model's main subgraph the device supports. */
 void edu_model_supported(const struct nn_model *model, bool *supported);
 
 /*

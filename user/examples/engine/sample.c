@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A sample engine: ADD and RELU of float32 tensors on the CPU, an extension of its own, an
- * executor of bursts, and caching of one number. Documentation/writing-an-engine.rst builds it step
- * by step. It is built against installed headers and libnnaccel-engine.so only.
+ * A sample engine: An engine with ADD and RELU of float32 tensors on the CPU, its own extension, an
+ * executor of bursts, and a cached number. Documentation/writing-an-engine.rst builds it step by
+ * step. It is built against installed headers and libnnaccel-engine.so only.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +78,7 @@ static enum nn_status supported(const struct nna_engine *engine, const struct nn
 /* A prepared model; its temporaries lie in `room` bytes, which is the number that is cached. */
 struct prepared {
 	const struct nn_model *model;
-	struct nn_model *own;		/* the model, if it was loaded; otherwise NULL */
+	struct nn_model *own;		/* the model, if this was loaded; otherwise NULL */
 	uint64_t room;
 };
 
@@ -298,7 +298,7 @@ static enum nn_status load(const struct nna_engine *engine, const struct nna_eng
 		status = nna_engine_unpack(part->base, part->size - sizeof(room), &model, err);
 	}
 	free(part->base);
-	/* The number is trusted, because only parts that this engine saved come here. */
+	/* The number is trusted, because the library passes only parts that this engine saved. */
 	if (!status)
 		status = make(model, room, out, err);
 	if (!status)

@@ -108,7 +108,9 @@ struct run {
 	struct nn_error *err;
 };
 
-/* Gives a value whose shape is known its memory, filled from `from` unless NULL. */
+/*
+ * Allocates the memory of a value with a known shape, and fills it from `from` unless that is NULL.
+ */
 static enum nn_status give_memory(struct run *r, struct nnx_operand *x, const void *from,
 				  uint64_t size)
 {

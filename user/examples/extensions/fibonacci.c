@@ -10,7 +10,7 @@
 
 #include "fibonacci.h"
 
-/* The last whose number fits 64 bits with a sign, counted from 0. */
+/* Index, from 0, of the last number that fits into a signed 64-bit integer. */
 #define LAST 92
 
 static enum nnx_status check_quant(struct nnx_call *call, const struct nnx_operand *o)

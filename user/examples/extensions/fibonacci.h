@@ -26,7 +26,7 @@ struct fibonacci_quant {
 #define FIBONACCI_FIBONACCI 1
 
 /* Attributes. */
-#define FIBONACCI_MODULUS 1	/* compilation, int64_t above 0: numbers modulo this */
-#define FIBONACCI_SKIP 2	/* execution, int64_t: this many numbers are skipped */
+#define FIBONACCI_MODULUS 1	/* compilation, int64_t above 0: a modulus */
+#define FIBONACCI_SKIP 2	/* execution, int64_t: how many numbers are skipped */
 
 #endif /* FIBONACCI_H */

@@ -39,7 +39,7 @@ enum nn_status camera_open(struct camera *camera, const char *path, uint32_t wid
 			   uint32_t height, uint32_t fps, struct nn_error *err);
 void camera_close(struct camera *camera);
 
-/* Waits for the next frame, which is the caller's until it is given back. */
+/* Waits for the next frame, which the caller must return. */
 enum nn_status camera_get(struct camera *camera, struct camera_frame *frame, struct nn_error *err);
 enum nn_status camera_put(struct camera *camera, const struct camera_frame *frame,
 			  struct nn_error *err);
@@ -56,7 +56,7 @@ static inline size_t camera_frame_bytes(const struct camera *camera)
 	return (size_t)camera->stride * camera->height * 3 / 2;
 }
 
-/* Bytes into a buffer to the second plane. */
+/* Returns the offset of the second plane in a buffer. */
 static inline size_t camera_chroma_offset(const struct camera *camera)
 {
 	return (size_t)camera->stride * camera->height;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The digits as the camera draws them.
+ * The shapes of the digits that the camera draws.
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The digits as the camera draws them: learnt from frames whose number is known.
+ * The shapes of the digits that the camera draws, learnt from frames whose number is known.
  */
 #ifndef NN_CAMERA_GLYPHS_H
 #define NN_CAMERA_GLYPHS_H
@@ -26,17 +26,20 @@ struct glyphs {
 	float mean[NUM_GLYPHS][GLYPH_PIXELS];	/* brightness, 0 to 1; summed until finished */
 };
 
-/* Looks at the digits of a frame that has a number. `pixels`: the first byte of its plane of Y. */
+/*
+ * Learns from the digits of a frame whose number is known. `pixels`: the first byte of its plane of
+ * Y.
+ */
 void glyphs_learn(struct glyphs *glyphs, const struct camera *camera, const uint8_t *pixels,
 		  uint32_t number);
 
-/* Whether each digit was seen at least `times` times. */
+/* Returns whether each digit was seen at least `times` times. */
 bool glyphs_know_all(const struct glyphs *glyphs, uint32_t times);
 
 /* Turns sums into means; nothing can be learnt afterwards. */
 void glyphs_finish(struct glyphs *glyphs);
 
-/* Whether a pixel of a digit is ink, once finished. */
+/* Returns whether a pixel of a digit is ink; call it after finishing. */
 static inline bool glyph_has_ink(const struct glyphs *glyphs, uint32_t digit, uint32_t pixel)
 {
 	return glyphs->mean[digit][pixel] > 0.5f;

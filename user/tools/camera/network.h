@@ -31,8 +31,8 @@ enum nn_status network_open(struct network *network, const struct nn_model *mode
 void network_close(struct network *network);
 
 /*
- * Makes an execution for an image. `output` is where its output goes at each execution. The
- * execution's number is the number of images added before.
+ * Makes an execution for an image. Each execution writes its output to `output`. The execution's
+ * number is the number of images added before.
  */
 enum nn_status network_add_image(struct network *network,
 				 const struct nna_hardware_image *image, void *output,

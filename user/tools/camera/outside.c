@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's data of this process.
+ * The kernel's data about this process.
  */
 #include <dirent.h>
 #include <inttypes.h>

@@ -25,7 +25,9 @@ enum {
 
 /* The logit of a cell of full contrast that is exactly a digit. */
 #define SHARPNESS	100.0f
-/* A digit must have this part of a cell's contrast. A cell without contrast has no digit. */
+/*
+ * A digit must have at least this share of a cell's contrast. A cell without contrast has no digit.
+ */
 #define LEAST_MATCH	0.85f
 #define NONE_BIAS	2.0f
 
@@ -213,7 +215,7 @@ void reader_init(struct reader *r, const struct glyphs *glyphs, uint32_t width, 
 	static const uint32_t input = FRAME, output = PROBABILITIES;
 	const int32_t begin[] = { 0, NUMBER_Y, NUMBER_X, 0 };
 	const int32_t size[] = { 1, GLYPH_HEIGHT, NUMBER_CELLS * GLYPH_WIDTH, 1 };
-	/* Cb and Cr of two adjacent pixels, of two rows, below all rows of Y. */
+	/* Cb and Cr, each shared by 2 by 2 pixels, follow after all rows of Y. */
 	const int32_t chroma_begin[] = { 0, (int32_t)height + NUMBER_Y / 2, NUMBER_X, 0 };
 	const int32_t chroma_size[] = { 1, GLYPH_HEIGHT / 2, NUMBER_CELLS * GLYPH_WIDTH, 1 };
 	const int32_t chroma_shape[] = { 1, GLYPH_HEIGHT / 2, NUMBER_CELLS * GLYPH_WIDTH / 2, 2 };

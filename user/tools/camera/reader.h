@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The network that reads a frame's number. Its input is the camera's whole frame in
- * NV12. It converts the part with the number to colours. Its output is a probability
- * of each digit, and of none, for each place of the number.
+ * The network that reads a frame's number. Its input is the camera's whole frame in NV12. It
+ * converts the part with the number to colours. Its output has, for each place of the number, the
+ * probability of each digit and of "no digit".
  */
 #ifndef NN_CAMERA_READER_H
 #define NN_CAMERA_READER_H
@@ -38,16 +38,16 @@ struct reader {
 };
 
 /*
- * Builds the network for frames of a size. Its filters follow from the digits in
- * closed form: the mean of a cell's pixels with the digit's ink, minus the mean of
- * the others. For that digit, light or dark, the magnitude of the result is the
- * cell's whole contrast; for other cells it is less.
+ * Builds the network for frames of a size. Its filters follow from the digits in closed form: the
+ * mean of a cell's pixels with the digit's ink, minus the mean of the others. For the matching
+ * digit, light or dark, the magnitude of the result is the cell's full contrast; for others it is
+ * less.
  */
 void reader_init(struct reader *reader, const struct glyphs *glyphs, uint32_t width,
 		 uint32_t height);
 
 /*
- * Returns the number that an output means, and the least probability among its digits; -1 without a
+ * Returns the number in an output, and the lowest probability of its digits; -1 if there is no
  * number.
  */
 int64_t reader_answer(const float *output, float *probability);

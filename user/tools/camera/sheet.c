@@ -14,9 +14,9 @@
 
 #define SHEET_PIXEL	3		/* bytes R, G, B */
 #define MARGIN	8
-#define ZOOM	2			/* magnification of the answer's digits */
+#define ZOOM	2			/* enlargement of the answer's digits */
 #define CAPTION	(GLYPH_HEIGHT * ZOOM)
-#define GROUND	0x20			/* brightness of the paper */
+#define GROUND	0x20			/* brightness of the background */
 
 enum nn_status sheet_init(struct sheet *s, uint32_t frame_width, uint32_t frame_height,
 			  struct nn_error *err)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A contact sheet: frames beside and below each other, each over the number
- * that was read from it, as a PNG file.
+ * A contact sheet as a PNG file: frames in rows, each above the number that was read from it.
  */
 #ifndef NN_CAMERA_SHEET_H
 #define NN_CAMERA_SHEET_H

@@ -15,7 +15,7 @@
 #define DIGITS_CLASSES	10
 
 struct digit {
-	uint8_t pixels[DIGITS_PIXELS];	/* by rows; 0 is the background, 255 is ink */
+	uint8_t pixels[DIGITS_PIXELS];	/* row by row; 0 is the background, 255 is ink */
 	uint32_t label;			/* 0 to 9 */
 };
 

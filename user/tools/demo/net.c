@@ -18,7 +18,7 @@ const struct net_layer net_layers[NET_LAYERS] = {
 
 struct net_span net_span(const struct net_layer *layer, uint32_t o)
 {
-	uint32_t start = o * layer->stride;		/* position in the padded image */
+	uint32_t start = o * layer->stride;		/* index in the padded image */
 	struct net_span s = { 0, layer->filter, 0 };
 
 	if (start < layer->pad)

@@ -41,7 +41,7 @@ struct net_layer {
 
 #define NET_LAYERS	6
 #define NET_PARAMS	8050
-#define NET_MAX_VALUES	(14 * 14 * 8)	/* values of one layer's output */
+#define NET_MAX_VALUES	(14 * 14 * 8)	/* maximum number of values in a layer's output */
 
 extern const struct net_layer net_layers[NET_LAYERS];
 
@@ -66,10 +66,10 @@ struct net_span net_span(const struct net_layer *layer, uint32_t o);
 /* Runs the network on an image: `params` is float[NET_PARAMS]. */
 void net_forward(const float *params, const uint8_t *pixels, struct net_values *values);
 
-/* The index of the largest of DIGITS_CLASSES logits or probabilities. */
+/* Returns the index of the largest of DIGITS_CLASSES logits or probabilities. */
 uint32_t net_answer(const float *values);
 
-/* FNV-1a of the parameters' bits, in the order of their significance. */
+/* Returns the FNV-1a hash of the parameters' bits, least significant first. */
 uint64_t net_hash(const float *params);
 
 #endif /* NN_DEMO_NET_H */

@@ -60,7 +60,7 @@ static void add_float(struct builder *b, float value)
 	memcpy(add_constant(b, (struct nn_operand){ .type = NN_FLOAT32 }), &value, sizeof(value));
 }
 
-/* An operand of the type of the network's values. */
+/* Adds an operand with the type of the network's values. */
 static struct nn_operand tensor(const struct builder *b, struct quant quant)
 {
 	if (!b->quant)

@@ -29,12 +29,12 @@ struct net_model {
 /* Builds the model, quantised if `quant` is not NULL. */
 void net_model_init(struct net_model *net, const float *params, const struct net_quant *quant);
 
-/* Bytes of the input and of the output; the input's value for an image. */
+/* Return the bytes of the input and of the output, and the input's value for an image. */
 uint32_t net_model_input_size(const struct net_model *net);
 uint32_t net_model_output_size(const struct net_model *net);
 void net_model_put_image(const struct net_model *net, const uint8_t *pixels, void *input);
 
-/* The digit that an output means, and its probability. */
+/* Returns the digit that an output shows, and its probability. */
 uint32_t net_model_answer(const struct net_model *net, const void *output, float *probability);
 
 #endif /* NN_DEMO_NET_MODEL_H */

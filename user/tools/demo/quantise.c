@@ -68,7 +68,7 @@ bool net_calibrate(const float *params, struct net_quant *quant)
 		widen(&weights[k], params + l->weights, l->num_weights);
 		quant->weights[k] = choose(weights[k]);
 		quant->out[k] = choose(out[k]);
-		/* Pooling hands its input's values on. */
+		/* Pooling passes its input's values on. */
 		if (l->operation == NET_MAX_POOL_2D)
 			quant->out[k] = quant->out[k - 1];
 	}

@@ -30,7 +30,7 @@ struct net_quant {
  */
 bool net_calibrate(const float *params, struct net_quant *quant);
 
-/* The 8 bits nearest to a value. */
+/* Returns the 8-bit number that is nearest to a value. */
 uint8_t quantise(struct quant quant, float value);
 
 #endif /* NN_DEMO_QUANTISE_H */

@@ -21,13 +21,13 @@ static inline uint64_t random_bits(struct random *r)
 	return z ^ (z >> 31);
 }
 
-/* Uniform in [low, high), in steps of 2^-24 of the range. */
+/* Returns a uniform number in [low, high), in steps of 2^-24 of the range. */
 static inline float random_range(struct random *r, float low, float high)
 {
 	return low + (high - low) * ((float)(random_bits(r) >> 40) * 0x1p-24f);
 }
 
-/* Uniform in 0 ... count - 1, for small counts. */
+/* Returns a uniform number in 0 ... count - 1, for small counts. */
 static inline uint32_t random_below(struct random *r, uint32_t count)
 {
 	return (uint32_t)(((random_bits(r) >> 32) * count) >> 32);

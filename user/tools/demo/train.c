@@ -23,7 +23,7 @@ struct trainer {
 	float square[NET_PARAMS];
 	float decay1, decay2;		/* BETA1 and BETA2 to the power of the step */
 	struct net_values values;
-	struct net_values errors;	/* the loss's derivatives by the values */
+	struct net_values errors;	/* derivatives of the loss by the values */
 };
 
 /* Computes e^x for x <= 0 by plain arithmetic: e^(x / 1024) by its series, squared ten times. */
@@ -38,7 +38,7 @@ static double exp_negative(double x)
 	return e;
 }
 
-/* Uniform weights of the variance that keeps the signal's, and biases of 0. */
+/* Makes uniform weights, whose variance keeps that of the values, and biases of 0. */
 static void initialise(struct trainer *t, struct random *r)
 {
 	memset(t->params, 0, NET_PARAMS * sizeof(float));
@@ -151,7 +151,9 @@ static void back_layer(struct trainer *t, uint32_t index)
 	}
 }
 
-/* Leaves the cross entropy's derivatives by the logits; returns the right answer's probability. */
+/*
+ * Computes the cross entropy's derivatives by the logits; returns the right answer's probability.
+ */
 static double loss(struct trainer *t, uint32_t label)
 {
 	const float *logits = t->values.out[NET_LAYERS - 1];

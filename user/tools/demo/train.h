@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TRAIN_SEED	1	/* reserved for training images */
+#define TRAIN_SEED	1	/* seed of the training images, reserved for them */
 #define TRAIN_STEPS	16000
 #define TRAIN_BATCH	16
-#define TRAIN_PROBE	100	/* a prefix of the training short enough for a test */
+#define TRAIN_PROBE	100	/* number of steps that suffice for a test */
 
 /*
  * Runs the first `steps` steps of the training from scratch and writes

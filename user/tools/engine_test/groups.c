@@ -23,7 +23,7 @@ static bool is_claimed(const struct test *t, int32_t code)
 	return code >= 0 && code / 8 < NN_DEVICE_OPERATIONS && t->info.operations[code / 8] >> code % 8 & 1;
 }
 
-/* Keeps a vector that was right for other groups; vectors of several operations replace others. */
+/* Stores a right vector for other groups; vectors with several operations replace others. */
 static bool keep(struct test *t, struct vector *v)
 {
 	const uint32_t count = v->model->subgraphs[0].num_operations;
@@ -73,7 +73,7 @@ void group_description(struct test *t)
 
 /* ---- operations: each form in each type ---- */
 
-/* Inputs of any bits, such as indices beyond all dimensions and NaN, do no harm. */
+/* Inputs with arbitrary bits, such as indices beyond all dimensions and NaN, do no harm. */
 static enum outcome try_wild(struct test *t, const struct vector *v, char reason[REASON])
 {
 	struct vector *wild = vector_wild(v, (uint64_t)v->operation);
@@ -137,7 +137,7 @@ static void try_form(struct test *t, struct row *row, const struct nn_op *op, co
 	}
 }
 
-/* More than 65,536 elements. */
+/* Tensors have more than 65,536 elements. */
 static const struct form large_forms[] = {
 	{ "ADD", "X[3,149,151] =[3,149,151] i:0 > X" },
 	{ "CONV_2D", "X[1,65,65,16] W[16,1,1,16] B[16] i:2 i:1 i:1 i:0 b:0 > X" },
@@ -273,7 +273,7 @@ void group_graphs(struct test *t)
 
 enum dims { NO_DIMS, NO_RANK, TWICE_THE_FIRST };
 
-/* Copies a model with other dimensions of the operands that are no constants. */
+/* Copies a model with other dimensions of all operands except constants. */
 static struct nn_model *change_dims(const struct vector *v, struct nn_subgraph *main, enum dims dims)
 {
 	static struct nn_model model;
@@ -317,7 +317,7 @@ static struct vector *double_dims(const struct vector *v)
 	return twice;
 }
 
-/* Executes with dimensions, and outputs of so many bytes more than they need, or less. */
+/* Executes with dimensions, and with outputs that have `more` bytes more than needed, or less. */
 static enum outcome run_dynamic(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 				int more, char reason[REASON])
 {
@@ -389,7 +389,7 @@ void group_dynamic(struct test *t)
 
 #define ALIVE 6
 
-/* Executes in memory of which one half comes and goes, and the other one stays. */
+/* Executes in memory of which one half is new each time, and the other half stays. */
 static enum outcome run_burst(struct test *t, const struct vector *v, struct nna_burst *burst,
 			      char reason[REASON])
 {
@@ -481,8 +481,8 @@ void group_bursts(struct test *t)
 /* ---- memory domains ---- */
 
 /*
- * The first input and the first output are buffers, of two models each. The output's buffer held
- * something else before.
+ * The first input and the first output are buffers with roles in two models. The output's buffer
+ * had other contents before.
  */
 static enum outcome run_domains(struct test *t, const struct vector *v,
 				struct nna_prepared_model *const models[2], char reason[REASON])
@@ -574,7 +574,7 @@ void group_domains(struct test *t)
 
 #define MODELS 10
 
-/* Executes once, in memory of its own. */
+/* Executes once, in its own memory. */
 static enum outcome run_once(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			     char reason[REASON])
 {
@@ -595,8 +595,8 @@ static enum outcome run_once(struct test *t, const struct vector *v, struct nna_
 }
 
 /*
- * Models of the same arguments, one of which has other constants, are prepared together, executed
- * in turns with other inputs, and released in part. The remaining models must still compute.
+ * Models with the same arguments, one with other constants, are prepared together and executed in
+ * turn with other inputs. Then some are released. The remaining models must still compute.
  */
 static enum outcome try_models(struct test *t, const struct vector *v, char reason[REASON])
 {
@@ -741,7 +741,7 @@ void group_threads(struct test *t)
 
 struct client {
 	pthread_t id;
-	struct test test;		/* test with a device of its own */
+	struct test test;		/* a test with its own device */
 	const struct vector *v;
 	enum outcome outcome;
 	char reason[REASON];
@@ -762,7 +762,7 @@ static void *run_client(void *arg)
 	status = nna_device_open(c->test.target.path, &c->test.target.device, &err);
 	if (!status)
 		status = nna_device_get_info(c->test.target.device, &info, &err);
-	/* All clients are there before one ends. */
+	/* All clients exist before the first one ends. */
 	atomic_fetch_sub(&waiting, 1);
 	while (atomic_load(&waiting))
 		sched_yield();
@@ -821,7 +821,7 @@ void group_clients(struct test *t)
 #define MOST_GROWTH (2 << 20)
 #define MOST_FILES 20
 
-/* Compares what the program uses after a sixth of the rounds and at the end. */
+/* Compares the program's resources after a sixth of the rounds and at the end. */
 static enum outcome watch_memory(struct test *t, const char *what, uint32_t rounds,
 				 enum outcome (*run)(struct test *t, struct ready *ready, char *reason),
 				 char reason[REASON])
@@ -849,7 +849,7 @@ static enum outcome watch_memory(struct test *t, const char *what, uint32_t roun
 	return RIGHT;
 }
 
-/* Executes many times, because a leak may be small. Each second execution fails. */
+/* Executes many times, because a leak may be small. Every second execution fails. */
 static enum outcome execute_again(struct test *t, struct ready *ready, char *reason)
 {
 	enum outcome outcome = ready->model ? RIGHT : test_prepare(t, t->kept[0], NULL, ready, reason);

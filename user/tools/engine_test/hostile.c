@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups of tests of what is wrong, late, damaged or dead.
+ * Groups of tests with wrong models, deadlines, damaged files and dead processes.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -55,7 +55,7 @@ static uint32_t element_of(const struct vector *v, uint32_t operand)
 	return nn_type_info(v->model->subgraphs[0].operands[operand].type)->element_size;
 }
 
-/* Sets dimensions of an argument, one of which may be wrong. */
+/* Sets the dimensions of an argument, of which one may be wrong. */
 static void set_dims(struct nna_argument *a, const struct nn_operand *o, bool is_wrong)
 {
 	a->rank = o->rank;
@@ -249,7 +249,7 @@ static void recount(struct mutant *m)
 		uint32_t size = 0;
 
 		m->operands[i].consumers = 0;
-		/* A constant is as long as its type says. */
+		/* The length of a constant must match its type. */
 		if (m->operands[i].lifetime == NN_CONSTANT_COPY &&
 		    nn_operand_size(&m->operands[i], &size) && size < m->operands[i].location.length)
 			m->operands[i].location.length = size;
@@ -281,7 +281,9 @@ static bool mutant_init(struct mutant *m, const struct vector *v)
 	return true;
 }
 
-/* A model that the reference refuses must not be computed; another is right or refused. */
+/*
+ * A model that the reference refuses must not be computed; other models must be right or refused.
+ */
 static enum outcome try_mutant(struct test *t, const struct vector *v, const struct nn_model *model,
 			       char reason[REASON])
 {
@@ -295,7 +297,7 @@ static enum outcome try_mutant(struct test *t, const struct vector *v, const str
 	if (nn_model_check(model, &err) || model->subgraphs[0].num_operations > 64)
 		return REFUSED;
 	is_valid = !nn_ops_check_model(model, NULL, &err);
-	/* A right model that is huge may take an engine long, and much memory. */
+	/* A huge valid model may take much time and memory. */
 	for (uint32_t i = 0; i < model->subgraphs[0].num_operands && is_valid; i++) {
 		uint32_t size = 0;
 
@@ -343,7 +345,7 @@ void group_models(struct test *t)
 
 /* ---- the compilation cache ---- */
 
-#define MOST_CACHE_FILES 32	/* of a kind, by the HAL */
+#define MOST_CACHE_FILES 32	/* maximum number of files of each kind, by the HAL */
 
 struct entry {
 	int files[2 * MOST_CACHE_FILES];	/* model files first */
@@ -559,7 +561,7 @@ void group_cache(struct test *t)
 
 #define LATE_TRIES 300
 
-/* Half of the executions take less. */
+/* Half of the executions take less time. */
 static uint64_t usual_ns(struct shot *s, struct nna_prepared_model *model)
 {
 	uint64_t least[32], ns;
@@ -618,7 +620,7 @@ static enum outcome try_late(struct test *t, const struct vector *v, struct nna_
 	return outcome;
 }
 
-/* A deadline that is far away changes nothing. */
+/* A late deadline has no effect. */
 static enum outcome try_far(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			    char reason[REASON])
 {
@@ -664,8 +666,8 @@ void group_deadlines(struct test *t)
 #define CLIENTS_DEATHS 8
 
 /*
- * Runs a vector in another process, or all tests until that is killed after a time. Returns how long it
- * ran.
+ * Runs a vector in another process, or all tests until the process is killed after a time. Returns
+ * how long it ran.
  */
 static uint64_t run_client(const struct test *t, char *file, uint64_t kill_ns)
 {
@@ -691,7 +693,7 @@ static uint64_t run_client(const struct test *t, char *file, uint64_t kill_ns)
 	return clock_ns() - start_ns;
 }
 
-/* Clients die at any time, and the engine goes on serving others. */
+/* Clients die at any time, and the engine continues to serve others. */
 static enum outcome try_clients_deaths(struct test *t, const struct vector *v, char reason[REASON])
 {
 	int saved = memfd_create("vector", MFD_CLOEXEC);

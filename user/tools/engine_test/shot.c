@@ -15,7 +15,7 @@
 #define GAP 64
 #define POISON 0xa5
 
-/* Arguments are aligned to numbers, and to nothing larger. */
+/* Arguments are aligned to the size of a number, and not more. */
 #define UNALIGNED 4
 
 /* Places arguments from `begin` on. Returns the end. */
@@ -98,7 +98,7 @@ enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, str
 	return nna_execute(prepared, &r, &o, &results, &s->err);
 }
 
-/* Whether no bytes but those of the arguments were written, from `at` on. */
+/* Returns whether only the arguments' bytes were written, from `at` on. */
 static bool is_untouched(const uint8_t *memory, uint64_t at, uint64_t size,
 			 const struct nna_argument *args, uint32_t count)
 {
@@ -139,7 +139,9 @@ bool shot_check_rest(const struct shot *s, char reason[REASON])
 	return false;
 }
 
-/* The HAL: times are there if they are asked for, and the device's is in the driver's. */
+/*
+ * The HAL's rule: times are reported if requested, and the device's time is at most the driver's.
+ */
 static bool is_time(const struct shot *s)
 {
 	const uint64_t device = s->timing.on_device_us, driver = s->timing.in_driver_us;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine that is tested.
+ * The tested engine.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -26,7 +26,7 @@
 /* ---- calls that hang ---- */
 
 static struct {
-	volatile sig_atomic_t group;		/* process group to kill; 0: this process ends */
+	volatile sig_atomic_t group;		/* process group to kill; 0 to end this process */
 	volatile sig_atomic_t expired;
 	const char *volatile what;
 } guard;
@@ -181,7 +181,7 @@ bool target_recover(struct target *t)
 		status = nna_device_get_info(t->device, &info, &err);
 		if (target_unguard(t))
 			target_kill(t);
-		/* The broker may back off from one that crashes. */
+		/* The broker may refuse workers for a while after crashes. */
 		if (status)
 			usleep(100000);
 	} while (status && clock_ns() < until_ns);
@@ -234,7 +234,7 @@ static uint32_t count_files(const char *process)
 	return count;
 }
 
-/* Pages and threads of a process. Returns whether it is of the group. */
+/* Reads the pages and threads of a process. Returns whether it belongs to the group. */
 static bool read_stat(const char *process, pid_t group, long *pages, int *threads)
 {
 	char path[300], line[1024], *rest;
@@ -244,7 +244,7 @@ static bool read_stat(const char *process, pid_t group, long *pages, int *thread
 
 	snprintf(path, sizeof(path), "/proc/%s/stat", process);
 	file = fopen(path, "re");
-	/* The name may hold any byte, so fields are counted from the last bracket. */
+	/* The process's name may contain any byte, so fields are counted from the last bracket. */
 	rest = file && fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
 	is_read = rest && sscanf(rest + 1, " %*c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
 				 "%*d %d %*d %*u %*u %ld", &its, threads, pages) == 3;

@@ -15,17 +15,17 @@ struct target {
 	char folder[64], socket[96];
 	/* Process of the program, which leads a process group; 0 without a program. */
 	pid_t pid;
-	struct nna_device *device;	/* NULL: the device has to be opened again */
+	struct nna_device *device;	/* NULL if the device must be opened again */
 };
 
 /* Starts the program, if there is one, and opens the device. False: `err` says why. */
 bool target_start(struct target *t, struct nn_error *err);
 void target_stop(struct target *t);
 
-/* Kills the program, and all that it started. */
+/* Kills the program, and all processes that it started. */
 void target_kill(struct target *t);
 
-/* Whether the target serves a client again; begins again what was killed. */
+/* Restarts a killed program; returns whether the target serves a client again. */
 bool target_recover(struct target *t);
 
 /*
@@ -38,7 +38,7 @@ void target_guard(struct target *t, const char *what);
 void target_guard_many(struct target *t, const char *what);
 bool target_unguard(struct target *t);
 
-/* Memory, files and threads of the program's processes; 0 if /proc cannot be read. */
+/* Returns the memory, files and threads of the program's processes; 0 if /proc cannot be read. */
 struct usage {
 	uint64_t bytes;			/* of memory */
 	uint32_t files, threads;

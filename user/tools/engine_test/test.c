@@ -15,7 +15,7 @@
 #include "base/write.h"
 #include "tools/engine_test/test.h"
 
-/* A deadline that no preparation reaches. */
+/* A deadline that is later than any preparation. */
 #define FAR_NS (3600 * NS_PER_S)
 
 /* Executes the sentinel. */
@@ -57,7 +57,7 @@ void test_end_row(struct test *t, struct row *row)
 		t->progress(row);
 }
 
-/* Keeps a copy of the smallest vector that failed. */
+/* Stores a copy of the smallest failing vector. */
 static void keep_smallest(struct test *t, const struct vector *v)
 {
 	char path[] = "/proc/self/fd/0000000000";
@@ -123,7 +123,7 @@ void test_release(struct ready *ready)
 	*ready = (struct ready){ .model = NULL };
 }
 
-/* The model's pool as memory of the device: a file of its bytes. */
+/* Makes memory of the device from the model's pool: a file with its bytes. */
 static bool import_pool(struct test *t, const struct vector *v, struct nna_memory **memory,
 			struct nn_error *err)
 {
@@ -156,7 +156,7 @@ static enum outcome ask_supported(struct test *t, const struct vector *v, struct
 		return REFUSED;
 	target_guard(&t->target, "asked for supported operations");
 	status = nna_get_supported_operations(t->target.device, v->model, &ready->pool, supported, &err);
-	/* The answer stays the same. */
+	/* The engine's answer must stay the same. */
 	if (v->was_supported)
 		status = nna_get_supported_operations(t->target.device, v->model, &ready->pool, supported,
 						      &err);
@@ -196,7 +196,10 @@ enum outcome test_prepare(struct test *t, const struct vector *v, const struct n
 	}
 	asked = outcome = ask_supported(t, v, ready, reason);
 	memcpy(refusal, reason, REASON);
-	/* As in the HAL's own tests: what is prepared after all has to be right. */
+	/*
+	 * As in the HAL's own tests, an unsupported model that is prepared nevertheless must be
+	 * right.
+	 */
 	if (asked != CRASHED) {
 		target_guard(&t->target, "preparing a model");
 		status = nna_prepare_model(t->target.device, v->model, &ready->pool, &o, &ready->model,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The test of an engine: its groups, and what they found.
+ * The test of an engine: its groups, and their results.
  */
 #ifndef NN_TOOLS_ENGINE_TEST_TEST_H
 #define NN_TOOLS_ENGINE_TEST_TEST_H
@@ -23,29 +23,31 @@ struct row {
 
 struct test {
 	struct target target;
-	bool is_full, is_brief;		/* more of everything; fewer operations and graphs */
+	bool is_full, is_brief;		/* run more tests, or fewer operations and graphs */
 	uint32_t hangs;	/* number of hangs; after MOST_HANGS the rest is not tried */
 	struct nn_device_info info;
 	struct row rows[MAX_ROWS];
 	uint32_t num_rows;
-	/* Vectors that the engine computes rightly, for other groups. */
+	/* Vectors that the engine computes correctly, for other groups. */
 	struct vector *kept[MAX_KEPT];
 	uint32_t num_kept;
 	struct vector *smallest;	/* the smallest vectors that failed */
 	struct ready {
 		struct nna_prepared_model *model;
 		struct nna_memory *pool;
-	} sentinel;	/* model of the first kept vector; the engine's death ends it */
-	/* Number of prepared models: preferences and priorities change with it. */
+	} sentinel;	/* prepared model of the first stored vector, until the engine dies */
+	/*
+	 * Number of prepared models, which selects the preference and the priority of the next one.
+	 */
 	uint32_t prepared;
-	void (*progress)(const struct row *row);	/* NULL, or called after each row */
+	void (*progress)(const struct row *row);	/* called after each row; may be NULL */
 };
 
 struct row *test_row(struct test *t, const char *name);
 
 /*
- * Reports a row. An engine's death is recorded, unless it was recorded before: it shows in models
- * and bursts that no longer answer.
+ * Reports a row. Records the engine's death, which shows in models and bursts that do not answer,
+ * unless it is recorded already.
  */
 void test_end_row(struct test *t, struct row *row);
 
@@ -54,8 +56,8 @@ void test_note(struct test *t, struct row *row, enum outcome outcome, const stru
 	       const char *reason);
 
 /*
- * Prepares a vector. Returns REFUSED if the engine does not say that it supports all of it, and does
- * not prepare it either. After RIGHT, `ready` must be freed by test_release().
+ * Prepares a vector. Returns REFUSED if the engine neither supports all of it nor prepares it.
+ * After RIGHT, `ready` must be freed by test_release().
  */
 enum outcome test_prepare(struct test *t, const struct vector *v, const struct nna_cache *cache,
 			  struct ready *ready, char reason[REASON]);
@@ -72,7 +74,7 @@ enum outcome test_end_call(struct test *t, const char *what, enum outcome outcom
 /* Prepares and executes a vector once. */
 enum outcome test_vector(struct test *t, const struct vector *v, char reason[REASON]);
 
-/* The groups; each adds rows. */
+/* The groups of tests; each adds rows to the table. */
 void group_description(struct test *t);
 void group_operations(struct test *t);
 void group_graphs(struct test *t);

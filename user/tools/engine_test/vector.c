@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vectors: made by the reference, compared, saved.
+ * Vectors: the reference makes them, outputs are compared, and they are saved.
  */
 #include <errno.h>
 #include <float.h>
@@ -15,7 +15,7 @@
 #include "tools/engine_test/vector.h"
 #include "vectors/random.h"
 
-/* Bytes for an output whose size is unknown. */
+/* Size in bytes of an output whose size is unknown. */
 #define OPEN_SIZE (1 << 18)
 
 #define MAGIC "NNVEC01\n"
@@ -102,7 +102,7 @@ static bool compute(struct vector *v)
 
 /* ---- tolerance, by the operations and types ---- */
 
-/* Operations whose floats are rounded once. */
+/* Operations that round each float result only once. */
 static bool is_exact(int32_t code)
 {
 	static const int32_t codes[] = {
@@ -195,7 +195,7 @@ bool vector_equals(const struct vector *v, uint32_t output, const void *data, ui
 	const uint32_t count = o->size / nn_type_info(type)->element_size;
 	const double largest = is_real(type) ? largest_of(type, o->data, count) : 0;
 	const bool is_float16 = type == NN_TENSOR_FLOAT16 || type == NN_FLOAT16;
-	/* One operation that rounds once is as exact as float16 is. */
+	/* An operation that rounds once has the exactness of float16. */
 	const bool is_once = v->steps == 1 && v->tolerance < 1e-4f && !v->model->relaxed;
 	const bool is_half = !is_once && (is_float16 || v->model->relaxed);
 	const double tolerance = is_half ? 2e-2 : is_float16 ? 1e-3 : (double)v->tolerance;
@@ -209,7 +209,7 @@ bool vector_equals(const struct vector *v, uint32_t output, const void *data, ui
 		else if (is_quantised(type))
 			room = v->steps;
 		*element = i;
-		/* The reference of the NNAPI ends at the largest number. */
+		/* The NNAPI's reference clamps results to the largest number. */
 		if (isinf(b) && !isnan(a) && signbit(a) == signbit(b) && fabs(a) >= most)
 			continue;
 		if (isinf(b))
@@ -237,7 +237,7 @@ void vector_free(struct vector *v)
 	free(v);
 }
 
-/* A vector without inputs and outputs. */
+/* Makes a vector without inputs and outputs. */
 static struct vector *copy_model(const struct nn_model *model, const char *name)
 {
 	struct vector *v = calloc(1, sizeof(*v));
@@ -320,7 +320,7 @@ struct vector *vector_make(const struct nn_model *model, const void *const *inpu
 	return v;
 }
 
-/* Some numbers are zero, by chance. */
+/* Some random numbers are zero. */
 static void vector_fill(int32_t type, void *data, uint32_t size)
 {
 	uint8_t *bytes = data;
@@ -513,7 +513,7 @@ uint32_t vector_size(const struct vector *v)
 
 /* ---- cutting ---- */
 
-/* The parts of a cut model. */
+/* The parts of a reduced model. */
 struct cut {
 	struct nn_operand *operands;
 	struct nn_operation *operations;
@@ -620,7 +620,10 @@ struct vector *vector_cut(const struct nn_model *model, const bool *remain, cons
 
 /* ---- files ---- */
 
-/* A file: this, the name, the wire form, the pool, the inputs. Outputs are computed again. */
+/*
+ * A file consists of this head, the name, the wire form, the pool and the inputs. Outputs are
+ * computed again.
+ */
 struct head {
 	char magic[8];
 	uint32_t wire_size, num_inputs;

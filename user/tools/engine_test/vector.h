@@ -15,8 +15,8 @@ struct vector_arg {
 
 struct vector {
 	char name[96];
-	int32_t operation;		/* operation that it is counted under, or -1 */
-	struct nn_model *model;	/* model whose constants are in itself and in one pool at most */
+	int32_t operation;		/* operation under which it is counted, or -1 */
+	struct nn_model *model;	/* model with constants in itself and in at most one pool */
 	void *pool;
 	uint32_t num_inputs, num_outputs;
 	struct vector_arg *inputs, *outputs;
@@ -56,7 +56,7 @@ struct vector *vector_cut(const struct nn_model *model, const bool *remain, cons
 
 void vector_free(struct vector *v);
 
-/* Bytes of an input, an output or a temporary of its size. */
+/* Returns the bytes of an input, an output or a temporary. */
 uint32_t vector_size(const struct vector *v);
 
 /* Returns whether an output equals the reference's; if not, *element is the first different one. */

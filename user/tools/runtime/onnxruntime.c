@@ -57,7 +57,7 @@ static bool load_calls(struct model *m, char error[RUNTIME_ERROR])
 	}
 	base = get_base();
 	snprintf(m->base.name, sizeof(m->base.name), "onnxruntime %s", base->GetVersionString());
-	/* An older one would complain of the number. */
+	/* An older runtime would print a message about the number. */
 	if (sscanf(base->GetVersionString(), "1.%d", &minor) == 1 && minor >= ORT_VERSION)
 		calls = base->GetApi(ORT_VERSION);
 	if (!calls) {
@@ -77,7 +77,7 @@ static bool load_calls(struct model *m, char error[RUNTIME_ERROR])
 	return true;
 }
 
-/* False: a call failed, with its reason. */
+/* Returns false if a call failed, with its reason. */
 static bool good(const struct model *m, OrtStatus *status, char error[RUNTIME_ERROR])
 {
 	if (!status)
@@ -87,7 +87,7 @@ static bool good(const struct model *m, OrtStatus *status, char error[RUNTIME_ER
 	return false;
 }
 
-/* The device among those of the plug-in, which is registered once in a process. */
+/* Finds the device among those of the plug-in, which is registered once in a process. */
 static const OrtEpDevice *find_device(struct model *m, const char *wanted, char error[RUNTIME_ERROR])
 {
 	const OrtEpDevice *const *devices;
@@ -163,7 +163,7 @@ static bool make_input(struct model *m, size_t number, const OrtMemoryInfo *memo
 		if (__builtin_mul_overflow(count, (size_t)dims[i], &count))
 			count = SIZE_MAX;
 	}
-	/* calloc() refuses what overflows. */
+	/* calloc() fails if the product overflows. */
 	t->tensor.bytes = count * runtime_size(t->tensor.type);
 	t->tensor.data = calloc(count, runtime_size(t->tensor.type));
 	if (!t->tensor.data) {
@@ -285,7 +285,7 @@ static void close_model(struct runtime *runtime)
 		m->ReleaseSession(m->session);
 	if (m->env)
 		m->ReleaseEnv(m->env);
-	/* The library stays loaded, because threads of it may still end. */
+	/* The library stays loaded, because threads of it may still be running. */
 	free(m);
 }
 

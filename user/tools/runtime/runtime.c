@@ -23,8 +23,9 @@ static bool is_text(const char *bytes, size_t count)
 }
 
 /*
- * Finds the runtime by the first bytes. The file's name does not count. TensorFlow Lite's format and ONNX Runtime's
- * own have a name behind an offset. ONNX begins with the tag of a field of its ModelProto. NULL: another format.
+ * Finds the runtime by the first bytes. The file's name is ignored. Files of TensorFlow Lite and of
+ * ONNX Runtime's own format begin with an offset, followed by a name. ONNX begins with the tag of a
+ * field of its ModelProto. NULL: another format.
  */
 static const struct runtime_kind *find_kind(const char *begin, size_t length)
 {
@@ -101,7 +102,7 @@ static bool fill(const struct runtime_tensor *tensor, uint32_t *state)
 		case RUNTIME_FLOAT32:
 			((float *)tensor->data)[i] = (float)random / (1 << 24);
 			break;
-		/* Numbers from 0.5 to 1: the bits of the fraction are random. */
+		/* Makes numbers from 0.5 to 1: the bits of the fraction are random. */
 		case RUNTIME_FLOAT16:
 			((uint16_t *)tensor->data)[i] = (uint16_t)(0x3800 | (random & 0x3ff));
 			break;

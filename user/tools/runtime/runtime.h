@@ -14,8 +14,8 @@
 #define RUNTIME_PATH (PATH_MAX + 64)
 
 struct runtime_options {
-	const char *library;	/* library of the runtime; NULL: the one that the loader finds */
-	const char *device;		/* device of the NNAPI; NULL: the runtime's own CPU */
+	const char *library;	/* library of the runtime; NULL for the one that the loader finds */
+	const char *device;		/* device of the NNAPI; NULL for the runtime's own CPU */
 	const char *report;		/* a file for clients/report.h, or NULL */
 	unsigned int threads;	/* number of the runtime CPU's threads; 0: the runtime's choice */
 };
@@ -31,14 +31,14 @@ enum runtime_type {
 	RUNTIME_OTHER,			/* a type that the tools can neither fill nor compare */
 };
 
-/* An input or output. Its data is the runtime's. */
+/* An input or output. The runtime owns its data. */
 struct runtime_tensor {
 	enum runtime_type type;
 	size_t bytes;
 	void *data;
 };
 
-/* A model in a runtime. Each kind begins with it. */
+/* A loaded model; the structure of each runtime begins with this. */
 struct runtime {
 	const struct runtime_kind *kind;
 	char name[64];			/* "onnxruntime 1.23.2" */
@@ -74,7 +74,7 @@ void runtime_close(struct runtime *runtime);
  */
 bool runtime_fill(struct runtime *runtime, unsigned int seed, char error[RUNTIME_ERROR]);
 
-/* Bytes of an element; 0 for RUNTIME_OTHER. */
+/* Returns the bytes of an element; 0 for RUNTIME_OTHER. */
 size_t runtime_size(enum runtime_type type);
 
 /* For the kinds of runtimes: loads the first library that exists among these names. */
@@ -88,8 +88,7 @@ void *runtime_load(const char *wanted, const char *const *names, const char *pac
 bool runtime_plugin(const char *name, char path[RUNTIME_PATH], char error[RUNTIME_ERROR]);
 
 /*
- * Catches what is written to the standard error. Writes it afterwards, except lines that begin with
- * this prefix.
+ * Catch text on standard error, and write it afterwards, except lines that begin with the prefix.
  */
 struct runtime_caught {
 	int errors, caught;		/* file descriptors */
