@@ -5,7 +5,7 @@
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 export APT_CONFIG
 
-# for_arch ARCHITECTURE: the packages that apt downloads from here on are of this one
+# for_arch ARCHITECTURE: from here on apt downloads packages of this architecture
 for_arch() {
 	apt_arch=$1 updated=''
 	apt_folder=$cache/apt
@@ -15,13 +15,13 @@ for_arch() {
 
 for_arch "$machine_arch"
 
-# mirror FRAGMENT: the first address in the machine's apt sources that ends so
+# mirror FRAGMENT: the first address in the machine's apt sources that ends with FRAGMENT
 mirror() {
 	cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | sed 's/#.*//' |
 		grep -oE "https?://[^] ]*/$1/?( |\$)" | head -n 1 | tr -d ' '
 }
 
-# write_apt_conf FOLDER [ARCHITECTURE]: a configuration of apt that has all that is its own in the folder
+# write_apt_conf FOLDER [ARCHITECTURE]: a configuration of apt with all of its state in the folder
 write_apt_conf() {
 	cat >"$1/apt.conf" <<-EOT
 		Dir::State "$1/state";

@@ -40,7 +40,7 @@ die() {
 	exit 1
 }
 
-# misuse TEXT: says what is wrong with the arguments
+# misuse TEXT: reports wrong arguments, and ends the script with status 2
 misuse() {
 	say "$*"
 	exit 2

@@ -161,7 +161,7 @@ static int do_execution(FIXTURE_DATA(account) *self)
 	return xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd);
 }
 
-/* Submits an execution with a file, which depends on @num others, and waits for its end. */
+/* Submits an execution with a file, which depends on @num executions, and waits for its end. */
 static int do_files(FIXTURE_DATA(account) *self, uint32_t num)
 {
 	static int32_t files[64];
@@ -206,7 +206,7 @@ static const struct {
 	{ "an execution that depends on others", do_file_that_waits },
 };
 
-/* Each call fails at the limit, whichever allocation exceeds it, and leaves no charge. */
+/* Each call fails at the limit, at each of its allocations, and leaves no charge. */
 TEST_F(account, structures_are_bounded)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {

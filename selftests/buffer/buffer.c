@@ -371,7 +371,7 @@ TEST_F(buffers, copy_refusals)
 				 ARRAY_SIZE(cases)), 0);
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &arg, sizeof(arg), 0, true), 0);
 	EXPECT_TRUE(holds(self, self->buffer, CAPACITY));
-	/* The message is empty if there is nothing to say. */
+	/* The message is empty if there is no error. */
 	arg.message = (uintptr_t)message;
 	arg.message_size = sizeof(message);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &arg), 0);
@@ -431,7 +431,7 @@ TEST_F(buffers, copy_with_own_pool)
 	int fd = pool_export(self->s.fd, pool);
 
 	copy_through(_metadata, self, fd, pool, 4 * PAGE);
-	/* This imports a part of the buffer; offsets are relative to the part. */
+	/* The pool is a part of a dma-buf; offsets are relative to the part. */
 	ASSERT_EQ(pool_import(self->s.fd, fd, NNACCEL_PROT_READ, PAGE, PAGE, &part), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, part, PAGE - 7, 7), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, part, PAGE - 7, 8), EINVAL);
@@ -489,7 +489,8 @@ TEST_F(buffers, copy_with_other_drivers)
 	EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, 500), 0);
 
 	/*
-	 * If the access cannot begin, the buffer keeps its bytes; if it cannot end, they are lost.
+	 * If the access cannot begin, the buffer's bytes do not change; if it cannot end, they are
+	 * lost.
 	 */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, pool, 0, 100), EIO);
@@ -515,7 +516,7 @@ TEST_F(buffers, pool_copy_refusals)
 	const struct refusal cases[] = {
 		REFUSE(struct nnaccel_buffer_copy, flags, NNACCEL_COPY_POOL, EINVAL),
 		REFUSE(struct nnaccel_buffer_copy, flags, 7, EINVAL),
-		/* User memory has no pool. */
+		/* User memory does not belong to a pool. */
 		REFUSE(struct nnaccel_buffer_copy, flags, NNACCEL_COPY_IN, EINVAL),
 		REFUSE(struct nnaccel_buffer_copy, data, 1, EINVAL),
 		REFUSE(struct nnaccel_buffer_copy, pool, 0, ENOENT),
@@ -852,7 +853,10 @@ TEST_F(buffers, abandoned)
 	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), EBUSY);
 	EXPECT_EQ(commit(self, NNACCEL_STATUS_NONE, 8), 0);
 	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
-	/* A command that was never fetched wrote nothing, but its buffer still loses its bytes. */
+	/*
+	 * A command that was never fetched wrote nothing, but its buffer loses its bytes
+	 * nevertheless.
+	 */
 	e.base.cmd.deadline_ns = now_ns() + 50000000;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), ETIME);
 	EXPECT_TRUE(is_empty(self, self->buffer));
@@ -1110,7 +1114,7 @@ TEST_F(buffers, engine_layout_fails)
 	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, buffer, self->back, 1000));
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_OUT, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
-	/* A copy in fails, and the buffer is empty. */
+	/* A copy in fails, and the buffer is empty afterwards. */
 	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, buffer, self->data, 1000));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(buffer_copy_out(self->s.fd, buffer, self->back, 1000), EBUSY);

@@ -516,7 +516,7 @@ TEST_F(bursts, bind_what_the_pool_allows)
 	ASSERT_EQ(pool_import(self->s.fd, file, NNACCEL_PROT_READ, 0, PAGE, &pool), 0);
 	EXPECT_EQ(slot_bind(self->burst, pool, POOL_RW, NULL), EACCES);
 	EXPECT_EQ(slot_bind(self->burst, pool, NNACCEL_PROT_READ, NULL), 0);
-	/* Another context's pool fails like an id that never existed. */
+	/* A pool of another context is rejected like an id that never existed. */
 	for (i = 0; i < 8; i++)
 		others = pool_alloc(other_fd, LENGTH);
 	EXPECT_EQ(slot_bind(self->burst, others, NNACCEL_PROT_READ, NULL), ENOENT);
@@ -654,7 +654,7 @@ TEST_F(bursts, die_while_being_created)
 		close(self->s.session);
 		EXPECT_EQ(async_wait(&async), EPIPE);
 		EXPECT_EQ(create.out_fd, -1);
-		/* Get a new worker for the second half of the test. */
+		/* The second half of the test needs a new worker. */
 		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_QUERY,
 					&(struct nnaccel_query){
 						.size = sizeof(struct nnaccel_query) }));
@@ -826,7 +826,7 @@ TEST_F(bursts, survive_a_worker_killed_at_each_step)
 			actor_go(&actor);
 			ASSERT_TRUE(actor_await(&actor));
 		}
-		/* Through step 3 the client waits for an answer; afterwards it waits for none. */
+		/* Until step 3 the client waits for an answer; afterwards it waits for none. */
 		while (summary_get(client.fd, "nnaccel-commands") != (step <= 3))
 			usleep(1000);
 		actor_kill(&actor);

@@ -35,7 +35,7 @@ FIXTURE_TEARDOWN(cache)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Is the argument of a part this range of a grant? */
+/* Returns whether the argument of a part is this range of a grant. */
 static bool part_is(const union command *cmd, uint32_t part, uint32_t grant, uint64_t offset,
 		    uint64_t length)
 {
@@ -44,7 +44,7 @@ static bool part_is(const union command *cmd, uint32_t part, uint32_t grant, uin
 	return !memcmp(&command_args(cmd)[part], &arg, sizeof(arg));
 }
 
-/* Has the part of that number no memory? */
+/* Returns whether the part of that number has no memory. */
 static bool part_is_empty(const union command *cmd, uint32_t part)
 {
 	const struct nnaccel_arg arg = { .flags = NNACCEL_ARG_NO_VALUE };
@@ -192,7 +192,7 @@ TEST_F(cache, model_holds_its_data)
 	EXPECT_EQ(cmd.head.grant, told[1]);
 }
 
-/* A description of a part, and what the call returns. */
+/* A description of a part, and the expected result of the call. */
 struct bad_part {
 	bool is_data;
 	struct nnaccel_cache_part part;
@@ -309,7 +309,7 @@ TEST_F(cache, numbers_of_parts)
 		ASSERT_EQ(session_answer(self->s.session, &cmd), 0);
 		ASSERT_EQ(async_wait(&async), 0);
 
-		/* The worker tells the size of each part, within its room. */
+		/* The worker reports the size of each part, which must fit into the memory. */
 		cache_save_init(&save, &self->saved, prepare.out_model, 0, 0, 0, 0);
 		save.num_model_parts = cases[i].model;
 		save.num_data_parts = cases[i].data;

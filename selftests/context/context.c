@@ -156,7 +156,7 @@ TEST_F(context, ids_are_of_one_context)
 
 	ASSERT_GE(other, 0);
 	own = pool_alloc(self->fd, 1);
-	/* Get an id that this context does not have. */
+	/* Find an id that this context does not have. */
 	for (int i = 0; i < 3; i++)
 		foreign = pool_alloc(other, 1);
 	ASSERT_NE(foreign, own);

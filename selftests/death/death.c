@@ -95,7 +95,7 @@ static int serve_again(int broker, int *session)
 	       session_attach(*session);
 }
 
-/* Has a context served by a new worker, after any end of the old one. */
+/* Lets a new worker serve a context, after any end of the old one. */
 static int recover(int broker, int fd, struct client *client, int *session)
 {
 	int error;
@@ -253,7 +253,7 @@ TEST_F(death, of_the_worker)
 				continue;
 			/*
 			 * Before the worker attached, the call may still have waited for the offer.
-			 * Then no other worker comes.
+			 * In that case no other worker comes.
 			 */
 			if (stage == WORKER_STARTED)
 				param_set("engine_wait_ms", 100);

@@ -137,7 +137,7 @@ TEST_F(access, lasts_while_the_worker_goes_on)
 	EXPECT_EQ(async_wait(&self->async), ETIME);
 	EXPECT_COUNTS(1, 0, FROM_DEVICE);
 	EXPECT_EQ(answer(self), 0);
-	/* No call waits for the command any more. */
+	/* No call of a client waits for the command any more. */
 	await_commands(self->s.fd, 0);
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 }
@@ -218,7 +218,7 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 	files[1] = start_file(self, self->own, self->own, &second);
 	ASSERT_GE(files[0], 0);
 	ASSERT_GE(files[1], 0);
-	/* Calls of user space, or another mapping, do not come between them either. */
+	/* Calls of user space, or another mapping, do not call the exporter in between, either. */
 	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
 	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), 0);
 	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_REMAP), 0);
@@ -229,7 +229,7 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 	EXPECT_EQ(session_answer(self->s.session, &second), 0);
 	EXPECT_EQ(file_end(self->s.fd, files[1]), 0);
 	EXPECT_EQ(exporter_counts(&self->x).to_device, before.to_device + 1);
-	/* Now such calls count again. */
+	/* After that, such calls reach the exporter again. */
 	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
 	EXPECT_EQ(exporter_counts(&self->x).to_cpu, before.to_cpu + 2);
 	close(files[0]);
@@ -275,7 +275,7 @@ TEST_F(access, is_none_if_only_devices_access_memory)
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 	EXPECT_EQ(exporter_counts(&self->x).to_cpu, before.to_cpu);
 	EXPECT_EQ(exporter_counts(&self->x).to_device, before.to_device);
-	/* Its fences are still waited for. */
+	/* The module still waits for its fences. */
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
 	ASSERT_TRUE(async_start(&self->async, s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 	usleep(100000);

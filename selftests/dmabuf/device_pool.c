@@ -316,7 +316,7 @@ TEST_F(device_pool, no_sync_file)
 {
 	int file, fence;
 
-	/* A process computed the result, so there is no fence. */
+	/* A process computed the result, so the execution has no fence. */
 	file = file_start(self->s.fd, self->model, self->pool, -1);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);

@@ -321,7 +321,7 @@ TEST_F(formats, planes)
 			}
 		}
 	}
-	/* All planes were in one file. */
+	/* This image's planes were all in one file. */
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 1);
 }
 

@@ -23,7 +23,7 @@ FIXTURE(grant_fd) {
 	struct served s;
 	struct exporter x;
 	uint32_t pool;
-	volatile uint32_t *memory;	/* the client's mapping of it */
+	volatile uint32_t *memory;	/* the client's mapping of the pool */
 	uint32_t model;
 	int burst;
 	uint32_t number;
@@ -440,7 +440,7 @@ TEST_F(grant_fd, tells_dynamic_importers)
 	EXPECT_EQ(detach(self), 0);
 }
 
-/* Does a job that writes a dma-buf have to wait for something? */
+/* Returns whether a job that writes a dma-buf would have to wait. */
 static bool has_fences(int buffer)
 {
 	int fence = buffer_fence(buffer);
@@ -451,8 +451,9 @@ static bool has_fences(int buffer)
 }
 
 /*
- * The engine's driver does not wait for what comes to the memory after submission, which may wait
- * for the command. Nor does the memory's next user wait for the driver's job before the commit.
+ * The engine's driver does not wait for fences that are added after the submission, because these
+ * may wait for the command. Before the commit the memory's next user does not wait for the driver's
+ * job, either.
  */
 TEST_F(grant_fd, has_fences_of_its_own)
 {
@@ -546,7 +547,10 @@ TEST_F(grant_fd, the_end_waits_for_later_jobs)
 	EXPECT_EQ(async_wait(&async), EPIPE);
 }
 
-/* Closes all that the client has, and waits a while for what the kernel would free too early. */
+/*
+ * Closes all files of the client, and waits for a while, so that memory that is freed too early
+ * shows.
+ */
 static void close_client(FIXTURE_DATA(grant_fd) *self)
 {
 	close(self->fd);

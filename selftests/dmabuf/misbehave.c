@@ -334,7 +334,7 @@ TEST_F(misbehave, an_interrupted_begin_or_end_is_repeated)
 	}
 }
 
-/* Repeat this for a call that waits, which has signals of its own. */
+/* Repeat this for a call that waits, which handles its own signals. */
 TEST_F(misbehave, an_interrupted_begin_or_end_of_a_call_is_repeated)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
@@ -393,7 +393,7 @@ TEST_F(misbehave, the_exporter_goes_away_while_end_blocks)
 #define CROWD 300
 #define MOST_ROUNDS 100
 
-/* Another client, with its own context, the exporter's memory and the module's own. */
+/* Another client with its own context; it uses the exporter's memory and the module's. */
 struct other {
 	struct served s;
 	struct exporter x;

@@ -24,7 +24,7 @@
 #define SESSION_FD 4
 #define MAX_WORKERS 128
 
-/* These are nnacceld's defaults; a usual run sets fewer workers. */
+/* These are nnacceld's defaults; the guest's nnacceld allows fewer workers. */
 #define WORKERS_PER_USER 64
 #define FEW_WORKERS "6"
 #define FREE_CRASHES 3
@@ -89,7 +89,7 @@ static int list_workers(pid_t *pids)
 	return count;
 }
 
-/* Returns the worker that started since @before, 0: none. */
+/* Returns the worker that started since @before; 0 if none did. */
 static pid_t new_worker(const pid_t *before, int num_before)
 {
 	pid_t now[MAX_WORKERS];

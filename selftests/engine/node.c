@@ -255,7 +255,7 @@ TEST_F(node, session)
 		EXPECT_EQ(xioctl(self->broker, NNACCEL_ENGINE_SESSION, &session), EBUSY);
 		EXPECT_EQ(broker_refuse(self->broker, context, EUSERS), EBUSY);
 		close(session.out_fd);
-		/* The context is offered again only when it needs an engine. */
+		/* A refused context is offered again only when it needs an engine. */
 		EXPECT_EQ(xioctl(self->broker, NNACCEL_ENGINE_SESSION, &session), ENOENT);
 		EXPECT_EQ(events_of(self->broker), 0);
 		close(fd);

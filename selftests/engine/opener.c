@@ -66,7 +66,7 @@ static bool receive_context(FIXTURE_DATA(opener) *self)
 	return true;
 }
 
-/* Returns the opener's process id, 0 if it does not live, or a negative errno. */
+/* Returns the opener's process id, 0 if the opener is dead, or a negative errno. */
 static int opener_of(const FIXTURE_DATA(opener) *self)
 {
 	struct nnaccel_engine_opener arg = {
@@ -83,7 +83,7 @@ static int opener_of(const FIXTURE_DATA(opener) *self)
 	return arg.out_lives == !!arg.out_pid ? (int)arg.out_pid : -EPROTO;
 }
 
-/* Waits until the opener lives no more. */
+/* Waits until the opener is dead. */
 static bool opener_ends(const FIXTURE_DATA(opener) *self)
 {
 	while (opener_of(self) == self->pid)
@@ -113,7 +113,7 @@ TEST_F(opener, dies)
 	}
 	ASSERT_TRUE(receive_context(self));
 	EXPECT_EQ(opener_of(self), self->pid);
-	/* The process first loses its address space, then its number is free. */
+	/* The process first loses its address space; later its number becomes free. */
 	EXPECT_EQ(kill(self->pid, SIGKILL), 0);
 	EXPECT_TRUE(opener_ends(self));
 	EXPECT_EQ(waitpid(self->pid, NULL, 0), self->pid);
@@ -152,7 +152,7 @@ TEST_F(opener, leaves_a_twin)
 	if (!self->pid) {
 		if (!open_and_pass(self->sockets[1]))
 			_exit(1);
-		/* The parent waits for the child, and is killed. */
+		/* The parent is killed while it waits for the child. */
 		if (!syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0)) {
 			*twin = (pid_t)syscall(SYS_getpid);
 			for (;;)

@@ -427,7 +427,7 @@ static bool hardware_write(const char *what)
 	return !fclose(file) && done;
 }
 
-/* Do the links between the tests' hardware and a device lead to each other? */
+/* Returns whether the links between the tests' hardware and a device lead to each other. */
 static bool is_linked(uint32_t device)
 {
 	char own[128], hardware[128], *to, *back;
@@ -486,7 +486,7 @@ TEST_F(engines, end_with_their_hardware)
 	EXPECT_EQ(broker_refuse(end.fd, s.context, EAGAIN), ENODEV);
 	EXPECT_EQ(xioctl(end.fd, NNACCEL_ENGINE_REGISTER, &arg), EEXIST);
 	EXPECT_EQ(session_fetch(s.session, 0, &cmd), ESHUTDOWN);
-	/* The worker keeps its session, but not for ever. */
+	/* The worker keeps its session for a limited time. */
 	EXPECT_EQ(async_wait(&async), EPIPE);
 	EXPECT_EQ(xioctl(s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ESTALE);
 	query_init(&query, 0, answer, sizeof(answer));

@@ -133,7 +133,7 @@ TEST_F(executions, device_time_adds_up)
 {
 	const struct {
 		uint64_t told;
-		bool is_taken;		/* if false, the whole time with the worker counts */
+		bool is_taken;		/* if false, all of the worker's time counts */
 	} cases[] = {
 		{ 1, true }, { 0, true }, { NNACCEL_TIME_NONE, false }, { NNACCEL_TIME_NONE - 1, false },
 	};
@@ -243,7 +243,7 @@ TEST_F(executions, refusals)
 			REFUSE(struct nnaccel_execute, model, foreign, ENOENT),
 			REFUSE(struct nnaccel_execute, model, self->input, ENOENT),
 			REFUSE(struct nnaccel_execute, model, UINT32_MAX, ENOENT),
-			/* The call gets as far as the third id, which is 0. */
+			/* The call fails at the third id, which is 0. */
 			REFUSE(struct nnaccel_execute, num_pools, NNACCEL_MAX_CMD_POOLS, ENOENT),
 			REFUSE(struct nnaccel_execute, num_pools, NNACCEL_MAX_CMD_POOLS + 1, EINVAL),
 			REFUSE(struct nnaccel_execute, num_pools, UINT32_MAX, EINVAL),

@@ -356,7 +356,7 @@ static bool ready_fetched(FIXTURE_DATA(fail_nth) *self)
 	return self->fetched;
 }
 
-/* Opens another context, which the broker has not been offered. */
+/* Opens another context, which has not been offered to the broker. */
 static bool ready_wanted(FIXTURE_DATA(fail_nth) *self)
 {
 	struct nnaccel_engine_next next;
@@ -375,7 +375,7 @@ static bool ready_offered(FIXTURE_DATA(fail_nth) *self)
 	return ready_wanted(self) && !broker_await_new(self->s.broker, &self->context);
 }
 
-/* Makes the file of an execution that has ended. */
+/* Makes an execution with a file, and waits for its end. */
 static bool ready_file(FIXTURE_DATA(fail_nth) *self)
 {
 	if (self->other >= 0)

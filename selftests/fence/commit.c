@@ -231,7 +231,7 @@ TEST_F(commit, error_of_sw_sync)
 	fence = start_file(self, hardware);
 	ASSERT_GE(fence, 0);
 	close(timeline);
-	/* The status reports a failure. */
+	/* The execution's status reports a failure. */
 	EXPECT_EQ(file_end(self->s.fd, fence), EPROTO);
 	close(fence);
 	close(hardware);

@@ -396,7 +396,7 @@ enum stage { WAITING, QUEUED, FETCHED, NUM_STAGES };
 
 static const char *const stage_names[] = { "waiting", "queued", "fetched" };
 
-/* Starts an execution and brings it to a stage; @gate: out: the fence that it waits for. */
+/* Starts an execution and brings it to a stage; @gate becomes the fence that it waits for. */
 static int start_at(FIXTURE_DATA(depend) *self, enum stage stage, int *gate)
 {
 	*gate = -1;

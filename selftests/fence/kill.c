@@ -187,8 +187,8 @@ FIXTURE(shared) {
 } while (0)
 
 /*
- * Shared worker: misses a deadline, sees its session end, releases all of the session, and lives.
- * poll() waits for the end only.
+ * Shared worker: misses a deadline, notices the end of its session, releases all its objects, and
+ * survives. poll() waits only for the end.
  */
 static void outlive_session(struct actor *self, void *data)
 {
@@ -239,7 +239,7 @@ FIXTURE_TEARDOWN(shared)
 	EXPECT_TRUE(client_close(&self->c));
 }
 
-/* The session ends and its client gets an error; the worker lives. */
+/* The session ends and its client gets an error; the worker survives. */
 TEST_F(shared, loses_its_session)
 {
 	int file = file_start_until(self->c.fd, self->c.model, self->c.pool, -1, deadline_soon());
@@ -291,7 +291,7 @@ TEST_F(shared, keeps_its_session)
 	EXPECT_EQ(session_commit(session, cmd.head.cookie, NNACCEL_STATUS_INVALID_ARGUMENT, NULL,
 				 0, NULL), 0);
 	EXPECT_EQ(async_wait(&behind), 0);
-	/* This worker does not notice the other's end. */
+	/* This worker does not notice the end of the other session. */
 	actor_go(&self->c.worker);
 	ASSERT_TRUE(actor_await(&self->c.worker));
 	again.out_status = POISON;
@@ -319,7 +319,10 @@ static void commit_late(struct actor *self, void *data)
 	_exit(0);
 }
 
-/* A late answer ends the command. The client still loses the worker, who keeps the session. */
+/*
+ * A late answer ends the command. The client loses the worker nevertheless, although the worker
+ * keeps the session.
+ */
 TEST(late_answer)
 {
 	struct nnaccel_query query = { .size = sizeof(query) };

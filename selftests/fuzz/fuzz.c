@@ -29,18 +29,18 @@
 
 #define LIVES		(uint64_t)how_often(32, 8)	/* or NNACCEL_FUZZ_SECONDS */
 #define CLIENTS		4	/* threads that call */
-#define WORKERS		2	/* threads that fetch and answer */
+#define WORKERS		2	/* number of threads that fetch and answer */
 #define ROOM_MARGIN	(1UL << 32)
 #define LIFE_MS		400	/* maximum life of a process */
 #define FENCE_MS	300	/* maximum wait of a command for its own end */
 #define FILES		16
-#define TAPE		384	/* random numbers of a sequence */
-#define SEQUENCE	16	/* calls of a sequence */
-#define ENTRIES		8192	/* entries of the corpus */
+#define TAPE		384	/* maximum number of random numbers in a sequence */
+#define SEQUENCE	16	/* maximum number of calls in a sequence */
+#define ENTRIES		8192	/* maximum number of sequences in the corpus */
 #define GUIDED		1	/* processes at a time; each is also the broker */
 #define STUCK_MS	200	/* time without a call after which a process is replaced */
 #define SIGNAL_MS	10	/* time between signals; the second signal in a call ends it */
-#define GUIDED_LIFE	20000	/* calls of a guided process */
+#define GUIDED_LIFE	20000	/* number of calls of a guided process */
 #define GUIDED_CALLS	100000	/* or NNACCEL_FUZZ_CALLS */
 
 /* Memory that a thread passes to the kernel, and that another thread changes meanwhile. */
@@ -74,7 +74,7 @@ static struct {
 	/* number of the file of the last submission, which may be another file now */
 	_Atomic int file;
 	_Atomic uint64_t last;		/* the last id that a call made */
-	_Atomic uint64_t submission;	/* the id of the last one, and its kind in the upper bits */
+	_Atomic uint64_t submission;	/* last id; its kind is in the upper bits */
 	_Atomic uint64_t context;	/* the last context that wanted a worker */
 	_Atomic uint64_t cookie;	/* cookie of a command that is answered only by chance */
 	_Atomic uint32_t slot;
@@ -86,7 +86,7 @@ static struct room *rooms;		/* by thread */
 /* Counters shared by all processes. */
 static struct {
 	_Atomic unsigned long calls, good;
-	_Atomic unsigned long fenced;	/* answers that end with a fence */
+	_Atomic unsigned long fenced;	/* number of answers that end with a fence */
 	_Atomic unsigned long by_ioctl[64];	/* number of the successful calls */
 } *count;
 
@@ -101,8 +101,8 @@ static struct {
 	uint8_t seen[COVERAGE_TEXT];
 	_Atomic uint32_t places, num_entries;
 	_Atomic unsigned long calls[GUIDED];
-	unsigned long left;		/* calls that a signal ended */
-	unsigned long lives, stuck;	/* processes started; those that hung in a call */
+	unsigned long left;		/* number of calls that a signal ended */
+	unsigned long lives, stuck;	/* number of processes; of those that hung */
 	struct tape entries[ENTRIES];
 	/* sequences of the initial corpus, which run first */
 	_Atomic uint32_t num_old, next_old;
@@ -151,7 +151,7 @@ static void keep_file(struct fuzzer *f, int fd)
 		close(old);
 }
 
-/* Returns a boundary value or one that is valid elsewhere. */
+/* Returns a boundary value, or a value that is valid for another field. */
 static uint64_t draw_value(struct fuzzer *f)
 {
 	const uint64_t values[] = {
@@ -303,7 +303,7 @@ static void good_pool_call(struct fuzzer *f, unsigned long request, void *arg)
 	}
 }
 
-/* Describes work of a kind, and where its answer goes. */
+/* Describes work of a kind, and the place of its answer. */
 static void good_work(struct fuzzer *f, uint32_t kind)
 {
 	struct room *r = f->room;
@@ -423,7 +423,7 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 
 /* ---- calls ---- */
 
-/* Keeps a submission, or what the work made. */
+/* Remembers a submission, or the object that its work made. */
 static void keep_submission(struct fuzzer *f, const struct nnaccel_submit *submit)
 {
 	if (submit->out_state == NNACCEL_STATE_PENDING) {
@@ -666,7 +666,7 @@ static void make_world(void)
 }
 
 /*
- * Rooms have unmapped memory around them. A damaged pointer into a room then cannot reach this
+ * Each room is surrounded by unmapped memory. A damaged pointer into a room then cannot reach this
  * program's other memory, where the kernel would write an answer.
  */
 static void make_rooms(size_t num_rooms)
@@ -700,7 +700,7 @@ static void fuzz_main(uint64_t seed)
 
 /* ---- guided by coverage ---- */
 
-/* Makes the next allocation, or the one after some, of the calling thread fail. */
+/* Makes the next allocation of the calling thread fail, or a later one. */
 static void inject_fault(int fail_nth, uint32_t nth)
 {
 	char text[12];
@@ -710,7 +710,9 @@ static void inject_fault(int fail_nth, uint32_t nth)
 		return;
 }
 
-/* Chooses a sequence: an initial one, an empty one, or one of the corpus changed or cut short. */
+/*
+ * Chooses a sequence: an initial one, an empty one, or a changed or shortened one from the corpus.
+ */
 static void next_tape(struct fuzzer *chooser, struct tape *tape)
 {
 	*tape = (struct tape){ 0 };
@@ -972,7 +974,7 @@ TEST(fuzz)
 		poll(NULL, 0, (int)scaled(LIFE_MS / 4 + seed * 7919 % (LIFE_MS * 3 / 4)));
 		kill(child, SIGKILL);
 		ASSERT_EQ(waitpid(child, &status, 0), child);
-		/* This test kills processes; the module also does so if an answer never came. */
+		/* This test kills processes; so does the module if a worker does not answer. */
 		EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 			TH_LOG("status %#x with seed %llu", status, (unsigned long long)seed);
 		seed++;

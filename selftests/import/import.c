@@ -165,7 +165,7 @@ TEST_F(imports, sealing_afterwards)
 	ASSERT_NE(at, NULL);
 	EXPECT_EQ(finish(self), 0);
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
-	/* The worker may still write, so the seal fails. */
+	/* The worker may still write to the file, so the seal fails. */
 	EXPECT_EQ(fcntl(file, F_ADD_SEALS, F_SEAL_WRITE), -1);
 	EXPECT_EQ(errno, EBUSY);
 	munmap(at, LENGTH);
@@ -284,7 +284,7 @@ TEST_F(imports, udmabuf)
 	if (buffer < 0)
 		SKIP(return, "this kernel has no udmabuf");
 	use_foreign(_metadata, self, buffer);
-	/* Close the file after all is unmapped: udmabuf of 6.1 needs that. */
+	/* Close the file only after all mappings are gone, because udmabuf of 6.1 needs that. */
 	close(file);
 }
 

@@ -469,7 +469,7 @@ TEST_F(isolation, forgotten)
 	EXPECT_EQ(object_destroy(self->s.fd, self->output), 0);
 	EXPECT_EQ(session_map(self->s.session, self->out_grant, LENGTH, PROT_READ), NULL);
 	EXPECT_EQ(errno, EINVAL);
-	/* This execution is not cancelled and has no deadline. */
+	/* This execution has no deadline and is not cancelled. */
 	for (int i = 0; i < 2; i++) {
 		struct execution e;
 		uint32_t pool = pool_alloc(self->s.fd, LENGTH);

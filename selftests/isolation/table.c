@@ -81,7 +81,7 @@ static int own(FIXTURE_DATA(table) *self)
 
 /* ---- attempts: each must return the error of its row ---- */
 
-/* Other processes have only the passed file; everything else is a copy of the owner's. */
+/* Other processes have only the passed file; their other data are copies of the owner's. */
 static struct owner *victim;
 
 static int try_context(int fd)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buffers of memory domains, as clients use them. Functions return 0 or an
- * errno, unless they say otherwise.
+ * Buffers of memory domains, as clients use them. Functions return 0 or an errno, unless their
+ * comments say otherwise.
  */
 #ifndef SELFTESTS_BUFFER_H
 #define SELFTESTS_BUFFER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bursts of the tests: both sides' calls and mappings. Functions return 0 or
- * an errno, unless they say otherwise.
+ * Bursts of the tests: both sides' calls and mappings. Functions return 0 or an errno, unless their
+ * comments say otherwise.
  */
 #ifndef SELFTESTS_BURST_H
 #define SELFTESTS_BURST_H

@@ -54,7 +54,7 @@ int check_refusals(int fd, unsigned long request, const void *good, size_t size,
  * check_structure() - Checks lengths and pointers: shorter, longer with and without
  * zeros, up to a page, not mapped, partly mapped, and read-only if it is written back
  *
- * The good structure must be answered with @expected however often it is given.
+ * The valid structure must give @expected, also if it is passed repeatedly.
  */
 int check_structure(int fd, unsigned long request, const void *good, size_t size, int expected,
 		    bool written_back);

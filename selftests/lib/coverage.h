@@ -23,7 +23,7 @@ bool coverage_begin(struct coverage *c);
 
 /**
  * coverage_take() - Adds the recorded places to @seen, a byte for each byte of the module's code,
- * and clears them; returns how many of them are new.
+ * and clears them; returns the number of new places.
  */
 unsigned int coverage_take(struct coverage *c, uint8_t *seen);
 

@@ -19,7 +19,7 @@
 
 #define NAME "nnacceld"
 
-/* The nnacceld that daemon_start() started, to be reaped. */
+/* The nnacceld that daemon_start() started, which must be reaped. */
 static pid_t started;
 
 /* Returns whether a process is nnacceld or one of its workers, and alive. */
@@ -38,7 +38,7 @@ static bool is_daemon(const char *pid)
 	return state != 'Z' && !strncmp(comm, NAME, strlen(NAME));
 }
 
-/* Sends a signal to all of them; returns how many there are. */
+/* Sends a signal to all these processes; returns their number. */
 static int signal_all(int signal)
 {
 	DIR *proc = opendir("/proc");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The client's side of the tests: contexts, pools, and calls that another
- * thread makes. Functions return 0 or an errno, unless they say otherwise.
+ * The client's side of the tests: contexts, pools, and calls that another thread makes. Functions
+ * return 0 or an errno, unless their comments say otherwise.
  */
 #ifndef SELFTESTS_DEVICE_H
 #define SELFTESTS_DEVICE_H

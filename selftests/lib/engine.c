@@ -207,7 +207,7 @@ int session_answer(int session, const union command *cmd)
 		memset(payload, 1, size);
 		break;
 	case NNACCEL_DO_EXECUTE:
-		/* If the client asked for sizes, 0 is one that every buffer satisfies. */
+		/* If the client requested sizes, the answer 0 fits into every buffer. */
 		size = cmd->head.max_payload;
 		for (i = 0; i < cmd->head.num_outputs; i++) {
 			shapes[i].flags = NNACCEL_SHAPE_SUFFICIENT;

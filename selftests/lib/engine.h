@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The engine's side of the tests: a broker, and a worker that answers without computing. Functions
- * return 0 or an errno, unless they say otherwise.
+ * return 0 or an errno, unless their comments say otherwise.
  */
 #ifndef SELFTESTS_ENGINE_H
 #define SELFTESTS_ENGINE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Executions with files, and fences of sw_sync that stand for hardware, if the kernel has it.
- * Functions return 0 or an errno, unless they say otherwise.
+ * Functions return 0 or an errno, unless their comments say otherwise.
  */
 #ifndef SELFTESTS_FENCE_H
 #define SELFTESTS_FENCE_H

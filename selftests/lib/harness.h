@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Includes all of lib/ and the kernel's harness, whose time limits are scaled by the machine's
- * slowness.
+ * Includes all of lib/ and the kernel's harness, whose time limits are scaled for slow machines.
  */
 #ifndef SELFTESTS_HARNESS_H
 #define SELFTESTS_HARNESS_H

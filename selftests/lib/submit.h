@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Submissions, as clients use them. Functions return 0 or an errno, unless they say otherwise.
+ * Submissions, as clients use them. Functions return 0 or an errno, unless their comments say
+ * otherwise.
  */
 #ifndef SELFTESTS_SUBMIT_H
 #define SELFTESTS_SUBMIT_H

@@ -16,7 +16,7 @@
 #define SUMMARY "/sys/kernel/debug/nnaccel/summary"
 #define COMMANDS "/sys/kernel/debug/nnaccel/commands"
 
-/* All counters except the totals, which never decrease. */
+/* Compares all counters except the totals, which never decrease. */
 static const char *const names[NUM_COUNTERS] = {
 	"contexts", "users", "pools", "pool-bytes", "imports", "import-bytes", "models",
 	"bursts", "slots", "commands", "sessions", "grants", "proxies", "buffers",

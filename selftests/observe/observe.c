@@ -97,7 +97,7 @@ TEST_F(observe, commands)
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	await_commands(self->s.fd, 1);
 	ASSERT_TRUE(shown_command(self->s.fd, &shown));
-	/* The age is limited by the test's duration and a kernel tick of at most 10 ms. */
+	/* The age is at most the test's duration and a kernel tick of at most 10 ms. */
 	EXPECT_LE(shown.age_ms, (now_ns() - before) / 1000000 + 10);
 	queued.cookie = shown.cookie;
 	expect_shown(_metadata, self->s.fd, "queued", &queued, "---");
@@ -440,7 +440,10 @@ TEST_F(observe, each_event)
 	s.broker = -1;
 	served_close(&s);
 	exporter_close(&exporter);
-	/* The broker refuses one context. The worker of the other dies before its model. */
+	/*
+	 * The broker refuses one context. The worker of the other context dies before its model is
+	 * destroyed.
+	 */
 	refused = device_open();
 	ASSERT_EQ(broker_await_new(self->s.broker, &s.context), 0);
 	EXPECT_EQ(broker_refuse(self->s.broker, s.context, EUSERS), 0);

@@ -265,7 +265,7 @@ TEST_F(pools, limits)
 	} cases[] = {
 		{ "max_pool_bytes", PAGE, PAGE, 0 },
 		{ "max_pool_bytes", PAGE, PAGE + 1, EFBIG },
-		/* Without a limit, the worker's mmap() offset bounds the size. */
+		/* If there is no limit, the offset of the worker's mmap() limits the size. */
 		{ "max_pool_bytes", LLONG_MAX, 1ULL << (NNACCEL_GRANT_SHIFT - 1), EDQUOT },
 		{ "max_pool_bytes", LLONG_MAX, (1ULL << (NNACCEL_GRANT_SHIFT - 1)) + 1, EFBIG },
 		{ "max_context_bytes", 2 * PAGE, PAGE, 0 },

@@ -16,11 +16,11 @@
 
 #include "harness.h"
 
-#define CLIENTS	3		/* processes at a time */
+#define CLIENTS	3		/* number of processes at a time */
 #define LIVES	how_often(8, 4)	/* number of processes that follow each other in each place */
 #define THREADS	4
-#define CALLS	200		/* calls of a thread, if its process lives that long */
-#define IDS	6		/* pools, and models, that a client remembers */
+#define CALLS	200		/* number of calls of a thread, if its process lives that long */
+#define IDS	6		/* number of pools, and of models, that a client remembers */
 #define BUFFERS	2		/* number of buffers: few, so that threads use the same ones */
 #define BUFFER_THREADS	6	/* on one buffer */
 #define BUFFER_ROUNDS	(unsigned long)how_often(10, 4)	/* or NNACCEL_RACE_SECONDS */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * SUBMIT and WAIT: each kind of work and each error. Signals, second calls, destructions and deaths
- * happen at each moment. Files, dependencies and limits are tested, too.
+ * SUBMIT and WAIT: each kind of work and each error. Signals, second calls, destroyed objects and
+ * deaths occur at each stage. It also tests files, dependencies and limits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -156,7 +156,7 @@ union work {
 	struct nnaccel_burst_create burst;
 };
 
-/* Holds what the structures of works point to. */
+/* The data to which the structures of works point. */
 static struct {
 	uint32_t answer;
 	uint8_t supported[4];
@@ -423,7 +423,7 @@ TEST_F(submit, statuses)
 	}
 }
 
-/* The kernel copies what lies in a linear buffer in the call itself. */
+/* The call itself copies a buffer whose layout the kernel knows. */
 TEST_F(submit, copy_by_the_kernel)
 {
 	struct nnaccel_submit submit;
@@ -515,7 +515,7 @@ TEST_F(submit, refused_fields)
 	wait.work = (uintptr_t)&work;
 	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_WAIT, &wait, sizeof(wait), waits,
 				 sizeof(waits) / sizeof(waits[0])), 0);
-	/* No id of a submission is one of a pool, nor the other way round. */
+	/* An id of a submission is not valid for a pool, and the other way round. */
 	EXPECT_EQ(submission_try(self->s.fd, self->pool, &work, &done), ENOENT);
 	work.execute.model = wait.id;
 	EXPECT_EQ(submit_work(self->s.fd, NNACCEL_WORK_EXECUTE, &work, &wait.id), ENOENT);
@@ -571,7 +571,10 @@ TEST_F(submit, refused_work)
 			EXPECT_EQ(submit_work(self->s.fd, kinds[i].work, &bad, &id), EINVAL);
 		}
 	}
-	/* WAIT rejects the same, and the answer stays. The ids are those of the table's order. */
+	/*
+	 * WAIT rejects the same fields, and the answer is not lost. The ids are those of the
+	 * table's order.
+	 */
 	EXPECT_EQ(commands(self), NUM_KINDS);
 	for (uint32_t left = NUM_KINDS, next = 1; left; next++) {
 		if (submission_try(self->s.fd, next, &(union work){ .size = 8 }, &done) != EINVAL)
@@ -1004,7 +1007,9 @@ TEST_F(submit, deadline_with_the_worker)
 		ASSERT_EQ(fetch(self), 0);
 		EXPECT_EQ(submission_wait(self->s.fd, id, &work), ETIME);
 		EXPECT_EQ(commands(self), 1);
-		/* This process is its own worker, and is not killed. The answer comes too late. */
+		/*
+		 * This process is its own worker, so it is not killed. The answer comes too late.
+		 */
 		EXPECT_EQ(answer(self), 0);
 		EXPECT_EQ(commands(self), 0);
 	}
@@ -1212,7 +1217,7 @@ TEST_F(submit, longest_chain)
 	}
 	/* The files of those that have ended are closed. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", max - max / 2));
-	/* The first that fails ends the rest. */
+	/* The first failure ends all others. */
 	ASSERT_EQ(fetch(self), 0);
 	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
 				 NNACCEL_STATUS_GENERAL_FAILURE, NULL, 0, NULL), 0);
@@ -1583,7 +1588,7 @@ TEST_F(submit, closed)
 		kinds[i].init(self, &work);
 		if (submit_work(self->s.fd, kinds[i].work, &work, &id))
 			continue;
-		/* Every second command is answered; the worker has the one before. */
+		/* Every second command is answered; the worker still has the others. */
 		ASSERT_EQ(fetch(self), 0);
 		if (i % 2)
 			ASSERT_EQ(answer(self), 0);

@@ -471,7 +471,7 @@ TEST_F(uring, hardware_has_it)
 		EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 		close(hardware);
 	}
-	/* This execution is not cancelled and has no deadline. */
+	/* This execution has no deadline and is not cancelled. */
 	self->e.cmd.deadline_ns = 0;
 	ASSERT_EQ(ioctl(exporter.fd, EXPORTER_FENCE, 1), 0);
 	hardware = buffer_fence(exporter.buffer);
@@ -570,7 +570,7 @@ TEST_F(uring, has_no_bound_but_its_deadline)
 	EXPECT_EQ(fetch(self), EAGAIN);
 	/*
 	 * The deadline passes in the queue, and at a worker that does not answer. This process is
-	 * its own worker, and is not killed.
+	 * its own worker, so it is not killed.
 	 */
 	self->e.cmd.deadline_ns = now_ns() + 50000000;
 	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 3), 1);
@@ -686,7 +686,7 @@ static void be_worker(struct actor *self, void *data)
 }
 
 /*
- * Ends a client whose worker does not answer, and also the worker, unless its deadline does that.
+ * Ends a client whose worker does not answer, and also the worker, unless the deadline ends it.
  * Returns what went wrong, or NULL.
  */
 static const char *end_client(int broker, enum ending ending, bool fetched, bool has_deadline)

@@ -343,7 +343,7 @@ TEST_F(wait, files_of_a_thread)
 	pthread_join(thread, &failed);
 	ASSERT_EQ(failed, NULL);
 	EXPECT_FALSE(file_readable(fence, 0));
-	/* unshare() in the thread that stays does not change it either. */
+	/* unshare() in the remaining thread does not cancel executions, either. */
 	ASSERT_EQ(unshare(CLONE_FILES), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
@@ -527,7 +527,7 @@ TEST_F(client, can_be_killed)
 
 #define AHEAD_S 1000
 
-/* Executes with a deadline in the clock of a time namespace that is ahead. */
+/* Executes with a deadline in a time namespace whose clock is ahead. */
 static int execute_ahead(uint64_t deadline_ns)
 {
 	struct served s;
@@ -554,7 +554,7 @@ static int execute_ahead(uint64_t deadline_ns)
 		    off > (last ? 1000000000 : 0))
 			return 4;
 	}
-	/* A deadline before the machine's start has passed. */
+	/* A deadline before the machine's start counts as passed. */
 	for (int first = 0; first < 2; first++) {
 		e.cmd.deadline_ns = first ? 1 : now_ns();
 		if (xioctl(s.fd, NNACCEL_WORK_EXECUTE, &e.cmd) != ETIME)

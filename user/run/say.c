@@ -205,7 +205,7 @@ static void check_reached(void)
 		"shared library; see nnaccel run --help", program_invocation_short_name);
 }
 
-/* Handles the end of this process; a child of vfork() shares all memory with its parent. */
+/* The process whose end is handled; a child of vfork() shares all memory with its parent. */
 static pid_t self;
 
 static void note_self(void)

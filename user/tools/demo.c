@@ -23,7 +23,7 @@
 #define MIN_ACCURACY	95	/* percent */
 #define SHOWN		4	/* images, in rows of two */
 
-#define OUTPUT_OFFSET	4096	/* offset in the memory of a form, after the input */
+#define OUTPUT_OFFSET	4096	/* of a form's output; its input is before that */
 
 struct options {
 	const char *path;

@@ -900,7 +900,7 @@ struct nnaccel_buffer_alloc {
  *
  * Errors:
  * ENOENT: no such buffer, or no such pool.
- * EINVAL: no direction, or both; another length; a range outside the pool.
+ * EINVAL: no direction or both, another length, or a range outside the pool.
  * EACCES: OUT to a pool that is not writable.
  * EOPNOTSUPP: a formatted pool.
  * EIO: the pool's exporter refused access or is gone, or its file was truncated.
