@@ -17,7 +17,7 @@
 #include "ops/op.h"
 #include "plan/plan.h"
 #include "plan/saved/saved.h"
-#include "tests/frozen_form.h"
+#include "tests/serialised_plan.h"
 #include "tests/heap_blocks.h"
 
 #define WEIGHT 1234.5f		/* a number that identifies weights in the parts */
@@ -178,7 +178,7 @@ static const float mixed_right[] = {
  * out[1,3,1,2] = x[1,3,1,2] times a matrix of weights, plus {3, 8}, each channel times 1: so every
  * step has a kernel that can be saved.
  */
-static void build_frozen(void)
+static void build_serialised(void)
 {
 	static const float weights[] = { 1, WEIGHT, 0, 1 }, bias[] = { 0.5f, 0.25f };
 	static const float b[] = { 3, 8 }, ones[] = { 1, 1 }, zeros[] = { 0, 0 };
@@ -204,7 +204,7 @@ static void build_frozen(void)
 		     MB_LIST(out));
 }
 
-static const float frozen_right[] = {
+static const float serialised_right[] = {
 	1 + WEIGHT * 2 + 3.5f, 10.25f, 3 + WEIGHT * 4 + 3.5f, 12.25f, 5 + WEIGHT * 6 + 3.5f, 14.25f,
 };
 
@@ -213,10 +213,10 @@ static const struct sample {
 	void (*build)(void);
 	const float *right;		/* expected results for the input `six` */
 	size_t count;
-	bool is_frozen;
+	bool is_serialised;
 } samples[] = {
 	{ build_mixed, mixed_right, 4, false },
-	{ build_frozen, frozen_right, 6, true },
+	{ build_serialised, serialised_right, 6, true },
 };
 
 #define NUM_SAMPLES (sizeof(samples) / sizeof(samples[0]))
@@ -290,7 +290,7 @@ static uint32_t count_in(const void *part, size_t size, const void *value, size_
 }
 
 /* A serialised plan has no model, and only the data that it reads. */
-static void test_frozen(void **state)
+static void test_serialised(void **state)
 {
 	const struct sample *sample = &samples[1];
 	static const float weight[] = { WEIGHT };
@@ -300,7 +300,7 @@ static void test_frozen(void **state)
 	struct saved s;
 
 	(void)state;
-	build_frozen();
+	build_serialised();
 	s = save_built();
 	assert_true(((struct saved_header *)s.image.model)->frozen_size > 0);
 	assert_false(contains(s.image.model, s.image.model_size, weight, sizeof(weight)));
@@ -374,14 +374,14 @@ static void check_svdf(bool has_bias)
 	free_saved(&s);
 }
 
-static void test_frozen_svdf(void **state)
+static void test_serialised_svdf(void **state)
 {
 	(void)state;
 	check_svdf(true);
 	check_svdf(false);
 }
 
-/* Runs the plan of build_frozen() on unchecked arguments, and fills *shape. */
+/* Runs the plan of build_serialised() on unchecked arguments, and fills *shape. */
 static enum nn_status run_args(const struct nn_plan *plan, struct nn_arg in, struct nn_arg out,
 			       uint64_t deadline_ns, struct nn_output_shape *shape)
 {
@@ -400,7 +400,7 @@ static enum nn_status run_args(const struct nn_plan *plan, struct nn_arg in, str
 }
 
 /* Arguments that a serialised plan's kernels do not take directly. */
-static void test_frozen_arguments(void **state)
+static void test_serialised_arguments(void **state)
 {
 	const struct sample *sample = &samples[1];
 	const struct nn_arg in = { .data = (void *)six, .length = sizeof(six) };
@@ -412,7 +412,7 @@ static void test_frozen_arguments(void **state)
 	struct saved s;
 
 	(void)state;
-	build_frozen();
+	build_serialised();
 	s = save_built();
 	plan = load(&s);
 	memcpy(odd_in + 1, six, sizeof(six));
@@ -474,13 +474,13 @@ static void test_may_omit(void **state)
 	struct saved s;
 
 	(void)state;
-	build_frozen();
+	build_serialised();
 	mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(2));
 	s = save_built();
 	assert_int_equal(((struct saved_header *)s.image.model)->frozen_size, 0);
 	plan = load(&s);
 	assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
-	assert_memory_equal(y, frozen_right, sizeof(y));
+	assert_memory_equal(y, serialised_right, sizeof(y));
 	nn_plan_free(plan);
 	free_saved(&s);
 }
@@ -615,7 +615,7 @@ static void test_steering_inside(void **state)
 
 /* Saves the model of `built`, loads it and runs it with this many inputs and one output. */
 static void check_loaded(const struct nn_arg *inputs, uint32_t count, const void *right,
-			 uint64_t size, bool is_frozen)
+			 uint64_t size, bool is_serialised)
 {
 	char out[64];
 	const struct nn_arg output = { .data = out, .length = size };
@@ -626,7 +626,7 @@ static void check_loaded(const struct nn_arg *inputs, uint32_t count, const void
 	struct saved s = save_built();
 	struct nn_plan *plan = load(&s);
 
-	assert_int_equal(((struct saved_header *)s.image.model)->frozen_size > 0, is_frozen);
+	assert_int_equal(((struct saved_header *)s.image.model)->frozen_size > 0, is_serialised);
 	assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
 	assert_memory_equal(out, right, size);
 	nn_plan_free(plan);
@@ -845,7 +845,7 @@ static void check_tuned(const struct sample *sample, bool loaded)
 	plan = load(&s);
 	/* The preference is low power, so that the plan has one thread. */
 	assert_int_equal(nn_plan_stage(plan), NN_PLAN_READY);
-	if (sample->is_frozen)
+	if (sample->is_serialised)
 		assert_saved_again(&s, plan);
 	nn_plan_free(plan);
 	assert_int_equal(nn_plan_load(s.image.model, s.image.model_size, s.data,
@@ -859,7 +859,7 @@ static void check_tuned(const struct sample *sample, bool loaded)
 	assert_refused(&s, NN_GENERAL_FAILURE, "not what was saved");
 	((uint8_t *)s.image.model)[s.image.model_size - 1] = 0;
 	h->tuned_steps--;
-	assert_refused(&s, NN_GENERAL_FAILURE, sample->is_frozen ? "header 0" :
+	assert_refused(&s, NN_GENERAL_FAILURE, sample->is_serialised ? "header 0" :
 						"wire form");
 	h->tuned_steps = UINT32_MAX;
 	assert_refused(&s, NN_GENERAL_FAILURE, "tuned steps");
@@ -1000,7 +1000,7 @@ static void test_refused(void **state)
 	}
 }
 
-/* The parts of the serialised plan of build_frozen(). */
+/* The parts of the serialised plan of build_serialised(). */
 struct form {
 	struct frozen_header *head;
 	struct frozen_arg *args;
@@ -1239,7 +1239,7 @@ static void test_form_refused(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct saved s;
 
-		build_frozen();
+		build_serialised();
 		s = save_built();
 		cases[i].spoil(form_of(&s));
 		assert_refused(&s, NN_GENERAL_FAILURE, cases[i].message);
@@ -1396,9 +1396,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		heap_unit_test(test_parts),
-		heap_unit_test(test_frozen),
-		heap_unit_test(test_frozen_svdf),
-		heap_unit_test(test_frozen_arguments),
+		heap_unit_test(test_serialised),
+		heap_unit_test(test_serialised_svdf),
+		heap_unit_test(test_serialised_arguments),
 		heap_unit_test(test_may_omit),
 		heap_unit_test(test_save_again),
 		heap_unit_test(test_control_flow),

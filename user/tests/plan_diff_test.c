@@ -141,7 +141,7 @@ static void show_pool(uint8_t *copy)
 
 static struct {
 	uint32_t saved;
-	uint32_t frozen;
+	uint32_t serialised;
 	struct damage_counts damaged;
 } counts;
 
@@ -174,7 +174,7 @@ static void check_saved(const struct nn_plan *plan, void *input, const struct re
 	mprotect(data, image.data_size, PROT_READ);
 	counts.saved++;
 	if (((struct saved_header *)image.model)->frozen_size) {
-		counts.frozen++;
+		counts.serialised++;
 		if (chance(4))
 			check_damaged(&image, data, &counts.damaged);
 	}
@@ -369,8 +369,8 @@ static void test_random_graphs(void **unused)
 	}
 	is_running = false;
 	print_message("%u graphs from seed %llu on\n", count, (unsigned long long)first);
-	print_message("%u plans saved, %u of them frozen; damaged: %u refused, %u loaded, "
-		      "%u steps run\n", counts.saved, counts.frozen, counts.damaged.refused,
+	print_message("%u plans saved, %u of them serialised; damaged: %u refused, %u loaded, "
+		      "%u steps run\n", counts.saved, counts.serialised, counts.damaged.refused,
 		      counts.damaged.loaded, counts.damaged.steps);
 	free(g.values);
 }

@@ -65,7 +65,7 @@ static size_t place_of(const struct nn_op *op)
 }
 
 /* Number of serialised plans, by operation and type. */
-static uint32_t frozen[MOST_OPS][FORM_NUM_TYPES];
+static uint32_t serialised[MOST_OPS][FORM_NUM_TYPES];
 /*
  * The first round of each operation, and the first set of kernels: plans of these are always saved.
  */
@@ -103,7 +103,7 @@ static void check_saved(const struct nn_plan *plan, const struct nn_execution *a
 	nn_plan_free(loaded);
 	if (((const struct saved_header *)image.model)->frozen_size) {
 		for (size_t t = 0; t < FORM_NUM_TYPES; t++)
-			frozen[place_of(form.op)][t] += form_types[t].type == form.type;
+			serialised[place_of(form.op)][t] += form_types[t].type == form.type;
 		check_all_bounds(&image, &damaged);
 		if (chance(4))
 			check_damaged(&image, data, &damaged);
@@ -389,7 +389,7 @@ static void tell_types(const struct nn_op *op)
 static const struct {
 	const char *types;
 	const char *operations;
-} always_frozen[] = {
+} always_serialised[] = {
 	{ "f32",
 	  "ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D FLOOR "
 	  "FULLY_CONNECTED L2_NORMALIZATION L2_POOL_2D LOCAL_RESPONSE_NORMALIZATION LOGISTIC "
@@ -419,13 +419,13 @@ static bool is_among(const char *list, const char *word)
 	return false;
 }
 
-static void check_frozen(const struct nn_op *op)
+static void check_serialised(const struct nn_op *op)
 {
 	for (size_t t = 0; t < FORM_NUM_TYPES; t++)
-		for (size_t k = 0; k < sizeof(always_frozen) / sizeof(always_frozen[0]); k++)
-			if (is_among(always_frozen[k].types, form_types[t].name) &&
-			    is_among(always_frozen[k].operations, op->name) && !frozen[place_of(op)][t])
-				fail_msg("%s of %s was never saved in the frozen form", op->name,
+		for (size_t k = 0; k < sizeof(always_serialised) / sizeof(always_serialised[0]); k++)
+			if (is_among(always_serialised[k].types, form_types[t].name) &&
+			    is_among(always_serialised[k].operations, op->name) && !serialised[place_of(op)][t])
+				fail_msg("%s of %s was never serialised", op->name,
 					 form_types[t].name);
 }
 
@@ -452,7 +452,7 @@ static void test_each_operation(void **unused)
 	for (size_t i = 0; i < nn_op_count(); i++)
 		tell_types(nn_op_at(i));
 	for (size_t i = 0; first == FIRST_SEED && i < nn_op_count(); i++)
-		check_frozen(nn_op_at(i));
+		check_serialised(nn_op_at(i));
 	print_message("damaged: %u refused, %u loaded, %u steps run, %u on weights of the run\n",
 		      damaged.refused, damaged.loaded, damaged.steps, damaged.packing);
 	assert_true(damaged.packing > 0);

@@ -17,7 +17,7 @@
 #include "plan/kernels/kernel.h"
 #include "plan/kernels/fields.h"
 #include "tests/between.h"
-#include "tests/frozen_form.h"
+#include "tests/serialised_plan.h"
 #include "tests/heap_blocks.h"
 
 #define THREADS 2

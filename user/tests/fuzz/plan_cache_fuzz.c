@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "../frozen_form.h"
+#include "../serialised_plan.h"
 #include "base/clock.h"
 #include "plan/compiled.h"
 #include "run_plan.h"

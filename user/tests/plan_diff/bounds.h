@@ -5,7 +5,7 @@
 #ifndef NN_TESTS_PLAN_DIFF_BOUNDS_H
 #define NN_TESTS_PLAN_DIFF_BOUNDS_H
 
-#include "tests/frozen_form.h"
+#include "tests/serialised_plan.h"
 
 /*
  * Checks a step that its kernel accepts within `bounds`, whose operands have exactly the size that

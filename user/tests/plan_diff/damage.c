@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "plan/run/value.h"
-#include "tests/frozen_form.h"
+#include "tests/serialised_plan.h"
 #include "tests/plan_diff/bounds.h"
 #include "tests/plan_diff/damage.h"
 #include "vectors/random.h"

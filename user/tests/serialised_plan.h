@@ -3,8 +3,8 @@
  * Serialised plans for tests that damage them. The tests walk over the steps, and mend
  * the header's hash afterwards, as an attacker would.
  */
-#ifndef NN_TESTS_FROZEN_FORM_H
-#define NN_TESTS_FROZEN_FORM_H
+#ifndef NN_TESTS_SERIALISED_PLAN_H
+#define NN_TESTS_SERIALISED_PLAN_H
 
 #include <stdlib.h>
 
@@ -128,4 +128,4 @@ static inline void form_mend(struct saved_header *h)
 	h->packed_size = packed;
 }
 
-#endif /* NN_TESTS_FROZEN_FORM_H */
+#endif /* NN_TESTS_SERIALISED_PLAN_H */
