@@ -39,7 +39,7 @@
 #define MAX_COMMAND 8192
 
 /* Numbers of grants. The file ends a page after the beginning of the last grant. */
-enum { WIRE = 1, MEMORY, OTHER, PICTURE, LAST };
+enum { WIRE = 1, MEMORY, OTHER, IMAGE, LAST };
 
 /* ---- the kernel ---- */
 
@@ -413,7 +413,7 @@ static int tear_down(void **state)
 static const struct nnaccel_format picture_format = {
 	.num_planes = 1,
 	.planes = { {
-		.grant.grant = PICTURE, .offset = 8, .stride = 16, .row_bytes = 8, .rows = 2,
+		.grant.grant = IMAGE, .offset = 8, .stride = 16, .row_bytes = 8, .rows = 2,
 	} },
 };
 
@@ -999,10 +999,10 @@ static void test_forget_model(void **state)
 }
 
 /* Images are copied to memory without gaps between rows, and copied back only after success. */
-static void test_pictures(void **state)
+static void test_images(void **state)
 {
 	const struct nnaccel_grant grants[] = {
-		{ PICTURE, RW | NNACCEL_PROT_FORMATTED, PAGE }, { MEMORY, RW, PAGE },
+		{ IMAGE, RW | NNACCEL_PROT_FORMATTED, PAGE }, { MEMORY, RW, PAGE },
 	};
 	const struct nnaccel_arg from[] = {
 		{ .pool = 0 }, { .flags = NNACCEL_ARG_NO_VALUE }, { .pool = 1, .length = 16 },
@@ -1011,14 +1011,14 @@ static void test_pictures(void **state)
 		{ .pool = 1, .length = 16 }, { .flags = NNACCEL_ARG_NO_VALUE }, { .pool = 0 },
 	};
 	struct nnaccel_cmd head = execution;
-	float *picture = (void *)memory[PICTURE], *numbers = (void *)memory[MEMORY];
+	float *image = (void *)memory[IMAGE], *numbers = (void *)memory[MEMORY];
 
 	(void)state;
 	head.num_grants = 2;
 	assert_int_equal(prepare_add(1, MB_DIMS(4)), NNACCEL_STATUS_NONE);
 	engine_state.fence = eventfd(0, EFD_CLOEXEC);
 	for (int i = 0; i < 10; i++)
-		picture[i] = (float)i;
+		image[i] = (float)i;
 	assert_int_equal(ask(&head, grants, from, NULL), NNACCEL_STATUS_NONE);
 	assert_memory_equal(numbers, ((float[]){ 2, 3, 6, 7 }), 16);
 	/* Hardware cannot end the execution alone, because the output must be copied afterwards. */
@@ -1030,10 +1030,10 @@ static void test_pictures(void **state)
 	engine_state.status = NN_GENERAL_FAILURE;
 	assert_int_equal(ask(&head, grants, to, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
 	for (int i = 0; i < 10; i++)
-		assert_true(picture[i] == (float)i);
+		assert_true(image[i] == (float)i);
 	engine_state.status = NN_OK;
 	assert_int_equal(ask(&head, grants, to, NULL), NNACCEL_STATUS_NONE);
-	assert_memory_equal(picture, ((float[]){ 0, 1, 50, 51, 4, 5, 52, 53, 8, 9 }), 40);
+	assert_memory_equal(image, ((float[]){ 0, 1, 50, 51, 4, 5, 52, 53, 8, 9 }), 40);
 }
 
 /* A better form is used from the next execution on, and the old one is released after its last. */
@@ -1247,7 +1247,7 @@ static void test_own_layout(void **state)
 	assert_int_equal(buffer_state.operand.dims[0], 0);
 	assert_int_equal(buffer_state.operand.dims[1], 2);
 	/* The engine gets the roles with its own prepared models. */
-	assert_int_equal(make_buffer(PICTURE, 8, 2, roles), NNACCEL_STATUS_NONE);
+	assert_int_equal(make_buffer(IMAGE, 8, 2, roles), NNACCEL_STATUS_NONE);
 	assert_int_equal(buffer_state.num_roles, 2);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct loaded_model *loaded = models_get(&server.models, roles[i].model);
@@ -1712,7 +1712,7 @@ static void test_several_files(void **state)
 	close(ends[1]);
 }
 
-/* ---- kept models ---- */
+/* ---- cached models ---- */
 
 /* Queues the keeper's answer to the `number`-th request from now on, with a file or -1. */
 static void keeper_answers(int keeper, uint32_t number, struct message answer, int file)
@@ -1751,7 +1751,7 @@ static void stop_keeping(int keeper)
 }
 
 /* Prepares x + constant of 2 numbers, with the request to cache it. */
-static uint32_t prepare_kept(uint32_t preference, float constant)
+static uint32_t prepare_cached(uint32_t preference, float constant)
 {
 	const struct nnaccel_grant grants[] = { wire_grant, { OTHER, NNACCEL_PROT_READ, PAGE },
 						{ OTHER, NNACCEL_PROT_READ, PAGE } };
@@ -1767,7 +1767,7 @@ static uint32_t prepare_kept(uint32_t preference, float constant)
 }
 
 /* A new model is prepared, saved, and cached under a key of everything that it depends on. */
-static void test_kept(void **state)
+static void test_cached(void **state)
 {
 	static const struct {
 		uint32_t preference;
@@ -1798,12 +1798,12 @@ static void test_kept(void **state)
 			sizes.model[k] = M;
 			sizes.data[k] = sizeof(DATA_PART);
 		}
-		file = memfd_create("kept", MFD_CLOEXEC);
+		file = memfd_create("cached", MFD_CLOEXEC);
 		assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
 		keeper_answers(keeper, 1, no, -1);
 		keeper_answers(keeper, 2, yes, dup(file));
 		keeper_answers(keeper, 3, yes, -1);
-		assert_int_equal(prepare_kept(cases[i].preference, cases[i].constant),
+		assert_int_equal(prepare_cached(cases[i].preference, cases[i].constant),
 				 NNACCEL_STATUS_NONE);
 		assert_int_equal(engine_state.prepared, i + 1);
 		request = take_request(keeper, CACHE_GET);
@@ -1825,7 +1825,7 @@ static void test_kept(void **state)
 		assert_int_equal(saved.ends, i + 1);
 	}
 	/* A better form replaces the keeper's plan. */
-	file = memfd_create("kept", MFD_CLOEXEC);
+	file = memfd_create("cached", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
 	keeper_answers(keeper, 1, yes, -1);
 	keeper_answers(keeper, 2, yes, file);
@@ -1845,7 +1845,7 @@ static void test_kept(void **state)
 		saved.is_none = !wants;
 		keeper_answers(keeper, 1, no, -1);
 		keeper_answers(keeper, 2, no, -1);
-		assert_int_equal(prepare_kept(0, 1), NNACCEL_STATUS_NONE);
+		assert_int_equal(prepare_cached(0, 1), NNACCEL_STATUS_NONE);
 		take_request(keeper, CACHE_GET);
 		if (wants)
 			take_request(keeper, CACHE_NEW);
@@ -1853,11 +1853,11 @@ static void test_kept(void **state)
 	}
 	/* A plan is not cached if its model is replaced while it is saved. */
 	saved.better = &last;
-	file = memfd_create("kept", MFD_CLOEXEC);
+	file = memfd_create("cached", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
 	for (uint32_t number = 1; number <= 5; number++)
 		keeper_answers(keeper, number, number == 1 ? no : yes, number == 3 ? file : -1);
-	assert_int_equal(prepare_kept(0, 1), NNACCEL_STATUS_NONE);
+	assert_int_equal(prepare_cached(0, 1), NNACCEL_STATUS_NONE);
 	for (size_t i = 0; i < sizeof(then) / sizeof(then[0]); i++)
 		take_request(keeper, then[i]);
 	assert_int_equal(recv(keeper, bytes, 1, MSG_DONTWAIT), -1);
@@ -1872,7 +1872,7 @@ static const struct {
 	struct head head;		/* the file begins with this head, */
 	const char *model;		/* followed by the first model part */
 	bool is_taken, is_dropped;
-} kept[] = {
+} cached[] = {
 	{ "sound", 1, HEAD + M, PAGE, { { M }, { PAGE } }, MODEL_PART, true, false },
 	{ "two of each", 2, HEAD + 2 * M, 2 * PAGE, { { M, M }, { PAGE, PAGE } }, MODEL_PART, true,
 	  false },
@@ -1898,14 +1898,14 @@ static int plan_file(size_t i, uint8_t hash[DIGEST_SIZE])
 {
 	int file = memfd_create("plan", MFD_CLOEXEC);
 	char part[HEAD + 2 * M + 1] = "";
-	const bool fits = kept[i].model_size <= sizeof(part) && kept[i].data_size <= 2 * PAGE;
-	const off_t model_at = fits ? (off_t)kept[i].data_size : PAGE;
+	const bool fits = cached[i].model_size <= sizeof(part) && cached[i].data_size <= 2 * PAGE;
+	const off_t model_at = fits ? (off_t)cached[i].data_size : PAGE;
 
-	memcpy(part, &kept[i].head, HEAD);
+	memcpy(part, &cached[i].head, HEAD);
 	memcpy(part + HEAD, MODEL_PART, M);
 	memcpy(part + HEAD + M, model_parts[1], M);
-	assert_true(digest(part, fits ? kept[i].model_size : HEAD + M, hash));
-	memcpy(part + HEAD, kept[i].model, M);
+	assert_true(digest(part, fits ? cached[i].model_size : HEAD + M, hash));
+	memcpy(part + HEAD, cached[i].model, M);
 	for (int page = 0; page < 2; page++)
 		assert_int_equal(pwrite(file, data_parts[page], sizeof(DATA_PART), page * PAGE),
 				 sizeof(DATA_PART));
@@ -1919,37 +1919,37 @@ static void test_kept_before(void **state)
 	int keeper = start_keeping();
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+	for (size_t i = 0; i < sizeof(cached) / sizeof(cached[0]); i++) {
 		struct message answer = {
-			.kind = CACHE_YES, .model_size = kept[i].model_size,
-			.data_size = kept[i].data_size,
+			.kind = CACHE_YES, .model_size = cached[i].model_size,
+			.data_size = cached[i].data_size,
 		};
 		uint32_t number = 1;
 		int file;
 
 		memset(&saved, 0, sizeof(saved));
-		use_parts(kept[i].files, kept[i].files);
+		use_parts(cached[i].files, cached[i].files);
 		file = plan_file(i, answer.hash);
 		keeper_answers(keeper, number++, answer, file);
-		if (kept[i].is_dropped)
+		if (cached[i].is_dropped)
 			keeper_answers(keeper, number++, no, -1);
-		if (!kept[i].is_taken)
+		if (!cached[i].is_taken)
 			keeper_answers(keeper, number++, no, -1);
-		if (prepare_kept(2, 1))
-			fail_msg("%s: %s", kept[i].name, kernel.messages[0]);
+		if (prepare_cached(2, 1))
+			fail_msg("%s: %s", cached[i].name, kernel.messages[0]);
 		take_request(keeper, CACHE_GET);
-		if (kept[i].is_dropped)
+		if (cached[i].is_dropped)
 			take_request(keeper, CACHE_DROP);
-		if (!kept[i].is_taken)
+		if (!cached[i].is_taken)
 			take_request(keeper, CACHE_NEW);
-		if (saved.saves == kept[i].is_taken)
-			fail_msg("%s: %staken", kept[i].name, saved.saves ? "not " : "");
+		if (saved.saves == cached[i].is_taken)
+			fail_msg("%s: %staken", cached[i].name, saved.saves ? "not " : "");
 		assert_int_equal(engine_state.how.preference, 2);
 		assert_int_equal(engine_state.how.deadline_ns, 44);
-		assert_int_equal(saved.model_size, kept[i].is_taken ? M : 0);
-		if (kept[i].is_taken) {
-			assert_int_equal(saved.loaded_model, kept[i].files);
-			assert_int_equal(saved.loaded_data, kept[i].data_size / PAGE);
+		assert_int_equal(saved.model_size, cached[i].is_taken ? M : 0);
+		if (cached[i].is_taken) {
+			assert_int_equal(saved.loaded_model, cached[i].files);
+			assert_int_equal(saved.loaded_data, cached[i].data_size / PAGE);
 			assert_int_equal(saved.data_size, PAGE);
 		}
 	}
@@ -2066,7 +2066,7 @@ int main(void)
 		TEST(memory_goes),
 		TEST(constants_go),
 		TEST(forget_model),
-		TEST(pictures),
+		TEST(images),
 		TEST(fences),
 		TEST(replaced),
 		TEST(roles),
@@ -2075,7 +2075,7 @@ int main(void)
 		TEST(held),
 		TEST(sizes),
 		TEST(saved), TEST(several_files),
-		TEST(kept),
+		TEST(cached),
 		TEST(kept_before),
 		TEST(commit_and_fetch),
 		TEST(large_command),

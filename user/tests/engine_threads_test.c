@@ -528,7 +528,7 @@ static void test_execution(void **state)
  * Prepares a model to be cached whose constant is the end of a large memory. The cookie is its
  * number.
  */
-static void prepare_kept(uint64_t cookie, uint32_t length)
+static void prepare_cached(uint64_t cookie, uint32_t length)
 {
 	const struct nnaccel_grant grants[] = {
 		{ .grant = WIRE, .prot = NNACCEL_PROT_READ, .length = 4096 },
@@ -585,7 +585,7 @@ static void test_kept_in_little_memory(void **state)
 {
 	(void)state;
 	limit_data(LARGE / 4);
-	prepare_kept(2, sizeof(float));
+	prepare_cached(2, sizeof(float));
 	limit_data(RLIM_INFINITY);
 	for (int i = 0; i < PATIENCE_MS && !engine_state.saved; i++)
 		usleep(1000);
@@ -599,7 +599,7 @@ static void test_no_room_to_keep(void **state)
 {
 	(void)state;
 	limit_data(LARGE / 4);
-	prepare_kept(2, LARGE / 2);
+	prepare_cached(2, LARGE / 2);
 	limit_data(RLIM_INFINITY);
 	close_context();
 	await_end();

@@ -34,7 +34,7 @@
 
 #include "../../selftests/lib/runner.h"
 #include "tests/hal_entry.h"
-#include "tests/hal_kept.h"
+#include "tests/hal_cached.h"
 
 #define NOBODY		65534
 #define OP_ADD		0
@@ -612,7 +612,7 @@ static struct nna_prepared_model *prepare_kept_of(struct nna_device *d, struct n
 	return p;
 }
 
-static struct nna_prepared_model *prepare_kept(struct nna_device *d, float diagonal)
+static struct nna_prepared_model *prepare_cached(struct nna_device *d, float diagonal)
 {
 	struct nna_memory *weights = make_weights(d, diagonal);
 	struct nna_prepared_model *p = prepare_kept_of(d, weights);
@@ -629,7 +629,7 @@ static void prepare_as_nobody(int answer)
 	char right;
 
 	if (become_nobody() && !nna_device_open(NULL, &mine, NULL))
-		p = prepare_kept(mine, 6);
+		p = prepare_cached(mine, 6);
 	right = p && is_right(mine, p, 6);
 	if (write(answer, &right, 1) == 1)
 		pause();
@@ -637,7 +637,7 @@ static void prepare_as_nobody(int answer)
 }
 
 /* A second user has its own entry, although root has the same model. */
-static void check_nobody(int kept)
+static void check_nobody(int cached)
 {
 	int answer[2];
 	char right = 0;
@@ -650,41 +650,41 @@ static void check_nobody(int kept)
 	close(answer[1]);
 	assert_int_equal(read(answer[0], &right, 1), 1);
 	assert_int_equal(right, 1);
-	assert_true(await_kept(kept));
+	assert_true(await_cached(cached));
 	close(answer[0]);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }
 
-static void test_kept(void **state)
+static void test_cached(void **state)
 {
 	struct nna_prepared_model *p, *q;
-	int before = count_kept();
+	int before = count_cached();
 
 	(void)state;
 	/* The model of a client that does not ask for it is not cached. */
 	p = prepare(device, NULL, 6);
 	nna_prepared_model_free(p);
-	p = prepare_kept(device, 6);
+	p = prepare_cached(device, 6);
 	assert_true(is_right(device, p, 6));
 	assert_int_equal(count_mapped(), 0);
-	assert_true(await_kept(before + 1));
+	assert_true(await_cached(before + 1));
 	/* The same model is loaded from the cache, in this worker and in another. */
-	q = prepare_kept(device, 6);
+	q = prepare_cached(device, 6);
 	assert_true(is_right(device, q, 6));
 	assert_int_equal(count_mapped(), 1);
 	nna_prepared_model_free(q);
 	nna_prepared_model_free(p);
 	nna_device_close(device);
 	set_up(NULL);
-	q = prepare_kept(device, 6);
+	q = prepare_cached(device, 6);
 	assert_true(is_right(device, q, 6));
 	assert_int_equal(count_mapped(), 1);
 	/* A model with other weights has another plan. */
-	p = prepare_kept(device, 7);
+	p = prepare_cached(device, 7);
 	assert_true(is_right(device, p, 7));
 	assert_int_equal(count_mapped(), 1);
-	assert_true(await_kept(before + 2));
+	assert_true(await_cached(before + 2));
 	nna_prepared_model_free(p);
 	nna_prepared_model_free(q);
 	check_nobody(before + 3);
@@ -695,7 +695,7 @@ static void test_kept_copy(void **state)
 {
 	struct nna_memory *weights = make_weights(device, 12);
 	struct nna_prepared_model *p, *q;
-	int before = count_kept();
+	int before = count_cached();
 	float *w;
 
 	(void)state;
@@ -704,18 +704,18 @@ static void test_kept_copy(void **state)
 	for (int i = 0; i < WIDTH; i++)
 		w[i * WIDTH + i] = 13;
 	assert_true(is_right(device, p, 12));
-	assert_true(await_kept(before + 1));
-	q = prepare_kept(device, 12);
+	assert_true(await_cached(before + 1));
+	q = prepare_cached(device, 12);
 	assert_int_equal(count_mapped(), 1);
 	assert_true(is_right(device, q, 12));
 	nna_prepared_model_free(q);
 	q = prepare_kept_of(device, weights);
 	assert_int_equal(count_mapped(), 0);
 	assert_true(is_right(device, q, 13));
-	assert_true(await_kept(before + 2));
+	assert_true(await_cached(before + 2));
 	/* A model that is freed before it is cached is cached nevertheless. */
-	nna_prepared_model_free(prepare_kept(device, 14));
-	assert_true(await_kept(before + 3));
+	nna_prepared_model_free(prepare_cached(device, 14));
+	assert_true(await_cached(before + 3));
 	nna_prepared_model_free(q);
 	nna_prepared_model_free(p);
 	nna_memory_free(weights);
@@ -1019,7 +1019,7 @@ int main(int argc, char **argv)
 		TEST(many_processes),
 		TEST(in_use),
 		TEST(full_disk),
-		TEST(kept),
+		TEST(cached),
 		TEST(kept_copy),
 		TEST(keeper_dies),
 		TEST(flipping_writer),

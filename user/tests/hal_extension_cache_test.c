@@ -8,7 +8,7 @@
 #define _GNU_SOURCE
 #include "tests/hal_entry.h"
 #include "tests/hal_extension_fixture.h"
-#include "tests/hal_kept.h"
+#include "tests/hal_cached.h"
 
 /* Entries in the folder: with extensions, and without. */
 enum { GOLDEN = 30, CORE };
@@ -134,16 +134,16 @@ static void keep_golden(struct nna_device *client, int mapped)
 }
 
 /* A client of the same user without plug-ins cannot use the entry, and does not damage it. */
-static void test_kept(void **state)
+static void test_cached(void **state)
 {
 	struct nna_device *client = open_as(true);
 	struct nna_prepared_model *p = NULL;
-	int before = count_kept();
+	int before = count_cached();
 	struct model_builder b;
 
 	(void)state;
 	keep_golden(client, 0);
-	assert_true(await_kept(before + 1));
+	assert_true(await_cached(before + 1));
 	keep_golden(client, 1);
 	nna_device_close(client);
 	client = open_as(false);
@@ -152,7 +152,7 @@ static void test_kept(void **state)
 			 NN_INVALID_ARGUMENT);
 	assert_null(p);
 	nna_device_close(client);
-	assert_int_equal(count_kept(), before + 1);
+	assert_int_equal(count_cached(), before + 1);
 	client = open_as(true);
 	keep_golden(client, 1);
 	nna_device_close(client);
@@ -248,7 +248,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_stranger),
 		cmocka_unit_test(test_bits),
-		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_cached),
 	};
 	char command[128];
 	int failed;

@@ -176,7 +176,7 @@ static void test_saved(void **state)
 }
 
 /* A model that was prepared once comes from the keeper, also in another process of this user. */
-static void test_kept(void **state)
+static void test_cached(void **state)
 {
 	static const struct nna_prepare_options options = { .size = sizeof(options), .keep = true };
 	struct nna_prepared_model *p;
@@ -218,7 +218,7 @@ int main(void)
 		TEST(refused),
 		TEST(executions),
 		TEST(saved),
-		TEST(kept),
+		TEST(cached),
 		TEST(dead_process),
 	};
 

@@ -983,7 +983,7 @@ static void empty_folder(void)
 }
 
 /* Returns the number of the last file in the engine's own cache. */
-static long last_kept(void)
+static long last_cached(void)
 {
 	char plans[80];
 	DIR *d;
@@ -1000,7 +1000,7 @@ static long last_kept(void)
 }
 
 /* Prepares x + 1 for the engine's own cache, and loads it, so that the entry stays. */
-static void check_kept(void)
+static void check_cached(void)
 {
 	const struct nna_prepare_options keep = {
 		.size = sizeof(keep), .keep = true,
@@ -1010,14 +1010,14 @@ static void check_kept(void)
 
 	p = prepare_with(device, COUNT, &keep);
 	assert_non_null(p);
-	while (!(kept_file = last_kept()))
+	while (!(kept_file = last_cached()))
 		usleep(1000);
 	nna_prepared_model_free(p);
 	p = prepare_with(device, COUNT, &keep);
 	assert_non_null(p);
 	check_sum(p, NULL, 6);
 	nna_prepared_model_free(p);
-	assert_int_equal(last_kept(), kept_file);
+	assert_int_equal(last_cached(), kept_file);
 }
 
 static void test_cache_files(void **state)
@@ -1035,7 +1035,7 @@ static void test_cache_files(void **state)
 		await_engine();
 		check(nna_device_open(path, &device, &err));
 		check_files(cases[i].model, cases[i].data);
-		check_kept();
+		check_cached();
 		nna_device_close(device);
 		stop_engine();
 		empty_folder();
@@ -1075,7 +1075,7 @@ static void test_taken_state(void **state)
 	strcpy(path, first);
 	engine = running;
 	check(nna_device_open(path, &device, &err));
-	check_kept();
+	check_cached();
 	nna_device_close(device);
 	stop_engine();
 	empty_folder();
@@ -1162,13 +1162,13 @@ static void test_keep_all(void **state)
 		check(nna_device_open(path, &device, &err));
 		p = prepare(device, COUNT);
 		assert_non_null(p);
-		while (all && !last_kept())
+		while (all && !last_cached())
 			usleep(1000);
 		check_sum(p, NULL, 1);
 		nna_prepared_model_free(p);
 		nna_device_close(device);
 		stop_engine();
-		assert_int_equal(last_kept() != 0, all);
+		assert_int_equal(last_cached() != 0, all);
 	}
 	another = NULL;
 	empty_folder();

@@ -589,7 +589,7 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 }
 
 /* With --keep-all a model of an earlier test is loaded. */
-static enum nn_status load_kept(const struct nna_engine *engine, const struct nna_engine_part *model,
+static enum nn_status load_cached(const struct nna_engine *engine, const struct nna_engine_part *model,
 				const struct nna_engine_part *data,
 				const struct nna_engine_preparation *how, void **prepared,
 				struct nn_error *err)
@@ -651,7 +651,7 @@ int main(int argc, char **argv)
 	engine.size = sizeof(engine);
 	engine.name = "kit-engine";
 	engine.prepare = prepare;
-	engine.load = load_kept;
+	engine.load = load_cached;
 	engine.memory = memory;
 	engine.takes_device_memory = true;
 	engine.begin_burst = begin_burst;

@@ -3,8 +3,8 @@
  * The plans in the engine's own cache, as root sees them: files of nnacceld, and mappings of its
  * workers.
  */
-#ifndef NN_TESTS_HAL_KEPT_H
-#define NN_TESTS_HAL_KEPT_H
+#ifndef NN_TESTS_HAL_CACHED_H
+#define NN_TESTS_HAL_CACHED_H
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 #include "tests/workers.h"
 
-static inline int count_kept(void)
+static inline int count_cached(void)
 {
 	const char *state = getenv("NNACCEL_STATE");
 	const struct dirent *e;
@@ -33,11 +33,11 @@ static inline int count_kept(void)
 }
 
 /* The worker stores the plan after its answer. */
-static inline bool await_kept(int count)
+static inline bool await_cached(int count)
 {
-	while (count_kept() < count)
+	while (count_cached() < count)
 		usleep(10000);
-	return count_kept() == count;
+	return count_cached() == count;
 }
 
 /* Returns the number of cached plans that the only worker with a client has mapped. */
@@ -56,4 +56,4 @@ static inline int count_mapped(void)
 	return count;
 }
 
-#endif /* NN_TESTS_HAL_KEPT_H */
+#endif /* NN_TESTS_HAL_CACHED_H */
