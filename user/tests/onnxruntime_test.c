@@ -1463,9 +1463,9 @@ static void test_far_lists(void **unused)
 /* The numbers of attributes have another type than the operator requires. */
 static void test_other_kind(void **unused)
 {
-	static const float half = 0.5f, turned[] = { 1, 0 };
+	static const float half = 0.5f, transposed[] = { 1, 0 };
 	static const struct OrtValueInfo any = { "y", { ONNX_FLOAT, 2, { -1, -1 } }, NULL, true };
-	static const struct OrtOpAttr perm = { "perm", ORT_ATTRIBUTE_FLOATS, turned, sizeof(turned) };
+	static const struct OrtOpAttr perm = { "perm", ORT_ATTRIBUTE_FLOATS, transposed, sizeof(transposed) };
 	static const struct OrtValueInfo scores = { "x", { ONNX_FLOAT, 2, { 2, 3 } }, NULL, false };
 	static const struct OrtValueInfo labels = { "t", { ONNX_INT64, 1, { 2 } }, NULL, false };
 	static const struct OrtValueInfo out = { "y", { ONNX_FLOAT, 0, { 0 } }, NULL, true };

@@ -121,16 +121,16 @@ static void test_halves_are_exact(void **state)
 static void test_arrays_of_halves(void **state)
 {
 	enum { COUNT = 65536 + 5 };
-	uint16_t *halves = malloc(COUNT * sizeof(*halves)), *back = malloc(COUNT * sizeof(*back));
+	uint16_t *fp16 = malloc(COUNT * sizeof(*fp16)), *back = malloc(COUNT * sizeof(*back));
 	float *floats = malloc(COUNT * sizeof(*floats));
 
 	(void)state;
-	assert_true(halves && back && floats);
+	assert_true(fp16 && back && floats);
 	for (uint32_t i = 0; i < COUNT; i++)
-		halves[i] = (uint16_t)i;
-	nn_halves_to_floats(halves, floats, COUNT);
+		fp16[i] = (uint16_t)i;
+	nn_halves_to_floats(fp16, floats, COUNT);
 	for (uint32_t i = 0; i < COUNT; i++) {
-		float one = nn_half_to_float(halves[i]);
+		float one = nn_half_to_float(fp16[i]);
 
 		assert_true(isnan(one) ? isnan(floats[i]) : !memcmp(&one, &floats[i], sizeof(one)));
 		/* Numbers between two fp16 numbers, above all of them, and below. */
@@ -139,7 +139,7 @@ static void test_arrays_of_halves(void **state)
 	nn_floats_to_halves(floats, back, COUNT);
 	for (uint32_t i = 0; i < COUNT; i++)
 		assert_true(isnan(floats[i]) || back[i] == nn_float_to_half(floats[i]));
-	free(halves);
+	free(fp16);
 	free(back);
 	free(floats);
 }

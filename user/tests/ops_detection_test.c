@@ -96,7 +96,7 @@ static void assert_ints(const struct op_case *c, uint32_t output, const int32_t 
 /* ---- Regions ---- */
 
 /* An image of 4 by 4 pixels: 10 y + x. */
-static const float picture[] = {
+static const float small_image[] = {
 	0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23, 30, 31, 32, 33,
 };
 
@@ -105,7 +105,7 @@ static enum nn_status run_region(struct op_case *c, bool align, const float box[
 				 int32_t samples)
 {
 	oc_init(c, align ? "ROI_ALIGN" : "ROI_POOLING");
-	oc_input(c, NN_TENSOR_FLOAT32, OC_DIMS(1, 4, 4, 1), picture);
+	oc_input(c, NN_TENSOR_FLOAT32, OC_DIMS(1, 4, 4, 1), small_image);
 	oc_input(c, NN_TENSOR_FLOAT32, OC_DIMS(1, 4), box);
 	oc_input(c, NN_TENSOR_INT32, OC_DIMS(1), &batch);
 	oc_int(c, 2);

@@ -243,17 +243,17 @@ static void run_float_case(const struct float_case *t, int32_t type)
 {
 	struct op_case c;
 	bool half = type == NN_TENSOR_FLOAT16;
-	uint16_t halves[2] = { 0 };
+	uint16_t fp16[2] = { 0 };
 	float got;
 
 	oc_init(&c, t->op);
 	if (half) {
 		/* The tests need only 1.5 and -2. */
-		halves[0] = t->a == 1.5f ? 0x3e00 : 0xc000;
-		halves[1] = t->b == 1.5f ? 0x3e00 : 0xc000;
+		fp16[0] = t->a == 1.5f ? 0x3e00 : 0xc000;
+		fp16[1] = t->b == 1.5f ? 0x3e00 : 0xc000;
 	}
-	oc_input(&c, type, OC_DIMS(1), half ? (const void *)&halves[0] : &t->a);
-	oc_input(&c, type, OC_DIMS(1), half ? (const void *)&halves[1] : &t->b);
+	oc_input(&c, type, OC_DIMS(1), half ? (const void *)&fp16[0] : &t->a);
+	oc_input(&c, type, OC_DIMS(1), half ? (const void *)&fp16[1] : &t->b);
 	if (t->activation >= 0)
 		oc_int(&c, t->activation);
 	oc_output(&c, type);
@@ -724,7 +724,7 @@ static void test_cast(void **state)
 	static const uint8_t bytes[] = { 0, 2, 255, 0 };
 	static const float wide[] = { -1, 2, 300, 0 }, from_bytes[] = { 0, 2, 255, 0 };
 	static const int32_t ints_of_bytes[] = { 0, 2, 255, 0 };
-	static const uint16_t halves[] = { 0xbc00, 0x4000, 0x5cb0, 0 };
+	static const uint16_t fp16[] = { 0xbc00, 0x4000, 0x5cb0, 0 };
 
 	(void)state;
 	cast(NN_TENSOR_FLOAT32, floats, NN_TENSOR_INT32, ints);
@@ -732,12 +732,12 @@ static void test_cast(void **state)
 	cast(NN_TENSOR_FLOAT32, floats, NN_TENSOR_QUANT8_ASYMM, bytes);
 	cast(NN_TENSOR_INT32, ints, NN_TENSOR_QUANT8_ASYMM, bytes);
 	cast(NN_TENSOR_INT32, ints, NN_TENSOR_FLOAT32, wide);
-	cast(NN_TENSOR_INT32, ints, NN_TENSOR_FLOAT16, halves);
-	cast(NN_TENSOR_FLOAT16, halves, NN_TENSOR_INT32, ints);
+	cast(NN_TENSOR_INT32, ints, NN_TENSOR_FLOAT16, fp16);
+	cast(NN_TENSOR_FLOAT16, fp16, NN_TENSOR_INT32, ints);
 	cast(NN_TENSOR_QUANT8_ASYMM, bytes, NN_TENSOR_FLOAT32, from_bytes);
 	cast(NN_TENSOR_QUANT8_ASYMM, bytes, NN_TENSOR_INT32, ints_of_bytes);
 	cast(NN_TENSOR_BOOL8, bytes, NN_TENSOR_BOOL8, bytes);
-	cast(NN_TENSOR_QUANT16_SYMM, halves, NN_TENSOR_QUANT16_SYMM, halves);
+	cast(NN_TENSOR_QUANT16_SYMM, fp16, NN_TENSOR_QUANT16_SYMM, fp16);
 }
 
 static void test_fill(void **state)

@@ -358,16 +358,16 @@ static void test_nchw_short_slice(void **state)
  */
 static void build_shuffle(uint32_t rank, const uint32_t *dims, const int32_t *order, bool read)
 {
-	uint32_t turned[4], x, list[4], out, more;
+	uint32_t transposed[4], x, list[4], out, more;
 	int32_t shape[4];
 
 	mb_init(&built);
 	for (uint32_t i = 0; i < rank; i++)
-		turned[i] = dims[order[i]];
+		transposed[i] = dims[order[i]];
 	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(1, 6, 4, 5));
 	list[0] = tensor(NN_TEMPORARY, MB_DIMS(1, 6, 4, 5));
 	list[1] = tensor(NN_TEMPORARY, rank, dims);
-	list[2] = tensor(NN_TEMPORARY, rank, turned);
+	list[2] = tensor(NN_TEMPORARY, rank, transposed);
 	list[3] = tensor(NN_TEMPORARY, MB_DIMS(1, 6, 4, 5));
 	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(1, 6, 4, 5));
 	add_pool(x, list[0]);
@@ -382,7 +382,7 @@ static void build_shuffle(uint32_t rank, const uint32_t *dims, const int32_t *or
 	add_pool(list[3], out);
 	if (!read)
 		return;
-	more = tensor(NN_SUBGRAPH_OUTPUT, rank, turned);
+	more = tensor(NN_SUBGRAPH_OUTPUT, rank, transposed);
 	mb_operation(&built, ABS, MB_LIST(list[2]), MB_LIST(more));
 }
 

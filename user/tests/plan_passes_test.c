@@ -41,15 +41,15 @@ static int32_t type;
 static uint32_t constant(int32_t of_type, const float *values, uint32_t rank, const uint32_t *dims)
 {
 	uint32_t count = 1;
-	uint16_t halves[32];
+	uint16_t fp16[32];
 
 	for (uint32_t i = 0; i < rank; i++)
 		count *= dims[i];
 	if (of_type == NN_TENSOR_FLOAT32)
 		return mb_constant(&built, of_type, values, count * 4, rank, dims);
 	for (uint32_t i = 0; i < count; i++)
-		halves[i] = nn_float_to_half(values[i]);
-	return mb_constant(&built, of_type, halves, count * 2, rank, dims);
+		fp16[i] = nn_float_to_half(values[i]);
+	return mb_constant(&built, of_type, fp16, count * 2, rank, dims);
 }
 
 static uint32_t ints(const int32_t *values, uint32_t rank, const uint32_t *dims)
@@ -233,7 +233,7 @@ static void interpret(const struct nn_model *model, uint32_t out[4][2 * ELEMENTS
 	const struct nn_plan_options options = { .kernels = "none" };
 	const struct nn_subgraph *s = &model->subgraphs[0];
 	float in[ELEMENTS];
-	uint16_t halves[ELEMENTS];
+	uint16_t fp16[ELEMENTS];
 	struct nn_arg args[5] = { { .data = in, .length = sizeof(in) } };
 	struct nn_execution e = { .num_inputs = 1, .num_outputs = s->num_outputs, .inputs = args,
 				  .outputs = args + 1 };
@@ -241,9 +241,9 @@ static void interpret(const struct nn_model *model, uint32_t out[4][2 * ELEMENTS
 	struct nn_plan *plan;
 
 	memcpy(in, numbers + 4, sizeof(in));
-	nn_floats_to_halves(in, halves, ELEMENTS);
+	nn_floats_to_halves(in, fp16, ELEMENTS);
 	if (type == NN_TENSOR_FLOAT16)
-		args[0] = (struct nn_arg){ .data = halves, .length = sizeof(halves) };
+		args[0] = (struct nn_arg){ .data = fp16, .length = sizeof(fp16) };
 	memset(out, 0, 4 * sizeof(*out));
 	for (uint32_t i = 0; i < s->num_outputs; i++)
 		args[1 + i] = (struct nn_arg){ .data = out[i], .length = sizeof(out[i]) };

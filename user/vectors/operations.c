@@ -509,19 +509,19 @@ static bool add_split(void)
 static bool add_turns(void)
 {
 	static const int32_t there[] = { 0, 3, 1, 2 }, back[] = { 0, 2, 3, 1 };
-	uint32_t x = any_image(), four = 4, turned;
+	uint32_t x = any_image(), four = 4, transposed;
 	const uint32_t *d = g.operands[x].dims;
 	float scale = g.operands[x].scale;
 	int32_t zero = g.operands[x].zero_point;
 
 	if (d[2] > 100)
 		return false;
-	turned = add_result(4, (uint32_t[]){ d[0], d[3], d[1], d[2] }, scale, zero);
-	finish(37, 2, (uint32_t[]){ x, add_ints(1, &four, there) }, turned);
+	transposed = add_result(4, (uint32_t[]){ d[0], d[3], d[1], d[2] }, scale, zero);
+	finish(37, 2, (uint32_t[]){ x, add_ints(1, &four, there) }, transposed);
 	if (chance(4))
-		return finish(37, 2, (uint32_t[]){ turned, add_ints(1, &four, there) },
+		return finish(37, 2, (uint32_t[]){ transposed, add_ints(1, &four, there) },
 			      add_result(4, (uint32_t[]){ d[0], d[2], d[3], d[1] }, scale, zero));
-	return finish(37, 2, (uint32_t[]){ turned, add_ints(1, &four, back) },
+	return finish(37, 2, (uint32_t[]){ transposed, add_ints(1, &four, back) },
 		      add_result(4, d, scale, zero));
 }
 

@@ -131,7 +131,7 @@ void builder_halve(struct builder *b)
 	for (uint32_t i = 0; i < b->subgraph.num_operands; i++) {
 		struct nn_operand *o = &b->operands[i];
 		const float *floats = nn_operand_value(&b->model, o);
-		void *halves;
+		void *fp16;
 
 		if (o->type != NN_TENSOR_FLOAT32)
 			continue;
@@ -139,9 +139,9 @@ void builder_halve(struct builder *b)
 		if (!floats)
 			continue;
 		o->location.length /= 2;
-		halves = builder_alloc(b, o->location.length);
-		nn_floats_to_halves(floats, halves, o->location.length / 2);
-		o->location.offset = (uintptr_t)halves - (uintptr_t)b->pool.base;
+		fp16 = builder_alloc(b, o->location.length);
+		nn_floats_to_halves(floats, fp16, o->location.length / 2);
+		o->location.offset = (uintptr_t)fp16 - (uintptr_t)b->pool.base;
 	}
 }
 

@@ -83,10 +83,10 @@ struct ggml_product *ggml_product(uint32_t rows, uint32_t depth, uint32_t units,
 {
 	struct ggml_product *p = calloc(1, sizeof(*p));
 	const size_t count = (size_t)units * depth;
-	uint16_t *halves = calloc(count, sizeof(*halves));
+	uint16_t *fp16 = calloc(count, sizeof(*fp16));
 	void *a;
 
-	if (!p || !halves)
+	if (!p || !fp16)
 		goto out;
 	p->context = ggml_init((struct parameters){ CONTEXT_BYTES, NULL, true });
 	a = ggml_new_tensor_2d(p->context, is_half ? GGML_F16 : GGML_F32, depth, units);
@@ -100,14 +100,14 @@ struct ggml_product *ggml_product(uint32_t rows, uint32_t depth, uint32_t units,
 	p->in_size = (size_t)rows * depth * sizeof(float);
 	p->out_size = (size_t)rows * units * sizeof(float);
 	for (size_t i = 0; is_half && i < count; i++)
-		halves[i] = nn_float_to_half(weights[i]);
-	ggml_backend_tensor_set(a, is_half ? (const void *)halves : weights, 0,
-				count * (is_half ? sizeof(*halves) : sizeof(*weights)));
-	free(halves);
+		fp16[i] = nn_float_to_half(weights[i]);
+	ggml_backend_tensor_set(a, is_half ? (const void *)fp16 : weights, 0,
+				count * (is_half ? sizeof(*fp16) : sizeof(*weights)));
+	free(fp16);
 	return p;
 
 out:
-	free(halves);
+	free(fp16);
 	if (p)
 		ggml_product_free(p);
 	return NULL;

@@ -386,7 +386,7 @@ static bool is_plain(const struct nn_model *model, const struct nn_operation *o)
 struct vector *vector_special(const struct vector *old, uint64_t seed)
 {
 	static const float reals[] = { NAN, INFINITY, -INFINITY };
-	static const uint16_t halves[] = { 0x7e00, 0x7c00, 0xfc00 };
+	static const uint16_t fp16[] = { 0x7e00, 0x7c00, 0xfc00 };
 	const struct nn_subgraph *main = &old->model->subgraphs[0];
 	struct vector *v = NULL;
 
@@ -400,7 +400,7 @@ struct vector *vector_special(const struct vector *old, uint64_t seed)
 		for (uint32_t at = 0; is_real(type) && at < v->inputs[i].size; at += unit)
 			if (chance(8))
 				memcpy((char *)v->inputs[i].data + at, unit == sizeof(float) ?
-				       (const void *)&reals[pick(0, 2)] : &halves[pick(0, 2)], unit);
+				       (const void *)&reals[pick(0, 2)] : &fp16[pick(0, 2)], unit);
 	}
 	return finish(v);
 }

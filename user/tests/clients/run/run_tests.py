@@ -488,13 +488,13 @@ def test_bench_wrong(w):
 
 def test_bench_plot(w):
     """bench draws the latencies"""
-    picture = os.path.join(w.folder, "bench.png")
-    done = bench(w, w.image, "--plot", picture)
-    with open(picture, "rb") as file:
+    plot = os.path.join(w.folder, "bench.png")
+    done = bench(w, w.image, "--plot", plot)
+    with open(plot, "rb") as file:
         begin = file.read(4)
     if done.returncode or begin != b"\x89PNG":
         raise ValueError(f"exit status {done.returncode}: {done.stderr}")
-    says(bench(w, w.image, "--plot", picture, PATH="/nonexistent"), "bench.png was not drawn: it takes gnuplot", 1)
+    says(bench(w, w.image, "--plot", plot, PATH="/nonexistent"), "bench.png was not drawn: it takes gnuplot", 1)
 
 
 def page_bench(w):
