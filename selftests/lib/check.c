@@ -226,7 +226,7 @@ int check_read_only(int fd, unsigned long request, const void *good, size_t size
 	wrong = check_error(request, "read only", xioctl(fd, request, page), EFAULT);
 	munmap(page, PAGE);
 	if (next_fd(fd) != next) {
-		fprintf(stderr, "# %s: a file that nobody was told of\n", name_of(request));
+		fprintf(stderr, "# %s: a file that no test was told of\n", name_of(request));
 		wrong++;
 	}
 	return wrong;

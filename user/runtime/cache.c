@@ -176,7 +176,7 @@ static void log_late(void *data, const char *reason)
 	if (reason[0])
 		nna_log(NNA_LOG_WARN, "a cache entry was not saved again: %s", reason);
 	else
-		nna_log(NNA_LOG_INFO, "a cache entry was saved late");
+		nna_log(NNA_LOG_INFO, "a deferred cache entry was saved");
 }
 
 /* Returns false if the step has to be prepared. `reason` then holds the error, if there was one. */

@@ -350,7 +350,7 @@ static void test_failing_saves(void **state)
 	assert_true(unsaved >= 3 + 4 + 2);
 }
 
-/* ---- late saves ---- */
+/* ---- deferred saves ---- */
 
 static sem_t saved;
 static char saved_reason[256];

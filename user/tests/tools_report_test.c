@@ -932,7 +932,7 @@ static void test_messages(void **state)
 	machine.has_no_proc = true;
 	assert_fails(tool_stat, "--once", TOOL_FAILED, "nnaccel stat: /proc cannot be read\n");
 	assert_fails(tool_info, "", TOOL_OK,
-		     "nnaccel info: the memory of models cannot be told: no /proc, or no memory\n");
+		     "nnaccel info: the memory of models cannot be read: no /proc, or too little memory\n");
 }
 
 /* The command reads again after each interval. */
@@ -1080,12 +1080,12 @@ static void test_cdi(void **state)
 	X("an old session, second group", (machine.device.is_open = false, \
 	    machine.account_has_group = true, machine.group_at = 1), \
 	  "-> your account is in the group, this session is not: log in again\n") \
-	X("a second group in vain", (machine.device.is_open = false, machine.group_at = 1, \
+	X("a second group that does not help", (machine.device.is_open = false, machine.group_at = 1, \
 	    machine.account_has_group = true, machine.session_has_group = true), \
 	  "-> run: sudo usermod -aG render ada, then") \
-	X("an own group in vain", (machine.device.is_open = false, machine.account_has_group = true, \
+	X("an own group that does not help", (machine.device.is_open = false, machine.account_has_group = true, \
 	    machine.is_own_group = true), "-> run: sudo usermod -aG render ada, then") \
-	X("a group in vain", (machine.device.is_open = false, machine.account_has_group = true, \
+	X("a group that does not help", (machine.device.is_open = false, machine.account_has_group = true, \
 	    machine.session_has_group = true), "-> run: sudo usermod -aG render ada, then") \
 	X("no interface of a device that does not open", machine.device.is_open = false, \
 	  "note     interface    not looked at: the device cannot be opened\n") \

@@ -431,7 +431,7 @@ static int show(const char *path, const char *name, bool json)
 		return tool_fail("info", "%s", err.message);
 	}
 	if (!models_read(&report.models))
-		tool_fail("info", "the memory of models cannot be told: no /proc, or no memory");
+		tool_fail("info", "the memory of models cannot be read: no /proc, or too little memory");
 	if (json)
 		print_json(&report);
 	else

@@ -272,7 +272,7 @@ struct blob_store *blob_store_open(struct cache_index *index, const char *folder
 	    (!mkdir(path, 0700) || errno == EEXIST))
 		store->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (store->folder < 0) {
-		log_error("%s: no plans are kept: %s", path, strerror(errno));
+		log_error("%s: no plans are cached: %s", path, strerror(errno));
 		free(store);
 		return NULL;
 	}

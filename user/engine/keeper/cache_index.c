@@ -314,10 +314,10 @@ static bool replace(struct cache_index *index)
 	remove(journal);
 	error = connect(index);
 	if (!error) {
-		log_warning("%s: damaged: put aside, begun anew", index->path);
+		log_warning("%s: damaged: renamed, and a new index is begun", index->path);
 		return true;
 	}
-	log_error("%s: damaged, and cannot be made anew: %s", index->path, sqlite3_errstr(error));
+	log_error("%s: damaged, and cannot be replaced: %s", index->path, sqlite3_errstr(error));
 	disconnect(index);
 	return false;
 }

@@ -281,7 +281,7 @@ static void check_plans(struct keep *k, struct task *t)
 {
 	t->answer.kind = CACHE_FAILED;
 	if (!k->plans) {
-		log_warning("the compilation cache is not checked: no plans are kept");
+		log_warning("the compilation cache is not checked: no plans are cached");
 		return;
 	}
 	t->file = memfd_create("nnaccel-check", MFD_CLOEXEC);

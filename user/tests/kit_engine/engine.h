@@ -17,7 +17,7 @@
 /* The execution waits until the client is gone, and logs this before and after. */
 #define KIT_ENGINE_UNTIL_GONE 667.0F
 #define KIT_ENGINE_WAITS "waits for the client's end"
-#define KIT_ENGINE_TOLD "was told of the client's end"
+#define KIT_ENGINE_TOLD "was notified of the client's end"
 
 /*
  * Another driver's fence ends the execution. The engine logs, and lets the fence signal after this

@@ -157,7 +157,7 @@ bool shot_check(const struct shot *s, char reason[REASON])
 
 	reason[0] = '\0';
 	if (s->num_shapes != v->num_outputs)
-		snprintf(reason, REASON, "the shapes of outputs are not told");
+		snprintf(reason, REASON, "the shapes of outputs are not reported");
 	for (uint32_t i = 0; !reason[0] && i < v->num_outputs; i++) {
 		if (!s->shapes[i].is_sufficient || !is_shape(&s->shapes[i], &v->outputs[i].shape))
 			snprintf(reason, REASON, "output %u: wrong shape", i);
