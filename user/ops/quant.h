@@ -92,7 +92,7 @@ void nn_concatenation_table(const struct nn_tensor *in, const struct nn_tensor *
 
 /*
  * Returns the range of an output under a fused activation (FuseCode), for a quantised and for a
- * float output. False: not a valid code.
+ * float output. Returns false if it is no valid code.
  */
 bool nn_fused_range(int32_t activation, int32_t type, float scale, int32_t zero_point,
 		    int32_t *low, int32_t *high);

@@ -97,7 +97,7 @@ struct nn_source nn_resize_nearest(const struct nn_resize *v, uint32_t in, uint3
 
 typedef struct nn_source source_fn(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o);
 
-/* Returns the sources of all positions of an axis. NULL: out of memory. */
+/* Returns the sources of all positions of an axis; NULL if memory runs out. */
 static const struct nn_source *all_sources(struct nn_run *r, const struct nn_resize *v, source_fn *of,
 					uint32_t in, uint32_t out)
 {

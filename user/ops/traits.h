@@ -29,7 +29,7 @@ struct nn_traits {
 	int8_t activation;		/* a fused activation, which may be NONE */
 	int8_t layout;			/* the flag for images in NCHW */
 
-	/* The FuseCode of NNAPI that this operation is as a fused activation; 0 for none. */
+	/* If the operation can be fused as an activation, its FuseCode of NNAPI; otherwise 0. */
 	uint8_t fused_code;
 
 	/* Each output element depends on one element of each of the first `elementwise` inputs. */

@@ -114,7 +114,7 @@ static VkResult begin(VkCommandBuffer commands)
 	return vkBeginCommandBuffer(commands, &info);
 }
 
-/* Takes a buffer whose memory others use, or gives it back. Arguments may share one. */
+/* Acquires a buffer whose memory others use, or releases it. Arguments may share one buffer. */
 static void own(VkCommandBuffer commands, const struct commands_target *t,
 		const struct place *places, uint32_t index, bool is_taken)
 {

@@ -158,7 +158,10 @@ static void import_region(struct gpu *gpu, struct nna_engine_execution *executio
 		gpu_buffer_destroy(gpu, b);
 }
 
-/* Under the lock: returns the import of a region, which it makes at first. NULL: no memory. */
+/*
+ * Returns the import of a region, which it makes at first; NULL if memory runs out. The caller
+ * holds the lock.
+ */
 static struct import *get(struct gpu *gpu, struct nna_engine_execution *execution, const void *data,
 			  const struct nna_engine_region *region)
 {

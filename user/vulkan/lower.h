@@ -61,7 +61,8 @@ enum nn_status lower_add(struct lower *l, const struct dispatch *d);
 
 /*
  * Returns a table of the reference's results for bytes: input 0 of `inputs` stands for each byte.
- * With `arity` 2, the same is true of input 1. NULL: no memory, or the operation fails.
+ * With `arity` 2, the same is true of input 1. Returns NULL if memory runs out or the operation
+ * fails.
  */
 void *lower_table(struct lower *l, const struct nn_tensor *inputs, uint32_t num_inputs,
 		  uint32_t arity);

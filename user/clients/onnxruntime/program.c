@@ -80,7 +80,10 @@ static bool all_known(const struct program *p)
 	return true;
 }
 
-/* Finds inputs whose values, such as axes, the model is compiled for. False: out of memory. */
+/*
+ * Finds inputs whose values, such as axes, the model is compiled for. Returns false if memory runs
+ * out.
+ */
 static bool find_values(struct program *p)
 {
 	const struct graph *graph = p->graph;

@@ -134,7 +134,10 @@ translator *translator_of(struct lowering *t, const struct node *node);
  */
 uint32_t values_of(const struct node *node);
 
-/* Gives a value up to MAX_RANK integers, as if it were constant. False: it is of another type. */
+/*
+ * Gives a value up to MAX_RANK integers, as if it were constant. Returns false if it is of another
+ * type.
+ */
 bool translation_values(struct translation *t, uint32_t value, const int64_t *values, int count);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "clients/tflite/operations.h"
 
-/* Tensors that a kernel may add while it holds pointers to others, and that there is room for. */
+/* Number of tensors that may be added without moving the others, to which kernels have pointers. */
 enum { MOST_ADDED = 8, ROOM = 16 };
 
 static struct tfl_ints *copy_ints(const struct tfl_ints *list)

@@ -28,7 +28,10 @@ struct members {
 	struct tfl_ints **before;	/* dimensions of one node's outputs before */
 };
 
-/* Copies the nodes of the list. False: out of memory; members_free() must follow anyway. */
+/*
+ * Copies the nodes of the list. Returns false if memory runs out; members_free() must follow
+ * anyway.
+ */
 bool members_init(struct members *m, struct tfl_context *context, const struct tfl_ints *nodes);
 void members_free(struct members *m);
 

@@ -9,12 +9,14 @@
 
 #include <nnaccel/engine.h>
 
-/* Initialises the description that an engine's describe() fills in: a device with no features. */
+/*
+ * Initialises a device description, without any features, before an engine's describe() sets them.
+ */
 void device_init(struct nn_device_info *info);
 
 /*
  * Returns the answer to NNACCEL_QUERY_EXTENSIONS: the extensions of the engine and of plug-ins. The
- * answer is malloc()ed; NULL: out of memory, or the list is too long for an answer.
+ * answer is malloc()ed; it is NULL if memory runs out, or if the list is too long for an answer.
  */
 void *device_list_extensions(const struct nna_engine *engine, size_t *size);
 

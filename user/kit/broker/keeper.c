@@ -113,7 +113,10 @@ __attribute__((noreturn)) static void execute(const struct keeper *keeper, int s
 
 /* ---- the broker's side ---- */
 
-/* Locks the folder, whose index and socket are one keeper's. False: another engine has it. */
+/*
+ * Locks the folder, whose index and socket belong to one keeper only. Returns false if another
+ * engine has it.
+ */
 static bool claim(struct keeper *keeper)
 {
 	keeper->claim = open(keeper->options.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -257,7 +260,7 @@ void keeper_stop(struct keeper *keeper)
 	const struct message end = { .kind = KEEPER_END };
 
 	if (keeper->pidfd >= 0) {
-		/* A busy keeper sees the end of the socket instead of the message. */
+		/* A busy keeper may see only that the socket was closed. */
 		message_send(keeper->socket, &end, -1);
 		shutdown(keeper->socket, SHUT_WR);
 		if (poll(&ended, 1, END_MS) != 1) {

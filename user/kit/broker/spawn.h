@@ -49,7 +49,10 @@ bool spawner_init(struct spawner *spawner);
 bool spawn_worker(const struct spawner *spawner, int cgroup, const struct spawn_plugins *plugins,
 		  struct spawned *spawned);
 
-/* Creates a socket between a client's server, ends[1], and the broker or keeper. False: errno. */
+/*
+ * Creates a socket between a client's server, ends[1], and the broker or keeper. Returns false with
+ * errno set.
+ */
 bool spawn_control(int ends[2]);
 
 /* Raises this process' limit of files for this many workers; logs a line if that fails. */

@@ -12,7 +12,7 @@
 
 /* ---- a new buffer ---- */
 
-/* The buffer's operand by its roles so far, whose models are held. */
+/* The operand that the roles seen so far give the buffer. It holds references to their models. */
 struct merged {
 	struct nn_operand operand;
 	struct loaded_model **models;

@@ -342,7 +342,7 @@ enum nn_status models_prepare_kept(struct models *models, const struct command *
 		*out = work;
 	else
 		work_free(models, work);
-	/* Caching needs a copy; memory may suffice without it. */
+	/* Caching needs a second copy; without it, memory may suffice. */
 	return status == NN_OUT_OF_MEMORY ? models_prepare(models, command, err) : status;
 }
 

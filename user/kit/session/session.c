@@ -32,7 +32,7 @@ struct direct {
 	struct direct *next;
 	int commands, memory;
 	atomic_bool ended;
-	pthread_mutex_t lock;		/* protects `known`; held while a command is taken */
+	pthread_mutex_t lock;		/* protects `known`; held while a command is read */
 	struct known *known;
 };
 

@@ -88,7 +88,7 @@ static const struct rule rules[] = {
 	ANY(exit_group),
 };
 
-/* Further calls for dlopen(), and for the next filter. */
+/* Further calls that dlopen() makes, and the call that installs the next filter. */
 static const struct rule plugin_rules[] = {
 	IF(openat, ONLY(2, O_RDONLY, O_ACCMODE | O_CREAT | O_TMPFILE)),
 	ANY(read),
@@ -109,7 +109,7 @@ static const struct rule poll_rules[] = {
 	ANY(ppoll),
 };
 
-/* The flags of pthread_create(); others would make a process or namespaces. */
+/* The flags that pthread_create() uses; others would make a process or namespaces. */
 #define THREAD (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 #define NO_THREAD (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | \
 		   CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_PTRACE | CLONE_VFORK)
@@ -192,7 +192,7 @@ static int add_files(scmp_filter_ctx filter, const struct nna_engine *engine)
 	return error;
 }
 
-/* Allows calls on files that drivers made, whose numbers fulfil a condition. */
+/* Allows calls on files that drivers made, whose file descriptors fulfil a condition. */
 static int add_driver_files(scmp_filter_ctx filter, struct scmp_arg_cmp number)
 {
 	const struct rule closing = IF(close, number);
@@ -206,7 +206,7 @@ static int add_driver_files(scmp_filter_ctx filter, struct scmp_arg_cmp number)
 	return error;
 }
 
-/* Files that drivers made have the numbers that no other file has. */
+/* Files that drivers made have file descriptors that no other file has. */
 static int add_drivers(scmp_filter_ctx filter, const struct nna_engine *engine)
 {
 	const uint32_t count = files_count(engine);
@@ -221,7 +221,10 @@ static int add_drivers(scmp_filter_ctx filter, const struct nna_engine *engine)
 	return error ? error : add_driver_files(filter, above);
 }
 
-/* The arguments of clone3() are in memory, so its callers have to make do with clone(). */
+/*
+ * The arguments of clone3() are in memory, where a filter cannot read them, so its callers must use
+ * clone().
+ */
 static int add_permissions(scmp_filter_ctx filter, const struct nna_engine *engine)
 {
 	const uint32_t permissions = engine_permissions(engine);

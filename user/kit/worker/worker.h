@@ -37,14 +37,16 @@
 /* Most dma-bufs and sync_files of an engine that may use drivers. */
 #define WORKER_DRIVERS_FILES 64
 
-/* Exit codes. 0: the context is gone, or the broker went before there was a context. */
+/*
+ * Exit statuses. It is 0 if the context ended, or if the broker ended before there was a context.
+ */
 enum {
 	WORKER_EXIT_FAILURE = 1,	/* a log line says why */
 	WORKER_EXIT_BUS_ERROR = 2,
 	/* The last plug-in was rejected; only when plug-ins are tested. */
 	WORKER_EXIT_REFUSED = 3,
-	WORKER_EXIT_WAITS = 4,		/* the plug-in of a probe needs a missing extension */
-	WORKER_EXIT_SLOW = 5,	/* the plug-in of a probe did not end within WORKER_PROBE_S */
+	WORKER_EXIT_WAITS = 4,		/* the tested plug-in needs an extension that is missing */
+	WORKER_EXIT_SLOW = 5,	/* the test of a plug-in took longer than WORKER_PROBE_S */
 	WORKER_EXIT_OVERDUE = 6,	/* a plug-in's function took too long; a log line says so */
 };
 

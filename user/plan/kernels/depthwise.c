@@ -76,7 +76,7 @@ static void set_f32(struct depthwise *d, struct nn_ready *ready)
 	ready->packed_size = (weights + d->in.c) * d->element;
 }
 
-/* False: a row of the input would take more memory than there can be. */
+/* Returns false if a row of the input would take more memory than there can be. */
 static bool set_q8(struct depthwise *d, struct nn_ready *ready)
 {
 	const struct nn_depthwise_config *c = &ready->isa->depthwise_q8;

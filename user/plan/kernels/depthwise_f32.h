@@ -235,7 +235,8 @@ typedef void inner_f32_fn(const struct nn_depthwise_f32 *d, size_t row, size_t c
 			  size_t last);
 
 /*
- * Finds the loop for two or three rows of a fast filter inside the image, whose first one is `row`.
+ * Finds the loop for the two or three rows of a fast filter that are inside the image; `row`
+ * becomes the first.
  */
 static inner_f32_fn *find_inner_f32(const struct nn_depthwise_f32 *d, size_t *row)
 {

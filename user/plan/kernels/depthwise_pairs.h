@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 depthwise convolutions for instruction sets without VNNI: taps become 16 bits wide, and two
- * and two are multiplied and summed; included after q8_pairs.h.
+ * Int8 depthwise convolutions for instruction sets without VNNI. Taps become 16 bits wide; one
+ * instruction multiplies and sums pairs of them. Included after q8_pairs.h.
  */
 #if !defined(DOT) || !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || \
     !defined(TARGET) || !defined(WIDE_OF_BYTES) || !defined(WIDE_OF_SIGNED) || !defined(WIDTH)
@@ -17,13 +17,13 @@
 /* State that all blocks of a row share. */
 struct taps_q8 {
 	const struct nn_depthwise_q8 *d;
-	/* Places of the taps of a column; two consecutive ones are a pair. */
+	/* Pointers to the taps of a column; two consecutive taps are a pair. */
 	const uint8_t **at;
 	size_t pairs;
-	size_t step;		/* bytes from a column's taps to those of the next one */
+	size_t step;		/* distance of two columns' taps in bytes */
 };
 
-/* Up to WIDTH bytes in 16 bits; signed: with a sign. Zero points are part of the bias. */
+/* Loads up to WIDTH bytes, widened to 16 bits each. Zero points are part of the bias. */
 static inline ALWAYS_INLINE TARGET wide_q8 load_tap(const uint8_t *p, size_t count, bool is_signed)
 {
 	const bytes_q8 bytes = load_bytes(p, count);

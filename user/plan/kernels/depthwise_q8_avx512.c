@@ -18,7 +18,10 @@ static inline ALWAYS_INLINE TARGET __mmask64 first_bytes(size_t count)
 	return count >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1;
 }
 
-/* The bytes of up to 64 channels of four rows, as four vectors that the planes hold. */
+/*
+ * Interleaves the bytes of up to 64 channels of four rows, and stores a vector in each of the four
+ * planes.
+ */
 static inline ALWAYS_INLINE TARGET void interleave(const __m512i row[4], uint8_t *to, size_t plane)
 {
 	const __m512i low01 = _mm512_unpacklo_epi8(row[0], row[1]);
@@ -32,7 +35,7 @@ static inline ALWAYS_INLINE TARGET void interleave(const __m512i row[4], uint8_t
 	_mm512_storeu_si512(to + 3 * plane, _mm512_unpackhi_epi16(high01, high23));
 }
 
-/* `length` bytes of four rows, from `from` on in each; NULL rows are padding. */
+/* Interleaves `length` bytes of four rows, from byte `from` of each; NULL rows are padding. */
 static TARGET void interleave_stretch(const struct nn_depthwise_q8 *d, const uint8_t *const *rows,
 				      size_t count, size_t from, size_t length, uint8_t *to,
 				      size_t plane)

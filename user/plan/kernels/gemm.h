@@ -18,7 +18,10 @@ static inline bool nn_has_constants(const struct nn_run *r)
 	return r->inputs[1].data && r->inputs[2].data;
 }
 
-/* Rows of a product are cut for tasks at multiples of it, which is one of most tiles. */
+/*
+ * Tasks divide the rows of a product at multiples of this number, which is a multiple of most
+ * tiles' rows.
+ */
 #define NN_TILE_ROWS 14
 
 struct nn_gemm {

@@ -53,7 +53,10 @@ static inline ALWAYS_INLINE TARGET i32x16 sum_lanes(i32x16 x[SUM_ROWS])
 	return sum_parts(x[0], x[1]);
 }
 
-/* The part that b's zero point takes away from each of SUM_ROWS rows, `stride` apart. */
+/*
+ * Computes what b's zero point subtracts from the sums of each of SUM_ROWS rows, which are `stride`
+ * bytes apart.
+ */
 static TARGET void correct_rows(const struct nn_gemm_q8 *g, const uint8_t *a, size_t stride,
 				int32_t *corrections)
 {

@@ -78,7 +78,10 @@ static inline ALWAYS_INLINE void run_tile(int rows, int eights, bool is_signed,
 		ADD_GROUP(1);
 		ADD_GROUP(2);
 		ADD_GROUP(3);
-		/* Behind the loads, which else are not done in pairs. */
+		/*
+		 * The pointers advance after the loads: otherwise the compiler does not load in
+		 * pairs.
+		 */
 		UNROLL
 		for (int e = 0; e < eights; e++) {
 			__asm__("" : "+r"(w[e]));

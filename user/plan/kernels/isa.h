@@ -264,7 +264,7 @@ struct nn_depthwise_f32 {
 	size_t dilation;
 	ptrdiff_t head;			/* padding before the row */
 	const void *const *rows;
-	const void *filter;		/* height * width * channels */
+	const void *filter;		/* weights of the shape [height, width, channels] */
 	const void *bias;
 	void *out;
 	float low;
@@ -526,8 +526,8 @@ struct nn_run;
 
 /* An instruction set's int8 and uint8 GEMM: a layout of packed weights (pack_q8.h), and its loop. */
 struct nn_gemm_config {
-	uint32_t lanes;			/* columns that lie together, */
-	uint32_t group;			/* size of a group of elements of depth */
+	uint32_t lanes;			/* columns that lie together */
+	uint32_t group;			/* elements of depth that lie together */
 	bool pads_rows;			/* rows of a can be read up to a multiple of `group` */
 	bool widens;			/* rows of a become 16 bits wide, in scratch memory */
 	bool splits;			/* fours are followed by struct nn_q8_spares */
@@ -546,7 +546,7 @@ struct nn_depthwise_config {
 	/* Sets the bytes of packed parameters, and of scratch memory. */
 	void (*sizes)(const struct nn_depthwise_config *c, const struct nn_depthwise_q8 *d,
 		      size_t *packed, size_t *scratch);
-	/* False: accumulators may exceed 30 bits. */
+	/* Returns false if accumulators may exceed 30 bits. */
 	bool (*pack)(const struct nn_depthwise_config *c, const struct nn_run *r,
 		     const struct nn_depthwise_q8 *d, void *packed);
 	void (*run)(const struct nn_depthwise_q8 *d);
@@ -561,7 +561,7 @@ struct nn_isa {
 	void (*depthwise_f32)(const struct nn_depthwise_f32 *d);
 	void (*binary_f32)(const struct nn_binary_f32 *b);
 	void (*unary_f32)(const struct nn_unary_f32 *u);
-	/* A row of at least one element. */
+	/* Computes the softmax of a row, which has at least one element. */
 	void (*softmax_f32)(const float *in, float *out, size_t count, float beta);
 	void (*log_softmax_f32)(const float *in, float *out, size_t count, float beta);
 	/* Adds up to NN_SUM_CHANNELS channels of `pixels` pixels, `stride` elements apart. */

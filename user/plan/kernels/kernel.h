@@ -87,7 +87,7 @@ struct nn_room {
 	uint32_t align;			/* alignment of the address; 0 if no memory is needed */
 };
 
-/* Rooms beyond the kernel's `inputs` and `more_outputs` may hold anything. */
+/* Only the first `inputs` inputs and `more_outputs` further outputs of the kernel are valid. */
 struct nn_bounds {
 	struct nn_room inputs[NN_SAVED_INPUTS];	/* 0 bytes: omitted, or not read */
 	struct nn_room output;
@@ -96,7 +96,7 @@ struct nn_bounds {
 
 struct nn_kernel {
 	const char *name;
-	/* The operations that prepare() looks at: NN_TAKES() or NN_TAKES_ROWS(). */
+	/* The operations that prepare() may accept: NN_TAKES() or NN_TAKES_ROWS(). */
 	const int32_t *codes;
 	uint32_t num_codes;
 	uint32_t code_step;		/* bytes from one operation code to the next */
@@ -151,7 +151,7 @@ struct nn_kernel {
 	size_t state_size;
 };
 
-/* Operations, or rows of a table that have a `code`. */
+/* Lists operations, or refers to a table whose rows have a `code`. */
 #define NN_TAKES(...) .codes = (const int32_t[]){ __VA_ARGS__ }, .code_step = sizeof(int32_t),	\
 		      .num_codes = sizeof((const int32_t[]){ __VA_ARGS__ }) / sizeof(int32_t)
 #define NN_TAKES_ROWS(rows) .codes = &(rows)[0].code, .code_step = sizeof((rows)[0]),		\
@@ -167,7 +167,10 @@ const struct nn_kernel nn_kernel_##which = {						\
 	.complete = complete, .state_size = size, __VA_ARGS__				\
 }
 
-/* Makes ready->state `size` zeros, where state_size is too little. False: no memory. */
+/*
+ * Makes ready->state `size` zero bytes, for a kernel whose state_size is too small. Returns false
+ * if memory runs out.
+ */
 bool nn_kernel_enlarge(struct nn_ready *ready, size_t size);
 
 /* Returns a kernel by its number, which is fixed in one build; NULL beyond the last one. */

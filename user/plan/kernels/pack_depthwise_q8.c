@@ -119,7 +119,7 @@ bool nn_depthwise_pack_planes(const struct nn_depthwise_config *c, const struct 
 
 /* ---- Pairs ---- */
 
-/* The last tap is alone where their count is odd. */
+/* Returns the size of a panel. If the number of taps is odd, the last one is paired with zeros. */
 static size_t pairs_panel(const struct nn_depthwise_config *c, const struct nn_depthwise_q8 *d)
 {
 	return nn_q8_pairs_panel_size(c->lanes, (taps_of(d) + 1) / 2 * 2, sizeof(int16_t));

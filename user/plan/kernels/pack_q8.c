@@ -317,7 +317,7 @@ void nn_pack_eight(const struct nn_q8_channels *q, size_t index, int32_t bias,
 	eight->shift[lane] = q->multipliers[index].shift;
 }
 
-/* A column in lane `lane`; what is added to its bias for the input's zero point. */
+/* Packs a column as lane `lane`, and returns what its bias gets for the input's zero point. */
 static int32_t pack_lane(const struct nn_pack_q8 *p, size_t index, size_t group, size_t lane,
 			 struct nn_q8_eight *eight)
 {

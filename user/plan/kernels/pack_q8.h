@@ -7,7 +7,7 @@
 
 #include "plan/kernels/quant8.h"
 
-/* Rows of weights are columns of the product, with parameters `q` each. */
+/* Weights to pack. A row of them is a column of the product, and has an element of `q`. */
 struct nn_pack_q8 {
 	const struct nn_tensor *x;
 	const struct nn_tensor *weights;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accumulators of eight columns to quantised outputs, for NEON: NNAPI's fixed-point
+ * Converts accumulators of eight columns to quantised outputs, for NEON. It is NNAPI's fixed-point
  * arithmetic, bit for bit, in two to four instructions for four values.
  */
 #ifndef NN_PLAN_KERNELS_Q8_NEON_H
@@ -32,8 +32,8 @@ static inline ALWAYS_INLINE int32x4_t q8_scaled(int32x4_t acc, int32x4_t multipl
 }
 
 /*
- * Values that hold for all channels of an output, in registers. Results are counted from the lower
- * bound until they become bytes: smaller ones saturate, and bytes need no sign.
+ * Values that hold for all channels of an output, in registers. Until results become bytes, they
+ * are differences from the lower bound: smaller ones saturate to 0, and bytes need no sign.
  */
 struct q8_bounds {
 	int16x8_t zero;		/* zero point, counted from the lower bound */
@@ -49,14 +49,14 @@ static inline ALWAYS_INLINE struct q8_bounds q8_bounds_of(const struct nn_q8_out
 	};
 }
 
-/* Scaled values in 16 bits, from the lower bound on. */
+/* Returns scaled values as 16-bit differences from the lower bound. */
 static inline ALWAYS_INLINE int16x8_t q8_from_low(int32x4_t x, int32x4_t y,
 						  const struct q8_bounds *b)
 {
 	return vqaddq_s16(vqmovn_high_s32(vqmovn_s32(x), y), b->zero);
 }
 
-/* Scaled values to the bytes of up to eight columns. */
+/* Stores scaled values as the bytes of up to eight columns. */
 static inline ALWAYS_INLINE void q8_store_eight(uint8_t *out, int32x4_t x, int32x4_t y,
 						const struct q8_bounds *b, size_t count)
 {
@@ -182,7 +182,7 @@ struct q8_panel {
 	size_t next;			/* bytes from a panel's weights to those of the next one */
 	uint8_t *c;
 	size_t c_stride;
-	int32_t *sums;			/* sums in place of bytes; NULL for bytes */
+	int32_t *sums;			/* where to store sums; NULL: store bytes at `c` */
 	size_t sums_stride;
 	size_t columns;
 	int32x4_t bias[2 * Q8_EIGHTS];
@@ -226,7 +226,7 @@ static inline ALWAYS_INLINE struct q8_panel q8_panel_of(const struct nn_gemm_q8 
 	return p;
 }
 
-/* The next `rows` rows. */
+/* Advances the panel by `rows` rows. */
 static inline ALWAYS_INLINE void q8_panel_advance(struct q8_panel *p, size_t rows)
 {
 	p->a += rows * p->a_stride;
@@ -342,7 +342,7 @@ static inline ALWAYS_INLINE void q8_row_store(const struct q8_panel *p, int eigh
 	vst1q_u8(c, vaddq_u8(vminq_u8(bytes, p->bounds.high), p->bounds.low));
 }
 
-/* Sums of `rows` rows. */
+/* Stores the results of `rows` rows. */
 static inline ALWAYS_INLINE void q8_panel_store(const struct q8_panel *p, int rows, int eights,
 						bool positive, int32x4_t sums[][2 * Q8_EIGHTS])
 {

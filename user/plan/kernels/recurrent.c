@@ -7,9 +7,9 @@
 #include "plan/run/threads.h"
 
 #define MAX_ROWS 56		/* rows of inputs that are multiplied at a time */
-#define MIN_SHARED 200000	/* products for which a thread that is awake pays */
-#define MIN_WAKING 2000000	/* products for which waking a thread pays */
-#define MIN_PACKED_ROWS 8	/* rows for which packing the weights of one run pays */
+#define MIN_SHARED 200000	/* products from which using a running thread pays */
+#define MIN_WAKING 2000000	/* products from which waking a thread pays */
+#define MIN_PACKED_ROWS 8	/* rows from which packing weights in each run pays */
 
 #define NN_STATE struct nn_recurrent
 const struct nn_field nn_recurrent_fields[] = {

@@ -26,8 +26,8 @@ struct nn_gate_weights {
 };
 
 /*
- * A cell along a sequence. Its caller fills the first part. Packed are the gates' weights of the
- * input, of the auxiliary input, then those of the state.
+ * A cell that runs along a sequence. The caller sets the fields of the first part. Packed weights
+ * are those of each gate for the input, for the auxiliary input, then for the state.
  */
 struct nn_recurrent {
 	struct nn_sequence sequence;
@@ -44,7 +44,7 @@ struct nn_recurrent {
 	bool is_alone;			/* no other cell runs beside this one */
 	bool single;	/* the layer has one step, and its state is not an output sequence */
 	bool packs;			/* each run packs the weights */
-	uint32_t out;			/* columns of the output sequence's rows */
+	uint32_t out;			/* position, first column and columns of the output */
 	uint32_t column;
 	uint32_t columns;
 

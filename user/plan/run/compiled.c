@@ -81,7 +81,7 @@ static void grow(struct compiled *c, struct context *x, size_t wanted)
 	atomic_fetch_add(&c->kept, m->size);
 }
 
-/* The memory of an operand that is no argument; NULL: no memory. */
+/* Returns the memory of an operand that is no argument; NULL if memory runs out. */
 static void *memory_of(const struct compiled *c, uint32_t operand, char *arena)
 {
 	const struct place *p = &c->places[operand];
@@ -288,7 +288,7 @@ static void thawed_run_init(const struct compiled_step *step, const struct conte
 	*r = (struct nn_run){ .num_inputs = o->num_inputs, .inputs = x->inputs };
 }
 
-/* False: the kernel does not take the values of this execution. */
+/* Returns false if the kernel does not accept the values of this execution. */
 static bool pack_weights(const struct compiled *c, const struct compiled_step *step,
 			 const struct context *x, const struct launch *l, uint32_t threads)
 {
@@ -304,7 +304,10 @@ static bool pack_weights(const struct compiled *c, const struct compiled_step *s
 	return !p.refused;
 }
 
-/* False: the kernel does not take the values of this execution, and nothing was written. */
+/*
+ * Returns false if the kernel does not accept the values of this execution; nothing was written
+ * then.
+ */
 static bool run_kernel(const struct compiled *c, const struct compiled_step *step,
 		       const struct context *x, uint32_t threads)
 {

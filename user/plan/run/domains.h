@@ -24,8 +24,8 @@ struct domains {
 
 /*
  * Reads the domains of CPUs 0 ... num_cpus - 1 from a folder like /sys/devices/system/cpu. A CPU
- * that shares its last-level cache with no other belongs to the domain of its package. False: the
- * system does not tell, or there is no memory.
+ * that shares its last-level cache with no other belongs to the domain of its package. Returns
+ * false if the system does not tell, or memory runs out.
  */
 bool domains_read(struct domains *d, const char *root, uint32_t num_cpus);
 

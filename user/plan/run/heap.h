@@ -13,13 +13,13 @@
 /* Belongs to one execution at a time. */
 struct heap;
 
-/* Heaps of a plan that no execution uses. NULL: no memory. */
+/* Makes the pool of a plan's heaps that no execution uses; NULL if memory runs out. */
 struct heaps;
 
 struct heaps *heaps_create(void);
 void heaps_free(struct heaps *heaps);	/* NULL is fine */
 
-/* A heap for one execution; NULL: no memory. */
+/* Returns a heap for one execution; NULL if memory runs out. */
 struct heap *heaps_get(struct heaps *heaps);
 
 /* Returns a heap whose blocks are all free. Frees blocks that no execution has used for long. */

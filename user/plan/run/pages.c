@@ -13,8 +13,8 @@
 #endif
 
 /*
- * The size of a block in pages, which have 4, 16 or 64 KiB: huge pages are multiples of each. The
- * last huge page is whole where half of it is used.
+ * The size of a block in pages, which have 4, 16 or 64 KiB: huge pages are multiples of each. A
+ * last huge page is allocated as a whole if at least half of it is used.
  */
 static size_t in_pages(size_t size)
 {
@@ -22,7 +22,10 @@ static size_t in_pages(size_t size)
 	return size % HUGE_PAGE < HUGE_PAGE / 2 ? size : round_up(size, HUGE_PAGE);
 }
 
-/* Memory that begins with a huge page: one more is reserved, then what is not needed returned. */
+/*
+ * Returns memory that begins at a huge page's boundary. It reserves one huge page more, then frees
+ * what is not needed.
+ */
 static void *map_aligned(size_t size)
 {
 	char *base = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Large blocks of memory, in huge pages where the system gives them.
+ * Large blocks of memory, of huge pages if the system provides them.
  */
 #ifndef NN_PLAN_PAGES_H
 #define NN_PLAN_PAGES_H
@@ -17,7 +17,7 @@ void *pages_alloc(size_t size);
 void *pages_alloc_all(size_t size);
 void pages_free(void *memory, size_t size);
 
-/* Zeroes that take no memory and cannot be written, freed in the same way. */
+/* Returns read-only zeros, which take no memory and are freed in the same way. */
 void *pages_zeros(size_t size);
 
 #endif /* NN_PLAN_PAGES_H */

@@ -20,7 +20,7 @@
 
 #define CHANGING (-1)
 
-/* A plan that one of so many executions wanted is missed when it goes. */
+/* Freeing a plan counts as a miss if one of the last LATELY executions used it. */
 #define LATELY 16
 
 /* Misses of plans that are interpreted at most before another plan is made. */
@@ -341,7 +341,7 @@ uint64_t sections_begin(const struct nn_plan *plan)
 	return plan->sections ? atomic_fetch_add(&plan->sections->runs, 1) + 1 : 0;
 }
 
-/* Notes what a plan keeps by now: each execution at a time has memory of its own, which stays. */
+/* Counts the memory that a plan has by now: memory of concurrent executions stays with the plan. */
 static void count_bytes(struct sections *all, struct shaped *shaped)
 {
 	uint64_t bytes = sizeof(*shaped) + shaped->memory.weights +
@@ -493,7 +493,10 @@ static void set_used(struct slot *slot, uint64_t run)
 	atomic_store_explicit(&slot->used_run, run, memory_order_relaxed);
 }
 
-/* The slot with the plan of these values, counted in; NULL: no slot has it. */
+/*
+ * Returns the slot with the plan of these values, and counts one more user of it; NULL if no slot
+ * has it.
+ */
 static struct slot *find_slot(struct section *s, const struct value *values, uint64_t run)
 {
 	for (uint32_t i = 0; i < SECTION_PLANS; i++) {
@@ -514,7 +517,7 @@ static struct slot *find_slot(struct section *s, const struct value *values, uin
 	return NULL;
 }
 
-/* An empty slot, or the least recently used one; CHANGING. NULL: all are in use. */
+/* Returns an empty slot, or the least recently used one, as CHANGING; NULL if all are in use. */
 static struct slot *take_slot(struct section *s)
 {
 	for (uint32_t tries = 0; tries < SECTION_PLANS; tries++) {
@@ -534,7 +537,7 @@ static struct slot *take_slot(struct section *s)
 	return NULL;
 }
 
-/* Whether one of the last executions wanted the plan of a slot. */
+/* Returns whether one of the last executions used the plan of a slot. */
 static bool is_wanted(const struct section *s, const struct slot *slot)
 {
 	return atomic_load(&slot->used_ns) &&
@@ -597,8 +600,8 @@ static bool evict_one(struct section *holder, bool *missed)
 }
 
 /*
- * Lets plans go until the others are within the limit, or none may go. Holds the section's lock. True:
- * some will be missed.
+ * Frees plans until the others are within the limit, or no other may be freed. The caller holds the
+ * section's lock. Returns whether recent executions used some of the freed ones.
  */
 static bool keep_limit(struct section *s)
 {
@@ -727,7 +730,10 @@ static bool is_taken(const struct value *v)
 	return true;
 }
 
-/* Gives the outputs their shapes and memory. False: they are not as declared, or no memory. */
+/*
+ * Gives the outputs their shapes and memory. Returns false if they are not as declared, or if
+ * memory runs out.
+ */
 static bool place_outputs(struct frame *f, const struct section *s, const struct compiled *c,
 			  struct value *outputs, struct nn_arg *args)
 {

@@ -21,14 +21,15 @@ struct section;
 
 /*
  * Divides the subgraphs of a plan: `section` of a step is the section that begins with it. Control
- * flow, and operations whose outputs' shapes depend on values, are in no section. False: no memory.
+ * flow, and operations whose outputs' shapes depend on values, are in no section. Returns false
+ * if memory runs out.
  */
 bool sections_create(struct nn_plan *plan, const struct nn_plan_options *options);
 void sections_free(struct nn_plan *plan);
 
 /*
- * Runs a section in a frame. False: it cannot be compiled for the values that are there, or has
- * arguments that compiled plans do not take; nothing of it was done then.
+ * Runs a section in a frame. Returns false if it cannot be compiled for the values that are there,
+ * or has arguments that compiled plans do not take; nothing of it was done then.
  */
 bool section_run(struct frame *f, struct section *s, enum nn_status *status);
 

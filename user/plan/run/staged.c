@@ -19,7 +19,7 @@ struct staged {
 	struct value *values;		/* in the same order; they own copied data */
 };
 
-/* A plan that was frozen has no argument that may be omitted. */
+/* A serialised plan has no argument that may be omitted. */
 static enum nn_status check_there(const struct nn_execution *e, struct nn_error *err)
 {
 	for (uint32_t i = 0; i < e->num_inputs; i++)
@@ -55,7 +55,7 @@ static void declare_outputs(const struct nn_subgraph *s, const struct staged *x,
 	}
 }
 
-/* Gives each argument memory that kernels can take. False: out of memory. */
+/* Gives each argument memory that kernels accept. Returns false if memory runs out. */
 static bool stage(struct staged *x)
 {
 	const uint32_t inputs = x->e->num_inputs;

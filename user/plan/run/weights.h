@@ -10,19 +10,22 @@
 
 struct weights;
 
-/* An empty store; NULL: out of memory. */
+/* Makes an empty store; NULL if memory runs out. */
 struct weights *weights_create(void);
 
 /* No weights may be in use; NULL is fine. */
 void weights_free(struct weights *weights);
 
-/* Memory to pack in, as kernels want it, of unknown content; NULL: out of memory. Size is not 0. */
+/*
+ * Returns memory to pack into, aligned as kernels need it, with any content; NULL if memory runs
+ * out. `size` is not 0.
+ */
 void *weights_alloc(size_t size);
 void weights_release(void *packed, size_t size);	/* that was not kept; NULL is fine */
 
 /*
- * Takes over packed weights. Returns them, or equal ones that were stored before, for the caller
- * to use until weights_drop(). NULL: no memory. Any number of threads at a time.
+ * Takes over packed weights. Returns them, or equal ones that were stored before, for the caller to
+ * use until weights_drop(). NULL if memory runs out. Any number of threads may call it at a time.
  */
 const void *weights_keep(struct weights *weights, void *packed, size_t size);
 void weights_drop(struct weights *weights, const void *packed);

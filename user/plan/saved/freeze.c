@@ -25,7 +25,9 @@ struct freezer {
 	size_t steps_words;
 };
 
-/* False: the form has no place for what there is to know of it. */
+/*
+ * Describes an argument. Returns false if it has properties that the serialised plan cannot hold.
+ */
 static bool set_arg(struct freezer *f, uint32_t operand)
 {
 	uint32_t number = f->head.num_inputs + f->head.num_outputs;
@@ -236,8 +238,8 @@ static bool find_piece(const struct nn_plan_pieces *p, const struct frozen_place
 }
 
 /*
- * Leaves of the data part the packed weights, which are its first piece, and the constants
- * that steps read. False: no memory, or a place is in no piece.
+ * Leaves of the data part the packed weights, which are its first piece, and the constants that
+ * steps read. Returns false if memory runs out, or if a place is in no piece.
  */
 static bool keep_used(struct freezer *f, const struct nn_plan_pieces *all,
 		      struct nn_plan_pieces *kept)
@@ -274,7 +276,7 @@ static bool keep_used(struct freezer *f, const struct nn_plan_pieces *all,
 	return fine;
 }
 
-/* The model part; NULL: no memory. */
+/* Returns the model part; NULL if memory runs out. */
 static uint8_t *write_part(struct freezer *f, const struct nn_plan_image *image,
 			   uint64_t data_size, size_t *size)
 {

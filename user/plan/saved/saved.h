@@ -13,8 +13,8 @@
  * constants alone are constants there, and the operations that computed them are gone.
  *
  * Data part: struct saved_stamp, the packed weights as compiling lays them out, then constants,
- * each aligned to SAVED_ALIGN. A frozen form has those that steps read, else all; padded to
- * NN_PLAN_DATA_ALIGN.
+ * each aligned to SAVED_ALIGN. With a serialised plan these are only the constants that steps read,
+ * otherwise all. The data part is padded to NN_PLAN_DATA_ALIGN.
  */
 #ifndef NN_PLAN_SAVED_H
 #define NN_PLAN_SAVED_H
@@ -28,7 +28,7 @@
 /* In place of saved_header.choice: each section is compiled when it is executed. */
 #define SAVED_SECTIONS UINT64_MAX
 
-/* All of it is covered by the hash that the model part is trusted by. */
+/* The hash that proves the model part covers this header too. */
 struct saved_header {
 	uint64_t magic;
 	uint64_t fingerprint;		/* nn_plan_fingerprint() of the build that wrote the file */

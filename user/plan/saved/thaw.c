@@ -101,7 +101,7 @@ struct step_form {
 	const uint32_t *words;
 };
 
-/* The next one. False: it is cut off, or its kernel takes no such step. */
+/* Reads the next one. Returns false if it is cut off, or its kernel accepts no such step. */
 static bool take_step(struct cursor *c, struct step_form *f)
 {
 	f->step = take(c, 1, sizeof(*f->step));
@@ -270,7 +270,10 @@ static bool is_apart(const struct thawing *t, const struct step_form *from,
 	return true;
 }
 
-/* Sets the place of a step's weights, packed once or in each run. False: they are not there. */
+/*
+ * Sets the place of a step's weights, packed once or in each run. Returns false if they are
+ * missing.
+ */
 static bool thaw_weights(struct thawing *t, struct nn_ready *ready)
 {
 	const size_t size = nn_kernel_aligned(ready->packed_size);

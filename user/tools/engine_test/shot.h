@@ -38,7 +38,10 @@ void shot_fill(struct shot *s, const struct vector *v);
 /* Executes, in a burst unless that is NULL. */
 enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, struct nna_burst *burst);
 
-/* Compares outputs, shapes, times and all other bytes. False: `reason` gets the fault. */
+/*
+ * Compares outputs, shapes, times and all other bytes. If they differ, `reason` gets the first
+ * difference.
+ */
 bool shot_check(const struct shot *s, char reason[REASON]);
 
 /* Compares only the bytes that no execution may write, not even a failed one. */
