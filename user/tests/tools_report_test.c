@@ -925,7 +925,8 @@ static void test_messages(void **state)
 	assert_fails(tool_info, "--name x --device y", TOOL_USAGE,
 		     "nnaccel info: --device and --name exclude each other; see nnaccel info --help\n");
 	assert_fails(tool_cdi, "nothing", TOOL_USAGE,
-		     "nnaccel cdi: no action 'nothing'; see nnaccel cdi --help\n");
+		     "nnaccel cdi: no action 'nothing' (there is generate); see nnaccel cdi "
+		     "--help\n");
 	machine.has_no_devices = true;
 	assert_fails(tool_cdi, "", TOOL_FAILED,
 		     "nnaccel cdi: there is no device: nnaccel doctor tells why\n");

@@ -410,7 +410,7 @@ static int run(struct cache *c, const char *name)
 		sqlite3_close(c->db);
 		return status;
 	}
-	return tool_usage("cache", "no action '%s'", name);
+	return tool_usage("cache", "no action '%s' (there are show, size, check, clear)", name);
 }
 
 int tool_cache(int argc, char **argv)

@@ -150,6 +150,6 @@ int tool_cdi(int argc, char **argv)
 	if (status != TOOL_GO_ON)
 		return status;
 	if (action && strcmp(action, "generate"))
-		return tool_usage("cdi", "no action '%s'", action);
+		return tool_usage("cdi", "no action '%s' (there is generate)", action);
 	return generate();
 }

@@ -4,7 +4,9 @@
  * parameters as a C file to the standard output.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "net.h"
 #include "train.h"
@@ -51,11 +53,22 @@ static void write_weights(const float *params, uint64_t probe_hash)
 	printf("\n\t},\n};\n");
 }
 
-int main(void)
+/* Returns the exit status. */
+static int print_usage(bool is_help)
+{
+	fputs("usage: train_digits >weights.c\n"
+	      "Trains the demo's network, for some minutes, and prints its parameters as C.\n",
+	      is_help ? stdout : stderr);
+	return !is_help ? 2 : fflush(stdout) ? 1 : 0;
+}
+
+int main(int argc, char **argv)
 {
 	static float params[NET_PARAMS];
 	uint64_t probe_hash;
 
+	if (argc > 1)
+		return print_usage(!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
 	if (!train(TRAIN_PROBE, NULL, params)) {
 		fprintf(stderr, "train_digits: out of memory\n");
 		return 1;
