@@ -168,7 +168,7 @@ TEST_F(observe, commands_of_all_contexts)
 
 /* ---- numbers ---- */
 
-/* The line of root in debugfs' nnaccel/users, after the user id. */
+/* The fields of root's line in debugfs' nnaccel/users, after the user id. */
 struct user {
 	unsigned int contexts;
 	unsigned long long pool_bytes;

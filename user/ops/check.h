@@ -16,7 +16,7 @@
 		       NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL) | NN_T(NN_TENSOR_QUANT16_SYMM) | \
 		       NN_T(NN_TENSOR_QUANT16_ASYMM) | NN_T(NN_TENSOR_QUANT8_SYMM))
 
-/* Types by reference to inputs, alone or combined with a set. */
+/* Types that depend on an input's type. They may be combined with a set of types. */
 #define NN_SAME (1u << 31)		/* the type of input 0, */
 #define NN_SAME_1 (1u << 30)		/* of input 1, */
 #define NN_SAME_2 (1u << 29)		/* type of input 2 */

@@ -8,9 +8,12 @@
 #include "ops/quant.h"
 
 struct nn_softmax_q8 {
-	/* 0x80 for signed types, so that the order is that of the values */
+	/* 0x80 for signed types: XOR with it makes bytes ordered like their values */
 	uint8_t flip;
-	/* Exponential for each distance from the maximum, without integer bits. */
+	/*
+	 * The exponential for each distance from the maximum, as a fixed-point number without
+	 * integer bits.
+	 */
 	int32_t exponentials[256];
 	int32_t parts[256];		/* the same number with the integer bits of the sum */
 };

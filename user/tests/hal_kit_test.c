@@ -430,7 +430,7 @@ static void test_refused_burst(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Opens clients until one is refused, and closes all. Returns how many were served. */
+/* Opens clients until one is refused, and closes all. Returns how many clients were served. */
 static int count_served(void)
 {
 	struct nna_device *clients[KIT_ENGINE_MOST + 1];

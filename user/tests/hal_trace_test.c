@@ -360,7 +360,10 @@ static void test_awake(void **state)
 	time_t start;
 
 	(void)state;
-	/* If another virtual machine runs, an execution takes as long as an end may spin. */
+	/*
+	 * If another virtual machine takes a CPU, an execution takes as long as client and worker
+	 * may spin.
+	 */
 	if (!getenv("NNACCEL_ALL")) {
 		print_message("it takes two CPUs for itself: NNACCEL_ALL=1 runs it\n");
 		skip();

@@ -225,8 +225,8 @@ static void test_weights(void **state)
 }
 
 /*
- * A transposed convolution has a part for each pair of positions within its strides. The number of
- * parts may need more than 32 bits. In that case the reference kernel runs.
+ * The kernel of a transposed convolution computes stride_height * stride_width parts. If their
+ * number needs more than 32 bits, the reference kernel runs.
  */
 static void test_parts_that_wrap(void **state)
 {

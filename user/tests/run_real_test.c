@@ -44,7 +44,7 @@ const char *run_device(void)
 
 static void *runtime;
 
-/* The function that a program without a device finds. */
+/* Returns the function that a program without a device finds by dlsym(). */
 static void *true_of(void *library, const char *name)
 {
 	void *found;

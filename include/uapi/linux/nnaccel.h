@@ -1053,7 +1053,7 @@ enum nnaccel_state {
 #define NNACCEL_SUBMIT_WAIT	(1 << 0)
 /* Make a file that reports the end; EXECUTE only, and not with NNACCEL_SUBMIT_WAIT. */
 #define NNACCEL_SUBMIT_FILE	(1 << 1)
-/* That file is closed by execve(); with NNACCEL_SUBMIT_FILE only. */
+/* execve() closes the file of NNACCEL_SUBMIT_FILE, which must be set too. */
 #define NNACCEL_SUBMIT_CLOEXEC	(1 << 2)
 
 /**

@@ -7,7 +7,7 @@
 #include "graph.h"
 #include "sequence.h"
 
-/* The scales of int8 values whose numbers are about 1, and of their sums or products. */
+/* Scales of int8 tensors: of numbers of about 1, of their sums, of their products. */
 #define STEP (1.0f / 32)
 #define SUM_STEP (1.0f / 16)
 #define SCORE_STEP (1.0f / 4)

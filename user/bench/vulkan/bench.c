@@ -186,7 +186,7 @@ static double more_of(struct builder *one, struct builder *many)
 	return ms > 0 ? ms : 1e-6;
 }
 
-/* Returns the bytes per millisecond. */
+/* Returns the bytes that the GPU copies in a millisecond. */
 static double measure_copy(void)
 {
 	const double rate = 2.0 * MODEL_COPY_BYTES / more_of(model_copies(1), model_copies(CHAIN));

@@ -17,7 +17,7 @@ struct graph_port {
 	/* a variable tensor's new value, which is copied back to it */
 	bool state;
 	bool shared;			/* the state is also an output of its node */
-	/* tensor of the output that other nodes read too; or NO_TENSOR */
+	/* output tensor that gets a copy of the value; or NO_TENSOR */
 	int also;
 	bool is_wide;			/* the tensor is int64, the operand int32 */
 	bool is_cut;			/* its low 32 bits count; otherwise it is an index */

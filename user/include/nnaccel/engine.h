@@ -385,9 +385,9 @@ struct nna_engine {
 	 */
 	const char *help;
 	/*
-	 * Files for the processes that serve clients: at most 16, ended by a NULL; or NULL. They
-	 * are open when `start` is called. If one cannot be opened, no client is served. See
-	 * nna_engine_file().
+	 * Files that the processes that serve clients need: an array of at most 16 that ends with
+	 * NULL; or NULL for none. They are open when `start` is called. If one cannot be opened, no
+	 * client is served. See nna_engine_file().
 	 */
 	const struct nna_engine_file *const *files;
 	/*

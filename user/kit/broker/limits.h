@@ -85,7 +85,7 @@ int limits_ask(struct limits *limits, uint32_t uid, uint64_t now_ns, uint64_t *l
 int limits_acquire(struct limits *limits, uint32_t uid, uint64_t now_ns);
 
 /*
- * Releases a worker. Returns for how long the user gets no further one, which is 0 unless it has
+ * Releases a worker. Returns for how long the user gets no new worker: 0, unless the user's workers
  * crashed too often.
  */
 uint64_t limits_release(struct limits *limits, uint32_t uid, bool crashed, uint64_t now_ns);

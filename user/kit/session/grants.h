@@ -39,7 +39,7 @@ struct grants {
 	struct grants *next;	/* next structure in the process' list */
 	const struct nna_engine *engine;
 	int session;
-	int gone;		/* polls readable after the client's end; -1: a process serves it */
+	int gone;		/* readable once the client has ended; -1: a process serves it */
 	pthread_mutex_t lock;	/* protects the list and all but `broken` of its entries */
 	struct mapping *mappings;
 	bool revoked;		/* no memory is mapped any more; under the lock */

@@ -36,7 +36,7 @@ static inline ALWAYS_INLINE TARGET i32x16 sum_parts(i32x16 x, i32x16 y)
 	       (i32x16)_mm512_shuffle_i32x4((__m512i)x, (__m512i)y, 0xdd);
 }
 
-/* The sums of sixteen vectors, each in the lane of its number. */
+/* Returns the sums of sixteen vectors: lane i has the sum of vector i. */
 static inline ALWAYS_INLINE TARGET i32x16 sum_lanes(i32x16 x[SUM_ROWS])
 {
 	/* Each part of 128 bits first has two sums of two vectors, then one sum of four. */

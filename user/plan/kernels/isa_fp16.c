@@ -41,7 +41,7 @@
 })
 #endif
 #define ADD(a, b) vaddq_f16(a, b)
-/* Return the second argument if one is NaN, as the same macros for float32. */
+/* These return the second argument if one is NaN, as MIN and MAX for float32 do. */
 #define MIN(a, b) vbslq_f16(vcltq_f16(a, b), a, b)
 #define MAX(a, b) vbslq_f16(vcgtq_f16(a, b), a, b)
 #define CLAMP(x, low, high) vminq_f16(high, vmaxq_f16(low, x))

@@ -64,7 +64,7 @@ static bool share(struct compiled *c, uint32_t from, uint32_t to)
 	return true;
 }
 
-/* An operand of the arena that fills its memory, or UINT32_MAX. */
+/* Returns the operand of the arena whose whole memory this operand is, or UINT32_MAX. */
 static uint32_t whole_root(const struct compiled *c, uint32_t operand)
 {
 	size_t delta;

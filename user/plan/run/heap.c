@@ -186,7 +186,7 @@ struct heap *heaps_get(struct heaps *heaps)
 	return calloc(1, sizeof(struct heap));
 }
 
-/* Makes the total of `heaps` count `bytes` bytes for a heap. */
+/* Sets the bytes that a heap contributes to the total of `heaps`. */
 static void count_bytes(struct heaps *heaps, struct heap *heap, uint64_t bytes)
 {
 	if (heap->counted != bytes)

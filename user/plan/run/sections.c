@@ -73,8 +73,8 @@ struct section {
 	uint32_t index;			/* of the subgraph */
 	uint32_t first;			/* operations */
 	uint32_t count;
-	uint32_t *inputs;		/* operands of the subgraph that are written before */
-	uint32_t *outputs;		/* and those that are needed after */
+	uint32_t *inputs;		/* operands that the section reads; written before it */
+	uint32_t *outputs;		/* operands that it writes and others need after it */
 	uint32_t num_inputs;
 	uint32_t num_outputs;
 	_Atomic(int32_t) wait;		/* misses to interpret before a plan is made */
@@ -398,7 +398,7 @@ void sections_free(struct nn_plan *plan)
 
 /* ---- A plan for a set of shapes ---- */
 
-/* An operand of the section's model: none, unless an operation of the section refers to it. */
+/* Adds an operand to the section's model, which has only operands that its operations refer to. */
 static void take_operand(const struct section *s, struct shaped *shaped, uint32_t operand)
 {
 	if (shaped->operands[operand].consumers++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sections: operations of a plan that cannot be compiled as a whole, one after the other, which
- * can. A section is compiled for each set of shapes that its inputs have, when they first come.
+ * Sections of a plan that cannot be compiled as a whole: successive operations that can be compiled
+ * together. A section is compiled for each set of shapes that its inputs have, when they first
+ * come.
  */
 #ifndef NN_PLAN_SECTIONS_H
 #define NN_PLAN_SECTIONS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a subgraph, step by step: private copies of what steers addresses,
- * shapes, memory for the outputs, the kernel, and memory back after its last use.
+ * Runs a subgraph. Each step copies the values that determine addresses, computes shapes, allocates
+ * the outputs, runs the kernel, and frees memory that no later step uses.
  */
 #include <stdarg.h>
 #include <stdio.h>

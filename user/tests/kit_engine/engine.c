@@ -246,7 +246,8 @@ static float wish_of(const struct nn_execution *e)
 }
 
 /*
- * Does what the first input commands, if it is a single number. Returns whether that was possible.
+ * Does what the first input commands, if it is a single number. Returns false if the command
+ * failed.
  */
 static bool obey(struct nna_engine_execution *execution, struct nn_execution *e,
 		 struct nn_error *err)

@@ -42,7 +42,10 @@ extern const char *const soak_kinds[SOAK_KINDS];
 /* Runs as client number `kind` until soak.stop is set, then ends the process. */
 _Noreturn void soak_client(struct soak *soak, enum soak_kind kind, uint64_t seed);
 
-/* Kills a process of the engine: "nnacceld", its keeper or a worker. Returns false if none runs. */
+/*
+ * Kills a process of the engine: "nnacceld", its keeper or a worker. Returns false if no such
+ * process runs.
+ */
 bool soak_kill(const char *name);
 
 /* ---- deaths ---- */

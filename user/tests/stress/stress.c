@@ -658,7 +658,9 @@ static bool choose(bool chosen[NUM_ATTACKS], int count, char **names)
 	return true;
 }
 
-/* Calls wait long for a worker, so that a slow start shows in the table and is not a refusal. */
+/*
+ * Makes calls wait longer for a worker: a slow start then appears in the table, and is no refusal.
+ */
 static void be_patient(void)
 {
 	int fd = open(ENGINE_WAIT, O_WRONLY | O_CLOEXEC);
