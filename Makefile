@@ -457,7 +457,7 @@ $(own_engines): $(staged_headers) $(libengine)
 		-o $@ $(filter %.c,$^) -Wl,--build-id $(call rpath,/../lib) -L$(BUILD)/lib -lnnaccel-engine
 	$(if $(V),,@)ln -sf ../sbin/nnaccel-keeper $(@D)/nnaccel-keeper
 
-# The sample engine with faults, which `nnaccel engine-test` has to find, and nnacceld's.
+# The sample engine and nnacceld's with faults that `nnaccel engine-test` has to find.
 faulty_engine := $(BUILD)/tests/faulty-engine
 $(obj)/user/tests/faulty_engine/faulty.o: base += -D_GNU_SOURCE -Wno-unused-parameter
 $(faulty_engine): $(call objects,user/tests/faulty_engine/*.c) $(filter-out %/main.o,$(worker)) \

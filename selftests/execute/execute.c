@@ -133,7 +133,7 @@ TEST_F(executions, device_time_adds_up)
 {
 	const struct {
 		uint64_t told;
-		bool is_taken;		/* if false, all of the worker's time counts */
+		bool is_taken;		/* if false, the time of the whole execution counts */
 	} cases[] = {
 		{ 1, true }, { 0, true }, { NNACCEL_TIME_NONE, false }, { NNACCEL_TIME_NONE - 1, false },
 	};

@@ -139,8 +139,8 @@ struct nn_op {
 
 	/*
 	 * Infers output shapes, scale and zero point from the inputs and, if needed, their values.
-	 * On entry outputs hold the model's operand (dims 0 if unknown). Returns NN_OK,
-	 * NN_GENERAL_FAILURE or NN_OUT_OF_MEMORY.
+	 * On entry outputs are as the model declares them, with 0 for unknown dimensions. Returns
+	 * NN_OK, NN_GENERAL_FAILURE or NN_OUT_OF_MEMORY.
 	 */
 	enum nn_status (*infer)(struct nn_run *r);
 

@@ -132,8 +132,8 @@ enum nn_status nn_plan_adopt(void *model, size_t model_size, const void *data, s
 
 /*
  * Returns the model that a plan runs, or NULL: most loaded plans have only what their kernels need.
- * The model of a loaded plan belongs to the plan. For float16 operands it may be an equivalent
- * other model.
+ * The model of a loaded plan belongs to the plan. With float16 operands it may be another model
+ * that computes the same.
  */
 const struct nn_model *nn_plan_model(const struct nn_plan *plan);
 

@@ -220,7 +220,10 @@ static struct job *new_job(const ANeuralNetworksEvent *const *dependencies, uint
 		return NULL;
 	}
 	for (i = 0; i < count; i++) {
-		/* Counting references does not change what a caller sees. */
+		/*
+		 * Only the number of references changes, which no caller sees, so dropping `const`
+		 * is harmless.
+		 */
 		job->dependencies[i] = (ANeuralNetworksEvent *)dependencies[i];
 		atomic_fetch_add(&job->dependencies[i]->references, 1);
 	}

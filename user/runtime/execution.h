@@ -47,7 +47,7 @@ struct ANeuralNetworksExecution {
 	/* Event of the last fence, with a reference; NULL without a fence. */
 	ANeuralNetworksEvent *event;
 	enum execution_way way;		/* the way in which it was last started */
-	uint64_t started_ns;		/* the time of that, if a trace or a report wants it */
+	uint64_t started_ns;		/* when it was started; set for traces and reports only */
 	uint64_t traced;		/* trace_async_begin() of a fenced execution */
 };
 

@@ -346,8 +346,9 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 }
 
 /*
- * Returns whether the device can read the inputs itself after it has waited. Data at a pointer, or
- * in shared memory that may be empty, are complete only when all dependencies have ended.
+ * Returns whether the device can read the inputs itself after it has waited. Inputs at a pointer,
+ * or in shared memory that a dependency may still write, are complete only when all dependencies
+ * have ended.
  */
 static bool finds_inputs(const ANeuralNetworksExecution *execution, bool at_once)
 {

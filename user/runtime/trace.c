@@ -246,7 +246,7 @@ static void put_name(const char *what, bool is_engine, const char *format, ...)
 	put("}},\n");
 }
 
-/* Names the process and the thread if that was not done. */
+/* Writes the names of the process and of the thread into the trace, once each. */
 static void introduce(bool is_engine)
 {
 	uint32_t *process = is_engine ? &out.engine : &out.process;

@@ -513,7 +513,10 @@ static void test_move(void **state)
 	assert_int_equal(count_files(), files + 1);
 }
 
-/* Weights of a worker and of a user, and of both while all models have low priority. */
+/*
+ * CPU weights of a worker and of a user's workers together: usually, and while all models have low
+ * priority.
+ */
 static const struct {
 	unsigned int worker, low, user;
 	const char *low_worker, *low_user;

@@ -77,7 +77,7 @@ int ioctl(int file, unsigned long request, ...)
 	kernel.request = request;
 	kernel.count++;
 	memcpy(&kernel.in, arg, size);
-	/* The first field of each structure. */
+	/* The first field of each structure is its size. */
 	assert_int_equal(*(uint32_t *)arg, size);
 	errno = kernel.error;
 	if (!kernel.error && request != NNACCEL_ENGINE_REGISTER)
@@ -585,8 +585,8 @@ static void test_contexts(void **state)
 }
 
 /*
- * A context is refused at its time; the log names it unless another refusal of the same user was
- * just logged.
+ * The broker refuses a context at the time that the case gives. The log names the context, unless
+ * another refusal of the same user was just logged.
  */
 static void test_refusals(void **state)
 {

@@ -34,7 +34,7 @@
 #define KILLS how_often(300, 40)
 #define FULL_ONE_IN 6
 
-/* The number of entries that fit into the store, and that it has before its process is killed. */
+/* The number of entries that fit into the store. It is full when its process is killed. */
 #define FITTING 3
 
 static struct cache_index *index_;

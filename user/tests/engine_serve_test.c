@@ -165,12 +165,12 @@ static void test_threads(void **state)
 /* ---- the engine: it adds ---- */
 
 static struct {
-	enum nn_status status;		/* that its functions return */
+	enum nn_status status;		/* status that its functions return */
 	bool is_short, is_silent;	/* an output is too small, and no shapes are reported */
-	int fence;			/* to end with, or -1 */
+	int fence;			/* fence to end executions with, or -1 */
 	bool took_fence, may_export;
-	uint64_t device_ns;		/* that it tells */
-	bool measure;			/* it was told */
+	uint64_t device_ns;		/* time that it reports */
+	bool measure;			/* it was told to measure */
 	int prepared, released;
 	void *better;			/* form of the model that replaces the executed one */
 	bool goes_on;	/* the client still wanted the model when 300 of 1000 were done */
@@ -550,7 +550,10 @@ static void test_queries(void **state)
 	assert_true(server_attach(&server));
 	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED);
 	engine.size = sizeof(engine);
-	/* Without a keeper, with one for the engine's own store only, and with one for models. */
+	/*
+	 * Try it without a keeper, with one for the engine's own store only, and with one for
+	 * models too.
+	 */
 	for (int i = 0; i < 3; i++) {
 		const bool has_cache = i == 2;
 

@@ -419,7 +419,7 @@ static uint64_t burst_offset(uint64_t number, uint64_t region)
 static struct thread_client *client;
 static int session, session_copy;
 static int keeper = -1;			/* socket to the keeper: the client's end */
-static float *memory;			/* the client's: x, 2 x */
+static float *memory;			/* the client's memory: x, then 2 x */
 static float written;			/* value at the end of `memory` */
 
 /* Writes the serialised model x + x of one number. */

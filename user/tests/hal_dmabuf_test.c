@@ -30,7 +30,7 @@
 #define LENGTH	4096
 #define OP_ADD	0
 
-/* Indices of the exporter's counts. */
+/* Indices of the exporter's counts of accesses, by their direction. */
 enum { BOTH, TO_DEVICE, FROM_DEVICE };
 
 static struct {

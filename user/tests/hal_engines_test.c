@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Three engines through libnnaccel: listed, opened by name, each computes for its own clients, and
- * the death of one does not affect the clients of another. Needs a running nnacceld and its
- * program, and root, who starts two more engines.
+ * the death of one does not affect the clients of another. Needs a running nnacceld, its program,
+ * and root, because the test starts two more engines.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

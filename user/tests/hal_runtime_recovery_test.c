@@ -26,7 +26,7 @@
 #define ROOM how_often(64, 2)	/* limit of a user's workers in the first tests */
 #define COMPUTING 2		/* threads that name the device, and that do not */
 #define COMPILING 2		/* and that compile */
-#define PAUSE_US (useconds_t)how_often(0, 5000)	/* so that the engine can start */
+#define PAUSE_US (useconds_t)how_often(0, 5000)	/* time for the engine to start */
 #define NOBODY 65534
 
 static void engine(const char *command)

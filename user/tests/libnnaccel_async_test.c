@@ -24,7 +24,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ROW 16
 
-/* y = RELU(x), whose rows are open, with a shape that is known at most in part. */
+/* y = RELU(x), whose number of rows is unknown, as may be its rank. */
 static const uint32_t x = 0, y = 1;
 static const struct nn_operation relu = { NN_OP_RELU, 1, 1, &x, &y };
 static struct nn_operand operands[] = {

@@ -469,7 +469,7 @@ static void test_late_saves(void **state)
 		assert_int_equal(engine.asked, cases[i].asked_hot);
 		assert_holds(files[0], 12, 'm');
 		assert_false(has_all_blocked());
-		/* That was the last save. */
+		/* Nothing is saved any more. */
 		execute(p, memory, 2 * TUNED_EXECUTIONS);
 		nna_prepared_model_free(p);
 		assert_int_equal(sem_trywait(&saved), -1);

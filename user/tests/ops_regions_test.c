@@ -172,8 +172,8 @@ static void test_regions(void **state)
 }
 
 /*
- * A peak is not refined if all neighbours have the same value. The result shows the peak's place in
- * the box.
+ * A peak is not refined if all neighbours have the same value. The result depends on where the peak
+ * is in the box.
  */
 static void test_peaks(void **state)
 {

@@ -37,7 +37,10 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 		last = marked[i];
 		dims[rank - 1] *= (uint32_t)shape->dims[i];
 	}
-	/* Pool images as images, because they are transposed together with their neighbours. */
+	/*
+	 * Means of images stay operations on images: they are transposed together with the
+	 * operations beside them.
+	 */
 	if (type == NN(MEAN) && shape->rank == 4 && is_float(t, x) && !marked[0] && !marked[1] &&
 	    marked[2] && marked[3])
 		return global_pooled(t, NN(AVERAGE_POOL_2D), x, shape);
@@ -197,7 +200,7 @@ void set_lines(struct lowering *t, uint32_t at, int64_t batch)
 				     (float)step);
 		sum = sum == NO_OPERAND ? column : arithmetic(t, NN(ADD), sum, column);
 	}
-	/* Places are counted within each batch. */
+	/* The places so far are relative to their batch; `first` has where each batch begins. */
 	first = builder_alloc(t->b, rows * sizeof(*first));
 	for (uint32_t i = 0; first && i < rows; i++)
 		first[i] = (int32_t)(i / (rows / batches) * (lines.dims[0] / batches));

@@ -25,7 +25,7 @@ struct member {
 struct members {
 	struct member *list;
 	int count;
-	struct tfl_ints **before;	/* dimensions of one node's outputs before */
+	struct tfl_ints **before;	/* earlier dimensions of a node's outputs */
 };
 
 /*

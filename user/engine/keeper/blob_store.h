@@ -34,9 +34,9 @@ struct blob {
 struct blob_store;
 
 /*
- * The rest of a get or a put, and its result. Its time grows with the entry's size, and it does
- * not use the store. blob_work_run() may be called on any thread, for one put at a time. Then
- * blob_store_end() returns the result.
+ * The part of a get or a put that is left to do, and its result. Its time grows with the entry's
+ * size, and it does not use the store. blob_work_run() may be called on any thread, for one put at
+ * a time. Then blob_store_end() returns the result.
  */
 struct blob_work {
 	bool done;			/* a get is finished, without further work */

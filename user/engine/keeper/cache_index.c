@@ -292,7 +292,7 @@ static int connect(struct cache_index *index)
 
 static bool is_damaged(int error)
 {
-	/* The schema of another program's file is an error without a name. */
+	/* SQLite reports the schema of another program's file as SQLITE_ERROR. */
 	return (error & 0xff) == SQLITE_CORRUPT || (error & 0xff) == SQLITE_NOTADB ||
 	       (error & 0xff) == SQLITE_ERROR;
 }

@@ -448,8 +448,8 @@ bool nna_engine_progress(const struct nna_engine_preparation *how, uint32_t thou
  * while executions run. Executions that have begun use the old form, which is released after the
  * last of them. A burst with an executor of the engine's keeps its form. If the library had kept
  * the old form in its own cache, it keeps the better one instead; a client's cache files get it
- * when they are written next. False: the model is gone, or there is no memory, and nothing has
- * changed.
+ * when they are written next. Returns false if the model is gone or memory runs out; nothing has
+ * changed then.
  */
 bool nna_engine_replace(void *prepared, void *better);
 

@@ -155,7 +155,7 @@ const char *engine_fault(const struct nna_engine *e)
 	return files_fault(e);
 }
 
-/* Tells the administrator what a client that breaks its process can use. */
+/* Logs for the administrator what a client can use that has taken over its process. */
 static void log_permissions(const struct nna_engine *e)
 {
 	const uint32_t count = files_count(e);

@@ -71,8 +71,8 @@ struct worker {
 	enum worker_state state;
 	bool has_plugins;
 	bool has_cache;			/* the keeper has its socket */
-	bool low;			/* SERVING: all models have low priority */
-	uint32_t uid;			/* SERVING: the client's user */
+	bool low;			/* all models have low priority; for SERVING */
+	uint32_t uid;			/* the client's user; for SERVING */
 	uint64_t context;
 	uint64_t kill_at_ns;		/* end of the grace period, or NEVER */
 	bool killed;			/* by the broker */
@@ -186,7 +186,10 @@ static void update_user_weight(struct broker *b, uint32_t uid)
 		cgroup_user_set_low(&b->cgroup, &one->leaf, low);
 }
 
-/* Reaps a dead worker and returns its exit status as waitid() does. Threads never crash alone. */
+/*
+ * Reaps a dead worker and returns its exit status as waitid() does. For a thread it reports a
+ * normal exit, because a crash of a thread ends the whole process.
+ */
 static siginfo_t reap(struct worker *w)
 {
 	siginfo_t info = { .si_code = CLD_EXITED };

@@ -62,8 +62,8 @@ bool keeper_start(struct keeper *keeper, const struct keeper_options *options);
 bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid);
 
 /*
- * Returns a socket to this keeper and the next ones for the broker's own process, whose user is the
- * engine's. The caller closes it. Returns -1 if there is no keeper.
+ * Returns a socket to the keeper, for the broker's own process, as the engine's user. It stays
+ * connected if the keeper is started again. The caller closes it. Returns -1 if there is no keeper.
  */
 int keeper_connect(struct keeper *keeper);
 

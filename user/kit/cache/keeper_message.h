@@ -8,7 +8,7 @@
 
 #include "kit/cache/message.h"
 
-/* The program, and argv[0] of a keeper. */
+/* The file name of the keeper's program, and the argv[0] that it is started with. */
 #define KEEPER_PROGRAM "nnaccel-keeper"
 #define KEEPER_NAME "nnacceld-keeper"
 

@@ -53,7 +53,10 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* Numbers of each column, up to a multiple of a panel, which are packed behind the weights. */
+/*
+ * Arrays with an element for each column, padded to whole panels. They are packed behind the
+ * weights.
+ */
 struct columns {
 	const float *scales;
 	const float *biases;

@@ -70,7 +70,7 @@ void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_num
  */
 bool nn_gemm_complete(struct nn_gemm *g, const struct nn_isa *isa);
 
-/* Whether rows that follow one another without a gap need no copy. */
+/* Returns whether the product reads rows in place if there is no gap between them. */
 static inline bool nn_gemm_takes_rows(const struct nn_gemm *g)
 {
 	return g->a_stride == g->depth;

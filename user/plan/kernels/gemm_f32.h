@@ -212,8 +212,8 @@ static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const NU
 #ifdef SUM_MOST
 
 /*
- * Ends the sums of a piece of the depth. The totals stay in memory, because registers do not
- * suffice for both.
+ * Adds the sums of a piece of the depth to the totals. These stay in memory, because registers do
+ * not suffice for both.
  */
 static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 						      VF total[ROWS][NN_PANEL_VECTORS],

@@ -107,7 +107,7 @@ static bool runs_avx_vnni(void)
 	return answer == 2;
 }
 
-/* Returns whether the same loops on 256 bits can stand in for it. */
+/* Returns whether the CPU lacks AVX-VNNI but can run its loops by AVX-512's VNNI on 256 bits. */
 static bool runs_vnni_256(void)
 {
 	return runs_avx2() && __builtin_cpu_supports("avx512vl") &&

@@ -129,9 +129,9 @@ struct nn_kernel {
 	void (*run)(const struct nn_kernel_call *call, uint32_t task, void *scratch);
 	/*
 	 * The fields of `state` that are saved (fields.h), so that a plan is loaded without being
-	 * compiled. It is NULL if a step cannot be saved. A step reads the inputs that spans of the
-	 * table name. Their values must not become an address, a size or a choice. An omitted input
-	 * has an address in a restored step, so a field must record that it was omitted.
+	 * compiled. It is NULL if a step cannot be saved. A step may read only inputs for which the
+	 * table has a span. Their values must not become an address, a size or a choice. An omitted
+	 * input has an address in a restored step, so a field must record that it was omitted.
 	 */
 	const struct nn_field *fields;
 	/*

@@ -289,7 +289,10 @@ static void clip(const struct nn_isa *isa, float *values, size_t count, float li
 		nn_function_f32(isa, NN_UNARY_CLAMP, values, count, -limit, limit);
 }
 
-/* Finishes a gate's sums before their activation; the peephole looks at `cell`. */
+/*
+ * Completes a gate's sums: peephole weights times `cell`, normalisation and bias. The activation
+ * follows.
+ */
 static void end_gate(const struct nn_kernel_call *call, const struct lstm *l, uint32_t gate,
 		     const float *cell, float *values, float *scratch)
 {

@@ -47,8 +47,8 @@ struct shaped {
 
 struct slot {
 	_Atomic(int32_t) users;
-	_Atomic(uint64_t) used_ns;	/* when it was last wanted, */
-	_Atomic(uint64_t) used_run;	/* and by which execution */
+	_Atomic(uint64_t) used_ns;	/* when it was last used */
+	_Atomic(uint64_t) used_run;	/* execution that last used it */
 	struct shaped *shaped;		/* NULL: empty */
 };
 

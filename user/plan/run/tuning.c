@@ -144,7 +144,7 @@ static bool propose(struct tuning *t)
 	return any;
 }
 
-/* Takes the time of a run of the second phase. */
+/* Records how long a run of the second phase took. */
 static void note(struct tuning *t)
 {
 	const uint32_t round = (t->runs - STEP_RUNS) / ROUND_RUNS;

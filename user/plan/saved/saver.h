@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plan that is being saved: a copy of its model that is changed to what will be
- * read back.
+ * The state of saving a plan: a copy of its model, which is changed step by step to what a load
+ * shall read.
  */
 #ifndef NN_PLAN_SAVER_H
 #define NN_PLAN_SAVER_H

@@ -23,7 +23,7 @@ struct tried {
 	char *state;			/* what they make */
 	struct word word[NN_SAVED_WORDS];
 	uint32_t num_words;		/* that were met */
-	uint32_t index;			/* the current element of EACH */
+	uint32_t index;			/* element of EACH that is being read */
 	uint32_t steps;
 };
 

@@ -389,7 +389,7 @@ static pid_t start_attacker(void (*act)(void))
 	return pid;
 }
 
-/* Does one of B's rounds. Returns false if a step failed. */
+/* Does a round of process B. Returns false if a step failed. */
 static bool do_round(uint32_t us[STEPS], struct nn_error *err)
 {
 	struct nna_prepared_model *p = NULL;

@@ -10,7 +10,7 @@
 struct attention {
 	/* groups: number of heads of K and V, each shared by several heads of Q */
 	uint32_t batch, heads, groups;
-	uint32_t rows, past, columns;	/* positions of Q, of the past, of K with the past */
+	uint32_t rows, past, columns;	/* positions of Q, of the past, of the past and K */
 	uint32_t depth, width;		/* size of a head of Q and K, and of V */
 };
 

@@ -387,7 +387,7 @@ static uint32_t reflected(struct lowering *t, uint32_t x, float size, bool at_el
 	return number_with(t, NN(SUB), length + low, x);
 }
 
-/* From -1 to 1, places are the whole axis. */
+/* Finds the neighbours of each place of `x`; places from -1 to 1 span the axis. */
 static struct neighbours neighbours_of(struct lowering *t, uint32_t x, int64_t size,
 				       bool is_nearest,
 				       const char *padding)
