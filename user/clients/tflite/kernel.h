@@ -76,7 +76,7 @@ int kernel_remember(struct kernel *k, const struct tfl_context *context);
 /* Executes the model. Returns enum tfl_status. */
 int kernel_run(struct kernel *k, struct tfl_context *context);
 
-/* Makes all nodes of a late kernel its first part. False: out of memory. */
+/* Makes all nodes of a late kernel its first part. Returns false if memory runs out. */
 bool late_init(struct kernel *k, const struct tfl_context *context);
 void late_free(struct kernel *k);
 /* Gives outputs a type for which TensorFlow Lite looks at shapes after each invocation. */

@@ -12,7 +12,7 @@
 /* A part stays with TensorFlow Lite after so many compilations that were little used. */
 enum { MOST_CHANGES = 8, LEAST_RUNS = 2, MOST_PARTS = 16 };
 
-/* Finds tensors that a part writes and that others read. False: out of memory. */
+/* Finds tensors that a part writes and that others read. Returns false if memory runs out. */
 static bool find_outputs(struct kernel *part, const struct kernel *k,
 			 const struct tfl_context *context)
 {
@@ -35,7 +35,9 @@ static bool find_outputs(struct kernel *part, const struct kernel *k,
 	return read && part->outputs && part->known;
 }
 
-/* Finds tensors that a part reads and whose values give shapes. False: out of memory. */
+/*
+ * Finds tensors that a part reads and whose values give shapes. Returns false if memory runs out.
+ */
 static bool find_pins(struct kernel *k, const struct tfl_context *context)
 {
 	bool *passed = calloc(context->num_tensors + 1, sizeof(passed[0]));
@@ -104,7 +106,10 @@ void late_free(struct kernel *k)
 	free(k->parts);
 }
 
-/* Makes parts of the refused node, and of those before and behind it. False: nothing has changed. */
+/*
+ * Makes parts of the refused node, and of those before and behind it. If it returns false, nothing
+ * has changed.
+ */
 static bool split(struct kernel *k, int number, const struct tfl_context *context)
 {
 	const struct kernel *part = k->parts[number];

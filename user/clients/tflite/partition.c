@@ -240,7 +240,10 @@ static void leave_values(struct choice *c)
 	}
 }
 
-/* Asks the devices about the graph, or NNAPI about each node. False: NNAPI rejects the graph. */
+/*
+ * Asks the devices about the graph, or NNAPI about each node. Returns false if NNAPI rejects the
+ * graph.
+ */
 static bool ask(struct choice *c, const struct graph *g, struct constants *constants, bool each,
 		bool *supported)
 {
