@@ -53,7 +53,7 @@ static const char *engine_state(uint32_t state)
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
 }
 
-/* Returns how a device reaches memory, as text or in JSON. NULL: the engine does not tell. */
+/* Returns how a device reaches memory, as text or in JSON; NULL if the engine does not say. */
 static const char *memory_way(uint32_t memory, bool json)
 {
 	static const char *const names[][2] = {
