@@ -610,8 +610,10 @@ static void test_wrong_work(void **state)
 	size = q.data_size;
 	assert_int_equal(work(NNACCEL_WORK_QUERY, &q), 0);
 	assert_int_equal(q.data_size, size);
+	/* A library with a shorter description gets as much as it has room for. */
 	q.data_size = size - 1;
-	assert_int_equal(work(NNACCEL_WORK_QUERY, &q), ENOBUFS);
+	assert_int_equal(work(NNACCEL_WORK_QUERY, &q), 0);
+	assert_int_equal(q.data_size, size - 1);
 	q.query = 4711;
 	q.data_size = sizeof(answer);
 	assert_int_equal(work(NNACCEL_WORK_QUERY, &q), 0);
