@@ -149,7 +149,7 @@ static void test_any_weights(void **state)
 	enum { ROWS = 5, COLUMNS = 35, DEPTH = 70 };
 	const struct nn_isa *isa;
 	static const struct saved_product saved = {
-		ROWS, COLUMNS, DEPTH, NN_IN_BYTES, { 0x80, 128, 3, -5, -100, 100 }, 0,
+		ROWS, COLUMNS, DEPTH, NN_IN_INT8, { 0x80, 128, 3, -5, -100, 100 }, 0,
 	};
 	const struct nn_bounds bounds = {
 		.inputs = { room(ROWS * DEPTH) }, .output = room(ROWS * COLUMNS),

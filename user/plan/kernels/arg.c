@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ARGMAX and ARGMIN of floats and bytes, for sixteen adjacent rows at a time. Along the last axis,
+ * ARGMAX and ARGMIN of floats and int8, for sixteen adjacent rows at a time. Along the last axis,
  * squares of rows are transposed first.
  */
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AVERAGE_POOL_2D of bytes for one instruction set. It is included after q8_pairs.h, or after
+ * AVERAGE_POOL_2D of int8 for one instruction set. It is included after q8_pairs.h, or after
  * wide_q8.h by a file that defines the macros that this header lists.
  */
 #if !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || !defined(TARGET) || \

@@ -51,7 +51,7 @@ static bool complete(void *state, struct nn_ready *ready)
 	g->rows = s->rows;
 	g->columns = s->panel;
 	g->depth = s->depth;
-	nn_gemm_set_number(g, ready->isa, NN_IN_BYTES);
+	nn_gemm_set_number(g, ready->isa, NN_IN_INT8);
 	g->c_stride = s->columns;
 	g->a_flip = 0x80;
 	g->a_zero = m->x_zero + 128;

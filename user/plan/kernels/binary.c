@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW and PRELU of floats, of shapes that broadcast;
- * the sums, products and PRELU of bytes too.
+ * the sums, products and PRELU of int8 too.
  */
 #include <math.h>
 
@@ -27,11 +27,11 @@ struct binary {
 
 #define NN_STATE struct binary
 static const struct nn_field fields[] = {
-	WORD(number, 0, NN_IN_HALVES), WORD(f32.operation, 0, NN_BINARY_POW),
+	WORD(number, 0, NN_IN_FP16), WORD(f32.operation, 0, NN_BINARY_POW),
 	COPY(q8.operation, f32.operation),
 	WHEN(f32.operation, IS(NN_BINARY_POW), ONLY(number, IS(NN_IN_FLOATS))),
 	WHEN(number, SET, FLOAT(f32.low), FLOAT(f32.high)),
-	WHEN(number, IS(NN_IN_BYTES),
+	WHEN(number, IS(NN_IN_INT8),
 	     BYTE(q8.flip), BYTE(q8.a_zero), BYTE(q8.b_zero),
 	     FACTOR(q8.a_factor), FACTOR(q8.b_factor), FACTOR(q8.out_factor),
 	     OUTPUT_BYTES(q8.output)),
@@ -144,7 +144,7 @@ static bool complete(void *state, struct nn_ready *ready)
 	s->f32.count = s->q8.count = s->axes.dims[last];
 	ready->tasks = divide(s, ready->threads);
 	return s->axes.steps_a[last] <= 1 && s->axes.steps_b[last] <= 1 &&
-	       (s->number != NN_IN_HALVES || ready->isa->binary_f16);
+	       (s->number != NN_IN_FP16 || ready->isa->binary_f16);
 }
 
 static bool prepare(struct nn_run *r, struct nn_ready *ready)
@@ -166,7 +166,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	/*
 	 * A loop without any activation lets infinity pass, which the activation "none" does not.
 	 */
-	if (s->number != NN_IN_BYTES ? clamps &&
+	if (s->number != NN_IN_INT8 ? clamps &&
 			  !nn_fused_range_float(activation, &s->f32.low, &s->f32.high) :
 			  !prepare_q8(r, &s->q8, activation))
 		return false;
@@ -198,7 +198,7 @@ static void run_f32(const struct nn_kernel_call *call, const struct binary *s, s
 	f32.a = (const char *)call->inputs[A] + a * element;
 	f32.b = (const char *)call->inputs[B] + b * element;
 	f32.out = (char *)call->outputs[0] + out * element;
-	if (s->number == NN_IN_HALVES)
+	if (s->number == NN_IN_FP16)
 		call->ready->isa->binary_f16(&f32);
 	else if (s->f32.operation == NN_BINARY_POW)
 		nn_pow_f32(&f32);
@@ -247,7 +247,7 @@ static void run_one(const struct nn_kernel_call *call, const struct binary *s, s
 	size_t a = s->f32.one_a ? 0 : first, b = s->f32.one_b ? 0 : first;
 	struct nn_binary_q8 q8 = s->q8;
 
-	if (s->number != NN_IN_BYTES) {
+	if (s->number != NN_IN_INT8) {
 		run_f32(call, s, count, a, b, first);
 		return;
 	}
@@ -268,7 +268,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	left = left < s->task_rows ? left : s->task_rows;
 	if (s->rows == 1)
 		run_one(call, s, task * s->task_count);
-	else if (s->number != NN_IN_BYTES)
+	else if (s->number != NN_IN_INT8)
 		run_rows_f32(call, s, first, left);
 	else
 		run_rows_q8(call, s, first, left);

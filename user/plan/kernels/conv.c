@@ -71,10 +71,10 @@ static bool complete(void *state, struct nn_ready *ready)
 	if (!nn_gemm_complete(&c->gemm, ready->isa))
 		return false;
 	c->direct &= nn_gemm_takes_rows(&c->gemm);
-	c->in_parts = !c->direct && c->gemm.number != NN_IN_BYTES && c->gemm.rows > 1 &&
+	c->in_parts = !c->direct && c->gemm.number != NN_IN_INT8 && c->gemm.rows > 1 &&
 		      c->in.c >= MIN_PART &&
 		      c->window.h.filter <= MAX_PARTS / c->window.w.filter;
-	c->padding = c->gemm.number != NN_IN_BYTES ? 0 : (uint8_t)(c->gemm.a_zero ^ c->gemm.a_flip);
+	c->padding = c->gemm.number != NN_IN_INT8 ? 0 : (uint8_t)(c->gemm.a_zero ^ c->gemm.a_flip);
 	max_rows = c->in_parts ? PART_BLOCK_ROWS : (c->direct ? NN_BLOCK_BYTES : NN_NEAR_BYTES) /
 		   (c->gemm.depth * c->gemm.element) / MIN_BLOCK_ROWS * MIN_BLOCK_ROWS;
 	nn_gemm_divide(&c->gemm, ready->isa, ready->threads,

@@ -16,7 +16,7 @@ enum { X, FILTER, BIAS, SHAPE };
 #define MAX_SPARSE 16			/* the stride of few taps */
 #define MAX_PHASES 4096			/* product of both strides, which is the number of parts */
 #define MIN_BLOCK_ROWS 14
-/* Outputs of an input channel that are worth copying its windows, of floats and of bytes. */
+/* Outputs of an input channel that are worth copying its windows, of floats and of int8. */
 #define MIN_MULTIPLIER_F32 8
 #define MIN_MULTIPLIER_Q8 3
 /*
@@ -304,7 +304,7 @@ static bool complete(void *state, struct nn_ready *ready)
 		return false;
 	nn_image_of_window(&s->in, &s->window);
 	set_parts(s);
-	s->padding = s->gemm.number != NN_IN_BYTES ? 0 : (uint8_t)(s->gemm.a_zero ^ s->gemm.a_flip);
+	s->padding = s->gemm.number != NN_IN_INT8 ? 0 : (uint8_t)(s->gemm.a_zero ^ s->gemm.a_flip);
 	for (uint32_t i = 0; i < s->count; i++) {
 		struct part *p = &s->parts[i];
 

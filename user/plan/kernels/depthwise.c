@@ -34,9 +34,9 @@ struct depthwise {
 static const struct nn_field fields[] = {
 	IMAGE_WINDOW(in, window), WINDOW_REACHES(window),
 	LIMIT(MAX_HEIGHT, window.h.filter), LIMIT(MAX_HEIGHT, window.w.filter),
-	WORD(number, 0, NN_IN_HALVES), FLAG(packs),
+	WORD(number, 0, NN_IN_FP16), FLAG(packs),
 	WHEN(number, SET, FLOAT(f32.low), FLOAT(f32.high)),
-	WHEN(number, IS(NN_IN_BYTES),
+	WHEN(number, IS(NN_IN_INT8),
 	     FLIP(q8.in_flip), BYTE(q8.in_zero), BYTE_DIFFERENCE(q8.filter_zero),
 	     OUTPUT_DIFFERENCES(q8.output)),
 	SPAN(INPUT(X), NUMBERS(number), in.n, window.h.in, window.w.in, in.c),
@@ -126,11 +126,11 @@ static bool complete(void *state, struct nn_ready *ready)
 {
 	struct depthwise *d = state;
 
-	if (d->number == NN_IN_HALVES && !ready->isa->depthwise_f16)
+	if (d->number == NN_IN_FP16 && !ready->isa->depthwise_f16)
 		return false;
 	nn_image_of_window(&d->in, &d->window);
 	d->element = nn_number_size(d->number);
-	if (d->number != NN_IN_BYTES)
+	if (d->number != NN_IN_INT8)
 		set_f32(d, ready);
 	else if (!set_q8(d, ready))
 		return false;
@@ -151,7 +151,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	d->window = v.window;
 	d->packs = !nn_has_constants(r);
 	d->number = nn_number_of(r->inputs[X].type);
-	if (d->number != NN_IN_BYTES ?
+	if (d->number != NN_IN_INT8 ?
 		    !nn_fused_range_float(nn_run_int(r, v.args.activation, 0), &d->f32.low,
 					  &d->f32.high) :
 		    !prepare_q8(r, v.args.activation, d, ready))
@@ -177,7 +177,7 @@ static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint
 
 	(void)task;
 	(void)scratch;
-	if (d->number == NN_IN_BYTES)
+	if (d->number == NN_IN_INT8)
 		return c->pack(c, r, &d->q8, packed);
 	pack_f32(r, d, packed);
 	return true;
@@ -199,7 +199,7 @@ static void run_row_f32(const struct nn_ready *ready, const struct depthwise *d,
 	row.bias = (const char *)ready->packed + at;
 	row.filter = (const char *)row.bias + row.channels * d->element;
 	row.out = out + at;
-	if (d->number == NN_IN_HALVES)
+	if (d->number == NN_IN_FP16)
 		ready->isa->depthwise_f16(&row);
 	else
 		ready->isa->depthwise_f32(&row);
@@ -231,7 +231,7 @@ static void run_row(const struct nn_kernel_call *call, size_t index, size_t firs
 
 	for (uint32_t i = 0; i < h->filter; i++, y += h->dilation)
 		rows[i] = y >= 0 && y < h->in ? image + (size_t)y * row_size : NULL;
-	if (d->number != NN_IN_BYTES)
+	if (d->number != NN_IN_INT8)
 		run_row_f32(call->ready, d, rows, first, out);
 	else
 		run_row_q8(call->ready, d, rows, scratch, out);

@@ -158,7 +158,7 @@ static bool complete(void *state, struct nn_ready *ready)
 	line = (size_t)d->in.w * d->in.c;
 	if (d->kind != PRODUCT)
 		set_conv(d);
-	g->number = NN_IN_BYTES;
+	g->number = NN_IN_INT8;
 	g->sums = true;
 	if (!nn_gemm_complete(g, ready->isa))
 		return false;

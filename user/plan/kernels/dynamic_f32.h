@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Floats to bytes and sums of bytes to floats, for products of the operations DYNAMIC_*, for one
+ * Floats to int8 and sums of int8 to floats, for products of the operations DYNAMIC_*, for one
  * instruction set; included like, and after, elementwise_f32.h.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(MAX) || !defined(MIN) || !defined(SPLAT) || \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions of single elements: activations and similar ones of floats, CAST between float16 and
- * float32, QUANTIZE of floats, and DEQUANTIZE of bytes with one scale.
+ * float32, QUANTIZE of floats, and DEQUANTIZE of int8 with one scale.
  */
 #include "ops/float16.h"
 #include "ops/quant.h"
@@ -9,8 +9,8 @@
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/fields.h"
 
-/* A function of floats, a CLAMP of halves, and conversions. */
-enum kind { OF_FLOATS, OF_HALVES, WIDEN, NARROW, QUANTIZE, DEQUANTIZE };
+/* A function of floats, a CLAMP of fp16 numbers, and conversions. */
+enum kind { OF_FLOATS, OF_FP16, WIDEN, NARROW, QUANTIZE, DEQUANTIZE };
 
 struct function {
 	enum kind kind;
@@ -41,7 +41,7 @@ static const struct {
 static const struct nn_field fields[] = {
 	WORD(kind, 0, DEQUANTIZE), COUNT(count),
 	WHEN(kind, IS(OF_FLOATS), WORD(f32.function, 0, NN_UNARY_GELU), FLOAT(f32.alpha)),
-	WHEN(kind, IS(OF_FLOATS) | IS(OF_HALVES), FLOAT(f32.low), FLOAT(f32.high)),
+	WHEN(kind, IS(OF_FLOATS) | IS(OF_FP16), FLOAT(f32.low), FLOAT(f32.high)),
 	WHEN(kind, IS(QUANTIZE),
 	     FLOAT(quantize.scale), FLOAT_WITHIN(quantize.zero, UINT8_MAX),
 	     FLOAT_WITHIN(quantize.low, UINT8_MAX), FLOAT_WITHIN(quantize.high, UINT8_MAX)),
@@ -57,14 +57,14 @@ static bool complete(void *state, struct nn_ready *ready)
 	struct function *f = state;
 
 	ready->tasks = nn_elementwise_divide(ready->threads, f->count, &f->task_count);
-	return f->kind != OF_HALVES || ready->isa->binary_f16;
+	return f->kind != OF_FP16 || ready->isa->binary_f16;
 }
 
 static bool read_function(const struct nn_run *r, enum nn_unary function, struct function *f)
 {
 	const bool is_half = r->inputs[0].type == NN_TENSOR_FLOAT16;
 
-	f->kind = is_half ? OF_HALVES : OF_FLOATS;
+	f->kind = is_half ? OF_FP16 : OF_FLOATS;
 	f->f32.function = function;
 	if (f->f32.function == NN_UNARY_ELU)
 		f->f32.alpha = nn_run_float(r, 1, 0);
@@ -123,8 +123,8 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 }
 
 /* Clamps the sum of each number and minus zero, which is that number. */
-static void clamp_halves(const struct nn_isa *isa, const struct function *f, const uint16_t *in,
-			 uint16_t *out, size_t count)
+static void clamp_fp16(const struct nn_isa *isa, const struct function *f, const uint16_t *in,
+		       uint16_t *out, size_t count)
 {
 	static const uint16_t zero = 0x8000;
 	const struct nn_binary_f32 b = {
@@ -147,9 +147,9 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	const struct nn_isa *isa = call->ready->isa;
 	const size_t first = task * f->task_count, left = f->count - first;
 	const size_t count = left < f->task_count ? left : f->task_count;
-	const uint16_t *halves = (const uint16_t *)call->inputs[0] + first;
+	const uint16_t *fp16 = (const uint16_t *)call->inputs[0] + first;
 	const float *floats = (const float *)call->inputs[0] + first;
-	uint16_t *out_halves = (uint16_t *)call->outputs[0] + first;
+	uint16_t *out_fp16 = (uint16_t *)call->outputs[0] + first;
 	float *out_floats = (float *)call->outputs[0] + first;
 	struct nn_dequantize_f32 dequantize = f->dequantize;
 	struct nn_quantize_f32 quantize = f->quantize;
@@ -163,14 +163,14 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 		f32.out = out_floats;
 		isa->unary_f32(&f32);
 		break;
-	case OF_HALVES:
-		clamp_halves(isa, f, halves, out_halves, count);
+	case OF_FP16:
+		clamp_fp16(isa, f, fp16, out_fp16, count);
 		break;
 	case WIDEN:
-		nn_halves_to_floats(halves, out_floats, count);
+		nn_halves_to_floats(fp16, out_floats, count);
 		break;
 	case NARROW:
-		nn_floats_to_halves(floats, out_halves, count);
+		nn_floats_to_halves(floats, out_fp16, count);
 		break;
 	case QUANTIZE:
 		quantize.count = count;

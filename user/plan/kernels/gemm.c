@@ -32,7 +32,8 @@ static size_t panels_size(const struct nn_gemm *g, const struct nn_isa *isa, siz
 {
 	const size_t lanes = nn_number_lanes(isa, g->number);
 
-	return g->number == NN_IN_BYTES ? config_of(g, isa)->size(config_of(g, isa), columns, g->depth) :
+	return g->number == NN_IN_INT8 ?
+	       config_of(g, isa)->size(config_of(g, isa), columns, g->depth) :
 	       divide(columns, lanes) * lanes * (g->depth + 1) * g->element;
 }
 
@@ -46,7 +47,7 @@ void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_num
 	g->c_stride = g->columns;
 	g->number = number;
 	g->element = nn_number_size(number);
-	g->a_stride = number != NN_IN_BYTES || !config_of(g, isa)->pads_rows ? g->depth :
+	g->a_stride = number != NN_IN_INT8 || !config_of(g, isa)->pads_rows ? g->depth :
 		      divide(g->depth, config_of(g, isa)->group) * config_of(g, isa)->group;
 }
 
@@ -60,7 +61,7 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 	if (r->inputs[X].type == NN_TENSOR_FLOAT32 ||
 	    (r->inputs[X].type == NN_TENSOR_FLOAT16 && ready->isa->gemm_f16)) {
 		nn_gemm_set_number(g, ready->isa, r->inputs[X].type == NN_TENSOR_FLOAT32 ?
-				   NN_IN_FLOATS : NN_IN_HALVES);
+				   NN_IN_FLOATS : NN_IN_FP16);
 		return nn_fused_range_float(nn_run_int(r, activation, 0), &g->low, &g->high);
 	}
 	if (r->inputs[X].type != NN_TENSOR_QUANT8_ASYMM &&
@@ -69,7 +70,7 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 	ready->reads |= NN_IN(BIAS);
 	if (!nn_q8_prepare(r, (uint32_t)g->columns, activation, g->depth, &out))
 		return false;
-	nn_gemm_set_number(g, ready->isa, NN_IN_BYTES);
+	nn_gemm_set_number(g, ready->isa, NN_IN_INT8);
 	g->a_flip = r->inputs[X].type == NN_TENSOR_QUANT8_ASYMM ? 0 : 0x80;
 	g->a_zero = r->inputs[X].zero_point + g->a_flip;
 	g->b_zero = nn_q8_signed_zero(&r->inputs[WEIGHTS]);
@@ -81,12 +82,12 @@ bool nn_gemm_complete(struct nn_gemm *g, const struct nn_isa *isa)
 {
 	nn_gemm_set_number(g, isa, g->number);
 	return nn_times(g->columns, g->depth) <= UINT32_MAX &&
-	       (g->number != NN_IN_HALVES || isa->gemm_f16);
+	       (g->number != NN_IN_FP16 || isa->gemm_f16);
 }
 
 size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa)
 {
-	return g->number != NN_IN_BYTES || !config_of(g, isa)->widens ? 0 :
+	return g->number != NN_IN_INT8 || !config_of(g, isa)->widens ? 0 :
 	       NN_Q8_WIDE_ROWS * nn_q8_wide_stride(g->depth) * sizeof(int16_t);
 }
 
@@ -249,7 +250,7 @@ static void pack_rows_f16(size_t lanes, const uint16_t *rows, const uint16_t *bi
 }
 
 /*
- * Packs columns [first, first + count) of bytes, whose parameters are read a panel at a time.
+ * Packs columns [first, first + count) of int8, whose parameters are read a panel at a time.
  * Without `r` they are packed for sums: without a bias, for unsigned bytes without a zero point.
  */
 static bool pack_columns_q8(const struct nn_run *r, const struct nn_tensor *from,
@@ -291,7 +292,7 @@ bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct 
 	const char *bias = (const char *)r->inputs[BIAS].data + first * g->element;
 	char *to = (char *)packed + panels_size(g, isa, first);
 
-	if (g->number == NN_IN_BYTES)
+	if (g->number == NN_IN_INT8)
 		return pack_columns_q8(r, &r->inputs[WEIGHTS], g, isa, first, count, packed);
 	if (g->number == NN_IN_FLOATS)
 		nn_gemm_pack_rows_f32(isa, (const float *)weights, (const float *)bias, count,
@@ -341,7 +342,7 @@ static struct block block_of(const struct nn_ready *ready, const struct nn_gemm 
 static void multiply(const struct nn_ready *ready, const struct nn_gemm *g,
 		     const struct nn_gemm_f32 *gemm)
 {
-	if (g->number == NN_IN_HALVES)
+	if (g->number == NN_IN_FP16)
 		ready->isa->gemm_f16(gemm);
 	else
 		ready->isa->gemm_f32(gemm);
@@ -416,7 +417,7 @@ void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t
 
 	if (rows > g->block_rows)
 		rows = g->block_rows;
-	if (g->number != NN_IN_BYTES)
+	if (g->number != NN_IN_INT8)
 		run_f32(ready, g, rows, b.columns, b.panels, a, to);
 	else
 		run_q8(ready, g, rows, &b, a, to, NULL, 0, scratch);

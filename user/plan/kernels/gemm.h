@@ -58,9 +58,9 @@ bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *rea
 void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_number number);
 
 /* The fields of the numbers that it computes in: a range, or what bytes need. */
-#define GEMM_NUMBERS(gemm) WORD(gemm.number, 0, NN_IN_HALVES),				\
+#define GEMM_NUMBERS(gemm) WORD(gemm.number, 0, NN_IN_FP16),				\
 	WHEN(gemm.number, SET, FLOAT(gemm.low), FLOAT(gemm.high)),			\
-	WHEN(gemm.number, IS(NN_IN_BYTES),						\
+	WHEN(gemm.number, IS(NN_IN_INT8),						\
 	     FLIP(gemm.a_flip), BYTE(gemm.a_zero), BYTE_DIFFERENCE(gemm.b_zero),	\
 	     OUTPUT_DIFFERENCES(gemm.out))
 

@@ -15,26 +15,26 @@ struct nn_field;
 struct nn_walk;
 
 /*
- * The numbers that a fast kernel computes in: quantised bytes, float32, or float16 where the CPU
+ * The numbers that a fast kernel computes in: int8 (or uint8), float32, or float16 if the CPU
  * can.
  */
-enum nn_number { NN_IN_BYTES, NN_IN_FLOATS, NN_IN_HALVES };
+enum nn_number { NN_IN_INT8, NN_IN_FLOATS, NN_IN_FP16 };
 
 static inline enum nn_number nn_number_of(int32_t type)
 {
 	return type == NN_TENSOR_FLOAT32 ? NN_IN_FLOATS :
-	       type == NN_TENSOR_FLOAT16 ? NN_IN_HALVES : NN_IN_BYTES;
+	       type == NN_TENSOR_FLOAT16 ? NN_IN_FP16 : NN_IN_INT8;
 }
 
 static inline size_t nn_number_size(enum nn_number number)
 {
-	return number == NN_IN_BYTES ? 1 : number == NN_IN_HALVES ? sizeof(uint16_t) : sizeof(float);
+	return number == NN_IN_INT8 ? 1 : number == NN_IN_FP16 ? sizeof(uint16_t) : sizeof(float);
 }
 
-/* Lanes of a vector of floats or halves. */
+/* Lanes of a vector of floats or of fp16 numbers. */
 static inline size_t nn_number_lanes(const struct nn_isa *isa, enum nn_number number)
 {
-	return number == NN_IN_HALVES ? 2 * (size_t)isa->lanes : isa->lanes;
+	return number == NN_IN_FP16 ? 2 * (size_t)isa->lanes : isa->lanes;
 }
 
 /* Maximum number of 32-bit words of a saved step, and of its inputs and outputs. */

@@ -34,7 +34,7 @@ struct nn_matmul {
 /* Reads the shapes of a BATCH_MATMUL; returns false for too many axes. */
 bool nn_matmul_read(const struct nn_run *r, struct nn_matmul *m);
 
-/* Fields of a product of floats or of bytes. */
+/* Fields of a product of floats or of int8. */
 extern const struct nn_field nn_matmul_fields_f32[];
 extern const struct nn_field nn_matmul_fields_q8[];
 

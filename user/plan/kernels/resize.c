@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RESIZE_BILINEAR of floats and bytes, a row at a time.
+ * RESIZE_BILINEAR of floats and int8, a row at a time.
  */
 #include "ops/q8.h"
 #include "ops/resize.h"

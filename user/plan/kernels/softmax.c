@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOFTMAX and LOG_SOFTMAX along the last axis, of floats and, the first one, of bytes.
+ * SOFTMAX and LOG_SOFTMAX along the last axis, of floats and, the first one, of int8.
  */
 #include "ops/axis.h"
 #include "ops/q8.h"
@@ -17,7 +17,7 @@ struct softmax {
 	bool is_float;
 	bool is_log;			/* of floats */
 	float beta;
-	struct nn_multiplier factor;	/* of bytes */
+	struct nn_multiplier factor;	/* of int8 */
 	struct nn_softmax_q8 tables;
 };
 
