@@ -498,7 +498,7 @@ $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 $(BUILD)/tests/engine_broker_test: private ldflags += -Wl,--wrap=cgroup_user_set_low
 $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/base/allowlist.o $(failing)
 	$(test_link) $(failing_calls) -lcmocka
-# The keeper's loop is in it.
+# The source of this test includes the keeper's loop.
 $(BUILD)/tests/keeper_loop_test: $(patsubst %,$(obj)/user/%.o,kit/cache/message kit/api/log base/packet)
 # These programs play ONNX Runtime.
 $(patsubst %,$(BUILD)/tests/%_test,onnxruntime onnxruntime_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(onnx) \
@@ -567,7 +567,7 @@ $(vulkan_layer): user/tests/vulkan_layer/layer.c user/tests/vulkan_layer/layer.h
 	$(call short,LD)$(CC) $(cflags) -fvisibility=hidden -shared -o $@ $< $(soflags)
 	$(if $(V),,@)printf '{ "file_format_version": "1.1.2", "layer": { "name": "VK_LAYER_NNACCEL_test", "type": "GLOBAL", "library_path": "./%s", "api_version": "1.1.0", "implementation_version": "1", "description": "failures for tests" } }\n' \
 		$(@F) > $(@D)/test.json
-# A store is played. Its random graphs are those of plans.
+# This program replaces the engine's store. Its random graphs are those of plans.
 $(BUILD)/tests/vulkan_test: $(obj)/user/tests/vulkan_test.o $(test_lib) $(filter-out %/vulkan/main.o,$(vulkan)) \
 		$(obj)/user/tests/plan_diff/compare.o $(makers) $(BUILD)/lib/libnnkit.a $(archives) | $(vulkan_layer)
 	$(test_link) $(patsubst %,-Wl$(comma)--wrap=%,clock_gettime nna_engine_end_with_fence nna_engine_region nna_engine_region_file \
@@ -578,7 +578,7 @@ $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archi
 
 vm-tests: user examples selftests module $(vm_tests) $(kit_engine) $(plugins) $(test_plugins)
 
-# For a VM with the PCI device.
+# This program runs in a VM that has QEMU's PCI device.
 $(obj)/user/tests/edu/edu.o: base += -Iselftests/lib -Ikernel/test
 $(BUILD)/tests/edu: $(obj)/user/tests/edu/edu.o $(obj)/user/tests/model_builder.o $(exporters) $(libhal) \
 		$(call archive,model)

@@ -330,8 +330,9 @@ int nnaccel_buffer_check_roles(const struct nnaccel_command *cmd)
 /* ---- allocation ---- */
 
 /*
- * Sets a role for the buffer and for the worker. The first model becomes that of the command. If it
- * lives when the command is queued, all models of the roles still have the same worker.
+ * Sets a role for the buffer and for the worker. The model of the first role becomes the command's
+ * model. If it is alive when the command is queued, all models of the roles still have the same
+ * worker.
  */
 static int nnaccel_buffer_set_role(struct nnaccel_buffer *buffer, struct nnaccel_command *cmd,
 				   const struct nnaccel_role *from, u32 i)

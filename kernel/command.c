@@ -59,7 +59,7 @@ static u64 nnaccel_command_told_ns(const struct nnaccel_command *cmd)
 	return cmd->state == NNACCEL_COMMAND_LOST ? min(deadline_ns, cmd->bound_ns) : deadline_ns;
 }
 
-/* Returns when the module looks at a command, whether its client was told or not. */
+/* Returns the time at which the module next acts on a command that has not ended. */
 static u64 nnaccel_command_over_ns(const struct nnaccel_command *cmd)
 {
 	u64 deadline_ns = cmd->head.deadline_ns ?: U64_MAX;

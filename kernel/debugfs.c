@@ -26,8 +26,8 @@ static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {
 };
 
 /*
- * Counters are per CPU because every execution adds to them. One may be negative; the sum of all
- * CPUs is not.
+ * Counters are per CPU because every execution adds to them. A CPU's counter may be negative; the
+ * sum over all CPUs is not.
  */
 static DEFINE_PER_CPU(s64 [NNACCEL_COUNTERS], nnaccel_counters);
 static struct dentry *nnaccel_debugfs;

@@ -313,7 +313,7 @@ again:
 	if (ret)
 		nnaccel_fetch_requeue(session, cmd);
 	nnaccel_command_put(cmd);
-	/* A burst that died was not announced; the next command follows. */
+	/* The burst died before the worker was notified of it, so fetch the next command. */
 	if (ret == -ECANCELED) {
 		ret = -ERESTARTSYS;
 		if (!fatal_signal_pending(current))

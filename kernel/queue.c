@@ -234,8 +234,9 @@ static int nnaccel_command_queue(struct nnaccel_command *cmd)
 }
 
 /*
- * Does the worker wait for the fences of an execution? A duration begins when they are over, a
- * buffer is another execution's until then, and the rows of an image may be copied by the CPU.
+ * Does the worker wait for the fences of an execution? It does not in three cases: a duration
+ * begins when the fences have signalled, another execution uses a buffer until then, or the CPU
+ * copies the rows of an image.
  */
 static bool nnaccel_command_gives_fences(const struct nnaccel_command *cmd)
 {

@@ -109,7 +109,7 @@ DECLARE_EVENT_CLASS(nnaccel_pool_event,
 DEFINE_EVENT(nnaccel_pool_event, nnaccel_pool_create,
 	     TP_PROTO(const struct nnaccel_pool *pool, u32 id),
 	     TP_ARGS(pool, id));
-/* The id is 0. */
+/* A destroyed pool has lost its id, so the event has 0. */
 DEFINE_EVENT(nnaccel_pool_event, nnaccel_pool_destroy,
 	     TP_PROTO(const struct nnaccel_pool *pool, u32 id),
 	     TP_ARGS(pool, id));

@@ -411,7 +411,7 @@ static void open_with_many_ids(struct actor *self, void *data)
 		_exit(4);
 	if (device_open() >= 0 || errno != EDQUOT)
 		_exit(5);
-	/* A subordinate id makes a nested namespace. */
+	/* In a nested user namespace the account is the same. */
 	if (unshare(CLONE_NEWUSER))
 		_exit(6);
 	if (device_open() >= 0 || errno != EDQUOT)

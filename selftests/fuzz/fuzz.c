@@ -329,7 +329,7 @@ static void good_submission(struct fuzzer *f, unsigned long request, void *arg)
 
 	switch (request) {
 	case NNACCEL_SUBMIT:
-		/* Executions are half of the work. */
+		/* Half of all submissions are executions. */
 		kind = draw(f, 2) ? NNACCEL_WORK_EXECUTE : 1 + draw(f, NNACCEL_WORK_BURST);
 		good_work(f, kind);
 		*submit = (struct nnaccel_submit){

@@ -390,7 +390,7 @@ static int file_of(FIXTURE_DATA(table) *self, enum handle handle, enum party par
 	}
 }
 
-/* Returns the errno that the party gets. */
+/* Makes attempt @i as its party does, and returns the errno. */
 static int make_attempt(FIXTURE_DATA(table) *self, size_t i)
 {
 	int fd = file_of(self, attempts[i].file, attempts[i].party);

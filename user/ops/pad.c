@@ -112,7 +112,7 @@ static enum nn_status infer_mirror_pad(struct nn_run *r)
 
 /*
  * Mirrors the borders of one axis of the output: it has `before` slabs, then `dim` slabs of the
- * input, then `after` slabs. The middle is already complete in all later axes.
+ * input, then `after` slabs. Later axes of the slabs in the middle are complete already.
  */
 static void mirror_axis(char *slab, size_t size, uint32_t before, uint32_t dim, uint32_t after,
 			uint32_t mode)

@@ -137,7 +137,8 @@ static enum nn_status execute_rnn(struct nn_run *r)
 
 /*
  * Reads both cells, the sequence and the auxiliary sequence. With auxiliary weights both cells also
- * get the auxiliary input. Without them it replaces the backward cell's input.
+ * get the auxiliary input. Without these weights, the auxiliary input is the backward cell's only
+ * input.
  */
 static enum nn_status read_both(const struct nn_run *r, struct cell *fw, struct cell *bw,
 				struct nn_sequence *s, struct nn_sequence *aux_s)

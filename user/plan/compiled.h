@@ -63,9 +63,9 @@ struct compiled {
 	uint32_t max_outputs;
 	const struct nn_isa *isa;
 	struct nn_tensor *tensors;	/* nn_tensor[num_operands]: type and shape */
-	struct place *places;		/* place[num_operands]; of a thawed plan NULL: */
-	const struct frozen_place *frozen;	/* places of the operands that are no arguments */
-	const char *data;		/* the data part of a thawed plan */
+	struct place *places;		/* place[num_operands]; NULL for a serialised plan */
+	const struct frozen_place *frozen;	/* its places of operands that are no arguments */
+	const char *data;		/* the data part of a serialised plan */
 	uint32_t *borrowers;		/* operands that lie in memory of the caller */
 	uint32_t num_borrowers;
 	struct compiled_step *steps;
@@ -126,7 +126,10 @@ void compiled_alias(struct compiled *c, uint32_t operands);
 /* Lays out the operands of the arena by the steps between which they are needed. */
 bool compiled_layout(struct compiled *c);
 
-/* Makes the memory of the first execution; false: out of memory. Frees that of all. */
+/*
+ * Allocates the memory of the first execution, and returns false if memory runs out.
+ * compiled_release() frees the memory of all executions.
+ */
 bool compiled_reserve(struct compiled *c);
 void compiled_release(struct compiled *c);
 

@@ -24,7 +24,7 @@ uint64_t nn_spin_budget(int wanted_us, bool low_power);
 struct nn_waiter {
 	uint64_t budget_ns;	/* longest spin of a short wait */
 	uint64_t mean_ns;	/* mean time of waits */
-	uint64_t deviation_ns;	/* mean distance of waits from that mean */
+	uint64_t deviation_ns;	/* mean deviation of waits from mean_ns */
 	uint64_t late_ns;	/* lateness of a timed sleep */
 	uint32_t samples;
 	uint32_t sleeps;	/* number of sleeping waits since the last probing spin */

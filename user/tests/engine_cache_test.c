@@ -26,7 +26,7 @@
 #define VERSION "some engine"
 #define STORES_AT_ONCE 32
 
-/* The number of a token's hashes in the index before its process is killed. */
+/* The number of hashes that a token has in the index when the index's process is killed. */
 #define STORED CACHE_INDEX_PER_TOKEN
 
 /* ---- a keeper that is stopped, until its socket is shut down ---- */

@@ -636,7 +636,7 @@ static void test_own_of_two_processes(void **state)
 	close(ready[1]);
 }
 
-/* An unfinished entry is missing. A new index has no row for it. */
+/* An unfinished entry is not found. It is no row of the index that a new process opens. */
 static void test_interrupted(void **state)
 {
 	uint8_t bytes[ENTRY];
@@ -840,7 +840,7 @@ static void check_survival(bool acknowledged)
 		assert_true(found >= 0);
 		there += (unsigned int)found;
 	}
-	/* At most the entry that was removed to make room is missing. */
+	/* No entry is missing, except perhaps the one that was removed to make room. */
 	assert_true(there >= FITTING - 1 && there <= FITTING);
 	assert_int_equal(count_files(), there);
 	assert_int_equal(get(1, 0) + get(1, FITTING) <= 1, 1);

@@ -658,7 +658,7 @@ static void test_supported(void **state)
 		if (kernel.commits[0].payload_size != (models[i].status ? 0 : models[i].count) ||
 		    memcmp(kernel.payloads[0], models[i].supported, kernel.commits[0].payload_size))
 			fail_msg("%s", models[i].name);
-		/* Broken memory is mapped again. */
+		/* Memory that became unreadable is mapped again for the next model. */
 		grants_forget(&server.grants, LAST);
 	}
 	engine_state.status = NN_DEVICE_UNAVAILABLE;

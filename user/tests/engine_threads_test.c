@@ -1028,7 +1028,10 @@ static void test_forget_hangs(void **state)
 	await_end();
 }
 
-/* An overdue execution is answered even then, also if no other execution uses its memory. */
+/*
+ * An overdue execution is answered although forget_region hangs, also if no other execution uses
+ * its memory.
+ */
 static void test_overdue_forget_hangs(void **state)
 {
 	(void)state;

@@ -79,8 +79,8 @@ static struct {
 	bool is_short;			/* the next execution's outputs do not fit in the memory */
 	uint32_t num_extensions;	/* 1: FAKE_EXTENSION; or 0 */
 	/*
-	 * A test's own answers to requests, or NULL. It returns true if it has answered. For work
-	 * it gets an enum nnaccel_work and the work's structure.
+	 * A test's own answers to requests, or NULL. It returns true if it has answered. For
+	 * NNACCEL_SUBMIT, `request` is the enum nnaccel_work and `arg` the work's structure.
 	 */
 	bool (*answer)(unsigned long request, void *arg, int *result);
 	uint32_t num_submissions;	/* so far */

@@ -308,7 +308,7 @@ static void test_export(void **state)
 	assert_true(data[1] == 2 * KIT_ENGINE_EXPORT);
 	nna_memory_free(memory);
 	nna_prepared_model_free(p);
-	/* A file's memory has none. */
+	/* Memory of an ordinary file has no dma-buf. */
 	p = prepare_double(device);
 	make_numbers();
 	assert_int_equal(twice(device, p, KIT_ENGINE_EXPORT, 0), NN_GENERAL_FAILURE);

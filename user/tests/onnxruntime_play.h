@@ -362,7 +362,7 @@ static OrtStatus *read_attribute(const OrtOpAttr *attribute, OrtOpAttrType type,
 	return NULL;
 }
 
-/* The data of a tensor attribute are those of a value. */
+/* For an attribute that is a tensor, `data` points to its OrtValue. */
 static OrtStatus *tensor_of(const OrtOpAttr *attribute, OrtValue **value)
 {
 	*value = (OrtValue *)attribute->data;

@@ -339,7 +339,7 @@ static void test_l2_normalization(void **state)
 	}
 }
 
-/* 3 and 4 of 5 are 76.8 and 102.4 of 128; a slice of zeros stays zero. */
+/* The norm of (3, 4) is 5, so the results are 3/5 and 4/5 of 128. A slice of zeros stays zero. */
 static void test_l2_normalization_quantised(void **state)
 {
 	static const struct {

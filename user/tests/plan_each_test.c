@@ -383,8 +383,8 @@ static void tell_types(const struct nn_op *op)
 }
 
 /*
- * Operations whose kernels can save a step. Without this list, a kernel that saves none would not
- * be noticed.
+ * Operations whose kernels can save their steps. The list makes the test fail if such a kernel
+ * saves no step.
  */
 static const struct {
 	const char *types;

@@ -137,7 +137,10 @@ static void check_net(net_fn *make, enum net_type type)
 	net_free(&net);
 }
 
-/* Quantised networks here have float layers inside, whose different rounding shows. */
+/*
+ * These quantised networks have float layers inside, which round differently, so results may
+ * differ.
+ */
 static void check_sequence(sequence_fn *make)
 {
 	check_model(make(NET_F32, true), 0);

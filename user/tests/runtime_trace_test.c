@@ -103,7 +103,7 @@ struct event {
 	const char *rest;
 };
 
-/* An open slice of each thread of a process, and its numbers. */
+/* The slice of a thread that is open, with the thread's numbers. */
 struct track {
 	int pid, tid;
 	double us;

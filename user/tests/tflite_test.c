@@ -1331,7 +1331,9 @@ static void test_dropped_axis(void **state)
 	strided_slice(d, -3, 0, true);
 	strided_slice(d, 3, 0, false);
 	strided_slice(d, -4, 0, false);
-	/* Version 2.9 has no offset parameter, so the byte is after the structure. */
+	/*
+	 * In version 2.9 the structure ends before the byte that later versions read as `offset`.
+	 */
 	for (int i = 0; i < 2; i++) {
 		version = i ? "2.10.0" : "2.9.0";
 		strided_slice(d, 2, 1, !i);

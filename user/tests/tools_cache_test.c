@@ -310,7 +310,7 @@ static void test_keeper(void **unused)
 		    "{\"plans\": 2, \"faults\": [\"plan 3 is \\\"torn\\\"\", \"plan 4 is missing\"]}\n");
 	assert_asks("check", &well, all, "", 0, 0, "3 plans, 0 faults\n");
 
-	/* Reports or answers of a wrong size, no answer, and refusals. */
+	/* The keeper gives reports or answers of a wrong size, no answer, or a refusal. */
 	assert_asks("", &yes, all, &report, sizeof(report) - sizeof(report.users[0]), 1,
 		    "nnaccel cache: the engine's keeper is of another build\n");
 	assert_asks("", &well, all, &report, sizeof(report), 1,

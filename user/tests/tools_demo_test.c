@@ -648,7 +648,7 @@ static void test_camera_promises(void **state)
 	assert_string_equal(said, "nnaccel demo camera: frames were copied\n");
 	for (int i = 0; i < 2; i++) {
 		set_up_camera(state);
-		/* A half of it is moved before each check, and it is checked twice. */
+		/* The camera moves half of these bytes before each of the two checks. */
 		camera.moved = (int64_t)frame_bytes() * 4 / 5 - 4 * (i == 0);
 		if (run(tool_demo, CAMERA) != (i ? TOOL_FAILED : TOOL_OK))
 			fail_msg("%s", text);

@@ -61,7 +61,7 @@ static const struct nn_subgraph *main_of(const struct prepared *p)
 
 /* ---- Making it ---- */
 
-/* The place of each argument in the host's buffer; returns its size. */
+/* Chooses the place of each argument in the host's buffer. Returns the buffer's size. */
 static uint64_t place_arguments(struct prepared *p)
 {
 	const struct nn_subgraph *main = main_of(p);
@@ -393,7 +393,10 @@ static enum nn_status wait_for(struct prepared *p, const struct nn_execution *e,
 	return gpu_fail(p->gpu, result, "the GPU failed", err);
 }
 
-/* Submits the commands of that index. With `signals` the semaphore is signalled at their end. */
+/*
+ * Submits the recorded commands number `index`. With `signals` the semaphore is signalled at their
+ * end.
+ */
 static VkResult submit(struct prepared *p, uint32_t index, bool signals)
 {
 	const VkCommandBuffer all[3] = { p->ends[0], p->commands.list[index].buffer, p->ends[1] };

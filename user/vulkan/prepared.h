@@ -20,7 +20,7 @@ struct prepared_facts {
 	uint64_t temporaries;		/* bytes of all other values there */
 	uint64_t unshared;		/* bytes of the values if none shared its place */
 	uint32_t dispatches;
-	uint64_t copies;		/* of arguments by the CPU, so far */
+	uint64_t copies;		/* number of arguments that the CPU copied */
 	uint32_t submissions;		/* submissions of an execution now */
 };
 

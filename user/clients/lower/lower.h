@@ -38,7 +38,7 @@ struct lowering {
 	uint64_t written;		/* elements that operations write, except RESHAPE */
 	int32_t fused;			/* FuseCode of the node's arithmetic */
 	const struct devices *devices;	/* devices to query; NULL: assume none */
-	/* From the node's row in the plug-in's table. */
+	/* These two are from the node's row in the plug-in's table. */
 	int32_t code;			/* OperationCode */
 	function *function;
 };

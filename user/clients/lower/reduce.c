@@ -58,7 +58,7 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 	return view(t, x, rank, out_dims);
 }
 
-/* Checks that places along an axis, which are counted from its end, are exact in float. */
+/* Refuses an axis so long that places, which are counted from its end, are not exact in float. */
 static void count_from_end(struct lowering *t, int64_t size)
 {
 	if (size > 1 << 24)

@@ -429,7 +429,7 @@ int kernel_run(struct kernel *k, struct tfl_context *context)
 	result = k->is_idle ? ANEURALNETWORKS_NO_ERROR : k->compilation ? execute(k, context) :
 		 ANEURALNETWORKS_DEAD_OBJECT;
 	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
-		/* The engine died with its models. A new one may run already. */
+		/* The engine died, and its models with it. A new engine may run already. */
 		say(k->delegate->options.verbosity, 1, "the device's engine died; compiling again");
 		late_pin(k, context);
 		result = kernel_build(k, context);

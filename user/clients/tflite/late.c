@@ -177,7 +177,7 @@ void late_unpin(struct kernel *k, struct tfl_context *context)
 	}
 }
 
-/* Builds a part for the shapes and values of now, if they are others. */
+/* Builds a part for the current shapes and values, if they have changed. */
 static void follow(struct kernel *k, struct tfl_context *context)
 {
 	late_pin(k, context);

@@ -376,8 +376,9 @@ static void fail_task(struct keep *k, struct task *t, bool was_finish)
 }
 
 /*
- * Runs one transaction for all waiting requests. If an error rolls it back, the requests before the
- * error have failed. Returns the remaining requests, which need another transaction, or NULL.
+ * Runs one transaction for all waiting requests. If an error rolls it back, it answers the requests
+ * before the error with a failure. Returns the remaining requests, which need another transaction,
+ * or NULL.
  */
 static struct task *run_transaction(struct keep *k, struct task *batch)
 {

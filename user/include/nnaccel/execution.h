@@ -33,7 +33,10 @@ struct nn_operation_time {
 	uint64_t end_ns;
 };
 
-/* Added to an index that refers to an equivalent model, which the engine made from the client's. */
+/*
+ * Added to the index of an operation if that is in an equivalent model, which the engine made from
+ * the client's.
+ */
 #define NN_OTHER_MODEL 0x80000000u
 #define NN_OPERATIONS (-1)
 

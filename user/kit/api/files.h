@@ -7,7 +7,7 @@
 
 #include <nnaccel/engine.h>
 
-/* Maximum number for an engine. */
+/* Maximum number of an engine's files. */
 #define FILES_MAX 16
 
 /* Returns how many files an engine asks for. */

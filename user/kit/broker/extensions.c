@@ -295,7 +295,10 @@ static const char *read_line(const char *path, char *line, size_t size)
 	return line;
 }
 
-/* Checks the opener's label and service. They count only if it was alive before and after. */
+/*
+ * Checks the opener's label and service. They count only if the opener was alive before and after
+ * they were read.
+ */
 static bool is_listed(struct extensions *e, int engine, uint64_t context)
 {
 	uint32_t pid, later;

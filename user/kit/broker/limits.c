@@ -105,7 +105,7 @@ static uint64_t price_ns(const struct limits *limits)
 	return NS_PER_S / limits->starts_per_s;
 }
 
-/* Returns how much of a bucket is used, as a time. */
+/* Returns the time until a bucket is empty. */
 static uint64_t debt_ns(uint64_t paid_ns, uint64_t now_ns)
 {
 	return paid_ns > now_ns ? paid_ns - now_ns : 0;

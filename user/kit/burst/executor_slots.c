@@ -19,7 +19,7 @@ struct slot_place {
 	struct mapping *mapping;	/* NULL: free */
 };
 
-/* Under the lock, while no request executes. Removes a slot. */
+/* Removes a slot. The caller holds the lock, and no request executes. */
 static void drop(struct executor *e, const struct slot_place *place)
 {
 	if (!place->mapping)

@@ -19,7 +19,7 @@
 
 /* All grants of this process, one structure for each client. */
 static struct {
-	pthread_mutex_t lock;	/* taken before that of grants */
+	pthread_mutex_t lock;	/* taken before a client's lock */
 	struct grants *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 

@@ -101,7 +101,9 @@ static void parts_free(struct parts *parts)
 		free(parts->model[i].base);
 }
 
-/* Takes the parts by the head's sizes. Returns false if they are wrong, or with errno ENOMEM. */
+/*
+ * Finds the parts by the sizes in the head. Returns false if they are wrong, or with errno ENOMEM.
+ */
 static bool take_parts(const struct kept_parts *kept, const struct cache_files *files,
 		       struct evp_md_ctx_st *context, struct parts *parts)
 {

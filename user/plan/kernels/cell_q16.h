@@ -122,7 +122,7 @@ static inline ALWAYS_INLINE TARGET sums_q8 add_q16(sums_q8 a, sums_q8 b)
 	return choose_q16(((sum ^ a) & (sum ^ b)) >> 31, full, sum);
 }
 
-/* nn_rdp(): halves away from zero. */
+/* Divides as nn_rdp() does: halves are rounded away from zero. */
 static inline ALWAYS_INLINE TARGET sums_q8 divide_q16(sums_q8 x, int32_t exponent)
 {
 	const sums_q8 mask = (sums_q8){ 0 } + (int32_t)((UINT32_C(1) << exponent) - 1);

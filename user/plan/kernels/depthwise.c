@@ -59,7 +59,7 @@ static size_t block_f32(const struct depthwise *d)
 	return most < NN_MAX_LANES ? NN_MAX_LANES : most;
 }
 
-/* Parameters of both inner loops that the window has. */
+/* The parameters of both inner loops that the window gives. */
 #define WINDOW(d)									\
 	.channels = (d)->in.c, .height = (d)->window.h.filter, .width = (d)->window.w.filter,	\
 	.in_width = (d)->window.w.in, .out_width = (d)->window.w.out,			\

@@ -31,8 +31,8 @@ struct depthwise_q8_layout {
 	size_t block_size;	/* bytes */
 	size_t packed;		/* size of all packed parameters */
 	size_t columns;		/* columns of input that an output row reads, with padding */
-	size_t phase;		/* bytes from phase to phase of the stride */
-	size_t plane;		/* bytes from plane to plane of the scratch memory */
+	size_t phase;		/* distance of the phases of the stride in bytes */
+	size_t plane;		/* distance of planes in the scratch memory in bytes */
 	size_t group_size;
 	size_t scratch;		/* all of it */
 };

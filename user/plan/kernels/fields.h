@@ -176,7 +176,7 @@ struct nn_field {
 /* Room for a product of elements in an operand. */
 #define SPAN(operand, element, ...)							\
 	NN_SPAN(NN_RULE_SPAN, operand, element, NN_FACTORS(__VA_ARGS__))
-/* Like SPAN, with one factor from EACH's element. */
+/* Like SPAN, but one factor is a field of the current element of EACH. */
 #define SPAN_EACH(operand, element, array, field, factor)				\
 	NN_SPAN(NN_RULE_SPAN, operand, element,						\
 		.factors = { NN_REF(factor), NN_REF_EACH(array, field), { 0, 0, 0 } })

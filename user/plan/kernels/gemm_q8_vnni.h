@@ -39,7 +39,7 @@ struct tile {
 	size_t columns;
 };
 
-/* Rows of a tile, and sums of them. */
+/* Pointers to the rows of a tile, and the sums of rows so far. */
 struct rows {
 	const uint8_t *base[(ROWS + 2) / 3];
 	size_t stride;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * All inner loops on bytes for one instruction set of x86 or for plain C, and their part of its
- * table. A product and a depthwise convolution, which may be in pairs, are not among them. The
- * includer defines the macros that q8_pairs.h lists.
+ * table. It lacks the product and the depthwise convolution: these are in other files, some of
+ * which use pairs. The includer defines the macros that q8_pairs.h lists.
  */
 #if !defined(LANES) || !defined(TARGET)
 #error "loops_q8.h needs: LANES TARGET"

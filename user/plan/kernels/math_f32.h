@@ -35,7 +35,7 @@ static inline ALWAYS_INLINE TARGET VF polynomial_f32(VF x, const float *coeffici
  */
 static inline ALWAYS_INLINE TARGET VF exp_f32(VF x)
 {
-	/* Added to a small number it leaves an integer in the last bits. */
+	/* Adding this rounds a small number: the last bits of the sum are the integer. */
 	const VF rounder = SPLAT(0x1.8p23f);
 	VF shifted, n, r, p;
 
@@ -249,7 +249,9 @@ static TARGET void unary_f32(const struct nn_unary_f32 *u)
 	}
 }
 
-/* NaN may come out as a smaller number, but the sum of exponentials still has it. */
+/*
+ * If an element is NaN, the result may be another element; the sum of exponentials is NaN anyway.
+ */
 static TARGET float largest_f32(const float *x, size_t count)
 {
 	float lanes[LANES], largest = x[0];

@@ -44,7 +44,10 @@ static uint8_t *at_place(const struct depthwise_q8_layout *l, uint8_t *packed, s
 	       index * DEPTHWISE_Q8_VECTORS + plane * 64 + inside / 16 * 16 + inside % 4 * 4;
 }
 
-/* The weights of a channel at place `place`; their sum, without the zero point. */
+/*
+ * Packs the weights of a channel at place `place`. Returns their sum, after the zero point was
+ * subtracted from each.
+ */
 static int32_t pack_taps(const struct nn_run *r, const struct nn_depthwise_q8 *d,
 			 const struct depthwise_q8_layout *l, size_t channel, size_t place,
 			 uint8_t *packed)

@@ -10,7 +10,10 @@
 #include "plan/kernels/fields.h"
 #include "plan/kernels/squares.h"
 
-/* Axes of the output, neighbours joined, by how many elements the input moves along each. */
+/*
+ * A transposition: the output's axes, after adjacent ones were joined, with the distance of the
+ * input's elements along each.
+ */
 struct transpose {
 	size_t element;			/* bytes */
 	uint32_t count;			/* number of axes, at least 1 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vectors of bytes in 16 bits. The includer defines TARGET, LANES (of 32 bits) and the type
- * wide_q8. If the compiler needs several instructions for an operation, the includer defines
- * WIDE_OF_BYTES and WIDE_OF_SIGNED, which widen bytes and bytes with a sign, LOAD_BYTES and
+ * Vectors of bytes that are widened to 16 bits. The includer defines TARGET, LANES (of 32 bits) and
+ * the type wide_q8. If the compiler needs several instructions for an operation, the includer
+ * defines WIDE_OF_BYTES and WIDE_OF_SIGNED, which widen bytes and bytes with a sign, LOAD_BYTES and
  * STORE_BYTES.
  */
 #if !defined(LANES) || !defined(TARGET)

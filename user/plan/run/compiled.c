@@ -22,7 +22,7 @@ struct context {
 	struct nn_tensor *outputs;
 	const void **kernel_inputs;
 	void **kernel_outputs;
-	char *scratch;			/* for thread 0; the others' follow */
+	char *scratch;			/* scratch memory of thread 0, then of the others */
 	void *packed;			/* weights of the step that runs, if they are no constants */
 	const struct nn_attributes *attributes;	/* of the execution */
 	struct nn_times *times;		/* of it, or NULL */

@@ -48,7 +48,7 @@ struct heap {
 	uint32_t spare[CLASSES];	/* the fewest that were free since blocks went last */
 	uint32_t executions;		/* since then */
 	uint64_t bytes;			/* of all blocks */
-	uint64_t counted;		/* bytes of this heap that heaps->bytes has */
+	uint64_t counted;		/* bytes of this heap that heaps->bytes includes */
 	struct nn_run_memory scratch;
 };
 

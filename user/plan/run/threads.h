@@ -35,8 +35,8 @@ uint32_t threads_start(void);
 void threads_run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads);
 
 /*
- * Does what threads_run() does, for tasks of any length: that one is waited for does not mean that
- * the CPUs are taken.
+ * Does what threads_run() does, for tasks that may be long: waiting for one is no sign that other
+ * processes use the CPUs.
  */
 void threads_run_long(threads_fn *fn, void *arg, uint32_t count, uint32_t threads);
 

@@ -60,7 +60,10 @@ bool value_fits(const struct nn_tensor *tensor, const struct nn_tensor *declared
 bool value_is_aligned(const void *data, int32_t type)
 {
 	const struct nn_type_info *info = nn_type_info(type);
-	/* Extensions' elements may be of any size: the largest power of two in it counts. */
+	/*
+	 * The alignment is the largest power of two that divides the element's size, which may be
+	 * any number in extensions.
+	 */
 	uint32_t alignment = info ? info->element_size & -info->element_size : 0;
 
 	return !alignment || (uintptr_t)data % alignment == 0;

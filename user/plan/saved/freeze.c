@@ -238,7 +238,7 @@ static bool find_piece(const struct nn_plan_pieces *p, const struct frozen_place
 }
 
 /*
- * Leaves of the data part the packed weights, which are its first piece, and the constants that
+ * Reduces the data part to the packed weights, which are its first piece, and the constants that
  * steps read. Returns false if memory runs out, or if a place is in no piece.
  */
 static bool keep_used(struct freezer *f, const struct nn_plan_pieces *all,

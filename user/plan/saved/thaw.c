@@ -216,7 +216,7 @@ static bool bound_operand(const struct thawing *t, uint32_t operand, bool writte
 	return !written || in == FROZEN_ARENA || in >= FROZEN_ARG + t->head->num_inputs;
 }
 
-/* The place of an operand that can be found in the form. */
+/* Returns the place of an operand from the serialised plan. */
 static struct frozen_place place_of(const struct thawing *t, uint32_t operand)
 {
 	if (operand >= t->num_args)

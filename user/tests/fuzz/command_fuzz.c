@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The engine's other files need a kernel; this one stands alone. */
+/* Only this file of the engine runs without the kernel's interface. */
 #include "kit/session/command.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -13,7 +13,7 @@ const void *small_data_in(struct lowering *t, uint32_t index, size_t *size)
 	int64_t count = constant_count(t, index);
 
 	*size = onnx_size(type);
-	/* 8-bit numbers may have a scale, which only their value knows. */
+	/* Leave 8-bit numbers, because they may have a scale, which is not known here. */
 	if (t->refused || count < 1 || count > MOST_FOLDED || !*size || type == ONNX_UINT8 ||
 	    type == ONNX_INT8)
 		return NULL;

@@ -38,8 +38,8 @@ static bool read_loss(struct lowering *t, struct loss *l)
 }
 
 /*
- * Selects the value in `x` of each element's class: [batch, 1, rest]. The value is 0 without a
- * class.
+ * Selects the value in `x` of each element's class: [batch, 1, rest]. The value is 0 for an element
+ * that has no class.
  */
 static uint32_t of_class(struct lowering *t, const struct loss *l, uint32_t x)
 {

@@ -149,7 +149,7 @@ static void batched(struct lowering *t, struct shape *a, struct shape *b, bool a
 	rows = (uint32_t)as.dims[rank - 2];
 	inner = (uint32_t)as.dims[rank - 1];
 	columns = (uint32_t)bs.dims[rank - 1];
-	/* The shapes in memory are the transposed ones. */
+	/* From here on shapes are those in memory, before a transposition. */
 	turn_shape(a, at);
 	turn_shape(&as, at);
 	turn_shape(b, bt);

@@ -2,8 +2,8 @@
 /*
  * A program that loads ONNX Runtime by dlopen(): makes a session of a model, and tells its inputs.
  *
- * usage: session LIBRARY MODEL [cpu]: with cpu, a first session has a copy of options that name the
- * CPU
+ * usage: session LIBRARY MODEL [cpu]. With cpu it first makes a session whose options are a copy,
+ * and name the CPU.
  */
 #include <dlfcn.h>
 #include <onnxruntime_c_api.h>
