@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Three engines are three devices of libneuralnetworks, besides the CPU: a model is compiled for
- * each, and one memory serves all of them. Needs a running nnacceld and its program, and root, who
- * starts two more engines.
+ * each, and one memory serves all of them. Needs a running nnacceld, its program, and root, because
+ * the test starts two more engines.
  */
 #define _GNU_SOURCE
 #include "tests/clock_rate.h"

@@ -469,7 +469,10 @@ static void tune(struct prepared *p)
 		record(p);
 }
 
-/* Chooses the places of arguments: indices are checked where clients do not reach them. */
+/*
+ * Chooses the places of arguments. Indices get memory that clients do not reach, to be checked
+ * there.
+ */
 static enum nn_status choose_places(const struct prepared *p, const struct place *given,
 				    struct place *places, struct nn_error *err)
 {

@@ -12,13 +12,12 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Name of a status as the HAL spells it ("GENERAL_FAILURE"); never NULL. */
+/* Returns the HAL's name of a status, such as "GENERAL_FAILURE"; never NULL. */
 const char *nn_status_name(enum nn_status status);
 
 /*
- * Writes the reason, printf-like, unless one is there already, and returns
- * `status`, so that a check reads `return nn_fail(err, NN_INVALID_ARGUMENT, …)`.
- * `err` may be NULL.
+ * Writes the reason, printf-like, unless there is one already. Returns `status`, so that a check
+ * reads `return nn_fail(err, NN_INVALID_ARGUMENT, …)`. `err` may be NULL.
  */
 enum nn_status nn_fail(struct nn_error *err, enum nn_status status,
 		       const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -37,7 +36,7 @@ struct nn_type_info {
  */
 const struct nn_type_info *nn_type_info(int32_t type);
 
-/* Name for messages; "unknown type" for one that nn_type_info() does not know. */
+/* Returns the name for messages; "unknown type" if nn_type_info() does not know the type. */
 const char *nn_type_name(int32_t type);
 
 /*
@@ -47,7 +46,7 @@ const char *nn_type_name(int32_t type);
  */
 bool nn_operand_size(const struct nn_operand *operand, uint32_t *size);
 
-/* True when the operand's rank and every dimension are known (scalars are). */
+/* Returns whether the operand's rank and all dimensions are known, as is the case for scalars. */
 bool nn_operand_is_specified(const struct nn_operand *operand);
 
 /*
@@ -56,22 +55,21 @@ bool nn_operand_is_specified(const struct nn_operand *operand);
  */
 bool nn_operand_merge_dims(struct nn_operand *operand, uint32_t rank, const uint32_t *dims);
 
-/* Type, scale, zero point and extra parameters are the same. */
+/* Returns whether type, scale, zero point and extra parameters are equal. */
 bool nn_operand_same_type(const struct nn_operand *a, const struct nn_operand *b);
 
 /*
- * The value of a constant operand (NN_CONSTANT_COPY or NN_CONSTANT_REFERENCE
- * with a mapped pool) of a checked model, else NULL. May be unaligned.
+ * Returns the value of a constant operand (NN_CONSTANT_COPY or NN_CONSTANT_REFERENCE with a mapped
+ * pool) of a checked model; NULL for others. May be unaligned.
  */
 const void *nn_operand_value(const struct nn_model *model, const struct nn_operand *operand);
 
 /*
- * Checks a model, except the signatures of operations, which nn_ops_check_model() checks.
- * It checks of operands: types, ranks, scales and zero points, sizes without overflow,
- * lifetimes, locations inside values and pools, and consumer counts. It checks of the
- * graph: lists of inputs and outputs, indices, single assignment, every operand written
- * before its use, and extension prefixes. References between subgraphs have no cycle and
- * are no deeper than NN_MAX_NESTING.
+ * Checks a model, except the signatures of operations, which nn_ops_check_model() checks. It checks
+ * operands: types, ranks, scales and zero points, sizes without overflow, lifetimes, locations
+ * inside values and pools, and numbers of consumers. It checks the graph: lists of inputs and
+ * outputs, indices, single assignment, that every operand is written before its use, and extension
+ * prefixes. References between subgraphs have no cycle and are no deeper than NN_MAX_NESTING.
  *
  * Returns NN_OK or NN_INVALID_ARGUMENT with the operand or operation named in
  * err ("subgraph 0, operation 3 (code 3), input 1: ..."), or NN_OUT_OF_MEMORY.
@@ -94,7 +92,7 @@ enum nn_status nn_model_encode(const struct nn_model *model, void **wire, size_t
 enum nn_status nn_model_decode(const void *wire, size_t size, const struct nn_pool *pools,
 			       uint32_t num_pools, struct nn_model **model, struct nn_error *err);
 
-/* Frees what nn_model_decode() made; NULL is fine. */
+/* Frees a model of nn_model_decode(); accepts NULL. */
 void nn_model_free(struct nn_model *model);
 
 #pragma GCC visibility pop

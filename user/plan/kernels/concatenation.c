@@ -36,7 +36,7 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* False: the inputs' rows do not make the output's. */
+/* Returns false if the inputs' rows together are not the output's. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct concatenation *c = state;

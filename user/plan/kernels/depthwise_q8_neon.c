@@ -149,7 +149,8 @@ INNER(far_2_signed, 2, 2, true)
 INNER(far_3_signed, 3, 2, true)
 
 /*
- * Finds the loop for two or three rows of a fast filter inside the image, whose first one is `row`.
+ * Finds the loop for the two or three rows of a fast filter that are inside the image; `row`
+ * becomes the first.
  */
 static inner_fn *find_inner(const struct nn_depthwise_q8 *d, size_t *row)
 {

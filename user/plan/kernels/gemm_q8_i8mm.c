@@ -111,7 +111,10 @@ static inline ALWAYS_INLINE void run_tile(int rows, int eights, bool is_signed, 
 				    &a[0][i], &a[1][i]);
 		add_group(pairs, eights, is_signed, 0, a, w, acc);
 		add_group(pairs, eights, is_signed, 1, a, w, acc);
-		/* Behind the loads, which else are not done in pairs. */
+		/*
+		 * The pointers advance after the loads: otherwise the compiler does not load in
+		 * pairs.
+		 */
 		UNROLL
 		for (int e = 0; e < eights; e++) {
 			__asm__("" : "+r"(w[e]));

@@ -8,7 +8,7 @@
 
 #include "plan/kernels/isa.h"
 
-/* The sets besides the one for any CPU, the best first. */
+/* The instruction sets besides that for any CPU, the best first. */
 #define NN_ISAS(I) I(i8mm) I(fp16) I(dotprod) I(neon)
 
 void nn_gemm_q8_neon(const struct nn_gemm_q8 *g);

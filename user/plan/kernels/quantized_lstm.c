@@ -52,7 +52,7 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* Whether the cell's dimensions are some that it can be computed for. */
+/* Returns whether this kernel supports the cell's dimensions. */
 static bool is_shape(const struct nn_qlstm *c)
 {
 	return c->batch && c->size - 1 < MAX_DEPTH && c->units - 1 < MAX_DEPTH &&
