@@ -198,6 +198,10 @@ static void test_fault(void **state)
 	e.permissions = NNA_ENGINE_MAY_USE_DRIVERS << 1;
 	assert_string_equal(engine_fault(&e), "it asks for an unknown permission");
 	e.permissions = 0;
+	e.takes_fences = true;
+	assert_string_equal(engine_fault(&e), "it takes fences, but not only devices access the memory");
+	e.only_devices = true;
+	assert_null(engine_fault(&e));
 	e.data_cache_files = 33;
 	assert_string_equal(engine_fault(&e), "it has more than 32 cache files of a kind");
 	e.model_cache_files = 33;

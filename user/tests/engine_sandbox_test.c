@@ -584,6 +584,11 @@ static long export_memory(void)
 	return syscall(SYS_ioctl, WORKER_SESSION_FD, NNACCEL_SESSION_GRANT_FD, NULL);
 }
 
+static long get_dependency(void)
+{
+	return syscall(SYS_ioctl, WORKER_SESSION_FD, NNACCEL_SESSION_FENCE, NULL);
+}
+
 static long close_dmabuf(void)
 {
 	return syscall(SYS_close, nna_engine_file(0) + 1);
@@ -692,6 +697,8 @@ static const struct {
 	{ "code of a file", NNA_ENGINE_MAY_MAKE_CODE, map_file_executable, KILLED },
 	{ "a dma-buf of memory", 0, export_memory, KILLED },
 	{ "a dma-buf of memory", NNA_ENGINE_MAY_USE_DRIVERS, export_memory, ALLOWED },
+	{ "a fence to wait for", 0, get_dependency, KILLED },
+	{ "a fence to wait for", NNA_ENGINE_MAY_USE_DRIVERS, get_dependency, ALLOWED },
 	{ "close of a dma-buf", 0, close_dmabuf, KILLED },
 	{ "close of a dma-buf", NNA_ENGINE_MAY_USE_DRIVERS, close_dmabuf, ALLOWED },
 	{ "close of the engine's file", NNA_ENGINE_MAY_USE_DRIVERS, close_own_file, KILLED },

@@ -540,12 +540,28 @@ static void test_queries(void **state)
 	const uint32_t older = offsetof(struct nn_device_info, memory);
 	const struct nn_device_info *info = (const void *)kernel.payloads[0];
 	const struct extension_list *extensions = (const void *)kernel.payloads[0];
+	int gone;
 
 	(void)state;
 	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED);
 	engine.only_devices = true;
 	assert_true(server_attach(&server));
 	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES);
+	/* A process must have the permission. */
+	engine.takes_fences = true;
+	gone = server.grants.gone;
+	server.grants.gone = -1;
+	assert_true(server_attach(&server));
+	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES);
+	engine.permissions = NNA_ENGINE_MAY_USE_DRIVERS;
+	assert_true(server_attach(&server));
+	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES |
+					      NNACCEL_ATTACH_FENCES);
+	engine.size = offsetof(struct nna_engine, takes_fences);
+	assert_true(server_attach(&server));
+	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES);
+	engine.permissions = 0;
+	server.grants.gone = gone;
 	engine.size = offsetof(struct nna_engine, only_devices);
 	assert_true(server_attach(&server));
 	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED);

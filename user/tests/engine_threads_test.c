@@ -29,6 +29,8 @@
 
 #include <cmocka.h>
 
+#include <linux/sync_file.h>
+
 #include "../../selftests/lib/runner.h"
 #include "base/clock.h"
 #include "kit/session/command.h"
@@ -36,6 +38,7 @@
 #include "ring/packet.h"
 #include "ring/ring.h"
 #include "tests/model_builder.h"
+#include "tests/open_files.h"
 
 #define OP_ADD 0
 #define GRANT_SIZE (UINT64_C(1) << NNACCEL_GRANT_SHIFT)
@@ -46,6 +49,7 @@
 #define SLOT 3
 #define CAPACITY 64
 #define PATIENCE_MS (int)scaled(60000)
+#define FENCED 40	/* cookie of an execution with dependencies */
 #define LARGE (1U << 28)	/* size of a memory; a constant has the last bytes */
 
 /* ---- the kernel ---- */
@@ -62,6 +66,10 @@ static struct {
 	char message[NN_MESSAGE_SIZE];	/* message of that answer */
 	int fence;			/* fence of that answer, or -1 */
 	struct nnaccel_session_grant_fd exported;	/* the last requested export of a grant */
+	uint32_t num_fences;		/* fences that executions depend on */
+	uint32_t open_fences;		/* of these, the number that can be opened */
+	uint32_t merged;
+	bool cannot_merge;
 } kernel = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .fence = -1 };
 
 static int refuse(int error)
@@ -122,6 +130,7 @@ static int is_session(int file)
 int ioctl(int file, unsigned long request, ...)
 {
 	struct nnaccel_session_fetch *f;
+	struct nnaccel_session_fence *fence;
 	struct nnaccel_session_slot *slot;
 	va_list args;
 	void *arg;
@@ -149,6 +158,20 @@ int ioctl(int file, unsigned long request, ...)
 	case NNACCEL_SESSION_GRANT_FD:
 		kernel.exported = *(struct nnaccel_session_grant_fd *)arg;
 		((struct nnaccel_session_grant_fd *)arg)->out_fd = dup(file);
+		return 0;
+	case NNACCEL_SESSION_FENCE:
+		fence = arg;
+		if (fence->cookie != FENCED || fence->flags != NNACCEL_FENCE_CLOEXEC)
+			return refuse(ENOENT);
+		if (fence->index >= kernel.open_fences)
+			return refuse(EMFILE);
+		fence->out_fd = dup(file);
+		return 0;
+	case SYNC_IOC_MERGE:
+		if (kernel.cannot_merge)
+			return refuse(ENOMEM);
+		kernel.merged++;
+		((struct sync_merge_data *)arg)->fence = dup(file);
 		return 0;
 	default:
 		return refuse(ENOTTY);
@@ -229,6 +252,8 @@ static struct {
 	atomic_bool told;		/* the engine was notified that the client is gone */
 	bool waits, waits_for_end, exports;
 	int fence;			/* sync_file that ends the execution, or -1 */
+	int dependencies;		/* errno of these */
+	bool depends;			/* it has a fence for them */
 	bool defers;			/* another thread ends the execution */
 	_Atomic(struct nna_engine_execution *) execution;	/* the last one */
 	_Atomic(void *) base;		/* base of the region that the engine saw */
@@ -303,10 +328,15 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 {
 	struct pollfd gone = { .fd = nna_engine_gone_file(execution), .events = POLLIN };
 	struct nna_engine_region region;
+	int after;
 
 	(void)engine;
 	(void)prepared;
 	(void)err;
+	engine_state.dependencies = nna_engine_dependencies(execution, &after) ? 0 : errno;
+	engine_state.depends = after >= 0;
+	if (after >= 0)
+		close(after);
 	if (!nna_engine_region(execution, e->inputs[0].data, &region))
 		return NN_GENERAL_FAILURE;
 	if (engine_state.exports && close(nna_engine_region_file(execution, e->inputs[0].data)))
@@ -455,7 +485,7 @@ static void execute_command(uint64_t cookie, uint64_t deadline_ns)
 	const struct nnaccel_cmd head = {
 		.kind = NNACCEL_DO_EXECUTE, .cookie = cookie, .model = MODEL, .num_grants = 1,
 		.num_inputs = 1, .num_outputs = 1, .deadline_ns = deadline_ns,
-		.max_payload = sizeof(struct nnaccel_shape),
+		.max_payload = sizeof(struct nnaccel_shape), .num_fences = kernel.num_fences,
 	};
 
 	assert_true(send_command(&head, &grant, args));
@@ -520,6 +550,43 @@ static void test_execution(void **state)
 	for (int i = 0; i < PATIENCE_MS && !engine_state.forgotten; i++)
 		usleep(1000);
 	assert_ptr_equal(engine_state.forgotten, engine_state.base);
+	close_context();
+	await_end();
+}
+
+/* The engine gets one sync_file for all fences, and no file is left. */
+static void test_dependencies(void **state)
+{
+	static const struct {
+		uint32_t num, open;
+		bool cannot_merge;
+		int error;
+		uint32_t merged;
+	} cases[] = {
+		{ 0, 0, false, 0, 0 }, { 1, 1, false, 0, 0 }, { 3, 3, false, 0, 2 },
+		{ 3, 2, false, EMFILE, 1 }, { 1, 0, false, EMFILE, 0 }, { 3, 3, true, ENOMEM, 0 },
+	};
+	int files = count_files(), after;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		kernel.num_fences = cases[i].num;
+		kernel.open_fences = cases[i].open;
+		kernel.cannot_merge = cases[i].cannot_merge;
+		kernel.merged = 0;
+		execute_command(FENCED, 0);
+		assert_int_equal(await_answer(FENCED), NN_OK);
+		assert_int_equal(engine_state.dependencies, cases[i].error);
+		assert_int_equal(engine_state.depends, cases[i].num && !cases[i].error);
+		assert_int_equal(kernel.merged, cases[i].merged);
+		assert_int_equal(count_files(), files);
+	}
+	kernel.num_fences = 0;
+	/* The execution has ended. */
+	after = 0;
+	assert_false(nna_engine_dependencies(engine_state.execution, &after));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(after, -1);
 	close_context();
 	await_end();
 }
@@ -1111,6 +1178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_execution, set_up),
+		cmocka_unit_test_setup(test_dependencies, set_up),
 		cmocka_unit_test_setup(test_fence, set_up),
 		cmocka_unit_test_setup_teardown(test_kept_in_little_memory, set_up_keeper,
 						no_keeper),

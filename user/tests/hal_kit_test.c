@@ -213,6 +213,61 @@ static void test_fence(void **state)
 	free_numbers();
 }
 
+/*
+ * The engine has an execution before the fences that it depends on, and waits for both. With another
+ * execution among the dependencies it has it after that.
+ */
+static void test_dependencies(void **state)
+{
+	const struct nna_argument in = { .length = sizeof(float) };
+	const struct nna_argument out = { .offset = sizeof(float), .length = sizeof(float) };
+	struct nna_prepared_model *p = prepare_double(device);
+	struct pollfd ends[2] = { { .events = POLLIN }, { .events = POLLIN } };
+	struct exporter exporters[2];
+	struct nna_memory *memory;
+	const struct nna_request r = {
+		.size = sizeof(r),
+		.num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out,
+		.num_memories = 1, .memories = &memory,
+	};
+	int after[3];
+
+	(void)state;
+	make_numbers();
+	check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = numbers_file,
+				.prot = PROT_READ | PROT_WRITE, .length = 2 * sizeof(float)),
+				&memory, &err));
+	begin_log();
+	for (int i = 0; i < 2; i++) {
+		assert_true(exporter_open(&exporters[i], 0));
+		assert_int_equal(ioctl(exporters[i].fd, EXPORTER_FENCE, 1), 0);
+		after[i] = buffer_fence(exporters[i].buffer);
+	}
+	numbers[0] = 4;
+	check(nna_execute_fenced(p, &r, NULL, NNA_SIZED(nna_dependencies, .files = after,
+				 .num_files = 2), &ends[0].fd, &err));
+	await_log(KIT_ENGINE_DEPENDS);
+	after[2] = ends[0].fd;
+	check(nna_execute_fenced(p, &r, NULL, NNA_SIZED(nna_dependencies, .files = after,
+				 .num_files = 3), &ends[1].fd, &err));
+	for (int i = 0; i < 2; i++) {
+		numbers[0] = 5 + (float)i;
+		assert_int_equal(poll(ends, 2, 20), 0);
+		assert_int_equal(ioctl(exporters[i].fd, EXPORTER_SIGNAL), 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(poll(&ends[i], 1, -1), 1);
+		check(nna_fence_get_info(device, ends[i].fd, NULL, NULL, &err));
+		assert_true(numbers[1] == 12);
+		close(ends[i].fd);
+		close(after[i]);
+		exporter_close(&exporters[i]);
+	}
+	nna_memory_free(memory);
+	nna_prepared_model_free(p);
+	free_numbers();
+}
+
 static float device_number(const struct exporter *x, uint32_t offset, const float *written)
 {
 	struct exporter_dma word = { .offset = offset, .write = written != NULL };
@@ -484,6 +539,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_overdue, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fence, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_dependencies, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_export, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_device_memory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_deferred, set_up, tear_down),

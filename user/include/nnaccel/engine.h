@@ -216,9 +216,10 @@ enum nna_engine_permission {
 	/* Anonymous memory may become executable, for drivers that compile at run time. */
 	NNA_ENGINE_MAY_MAKE_CODE = 2,
 	/*
-	 * The process gives its client's memory to drivers by nna_engine_region_file(), and ends
-	 * executions by their fences. It may have 64 dma-bufs and sync_files at a time, and make
-	 * their own ioctls. The drivers' nodes are files of the engine.
+	 * The process gives its client's memory to drivers by nna_engine_region_file(), begins
+	 * executions after their fences, and ends them by their fences. It may have 64 dma-bufs and
+	 * sync_files at a time, and make their own ioctls. The drivers' nodes are files of the
+	 * engine.
 	 */
 	NNA_ENGINE_MAY_USE_DRIVERS = 4,
 };
@@ -428,6 +429,13 @@ struct nna_engine {
 	const struct nna_engine_hardware *hardware;
 	/* Permissions of clients' processes: enum nna_engine_permission, or 0. */
 	uint32_t permissions;
+	/*
+	 * Executions come before the fences of hardware that they depend on have signalled
+	 * (NNACCEL_ATTACH_FENCES). So a device can wait for the one before it. `execute` calls
+	 * nna_engine_dependencies(), and the engine or its device waits. It needs only_devices and,
+	 * for processes, NNA_ENGINE_MAY_USE_DRIVERS; without this permission the kernel waits.
+	 */
+	bool takes_fences;
 };
 
 /*
@@ -534,6 +542,17 @@ int nna_engine_region_file(struct nna_engine_execution *execution, const void *d
  * copy of an image, if sync_file is negative, or in a process without NNA_ENGINE_MAY_USE_DRIVERS.
  */
 bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file);
+
+/*
+ * Gets a sync_file that signals when all hardware has ended that the execution depends on. These
+ * are the sync_files that its client named and the fences that its memory had. The file is -1 if
+ * nothing is to be waited for, also without takes_fences and in bursts. The caller closes it.
+ *
+ * The engine must not touch the memory before, and must end the execution after it, or by a fence
+ * that signals after it. It gives up at the deadline. The kernel ends the execution with an error
+ * if a fence that the client named has failed. Returns false with errno on failure.
+ */
+bool nna_engine_dependencies(struct nna_engine_execution *execution, int *sync_file);
 
 /*
  * Gets the memory of the client that an argument's `data` lies in, all of it, for an engine that

@@ -139,6 +139,8 @@ const char *engine_fault(const struct nna_engine *e)
 	if (HAS_FIELD(e, store_identity) && e->store_identity &&
 	    (!e->store_identity[0] || strlen(e->store_identity) > NNA_ENGINE_MAX_IDENTITY))
 		return "the identity of its store has no characters, or more than 128";
+	if (HAS_FIELD(e, takes_fences) && e->takes_fences && !e->only_devices)
+		return "it takes fences, but not only devices access the memory";
 	if (engine_permissions(e) & ~(NNA_ENGINE_MAY_MAKE_THREADS | NNA_ENGINE_MAY_MAKE_CODE |
 				      NNA_ENGINE_MAY_USE_DRIVERS))
 		return "it asks for an unknown permission";

@@ -6,8 +6,11 @@
  * handle that an engine keeps for too long is recognised.
  */
 #include <errno.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <linux/nnaccel.h>
+#include <linux/sync_file.h>
 #include <nnaccel/engine.h>
 
 #include "kit/api/log.h"
@@ -199,6 +202,61 @@ int nna_engine_region_file(struct nna_engine_execution *execution, const void *d
 	pthread_mutex_unlock(&all.lock);
 	errno = i < 0 ? EINVAL : EPERM;
 	return !may || session_call(session, NNACCEL_SESSION_GRANT_FD, &arg) ? -1 : arg.out_fd;
+}
+
+/* Replaces *sync_file, if it is one, by a fence of both; closes them, and keeps errno. */
+static bool merge(int *sync_file, int fence)
+{
+	struct sync_merge_data both = { .name = "nnaccel", .fd2 = fence };
+	int error = 0;
+
+	if (*sync_file < 0) {
+		*sync_file = fence;
+		return true;
+	}
+	if (ioctl(*sync_file, SYNC_IOC_MERGE, &both))
+		error = errno;
+	close(*sync_file);
+	close(fence);
+	*sync_file = error ? -1 : both.fence;
+	errno = error;
+	return !error;
+}
+
+bool nna_engine_dependencies(struct nna_engine_execution *execution, int *sync_file)
+{
+	struct nnaccel_session_fence arg = { .size = sizeof(arg), .flags = NNACCEL_FENCE_CLOEXEC };
+	const struct running *running;
+	uint32_t count = 0;
+	int session = -1;
+
+	*sync_file = -1;
+	pthread_mutex_lock(&all.lock);
+	running = find(execution);
+	if (running) {
+		arg.cookie = running->cookie;
+		count = running->num_fences;
+		session = running->grants->session;
+	}
+	pthread_mutex_unlock(&all.lock);
+	if (!running) {
+		errno = EINVAL;
+		return false;
+	}
+	for (; arg.index < count; arg.index++) {
+		if (session_call(session, NNACCEL_SESSION_FENCE, &arg)) {
+			const int error = errno;
+
+			if (*sync_file >= 0)
+				close(*sync_file);
+			*sync_file = -1;
+			errno = error;
+			return false;
+		}
+		if (!merge(sync_file, arg.out_fd))
+			return false;
+	}
+	return true;
 }
 
 bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file)

@@ -15,6 +15,8 @@
 struct running {
 	struct nna_engine_execution *execution;	/* the engine's handle */
 	const struct grants *grants;
+	uint64_t cookie;
+	uint32_t num_fences;		/* fences that the engine waits for */
 	struct mapping **pools;
 	struct buffer **buffers;	/* buffer of each pool, or NULL */
 	uint32_t num_pools;

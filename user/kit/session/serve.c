@@ -443,6 +443,8 @@ static void job_run(struct server *server, const struct command *command, struct
 	if (execution.measure || job->has_times)
 		start_ns = clock_ns();
 	job->running.grants = &server->grants;
+	job->running.cookie = head->cookie;
+	job->running.num_fences = head->num_fences;
 	job->running.may_have_fence = may_have_fence(server, head, job);
 	if (!answer->status)
 		answer->status = running_begin(&job->running, &answer->err);
@@ -770,13 +772,16 @@ bool server_init(struct server *server, const struct nna_engine *engine, int ses
 
 bool server_attach(struct server *server)
 {
-	struct nnaccel_session_attach attach = {
-		.size = sizeof(attach),
-		.flags = (server->shared ? NNACCEL_ATTACH_SHARED : 0) |
-			 (HAS_FIELD(server->engine, only_devices) && server->engine->only_devices ?
-			  NNACCEL_ATTACH_DEVICES : 0),
-	};
+	const struct nna_engine *engine = server->engine;
+	struct nnaccel_session_attach attach = { .size = sizeof(attach) };
 
+	if (server->shared)
+		attach.flags |= NNACCEL_ATTACH_SHARED;
+	if (HAS_FIELD(engine, only_devices) && engine->only_devices)
+		attach.flags |= NNACCEL_ATTACH_DEVICES;
+	if (HAS_FIELD(engine, takes_fences) && engine->takes_fences &&
+	    grants_reach_drivers(&server->grants))
+		attach.flags |= NNACCEL_ATTACH_FENCES;
 	if (!session_call(server->session, NNACCEL_SESSION_ATTACH, &attach))
 		return true;
 	if (errno != ESHUTDOWN)

@@ -121,8 +121,11 @@ static const struct rule code_rules[] = {
 	ANY(mprotect),
 };
 
-static const struct rule export_rule =
-	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_GRANT_FD));
+/* Further calls on the session, for an engine that uses drivers. */
+static const struct rule driver_rules[] = {
+	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_GRANT_FD)),
+	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_FENCE)),
+};
 
 /* Calls on a dma-buf or sync_file; the kernel compares 32 bits of the request. */
 static const uint32_t driver_requests[] = {
@@ -212,7 +215,7 @@ static int add_drivers(scmp_filter_ctx filter, const struct nna_engine *engine)
 	const uint32_t count = files_count(engine);
 	const int last = count ? nna_engine_file(count - 1) : WORKER_ENGINE_FD - 1;
 	const struct scmp_arg_cmp above = { 0, SCMP_CMP_GE, (scmp_datum_t)last + 1, 0 };
-	int error = add(filter, &export_rule);
+	int error = add_all(filter, driver_rules, sizeof(driver_rules) / sizeof(driver_rules[0]));
 
 	if (!error)
 		error = add_all(filter, poll_rules, sizeof(poll_rules) / sizeof(poll_rules[0]));

@@ -358,6 +358,21 @@ static bool double_by_device(struct nna_engine_execution *execution, struct nn_e
 	return done && (!is_fenced || leave_to_fence(execution));
 }
 
+/* Waits for the fences that an execution depends on. */
+static bool await_dependencies(struct nna_engine_execution *execution)
+{
+	struct pollfd after = { .events = POLLIN };
+
+	if (!nna_engine_dependencies(execution, &after.fd))
+		return false;
+	if (after.fd < 0)
+		return true;
+	nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_DEPENDS);
+	poll(&after, 1, -1);
+	close(after.fd);
+	return true;
+}
+
 static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 			      struct nna_engine_execution *execution,
 			      struct nn_execution *arguments, struct nn_error *err)
@@ -368,6 +383,8 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	struct plain p;
 	float wish;
 
+	if (!await_dependencies(execution))
+		return nn_fail(err, NN_GENERAL_FAILURE, "no fence can be had");
 	if (e.num_inputs && nna_engine_region(execution, e.inputs[0].data, &region) && region.is_device_memory)
 		return double_by_device(execution, arguments, &region) ? NN_OK :
 		       nn_fail(err, NN_GENERAL_FAILURE, "the device does not reach the memory");
@@ -664,6 +681,9 @@ int main(int argc, char **argv)
 	if (!access(EXPORTER_PATH, R_OK | W_OK)) {
 		files[1] = &exporter_file;
 		engine.permissions = NNA_ENGINE_MAY_USE_DRIVERS;
+		/* The CPU computes here, but the guests' CPUs see what devices write. */
+		engine.only_devices = true;
+		engine.takes_fences = true;
 	}
 	engine.start = start;
 	engine.store_identity = getenv(KIT_ENGINE_IDENTITY);

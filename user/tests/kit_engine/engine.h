@@ -27,6 +27,9 @@
 #define KIT_ENGINE_FENCE_US 500000
 #define KIT_ENGINE_SIGNALS "signals the fence"
 
+/* The engine logs this when it waits for the fences that an execution depends on. */
+#define KIT_ENGINE_DEPENDS "waits for what the execution depends on"
+
 /* The engine reads the input through the memory's dma-buf, and fails if the contents differ. */
 #define KIT_ENGINE_EXPORT 669.0F
 
