@@ -808,7 +808,8 @@ static int set_buffer(struct direct *d, struct call *c, const struct nnaccel_exe
 	return 0;
 }
 
-static int set_arg(struct call *c, const struct nnaccel_execute *e, uint32_t i)
+/* Checks an argument in a pool, as the module does, and adds its access to the grant. */
+static int add_access(struct call *c, const struct nnaccel_execute *e, uint32_t i)
 {
 	const struct nnaccel_arg *arg = &c->args[i];
 	struct nnaccel_grant *grant;
@@ -868,7 +869,7 @@ static int add_arguments(struct direct *d, struct call *c, const struct nnaccel_
 		bool is_buffer = c->args[i].flags & NNACCEL_ARG_BUFFER;
 
 		has_buffers |= is_buffer && i >= e->num_inputs;
-		error = is_buffer ? set_buffer(d, c, e, i) : set_arg(c, e, i);
+		error = is_buffer ? set_buffer(d, c, e, i) : add_access(c, e, i);
 	}
 	c->head.num_inputs = e->num_inputs;
 	c->head.num_outputs = e->num_outputs;

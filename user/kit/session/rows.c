@@ -67,7 +67,7 @@ void rows_end(const struct mapping *mapping, bool write, void *staged)
 	free(staged);
 }
 
-static enum nn_status set_arg(const struct memory_args *a, uint32_t index, struct nn_error *err)
+static enum nn_status place_arg(const struct memory_args *a, uint32_t index, struct nn_error *err)
 {
 	const struct nnaccel_arg *from = &a->from[index];
 	const bool is_output = index >= a->num_inputs;
@@ -103,7 +103,7 @@ enum nn_status memory_args_begin(const struct memory_args *a, struct nn_error *e
 	uint32_t i;
 
 	for (i = 0; i < a->count && !status; i++)
-		status = set_arg(a, i, err);
+		status = place_arg(a, i, err);
 	/* The remaining arguments have nothing to free. */
 	for (; i < a->count; i++)
 		a->staged[i] = NULL;
