@@ -239,6 +239,15 @@ static void nnaccel_command_expire(struct work_struct *work)
 
 static struct kmem_cache *nnaccel_command_cache;
 
+/*
+ * Clears memory that the cache gets. The cache does not clear the objects of a cache with a
+ * constructor again, and nnaccel_command_alloc() clears or writes what is used.
+ */
+static void nnaccel_command_construct(void *object)
+{
+	memset(object, 0, sizeof(struct nnaccel_command) + NNACCEL_SMALL_ARRAYS);
+}
+
 /**
  * nnaccel_command_init() - Creates the cache of small commands
  *
@@ -252,7 +261,8 @@ int nnaccel_command_init(void)
 	/* The rest behind the head is copied from and to user memory. */
 	nnaccel_command_cache = kmem_cache_create_usercopy("nnaccel_command", size,
 							   __alignof__(struct nnaccel_command),
-							   SLAB_ACCOUNT, told, size - told, NULL);
+							   SLAB_ACCOUNT, told, size - told,
+							   nnaccel_command_construct);
 	return nnaccel_command_cache ? 0 : -ENOMEM;
 }
 
