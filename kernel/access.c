@@ -71,7 +71,7 @@ struct nnaccel_late_end {
  */
 struct nnaccel_fence_sleeper {
 	struct dma_fence_cb cb;
-	wait_queue_head_t wait;
+	struct rcuwait wait;
 	bool done;
 };
 
@@ -80,7 +80,7 @@ static void nnaccel_fence_signalled(struct dma_fence *fence, struct dma_fence_cb
 	struct nnaccel_fence_sleeper *wait = container_of(cb, struct nnaccel_fence_sleeper, cb);
 
 	WRITE_ONCE(wait->done, true);
-	wake_up(&wait->wait);
+	rcuwait_wake_up(&wait->wait);
 }
 
 /* Waits like dma_fence_wait(), but lets the system suspend meanwhile. */
@@ -88,11 +88,10 @@ static int nnaccel_fence_wait(struct dma_fence *fence)
 {
 	struct nnaccel_fence_sleeper wait = {};
 
-	init_waitqueue_head(&wait.wait);
+	rcuwait_init(&wait.wait);
 	if (dma_fence_add_callback(fence, &wait.cb, nnaccel_fence_signalled))
 		return 0;
-	nnaccel_wait_event_timeout(wait.wait, READ_ONCE(wait.done), TASK_INTERRUPTIBLE,
-				   MAX_SCHEDULE_TIMEOUT);
+	rcuwait_wait_event(&wait.wait, READ_ONCE(wait.done), TASK_INTERRUPTIBLE | TASK_FREEZABLE);
 	/* If no callback was left to remove, the fence has signalled and the callback is done. */
 	if (!dma_fence_remove_callback(fence, &wait.cb))
 		return 0;

@@ -340,7 +340,7 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 	kref_init(&cmd->refs);
 	INIT_LIST_HEAD(&cmd->all);
 	INIT_LIST_HEAD(&cmd->node);
-	init_waitqueue_head(&cmd->wait);
+	rcuwait_init(&cmd->wait);
 	INIT_WORK(&cmd->ready, nnaccel_command_ready);
 	init_waitqueue_func_entry(&cmd->engine, nnaccel_command_engine_changed);
 	nnaccel_context_get(ctx);
@@ -634,7 +634,7 @@ static void nnaccel_command_report(struct nnaccel_command *cmd, int error)
 	if (cmd->uring)
 		nnaccel_uring_end(cmd);
 	else
-		wake_up(&cmd->wait);
+		rcuwait_wake_up(&cmd->wait);
 	if (cmd->submission)
 		nnaccel_submission_tell(cmd->submission, cmd);
 }

@@ -6,6 +6,7 @@
 #include <linux/atomic.h>
 #include <linux/dma-fence.h>
 #include <linux/ktime.h>
+#include <linux/rcuwait.h>
 
 #include "memory.h"
 
@@ -154,7 +155,7 @@ struct nnaccel_dependency {
  * @bound_ns: ctx->lock: when a FENCED command ends without its fence, and when the client of a LOST
  *	one stops waiting
  * @lost_poll_ns: interval of the checks of a LOST command
- * @wait: the call that waits for it
+ * @wait: the call that waits for it; there is only one at a time
  * @error: 0, or why there is no answer
  * @status: enum nnaccel_status
  * @payload: the validated answer: @room or an allocation; NULL if none
@@ -229,7 +230,7 @@ struct nnaccel_command {
 	int fence_error;
 	u64 bound_ns;
 	u64 lost_poll_ns;
-	wait_queue_head_t wait;
+	struct rcuwait wait;
 	int error;
 	u32 status;
 	void *payload;

@@ -114,15 +114,6 @@ struct nnaccel_ucmd;
 struct nnaccel_uring;
 struct nnaccel_use;
 
-/*
- * Waits like wait_event_interruptible_timeout() or wait_event_killable_timeout(), by @state. The
- * wait does not block suspend: the awaited processes may be frozen already.
- */
-#define nnaccel_wait_event_timeout(wq_head, condition, state, timeout)		\
-	___wait_event(wq_head, ___wait_cond_timeout(condition),			\
-		      ((state) | TASK_FREEZABLE), 0, timeout,			\
-		      __ret = schedule_timeout(__ret))
-
 /* ---- main.c ---- */
 
 extern unsigned int nnaccel_max_devices, nnaccel_max_contexts, nnaccel_max_pools;

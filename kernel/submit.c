@@ -529,11 +529,12 @@ static int nnaccel_submit_keep(struct nnaccel_ucmd *ucmd, struct nnaccel_command
 /* Waits until the command has ended. Returns 0, or -ERESTARTSYS if a signal came. */
 static int nnaccel_command_await(struct nnaccel_command *cmd)
 {
-	/* Pairs with the release in nnaccel_command_report(). */
-	long ret = nnaccel_wait_event_timeout(cmd->wait, smp_load_acquire(&cmd->ended),
-					      TASK_INTERRUPTIBLE, MAX_SCHEDULE_TIMEOUT);
-
-	return ret < 0 ? -ERESTARTSYS : 0;
+	/*
+	 * The acquire pairs with the release in nnaccel_command_report(). The wait does not block
+	 * suspend: the worker may be frozen already.
+	 */
+	return rcuwait_wait_event(&cmd->wait, smp_load_acquire(&cmd->ended),
+				  TASK_INTERRUPTIBLE | TASK_FREEZABLE) ? -ERESTARTSYS : 0;
 }
 
 /* Returns the kind of work, or NULL if the flags or dependencies are invalid for it. */
