@@ -247,6 +247,25 @@ static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 	return ret;
 }
 
+/*
+ * Waits until the worker can fetch something. A wake-up reaches only one of its threads, and takes
+ * that out of the queue.
+ */
+static int nnaccel_fetch_wait(struct nnaccel_session *session)
+{
+	struct wait_queue_entry wait;
+	int ret = 0;
+
+	init_wait_entry(&wait, WQ_FLAG_EXCLUSIVE);
+	while (!ret && !nnaccel_session_ready(session)) {
+		ret = prepare_to_wait_event(&session->wait, &wait, TASK_INTERRUPTIBLE);
+		if (!ret && !nnaccel_session_ready(session))
+			schedule();
+	}
+	finish_wait(&session->wait, &wait);
+	return ret;
+}
+
 /**
  * nnaccel_fetch_next() - Gives the worker a notice or a command, and waits for one if needed
  * @fetch: the call of the session's worker; its flags and the alignment of its buffer are valid
@@ -265,8 +284,7 @@ int nnaccel_fetch_next(const struct nnaccel_fetch *fetch)
 again:
 	ret = 0;
 	if (!(fetch->flags & NNACCEL_FETCH_NONBLOCK))
-		ret = wait_event_interruptible_exclusive(session->wait,
-							 nnaccel_session_ready(session));
+		ret = nnaccel_fetch_wait(session);
 	if (ret)
 		goto out;
 
