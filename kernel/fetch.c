@@ -31,13 +31,14 @@ static void nnaccel_session_insert(struct nnaccel_session *session, struct nnacc
 	u32 priority = cmd->head.priority;
 	struct list_head *at;
 
-	list_for_each(at, &session->queue) {
+	/* From the end, because most commands have the same priority. */
+	list_for_each_prev(at, &session->queue) {
 		u32 other = list_entry(at, struct nnaccel_command, node)->head.priority;
 
-		if (other < priority || (before && other == priority))
+		if (other > priority || (!before && other == priority))
 			break;
 	}
-	list_move_tail(&cmd->node, at);
+	list_move(&cmd->node, at);
 	cmd->state = NNACCEL_COMMAND_QUEUED;
 }
 
