@@ -179,6 +179,5 @@ int nnaccel_cache_save_answer(struct nnaccel_ucmd *work, struct nnaccel_command 
 {
 	const struct nnaccel_cache_save *arg = work->cmd;
 
-	return copy_to_user(u64_to_user_ptr(arg->sizes), cmd->payload, cmd->payload_size) ?
-	       -EFAULT : 0;
+	return nnaccel_put(u64_to_user_ptr(arg->sizes), cmd->payload, cmd->payload_size);
 }

@@ -177,6 +177,7 @@ struct nnaccel_ioctl_op {
 long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, void *object,
 		   unsigned int cmd, unsigned long arg);
 int nnaccel_copy_struct(struct nnaccel_ucmd *ucmd, size_t size, size_t min_size);
+int nnaccel_put(void __user *to, const void *from, size_t size);
 int nnaccel_ucmd_respond(struct nnaccel_ucmd *ucmd, size_t size);
 int nnaccel_ucmd_install_fence(struct nnaccel_ucmd *ucmd, size_t size, struct dma_fence *fence,
 			       bool cloexec, s32 *out_fd);

@@ -160,9 +160,6 @@ int nnaccel_execute_answer(struct nnaccel_ucmd *work, struct nnaccel_command *cm
 	arg->out_driver_ns = measured ? cmd->end_ns - cmd->start_ns : NNACCEL_TIME_NONE;
 	measured = measured && !cmd->head.num_fences;
 	arg->out_fenced_ns = measured ? cmd->end_ns - cmd->ready_ns : NNACCEL_TIME_NONE;
-	if (arg->out_num_shapes &&
-	    copy_to_user(u64_to_user_ptr(arg->shapes), cmd->payload,
-			 arg->out_num_shapes * sizeof(struct nnaccel_shape)))
-		return -EFAULT;
-	return 0;
+	return nnaccel_put(u64_to_user_ptr(arg->shapes), cmd->payload,
+			   arg->out_num_shapes * sizeof(struct nnaccel_shape));
 }

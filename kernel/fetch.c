@@ -200,7 +200,7 @@ static int nnaccel_fetch_write(const struct nnaccel_fetch *fetch, const struct n
 	size_t size = nnaccel_command_size(cmd);
 
 	/* The arrays lie behind the head. */
-	if (copy_to_user(to, &cmd->head, size))
+	if (nnaccel_put(to, &cmd->head, size))
 		return -EFAULT;
 	if (deadline_ns != cmd->head.deadline_ns && put_user(deadline_ns, &to->deadline_ns))
 		return -EFAULT;
@@ -232,7 +232,7 @@ static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 		head.model = notice->number;
 	else
 		head.grant = notice->number;
-	ret = copy_to_user(u64_to_user_ptr(fetch->buffer), &head, sizeof(head)) ? -EFAULT :
+	ret = nnaccel_put(u64_to_user_ptr(fetch->buffer), &head, sizeof(head)) ?:
 	      put_user(head.size, fetch->out_size);
 
 	mutex_lock(&ctx->lock);

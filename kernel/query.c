@@ -55,7 +55,7 @@ int nnaccel_query_answer(struct nnaccel_ucmd *work, struct nnaccel_command *cmd)
 	if (size > arg->data_size)
 		return -ENOBUFS;
 	arg->data_size = size;
-	return copy_to_user(u64_to_user_ptr(arg->data), cmd->payload, size) ? -EFAULT : 0;
+	return nnaccel_put(u64_to_user_ptr(arg->data), cmd->payload, size);
 }
 
 /**
@@ -105,7 +105,6 @@ int nnaccel_supported_answer(struct nnaccel_ucmd *work, struct nnaccel_command *
 {
 	const struct nnaccel_supported *arg = work->cmd;
 
-	return cmd->status == NNACCEL_STATUS_NONE &&
-	       copy_to_user(u64_to_user_ptr(arg->supported), cmd->payload, cmd->payload_size) ?
-	       -EFAULT : 0;
+	return cmd->status != NNACCEL_STATUS_NONE ? 0 :
+	       nnaccel_put(u64_to_user_ptr(arg->supported), cmd->payload, cmd->payload_size);
 }
