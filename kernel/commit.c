@@ -20,13 +20,10 @@
 
 static int nnaccel_commit_check_shapes(const struct nnaccel_shape *shape, u32 n)
 {
-	for (; n; n--, shape++) {
-		if (shape->flags & ~NNACCEL_SHAPE_SUFFICIENT || shape->rank > NNACCEL_MAX_RANK)
+	for (; n; n--, shape++)
+		if (shape->flags & ~NNACCEL_SHAPE_SUFFICIENT ||
+		    !nnaccel_dims_are_valid(shape->rank, shape->dims))
 			return -EINVAL;
-		if (memchr_inv(shape->dims + shape->rank, 0,
-			       sizeof(shape->dims) - shape->rank * sizeof(u32)))
-			return -EINVAL;
-	}
 	return 0;
 }
 

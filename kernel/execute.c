@@ -22,9 +22,8 @@ static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, struct nnaccel
 
 	if (arg->flags & NNACCEL_ARG_NO_VALUE)
 		return memcmp(arg, &omitted, sizeof(omitted)) ? -EINVAL : 0;
-	if (arg->flags & ~NNACCEL_ARG_BUFFER || arg->__reserved || arg->rank > NNACCEL_MAX_RANK)
-		return -EINVAL;
-	if (memchr_inv(arg->dims + arg->rank, 0, sizeof(arg->dims) - arg->rank * sizeof(u32)))
+	if (arg->flags & ~NNACCEL_ARG_BUFFER || arg->__reserved ||
+	    !nnaccel_dims_are_valid(arg->rank, arg->dims))
 		return -EINVAL;
 
 	if (arg->flags & NNACCEL_ARG_BUFFER)

@@ -153,4 +153,16 @@ int nnaccel_command_add_fence(const struct nnaccel_command *cmd, struct dma_fenc
 void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin);
 void nnaccel_command_queue_access(struct nnaccel_command *cmd);
 
+/* Is a rank possible, and are the dimensions behind it 0? */
+static inline bool nnaccel_dims_are_valid(u32 rank, const u32 *dims)
+{
+	u32 rest = 0;
+
+	if (rank > NNACCEL_MAX_RANK)
+		return false;
+	while (rank < NNACCEL_MAX_RANK)
+		rest |= dims[rank++];
+	return !rest;
+}
+
 #endif /* NNACCEL_MEMORY_H */
