@@ -166,14 +166,6 @@ static int nnaccel_access_error(int ret)
 	}
 }
 
-static void nnaccel_access_trace(struct dma_buf *dmabuf, u32 prot, bool begin, int error)
-{
-	if (begin)
-		trace_nnaccel_access_begin(dmabuf, prot, error);
-	else
-		trace_nnaccel_access_end(dmabuf, prot, error);
-}
-
 /*
  * Notifies the exporter of an access or its end. dma_buf_begin_cpu_access() must not be used: it
  * also waits for fences added after submission, which may wait for this command.
@@ -188,7 +180,8 @@ static int nnaccel_exporter_call(struct dma_buf *dmabuf, u32 prot, bool begin)
 	else if (dmabuf->ops->begin_cpu_access)
 		ret = dmabuf->ops->begin_cpu_access(dmabuf, dir);
 	ret = nnaccel_access_error(ret);
-	nnaccel_access_trace(dmabuf, prot, begin, ret);
+	begin ? trace_nnaccel_access_begin(dmabuf, prot, ret) :
+		trace_nnaccel_access_end(dmabuf, prot, ret);
 	return ret;
 }
 
@@ -336,7 +329,8 @@ static int nnaccel_access_once(struct dma_buf *dmabuf, u32 prot, bool counted, b
 	if (!counted)
 		return nnaccel_exporter_call(dmabuf, prot, begin);
 	if (nnaccel_dmabuf_use(dmabuf, begin))
-		nnaccel_access_trace(dmabuf, prot, begin, 0);
+		begin ? trace_nnaccel_access_begin(dmabuf, prot, 0) :
+			trace_nnaccel_access_end(dmabuf, prot, 0);
 	return 0;
 }
 

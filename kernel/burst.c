@@ -401,16 +401,6 @@ static void nnaccel_burst_request_latency(struct nnaccel_burst *burst)
 	mutex_unlock(&ctx->lock);
 }
 
-static void nnaccel_burst_drop_latency(struct nnaccel_burst *burst)
-{
-	lockdep_assert_held(&burst->obj.ctx->lock);
-	if (!burst->requests_latency)
-		return;
-	cpu_latency_qos_remove_request(&burst->latency);
-	burst->requests_latency = false;
-	nnaccel_uncharge_latency(burst->obj.ctx->account);
-}
-
 static void nnaccel_burst_mark_devices(struct nnaccel_burst *burst)
 {
 	/* Pairs with the worker's read before each request. */
@@ -489,7 +479,11 @@ static void nnaccel_burst_kill(struct nnaccel_burst *burst, bool worker_died)
 	lockdep_assert_held(&burst->obj.ctx->lock);
 	if (list_empty(&burst->node))
 		return;
-	nnaccel_burst_drop_latency(burst);
+	if (burst->requests_latency) {
+		cpu_latency_qos_remove_request(&burst->latency);
+		nnaccel_uncharge_latency(burst->obj.ctx->account);
+	}
+	burst->requests_latency = false;
 	nnaccel_burst_count(burst, &burst->obj.ctx->burst_executions, &burst->obj.ctx->device_ns);
 	list_del_init(&burst->node);
 	WRITE_ONCE(burst->dead, true);

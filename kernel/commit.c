@@ -361,7 +361,7 @@ static int nnaccel_commit_answer(struct nnaccel_session *session,
 	return ret;
 }
 
-/* Stores the progress that the worker reports. */
+/* Stores the progress that the worker reports. The report has no other parts. */
 static int nnaccel_commit_progress(struct nnaccel_session *session,
 				   const struct nnaccel_session_commit *arg)
 {
@@ -369,6 +369,10 @@ static int nnaccel_commit_progress(struct nnaccel_session *session,
 	struct nnaccel_command *cmd;
 	int ret = -ENOENT;
 
+	if (arg->flags != NNACCEL_COMMIT_PROGRESS || arg->status != NNACCEL_STATUS_NONE ||
+	    arg->fence < 0 || arg->fence > NNACCEL_PROGRESS_ALL || arg->payload_size ||
+	    arg->message_size || arg->buffer || arg->buffer_size)
+		return -EINVAL;
 	mutex_lock(&ctx->lock);
 	cmd = nnaccel_commit_find(session, arg->cookie);
 	if (cmd)
@@ -379,14 +383,6 @@ static int nnaccel_commit_progress(struct nnaccel_session *session,
 	}
 	mutex_unlock(&ctx->lock);
 	return ret;
-}
-
-/* A report of progress has no other parts. */
-static bool nnaccel_commit_is_progress(const struct nnaccel_session_commit *arg)
-{
-	return arg->flags == NNACCEL_COMMIT_PROGRESS && arg->status == NNACCEL_STATUS_NONE &&
-	       arg->fence >= 0 && arg->fence <= NNACCEL_PROGRESS_ALL && !arg->payload_size &&
-	       !arg->message_size && !arg->buffer && !arg->buffer_size;
 }
 
 /* Validates a commit. One with a buffer or a fence must have the full size. */
@@ -432,8 +428,7 @@ int nnaccel_session_commit_ioctl(struct nnaccel_ucmd *ucmd)
 	int ret;
 
 	if (arg->flags & NNACCEL_COMMIT_PROGRESS)
-		return nnaccel_commit_is_progress(arg) ?
-		       nnaccel_commit_progress(fetch.session, arg) : -EINVAL;
+		return nnaccel_commit_progress(fetch.session, arg);
 	if (!nnaccel_commit_is_valid(ucmd, arg))
 		return -EINVAL;
 	if (arg->cookie || !arg->buffer) {

@@ -255,13 +255,6 @@ int nnaccel_pool_alloc_ioctl(struct nnaccel_ucmd *ucmd)
 	return nnaccel_pool_finish(ucmd, sizeof(*cmd), pool, cmd->out_id);
 }
 
-static bool nnaccel_pool_is_whole(const struct nnaccel_pool *pool)
-{
-	return pool->dmabuf && pool->prot == NNACCEL_PROT_RW && !pool->offset &&
-	       nnaccel_pool_is_bytes(pool) &&
-	       PAGE_ALIGN(pool->length) >= pool->dmabuf->size;
-}
-
 static int nnaccel_import_check_range(const struct nnaccel_pool_import *cmd, u64 size)
 {
 	u64 end;
@@ -475,7 +468,8 @@ int nnaccel_pool_export_ioctl(struct nnaccel_ucmd *ucmd)
 	pool = nnaccel_pool_get(ucmd->object, cmd->id);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	if (nnaccel_pool_is_whole(pool))
+	if (pool->dmabuf && pool->prot == NNACCEL_PROT_RW && !pool->offset &&
+	    nnaccel_pool_is_bytes(pool) && PAGE_ALIGN(pool->length) >= pool->dmabuf->size)
 		ret = nnaccel_ucmd_install(ucmd, sizeof(*cmd), get_file(pool->file),
 					   cmd->flags & NNACCEL_EXPORT_CLOEXEC, &cmd->out_fd);
 	nnaccel_pool_put(pool);
