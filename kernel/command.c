@@ -20,7 +20,6 @@
 #include "buffer.h"
 #include "burst.h"
 #include "command.h"
-#include "compat.h"
 #include "model.h"
 #include "session.h"
 #include "submit.h"
@@ -29,9 +28,6 @@
 /* Shortest and longest interval of the checks of devices that a dead worker left behind. */
 #define NNACCEL_LOST_MIN_NS	NSEC_PER_MSEC
 #define NNACCEL_LOST_MAX_NS	NSEC_PER_SEC
-
-/* Interval of the checks for execve(). */
-#define NNACCEL_LEAVE_POLL_NS	(200 * (u64)NSEC_PER_MSEC)
 
 static u64 nnaccel_after_ms(u64 ns, unsigned int ms)
 {
@@ -82,12 +78,6 @@ static u64 nnaccel_command_over_ns(const struct nnaccel_command *cmd)
 static void nnaccel_command_expire(struct work_struct *work);
 static void nnaccel_command_report(struct nnaccel_command *cmd, int error);
 
-/* Must the command be polled, because its ring cannot cancel it? */
-static bool nnaccel_command_polls(const struct nnaccel_command *cmd)
-{
-	return !NNACCEL_URING_F_CANCEL && cmd->uring && !cmd->ended;
-}
-
 /**
  * nnaccel_command_watch() - Starts the timeout of a command
  * @cmd: the command, perhaps ended; ctx->lock is held
@@ -97,8 +87,6 @@ void nnaccel_command_watch(struct nnaccel_command *cmd)
 	u64 due_ns = min(nnaccel_command_told_ns(cmd), nnaccel_command_over_ns(cmd));
 
 	lockdep_assert_held(&cmd->ctx->lock);
-	if (nnaccel_command_polls(cmd))
-		due_ns = min(due_ns, ktime_get_ns() + NNACCEL_LEAVE_POLL_NS);
 	if (cmd->state == NNACCEL_COMMAND_LOST) {
 		cmd->lost_poll_ns = clamp_t(u64, 2 * cmd->lost_poll_ns, NNACCEL_LOST_MIN_NS,
 					    NNACCEL_LOST_MAX_NS);
@@ -188,10 +176,6 @@ static pid_t nnaccel_command_check(struct nnaccel_command *cmd)
 	bool over = nnaccel_command_over_ns(cmd) <= now;
 	bool lost = cmd->state == NNACCEL_COMMAND_LOST;
 
-	if (nnaccel_command_polls(cmd) && nnaccel_uring_must_leave(cmd)) {
-		nnaccel_command_cancel(cmd, -ECANCELED);
-		over = false;
-	}
 	if (lost && !nnaccel_command_is_left(cmd)) {
 		nnaccel_command_finish(cmd, -EPIPE);
 		/* The exit of the module waits until the work has returned. */
@@ -376,6 +360,7 @@ static void nnaccel_command_free(struct kref *refs)
 	if (cmd->payload != cmd->room)
 		kvfree(cmd->payload);
 	kfree(cmd->message);
+	put_pid(cmd->uring_pid);
 	dma_fence_put(cmd->committed.fence);
 	for (i = 0; i < cmd->num_waits; i++) {
 		dma_fence_put(cmd->waits[i].fence);

@@ -114,7 +114,10 @@ struct nnaccel_dependency {
  * @counted: ctx->lock: it counts in nnaccel_context.num_commands
  * @kept: ctx->lock: it still counts there until its answer is fetched
  * @submission: ctx->lock: its submission, if any
- * @uring: the ring's request for it, or NULL
+ * @uring: the ring's command, whose pdu points to this structure, or NULL
+ * @uring_tag: the client's name for an execution of a ring
+ * @uring_work: user address of its description
+ * @uring_pid: process of its submitter if a ring cannot cancel commands; else NULL
  * @ended: ctx->lock: its client was told of its end; it can no longer be admitted; waits read it
  *	without the lock
  * @end_error: the error that its client was told; 0 if it is answered
@@ -193,7 +196,10 @@ struct nnaccel_command {
 	bool counted;
 	bool kept;
 	struct nnaccel_submission *submission;
-	struct nnaccel_uring *uring;
+	struct io_uring_cmd *uring;
+	u64 uring_tag;
+	void __user *uring_work;
+	struct pid *uring_pid;
 	bool ended;
 	int end_error;
 	u64 ready_ns;

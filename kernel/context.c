@@ -114,6 +114,7 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	INIT_LIST_HEAD(&ctx->commands);
 	INIT_LIST_HEAD(&ctx->dead);
 	INIT_LIST_HEAD(&ctx->event);
+	INIT_DELAYED_WORK(&ctx->leave, nnaccel_uring_poll);
 	ctx->number = atomic64_inc_return(&nnaccel_last_number);
 	ctx->gid = current_egid();
 	ctx->cred = get_current_cred();
@@ -151,6 +152,8 @@ static int nnaccel_context_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_context *ctx = file->private_data;
 
+	/* Executions of rings hold the file, so none begins. */
+	cancel_delayed_work_sync(&ctx->leave);
 	mutex_lock(&ctx->lock);
 	WRITE_ONCE(ctx->closed, true);
 	nnaccel_command_fail_all(ctx, -ECANCELED);

@@ -53,6 +53,8 @@ enum nnaccel_object_type {
  * @num_commands: number of commands that wait, are queued or are in flight
  * @commands: commands that were admitted and have not ended, oldest first, with references
  * @dead: commands that were finished; nnaccel_unlock_commands() puts them
+ * @leaves: @leave is pending or running
+ * @leave: checks executions of rings that cannot cancel them; see uring.c
  * @num_answers: number of answers to fetch, of submissions without a file; poll() reads it without
  *	the lock
  * @num_sessions: number of sessions so far
@@ -98,6 +100,8 @@ struct nnaccel_context {
 	u32 num_commands;
 	struct list_head commands;
 	struct list_head dead;
+	bool leaves;
+	struct delayed_work leave;
 	u32 num_answers;
 	u64 num_sessions;
 	u64 import_bytes;

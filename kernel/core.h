@@ -111,7 +111,6 @@ struct nnaccel_pool;
 struct nnaccel_session;
 struct nnaccel_submission;
 struct nnaccel_ucmd;
-struct nnaccel_uring;
 struct nnaccel_use;
 
 /* ---- main.c ---- */

@@ -77,8 +77,14 @@ static const struct nnaccel_kind nnaccel_kinds[] = {
 		     .makes_file = true),
 };
 
-/* Copies the structure of a kind, and checks the fields that an answer to it depends on. */
-static int nnaccel_work_copy(const struct nnaccel_kind *kind, struct nnaccel_ucmd *work)
+/**
+ * nnaccel_work_copy() - Copies the structure of a kind, and checks what an answer depends on
+ * @kind: kind of work
+ * @work: the client's structure; has room for the copy
+ *
+ * Return: 0, -EFAULT, -EINVAL, -E2BIG.
+ */
+int nnaccel_work_copy(const struct nnaccel_kind *kind, struct nnaccel_ucmd *work)
 {
 	int ret = nnaccel_copy_struct(work, kind->size, kind->min_size);
 

@@ -72,6 +72,7 @@ struct nnaccel_submission {
 	struct work_struct drop;
 };
 
+int nnaccel_work_copy(const struct nnaccel_kind *kind, struct nnaccel_ucmd *work);
 int nnaccel_work_answer(const struct nnaccel_kind *kind, struct nnaccel_command *cmd,
 			struct nnaccel_ucmd *work);
 int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd);
@@ -89,7 +90,7 @@ void nnaccel_submission_release(struct nnaccel_object *obj);
 
 int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
 void nnaccel_uring_end(struct nnaccel_command *cmd);
-bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd);
+void nnaccel_uring_poll(struct work_struct *work);
 int nnaccel_uring_cancel_all(struct nnaccel_context *ctx, const struct nnaccel_cancel *which);
 int nnaccel_cancel_ioctl(struct nnaccel_ucmd *ucmd);
 

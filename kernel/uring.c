@@ -10,35 +10,14 @@
 #include "compat.h"
 #include "submit.h"
 
-/**
- * struct nnaccel_uring - An execution that a ring submitted
- * @ioucmd: the ring's command; its pdu points to this structure
- * @cmd: the execution, with a reference
- * @tag: the client's name for the execution
- * @work: the client's structure
- * @execute: the module's copy of it
- * @pid: process of the submitter if a ring cannot cancel commands; else NULL
- */
-struct nnaccel_uring {
-	struct io_uring_cmd *ioucmd;
-	struct nnaccel_command *cmd;
-	u64 tag;
-	struct nnaccel_ucmd work;
-	struct nnaccel_execute execute;
-	struct pid *pid;
-};
+/* Interval of the checks for execve(). */
+#define NNACCEL_LEAVE_POLL	msecs_to_jiffies(200)
 
-static struct nnaccel_uring **nnaccel_uring_pdu(struct io_uring_cmd *ioucmd)
+/* Returns where a ring's command has its execution, with a reference. */
+static struct nnaccel_command **nnaccel_uring_pdu(struct io_uring_cmd *ioucmd)
 {
-	BUILD_BUG_ON(sizeof(struct nnaccel_uring *) > sizeof(ioucmd->pdu));
-	return (struct nnaccel_uring **)&ioucmd->pdu;
-}
-
-static void nnaccel_uring_free(struct nnaccel_uring *uring)
-{
-	nnaccel_command_put(uring->cmd);
-	put_pid(uring->pid);
-	kfree(uring);
+	BUILD_BUG_ON(sizeof(struct nnaccel_command *) > sizeof(ioucmd->pdu));
+	return (struct nnaccel_command **)&ioucmd->pdu;
 }
 
 /* Converts a status to an error, so that the ring cancels linked requests. */
@@ -56,26 +35,27 @@ static int nnaccel_uring_status(u32 status)
 }
 
 /* Writes the answer, and returns the result of the completion queue entry. */
-static int nnaccel_uring_respond(struct nnaccel_uring *uring)
+static int nnaccel_uring_respond(struct nnaccel_command *cmd)
 {
-	struct nnaccel_command *cmd = uring->cmd;
+	struct nnaccel_execute execute;
+	struct nnaccel_ucmd work = { .ubuffer = cmd->uring_work, .cmd = &execute };
 
 	if (cmd->end_error)
 		return cmd->end_error;
 	/* The task may have exited, and its memory with it. */
 	if (current->mm != cmd->ctx->mm)
 		return -ECANCELED;
-	return nnaccel_work_answer(cmd->kind, cmd, &uring->work) ?:
+	return nnaccel_work_copy(cmd->kind, &work) ?: nnaccel_work_answer(cmd->kind, cmd, &work) ?:
 	       nnaccel_uring_status(cmd->status);
 }
 
 /* Runs in the task that submitted it, or in a kworker without its mm. */
 static void nnaccel_uring_complete(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 {
-	struct nnaccel_uring *uring = *nnaccel_uring_pdu(ioucmd);
+	struct nnaccel_command *cmd = *nnaccel_uring_pdu(ioucmd);
 
-	nnaccel_uring_done(ioucmd, nnaccel_uring_respond(uring), issue_flags);
-	nnaccel_uring_free(uring);
+	nnaccel_uring_done(ioucmd, nnaccel_uring_respond(cmd), issue_flags);
+	nnaccel_command_put(cmd);
 }
 
 NNACCEL_URING_IN_TASK(nnaccel_uring_in_task, nnaccel_uring_complete)
@@ -86,55 +66,68 @@ NNACCEL_URING_IN_TASK(nnaccel_uring_in_task, nnaccel_uring_complete)
  */
 void nnaccel_uring_end(struct nnaccel_command *cmd)
 {
-	io_uring_cmd_complete_in_task(cmd->uring->ioucmd, nnaccel_uring_in_task);
+	io_uring_cmd_complete_in_task(cmd->uring, nnaccel_uring_in_task);
 }
 
-/**
- * nnaccel_uring_must_leave() - Returns whether the process of a ring's execution is in execve()
- * @cmd: the execution, which has not ended
- *
- * execve() waits, unkillably, for all commands of its rings. If a ring cannot cancel them, only
- * this check can end them.
- *
- * Return: true if the task executes another program or has exited.
+/*
+ * Must an execution end for its process? execve() waits, unkillably, for all commands of its rings.
+ * The caller must stop the execution also if the process has exited.
  */
-bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd)
+static bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd)
 {
 	const struct task_struct *task;
 	bool leaves;
 
 	rcu_read_lock();
-	task = pid_task(cmd->uring->pid, PIDTYPE_TGID);
+	task = pid_task(cmd->uring_pid, PIDTYPE_TGID);
 	leaves = !task || nnaccel_task_executes(task);
 	rcu_read_unlock();
 	return leaves;
+}
+
+/**
+ * nnaccel_uring_poll() - Cancels executions that must leave, because their rings cannot
+ * @work: nnaccel_context.leave; ends with the last execution of a ring
+ */
+void nnaccel_uring_poll(struct work_struct *work)
+{
+	struct nnaccel_context *ctx = container_of(to_delayed_work(work), struct nnaccel_context,
+						   leave);
+	struct nnaccel_command *cmd, *next;
+
+	mutex_lock(&ctx->lock);
+	ctx->leaves = false;
+	list_for_each_entry_safe(cmd, next, &ctx->commands, all) {
+		if (!cmd->uring || cmd->ended)
+			continue;
+		ctx->leaves = true;
+		if (nnaccel_uring_must_leave(cmd))
+			nnaccel_command_cancel(cmd, -ECANCELED);
+	}
+	if (ctx->leaves)
+		queue_delayed_work(nnaccel_wq, &ctx->leave, NNACCEL_LEAVE_POLL);
+	nnaccel_unlock_commands(ctx);
 }
 
 static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd *ioucmd,
 			       unsigned int issue_flags)
 {
 	const struct nnaccel_uring_submit *from = nnaccel_uring_sqe_cmd(ioucmd);
-	struct nnaccel_uring *uring;
+	struct nnaccel_execute execute;
+	struct nnaccel_ucmd work = { .cmd = &execute };
 	struct nnaccel_command *cmd;
 	int ret;
 
-	uring = kzalloc(sizeof(*uring), GFP_KERNEL_ACCOUNT);
-	if (!uring)
-		return -ENOMEM;
-	uring->work.cmd = &uring->execute;
 	/* The client can change the submission queue, so each word is read only once. */
-	cmd = nnaccel_submit_by_ring(ctx, READ_ONCE(from->submit), &uring->work);
-	if (IS_ERR(cmd)) {
-		kfree(uring);
+	cmd = nnaccel_submit_by_ring(ctx, READ_ONCE(from->submit), &work);
+	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
-	}
-	uring->ioucmd = ioucmd;
-	uring->cmd = cmd;
-	uring->tag = READ_ONCE(from->tag);
+	cmd->uring = ioucmd;
+	cmd->uring_tag = READ_ONCE(from->tag);
+	cmd->uring_work = work.ubuffer;
 	if (!NNACCEL_URING_F_CANCEL)
-		uring->pid = get_pid(task_tgid(current));
-	cmd->uring = uring;
-	*nnaccel_uring_pdu(ioucmd) = uring;
+		cmd->uring_pid = get_pid(task_tgid(current));
+	*nnaccel_uring_pdu(ioucmd) = cmd;
 	kref_get(&cmd->refs);
 	/* The request is marked before the start, because the end of the execution frees it. */
 	nnaccel_uring_mark_cancelable(ioucmd, issue_flags);
@@ -142,11 +135,13 @@ static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd 
 	ret = nnaccel_command_admit(cmd);
 	if (!ret)
 		nnaccel_command_advance(cmd);
+	if (!NNACCEL_URING_F_CANCEL && !ctx->leaves)
+		ctx->leaves = queue_delayed_work(nnaccel_wq, &ctx->leave, NNACCEL_LEAVE_POLL);
 	nnaccel_unlock_commands(ctx);
 	/* After a successful start nnaccel_uring_complete() ends it, perhaps already. */
 	if (ret) {
 		nnaccel_uring_done(ioucmd, ret, issue_flags);
-		nnaccel_uring_free(uring);
+		nnaccel_command_put(cmd);
 	}
 	nnaccel_command_put(cmd);
 	return -EIOCBQUEUED;
@@ -182,7 +177,7 @@ int nnaccel_uring_cancel_all(struct nnaccel_context *ctx, const struct nnaccel_c
 	mutex_lock(&ctx->lock);
 	list_for_each_entry_safe(cmd, next, &ctx->commands, all) {
 		if (!cmd->uring || cmd->ended ||
-		    (!(which->flags & NNACCEL_CANCEL_ANY) && cmd->uring->tag != which->tag))
+		    (!(which->flags & NNACCEL_CANCEL_ANY) && cmd->uring_tag != which->tag))
 			continue;
 		nnaccel_command_cancel(cmd, -ECANCELED);
 		cancelled++;
@@ -224,7 +219,7 @@ int nnaccel_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 	struct nnaccel_context *ctx = ioucmd->file->private_data;
 
 	if (issue_flags & NNACCEL_URING_F_CANCEL) {
-		nnaccel_uring_cancel((*nnaccel_uring_pdu(ioucmd))->cmd);
+		nnaccel_uring_cancel(*nnaccel_uring_pdu(ioucmd));
 		return 0;
 	}
 	if (nnaccel_uring_polls(ioucmd, issue_flags))
