@@ -257,6 +257,9 @@ static bool load(const struct nna_engine *engine, bool for_plugins)
 	error = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	if (!error)
 		error = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+	/* Each execution makes one ioctl, and no other call. */
+	if (!error)
+		error = seccomp_syscall_priority(filter, SCMP_SYS(ioctl), UINT8_MAX);
 	if (!error)
 		error = add_all(filter, rules, sizeof(rules) / sizeof(rules[0]));
 	if (!error)
