@@ -346,7 +346,7 @@ static void test_idle(void **state)
 		assert_true(cgroup_leaf_create(&cgroup, &leaves[i]));
 	assert_string_equal(leaves[0].name, "idle/worker-0");
 	assert_string_equal(leaves[1].name, "idle/worker-1");
-	check_file("svc/idle/cgroup.subtree_control", "+memory +pids +cpu");
+	check_file("svc/idle/cgroup.subtree_control", "+cpu");
 	check_file("svc/idle/memory.max", "");
 	check_file("svc/idle/memory.swap.max", "0");
 	check_file("svc/idle/cpu.weight", "70");
@@ -384,7 +384,8 @@ static const struct {
 	const char *pids;		/* pids.max of the new worker */
 } faults[] = {
 	{ "pids.max", EINVAL, true, "max" }, { "pids.max", EACCES, false, "" },
-	{ "cpu.weight", EACCES, false, "" }, { "memory.max", ENOENT, true, "64" },
+	{ "pids.max", ENOENT, false, "" }, { "cpu.weight", EACCES, false, "" },
+	{ "cpu.weight", ENOENT, true, "64" }, { "memory.max", ENOENT, true, "64" },
 	{ "memory.max", EACCES, false, "" }, { "memory.swap.max", ENOENT, true, "64" },
 	{ "memory.swap.max", EACCES, false, "" }, { "cgroup.pressure", ENOENT, true, "64" },
 };
@@ -460,11 +461,15 @@ static void test_boxes(void **state)
 		check_file("svc/user-5/memory.max", boxes[i].user_memory ? text : "");
 		check_file("svc/user-5/pids.max", "192");
 		check_file("svc/user-5/cpu.weight", "70");
+		check_file("svc/user-5/cgroup.subtree_control",
+			   boxes[i].box ? "+cpu" : "+memory +pids");
 		if (boxes[i].box) {
 			snprintf(name, sizeof(name), "svc/%s/memory.max", box);
 			check_file(name, boxes[i].box);
 			snprintf(name, sizeof(name), "svc/%s/pids.max", box);
 			check_file(name, "192");
+			snprintf(name, sizeof(name), "svc/%s/cgroup.subtree_control", box);
+			check_file(name, "+memory +pids");
 		}
 		snprintf(name, sizeof(name), "svc/%s/memory.max", leaf.name);
 		check_file(name, "1000");
@@ -490,7 +495,10 @@ static void test_move(void **state)
 	assert_true(cgroup_leaf_create(&cgroup, &from));
 	cgroup_leaf_close(&from);
 	assert_null(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &to));
+	/* Workers have weights from the second one on. */
+	check_file("svc/user-5/cgroup.subtree_control", "+memory +pids");
 	assert_null(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &other));
+	check_file("svc/user-5/cgroup.subtree_control", "+cpu");
 	/* A worker that has died cannot be moved to a cgroup, so that is not tried. */
 	fail_next("cgroup.procs", ESRCH, 1);
 	assert_int_equal(cgroup_leaf_move(&cgroup, 99, &from, &to), ESRCH);

@@ -171,7 +171,7 @@ static void unlink_worker(struct broker *b, struct worker *w)
  * A low priority reduces CPU time relative to other clients; a high one does not raise it. The
  * reduction holds for a worker, and for a user, while all its models have low priority.
  */
-static void update_user_weight(struct broker *b, uint32_t uid)
+static void update_weights(struct broker *b, uint32_t uid)
 {
 	const struct worker *one = NULL;
 	bool low = true;
@@ -181,6 +181,7 @@ static void update_user_weight(struct broker *b, uint32_t uid)
 			continue;
 		one = w;
 		low = low && w->low;
+		cgroup_leaf_set_low(&b->cgroup, &w->leaf, w->low);
 	}
 	if (one)
 		cgroup_user_set_low(&b->cgroup, &one->leaf, low);
@@ -356,7 +357,7 @@ static void worker_exited(struct broker *b, struct worker *w)
 	}
 	unlink_worker(b, w);
 	if (w->state == SERVING)
-		update_user_weight(b, w->uid);
+		update_weights(b, w->uid);
 	worker_free(b, w);
 }
 
@@ -537,7 +538,7 @@ static void serve_waiter(struct broker *b, struct waiter *waiter)
 	w->context = waiter->context;
 	log_debug("%s: serves process %u%s", w->name, waiter->pid,
 		  w->has_plugins ? ", with extensions" : "");
-	update_user_weight(b, w->uid);
+	update_weights(b, w->uid);
 	if (!w->threads)
 		hand_over(b, w);
 }
@@ -652,8 +653,7 @@ static void context_priority(struct broker *b, const struct nnaccel_engine_next 
 			continue;
 		log_debug("%s: priority %u", w->name, next->out_priority);
 		w->low = next->out_priority == NNACCEL_PRIORITY_LOW;
-		cgroup_leaf_set_low(&b->cgroup, &w->leaf, w->low);
-		update_user_weight(b, w->uid);
+		update_weights(b, w->uid);
 	}
 }
 

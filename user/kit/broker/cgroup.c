@@ -28,6 +28,9 @@
 #define BROKER_LEAF "broker"
 #define IDLE "idle"
 #define CONTROLLERS "+memory +pids +cpu"
+/* A worker that is alone in a folder needs no weight, which costs time at each switch to it. */
+#define WITHOUT_WEIGHTS "+memory +pids"
+#define WEIGHTS "+cpu"
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
 static int put(int folder, const char *file, const char *format, ...)
@@ -152,8 +155,12 @@ static int set_limits(int fd, uint64_t memory, unsigned int cpu_weight, unsigned
 	/* A kernel rejects a number above its own limit of processes. */
 	if (error == EINVAL)
 		error = put(fd, "pids.max", "max");
-	if (!error)
+	if (!error) {
 		error = put(fd, "cpu.weight", "%u", cpu_weight);
+		/* A folder that is alone in another one has no weight. */
+		if (error == ENOENT)
+			error = 0;
+	}
 	/*
 	 * Turn off pressure accounting, which costs time at each switch to and from a worker, for
 	 * each of its folders. The kernel still accounts the engine's own pressure. Older kernels
@@ -163,23 +170,25 @@ static int set_limits(int fd, uint64_t memory, unsigned int cpu_weight, unsigned
 	return error ? error : set_memory(fd, memory);
 }
 
-/* Makes a folder for leaves unless it exists. Returns 0 or an errno. */
+/* Makes a folder for leaves. If it exists, lets its leaves have weights. Returns 0 or an errno. */
 static int make_group(const struct cgroup *cgroup, const char *name, uint64_t memory,
 		      unsigned int workers)
 {
 	const struct cgroup_options *options = &cgroup->options;
+	bool is_new = !mkdirat(cgroup->base, name, 0755);
 	int error, fd;
 
-	if (mkdirat(cgroup->base, name, 0755))
-		return errno == EEXIST ? 0 : errno;
+	if (!is_new && errno != EEXIST)
+		return errno;
 	fd = openat(cgroup->base, name, FOLDER_FLAGS);
 	if (fd < 0)
 		return errno;
-	error = set_limits(fd, memory, options->user_cpu_weight, workers * options->max_pids);
+	error = is_new ? set_limits(fd, memory, options->user_cpu_weight,
+				    workers * options->max_pids) : 0;
 	if (!error)
-		error = put(fd, "cgroup.subtree_control", CONTROLLERS);
+		error = put(fd, "cgroup.subtree_control", is_new ? WITHOUT_WEIGHTS : WEIGHTS);
 	close(fd);
-	if (error)
+	if (error && is_new)
 		unlinkat(cgroup->base, name, AT_REMOVEDIR);
 	return error;
 }
@@ -237,6 +246,10 @@ static int make_home(const struct cgroup *cgroup, uint32_t uid, const struct cli
 	error = make_group(cgroup, name, options->user_memory, options->user_workers);
 	if (error || client->bytes == CLIENT_MEMORY_ALL ||
 	    (options->user_memory && client->bytes >= options->user_memory))
+		return error;
+	/* A box always has its weight among the user's workers. */
+	error = make_group(cgroup, name, options->user_memory, options->user_workers);
+	if (error)
 		return error;
 	snprintf(name, 64, "user-%u/box-%llu", uid, (unsigned long long)client->box);
 	return make_group(cgroup, name, client->bytes, options->user_workers);
@@ -297,7 +310,7 @@ static void set_weight(const struct cgroup *cgroup, const char *name, unsigned i
 
 	snprintf(path, sizeof(path), "%s/cpu.weight", name);
 	error = put(cgroup->base, path, "%u", weight ? weight : 1);
-	if (error)
+	if (error && error != ENOENT)
 		log_warning("cgroup %s: cpu.weight: %s", name, strerror(error));
 }
 

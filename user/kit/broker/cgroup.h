@@ -67,8 +67,9 @@ int cgroup_leaf_move(struct cgroup *cgroup, pid_t worker, struct cgroup_leaf *fr
 		     struct cgroup_leaf *to);
 
 /*
- * Reduces the CPU weight of a worker among its user's, or restores it. The second function does the
- * same for all workers of a user, given any leaf of that user's.
+ * Reduces the CPU weight of a worker among its user's, or restores it. This does nothing while the
+ * worker is the user's only one, and is repeated when another one gets a leaf. The second function
+ * does the same for all workers of a user, given any leaf of that user's.
  */
 void cgroup_leaf_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
 void cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
