@@ -15,7 +15,7 @@ static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, struct nnaccel
 				     s64 output)
 {
 	u32 prot = NNACCEL_PROT_READ | (output < 0 ? 0 : NNACCEL_PROT_WRITE);
-	const struct nnaccel_arg omitted = { .flags = NNACCEL_ARG_NO_VALUE };
+	static const struct nnaccel_arg omitted = { .flags = NNACCEL_ARG_NO_VALUE };
 	struct nnaccel_pool *pool;
 	u64 end;
 	u32 i;

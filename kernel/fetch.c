@@ -178,10 +178,11 @@ static void nnaccel_fetch_requeue(struct nnaccel_session *session, struct nnacce
 static int nnaccel_fetch_write_formats(const struct nnaccel_command *cmd,
 				       struct nnaccel_format __user *to)
 {
-	struct nnaccel_format format;
 	u32 i;
 
 	for (i = 0; cmd->head.num_formats && i < cmd->first_buffer; i++) {
+		struct nnaccel_format format;
+
 		if (!cmd->pools[i]->image)
 			continue;
 		mutex_lock(&cmd->ctx->lock);
