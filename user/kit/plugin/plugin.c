@@ -451,9 +451,8 @@ static const struct nnx_attribute_type *find_attribute(const struct nn_attribute
 enum nn_status nna_engine_plugin_check_attributes(const struct nn_attributes *attributes,
 						  bool is_execution, struct nn_error *err)
 {
-	struct nn_error reason = { "" };
-
 	for (uint32_t i = 0; attributes && i < attributes->count; i++) {
+		struct nn_error reason = { "" };
 		const struct nn_attribute *a = &attributes->list[i];
 		const struct nnx_attribute_type *type = find_attribute(a, is_execution);
 		enum nn_status status;

@@ -479,8 +479,14 @@ static void job_run(struct server *server, const struct command *command, struct
 static void do_execute(struct server *server, const struct command *command,
 		       struct answer *answer)
 {
-	struct job job = { .running.fence = -1 };
+	struct job job;
 
+	/* The message inside is long, so it is not cleared. */
+	job.loaded = NULL;
+	job.pools = NULL;
+	job.attributes = NULL;
+	job.has_times = false;
+	job.running.fence = -1;
 	answer->status = job_begin(server, command, &job, answer);
 	if (!answer->status)
 		job_run(server, command, &job, answer);
