@@ -989,9 +989,9 @@ static void test_constants_go(void **state)
 
 	(void)state;
 	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_NONE);
-	loaded = models_get(&server.models, 1);
+	loaded = models_get(&server.models, 1, NULL);
 	atomic_store(&loaded->pools[1]->broken, true);
-	models_put(&server.models, loaded);
+	models_put(&server.models, loaded, NULL);
 	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL),
 			 NNACCEL_STATUS_GENERAL_FAILURE);
 	assert_non_null(strstr(kernel.messages[0], "is gone"));
@@ -1269,10 +1269,10 @@ static void test_own_layout(void **state)
 	assert_int_equal(make_buffer(IMAGE, 8, 2, roles), NNACCEL_STATUS_NONE);
 	assert_int_equal(buffer_state.num_roles, 2);
 	for (uint32_t i = 0; i < 2; i++) {
-		struct loaded_model *loaded = models_get(&server.models, roles[i].model);
+		struct loaded_model *loaded = models_get(&server.models, roles[i].model, NULL);
 
 		assert_ptr_equal(buffer_state.roles[i].prepared, loaded->first.prepared);
-		models_put(&server.models, loaded);
+		models_put(&server.models, loaded, NULL);
 		assert_int_equal(buffer_state.roles[i].is_output, roles[i].kind == OUT);
 		assert_int_equal(buffer_state.roles[i].index, roles[i].index);
 		assert_true(buffer_state.roles[i].frequency == (i ? 0.25f : 0));

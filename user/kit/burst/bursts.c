@@ -109,7 +109,7 @@ static void burst_free(struct bursts *bursts, struct burst *burst)
 	if (burst->executor)
 		executor_free(burst->executor);
 	if (burst->loaded)
-		models_put(bursts->models, burst->loaded);
+		models_put(bursts->models, burst->loaded, NULL);
 	nn_rings_unmap(&burst->rings);
 	free(burst);
 }
@@ -123,7 +123,7 @@ static enum nn_status burst_init(struct bursts *bursts, const struct nnaccel_cmd
 	burst->session = bursts->grants->session;
 	burst->number = head->burst;
 	burst->spin_ns = head->flags & NNACCEL_BURST_NO_SPIN ? 0 : bursts->spin_ns;
-	burst->loaded = models_get(bursts->models, head->model);
+	burst->loaded = models_get(bursts->models, head->model, NULL);
 	if (!burst->loaded)
 		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
 	status = executor_create(bursts->models, burst->loaded, burst->number, &burst->executor,

@@ -41,16 +41,15 @@ static enum nn_status merge(struct merged *merged, const struct nn_operand *oper
 static enum nn_status add_role(struct models *models, struct merged *merged,
 			       const struct nnaccel_cmd_role *role, struct nn_error *err)
 {
-	struct loaded_model *loaded = models_get(models, role->model);
 	bool is_output = role->kind == NNACCEL_ROLE_OUTPUT;
 	const uint32_t index = merged->count, *operands;
+	struct loaded_model *loaded = models_get(models, role->model, &merged->forms[index]);
 	const struct nn_subgraph *main;
 	uint32_t count;
 
 	if (!loaded)
 		return nn_fail(err, NN_GENERAL_FAILURE, "role %u: no such model", index);
 	merged->models[index] = loaded;
-	merged->forms[index] = models_form(models, loaded);
 	merged->roles[merged->count++] = (struct nna_engine_role){
 		.prepared = merged->forms[index]->prepared, .is_output = is_output, .index = role->index,
 		.frequency = (float)role->frequency / NNACCEL_MAX_FREQUENCY,
@@ -142,10 +141,8 @@ enum nn_status buffer_judge(struct buffers *buffers, struct models *models,
 	*layout = NNACCEL_LAYOUT_LINEAR;
 	if (!status)
 		status = add_buffer(buffers, command, &merged, layout, err);
-	while (merged.count--) {
-		models_put_form(models, merged.models[merged.count], merged.forms[merged.count]);
-		models_put(models, merged.models[merged.count]);
-	}
+	while (merged.count--)
+		models_put(models, merged.models[merged.count], merged.forms[merged.count]);
 	free(merged.models);
 	free(merged.forms);
 	free(merged.roles);

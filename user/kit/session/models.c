@@ -302,27 +302,67 @@ static struct loaded_model **find(struct models *models, uint64_t number)
 	return link;
 }
 
-struct loaded_model *models_get(struct models *models, uint64_t number)
+/* Under the lock. */
+static struct form *take_form(struct loaded_model *loaded)
+{
+	struct form *form = atomic_load(&loaded->form);
+
+	form->users++;
+	return form;
+}
+
+struct loaded_model *models_get(struct models *models, uint64_t number, struct form **form)
 {
 	struct loaded_model *loaded;
 
 	pthread_mutex_lock(&models->lock);
 	loaded = *find(models, number);
-	if (loaded)
+	if (loaded) {
 		loaded->users++;
+		if (form)
+			*form = take_form(loaded);
+	}
 	pthread_mutex_unlock(&models->lock);
 	return loaded;
 }
 
-void models_put(struct models *models, struct loaded_model *loaded)
+/* Under the lock. Returns what the caller releases if this was the last use of the form, or NULL. */
+static void *drop_form(struct form *form)
 {
-	bool last;
+	void *prepared = NULL;
+
+	if (--form->users == 0) {
+		prepared = form->prepared;
+		form->prepared = NULL;
+	}
+	return prepared;
+}
+
+static void release_form(struct models *models, struct loaded_model *loaded, struct form *form,
+			 void *prepared)
+{
+	models->engine->release(models->engine, prepared);
+	if (form != &loaded->first)
+		free(form);
+}
+
+void models_put(struct models *models, struct loaded_model *loaded, struct form *form)
+{
+	bool last = false;
+	void *prepared;
 
 	pthread_mutex_lock(&models->lock);
-	last = --loaded->users == 0;
+	prepared = form ? drop_form(form) : NULL;
+	/* The model is held while its form is released. */
+	if (!prepared)
+		last = --loaded->users == 0;
 	pthread_mutex_unlock(&models->lock);
-	if (last)
+	if (prepared) {
+		release_form(models, loaded, form, prepared);
+		models_put(models, loaded, NULL);
+	} else if (last) {
 		models_discard(models, loaded);
+	}
 }
 
 /* ---- forms ---- */
@@ -332,27 +372,20 @@ struct form *models_form(struct models *models, struct loaded_model *loaded)
 	struct form *form;
 
 	pthread_mutex_lock(&models->lock);
-	form = atomic_load(&loaded->form);
-	form->users++;
+	form = take_form(loaded);
 	pthread_mutex_unlock(&models->lock);
 	return form;
 }
 
 void models_put_form(struct models *models, struct loaded_model *loaded, struct form *form)
 {
-	void *prepared = NULL;
+	void *prepared;
 
 	pthread_mutex_lock(&models->lock);
-	if (--form->users == 0) {
-		prepared = form->prepared;
-		form->prepared = NULL;
-	}
+	prepared = drop_form(form);
 	pthread_mutex_unlock(&models->lock);
-	if (!prepared)
-		return;
-	models->engine->release(models->engine, prepared);
-	if (form != &loaded->first)
-		free(form);
+	if (prepared)
+		release_form(models, loaded, form, prepared);
 }
 
 /*
@@ -393,7 +426,7 @@ bool nna_engine_replace(void *prepared, void *better)
 			continue;
 		models_put_form(models, loaded, old);
 		models_keep_again(models, loaded);
-		models_put(models, loaded);
+		models_put(models, loaded, NULL);
 	}
 	pthread_mutex_unlock(&all.lock);
 	if (!loaded)
@@ -403,16 +436,15 @@ bool nna_engine_replace(void *prepared, void *better)
 
 void models_memory(struct models *models, uint64_t number, struct nnaccel_model_memory *memory)
 {
-	struct loaded_model *loaded = models_get(models, number);
 	struct nna_engine_memory taken = { 0 };
+	struct loaded_model *loaded;
 	struct form *form;
 
+	loaded = models_get(models, number, &form);
 	if (loaded) {
-		form = models_form(models, loaded);
 		if (models->engine->memory)
 			models->engine->memory(models->engine, form->prepared, &taken);
-		models_put_form(models, loaded, form);
-		models_put(models, loaded);
+		models_put(models, loaded, form);
 	}
 	*memory = (struct nnaccel_model_memory){ taken.weights, taken.execution,
 						  taken.device };
@@ -429,7 +461,7 @@ void models_forget(struct models *models, uint64_t number)
 		*link = loaded->next;
 	pthread_mutex_unlock(&models->lock);
 	if (loaded)
-		models_put(models, loaded);
+		models_put(models, loaded, NULL);
 }
 
 const struct nn_subgraph *models_signature(const struct models *models,

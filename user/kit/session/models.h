@@ -151,9 +151,12 @@ const struct nn_subgraph *models_signature(const struct models *models,
 void models_add(struct models *models, struct loaded_model *loaded);
 void models_discard(struct models *models, struct loaded_model *loaded);
 
-/* The model of a number, or NULL. models_put() ends its use. */
-struct loaded_model *models_get(struct models *models, uint64_t number);
-void models_put(struct models *models, struct loaded_model *loaded);
+/*
+ * The model of a number, or NULL. models_put() ends its use. Both also get or put the form for what
+ * begins now, unless `form` is NULL.
+ */
+struct loaded_model *models_get(struct models *models, uint64_t number, struct form **form);
+void models_put(struct models *models, struct loaded_model *loaded, struct form *form);
 
 /* The form for what begins now; models_put_form() ends its use, while the model is still held. */
 struct form *models_form(struct models *models, struct loaded_model *loaded);

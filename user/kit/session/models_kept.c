@@ -273,7 +273,7 @@ static enum nn_status prepare_copy(struct models *models, const struct command *
 		return status;
 	}
 	models_add(models, loaded);
-	work->loaded = models_get(models, loaded->number);
+	work->loaded = models_get(models, loaded->number, NULL);
 	return NN_OK;
 }
 
@@ -282,7 +282,7 @@ static enum nn_status prepare_copy(struct models *models, const struct command *
 static void work_free(struct models *models, struct keep_work *work)
 {
 	if (work->loaded)
-		models_put(models, work->loaded);
+		models_put(models, work->loaded, NULL);
 	free(work->wire);
 	free(work);
 }

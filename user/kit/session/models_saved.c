@@ -242,12 +242,10 @@ enum nn_status models_save(struct models *models, const struct command *command,
 
 	if (status)
 		return status;
-	loaded = models_get(models, command->head->model);
+	loaded = models_get(models, command->head->model, &form);
 	if (!loaded)
 		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
-	form = models_form(models, loaded);
 	status = save(models, command, loaded, form, sizes, err);
-	models_put_form(models, loaded, form);
-	models_put(models, loaded);
+	models_put(models, loaded, form);
 	return status;
 }

@@ -284,10 +284,9 @@ static enum nn_status job_begin(struct server *server, const struct command *com
 	struct nn_error reason;
 	enum nn_status status;
 
-	job->loaded = models_get(&server->models, head->model);
+	job->loaded = models_get(&server->models, head->model, &job->form);
 	if (!job->loaded)
 		return nn_fail(err, NN_GENERAL_FAILURE, "no such model");
-	job->form = models_form(&server->models, job->loaded);
 	reason.message[0] = '\0';
 	if (!job_alloc(job, head, answer))
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
@@ -319,10 +318,8 @@ static void job_end(struct server *server, const struct command *command, struct
 		buffers_put(&server->buffers, job->buffers[i]);
 		grants_put(&server->grants, job->pools[i]);
 	}
-	if (job->loaded) {
-		models_put_form(&server->models, job->loaded, job->form);
-		models_put(&server->models, job->loaded);
-	}
+	if (job->loaded)
+		models_put(&server->models, job->loaded, job->form);
 	free(job->attributes);
 }
 
