@@ -122,9 +122,9 @@ void slice_op(struct lowering *t)
 	if (!shape->rank || count != shape->rank || out.rank != shape->rank)
 		return refuse(t, "a begin of another size than the input's rank");
 	for (int i = 0; i < shape->rank; i++) {
-		ranges[i] = (struct range){ begin[i], begin[i] + out.dims[i], 1, out.dims[i] };
-		if (begin[i] < 0 || ranges[i].end > shape->dims[i])
+		if (begin[i] < 0 || begin[i] > shape->dims[i] - out.dims[i])
 			return refuse(t, "a slice beyond the input");
+		ranges[i] = (struct range){ begin[i], begin[i] + out.dims[i], 1, out.dims[i] };
 	}
 	set(t, 0, ranged(t, in(t, 0), shape, ranges));
 }
@@ -136,10 +136,11 @@ static struct range strided(struct lowering *t, const struct tfl_strided_slice *
 	const bool back = range.step < 0, is_open = p->begin_mask & 1 << i;
 
 	/* TensorFlow Lite does not clamp the place in an axis that it drops. */
-	if (p->shrink_axis_mask & 1 << i && !is_open &&
-	    (range.begin < -size || range.begin >= size))
-		refuse(t, "place %lld of %lld in an axis that is dropped", (long long)range.begin,
-		       (long long)size);
+	if (p->shrink_axis_mask & 1 << i &&
+	    REFUSED_IF(t, !is_open && (range.begin < -size || range.begin >= size),
+		       "place %lld of %lld in an axis that is dropped", (long long)range.begin,
+		       (long long)size))
+		return range;
 	if (is_open)
 		range.begin = back ? size - 1 : 0;
 	if (p->shrink_axis_mask & 1 << i)
