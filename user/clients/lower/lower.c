@@ -173,6 +173,19 @@ uint32_t constant_ints(struct lowering *t, uint32_t rank, const uint32_t *dims,
 	return constant_copy(t, &operand, values);
 }
 
+const int32_t *narrowed(struct lowering *t, const int64_t *data, int64_t count)
+{
+	int32_t *narrow = data ? builder_alloc(t->b, (size_t)count * sizeof(*narrow)) : NULL;
+
+	for (int64_t i = 0; narrow && i < count; i++) {
+		narrow[i] = (int32_t)data[i];
+		if (REFUSED_IF(t, narrow[i] != data[i], "an int64 constant of %lld, must fit 32 bits",
+			       (long long)data[i]))
+			return NULL;
+	}
+	return narrow;
+}
+
 uint32_t number(struct lowering *t, uint32_t like, float value)
 {
 	return constant(t, like, 1, (uint32_t[]){ 1 }, &value);

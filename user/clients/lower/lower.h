@@ -105,6 +105,8 @@ uint32_t constant(struct lowering *t, uint32_t like, uint32_t rank, const uint32
 /* Makes a constant of integers, which are copied. */
 uint32_t constant_ints(struct lowering *t, uint32_t rank, const uint32_t *dims,
 		       const int32_t *values);
+/* Copies int64 numbers to memory of the builder as int32. Rejects those that do not fit. */
+const int32_t *narrowed(struct lowering *t, const int64_t *data, int64_t count);
 /* Makes a number of shape [1]. */
 uint32_t number(struct lowering *t, uint32_t like, float value);
 /* Makes a constant of bytes that live as long as the builder. */

@@ -73,21 +73,6 @@ const struct shape *shape_in(struct lowering *t, uint32_t index)
 	return &none;
 }
 
-/* Converts int64 to int32 in memory of the builder. */
-static const void *narrowed(struct lowering *t, const int64_t *data, int64_t count)
-{
-	int32_t *narrow = builder_alloc(t->b, (size_t)count * sizeof(*narrow));
-
-	for (int64_t i = 0; narrow && i < count; i++) {
-		/* Numbers this large mean only "to the end" of a slice, which ints_in() reads. */
-		if (REFUSED_IF(t, data[i] > INT32_MAX || data[i] < INT32_MIN,
-			       "a constant, %lld, does not fit int32", (long long)data[i]))
-			return NULL;
-		narrow[i] = (int32_t)data[i];
-	}
-	return narrow;
-}
-
 static uint32_t make_operand(struct lowering *t, struct translated *value, int type)
 {
 	struct operand operand = { .type = nnapi_type(type) };
@@ -100,6 +85,7 @@ static uint32_t make_operand(struct lowering *t, struct translated *value, int t
 	}
 	if (value->data) {
 		operand.size = builder_size(&operand);
+		/* Numbers that do not fit mean only "to the end" of a slice, which ints_in() reads. */
 		operand.data = type == ONNX_INT64 ?
 			       narrowed(t, value->data, shape_count(&value->shape)) : value->data;
 		if (!operand.data)

@@ -310,20 +310,6 @@ struct operand operand_type(struct lowering *t, const struct tfl_tensor *tensor)
 	return to;
 }
 
-/* Makes a constant of int64 numbers that fit 32 bits. */
-static uint32_t narrow_constant(struct lowering *t, uint32_t i, struct operand *type)
-{
-	int64_t count, *wide = ints_in(t, i, &count);
-	int32_t *narrow = wide ? builder_alloc(t->b, builder_size(type)) : NULL;
-
-	for (int64_t k = 0; narrow && k < count; k++) {
-		narrow[k] = (int32_t)wide[k];
-		if (narrow[k] != wide[k])
-			refuse(t, "an int64 constant of %lld, must fit 32 bits", (long long)wide[k]);
-	}
-	return constant_bytes(t, type, narrow);
-}
-
 /* Makes a constant of a tensor's data. */
 static uint32_t constant_of(struct lowering *t, const struct tfl_tensor *tensor,
 			    struct operand type)
@@ -344,6 +330,7 @@ static uint32_t find_in(struct lowering *t, uint32_t i, enum reading reading)
 {
 	const struct tfl_tensor *tensor = tensor_in(t, i);
 	const int at = index_of(tfl(t)->node->inputs, i);
+	int64_t count, *wide;
 	uint32_t *operand;
 	struct operand type = operand_type(t, tensor);
 
@@ -357,13 +344,15 @@ static uint32_t find_in(struct lowering *t, uint32_t i, enum reading reading)
 	operand = &tfl(t)->operand_of[at];
 	if (*operand != NO_OPERAND)
 		return *operand;
-	if (tensor_is_constant(tensor))
-		*operand = tensor->type == TFL_INT64 ? narrow_constant(t, i, &type) :
-						       constant_of(t, tensor, type);
-	else if (type.scales)
-		refuse(t, "a tensor with scales per channel that is not constant");
-	else
+	if (tensor_is_constant(tensor) && tensor->type == TFL_INT64) {
+		wide = ints_in(t, i, &count);
+		*operand = constant_bytes(t, &type, narrowed(t, wide, count));
+	} else if (tensor_is_constant(tensor)) {
+		*operand = constant_of(t, tensor, type);
+	} else if (!REFUSED_IF(t, type.scales,
+			       "a tensor with scales per channel that is not constant")) {
 		*operand = builder_operand(t->b, &type);
+	}
 	return *operand;
 }
 

@@ -215,10 +215,10 @@ static bool check_each(struct choice *c)
 	return ok;
 }
 
-static bool has(const struct tfl_ints *list, int tensor)
+bool list_has(const struct tfl_ints *list, int number)
 {
 	for (int i = 0; list && i < list->size; i++)
-		if (list->data[i] == tensor)
+		if (list->data[i] == number)
 			return true;
 	return false;
 }
@@ -234,7 +234,7 @@ static void leave_values(struct choice *c)
 		for (int v = 0; v < in->size && v < 31; v++)
 			for (int k = 0; k < i && values >> v & 1 && in->data[v] >= 0; k++)
 				if (c->nodes[k].taken && c->nodes[k].late && !c->shapes[in->data[v]] &&
-				    has(c->nodes[k].node->outputs, in->data[v]))
+				    list_has(c->nodes[k].node->outputs, in->data[v]))
 					leave(c, &c->nodes[k], "the shape of another node follows "
 							       "from its value");
 	}
@@ -322,7 +322,7 @@ static void leave_constants(struct choice *c)
 		for (int j = 0; j < c->count && n->taken; j++)
 			for (int o = 0; o < n->node->outputs->size && n->taken; o++)
 				if (!c->nodes[j].taken &&
-				    has(c->nodes[j].node->inputs, n->node->outputs->data[o]))
+				    list_has(c->nodes[j].node->inputs, n->node->outputs->data[o]))
 					leave(c, n, "it makes a constant for another node that is");
 	}
 }

@@ -78,14 +78,6 @@ static uint64_t multiply_adds(const struct tfl_context *c, const struct candidat
 	return 0;
 }
 
-static bool has(const struct tfl_ints *list, int number)
-{
-	for (int i = 0; i < list->size; i++)
-		if (list->data[i] == number)
-			return true;
-	return false;
-}
-
 static void report_parts(const struct tfl_context *c, FILE *file, int first, const struct tfl_partition *parts,
 			 int count)
 {
@@ -124,7 +116,7 @@ static int find_parts(struct tfl_context *context, FILE *file, int first, struct
 		context->preview_partitions(context, list, &parts, &num);
 	for (int p = 0; p < num && nodes; p++)
 		for (int i = 0; i < count; i++)
-			if (has(parts[p].nodes, nodes[i].index))
+			if (list_has(parts[p].nodes, nodes[i].index))
 				nodes[i].part = first + p;
 	if (!nodes)
 		report_parts(context, file, first, parts, num);

@@ -25,6 +25,9 @@ struct candidate {
 	char *why;
 };
 
+/* Returns whether a list, which may be NULL, has the number. */
+bool list_has(const struct tfl_ints *list, int number);
+
 /* Writes the file of `count` nodes; those of the lists, one of them late ones, are claimed. */
 void report_graph(struct tfl_context *context, const struct delegate *delegate, struct candidate *nodes,
 		  int count, struct tfl_ints *const lists[2]);
