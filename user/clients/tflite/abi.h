@@ -192,7 +192,7 @@ struct tfl_fully_connected {
 	uint8_t keep_dims, asymmetric_inputs;
 };
 
-/* Parameters of ADD, SUB, MUL, DIV and L2_NORMALIZATION. */
+/* Parameters of ADD, SUB, MUL, DIV, L2_NORMALIZATION and RNN. */
 struct tfl_activated {
 	int activation;
 };
@@ -227,11 +227,8 @@ struct tfl_reducer {
 	uint8_t keep_dims;
 };
 
+/* Parameters of PACK and UNPACK. */
 struct tfl_pack {
-	int count, axis;
-};
-
-struct tfl_unpack {
 	int count, axis;
 };
 
@@ -274,10 +271,6 @@ struct tfl_lsh {
 
 struct tfl_svdf {
 	int rank, activation;
-};
-
-struct tfl_rnn {
-	int activation;
 };
 
 struct tfl_sequence_rnn {

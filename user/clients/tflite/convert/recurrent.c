@@ -163,7 +163,7 @@ void bidirectional_lstm_op(struct lowering *t)
 /* Translates RNN, and SVDF, which has a rank. */
 void rnn_op(struct lowering *t)
 {
-	const struct tfl_rnn *rnn = params(t);
+	const struct tfl_activated *rnn = params(t);
 	const struct tfl_svdf *svdf = params(t);
 	struct cell c = { .ins = 0 };
 

@@ -88,7 +88,7 @@ void split_op(struct lowering *t)
 
 void unpack_op(struct lowering *t)
 {
-	const struct tfl_unpack *p = params(t);
+	const struct tfl_pack *p = params(t);
 
 	split(t, 0, p->axis);
 }
@@ -445,8 +445,7 @@ void block_op(struct lowering *t)
 void reverse_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	int64_t *axis = ints_of_count(t, 1, "the list of axes", 1);
-	int at = axis ? axis_of(t, *axis, shape->rank) : 0;
+	const int at = axis_in(t, 1, shape->rank);
 
 	if (!t->refused)
 		set(t, 0, reversed(t, in(t, 0), shape, at));

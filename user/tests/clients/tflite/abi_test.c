@@ -203,7 +203,7 @@ SAME(struct tfl_gather, axis, TfLiteGatherParams, axis);
 SAME(struct tfl_gather, batch_dims, TfLiteGatherParams, batch_dims);
 SAME(struct tfl_reducer, keep_dims, TfLiteReducerParams, keep_dims);
 SAME(struct tfl_pack, axis, TfLitePackParams, axis);
-SAME(struct tfl_unpack, axis, TfLiteUnpackParams, axis);
+SAME(struct tfl_pack, axis, TfLiteUnpackParams, axis);
 #define SLICE(m) SAME(struct tfl_strided_slice, m, TfLiteStridedSliceParams, m)
 SLICE(begin_mask);
 SLICE(end_mask);
@@ -224,7 +224,7 @@ SAME(struct tfl_mirror_pad, mode, TfLiteMirrorPaddingParams, mode);
 SAME(struct tfl_lsh, type, TfLiteLSHProjectionParams, type);
 SAME(struct tfl_svdf, rank, TfLiteSVDFParams, rank);
 SAME(struct tfl_svdf, activation, TfLiteSVDFParams, activation);
-SAME(struct tfl_rnn, activation, TfLiteRNNParams, activation);
+SAME(struct tfl_activated, activation, TfLiteRNNParams, activation);
 SAME(struct tfl_sequence_rnn, time_major, TfLiteSequenceRNNParams, time_major);
 SAME(struct tfl_sequence_rnn, activation, TfLiteSequenceRNNParams, activation);
 #define BIRNN(m) SAME(struct tfl_bidirectional_rnn, m, TfLiteBidirectionalSequenceRNNParams, m)
