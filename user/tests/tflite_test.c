@@ -590,6 +590,22 @@ int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 	return nnapi.compiled ? nnapi.compiled : next(compilation);
 }
 
+/* A shape without elements divides no partition. */
+static void test_late_shape_without_elements(void **state)
+{
+	struct tfl_delegate *d = delegate();
+	struct world *w = take_reshaped(d, reshaped());
+
+	(void)state;
+	((int *)w->data[1])[0] = 0;
+	((int *)w->data[1])[1] = 4;
+	assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[0]), TFL_ERROR);
+	run_reshaped(w, 3, 4, 0);
+	assert_int_equal(nnapi.operations, 2);
+	destroy(w);
+	tflite_plugin_destroy_delegate(d);
+}
+
 static void test_compilation_fails(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1594,6 +1610,7 @@ int main(void)
 		cmocka_unit_test(test_shapes_that_change_often),
 		cmocka_unit_test(test_late_nodes_that_stay),
 		cmocka_unit_test(test_late_nodes_that_are_refused),
+		cmocka_unit_test(test_late_shape_without_elements),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_wrong_options),
 		cmocka_unit_test(test_wrong_option_without_reporter),

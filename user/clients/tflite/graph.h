@@ -39,6 +39,7 @@ struct graph {
 	bool is_old;	/* parameters lack the fields that versions after 2.9 appended */
 	const struct tfl_node *node;	/* in translation */
 	uint32_t first;			/* its first operation */
+	bool is_empty;			/* the node was rejected for a dimension of 0 */
 	bool dequantises;		/* compilation converts the node's weights to float32 */
 	bool take_int16;		/* the node's converter accepts int16 tensors */
 	bool take_int64;		/* int64 tensors are accepted too, as int32 */

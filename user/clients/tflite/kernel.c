@@ -60,7 +60,8 @@ static int convert(struct kernel *k, struct tfl_context *context)
 		g->node = &m->node;
 		snprintf(what, sizeof(what), "node %d, %s", m->index, operation_name(m->code) ?: "?");
 		if (!operation_convert(g, m->code, m->index)) {
-			k->refused = i;
+			/* With other shapes, which have elements, NNAPI may take it. */
+			k->refused = g->is_empty ? -1 : i;
 			return kernel_fail(k, context, what, g->l.reason);
 		}
 		work += g->l.work + g->l.written;

@@ -99,8 +99,10 @@ static bool check_dims(struct lowering *t, const struct tfl_tensor *tensor)
 		       "a tensor of no shape, or of more than %d dimensions", MAX_RANK))
 		return false;
 	for (int i = 0; i < tensor->dims->size; i++)
-		if (tensor->dims->data[i] <= 0)
+		if (tensor->dims->data[i] <= 0) {
+			tfl(t)->is_empty = true;
 			refuse(t, "a tensor with a dimension of %d", tensor->dims->data[i]);
+		}
 	return !t->refused;
 }
 
@@ -207,6 +209,7 @@ bool operation_convert(struct graph *g, int32_t code, int index)
 	g->take_int16 = false;
 	g->take_int64 = op->types & LONGS;
 	g->dequantises = false;
+	g->is_empty = false;
 	if (begin(g, op, true))
 		op->translate(t);
 	if (g->b.failed)
