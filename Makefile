@@ -167,7 +167,7 @@ fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/
 plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wildcard user/examples/extensions/*.c))
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
-.PHONY: all user man doc deb test-install module kmod tests examples selftests demo demo-camera demo-pci check test test-all fuzz fuzzers coverage conformance \
+.PHONY: all user man doc deb test-install module kmod tests examples selftests demo demo-camera demo-gpu demo-pci check test test-all fuzz fuzzers coverage conformance \
 	vm-tests replays stress soak test-clients check-kernel bench bench-models bench-onnxruntime bench-vulkan retrain install modules_install clean help FORCE
 
 all: user module examples selftests
@@ -176,6 +176,7 @@ help:
 	@echo 'make                 everything: libraries, tools, engine, module (for $(KERNEL)), selftests'
 	@echo 'make demo            sets up, boots a VM with the module and shows a network running in it'
 	@echo 'make demo-camera     the same with a camera: frames go through a network without a copy'
+	@echo 'make demo-gpu        digits by nnaccel-vulkan in a VM, on a software driver'
 	@echo 'make demo-pci        a VM with a PCI device that an engine drives by VFIO'
 	@echo 'make check           builds and runs the quick tests, which need no VM (2 minutes): before each change'
 	@echo 'make test            sets up and runs what every change must pass, in VMs too (about 9 minutes)'
@@ -693,6 +694,11 @@ demo-camera:
 	BUILD=$(BUILD) scripts/vm -- scripts/guest/camera
 	cp $(BUILD)/vm-out/demo-camera.png $(BUILD)/demo-camera.png
 	@echo 'The contact sheet is $(BUILD)/demo-camera.png.'
+
+demo-gpu:
+	$(setup)
+	$(MAKE) all
+	BUILD=$(BUILD) scripts/suite/vulkan-vm demo
 
 demo-pci:
 	$(setup)
