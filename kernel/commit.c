@@ -179,8 +179,8 @@ void nnaccel_commit_fence_expire(struct nnaccel_command *cmd)
 }
 
 /*
- * Charges an answer until its command is freed, or else gives it back. Small payloads are charged
- * already.
+ * Charges an answer until its command is freed. If that fails, it goes back to @answer. Small
+ * payloads are charged already.
  */
 static int nnaccel_commit_charge(struct nnaccel_command *cmd, struct nnaccel_answer *answer)
 {

@@ -113,8 +113,8 @@ static void name(struct io_tw_req req, io_tw_token_t token)			\
 #endif
 
 /*
- * Does the ring poll for completions? The flag is not set for every command since 7.0. Creates a
- * shmem file whose bytes are accounted at once.
+ * Does the ring poll for completions? Since 7.0 IO_URING_F_IOPOLL is not set for every command of
+ * such a ring. Creates a shmem file whose bytes are accounted at once.
  */
 #if KERNEL_VERSION(7, 0, 0) > LINUX_VERSION_CODE
 #define nnaccel_uring_polls(ioucmd, issue_flags)	((issue_flags) & IO_URING_F_IOPOLL)

@@ -82,7 +82,7 @@ static int nnaccel_copy_init(struct nnaccel_copy *copy, struct nnaccel_context *
 	return nnaccel_copy_prot(!copy->in) & ~pool->prot ? -EACCES : 0;
 }
 
-/* Waits until the CPU can access both sides. This module allocated @memory. */
+/* Waits until the CPU can access both sides. @memory is a dma-buf that this module allocated. */
 static int nnaccel_copy_begin_access(struct nnaccel_copy *copy, struct dma_buf *memory)
 {
 	int ret = 0;

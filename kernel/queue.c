@@ -86,7 +86,7 @@ static bool nnaccel_dependency_stop(struct nnaccel_dependency *dep)
  * nnaccel_command_has_failed() - Returns whether a dependency that the client named has failed
  * @cmd: the command
  *
- * Fences of its memory may fail.
+ * Only dependencies count: fences of its memory may fail.
  *
  * Return: true if one has failed; false if all have succeeded or are pending.
  */
@@ -359,7 +359,7 @@ bool nnaccel_command_depends(const struct nnaccel_command *cmd)
 	return cmd->num_armed < cmd->num_named || atomic_read(&cmd->unsignalled);
 }
 
-/* Allocates the waits, once. Room for a fence of each grant is charged already. */
+/* Allocates the waits, once. Memory for a fence of each grant was charged before. */
 static int nnaccel_command_alloc_waits(struct nnaccel_command *cmd, u32 num_named)
 {
 	int ret = cmd->waits ? 0 : nnaccel_command_charge(cmd, num_named * NNACCEL_WAIT_BYTES);

@@ -118,9 +118,9 @@ struct nn_op {
 	const struct nn_rule *inputs;
 	const struct nn_rule *outputs;
 	/*
-	 * Dimensions of inputs, a word for each, that are checked when the operation runs; or
-	 * NULL. An axis is a digit, which is its size, "*" for any size, or a letter: axes of one
-	 * letter have one size. "-" is any input.
+	 * Dimensions of inputs, a word for each, that are checked when the operation runs; or NULL.
+	 * An axis is a digit, which is its size, "*" for any size, or a letter: axes of one letter
+	 * have one size. The word "-" accepts any input.
 	 */
 	const char *dims;
 	uint8_t least_inputs;

@@ -41,7 +41,7 @@ struct nn_plan {
 	struct nn_model *owned;		/* the model, if the plan made it; otherwise NULL */
 	/* Models that `owned` refers to, if the plan made them too. */
 	struct nn_model *bases[2];
-	const struct nn_attributes *attributes;	/* the caller's, or NULL */
+	const struct nn_attributes *attributes;	/* attributes that the caller gave, or NULL */
 	uint64_t deadline_ns;		/* deadline of compiling the plan; 0 for no deadline */
 	struct graph *graphs;		/* graph[model->num_subgraphs] */
 	struct compiled *compiled;	/* NULL: every execution is interpreted */

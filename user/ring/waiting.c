@@ -191,7 +191,7 @@ void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
 {
 	enum way way = choose(waiter);
 
-	/* Waits while others use the CPU say nothing about the other end. */
+	/* Waits while other processes use the CPU do not show how fast the other end is. */
 	if (waiter->yields) {
 		waiter->yields--;
 		return;

@@ -30,7 +30,7 @@ static struct {
 	struct ort_api_base ours;
 	bool is_new;				/* it takes plug-ins */
 	char version[64];			/* "onnxruntime 1.23.2" */
-	void *const *theirs;			/* its table, version 23 */
+	void *const *theirs;			/* the runtime's table, version 23 */
 #include "run/ort_calls.def"
 } ort;
 #undef CALL

@@ -96,7 +96,7 @@ int domain_allocate(const ANeuralNetworksMemoryDesc *desc, struct memory_domain 
 
 struct bounce {
 	uint32_t count;
-	struct request_arg args[];	/* the request's own: inputs, then outputs */
+	struct request_arg args[];	/* original arguments: inputs, then outputs */
 };
 
 static struct request_arg *request_arg(struct request *request, uint32_t i)

@@ -14,7 +14,7 @@ struct ANeuralNetworksEvent {
 	/* Protected by the lock; NULL once the execution knows of its end. */
 	ANeuralNetworksExecution *execution;
 	pthread_t thread;		/* thread that runs the execution, if there is no fence */
-	atomic_uint references;		/* of the application, execution, dependents */
+	atomic_uint references;		/* by application, execution, and dependents */
 
 	pthread_mutex_t lock;
 	pthread_cond_t ended;

@@ -52,8 +52,7 @@ static void check(enum nn_status status)
 
 /* ---- the engine ---- */
 
-/* the same without --state, the folder of the cache */
-static const char *another;	/* another option, or NULL */
+static const char *another;	/* another option of the engine, or NULL */
 
 static void fork_engine(const char *clients, const char *state)
 {

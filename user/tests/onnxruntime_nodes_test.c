@@ -733,7 +733,10 @@ static void test_memory_fails(void **unused)
 		assert_true(use(&c));
 		blocks = heap_blocks;
 		files = count_files();
-		/* A long sequence allocates for each step: after the first ones, every eighth fails, and so on. */
+		/*
+		 * A long sequence allocates in each step, so only some allocations are tried: the
+		 * later they are, the fewer.
+		 */
 		for (unsigned int n = 1, failed = 1; failed; n += 1 + n / EACH * 7, tried++) {
 			read_case(&c, cases[i].graph, cases[i].outputs);
 			failing_begin(FAILING_SELF, n, false);

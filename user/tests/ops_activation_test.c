@@ -326,7 +326,7 @@ static void test_exact_functions(void **state)
 	static const struct {
 		const char *op;
 		int32_t (*exact)(const struct exact *e, int32_t x);
-		float out_scale;	/* 0 for that of the input */
+		float out_scale;	/* 0: the input's scale */
 		int32_t out_zero;	/* zero point for uint8; 128 less for int8 */
 	} table[] = {
 		{ "LOGISTIC", exact_logistic, 1.0f / 256, 0 },

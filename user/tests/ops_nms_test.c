@@ -42,7 +42,9 @@ static float weight_of(const struct nn_nms *n, float o)
 	return o >= n->threshold ? (n->kernel == NN_NMS_LINEAR ? 1 - o : 0) : 1;
 }
 
-/* Takes the best remaining candidate, applies it to all others, and repeats that. */
+/*
+ * Repeats this: takes the best candidate that is left, and lowers the scores of all others by it.
+ */
 static size_t suppress_simply(const struct nn_nms *n, const struct nn_box *boxes,
 			      struct nn_candidate *list, size_t count, struct nn_candidate *kept)
 {

@@ -13,7 +13,7 @@
 
 /* The place of the bytes of an argument; no buffer: they are in the staging buffer. */
 struct place {
-	VkBuffer buffer;		/* others than the GPU use its memory, too */
+	VkBuffer buffer;		/* its memory may be used by others than the GPU */
 	uint64_t offset;
 	uint64_t id;			/* of the buffer: a later one has another */
 	uint64_t is_device_memory;	/* 1: no CPU maps it */

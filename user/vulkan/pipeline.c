@@ -144,7 +144,7 @@ void *pipelines_save(struct gpu *gpu, size_t *size)
 	cache = gpu->pipelines->cache;
 	if (!vkGetPipelineCacheData(gpu->device, cache, size, NULL))
 		data = malloc(*size);
-	/* Mesa 26.2 gives a part of the header. */
+	/* Mesa 26.2 may return only a part of the header. */
 	if (data && (vkGetPipelineCacheData(gpu->device, cache, size, data) ||
 		     !is_ours(gpu, data, *size))) {
 		free(data);

@@ -5,8 +5,8 @@
  * reason. Once a node is rejected the functions here do nothing, so their results need no check.
  *
  * A value of rank 0 is an operand of shape [1]. If a value has more than four dimensions, the
- * operand merges the leading ones. view() gives any other shape of the same elements. An int64 is
- * an int32.
+ * operand merges the leading ones. view() gives any other shape of the same elements. An int64
+ * value becomes an int32 operand.
  */
 #ifndef NN_LOWER_H
 #define NN_LOWER_H

@@ -145,7 +145,10 @@ static void mark(struct lowering *t, const struct node *quantise)
 	}
 }
 
-/* Returns whether the input of an operator besides `value` is this number, of no more dimensions. */
+/*
+ * Returns whether the operator's input other than `value` is this number, with no more dimensions
+ * than `value`.
+ */
 static bool is_by(struct lowering *t, const struct node *node, const char *op, uint32_t value, float number)
 {
 	const uint32_t other = other_input(node, op, value);

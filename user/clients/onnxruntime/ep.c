@@ -15,7 +15,7 @@ const char said_by[] = "onnxruntime: ";
 
 struct ep {
 	struct ort_ep api;		/* the first field: ONNX Runtime has a pointer to it */
-	const struct ort *ort;		/* functions of the factory, which lives longer */
+	const struct ort *ort;		/* the factory's; it outlives this object */
 	char *name;
 	struct options options;
 	struct devices devices;

@@ -80,7 +80,7 @@ static const int calls[] = {
 	SCMP_SYS(fchmod), SCMP_SYS(fchown), SCMP_SYS(fstatfs), SCMP_SYS(getdents64),
 	SCMP_SYS(memfd_create),
 
-	/* Memory, threads that run already, time. */
+	/* Calls for memory, for threads that run already, and for the time. */
 	SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk), SCMP_SYS(futex),
 	SCMP_SYS(rseq), SCMP_SYS(set_robust_list), SCMP_SYS(sched_yield),
 	SCMP_SYS(sched_getaffinity), SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday),

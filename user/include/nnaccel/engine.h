@@ -393,7 +393,7 @@ struct nna_engine {
 	const struct nna_engine_file *const *files;
 	/*
 	 * Clients may have memory that no CPU maps, if threads serve them or processes that
-	 * NNA_ENGINE_MAY_USE_DRIVERS. The address of an argument there names the memory for
+	 * NNA_ENGINE_MAY_USE_DRIVERS. The address of an argument in such memory is only for
 	 * nna_engine_region() and nna_engine_region_file(), and faults if it is accessed: `execute`
 	 * looks at is_device_memory of each region first.
 	 */

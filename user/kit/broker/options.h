@@ -44,9 +44,8 @@ struct engine_options {
 #define ENGINE_AT(member) OPTION_AT(struct engine_options, member)
 
 /*
- * Rows of a table for a structure that begins with a struct engine_options. The arguments are the
- * least number of processes to keep ready, and the help texts of the folder of state and of
- * defaults.
+ * Rows of a table for a structure that begins with a struct engine_options. The macro's arguments
+ * are the minimum of --idle, and the help texts of the state's folder and of defaults.
  */
 #define ENGINE_ROWS(least, idle_text, state_text, keep_text, user_text, folder_text, list_text) \
 	{ "device", "PATH", "engine node (default /dev/nnaccel-engine)", OPTION_TEXT, \

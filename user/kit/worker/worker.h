@@ -50,7 +50,7 @@ enum {
 	WORKER_EXIT_OVERDUE = 6,	/* a plug-in's function took too long; a log line says so */
 };
 
-/* Time limit in seconds for the plug-ins of a probe. */
+/* Time limit in seconds for a test of plug-ins. */
 #define WORKER_PROBE_S 10
 
 /* The isolation of a worker. */

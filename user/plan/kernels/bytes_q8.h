@@ -4,8 +4,8 @@
  * vectorise them. With arithmetic and means, they are a part of the instruction set's table. The
  * file is included after binary_q8.h and average_q8.h. The including file may define macros for
  * vectors of 4 * LANES bytes. MAX_OF_BYTES takes the larger bytes of two vectors. REPEAT_16 repeats
- * 16 bytes. FIND_BYTES looks up entries of these. CHOOSE_BYTES takes bytes of a second vector if
- * those of a third one have their highest bit set.
+ * 16 bytes. FIND_BYTES looks bytes up in a table of 16 entries. CHOOSE_BYTES takes bytes of a
+ * second vector if those of a third one have their highest bit set.
  */
 #if !defined(LANES) || !defined(TARGET) || !defined(WIDTH)
 #error "bytes_q8.h needs: LANES TARGET WIDTH"

@@ -5,7 +5,7 @@
  */
 #if defined(__aarch64__)
 
-/* Loads that gcc moves to the front find no room beside 24 sums. */
+/* gcc would move loads to the front, but the 24 sums leave no registers for them. */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")
 #endif

@@ -46,7 +46,7 @@ struct nn_gemm_f32 {
 	size_t depth;
 	const void *a;
 	size_t a_stride;		/* elements from row to row */
-	const struct nn_gemm_part *parts;	/* replace `a` unless NULL; not with one_row */
+	const struct nn_gemm_part *parts;	/* in place of `a`, or NULL; not with one_row */
 	size_t num_parts;
 	const void *panels;
 	void *c;

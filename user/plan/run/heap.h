@@ -25,7 +25,10 @@ struct heap *heaps_get(struct heaps *heaps);
 /* Returns a heap whose blocks are all free. Frees blocks that no execution has used for long. */
 void heaps_put(struct heaps *heaps, struct heap *heap);
 
-/* Returns the bytes of all heaps. A heap in use counts as when an execution took it. */
+/*
+ * Returns the bytes of all heaps. A heap that an execution uses counts with the bytes that it had
+ * when the execution began.
+ */
 uint64_t heaps_bytes(const struct heaps *heaps);
 
 /*

@@ -40,8 +40,8 @@ struct shaped {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
 	struct nn_plan *plan;		/* NULL: these shapes cannot be compiled */
-	struct nn_plan_memory memory;	/* of it, without shared weights */
-	_Atomic(uint64_t) bytes;	/* that it keeps, when it was looked at last */
+	struct nn_plan_memory memory;	/* the plan's memory, without shared weights */
+	_Atomic(uint64_t) bytes;	/* memory that it had at the last check */
 	struct nn_operand operands[];
 };
 

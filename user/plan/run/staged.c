@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions of a thawed plan on arguments that its kernels cannot take unchanged. The plan has no
- * model that could be interpreted: arguments that are not aligned are copied, and if an output is
- * too small its shape, which is known, is all of the answer.
+ * Executions of a serialised plan on arguments that its kernels cannot take unchanged. The plan has
+ * no model that could be interpreted: arguments that are not aligned are copied, and if an output
+ * is too small its shape, which is known, is all of the answer.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -139,7 +139,7 @@ static bool steers_flow(const struct saver *s, const struct nn_operand *operands
 {
 	uint32_t first = o->type == NN_OP_IF ? 1 : 0;
 
-	/* Subgraphs steer by their type. */
+	/* A subgraph is an input whose type alone determines addresses. */
 	return index < first ||
 	       steers_inside(s, &operands[o->inputs[first]], index - first - 2) ||
 	       steers_inside(s, &operands[o->inputs[first + 1]], index - first - 2);

@@ -55,7 +55,7 @@ struct frozen_header {
 	uint32_t num_steps;
 };
 
-/* An argument as the model declares it, which leaves nothing open. */
+/* An argument as the model declares it. All its dimensions are known. */
 struct frozen_arg {
 	int32_t type;
 	uint32_t rank;

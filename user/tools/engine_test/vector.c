@@ -405,7 +405,7 @@ struct vector *vector_special(const struct vector *old, uint64_t seed)
 	return finish(v);
 }
 
-/* Products would overflow, and a sine needs the exact number. */
+/* With large numbers products and sums would overflow, and a sine would need the exact number. */
 static bool may_be_large(int32_t code)
 {
 	return code != NN_OP_MUL && code != NN_OP_REDUCE_PROD && code != NN_OP_REDUCE_SUM && code != NN_OP_SIN;

@@ -32,7 +32,10 @@ void quantize_op(struct lowering *t)
 	set_out(t, 0, EMIT(t, NN(QUANTIZE), operand, x), shape);
 }
 
-/* Dequantises constants here, because their consumers may need another order. */
+/*
+ * Dequantises constants here and not on the device, because consumers may need the elements in
+ * another order.
+ */
 static bool dequantise_constant(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);

@@ -346,7 +346,10 @@ void hashtable_lookup_op(struct lowering *t)
 	set(t, 1, out[1]);
 }
 
-/* The interfaces' codes of the projection's type differ: NNAPI's 1 is another sparse one. */
+/*
+ * TensorFlow Lite and NNAPI have different codes for the type of projection: NNAPI's code 1 is
+ * another sparse one.
+ */
 void lsh_projection_op(struct lowering *t)
 {
 	enum { SPARSE = 1, DENSE = 2, NNAPI_DENSE = 2, NNAPI_SPARSE = 3 };
