@@ -107,7 +107,7 @@ const struct nn_op *nn_op_find(int32_t code)
 
 const struct nn_traits *nn_traits(int32_t code)
 {
-	/* An operation outside of ops.def has the last traits, which are none. */
+	/* The last line is for operations that ops.def does not list. */
 	static const struct nn_traits traits[] = {
 #define NN_OP(name, ...) { __VA_ARGS__ },
 #include "ops/ops.def"

@@ -609,7 +609,7 @@ static void test_wrong_work(void **state)
 	size = q.data_size;
 	assert_int_equal(work(NNACCEL_WORK_QUERY, &q), 0);
 	assert_int_equal(q.data_size, size);
-	/* A library with a shorter description gets as much as it has room for. */
+	/* A library with less room gets the description's beginning. */
 	q.data_size = size - 1;
 	assert_int_equal(work(NNACCEL_WORK_QUERY, &q), 0);
 	assert_int_equal(q.data_size, size - 1);
