@@ -560,6 +560,7 @@ void group_cache(struct test *t)
 /* ---- deadlines ---- */
 
 #define LATE_TRIES 300
+#define LATE_ROUNDS 5
 
 /* Half of the executions take less time. */
 static uint64_t usual_ns(struct shot *s, struct nna_prepared_model *model)
@@ -587,7 +588,7 @@ static uint64_t usual_ns(struct shot *s, struct nna_prepared_model *model)
 static enum outcome try_late(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			     char reason[REASON])
 {
-	uint32_t late = 0, missed = 0;
+	uint32_t late, missed, rounds = 0;
 	enum outcome outcome = RIGHT;
 	uint64_t usual;
 	struct shot s;
@@ -598,20 +599,24 @@ static enum outcome try_late(struct test *t, const struct vector *v, struct nna_
 	}
 	target_guard_many(&t->target, "executions with deadlines");
 	usual = usual_ns(&s, model);
-	for (uint32_t i = 0; i < LATE_TRIES && outcome == RIGHT; i++) {
-		enum nn_status status;
+	/* If other programs take the CPU, the engine notices few deadlines in time: try again. */
+	do {
+		late = missed = 0;
+		for (uint32_t i = 0; i < LATE_TRIES && outcome == RIGHT; i++) {
+			enum nn_status status;
 
-		s.deadline_ns = clock_ns() + usual / 6 + usual / 4 * (i % 16) / 16;
-		status = shot_run(&s, model, NULL);
-		if (status == NN_MISSED_DEADLINE_TRANSIENT || status == NN_MISSED_DEADLINE_PERSISTENT)
-			missed++;
-		else if (!status)
-			late += clock_ns() > s.deadline_ns;
-		else
-			outcome = test_outcome(t, status, "a deadline that passes", &s.err, reason);
-	}
+			s.deadline_ns = clock_ns() + usual / 6 + usual / 4 * (i % 16) / 16;
+			status = shot_run(&s, model, NULL);
+			if (status == NN_MISSED_DEADLINE_TRANSIENT || status == NN_MISSED_DEADLINE_PERSISTENT)
+				missed++;
+			else if (!status)
+				late += clock_ns() > s.deadline_ns;
+			else
+				outcome = test_outcome(t, status, "a deadline that passes", &s.err, reason);
+		}
+	} while (outcome == RIGHT && late > 20 * missed && ++rounds < LATE_ROUNDS);
 	outcome = test_end_call(t, "a call", outcome, reason);
-	if (outcome == RIGHT && late > 20 && missed * 20 < late) {
+	if (outcome == RIGHT && late > 20 && late > 20 * missed) {
 		snprintf(reason, REASON, "of %u executions whose deadlines passed %u missed them",
 			 late + missed, missed);
 		outcome = WRONG;
