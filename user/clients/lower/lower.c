@@ -2,6 +2,7 @@
 /* Operands and operations of the NNAPI that nodes are lowered to. */
 #include "clients/lower/lower.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -139,6 +140,15 @@ static uint64_t dims_count(uint32_t rank, const uint32_t *dims)
 	return count;
 }
 
+/* Rejects a number that int32 has not. */
+static int32_t whole(struct lowering *t, float value)
+{
+	if (REFUSED_IF(t, !(value >= -0x1p31f && value < 0x1p31f) || value != floorf(value),
+		       "a number of %g for int32", value))
+		return 0;
+	return (int32_t)value;
+}
+
 uint32_t constant(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims,
 		  const float *values)
 {
@@ -159,7 +169,7 @@ uint32_t constant(struct lowering *t, uint32_t like, uint32_t rank, const uint32
 		nn_floats_to_halves(values, (void *)operand.data, count);
 	else if (operand.type == NN(TENSOR_INT32))
 		for (size_t i = 0; i < count; i++)
-			ints[i] = (int32_t)values[i];
+			ints[i] = whole(t, values[i]);
 	else
 		refuse(t, "no constants of %s", nnapi_type_name(operand.type));
 	return builder_operand(t->b, &operand);
@@ -479,7 +489,7 @@ uint32_t filled(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t
 	for (uint32_t i = 0; i < rank; i++)
 		shape[i] = (int32_t)dims[i];
 	scalar = operand_of(t, like)->type == NN(TENSOR_INT32) ?
-		 scalar_int(t, (int32_t)value) : scalar_float(t, like, value);
+		 scalar_int(t, whole(t, value)) : scalar_float(t, like, value);
 	return EMIT(t, NN(FILL), result(t, like, rank, dims),
 		    vector_int(t, rank, shape), scalar);
 }

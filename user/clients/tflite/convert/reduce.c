@@ -112,8 +112,6 @@ void one_hot_op(struct lowering *t)
 	for (uint32_t i = 0; i < 2 && !t->refused; i++) {
 		const struct tfl_tensor *value = tensor_in(t, 2 + i);
 
-		if (value->type != tensor_in(t, 2)->type)
-			refuse(t, "values of two types");
 		if (value->type == TFL_FLOAT32) {
 			const void *data = data_of_count(t, value, TFL_FLOAT32, 1);
 
