@@ -4,11 +4,13 @@
  * also saves and loads random graphs.
  */
 #define _GNU_SOURCE
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -770,6 +772,92 @@ static void test_no_data(void **state)
 	free_saved(&s);
 }
 
+/* A FULLY_CONNECTED with weights at the begin of a pool, and no bias. */
+static void build_product(uint32_t rows, uint32_t columns, uint32_t depth, int32_t type,
+			  struct nn_pool pool)
+{
+	static const float no_bias[16384];
+	const bool is_float = type == NN_TENSOR_FLOAT32;
+	const uint32_t bias_size = columns * sizeof(*no_bias);
+	uint32_t o[4];
+
+	mb_init(&built);
+	o[0] = mb_operand(&built, type, NN_SUBGRAPH_INPUT, MB_DIMS(rows, depth));
+	o[1] = mb_reference(&built, type, 0, 0, columns * depth * (is_float ? sizeof(float) : 1),
+			    MB_DIMS(columns, depth));
+	o[2] = mb_reference(&built, is_float ? NN_TENSOR_FLOAT32 : NN_TENSOR_INT32, 1, 0, bias_size,
+			    MB_DIMS(columns));
+	o[3] = mb_operand(&built, type, NN_SUBGRAPH_OUTPUT, MB_DIMS(rows, columns));
+	for (uint32_t i = 0; i < 4 && !is_float; i++)
+		built.operands[0][o[i]].scale = i == 2 ? 0.25f : i == 3 ? 8 : 0.5f;
+	mb_operation(&built, NN_OP_FULLY_CONNECTED,
+		     MB_LIST(o[0], o[1], o[2], mb_int32(&built, 0)), 1, &o[3]);
+	built.pools[0] = pool;
+	built.pools[1] = (struct nn_pool){ (void *)no_bias, bias_size };
+	built.model.num_pools = 2;
+}
+
+/*
+ * One row of floats is multiplied with large weights where they lie: in a pool, and in the data
+ * part of a saved plan. Nothing is packed, which would delay the first result.
+ */
+static void test_large_weights(void **state)
+{
+	static const struct {
+		uint32_t rows, columns, depth;
+		int32_t type;
+		bool is_packed;
+	} cases[] = {
+		{ 1, 4096, 4096, NN_TENSOR_FLOAT32, false },
+		{ 1, 4096, 4095, NN_TENSOR_FLOAT32, true },
+		{ 2, 4096, 4096, NN_TENSOR_FLOAT32, true },
+		{ 1, 16384, 4096, NN_TENSOR_QUANT8_ASYMM_SIGNED, true },
+	};
+	static const struct nn_plan_options interpreted = { .kernels = "none" };
+	static float in[2 * 4096], right[2 * 4096], out[2 * 4096];
+	const size_t size = (size_t)64 << 20;
+	float *pool = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(pool != MAP_FAILED);
+	/* Few numbers are not 0, and sums of them are exact. */
+	for (size_t i = 0; i < size / sizeof(*pool); i += 4999)
+		pool[i] = (float)(i % 7) - 3;
+	for (size_t i = 0; i < sizeof(in) / sizeof(in[0]); i++)
+		in[i] = (float)(i % 5);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const uint32_t element = cases[i].type == NN_TENSOR_FLOAT32 ? sizeof(float) : 1;
+		const uint32_t rows = cases[i].rows, columns = cases[i].columns;
+		const uint32_t depth = cases[i].depth;
+		const struct nn_arg input = { .data = in, .length = rows * depth * element };
+		struct nn_arg output = { .data = right, .length = rows * columns * element };
+		struct nn_plan *plan, *loaded;
+		struct nn_output_shape shape;
+		struct nn_plan_memory memory;
+		struct saved s;
+
+		build_product(rows, columns, depth, cases[i].type, (struct nn_pool){ pool, size });
+		plan = plan_built(&interpreted);
+		assert_int_equal(run_args(plan, input, output, 0, &shape), NN_OK);
+		nn_plan_free(plan);
+		s = save_built();
+		nn_plan_memory(s.plan, &memory);
+		if (cases[i].is_packed != (memory.weights >= columns * depth * element))
+			fail_msg("case %zu: %" PRIu64 " bytes are packed", i, memory.weights);
+		loaded = load(&s);
+		output.data = out;
+		for (int k = 0; k < 2; k++) {
+			memset(out, 0xee, sizeof(out));
+			plan = k ? loaded : s.plan;
+			assert_int_equal(run_args(plan, input, output, 0, &shape), NN_OK);
+			assert_memory_equal(out, right, output.length);
+		}
+		nn_plan_free(loaded);
+		free_saved(&s);
+	}
+	munmap(pool, size);
+}
+
 /* ---- Late work ---- */
 
 /* The first execution compiles a deferred plan, which can be saved from then on. */
@@ -1408,6 +1496,7 @@ int main(void)
 		heap_unit_test(test_channels_of_an_argument),
 		heap_unit_test(test_many_operands),
 		heap_unit_test(test_no_data),
+		heap_unit_test(test_large_weights),
 		heap_unit_test(test_lazy),
 		cmocka_unit_test(test_tuned),
 		heap_unit_test(test_refused),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * FULLY_CONNECTED as a matrix product, of packed weights. A few rows of floats are multiplied with
- * weights as they lie, where those are no constants.
+ * weights as they lie, where those are no constants, and one row if the weights are large.
  */
 #include <string.h>
 
@@ -15,6 +15,11 @@ enum weights { PACKED, PACKED_EACH_RUN, PLAIN };
 
 #define MAX_ROWS 56	/* rows of a block, which stay in the cache while the weights pass */
 #define MAX_PLAIN_ROWS 4	/* number of rows for which packing takes longer than it saves */
+/*
+ * Bytes of constant weights that are not packed for one row of floats. They exceed the caches, so
+ * reading them takes the same time in any order, and packing would only delay the first result.
+ */
+#define MIN_PLAIN_SIZE ((size_t)64 << 20)
 
 struct fully {
 	struct nn_gemm gemm;
@@ -35,6 +40,16 @@ static const struct nn_field fields[] = {
 	END
 };
 NN_RESTORE(fields)
+
+static enum weights choose_weights(const struct nn_gemm *g, bool are_constant)
+{
+	const size_t rows = !are_constant ? MAX_PLAIN_ROWS :
+			    g->columns * g->depth * g->element >= MIN_PLAIN_SIZE ? 1 : 0;
+
+	if (g->number == NN_IN_FLOATS && g->rows <= rows)
+		return PLAIN;
+	return are_constant ? PACKED : PACKED_EACH_RUN;
+}
 
 static bool complete(void *state, struct nn_ready *ready)
 {
@@ -67,9 +82,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	g->depth = weights[1];
 	if (!nn_gemm_prepare(r, ACTIVATION, ready, g))
 		return false;
-	if (!nn_has_constants(r))
-		f->weights = g->number == NN_IN_FLOATS && g->rows <= MAX_PLAIN_ROWS ? PLAIN :
-										      PACKED_EACH_RUN;
+	f->weights = choose_weights(g, nn_has_constants(r));
 	return complete(f, ready);
 }
 
