@@ -701,6 +701,39 @@ int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *
 	return result;
 }
 
+/* The line is a warning if the CPU is one of the devices. */
+static void test_warning(void **unused)
+{
+	static const struct {
+		int32_t type;
+		const char *text;
+	} cases[] = {
+		{ 0, "nnaccel: onnxruntime: warning: 2 of 2 nodes in 1 part on nnapi-reference, "
+		  "which is the CPU\n" },
+		{ ANEURALNETWORKS_DEVICE_ACCELERATOR,
+		  "nnaccel: onnxruntime: 2 of 2 nodes in 1 part on nnapi-reference\n" },
+	};
+	struct ort_ep_factory *factory = load();
+
+	(void)unused;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct OrtEpGraphSupportInfo info = { .count = 0 };
+		struct ort_ep *ep;
+		char text[512];
+		int saved[2];
+
+		played_type = cases[c].type;
+		ep = provider(factory, NULL, NULL);
+		hear_from(saved);
+		assert_null(ep->GetCapability((OrtEp *)ep, &part, &info));
+		hear_to(saved, text, sizeof(text));
+		assert_string_equal(text, cases[c].text);
+		release(factory, ep);
+	}
+	played_type = 0;
+	unload(factory);
+}
+
 /* The fixed time of the clock; 0 for the real time. */
 static uint64_t played_ns;
 
@@ -1580,6 +1613,7 @@ int main(void)
 		cmocka_unit_test(test_numbers_that_do_not_fit),
 		cmocka_unit_test(test_usual_shapes),
 		cmocka_unit_test(test_inner_graph),
+		cmocka_unit_test(test_warning),
 		cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_failures),
