@@ -2,13 +2,13 @@
 """ONNX's own tests of operators on the execution provider: each model is run as ONNX Runtime's
 CPU provider runs it and on the device, and both must agree with what the test expects, as well
 as each other. Models that get shapes, axes and the like as inputs are run a second time with these
-as constants, as exported models have them. Prints TAP, and how many of the models the device
-computed.
+as constants, as exported models have them. Prints TAP, and how many of the tests the device
+computed wholly, each test counted once by its own form.
 
 usage: node_tests.py LIBRARY DEVICE [SHARE [PATTERN]]
 
-SHARE is the part of those models, in percent, that must have been on the device whole; PATTERN
-is of the names of the models to run. NNACCEL_ONNX_DATA is the folder of the test data.
+SHARE is the part of those tests, in percent, that must have been wholly on the device; PATTERN
+is of the names of the tests to run. NNACCEL_ONNX_DATA is the folder of the test data.
 """
 import os
 import re
@@ -134,24 +134,27 @@ def main():
     pattern = re.compile(sys.argv[4] if len(sys.argv) > 4 else "")
     ort.set_default_logger_severity(4)
     ort.register_execution_provider_library(NAME, os.path.realpath(library))
-    whole = part = ran = bad = 0
+    tests = whole = constant = part = bad = 0
     for folder in folders():
         name = os.path.basename(folder)
+        counts = {}
         for form, test in check(folder, device) if pattern.search(name) else []:
             try:
-                on, of = test()
+                counts[form] = on, of = test()
             except Exception as error:  # each model is a test of its own
                 bad += 1
                 print(f"not ok - {name}{form}: {str(error).splitlines()[0]}", flush=True)
                 continue
-            ran += 1
-            whole += on == of and on > 0
-            part += 0 < on < of
             if os.environ.get("ALL"):
                 print(f"# {name}{form} {on}/{of}", flush=True)
-    percent = 100 * whole / max(ran, 1)
-    print(f"# {ran} models run, {whole} on {device} whole ({percent:.1f} %), {part} in part")
-    print(f"{'ok' if not bad and ran else 'not ok'} - operators: {ran} models agree, {bad} do not")
+        on, of = counts.get("", (0, 1))
+        tests += bool(counts)
+        whole += on == of and on > 0
+        constant += any(on == of and on > 0 for on, of in counts.values())
+        part += 0 < on < of
+    percent = 100 * whole / max(tests, 1)
+    print(f"# {tests} tests, {whole} wholly on {device} ({percent:.1f} %), {part} in part, {constant} with constants")
+    print(f"{'ok' if not bad and tests else 'not ok'} - operators: {tests} tests, {bad} models disagree or do not load")
     print(f"{'ok' if percent >= share else 'not ok'} - operators: {percent:.1f} % on {device}, "
           f"at least {share:.1f}")
     return 1 if bad or percent < share else 0
