@@ -250,37 +250,40 @@ static bool same_shapes(const struct shape *a, const struct shape *b, uint32_t c
 	return true;
 }
 
+static void unlist(struct program *p, struct compiled *c)
+{
+	struct compiled **at = &p->compiled;
+
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	c->dropped = true;
+}
+
 /* Drops the compilations unused for longest, beyond the number to keep. */
 static void shrink(struct program *p)
 {
-	struct compiled **at = &p->compiled;
+	struct compiled *next;
 	uint32_t count = 0;
 
-	while (*at) {
-		struct compiled *c = *at;
-
+	for (struct compiled *c = p->compiled; c; c = next) {
+		next = c->next;
 		if (++count > p->options->max_shapes && !c->users) {
-			*at = c->next;
+			unlist(p, c);
 			compiled_drop(c);
-		} else {
-			at = &c->next;
 		}
 	}
 }
 
-/*
- * Finds the compilation for these shapes and moves it to the front; NULL if there is no such one.
- * Under the lock.
- */
+/* Takes the compilation for these shapes from the list; NULL if there is none. Under the lock. */
 static struct compiled *take_compiled(struct program *p, const struct shape *shapes)
 {
-	struct compiled **at = &p->compiled, *c;
+	struct compiled *c = p->compiled;
 
-	while (*at && !same_shapes((*at)->shapes, shapes, p->in_count))
-		at = &(*at)->next;
-	c = *at;
+	while (c && !same_shapes(c->shapes, shapes, p->in_count))
+		c = c->next;
 	if (c)
-		*at = c->next;
+		unlist(p, c);
 	return c;
 }
 
@@ -314,18 +317,14 @@ static struct compiled *make(struct run *run)
 /* Tries the devices again: drops the compilations that replaced them. Under the lock. */
 static void return_to_devices(struct program *p)
 {
-	struct compiled **at = &p->compiled;
+	struct compiled *next;
 
 	p->on_cpu = false;
-	while (*at) {
-		struct compiled *c = *at;
-
-		if (!c->stands_in) {
-			at = &c->next;
+	for (struct compiled *c = p->compiled; c; c = next) {
+		next = c->next;
+		if (!c->stands_in)
 			continue;
-		}
-		*at = c->next;
-		c->dropped = true;
+		unlist(p, c);
 		if (!c->users)
 			compiled_drop(c);
 	}
@@ -363,14 +362,8 @@ static void release(struct program *p, struct compiled *c, bool drop)
 {
 	pthread_mutex_lock(&p->lock);
 	c->users--;
-	if (drop && !c->dropped) {
-		struct compiled **at = &p->compiled;
-
-		while (*at != c)
-			at = &(*at)->next;
-		*at = c->next;
-		c->dropped = true;
-	}
+	if (drop && !c->dropped)
+		unlist(p, c);
 	if (c->dropped && !c->users)
 		compiled_drop(c);
 	pthread_mutex_unlock(&p->lock);
