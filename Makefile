@@ -234,8 +234,8 @@ $(obj)/user/plan/saved/fingerprint.o $(fuzz_obj)/user/plan/saved/fingerprint.o: 
 $(gen)/version.h: Makefile
 	@mkdir -p $(@D)
 	$(call short,GEN)echo '#define NNACCEL_VERSION "$(VERSION)"' > $@
-$(patsubst %,$(obj)/user/%.o,runtime/device_cpu tests/vulkan/device_cpu engine/broker/main tools/main tools/doctor \
-	clients/onnxruntime/factory): $(gen)/version.h
+$(foreach folder,$(obj) $(fuzz_obj),$(patsubst %,$(folder)/user/%.o,runtime/device_cpu tests/vulkan/device_cpu \
+	engine/broker/main tools/main tools/doctor clients/onnxruntime/factory)): $(gen)/version.h
 
 $(obj)/user/tools/tool.o: private base += -DNN_PLUGIN_DIR=\"$(PLUGINDIR)\"
 
