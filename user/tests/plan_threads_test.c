@@ -119,6 +119,40 @@ static void test_slow_thread(void **state)
 	assert_true(taken.others < threads_start());
 }
 
+struct ends {
+	atomic_uint met, ran;
+	uint32_t of_first, of_last;	/* threads that ran these tasks */
+};
+
+/* The threads meet in their first task. */
+static void note_ends(void *arg, uint32_t task, uint32_t thread)
+{
+	struct ends *ends = arg;
+
+	meet(&ends->met, task, thread);
+	if (!task)
+		ends->of_first = thread;
+	if (task == TASKS - 1)
+		ends->of_last = thread;
+	atomic_fetch_add(&ends->ran, 1);
+}
+
+/* The caller begins with the first task and a helper with the last. */
+static void test_ends(void **state)
+{
+	struct ends ends = { .of_first = 1 };
+
+	(void)state;
+	if (threads_start() < 2)
+		skip();
+	alarm(CHILD_S);
+	threads_run_long(note_ends, &ends, TASKS, 2);
+	alarm(0);
+	assert_int_equal(ends.ran, TASKS);
+	assert_int_equal(ends.of_first, 0);
+	assert_int_equal(ends.of_last, 1);
+}
+
 static void test_forked_child(void **state)
 {
 	pthread_t threads[JOBS];
@@ -154,6 +188,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_long_tasks),
 		cmocka_unit_test(test_slow_thread),
+		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_forked_child),
 	};
 

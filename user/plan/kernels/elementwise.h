@@ -9,7 +9,7 @@
 
 #include "plan/kernels/kernel.h"
 
-#define NN_MIN_SHARED 50000	/* elements that are worth a second thread */
+#define NN_MIN_SHARED 16384	/* elements that are worth a second thread */
 
 /* Returns the number of tasks; *task_count is how many elements each but the last one has. */
 static inline uint32_t nn_elementwise_divide(uint32_t threads, size_t count, size_t *task_count)

@@ -27,6 +27,7 @@
 #define MAX_HELPERS 255
 #define MAX_JOBS 8		/* at a time; more run on their own thread alone */
 #define SPIN_TURNS 64		/* between looks at the clock */
+#define MAX_TASKS (1u << 31)	/* of a job; each thread also takes one that is not there */
 
 /* The stack of a helper; kernels that no compiler optimised, as fuzzers have them, need more. */
 #ifndef HELPER_STACK_SIZE
@@ -42,7 +43,7 @@ struct job {
 	_Atomic bool open;
 	_Atomic uint32_t users;		/* helpers that look at it; a futex */
 	_Atomic uint32_t slots;		/* helpers that joined: the number of the last one in the job */
-	_Atomic uint64_t next;		/* task; never wraps, however many there are */
+	_Atomic uint64_t next;		/* tasks taken from the begin; from the end, in the upper half */
 	_Atomic uint32_t unwoken;	/* helpers that may still be woken for it */
 	struct domain near;		/* of the opener: its threads are woken first */
 	uint32_t count;
@@ -75,12 +76,23 @@ static uint32_t futex_wake(_Atomic uint32_t *word, uint32_t count, uint32_t bits
 	return woken > 0 ? count - (uint32_t)woken : count;
 }
 
+static uint64_t taken(uint64_t next)
+{
+	return (uint32_t)next + (next >> 32);
+}
+
+/*
+ * Every other thread begins at the end. So a thread gets about the same part of a tensor in each job,
+ * and finds it in its cache.
+ */
 static void run_tasks(struct job *job, uint32_t thread)
 {
-	uint64_t task;
+	const bool from_end = thread % 2;
+	uint64_t next;
 
-	while ((task = atomic_fetch_add(&job->next, 1)) < job->count)
-		job->fn(job->arg, (uint32_t)task, thread);
+	while (taken(next = atomic_fetch_add(&job->next, from_end ? UINT64_C(1) << 32 : 1)) < job->count)
+		job->fn(job->arg, from_end ? job->count - 1 - (uint32_t)(next >> 32) : (uint32_t)next,
+			thread);
 }
 
 static void wake_some(struct job *job)
@@ -111,7 +123,7 @@ static bool join(struct job *job)
 		return false;
 	atomic_fetch_add(&job->users, 1);
 	if (atomic_load(&job->open) &&
-	    atomic_load(&job->users) <= job->max_users && atomic_load(&job->next) < job->count) {
+	    atomic_load(&job->users) <= job->max_users && taken(atomic_load(&job->next)) < job->count) {
 		wake_some(job);
 		run_tasks(job, atomic_fetch_add(&job->slots, 1) + 1);
 		joined = true;
@@ -241,7 +253,7 @@ static uint64_t close_job(struct job *job)
 
 static bool is_shared(uint32_t count, uint32_t threads)
 {
-	return count > 1 && threads > 1 && threads_start() > 1 &&
+	return count > 1 && count < MAX_TASKS && threads > 1 && threads_start() > 1 &&
 	       (!atomic_load(&shared.alone_until) || clock_ns() >= atomic_load(&shared.alone_until));
 }
 
