@@ -67,7 +67,9 @@ static void test_one_row_of_two_axes(void **state)
 	float *a = malloc(COUNT * sizeof(*a)), *out = malloc(COUNT * sizeof(*out));
 	const void *inputs[] = { a, a };
 	void *outputs[] = { out };
-	const struct nn_kernel_call call = { &ready, inputs, outputs, THREADS };
+	const struct nn_kernel_call call = {
+		.ready = &ready, .inputs = inputs, .outputs = outputs, .threads = THREADS,
+	};
 
 	(void)state;
 	assert_true(a && out && ready.tasks > 1);
@@ -162,7 +164,9 @@ static void test_any_weights(void **state)
 		struct nn_ready ready = { .isa = isa, .threads = THREADS };
 		void *own = calloc(1, kernel->state_size), *in = calloc(ROWS, DEPTH);
 		void *out = malloc(ROWS * COLUMNS), *packed = NULL, *scratch = NULL;
-		const struct nn_kernel_call call = { &ready, (const void *const *)&in, &out, 1 };
+		const struct nn_kernel_call call = {
+			.ready = &ready, .inputs = (const void *const *)&in, .outputs = &out, .threads = 1,
+		};
 
 		ready.state = own;
 		assert_true(nn_step_restore(kernel, (const uint32_t *)&saved, sizeof(saved) / sizeof(uint32_t), &bounds,

@@ -18,6 +18,7 @@ enum { X, WEIGHTS, BIAS };
 
 #define SOME_ROWS 84		/* rows that are quantised and multiplied at a time: six tiles */
 #define SOME_COLUMNS 256	/* columns whose sums are still cached when they become floats */
+#define LOOK_COUNT 16384	/* elements that a task looks at, at least */
 #define LANES 16		/* channels of a loop that compilers make vectors of */
 
 enum kind { PRODUCT, CONVOLUTION, DEPTHWISE };
@@ -148,6 +149,21 @@ static size_t most_lines(const struct dynamic *d)
 	return lines < h->in ? lines : h->in;
 }
 
+static size_t input_count(const struct dynamic *d)
+{
+	return d->kind != PRODUCT ? (size_t)d->in.n * d->in.h * d->in.w * d->in.c :
+				    d->gemm.rows * d->gemm.depth;
+}
+
+static uint32_t looks_of(const struct dynamic *d, uint32_t threads)
+{
+	const size_t parts = input_count(d) / LOOK_COUNT;
+	const size_t most = threads > 1 ? 2 * (size_t)threads : 1;
+	const size_t looks = parts < most ? parts : most;
+
+	return !looks ? 1 : looks < NN_MAX_LOOKS ? (uint32_t)looks : NN_MAX_LOOKS;
+}
+
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct dynamic *d = state;
@@ -158,6 +174,8 @@ static bool complete(void *state, struct nn_ready *ready)
 	line = (size_t)d->in.w * d->in.c;
 	if (d->kind != PRODUCT)
 		set_conv(d);
+	if (d->form == NN_DYNAMIC_TENSOR)
+		ready->looks = looks_of(d, ready->threads);
 	g->number = NN_IN_INT8;
 	g->sums = true;
 	if (!nn_gemm_complete(g, ready->isa))
@@ -275,36 +293,57 @@ struct quantiser {
 	const struct nn_isa *isa;
 	const float *x;
 	size_t length;			/* of one */
-	size_t count;
 	size_t index;	/* index of the row that `how` describes; SIZE_MAX if it is not set yet */
 	enum nn_dynamic_form form;
 	struct nn_dynamic how;
 };
 
+static void look(const struct nn_kernel_call *call, uint32_t task)
+{
+	const size_t count = input_count(call->ready->state), looks = call->ready->looks;
+	const size_t first = count * task / looks, end = count * (task + 1) / looks;
+	struct nn_range *to = &call->ranges[task];
+
+	*to = (struct nn_range){ 0 };
+	nn_dynamic_range((const float *)call->inputs[X] + first, end - first, &to->low, &to->high);
+}
+
+/* Returns how the whole input is quantised. */
+static struct nn_dynamic whole(const struct nn_kernel_call *call)
+{
+	struct nn_range all = { 0 };
+
+	for (uint32_t i = 0; i < call->ready->looks; i++) {
+		all.low = call->ranges[i].low < all.low ? call->ranges[i].low : all.low;
+		all.high = call->ranges[i].high > all.high ? call->ranges[i].high : all.high;
+	}
+	return nn_dynamic_of(NN_DYNAMIC_TENSOR, all.low, all.high);
+}
+
 static struct quantiser quantiser_of(const struct nn_kernel_call *call, const struct dynamic *d)
 {
 	const struct nn_image *in = &d->in;
-
-	return (struct quantiser){
+	struct quantiser q = {
 		.isa = call->ready->isa,
 		.x = call->inputs[X],
 		.length = d->kind != PRODUCT ? (size_t)in->h * in->w * in->c : d->gemm.depth,
-		.count = d->kind != PRODUCT ? in->n : d->gemm.rows,
 		.index = SIZE_MAX,
 		.form = d->form,
 	};
+
+	if (d->form == NN_DYNAMIC_TENSOR)
+		q.how = whole(call);
+	return q;
 }
 
 static const struct nn_dynamic *quantiser_at(struct quantiser *q, size_t index)
 {
-	const bool is_all = q->form == NN_DYNAMIC_TENSOR;
 	float low = 0, high = 0;
 
-	if (q->index == index || (is_all && q->index != SIZE_MAX))
+	if (q->index == index || q->form == NN_DYNAMIC_TENSOR)
 		return &q->how;
 	q->index = index;
-	nn_dynamic_range(is_all ? q->x : q->x + index * q->length,
-			 is_all ? q->length * q->count : q->length, &low, &high);
+	nn_dynamic_range(q->x + index * q->length, q->length, &low, &high);
 	q->how = nn_dynamic_of(q->form, low, high);
 	return &q->how;
 }
@@ -536,4 +575,4 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 NN_KERNEL(dynamic, "dynamic product", sizeof(struct dynamic),
 	  NN_TAKES(NN_OP_DYNAMIC_FULLY_CONNECTED, NN_OP_DYNAMIC_BATCH_MATMUL, NN_OP_DYNAMIC_CONV_2D),
-	  .pack = pack, .inputs = 1);
+	  .pack = pack, .look = look, .inputs = 1);

@@ -8,6 +8,7 @@
 enum { X, WEIGHTS, BIAS };
 
 #define TASKS_PER_THREAD 4	/* more than one, so that slow threads leave some to others */
+#define ROW_TASKS 3		/* of a thread, whose tasks quantise the rows that they multiply */
 /*
  * The least work, about five microseconds, for which a second thread pays. The unit is
  * multiplications for each lane of a vector. With few rows the unit is bytes of weights, because
@@ -141,9 +142,11 @@ static bool is_shared(const struct nn_gemm *g, const struct nn_isa *isa)
 void nn_gemm_divide(struct nn_gemm *g, const struct nn_isa *isa, uint32_t threads, size_t max_rows)
 {
 	size_t row_blocks = divide(g->rows, max_rows), column_blocks = 1;
-	const size_t panel = NN_PANEL_VECTORS * NN_MAX_LANES;
+	const size_t panel = NN_PANEL_VECTORS * NN_MAX_LANES, tiles = divide(g->rows, NN_TILE_ROWS);
 
-	if (threads > 1 && is_shared(g, isa))
+	if (threads > 1 && is_shared(g, isa) && g->sums && tiles >= threads)
+		row_blocks = tiles < ROW_TASKS * (size_t)threads ? tiles : ROW_TASKS * (size_t)threads;
+	else if (threads > 1 && is_shared(g, isa))
 		cut_both(g, threads * TASKS_PER_THREAD, divide(g->columns, panel), &row_blocks,
 			 &column_blocks);
 	g->block_rows = cut(g->rows, row_blocks, NN_TILE_ROWS, &g->row_blocks);

@@ -70,7 +70,15 @@ struct nn_ready {
 	uint32_t pack_tasks;
 					/* number of tasks in which each run packs the weights */
 	size_t scratch_size;		/* bytes for each thread that runs tasks of it */
+	uint32_t looks;			/* number of tasks of look(), at most NN_MAX_LOOKS */
 	uint32_t tasks;
+};
+
+#define NN_MAX_LOOKS 32
+
+/* The least and the largest value of a part of the input; 0 is between them. */
+struct nn_range {
+	float low, high;
 };
 
 /* The arguments of one run of a step's kernel. */
@@ -79,6 +87,7 @@ struct nn_kernel_call {
 	const void *const *inputs;	/* NULL where omitted */
 	void *const *outputs;
 	uint32_t threads;		/* threads that may share what one task divides itself */
+	struct nn_range *ranges;	/* what each task of look() found */
 };
 
 /* The memory of a step that came from a file and is not trusted. */
@@ -125,6 +134,11 @@ struct nn_kernel {
 	 */
 	bool (*pack_task)(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
 			  void *scratch, void *packed);
+	/*
+	 * Finds the range of a part of the input. Any of these tasks may run at a time; run() comes
+	 * after them.
+	 */
+	void (*look)(const struct nn_kernel_call *call, uint32_t task);
 	/* Runs a task, of which any may run at a time. `scratch` is aligned to 64. */
 	void (*run)(const struct nn_kernel_call *call, uint32_t task, void *scratch);
 	/*

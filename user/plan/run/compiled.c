@@ -251,6 +251,14 @@ struct launch {
 	size_t scratch_size;
 };
 
+static void look_task(void *arg, uint32_t task, uint32_t thread)
+{
+	const struct launch *l = arg;
+
+	(void)thread;
+	l->call.ready->kernel->look(&l->call, task);
+}
+
 static void run_task(void *arg, uint32_t task, uint32_t thread)
 {
 	const struct launch *l = arg;
@@ -312,9 +320,10 @@ static bool run_kernel(const struct compiled *c, const struct compiled_step *ste
 		       const struct context *x, uint32_t threads)
 {
 	const struct nn_operation *o = step->operation;
+	struct nn_range ranges[NN_MAX_LOOKS];
 	struct nn_ready ready;
 	struct launch l = {
-		.call = { &step->ready, x->kernel_inputs, x->kernel_outputs, threads },
+		.call = { &step->ready, x->kernel_inputs, x->kernel_outputs, threads, ranges },
 		.scratch = x->scratch,
 		.scratch_size = c->scratch_size,
 	};
@@ -330,6 +339,8 @@ static bool run_kernel(const struct compiled *c, const struct compiled_step *ste
 		ready.packed = x->packed;
 		l.call.ready = &ready;
 	}
+	if (step->ready.looks)
+		threads_run(look_task, &l, step->ready.looks, threads);
 	threads_run(run_task, &l, step->ready.tasks, threads);
 	return true;
 }

@@ -74,12 +74,14 @@ static void run_step(const struct nn_ready *ready, const struct nn_bounds *bound
 {
 	void *packed = noise(ready->packed_size), *scratch = noise(ready->scratch_size);
 	void *inputs[NN_SAVED_INPUTS] = { NULL }, *outputs[NN_SAVED_OUTPUTS] = { NULL };
+	struct nn_range ranges[NN_MAX_LOOKS];
 	struct nn_ready on = *ready;
 	const struct nn_kernel_call call = {
 		.ready = &on,
 		.inputs = (const void *const *)inputs,
 		.outputs = outputs,
 		.threads = 1,
+		.ranges = ranges,
 	};
 
 	struct nn_tensor tensors[NN_SAVED_INPUTS] = { { 0 } };
@@ -93,6 +95,8 @@ static void run_step(const struct nn_ready *ready, const struct nn_bounds *bound
 		tensors[i].data = inputs[i] = noise(bounds->inputs[i].bytes);
 	for (uint32_t task = 0; task < ready->pack_tasks; task++)
 		assert_true(ready->kernel->pack_task(&run, &on, task, scratch, packed));
+	for (uint32_t task = 0; task < ready->looks; task++)
+		ready->kernel->look(&call, task);
 	for (uint32_t task = 0; task < ready->tasks; task++)
 		ready->kernel->run(&call, task, scratch);
 	for (uint32_t i = 0; i < ready->kernel->inputs; i++)
