@@ -275,7 +275,7 @@ static void shrink(struct program *p)
 	}
 }
 
-/* Takes the compilation for these shapes from the list; NULL if there is none. Under the lock. */
+/* Takes the compilation for these shapes from the list, or returns NULL. Under the lock. */
 static struct compiled *take_compiled(struct program *p, const struct shape *shapes)
 {
 	struct compiled *c = p->compiled;

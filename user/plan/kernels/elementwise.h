@@ -10,13 +10,15 @@
 #include "plan/kernels/kernel.h"
 
 #define NN_MIN_SHARED 16384	/* elements that are worth a second thread */
+#define NN_MIN_TASK 2048
 
 /* Returns the number of tasks; *task_count is how many elements each but the last one has. */
 static inline uint32_t nn_elementwise_divide(uint32_t threads, size_t count, size_t *task_count)
 {
 	*task_count = count;
 	if (threads > 1 && count >= NN_MIN_SHARED)
-		*task_count = (count / (4 * threads) + 64) / 64 * 64;
+		*task_count = count / (4 * threads) < NN_MIN_TASK ? NN_MIN_TASK :
+			      (count / (4 * threads) + 64) / 64 * 64;
 	return (uint32_t)((count + *task_count - 1) / *task_count);
 }
 
