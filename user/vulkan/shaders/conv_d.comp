@@ -8,3 +8,4 @@
 #include "window_d.glsl"
 #include "factor_same.glsl"
 #include "conv.glsl"
+#include "tile.glsl"

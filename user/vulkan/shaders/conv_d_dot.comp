@@ -9,3 +9,4 @@
 #include "window_d.glsl"
 #include "factor_dot.glsl"
 #include "conv.glsl"
+#include "tile.glsl"

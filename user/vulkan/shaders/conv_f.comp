@@ -8,3 +8,4 @@
 #include "window_f.glsl"
 #include "factor_same.glsl"
 #include "conv.glsl"
+#include "tile.glsl"

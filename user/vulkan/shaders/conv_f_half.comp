@@ -9,3 +9,4 @@
 #include "window_f.glsl"
 #include "factor_half.glsl"
 #include "conv.glsl"
+#include "tile.glsl"
