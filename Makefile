@@ -360,9 +360,17 @@ $(BUILD)/sbin/nnaccel-keeper: $(keeper) $(BUILD)/lib/libnnkit.a
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $^ $(ldflags) -lseccomp -lsqlite3 -lcrypto
 
+# Not each compiler knows cooperative matrices. Without one that does, their shader is empty and not used.
+$(gen)/glslang: FORCE
+	@mkdir -p $(@D)
+	@compiler=$$(scripts/glslang); echo "$$compiler" | cmp -s - $@ || echo "$$compiler" > $@
+$(gen)/shaders/%.c: private compiler := $(glslang)
+$(gen)/shaders/conv_f_matrix.c: private compiler = $(shell cat $(gen)/glslang)
+$(gen)/shaders/conv_f_matrix.c: $(gen)/glslang
 $(gen)/shaders/%.c: user/vulkan/shaders/%.comp $(wildcard user/vulkan/shaders/*.glsl) user/vulkan/shaders/params.h
 	@mkdir -p $(@D)
-	$(call show,GLSL) glslangValidator -V --quiet --target-env vulkan1.1 -Iuser/vulkan/shaders --vn vulkan_$* -o $(@:.c=.h) $< && \
+	$(call show,GLSL) $(if $(compiler),$(compiler) -V --quiet --target-env vulkan1.1 -Iuser/vulkan/shaders --vn vulkan_$* \
+		-o $(@:.c=.h) $<,echo 'const uint32_t vulkan_$*[] = { 0 };' > $(@:.c=.h)) && \
 	printf '#include <stddef.h>\n#include <stdint.h>\n#include "%s"\nconst size_t vulkan_%s_size = sizeof(vulkan_%s);\n' \
 		$*.h $* $* > $@
 $(shaders): $(obj)/shaders/%.o: $(gen)/shaders/%.c $(obj)/flags

@@ -20,6 +20,7 @@
 
 #include "../../selftests/lib/runner.h"
 #include "base/clock.h"
+#include "ops/float16.h"
 #include "ops/op.h"
 #include "plan/plan.h"
 #include "tests/plan_diff/compare.h"
@@ -572,6 +573,82 @@ static void test_variants(void **unused)
 	if (how_often(1, 0))
 		check_dynamic();
 	assert_true(pipelines_count(gpu) > before);
+	gpu->uses = uses;
+}
+
+static float whole(uint32_t i)
+{
+	return (float)((i ^ i >> 3) % 7) - 3;
+}
+
+static float get(int32_t type, const void *data, uint32_t i)
+{
+	return type == NN_TENSOR_FLOAT32 ? ((const float *)data)[i] :
+					   nn_half_to_float(((const uint16_t *)data)[i]);
+}
+
+/* Multiplies two pairs of matrices of small whole numbers, whose products are exact. */
+static void check_whole_product(int32_t type, uint32_t rows, uint32_t depth, uint32_t columns)
+{
+	const bool no = false;
+	struct nn_error err = { "" };
+	struct arguments a;
+	struct prepared *p;
+	uint32_t x, y, out;
+
+	mb_init(&b);
+	b.model.relaxed = true;
+	x = mb_operand(&b, type, NN_SUBGRAPH_INPUT, MB_DIMS(2, rows, depth));
+	y = mb_operand(&b, type, NN_SUBGRAPH_INPUT, MB_DIMS(2, depth, columns));
+	out = mb_operand(&b, type, NN_SUBGRAPH_OUTPUT, MB_DIMS(2, rows, columns));
+	mb_operation(&b, NN_OP_BATCH_MATMUL,
+		     MB_LIST(x, y, mb_constant(&b, NN_BOOL, &no, 1, MB_NONE),
+			     mb_constant(&b, NN_BOOL, &no, 1, MB_NONE)), MB_LIST(out));
+	p = must_prepare(&b.model);
+	make_arguments(&b.model, &a);
+	for (uint32_t k = 0; k < 2; k++) {
+		for (uint32_t i = 0; i < 2 * depth * (k ? columns : rows); i++) {
+			if (type == NN_TENSOR_FLOAT32)
+				((float *)a.inputs[k].data)[i] = whole(i);
+			else
+				((uint16_t *)a.inputs[k].data)[i] = nn_float_to_half(whole(i));
+		}
+	}
+	if (prepared_execute(p, &a.execution, NULL, -1, &err))
+		fail_msg("%s", err.message);
+	for (uint32_t i = 0; i < 2 * rows * columns; i++) {
+		const uint32_t batch = i / (rows * columns), row = i / columns, column = i % columns;
+		float sum = 0;
+
+		for (uint32_t k = 0; k < depth; k++)
+			sum += whole(row * depth + k) * whole((batch * depth + k) * columns + column);
+		assert_float_equal(get(type, a.outputs[0].data, i), sum, 0);
+	}
+	free_arguments(&a);
+	prepared_release(p);
+}
+
+/* Each variant for float16 gives exact products of whole numbers, in tiles that are full or not. */
+static void test_half(void **unused)
+{
+	static const uint32_t sizes[][3] = { { 32, 16, 32 }, { 5, 3, 2 }, { 70, 37, 45 } };
+	static const int32_t types[] = { NN_TENSOR_FLOAT16, NN_TENSOR_FLOAT32 };
+	static const uint32_t variants[] = { GPU_HALF, GPU_HALF | GPU_MATRIX };
+	const uint32_t uses = gpu->uses;
+
+	(void)unused;
+	for (uint32_t v = 0; v < 2; v++) {
+		if (variants[v] & ~gpu->can)
+			continue;
+		gpu->uses = variants[v];
+		for (uint32_t t = 0; t < 2; t++) {
+			const uint32_t before = pipelines_count(gpu);
+
+			for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+				check_whole_product(types[t], sizes[i][0], sizes[i][1], sizes[i][2]);
+			assert_int_equal(pipelines_count(gpu), before + 1);
+		}
+	}
 	gpu->uses = uses;
 }
 
@@ -1351,6 +1428,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_random_graphs),
 		cmocka_unit_test(test_dynamic),
+		cmocka_unit_test(test_half),
 		cmocka_unit_test(test_variants),
 	};
 

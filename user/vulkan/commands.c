@@ -58,6 +58,8 @@ static enum shader variant_of(const struct commands_target *t, const struct disp
 	if (is_vector(d))
 		return d->shader == SHADER_conv_f ? SHADER_vector_f :
 		       d->shader == SHADER_conv_q ? SHADER_vector_q : SHADER_vector_d;
+	if (d->shader == SHADER_conv_f && is_half && t->gpu->uses & GPU_MATRIX)
+		return SHADER_conv_f_matrix;
 	if (d->shader == SHADER_conv_f && is_half && t->gpu->uses & GPU_HALF)
 		return SHADER_conv_f_half;
 	if (d->shader == SHADER_conv_q && t->gpu->uses & GPU_DOT)

@@ -10,6 +10,37 @@
 
 #include "vulkan/device.h"
 #include "vulkan/pipeline.h"
+#include "vulkan/shaders/params.h"
+
+/* The headers of Debian 12 are older than cooperative matrices. */
+#ifndef VK_KHR_cooperative_matrix
+#define VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME "VK_KHR_cooperative_matrix"
+#define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR	1000506000
+#define VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR			1000506001
+enum { VK_COMPONENT_TYPE_FLOAT16_KHR, VK_COMPONENT_TYPE_FLOAT32_KHR };
+enum { VK_SCOPE_SUBGROUP_KHR = 3 };
+
+typedef struct {
+	VkStructureType sType;
+	void *pNext;
+	VkBool32 cooperativeMatrix;
+	VkBool32 cooperativeMatrixRobustBufferAccess;
+} VkPhysicalDeviceCooperativeMatrixFeaturesKHR;
+
+typedef struct {
+	VkStructureType sType;
+	void *pNext;
+	uint32_t MSize, NSize, KSize;
+	uint32_t AType, BType, CType, ResultType;
+	VkBool32 saturatingAccumulation;
+	uint32_t scope;
+} VkCooperativeMatrixPropertiesKHR;
+
+typedef VkResult (VKAPI_PTR * PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)(
+	VkPhysicalDevice gpu, uint32_t *count, VkCooperativeMatrixPropertiesKHR *list);
+#endif
+
+#define MAX_MATRICES 64
 
 static pthread_mutex_t reference_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -45,6 +76,9 @@ struct features {
 	VkPhysicalDeviceUniformBufferStandardLayoutFeatures layout;
 	VkPhysicalDeviceShaderFloat16Int8Features half;
 	VkPhysicalDeviceShaderIntegerDotProductFeaturesKHR dot;
+	VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
+	VkPhysicalDeviceVulkanMemoryModelFeatures memory_model;
+	VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroups;
 };
 
 /* Chains the features that each GPU needs, and those of the extensions behind `variants`. */
@@ -59,6 +93,9 @@ static void chain_features(struct features *f, uint32_t variants)
 	f->half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
 	f->dot.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES_KHR;
 	f->layout.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES;
+	f->matrix.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
+	f->memory_model.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES;
+	f->subgroups.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES_EXT;
 	f->all.pNext = &f->storage16;
 	f->storage16.pNext = &f->storage8;
 	f->storage8.pNext = &f->layout;
@@ -66,8 +103,20 @@ static void chain_features(struct features *f, uint32_t variants)
 		*next = &f->half;
 		next = &f->half.pNext;
 	}
-	if (variants & GPU_DOT)
+	if (variants & GPU_DOT) {
 		*next = &f->dot;
+		next = &f->dot.pNext;
+	}
+	if (variants & GPU_MATRIX) {
+		*next = &f->matrix;
+		next = &f->matrix.pNext;
+	}
+	if (variants & GPU_MEMORY_MODEL) {
+		*next = &f->memory_model;
+		next = &f->memory_model.pNext;
+	}
+	if (variants & GPU_FULL_SUBGROUPS)
+		*next = &f->subgroups;
 }
 
 static void describe(VkPhysicalDevice physical, struct gpu_name *name)
@@ -184,6 +233,9 @@ static const struct {
 } variants[] = {
 	{ GPU_HALF, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME },
 	{ GPU_DOT, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME },
+	{ GPU_MATRIX, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME },
+	{ GPU_MEMORY_MODEL, VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME },
+	{ GPU_FULL_SUBGROUPS, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME },
 	{ GPU_HOST_MEMORY, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME },
 	{ GPU_MEMORY_FD, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME },
 	{ GPU_DMA_BUF, VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME },
@@ -222,6 +274,48 @@ static bool exports_sync_files(VkPhysicalDevice physical)
 	return properties.externalSemaphoreFeatures & VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT;
 }
 
+/*
+ * Chooses matrices that divide a tile of the shader, so that each of its subgroups adds up as many.
+ * Returns false if the GPU has none.
+ */
+static bool choose_matrix(struct gpu *gpu)
+{
+	VkPhysicalDeviceSubgroupProperties subgroup = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES,
+	};
+	VkPhysicalDeviceProperties2 all = {
+		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &subgroup,
+	};
+	VkCooperativeMatrixPropertiesKHR list[MAX_MATRICES] = { 0 };
+	PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR get =
+		(PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)vkGetInstanceProcAddr(
+			gpu->instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
+	uint32_t count = MAX_MATRICES, subgroups;
+
+	for (uint32_t i = 0; i < count; i++)
+		list[i].sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
+	vkGetPhysicalDeviceProperties2(gpu->physical, &all);
+	subgroups = GROUP_SIZE / subgroup.subgroupSize;
+	if (!get || !subgroups || get(gpu->physical, &count, list) < 0)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		const VkCooperativeMatrixPropertiesKHR *m = &list[i];
+		const uint32_t matrices = TILE / m->MSize * (TILE / m->NSize);
+
+		if (m->AType != VK_COMPONENT_TYPE_FLOAT16_KHR ||
+		    m->BType != VK_COMPONENT_TYPE_FLOAT16_KHR ||
+		    m->CType != VK_COMPONENT_TYPE_FLOAT32_KHR ||
+		    m->ResultType != VK_COMPONENT_TYPE_FLOAT32_KHR ||
+		    m->scope != VK_SCOPE_SUBGROUP_KHR || TILE % m->MSize || TILE % m->NSize ||
+		    TILE_DEPTH % m->KSize || m->KSize % 4 || matrices % subgroups)
+			continue;
+		gpu->matrix = (struct gpu_matrix){ m->MSize, m->NSize, m->KSize,
+						   matrices / subgroups };
+		return true;
+	}
+	return false;
+}
+
 /* Drivers that compute on the CPU convert float16, and emulate dot products. */
 static void choose_variants(struct gpu *gpu)
 {
@@ -252,8 +346,12 @@ static void choose_variants(struct gpu *gpu)
 		gpu->can &= ~GPU_HALF;
 	if (!f.dot.shaderIntegerDotProduct)
 		gpu->can &= ~GPU_DOT;
+	if (!f.matrix.cooperativeMatrix || !f.memory_model.vulkanMemoryModel ||
+	    !f.subgroups.computeFullSubgroups || !(gpu->can & GPU_HALF) ||
+	    !pipelines_have(SHADER_conv_f_matrix) || !choose_matrix(gpu))
+		gpu->can &= ~(GPU_MATRIX | GPU_MEMORY_MODEL | GPU_FULL_SUBGROUPS);
 	if (!gpu->name.is_software)
-		gpu->uses = gpu->can & GPU_HALF;
+		gpu->uses = gpu->can & (GPU_HALF | GPU_MATRIX);
 	if (dot.integerDotProduct4x8BitPackedSignedAccelerated)
 		gpu->uses |= gpu->can & GPU_DOT;
 }
@@ -292,6 +390,9 @@ static VkResult open_device(struct gpu *gpu)
 	chain_features(&f, gpu->can);
 	f.half.shaderFloat16 = VK_TRUE;
 	f.dot.shaderIntegerDotProduct = VK_TRUE;
+	f.matrix.cooperativeMatrix = VK_TRUE;
+	f.memory_model.vulkanMemoryModel = VK_TRUE;
+	f.subgroups.computeFullSubgroups = VK_TRUE;
 	f.storage8.storageBuffer8BitAccess = VK_TRUE;
 	f.storage16.storageBuffer16BitAccess = VK_TRUE;
 	f.layout.uniformBufferStandardLayout = VK_TRUE;

@@ -32,8 +32,20 @@ struct gpu_name {
 #define GPU_MEMORY_FD	8u	/* by files, among them */
 #define GPU_DMA_BUF	16u	/* dma-bufs */
 #define GPU_SYNC_FILE	32u	/* semaphores become sync_files */
+/* Another variant: cooperative matrices of float16, and what their shader needs besides. */
+#define GPU_MATRIX	64u
+#define GPU_MEMORY_MODEL 128u
+#define GPU_FULL_SUBGROUPS 256u
 
 struct pipelines;
+
+/* Cooperative matrices: of rows * depth, depth * columns, and how many a subgroup adds up. */
+struct gpu_matrix {
+	uint32_t rows;
+	uint32_t columns;
+	uint32_t depth;
+	uint32_t count;
+};
 
 struct gpu {
 	VkInstance instance;
@@ -51,6 +63,7 @@ struct gpu {
 	uint64_t tick_mask;		/* bits of a timestamp */
 	uint32_t can;			/* variants that it has */
 	uint32_t uses;			/* variants that are quicker there */
+	struct gpu_matrix matrix;	/* of GPU_MATRIX */
 	uint32_t references;		/* under the lock of device.c */
 	bool is_lost;			/* atomic */
 	/* Protects the pool and the pipelines; a compiler may hold it for long. */

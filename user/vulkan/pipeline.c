@@ -154,16 +154,22 @@ void *pipelines_save(struct gpu *gpu, size_t *size)
 	return data;
 }
 
-static VkResult get_module(struct gpu *gpu, enum shader shader, VkShaderModule *module)
-{
-	static const struct {
-		const uint32_t *code;
-		const size_t *size;
-	} code[] = {
+static const struct {
+	const uint32_t *code;
+	const size_t *size;
+} code[] = {
 #define SHADER(name) { vulkan_##name, &vulkan_##name##_size },
 #include "vulkan/shaders.def"
 #undef SHADER
-	};
+};
+
+bool pipelines_have(enum shader shader)
+{
+	return code[shader].code[0];
+}
+
+static VkResult get_module(struct gpu *gpu, enum shader shader, VkShaderModule *module)
+{
 	const VkShaderModuleCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
 		.codeSize = *code[shader].size,
@@ -180,20 +186,28 @@ static VkResult get_module(struct gpu *gpu, enum shader shader, VkShaderModule *
 
 static VkResult make(struct gpu *gpu, VkShaderModule module, struct pipeline *p)
 {
-	static const VkSpecializationMapEntry entries[SHADER_CONSTANTS] = {
-		{ 0, 0, 4 }, { 1, 4, 4 }, { 2, 8, 4 },
+	const uint32_t values[] = {
+		p->constants[0], p->constants[1], p->constants[2], gpu->matrix.rows,
+		gpu->matrix.columns, gpu->matrix.depth, gpu->matrix.count,
+	};
+	static const VkSpecializationMapEntry entries[] = {
+		{ 0, 0, 4 }, { 1, 4, 4 }, { 2, 8, 4 }, { 3, 12, 4 }, { 4, 16, 4 }, { 5, 20, 4 },
+		{ 6, 24, 4 },
 	};
 	const VkSpecializationInfo constants = {
-		.mapEntryCount = SHADER_CONSTANTS,
+		.mapEntryCount = sizeof(entries) / sizeof(entries[0]),
 		.pMapEntries = entries,
-		.dataSize = sizeof(p->constants),
-		.pData = p->constants,
+		.dataSize = sizeof(values),
+		.pData = values,
 	};
 	const VkComputePipelineCreateInfo info = {
 		.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
 		.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT,
 		.stage = {
 			.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+			/* Cooperative matrices need all invocations of a subgroup. */
+			.flags = p->shader == SHADER_conv_f_matrix ?
+				 VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT : 0,
 			.stage = VK_SHADER_STAGE_COMPUTE_BIT,
 			.module = module,
 			.pName = "main",

@@ -33,6 +33,9 @@ bool pipelines_load(struct gpu *gpu, const void *data, size_t size);
 /* Returns all pipelines as malloc()ed data, or NULL. */
 void *pipelines_save(struct gpu *gpu, size_t *size);
 
+/* Returns whether the compiler of this build knew what a shader needs. */
+bool pipelines_have(enum shader shader);
+
 /* Returns a pipeline that lives as long as the GPU. The caller holds its lock. */
 VkResult pipeline_get(struct gpu *gpu, enum shader shader, const uint32_t constants[SHADER_CONSTANTS],
 		      VkPipeline *pipeline);
