@@ -689,6 +689,7 @@ test-install:
 	$(setup)
 	for release in bookworm trixie; do \
 		[ -e $(BUILD)/deb/$$release ] || BUILD=$(BUILD) scripts/deb $$release || exit; \
+		BUILD=$(BUILD) scripts/upgrade $$release || exit; \
 		BUILD=$(BUILD) scripts/machine $$release || exit; \
 	done
 
