@@ -53,7 +53,7 @@ struct compiled_step {
 };
 
 struct tuning;
-struct frozen_place;
+struct serial_place;
 
 struct compiled {
 	const struct nn_plan *plan;
@@ -64,7 +64,7 @@ struct compiled {
 	const struct nn_isa *isa;
 	struct nn_tensor *tensors;	/* nn_tensor[num_operands]: type and shape */
 	struct place *places;		/* place[num_operands]; NULL for a serialised plan */
-	const struct frozen_place *frozen;	/* its places of operands that are no arguments */
+	const struct serial_place *serial_places;	/* of operands that are no arguments */
 	const char *data;		/* the data part of a serialised plan */
 	uint32_t *borrowers;		/* operands that lie in memory of the caller */
 	uint32_t num_borrowers;

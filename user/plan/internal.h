@@ -34,10 +34,10 @@ struct graph {
 
 struct compiled;
 struct lazy;
-struct thawed;
+struct restored;
 
 struct nn_plan {
-	const struct nn_model *model;	/* NULL, as are graphs, in a thawed plan */
+	const struct nn_model *model;	/* NULL, as are graphs, in a restored plan */
 	struct nn_model *owned;		/* the model, if the plan made it; otherwise NULL */
 	/* Models that `owned` refers to, if the plan made them too. */
 	struct nn_model *bases[2];
@@ -46,7 +46,7 @@ struct nn_plan {
 	struct graph *graphs;		/* graph[model->num_subgraphs] */
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
 	struct lazy *lazy;		/* of a lazy plan: the plan that is executed in its place */
-	struct thawed *thawed;	/* parts of a plan that was loaded from its serialised form */
+	struct restored *restored;	/* the parts that a serialised plan was loaded from */
 	struct sections *sections;	/* sections of the plan; NULL if it has no sections */
 	struct weights *weights;	/* packed weights shared with other plans, or NULL */
 	struct heaps *heaps;		/* heaps of executions that are interpreted */

@@ -13,7 +13,7 @@
 #include "plan/passes/dump.h"
 #include "plan/passes/rewrite.h"
 #include "plan/run/threads.h"
-#include "plan/saved/thaw.h"
+#include "plan/saved/restore.h"
 
 #define MAX_PREFERENCE 2	/* sustained speed */
 
@@ -316,7 +316,7 @@ bool nn_plan_has_extensions(const struct nn_plan *plan)
 
 const struct nn_subgraph *nn_plan_main(const struct nn_plan *plan)
 {
-	return plan->thawed ? plan->compiled->main : plan->graphs[0].subgraph;
+	return plan->restored ? plan->compiled->main : plan->graphs[0].subgraph;
 }
 
 bool plan_steers(const struct nn_op *op, uint32_t index, int32_t type)
@@ -357,8 +357,8 @@ void nn_plan_free(struct nn_plan *plan)
 {
 	if (!plan)
 		return;
-	if (plan->thawed) {
-		thawed_free(plan);
+	if (plan->restored) {
+		restored_free(plan);
 		return;
 	}
 	lazy_free(plan->lazy);

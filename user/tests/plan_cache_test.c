@@ -253,7 +253,7 @@ static void test_parts(void **state)
 	assert_true(contains(s.data, s.image.data_size, product, sizeof(product)));
 	assert_int_equal(s.data[s.image.data_size], 0xee);
 
-	assert_int_equal(((struct saved_header *)s.image.model)->frozen_size, 0);
+	assert_int_equal(((struct saved_header *)s.image.model)->serial_size, 0);
 	plan = load(&s);
 	/*
 	 * Operations that were computed in advance are gone: GATHER, FULLY_CONNECTED, RESHAPE and
@@ -304,7 +304,7 @@ static void test_serialised(void **state)
 	(void)state;
 	build_serialised();
 	s = save_built();
-	assert_true(((struct saved_header *)s.image.model)->frozen_size > 0);
+	assert_true(((struct saved_header *)s.image.model)->serial_size > 0);
 	assert_false(contains(s.image.model, s.image.model_size, weight, sizeof(weight)));
 	assert_int_equal(count_in(s.data, s.image.data_size, weight, sizeof(weight)), 1);
 	plan = load(&s);
@@ -360,7 +360,7 @@ static void check_svdf(bool has_bias)
 	mb_operation(&built, NN_OP_SVDF, MB_LIST(x, feature, time, bias, from, mb_int32(&built, 1),
 						 mb_int32(&built, 0)), MB_LIST(to, sums));
 	s = save_built();
-	assert_true(((struct saved_header *)s.image.model)->frozen_size > 0);
+	assert_true(((struct saved_header *)s.image.model)->serial_size > 0);
 	/* The feature weights exist only in packed form. */
 	assert_false(contains(s.data, s.image.data_size, features, sizeof(features)));
 	plan = load(&s);
@@ -479,7 +479,7 @@ static void test_may_omit(void **state)
 	build_serialised();
 	mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(2));
 	s = save_built();
-	assert_int_equal(((struct saved_header *)s.image.model)->frozen_size, 0);
+	assert_int_equal(((struct saved_header *)s.image.model)->serial_size, 0);
 	plan = load(&s);
 	assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
 	assert_memory_equal(y, serialised_right, sizeof(y));
@@ -628,7 +628,7 @@ static void check_loaded(const struct nn_arg *inputs, uint32_t count, const void
 	struct saved s = save_built();
 	struct nn_plan *plan = load(&s);
 
-	assert_int_equal(((struct saved_header *)s.image.model)->frozen_size > 0, is_serialised);
+	assert_int_equal(((struct saved_header *)s.image.model)->serial_size > 0, is_serialised);
 	assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
 	assert_memory_equal(out, right, size);
 	nn_plan_free(plan);
@@ -763,7 +763,7 @@ static void test_no_data(void **state)
 	y = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(6));
 	mb_operation(&built, NN_OP_RELU, MB_LIST(x), MB_LIST(y));
 	s = save_built();
-	assert_true(((struct saved_header *)s.image.model)->frozen_size > 0);
+	assert_true(((struct saved_header *)s.image.model)->serial_size > 0);
 	assert_int_equal(s.image.data_size, 0);
 	plan = load(&s);
 	assert_right(&relu, plan);
@@ -1090,23 +1090,23 @@ static void test_refused(void **state)
 
 /* The parts of the serialised plan of build_serialised(). */
 struct form {
-	struct frozen_header *head;
-	struct frozen_arg *args;
-	struct frozen_place *places;
-	struct frozen_step *steps[3];
+	struct serial_header *head;
+	struct serial_arg *args;
+	struct serial_place *places;
+	struct serial_step *steps[3];
 };
 
 static struct form form_of(struct saved *s)
 {
-	struct form f = { .head = (struct frozen_header *)(header_of(s) + 1) };
+	struct form f = { .head = (struct serial_header *)(header_of(s) + 1) };
 	uint32_t *next;
 
-	f.args = (struct frozen_arg *)(f.head + 1);
-	f.places = (struct frozen_place *)(f.args + f.head->num_inputs + f.head->num_outputs);
+	f.args = (struct serial_arg *)(f.head + 1);
+	f.places = (struct serial_place *)(f.args + f.head->num_inputs + f.head->num_outputs);
 	next = (uint32_t *)(f.places + f.head->num_places);
 	assert_int_equal(f.head->num_steps, 3);
 	for (int i = 0; i < 3; i++) {
-		f.steps[i] = (struct frozen_step *)next;
+		f.steps[i] = (struct serial_step *)next;
 		next = form_words(f.steps[i]) + f.steps[i]->words;
 	}
 	return f;
@@ -1176,19 +1176,19 @@ static void spoil_place_offset(struct form f)
 
 static void spoil_place_arg(struct form f)
 {
-	f.places[0].in = FROZEN_ARG + f.head->num_inputs + f.head->num_outputs;
+	f.places[0].in = SERIAL_ARG + f.head->num_inputs + f.head->num_outputs;
 }
 
 static void spoil_place_in_arg(struct form f)
 {
-	f.places[0].in = FROZEN_ARG + f.head->num_inputs;
+	f.places[0].in = SERIAL_ARG + f.head->num_inputs;
 	f.places[0].offset = 1;
 }
 
 /* Memory of the caller that cannot be written. */
 static void spoil_place_in_input(struct form f)
 {
-	f.places[0].in = FROZEN_ARG;
+	f.places[0].in = SERIAL_ARG;
 	f.places[0].offset = 0;
 }
 
@@ -1204,7 +1204,7 @@ static void spoil_place_size(struct form f)
 
 static void spoil_place_stamp(struct form f)
 {
-	f.places[0].in = FROZEN_DATA;
+	f.places[0].in = SERIAL_DATA;
 	f.places[0].offset = 0;
 }
 
@@ -1352,7 +1352,7 @@ static void test_form_without_data(void **state)
 	mb_operation(&built, NN_OP_CONV_2D, MB_LIST(x, w, c, one, one, one, mb_int32(&built, 0)),
 		     MB_LIST(out));
 	s = save_built();
-	assert_true(header_of(&s)->frozen_size > 0);
+	assert_true(header_of(&s)->serial_size > 0);
 	header_of(&s)->data_size = 0;
 	s.image.data_size = 0;
 	assert_refused(&s, NN_GENERAL_FAILURE, "bytes of packed weights in 0 of data");

@@ -173,7 +173,7 @@ static void check_saved(const struct nn_plan *plan, void *input, const struct re
 		fail_msg("%s", err.message);
 	mprotect(data, image.data_size, PROT_READ);
 	counts.saved++;
-	if (((struct saved_header *)image.model)->frozen_size) {
+	if (((struct saved_header *)image.model)->serial_size) {
 		counts.serialised++;
 		if (chance(4))
 			check_damaged(&image, data, &counts.damaged);

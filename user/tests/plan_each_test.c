@@ -101,7 +101,7 @@ static void check_saved(const struct nn_plan *plan, const struct nn_execution *a
 	assert_memory_equal(got.shapes, right->shapes, sizeof(got.shapes));
 	assert_memory_equal(got.data, right->data, sizeof(got.data));
 	nn_plan_free(loaded);
-	if (((const struct saved_header *)image.model)->frozen_size) {
+	if (((const struct saved_header *)image.model)->serial_size) {
 		for (size_t t = 0; t < FORM_NUM_TYPES; t++)
 			serialised[place_of(form.op)][t] += form_types[t].type == form.type;
 		check_all_bounds(&image, &damaged);

@@ -14,7 +14,7 @@
 
 /* The remaining steps of a serialised plan. `words` is NULL if the plan is truncated. */
 struct form_steps {
-	const struct frozen_step *step;
+	const struct serial_step *step;
 	const uint32_t *words;
 	const uint32_t *next;
 	const uint32_t *end;
@@ -22,29 +22,29 @@ struct form_steps {
 
 static inline struct form_steps form_steps_begin(const struct saved_header *h)
 {
-	const struct frozen_header *head = (const struct frozen_header *)(h + 1);
+	const struct serial_header *head = (const struct serial_header *)(h + 1);
 	const uint32_t *form = (const uint32_t *)head;
 	uint64_t at = sizeof(*head) +
-		      ((uint64_t)head->num_inputs + head->num_outputs) * sizeof(struct frozen_arg) +
-		      (uint64_t)head->num_places * sizeof(struct frozen_place);
-	struct form_steps s = { .end = form + h->frozen_size / sizeof(*form) };
+		      ((uint64_t)head->num_inputs + head->num_outputs) * sizeof(struct serial_arg) +
+		      (uint64_t)head->num_places * sizeof(struct serial_place);
+	struct form_steps s = { .end = form + h->serial_size / sizeof(*form) };
 
-	s.next = at < h->frozen_size ? form + at / sizeof(*form) : s.end;
+	s.next = at < h->serial_size ? form + at / sizeof(*form) : s.end;
 	return s;
 }
 
 /* Returns the words behind a step's head: its operands, then the kernel's state. */
-static inline uint32_t *form_outputs(const struct frozen_step *step)
+static inline uint32_t *form_outputs(const struct serial_step *step)
 {
 	return (uint32_t *)(step + 1);
 }
 
-static inline uint32_t *form_inputs(const struct frozen_step *step)
+static inline uint32_t *form_inputs(const struct serial_step *step)
 {
 	return form_outputs(step) + step->num_outputs;
 }
 
-static inline uint32_t *form_words(const struct frozen_step *step)
+static inline uint32_t *form_words(const struct serial_step *step)
 {
 	return form_inputs(step) + step->num_inputs;
 }
@@ -69,7 +69,7 @@ static inline bool form_steps_next(struct form_steps *s)
 
 	if ((size_t)(s->end - s->next) < head)
 		return false;
-	s->step = (const struct frozen_step *)s->next;
+	s->step = (const struct serial_step *)s->next;
 	operands = (size_t)s->step->num_outputs + s->step->num_inputs;
 	if ((size_t)(s->end - s->next) - head < operands + s->step->words)
 		return false;

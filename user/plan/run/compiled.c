@@ -91,16 +91,16 @@ static void *memory_of(const struct compiled *c, uint32_t operand, char *arena)
 	return p->kind == PLACE_ARENA ? arena + c->places[p->root].offset + p->delta : NULL;
 }
 
-static void *thawed_memory_of(const struct compiled *c, uint32_t operand, char *arena)
+static void *restored_memory_of(const struct compiled *c, uint32_t operand, char *arena)
 {
 	uint32_t args = c->main->num_inputs + c->main->num_outputs;
-	const struct frozen_place *p;
+	const struct serial_place *p;
 
 	if (operand < args)
 		return NULL;
-	p = &c->frozen[operand - args];
-	return p->in >= FROZEN_ARG ? NULL :
-	       (p->in == FROZEN_DATA ? (char *)c->data : arena) + p->offset;
+	p = &c->serial_places[operand - args];
+	return p->in >= SERIAL_ARG ? NULL :
+	       (p->in == SERIAL_DATA ? (char *)c->data : arena) + p->offset;
 }
 
 static struct context *context_create(struct compiled *c)
@@ -116,7 +116,7 @@ static struct context *context_create(struct compiled *c)
 	x->size = sizes.size;
 	atomic_fetch_add(&c->kept, x->size);
 	for (uint32_t i = 0; i < c->main->num_operands; i++)
-		x->data[i] = c->places ? memory_of(c, i, arena) : thawed_memory_of(c, i, arena);
+		x->data[i] = c->places ? memory_of(c, i, arena) : restored_memory_of(c, i, arena);
 	grow(c, x, 0);
 	return x;
 }
@@ -213,18 +213,18 @@ static void set_args(const struct compiled *c, const struct nn_execution *e, str
 	x->times = e->times;
 }
 
-/* Does what set_args() does, for a thawed plan, whose first operands are the arguments. */
-static void set_thawed_args(const struct compiled *c, const struct nn_execution *e,
-			    struct context *x)
+/* Does what set_args() does, for a restored plan, whose first operands are the arguments. */
+static void set_restored_args(const struct compiled *c, const struct nn_execution *e,
+			      struct context *x)
 {
 	const uint32_t inputs = c->main->num_inputs, args = inputs + c->main->num_outputs;
 
 	for (uint32_t i = 0; i < args; i++)
 		x->data[i] = i < inputs ? e->inputs[i].data : e->outputs[i - inputs].data;
 	for (uint32_t i = 0; i < c->num_borrowers; i++) {
-		const struct frozen_place *p = &c->frozen[c->borrowers[i] - args];
+		const struct serial_place *p = &c->serial_places[c->borrowers[i] - args];
 
-		x->data[c->borrowers[i]] = (char *)x->data[p->in - FROZEN_ARG] + p->offset;
+		x->data[c->borrowers[i]] = (char *)x->data[p->in - SERIAL_ARG] + p->offset;
 	}
 	x->times = e->times;
 }
@@ -285,9 +285,9 @@ static void pack_task(void *arg, uint32_t task, uint32_t thread)
 		p->refused = true;
 }
 
-/* The inputs of a step of a thawed plan, for packing. */
-static void thawed_run_init(const struct compiled_step *step, const struct context *x,
-			    struct nn_run *r)
+/* The inputs of a step of a restored plan, for packing. */
+static void restored_run_init(const struct compiled_step *step, const struct context *x,
+			      struct nn_run *r)
 {
 	const struct nn_operation *o = step->operation;
 
@@ -306,7 +306,7 @@ static bool pack_weights(const struct compiled *c, const struct compiled_step *s
 	if (c->places)
 		compiled_run_init(c, step, x->data, x->inputs, x->outputs, &r);
 	else
-		thawed_run_init(step, x, &r);
+		restored_run_init(step, x, &r);
 	p.run = &r;
 	threads_run(pack_task, &p, step->ready.pack_tasks, threads);
 	return !p.refused;
@@ -424,7 +424,7 @@ static bool run_fast(const struct compiled *c, uint32_t index, const struct cont
 	return done;
 }
 
-/* A thawed plan does not know which model its steps are of. */
+/* A restored plan does not know which model its steps are of. */
 static void note_time(const struct compiled *c, const struct compiled_step *step, struct nn_times *times,
 		      uint64_t begin_ns)
 {
@@ -470,7 +470,7 @@ bool compiled_execute(struct compiled *c, struct nn_execution *e, enum nn_status
 	if (c->places)
 		set_args(c, e, x);
 	else
-		set_thawed_args(c, e, x);
+		set_restored_args(c, e, x);
 	tuning = tuning_begin(c->tuning);
 	done = run_steps(c, x, e->deadline_ns, tuning, status, err);
 	if (tuning)

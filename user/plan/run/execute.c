@@ -183,5 +183,5 @@ enum nn_status nn_plan_execute(const struct nn_plan *plan, struct nn_execution *
 	plan = lazy_get(plan);
 	if (plan->compiled && compiled_execute(plan->compiled, e, &status, err))
 		return status;
-	return plan->thawed ? staged_execute(plan, e, err) : interpret(plan, e, err);
+	return plan->restored ? staged_execute(plan, e, err) : interpret(plan, e, err);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a plan of its saved parts. They are the frozen form, or else the model, which is read and
- * checked as any other, then compiled on weights that are packed already.
+ * Makes a plan of its saved parts. They are the serialised plan, or else the model. The model is
+ * checked as any other, and compiled on weights that are packed already.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "plan/compiled.h"
 #include "plan/run/sections.h"
-#include "plan/saved/thaw.h"
+#include "plan/saved/restore.h"
 #include "plan/run/tuning.h"
 
 static enum nn_status read_header(const void *model, size_t model_size, struct saved_header *h,
@@ -27,10 +27,10 @@ static enum nn_status read_header(const void *model, size_t model_size, struct s
 		return nn_fail(err, NN_GENERAL_FAILURE, "the plan has %zu bytes, not %" PRIu64,
 			       model_size, h->model_size);
 	if (h->tuned_steps > model_size - sizeof(*h) ||
-	    h->frozen_size > model_size - sizeof(*h) - h->tuned_steps)
+	    h->serial_size > model_size - sizeof(*h) - h->tuned_steps)
 		return nn_fail(err, NN_GENERAL_FAILURE,
 			       "a plan of %u tuned steps and a form of %u bytes in %zu bytes",
-			       h->tuned_steps, h->frozen_size, model_size);
+			       h->tuned_steps, h->serial_size, model_size);
 	if (!memchr(h->kernels, '\0', sizeof(h->kernels)))
 		return nn_fail(err, NN_GENERAL_FAILURE, "the plan's kernels have no name");
 	return NN_OK;
@@ -189,11 +189,11 @@ static enum nn_status load(const struct saved_header *h, void **model, const voi
 {
 	enum nn_status status;
 
-	if (!h->frozen_size)
+	if (!h->serial_size)
 		return plan_load_whole(h, *model, data, options, plan, err);
 	status = check_kernels(h, options, err);
 	if (!status)
-		status = plan_thaw(*model, data, options, plan, err);
+		status = plan_restore(*model, data, options, plan, err);
 	if (!status)
 		*model = NULL;
 	return status;

@@ -11,7 +11,7 @@
 #include "model/fingerprint.h"
 #include "plan/run/sections.h"
 #include "plan/saved/saver.h"
-#include "plan/saved/thaw.h"
+#include "plan/saved/restore.h"
 #include "plan/run/tuning.h"
 
 /* ---- The copy ---- */
@@ -318,7 +318,7 @@ static enum nn_status write_model(struct saver *s, struct nn_plan_image *image)
 	free(wire);
 	if (!image->model)
 		return NN_OUT_OF_MEMORY;
-	return c ? plan_freeze(image, s->pieces) : NN_OK;
+	return c ? plan_serialise(image, s->pieces) : NN_OK;
 }
 
 /* Writes the identity of the data part into both parts. */
@@ -361,9 +361,9 @@ static enum nn_status save(struct saver *s, struct nn_plan_image *image)
  * Saves a plan that was itself loaded: the parts that it was loaded from, with the times measured
  * since.
  */
-static enum nn_status save_thawed(const struct nn_plan *plan, struct nn_plan_image *image)
+static enum nn_status save_restored(const struct nn_plan *plan, struct nn_plan_image *image)
 {
-	const struct saved_header *part = thawed_part(plan->thawed);
+	const struct saved_header *part = restored_part(plan->restored);
 	const size_t size = part->model_size - part->tuned_steps;
 	const struct compiled *c = plan->compiled;
 	const bool tuned = part->tuned_steps || tuning_is_done(c->tuning);
@@ -384,7 +384,7 @@ static enum nn_status save_thawed(const struct nn_plan *plan, struct nn_plan_ima
 	p->data_size = h->data_size;
 	if (p->data_size > stamp)
 		p->list[p->count++] = (struct piece){
-			(const char *)thawed_data(plan->thawed) + stamp, stamp,
+			(const char *)restored_data(plan->restored) + stamp, stamp,
 			p->data_size - stamp,
 		};
 	image->model_size = h->model_size;
@@ -399,8 +399,8 @@ enum nn_status nn_plan_save(const struct nn_plan *plan, struct nn_plan_image *im
 	enum nn_status status;
 
 	*image = (struct nn_plan_image){ 0 };
-	if (plan->thawed) {
-		status = save_thawed(plan, image);
+	if (plan->restored) {
+		status = save_restored(plan, image);
 		if (status)
 			nn_plan_image_free(image);
 		return status ? nn_fail(err, status, "no memory to save the plan") : NN_OK;

@@ -38,16 +38,16 @@ struct saved_header {
 	uint64_t packed_size;
 	uint64_t choice;		/* hash of the chosen kernels: compiled.choice */
 	uint32_t tuned_steps;		/* 0: not tuned */
-	uint32_t frozen_size;		/* bytes of the serialised plan; 0: wire form */
+	uint32_t serial_size;		/* bytes of the serialised plan; 0: wire form */
 	char kernels[16];		/* "avx2"; "" for a plan that is interpreted */
 };
 
 /*
- * The frozen form: this, then frozen_arg[num_inputs + num_outputs],
- * frozen_place[num_places], and the steps, of which each is followed by its operands, outputs
- * first, and by `words` words. Operands are numbered in this order: inputs, outputs, places.
+ * The serialised plan: this, then serial_arg[num_inputs + num_outputs], serial_place[num_places],
+ * and the steps, of which each is followed by its operands, outputs first, and by `words` words.
+ * Operands are numbered in this order: inputs, outputs, places.
  */
-struct frozen_header {
+struct serial_header {
 	uint64_t arena_size;
 	uint32_t num_inputs;
 	uint32_t num_outputs;
@@ -56,7 +56,7 @@ struct frozen_header {
 };
 
 /* An argument as the model declares it. All its dimensions are known. */
-struct frozen_arg {
+struct serial_arg {
 	int32_t type;
 	uint32_t rank;
 	uint32_t dims[NN_MAX_RANK];	/* 0 from rank on */
@@ -64,16 +64,16 @@ struct frozen_arg {
 	int32_t zero_point;
 };
 
-/* The place of an operand: in the arena, in the data part, or in argument `in - FROZEN_ARG`. */
-enum { FROZEN_ARENA, FROZEN_DATA, FROZEN_ARG };
+/* The place of an operand: in the arena, in the data part, or in argument `in - SERIAL_ARG`. */
+enum { SERIAL_ARENA, SERIAL_DATA, SERIAL_ARG };
 
-struct frozen_place {
+struct serial_place {
 	uint64_t offset;
 	uint32_t size;
 	uint32_t in;
 };
 
-struct frozen_step {
+struct serial_step {
 	uint16_t kernel;		/* by number */
 	uint16_t words;			/* that the kernel made of it */
 	int32_t code;			/* of the operation, and its place, for messages */
@@ -100,10 +100,10 @@ struct saved_stamp {
 };
 
 _Static_assert(sizeof(struct saved_header) == 80, "no hidden padding");
-_Static_assert(sizeof(struct frozen_header) == 24, "no hidden padding");
-_Static_assert(sizeof(struct frozen_arg) == 80, "no hidden padding");
-_Static_assert(sizeof(struct frozen_place) == 16, "no hidden padding");
-_Static_assert(sizeof(struct frozen_step) == 16, "no hidden padding");
+_Static_assert(sizeof(struct serial_header) == 24, "no hidden padding");
+_Static_assert(sizeof(struct serial_arg) == 80, "no hidden padding");
+_Static_assert(sizeof(struct serial_place) == 16, "no hidden padding");
+_Static_assert(sizeof(struct serial_step) == 16, "no hidden padding");
 _Static_assert(sizeof(struct saved_stamp) == SAVED_ALIGN, "packed weights follow it, aligned");
 
 #endif /* NN_PLAN_SAVED_H */

@@ -51,10 +51,10 @@ static inline size_t saver_first(const struct saver *s, uint32_t subgraph)
 }
 
 /*
- * Puts the frozen form into an image's model part in place of the wire form, and leaves of the
- * pieces what that needs. Leaves both unchanged if a step cannot be frozen, or an argument may be
- * omitted. NN_OUT_OF_MEMORY.
+ * Replaces the wire form in an image's model part by the serialised plan, and drops the pieces that
+ * it does not need. Leaves both unchanged if a step cannot be serialised, or an argument may be
+ * omitted. Returns NN_OK or NN_OUT_OF_MEMORY.
  */
-enum nn_status plan_freeze(struct nn_plan_image *image, struct nn_plan_pieces *pieces);
+enum nn_status plan_serialise(struct nn_plan_image *image, struct nn_plan_pieces *pieces);
 
 #endif /* NN_PLAN_SAVER_H */

@@ -70,7 +70,7 @@ static void damage(struct nn_plan_image *image, const struct program *p)
 {
 	const struct saved_header *h = image->model;
 	size_t all = image->model_size - sizeof(*h);
-	size_t words = (h->frozen_size && p->seed % 8 ? h->frozen_size : all) / sizeof(uint32_t);
+	size_t words = (h->serial_size && p->seed % 8 ? h->serial_size : all) / sizeof(uint32_t);
 	uint8_t *wire = (uint8_t *)image->model + sizeof(*h);
 
 	for (uint32_t i = 0; words && i < p->num_damage % (MAX_DAMAGE + 1); i++) {
@@ -100,9 +100,9 @@ static void mend_header(struct nn_plan_image *image, const void *data)
 	struct compiled *c;
 
 	memcpy(&h, image->model, sizeof(h));
-	if (h.frozen_size)
+	if (h.serial_size)
 		form_mend(image->model);
-	if (!h.kernels[0] || h.frozen_size ||
+	if (!h.kernels[0] || h.serial_size ||
 	    nn_model_decode((char *)image->model + sizeof(h), image->model_size - sizeof(h), &pool,
 			    image->data_size ? 1 : 0, &model, &err))
 		return;

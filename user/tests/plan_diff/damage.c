@@ -57,10 +57,10 @@ static void *noise(size_t size)
 /* Returns the memory of an operand of an undamaged plan. */
 static struct nn_room room_of(const struct saved_header *h, uint32_t operand)
 {
-	const struct frozen_header *head = (const struct frozen_header *)(h + 1);
-	const struct frozen_arg *args = (const struct frozen_arg *)(head + 1);
+	const struct serial_header *head = (const struct serial_header *)(h + 1);
+	const struct serial_arg *args = (const struct serial_arg *)(head + 1);
 	uint32_t num_args = head->num_inputs + head->num_outputs, size = 0;
-	const struct frozen_place *places = (const struct frozen_place *)(args + num_args);
+	const struct serial_place *places = (const struct serial_place *)(args + num_args);
 
 	if (operand < num_args)
 		value_size(args[operand].type, args[operand].rank, args[operand].dims, &size);
@@ -204,7 +204,7 @@ void check_damaged(const struct nn_plan_image *image, const void *data,
 
 		assert_non_null(copy);
 		memcpy(copy, h, image->model_size);
-		damage_words((uint32_t *)(copy + 1), h->frozen_size / sizeof(uint32_t));
+		damage_words((uint32_t *)(copy + 1), h->serial_size / sizeof(uint32_t));
 		form_mend(copy);
 		if (nn_plan_adopt(copy, image->model_size, data, image->data_size, &options, &plan,
 				  &err)) {

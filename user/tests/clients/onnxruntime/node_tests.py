@@ -33,7 +33,7 @@ def tensor(path):
     return numpy_helper.to_array(proto)
 
 
-def frozen(path, inputs):
+def with_constants(path, inputs):
     """The model with its parameters as constants, and what inputs are left; None: it has none."""
     model = onnx.load(path)
     first = model.graph.input[0].name if model.graph.input else None
@@ -111,7 +111,7 @@ def check(folder, device):
     except Exception:  # what ONNX Runtime itself has not, or is no tensor
         return
     yield "", partial(compare, model, inputs, wanted, expected, device)
-    constant = frozen(model, inputs)
+    constant = with_constants(model, inputs)
     try:
         if constant:
             session(constant[0], None).run(None, constant[1])

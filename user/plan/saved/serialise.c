@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frozen form of a plan: what a load compiles, so that loads need not. It is made
- * from a load, of which nothing but the addresses of its data is imagined.
+ * Serialises a plan, so that a load need not compile it. The plan is compiled from saved parts as a
+ * load does it; only the addresses of its data are invented.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,38 +10,38 @@
 #include "plan/compiled.h"
 #include "plan/kernels/fields.h"
 #include "plan/saved/saver.h"
-#include "plan/saved/thaw.h"
+#include "plan/saved/restore.h"
 
-struct freezer {
+struct serialiser {
 	const void *data;	/* where the data part is said to be */
 	const struct compiled *c;
 	const struct saved_header *h;
 	uint32_t *numbers;		/* by operand: its number in the form + 1; 0: none yet */
 	uint32_t none;			/* number of the place without bytes, + 1 */
-	struct frozen_header head;
-	struct frozen_arg *args;
-	struct frozen_place *places;
-	uint32_t *steps;		/* struct frozen_step, words, and so on */
+	struct serial_header head;
+	struct serial_arg *args;
+	struct serial_place *places;
+	uint32_t *steps;		/* struct serial_step, words, and so on */
 	size_t steps_words;
 };
 
 /*
  * Describes an argument. Returns false if it has properties that the serialised plan cannot hold.
  */
-static bool set_arg(struct freezer *f, uint32_t operand)
+static bool set_arg(struct serialiser *f, uint32_t operand)
 {
 	uint32_t number = f->head.num_inputs + f->head.num_outputs;
 	const struct nn_operand *o = &f->c->main->operands[operand];
-	struct frozen_arg *arg = &f->args[number];
+	struct serial_arg *arg = &f->args[number];
 
-	*arg = (struct frozen_arg){ .type = o->type, .rank = o->rank, .scale = o->scale,
+	*arg = (struct serial_arg){ .type = o->type, .rank = o->rank, .scale = o->scale,
 				    .zero_point = o->zero_point };
 	memcpy(arg->dims, o->dims, sizeof(arg->dims));
 	f->numbers[operand] = number + 1;
 	return nn_operand_is_specified(o) && o->extra.kind == NN_EXTRA_NONE;
 }
 
-static bool set_args(struct freezer *f)
+static bool set_args(struct serialiser *f)
 {
 	const struct nn_subgraph *s = f->c->main;
 	bool fine = true;
@@ -54,23 +54,23 @@ static bool set_args(struct freezer *f)
 }
 
 /* The memory of an operand that is no argument; false: none that the form can tell. */
-static bool find_place(const struct freezer *f, uint32_t operand, struct frozen_place *place)
+static bool find_place(const struct serialiser *f, uint32_t operand, struct serial_place *place)
 {
 	const struct place *p = &f->c->places[operand];
 
 	place->size = nn_tensor_size(&f->c->tensors[operand]);
 	switch (p->kind) {
 	case PLACE_ARENA:
-		place->in = FROZEN_ARENA;
+		place->in = SERIAL_ARENA;
 		place->offset = f->c->places[p->root].offset + p->delta;
 		return true;
 	case PLACE_CONSTANT:
-		place->in = FROZEN_DATA;
+		place->in = SERIAL_DATA;
 		place->offset = (uintptr_t)p->constant - (uintptr_t)f->data;
 		return place->offset < f->h->data_size;
 	case PLACE_INPUT:
 	case PLACE_OUTPUT:
-		place->in = FROZEN_ARG + p->index +
+		place->in = SERIAL_ARG + p->index +
 			    (p->kind == PLACE_OUTPUT ? f->head.num_inputs : 0);
 		place->offset = p->delta;
 		return true;
@@ -79,7 +79,7 @@ static bool find_place(const struct freezer *f, uint32_t operand, struct frozen_
 	}
 }
 
-static bool number_of(struct freezer *f, uint32_t operand, uint32_t *number)
+static bool number_of(struct serialiser *f, uint32_t operand, uint32_t *number)
 {
 	uint32_t args = f->head.num_inputs + f->head.num_outputs;
 
@@ -93,7 +93,7 @@ static bool number_of(struct freezer *f, uint32_t operand, uint32_t *number)
 }
 
 /* The number of an input; those that a kernel does not read are one place of no bytes. */
-static bool number_of_input(struct freezer *f, const struct compiled_step *step, uint32_t index,
+static bool number_of_input(struct serialiser *f, const struct compiled_step *step, uint32_t index,
 			    bool is_read, uint32_t *number)
 {
 	const uint32_t operand = compiled_input(step, index);
@@ -102,7 +102,7 @@ static bool number_of_input(struct freezer *f, const struct compiled_step *step,
 	if (is_read && f->c->main->operands[operand].lifetime != NN_NO_VALUE)
 		return number_of(f, operand, number);
 	if (!f->none) {
-		f->places[f->head.num_places] = (struct frozen_place){ .in = FROZEN_ARENA };
+		f->places[f->head.num_places] = (struct serial_place){ .in = SERIAL_ARENA };
 		f->none = args + ++f->head.num_places;
 	}
 	*number = f->none - 1;
@@ -131,15 +131,15 @@ static uint64_t inputs_of(const struct nn_ready *ready, uint16_t *count)
 	return reads;
 }
 
-static bool add_step(struct freezer *f, const struct compiled_step *step)
+static bool add_step(struct serialiser *f, const struct compiled_step *step)
 {
-	struct frozen_step *to = (struct frozen_step *)(f->steps + f->steps_words);
+	struct serial_step *to = (struct serial_step *)(f->steps + f->steps_words);
 	uint32_t *outputs = (uint32_t *)(to + 1), *inputs;
 	const struct nn_kernel *kernel = step->ready.kernel;
 	const struct nn_operation *o = step->operation;
 	uint64_t reads;
 
-	*to = (struct frozen_step){ .code = o->type, .index = step->index };
+	*to = (struct serial_step){ .code = o->type, .index = step->index };
 	if (!kernel || !number_of_kernel(kernel, &to->kernel))
 		return false;
 	reads = inputs_of(&step->ready, &to->num_inputs);
@@ -160,10 +160,10 @@ static bool add_step(struct freezer *f, const struct compiled_step *step)
 	return to->words;
 }
 
-static bool alloc_lists(struct freezer *f)
+static bool alloc_lists(struct serialiser *f)
 {
 	const struct nn_subgraph *s = f->c->main;
-	size_t most = sizeof(struct frozen_step) +
+	size_t most = sizeof(struct serial_step) +
 		      (NN_SAVED_OUTPUTS + NN_SAVED_INPUTS + NN_SAVED_WORDS) * sizeof(uint32_t);
 
 	f->numbers = calloc((size_t)s->num_operands + 1, sizeof(*f->numbers));
@@ -173,7 +173,7 @@ static bool alloc_lists(struct freezer *f)
 	return f->numbers && f->args && f->places && f->steps;
 }
 
-static void free_lists(struct freezer *f)
+static void free_lists(struct serialiser *f)
 {
 	free(f->numbers);
 	free(f->args);
@@ -204,7 +204,7 @@ static bool may_omit(const struct nn_subgraph *s)
 }
 
 /* Serialises a plan; returns false if that is impossible. */
-static bool freeze_all(struct freezer *f)
+static bool serialise_all(struct serialiser *f)
 {
 	if (may_omit(f->c->main) || !set_args(f))
 		return false;
@@ -223,7 +223,7 @@ static void append(uint8_t **to, const void *from, size_t size)
 }
 
 /* The number of the piece that a place of the data part lies in; false: it is in none. */
-static bool find_piece(const struct nn_plan_pieces *p, const struct frozen_place *place,
+static bool find_piece(const struct nn_plan_pieces *p, const struct serial_place *place,
 		       uint32_t *number)
 {
 	for (uint32_t i = 0; i < p->count; i++) {
@@ -241,7 +241,7 @@ static bool find_piece(const struct nn_plan_pieces *p, const struct frozen_place
  * Reduces the data part to the packed weights, which are its first piece, and the constants that
  * steps read. Returns false if memory runs out, or if a place is in no piece.
  */
-static bool keep_used(struct freezer *f, const struct nn_plan_pieces *all,
+static bool keep_used(struct serialiser *f, const struct nn_plan_pieces *all,
 		      struct nn_plan_pieces *kept)
 {
 	bool *used = calloc((size_t)all->count + 1, sizeof(*used));
@@ -253,7 +253,7 @@ static bool keep_used(struct freezer *f, const struct nn_plan_pieces *all,
 	for (uint32_t i = 0; i < f->head.num_places && fine; i++) {
 		uint32_t piece;
 
-		if (f->places[i].in != FROZEN_DATA)
+		if (f->places[i].in != SERIAL_DATA)
 			continue;
 		fine = find_piece(all, &f->places[i], &piece);
 		if (fine)
@@ -265,10 +265,10 @@ static bool keep_used(struct freezer *f, const struct nn_plan_pieces *all,
 			moved[i] = pieces_add(kept, all->list[i].from, all->list[i].size);
 	pieces_end(kept);
 	for (uint32_t i = 0; i < f->head.num_places && fine; i++) {
-		struct frozen_place *place = &f->places[i];
+		struct serial_place *place = &f->places[i];
 		uint32_t piece;
 
-		if (place->in == FROZEN_DATA && find_piece(all, place, &piece))
+		if (place->in == SERIAL_DATA && find_piece(all, place, &piece))
 			place->offset += moved[piece] - all->list[piece].offset;
 	}
 	free(used);
@@ -277,7 +277,7 @@ static bool keep_used(struct freezer *f, const struct nn_plan_pieces *all,
 }
 
 /* Returns the model part; NULL if memory runs out. */
-static uint8_t *write_part(struct freezer *f, const struct nn_plan_image *image,
+static uint8_t *write_part(struct serialiser *f, const struct nn_plan_image *image,
 			   uint64_t data_size, size_t *size)
 {
 	const uint8_t *tuned = (const uint8_t *)image->model + image->model_size - f->h->tuned_steps;
@@ -287,9 +287,9 @@ static uint8_t *write_part(struct freezer *f, const struct nn_plan_image *image,
 	struct saved_header h = *f->h;
 	uint8_t *part, *to;
 
-	h.frozen_size = (uint32_t)(sizeof(f->head) + args + places + steps);
+	h.serial_size = (uint32_t)(sizeof(f->head) + args + places + steps);
 	h.data_size = data_size;
-	h.model_size = sizeof(h) + h.frozen_size + h.tuned_steps;
+	h.model_size = sizeof(h) + h.serial_size + h.tuned_steps;
 	*size = h.model_size;
 	part = malloc(*size);
 	if (!part)
@@ -304,8 +304,8 @@ static uint8_t *write_part(struct freezer *f, const struct nn_plan_image *image,
 	return part;
 }
 
-/* Whether the frozen form can be thawed: a kernel has to accept all that it saves. */
-static bool can_be_thawed(const uint8_t *part, size_t size, const void *data)
+/* Whether the serialised plan can be restored: a kernel has to accept all that it saves. */
+static bool can_be_restored(const uint8_t *part, size_t size, const void *data)
 {
 	static const struct nn_plan_options options;
 	struct saved_header *copy = malloc(size);
@@ -314,7 +314,7 @@ static bool can_be_thawed(const uint8_t *part, size_t size, const void *data)
 	if (!copy)
 		return false;
 	memcpy(copy, part, size);
-	if (plan_thaw(copy, data, &options, &plan, NULL)) {
+	if (plan_restore(copy, data, &options, &plan, NULL)) {
 		free(copy);
 		return false;
 	}
@@ -322,12 +322,12 @@ static bool can_be_thawed(const uint8_t *part, size_t size, const void *data)
 	return true;
 }
 
-static enum nn_status freeze(const struct nn_plan *plan, const struct saved_header *h,
-			     const void *data, struct nn_plan_image *image,
-			     struct nn_plan_pieces *pieces)
+static enum nn_status serialise(const struct nn_plan *plan, const struct saved_header *h,
+				const void *data, struct nn_plan_image *image,
+				struct nn_plan_pieces *pieces)
 {
 	const size_t room = sizeof(*pieces) + pieces->count * sizeof(struct piece);
-	struct freezer f = { .data = data, .c = plan->compiled, .h = h };
+	struct serialiser f = { .data = data, .c = plan->compiled, .h = h };
 	struct nn_plan_pieces *kept = calloc(1, room);
 	enum nn_status status = NN_OK;
 	uint8_t *part = NULL;
@@ -335,10 +335,10 @@ static enum nn_status freeze(const struct nn_plan *plan, const struct saved_head
 
 	if (!kept || !alloc_lists(&f))
 		status = NN_OUT_OF_MEMORY;
-	else if (freeze_all(&f) && keep_used(&f, pieces, kept))
+	else if (serialise_all(&f) && keep_used(&f, pieces, kept))
 		part = write_part(&f, image, kept->data_size, &size);
 	free_lists(&f);
-	if (part && can_be_thawed(part, size, data)) {
+	if (part && can_be_restored(part, size, data)) {
 		free(image->model);
 		image->model = part;
 		image->model_size = size;
@@ -350,7 +350,7 @@ static enum nn_status freeze(const struct nn_plan *plan, const struct saved_head
 	return status;
 }
 
-enum nn_status plan_freeze(struct nn_plan_image *image, struct nn_plan_pieces *pieces)
+enum nn_status plan_serialise(struct nn_plan_image *image, struct nn_plan_pieces *pieces)
 {
 	static const struct nn_plan_options options;
 	enum nn_status status = NN_OK;
@@ -368,7 +368,7 @@ enum nn_status plan_freeze(struct nn_plan_image *image, struct nn_plan_pieces *p
 	if (data == MAP_FAILED)
 		return NN_OK;
 	if (!plan_load_whole(&h, image->model, data, &options, &plan, NULL)) {
-		status = freeze(plan, &h, data, image, pieces);
+		status = serialise(plan, &h, data, image, pieces);
 		nn_plan_free(plan);
 	}
 	munmap(data, room);

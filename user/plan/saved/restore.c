@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a frozen form in one pass, in which each number is checked when it is met, because its
+ * Reads a serialised plan in one pass, in which each number is checked when it is met, because its
  * writer may mean harm. All that the plan consists of is one block of memory, and the model part,
  * which keeps the lists of operands.
  */
@@ -11,12 +11,12 @@
 #include "base/round.h"
 #include "plan/compiled.h"
 #include "plan/kernels/fields.h"
-#include "plan/saved/thaw.h"
+#include "plan/saved/restore.h"
 #include "plan/run/tuning.h"
 
 #define MAX_ARENA (UINT64_C(1) << 40)
 
-struct thawed {
+struct restored {
 	struct saved_header *part;
 	const void *data;
 };
@@ -24,7 +24,7 @@ struct thawed {
 /* The block of a plan begins with it. */
 struct block {
 	struct nn_plan plan;
-	struct thawed thawed;
+	struct restored restored;
 	struct compiled compiled;
 	struct nn_subgraph main;
 };
@@ -39,12 +39,12 @@ struct cursor {
 };
 
 /* The parts of a serialised plan, and what has been read from them. */
-struct thawing {
+struct restoring {
 	const struct saved_header *h;
-	const struct frozen_header *head;
-	const struct frozen_arg *args;
+	const struct serial_header *head;
+	const struct serial_arg *args;
 	uint32_t num_args;
-	const struct frozen_place *places;
+	const struct serial_place *places;
 	struct cursor steps;
 	struct nn_operand *operands;	/* of the arguments; */
 	struct nn_tensor *tensors;	/* so are these */
@@ -53,9 +53,9 @@ struct thawing {
 	struct nn_error *err;
 };
 
-static enum nn_status refuse(const struct thawing *t, const char *what, uint32_t index)
+static enum nn_status refuse(const struct restoring *t, const char *what, uint32_t index)
 {
-	return nn_fail(t->err, NN_GENERAL_FAILURE, "the plan's frozen form: %s %u is damaged", what,
+	return nn_fail(t->err, NN_GENERAL_FAILURE, "the serialised plan: %s %u is damaged", what,
 		       index);
 }
 
@@ -73,13 +73,13 @@ const void *take(struct cursor *c, uint64_t count, size_t size)
 }
 
 /* Finds the parts of the form. */
-static enum nn_status find_parts(struct thawing *t)
+static enum nn_status find_parts(struct restoring *t)
 {
-	struct cursor c = { (const char *)(t->h + 1), t->h->frozen_size };
+	struct cursor c = { (const char *)(t->h + 1), t->h->serial_size };
 
 	t->head = take(&c, 1, sizeof(*t->head));
 	if (!t->head || t->head->arena_size > MAX_ARENA ||
-	    t->h->model_size != sizeof(*t->h) + t->h->frozen_size + t->h->tuned_steps)
+	    t->h->model_size != sizeof(*t->h) + t->h->serial_size + t->h->tuned_steps)
 		return refuse(t, "header", 0);
 	t->args = take(&c, (uint64_t)t->head->num_inputs + t->head->num_outputs,
 		       sizeof(*t->args));
@@ -94,7 +94,7 @@ static enum nn_status find_parts(struct thawing *t)
 
 /* A step of a serialised plan, and the arrays that follow it there. */
 struct step_form {
-	const struct frozen_step *step;
+	const struct serial_step *step;
 	const struct nn_kernel *kernel;
 	const uint32_t *outputs;
 	const uint32_t *inputs;
@@ -119,7 +119,7 @@ static bool take_step(struct cursor *c, struct step_form *f)
 }
 
 /* Bytes that the states of all steps take; where a step is wrong it is found later. */
-static size_t states_size(const struct thawing *t)
+static size_t states_size(const struct restoring *t)
 {
 	struct cursor c = t->steps;
 	struct step_form from;
@@ -132,9 +132,9 @@ static size_t states_size(const struct thawing *t)
 
 /* ---- Operands ---- */
 
-static enum nn_status thaw_arg(struct thawing *t, uint32_t index)
+static enum nn_status restore_arg(struct restoring *t, uint32_t index)
 {
-	const struct frozen_arg *arg = &t->args[index];
+	const struct serial_arg *arg = &t->args[index];
 	const struct nn_type_info *info = arg->type >= 0 && arg->type < NN_TYPE_COUNT ?
 					  nn_type_info(arg->type) : NULL;
 	static const struct nn_extra no_extra;
@@ -158,18 +158,18 @@ static enum nn_status thaw_arg(struct thawing *t, uint32_t index)
 	return NN_OK;
 }
 
-static enum nn_status check_place(struct thawing *t, uint32_t index)
+static enum nn_status check_place(struct restoring *t, uint32_t index)
 {
-	const struct frozen_place *p = &t->places[index];
+	const struct serial_place *p = &t->places[index];
 	uint64_t end = t->head->arena_size, first = 0;
 
-	if (p->in == FROZEN_DATA) {
+	if (p->in == SERIAL_DATA) {
 		first = sizeof(struct saved_stamp);
 		end = t->h->data_size;
-	} else if (p->in >= FROZEN_ARG) {
-		if (p->in - FROZEN_ARG >= t->num_args)
+	} else if (p->in >= SERIAL_ARG) {
+		if (p->in - SERIAL_ARG >= t->num_args)
 			return refuse(t, "place", index);
-		end = nn_tensor_size(&t->tensors[p->in - FROZEN_ARG]);
+		end = nn_tensor_size(&t->tensors[p->in - SERIAL_ARG]);
 		t->c->borrowers[t->c->num_borrowers++] = t->num_args + index;
 	}
 	if (p->offset < first || p->offset > end || p->size > end - p->offset)
@@ -177,12 +177,12 @@ static enum nn_status check_place(struct thawing *t, uint32_t index)
 	return NN_OK;
 }
 
-static enum nn_status thaw_operands(struct thawing *t)
+static enum nn_status restore_operands(struct restoring *t)
 {
 	enum nn_status status = NN_OK;
 
 	for (uint32_t i = 0; i < t->num_args && !status; i++)
-		status = thaw_arg(t, i);
+		status = restore_arg(t, i);
 	for (uint32_t i = 0; i < t->head->num_places && !status; i++)
 		status = check_place(t, i);
 	return status;
@@ -191,10 +191,10 @@ static enum nn_status thaw_operands(struct thawing *t)
 /* ---- Steps ---- */
 
 /* The memory of an operand that a step reads or writes; false: it is not for that. */
-static bool bound_operand(const struct thawing *t, uint32_t operand, bool written,
+static bool bound_operand(const struct restoring *t, uint32_t operand, bool written,
 			  struct nn_room *room)
 {
-	const struct frozen_place *p;
+	const struct serial_place *p;
 	const struct nn_tensor *arg;
 	uint32_t in;
 
@@ -209,32 +209,32 @@ static bool bound_operand(const struct thawing *t, uint32_t operand, bool writte
 	p = &t->places[operand - t->num_args];
 	in = p->in;
 	*room = (struct nn_room){ p->size, NN_KERNEL_ALIGN };
-	if (in >= FROZEN_ARG)
-		room->align = nn_type_info(t->tensors[in - FROZEN_ARG].type)->element_size;
+	if (in >= SERIAL_ARG)
+		room->align = nn_type_info(t->tensors[in - SERIAL_ARG].type)->element_size;
 	if (p->offset % NN_KERNEL_ALIGN & (room->align - 1))
 		room->align = (uint32_t)(p->offset & -p->offset);
-	return !written || in == FROZEN_ARENA || in >= FROZEN_ARG + t->head->num_inputs;
+	return !written || in == SERIAL_ARENA || in >= SERIAL_ARG + t->head->num_inputs;
 }
 
 /* Returns the place of an operand from the serialised plan. */
-static struct frozen_place place_of(const struct thawing *t, uint32_t operand)
+static struct serial_place place_of(const struct restoring *t, uint32_t operand)
 {
 	if (operand >= t->num_args)
 		return t->places[operand - t->num_args];
-	return (struct frozen_place){ 0, nn_tensor_size(&t->tensors[operand]),
-				      FROZEN_ARG + operand };
+	return (struct serial_place){ 0, nn_tensor_size(&t->tensors[operand]),
+				      SERIAL_ARG + operand };
 }
 
 /* Whether two operands have memory in common. */
-static bool overlap(const struct thawing *t, uint32_t a, uint32_t b)
+static bool overlap(const struct restoring *t, uint32_t a, uint32_t b)
 {
-	const struct frozen_place p = place_of(t, a), q = place_of(t, b);
+	const struct serial_place p = place_of(t, a), q = place_of(t, b);
 
 	return p.in == q.in && p.offset < q.offset + q.size && q.offset < p.offset + p.size;
 }
 
 /* The rooms of a step's operands; what it has fewer of than others of its kernel has none. */
-static bool bound_operands(const struct thawing *t, const struct step_form *from,
+static bool bound_operands(const struct restoring *t, const struct step_form *from,
 			   struct nn_bounds *bounds)
 {
 	const struct nn_kernel *kernel = from->kernel;
@@ -255,7 +255,7 @@ static bool bound_operands(const struct thawing *t, const struct step_form *from
 }
 
 /* A step writes nothing that it reads, nor that is in another of its outputs. */
-static bool is_apart(const struct thawing *t, const struct step_form *from,
+static bool is_apart(const struct restoring *t, const struct step_form *from,
 		     const struct nn_bounds *bounds)
 {
 	for (uint32_t i = 0; i < from->step->num_outputs; i++) {
@@ -274,7 +274,7 @@ static bool is_apart(const struct thawing *t, const struct step_form *from,
  * Sets the place of a step's weights, packed once or in each run. Returns false if they are
  * missing.
  */
-static bool thaw_weights(struct thawing *t, struct nn_ready *ready)
+static bool restore_weights(struct restoring *t, struct nn_ready *ready)
 {
 	const size_t size = nn_kernel_aligned(ready->packed_size);
 	struct compiled *c = t->c;
@@ -294,8 +294,8 @@ static bool thaw_weights(struct thawing *t, struct nn_ready *ready)
 }
 
 /* Fills the next step, which is zeroed; its state is at `state`. */
-static bool thaw_step(struct thawing *t, struct compiled_step *step,
-		      struct nn_operation *operation, char **state)
+static bool restore_step(struct restoring *t, struct compiled_step *step,
+			 struct nn_operation *operation, char **state)
 {
 	struct compiled *c = t->c;
 	struct nn_bounds bounds;
@@ -323,13 +323,14 @@ static bool thaw_step(struct thawing *t, struct compiled_step *step,
 		c->max_outputs = operation->num_outputs;
 	if (c->scratch_size < step->ready.scratch_size)
 		c->scratch_size = nn_kernel_aligned(step->ready.scratch_size);
-	return thaw_weights(t, &step->ready);
+	return restore_weights(t, &step->ready);
 }
 
-static enum nn_status thaw_steps(struct thawing *t, struct nn_operation *operations, char *states)
+static enum nn_status restore_steps(struct restoring *t, struct nn_operation *operations,
+				    char *states)
 {
 	for (uint32_t i = 0; i < t->head->num_steps; i++, t->c->num_steps++)
-		if (!thaw_step(t, &t->c->steps[i], &operations[i], &states))
+		if (!restore_step(t, &t->c->steps[i], &operations[i], &states))
 			return refuse(t, "step", i);
 	if (t->steps.left || t->c->packed_size != t->h->packed_size)
 		return refuse(t, "step", t->head->num_steps);
@@ -347,7 +348,7 @@ static size_t place(size_t *end, uint64_t count, size_t size)
 }
 
 /* No sum overflows: each record was found to be in the form, and is a few times as long here. */
-static enum nn_status fill(struct thawing *t, struct saved_header *part, const void *data,
+static enum nn_status fill(struct restoring *t, struct saved_header *part, const void *data,
 			   uint32_t preference, struct block **out)
 {
 	size_t size = sizeof(struct block);
@@ -366,8 +367,8 @@ static enum nn_status fill(struct thawing *t, struct saved_header *part, const v
 	*out = b;
 	if (!b)
 		return nn_fail(t->err, NN_OUT_OF_MEMORY, "no memory for a plan");
-	b->plan = (struct nn_plan){ .compiled = &b->compiled, .thawed = &b->thawed };
-	b->thawed = (struct thawed){ .part = part, .data = data };
+	b->plan = (struct nn_plan){ .compiled = &b->compiled, .restored = &b->restored };
+	b->restored = (struct restored){ .part = part, .data = data };
 	b->main = (struct nn_subgraph){
 		.num_operands = t->num_args + t->head->num_places,
 		.num_inputs = t->head->num_inputs,
@@ -381,7 +382,7 @@ static enum nn_status fill(struct thawing *t, struct saved_header *part, const v
 		.main = &b->main,
 		.isa = nn_isa_find(t->h->kernels),
 		.tensors = (struct nn_tensor *)(base + tensors),
-		.frozen = t->places,
+		.serial_places = t->places,
 		.data = data,
 		.borrowers = (uint32_t *)(base + borrowers),
 		.steps = (struct compiled_step *)(base + steps),
@@ -395,12 +396,12 @@ static enum nn_status fill(struct thawing *t, struct saved_header *part, const v
 	t->c = &b->compiled;
 	t->operands = (struct nn_operand *)(base + operands);
 	t->tensors = b->compiled.tensors;
-	status = thaw_operands(t);
-	return status ? status : thaw_steps(t, (struct nn_operation *)(base + operations),
-					    base + states);
+	status = restore_operands(t);
+	return status ? status : restore_steps(t, (struct nn_operation *)(base + operations),
+					       base + states);
 }
 
-static enum nn_status thaw_tuning(const struct thawing *t)
+static enum nn_status restore_tuning(const struct restoring *t)
 {
 	const uint8_t *tuned = (const uint8_t *)t->h + t->h->model_size - t->h->tuned_steps;
 
@@ -411,11 +412,11 @@ static enum nn_status thaw_tuning(const struct thawing *t)
 	return NN_OK;
 }
 
-enum nn_status plan_thaw(struct saved_header *part, const void *data,
-			 const struct nn_plan_options *options, struct nn_plan **plan,
-			 struct nn_error *err)
+enum nn_status plan_restore(struct saved_header *part, const void *data,
+			    const struct nn_plan_options *options, struct nn_plan **plan,
+			    struct nn_error *err)
 {
-	struct thawing t = {
+	struct restoring t = {
 		.h = part,
 		.packed = data ? (const char *)data + sizeof(struct saved_stamp) : NULL,
 		.err = err,
@@ -426,11 +427,11 @@ enum nn_status plan_thaw(struct saved_header *part, const void *data,
 	if (status)
 		return status;
 	/* There is no memory for the steps yet. */
-	if (t.head->num_steps > t.steps.left / sizeof(struct frozen_step))
+	if (t.head->num_steps > t.steps.left / sizeof(struct serial_step))
 		return refuse(&t, "header", 0);
 	status = fill(&t, part, data, options->preference, &b);
 	if (!status)
-		status = thaw_tuning(&t);
+		status = restore_tuning(&t);
 	if (status) {
 		if (b)
 			tuning_free(b->compiled.tuning);
@@ -441,22 +442,22 @@ enum nn_status plan_thaw(struct saved_header *part, const void *data,
 	return NN_OK;
 }
 
-void thawed_free(struct nn_plan *plan)
+void restored_free(struct nn_plan *plan)
 {
 	struct block *b = (struct block *)plan;
 
 	compiled_release(&b->compiled);
 	tuning_free(b->compiled.tuning);
-	free(b->thawed.part);
+	free(b->restored.part);
 	free(b);
 }
 
-const struct saved_header *thawed_part(const struct thawed *t)
+const struct saved_header *restored_part(const struct restored *t)
 {
 	return t->part;
 }
 
-const void *thawed_data(const struct thawed *t)
+const void *restored_data(const struct restored *t)
 {
 	return t->data;
 }
