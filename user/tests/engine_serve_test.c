@@ -410,7 +410,7 @@ static int tear_down(void **state)
  * An image of two rows of two numbers; the first row begins at the third number, the second four
  * numbers later.
  */
-static const struct nnaccel_format picture_format = {
+static const struct nnaccel_format image_format = {
 	.num_planes = 1,
 	.planes = { {
 		.grant.grant = IMAGE, .offset = 8, .stride = 16, .row_bytes = 8, .rows = 2,
@@ -441,9 +441,9 @@ static void add(const struct nnaccel_cmd *head, const void *grants, const void *
 		if (!(((const struct nnaccel_grant *)grants)[i].prot & NNACCEL_PROT_FORMATTED))
 			continue;
 		size = (size + 7) / 8 * 8;
-		assert_true(size + sizeof(picture_format) <= MAX_COMMAND);
-		memcpy(bytes + size, &picture_format, sizeof(picture_format));
-		size += sizeof(picture_format);
+		assert_true(size + sizeof(image_format) <= MAX_COMMAND);
+		memcpy(bytes + size, &image_format, sizeof(picture_format));
+		size += sizeof(image_format);
 		copy->num_formats++;
 	}
 	copy->size = size;
