@@ -808,9 +808,9 @@ TEST_F(submit, interrupted_wait)
 	EXPECT_TRUE(worker_is_idle(self));
 }
 
-#define STORM how_often(300, 60)
+#define INTERRUPTED_RUNS how_often(300, 60)
 
-struct storm {
+struct interrupted {
 	int fd;
 	struct execution execution;
 	int pending;
@@ -818,55 +818,56 @@ struct storm {
 	volatile bool over;
 };
 
-static void *execute_in_a_storm(void *data)
+static void *execute_interrupted(void *data)
 {
-	struct storm *storm = data;
+	struct interrupted *run = data;
 	struct nnaccel_submit submit;
 
-	for (int i = 0; i < STORM && !storm->error; i++) {
+	for (int i = 0; i < INTERRUPTED_RUNS && !run->error; i++) {
 		int error;
 
-		submit_init(&submit, NNACCEL_WORK_EXECUTE, &storm->execution.cmd);
+		submit_init(&submit, NNACCEL_WORK_EXECUTE, &run->execution.cmd);
 		submit.flags = NNACCEL_SUBMIT_WAIT;
-		storm->execution.cmd.out_num_shapes = POISON;
-		error = xioctl(storm->fd, NNACCEL_SUBMIT, &submit);
+		run->execution.cmd.out_num_shapes = POISON;
+		error = xioctl(run->fd, NNACCEL_SUBMIT, &submit);
 		if (!error && submit.out_state == NNACCEL_STATE_PENDING) {
-			storm->pending++;
+			run->pending++;
 			do
-				error = submission_wait(storm->fd, submit.out_id,
-							&storm->execution.cmd);
+				error = submission_wait(run->fd, submit.out_id,
+							&run->execution.cmd);
 			while (error == EINTR);
 		}
-		if (!error && storm->execution.cmd.out_num_shapes != 1)
+		if (!error && run->execution.cmd.out_num_shapes != 1)
 			error = EPROTO;
-		storm->error = error;
+		run->error = error;
 	}
-	storm->over = true;
+	run->over = true;
 	return NULL;
 }
 
 /* Signals at any point: each execution is sent once, and each answer arrives. */
-TEST_F(submit, storm)
+TEST_F(submit, stress_by_signals)
 {
-	struct storm storm = { .fd = self->s.fd };
+	struct interrupted run = { .fd = self->s.fd };
 	pthread_t thread;
 
 	ASSERT_EQ(served_start(&self->s), 0);
 	for (int flags = 0; flags < 2; flags++) {
 		ASSERT_TRUE(handle(SIGUSR1, count_signal, flags ? SA_RESTART : 0));
-		storm.over = false;
-		execution_init(&storm.execution, self->model, self->pool, self->pool);
-		ASSERT_EQ(pthread_create(&thread, NULL, execute_in_a_storm, &storm), 0);
-		while (!storm.over) {
+		run.over = false;
+		execution_init(&run.execution, self->model, self->pool, self->pool);
+		ASSERT_EQ(pthread_create(&thread, NULL, execute_interrupted, &run), 0);
+		while (!run.over) {
 			pthread_kill(thread, SIGUSR1);
 			usleep(20);
 		}
 		pthread_join(thread, NULL);
-		EXPECT_EQ(storm.error, 0);
-		EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), STORM * (flags + 1));
+		EXPECT_EQ(run.error, 0);
+		EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"),
+			  INTERRUPTED_RUNS * (flags + 1));
 		EXPECT_EQ(commands(self), 0);
 	}
-	TH_LOG("%d of %d waits were interrupted", storm.pending, 2 * STORM);
+	TH_LOG("%d of %d waits were interrupted", run.pending, 2 * INTERRUPTED_RUNS);
 }
 
 /* ---- concurrent calls ---- */

@@ -255,7 +255,7 @@ TEST_F(wait, copy_of_what_is_gone)
 }
 
 /* A signal every millisecond does not restart the time limit of the wait for an engine. */
-TEST_F(wait, storm)
+TEST_F(wait, stress_by_signals)
 {
 	const struct itimerval often = { .it_interval.tv_usec = 1000, .it_value.tv_usec = 1000 };
 	long long old = param_set("engine_wait_ms", 500);
