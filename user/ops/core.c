@@ -447,7 +447,7 @@ static enum nn_status convert_inputs(struct nn_run *r)
 		floats = nn_run_alloc(r, nn_tensor_count(t), sizeof(*floats));
 		if (!floats)
 			return NN_OUT_OF_MEMORY;
-		nn_halves_to_floats(t->data, floats, nn_tensor_count(t));
+		nn_fp16_to_fp32(t->data, floats, nn_tensor_count(t));
 		t->data = floats;
 	}
 	scratch_of(r)->inputs = r->inputs;
@@ -571,8 +571,8 @@ enum nn_status nn_op_execute(struct nn_run *r)
 	r->outputs = outputs;
 	for (uint32_t i = 0; !status && i < r->num_outputs; i++) {
 		if (is_half(outputs[i].type) && !outputs[i].omitted)
-			nn_floats_to_halves(copies[i].data, outputs[i].data,
-					    nn_tensor_count(&outputs[i]));
+			nn_fp32_to_fp16(copies[i].data, outputs[i].data,
+					nn_tensor_count(&outputs[i]));
 	}
 out:
 	if (status == NN_OUT_OF_MEMORY)

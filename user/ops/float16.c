@@ -64,22 +64,22 @@ uint16_t nn_float_to_half(float value)
 #define TARGET __attribute__((target("avx2,f16c")))
 
 /* Both functions return the number of converted elements, a multiple of eight. */
-static TARGET size_t eights_to_floats(const char *halves, float *floats, size_t count)
+static TARGET size_t eights_to_fp32(const char *fp16, float *floats, size_t count)
 {
 	size_t i = 0;
 
 	for (; i + LANES <= count; i += LANES)
 		_mm256_storeu_ps(floats + i,
-				 _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(halves + 2 * i))));
+				 _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(fp16 + 2 * i))));
 	return i;
 }
 
-static TARGET size_t eights_to_halves(const float *floats, char *halves, size_t count)
+static TARGET size_t eights_to_fp16(const float *floats, char *fp16, size_t count)
 {
 	size_t i = 0;
 
 	for (; i + LANES <= count; i += LANES)
-		_mm_storeu_si128((__m128i *)(halves + 2 * i),
+		_mm_storeu_si128((__m128i *)(fp16 + 2 * i),
 				 _mm256_cvtps_ph(_mm256_loadu_ps(floats + i),
 						 _MM_FROUND_TO_NEAREST_INT));
 	return i;
@@ -99,17 +99,17 @@ static bool converts_eights(void)
 	return false;
 }
 
-static size_t eights_to_floats(const char *halves, float *floats, size_t count)
+static size_t eights_to_fp32(const char *fp16, float *floats, size_t count)
 {
-	(void)halves;
+	(void)fp16;
 	(void)floats;
 	(void)count;
 	return 0;
 }
 
-static size_t eights_to_halves(const float *floats, char *halves, size_t count)
+static size_t eights_to_fp16(const float *floats, char *fp16, size_t count)
 {
-	(void)halves;
+	(void)fp16;
 	(void)floats;
 	(void)count;
 	return 0;
@@ -117,11 +117,11 @@ static size_t eights_to_halves(const float *floats, char *halves, size_t count)
 
 #endif
 
-void nn_halves_to_floats(const void *halves, float *floats, size_t count)
+void nn_fp16_to_fp32(const void *fp16, float *floats, size_t count)
 {
-	const char *from = halves;
+	const char *from = fp16;
 
-	for (size_t i = converts_eights() ? eights_to_floats(from, floats, count) : 0; i < count;
+	for (size_t i = converts_eights() ? eights_to_fp32(from, floats, count) : 0; i < count;
 	     i++) {
 		uint16_t half;
 
@@ -130,11 +130,11 @@ void nn_halves_to_floats(const void *halves, float *floats, size_t count)
 	}
 }
 
-void nn_floats_to_halves(const float *floats, void *halves, size_t count)
+void nn_fp32_to_fp16(const float *floats, void *fp16, size_t count)
 {
-	char *to = halves;
+	char *to = fp16;
 
-	for (size_t i = converts_eights() ? eights_to_halves(floats, to, count) : 0; i < count;
+	for (size_t i = converts_eights() ? eights_to_fp16(floats, to, count) : 0; i < count;
 	     i++) {
 		uint16_t half = nn_float_to_half(floats[i]);
 

@@ -12,7 +12,7 @@ float nn_half_to_float(uint16_t half);
 uint16_t nn_float_to_half(float value);
 
 /* Convert arrays; the half precision side may be unaligned. */
-void nn_halves_to_floats(const void *halves, float *floats, size_t count);
-void nn_floats_to_halves(const float *floats, void *halves, size_t count);
+void nn_fp16_to_fp32(const void *fp16, float *floats, size_t count);
+void nn_fp32_to_fp16(const float *floats, void *fp16, size_t count);
 
 #endif /* NN_OPS_FLOAT16_H */

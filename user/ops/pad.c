@@ -54,12 +54,12 @@ static void fill_middle(struct nn_run *r, size_t element)
 static void fill(void *to, uint32_t count, const void *value, size_t element)
 {
 	uint32_t *words = to, word;
-	uint16_t *halves = to, half;
+	uint16_t *fp16 = to, half;
 
 	if (element == sizeof(half)) {
 		memcpy(&half, value, sizeof(half));
 		for (uint32_t i = 0; i < count; i++)
-			halves[i] = half;
+			fp16[i] = half;
 	} else if (element == sizeof(word)) {
 		memcpy(&word, value, sizeof(word));
 		for (uint32_t i = 0; i < count; i++)

@@ -95,7 +95,7 @@ static void assert_rounds(float x)
 		fail_msg("%a becomes %a, not %a", (double)x, (double)got, (double)want);
 }
 
-static void test_halves_are_exact(void **state)
+static void test_fp16_is_exact(void **state)
 {
 	(void)state;
 	for (uint32_t half = 0; half <= UINT16_MAX; half++) {
@@ -118,7 +118,7 @@ static void test_halves_are_exact(void **state)
  * Converts many numbers at a time with the same result as one by one; NaN may differ in its other
  * bits.
  */
-static void test_arrays_of_halves(void **state)
+static void test_arrays_of_fp16(void **state)
 {
 	enum { COUNT = 65536 + 5 };
 	uint16_t *fp16 = malloc(COUNT * sizeof(*fp16)), *back = malloc(COUNT * sizeof(*back));
@@ -128,7 +128,7 @@ static void test_arrays_of_halves(void **state)
 	assert_true(fp16 && back && floats);
 	for (uint32_t i = 0; i < COUNT; i++)
 		fp16[i] = (uint16_t)i;
-	nn_halves_to_floats(fp16, floats, COUNT);
+	nn_fp16_to_fp32(fp16, floats, COUNT);
 	for (uint32_t i = 0; i < COUNT; i++) {
 		float one = nn_half_to_float(fp16[i]);
 
@@ -136,7 +136,7 @@ static void test_arrays_of_halves(void **state)
 		/* Numbers between two fp16 numbers, above all of them, and below. */
 		floats[i] *= i % 3 ? 1.0003f : 1.00048828125f;
 	}
-	nn_floats_to_halves(floats, back, COUNT);
+	nn_fp32_to_fp16(floats, back, COUNT);
 	for (uint32_t i = 0; i < COUNT; i++)
 		assert_true(isnan(floats[i]) || back[i] == nn_float_to_half(floats[i]));
 	free(fp16);
@@ -145,7 +145,7 @@ static void test_arrays_of_halves(void **state)
 }
 
 /* All numbers in the middle between two fp16 numbers, and their neighbours. */
-static void test_halves_round(void **state)
+static void test_fp16_rounds(void **state)
 {
 	(void)state;
 	for (uint16_t half = 0; half < 0x7bff; half++) {
@@ -163,14 +163,14 @@ static void test_halves_round(void **state)
 	assert_rounds(0x1p-149f);
 }
 
-static void test_halves_may_be_unaligned(void **state)
+static void test_fp16_may_be_unaligned(void **state)
 {
 	uint8_t bytes[7] = { 0 };
 	float floats[] = { 1.5f, -2, 0.25f }, back[3];
 
 	(void)state;
-	nn_floats_to_halves(floats, bytes + 1, 3);
-	nn_halves_to_floats(bytes + 1, back, 3);
+	nn_fp32_to_fp16(floats, bytes + 1, 3);
+	nn_fp16_to_fp32(bytes + 1, back, 3);
 	assert_memory_equal(floats, back, sizeof(floats));
 }
 
@@ -595,10 +595,10 @@ int main(void)
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_codes),
 		cmocka_unit_test(test_table_is_complete),
-		cmocka_unit_test(test_halves_are_exact),
-		cmocka_unit_test(test_halves_round),
-		cmocka_unit_test(test_arrays_of_halves),
-		cmocka_unit_test(test_halves_may_be_unaligned),
+		cmocka_unit_test(test_fp16_is_exact),
+		cmocka_unit_test(test_fp16_rounds),
+		cmocka_unit_test(test_arrays_of_fp16),
+		cmocka_unit_test(test_fp16_may_be_unaligned),
 		cmocka_unit_test(test_run_memory),
 		cmocka_unit_test(test_scalars),
 		cmocka_unit_test(test_refused_runs),

@@ -453,8 +453,8 @@ static void test_flat_heatmap(void **state)
 	assert_true(((const float *)oc_result(&c, 1)->data)[0] > 1.9f);
 	oc_free(&c);
 
-	nn_floats_to_halves(map, half_map, 9);
-	nn_floats_to_halves(box, half_box, 4);
+	nn_fp32_to_fp16(map, half_map, 9);
+	nn_fp32_to_fp16(box, half_box, 4);
 	oc_init(&c, "HEATMAP_MAX_KEYPOINT");
 	oc_input(&c, NN_TENSOR_FLOAT16, OC_DIMS(1, 3, 3, 1), half_map);
 	oc_input(&c, NN_TENSOR_FLOAT16, OC_DIMS(1, 4), half_box);

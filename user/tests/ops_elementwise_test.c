@@ -473,14 +473,14 @@ static void test_comparisons(void **state)
 	static const float a[] = { -1, 2, 3 }, b[] = { 1, 2, -3 };
 	static const int32_t ints_a[] = { INT32_MIN, 2, 3 }, ints_b[] = { INT32_MAX, 2, -3 };
 	static const uint8_t bools_a[] = { 0, 1, 1 }, bools_b[] = { 1, 1, 0 };
-	static const uint16_t halves_a[] = { 0xbc00, 0x4000, 0x4200 }, halves_b[] = { 0x3c00, 0x4000, 0xc200 };
+	static const uint16_t fp16_a[] = { 0xbc00, 0x4000, 0x4200 }, fp16_b[] = { 0x3c00, 0x4000, 0xc200 };
 	static const int8_t q8_a[] = { -1, 5, 7 }, q8_b[] = { 3, 7, -13 };
 	static const struct {
 		int32_t type;
 		const void *a, *b;
 	} operands[] = {
 		{ NN_TENSOR_FLOAT32, a, b },
-		{ NN_TENSOR_FLOAT16, halves_a, halves_b },
+		{ NN_TENSOR_FLOAT16, fp16_a, fp16_b },
 		{ NN_TENSOR_INT32, ints_a, ints_b },
 		{ NN_TENSOR_BOOL8, bools_a, bools_b },
 		{ NN_TENSOR_QUANT8_ASYMM_SIGNED, q8_a, q8_b },

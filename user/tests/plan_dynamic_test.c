@@ -261,7 +261,7 @@ static void test_parts_that_wrap(void **state)
  * Groups in float16, which a model with LSH_PROJECTION does not convert. The distance between the
  * biases of two groups is counted in fp16 elements.
  */
-static void test_groups_of_halves(void **state)
+static void test_groups_of_fp16(void **state)
 {
 	enum { GROUPS = 2, WIDTH = 4, OUT = GROUPS * WIDTH };
 	const uint32_t image[] = { 1, 4, 4, GROUPS }, filter[] = { OUT, 1, 1, 1 }, bias = OUT;
@@ -286,9 +286,9 @@ static void test_groups_of_halves(void **state)
 	lsh[3] = mb_int32(&built, 3);
 	outputs[1] = mb_operand(&built, NN_TENSOR_INT32, NN_SUBGRAPH_OUTPUT, 1, &one);
 	mb_operation(&built, NN_OP_LSH_PROJECTION, 4, lsh, 1, &outputs[1]);
-	nn_floats_to_halves((const float[2 * 16]){ 0 }, in[0], 2 * 16);
-	nn_floats_to_halves((const float[OUT]){ 0 }, in[1], OUT);
-	nn_floats_to_halves((const float[OUT]){ 1, 2, 3, 4, 5, 6, 7, 8 }, in[2], OUT);
+	nn_fp32_to_fp16((const float[2 * 16]){ 0 }, in[0], 2 * 16);
+	nn_fp32_to_fp16((const float[OUT]){ 0 }, in[1], OUT);
+	nn_fp32_to_fp16((const float[OUT]){ 1, 2, 3, 4, 5, 6, 7, 8 }, in[2], OUT);
 	for (uint32_t i = 0; (kernels = nn_plan_kernels_at(i)); i++) {
 		struct nn_plan *plan = create(kernels, 0);
 
@@ -304,7 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_weights),
 		heap_unit_test(test_parts_that_wrap),
-		heap_unit_test(test_groups_of_halves),
+		heap_unit_test(test_groups_of_fp16),
 	};
 
 	return cmocka_run_group_tests_name("plan_dynamic", tests, NULL, NULL);

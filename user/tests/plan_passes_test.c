@@ -241,7 +241,7 @@ static void interpret(const struct nn_model *model, uint32_t out[4][2 * ELEMENTS
 	struct nn_plan *plan;
 
 	memcpy(in, numbers + 4, sizeof(in));
-	nn_floats_to_halves(in, fp16, ELEMENTS);
+	nn_fp32_to_fp16(in, fp16, ELEMENTS);
 	if (type == NN_TENSOR_FLOAT16)
 		args[0] = (struct nn_arg){ .data = fp16, .length = sizeof(fp16) };
 	memset(out, 0, 4 * sizeof(*out));

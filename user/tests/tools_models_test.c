@@ -454,7 +454,7 @@ static void test_explain(void **state)
 /* ---- bench ---- */
 
 #define FLOATS(...) { RUNTIME_FLOAT32, sizeof((float[]){ __VA_ARGS__ }), { .f = { __VA_ARGS__ } } }
-#define HALVES(...) { RUNTIME_FLOAT16, sizeof((uint16_t[]){ __VA_ARGS__ }), { .h = { __VA_ARGS__ } } }
+#define FP16(...) { RUNTIME_FLOAT16, sizeof((uint16_t[]){ __VA_ARGS__ }), { .h = { __VA_ARGS__ } } }
 #define UINT8(...) { RUNTIME_UINT8, sizeof((uint8_t[]){ __VA_ARGS__ }), { .u = { __VA_ARGS__ } } }
 #define INT8(...) { RUNTIME_INT8, sizeof((int8_t[]){ __VA_ARGS__ }), { .s = { __VA_ARGS__ } } }
 #define INT32(...) { RUNTIME_INT32, sizeof((int32_t[]){ __VA_ARGS__ }), { .i = { __VA_ARGS__ } } }
@@ -484,8 +484,8 @@ static const struct {
 	{ { FLOATS(1, 4) }, { FLOATS(1, NAN) }, 0, WRONG("inf", "0", "0") },
 	{ { FLOATS(1, INFINITY) }, { FLOATS(1, 4) }, 0, WRONG("inf", "0", "0") },
 	/* the fp16 numbers 1 and 1 + 1/1024 */
-	{ { HALVES(0x3c00, 0x3c01) }, { HALVES(0x3c00, 0x3c00) }, 0, RIGHT("9.8e-04", "0") },
-	{ { HALVES(0x3c00, 0x3c02) }, { HALVES(0x3c00, 0x3c00) }, 0, WRONG("2.0e-03", "0", "0") },
+	{ { FP16(0x3c00, 0x3c01) }, { FP16(0x3c00, 0x3c00) }, 0, RIGHT("9.8e-04", "0") },
+	{ { FP16(0x3c00, 0x3c02) }, { FP16(0x3c00, 0x3c00) }, 0, WRONG("2.0e-03", "0", "0") },
 	{ { UINT8(0, 208, 7) }, { UINT8(0, 200, 7) }, 0, RIGHT("0.0e+00", "8") },
 	{ { UINT8(0, 200, 7) }, { UINT8(0, 209, 7) }, 0, WRONG("0.0e+00", "9", "0") },
 	{ { INT8(3, -7) }, { INT8(-5, -7) }, 0, RIGHT("0.0e+00", "8") },

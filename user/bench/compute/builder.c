@@ -140,7 +140,7 @@ void builder_halve(struct builder *b)
 			continue;
 		o->location.length /= 2;
 		fp16 = builder_alloc(b, o->location.length);
-		nn_floats_to_halves(floats, fp16, o->location.length / 2);
+		nn_fp32_to_fp16(floats, fp16, o->location.length / 2);
 		o->location.offset = (uintptr_t)fp16 - (uintptr_t)b->pool.base;
 	}
 }

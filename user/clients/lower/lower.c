@@ -166,7 +166,7 @@ uint32_t constant(struct lowering *t, uint32_t like, uint32_t rank, const uint32
 		return NO_OPERAND;
 	ints = (int32_t *)operand.data;
 	if (operand.type == NN(TENSOR_FLOAT16))
-		nn_floats_to_halves(values, (void *)operand.data, count);
+		nn_fp32_to_fp16(values, (void *)operand.data, count);
 	else if (operand.type == NN(TENSOR_INT32))
 		for (size_t i = 0; i < count; i++)
 			ints[i] = whole(t, values[i]);

@@ -167,10 +167,10 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 		clamp_fp16(isa, f, fp16, out_fp16, count);
 		break;
 	case WIDEN:
-		nn_halves_to_floats(fp16, out_floats, count);
+		nn_fp16_to_fp32(fp16, out_floats, count);
 		break;
 	case NARROW:
-		nn_floats_to_halves(floats, out_fp16, count);
+		nn_fp32_to_fp16(floats, out_fp16, count);
 		break;
 	case QUANTIZE:
 		quantize.count = count;

@@ -90,7 +90,7 @@ static void widen_scalar(struct wide *w, const struct nn_model *from, struct nn_
 	o->type = NN_FLOAT32;
 	if (!half)
 		return;
-	nn_halves_to_floats(half, &value, 1);
+	nn_fp16_to_fp32(half, &value, 1);
 	o->lifetime = NN_CONSTANT_COPY;
 	o->location = (struct nn_location){ .length = sizeof(value),
 					    .offset = w->r.model.values_size };

@@ -8,7 +8,7 @@
 #extension GL_EXT_scalar_block_layout : require
 
 layout(set = 0, binding = 0) buffer Floats { float f32[]; };
-layout(set = 0, binding = 0) buffer Halves { float16_t f16[]; };
+layout(set = 0, binding = 0) buffer Fp16 { float16_t f16[]; };
 layout(set = 0, binding = 0) buffer Ints { int i32[]; };
 layout(set = 0, binding = 0) buffer Bytes { uint8_t u8[]; };
 layout(set = 0, binding = 0) buffer SignedBytes { int8_t i8[]; };
