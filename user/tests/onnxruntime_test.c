@@ -1005,11 +1005,11 @@ static void test_numbers_that_do_not_fit(void **unused)
 {
 	static const struct OrtValueInfo in = { "in", { ONNX_INT64, 2, { 1, 2 } }, NULL, false };
 	static const struct OrtValueInfo out = { "out", { ONNX_INT64, 2, { 2, 1 } }, NULL, true };
-	static const struct OrtNode turn = { .op = "Transpose", .version = 13, .in = { &in }, .out = { &out },
+	static const struct OrtNode transpose = { .op = "Transpose", .version = 13, .in = { &in }, .out = { &out },
 					     .in_count = 1, .out_count = 1 };
 	static const struct OrtNode whole = { .op = "fused", .in = { &in }, .out = { &out }, .in_count = 1,
 					      .out_count = 1 };
-	static const struct OrtGraph graph = { { &turn }, { &in }, { &out }, 1, 1, 1 };
+	static const struct OrtGraph graph = { { &transpose }, { &in }, { &out }, 1, 1, 1 };
 	static const struct {
 		int64_t data[2];
 		const char *message;
@@ -1508,12 +1508,12 @@ static void test_other_kind(void **unused)
 				      .in = { &scores, &labels }, .out = { &out }, .in_count = 2,
 				      .out_count = 1, .attribute_count = 1,
 				      .attributes = { &ignored } };
-	const struct OrtNode turn = { .op = "Transpose", .version = 13, .in = { &scores },
+	const struct OrtNode transpose = { .op = "Transpose", .version = 13, .in = { &scores },
 				      .out = { &any }, .in_count = 1, .out_count = 1,
 				      .attribute_count = 1, .attributes = { &perm } };
 	const struct OrtGraph graphs[] = {
 		{ { &node }, { &scores, &labels }, { &out }, 1, 2, 1 },
-		{ { &turn }, { &scores }, { &any }, 1, 1, 1 },
+		{ { &transpose }, { &scores }, { &any }, 1, 1, 1 },
 	};
 	struct ort_ep_factory *factory = load();
 	struct ort_ep *ep = provider(factory, NULL, NULL);

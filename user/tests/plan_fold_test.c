@@ -484,8 +484,8 @@ static void test_few_columns(void **state)
 }
 
 /* NEG, two TRANSPOSE operations and ABS; another operation may read the value in between. */
-static void build_turns(const int32_t *first, const uint32_t *between, const int32_t *second,
-			bool read_twice)
+static void build_transposes(const int32_t *first, const uint32_t *between, const int32_t *second,
+			     bool read_twice)
 {
 	uint32_t x, list[5];
 
@@ -510,9 +510,11 @@ static void build_turns(const int32_t *first, const uint32_t *between, const int
 static void test_transpose_pair(void **state)
 {
 	(void)state;
-	build_turns((int32_t[]){ 1, 2, 0 }, (uint32_t[]){ 3, 4, 2 }, (int32_t[]){ 2, 0, 1 }, false);
+	build_transposes((int32_t[]){ 1, 2, 0 }, (uint32_t[]){ 3, 4, 2 }, (int32_t[]){ 2, 0, 1 },
+			 false);
 	assert_steps(2);
-	build_turns((int32_t[]){ 0, 2, 1 }, (uint32_t[]){ 2, 4, 3 }, (int32_t[]){ 0, 2, 1 }, false);
+	build_transposes((int32_t[]){ 0, 2, 1 }, (uint32_t[]){ 2, 4, 3 }, (int32_t[]){ 0, 2, 1 },
+			 false);
 	assert_steps(2);
 }
 
@@ -525,7 +527,8 @@ static void test_transpose_alone(void **state)
 	uint32_t x, y, out;
 
 	(void)state;
-	build_turns((int32_t[]){ 1, 2, 0 }, (uint32_t[]){ 3, 4, 2 }, (int32_t[]){ 2, 0, 1 }, true);
+	build_transposes((int32_t[]){ 1, 2, 0 }, (uint32_t[]){ 3, 4, 2 }, (int32_t[]){ 2, 0, 1 },
+			 true);
 	assert_steps(4);
 	mb_init(&built);
 	x = tensor(NN_SUBGRAPH_INPUT, MB_DIMS(1, 5, 1, 6));

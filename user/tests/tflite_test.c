@@ -1100,7 +1100,7 @@ static int compute_shape(struct tfl_context *context, struct tfl_node *node)
 	return TFL_OK;
 }
 
-static int compute_turned(struct tfl_context *context, struct tfl_node *node)
+static int compute_swapped(struct tfl_context *context, struct tfl_node *node)
 {
 	assert_string_equal(node->user_data, "of the operation");
 	/* Its temporary tensor has memory, though TensorFlow Lite has not given it any. */
@@ -1110,7 +1110,7 @@ static int compute_turned(struct tfl_context *context, struct tfl_node *node)
 	return TFL_OK;
 }
 
-static void free_turned(struct tfl_context *context, void *buffer)
+static void free_swapped(struct tfl_context *context, void *buffer)
 {
 	(void)context;
 	free(buffer);
@@ -1161,8 +1161,8 @@ static void test_shapes_from_shapes(void **state)
 	for (int i = 0; i < 3; i++)
 		w->registrations[i].prepare = prepare_nothing;
 	w->registrations[0].invoke = compute_shape;
-	w->registrations[1].invoke = compute_turned;
-	w->registrations[1].free = free_turned;
+	w->registrations[1].invoke = compute_swapped;
+	w->registrations[1].free = free_swapped;
 	w->nodes[1].user_data = strdup("of the operation");
 	w->nodes[1].temporaries = (struct tfl_ints *)&temporaries;
 	w->registrations[2].prepare = prepare_reshape;

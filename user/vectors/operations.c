@@ -239,9 +239,9 @@ static bool add_mean(void)
 static bool add_matmul(void)
 {
 	uint32_t x = any_image(), width = pick(1, 70), y, out;
-	bool turn_x = chance(3), turn_y = chance(2), swap;
+	bool adj_x = chance(3), adj_y = chance(2), swap;
 	const struct nn_operand *o = &g.operands[x];
-	uint32_t rows = o->dims[turn_x ? 3 : 2], depth = o->dims[turn_x ? 2 : 3];
+	uint32_t rows = o->dims[adj_x ? 3 : 2], depth = o->dims[adj_x ? 2 : 3];
 	bool large = elements(o) > 10000;
 	uint32_t first = chance(2) ? 1 : o->dims[0], second = large || chance(2) ? 1 : o->dims[1];
 
@@ -250,17 +250,17 @@ static bool add_matmul(void)
 	swap = chance(4);
 	if (swap) {
 		/* The constant first. */
-		y = random_result(4, (uint32_t[]){ first, second, turn_x ? o->dims[2] : width,
-				  turn_x ? width : o->dims[2] });
+		y = random_result(4, (uint32_t[]){ first, second, adj_x ? o->dims[2] : width,
+				  adj_x ? width : o->dims[2] });
 		fill_constant(y, 2 / sqrtf((float)o->dims[2]));
 		out = random_result(4, (uint32_t[]){ o->dims[0], o->dims[1], width, o->dims[3] });
-		return finish(102, 4, (uint32_t[]){ y, x, add_bool(turn_x), add_bool(false) }, out);
+		return finish(102, 4, (uint32_t[]){ y, x, add_bool(adj_x), add_bool(false) }, out);
 	}
-	y = random_result(4, (uint32_t[]){ first, second, turn_y ? width : depth,
-			  turn_y ? depth : width });
+	y = random_result(4, (uint32_t[]){ first, second, adj_y ? width : depth,
+			  adj_y ? depth : width });
 	fill_constant(y, 2 / sqrtf((float)depth));
 	out = random_result(4, (uint32_t[]){ o->dims[0], o->dims[1], rows, width });
-	return finish(102, 4, (uint32_t[]){ x, y, add_bool(turn_x), add_bool(turn_y) }, out);
+	return finish(102, 4, (uint32_t[]){ x, y, add_bool(adj_x), add_bool(adj_y) }, out);
 }
 
 static uint32_t random_constant(uint32_t rank, const uint32_t *dims, float range)
@@ -506,7 +506,7 @@ static bool add_split(void)
 }
 
 /* Adds a TRANSPOSE and, mostly, a second one that undoes it. */
-static bool add_turns(void)
+static bool add_transposes(void)
 {
 	static const int32_t there[] = { 0, 3, 1, 2 }, back[] = { 0, 2, 3, 1 };
 	uint32_t x = any_image(), four = 4, transposed;
@@ -532,7 +532,7 @@ static bool add_turns(void)
 
 static bool (*const adders[])(void) = {
 	add_conv, add_conv, add_depthwise, add_depthwise, add_fully_connected, add_pool,
-	add_grouped, add_transposed, add_join, add_split, add_turns,
+	add_grouped, add_transposed, add_join, add_split, add_transposes,
 	add_arithmetic, add_arithmetic, add_activation, add_sigmoid, add_function, add_growth,
 	add_softmax, add_reshape, add_transpose, add_pad, add_concatenation, add_mean, add_matmul,
 	add_lstm, add_svdf, add_padded, add_padded, add_round_trip, add_prelu, add_hard_swish,

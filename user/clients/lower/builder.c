@@ -54,8 +54,8 @@ void *builder_alloc(struct builder *b, size_t size)
 	return chunk->data;
 }
 
-void *turned(struct builder *b, const void *data, size_t size, size_t count, size_t rows,
-	     size_t columns)
+void *transposed_copy(struct builder *b, const void *data, size_t size, size_t count, size_t rows,
+		      size_t columns)
 {
 	char *const all = data ? builder_alloc(b, size * count * rows * columns) : NULL;
 	const char *from = data;

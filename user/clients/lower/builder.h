@@ -66,8 +66,8 @@ void builder_rewind(struct builder *b, struct builder_mark mark);
 void *builder_alloc(struct builder *b, size_t size);
 
 /* Transposes `count` matrices [rows, columns] to copies [columns, rows]; NULL if `data` is NULL. */
-void *turned(struct builder *b, const void *data, size_t size, size_t count, size_t rows,
-	     size_t columns);
+void *transposed_copy(struct builder *b, const void *data, size_t size, size_t count, size_t rows,
+		      size_t columns);
 
 /* Adds an operand and returns its number. */
 uint32_t builder_operand(struct builder *b, const struct operand *operand);

@@ -421,16 +421,16 @@ uint32_t dequantised(struct lowering *t, uint32_t x, int32_t type)
 }
 
 uint32_t batch_product(struct lowering *t, uint32_t a, uint32_t b, const uint32_t sizes[4],
-		       bool is_turned)
+		       bool is_transposed)
 {
 	const uint32_t batch = sizes[0], rows = sizes[1], inner = sizes[2], columns = sizes[3];
 
 	a = view(t, a, 3, sizes);
-	b = view(t, b, 3, (uint32_t[]){ batch, is_turned ? columns : inner,
-					is_turned ? inner : columns });
+	b = view(t, b, 3, (uint32_t[]){ batch, is_transposed ? columns : inner,
+					is_transposed ? inner : columns });
 	t->work += (uint64_t)batch * rows * inner * columns;
 	return EMIT(t, NN(BATCH_MATMUL), result(t, a, 3, (uint32_t[]){ batch, rows, columns }), a, b,
-		    scalar_bool(t, false), scalar_bool(t, is_turned));
+		    scalar_bool(t, false), scalar_bool(t, is_transposed));
 }
 
 uint32_t with_number(struct lowering *t, int32_t type, uint32_t x, float value)

@@ -171,10 +171,10 @@ static inline bool is_fused(int32_t type)
 
 /*
  * Multiplies [batch, rows, inner] by [batch, inner, columns], or by [batch, columns, inner] if that
- * is turned.
+ * is transposed.
  */
 uint32_t batch_product(struct lowering *t, uint32_t a, uint32_t b, const uint32_t sizes[4],
-		       bool is_turned);
+		       bool is_transposed);
 /* Emits SELECT of two operands of one type and shape. */
 uint32_t selected(struct lowering *t, uint32_t mask, uint32_t a, uint32_t b);
 /* Emits an elementwise operation with broadcasting, to a given shape, as ranks may be above 4. */

@@ -22,14 +22,14 @@ struct fact {
 	uint32_t reader;		/* the last operation that reads it, or NONE */
 };
 
-struct turned {
+struct nhwc {
 	struct rewrite r;
 	struct fact *facts;
 	/* Operands with the permutations to NHWC and to NCHW, or NONE. */
 	uint32_t permutations[2];
 };
 
-/* ---- What can be turned ---- */
+/* ---- What can be transposed ---- */
 
 /*
  * Returns the value of a constant list of that many integers, or NULL; then its operation reports
@@ -80,7 +80,7 @@ static bool takes_both(const struct nn_operation *o)
 }
 
 /* Whether an image is known in NHWC and not known, so far, in NCHW. */
-static bool is_turned(const struct turned *w, uint32_t operand)
+static bool is_transposed(const struct nhwc *w, uint32_t operand)
 {
 	return w->facts[operand].twin != NONE && !w->r.is_there[operand];
 }
@@ -107,8 +107,8 @@ static bool is_by_channel(const struct nn_model *model, const struct nn_operand 
  * Returns whether arithmetic of two operands is computed in NHWC. Then both are transposed images,
  * or one is and the other is a constant by channel.
  */
-static bool is_turned_arithmetic(const struct turned *w, const struct nn_model *model,
-				 const struct nn_operation *o)
+static bool is_transposed_arithmetic(const struct nhwc *w, const struct nn_model *model,
+				     const struct nn_operation *o)
 {
 	const struct nn_operand *operands = model->subgraphs[0].operands;
 	uint32_t images = 0;
@@ -116,7 +116,7 @@ static bool is_turned_arithmetic(const struct turned *w, const struct nn_model *
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct nn_operand *x = &operands[o->inputs[i]];
 
-		if (is_known_image(x) && is_turned(w, o->inputs[i]))
+		if (is_known_image(x) && is_transposed(w, o->inputs[i]))
 			images++;
 		else if (!is_by_channel(model, x))
 			return false;
@@ -125,7 +125,7 @@ static bool is_turned_arithmetic(const struct turned *w, const struct nn_model *
 }
 
 /* Whether an operation without a layout of its own is better done in NHWC; its images. */
-static bool follows(const struct turned *w, const struct nn_model *model,
+static bool follows(const struct nhwc *w, const struct nn_model *model,
 		    const struct nn_operation *o, uint32_t *images)
 {
 	const struct nn_operand *operands = model->subgraphs[0].operands;
@@ -135,22 +135,23 @@ static bool follows(const struct turned *w, const struct nn_model *model,
 		return false;
 	if (nn_traits(o->type)->elementwise == 2) {
 		*images = 2;
-		return is_turned_arithmetic(w, model, o);
+		return is_transposed_arithmetic(w, model, o);
 	}
 	if (operands[o->inputs[0]].rank != 4)
 		return false;
 	if (nn_traits(o->type)->elementwise == 1)
-		return is_turned(w, o->inputs[0]);
+		return is_transposed(w, o->inputs[0]);
 	/* The lists of SLICE have an element for each axis, in the order of the layout. */
 	if (o->type == NN_OP_SLICE)
-		return is_turned(w, o->inputs[0]) && ints_of(model, &operands[o->inputs[1]], 4) &&
+		return is_transposed(w, o->inputs[0]) &&
+		       ints_of(model, &operands[o->inputs[1]], 4) &&
 		       ints_of(model, &operands[o->inputs[2]], 4) &&
 		       is_known_image(&operands[o->outputs[0]]);
 	/* CONCATENATION has any number of images, followed by its axis. */
 	if (o->type == NN_OP_CONCATENATION) {
 		*images = o->num_inputs - 1;
 		for (uint32_t i = 0; i < *images; i++)
-			if (!is_turned(w, o->inputs[i]))
+			if (!is_transposed(w, o->inputs[i]))
 				return false;
 		return nn_operand_value_of_count(model, &operands[o->inputs[*images]], NN_INT32, 1,
 						 NULL);
@@ -159,14 +160,14 @@ static bool follows(const struct turned *w, const struct nn_model *model,
 		return false;
 	return ints_of(model, &operands[o->inputs[1]], 8) && operands[o->inputs[1]].rank == 2 &&
 	       operands[o->inputs[1]].dims[0] == 4 && operands[o->inputs[1]].dims[1] == 2 &&
-	       (is_turned(w, o->inputs[0]) ||
+	       (is_transposed(w, o->inputs[0]) ||
 		(w->facts[o->outputs[0]].wanted &&
 		 w->facts[o->outputs[0]].wanted == operands[o->outputs[0]].consumers));
 }
 
 /* ---- New operands and operations ---- */
 
-static uint32_t add_constant(struct turned *w, int32_t type, uint32_t rank, uint32_t rows,
+static uint32_t add_constant(struct nhwc *w, int32_t type, uint32_t rank, uint32_t rows,
 			     const void *value, uint32_t size)
 {
 	uint32_t index = w->r.subgraph.num_operands++;
@@ -183,13 +184,13 @@ static uint32_t add_constant(struct turned *w, int32_t type, uint32_t rank, uint
 	return index;
 }
 
-static void add_permutation(struct turned *w, uint32_t from, uint32_t to, uint32_t permutation)
+static void add_permutation(struct nhwc *w, uint32_t from, uint32_t to, uint32_t permutation)
 {
 	/* This pass adds the operation. */
 	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ from, permutation }, &to);
 }
 
-static void add_transpose(struct turned *w, uint32_t from, uint32_t to, bool nchw)
+static void add_transpose(struct nhwc *w, uint32_t from, uint32_t to, bool nchw)
 {
 	uint32_t *permutation = &w->permutations[nchw];
 
@@ -202,7 +203,7 @@ static void add_transpose(struct turned *w, uint32_t from, uint32_t to, bool nch
 /* ---- Turning ---- */
 
 /* The NHWC operand of an image, which is not written yet. */
-static uint32_t add_twin(struct turned *w, uint32_t index)
+static uint32_t add_twin(struct nhwc *w, uint32_t index)
 {
 	const struct nn_operand *o = &w->r.operands[index];
 	uint32_t dims[4];
@@ -213,7 +214,7 @@ static uint32_t add_twin(struct turned *w, uint32_t index)
 	return w->facts[index].twin;
 }
 
-static void need_nchw(struct turned *w, uint32_t index)
+static void need_nchw(struct nhwc *w, uint32_t index)
 {
 	if (w->r.is_there[index] || w->facts[index].twin == NONE)
 		return;
@@ -222,13 +223,13 @@ static void need_nchw(struct turned *w, uint32_t index)
 }
 
 /* Returns the input of an operation in NHWC: an image, or a constant by channel as a vector. */
-static uint32_t turned_input(struct turned *w, const struct nn_operation *o, uint32_t index)
+static uint32_t transposed_input(struct nhwc *w, const struct nn_operation *o, uint32_t index)
 {
 	const uint32_t from = o->inputs[index];
 	const struct nn_operand *x = &w->r.operands[from];
 	uint32_t vector;
 
-	if (nn_traits(o->type)->elementwise != 2 || is_turned(w, from)) {
+	if (nn_traits(o->type)->elementwise != 2 || is_transposed(w, from)) {
 		if (w->facts[from].twin == NONE)
 			add_transpose(w, from, add_twin(w, from), false);
 		return w->facts[from].twin;
@@ -242,12 +243,12 @@ static uint32_t turned_input(struct turned *w, const struct nn_operation *o, uin
 }
 
 /* The paddings, axis or bounds of an operation that has no layout, in NHWC. */
-static void turn_arguments(struct turned *w, const struct nn_model *from, uint32_t *list,
-			   const struct nn_operation *o)
+static void transpose_arguments(struct nhwc *w, const struct nn_model *from, uint32_t *list,
+				const struct nn_operation *o)
 {
 	const struct nn_operand *operands = from->subgraphs[0].operands;
 	uint32_t last = o->num_inputs - 1;
-	int32_t pads[8], turned[8], axis;
+	int32_t pads[8], transposed[8], axis;
 
 	/* The arguments of either are as follows() found them. */
 	if (o->type == NN_OP_CONCATENATION) {
@@ -260,41 +261,41 @@ static void turn_arguments(struct turned *w, const struct nn_model *from, uint32
 	} else if (nn_traits(o->type)->pads) {
 		memcpy(pads, ints_of(from, &operands[o->inputs[1]], 8), sizeof(pads));
 		for (uint32_t i = 0; i < 8; i++)
-			turned[i] = pads[2 * to_nhwc[i / 2] + i % 2];
-		list[1] = add_constant(w, NN_TENSOR_INT32, 2, 4, turned, sizeof(turned));
+			transposed[i] = pads[2 * to_nhwc[i / 2] + i % 2];
+		list[1] = add_constant(w, NN_TENSOR_INT32, 2, 4, transposed, sizeof(transposed));
 	} else if (o->type == NN_OP_SLICE) {	/* begin and size */
 		for (uint32_t k = 1; k < 3; k++) {
 			memcpy(pads, ints_of(from, &operands[o->inputs[k]], 4), 4 * sizeof(*pads));
 			for (uint32_t i = 0; i < 4; i++)
-				turned[i] = pads[to_nhwc[i]];
-			list[k] = add_constant(w, NN_TENSOR_INT32, 1, 4, turned,
-					       4 * sizeof(*turned));
+				transposed[i] = pads[to_nhwc[i]];
+			list[k] = add_constant(w, NN_TENSOR_INT32, 1, 4, transposed,
+					       4 * sizeof(*transposed));
 		}
 	}
 }
 
 /* The shape that the output of an operation is to have, in NHWC. */
-static void turn_shape(struct turned *w, const struct nn_model *from, uint32_t *list,
-		       const struct nn_operation *o)
+static void transpose_shape(struct nhwc *w, const struct nn_model *from, uint32_t *list,
+			    const struct nn_operation *o)
 {
 	const struct nn_operand *shape = &from->subgraphs[0].operands[o->inputs[WANTED_SHAPE]];
-	int32_t dims[4], turned[4];
+	int32_t dims[4], transposed[4];
 
 	memcpy(dims, ints_of(from, shape, 4), sizeof(dims));
 	for (uint32_t i = 0; i < 4; i++)
-		turned[i] = dims[to_nhwc[i]];
-	list[WANTED_SHAPE] = add_constant(w, NN_TENSOR_INT32, 1, 4, turned, sizeof(turned));
+		transposed[i] = dims[to_nhwc[i]];
+	list[WANTED_SHAPE] = add_constant(w, NN_TENSOR_INT32, 1, 4, transposed, sizeof(transposed));
 }
 
 /* Adds an operation on NHWC images, of which its first `images` inputs are. */
-static void turn_operation(struct turned *w, const struct nn_model *from,
-			   const struct nn_operation *o, uint32_t images, uint32_t flag)
+static void transpose_operation(struct nhwc *w, const struct nn_model *from,
+				const struct nn_operation *o, uint32_t images, uint32_t flag)
 {
 	uint32_t *list, inputs[2];
 
 	/* Transposes that exist by now come before the operation. */
 	for (uint32_t i = 0; i < images; i++) {
-		uint32_t input = turned_input(w, o, i);
+		uint32_t input = transposed_input(w, o, i);
 
 		if (i < 2)
 			inputs[i] = input;
@@ -307,9 +308,9 @@ static void turn_operation(struct turned *w, const struct nn_model *from,
 	if (flag != NONE)
 		list[flag] = add_constant(w, NN_BOOL, 0, 0, &(uint8_t){ 0 }, 1);
 	else
-		turn_arguments(w, from, list, o);
+		transpose_arguments(w, from, list, o);
 	if (has_wanted_shape(o))
-		turn_shape(w, from, list, o);
+		transpose_shape(w, from, list, o);
 }
 
 /* ---- Channels in another order ---- */
@@ -325,7 +326,7 @@ struct shuffle {
  * Returns the only operation that reads the output of `o`, if it reads it as its input 0; otherwise
  * NULL.
  */
-static const struct nn_operation *only_reader(const struct turned *w, const struct nn_model *model,
+static const struct nn_operation *only_reader(const struct nhwc *w, const struct nn_model *model,
 					      const struct nn_operation *o)
 {
 	const struct nn_subgraph *s = &model->subgraphs[0];
@@ -358,16 +359,16 @@ static bool is_divided(const struct nn_operand *image, const struct nn_operand *
 	       (uint64_t)image->dims[2] * image->dims[3] == dims[2];
 }
 
-static bool find_shuffle(const struct turned *w, const struct nn_model *model,
+static bool find_shuffle(const struct nhwc *w, const struct nn_model *model,
 			 const struct nn_operation *o, struct shuffle *found)
 {
 	const struct nn_operand *operands = model->subgraphs[0].operands;
-	const struct nn_operand *image, *turned, *permutation;
+	const struct nn_operand *image, *transposed, *permutation;
 	const struct nn_operation *middle;
 	uint32_t rank;
 	int32_t order[4];
 
-	if (!nn_traits(o->type)->only_reshapes || !is_turned(w, o->inputs[0]))
+	if (!nn_traits(o->type)->only_reshapes || !is_transposed(w, o->inputs[0]))
 		return false;
 	image = &operands[o->inputs[0]];
 	/* This TRANSPOSE exchanges rows and columns of channels. */
@@ -381,13 +382,13 @@ static bool find_shuffle(const struct turned *w, const struct nn_model *model,
 	    !ints_of(model, permutation, rank))
 		return false;
 	memcpy(order, ints_of(model, permutation, rank), rank * sizeof(*order));
-	turned = &operands[found->last->outputs[0]];
-	return is_known_image(turned) &&
-	       !memcmp(turned->dims, image->dims, 4 * sizeof(*image->dims)) &&
+	transposed = &operands[found->last->outputs[0]];
+	return is_known_image(transposed) &&
+	       !memcmp(transposed->dims, image->dims, 4 * sizeof(*image->dims)) &&
 	       is_divided(image, &operands[o->outputs[0]], order, found);
 }
 
-static void add_reshape(struct turned *w, uint32_t from, uint32_t to)
+static void add_reshape(struct nhwc *w, uint32_t from, uint32_t to)
 {
 	const struct nn_operand *o = &w->r.operands[to];
 	uint32_t shape = add_constant(w, NN_TENSOR_INT32, 1, o->rank, o->dims,
@@ -398,32 +399,32 @@ static void add_reshape(struct turned *w, uint32_t from, uint32_t to)
 }
 
 /* Adds the shuffle for NHWC images: [pixels, rows, columns] becomes [pixels, columns, rows]. */
-static void turn_shuffle(struct turned *w, const struct nn_operation *o, const struct shuffle *s)
+static void transpose_shuffle(struct nhwc *w, const struct nn_operation *o, const struct shuffle *s)
 {
 	const uint32_t image = w->facts[o->inputs[0]].twin, last = s->last->outputs[0];
 	const struct nn_operand *x = &w->r.operands[image];
 	const uint32_t pixels = x->dims[0] * x->dims[1] * x->dims[2];
-	uint32_t divided, turned, permutation;
+	uint32_t divided, transposed, permutation;
 
 	divided = rewrite_operand(&w->r, image, x->type, 3,
 				  (uint32_t[]){ pixels, s->rows, s->columns });
-	turned = rewrite_operand(&w->r, image, x->type, 3,
-				 (uint32_t[]){ pixels, s->columns, s->rows });
+	transposed = rewrite_operand(&w->r, image, x->type, 3,
+				     (uint32_t[]){ pixels, s->columns, s->rows });
 	permutation = add_constant(w, NN_TENSOR_INT32, 1, 3, (int32_t[]){ 0, 2, 1 },
 				   3 * sizeof(int32_t));
 	add_reshape(w, image, divided);
-	add_permutation(w, divided, turned, permutation);
-	add_reshape(w, turned, add_twin(w, last));
+	add_permutation(w, divided, transposed, permutation);
+	add_reshape(w, transposed, add_twin(w, last));
 	w->r.is_there[last] = false;
 }
 
 /* Returns whether an operation is one of the last two of a channel shuffle that was transposed. */
-static bool is_within_shuffle(const struct turned *w, const struct nn_operation *o)
+static bool is_within_shuffle(const struct nhwc *w, const struct nn_operation *o)
 {
 	return o->num_inputs && !w->r.is_there[o->inputs[0]] && w->facts[o->inputs[0]].twin == NONE;
 }
 
-static void turn_operations(struct turned *w, const struct nn_model *from)
+static void transpose_operations(struct nhwc *w, const struct nn_model *from)
 {
 	const struct nn_subgraph *s = &from->subgraphs[0];
 
@@ -434,16 +435,16 @@ static void turn_operations(struct turned *w, const struct nn_model *from)
 
 		if (is_within_shuffle(w, o))
 			continue;
-		if (takes_both(o) && !is_turned(w, o->inputs[0]))
+		if (takes_both(o) && !is_transposed(w, o->inputs[0]))
 			flag = NONE;
 		if (find_shuffle(w, from, o, &shuffle)) {
-			turn_shuffle(w, o, &shuffle);
+			transpose_shuffle(w, o, &shuffle);
 			w->r.is_there[o->outputs[0]] = false;
 			w->r.is_there[shuffle.last->inputs[0]] = false;
 			continue;
 		}
 		if (flag != NONE || follows(w, from, o, &images)) {
-			turn_operation(w, from, o, images, flag);
+			transpose_operation(w, from, o, images, flag);
 			continue;
 		}
 		for (uint32_t k = 0; k < o->num_inputs; k++)
@@ -467,7 +468,7 @@ struct nn_model *plan_nhwc(const struct nn_model *model)
 {
 	const struct nn_subgraph *s = &model->subgraphs[0];
 	const size_t operands = s->num_operands, constants = 2 * (size_t)s->num_operations + 2;
-	struct turned *w;
+	struct nhwc *w;
 
 	if (model->num_subgraphs != 1 || model->num_extensions || !has_nchw(model))
 		return NULL;
@@ -493,6 +494,6 @@ struct nn_model *plan_nhwc(const struct nn_model *model)
 		for (uint32_t k = 0; k < o->num_inputs; k++)
 			w->facts[o->inputs[k]].reader = i;
 	}
-	turn_operations(w, model);
+	transpose_operations(w, model);
 	return rewrite_end(&w->r);
 }

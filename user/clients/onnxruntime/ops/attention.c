@@ -136,11 +136,11 @@ static bool read_attention(struct lowering *t, struct attention *a, uint32_t *q,
 
 /* Multiplies by each head of K or V; its rows are the heads of Q that share it. */
 static uint32_t head_product(struct lowering *t, const struct attention *a, uint32_t x,
-			     uint32_t y, uint32_t inner, uint32_t columns, bool is_turned)
+			     uint32_t y, uint32_t inner, uint32_t columns, bool is_transposed)
 {
 	uint32_t batch = a->batch * a->groups, rows = a->heads / a->groups * a->rows;
 
-	x = batch_product(t, x, y, (uint32_t[]){ batch, rows, inner, columns }, is_turned);
+	x = batch_product(t, x, y, (uint32_t[]){ batch, rows, inner, columns }, is_transposed);
 	return view(t, x, 4, (uint32_t[]){ a->batch, a->heads, a->rows, columns });
 }
 
@@ -359,17 +359,17 @@ static void turn(struct lowering *t, uint32_t parts[2], const uint32_t dims[4], 
 
 void rotary_embedding_op(struct lowering *t)
 {
-	int64_t turned_size = attr_int(t, "rotary_embedding_dim", 0);
+	int64_t rotated_size = attr_int(t, "rotary_embedding_dim", 0);
 	bool interleaved = attr_int(t, "interleaved", 0);
 	uint32_t dims[4] = {}, x = heads_in(t, 0, "num_heads", dims), flat_dims[3];
 	uint32_t parts[3], half, rows = dims[0] * dims[1] * dims[2], whole;
 
-	if (!turned_size)
-		turned_size = dims[3];
-	if (REFUSED_IF(t, turned_size % 2 || turned_size < 2 || turned_size > dims[3],
-		       "%lld of %u elements", (long long)turned_size, dims[3]))
+	if (!rotated_size)
+		rotated_size = dims[3];
+	if (REFUSED_IF(t, rotated_size % 2 || rotated_size < 2 || rotated_size > dims[3],
+		       "%lld of %u elements", (long long)rotated_size, dims[3]))
 		return;
-	half = (uint32_t)turned_size / 2;
+	half = (uint32_t)rotated_size / 2;
 	whole = 2 * half;
 	flat_dims[0] = 1;
 	flat_dims[1] = rows;

@@ -18,8 +18,8 @@ static void *filters(struct lowering *t, const void *from, size_t size, const st
 {
 	const uint32_t area = (uint32_t)(c->w.size[0] * c->w.size[1]);
 
-	return is_depthwise(c) ? turned(t->b, from, size, 1, c->outputs, area) :
-				 turned(t->b, from, size, c->outputs, c->inner, area);
+	return is_depthwise(c) ? transposed_copy(t->b, from, size, 1, c->outputs, area) :
+				 transposed_copy(t->b, from, size, c->outputs, c->inner, area);
 }
 
 static void filter_dims(const struct conv *c, uint32_t dims[4])

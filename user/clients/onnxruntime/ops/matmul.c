@@ -15,21 +15,21 @@ uint32_t product(struct lowering *t, uint32_t a, uint32_t b, uint32_t bias, uint
 	return EMIT(t, NN(FULLY_CONNECTED), out, a, b, bias, scalar_int(t, t->fused));
 }
 
-/* Returns input 1 as weights [columns, inner]; `is_turned`: it is in that order already. */
-static uint32_t weights_in(struct lowering *t, bool is_turned, uint32_t inner,
+/* Returns input 1 as weights [columns, inner]; `is_transposed`: it is in that order already. */
+static uint32_t weights_in(struct lowering *t, bool is_transposed, uint32_t inner,
 			   uint32_t columns)
 {
 	struct operand type = { .type = nnapi_type(type_in(t, 1)), .rank = 2,
 				.dims = { columns, inner } };
 	const void *data;
 
-	if (is_turned)
+	if (is_transposed)
 		return view(t, in(t, 1), 2, type.dims);
 	if (constant_count(t, 1) >= 0 && type_in(t, 1) != ONNX_INT64) {
 		data = data_of_count(t, 1, type_in(t, 1), (int64_t)inner * columns);
-		return constant_bytes(t, &type, turned(t->b, type.type < 0 ? NULL : data,
-						       onnx_size(type_in(t, 1)), 1, inner,
-						       columns));
+		return constant_bytes(t, &type, transposed_copy(t->b, type.type < 0 ? NULL : data,
+								onnx_size(type_in(t, 1)), 1, inner,
+								columns));
 	}
 	return transposed(t, view(t, in(t, 1), 2, (uint32_t[]){ inner, columns }), 2,
 			  (int[]){ 1, 0 });
@@ -37,15 +37,15 @@ static uint32_t weights_in(struct lowering *t, bool is_turned, uint32_t inner,
 
 /* Multiplies rows of 8-bit numbers by constant 8-bit weights and adds a bias. */
 static uint32_t bytes_product(struct lowering *t, uint32_t x, const struct weights *weights,
-			      bool is_turned, const int32_t *bias, uint32_t out)
+			      bool is_transposed, const int32_t *bias, uint32_t out)
 {
 	const uint32_t columns = operand_of(t, out)->dims[1], inner = operand_of(t, x)->dims[1];
 	const float scale = operand_of(t, x)->scale * weights->scales[0];
 	void *elements;
 
 	/* A transposed row is a copy. */
-	elements = turned(t->b, weights->elements, 1, 1, is_turned ? 1 : inner,
-			  is_turned ? (size_t)inner * columns : columns);
+	elements = transposed_copy(t->b, weights->elements, 1, 1, is_transposed ? 1 : inner,
+				   is_transposed ? (size_t)inner * columns : columns);
 	return EMIT(t, NN(FULLY_CONNECTED), out, x,
 		    weights_operand(t, weights, x, 2, (uint32_t[]){ columns, inner }, 0, elements),
 		    bias_ints(t, columns, scale, bias), scalar_int(t, t->fused));
@@ -53,14 +53,14 @@ static uint32_t bytes_product(struct lowering *t, uint32_t x, const struct weigh
 
 /* Translates a quantised GEMM whose bias is constant, or 0. */
 static bool quantised_product(struct lowering *t, uint32_t rows, uint32_t inner,
-			      uint32_t columns, bool is_turned, uint32_t bias_index,
+			      uint32_t columns, bool is_transposed, uint32_t bias_index,
 			      const struct shape *shape)
 {
 	struct weights weights;
 	const int32_t *bias;
 	uint32_t x, out;
 
-	if (t->refused || !quantised_weights(t, 1, is_turned ? 0 : 1, &weights) ||
+	if (t->refused || !quantised_weights(t, 1, is_transposed ? 0 : 1, &weights) ||
 	    weights.shape.rank != 2 || weights.scale_count != 1 || !quantised_node(t, 1, true))
 		return false;
 	x = view(t, quantised_in(t, 0), 2, (uint32_t[]){ rows, inner });
@@ -70,7 +70,7 @@ static bool quantised_product(struct lowering *t, uint32_t rows, uint32_t inner,
 		return false;
 	}
 	out = quantised_result(t, 2, (uint32_t[]){ rows, columns });
-	set_quantised_out(t, bytes_product(t, x, &weights, is_turned, bias, out), shape);
+	set_quantised_out(t, bytes_product(t, x, &weights, is_transposed, bias, out), shape);
 	return true;
 }
 
@@ -121,11 +121,11 @@ void gemm_op(struct lowering *t)
 }
 
 /* Swaps rows and columns of matrices that are transposed. */
-static void turn_shape(struct shape *shape, bool is_turned)
+static void transpose_shape(struct shape *shape, bool is_transposed)
 {
 	const int64_t rows = shape->rank < 2 ? 0 : shape->dims[shape->rank - 2];
 
-	if (!is_turned || shape->rank < 2)
+	if (!is_transposed || shape->rank < 2)
 		return;
 	shape->dims[shape->rank - 2] = shape->dims[shape->rank - 1];
 	shape->dims[shape->rank - 1] = rows;
@@ -150,10 +150,10 @@ static void batched(struct lowering *t, struct shape *a, struct shape *b, bool a
 	inner = (uint32_t)as.dims[rank - 1];
 	columns = (uint32_t)bs.dims[rank - 1];
 	/* From here on shapes are those in memory, before a transposition. */
-	turn_shape(a, at);
-	turn_shape(&as, at);
-	turn_shape(b, bt);
-	turn_shape(&bs, bt);
+	transpose_shape(a, at);
+	transpose_shape(&as, at);
+	transpose_shape(b, bt);
+	transpose_shape(&bs, bt);
 	x = view(t, expanded(t, float_in(t, 0), a, &as), 3,
 		 (uint32_t[]){ batch, at ? inner : rows, at ? rows : inner });
 	y = view(t, expanded(t, in(t, 1), b, &bs), 3,
@@ -211,8 +211,8 @@ void matmul_op(struct lowering *t)
 		refuse(t, "transBatchA or transBatchB");
 	if ((at && a.rank < 2) || (bt && b.rank < 2))
 		refuse(t, "a vector that is transposed");
-	turn_shape(&a, at);
-	turn_shape(&b, bt);
+	transpose_shape(&a, at);
+	transpose_shape(&b, bt);
 	shape = matmul_shape(t, &a, &b, &full);
 	if (t->refused)
 		return;
@@ -359,7 +359,7 @@ void dynamic_matmul(struct lowering *t, const struct dynamic_node *d)
 	data = value_of_count(t, d->product->in[1], value_at(t, d->product->in[1])->type,
 			      (int64_t)inner * columns);
 	x = view(t, x, 2, (uint32_t[]){ rows, inner });
-	w = dynamic_weights(t, d, turned(t->b, data, 1, 1, inner, columns), 2,
+	w = dynamic_weights(t, d, transposed_copy(t->b, data, 1, 1, inner, columns), 2,
 			    (uint32_t[]){ columns, inner });
 	out = result(t, x, 2, (uint32_t[]){ rows, columns });
 	if (has_own(t))
@@ -382,7 +382,7 @@ void qlinear_matmul_op(struct lowering *t)
 		refuse(t, "transA, or alpha other than 1");
 	if (b.rank != 2)
 		refuse(t, "a second factor that is no matrix");
-	turn_shape(&b, bt);
+	transpose_shape(&b, bt);
 	shape = matmul_shape(t, &a, &b, &full);
 	if (REFUSED_IF(t, type_in(t, 0) != type_in(t, 3) || type_in(t, 0) != type_out(t, 0),
 		       "of two types"))

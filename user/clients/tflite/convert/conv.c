@@ -137,7 +137,7 @@ static uint32_t by_channel(struct lowering *t, struct operand type)
 	type.dims[0] = channels;
 	type.dims[3] = 1;
 	type.channel = 0;
-	return constant_bytes(t, &type, turned(t->b, from, 1, 1, taps, channels));
+	return constant_bytes(t, &type, transposed_copy(t->b, from, 1, 1, taps, channels));
 }
 
 /*
