@@ -36,7 +36,7 @@ enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model
 enum nn_status nna_take_cache(struct nna_cache *ours, const struct nna_cache *cache,
 			      struct nn_error *err)
 {
-	return NNA_TAKE(ours, saved_late_data, cache, "cache: the entry", err);
+	return NNA_TAKE(ours, deferred_saved_data, cache, "cache: the entry", err);
 }
 
 /* ---- loading ---- */

@@ -82,8 +82,8 @@ static void *save(void *arg)
 		deferred->is_last = true;
 		atomic_store(&deferred->next, TUNED_EXECUTIONS);
 	}
-	if (deferred->cache.saved_late)
-		deferred->cache.saved_late(deferred->cache.saved_late_data, reason.message);
+	if (deferred->cache.deferred_saved)
+		deferred->cache.deferred_saved(deferred->cache.deferred_saved_data, reason.message);
 	return NULL;
 }
 

@@ -230,7 +230,7 @@ int cache_prepare(const struct cache_options *cache, const struct step *step,
 {
 	const ANeuralNetworksDevice *device = step->device;
 	struct nn_error not_loaded = { "" }, not_saved = { "" };
-	struct entry e = { .files = { .size = sizeof(e.files), .saved_late = log_late } };
+	struct entry e = { .files = { .size = sizeof(e.files), .deferred_saved = log_late } };
 	int result;
 
 	if (!cache || (cache->fds && step->operations) ||

@@ -21,11 +21,11 @@
 #define READERS how_often(3, 1)
 #define ROUNDS how_often(4, 2)	/* rounds of saving while other processes read */
 
-/* The arguments of saved_late(). */
+/* The arguments of deferred_saved(). */
 static sem_t told;
 static char told_reason[256];
 
-static void saved_late(void *data, const char *reason)
+static void deferred_saved(void *data, const char *reason)
 {
 	(void)data;
 	snprintf(told_reason, sizeof(told_reason), "%s", reason);
@@ -47,11 +47,11 @@ static bool is_lazy(void)
 static void entry_open_deferred(struct entry *e, int number)
 {
 	entry_open(e, number);
-	e->cache.saved_late = saved_late;
+	e->cache.deferred_saved = deferred_saved;
 }
 
 /* Prepares a model with deferred saving; its handles are closed at once. */
-static struct nna_prepared_model *prepare_late(int number)
+static struct nna_prepared_model *prepare_deferred(int number)
 {
 	struct nna_prepared_model *p;
 	struct entry e;
@@ -99,7 +99,7 @@ static void test_first_execution(void **state)
 	(void)state;
 	if (!is_lazy())
 		skip();
-	p = prepare_late(1);
+	p = prepare_deferred(1);
 	execute(p, 1);
 	assert_saved_deferred();
 	assert_true(model_size(1) > 0);
@@ -116,7 +116,7 @@ static void test_hot(void **state)
 	off_t size;
 
 	(void)state;
-	p = prepare_late(2);
+	p = prepare_deferred(2);
 	execute(p, 1);
 	if (is_lazy())
 		assert_saved_deferred();
@@ -141,7 +141,7 @@ static void test_hot_in_burst(void **state)
 	const struct nna_request r = { .size = sizeof(r), 1, 1, 1, &in, &out, &m, 0, NULL };
 
 	(void)state;
-	p = prepare_late(3);
+	p = prepare_deferred(3);
 	check(nna_burst_create(p, NULL, &burst, &err));
 	check(nna_memory_alloc(device, PAGE, &m, &err));
 	for (int i = 0; i < EXECUTIONS + 1; i++)
@@ -170,7 +170,7 @@ static void test_hot_behind_fences(void **state)
 	int fence;
 
 	(void)state;
-	p = prepare_late(6);
+	p = prepare_deferred(6);
 	check(nna_memory_alloc(device, PAGE, &m, &err));
 	for (int i = 0; i < 2 * EXECUTIONS; i++) {
 		struct pollfd end = { .events = POLLIN };
@@ -198,7 +198,7 @@ static void test_hot_loaded(void **state)
 	off_t size;
 
 	(void)state;
-	p = prepare_late(4);
+	p = prepare_deferred(4);
 	if (is_lazy()) {
 		execute(p, 1);
 		assert_saved_deferred();
@@ -222,7 +222,7 @@ static void test_free_at_once(void **state)
 	struct nna_prepared_model *p;
 
 	(void)state;
-	p = prepare_late(5);
+	p = prepare_deferred(5);
 	execute(p, EXECUTIONS + 1);
 	nna_prepared_model_free(p);
 	assert_saved_deferred();

@@ -366,7 +366,7 @@ static bool has_all_blocked(void)
 	       sigismember(&blocked, SIGCHLD);
 }
 
-static void saved_late(void *data, const char *reason)
+static void deferred_saved(void *data, const char *reason)
 {
 	if (!has_all_blocked())
 		reason = "a signal is not blocked";
@@ -434,8 +434,8 @@ static void test_late_saves(void **state)
 		struct nna_prepared_model *p;
 		struct nna_memory *memory;
 
-		own.saved_late = saved_late;
-		own.saved_late_data = &saved;
+		own.deferred_saved = deferred_saved;
+		own.deferred_saved_data = &saved;
 		own.model_files = &given[0];
 		own.data_files = &given[1];
 		fake.shape = (struct nnaccel_shape){ .rank = 1, .dims = { 4 } };

@@ -251,8 +251,8 @@ struct nna_cache {
 	 * `reason` says why saving failed, or is empty. The library keeps duplicates of the handles
 	 * for it. nna_prepared_model_free() waits for it.
 	 */
-	void (*saved_late)(void *data, const char *reason);
-	void *saved_late_data;
+	void (*deferred_saved)(void *data, const char *reason);
+	void *deferred_saved_data;
 };
 
 enum nna_preference {
