@@ -108,7 +108,7 @@ static int resize_as(struct tfl_context *context, int out, int rank, const int *
 	return context->resize_tensor(context, &context->tensors[out], dims);
 }
 
-static int prepare_late(struct tfl_context *context, struct tfl_node *n)
+static int prepare_deferred(struct tfl_context *context, struct tfl_node *n)
 {
 	const struct tfl_tensor *shape = &context->tensors[n->inputs->data[1]];
 	struct tfl_tensor *out = &context->tensors[n->outputs->data[0]];
@@ -121,7 +121,7 @@ static int prepare_late(struct tfl_context *context, struct tfl_node *n)
 	return TFL_OK;
 }
 
-static int invoke_late(struct tfl_context *context, struct tfl_node *n)
+static int invoke_deferred(struct tfl_context *context, struct tfl_node *n)
 {
 	const struct tfl_tensor *x = &context->tensors[n->inputs->data[0]];
 	const struct tfl_tensor *shape = &context->tensors[n->inputs->data[1]];
@@ -168,8 +168,8 @@ static struct world *reshaped(void)
 	tensor(w, TFL_FLOAT32, 2, one);
 	node(w, RESHAPE, 0, 1, 2);
 	node(w, RELU, 2, -2, 3);
-	w->registrations[0].prepare = prepare_late;
-	w->registrations[0].invoke = invoke_late;
+	w->registrations[0].prepare = prepare_deferred;
+	w->registrations[0].invoke = invoke_deferred;
 	w->registrations[1].prepare = prepare_like;
 	w->registrations[1].invoke = invoke_relu;
 	append(&w->unread, 2);

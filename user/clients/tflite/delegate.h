@@ -63,11 +63,11 @@ bool fold_node(struct tfl_context *context, struct tfl_node *node,
 
 /*
  * The kernel that replaces a partition: an NNAPI model, compiled for the shapes of its tensors, and
- * executed by each invocation. A late partition has nodes whose shapes are known only when it runs.
- * Its first invocation compiles, and so does one with other shapes. Its nodes stay with TensorFlow
- * Lite's kernels if that fails, if it does too little work and is not `whole`, or if it had to
+ * executed by each invocation. A deferred partition has nodes whose shapes are known only when it
+ * runs. Its first invocation compiles, and so does one with other shapes. Its nodes stay with
+ * TensorFlow Lite's kernels if that fails, if it does too little work and is not `whole`, or if it had to
  * compile too often.
  */
-struct tfl_registration kernel_registration(bool is_late, bool is_whole);
+struct tfl_registration kernel_registration(bool is_deferred, bool is_whole);
 
 #endif /* NN_TFLITE_DELEGATE_H */

@@ -49,7 +49,7 @@ int kernel_fail(const struct kernel *k, struct tfl_context *context, const char 
 
 static int convert(struct kernel *k, struct tfl_context *context)
 {
-	const uint32_t least = k->is_late && !k->is_whole ? k->delegate->options.min_work : 0;
+	const uint32_t least = k->is_deferred && !k->is_whole ? k->delegate->options.min_work : 0;
 	struct graph *g = &k->graph;
 	uint64_t work = 0;
 
@@ -208,7 +208,7 @@ static int compile(struct kernel *k, struct tfl_context *context)
 	if (!result)
 		return TFL_OK;
 	free_compilation(k);
-	if (k->is_late)
+	if (k->is_deferred)
 		k->refused = find_refused(k);
 	return kernel_fail(k, context, k->model ? "cannot compile" : "NNAPI does not take the model",
 		    result_name(result));
@@ -290,12 +290,12 @@ int kernel_build(struct kernel *k, struct tfl_context *context)
 		kernel_free_model(k);
 		return kernel_fail(k, context, "no memory", "model");
 	}
-	k->graph.is_checked = !k->is_late;
+	k->graph.is_checked = !k->is_deferred;
 	status = convert(k, context);
 	if (status == TFL_OK)
 		status = find_ports(k, context);
 	k->is_idle = status == TFL_OK && !k->num_ports;
-	if (status == TFL_OK && k->is_late && !k->num_inputs)
+	if (status == TFL_OK && k->is_deferred && !k->num_inputs)
 		status = kernel_fail(k, context, "it has no input", "all is constant");
 	if (status == TFL_OK && !k->is_idle)
 		status = compile(k, context);
@@ -432,9 +432,9 @@ int kernel_run(struct kernel *k, struct tfl_context *context)
 	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
 		/* The engine died, and its models with it. A new engine may run already. */
 		say(k->delegate->options.verbosity, 1, "the device's engine died; compiling again");
-		late_pin(k, context);
+		deferred_pin(k, context);
 		result = kernel_build(k, context);
-		late_unpin(k, context);
+		deferred_unpin(k, context);
 		if (result != TFL_OK)
 			return result;
 		result = execute(k, context);
@@ -470,14 +470,14 @@ static void kernel_free(struct tfl_context *context, void *buffer)
 	(void)context;
 	if (!k)
 		return;
-	late_free(k);
+	deferred_free(k);
 	kernel_free_model(k);
 	members_free(&k->nodes);
 	free(k->outputs);
 	free(k);
 }
 
-static void *init(struct tfl_context *context, const char *buffer, bool is_late, bool is_whole)
+static void *init(struct tfl_context *context, const char *buffer, bool is_deferred, bool is_whole)
 {
 	const struct tfl_partition *p = (const void *)buffer;
 	struct kernel *k = calloc(1, sizeof(*k));
@@ -485,14 +485,14 @@ static void *init(struct tfl_context *context, const char *buffer, bool is_late,
 	if (!k)
 		return NULL;
 	k->delegate = p->delegate->data;
-	k->is_late = is_late;
+	k->is_deferred = is_deferred;
 	k->is_whole = is_whole;
 	k->num_outputs = p->outputs->size;
 	k->outputs = calloc((size_t)k->num_outputs + 1, sizeof(k->outputs[0]));
 	if (k->outputs)
 		memcpy(k->outputs, p->outputs->data, (size_t)k->num_outputs * sizeof(k->outputs[0]));
 	if (members_init(&k->nodes, context, p->nodes) && k->outputs &&
-	    (!is_late || late_init(k, context)))
+	    (!is_deferred || deferred_init(k, context)))
 		return k;
 	kernel_free(context, k);
 	return NULL;
@@ -504,7 +504,7 @@ static void *kernel_init(struct tfl_context *context, const char *buffer, size_t
 	return init(context, buffer, false, false);
 }
 
-static void *late_kernel_init(struct tfl_context *context, const char *buffer, size_t length)
+static void *deferred_kernel_init(struct tfl_context *context, const char *buffer, size_t length)
 {
 	(void)length;
 	return init(context, buffer, true, false);
@@ -524,8 +524,8 @@ static int kernel_prepare(struct tfl_context *context, struct tfl_node *node)
 		context->report_error(context, "nnaccel: the partition could not be read: no memory");
 		return TFL_DELEGATE_ERROR;
 	}
-	if (k->is_late) {
-		late_prepare(k, context);
+	if (k->is_deferred) {
+		deferred_prepare(k, context);
 		return TFL_OK;
 	}
 	if (members_prepare(&k->nodes, context, false) != TFL_OK)
@@ -539,13 +539,13 @@ static int kernel_invoke(struct tfl_context *context, struct tfl_node *node)
 {
 	struct kernel *k = node->user_data;
 
-	return k->is_late ? late_invoke(k, context) : kernel_run(k, context);
+	return k->is_deferred ? deferred_invoke(k, context) : kernel_run(k, context);
 }
 
-struct tfl_registration kernel_registration(bool is_late, bool is_whole)
+struct tfl_registration kernel_registration(bool is_deferred, bool is_whole)
 {
 	return (struct tfl_registration){
-		.init = !is_late ? kernel_init : is_whole ? whole_init : late_kernel_init,
+		.init = !is_deferred ? kernel_init : is_whole ? whole_init : deferred_kernel_init,
 		.free = kernel_free,
 		.prepare = kernel_prepare,
 		.invoke = kernel_invoke,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel that replaces a partition: see kernel_registration(). kernel.c builds and executes it,
- * late.c has what late partitions need.
+ * deferred.c has what deferred partitions need.
  */
 #ifndef NN_TFLITE_KERNEL_H
 #define NN_TFLITE_KERNEL_H
@@ -16,7 +16,7 @@ struct place {
 	int handle;
 };
 
-/* A tensor whose value gives the shape of another one inside of a late partition. */
+/* A tensor whose value gives the shape of another one inside of a deferred partition. */
 struct pin {
 	int tensor;
 	int allocation;			/* while it does not look constant */
@@ -29,9 +29,9 @@ struct kernel {
 	bool *known;			/* by output: TensorFlow Lite has computed it */
 	int num_outputs;
 
-	bool is_late;			/* the shapes are known only when the kernel runs */
+	bool is_deferred;		/* the shapes are known only when the kernel runs */
 	bool is_whole;			/* nearly all of the graph: it is never too small */
-	/* Consecutive nodes of a late kernel, which the fields below are for. See late.c. */
+	/* Consecutive nodes of a deferred kernel (deferred.c). The fields below are for them. */
 	struct kernel **parts;
 	int num_parts;
 
@@ -76,18 +76,18 @@ int kernel_remember(struct kernel *k, const struct tfl_context *context);
 /* Executes the model. Returns enum tfl_status. */
 int kernel_run(struct kernel *k, struct tfl_context *context);
 
-/* Makes all nodes of a late kernel its first part. Returns false if memory runs out. */
-bool late_init(struct kernel *k, const struct tfl_context *context);
-void late_free(struct kernel *k);
+/* Makes all nodes of a deferred kernel its first part. Returns false if memory runs out. */
+bool deferred_init(struct kernel *k, const struct tfl_context *context);
+void deferred_free(struct kernel *k);
 /* Gives outputs a type for which TensorFlow Lite looks at shapes after each invocation. */
-void late_prepare(struct kernel *k, struct tfl_context *context);
+void deferred_prepare(struct kernel *k, struct tfl_context *context);
 /*
  * Computes the nodes, on the device unless NNAPI refuses them. Around a refused node, the others are
  * parts of their own.
  */
-int late_invoke(struct kernel *k, struct tfl_context *context);
+int deferred_invoke(struct kernel *k, struct tfl_context *context);
 /* Let values that give shapes look like constants while a part is built, and restore them. */
-void late_pin(struct kernel *k, struct tfl_context *context);
-void late_unpin(struct kernel *k, struct tfl_context *context);
+void deferred_pin(struct kernel *k, struct tfl_context *context);
+void deferred_unpin(struct kernel *k, struct tfl_context *context);
 
 #endif /* NN_TFLITE_KERNEL_H */

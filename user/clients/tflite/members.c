@@ -149,7 +149,8 @@ static int keep_outputs(const struct member *m, struct tfl_context *context)
 }
 
 /* Computes the shapes of a node. A shape that was computed is a new list of dimensions. */
-static int prepare_late(const struct members *m, struct member *member, struct tfl_context *context)
+static int prepare_deferred(const struct members *m, struct member *member,
+			    struct tfl_context *context)
 {
 	const struct tfl_ints *out = member->node.outputs;
 	int status;
@@ -164,7 +165,7 @@ static int prepare_late(const struct members *m, struct member *member, struct t
 	return status == TFL_OK ? keep_outputs(member, context) : status;
 }
 
-int members_prepare(const struct members *m, struct tfl_context *context, bool late)
+int members_prepare(const struct members *m, struct tfl_context *context, bool deferred)
 {
 	size_t from = context->num_tensors;
 	int status = TFL_OK;
@@ -176,7 +177,7 @@ int members_prepare(const struct members *m, struct tfl_context *context, bool l
 			continue;
 		if (!make_room(context, &from))
 			return TFL_ERROR;
-		status = late ? prepare_late(m, member, context) :
+		status = deferred ? prepare_deferred(m, member, context) :
 			 prepare_known(context, &member->node, member->prepare);
 	}
 	return status;

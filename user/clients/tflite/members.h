@@ -36,10 +36,10 @@ bool members_init(struct members *m, struct tfl_context *context, const struct t
 void members_free(struct members *m);
 
 /*
- * Computes the shapes of all nodes in their order. With `late`, outputs get memory of their own, and
- * it is an error if a shape cannot be computed before the node runs. Returns enum tfl_status.
+ * Computes the shapes of all nodes in their order. With `deferred`, outputs get memory of their own,
+ * and it is an error if a shape cannot be computed before the node runs. Returns enum tfl_status.
  */
-int members_prepare(const struct members *m, struct tfl_context *context, bool late);
+int members_prepare(const struct members *m, struct tfl_context *context, bool deferred);
 
 /* Computes all nodes by TensorFlow Lite's kernels, also their shapes. */
 int members_invoke(const struct members *m, struct tfl_context *context);

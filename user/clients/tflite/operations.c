@@ -223,24 +223,24 @@ bool operation_convert(struct graph *g, int32_t code, int index)
 	return false;
 }
 
-enum lateness operation_lateness(const struct graph *g, int32_t code, const bool *shapes)
+enum deferral operation_deferral(const struct graph *g, int32_t code, const bool *shapes)
 {
 	const struct lowering *t = &g->l;
 	const struct row *op = find(code);
 	const struct tfl_ints *inputs = g->node->inputs, *outputs = g->node->outputs;
-	enum lateness late = IN_TIME;
+	enum deferral deferred = NOT_DEFERRED;
 
 	for (uint32_t i = 0; outputs && i < out_count(t); i++)
 		if (tensor_out(t, i) && tensor_out(t, i)->allocation_type == TFL_DYNAMIC)
-			return LATE;
+			return DEFERRED;
 	if (op->shape_inputs & SHAPE_OF_VALUES)
-		return LATE;
+		return DEFERRED;
 	for (uint32_t i = 0; i < 31; i++)
 		if (op->shape_inputs & SHAPE_INPUT(i) && tensor_in(t, i) &&
 		    !tensor_is_constant(tensor_in(t, i))) {
 			if (!shapes || !shapes[inputs->data[i]])
-				return LATE;
-			late = LATE_BY_SHAPES;
+				return DEFERRED;
+			deferred = DEFERRED_BY_SHAPES;
 		}
-	return late;
+	return deferred;
 }

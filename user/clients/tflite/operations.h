@@ -38,14 +38,14 @@ bool operation_check(struct graph *g, int32_t code);
 uint32_t operation_values(int32_t code);
 
 /* When the shapes of a node's outputs are known. */
-enum lateness {
-	IN_TIME,
-	LATE_BY_SHAPES,	/* known when the operation has run, but computable from other shapes */
-	LATE,				/* known when the operation has run */
+enum deferral {
+	NOT_DEFERRED,
+	DEFERRED_BY_SHAPES,	/* known after it has run, but computable from other shapes */
+	DEFERRED,		/* known when the operation has run */
 };
 
 /* `shapes` says for each tensor whether its value depends on shapes only; NULL: on none. */
-enum lateness operation_lateness(const struct graph *g, int32_t code, const bool *shapes);
+enum deferral operation_deferral(const struct graph *g, int32_t code, const bool *shapes);
 
 /*
  * Computes the shape of Convolution2DTransposeBias, which TensorFlow Lite itself lacks. It is a

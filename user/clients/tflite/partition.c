@@ -86,7 +86,7 @@ static bool read_plan(struct choice *c)
 		n->node = node;
 		n->code = operation_code(registration);
 		n->taken = !node->delegate && n->code != TFL_BUILTIN_DELEGATE;
-		n->can_be_late = registration->prepare && registration->invoke;
+		n->can_be_deferred = registration->prepare && registration->invoke;
 	}
 	return true;
 }
@@ -150,22 +150,22 @@ static bool follows_shapes(const struct choice *c, const struct candidate *n)
  */
 static bool fold_shapes(struct choice *c)
 {
-	bool *late = calloc((size_t)c->count + 1, sizeof(late[0])), any = false;
+	bool *deferred = calloc((size_t)c->count + 1, sizeof(deferred[0])), any = false;
 	struct graph g = { .context = c->context };
 	struct tfl_registration *registration;
 	struct tfl_node *node;
 	int end = c->count;
 
-	for (int i = 0; late && i < c->count; i++) {
+	for (int i = 0; deferred && i < c->count; i++) {
 		const struct candidate *n = &c->nodes[i];
-		enum lateness when;
+		enum deferral when;
 
 		g.node = n->node;
-		when = operation_lateness(&g, n->code, c->shapes);
-		if (when == LATE && end > i)
+		when = operation_deferral(&g, n->code, c->shapes);
+		if (when == DEFERRED && end > i)
 			end = i;
-		late[i] = when == LATE_BY_SHAPES;
-		any = any || late[i] || is_dense(c, n);
+		deferred[i] = when == DEFERRED_BY_SHAPES;
+		any = any || deferred[i] || is_dense(c, n);
 		for (int o = 0; o < n->node->outputs->size; o++)
 			c->shapes[n->node->outputs->data[o]] = follows_shapes(c, n);
 	}
@@ -175,13 +175,13 @@ static bool fold_shapes(struct choice *c)
 		const bool is_value = is_now || (n->node->outputs->size &&
 						 c->shapes[n->node->outputs->data[0]]);
 
-		if (n->taken && (is_value || late[i]) &&
+		if (n->taken && (is_value || deferred[i]) &&
 		    c->context->get_node(c->context, n->index, &node, &registration) == TFL_OK)
 			fold_node(c->context, node, registration, is_value,
 				  is_now || (is_value && i < end));
 	}
-	free(late);
-	return late;
+	free(deferred);
+	return deferred;
 }
 
 /* Rejects nodes that the translators reject. Late ones are translated when they run. */
@@ -195,15 +195,15 @@ static bool check_each(struct choice *c)
 		const char *why = operation_why(n->code);
 
 		g.node = n->node;
-		n->late = dynamic(c, n->node->inputs, false) ||
-			  operation_lateness(&g, n->code, NULL) != IN_TIME;
-		if (n->late)
+		n->deferred = dynamic(c, n->node->inputs, false) ||
+			  operation_deferral(&g, n->code, NULL) != NOT_DEFERRED;
+		if (n->deferred)
 			dynamic(c, n->node->outputs, true);
 		if (!n->taken)
 			continue;
-		if (n->late && !n->can_be_late)
+		if (n->deferred && !n->can_be_deferred)
 			why = why ?: "its shape is known only when it runs, and no function computes it";
-		if (!why && !(n->late ? operation_check(&g, n->code) :
+		if (!why && !(n->deferred ? operation_check(&g, n->code) :
 			      operation_convert(&g, n->code, n->index)))
 			why = g.l.reason;
 		n->work = g.l.work + g.l.written;
@@ -223,17 +223,17 @@ bool list_has(const struct tfl_ints *list, int number)
 	return false;
 }
 
-/* Leaves late nodes that make values which others need before they can be compiled. */
+/* Leaves deferred nodes that make values which others need before they can be compiled. */
 static void leave_values(struct choice *c)
 {
 	for (int i = 0; i < c->count; i++) {
 		const struct candidate *n = &c->nodes[i];
-		const uint32_t values = n->taken && n->late ? operation_values(n->code) : 0;
+		const uint32_t values = n->taken && n->deferred ? operation_values(n->code) : 0;
 		const struct tfl_ints *in = n->node->inputs;
 
 		for (int v = 0; v < in->size && v < 31; v++)
 			for (int k = 0; k < i && values >> v & 1 && in->data[v] >= 0; k++)
-				if (c->nodes[k].taken && c->nodes[k].late && !c->shapes[in->data[v]] &&
+				if (c->nodes[k].taken && c->nodes[k].deferred && !c->shapes[in->data[v]] &&
 				    list_has(c->nodes[k].node->outputs, in->data[v]))
 					leave(c, &c->nodes[k], "the shape of another node follows "
 							       "from its value");
@@ -291,7 +291,7 @@ static bool check_devices(struct choice *c)
 			struct candidate *n = &c->nodes[i];
 
 			g.node = n->node;
-			if (n->taken && !n->late && !operation_convert(&g, n->code, n->index))
+			if (n->taken && !n->deferred && !operation_convert(&g, n->code, n->index))
 				leave(c, n, g.l.reason);
 		}
 		supported = calloc(g.b.operation_count + 1, sizeof(supported[0]));
@@ -301,7 +301,7 @@ static bool check_devices(struct choice *c)
 		if (!taken && !attempt)
 			ask(c, &g, &constants, true, supported);
 		for (int i = 0; i < c->count && !taken && attempt; i++)
-			if (c->nodes[i].taken && !c->nodes[i].late)
+			if (c->nodes[i].taken && !c->nodes[i].deferred)
 				leave(c, &c->nodes[i], "NNAPI refuses the graph");
 		free(supported);
 		constants_free(&constants);
@@ -328,7 +328,7 @@ static void leave_constants(struct choice *c)
 }
 
 /* Lists the claimed nodes that are translated when they run, or else the other claimed nodes. */
-static struct tfl_ints *list_taken(const struct choice *c, bool late)
+static struct tfl_ints *list_taken(const struct choice *c, bool deferred)
 {
 	struct tfl_ints *list = malloc(sizeof(*list) + (size_t)c->count * sizeof(int));
 
@@ -336,7 +336,7 @@ static struct tfl_ints *list_taken(const struct choice *c, bool late)
 		return NULL;
 	list->size = 0;
 	for (int i = 0; i < c->count; i++)
-		if (c->nodes[i].taken && c->nodes[i].late == late)
+		if (c->nodes[i].taken && c->nodes[i].deferred == deferred)
 			list->data[list->size++] = c->nodes[i].index;
 	return list;
 }
@@ -390,14 +390,14 @@ static bool is_whole(const struct choice *c)
 
 /*
  * Rejects partitions that are too small to pay, and the smallest ones if there would be more than
- * the maximum number. The work of late ones is not known yet.
+ * the maximum number. The work of deferred ones is not known yet.
  */
-static bool choose_partitions(struct choice *c, bool late, int *kept)
+static bool choose_partitions(struct choice *c, bool deferred, int *kept)
 {
 	const struct options *o = &c->delegate->options;
 	const int before = *kept;
 	const bool whole = is_whole(c);
-	struct tfl_ints *list = list_taken(c, late);
+	struct tfl_ints *list = list_taken(c, deferred);
 	struct tfl_partition *parts = NULL;
 	int count = 0;
 
@@ -416,7 +416,7 @@ static bool choose_partitions(struct choice *c, bool late, int *kept)
 
 		if (!has_input(c, &parts[i]))
 			why = "all of its partition is constant";
-		else if (!whole && !late && work_of(c, &parts[i]) < o->min_work)
+		else if (!whole && !deferred && work_of(c, &parts[i]) < o->min_work)
 			why = "its partition is too small to pay";
 		if (!why)
 			continue;
@@ -470,11 +470,11 @@ static int replace(struct choice *c, int partitions)
 		report_graph(c->context, c->delegate, c->nodes, c->count, lists);
 	else if (status == TFL_OK)
 		tell(c->delegate, lists[0]->size + lists[1]->size, c->count, partitions);
-	for (int late = 0; late < 2 && status == TFL_OK; late++)
-		if (lists[late]->size)
+	for (int deferred = 0; deferred < 2 && status == TFL_OK; deferred++)
+		if (lists[deferred]->size)
 			status = c->context->replace_nodes(c->context,
-							   kernel_registration(late, whole),
-							   lists[late], &c->delegate->base);
+							   kernel_registration(deferred, whole),
+							   lists[deferred], &c->delegate->base);
 	free(lists[0]);
 	free(lists[1]);
 	return status;

@@ -100,7 +100,7 @@ static void report_parts(const struct tfl_context *c, FILE *file, int first, con
 
 static const char *why_of(const struct candidate *n)
 {
-	if (n->taken && n->late)
+	if (n->taken && n->deferred)
 		return "it is compiled when its shapes are known";
 	return n->taken && n->dequantises ? "its weights are dequantised" : n->why;
 }

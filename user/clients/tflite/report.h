@@ -16,8 +16,8 @@ struct candidate {
 	const struct tfl_node *node;
 	int32_t code;
 	bool taken;
-	bool can_be_late;	/* TensorFlow Lite's kernels can compute the node at run time */
-	bool late;			/* shapes are known only when it runs */
+	bool can_be_deferred;	/* TensorFlow Lite's kernels can compute the node at run time */
+	bool deferred;		/* shapes are known only when it runs */
 	bool dequantises;		/* compilation converts its weights to float32 */
 	uint64_t work;
 	int part;			/* for the report; -1: none */
@@ -28,7 +28,7 @@ struct candidate {
 /* Returns whether a list, which may be NULL, has the number. */
 bool list_has(const struct tfl_ints *list, int number);
 
-/* Writes the file of `count` nodes; those of the lists, one of them late ones, are claimed. */
+/* Writes the file of `count` nodes; those of the lists, one of them deferred ones, are claimed. */
 void report_graph(struct tfl_context *context, const struct delegate *delegate, struct candidate *nodes,
 		  int count, struct tfl_ints *const lists[2]);
 

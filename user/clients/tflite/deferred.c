@@ -79,7 +79,7 @@ static struct kernel *new_part(const struct kernel *k, struct member *first, int
 	if (!part)
 		return NULL;
 	*part = (struct kernel){
-		.delegate = k->delegate, .is_late = true, .refused = -1,
+		.delegate = k->delegate, .is_deferred = true, .refused = -1,
 		.is_whole = k->is_whole && count == k->nodes.count,
 		.nodes = { .list = first, .count = count, .before = k->nodes.before },
 	};
@@ -89,7 +89,7 @@ static struct kernel *new_part(const struct kernel *k, struct member *first, int
 	return NULL;
 }
 
-bool late_init(struct kernel *k, const struct tfl_context *context)
+bool deferred_init(struct kernel *k, const struct tfl_context *context)
 {
 	k->parts = calloc(MOST_PARTS, sizeof(k->parts[0]));
 	if (!k->parts)
@@ -99,7 +99,7 @@ bool late_init(struct kernel *k, const struct tfl_context *context)
 	return k->parts[0];
 }
 
-void late_free(struct kernel *k)
+void deferred_free(struct kernel *k)
 {
 	for (int i = 0; i < k->num_parts; i++)
 		free_part(k->parts[i]);
@@ -138,7 +138,7 @@ static bool split(struct kernel *k, int number, const struct tfl_context *contex
 	return true;
 }
 
-void late_prepare(struct kernel *k, struct tfl_context *context)
+void deferred_prepare(struct kernel *k, struct tfl_context *context)
 {
 	for (int i = 0; i < k->num_outputs; i++) {
 		struct tfl_tensor *t = &context->tensors[k->outputs[i]];
@@ -149,7 +149,7 @@ void late_prepare(struct kernel *k, struct tfl_context *context)
 	}
 }
 
-void late_pin(struct kernel *k, struct tfl_context *context)
+void deferred_pin(struct kernel *k, struct tfl_context *context)
 {
 	for (int i = 0; i < k->num_pins; i++) {
 		struct tfl_tensor *t = &context->tensors[k->pins[i].tensor];
@@ -158,17 +158,17 @@ void late_pin(struct kernel *k, struct tfl_context *context)
 		if (t->contents && !tensor_is_constant(t) && t->buffer_handle == TFL_NO_BUFFER)
 			t->allocation_type = TFL_PERSISTENT_READ_ONLY;
 	}
-	for (int i = 0; k->is_late && i < k->num_outputs; i++)
+	for (int i = 0; k->is_deferred && i < k->num_outputs; i++)
 		if (k->known[i])
 			context->tensors[k->outputs[i]].allocation_type = TFL_PERSISTENT_READ_ONLY;
 }
 
 /* Restores pinned tensors. Outputs keep a type for which TensorFlow Lite looks at shapes again. */
-void late_unpin(struct kernel *k, struct tfl_context *context)
+void deferred_unpin(struct kernel *k, struct tfl_context *context)
 {
 	for (int i = 0; i < k->num_pins; i++)
 		context->tensors[k->pins[i].tensor].allocation_type = k->pins[i].allocation;
-	for (int i = 0; k->is_late && i < k->num_outputs; i++) {
+	for (int i = 0; k->is_deferred && i < k->num_outputs; i++) {
 		struct tfl_tensor *t = &context->tensors[k->outputs[i]];
 
 		k->known[i] = t->allocation_type == TFL_PERSISTENT_READ_ONLY;
@@ -180,7 +180,7 @@ void late_unpin(struct kernel *k, struct tfl_context *context)
 /* Builds a part for the current shapes and values, if they have changed. */
 static void follow(struct kernel *k, struct tfl_context *context)
 {
-	late_pin(k, context);
+	deferred_pin(k, context);
 	if (!k->shapes || !kernel_same_shapes(k, context)) {
 		k->is_left = true;
 		k->refused = -1;
@@ -196,7 +196,7 @@ static void follow(struct kernel *k, struct tfl_context *context)
 			kernel_remember(k, context);
 		}
 	}
-	late_unpin(k, context);
+	deferred_unpin(k, context);
 }
 
 /* Copies tensors with buffers of the delegate to or from the memory that kernels use. */
@@ -231,7 +231,7 @@ static int invoke_left(struct kernel *k, struct tfl_context *context)
 	return status == TFL_OK ? move_buffers(k, context, false) : status;
 }
 
-int late_invoke(struct kernel *k, struct tfl_context *context)
+int deferred_invoke(struct kernel *k, struct tfl_context *context)
 {
 	int status = TFL_OK;
 
