@@ -82,7 +82,7 @@ struct compiled {
 	size_t scratch_size;		/* for one thread */
 	size_t run_packed_size;		/* the most weights that a step packs in each execution */
 	_Atomic(size_t) run_memory;	/* the most that reference kernels asked for so far */
-	_Atomic(uint64_t) kept;		/* bytes of all contexts */
+	_Atomic(uint64_t) cached;	/* bytes of all contexts */
 	uint32_t threads;
 	struct tuning *tuning;		/* tuning of the plan; NULL if nothing is to be measured */
 	_Atomic(struct context *) contexts[COMPILED_CONTEXTS];	/* the unused ones */
@@ -134,7 +134,7 @@ bool compiled_reserve(struct compiled *c);
 void compiled_release(struct compiled *c);
 
 /* Bytes of the memory of executions that there is, in use or not. */
-uint64_t compiled_kept(const struct compiled *c);
+uint64_t compiled_cached(const struct compiled *c);
 
 /* The operand that a step reads as input `index`. */
 static inline uint32_t compiled_input(const struct compiled_step *step, uint32_t index)

@@ -1548,18 +1548,18 @@ static void test_client(void **state)
 		.key = key_of(1), .model_size = 13, .write = write_model,
 	};
 	struct cache_client client;
-	struct kept_parts plan;
+	struct cached_parts plan;
 
 	(void)state;
 	client_of(&client, 1);
 	assert_int_equal(cache_client_get(&client, key_of(1), &plan, NULL), NN_GENERAL_FAILURE);
-	assert_int_equal(cache_client_keep(&client, &entry, NULL), NN_OK);
-	assert_int_equal(cache_client_keep(&client, &entry, NULL), NN_GENERAL_FAILURE);
+	assert_int_equal(cache_client_put(&client, &entry, NULL), NN_OK);
+	assert_int_equal(cache_client_put(&client, &entry, NULL), NN_GENERAL_FAILURE);
 	assert_int_equal(cache_client_get(&client, key_of(1), &plan, NULL), NN_OK);
 	assert_int_equal(plan.model_size, 13);
 	assert_int_equal(plan.data_size, 0);
 	assert_string_equal(plan.base, "a model part");
-	kept_parts_unmap(&plan);
+	cached_parts_unmap(&plan);
 	cache_client_drop(&client, key_of(1));
 	assert_int_equal(cache_client_get(&client, key_of(1), &plan, NULL), NN_GENERAL_FAILURE);
 	close(client.socket);
@@ -1630,7 +1630,7 @@ static void test_own_by_keeper(void **state)
 	struct message later = { .kind = CACHE_LATER };
 	struct nn_error err = { "" };
 	uint8_t hash[DIGEST_SIZE];
-	struct kept_parts plan;
+	struct cached_parts plan;
 	int ends[2], fd;
 
 	(void)state;

@@ -442,7 +442,7 @@ static void add(const struct nnaccel_cmd *head, const void *grants, const void *
 			continue;
 		size = (size + 7) / 8 * 8;
 		assert_true(size + sizeof(image_format) <= MAX_COMMAND);
-		memcpy(bytes + size, &image_format, sizeof(picture_format));
+		memcpy(bytes + size, &image_format, sizeof(image_format));
 		size += sizeof(image_format);
 		copy->num_formats++;
 	}

@@ -106,7 +106,7 @@ static uint32_t count_calls(uint32_t preference)
 	/* Executions that follow one another use the memory of one. */
 	if (plan->compiled) {
 		compiled_memory(plan->compiled, &memory);
-		assert_int_equal(compiled_kept(plan->compiled), memory.execution);
+		assert_int_equal(compiled_cached(plan->compiled), memory.execution);
 	}
 	nn_plan_free(plan);
 	return before;

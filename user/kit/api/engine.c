@@ -247,7 +247,7 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 		options->keeper.folder = NULL;
 	}
 	if (options->spawner.options.keep_all)
-		server_keep_all();
+		server_cache_all();
 	if (!options->threads)
 		log_permissions(engine);
 	return options->direct ? direct_run(options) : broker_run(options);

@@ -34,7 +34,7 @@ enum nn_status nna_engine_store_get(const void *key, size_t key_size, void **dat
 {
 	uint8_t hash[DIGEST_SIZE], found[DIGEST_SIZE];
 	struct cache_client *client;
-	struct kept_parts entry;
+	struct cached_parts entry;
 	enum nn_status status = begin(key, key_size, &client, hash, err);
 
 	*data = NULL;
@@ -48,7 +48,7 @@ enum nn_status nna_engine_store_get(const void *key, size_t key_size, void **dat
 		memcpy(*data, (const char *)entry.base + entry.data_size, entry.model_size);
 		*size = entry.model_size;
 	}
-	kept_parts_unmap(&entry);
+	cached_parts_unmap(&entry);
 	if (!*data)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	if (digest(*data, *size, found) && !memcmp(found, entry.hash, sizeof(found)))
@@ -86,7 +86,7 @@ enum nn_status nna_engine_store_put(const void *key, size_t key_size, const void
 		return nn_fail(err, NN_INVALID_ARGUMENT, "an entry of %zu bytes; it has 1 to %d",
 			       size, NNA_ENGINE_MAX_STORED);
 	status = begin(key, key_size, &client, hash, err);
-	return status ? status : cache_client_keep(client, &own.entry, err);
+	return status ? status : cache_client_put(client, &own.entry, err);
 }
 
 _Static_assert(NNA_ENGINE_MAX_STORED == BLOB_MAX_MODEL, "the keeper takes as much");

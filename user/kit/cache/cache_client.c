@@ -115,7 +115,7 @@ enum nn_status cache_client_query(struct cache_client *client, const uint8_t *to
 /* ---- the engine's own cache ---- */
 
 /* Maps a plan's file; the file can then be closed. */
-static bool map_plan(const struct message *answer, int file, struct kept_parts *plan)
+static bool map_plan(const struct message *answer, int file, struct cached_parts *plan)
 {
 	size_t size = answer->model_size + answer->data_size;
 
@@ -134,7 +134,7 @@ static bool map_plan(const struct message *answer, int file, struct kept_parts *
 }
 
 enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
-				struct kept_parts *plan, struct nn_error *err)
+				struct cached_parts *plan, struct nn_error *err)
 {
 	struct message request = { .kind = CACHE_GET };
 	struct message answer;
@@ -142,7 +142,7 @@ enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
 	bool mapped = false;
 	int file;
 
-	*plan = (struct kept_parts){ .base = NULL };
+	*plan = (struct cached_parts){ .base = NULL };
 	memcpy(request.token, key, sizeof(request.token));
 	pthread_mutex_lock(&client->lock);
 	status = ask_locked(client, &request, &answer, &file, err);
@@ -156,7 +156,7 @@ enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
 	return status;
 }
 
-void kept_parts_unmap(struct kept_parts *plan)
+void cached_parts_unmap(struct cached_parts *plan)
 {
 	if (plan->base)
 		munmap(plan->base, plan->model_size + plan->data_size);
@@ -176,8 +176,8 @@ static bool write_entry(int file, const struct cache_entry *entry)
 	return true;
 }
 
-enum nn_status cache_client_keep(struct cache_client *client, const struct cache_entry *entry,
-				 struct nn_error *err)
+enum nn_status cache_client_put(struct cache_client *client, const struct cache_entry *entry,
+				struct nn_error *err)
 {
 	struct message request = {
 		.kind = entry->is_own ? CACHE_NEW_OWN : CACHE_NEW,

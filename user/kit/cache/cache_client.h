@@ -34,19 +34,19 @@ enum nn_status cache_client_query(struct cache_client *client, const uint8_t *to
 				  const uint8_t *hash, struct nn_error *err);
 
 /* An entry of the engine's own cache, mapped: the data part, then the model part. */
-struct kept_parts {
+struct cached_parts {
 	void *base;		/* NULL: none */
 	size_t model_size, data_size;
 	uint8_t hash[DIGEST_SIZE];	/* hash of the model part */
 };
 
 /*
- * Gets an entry; kept_parts_unmap() unmaps it. Returns NN_GENERAL_FAILURE if there is no such
+ * Gets an entry; cached_parts_unmap() unmaps it. Returns NN_GENERAL_FAILURE if there is no such
  * entry.
  */
 enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
-				struct kept_parts *plan, struct nn_error *err);
-void kept_parts_unmap(struct kept_parts *plan);
+				struct cached_parts *plan, struct nn_error *err);
+void cached_parts_unmap(struct cached_parts *plan);
 
 /* An entry that is to be stored. */
 struct cache_entry {
@@ -62,8 +62,8 @@ struct cache_entry {
  * Stores an entry. Returns NN_GENERAL_FAILURE if a plan is stored already or the keeper fails, and
  * NN_RESOURCE_EXHAUSTED_TRANSIENT if the client's user stores too much at a time.
  */
-enum nn_status cache_client_keep(struct cache_client *client, const struct cache_entry *entry,
-				 struct nn_error *err);
+enum nn_status cache_client_put(struct cache_client *client, const struct cache_entry *entry,
+				struct nn_error *err);
 
 /* Removes an entry that proved useless. */
 void cache_client_drop(struct cache_client *client, const uint8_t *key);

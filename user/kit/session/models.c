@@ -61,7 +61,7 @@ void models_discard(struct models *models, struct loaded_model *loaded)
 		free(form);
 	}
 	nn_model_free(loaded->model);
-	kept_parts_unmap(&loaded->kept);
+	cached_parts_unmap(&loaded->cached);
 	free(loaded->attributes);
 	for (uint32_t i = 0; i < loaded->num_pools; i++)
 		grants_put(models->grants, loaded->pools[i]);

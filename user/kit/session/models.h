@@ -34,9 +34,9 @@ struct loaded_model {
 	struct form first;
 	/* Form for executions that begin now; NULL until models_add(). */
 	_Atomic(struct form *) form;
-	bool is_kept;			/* the model is in the engine's own cache */
+	bool is_cached;			/* the model is in the engine's own cache */
 	uint8_t key[DIGEST_SIZE];	/* its key there */
-	struct kept_parts kept;		/* the cache entry that it was loaded from, if any */
+	struct cached_parts cached;	/* the cache entry that it was loaded from, if any */
 	struct mapping **pools;	/* mappings of the pools; NULL for those that cannot be mapped */
 	uint32_t num_pools;
 	struct nn_pool *copies;		/* private memory in place of the pools */
@@ -89,16 +89,16 @@ enum nn_status models_save(struct models *models, const struct command *command,
 			   struct nn_error *err);
 
 /* A model that was compiled from a private copy, and is to be cached. */
-struct keep_work;
+struct own_cache_work;
 
 /*
  * Handles NNACCEL_DO_PREPARE with NNACCEL_PREPARE_KEEP. It loads the cached plan, or compiles a
- * private copy of the model's constants. *work is NULL, or the work for models_keep() after the
- * client has its answer.
+ * private copy of the model's constants. *work is NULL, or the work for models_store_own_cache()
+ * after the client has its answer.
  */
-enum nn_status models_prepare_kept(struct models *models, const struct command *command,
-				   struct keep_work **work, struct nn_error *err);
-void models_keep(struct models *models, struct keep_work *work);
+enum nn_status models_prepare_own_cache(struct models *models, const struct command *command,
+					struct own_cache_work **work, struct nn_error *err);
+void models_store_own_cache(struct models *models, struct own_cache_work *work);
 
 /* Caches a model's new form in place of its older one, if that was cached. */
 void models_keep_again(struct models *models, struct loaded_model *loaded);

@@ -33,7 +33,7 @@
 /* The answer to a command. */
 struct answer {
 	enum nn_status status;
-	struct keep_work *work;		/* work after the answer, or NULL */
+	struct own_cache_work *work;		/* work after the answer, or NULL */
 	void *memory;			/* malloc()ed memory of the payload, or NULL */
 	void *payload;
 	size_t payload_size;
@@ -132,11 +132,11 @@ static void tell_memory(struct server *server, const struct command *command,
 	answer->payload_size = sizeof(*memory);
 }
 
-static bool keeps_all;
+static bool caches_all;
 
-void server_keep_all(void)
+void server_cache_all(void)
 {
-	keeps_all = true;
+	caches_all = true;
 }
 
 static void do_prepare(struct server *server, const struct command *command,
@@ -144,9 +144,9 @@ static void do_prepare(struct server *server, const struct command *command,
 {
 	if (!answer_reserve(answer, 1, sizeof(struct nnaccel_model_memory)))
 		return;
-	if ((keeps_all || command->head->flags & NNACCEL_PREPARE_KEEP) && can_save(server))
-		answer->status = models_prepare_kept(&server->models, command, &answer->work,
-						     &answer->err);
+	if ((caches_all || command->head->flags & NNACCEL_PREPARE_KEEP) && can_save(server))
+		answer->status = models_prepare_own_cache(&server->models, command, &answer->work,
+							  &answer->err);
 	else
 		answer->status = models_prepare(&server->models, command, &answer->err);
 	tell_memory(server, command, answer);
@@ -737,7 +737,7 @@ static size_t serve_one(struct server *server, struct room *room, size_t size)
 		close(answer.fence);
 	free(answer.memory);
 	if (answer.work)
-		models_keep(&server->models, answer.work);
+		models_store_own_cache(&server->models, answer.work);
 	if (is_lost)
 		end_lost(&server->bursts);
 	return next;

@@ -51,7 +51,7 @@ struct server {
 bool server_init(struct server *server, const struct nna_engine *engine, int session, int cache);
 
 /* Makes this process cache plans of all clients, also of those that do not ask for it. */
-void server_keep_all(void);
+void server_cache_all(void);
 
 #define SERVER_MAX_THREADS 4
 

@@ -442,7 +442,7 @@ static const void *pack_shared(const struct compiled *c, const struct nn_ready *
 		weights_release(memory, ready->packed_size);
 		return NULL;
 	}
-	return weights_keep(c->plan->weights, memory, ready->packed_size);
+	return weights_share(c->plan->weights, memory, ready->packed_size);
 }
 
 /* Packing of all steps; each thread has tensors of its own. */

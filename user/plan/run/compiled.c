@@ -59,7 +59,7 @@ static void context_free(struct compiled *c, struct context *x)
 {
 	if (!x)
 		return;
-	atomic_fetch_sub(&c->kept, x->size + x->memory.size);
+	atomic_fetch_sub(&c->cached, x->size + x->memory.size);
 	pages_free(x->memory.base, x->memory.size);
 	pages_free(x, x->size);
 }
@@ -73,12 +73,12 @@ static void grow(struct compiled *c, struct context *x, size_t wanted)
 	while (wanted > most && !atomic_compare_exchange_weak(&c->run_memory, &most, wanted))
 		;
 	pages_free(m->base, m->size);
-	atomic_fetch_sub(&c->kept, m->size);
+	atomic_fetch_sub(&c->cached, m->size);
 	m->size = wanted > most ? wanted : most;
 	m->base = m->size ? pages_alloc(m->size) : NULL;
 	if (!m->base)
 		m->size = 0;
-	atomic_fetch_add(&c->kept, m->size);
+	atomic_fetch_add(&c->cached, m->size);
 }
 
 /* Returns the memory of an operand that is no argument; NULL if memory runs out. */
@@ -114,7 +114,7 @@ static struct context *context_create(struct compiled *c)
 		return NULL;
 	divide(c, (char *)x, x, &arena);
 	x->size = sizes.size;
-	atomic_fetch_add(&c->kept, x->size);
+	atomic_fetch_add(&c->cached, x->size);
 	for (uint32_t i = 0; i < c->main->num_operands; i++)
 		x->data[i] = c->places ? memory_of(c, i, arena) : restored_memory_of(c, i, arena);
 	grow(c, x, 0);
@@ -163,9 +163,9 @@ void compiled_release(struct compiled *c)
 		context_free(c, atomic_load(&c->contexts[i]));
 }
 
-uint64_t compiled_kept(const struct compiled *c)
+uint64_t compiled_cached(const struct compiled *c)
 {
-	return atomic_load(&c->kept);
+	return atomic_load(&c->cached);
 }
 
 void compiled_memory(const struct compiled *c, struct nn_plan_memory *memory)

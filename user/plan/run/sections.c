@@ -99,7 +99,7 @@ struct fact {
 	uint32_t writer;		/* the section that writes it */
 	uint32_t listed;		/* the last section that has it in its list of inputs */
 	bool is_needed;			/* outside of the section that writes it, */
-	bool is_kept;			/* and was so when the subgraph was divided before */
+	bool is_leaving;		/* and was so when the subgraph was divided before */
 };
 
 /* Whether an input that steers may have any value: the shapes do not depend on it. */
@@ -118,7 +118,7 @@ static bool knows(const struct graph *g, const struct section *s, const struct f
 		  uint32_t operand)
 {
 	return nn_operand_is_constant(&g->subgraph->operands[operand]) ||
-	       (s && facts[operand].known == s->first + 1 && !facts[operand].is_kept);
+	       (s && facts[operand].known == s->first + 1 && !facts[operand].is_leaving);
 }
 
 /* Whether an operation can be in a section. */
@@ -252,14 +252,14 @@ static bool list_operands(struct section *s, struct fact *facts)
 static void free_sections(struct graph *g);
 
 /* Whether a section computes from constants what leaves it, which was not thought of before. */
-static bool finds_kept(const struct graph *g, struct fact *facts)
+static bool finds_leaving(const struct graph *g, struct fact *facts)
 {
 	bool found = false;
 
 	for (uint32_t i = 0; i < g->subgraph->num_operands; i++) {
-		if (!facts[i].known || !facts[i].is_needed || facts[i].is_kept)
+		if (!facts[i].known || !facts[i].is_needed || facts[i].is_leaving)
 			continue;
-		facts[i].is_kept = true;
+		facts[i].is_leaving = true;
 		found = true;
 	}
 	return found;
@@ -270,12 +270,12 @@ static bool find_all(struct graph *g, struct fact *facts)
 {
 	for (uint32_t round = 0; round < MAX_ROUNDS; round++) {
 		for (uint32_t i = 0; i < g->subgraph->num_operands; i++)
-			facts[i] = (struct fact){ .is_kept = facts[i].is_kept };
+			facts[i] = (struct fact){ .is_leaving = facts[i].is_leaving };
 		free_sections(g);
 		if (!find_sections(g, facts))
 			return false;
 		find_needed(g, facts);
-		if (!finds_kept(g, facts))
+		if (!finds_leaving(g, facts))
 			break;
 	}
 	return true;
@@ -346,7 +346,7 @@ static void count_bytes(struct sections *all, struct shaped *shaped)
 {
 	uint64_t bytes = sizeof(*shaped) + shaped->memory.weights +
 			 shaped->subgraph.num_operands * sizeof(shaped->operands[0]) +
-			 (shaped->plan ? compiled_kept(shaped->plan->compiled) : 0);
+			 (shaped->plan ? compiled_cached(shaped->plan->compiled) : 0);
 
 	if (atomic_load(&shaped->bytes) != bytes)
 		atomic_fetch_add(&all->bytes, bytes - atomic_exchange(&shaped->bytes, bytes));

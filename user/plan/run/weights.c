@@ -15,8 +15,8 @@
 /* From this size on weights have pages of their own, huge ones where the system gives them. */
 #define IN_PAGES ((size_t)64 << 10)
 
-struct kept {
-	struct kept *next;
+struct packed {
+	struct packed *next;
 	uint64_t hash;
 	size_t size;
 	uint32_t users;
@@ -25,7 +25,7 @@ struct kept {
 
 struct weights {
 	pthread_mutex_t lock;		/* of all that follows */
-	struct kept *first;
+	struct packed *first;
 	uint64_t bytes;
 };
 
@@ -58,9 +58,9 @@ void weights_release(void *packed, size_t size)
 		pages_free(packed, size);
 }
 
-static struct kept *find(struct weights *w, const struct kept *wanted)
+static struct packed *find(struct weights *w, const struct packed *wanted)
 {
-	struct kept *k = w->first;
+	struct packed *k = w->first;
 
 	while (k && (k->hash != wanted->hash || k->size != wanted->size ||
 		     memcmp(k->packed, wanted->packed, k->size)))
@@ -68,16 +68,16 @@ static struct kept *find(struct weights *w, const struct kept *wanted)
 	return k;
 }
 
-const void *weights_keep(struct weights *weights, void *packed, size_t size)
+const void *weights_share(struct weights *weights, void *packed, size_t size)
 {
-	struct kept *own = malloc(sizeof(*own)), *k;
+	struct packed *own = malloc(sizeof(*own)), *k;
 	const void *used;
 
 	if (!own) {
 		weights_release(packed, size);
 		return NULL;
 	}
-	*own = (struct kept){ .hash = nn_fingerprint64(packed, size), .size = size,
+	*own = (struct packed){ .hash = nn_fingerprint64(packed, size), .size = size,
 			      .packed = packed };
 	pthread_mutex_lock(&weights->lock);
 	k = find(weights, own);
@@ -99,7 +99,7 @@ const void *weights_keep(struct weights *weights, void *packed, size_t size)
 
 void weights_drop(struct weights *weights, const void *packed)
 {
-	struct kept **link, *k;
+	struct packed **link, *k;
 
 	pthread_mutex_lock(&weights->lock);
 	link = &weights->first;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packed weights that several plans of one model use: what is packed alike is kept once.
+ * Packed weights that several plans of one model use: equal ones are stored once.
  */
 #ifndef NN_PLAN_WEIGHTS_H
 #define NN_PLAN_WEIGHTS_H
@@ -21,16 +21,16 @@ void weights_free(struct weights *weights);
  * out. `size` is not 0.
  */
 void *weights_alloc(size_t size);
-void weights_release(void *packed, size_t size);	/* that was not kept; NULL is fine */
+void weights_release(void *packed, size_t size);	/* which was not shared; NULL is fine */
 
 /*
  * Takes over packed weights. Returns them, or equal ones that were stored before, for the caller to
  * use until weights_drop(). NULL if memory runs out. Any number of threads may call it at a time.
  */
-const void *weights_keep(struct weights *weights, void *packed, size_t size);
+const void *weights_share(struct weights *weights, void *packed, size_t size);
 void weights_drop(struct weights *weights, const void *packed);
 
-/* Bytes of all that is kept. */
+/* Bytes of all that is shared. */
 uint64_t weights_bytes(struct weights *weights);
 
 #endif /* NN_PLAN_WEIGHTS_H */

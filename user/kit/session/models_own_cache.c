@@ -15,7 +15,7 @@
 #include "kit/cache/digest.h"
 #include "kit/session/models.h"
 
-struct keep_work {
+struct own_cache_work {
 	void *wire;
 	size_t wire_size;
 	uint32_t preference;
@@ -64,7 +64,7 @@ static void hash_attributes(struct evp_md_ctx_st *context, const struct nn_attri
 }
 
 /* The serialised model contains the lengths and places of constants. */
-static enum nn_status make_key(const struct keep_work *work, const struct loaded_model *loaded,
+static enum nn_status make_key(const struct own_cache_work *work, const struct loaded_model *loaded,
 			       uint8_t key[DIGEST_SIZE], struct nn_error *err)
 {
 	const uint64_t head[] = { work->preference, work->wire_size };
@@ -104,15 +104,15 @@ static void parts_free(struct parts *parts)
 /*
  * Finds the parts by the sizes in the head. Returns false if they are wrong, or with errno ENOMEM.
  */
-static bool take_parts(const struct kept_parts *kept, const struct cache_files *files,
+static bool take_parts(const struct cached_parts *cached, const struct cache_files *files,
 		       struct evp_md_ctx_st *context, struct parts *parts)
 {
-	char *data = kept->base, *model = data + kept->data_size;
-	size_t data_left = kept->data_size, model_left = kept->model_size - sizeof(struct head);
+	char *data = cached->base, *model = data + cached->data_size;
+	size_t data_left = cached->data_size, model_left = cached->model_size - sizeof(struct head);
 	struct head head;
 
 	errno = EINVAL;
-	if (kept->model_size < sizeof(head))
+	if (cached->model_size < sizeof(head))
 		return false;
 	memcpy(&head, model, sizeof(head));
 	digest_add(context, &head, sizeof(head));
@@ -139,18 +139,18 @@ static bool take_parts(const struct kept_parts *kept, const struct cache_files *
 }
 
 /* Loads the plan of an entry; its model parts are copied, hashed, and checked as any other. */
-static enum nn_status load_kept(struct models *models, const struct command *command,
-				struct loaded_model *loaded, struct nn_error *err)
+static enum nn_status load_cached(struct models *models, const struct command *command,
+				  struct loaded_model *loaded, struct nn_error *err)
 {
 	const struct nna_engine_preparation how = models_how(models, command, loaded);
-	const struct kept_parts *kept = &loaded->kept;
+	const struct cached_parts *cached = &loaded->cached;
 	struct evp_md_ctx_st *context = digest_begin();
 	struct parts parts = { 0 };
 	uint8_t hash[DIGEST_SIZE];
-	bool right = context && take_parts(kept, &models->files, context, &parts), lacks_memory;
+	bool right = context && take_parts(cached, &models->files, context, &parts), lacks_memory;
 
 	lacks_memory = !context || (!right && errno == ENOMEM);
-	if (digest_end(context, hash) && right && !memcmp(hash, kept->hash, sizeof(hash)))
+	if (digest_end(context, hash) && right && !memcmp(hash, cached->hash, sizeof(hash)))
 		return models->engine->load(models->engine, parts.model, parts.data, &how,
 					    &loaded->first.prepared, err);
 	parts_free(&parts);
@@ -169,9 +169,9 @@ static enum nn_status prepare_from(struct models *models, const struct command *
 	loaded->number = command->head->model;
 	status = models_take_attributes(models, command, loaded, err);
 	if (!status)
-		status = cache_client_get(models->cache, key, &loaded->kept, err);
+		status = cache_client_get(models->cache, key, &loaded->cached, err);
 	if (!status) {
-		status = load_kept(models, command, loaded, err);
+		status = load_cached(models, command, loaded, err);
 		if (status == NN_GENERAL_FAILURE)
 			cache_client_drop(models->cache, key);
 	}
@@ -180,7 +180,7 @@ static enum nn_status prepare_from(struct models *models, const struct command *
 		return status;
 	}
 	memcpy(loaded->key, key, sizeof(loaded->key));
-	loaded->is_kept = true;
+	loaded->is_cached = true;
 	models_add(models, loaded);
 	return NN_OK;
 }
@@ -239,7 +239,7 @@ static enum nn_status copy_constants(const struct loaded_model *source, struct l
 
 /* Makes the model from the copy. It is compiled at once, because it is cached at once. */
 static enum nn_status compile_copy(struct models *models, const struct command *command,
-				   const struct keep_work *work, struct loaded_model *loaded,
+				   const struct own_cache_work *work, struct loaded_model *loaded,
 				   struct nn_error *err)
 {
 	const struct nna_engine_preparation how = models_how(models, command, loaded);
@@ -254,7 +254,7 @@ static enum nn_status compile_copy(struct models *models, const struct command *
 }
 
 static enum nn_status prepare_copy(struct models *models, const struct command *command,
-				   const struct loaded_model *source, struct keep_work *work,
+				   const struct loaded_model *source, struct own_cache_work *work,
 				   struct nn_error *err)
 {
 	struct loaded_model *loaded = calloc(1, sizeof(*loaded));
@@ -279,7 +279,7 @@ static enum nn_status prepare_copy(struct models *models, const struct command *
 
 /* ---- NNACCEL_DO_PREPARE ---- */
 
-static void work_free(struct models *models, struct keep_work *work)
+static void work_free(struct models *models, struct own_cache_work *work)
 {
 	if (work->loaded)
 		models_put(models, work->loaded, NULL);
@@ -289,7 +289,7 @@ static void work_free(struct models *models, struct keep_work *work)
 
 /* Loads the model with the client's current constants, for the key. */
 static enum nn_status load_source(struct models *models, const struct command *command,
-				  struct keep_work *work, struct loaded_model *source,
+				  struct own_cache_work *work, struct loaded_model *source,
 				  struct nn_error *err)
 {
 	enum nn_status status = models_copy_wire(models, command, &work->wire, err);
@@ -303,7 +303,7 @@ static enum nn_status load_source(struct models *models, const struct command *c
 
 /* Prepares a model; work->loaded stays NULL if the plan was cached already. */
 static enum nn_status prepare(struct models *models, const struct command *command,
-			      struct keep_work *work, struct nn_error *err)
+			      struct own_cache_work *work, struct nn_error *err)
 {
 	struct loaded_model *source = calloc(1, sizeof(*source));
 	struct nn_error reason = { "" };
@@ -328,10 +328,10 @@ static enum nn_status prepare(struct models *models, const struct command *comma
 	return status;
 }
 
-enum nn_status models_prepare_kept(struct models *models, const struct command *command,
-				   struct keep_work **out, struct nn_error *err)
+enum nn_status models_prepare_own_cache(struct models *models, const struct command *command,
+					struct own_cache_work **out, struct nn_error *err)
 {
-	struct keep_work *work = calloc(1, sizeof(*work));
+	struct own_cache_work *work = calloc(1, sizeof(*work));
 	enum nn_status status;
 
 	*out = NULL;
@@ -390,7 +390,7 @@ static bool make_entry(struct saved *s, const struct cache_files *files, const u
 }
 
 /* Caches the model's current form, and the next one if it is replaced meanwhile. */
-static void keep_form(struct models *models, struct loaded_model *loaded)
+static void store_form(struct models *models, struct loaded_model *loaded)
 {
 	const struct nna_engine *engine = models->engine;
 	struct saved saved = { .engine = engine };
@@ -405,7 +405,7 @@ static void keep_form(struct models *models, struct loaded_model *loaded)
 		form = models_form(models, loaded);
 		status = engine->save(engine, form->prepared, &saved.image, &err);
 		if (!status && make_entry(&saved, &models->files, loaded->key))
-			status = cache_client_keep(models->cache, &saved.entry, &err);
+			status = cache_client_put(models->cache, &saved.entry, &err);
 		if (status)
 			log_debug("a plan is not cached: %s", err.message);
 		engine->end_save(engine, &saved.image);
@@ -416,7 +416,7 @@ static void keep_form(struct models *models, struct loaded_model *loaded)
 	} while (was_replaced);
 }
 
-void models_keep(struct models *models, struct keep_work *work)
+void models_store_own_cache(struct models *models, struct own_cache_work *work)
 {
 	uint8_t key[DIGEST_SIZE];
 	struct nn_error err = { "" };
@@ -426,22 +426,22 @@ void models_keep(struct models *models, struct keep_work *work)
 	} else {
 		pthread_mutex_lock(&models->lock);
 		memcpy(work->loaded->key, key, sizeof(key));
-		work->loaded->is_kept = true;
+		work->loaded->is_cached = true;
 		pthread_mutex_unlock(&models->lock);
-		keep_form(models, work->loaded);
+		store_form(models, work->loaded);
 	}
 	work_free(models, work);
 }
 
 void models_keep_again(struct models *models, struct loaded_model *loaded)
 {
-	bool is_kept;
+	bool is_cached;
 
 	pthread_mutex_lock(&models->lock);
-	is_kept = loaded->is_kept;
+	is_cached = loaded->is_cached;
 	pthread_mutex_unlock(&models->lock);
-	if (!is_kept)
+	if (!is_cached)
 		return;
 	cache_client_drop(models->cache, loaded->key);
-	keep_form(models, loaded);
+	store_form(models, loaded);
 }
