@@ -7,6 +7,8 @@
 
 #include <nnaccel/nnaccel.h>
 
+#include "usage.h"
+
 #define COUNT 4
 #define OP_ADD 0	/* ANEURALNETWORKS_ADD */
 
@@ -78,7 +80,7 @@ static enum nn_status run(struct nna_prepared_model *prepared, struct nna_memory
 	return status;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct nna_prepared_model *prepared = NULL;
 	struct nna_memory *memory = NULL;
@@ -86,6 +88,7 @@ int main(void)
 	struct nn_error err = { "" };		/* the message of the first failure */
 	enum nn_status status;
 
+	check_usage(argc, argv, 0, "add");
 	status = nna_device_open(NULL, &device, &err);
 	if (!status)
 		status = nna_prepare_model(device, &model, NULL, NULL, &prepared, &err);

@@ -16,6 +16,7 @@
 #include <android/NeuralNetworksExtensions.h>
 
 #include "edu-engine/edu.h"
+#include "usage.h"
 
 #define NUMBERS		13
 #define WIDTH		96
@@ -215,10 +216,12 @@ static void hang(const ANeuralNetworksDevice *device)
 	ANeuralNetworksCompilation_free(compilation);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	const ANeuralNetworksDevice *device = find_device();
+	const ANeuralNetworksDevice *device;
 
+	check_usage(argc, argv, 0, "edu");
+	device = find_device();
 	count(device);
 	move_image(device);
 	hang(device);

@@ -12,6 +12,7 @@
 
 #include "extensions/fibonacci.h"
 #include "extensions/golden.h"
+#include "usage.h"
 
 #define MAX 93
 
@@ -104,8 +105,9 @@ int main(int argc, char **argv)
 	ANeuralNetworksModel *model;
 	float ratios[MAX];
 
-	if (argc > 3 || count < 2 || count > MAX) {
-		fprintf(stderr, "usage: fibonacci [COUNT [SKIP]], 2 to %d\n", MAX);
+	check_usage(argc, argv, 2, "fibonacci [COUNT [SKIP]], COUNT from 2 to 93");
+	if (count < 2 || count > MAX) {
+		fprintf(stderr, "fibonacci: COUNT is %s, and must be in 2 to %d\n", argv[1], MAX);
 		return 2;
 	}
 	device = find_device();

@@ -10,6 +10,8 @@
 
 #include <android/NeuralNetworks.h>
 
+#include "usage.h"
+
 /* model */
 
 /*
@@ -124,11 +126,14 @@ static void compute(ANeuralNetworksCompilation *compilation, float answers[4])
 int main(int argc, char **argv)
 {
 	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 0);
-	const ANeuralNetworksDevice *device = find_device();
-	ANeuralNetworksModel *model = make_model();
+	const ANeuralNetworksDevice *device;
+	ANeuralNetworksModel *model;
 	ANeuralNetworksCompilation *compilation;
 	float answers[4];
 
+	check_usage(argc, argv, 1, "first [SECONDS]");
+	device = find_device();
+	model = make_model();
 	must(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &compilation),
 	     "create a compilation");
 	must(ANeuralNetworksCompilation_finish(compilation), "compile the model");

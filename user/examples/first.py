@@ -88,6 +88,10 @@ def find_device(wanted):
 
 
 def main():
+    if len(sys.argv) > 2 or sys.argv[-1].startswith('-'):
+        is_help = sys.argv[1] in ('-h', '--help')
+        print('usage: first.py [DEVICE]', file=sys.stdout if is_help else sys.stderr)
+        sys.exit(0 if is_help else 2)
     device = find_device(sys.argv[1] if len(sys.argv) > 1 else 'nnaccel')
     model = exclusive_or()
     compilation = make('Compilation_createForDevices', model.handle,

@@ -9,6 +9,8 @@
 
 #include <nnaccel/uring.h>
 
+#include "usage.h"
+
 #define COUNT 4
 #define BATCH 8
 #define OP_ADD 0	/* ANEURALNETWORKS_ADD */
@@ -143,7 +145,7 @@ static enum nn_status batch(struct nna_prepared_model *prepared, struct nna_memo
 	return status;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct nna_prepared_model *prepared = NULL;
 	struct nna_memory *memory = NULL;
@@ -151,6 +153,7 @@ int main(void)
 	struct nn_error err = { "" };		/* the message of the first failure */
 	enum nn_status status;
 
+	check_usage(argc, argv, 0, "uring");
 	status = nna_device_open(NULL, &device, &err);
 	if (!status)
 		status = nna_prepare_model(device, &model, NULL, NULL, &prepared, &err);
