@@ -210,6 +210,14 @@ void option_help(const struct option_row *rows)
 	}
 }
 
+int option_printed(const char *program)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return EXIT_SUCCESS;
+	fprintf(stderr, "%s: the output could not be written\n", program);
+	return EXIT_FAILURE;
+}
+
 int option_by_hand(const char *program, int argc, char **argv)
 {
 	const bool is_help = argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
@@ -217,5 +225,5 @@ int option_by_hand(const char *program, int argc, char **argv)
 
 	fprintf(to, "usage: %s\nAn engine starts this program for itself. Do not start it by hand; "
 		"start the engine, such as nnacceld.\n", program);
-	return !is_help ? EXIT_USAGE : fflush(to) ? EXIT_FAILURE : EXIT_SUCCESS;
+	return is_help ? option_printed(program) : EXIT_USAGE;
 }

@@ -66,6 +66,12 @@ int option_write(const struct option_row *rows, const void *from, char *text, si
 void option_help(const struct option_row *rows);
 
 /*
+ * Returns the exit status of a program whose help or version was printed. If standard output cannot be
+ * written, prints a line on standard error.
+ */
+int option_printed(const char *program);
+
+/*
  * Says that only an engine starts this program: on standard output for --help and -h, otherwise on standard
  * error. Returns the exit status.
  */

@@ -138,7 +138,7 @@ static int parse_options(int argc, char **argv, struct arguments *a)
 		print_version();
 	else
 		return -1;
-	return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+	return option_printed("nnacceld");
 }
 
 /* Returns half of the machine's memory, or 0 if its size is unknown. */

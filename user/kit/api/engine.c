@@ -86,7 +86,7 @@ static int parse_options(int argc, char **argv, struct arguments *a)
 		option_help(rows);
 		if (a->options.engine->help)
 			fputs(a->options.engine->help, stdout);
-		return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+		return option_printed(argv[0]);
 	}
 	if (!a->options.extensions.folder ||
 	    (a->options.engine->load_plugin && !a->options.threads))
