@@ -168,7 +168,7 @@ plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wi
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
 .PHONY: all user man doc deb test-install module kmod tests examples selftests demo demo-camera demo-gpu demo-pci check test test-all fuzz fuzzers coverage conformance \
-	vm-tests replays stress soak test-clients check-kernel bench bench-models bench-onnxruntime bench-vulkan retrain install modules_install clean help FORCE
+	vm-tests replays stress soak test-clients check-kernel bench bench-plots bench-models bench-onnxruntime bench-vulkan retrain install modules_install clean help FORCE
 
 all: user module examples selftests
 
@@ -807,6 +807,10 @@ $(BUILD)/bench-bin/cache: $(obj)/user/bench/cache.o $(call objects,user/bench/ca
 $(BUILD)/bench-bin/burst: $(call objects,user/bench/burst/*.c)
 
 bench: $(benches:$(BUILD)/bench-bin/%=bench-%) bench-memory
+	user/bench/plot $(BUILD)/bench
+# Draws what is there; `make doc` shows it on the page of measurements.
+bench-plots:
+	user/bench/plot $(BUILD)/bench
 bench-%: $(BUILD)/bench-bin/%
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/$*.tsv
@@ -864,7 +868,7 @@ bench-waits: $(BUILD)/bench-bin/burst
 	@mkdir -p $(BUILD)/bench
 	$< --waits > $(BUILD)/bench/waits.tsv
 	column -t -s '	' $(BUILD)/bench/waits.tsv
-	user/bench/burst/plot $(BUILD)/bench/waits.tsv $(BUILD)/bench/waits.png
+	user/bench/burst/plot $(BUILD)/bench/waits.tsv $(BUILD)/bench/waits.svg
 
 # Networks on ONNX Runtime, with nnaccel's provider and with its own, on one thread and on two.
 bench-onnxruntime: user
@@ -920,7 +924,7 @@ $(BUILD)/man/man3/nnaccel-%.3: user/include/nnaccel/% scripts/man
 # The documentation as pages; what Sphinx warns of is an error.
 doc:
 	@user/tests/tables-test
-	NNACCEL_VERSION=$(VERSION) PYTHONDONTWRITEBYTECODE=1 \
+	NNACCEL_VERSION=$(VERSION) NNACCEL_PLOTS=$(abspath $(BUILD))/bench PYTHONDONTWRITEBYTECODE=1 \
 		sphinx-build -q -n -W --keep-going -b html -d $(BUILD)/doc.trees Documentation $(BUILD)/doc
 
 # ---- installing ----

@@ -121,6 +121,17 @@ class ModuleParameters(OfSources):
             nodes.definition('', nodes.paragraph('', text + '.'))) for name, text in found))]
 
 
+class Plots(Directive):
+    """.. plots::, the plots of `make bench` in $NNACCEL_PLOTS, if any were made"""
+
+    def run(self):
+        env = self.state.document.settings.env
+        plots = sorted(glob.glob(os.path.join(os.environ.get('NNACCEL_PLOTS', os.devnull), '*.svg')))
+        env.note_reread()
+        return [nodes.image(uri=os.path.relpath(plot, os.path.dirname(env.doc2path(env.docname))), alt=os.path.basename(plot))
+                for plot in plots]
+
+
 class ProgramOptions(Directive):
     """.. program-options:: FILE HEADER, rows of struct option_row, of which the first are the header's macro ENGINE_ROWS"""
 
@@ -165,4 +176,5 @@ def setup(app):
     app.add_directive('operations', Operations)
     app.add_directive('faults', Faults)
     app.add_directive('program-options', ProgramOptions)
+    app.add_directive('plots', Plots)
     return {'version': '1', 'parallel_read_safe': True}
