@@ -587,7 +587,7 @@ void nnaccel_command_release(struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->kept = false;
-	/* Otherwise the end of the command uncounts it. */
+	/* A command that has not ended is uncounted when it ends. */
 	if (cmd->state == NNACCEL_COMMAND_DONE && !cmd->accessing)
 		nnaccel_command_uncount(cmd);
 }

@@ -102,7 +102,7 @@ int session_grant_fd(int session, uint32_t grant, uint32_t prot, int *fd);
 int session_fence(int session, uint64_t cookie, uint32_t index, int *fence);
 
 /**
- * struct served - A context of this process, which is its worker too, in this thread or another
+ * struct served - A context of this process, served by a thread of this process as its worker
  */
 struct served {
 	int broker;

@@ -3,9 +3,10 @@
  * A connection of a client and an engine without the module. The client's library does what the
  * module does, and speaks to the engine's kit by two sockets of packets.
  *
- * The client connects the first socket. It carries commands, as NNACCEL_SESSION_FETCH writes
- * them, and answers. The second socket comes with DIRECT_HELLO. It carries memory, which is always
- * sent before the command, or the request of a burst, that uses it.
+ * The client connects to the engine by the first socket. It carries commands, as
+ * NNACCEL_SESSION_FETCH writes them, and answers. The engine sends the second socket with
+ * DIRECT_HELLO. It carries memory, which is always sent before the command, or the request of a
+ * burst, that uses it.
  */
 #ifndef NN_BASE_DIRECT_H
 #define NN_BASE_DIRECT_H

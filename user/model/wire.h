@@ -17,8 +17,8 @@
  *					order, then the extensions' names, not terminated
  *	uint8_t[values_size]		values of copied constants
  *
- * The order alone determines each place. So there are no offsets to check, nothing overlaps, and a
- * model has exactly one serialised form.
+ * The place of each part follows from the order. So there are no offsets to check, nothing
+ * overlaps, and a model has exactly one serialised form.
  */
 #ifndef NN_MODEL_WIRE_H
 #define NN_MODEL_WIRE_H

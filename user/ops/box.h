@@ -48,7 +48,7 @@ struct nn_box nn_box_moved(const struct nn_box *b, const float delta[4], float h
 
 /*
  * Quantised coordinates (NN_BOX_OF) must have scale 1/8 and zero point 0.
- * nn_box_quantise() gives an output of such coordinates these.
+ * nn_box_quantise() sets both for an output of coordinates.
  */
 enum nn_status nn_box_check_scale(const struct nn_run *r, uint32_t index);
 void nn_box_quantise(struct nn_tensor *t);

@@ -12,7 +12,7 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 
-/* A tensor along one of its axes: `outer` times `size` times `inner` elements. */
+/* A tensor as [outer, size, inner], where `size` is the length of one axis. */
 struct axis {
 	size_t outer;
 	size_t size;

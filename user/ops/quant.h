@@ -86,7 +86,7 @@ static inline bool nn_tensor_quantised_alike(const struct nn_tensor *a, const st
 void nn_requantize_table(const struct nn_tensor *from, const struct nn_tensor *to,
 			 uint8_t table[256]);
 
-/* Does the same for an input and the output of CONCATENATION, which rounds in another way. */
+/* Makes such a table for an input and the output of CONCATENATION, which rounds differently. */
 void nn_concatenation_table(const struct nn_tensor *in, const struct nn_tensor *out,
 			    uint8_t table[256]);
 

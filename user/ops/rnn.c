@@ -39,7 +39,7 @@ static enum nn_status cell_shape(const struct nn_run *r, struct cell *c, uint32_
 	return NN_OK;
 }
 
-/* Computes one step for a batch: `next` from `x`, `aux` (or NULL) and `state`. */
+/* Computes the state `next` of a batch from inputs `x` and `aux` (or NULL) and from `state`. */
 static void cell_step(const struct nn_run *r, const struct cell *c, const float *x,
 		      const float *aux, const float *state, float *next)
 {

@@ -53,8 +53,8 @@ static _Thread_local struct {
 } self;
 
 /*
- * Returns a number for this process that is not 0 and not that of a process that it was forked
- * from.
+ * Returns a number for this process. It is not 0 and differs from that of the process that forked
+ * it.
  */
 static uint32_t current(void)
 {

@@ -425,7 +425,7 @@ static void test_faults(void **state)
 
 /* ---- workers of users ---- */
 
-/* The memory that a client's own cgroup allows, below its user's. */
+/* The memory limit of a client's own cgroup counts if it is below that of the client's user. */
 static const struct {
 	const char *limit;		/* memory limit of the client's cgroup */
 	uint64_t user_memory;

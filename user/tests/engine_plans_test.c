@@ -636,7 +636,7 @@ static void test_own_of_two_processes(void **state)
 	close(ready[1]);
 }
 
-/* An unfinished entry is not found. It is no row of the index that a new process opens. */
+/* An unfinished entry is not found, and a new process finds no row for it in the index. */
 static void test_interrupted(void **state)
 {
 	uint8_t bytes[ENTRY];
@@ -1095,7 +1095,7 @@ static struct slow_disk *map_slow_disk(const char *in, int flags)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-/* The keeper's pointer to it; the keeper finds the file by its path. */
+/* Blocks a call of the keeper while a test wants that; the file's path leads to `slow_disk`. */
 static void be_slow(int fd)
 {
 	char link[64], path[256] = "", *end;

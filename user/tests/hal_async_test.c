@@ -131,8 +131,8 @@ static void test_chain(void **state)
 }
 
 /*
- * Tests what test_chain() tests, over buffers that the client never maps, filled and read at the
- * ends only.
+ * Repeats test_chain() with buffers that the client never maps. Only the first is filled, and only
+ * the last is read.
  */
 static void test_chain_over_buffers(void **state)
 {

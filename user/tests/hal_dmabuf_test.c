@@ -85,7 +85,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* Adds the constant to what is at the start of a memory, into the place SIZE of another. */
+/* Adds the constant to the elements at the start of `from`; writes sums at offset SIZE of `to`. */
 static enum nn_status run(bool in_burst, struct nna_memory *from, struct nna_memory *to)
 {
 	struct nna_memory *const memories[] = { from, to };

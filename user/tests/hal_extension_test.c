@@ -165,7 +165,7 @@ static void test_supported(void **state)
 
 /* ---- memory domains ---- */
 
-/* Computes the ratios of numbers that are an input, as many as `count` says (0: all). */
+/* Builds a model of the ratios of an input's numbers: the first `count` of them (0: all). */
 static void build_ratios(struct model_builder *b, uint32_t count)
 {
 	mb_init(b);

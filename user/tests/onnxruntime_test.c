@@ -284,8 +284,8 @@ static void test_usual_work(void **unused)
 		int64_t inner, columns;
 		size_t parts;
 	} cases[] = {
-		{ 60, 340, 1 },			/* 20,400 for 4 * 400 bytes */
-		{ 161, 126, 0 },		/* 20,286 for 4 * 287 bytes */
+		{ 60, 340, 1 },		/* work of 20,400 for tensors of 4 * 400 bytes */
+		{ 161, 126, 0 },	/* work of 20,286 for tensors of 4 * 287 bytes */
 	};
 	struct ort_ep_factory *factory = load();
 

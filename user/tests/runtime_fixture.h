@@ -110,7 +110,7 @@ static inline ANeuralNetworksCompilation *compile(ANeuralNetworksModel *model, b
 	return compilation;
 }
 
-/* Compilations of add_model(2) and of add_model(0), whose rows the request gives. */
+/* Compilations of add_model(2), and of add_model(0), whose number of rows each request gives. */
 struct add_models {
 	ANeuralNetworksModel *model;
 	ANeuralNetworksModel *open_model;

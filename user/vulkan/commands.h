@@ -11,7 +11,7 @@
 /* A longer submission would hold up a desktop, or a watchdog would reset the GPU. */
 #define SUBMISSION_NS	20000000
 
-/* The place of the bytes of an argument; no buffer: they are in the staging buffer. */
+/* The location of an argument: in the staging buffer if it has no buffer of its own. */
 struct place {
 	VkBuffer buffer;		/* its memory may be used by others than the GPU */
 	uint64_t offset;

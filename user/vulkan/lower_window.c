@@ -165,7 +165,7 @@ static enum nn_status add_product(struct lower *l, struct dispatch *d, uint32_t 
 	return status ? status : lower_add(l, d);
 }
 
-/* A product of `rows` in all images and `width` columns, `batches` times; p has the rest. */
+/* Returns the dispatch of `batches` matrix products; `p` has the sizes of images and columns. */
 static struct dispatch product(struct lower *l, const struct window_params *p, uint32_t batches)
 {
 	const uint64_t rows = (uint64_t)p->images * p->out_h * p->out_w;

@@ -111,7 +111,7 @@ static void release(struct subject_gpu *s)
 
 /* ---- Products ---- */
 
-/* A type of numbers, and the speed that its products reach. */
+/* A type of numbers, and the speed of matrix products of this type. */
 struct way {
 	struct numbers numbers;
 	const char *name;

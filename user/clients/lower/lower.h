@@ -74,8 +74,8 @@ uint32_t flat(const struct shape *shape, uint32_t dims[MAX_DIMS]);
 /* The shape around an axis: [before, the axis, behind]. */
 void around(const struct shape *shape, int axis, uint32_t dims[3]);
 /*
- * Returns the shape of an operand with an axis, made by flat() or around(), and the place of the
- * axis.
+ * Returns in `dims` the operand's shape, made by flat() or around() so that one axis is left.
+ * Returns the index of that axis.
  */
 uint32_t facing(const struct shape *shape, int axis, uint32_t *rank, uint32_t dims[MAX_DIMS]);
 /* Returns the shape of two broadcast operands; rejects incompatible shapes. */

@@ -42,8 +42,8 @@ translator binary_op, extremum_op;
 /* Combines all inputs by `code` in turn; sets the shape of the result. */
 uint32_t combined(struct lowering *t, int32_t code, struct shape *shape);
 /*
- * Sets output 0 to input 1 or 2, chosen by input 0. choose() takes another condition, of this
- * shape.
+ * where_op() sets output 0 to input 1 or 2, chosen by input 0. Instead of input 0, choose() takes a
+ * condition of the given shape.
  */
 translator where_op;
 void choose(struct lowering *t, uint32_t condition, const struct shape *shape);

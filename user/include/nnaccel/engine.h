@@ -270,7 +270,7 @@ struct nna_engine {
 							uint32_t *count);
 	/*
 	 * Checks a model. If it is NULL, the library requires that the model's extensions are the
-	 * device's. Otherwise the engine must check that itself, and operands' extension data.
+	 * device's. Otherwise this function must check that, and the extension data of operands.
 	 */
 	enum nn_status (*check_model)(const struct nna_engine *engine, const struct nn_model *model,
 				      struct nn_error *err);

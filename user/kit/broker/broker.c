@@ -459,9 +459,9 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 }
 
 /*
- * Gives a context a worker. If there can be no cgroup for it, the context is refused before it has
- * a session, because a session ends with the file of it. Returns NULL if the context gets no worker
- * now, or never, with waiter->reason set.
+ * Gives a context a worker. If no cgroup can be made for the worker, the context is refused before
+ * it has a session, because a session ends when its file is closed. Returns NULL if the context
+ * gets no worker now, or never, with waiter->reason set.
  */
 static struct worker *give_worker(struct broker *b, struct waiter *waiter)
 {

@@ -78,7 +78,7 @@ bool options_take_log_level(void *into, const char *text, char fault[OPTION_FAUL
 /* Sets the defaults of all engines. */
 void options_init(struct engine_options *options);
 
-/* Reads options and sets the level of the log. Returns false, with a log line, if one is wrong. */
+/* Reads options and sets the level of the log. Returns false after it logged a wrong option. */
 bool options_read(const struct option_row *rows, int argc, char **argv, void *into);
 
 #endif /* NN_KIT_OPTIONS_H */

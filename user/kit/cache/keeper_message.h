@@ -12,7 +12,7 @@
 #define KEEPER_PROGRAM "nnaccel-keeper"
 #define KEEPER_NAME "nnacceld-keeper"
 
-/* Files that a keeper has, besides an empty input and output and its log. */
+/* The number of the broker's socket in a keeper. Files 0 to 2 are two empty ones and the log. */
 #define KEEPER_BROKER_FD 3
 
 #define KEEPER_SOCKET "keeper.sock"

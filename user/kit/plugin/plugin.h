@@ -10,7 +10,7 @@
 /* Returns the descriptions of accepted plug-ins for clients. */
 const struct nn_device_extension *plugin_extensions(uint32_t *count);
 
-/* Checks an operand's extension data by a plug-in's type. */
+/* Checks whether an operand's extension data is valid for its type, which a plug-in defines. */
 enum nn_status plugin_check_data(const struct nnx_type *type, const struct nn_operand *operand,
 				 struct nn_error *err);
 

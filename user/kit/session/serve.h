@@ -66,7 +66,8 @@ bool server_attach(struct server *server);
 
 /*
  * Serves until the context is gone, on any number of threads. Then ends the process: with 0, or
- * with 1 and a log line if the session fails. In a shared process it returns.
+ * with 1 and a log line if the session fails. In a process that serves several clients it returns
+ * instead.
  */
 void server_run(struct server *server);
 

@@ -136,7 +136,7 @@ static inline ALWAYS_INLINE void find_f32(bool is_min, const struct arg *a, cons
 	if (a->inner == 1) {
 		for (; k + 4 <= a->size; k += 4)
 			consider_square_f32(is_min, a, &best, x, k);
-		/* An element is not better the second time. */
+		/* Elements that are compared twice do not change the result. */
 		if (k < a->size)
 			consider_square_f32(is_min, a, &best, x, a->size - 4);
 	} else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loops on bytes for one instruction set: sums and extremes of pixels, and tables; compilers
- * vectorise them. With arithmetic and means, they are a part of the instruction set's table. The
+ * Loops on int8 and uint8 for one instruction set: sums and extremes of pixels, and tables.
+ * Compilers vectorise them. The instruction set's table names them, and arithmetic and means. The
  * file is included after binary_q8.h and average_q8.h. The including file may define macros for
  * vectors of 4 * LANES bytes. MAX_OF_BYTES takes the larger bytes of two vectors. REPEAT_16 repeats
  * 16 bytes. FIND_BYTES looks bytes up in a table of 16 entries. CHOOSE_BYTES takes bytes of a

@@ -14,8 +14,8 @@
 
 /*
  * Bytes of a way of the first-level cache. A way is as large as a page, so that addresses need not
- * be translated first. Rows that are a multiple of it apart compete for one set, which has a line
- * for each way.
+ * be translated first. Rows whose distance is a multiple of a page compete for the same set, which
+ * has a line for each way.
  */
 #define NN_WAY_BYTES 4096
 #define NN_WAYS 8

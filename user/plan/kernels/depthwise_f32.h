@@ -213,7 +213,7 @@ static TARGET size_t small_f32(const struct nn_depthwise_f32 *d, size_t x, size_
 	return c;
 }
 
-/* Channels from `c` on of one output column, any of whose taps may be padding. */
+/* Computes channels from `c` on of one output column. Any tap of it may lie in the padding. */
 static TARGET void column_f32(const struct nn_depthwise_f32 *d, size_t x, size_t c)
 {
 	const ptrdiff_t start = (ptrdiff_t)(x * d->stride) - d->head;

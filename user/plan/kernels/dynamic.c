@@ -367,7 +367,7 @@ static void finish(const struct nn_isa *isa, const struct dynamic *d, const stru
 	});
 }
 
-/* The lines of an image that an axis of windows reaches from output `first` to `last`. */
+/* Finds the lines of an image that the windows of outputs `first` to `last` read. */
 static void find_lines(const struct nn_axis *h, size_t first, size_t last, size_t *from,
 		       size_t *count)
 {

@@ -173,7 +173,7 @@ struct nn_field {
 
 /* ---- Rows about operands ---- */
 
-/* Room for a product of elements in an operand. */
+/* The operand has as many elements as the product of the given factors. */
 #define SPAN(operand, element, ...)							\
 	NN_SPAN(NN_RULE_SPAN, operand, element, NN_FACTORS(__VA_ARGS__))
 /* Like SPAN, but one factor is a field of the current element of EACH. */

@@ -189,7 +189,8 @@ static inline int8_t *nn_q8_spare_bytes(const struct nn_q8_spares *s, size_t dep
 /*
  * Instruction sets that multiply 16 bits take pairs. A panel of pairs begins with the scales of two
  * vectors of `lanes` columns. Then come, for each two elements of depth, two weights a column, of
- * `weight` bytes with a sign. Columns are ordered as above. Padding meets values of 0.
+ * `weight` bytes with a sign. The order of columns is that of the panels above. Padding meets
+ * values of 0.
  */
 #define NN_Q8_PAIR 2
 
@@ -539,7 +540,8 @@ struct nn_gemm_config {
 };
 
 /*
- * Like nn_gemm_config, for depthwise convolutions, whose pointers are not set when they are packed.
+ * Does for depthwise convolutions what nn_gemm_config does for GEMM. Its pointers are not set while
+ * weights are packed.
  */
 struct nn_depthwise_config {
 	uint32_t lanes;

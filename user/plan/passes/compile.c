@@ -247,7 +247,7 @@ static bool add_operations(struct compiler *k)
 
 /* ---- Fusing ---- */
 
-/* Whether nothing is lost when operand x is never there, but y only. */
+/* Returns whether a fused step may write operand y only, and never operand x. */
 static bool is_fusible(const struct compiler *k, uint32_t x, uint32_t y)
 {
 	const struct nn_tensor *from = &k->c->tensors[x], *to = &k->c->tensors[y];

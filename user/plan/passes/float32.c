@@ -98,7 +98,7 @@ static void widen_scalar(struct wide *w, const struct nn_model *from, struct nn_
 	w->r.model.values_size += 8;
 }
 
-/* Gives a float16 tensor that stays one a float32 twin. */
+/* Adds a float32 twin of a tensor that stays float16. */
 static void add_twin(struct wide *w, uint32_t index)
 {
 	const struct nn_operand *o = &w->r.operands[index];

@@ -88,7 +88,7 @@ struct loop {
 	uint32_t body;
 	uint32_t num_values;		/* of the body's inputs */
 	uint32_t num_state;		/* the first values, which the body's outputs replace */
-	struct value *values;		/* value[num_values]: state, then what stays */
+	struct value *values;		/* value[num_values]: state, then constant values */
 	struct value *results;		/* value[num_state]: of the body */
 	uint64_t start_ns;
 };

@@ -37,7 +37,7 @@ bool section_run(struct frame *f, struct section *s, enum nn_status *status);
 /* Operations of a section. */
 uint32_t section_length(const struct section *section);
 
-/* They were run one by one, which took so long: plans are made if they are worth it. */
+/* Notes how long it took to interpret the section, and so decides whether it gets a plan. */
 void section_interpreted(struct section *section, uint64_t ns);
 
 /* A new execution; returns its number. */
@@ -50,8 +50,8 @@ uint64_t sections_made(const struct nn_plan *plan);
 const char *sections_kernels(const struct nn_plan *plan);
 
 /*
- * Adds what the plans of all sections keep: weights, and for an execution the most that a plan of
- * each section takes, and what is kept for what is interpreted.
+ * Adds the memory of the plans of all sections: weights, and for an execution the largest memory of
+ * a plan of each section and that of interpreted operations.
  */
 void sections_memory(const struct nn_plan *plan, struct nn_plan_memory *memory);
 

@@ -16,7 +16,7 @@ struct staged {
 	struct nn_execution *e;
 	struct nn_execution copy;
 	struct nn_arg *args;		/* of the copy: inputs, then outputs */
-	struct value *values;		/* in the same order; they own copied data */
+	struct value *values;		/* in the order of `args`; they own copied data */
 };
 
 /* A serialised plan has no argument that may be omitted. */

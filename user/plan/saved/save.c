@@ -199,7 +199,10 @@ void pieces_end(struct nn_plan_pieces *p)
 	p->data_size = p->count ? round_up(p->data_size, NN_PLAN_DATA_ALIGN) : 0;
 }
 
-/* Gives a constant its place; `used` bytes of values were given before. Removes an unread one. */
+/*
+ * Gives a constant its place; `used` bytes of values were given before. Removes a constant that no
+ * operation reads.
+ */
 static void place_constant(struct saver *s, size_t index, uint64_t *used)
 {
 	struct nn_operand *o = &s->operands[index];

@@ -561,7 +561,7 @@ static enum nn_status faulty_add(void *executor, const struct nna_engine_slot *s
 	return burst_add(executor, slot, err);
 }
 
-/* Takes inputs from a copy of the memory that first had the slot's place. */
+/* Takes inputs from a copy of the first memory that the slot had, a fault. */
 static void take_stale(struct nna_engine_execution *execution, struct faulty_executor *x,
 		       const uint32_t *slots, struct nn_arg *in, uint32_t count)
 {

@@ -197,8 +197,8 @@ enum outcome test_prepare(struct test *t, const struct vector *v, const struct n
 	asked = outcome = ask_supported(t, v, ready, reason);
 	memcpy(refusal, reason, REASON);
 	/*
-	 * As in the HAL's own tests, an unsupported model that is prepared nevertheless must be
-	 * right.
+	 * If an engine prepares a model that it calls unsupported, its results must be right. The
+	 * HAL's own tests demand the same.
 	 */
 	if (asked != CRASHED) {
 		target_guard(&t->target, "preparing a model");

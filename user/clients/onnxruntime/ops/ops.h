@@ -55,7 +55,7 @@ enum { MOST_FOLDED = 1 << 16 };
  * constant, otherwise NULL; `size` is an element's size.
  */
 const void *small_data_in(struct lowering *t, uint32_t index, size_t *size);
-/* Picks the elements at these places of an axis; `data` and `shape` become the result's. */
+/* Picks the elements `at` these indices of an axis. Replaces `data` and `shape` by the result's. */
 bool folded_picks(struct lowering *t, int axis, const int64_t *at, int64_t count,
 		  const void **data, struct shape *shape);
 /* Fold ADD, SUB, MUL or DIV of two integer constants, and a cast of one. */

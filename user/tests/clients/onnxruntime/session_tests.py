@@ -478,7 +478,7 @@ def rescaled(kind):
 def test_rescaled(device):
     """8-bit tensors of different scales: sums and activations"""
     for kind in (np.uint8, np.int8):
-        # Twice rounded, and the first time to larger steps.
+        # Values are rounded twice; the first rounding has larger steps.
         compare(rescaled(kind), {n: floats(1, 5, 6, 7) for n in "ab"}, device, quanta=2)
 
 

@@ -262,7 +262,7 @@ NETWORKS = {
     "keyword_spotter": (keyword_spotter, KINDS),
     "transformer_block": (transformer_block, (FLOAT32, INT8)),
 }
-# Smaller ones, for tests.
+# Sizes of smaller networks, for tests.
 SMALL = {"mobilenet_v1": (96, .25), "mobilenet_v2": (96, .25), "ssd_head": (10, 32),
          "deeplab_head": (9, 24), "transformer_block": (16, 32, 2)}
 
