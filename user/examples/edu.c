@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An application for the engine of QEMU's PCI device for education: it computes factorials, lets
- * the device move an image, and gives it a command that does not finish in time. See
- * Documentation/hardware.rst.
+ * An application for the engine of QEMU's PCI device for education (Documentation/hardware.rst). It
+ * computes factorials, lets the device move an image, and gives it a command that does not finish in
+ * time.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>

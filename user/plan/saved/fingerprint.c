@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The things that saved plans depend on besides their models: the sources that wrote them, of which
- * any may change a layout or a result, the CPU, and the operations of extensions.
+ * Saved plans depend on more than their models: on the CPU, on the operations of extensions, and on
+ * the sources that wrote them, because a change of any may change a layout or a result.
  */
 #include <stdatomic.h>
 #include <string.h>
