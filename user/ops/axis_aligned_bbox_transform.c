@@ -68,5 +68,5 @@ NN_OPERATION(AXIS_ALIGNED_BBOX_TRANSFORM,
 		  { NN_QUANT8 | NN_SAME, 2, 2 }, { NN_T(NN_TENSOR_INT32), 1, 1 }, { NN_SAME, 2, 2 }),
 	NN_OUTPUTS({ NN_SAME, 2, 2 }),
 	.dims = "r4 r* r *2",
-	.zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(BATCH), .float16_as_float32 = true,
+	.zero_sized = NN_ZERO_ALLOWED, .determining = NN_IN(BATCH), .float16_as_float32 = true,
 	.check = check, .infer = infer, .execute = execute);

@@ -212,5 +212,5 @@ NN_OPERATION(BOX_WITH_NMS_LIMIT,
 	NN_OUTPUTS({ NN_SAME, 1, 1 }, { NN_BOX_OF, 2, 2 }, { NN_T(NN_TENSOR_INT32), 1, 1 },
 		  { NN_T(NN_TENSOR_INT32), 1, 1 }),
 	.dims = "r* r* r",
-	.zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(BATCH), .float16_as_float32 = true,
+	.zero_sized = NN_ZERO_ALLOWED, .determining = NN_IN(BATCH), .float16_as_float32 = true,
 	.infer = infer, .execute = execute);

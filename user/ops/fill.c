@@ -51,5 +51,5 @@ NN_OPERATION(FILL,
 	NN_INPUTS(2, { NN_T(NN_TENSOR_INT32), 1, 1 },
 		  { NN_T(NN_FLOAT32) | NN_T(NN_FLOAT16) | NN_T(NN_INT32), 0, 0 }),
 	NN_OUTPUTS({ NN_FLOATS | NN_T(NN_TENSOR_INT32), 0, 0 }),
-	.steering = NN_IN(DIMS),
+	.determining = NN_IN(DIMS),
 	.check = check, .infer = infer, .execute = execute);

@@ -123,14 +123,14 @@ NN_OPERATION(GATHER,
 	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 }, NN_SCALAR_INT,
 		  { NN_T(NN_TENSOR_INT32), 0, 0 }),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
-	.steering = NN_IN(2),
+	.determining = NN_IN(2),
 	.infer = infer_picked, .execute = pick);
 
 NN_OPERATION(EMBEDDING_LOOKUP,
 	NN_INPUTS(2, { NN_T(NN_TENSOR_INT32), 1, 1 },
 		  { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 2, 0 }),
 	NN_OUTPUTS({ NN_SAME_1, 0, 0 }),
-	.steering = NN_IN(0),
+	.determining = NN_IN(0),
 	.infer = infer_picked, .execute = pick);
 
 NN_OPERATION(HASHTABLE_LOOKUP,
@@ -138,5 +138,5 @@ NN_OPERATION(HASHTABLE_LOOKUP,
 		  { NN_T(NN_TENSOR_FLOAT32) | NN_T(NN_TENSOR_INT32) |
 		    NN_T(NN_TENSOR_QUANT8_ASYMM), 1, 0 }),
 	NN_OUTPUTS({ NN_SAME_2, 0, 0 }, { NN_T(NN_TENSOR_QUANT8_ASYMM), 1, 1 }),
-	.dims = "* *", .steering = NN_IN(0) | NN_IN(1),
+	.dims = "* *", .determining = NN_IN(0) | NN_IN(1),
 	.infer = infer_hashtable_lookup, .execute = execute_hashtable_lookup);

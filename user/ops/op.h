@@ -59,7 +59,7 @@ struct nn_run_memory {
 
 /*
  * One operation at run time. Inputs whose values determine addresses (all scalars, and the
- * operation's `steering` inputs) are in private memory, which does not change between the shape
+ * operation's `determining` inputs) are in private memory, which does not change between the shape
  * rule and the kernel.
  */
 struct nn_run {
@@ -102,7 +102,7 @@ struct nn_op {
 	enum nn_zero_sized zero_sized;
 	uint64_t omissible;		/* inputs that may be omitted */
 	uint64_t omissible_outputs;
-	uint64_t steering;		/* tensor inputs whose values determine addresses */
+	uint64_t determining;		/* tensor inputs whose values determine shapes or addresses */
 	/*
 	 * Converts float16 tensors and scalars to float32 before the shape rule and the kernel, and
 	 * outputs back, so that neither sees float16.

@@ -149,7 +149,7 @@ static enum nn_status execute_mirror_pad(struct nn_run *r)
 NN_OPERATION(PAD,
 	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 0, 4 }, { NN_T(NN_TENSOR_INT32), 0, 0 }),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
-	.steering = NN_IN(1),
+	.determining = NN_IN(1),
 	.infer = infer_pad, .execute = execute_pad);
 
 /* The value of PAD_V2 is a raw INT32 for quantised tensors, else a float of their type. */
@@ -164,7 +164,7 @@ NN_OPERATION(PAD_V2,
 	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8, 0, 4 }, { NN_T(NN_TENSOR_INT32), 0, 0 },
 		  { NN_T(NN_INT32) | NN_SCALAR_OF, 0, 0 }),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
-	.steering = NN_IN(1),
+	.determining = NN_IN(1),
 	.check = check_pad_v2, .infer = infer_pad, .execute = execute_pad);
 
 static enum nn_status check_mirror_pad(const struct nn_check *c)
@@ -183,5 +183,5 @@ NN_OPERATION(MIRROR_PAD,
 	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
 		  { NN_T(NN_TENSOR_INT32), 2, 2 }, NN_SCALAR_INT),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
-	.steering = NN_IN(1),
+	.determining = NN_IN(1),
 	.check = check_mirror_pad, .infer = infer_mirror_pad, .execute = execute_mirror_pad);

@@ -145,7 +145,7 @@ static enum nn_status execute(struct nn_run *r)
 NN_OPERATION(which,									\
 	NN_INPUTS(3, { types, 0, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 }, flag),		\
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),							\
-	.steering = NN_IN(1), .float16_as_float32 = true,				\
+	.determining = NN_IN(1), .float16_as_float32 = true,				\
 	.infer = infer_reduce, .execute = execute,					\
 	.kernels = &(const struct kernels)__VA_ARGS__)
 

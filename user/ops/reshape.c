@@ -108,13 +108,13 @@ NN_OPERATION(RESHAPE,
 	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 4 },
 		  { NN_T(NN_TENSOR_INT32), 0, 0 }),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
-	.steering = NN_IN(1),
+	.determining = NN_IN(1),
 	.infer = infer_reshape, .execute = copy_data);
 
 NN_OPERATION(SQUEEZE,
 	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 0, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 }),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
-	.omissible = NN_IN(1), .steering = NN_IN(1),
+	.omissible = NN_IN(1), .determining = NN_IN(1),
 	.infer = infer_squeeze, .execute = copy_data);
 
 NN_OPERATION(EXPAND_DIMS,

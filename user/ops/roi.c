@@ -399,12 +399,13 @@ static enum nn_status execute_pooling(struct nn_run *r)
 NN_OPERATION(ROI_ALIGN,
 	NN_INPUTS(10, REGIONS, NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_BOOL),
 	NN_OUTPUTS({ NN_SAME, 4, 4 }),
-	.dims = "**** r4 r", .zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(ROIS) | NN_IN(BATCH),
+	.dims = "**** r4 r", .zero_sized = NN_ZERO_ALLOWED,
+	.determining = NN_IN(ROIS) | NN_IN(BATCH),
 	.float16_as_float32 = true,
 	.infer = infer_align, .execute = execute_align);
 
 NN_OPERATION(ROI_POOLING,
 	NN_INPUTS(8, REGIONS, NN_SCALAR_BOOL),
 	NN_OUTPUTS({ NN_SAME, 4, 4 }),
-	.dims = "**** r4 r", .steering = NN_IN(ROIS) | NN_IN(BATCH), .float16_as_float32 = true,
+	.dims = "**** r4 r", .determining = NN_IN(ROIS) | NN_IN(BATCH), .float16_as_float32 = true,
 	.infer = infer_pooling, .execute = execute_pooling);

@@ -197,7 +197,7 @@ NN_OPERATION(SLICE,
 	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
 		  { NN_T(NN_TENSOR_INT32), 1, 1 }, { NN_T(NN_TENSOR_INT32), 1, 1 }),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
-	.zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(1) | NN_IN(2),
+	.zero_sized = NN_ZERO_ALLOWED, .determining = NN_IN(1) | NN_IN(2),
 	.infer = infer_slice, .execute = execute_slice);
 
 NN_OPERATION(STRIDED_SLICE,
@@ -205,7 +205,7 @@ NN_OPERATION(STRIDED_SLICE,
 		  { NN_T(NN_TENSOR_INT32), 1, 1 }, { NN_T(NN_TENSOR_INT32), 1, 1 }, NN_SCALAR_INT,
 		  NN_SCALAR_INT, NN_SCALAR_INT),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
-	.steering = NN_IN(1) | NN_IN(2) | NN_IN(3),
+	.determining = NN_IN(1) | NN_IN(2) | NN_IN(3),
 	.infer = infer_strided_slice, .execute = execute_strided_slice);
 
 NN_OPERATION(SPLIT,
@@ -219,5 +219,5 @@ NN_OPERATION(TILE,
 	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 0 },
 		  { NN_T(NN_TENSOR_INT32), 1, 1 }),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
-	.steering = NN_IN(1),
+	.determining = NN_IN(1),
 	.infer = infer_tile, .execute = execute_tile);

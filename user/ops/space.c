@@ -236,7 +236,7 @@ NN_OPERATION(BATCH_TO_SPACE_ND,
 	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 },
 		  NN_SCALAR_BOOL),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
-	.dims = "**** 2", .steering = NN_IN(1),
+	.dims = "**** 2", .determining = NN_IN(1),
 	.infer = infer_batch_to_space, .execute = execute_batch_to_space);
 
 /* As in the NNAPI, the paddings' rank is checked at their use. */
@@ -244,5 +244,5 @@ NN_OPERATION(SPACE_TO_BATCH_ND,
 	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 },
 		  { NN_T(NN_TENSOR_INT32), 0, 0 }, NN_SCALAR_BOOL),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
-	.dims = "**** 2 22", .steering = NN_IN(1) | NN_IN(2),
+	.dims = "**** 2 22", .determining = NN_IN(1) | NN_IN(2),
 	.infer = infer_space_to_batch, .execute = execute_space_to_batch);

@@ -46,7 +46,7 @@ struct nn_traits {
 	 * Its inputs that determine addresses do not affect its shape, and zeros are valid. They
 	 * may be unknown until the operation runs; then it copies and checks them.
 	 */
-	bool steers_no_shape;
+	bool determines_no_shape;
 	/* the values of its other inputs determine the output's shape */
 	bool is_sized_by_values;
 

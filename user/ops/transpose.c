@@ -123,7 +123,7 @@ static enum nn_status execute_channel_shuffle(struct nn_run *r)
 NN_OPERATION(TRANSPOSE,
 	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 0, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 }),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),
-	.zero_sized = NN_ZERO_ALLOWED, .omissible = NN_IN(1), .steering = NN_IN(1),
+	.zero_sized = NN_ZERO_ALLOWED, .omissible = NN_IN(1), .determining = NN_IN(1),
 	.infer = infer_transpose, .execute = execute_transpose);
 
 static enum nn_status check_reverse(const struct nn_check *c)
@@ -140,7 +140,7 @@ NN_OPERATION(REVERSE,
 	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8 | NN_T(NN_TENSOR_INT32), 0, 8 },
 		  { NN_T(NN_TENSOR_INT32), 1, 1 }),
 	NN_OUTPUTS({ NN_SAME, 0, 8 }),
-	.steering = NN_IN(1),
+	.determining = NN_IN(1),
 	.check = check_reverse, .infer = infer_reverse, .execute = execute_reverse);
 
 NN_OPERATION(CHANNEL_SHUFFLE,

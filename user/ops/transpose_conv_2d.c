@@ -110,6 +110,6 @@ static enum nn_status prepare(const struct nn_run *r, struct nn_conv *v)
 
 NN_OPERATION(TRANSPOSE_CONV_2D,
 	.dims = "**** c*** c",
-	.zero_sized = NN_ZERO_ALLOWED, .steering = NN_IN(SHAPE), .float16_as_float32 = true,
+	.zero_sized = NN_ZERO_ALLOWED, .determining = NN_IN(SHAPE), .float16_as_float32 = true,
 	.check = check, .infer = nn_conv_infer, .execute = nn_conv_execute,
 	.kernels = &(nn_conv_prepare_fn *const){ prepare });

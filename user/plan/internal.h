@@ -92,7 +92,7 @@ struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_
 			     struct weights *weights);
 
 /* Whether input `index` of an operation is read as an address, a size or a choice. */
-bool plan_steers(const struct nn_op *op, uint32_t index, int32_t type);
+bool plan_determines(const struct nn_op *op, uint32_t index, int32_t type);
 
 /* Bytes of an argument as far as a value has them, for types without a fixed size. */
 static inline uint32_t value_length(const struct nn_arg *arg)

@@ -319,11 +319,11 @@ const struct nn_subgraph *nn_plan_main(const struct nn_plan *plan)
 	return plan->restored ? plan->compiled->main : plan->graphs[0].subgraph;
 }
 
-bool plan_steers(const struct nn_op *op, uint32_t index, int32_t type)
+bool plan_determines(const struct nn_op *op, uint32_t index, int32_t type)
 {
 	const struct nn_type_info *info = nn_type_info(type);
 
-	return (info && !info->is_tensor) || nn_has_input(op->steering, index);
+	return (info && !info->is_tensor) || nn_has_input(op->determining, index);
 }
 
 void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory)

@@ -558,7 +558,7 @@ static void test_control_flow(void **state)
 }
 
 /* Values from which a branch computes addresses are in the model part, from each origin. */
-static void test_steering_inside(void **state)
+static void test_determining_inside(void **state)
 {
 	static const int32_t shape[] = { -1, 3 };
 	const uint8_t yes = 1;
@@ -1040,7 +1040,7 @@ static void spoil_wire(struct saved *s)
 }
 
 /* The indices of GATHER are damaged in the data part; the rest of the plan is valid. */
-static void spoil_steering(struct saved *s)
+static void spoil_determining(struct saved *s)
 {
 	struct wire_header *h = (struct wire_header *)(header_of(s) + 1);
 	uint64_t start[W_END + 1];
@@ -1073,7 +1073,7 @@ static void test_refused(void **state)
 		{ spoil_stamp, "the data is not this plan's" },
 		{ spoil_stamp_magic, "the data is not this plan's" },
 		{ spoil_wire, "wire form" },
-		{ spoil_steering, "lies in the data" },
+		{ spoil_determining, "lies in the data" },
 	};
 
 	(void)state;
@@ -1490,7 +1490,7 @@ int main(void)
 		heap_unit_test(test_may_omit),
 		heap_unit_test(test_save_again),
 		heap_unit_test(test_control_flow),
-		heap_unit_test(test_steering_inside),
+		heap_unit_test(test_determining_inside),
 		heap_unit_test(test_weights_of_runs),
 		heap_unit_test(test_pieces),
 		heap_unit_test(test_channels_of_an_argument),

@@ -484,7 +484,7 @@ static void test_refused(void **unused)
 		{ make_div, "DIV: not supported for TENSOR_INT32" },
 		{ make_open_shape, "ADD: input 0 has no fixed shape" },
 		{ make_open_activation,
-		  "ADD: input 2 steers the operation and is not a constant" },
+		  "ADD: input 2 determines shapes or indices and must be a constant" },
 		{ make_gather_constant, "GATHER: index 1 is 4, there are 4" },
 		{ make_gather_computed,
 		  "GATHER: the indices are neither constants nor an input of the model" },

@@ -314,7 +314,7 @@ static bool is_constant(const char *word, const struct nn_op *op, uint32_t index
 		return false;
 	if (strchr("WPQB", *word) && !strchr(word, '{'))
 		return pick(0, 3);
-	return (nn_has_input(op->steering, index) && pick(0, 1)) ||
+	return (nn_has_input(op->determining, index) && pick(0, 1)) ||
 	       strchr("CU", *word) || strpbrk(word, "{!") || pick(0, 2) == 0;
 }
 

@@ -229,7 +229,8 @@ static enum nn_status copy_value(struct lower *l, uint32_t i, struct nn_tensor *
 	uint32_t size;
 
 	if (!value)
-		return lower_refuse(l, "input %u steers the operation and is not a constant", i);
+		return lower_refuse(l, "input %u determines shapes or indices and must be a "
+				    "constant", i);
 	nn_operand_size(o, &size);
 	t->data = calloc(1, size + sizeof(float));
 	if (!t->data)
@@ -281,7 +282,7 @@ static enum nn_status take_inputs(struct lower *l, struct nn_tensor *inputs)
 			status = lower_refuse(l, "input %u has a type that is not supported", i);
 		else if (!nn_operand_is_specified(o))
 			status = lower_refuse(l, "input %u has no fixed shape", i);
-		else if (!info->is_tensor || (nn_has_input(l->run.op->steering, i) &&
+		else if (!info->is_tensor || (nn_has_input(l->run.op->determining, i) &&
 					      l->operation->type != NN_OP_GATHER &&
 					      l->operation->type != NN_OP_EMBEDDING_LOOKUP))
 			status = copy_value(l, i, &inputs[i]);

@@ -146,7 +146,7 @@ static enum nn_status add(const struct nna_engine_plugin_operation *o, struct nn
 									   NN_ZERO_NONE,
 			.omissible = descriptor->omissible_inputs,
 			.omissible_outputs = descriptor->omissible_outputs,
-			.steering = descriptor->value_inputs,
+			.determining = descriptor->value_inputs,
 			.every_time = true,
 			.check = op_check,
 			.infer = op_infer,

@@ -111,17 +111,17 @@ static bool set_constants(struct compiler *k)
 	return true;
 }
 
-/* Values that steer are copied from memory that others may write. */
-static bool fix_steering(struct compiler *k, const struct nn_op *op,
-			 const struct nn_operation *o)
+/* Copies values of determining inputs from memory that others may write. */
+static bool fix_determining(struct compiler *k, const struct nn_op *op,
+			    const struct nn_operation *o)
 {
 	for (uint32_t i = 0; i < o->num_inputs; i++) {
 		const struct nn_tensor *t = &k->c->tensors[o->inputs[i]];
 		void **data = &k->data[o->inputs[i]], *copy;
 
-		if (t->omitted || !plan_steers(op, i, t->type))
+		if (t->omitted || !plan_determines(op, i, t->type))
 			continue;
-		if (!*data && (is_scalar(t) || !nn_traits(op->code)->steers_no_shape))
+		if (!*data && (is_scalar(t) || !nn_traits(op->code)->determines_no_shape))
 			return false;
 		if (!*data || operand_of(k, o->inputs[i])->lifetime != NN_CONSTANT_REFERENCE ||
 		    *data != k->c->tensors[o->inputs[i]].data)
@@ -212,7 +212,7 @@ static bool add_operation(struct compiler *k, uint32_t index)
 	*step = (struct compiled_step){ .op = from->op, .operation = o, .index = index,
 					.state = from->state };
 	/* The values of an OEM's operation may have no fixed size. */
-	if (!from->op->execute || from->op->code == NN_OP_OEM || !fix_steering(k, from->op, o))
+	if (!from->op->execute || from->op->code == NN_OP_OEM || !fix_determining(k, from->op, o))
 		return false;
 	step->input = o->num_inputs ? o->inputs[0] : 0;
 	step->output = o->num_outputs ? o->outputs[0] : 0;

@@ -345,7 +345,7 @@ static bool run_kernel(const struct compiled *c, const struct compiled_step *ste
 	return true;
 }
 
-/* Private copies of inputs that steer and lie in memory of others. */
+/* Makes private copies of determining inputs that lie in memory of others. */
 static bool stage(const struct compiled *c, const struct compiled_step *step, struct nn_run *r,
 		  struct nn_tensor *in)
 {
@@ -355,7 +355,7 @@ static bool stage(const struct compiled *c, const struct compiled_step *step, st
 		enum place_kind kind = c->places[compiled_input(step, i)].kind;
 		const void *from = in[i].data;
 
-		if (!nn_has_input(step->op->steering, i) ||
+		if (!nn_has_input(step->op->determining, i) ||
 		    (kind != PLACE_INPUT && kind != PLACE_OUTPUT))
 			continue;
 		in[i].data = nn_run_alloc(r, nn_tensor_size(&in[i]), 1);

@@ -102,12 +102,12 @@ struct fact {
 	bool is_leaving;		/* and was so when the subgraph was divided before */
 };
 
-/* Whether an input that steers may have any value: the shapes do not depend on it. */
-static bool steers_no_shape(const struct nn_op *op, const struct nn_operand *o)
+/* Returns whether shapes do not depend on a determining input. */
+static bool determines_no_shape(const struct nn_op *op, const struct nn_operand *o)
 {
 	const struct nn_type_info *info = nn_type_info(o->type);
 
-	return info && info->is_tensor && nn_traits(op->code)->steers_no_shape;
+	return info && info->is_tensor && nn_traits(op->code)->determines_no_shape;
 }
 
 /*
@@ -135,7 +135,7 @@ static bool is_plain(const struct graph *g, const struct section *s, const struc
 		const struct nn_operand *in = &g->subgraph->operands[o->inputs[i]];
 
 		if (in->lifetime != NN_NO_VALUE && !knows(g, s, facts, o->inputs[i]) &&
-		    plan_steers(step->op, i, in->type) && !steers_no_shape(step->op, in))
+		    plan_determines(step->op, i, in->type) && !determines_no_shape(step->op, in))
 			return false;
 	}
 	return o->num_outputs;
@@ -265,7 +265,7 @@ static bool finds_leaving(const struct graph *g, struct fact *facts)
 	return found;
 }
 
-/* Divides a subgraph until no section steers by what another computes, or it has. */
+/* Divides a subgraph until no section computes a determining input of another one. */
 static bool find_all(struct graph *g, struct fact *facts)
 {
 	for (uint32_t round = 0; round < MAX_ROUNDS; round++) {

@@ -35,7 +35,7 @@ static const struct nn_arg *caller_memory(const struct frame *f, uint32_t operan
 /* Elsewhere a value may change between the shape rule and the kernel. */
 static bool needs_copy(const struct step *step, uint32_t input, const struct value *v)
 {
-	return (v->foreign && plan_steers(step->op, input, v->tensor.type)) ||
+	return (v->foreign && plan_determines(step->op, input, v->tensor.type)) ||
 	       !value_is_aligned(v->tensor.data, v->tensor.type);
 }
 

@@ -56,8 +56,8 @@ static enum nn_status check_data(const struct saved_header *h, const void *data,
 	return NN_OK;
 }
 
-/* Values that steer must be in the model part: the data part may change at any time. */
-static enum nn_status check_steering(const struct nn_model *model, struct nn_error *err)
+/* Determining values must be in the model part, because the data part may change at any time. */
+static enum nn_status check_determining(const struct nn_model *model, struct nn_error *err)
 {
 	for (uint32_t k = 0; k < model->num_subgraphs; k++) {
 		const struct nn_subgraph *s = &model->subgraphs[k];
@@ -70,7 +70,7 @@ static enum nn_status check_steering(const struct nn_model *model, struct nn_err
 				const struct nn_operand *in = &s->operands[o->inputs[j]];
 
 				if (in->lifetime == NN_CONSTANT_REFERENCE &&
-				    plan_steers(op, j, in->type))
+				    plan_determines(op, j, in->type))
 					return nn_fail(err, NN_GENERAL_FAILURE, "subgraph %u, "
 						       "operation %u: input %u lies in the data",
 						       k, i, j);
@@ -93,7 +93,7 @@ static enum nn_status read_model(const struct saved_header *h, const void *model
 		return status;
 	status = nn_ops_check_model(*out, NULL, err);
 	if (!status)
-		status = check_steering(*out, err);
+		status = check_determining(*out, err);
 	if (status) {
 		nn_model_free(*out);
 		*out = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Saves a plan: a model, and the list of the data part's pieces. Values that were computed from
- * constants are constants in the model, and its constants are divided into those that steer and
- * those that do not.
+ * constants are constants in the model. Its constants are divided into determining ones (ops/op.h)
+ * and others.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,11 +39,11 @@ static bool copy_model(struct saver *s)
 	s->subgraphs = calloc(from->num_subgraphs, sizeof(*s->subgraphs));
 	s->operands = operand = calloc(num_operands, sizeof(*operand));
 	s->operations = operation = calloc(num_operations, sizeof(*operation));
-	s->steers = calloc(num_operands, sizeof(*s->steers));
+	s->determines = calloc(num_operands, sizeof(*s->determines));
 	s->values = calloc(num_operands, sizeof(*s->values));
 	/* The stamp is no piece; the packed weights and each constant are. */
 	s->pieces = calloc(1, sizeof(*s->pieces) + (num_operands + 1) * sizeof(struct piece));
-	if (!s->subgraphs || !operand || !operation || !s->steers || !s->values || !s->pieces)
+	if (!s->subgraphs || !operand || !operation || !s->determines || !s->values || !s->pieces)
 		return false;
 	for (uint32_t k = 0; k < from->num_subgraphs; k++) {
 		struct nn_subgraph *g = &s->subgraphs[k];
@@ -121,28 +121,28 @@ static void count_consumers(struct saver *s)
 	}
 }
 
-/* ---- What steers ---- */
+/* ---- Determining values ---- */
 
-/* Whether input `input` of a subgraph that an operand refers to steers. */
-static bool steers_inside(const struct saver *s, const struct nn_operand *reference,
-			  uint32_t input)
+/* Returns whether input `input` of a subgraph that an operand refers to is determining. */
+static bool determines_inside(const struct saver *s, const struct nn_operand *reference,
+			      uint32_t input)
 {
 	uint32_t k = (uint32_t)reference->location.offset + 1;
 	const struct nn_subgraph *g = &s->subgraphs[k];
 
-	return s->steers[saver_first(s, k) + g->inputs[input]];
+	return s->determines[saver_first(s, k) + g->inputs[input]];
 }
 
 /* IF: a condition, two subgraphs, their inputs. WHILE: two subgraphs, their inputs. */
-static bool steers_flow(const struct saver *s, const struct nn_operand *operands,
-			const struct nn_operation *o, uint32_t index)
+static bool determines_flow(const struct saver *s, const struct nn_operand *operands,
+			    const struct nn_operation *o, uint32_t index)
 {
 	uint32_t first = o->type == NN_OP_IF ? 1 : 0;
 
 	/* A subgraph is an input whose type alone determines addresses. */
 	return index < first ||
-	       steers_inside(s, &operands[o->inputs[first]], index - first - 2) ||
-	       steers_inside(s, &operands[o->inputs[first + 1]], index - first - 2);
+	       determines_inside(s, &operands[o->inputs[first]], index - first - 2) ||
+	       determines_inside(s, &operands[o->inputs[first + 1]], index - first - 2);
 }
 
 static bool mark_operation(struct saver *s, uint32_t k, const struct nn_operation *o)
@@ -152,19 +152,19 @@ static bool mark_operation(struct saver *s, uint32_t k, const struct nn_operatio
 	bool changed = false;
 
 	for (uint32_t i = 0; i < o->num_inputs; i++) {
-		bool *steers = &s->steers[saver_first(s, k) + o->inputs[i]];
+		bool *determines = &s->determines[saver_first(s, k) + o->inputs[i]];
 
-		if (*steers || (!plan_steers(op, i, operands[o->inputs[i]].type) &&
-				(op->execute || !steers_flow(s, operands, o, i))))
+		if (*determines || (!plan_determines(op, i, operands[o->inputs[i]].type) &&
+				    (op->execute || !determines_flow(s, operands, o, i))))
 			continue;
-		*steers = true;
+		*determines = true;
 		changed = true;
 	}
 	return changed;
 }
 
 /* References have no cycles, so this ends after at most as many rounds as their depth. */
-static void mark_steering(struct saver *s)
+static void mark_determining(struct saver *s)
 {
 	const struct compiled *c = s->plan->compiled;
 	bool changed = true;
@@ -172,7 +172,7 @@ static void mark_steering(struct saver *s)
 	for (uint32_t i = 0; c && i < c->num_steps; i++)
 		for (uint32_t j = 0; j < c->steps[i].operation->num_inputs; j++)
 			if (nn_has_input(c->steps[i].ready.reads, j))
-				s->steers[compiled_input(&c->steps[i], j)] = true;
+				s->determines[compiled_input(&c->steps[i], j)] = true;
 	while (changed) {
 		changed = false;
 		for (uint32_t k = 0; k < s->model.num_subgraphs; k++)
@@ -218,7 +218,7 @@ static void place_constant(struct saver *s, size_t index, uint64_t *used)
 	if (info->element_size)
 		nn_operand_size(o, &length);
 	o->location = (struct nn_location){ .length = length };
-	if (s->steers[index]) {
+	if (s->determines[index]) {
 		o->lifetime = NN_CONSTANT_COPY;
 		o->location.offset = *used;
 		*used += round_up(length, 8);
@@ -347,7 +347,7 @@ static enum nn_status save(struct saver *s, struct nn_plan_image *image)
 		drop_folded(s);
 	}
 	count_consumers(s);
-	mark_steering(s);
+	mark_determining(s);
 	if (!place_constants(s))
 		return NN_OUT_OF_MEMORY;
 	/* Constants that were computed can be such as a model cannot have: of no elements. */
@@ -423,7 +423,7 @@ enum nn_status nn_plan_save(const struct nn_plan *plan, struct nn_plan_image *im
 	free(s.subgraphs);
 	free(s.operands);
 	free(s.operations);
-	free(s.steers);
+	free(s.determines);
 	free(s.values);
 	free(s.copied);
 	free(s.pieces);

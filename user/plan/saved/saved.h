@@ -8,8 +8,8 @@
  * The serialised plan, if each step has a kernel that can be saved and no argument may be
  * omitted. It has all that an execution needs, so loading compiles nothing.
  *
- * Otherwise the wire form of a model (model/wire.h) whose constants that steer are copied values
- * and whose other constants lie in its one pool, the data part. Values that were computed from
+ * Otherwise the wire form of a model (model/wire.h) whose determining constants (ops/op.h) are
+ * copied values and whose other constants lie in its one pool, the data part. Values that were computed from
  * constants alone are constants there, and the operations that computed them are gone.
  *
  * Data part: struct saved_stamp, the packed weights as compiling lays them out, then constants,

@@ -37,7 +37,7 @@ struct saver {
 	struct nn_subgraph *subgraphs;
 	struct nn_operand *operands;	/* of all subgraphs, as far from another as at first; */
 	struct nn_operation *operations; /* and so are these */
-	bool *steers;			/* by operand */
+	bool *determines;		/* by operand */
 	const void **values;		/* by operand: of constants */
 	uint8_t *copied;		/* the model's values */
 	struct nn_plan_pieces *pieces;
