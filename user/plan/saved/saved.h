@@ -9,8 +9,9 @@
  * omitted. It has all that an execution needs, so loading compiles nothing.
  *
  * Otherwise the wire form of a model (model/wire.h) whose determining constants (ops/op.h) are
- * copied values and whose other constants lie in its one pool, the data part. Values that were computed from
- * constants alone are constants there, and the operations that computed them are gone.
+ * copied values and whose other constants lie in its one pool, the data part. Values that were
+ * computed from constants alone are constants there, and the operations that computed them are
+ * gone.
  *
  * Data part: struct saved_stamp, the packed weights as compiling lays them out, then constants,
  * each aligned to SAVED_ALIGN. With a serialised plan these are only the constants that steps read,
