@@ -8,7 +8,7 @@
 #include "plan/plan.h"
 #include "plan/run/value.h"
 
-/* Name of kernels for a plan that is interpreted. */
+/* Stands for the name of the kernels of an interpreted plan. */
 #define NO_KERNELS "none"
 
 /* An operation made ready to run. */
@@ -152,7 +152,7 @@ enum nn_status staged_execute(const struct nn_plan *plan, struct nn_execution *e
 
 /* A lazy plan is a checked model, which its first execution compiles. */
 
-/* Makes a plan, which is interpreted, lazy; false: no memory. */
+/* Makes an interpreted plan lazy. Returns false if memory runs out. */
 bool lazy_create(struct nn_plan *plan, const struct nn_plan_options *options);
 void lazy_free(struct lazy *lazy);
 

@@ -951,7 +951,7 @@ static int copy_program(bool is_other)
 	return to;
 }
 
-/* Has the program's copy ask its keeper, and then note the same: NOT_KNOWN or KNOWN. */
+/* Makes a copy of the program ask the keeper for a hash and store it: NOT_KNOWN or KNOWN. */
 static int ask_copy(bool is_other)
 {
 	char name[] = "engine_cache_test", what[] = "ask";

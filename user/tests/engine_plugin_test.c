@@ -713,7 +713,7 @@ static void test_large_data(void **state)
 	free(data);
 }
 
-/* IF passes on operands of extensions, and its branches have their operations. */
+/* An IF has operands of extensions, and its branches have operations of extensions. */
 static void test_control_flow(void **state)
 {
 	const struct nn_plan_options options = { .preference = 1 };

@@ -200,8 +200,8 @@ static void test_changed(void **state)
 }
 
 /*
- * Without the plug-in neither the saved plan nor the model can be used. Plans without it are made
- * again.
+ * Without the plug-in neither the saved plan nor the model can be used. Plans of models that do not
+ * need it are compiled again.
  */
 static void test_removed(void **state)
 {

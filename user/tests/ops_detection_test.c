@@ -815,8 +815,8 @@ static void test_postprocessing(void **state)
 }
 
 /*
- * The best of few and of many classes, above the threshold or not; a larger score follows the last
- * class.
+ * Chooses the best of few and of many classes, above the threshold or not. A larger score lies
+ * behind that of the last class, and must not be read.
  */
 static void test_many_classes(void **state)
 {

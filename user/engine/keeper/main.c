@@ -23,8 +23,8 @@
 #include "kit/cache/keeper_message.h"
 
 /*
- * Signals are ignored: the broker ends this process, after everything that it passed before is
- * served.
+ * Signals are ignored. The broker ends this process after it has served all sockets that the broker
+ * passed to it.
  */
 static void set_up_process(void)
 {

@@ -288,7 +288,7 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 
 /* ---- Running ---- */
 
-/* A quantiser of the rows or images of an input, and the last one that it looked at. */
+/* A quantiser of the rows or images of an input, with the last row or image that it read. */
 struct quantiser {
 	const struct nn_isa *isa;
 	const float *x;

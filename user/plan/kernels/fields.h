@@ -103,7 +103,7 @@ struct nn_field {
 	.rule = kind, .count = number, .ref = reference,				\
 	.word = { (uint32_t)(least), (uint32_t)(most_) - (uint32_t)(least) } }
 
-/* A number in [least, most], as many of them from a field on, or one for each element. */
+/* WORD: a number in [least, most]. RUN: `number` of them, the first in `field`. */
 #define WORD(field, least, most) NN_WORDS_OF(NN_RULE_WORD, 1, NN_REF(field), least, most)
 #define RUN(field, number, least, most) \
 	NN_WORDS_OF(NN_RULE_WORD, number, NN_REF(field), least, most)
@@ -180,7 +180,7 @@ struct nn_field {
 #define SPAN_EACH(operand, element, array, field, factor)				\
 	NN_SPAN(NN_RULE_SPAN, operand, element,						\
 		.factors = { NN_REF(factor), NN_REF_EACH(array, field), { 0, 0, 0 } })
-/* Like SPAN, for the product of an output's dimensions and for the last element of an input. */
+/* Like SPAN: SPAN_AXES for a product of dimensions, REACH for the last element that is read. */
 #define SPAN_AXES(operand, element, number, dims_)					\
 	NN_SPAN(NN_RULE_SPAN, operand, element, .count = NN_REF(number), .dims = NN_REF_EACH(dims_,))
 #define REACH(operand, element, number, dims_, steps_, ...)				\

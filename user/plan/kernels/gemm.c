@@ -7,7 +7,7 @@
 
 enum { X, WEIGHTS, BIAS };
 
-#define TASKS_PER_THREAD 4	/* more than one, so that slow threads leave some to others */
+#define TASKS_PER_THREAD 4	/* more than 1, so fast threads take tasks of slow ones */
 #define ROW_TASKS 3		/* of a thread, whose tasks quantise the rows that they multiply */
 /*
  * The least work, about five microseconds, for which a second thread pays. The unit is

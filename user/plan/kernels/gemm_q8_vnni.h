@@ -2,8 +2,8 @@
 /*
  * Int8 matrix product with VNNI. The includer defines TARGET, LANES of 32 bits, a vector VI of them,
  * ROWS of the largest tile, TILES, SPLAT_BYTE, SPLAT, XOR and LOAD. DPBUSD adds products of four
- * unsigned and four signed bytes. SCALE, STORE_ONE and STORE_TWO make outputs of sums. PRODUCT is the
- * name of the product. correct_block() computes BLOCK rows' corrections for b's zero point. If DPBUSD
+ * unsigned and four signed bytes. SCALE, STORE_ONE and STORE_TWO make outputs of sums. PRODUCT
+ * names the function. correct_block() computes BLOCK rows' corrections for b's zero point. If DPBUSD
  * may saturate, the includer defines SPLITS, and HALVE and SUBTRACT_BYTES for int8.
  */
 #if !defined(BLOCK) || !defined(DPBUSD) || !defined(LANES) || !defined(LOAD) || \

@@ -517,7 +517,7 @@ struct nn_rows_f32 {
 	float high;
 };
 
-/* Channels that a sum is of at a time, and the largest of bytes. */
+/* Channels that are summed at a time, and those whose largest int8 or uint8 is chosen. */
 #define NN_SUM_CHANNELS 16
 #define NN_MAX_CHANNELS 64
 

@@ -12,8 +12,8 @@
 #include "plan/kernels/recurrent.h"
 
 /*
- * Gates lie side by side in this order; without an input gate only the first three do. The packed
- * projection follows what recurrent.c packs.
+ * Gates lie side by side in this order; without an input gate only the first three do. The weights
+ * of the projection are packed behind those that recurrent.c packs.
  */
 static const enum nn_lstm_gate order[] = {
 	NN_LSTM_CELL, NN_LSTM_FORGET, NN_LSTM_OUTPUT, NN_LSTM_INPUT,

@@ -25,7 +25,7 @@ struct context {
 	char *scratch;			/* scratch memory of thread 0, then of the others */
 	void *packed;			/* weights of the step that runs, if they are no constants */
 	const struct nn_attributes *attributes;	/* of the execution */
-	struct nn_times *times;		/* of it, or NULL */
+	struct nn_times *times;		/* of the execution, or NULL */
 	/* scratch memory of reference kernels, which grows as needed */
 	struct nn_run_memory memory;
 };

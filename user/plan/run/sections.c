@@ -601,7 +601,7 @@ static bool evict_one(struct section *holder, bool *missed)
 
 /*
  * Frees plans until the others are within the limit, or no other may be freed. The caller holds the
- * section's lock. Returns whether recent executions used some of the freed ones.
+ * section's lock. Returns whether recent executions used a plan that it freed.
  */
 static bool keep_limit(struct section *s)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of saving a plan: a copy of its model, which is changed step by step to what a load
- * shall read.
+ * The state of saving a plan: a copy of its model, which is changed until it is what a load reads.
  */
 #ifndef NN_PLAN_SAVER_H
 #define NN_PLAN_SAVER_H

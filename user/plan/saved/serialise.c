@@ -182,7 +182,7 @@ static void free_lists(struct serialiser *f)
 }
 
 /*
- * Returns whether an execution may omit an input. Executions without one are interpreted, because
+ * Returns whether an execution may omit an input. An execution that does is interpreted, because
  * shapes depend on which inputs there are. An input that nothing reads may be omitted too. Only
  * operations of plug-ins may have omitted outputs, and their steps have no kernel.
  */

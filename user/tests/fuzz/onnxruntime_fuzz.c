@@ -159,7 +159,7 @@ static struct OrtNode *add_node(const char *op, int version)
 	return node;
 }
 
-/* The scales and zero points of a node that quantises or dequantises, as its next inputs. */
+/* Adds scales and zero points as the next inputs of a node that quantises or dequantises. */
 static bool add_scales(struct OrtNode *node, const struct tensor_record *r, int type)
 {
 	static const uint8_t half[] = { 0, 0, 0, 0x3f };	/* 0.5f */
