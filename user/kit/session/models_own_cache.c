@@ -158,8 +158,9 @@ static enum nn_status load_cached(struct models *models, const struct command *c
 			      nn_fail(err, NN_GENERAL_FAILURE, "a cached plan is damaged");
 }
 
-static enum nn_status prepare_from(struct models *models, const struct command *command,
-				   const uint8_t *key, struct nn_error *err)
+/* Makes a model with the attributes of a command. */
+static enum nn_status begin_model(struct models *models, const struct command *command,
+				  struct loaded_model **out, struct nn_error *err)
 {
 	struct loaded_model *loaded = calloc(1, sizeof(*loaded));
 	enum nn_status status;
@@ -168,8 +169,22 @@ static enum nn_status prepare_from(struct models *models, const struct command *
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	loaded->number = command->head->model;
 	status = models_take_attributes(models, command, loaded, err);
-	if (!status)
-		status = cache_client_get(models->cache, key, &loaded->cached, err);
+	if (status)
+		models_discard(models, loaded);
+	else
+		*out = loaded;
+	return status;
+}
+
+static enum nn_status prepare_from(struct models *models, const struct command *command,
+				   const uint8_t *key, struct nn_error *err)
+{
+	struct loaded_model *loaded;
+	enum nn_status status = begin_model(models, command, &loaded, err);
+
+	if (status)
+		return status;
+	status = cache_client_get(models->cache, key, &loaded->cached, err);
 	if (!status) {
 		status = load_cached(models, command, loaded, err);
 		if (status == NN_GENERAL_FAILURE)
@@ -257,15 +272,12 @@ static enum nn_status prepare_copy(struct models *models, const struct command *
 				   const struct loaded_model *source, struct own_cache_work *work,
 				   struct nn_error *err)
 {
-	struct loaded_model *loaded = calloc(1, sizeof(*loaded));
-	enum nn_status status;
+	struct loaded_model *loaded;
+	enum nn_status status = begin_model(models, command, &loaded, err);
 
-	if (!loaded)
-		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	loaded->number = command->head->model;
-	status = models_take_attributes(models, command, loaded, err);
-	if (!status)
-		status = copy_constants(source, loaded, err);
+	if (status)
+		return status;
+	status = copy_constants(source, loaded, err);
 	if (!status)
 		status = compile_copy(models, command, work, loaded, err);
 	if (status) {
