@@ -149,10 +149,15 @@ static size_t most_lines(const struct dynamic *d)
 	return lines < h->in ? lines : h->in;
 }
 
+/* Returns the size of a row of a product, or of an image. */
+static size_t item_size(const struct dynamic *d)
+{
+	return d->kind != PRODUCT ? (size_t)d->in.h * d->in.w * d->in.c : d->gemm.depth;
+}
+
 static size_t input_count(const struct dynamic *d)
 {
-	return d->kind != PRODUCT ? (size_t)d->in.n * d->in.h * d->in.w * d->in.c :
-				    d->gemm.rows * d->gemm.depth;
+	return (d->kind != PRODUCT ? d->in.n : d->gemm.rows) * item_size(d);
 }
 
 static uint32_t looks_of(const struct dynamic *d, uint32_t threads)
@@ -322,11 +327,10 @@ static struct nn_dynamic whole(const struct nn_kernel_call *call)
 
 static struct quantiser quantiser_of(const struct nn_kernel_call *call, const struct dynamic *d)
 {
-	const struct nn_image *in = &d->in;
 	struct quantiser q = {
 		.isa = call->ready->isa,
 		.x = call->inputs[X],
-		.length = d->kind != PRODUCT ? (size_t)in->h * in->w * in->c : d->gemm.depth,
+		.length = item_size(d),
 		.index = SIZE_MAX,
 		.form = d->form,
 	};
