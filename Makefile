@@ -807,8 +807,8 @@ $(BUILD)/bench-bin/cache: $(obj)/user/bench/cache.o $(call objects,user/bench/ca
 $(BUILD)/bench-bin/burst: $(call objects,user/bench/burst/*.c)
 
 bench: $(benches:$(BUILD)/bench-bin/%=bench-%) bench-memory
-	user/bench/plot $(BUILD)/bench
-# Draws what is there; `make doc` shows it on the page of measurements.
+	@$(MAKE) --no-print-directory bench-plots
+# Draws what is there; `make doc` shows the plots on the page of measurements.
 bench-plots:
 	user/bench/plot $(BUILD)/bench
 bench-%: $(BUILD)/bench-bin/%
