@@ -10,6 +10,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -34,6 +35,7 @@
 #include "../../selftests/lib/runner.h"
 #include "base/clock.h"
 #include "kit/session/command.h"
+#include "kit/session/tasks.h"
 #include "kit/worker/threads.h"
 #include "ring/packet.h"
 #include "ring/ring.h"
@@ -50,6 +52,9 @@
 #define CAPACITY 64
 #define PATIENCE_MS (int)scaled(60000)
 #define FENCED 40	/* cookie of an execution with dependencies */
+#define DEFERRED 100	/* cookie of the first of many deferred executions */
+#define NUM_DEFERRED 48
+#define NUM_BURSTS (2 * TASK_THREADS)
 #define LARGE (1U << 28)	/* size of a memory; a constant has the last bytes */
 
 /* ---- the kernel ---- */
@@ -63,6 +68,7 @@ static struct {
 	uint32_t size;
 	uint64_t committed;		/* cookie of the last answer */
 	uint32_t status;
+	uint32_t statuses[DEFERRED + NUM_DEFERRED];	/* by cookie */
 	char message[NN_MESSAGE_SIZE];	/* message of that answer */
 	int fence;			/* fence of that answer, or -1 */
 	struct nnaccel_session_grant_fd exported;	/* the last requested export of a grant */
@@ -110,6 +116,7 @@ static int commit(struct nnaccel_session_commit *c)
 		pthread_mutex_lock(&kernel.lock);
 		kernel.committed = c->cookie;
 		kernel.status = c->status;
+		kernel.statuses[c->cookie] = c->status;
 		snprintf(kernel.message, sizeof(kernel.message), "%.*s", (int)c->message_size,
 			 (const char *)(uintptr_t)c->message);
 		kernel.fence = c->flags & NNACCEL_COMMIT_FENCE ? c->fence : -1;
@@ -259,9 +266,10 @@ static struct {
 	_Atomic(void *) base;		/* base of the region that the engine saw */
 	_Atomic(void *) forgotten;
 	atomic_int released;
+	_Atomic(pthread_t) ender;	/* a thread that must not be called, or 0 */
 	atomic_bool saved;
 	struct nna_engine_slot added;	/* the last one */
-	atomic_int adds;
+	atomic_int adds, removes;
 	atomic_bool forgets_slots;	/* none is cached */
 	int prepared;
 	/* notifications of ended bursts, freed slots and unmapped regions hang */
@@ -301,7 +309,8 @@ static void release(const struct nna_engine *engine, void *prepared)
 {
 	(void)engine;
 	(void)prepared;
-	engine_state.released++;
+	if (engine_state.ender != pthread_self())
+		engine_state.released++;
 }
 
 /* The engine saves no models and loads none. */
@@ -406,6 +415,7 @@ static void burst_remove(void *executor, uint32_t slot)
 {
 	(void)executor;
 	(void)slot;
+	engine_state.removes++;
 	hang();
 }
 
@@ -427,7 +437,8 @@ static const struct nna_engine_burst engine_burst = {
 static void forget_region(const struct nna_engine *engine, const struct nna_engine_region *region)
 {
 	(void)engine;
-	engine_state.forgotten = region->base;
+	if (engine_state.ender != pthread_self())
+		engine_state.forgotten = region->base;
 	hang();
 }
 
@@ -505,7 +516,7 @@ static int set_up(void **state)
 	engine_state.fence = -1;
 	session = memfd_create("session", MFD_CLOEXEC);
 	session_copy = dup(session);
-	assert_int_equal(ftruncate(session, (off_t)burst_offset(4, 0)), 0);
+	assert_int_equal(ftruncate(session, (off_t)burst_offset(NUM_BURSTS + 1, 0)), 0);
 	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, session,
 		      (off_t)(MEMORY * GRANT_SIZE));
 	assert_ptr_not_equal(memory, MAP_FAILED);
@@ -1079,6 +1090,266 @@ static void execute_once(uint64_t cookie, float x)
 	assert_true(memory[1] == 2 * x);
 }
 
+/* ---- many deferred executions ---- */
+
+static struct nna_engine_execution *deferred[NUM_DEFERRED];
+static uint32_t num_deferred;
+
+/* Waits until the engine defers what was just sent, and `before` was the last execution. */
+static void await_deferral(const struct nna_engine_execution *before)
+{
+	deferred[num_deferred++] = await_execution(before);
+}
+
+/* Defers as many executions; none has an answer. */
+static void defer(uint32_t count)
+{
+	engine_state.defers = true;
+	for (num_deferred = 0; num_deferred < count;) {
+		const struct nna_engine_execution *before = engine_state.execution;
+
+		kernel.statuses[DEFERRED + num_deferred] = UINT32_MAX;
+		execute_command(DEFERRED + num_deferred, 0);
+		await_deferral(before);
+	}
+}
+
+static enum nn_status status_of(uint32_t i)
+{
+	return i % 3 ? NN_OK : NN_DEVICE_UNAVAILABLE;
+}
+
+/* Ends all deferred executions, the last one first. The library must not call the engine here. */
+static void *end_all_here(void *ended)
+{
+	engine_state.ender = pthread_self();
+	for (uint32_t i = num_deferred; i--;)
+		*(uint32_t *)ended += !nna_engine_end(deferred[i], status_of(i), "the device burns",
+						      NULL);
+	engine_state.ender = 0;
+	return NULL;
+}
+
+static void end_all(void)
+{
+	uint32_t ended = 0;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, end_all_here, &ended), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(ended, num_deferred);
+}
+
+static void assert_answers(void)
+{
+	for (int i = 0; i < PATIENCE_MS && num_deferred; i++) {
+		uint32_t answers = 0;
+
+		pthread_mutex_lock(&kernel.lock);
+		for (uint32_t k = 0; k < num_deferred; k++)
+			answers += kernel.statuses[DEFERRED + k] != UINT32_MAX;
+		pthread_mutex_unlock(&kernel.lock);
+		if (answers == num_deferred)
+			break;
+		usleep(1000);
+	}
+	for (uint32_t i = 0; i < num_deferred; i++)
+		assert_int_equal(kernel.statuses[DEFERRED + i], status_of(i));
+}
+
+/* On one CPU a client has two threads for commands. */
+static int set_up_on_one_cpu(void **state)
+{
+	cpu_set_t all, one;
+	int result;
+
+	CPU_ZERO(&one);
+	if (sched_getaffinity(0, sizeof(all), &all))
+		return -1;
+	for (int i = 0; !CPU_COUNT(&one); i++)
+		if (CPU_ISSET(i, &all))
+			CPU_SET(i, &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		return -1;
+	result = set_up(state);
+	return sched_setaffinity(0, sizeof(all), &all) ? -1 : result;
+}
+
+/* Deferred executions take no thread: other commands are served, and the order is the engine's. */
+static void test_many_deferred(void **state)
+{
+	const struct nnaccel_cmd query = {
+		.kind = NNACCEL_DO_QUERY, .query = NNACCEL_QUERY_DEVICE, .cookie = 2,
+		.max_payload = sizeof(struct nn_device_info),
+	};
+	struct burst_end b;
+
+	(void)state;
+	open_burst(&b, 1);
+	defer(NUM_DEFERRED);
+	assert_true(send_command(&query, NULL, NULL));
+	assert_int_equal(await_answer(2), NN_OK);
+	engine_state.defers = false;
+	execute_once(3, 4);
+	send_request(&b);
+	assert_int_equal(receive_result(&b), NN_OK);
+	for (uint32_t i = 0; i < NUM_DEFERRED; i++)
+		assert_int_equal(kernel.statuses[DEFERRED + i], UINT32_MAX);
+	end_all();
+	assert_answers();
+	for (uint32_t i = 0; i < NUM_DEFERRED; i++)
+		assert_ended(deferred[i]);
+	execute_once(4, 5);
+	close_burst(&b);
+	close_context();
+	await_end();
+	unmap_burst(&b);
+}
+
+/* The execution keeps its model and memory. A thread of the library gives them back. */
+static void test_deferred_after_forgetting(void **state)
+{
+	const struct nnaccel_cmd forget[] = {
+		{ .kind = NNACCEL_DO_FORGET_MODEL, .model = MODEL },
+		{ .kind = NNACCEL_DO_FORGET_GRANT, .grant = MEMORY },
+	};
+
+	(void)state;
+	memory[0] = 21;
+	defer(1);
+	for (int i = 0; i < 2; i++)
+		assert_true(send_command(&forget[i], NULL, NULL));
+	usleep(10000);
+	assert_int_equal(engine_state.released, 0);
+	assert_null(engine_state.forgotten);
+	end_all();
+	assert_answers();
+	for (int i = 0; i < PATIENCE_MS && !engine_state.released; i++)
+		usleep(1000);
+	assert_int_equal(engine_state.released, 1);
+	assert_ptr_equal(engine_state.forgotten, engine_state.base);
+	close_context();
+	await_end();
+}
+
+static void open_bursts(struct burst_end *bursts)
+{
+	for (uint32_t i = 0; i < NUM_BURSTS; i++)
+		open_burst(&bursts[i], i + 1);
+}
+
+/* Defers an execution of a burst. */
+static void defer_in_burst(struct burst_end *b)
+{
+	const struct nna_engine_execution *before = engine_state.execution;
+
+	engine_state.defers = true;
+	send_request(b);
+	await_deferral(before);
+}
+
+static void defer_in_bursts(struct burst_end *bursts)
+{
+	for (uint32_t i = 0; i < NUM_BURSTS; i++)
+		defer_in_burst(&bursts[i]);
+}
+
+static void unmap_bursts(struct burst_end *bursts)
+{
+	for (uint32_t i = 0; i < NUM_BURSTS; i++)
+		unmap_burst(&bursts[i]);
+}
+
+/* There are more bursts than threads for them. A freed slot stays until the execution's end. */
+static void test_deferred_in_many_bursts(void **state)
+{
+	const struct nnaccel_cmd freed = {
+		.kind = NNACCEL_DO_SLOT_GONE, .burst = 1, .grant = SLOT,
+	};
+	struct burst_end bursts[NUM_BURSTS];
+
+	(void)state;
+	open_bursts(bursts);
+	for (int round = 0; round < 3; round++) {
+		num_deferred = 0;
+		defer_in_bursts(bursts);
+		assert_int_equal(engine_state.removes, round);
+		assert_true(send_command(&freed, NULL, NULL));
+		end_all();
+		for (uint32_t i = 0; i < NUM_BURSTS; i++)
+			assert_int_equal(receive_result(&bursts[i]),
+					 status_of(i) ? NNACCEL_STATUS_DEVICE_UNAVAILABLE : NNACCEL_STATUS_NONE);
+		for (int i = 0; i < PATIENCE_MS && engine_state.removes == round; i++)
+			usleep(1000);
+	}
+	/* The first one is closed while its execution is deferred. */
+	num_deferred = 0;
+	defer_in_burst(&bursts[0]);
+	close_burst(&bursts[0]);
+	end_all();
+	for (uint32_t i = 1; i < NUM_BURSTS; i++)
+		close_burst(&bursts[i]);
+	close_context();
+	await_end();
+	unmap_bursts(bursts);
+}
+
+/* The client dies, with deferred executions by commands and in bursts. */
+static void test_death_with_many_deferred(void **state)
+{
+	struct pollfd ended = { .fd = thread_client_file(client), .events = POLLIN };
+	struct burst_end bursts[NUM_BURSTS];
+	struct pollfd gone = { .events = POLLIN };
+
+	(void)state;
+	open_bursts(bursts);
+	defer(NUM_DEFERRED - NUM_BURSTS);
+	defer_in_bursts(bursts);
+	gone.fd = nna_engine_gone_file(deferred[0]);
+	close_context();
+	assert_int_equal(poll(&gone, 1, PATIENCE_MS), 1);
+	assert_int_equal(poll(&ended, 1, 10), 0);
+	end_all();
+	await_end();
+	unmap_bursts(bursts);
+}
+
+/* The session ends because one of the executions is overdue, or the device is lost. */
+static void test_end_with_many_deferred(void **state)
+{
+	const struct nna_engine_execution *before;
+
+	(void)state;
+	defer(NUM_DEFERRED - 1);
+	before = engine_state.execution;
+	execute_command(2, clock_ns() + scaled(NS_PER_S / 20));
+	await_deferral(before);
+	assert_int_equal(await_answer(2), NN_MISSED_DEADLINE_TRANSIENT);
+	end_all();
+	await_end();
+}
+
+static void test_loss_with_many_deferred(void **state)
+{
+	(void)state;
+	defer(NUM_DEFERRED);
+	num_deferred--;
+	assert_int_equal(nna_engine_end(deferred[num_deferred], NN_DEAD_OBJECT, "no device", NULL),
+			 NN_OK);
+	assert_int_equal(await_answer(DEFERRED + num_deferred), NN_DEVICE_UNAVAILABLE);
+	end_all();
+	await_end();
+}
+
+static void test_stop_with_many_deferred(void **state)
+{
+	(void)state;
+	defer(NUM_DEFERRED);
+	thread_client_stop(client);
+	end_all();
+	await_end();
+}
+
 /* An engine that hangs when memory is forgotten delays no other burst. */
 static void test_forget_hangs(void **state)
 {
@@ -1192,6 +1463,13 @@ int main(void)
 		cmocka_unit_test_setup(test_deferred, set_up),
 		cmocka_unit_test_setup(test_deferred_in_burst, set_up),
 		cmocka_unit_test_setup(test_never_ended, set_up),
+		cmocka_unit_test_setup(test_many_deferred, set_up_on_one_cpu),
+		cmocka_unit_test_setup(test_deferred_after_forgetting, set_up),
+		cmocka_unit_test_setup(test_deferred_in_many_bursts, set_up),
+		cmocka_unit_test_setup(test_death_with_many_deferred, set_up),
+		cmocka_unit_test_setup(test_end_with_many_deferred, set_up),
+		cmocka_unit_test_setup(test_loss_with_many_deferred, set_up),
+		cmocka_unit_test_setup(test_stop_with_many_deferred, set_up),
 		cmocka_unit_test_setup(test_forget_hangs, set_up),
 		cmocka_unit_test_setup(test_overdue_forget_hangs, set_up),
 		cmocka_unit_test_setup(test_gone, set_up),

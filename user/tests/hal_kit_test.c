@@ -398,6 +398,41 @@ static void test_deferred(void **state)
 	free_numbers();
 }
 
+/* The device takes more executions than the engine's library has threads. */
+static void test_queue(void **state)
+{
+	struct nna_prepared_model *p = prepare_double(device);
+	struct pollfd fences[KIT_ENGINE_QUEUE];
+	struct nna_argument in = { .length = sizeof(float) }, out = in;
+	struct nna_memory *memory;
+	const struct nna_request r = {
+		.size = sizeof(r),
+		.num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out,
+		.num_memories = 1, .memories = &memory,
+	};
+
+	(void)state;
+	make_numbers();
+	check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = numbers_file,
+				.prot = PROT_READ | PROT_WRITE, .length = 4096), &memory, &err));
+	for (uint32_t i = 0; i < KIT_ENGINE_QUEUE; i++) {
+		numbers[2 * i] = KIT_ENGINE_QUEUED;
+		in.offset = 2 * i * sizeof(float);
+		out.offset = in.offset + sizeof(float);
+		fences[i].events = POLLIN;
+		check(nna_execute_fenced(p, &r, NULL, NULL, &fences[i].fd, &err));
+	}
+	for (uint32_t i = 0; i < KIT_ENGINE_QUEUE; i++) {
+		assert_int_equal(poll(&fences[i], 1, -1), 1);
+		check(nna_fence_get_info(device, fences[i].fd, NULL, NULL, &err));
+		assert_true(numbers[2 * i + 1] == 2 * KIT_ENGINE_QUEUED);
+		close(fences[i].fd);
+	}
+	nna_memory_free(memory);
+	nna_prepared_model_free(p);
+	free_numbers();
+}
+
 /* The engine has its own file, and can use it only in the declared ways. */
 static void test_file(void **state)
 {
@@ -543,6 +578,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_export, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_device_memory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_deferred, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_queue, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_told, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_store, set_up, tear_down),

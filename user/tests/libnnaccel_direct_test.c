@@ -42,7 +42,7 @@ static char program[4096];
 static char folder[] = "/tmp/nnaccel-direct-XXXXXX", path[64];
 static pid_t engine;
 static struct nna_device *device;
-static struct nn_error err;
+static _Thread_local struct nn_error err;
 
 static void check(enum nn_status status)
 {
@@ -346,6 +346,50 @@ static void test_deferred(void **state)
 	assert_int_equal(run(p, NULL, m, clock_ns() + 1000000), NN_MISSED_DEADLINE_TRANSIENT);
 	nna_memory_free(m);
 	await_death(p);
+	nna_prepared_model_free(p);
+}
+
+/* A thread's execution. */
+struct concurrent {
+	pthread_t thread;
+	struct nna_prepared_model *prepared;
+	struct nna_burst *burst;	/* or NULL */
+	struct nna_memory *memory;
+	enum nn_status status;
+};
+
+static void *run_here(void *arg)
+{
+	struct concurrent *c = arg;
+
+	c->status = run(c->prepared, c->burst, c->memory, 0);
+	return NULL;
+}
+
+/* The engine defers more executions than it has threads for a client, some of them in bursts. */
+static void test_queue(void **state)
+{
+	struct nna_prepared_model *p = prepare(device, 1);
+	struct concurrent all[KIT_ENGINE_QUEUE];
+
+	(void)state;
+	for (uint32_t i = 0; i < KIT_ENGINE_QUEUE; i++) {
+		all[i] = (struct concurrent){
+			.prepared = p, .memory = fill(1, KIT_ENGINE_QUEUED),
+		};
+		if (i < KIT_ENGINE_BURSTS)
+			check(nna_burst_create(p, NULL, &all[i].burst, &err));
+	}
+	for (uint32_t i = 0; i < KIT_ENGINE_QUEUE; i++)
+		assert_int_equal(pthread_create(&all[i].thread, NULL, run_here, &all[i]), 0);
+	for (uint32_t i = 0; i < KIT_ENGINE_QUEUE; i++) {
+		assert_int_equal(pthread_join(all[i].thread, NULL), 0);
+		assert_int_equal(all[i].status, NN_OK);
+		assert_true(((float *)nna_memory_map(all[i].memory, &err))[1] ==
+			    KIT_ENGINE_QUEUED + 1);
+		nna_burst_free(all[i].burst);
+		nna_memory_free(all[i].memory);
+	}
 	nna_prepared_model_free(p);
 }
 
@@ -1399,6 +1443,7 @@ int main(int argc, char **argv)
 		TEST(test_death),
 		TEST(test_child),
 		TEST(test_deferred),
+		TEST(test_queue),
 		TEST(test_lost),
 		TEST(test_memory),
 		TEST(test_wrong_paths),

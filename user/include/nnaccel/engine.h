@@ -123,7 +123,7 @@ struct nna_engine_region {
  * An engine's own executor of bursts, which keeps its mappings of a client's memory, like the HAL's
  * IBurstExecutorWithCache. Without one the library executes the prepared model on memory that it
  * keeps mapped. Calls for one executor come one at a time, except `remove`, which may come at any
- * time except during `execute`.
+ * time except during an execution.
  */
 struct nna_engine_burst {
 	uint32_t size;			/* sizeof(struct nna_engine_burst) */
@@ -139,8 +139,8 @@ struct nna_engine_burst {
 	/* The client freed the slot; its memory is unmapped afterwards. */
 	void (*remove)(void *executor, uint32_t slot);
 	/*
-	 * Does the same as `execute` of the engine. slots[num_inputs + num_outputs] has the slot of
-	 * each argument; it is undefined for omitted ones.
+	 * Does the same as `execute` of the engine, and may defer the execution. slots[num_inputs +
+	 * num_outputs] has the slot of each argument; it is undefined for omitted ones.
 	 */
 	enum nn_status (*execute)(void *executor, const uint32_t *slots,
 				  struct nna_engine_execution *execution,
@@ -509,9 +509,13 @@ int nna_engine_file(uint32_t index);
 
 /*
  * Ends an execution whose `execute` returns NNA_ENGINE_DEFERRED, with a status and the reason of a
- * failure (NULL: none). Any thread may call it, also before `execute` returns, but only once. The
- * engine must not touch the arguments afterwards. Until the end the execution keeps one of the
- * library's threads for this client, and counts as a call of `execute` that does not return.
+ * failure (NULL: none). Any thread may call it, also before `execute` returns and with locks of the
+ * engine's held, but only once: it does not block, and calls no function of the engine. The engine
+ * must not touch the arguments afterwards.
+ *
+ * A deferred execution keeps no thread of the library. A client has up to 256 of them at a time,
+ * as the module's max_commands says, and one more in each burst. An execution that the engine never
+ * ends counts as a call of `execute` that does not return.
  *
  * NN_INVALID_ARGUMENT: the execution has ended already, or the status is NNA_ENGINE_DEFERRED.
  * Nothing has changed then, and the log has the reason.

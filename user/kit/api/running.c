@@ -17,7 +17,7 @@
 #include "kit/api/running.h"
 #include "kit/session/session.h"
 
-#define PLACE_BITS 12
+#define PLACE_BITS 16
 
 struct place {
 	struct running *running;	/* NULL: free */
@@ -47,10 +47,10 @@ enum nn_status running_begin(struct running *running, struct nn_error *err)
 {
 	uint32_t i;
 
+	running->is_deferred = false;
 	running->has_ended = false;
 	running->fence = -1;
 	running->reason.message[0] = '\0';
-	running->ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
 	pthread_mutex_lock(&all.lock);
 	i = all.free;
 	if (i)
@@ -70,15 +70,23 @@ enum nn_status running_begin(struct running *running, struct nn_error *err)
 enum nn_status running_end(struct running *running, enum nn_status result, struct nn_error *err)
 {
 	const uint32_t i = (uintptr_t)running->execution & ((1 << PLACE_BITS) - 1);
+	bool was_deferred;
 
 	pthread_mutex_lock(&all.lock);
-	while (result == NNA_ENGINE_DEFERRED && !running->has_ended)
-		pthread_cond_wait(&running->ended, &all.lock);
+	was_deferred = running->is_deferred;
+	running->is_deferred = result == NNA_ENGINE_DEFERRED && !running->has_ended;
+	if (running->is_deferred) {
+		tasks_defer(running->tasks);
+		pthread_mutex_unlock(&all.lock);
+		return NNA_ENGINE_DEFERRED;
+	}
 	all.places[i].running = NULL;
 	all.places[i].uses++;
 	all.places[i].next_free = all.free;
 	all.free = i;
 	pthread_mutex_unlock(&all.lock);
+	if (was_deferred)
+		tasks_resume(running->tasks);
 	if (!running->has_ended)
 		return result;
 	if (result != NNA_ENGINE_DEFERRED)
@@ -91,6 +99,7 @@ enum nn_status nna_engine_end(struct nna_engine_execution *execution, enum nn_st
 			      const char *message, struct nn_error *err)
 {
 	const char *wrong = "it has ended already";
+	bool was_deferred = false;
 	struct running *running;
 
 	pthread_mutex_lock(&all.lock);
@@ -103,9 +112,12 @@ enum nn_status nna_engine_end(struct nna_engine_execution *execution, enum nn_st
 		running->status = status;
 		if (message)
 			nn_fail(&running->reason, status, "%s", message);
-		pthread_cond_signal(&running->ended);
+		was_deferred = running->is_deferred;
 	}
 	pthread_mutex_unlock(&all.lock);
+	/* A thread of the session does the rest, because it may block and calls the engine. */
+	if (was_deferred)
+		tasks_add(running->tasks, &running->end);
 	if (!wrong)
 		return NN_OK;
 	log_warning("an execution cannot be ended: %s", wrong);

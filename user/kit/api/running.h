@@ -5,12 +5,12 @@
 #ifndef NN_KIT_RUNNING_H
 #define NN_KIT_RUNNING_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "kit/session/buffers.h"
 #include "kit/session/grants.h"
+#include "kit/session/tasks.h"
 
 struct running {
 	struct nna_engine_execution *execution;	/* the engine's handle */
@@ -22,11 +22,12 @@ struct running {
 	uint32_t num_pools;
 	bool may_have_fence;
 	int fence;			/* fence from the engine, or -1 */
+	struct tasks *tasks;		/* these run `end` once a deferred execution has ended */
+	struct task end;
 	/* Protected by the lock of running.c: how the engine ended it. */
-	bool has_ended;
+	bool is_deferred, has_ended;
 	enum nn_status status;
 	struct nn_error reason;
-	pthread_cond_t ended;
 };
 
 /*
@@ -36,8 +37,9 @@ struct running {
 enum nn_status running_begin(struct running *running, struct nn_error *err);
 
 /*
- * Ends an execution with what the engine's `execute` returned. Waits for nna_engine_end() if that
- * was NNA_ENGINE_DEFERRED. Returns the execution's status; err: its reason.
+ * Ends an execution with what the engine's `execute` returned. Returns the execution's status; err:
+ * its reason. NNA_ENGINE_DEFERRED: the engine has not ended it yet. It belongs to the task `end` from
+ * then on, which calls this function again with the same result.
  */
 enum nn_status running_end(struct running *running, enum nn_status result, struct nn_error *err);
 

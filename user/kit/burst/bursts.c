@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Bursts of the client: one thread sleeps on all idle bursts, and each active burst has its own
- * thread.
+ * thread, except while the engine defers its execution.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,19 +30,6 @@
 #define WARM_MMAP (32 << 20)
 #define COLD_BYTES (128 << 10)
 
-enum burst_state {
-	BURST_PARKED,		/* the watcher waits for it */
-	BURST_READY,		/* in the queue */
-	BURST_SERVED,		/* a thread owns it, and only this thread removes it */
-};
-
-/* A thread that waits for a burst. */
-struct idler {
-	struct idler *next;
-	bool called;
-	pthread_cond_t wake;
-};
-
 /*
  * The list holds a reference to its bursts, and so does each caller of a burst's executor. No
  * thread calls the engine under the lock, because the engine may be slow. The last reference is
@@ -50,9 +37,11 @@ struct idler {
  */
 struct burst {
 	struct burst *next;		/* in the list */
-	struct burst *next_ready;	/* in the queue */
-	enum burst_state state;
+	/* The watcher waits for it; otherwise a thread or a task owns it, and only this removes it. */
+	bool is_parked;
 	unsigned int pins;		/* references, under the lock, as all fields above */
+	struct bursts *bursts;
+	struct task ready;		/* serves it */
 	int session;
 	uint32_t number;
 	struct loaded_model *loaded;
@@ -62,16 +51,17 @@ struct burst {
 	struct nn_ring ring;
 };
 
-bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *models)
+bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *models,
+		 struct tasks *tasks)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	*bursts = (struct bursts){
 		.grants = grants,
 		.models = models,
+		.tasks = tasks,
 		.spin_ns = nn_spin_budget(-1, false),
 		.max_spinning = cpus < 2 ? 0 : (unsigned int)cpus / 2,
-		.queue_end = &bursts->queue,
 	};
 	return !pthread_mutex_init(&bursts->lock, NULL) &&
 	       !pthread_cond_init(&bursts->opened, NULL);
@@ -114,12 +104,16 @@ static void burst_free(struct bursts *bursts, struct burst *burst)
 	free(burst);
 }
 
+static void serve_ready(struct task *task);
+
 static enum nn_status burst_init(struct bursts *bursts, const struct nnaccel_cmd *head,
 				 struct burst *burst, struct nn_error *err)
 {
 	struct nn_ring_map map;
 	enum nn_status status;
 
+	burst->bursts = bursts;
+	burst->ready.run = serve_ready;
 	burst->session = bursts->grants->session;
 	burst->number = head->burst;
 	burst->spin_ns = head->flags & NNACCEL_BURST_NO_SPIN ? 0 : bursts->spin_ns;
@@ -137,7 +131,7 @@ static enum nn_status burst_init(struct bursts *bursts, const struct nnaccel_cmd
 	       nn_fail(err, NN_GENERAL_FAILURE, "a burst's rings are not valid") : NN_OK;
 }
 
-/* ---- the list and the queue, under the lock ---- */
+/* ---- the list, under the lock ---- */
 
 static struct burst **find(struct bursts *bursts, uint32_t number)
 {
@@ -204,56 +198,17 @@ static void put_scratch(struct bursts *bursts, struct scratch *scratch)
 	bursts->scratches = scratch;
 }
 
-/* Wakes the thread that worked last, because its data is still in the caches. */
-static void call_thread(struct bursts *bursts)
-{
-	struct idler *idler = bursts->idlers;
-
-	if (!idler)
-		return;
-	bursts->idlers = idler->next;
-	atomic_fetch_sub(&bursts->idle, 1);
-	idler->called = true;
-	pthread_cond_signal(&idler->wake);
-}
-
-static void await_call(struct bursts *bursts, struct idler *idler)
-{
-	idler->called = false;
-	idler->next = bursts->idlers;
-	bursts->idlers = idler;
-	atomic_fetch_add(&bursts->idle, 1);
-	while (!idler->called)
-		pthread_cond_wait(&idler->wake, &bursts->lock);
-}
-
 static void enqueue(struct bursts *bursts, struct burst *burst)
 {
-	burst->state = BURST_READY;
-	burst->next_ready = NULL;
-	*bursts->queue_end = burst;
-	bursts->queue_end = &burst->next_ready;
-	call_thread(bursts);
-}
-
-static struct burst *dequeue(struct bursts *bursts)
-{
-	struct burst *burst = bursts->queue;
-
-	if (!burst)
-		return NULL;
-	bursts->queue = burst->next_ready;
-	if (!bursts->queue)
-		bursts->queue_end = &bursts->queue;
-	burst->state = BURST_SERVED;
-	return burst;
+	burst->is_parked = false;
+	tasks_add(bursts->tasks, &burst->ready);
 }
 
 /* Leaves a burst to the watcher. If a request came meanwhile, the burst is queued at once. */
 static void park(struct bursts *bursts, struct burst *burst)
 {
 	if (nn_ring_park(&burst->ring))
-		burst->state = BURST_PARKED;
+		burst->is_parked = true;
 	else
 		enqueue(bursts, burst);
 }
@@ -300,7 +255,7 @@ void bursts_close(struct bursts *bursts, uint32_t number)
 
 	pthread_mutex_lock(&bursts->lock);
 	burst = *find(bursts, number);
-	if (burst && burst->state == BURST_PARKED)
+	if (burst && burst->is_parked)
 		last = take_out(bursts, burst);
 	else if (burst)
 		nn_ring_interrupt(&burst->ring);
@@ -334,7 +289,7 @@ void bursts_forget_slot(struct bursts *bursts, uint32_t number, uint32_t slot)
 static void queue_woken(struct bursts *bursts)
 {
 	for (struct burst *burst = bursts->list; burst; burst = burst->next) {
-		if (burst->state != BURST_PARKED)
+		if (!burst->is_parked)
 			continue;
 		if (nn_ring_has_packet(&burst->ring) || nn_ring_is_dead(&burst->ring)) {
 			nn_ring_unpark(&burst->ring);
@@ -395,7 +350,6 @@ static enum nn_ring_result send_result(struct burst *burst, struct scratch *scra
 /* A request that is being executed. */
 struct serving {
 	struct guard_job job;
-	struct burst *burst;
 	struct scratch *scratch;
 };
 
@@ -403,29 +357,48 @@ static void fail_serving(struct guard_job *job, const char *reason)
 {
 	const struct serving *s = (struct serving *)job;
 
-	fail_request(s->scratch, s->burst, "execute", reason);
-	send_result(s->burst, s->scratch, clock_ns() + FAIL_NS);
+	fail_request(s->scratch, s->scratch->burst, "execute", reason);
+	send_result(s->scratch->burst, s->scratch, clock_ns() + FAIL_NS);
 }
 
-/* Executes the request in scratch->datums and sends its result. */
-static enum nn_ring_result answer(struct burst *burst, struct scratch *scratch, uint32_t count)
+/* Sends the result of an execution. */
+static enum nn_ring_result answer(struct burst *burst, struct scratch *scratch)
+{
+	enum nn_ring_result result;
+
+	for (; burst->executor->misses; burst->executor->misses--)
+		nn_ring_count_miss(&burst->ring);
+	nn_ring_count_device(&burst->ring, scratch->device_ns);
+	result = send_result(burst, scratch, NN_RING_FOREVER);
+	if (result == NN_RING_OK && scratch->is_lost) {
+		burst->bursts->lost(burst->bursts);
+		return NN_RING_AGAIN;
+	}
+	return result;
+}
+
+/*
+ * Executes the request in scratch->datums and sends its result. Returns false if the engine defers
+ * the execution.
+ */
+static bool execute(struct burst *burst, struct scratch *scratch, uint32_t count,
+		    enum nn_ring_result *result)
 {
 	const char *wrong = nn_request_parse(scratch->datums, count, &scratch->request);
-	struct serving serving = { { fail_serving }, burst, scratch };
-	uint64_t misses = burst->executor->misses;
+	struct serving serving = { { fail_serving }, scratch };
+	bool has_ended;
 
-	scratch->is_lost = false;
-	guard_set_job(&serving.job);
-	if (wrong)
+	if (wrong) {
 		fail_request(scratch, burst, "malformed request", wrong);
-	else
-		executor_run(burst->executor, scratch);
+		*result = send_result(burst, scratch, NN_RING_FOREVER);
+		return true;
+	}
+	guard_set_job(&serving.job);
+	has_ended = executor_run(burst->executor, scratch);
 	guard_set_job(NULL);
-	for (; misses < burst->executor->misses; misses++)
-		nn_ring_count_miss(&burst->ring);
-	if (!wrong)
-		nn_ring_count_device(&burst->ring, scratch->device_ns);
-	return send_result(burst, scratch, NN_RING_FOREVER);
+	if (has_ended)
+		*result = answer(burst, scratch);
+	return has_ended;
 }
 
 /*
@@ -434,31 +407,30 @@ static enum nn_ring_result answer(struct burst *burst, struct scratch *scratch, 
  */
 static uint64_t linger_until(struct bursts *bursts)
 {
-	return atomic_load(&bursts->idle) ? clock_ns() + LINGER_NS : 0;
+	return atomic_load(&bursts->tasks->idle) ? clock_ns() + LINGER_NS : 0;
 }
 
-/* Serves until no request came for a while (AGAIN), or the burst has ended. */
-static enum nn_ring_result serve_requests(struct bursts *bursts, struct burst *burst,
-					  struct scratch *scratch)
+/*
+ * Serves until no request came for a while (AGAIN), or the burst has ended. Returns false if the
+ * engine defers an execution. The burst then belongs to the task for its end.
+ */
+static bool serve_requests(struct burst *burst, struct scratch *scratch,
+			   enum nn_ring_result *result)
 {
-	enum nn_ring_result result = NN_RING_OK;
+	struct bursts *bursts = burst->bursts;
 	uint32_t count;
 
-	while (result == NN_RING_OK) {
+	while (*result == NN_RING_OK) {
 		burst->ring.waiter.budget_ns =
 			atomic_load(&bursts->serving) > bursts->max_spinning ? 0 : burst->spin_ns;
-		result = nn_ring_try_receive(&burst->ring, scratch->datums, &count);
-		if (result == NN_RING_AGAIN)
-			result = nn_ring_receive(&burst->ring, scratch->datums, &count,
-						 linger_until(bursts));
-		if (result == NN_RING_OK)
-			result = answer(burst, scratch, count);
-		if (result == NN_RING_OK && scratch->is_lost) {
-			bursts->lost(bursts);
-			return NN_RING_AGAIN;
-		}
+		*result = nn_ring_try_receive(&burst->ring, scratch->datums, &count);
+		if (*result == NN_RING_AGAIN)
+			*result = nn_ring_receive(&burst->ring, scratch->datums, &count,
+						  linger_until(bursts));
+		if (*result == NN_RING_OK && !execute(burst, scratch, count, result))
+			return false;
 	}
-	return result;
+	return true;
 }
 
 /* Ends a burst that this thread serves. */
@@ -470,49 +442,63 @@ static void retire(struct burst *burst, enum nn_ring_result result)
 	nn_ring_break(&burst->ring);
 }
 
-/* Serves a burst; called and returns with the lock held. */
-static void serve(struct bursts *bursts, struct burst *burst)
+/* Serves a burst on this thread, with the result of what was sent last. */
+static void serve(struct burst *burst, struct scratch *scratch, enum nn_ring_result result)
 {
-	struct scratch *scratch = take_scratch(bursts, burst->ring.map.capacity);
-	enum nn_ring_result result = NN_RING_BROKEN;
+	struct bursts *bursts = burst->bursts;
+	bool last = false, is_mine;
 
-	pthread_mutex_unlock(&bursts->lock);
 	atomic_fetch_add(&bursts->serving, 1);
-	if (!scratch)
-		scratch = scratch_create(burst->ring.map.capacity);
-	if (scratch)
-		result = serve_requests(bursts, burst, scratch);
-	else
-		log_error("burst %u: out of memory", burst->number);
+	is_mine = serve_requests(burst, scratch, &result);
 	atomic_fetch_sub(&bursts->serving, 1);
+	if (!is_mine)
+		return;
 	pthread_mutex_lock(&bursts->lock);
 	put_scratch(bursts, scratch);
 	if (result == NN_RING_AGAIN && !bursts->ended) {
 		park(bursts, burst);
-		return;
+	} else {
+		retire(burst, result);
+		last = take_out(bursts, burst);
 	}
-	retire(burst, result);
-	if (!take_out(bursts, burst))
-		return;
 	pthread_mutex_unlock(&bursts->lock);
-	burst_free(bursts, burst);
-	pthread_mutex_lock(&bursts->lock);
+	if (last)
+		burst_free(bursts, burst);
 }
 
-void bursts_serve(struct bursts *bursts)
+/* The task after the end of a deferred execution. */
+static void serve_deferred(struct task *task)
 {
-	struct idler self = { .wake = PTHREAD_COND_INITIALIZER };
-	struct burst *burst;
+	struct scratch *scratch = (void *)((char *)task - offsetof(struct scratch, running.end));
+
+	executor_resume(scratch->burst->executor, scratch);
+	serve(scratch->burst, scratch, answer(scratch->burst, scratch));
+}
+
+/* The task of a burst that has requests. */
+static void serve_ready(struct task *task)
+{
+	struct burst *burst = (void *)((char *)task - offsetof(struct burst, ready));
+	struct bursts *bursts = burst->bursts;
+	struct scratch *scratch;
 
 	pthread_mutex_lock(&bursts->lock);
-	while (!bursts->ended) {
-		burst = dequeue(bursts);
-		if (burst)
-			serve(bursts, burst);
-		else
-			await_call(bursts, &self);
+	if (bursts->ended) {
+		pthread_mutex_unlock(&bursts->lock);
+		return;
 	}
+	scratch = take_scratch(bursts, burst->ring.map.capacity);
 	pthread_mutex_unlock(&bursts->lock);
+	if (!scratch)
+		scratch = scratch_create(burst->ring.map.capacity);
+	if (scratch) {
+		scratch->burst = burst;
+		scratch->running.tasks = bursts->tasks;
+		scratch->running.end.run = serve_deferred;
+	} else {
+		log_error("burst %u: out of memory", burst->number);
+	}
+	serve(burst, scratch, scratch ? NN_RING_OK : NN_RING_BROKEN);
 }
 
 /* ---- the end ---- */
@@ -522,8 +508,6 @@ void bursts_end(struct bursts *bursts)
 	pthread_mutex_lock(&bursts->lock);
 	bursts->ended = true;
 	pthread_cond_broadcast(&bursts->opened);
-	while (bursts->idlers)
-		call_thread(bursts);
 	for (struct burst *burst = bursts->list; burst; burst = burst->next)
 		nn_ring_interrupt(&burst->ring);
 	pthread_mutex_unlock(&bursts->lock);

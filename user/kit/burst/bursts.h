@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bursts of the client: one thread sleeps on all idle bursts, and each active burst has its own
- * thread.
+ * thread, except while the engine defers its execution.
  */
 #ifndef NN_KIT_BURSTS_H
 #define NN_KIT_BURSTS_H
@@ -15,39 +15,36 @@
 #include "kit/session/command.h"
 #include "kit/session/grants.h"
 #include "kit/session/models.h"
+#include "kit/session/tasks.h"
 #include "ring/regions.h"
 
-/* Threads that a worker has for bursts: one that watches, the others serve. */
+/* Threads that a worker has to watch bursts. */
 #define BURST_WATCHERS 1
-#define BURST_SERVERS 8
 
 struct burst;
-struct idler;
 struct scratch;
 
 struct bursts {
 	struct grants *grants;
 	struct models *models;
+	struct tasks *tasks;		/* these serve the bursts */
 	void (*lost)(struct bursts *bursts);	/* ends the session: the device is lost */
 	bool ended;			/* under the lock: threads are to end */
 	uint64_t spin_ns;		/* longest spin of a wait */
 	unsigned int max_spinning;	/* bursts that may spin at a time */
 	atomic_uint serving;		/* bursts that have a thread */
-	atomic_uint idle;		/* threads that have none */
 
 	pthread_mutex_t lock;
 	pthread_cond_t opened;		/* signalled for the first burst; the doorbell is mapped */
 	struct nn_region doorbell;		/* mapped at the first burst */
 	struct burst *list;
 	unsigned int count;
-	struct burst *queue;		/* bursts that want a thread, oldest first */
-	struct burst **queue_end;
-	struct idler *idlers;		/* threads without a burst, the last one to work first */
 	struct scratch *scratches;	/* free scratch memory, the last used first */
 };
 
 /* Initialises the bursts. To be called before the sandbox, because it reads the number of CPUs. */
-bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *models);
+bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *models,
+		 struct tasks *tasks);
 
 /* Handles NNACCEL_DO_BURST: maps the rings and starts to wait for requests. */
 enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
@@ -59,11 +56,10 @@ void bursts_close(struct bursts *bursts, uint32_t number);
 /* Handles NNACCEL_DO_SLOT_GONE: the memory is unmapped now, or after executions that use it. */
 void bursts_forget_slot(struct bursts *bursts, uint32_t number, uint32_t slot);
 
-/* Run the BURST_WATCHERS and BURST_SERVERS threads until bursts_end(). */
+/* Runs the BURST_WATCHERS threads until bursts_end(). */
 void bursts_watch(struct bursts *bursts);
-void bursts_serve(struct bursts *bursts);
 
-/* Tells the threads to end, each after its current execution. */
+/* Serves no further request. To be called before tasks_end(). */
 void bursts_end(struct bursts *bursts);
 
 /* Takes the session's memory from threads that still execute. To be called after bursts_end(). */

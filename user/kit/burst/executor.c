@@ -77,29 +77,40 @@ static void renew_form(struct executor *executor)
 	executor->form = models_form(executor->models, executor->loaded);
 }
 
-static enum nn_status execute(struct executor *executor, struct scratch *s,
-			      struct nn_execution *execution, struct nn_error *err)
+static enum nn_status execute(struct executor *executor, struct scratch *s)
 {
 	const struct nna_engine *engine = executor->models->engine;
+	struct nn_execution *execution = &s->execution;
 
 	if (executor->of_engine) {
 		for (uint32_t i = 0; i < execution->num_inputs + execution->num_outputs; i++)
 			s->arg_slots[i] = s->args[i].omitted ? 0 :
 					  s->request.slots[s->request.args[i].pool];
 		return executor->of_engine->execute(executor->own, s->arg_slots,
-						    s->running.execution, execution, err);
+						    s->running.execution, execution, &s->err);
 	}
 	if (atomic_load_explicit(&executor->loaded->form, memory_order_relaxed) != executor->form)
 		renew_form(executor);
 	return engine->execute(engine, executor->form->prepared, s->running.execution, execution,
-			       err);
+			       &s->err);
 }
 
-/* Runs the request, whose memory is mapped. */
-static enum nn_status run(struct executor *executor, struct scratch *s, struct nn_error *err)
+static struct memory_args memory_args_of(const struct scratch *s)
 {
-	const struct loaded_model *loaded = executor->loaded;
-	struct nn_execution execution = {
+	return (struct memory_args){
+		.from = s->request.args, .pools = s->mappings, .num_inputs = s->request.num_inputs,
+		.count = s->request.num_inputs + s->request.num_outputs,
+		.args = s->args, .staged = s->staged,
+	};
+}
+
+/* Runs the request, whose memory is mapped and accessed. */
+static enum nn_status run(struct executor *executor, struct scratch *s)
+{
+	const struct memory_args args = memory_args_of(s);
+	enum nn_status status;
+
+	s->execution = (struct nn_execution){
 		.num_inputs = s->request.num_inputs,
 		.num_outputs = s->request.num_outputs,
 		.inputs = s->args,
@@ -107,33 +118,30 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 		.shapes = s->shapes,
 		.measure = s->request.measure,
 	};
-	const struct memory_args args = {
-		.from = s->request.args, .pools = s->mappings, .num_inputs = s->request.num_inputs,
-		.count = s->request.num_inputs + s->request.num_outputs,
-		.args = s->args, .staged = s->staged,
-	};
-	struct nn_error broken = { "" };
-	enum nn_status status, memory_status;
-	uint64_t start_ns;
-
-	status = access_begin(executor, s, err);
-	if (status)
-		return status;
-	start_ns = s->request.measure ? clock_ns() : 0;
-	status = memory_args_begin(&args, err);
+	s->execute_ns = s->request.measure ? clock_ns() : 0;
+	status = memory_args_begin(&args, &s->err);
 	s->running.grants = executor->grants;
 	s->running.pools = s->mappings;
 	s->running.num_pools = s->request.num_slots;
 	if (!status)
-		status = running_begin(&s->running, err);
-	if (!status) {
-		status = execute(executor, s, &execution, err);
-		status = running_end(&s->running, status, err);
-	}
+		status = running_begin(&s->running, &s->err);
+	if (status)
+		return status;
+	return running_end(&s->running, execute(executor, s), &s->err);
+}
+
+/* Ends what run() began, once the execution has ended. */
+static enum nn_status finish(struct executor *executor, struct scratch *s, enum nn_status status)
+{
+	const struct loaded_model *loaded = executor->loaded;
+	const struct memory_args args = memory_args_of(s);
+	struct nn_error broken = { "" };
+	enum nn_status memory_status;
+
 	memory_args_end(&args, !status);
-	s->device_ns = execution.device_ns;
+	s->device_ns = s->execution.device_ns;
 	if (s->request.measure) {
-		s->device_ns = s->device_ns ? s->device_ns : clock_ns() - start_ns;
+		s->device_ns = s->device_ns ? s->device_ns : clock_ns() - s->execute_ns;
 		s->result.device_ns = s->device_ns;
 	}
 
@@ -144,36 +152,56 @@ static enum nn_status run(struct executor *executor, struct scratch *s, struct n
 	if (!memory_status)
 		memory_status = mappings_check(loaded->pools, loaded->num_pools, &broken);
 	if (memory_status) {
-		*err = broken;
+		s->err = broken;
 		return memory_status;
 	}
-	if (execution.shapes_known)
+	if (s->execution.shapes_known)
 		tell_shapes(s);
 	return status;
 }
 
-void executor_run(struct executor *executor, struct scratch *s)
+static void set_result(struct executor *executor, struct scratch *s, enum nn_status status)
 {
-	uint64_t start_ns = s->request.measure ? clock_ns() : 0;
-	struct nn_error *err = &s->err;
+	if (s->request.measure)
+		s->result.driver_ns = clock_ns() - s->start_ns;
+	s->is_lost = status == NN_DEAD_OBJECT;
+	s->result.status = command_status(status);
+	s->result.message = status ? s->err.message : NULL;
+	if (status)
+		log_debug("burst %u: %s: %s", executor->burst, nn_status_name(status),
+			  s->err.message);
+}
+
+bool executor_run(struct executor *executor, struct scratch *s)
+{
 	enum nn_status status;
 
-	err->message[0] = '\0';
+	s->start_ns = s->request.measure ? clock_ns() : 0;
+	s->err.message[0] = '\0';
 	s->device_ns = 0;
 	s->result.num_outputs = 0;
 	s->result.device_ns = NNACCEL_TIME_NONE;
 	s->result.driver_ns = NNACCEL_TIME_NONE;
-	status = executor_get_memory(executor, &s->request, s->mappings, err);
+	status = executor_get_memory(executor, &s->request, s->mappings, &s->err);
 	if (!status) {
-		status = run(executor, s, err);
+		status = access_begin(executor, s, &s->err);
+		if (!status) {
+			status = run(executor, s);
+			if (status == NNA_ENGINE_DEFERRED)
+				return false;
+			status = finish(executor, s, status);
+		}
 		executor_put_memory(executor);
 	}
-	if (s->request.measure)
-		s->result.driver_ns = clock_ns() - start_ns;
-	s->is_lost = status == NN_DEAD_OBJECT;
-	s->result.status = command_status(status);
-	s->result.message = status ? err->message : NULL;
-	if (status)
-		log_debug("burst %u: %s: %s", executor->burst, nn_status_name(status),
-			  err->message);
+	set_result(executor, s, status);
+	return true;
+}
+
+void executor_resume(struct executor *executor, struct scratch *s)
+{
+	enum nn_status status = running_end(&s->running, NNA_ENGINE_DEFERRED, &s->err);
+
+	status = finish(executor, s, status);
+	executor_put_memory(executor);
+	set_result(executor, s, status);
 }

@@ -16,6 +16,7 @@
  */
 struct scratch {
 	struct scratch *next;		/* next scratch in the owner's list */
+	struct burst *burst;		/* burst whose request it has */
 	uint32_t capacity;
 	bool has_accesses;		/* a slot is memory of another driver */
 	bool is_lost;			/* the device, since the request */
@@ -30,6 +31,8 @@ struct scratch {
 	uint32_t *arg_slots;		/* slot of each argument; 0 if it is omitted */
 	void **staged;			/* staged rows of each argument; see rows.h */
 	struct nn_output_shape *shapes;
+	uint64_t start_ns, execute_ns;	/* begin of the request and of its execution, if measured */
+	struct nn_execution execution;
 	struct running running;
 };
 
@@ -49,7 +52,7 @@ struct executor {
 	void *own;			/* the engine's executor */
 	uint32_t burst;			/* burst whose slots are in `places` */
 	const uint32_t *devices;	/* device word of the burst's status page */
-	uint64_t misses;		/* number of slots that the kernel had to resolve */
+	uint64_t misses;		/* slots that the kernel had to resolve, not yet reported */
 	/*
 	 * Not held while a model runs. Held while the engine adds a slot, so that the slot is not
 	 * removed before it is added. An engine that hangs there blocks only its own burst and the
@@ -82,9 +85,11 @@ void executor_forget(struct executor *executor, uint32_t slot);
 
 /*
  * Runs scratch->request and leaves scratch->result. Everything that the client wrote is checked.
- * The results are the same as those of an execution by ioctl. Only one thread at a time may call
- * this.
+ * The results are the same as those of an execution by ioctl. Only one request at a time may run.
+ * Returns false if the engine has not ended it yet. It then belongs to scratch->running.end, which
+ * calls executor_resume().
  */
-void executor_run(struct executor *executor, struct scratch *scratch);
+bool executor_run(struct executor *executor, struct scratch *scratch);
+void executor_resume(struct executor *executor, struct scratch *scratch);
 
 #endif /* NN_KIT_EXECUTOR_H */

@@ -30,6 +30,12 @@
 /* Room for a command with a few arguments; grows if one needs more. */
 #define FIRST_BUFFER 4096
 
+/* Room for commands; it grows. */
+struct room {
+	void *data;
+	size_t size;
+};
+
 /* The answer to a command. */
 struct answer {
 	enum nn_status status;
@@ -226,7 +232,7 @@ static void do_copy(struct server *server, const struct command *command, struct
 	answer->status = buffers_copy(&server->buffers, &server->grants, command, &answer->err);
 }
 
-/* The memory of one execution; its arrays are the answer's memory. */
+/* An execution. Its arrays are the answer's memory. */
 struct job {
 	struct loaded_model *loaded;
 	struct form *form;		/* that it executes */
@@ -239,7 +245,20 @@ struct job {
 	struct nn_attributes *attributes;	/* attributes of the execution, or NULL */
 	/* the last output is for the operations' times, see model/times.h */
 	bool has_times;
+	struct nn_times times;
+	uint64_t start_ns;		/* begin of the execution, if it is measured */
+	struct nn_execution execution;
 	struct running running;
+};
+
+/* A command that a thread serves, or an execution that the engine has deferred. */
+struct work {
+	struct server *server;
+	struct room room;		/* has the command */
+	struct command command;
+	struct answer answer;
+	struct due due;
+	struct job job;
 };
 
 /*
@@ -310,17 +329,6 @@ static enum nn_status job_begin(struct server *server, const struct command *com
 	free(job->attributes);
 	job->attributes = NULL;
 	return NN_OK;
-}
-
-static void job_end(struct server *server, const struct command *command, struct job *job)
-{
-	for (uint32_t i = 0; job->pools && i < command->head->num_grants; i++) {
-		buffers_put(&server->buffers, job->buffers[i]);
-		grants_put(&server->grants, job->pools[i]);
-	}
-	if (job->loaded)
-		models_put(&server->models, job->loaded, job->form);
-	free(job->attributes);
 }
 
 static void answer_shapes(struct server *server, struct answer *answer,
@@ -401,11 +409,42 @@ static void end_with_fence(struct job *job, struct answer *answer)
 	answer->device_ns = NNACCEL_TIME_NONE;
 }
 
-static void job_run(struct server *server, const struct command *command, struct job *job,
-		    struct answer *answer)
+/* Outputs follow the inputs in both arrays. */
+static struct memory_args memory_args_of(const struct work *w)
 {
-	const struct nnaccel_cmd *head = command->head;
-	struct nn_execution execution = {
+	const struct nnaccel_cmd *head = w->command.head;
+
+	return (struct memory_args){
+		.from = w->command.inputs, .pools = w->job.pools, .num_inputs = head->num_inputs,
+		.count = head->num_inputs + head->num_outputs,
+		.args = w->job.args, .staged = w->job.staged,
+	};
+}
+
+/* Ends an execution with the engine's result; see running_end(). */
+static enum nn_status job_has_ended(struct work *w, enum nn_status result)
+{
+	struct job *job = &w->job;
+	enum nn_status status = running_end(&job->running, result, &w->answer.err);
+
+	if (status != NNA_ENGINE_DEFERRED && job->has_times)
+		end_times(&job->times, job->start_ns);
+	return status;
+}
+
+static void end_deferred(struct task *task);
+
+/* Runs a job that has begun. NNA_ENGINE_DEFERRED: it belongs to the task end_deferred(). */
+static enum nn_status job_run(struct work *w)
+{
+	const struct memory_args args = memory_args_of(w);
+	const struct nnaccel_cmd *head = w->command.head;
+	struct nn_error *err = &w->answer.err;
+	struct server *server = w->server;
+	struct job *job = &w->job;
+	enum nn_status status;
+
+	job->execution = (struct nn_execution){
 		.num_inputs = head->num_inputs,
 		.num_outputs = head->num_outputs - job->has_times,
 		.inputs = job->args,
@@ -415,88 +454,105 @@ static void job_run(struct server *server, const struct command *command, struct
 		.loop_timeout_ns = head->loop_timeout_ns,
 		.attributes = job->attributes,
 		.measure = head->flags & NNACCEL_EXECUTE_MEASURE,
+		.times = job->has_times ? &job->times : NULL,
 	};
-	/* Outputs follow the inputs in both arrays. */
-	const struct memory_args args = {
-		.from = command->inputs, .pools = job->pools, .num_inputs = head->num_inputs,
-		.count = head->num_inputs + head->num_outputs,
-		.args = job->args, .staged = job->staged,
-	};
-	enum nn_status memory_status;
-	struct nn_error broken;
-	uint64_t start_ns = 0;
-	struct nn_times times;
-
-	broken.message[0] = '\0';
-	answer->status = memory_args_begin(&args, &answer->err);
-	if (!answer->status && job->has_times) {
-		if (!find_times(job, command, &times))
-			answer->status = nn_fail(&answer->err, NN_INVALID_ARGUMENT, "no room for times");
-		execution.times = &times;
-	}
-	if (!answer->status)
-		answer->status = buffer_check_inputs(&server->models, job->loaded, command,
-						     &answer->err);
-	if (execution.measure || job->has_times)
-		start_ns = clock_ns();
+	job->start_ns = 0;
+	status = memory_args_begin(&args, err);
+	if (!status && job->has_times && !find_times(job, &w->command, &job->times))
+		status = nn_fail(err, NN_INVALID_ARGUMENT, "no room for times");
+	if (!status)
+		status = buffer_check_inputs(&server->models, job->loaded, &w->command, err);
+	if (job->execution.measure || job->has_times)
+		job->start_ns = clock_ns();
 	job->running.grants = &server->grants;
 	job->running.cookie = head->cookie;
 	job->running.num_fences = head->num_fences;
 	job->running.may_have_fence = may_have_fence(server, head, job);
-	if (!answer->status)
-		answer->status = running_begin(&job->running, &answer->err);
-	if (!answer->status) {
-		answer->status = server->engine->execute(server->engine, job->form->prepared,
-							 job->running.execution, &execution,
-							 &answer->err);
-		answer->status = running_end(&job->running, answer->status, &answer->err);
-		if (job->has_times)
-			end_times(&times, start_ns);
-	}
-	memory_args_end(&args, !answer->status);
-	if (execution.device_ns)
-		answer->device_ns = execution.device_ns;
-	else if (execution.measure)
-		answer->device_ns = clock_ns() - start_ns;
+	job->running.tasks = &server->tasks;
+	job->running.end.run = end_deferred;
+	if (!status)
+		status = running_begin(&job->running, err);
+	if (status)
+		return status;
+	status = server->engine->execute(server->engine, job->form->prepared,
+					 job->running.execution, &job->execution, err);
+	return job_has_ended(w, status);
+}
+
+/* Ends what job_run() began, once the execution has ended. */
+static void job_finish(struct work *w, enum nn_status status)
+{
+	const struct memory_args args = memory_args_of(w);
+	struct answer *answer = &w->answer;
+	struct job *job = &w->job;
+	enum nn_status memory_status;
+	struct nn_error broken;
+
+	broken.message[0] = '\0';
+	answer->status = status;
+	memory_args_end(&args, !status);
+	if (job->execution.device_ns)
+		answer->device_ns = job->execution.device_ns;
+	else if (job->execution.measure)
+		answer->device_ns = clock_ns() - job->start_ns;
 
 	/* Report lost memory first, because it explains any other failure. */
-	memory_status = mappings_check(job->pools, head->num_grants, &broken);
+	memory_status = mappings_check(job->pools, w->command.head->num_grants, &broken);
 	if (!memory_status)
 		memory_status = mappings_check(job->loaded->pools, job->loaded->num_pools,
 					       &broken);
 	if (memory_status) {
 		answer->status = memory_status;
 		answer->err = broken;
-	} else if (execution.shapes_known) {
-		answer_shapes(server, answer, command, job, &execution);
+	} else if (job->execution.shapes_known) {
+		answer_shapes(w->server, answer, &w->command, job, &job->execution);
 	}
 	end_with_fence(job, answer);
 }
 
-static void do_execute(struct server *server, const struct command *command,
-		       struct answer *answer)
+static void job_end(struct work *w)
 {
-	struct job job;
+	struct server *server = w->server;
+	struct job *job = &w->job;
 
-	/* The message inside is long, so it is not cleared. */
-	job.loaded = NULL;
-	job.pools = NULL;
-	job.attributes = NULL;
-	job.has_times = false;
-	job.running.fence = -1;
-	answer->status = job_begin(server, command, &job, answer);
-	if (!answer->status)
-		job_run(server, command, &job, answer);
-	job_end(server, command, &job);
+	for (uint32_t i = 0; job->pools && i < w->command.head->num_grants; i++) {
+		buffers_put(&server->buffers, job->buffers[i]);
+		grants_put(&server->grants, job->pools[i]);
+	}
+	if (job->loaded)
+		models_put(&server->models, job->loaded, job->form);
+	free(job->attributes);
 }
 
-/* By enum nnaccel_cmd_kind. */
+/* Returns false if the engine defers the execution, which end_deferred() answers later. */
+static bool do_execute(struct work *w)
+{
+	struct job *job = &w->job;
+	enum nn_status status;
+
+	/* The message inside is long, so it is not cleared. */
+	job->loaded = NULL;
+	job->pools = NULL;
+	job->attributes = NULL;
+	job->has_times = false;
+	job->running.fence = -1;
+	w->answer.status = job_begin(w->server, &w->command, job, &w->answer);
+	if (!w->answer.status) {
+		status = job_run(w);
+		if (status == NNA_ENGINE_DEFERRED)
+			return false;
+		job_finish(w, status);
+	}
+	job_end(w);
+	return true;
+}
+
+/* Other commands by enum nnaccel_cmd_kind. */
 static void (*const handlers[])(struct server *server, const struct command *command,
 				struct answer *answer) = {
 	[NNACCEL_DO_QUERY] = do_query,
 	[NNACCEL_DO_SUPPORTED] = do_supported,
 	[NNACCEL_DO_PREPARE] = do_prepare,
-	[NNACCEL_DO_EXECUTE] = do_execute,
 	[NNACCEL_DO_FORGET_MODEL] = do_forget_model,
 	[NNACCEL_DO_FORGET_GRANT] = do_forget_grant,
 	[NNACCEL_DO_BURST] = do_burst,
@@ -538,12 +594,6 @@ static void end_lost(struct bursts *bursts)
 		_exit(WORKER_EXIT_FAILURE);
 	server_end(server);
 }
-
-/* Room for commands; it grows. */
-struct room {
-	void *data;
-	size_t size;
-};
 
 /* After its last write a thread checks that all its writes reached the client's memory. */
 static void check_written(const struct server *server, struct answer *answer)
@@ -683,6 +733,62 @@ uint64_t server_due_ns(struct server *server)
 
 /* ---- one command ---- */
 
+static struct work *work_create(struct server *server)
+{
+	struct work *w = malloc(sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->server = server;
+	w->room = (struct room){ malloc(FIRST_BUFFER), FIRST_BUFFER };
+	if (w->room.data)
+		return w;
+	free(w);
+	return NULL;
+}
+
+static void work_free(struct work *w)
+{
+	free(w->room.data);
+	free(w);
+}
+
+/*
+ * Answers the command. Returns the size of the next command if it came with the commit, otherwise
+ * 0. Only executions fetch with the commit, because other commands leave work to be done first.
+ */
+static size_t answer_command(struct work *w, bool fetches)
+{
+	const struct nnaccel_cmd *head = w->command.head;
+	bool is_lost = w->answer.status == NN_DEAD_OBJECT;
+	struct server *server = w->server;
+	size_t next = 0;
+
+	if (head->cookie)
+		next = commit(server, head->cookie, &w->answer,
+			      fetches && !is_lost ? &w->room : NULL);
+	due_end(server, &w->due);
+	if (w->answer.fence >= 0)
+		close(w->answer.fence);
+	free(w->answer.memory);
+	if (w->answer.work)
+		models_store_own_cache(&server->models, w->answer.work);
+	if (is_lost)
+		end_lost(&server->bursts);
+	return next;
+}
+
+/* The task after the end of a deferred execution. */
+static void end_deferred(struct task *task)
+{
+	struct work *w = (void *)((char *)task - offsetof(struct work, job.running.end));
+
+	job_finish(w, job_has_ended(w, NNA_ENGINE_DEFERRED));
+	job_end(w);
+	answer_command(w, false);
+	work_free(w);
+}
+
 /* A command whose client waits for the answer. */
 struct serving {
 	struct guard_job job;
@@ -701,46 +807,45 @@ static void fail_command(struct guard_job *job, const char *reason)
 	commit(s->server, s->cookie, &answer, NULL);
 }
 
-/*
- * Serves the command in the room. Returns the size of the next command if it came with the commit,
- * otherwise 0. Only executions fetch with the commit, because other commands leave work to be done
- * first.
- */
-static size_t serve_one(struct server *server, struct room *room, size_t size)
+/* Handles a valid command. Returns false if it is an execution that the engine defers. */
+static bool handle(struct work *w)
 {
-	struct due due = { .at_ns = 0 };
-	struct command command;
-	struct answer answer;
-	size_t next = 0;
-	bool is_lost;
+	const struct nnaccel_cmd *head = w->command.head;
+	struct serving serving = { { fail_command }, w->server, head->cookie };
+	bool is_done = true;
 
-	answer_init(&answer);
-	answer.status = command_parse(room->data, size, &command, &answer.err);
-	if (answer.status) {
-		log_error("%s", answer.err.message);
-		if (size < sizeof(*command.head))
-			return 0;
-	} else {
-		struct serving serving = { { fail_command }, server, command.head->cookie };
+	due_begin(w->server, head, &w->due);
+	guard_set_job(head->cookie ? &serving.job : NULL);
+	if (head->kind == NNACCEL_DO_EXECUTE)
+		is_done = do_execute(w);
+	else
+		handlers[head->kind](w->server, &w->command, &w->answer);
+	guard_set_job(NULL);
+	return is_done;
+}
 
-		due_begin(server, command.head, &due);
-		guard_set_job(command.head->cookie ? &serving.job : NULL);
-		handlers[command.head->kind](server, &command, &answer);
-		guard_set_job(NULL);
+/*
+ * Serves the command of that size. Sets *size to that of the next command if it has come already,
+ * otherwise to 0. Returns false if the work is an execution that the engine defers, and no longer
+ * the caller's.
+ */
+static bool serve_one(struct work *w, size_t *size)
+{
+	const size_t had = *size;
+
+	*size = 0;
+	w->due.at_ns = 0;
+	answer_init(&w->answer);
+	w->answer.status = command_parse(w->room.data, had, &w->command, &w->answer.err);
+	if (w->answer.status) {
+		log_error("%s", w->answer.err.message);
+		if (had < sizeof(*w->command.head))
+			return true;
+	} else if (!handle(w)) {
+		return false;
 	}
-	is_lost = answer.status == NN_DEAD_OBJECT;
-	if (command.head->cookie)
-		next = commit(server, command.head->cookie, &answer,
-			      command.head->kind == NNACCEL_DO_EXECUTE && !is_lost ? room : NULL);
-	due_end(server, &due);
-	if (answer.fence >= 0)
-		close(answer.fence);
-	free(answer.memory);
-	if (answer.work)
-		models_store_own_cache(&server->models, answer.work);
-	if (is_lost)
-		end_lost(&server->bursts);
-	return next;
+	*size = answer_command(w, w->command.head->kind == NNACCEL_DO_EXECUTE);
+	return true;
 }
 
 /* Minimum number of threads for a session: a long execution leaves one for other commands. */
@@ -764,10 +869,10 @@ bool server_init(struct server *server, const struct nna_engine *engine, int ses
 	server->engine = engine;
 	server->session = session;
 	server->shared = NULL;
-	if (!grants_init(&server->grants, engine, session) ||
+	if (!tasks_init(&server->tasks) || !grants_init(&server->grants, engine, session) ||
 	    !cache_client_init(&server->cache, cache) ||
 	    !models_init(&server->models, engine, &server->grants, &server->cache) ||
-	    !bursts_init(&server->bursts, &server->grants, &server->models))
+	    !bursts_init(&server->bursts, &server->grants, &server->models, &server->tasks))
 		return false;
 	server->bursts.lost = end_lost;
 	return buffers_init(&server->buffers, engine);
@@ -794,18 +899,21 @@ bool server_attach(struct server *server)
 
 void server_run(struct server *server)
 {
-	struct room room = { malloc(FIRST_BUFFER), FIRST_BUFFER };
+	struct work *w = work_create(server);
 	size_t size = 0;
 
-	if (!room.data)
-		give_up(server, "cannot serve");
-	while (!has_ended(server)) {
+	while (w && !has_ended(server)) {
 		if (!size)
-			size = fetch(server, &room);
-		if (size)
-			size = serve_one(server, &room, size);
+			size = fetch(server, &w->room);
+		if (size && !serve_one(w, &size))
+			w = work_create(server);
 	}
-	free(room.data);
+	if (w)
+		work_free(w);
+	else
+		give_up(server, "cannot serve");
+	/* An execution that this thread's command deferred may end after all other threads. */
+	tasks_run(&server->tasks);
 }
 
 /* ---- the end in a shared process ---- */
@@ -841,6 +949,7 @@ void server_end(struct server *server)
 	atomic_store(&server->shared->ended, true);
 	eventfd_write(server->shared->gone, 1);
 	bursts_end(&server->bursts);
+	tasks_end(&server->tasks);
 }
 
 /* Gives up the session but keeps its file number, or hanging threads would use another file. */
@@ -859,6 +968,7 @@ void server_free(struct server *server)
 	models_free(&server->models);
 	buffers_free(&server->buffers);
 	grants_free(&server->grants);
+	tasks_free(&server->tasks);
 	pthread_mutex_destroy(&server->cache.lock);
 	session_close(server->session);
 }

@@ -15,6 +15,7 @@
 #include "kit/session/buffers.h"
 #include "kit/session/grants.h"
 #include "kit/session/models.h"
+#include "kit/session/tasks.h"
 
 /* A command in progress with a deadline. */
 struct due {
@@ -41,6 +42,7 @@ struct server {
 	struct grants grants;
 	struct cache_client cache;
 	struct models models;
+	struct tasks tasks;
 	struct bursts bursts;
 	struct buffers buffers;
 };

@@ -59,12 +59,12 @@ static void *watching_thread(void *arg)
 	return NULL;
 }
 
-static void *burst_thread(void *arg)
+static void *task_thread(void *arg)
 {
 	struct worker *w = arg;
 
 	await_session(w);
-	bursts_serve(&w->server.bursts);
+	tasks_run(&w->server.tasks);
 	return NULL;
 }
 
@@ -86,12 +86,12 @@ static void start_threads(const struct nna_engine *engine, struct worker *w)
 
 	if (engine->start && !engine->start(engine))
 		fail("the engine");
-	errno = pthread_barrier_init(&w->barrier, NULL, commands + BURST_WATCHERS + BURST_SERVERS);
+	errno = pthread_barrier_init(&w->barrier, NULL, commands + BURST_WATCHERS + TASK_THREADS);
 	if (errno)
 		fail("barrier");
 	start(w, commands - 1, command_thread);
 	start(w, BURST_WATCHERS, watching_thread);
-	start(w, BURST_SERVERS, burst_thread);
+	start(w, TASK_THREADS, task_thread);
 	pthread_barrier_wait(&w->barrier);
 }
 

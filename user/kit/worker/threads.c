@@ -27,7 +27,7 @@
 /* Time that threads may continue after the client's end, or after a request to end. */
 #define GRACE_NS NS_PER_S
 
-#define MAX_THREADS (SERVER_MAX_THREADS + BURST_WATCHERS + BURST_SERVERS)
+#define MAX_THREADS (SERVER_MAX_THREADS + BURST_WATCHERS + TASK_THREADS)
 
 struct thread_client {
 	struct server server;
@@ -87,11 +87,11 @@ static void *watching_thread(void *arg)
 	return NULL;
 }
 
-static void *burst_thread(void *arg)
+static void *task_thread(void *arg)
 {
 	struct thread_client *c = arg;
 
-	bursts_serve(&c->server.bursts);
+	tasks_run(&c->server.tasks);
 	leave(c);
 	return NULL;
 }
@@ -265,7 +265,7 @@ struct thread_client *thread_client_start(const struct nna_engine *engine, int s
 	snprintf(c->name, sizeof(c->name), "%s", name);
 	/* Threads that started end by themselves if a later step fails. */
 	if (!server_attach(&c->server) || !start(c, commands, command_thread) ||
-	    !start(c, BURST_WATCHERS, watching_thread) || !start(c, BURST_SERVERS, burst_thread))
+	    !start(c, BURST_WATCHERS, watching_thread) || !start(c, TASK_THREADS, task_thread))
 		atomic_store(&c->stopped, true);
 	errno = pthread_create(&c->looking, NULL, look, c);
 	if (!errno)

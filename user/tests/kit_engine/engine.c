@@ -99,29 +99,47 @@ static const struct nna_engine_buffers buffers = {
 
 #define EXPORTER_PATH "/dev/" EXPORTER_DEVICE
 
+/* An execution that the device will end. */
+struct deferred {
+	struct nna_engine_execution *execution;
+	struct nn_execution *arguments;
+	void *prepared;
+};
+
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	float wish;			/* 0 if no work waits */
-	struct nna_engine_execution *execution;
-	struct nn_execution *arguments;
-	void *prepared;
+	struct deferred work;
+	struct deferred queue[KIT_ENGINE_QUEUE];
+	uint32_t num_queued;
 	int buffer;			/* handle of its memory, or 0 */
 } device = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-/* Under the lock. Ends an execution with its result, twice; may first wait for the client's end. */
+/* Ends an execution with its result. */
+static enum nn_status end_with_result(const struct nna_engine *engine, const struct deferred *work)
+{
+	struct nn_error err = { "" };
+	enum nn_status status = cpu_engine.execute(engine, work->prepared, work->execution,
+						   work->arguments, &err);
+
+	nna_engine_end(work->execution, status, err.message, NULL);
+	return status;
+}
+
+/* Under the lock. Ends an execution twice; may first wait for the client's end. */
 static void end_deferred(const struct nna_engine *engine)
 {
-	struct pollfd gone = { .fd = nna_engine_gone_file(device.execution), .events = POLLIN };
-	struct nn_error err = { "" }, again = { "" };
+	struct pollfd gone = {
+		.fd = nna_engine_gone_file(device.work.execution), .events = POLLIN,
+	};
+	struct nn_error again = { "" };
 	enum nn_status status;
 
 	if (device.wish == KIT_ENGINE_NEVER)
 		poll(&gone, 1, -1);
-	status = cpu_engine.execute(engine, device.prepared, device.execution, device.arguments,
-				    &err);
-	nna_engine_end(device.execution, status, err.message, NULL);
-	nna_engine_end(device.execution, status, NULL, &again);
+	status = end_with_result(engine, &device.work);
+	nna_engine_end(device.work.execution, status, NULL, &again);
 	nna_engine_log(NNA_ENGINE_INFO, "was refused: %s", again.message);
 }
 
@@ -136,6 +154,9 @@ static void *be_device(void *arg)
 			poll(NULL, 0, KIT_ENGINE_FENCE_US / 1000);
 			nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_SIGNALS);
 			ioctl(nna_engine_file(1), EXPORTER_SIGNAL);
+		} else if (device.wish == KIT_ENGINE_QUEUED) {
+			while (device.num_queued)
+				end_with_result(arg, &device.queue[--device.num_queued]);
 		} else {
 			end_deferred(arg);
 		}
@@ -156,11 +177,15 @@ static void lock_device(void)
 static enum nn_status defer(struct nna_engine_execution *execution, void *prepared,
 			    struct nn_execution *arguments, float wish)
 {
+	const struct deferred work = { execution, arguments, prepared };
+
 	lock_device();
-	device.execution = execution;
-	device.arguments = arguments;
-	device.prepared = prepared;
-	device.wish = wish;
+	if (wish == KIT_ENGINE_QUEUED)
+		device.queue[device.num_queued++] = work;
+	else
+		device.work = work;
+	if (wish != KIT_ENGINE_QUEUED || device.num_queued == KIT_ENGINE_QUEUE)
+		device.wish = wish;
 	pthread_cond_broadcast(&device.changed);
 	pthread_mutex_unlock(&device.lock);
 	return NNA_ENGINE_DEFERRED;
@@ -389,7 +414,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 		return double_by_device(execution, arguments, &region) ? NN_OK :
 		       nn_fail(err, NN_GENERAL_FAILURE, "the device does not reach the memory");
 	wish = wish_of(&e);
-	if (wish == KIT_ENGINE_DEFERRED || wish == KIT_ENGINE_NEVER)
+	if (wish == KIT_ENGINE_DEFERRED || wish == KIT_ENGINE_NEVER || wish == KIT_ENGINE_QUEUED)
 		return defer(execution, prepared, arguments, wish);
 	if (wish == KIT_ENGINE_LOST)
 		return nn_fail(err, NN_DEAD_OBJECT, KIT_ENGINE_IS_LOST);

@@ -58,6 +58,13 @@
 #define KIT_ENGINE_NEVER 677.0F
 #define KIT_ENGINE_ENDED "was refused: the execution cannot be ended: it has ended already"
 
+/*
+ * The device takes this many executions, more than the library has threads, and then ends them, the
+ * last one first.
+ */
+#define KIT_ENGINE_QUEUED 679.0F
+#define KIT_ENGINE_QUEUE 24
+
 /* The engine's device is lost. */
 #define KIT_ENGINE_LOST 678.0F
 #define KIT_ENGINE_IS_LOST "the device does not answer any more"
