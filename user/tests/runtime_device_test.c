@@ -68,6 +68,52 @@ static void test_choice(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+static const struct nn_performance slow = { 2, 2 };
+
+static void slow_tensors(struct nn_device_info *info)
+{
+	info->operand[NN_TENSOR_FLOAT32] = slow;
+}
+
+static void slow_relaxed_tensors(struct nn_device_info *info)
+{
+	info->relaxed_tensor = slow;
+}
+
+static void slow_relaxed_scalars(struct nn_device_info *info)
+{
+	info->relaxed_scalar = slow;
+}
+
+/* Each type has costs of its own, and float32 has others in a model that may compute in fp16. */
+static void test_costs_of_types(void **state)
+{
+	static const struct {
+		void (*at_info)(struct nn_device_info *info);
+		bool is_relaxed, is_on_device;
+	} cases[] = {
+		{ slow_tensors, false, false }, { slow_tensors, true, true },
+		{ slow_relaxed_tensors, false, true }, { slow_relaxed_tensors, true, false },
+		{ slow_relaxed_scalars, false, true }, { slow_relaxed_scalars, true, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		ANeuralNetworksModel *model = unfinished_add_model(2);
+		ANeuralNetworksCompilation *compilation;
+		const int before = (int)accel.executed;
+
+		assert_ok(ANeuralNetworksModel_relaxComputationFloat32toFloat16(model, cases[i].is_relaxed));
+		assert_ok(ANeuralNetworksModel_finish(model));
+		accel.at_info = cases[i].at_info;
+		compilation = compile(model, false);
+		assert_ok(compute_sum(compilation));
+		assert_int_equal(accel.executed, before + cases[i].is_on_device);
+		ANeuralNetworksCompilation_free(compilation);
+		ANeuralNetworksModel_free(model);
+	}
+}
+
 /*
  * A device gets a query for a model whose constants it cannot reach, but does not prepare the
  * model.
@@ -1323,6 +1369,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_introspection, reset),
 		cmocka_unit_test_setup(test_choice, reset),
+		cmocka_unit_test_setup(test_costs_of_types, reset),
 		cmocka_unit_test_setup(test_unreachable_constant, reset),
 		cmocka_unit_test_setup(test_wishes_arrive, reset),
 		cmocka_unit_test_setup(test_limits_arrive, reset),

@@ -104,6 +104,7 @@ static struct {
 	uint32_t executed_by_second;	/* of all */
 	uint32_t opened;		/* number of devices that this process has open */
 	uint32_t asked_for_info;	/* times */
+	void (*at_info)(struct nn_device_info *info);	/* changes what it reports, or NULL */
 	atomic_uint worker;		/* the living worker; models of earlier ones are dead */
 } accel;
 
@@ -190,6 +191,8 @@ enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_i
 					 .data_cache_files = accel.cache_files };
 	for (i = 0; i < NN_TYPE_COUNT; i++)
 		info->operand[i] = figure;
+	if (accel.at_info)
+		accel.at_info(info);
 	return NN_OK;
 }
 
