@@ -73,14 +73,14 @@ static int remove_folder(void **state)
 	return system(command);
 }
 
-/* Searches the folder for plug-ins, with the log in a file. */
+/* Searches the folder for plug-ins, with the log in a file, and for a group that does not exist. */
 static bool find(struct extensions *e)
 {
 	int log = open(log_path, O_RDWR | O_CREAT | O_TRUNC, 0600), saved = dup(STDERR_FILENO);
 	bool found;
 
 	assert_true(log >= 0 && saved >= 0);
-	*e = (struct extensions){ .folder = folder, .group = "0" };
+	*e = (struct extensions){ .folder = folder, .group = "no such group" };
 	dup2(log, STDERR_FILENO);
 	found = extensions_find(e, &spawner);
 	dup2(saved, STDERR_FILENO);
@@ -89,7 +89,7 @@ static bool find(struct extensions *e)
 	return found;
 }
 
-static void assert_logged(const char *text)
+static const char *read_log(void)
 {
 	static char log[65536];
 	FILE *file = fopen(log_path, "r");
@@ -99,8 +99,13 @@ static void assert_logged(const char *text)
 	n = fread(log, 1, sizeof(log) - 1, file);
 	log[n] = '\0';
 	fclose(file);
-	if (!strstr(log, text))
-		fail_msg("\"%s\" is not in the log:\n%s", text, log);
+	return log;
+}
+
+static void assert_logged(const char *text)
+{
+	if (!strstr(read_log(), text))
+		fail_msg("\"%s\" is not in the log:\n%s", text, read_log());
 }
 
 /* ---- tests ---- */
@@ -144,6 +149,7 @@ static void test_find(void **state)
 	assert_logged("a system call that is not allowed");
 	assert_logged("extension h.so: refused: it took too long");
 	assert_logged("extension l.so: refused: it is no regular file");
+	assert_logged("extensions: there is no group no such group: only services");
 	extensions_free(&e);
 }
 
@@ -163,6 +169,8 @@ static void test_missing_need(void **state)
 	assert_int_equal(e.plugins.count, 0);
 	assert_logged("a.so: extension com.example.golden needs com.example.fibonacci, which is "
 		      "not there");
+	/* Without plug-ins the group matters to nobody. */
+	assert_null(strstr(read_log(), "there is no group"));
 	extensions_free(&e);
 }
 
