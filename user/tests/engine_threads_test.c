@@ -1232,9 +1232,9 @@ static void test_deferred_after_forgetting(void **state)
 	await_end();
 }
 
-static void open_bursts(struct burst_end *bursts)
+static void open_bursts(struct burst_end *bursts, uint32_t count)
 {
-	for (uint32_t i = 0; i < NUM_BURSTS; i++)
+	for (uint32_t i = 0; i < count; i++)
 		open_burst(&bursts[i], i + 1);
 }
 
@@ -1248,15 +1248,16 @@ static void defer_in_burst(struct burst_end *b)
 	await_deferral(before);
 }
 
-static void defer_in_bursts(struct burst_end *bursts)
+static void defer_in_bursts(struct burst_end *bursts, uint32_t count)
 {
-	for (uint32_t i = 0; i < NUM_BURSTS; i++)
+	num_deferred = 0;
+	for (uint32_t i = 0; i < count; i++)
 		defer_in_burst(&bursts[i]);
 }
 
-static void unmap_bursts(struct burst_end *bursts)
+static void unmap_bursts(struct burst_end *bursts, uint32_t count)
 {
-	for (uint32_t i = 0; i < NUM_BURSTS; i++)
+	for (uint32_t i = 0; i < count; i++)
 		unmap_burst(&bursts[i]);
 }
 
@@ -1269,10 +1270,9 @@ static void test_deferred_in_many_bursts(void **state)
 	struct burst_end bursts[NUM_BURSTS];
 
 	(void)state;
-	open_bursts(bursts);
+	open_bursts(bursts, NUM_BURSTS);
 	for (int round = 0; round < 3; round++) {
-		num_deferred = 0;
-		defer_in_bursts(bursts);
+		defer_in_bursts(bursts, NUM_BURSTS);
 		assert_int_equal(engine_state.removes, round);
 		assert_true(send_command(&freed, NULL, NULL));
 		end_all();
@@ -1283,35 +1283,57 @@ static void test_deferred_in_many_bursts(void **state)
 			usleep(1000);
 	}
 	/* The first one is closed while its execution is deferred. */
-	num_deferred = 0;
-	defer_in_burst(&bursts[0]);
+	defer_in_bursts(bursts, 1);
 	close_burst(&bursts[0]);
 	end_all();
 	for (uint32_t i = 1; i < NUM_BURSTS; i++)
 		close_burst(&bursts[i]);
 	close_context();
 	await_end();
-	unmap_bursts(bursts);
+	unmap_bursts(bursts, NUM_BURSTS);
 }
 
-/* The client dies, with deferred executions by commands and in bursts. */
-static void test_death_with_many_deferred(void **state)
+/* Checks that the client's death reaches the engine, and that its threads wait for the ends. */
+static void die(void)
 {
 	struct pollfd ended = { .fd = thread_client_file(client), .events = POLLIN };
-	struct burst_end bursts[NUM_BURSTS];
-	struct pollfd gone = { .events = POLLIN };
+	struct pollfd gone = { .fd = nna_engine_gone_file(deferred[0]), .events = POLLIN };
 
-	(void)state;
-	open_bursts(bursts);
-	defer(NUM_DEFERRED - NUM_BURSTS);
-	defer_in_bursts(bursts);
-	gone.fd = nna_engine_gone_file(deferred[0]);
 	close_context();
 	assert_int_equal(poll(&gone, 1, PATIENCE_MS), 1);
 	assert_int_equal(poll(&ended, 1, 10), 0);
 	end_all();
 	await_end();
-	unmap_bursts(bursts);
+}
+
+static void test_death_with_many_deferred(void **state)
+{
+	(void)state;
+	defer(NUM_DEFERRED);
+	die();
+}
+
+static void die_with_bursts(uint32_t count)
+{
+	struct burst_end bursts[NUM_BURSTS];
+
+	open_bursts(bursts, count);
+	defer_in_bursts(bursts, count);
+	die();
+	unmap_bursts(bursts, count);
+}
+
+static void test_death_with_many_bursts(void **state)
+{
+	(void)state;
+	die_with_bursts(NUM_BURSTS);
+}
+
+/* The last end wakes the threads that had no work. */
+static void test_death_with_a_burst(void **state)
+{
+	(void)state;
+	die_with_bursts(1);
 }
 
 /* The session ends because one of the executions is overdue, or the device is lost. */
@@ -1467,6 +1489,8 @@ int main(void)
 		cmocka_unit_test_setup(test_deferred_after_forgetting, set_up),
 		cmocka_unit_test_setup(test_deferred_in_many_bursts, set_up),
 		cmocka_unit_test_setup(test_death_with_many_deferred, set_up),
+		cmocka_unit_test_setup(test_death_with_many_bursts, set_up),
+		cmocka_unit_test_setup(test_death_with_a_burst, set_up),
 		cmocka_unit_test_setup(test_end_with_many_deferred, set_up),
 		cmocka_unit_test_setup(test_loss_with_many_deferred, set_up),
 		cmocka_unit_test_setup(test_stop_with_many_deferred, set_up),
