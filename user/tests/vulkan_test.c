@@ -1005,6 +1005,44 @@ static void test_lost(void **unused)
 	free_arguments(&a);
 }
 
+/*
+ * One of two GPUs goes away. Models on the other go on, and those of the lost one fail until it is
+ * back. The engine has a GPU of its own beside the test's.
+ */
+static void test_one_goes_away(void **unused)
+{
+	struct nn_error err = { "" };
+	void *lost, *none = NULL;
+	struct arguments a;
+	struct prepared *p;
+	struct gpu *own;
+
+	(void)unused;
+	make_product();
+	make_arguments(&b.model, &a);
+	p = must_prepare(&b.model);
+	assert_int_equal(engine_prepare(&lost, &err), NN_OK);
+	own = prepared_gpu(lost);
+	assert_ptr_not_equal(own, gpu);
+	layer->device = own->device;
+	layer->queue = own->queue;
+	layer->is_gone = true;
+	fail_after(VK_ERROR_DEVICE_LOST, 0);
+	assert_int_equal(engine_execute(lost, &a), NN_DEVICE_UNAVAILABLE);
+	for (uint32_t i = 0; i < 2; i++) {
+		check_against_plan(p);
+		assert_int_equal(engine_execute(lost, &a), NN_DEVICE_UNAVAILABLE);
+		assert_int_equal(engine_prepare(&none, &err), NN_DEVICE_UNAVAILABLE);
+	}
+	assert_string_equal(err.message, "no GPU is 'software'; --list-gpus prints names and UUIDs");
+	layer->is_gone = false;
+	layer->device = layer->queue = NULL;
+	check_works(&a);
+	vulkan_engine.release(&vulkan_engine, lost);
+	prepared_release(p);
+	free_arguments(&a);
+}
+
 /* Makes the engine open the GPU again. */
 static void lose_gpu(struct arguments *a)
 {
@@ -1420,6 +1458,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_out_of_memory_later),
 		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_one_goes_away),
 		cmocka_unit_test(test_store),
 		cmocka_unit_test(test_incoherent),
 		cmocka_unit_test(test_imported),

@@ -20,14 +20,14 @@ static PFN_vkGetDeviceProcAddr next_device;
 
 /*
  * Only calls on queues report a lost GPU, and only calls for files that there are too many. Calls that
- * record commands and wait without end are never late.
+ * record commands and wait without end are never late. `of` is the device or the queue of the call.
  */
-static bool fails(const char *name, bool is_endless)
+static bool fails(const char *name, const void *of, bool is_endless)
 {
 	struct test_layer *l = &nn_test_layer;
 	const bool is_queue = strstr(name, "Queue") || strstr(name, "Wait");
 
-	if (!l->result || (l->result == VK_ERROR_DEVICE_LOST && !is_queue) ||
+	if (!l->result || (l->device && of != l->device && of != l->queue) || (l->result == VK_ERROR_DEVICE_LOST && !is_queue) ||
 	    (l->result == VK_ERROR_TOO_MANY_OBJECTS && !strstr(name, "Fd")) ||
 	    (l->result == VK_TIMEOUT && (!strstr(name, "Wait") || is_endless)))
 		return false;
@@ -46,7 +46,7 @@ static bool fails(const char *name, bool is_endless)
 NEXT(name);										\
 static VKAPI_ATTR VkResult VKAPI_CALL own_##name parameters				\
 {											\
-	return fails(#name, is_endless) ? nn_test_layer.result : next_##name(__VA_ARGS__); \
+	return fails(#name, u, is_endless) ? nn_test_layer.result : next_##name(__VA_ARGS__); \
 }
 #define CREATE(what, info)								\
 	WRAP(vkCreate##what, false, (VkDevice u, const info *v, const VkAllocationCallbacks *w,	\
@@ -82,7 +82,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkQueueSubmit(VkQueue queue, uint32_t 
 							const VkSubmitInfo *list, VkFence fence)
 {
 	nn_test_layer.submissions += count;
-	return fails("vkQueueSubmit", false) ? nn_test_layer.result :
+	return fails("vkQueueSubmit", queue, false) ? nn_test_layer.result :
 	       next_vkQueueSubmit(queue, count, list, fence);
 }
 
@@ -94,7 +94,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkGetSemaphoreFdKHR(VkDevice device,
 {
 	VkResult result;
 
-	if (fails("vkGetSemaphoreFdKHR", false))
+	if (fails("vkGetSemaphoreFdKHR", device, false))
 		return nn_test_layer.result;
 	result = next_vkGetSemaphoreFdKHR(device, info, file);
 	if (!result && *file < 0)
@@ -108,7 +108,7 @@ own_vkCreatePipelineCache(VkDevice device, const VkPipelineCacheCreateInfo *info
 			  const VkAllocationCallbacks *allocator, VkPipelineCache *cache)
 {
 	nn_test_layer.loaded = info->initialDataSize;
-	return fails("vkCreatePipelineCache", false) ? nn_test_layer.result :
+	return fails("vkCreatePipelineCache", device, false) ? nn_test_layer.result :
 	       next_vkCreatePipelineCache(device, info, allocator, cache);
 }
 
@@ -138,7 +138,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkAllocateMemory(VkDevice device,
 {
 	VkResult result;
 
-	if (fails("vkAllocateMemory", false))
+	if (fails("vkAllocateMemory", device, false))
 		return nn_test_layer.result;
 	result = next_vkAllocateMemory(device, info, allocator, memory);
 	if (!result && nn_test_layer.is_incoherent)
@@ -155,7 +155,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkMapMemory(VkDevice device, VkDeviceM
 	struct shadow *s;
 	VkResult result;
 
-	if (fails("vkMapMemory", false))
+	if (fails("vkMapMemory", device, false))
 		return nn_test_layer.result;
 	result = next_vkMapMemory(device, memory, offset, size, flags, data);
 	if (result || !nn_test_layer.is_incoherent)
@@ -216,6 +216,18 @@ own_vkGetPhysicalDeviceMemoryProperties(VkPhysicalDevice physical,
 			~(VkMemoryPropertyFlags)VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 }
 
+/* ---- GPUs that are gone ---- */
+
+NEXT(vkEnumeratePhysicalDevices);
+static VKAPI_ATTR VkResult VKAPI_CALL own_vkEnumeratePhysicalDevices(VkInstance instance,
+								     uint32_t *count,
+								     VkPhysicalDevice *list)
+{
+	/* Mesa's device_select layer of Debian 12 crashes if there is none and no error. */
+	return nn_test_layer.is_gone ? VK_ERROR_INITIALIZATION_FAILED :
+				       next_vkEnumeratePhysicalDevices(instance, count, list);
+}
+
 /* ---- The chain ---- */
 
 /* Returns the loader's part of what an instance or a device is made of; both begin alike. */
@@ -241,11 +253,13 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkCreateInstance(const VkInstanceCreat
 	link->u.pLayerInfo = link->u.pLayerInfo->pNext;
 	create = (PFN_vkCreateInstance)next_instance(VK_NULL_HANDLE, "vkCreateInstance");
 	result = create(info, allocator, instance);
-	if (!result)
-		next_vkGetPhysicalDeviceMemoryProperties =
-			(PFN_vkGetPhysicalDeviceMemoryProperties)
-			next_instance(*instance, "vkGetPhysicalDeviceMemoryProperties");
-	return result;
+	if (result)
+		return result;
+	next_vkGetPhysicalDeviceMemoryProperties = (PFN_vkGetPhysicalDeviceMemoryProperties)
+		next_instance(*instance, "vkGetPhysicalDeviceMemoryProperties");
+	next_vkEnumeratePhysicalDevices = (PFN_vkEnumeratePhysicalDevices)
+		next_instance(*instance, "vkEnumeratePhysicalDevices");
+	return VK_SUCCESS;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL own_vkCreateDevice(VkPhysicalDevice physical,
@@ -263,6 +277,7 @@ static const struct {
 } calls[] = {
 	OWN(vkCreateInstance),
 	OWN(vkCreateDevice),
+	OWN(vkEnumeratePhysicalDevices),
 	OWN(vkGetPhysicalDeviceMemoryProperties),
 	DEVICE(vkCreateBuffer),
 	DEVICE(vkCreateCommandPool),
@@ -300,7 +315,7 @@ static VkResult own_vkCreateDevice(VkPhysicalDevice physical, const VkDeviceCrea
 	PFN_vkCreateDevice create;
 	VkResult result;
 
-	if (fails("vkCreateDevice", false))
+	if (fails("vkCreateDevice", physical, false))
 		return nn_test_layer.result;
 	next_device = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
 	create = (PFN_vkCreateDevice)link->u.pLayerInfo->pfnNextGetInstanceProcAddr(VK_NULL_HANDLE,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A Vulkan layer that makes calls fail or end late, and memory not coherent, as a test demands. It
- * lies between the engine and a driver. A test loads it, too, and finds its controls as
- * `nn_test_layer`.
+ * A Vulkan layer that makes calls fail or end late, GPUs disappear, and memory not coherent, as a
+ * test demands. It lies between the engine and a driver. A test loads it, too, and finds its
+ * controls as `nn_test_layer`.
  */
 #ifndef NN_TESTS_VULKAN_LAYER_H
 #define NN_TESTS_VULKAN_LAYER_H
@@ -16,7 +16,9 @@
 struct test_layer {
 	VkResult result;		/* of calls from it on; VK_TIMEOUT delays waits */
 	uint32_t before;		/* calls before it */
+	const void *device, *queue;	/* only calls on these fail; NULL: all */
 	bool is_reached;
+	bool is_gone;			/* no GPU is found */
 	bool is_incoherent;		/* the memory of GPUs that are opened from now on */
 	size_t loaded;			/* bytes that the last cache of pipelines began with */
 	uint32_t submissions;		/* number of submissions to queues so far */
