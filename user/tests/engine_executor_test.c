@@ -270,8 +270,7 @@ static int set_up(void **state)
 	    !models_init(&models, &engine, &grants, NULL))
 		return -1;
 	loaded->first.prepared = &engine_state;
-	models_add(&models, loaded);
-	return 0;
+	return models_add(&models, loaded, NULL);
 }
 
 static int tear_down(void **state)

@@ -655,11 +655,11 @@ static void test_worker_options(void **state)
 	static const struct worker_options cases[] = {
 		{ .isolation = ISOLATE_ROOT }, { .isolation = ISOLATE_NONE },
 		{ .log_level = LOG_DEBUG }, { .uid = 4294967294U }, { .gid = 4294967293U },
-		{ .max_memory = UINT64_MAX - 1 }, { .lazy = true },
+		{ .max_memory = UINT64_MAX - 1 }, { .device_memory = UINT64_MAX - 2 }, { .lazy = true },
 		{ .keep_all = true }, { .cache = true }, { .plugins = "/a folder" },
 		{ .probe = true }, { .plugin_s = 1000000 },
-		{ ISOLATE_NONE, LOG_DEBUG, UINT32_MAX, UINT32_MAX, UINT64_MAX, true, true,
-		  true, "--lazy", true, UINT32_MAX },
+		{ ISOLATE_NONE, LOG_DEBUG, UINT32_MAX, UINT32_MAX, UINT64_MAX, UINT64_MAX,
+		  true, true, true, "--lazy", true, UINT32_MAX },
 	};
 	static const char *const refused[] = {
 		"--help", "--isolation=3", "--log-level=4", "--uid=4294967296", "--lazy=1", "--cache=0",
@@ -677,7 +677,8 @@ static void test_worker_options(void **state)
 		assert_int_equal(option_read(worker_rows, count + 1, argv, &o, fault), count + 1);
 		assert_true(o.isolation == cases[i].isolation &&
 			    o.log_level == cases[i].log_level && o.uid == cases[i].uid &&
-			    o.gid == cases[i].gid && o.max_memory == cases[i].max_memory);
+			    o.gid == cases[i].gid && o.max_memory == cases[i].max_memory &&
+			    o.device_memory == cases[i].device_memory);
 		assert_true(o.lazy == cases[i].lazy && o.keep_all == cases[i].keep_all &&
 			    o.cache == cases[i].cache && o.probe == cases[i].probe &&
 			    o.plugin_s == cases[i].plugin_s);

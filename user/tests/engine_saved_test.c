@@ -133,7 +133,7 @@ static void check(enum message_kind verdict, const char *message)
 	assert_true(cache_client_init(&client, sockets[0]));
 	assert_true(models_init(&models, &engine, &grants, &client));
 	loaded->number = MODEL;
-	models_add(&models, loaded);
+	assert_int_equal(models_add(&models, loaded, &err), NN_OK);
 	for (int i = 0; i < PARTS; i++) {
 		assert_int_equal(grants_get(&grants, &granted[i], NULL, &maps[i], &err), NN_OK);
 		keeper.client[i] = maps[i]->base;

@@ -54,15 +54,16 @@ static void check(enum nn_status status)
 
 static const char *another;	/* another option of the engine, or NULL */
 
-static void fork_engine(const char *clients, const char *state)
+/* Starts the engine with two options. */
+static void fork_engine(const char *clients, const char *option)
 {
-	char option[80];
+	char direct[80];
 
-	snprintf(option, sizeof(option), "--direct=%s", path);
+	snprintf(direct, sizeof(direct), "--direct=%s", path);
 	engine = fork();
 	if (!engine) {
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
-		execl(program, program, option, clients, "--max-clients=2", "--log-level=error", state,
+		execl(program, program, direct, clients, "--max-clients=2", "--log-level=error", option,
 		      another, NULL);
 		_exit(127);
 	}
@@ -1255,6 +1256,38 @@ static void test_info(void **state)
 	start_engine(*state);
 }
 
+/* A client's models take no more of the device's memory than the option allows. */
+static void test_device_memory(void **state)
+{
+	struct nna_prepared_model *p[2];
+	struct nna_device *other;
+
+	fork_engine(*state, "--device-memory=7");
+	await_engine();
+	check(nna_device_open(path, &device, &err));
+	for (int i = 0; i < 2; i++) {
+		p[i] = prepare(device, COUNT);
+		assert_non_null(p[i]);
+	}
+	assert_null(prepare(device, COUNT));
+	assert_string_equal(err.message, "prepare: the model takes 3072 KiB of the device's memory, the "
+			    "client's others 6144, a client at most 7168 (--device-memory)");
+	/* Another client has a limit of its own. */
+	check(nna_device_open(path, &other, &err));
+	nna_prepared_model_free(prepare(other, COUNT));
+	nna_device_close(other);
+	nna_prepared_model_free(p[0]);
+	/* The engine frees the model soon. */
+	do
+		p[0] = prepare(device, COUNT);
+	while (!p[0] && prepared == NN_RESOURCE_EXHAUSTED_TRANSIENT);
+	assert_non_null(p[0]);
+	for (int i = 0; i < 2; i++)
+		nna_prepared_model_free(p[i]);
+	nna_device_close(device);
+	stop_engine();
+}
+
 static void test_wrong_bursts(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT);
@@ -1468,6 +1501,10 @@ int main(int argc, char **argv)
 		{ "test_keep_all by processes", test_keep_all, NULL, NULL,
 		  (void *)"--clients=processes" },
 		{ "test_keep_all by threads", test_keep_all, NULL, NULL,
+		  (void *)"--clients=threads" },
+		{ "test_device_memory by processes", test_device_memory, NULL, NULL,
+		  (void *)"--clients=processes" },
+		{ "test_device_memory by threads", test_device_memory, NULL, NULL,
 		  (void *)"--clients=threads" },
 		TEST(test_wrong_bursts),
 		cmocka_unit_test(test_rogue),

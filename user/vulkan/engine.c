@@ -210,7 +210,9 @@ static void memory(const struct nna_engine *engine, const void *prepared,
 
 	(void)engine;
 	prepared_facts((struct prepared *)prepared, &facts);
-	*memory = (struct nna_engine_memory){ .weights = facts.weights + facts.temporaries };
+	*memory = (struct nna_engine_memory){
+		.weights = facts.staging, .device = facts.weights + facts.temporaries,
+	};
 }
 
 static enum nn_status execute(const struct nna_engine *engine, void *prepared,

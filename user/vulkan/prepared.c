@@ -311,7 +311,7 @@ void prepared_facts(struct prepared *p, struct prepared_facts *facts)
 	pthread_mutex_lock(&p->lock);
 	*facts = (struct prepared_facts){
 		.weights = p->graph.constants_end, .unshared = p->graph.unshared,
-		.temporaries = p->graph.size - p->graph.constants_end,
+		.temporaries = p->graph.size - p->graph.constants_end, .staging = p->staging.size,
 		.copies = p->copies, .dispatches = p->graph.num_dispatches, .submissions = p->commands.count,
 	};
 	pthread_mutex_unlock(&p->lock);

@@ -18,6 +18,7 @@ struct prepared;
 struct prepared_facts {
 	uint64_t weights;		/* bytes of constants on the GPU */
 	uint64_t temporaries;		/* bytes of all other values there */
+	uint64_t staging;		/* bytes of memory that the CPU reaches as well */
 	uint64_t unshared;		/* bytes of the values if none shared its place */
 	uint32_t dispatches;
 	uint64_t copies;		/* number of arguments that the CPU copied */

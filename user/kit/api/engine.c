@@ -69,6 +69,8 @@ static const struct option_row rows[] = {
 	  AT(max_per_user), .min = 1, .max = 4096 },
 	{ "client-memory", "MIB", "limit of a client's private memory; 0: none (default 4096)", OPTION_UINT64,
 	  AT(spawner.options.max_memory), OPTION_MIB },
+	{ "device-memory", "MIB", "limit of the device's memory that a client's models take; 0: none\n"
+	  "(default 4096)", OPTION_UINT64, AT(spawner.options.device_memory), OPTION_MIB },
 	{ "help", NULL, "", OPTION_STOP, OPTION_AT(struct arguments, help) },
 	{ 0 },
 };
@@ -207,7 +209,8 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 			.max = 64,
 			.max_per_user = 32,
 			.spawner = { .path = "/proc/self/exe", .program = -1,
-				     .options.max_memory = 4096 * MIB },
+				     .options.max_memory = 4096 * MIB,
+				     .options.device_memory = 4096 * MIB },
 			.keeper.plans = { 64 * MIB, 16 * MIB },
 			.engine = engine,
 			.threads = engine->clients == NNA_ENGINE_CLIENTS_THREADS ?
@@ -248,6 +251,7 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 	}
 	if (options->spawner.options.keep_all)
 		server_cache_all();
+	models_limit_device(options->spawner.options.device_memory);
 	if (!options->threads)
 		log_permissions(engine);
 	return options->direct ? direct_run(options) : broker_run(options);

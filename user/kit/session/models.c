@@ -21,6 +21,14 @@ static struct {
 	struct models *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* Set before there are clients. */
+static uint64_t max_device_bytes;
+
+void models_limit_device(uint64_t bytes)
+{
+	max_device_bytes = bytes;
+}
+
 bool models_init(struct models *models, const struct nna_engine *engine, struct grants *grants,
 		 struct cache_client *cache)
 {
@@ -244,16 +252,43 @@ enum nn_status models_supported(struct models *models, const struct command *com
 	return status;
 }
 
-void models_add(struct models *models, struct loaded_model *loaded)
+static struct nna_engine_memory memory_of(const struct models *models, const void *prepared)
 {
+	struct nna_engine_memory taken = { 0 };
+
+	if (models->engine->memory)
+		models->engine->memory(models->engine, prepared, &taken);
+	return taken;
+}
+
+enum nn_status models_add(struct models *models, struct loaded_model *loaded, struct nn_error *err)
+{
+	uint64_t others = 0;
+	bool fits;
+
 	loaded->users = 1;
+	loaded->device_bytes = memory_of(models, loaded->first.prepared).device;
 	/* The first form of a loaded model stays, because it has the signature. */
 	loaded->first.users = loaded->model ? 1 : 2;
-	atomic_store(&loaded->form, &loaded->first);
 	pthread_mutex_lock(&models->lock);
-	loaded->next = models->list;
-	models->list = loaded;
+	for (const struct loaded_model *l = models->list; l; l = l->next)
+		others += l->device_bytes;
+	fits = !max_device_bytes || others + loaded->device_bytes <= max_device_bytes;
+	if (fits) {
+		atomic_store(&loaded->form, &loaded->first);
+		loaded->next = models->list;
+		models->list = loaded;
+	}
 	pthread_mutex_unlock(&models->lock);
+	if (fits)
+		return NN_OK;
+	nn_fail(err, NN_RESOURCE_EXHAUSTED_TRANSIENT,
+		"the model takes %llu KiB of the device's memory, the client's others %llu, "
+		"a client at most %llu (--device-memory)",
+		(unsigned long long)loaded->device_bytes >> 10, (unsigned long long)others >> 10,
+		(unsigned long long)max_device_bytes >> 10);
+	models_discard(models, loaded);
+	return NN_RESOURCE_EXHAUSTED_TRANSIENT;
 }
 
 struct nna_engine_preparation models_how(const struct models *models,
@@ -289,8 +324,7 @@ enum nn_status models_prepare(struct models *models, const struct command *comma
 		models_discard(models, loaded);
 		return status;
 	}
-	models_add(models, loaded);
-	return NN_OK;
+	return models_add(models, loaded, err);
 }
 
 static struct loaded_model **find(struct models *models, uint64_t number)
@@ -442,8 +476,7 @@ void models_memory(struct models *models, uint64_t number, struct nnaccel_model_
 
 	loaded = models_get(models, number, &form);
 	if (loaded) {
-		if (models->engine->memory)
-			models->engine->memory(models->engine, form->prepared, &taken);
+		taken = memory_of(models, form->prepared);
 		models_put(models, loaded, form);
 	}
 	*memory = (struct nnaccel_model_memory){ taken.weights, taken.execution,

@@ -28,6 +28,7 @@ struct loaded_model {
 	struct loaded_model *next;
 	uint64_t number;
 	unsigned int users;
+	uint64_t device_bytes;		/* of the device's memory, when it was prepared */
 	struct nn_model *model;		/* the client's model; NULL if the plan was loaded */
 	/* Attributes of extensions, or NULL; they outlive all forms. */
 	struct nn_attributes *attributes;
@@ -56,6 +57,9 @@ struct models {
 
 bool models_init(struct models *models, const struct nna_engine *engine, struct grants *grants,
 		 struct cache_client *cache);
+
+/* Limits the device's memory that models of each client of this process take, in bytes; 0: no limit. */
+void models_limit_device(uint64_t bytes);
 
 /* Releases all models that were not forgotten; none may be in use. */
 void models_free(struct models *models);
@@ -148,7 +152,9 @@ enum nn_status models_check_attributes(const struct models *models,
 /* Returns the operands of a model's executions. */
 const struct nn_subgraph *models_signature(const struct models *models,
 					   const struct loaded_model *loaded);
-void models_add(struct models *models, struct loaded_model *loaded);
+
+/* Adds a prepared model, or discards it if the client would exceed its limit of device memory. */
+enum nn_status models_add(struct models *models, struct loaded_model *loaded, struct nn_error *err);
 void models_discard(struct models *models, struct loaded_model *loaded);
 
 /*

@@ -196,8 +196,7 @@ static enum nn_status prepare_from(struct models *models, const struct command *
 	}
 	memcpy(loaded->key, key, sizeof(loaded->key));
 	loaded->is_cached = true;
-	models_add(models, loaded);
-	return NN_OK;
+	return models_add(models, loaded, err);
 }
 
 /* ---- the copy ---- */
@@ -284,9 +283,10 @@ static enum nn_status prepare_copy(struct models *models, const struct command *
 		models_discard(models, loaded);
 		return status;
 	}
-	models_add(models, loaded);
-	work->loaded = models_get(models, loaded->number, NULL);
-	return NN_OK;
+	status = models_add(models, loaded, err);
+	if (!status)
+		work->loaded = models_get(models, command->head->model, NULL);
+	return status;
 }
 
 /* ---- NNACCEL_DO_PREPARE ---- */

@@ -131,10 +131,9 @@ enum nn_status models_prepare_cached(struct models *models, const struct command
 		status = make_plan(models, command, model, first, loaded, err);
 	for (uint32_t i = 0; i < NNACCEL_MAX_CACHE_PARTS; i++)
 		free(model[i].base);
-	if (status)
-		models_discard(models, loaded);
-	else
-		models_add(models, loaded);
+	if (!status)
+		return models_add(models, loaded, err);
+	models_discard(models, loaded);
 	return status;
 }
 

@@ -208,6 +208,7 @@ void worker_main(const struct nna_engine *engine, int argc, char **argv)
 	    signal(SIGPIPE, SIG_IGN) == SIG_ERR || !digest_init())
 		fail("server");
 	w.server.models.lazy = options.lazy;
+	models_limit_device(options.device_memory);
 	if (options.keep_all)
 		server_cache_all();
 	if (!device_register_extensions(engine))

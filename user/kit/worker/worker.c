@@ -12,6 +12,7 @@ const struct option_row worker_rows[WORKER_WORDS + 1] = {
 	{ "uid", "N", NULL, OPTION_UINT, AT(uid), .max = UINT32_MAX },
 	{ "gid", "N", NULL, OPTION_UINT, AT(gid), .max = UINT32_MAX },
 	{ "max-memory", "N", NULL, OPTION_UINT64, AT(max_memory), .max = UINT64_MAX },
+	{ "device-memory", "N", NULL, OPTION_UINT64, AT(device_memory), .max = UINT64_MAX },
 	{ "lazy", NULL, NULL, OPTION_FLAG, AT(lazy) },
 	{ "keep-all", NULL, NULL, OPTION_FLAG, AT(keep_all) },
 	{ "cache", NULL, NULL, OPTION_FLAG, AT(cache) },

@@ -70,6 +70,7 @@ struct worker_options {
 	uid_t uid;			/* user id in the worker's user namespace */
 	gid_t gid;
 	uint64_t max_memory;		/* limit of private memory in bytes; 0 for no limit */
+	uint64_t device_memory;		/* limit of the device's memory in bytes; 0 for no limit */
 	bool lazy;			/* models are compiled at their first execution */
 	bool keep_all;	/* models are cached also for clients that do not ask for it */
 	bool cache;			/* there is a keeper of the compilation cache */
@@ -79,7 +80,7 @@ struct worker_options {
 };
 
 /* Room for the words of all options. */
-#define WORKER_WORDS 11
+#define WORKER_WORDS 12
 #define WORKER_TEXT (PATH_MAX + 512)
 
 extern const struct option_row worker_rows[WORKER_WORDS + 1];
