@@ -208,14 +208,6 @@ void nnaccel_object_put(struct nnaccel_object *obj)
 	nnaccel_context_put(ctx);
 }
 
-/* Drops an object that was removed from the table. */
-static void nnaccel_object_drop(struct nnaccel_object *obj)
-{
-	if (obj->type == NNACCEL_OBJECT_SUBMISSION)
-		nnaccel_submission_end(obj);
-	nnaccel_object_put(obj);
-}
-
 /**
  * nnaccel_object_destroy() - Removes an object from the table and drops it
  * @ctx: the context
@@ -238,7 +230,9 @@ int nnaccel_object_destroy(struct nnaccel_context *ctx, u32 id, const struct nna
 	xa_unlock(&ctx->objects);
 	if (!obj)
 		return -ENOENT;
-	nnaccel_object_drop(obj);
+	if (obj->type == NNACCEL_OBJECT_SUBMISSION)
+		nnaccel_submission_end(obj);
+	nnaccel_object_put(obj);
 	return 0;
 }
 
@@ -251,11 +245,12 @@ void nnaccel_object_destroy_all(struct nnaccel_context *ctx)
 	struct nnaccel_object *obj;
 	unsigned long id;
 
-	xa_for_each(&ctx->objects, id, obj) {
-		xa_erase(&ctx->objects, id);
-		nnaccel_object_drop(obj);
-	}
+	/* Works remove submissions whose files were closed, so each is looked up again. */
+	xa_for_each(&ctx->objects, id, obj)
+		nnaccel_object_destroy(ctx, id, NULL);
+	xa_lock(&ctx->objects);
 	WARN_ON(!xa_empty(&ctx->objects));
+	xa_unlock(&ctx->objects);
 	xa_destroy(&ctx->objects);
 }
 

@@ -544,4 +544,36 @@ TEST(one_buffer)
 	TH_LOG("%lu calls in %lu rounds", calls, rounds);
 }
 
+/* ---- a context that is closed while answers of closed files are dropped ---- */
+
+TEST(closed_files)
+{
+	struct summary before;
+	int broker = broker_open();
+
+	ASSERT_GE(broker, 0);
+	close(broker);
+	ASSERT_TRUE(summary_read(&before));
+	for (int round = 0; round < how_often(200, 10); round++) {
+		struct execution e;
+		struct served s;
+		uint32_t pool;
+
+		ASSERT_EQ(served_open(&s), 0);
+		pool = pool_alloc(s.fd, PAGE);
+		execution_init(&e, served_prepare(&s, pool), pool, pool);
+		for (int i = 0; i < 250; i++) {
+			int file = submit_file(s.fd, &e.cmd, -1);
+
+			ASSERT_GE(file, 0);
+			close(file);
+		}
+		/* The close ends all executions, and works drop their answers meanwhile. */
+		close(s.fd);
+		s.fd = -1;
+		served_close(&s);
+	}
+	EXPECT_TRUE(summary_settles(&before));
+}
+
 TEST_HARNESS_MAIN
