@@ -244,8 +244,9 @@ static int nnaccel_session_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_session *session = file->private_data;
 
-	cancel_delayed_work_sync(&session->cutoff);
+	/* Once the session is disconnected, no command kills its worker, so no work is queued. */
 	nnaccel_session_leave(session);
+	cancel_delayed_work_sync(&session->cutoff);
 	nnaccel_session_free(session);
 	return 0;
 }

@@ -14,8 +14,7 @@
  * @mm: ctx->lock: the worker's address space, pinned; NULL before a worker attached
  * @pid: ctx->lock: process of the worker; valid with @mm
  * @killed_ns: ctx->lock: when the worker was killed for an overdue execution, or the session ended
- * together
- *	with its hardware; 0 if neither happened
+ *	together with its hardware; 0 if neither happened
  * @flags: ctx->lock: NNACCEL_ATTACH_SHARED, _DEVICES, _FENCES; 0 without @mm
  * @ended: ctx->lock: the worker has lost the session and must close it
  * @cutoff: disconnects the session after a kill

@@ -173,6 +173,72 @@ TEST_F(kill, worker_that_is_stopped)
 	close(file);
 }
 
+/* ---- a worker that leaves when it is killed ---- */
+
+/* Time after the deadline at which the worker leaves. */
+static uint64_t late_ns;
+
+/* Worker: closes its session too late for an execution with a deadline, and lives on. */
+static void close_late(struct actor *self, void *data)
+{
+	int session = *(int *)data;
+	union command cmd;
+
+	if (session_attach(session) || session_fetch(session, 0, &cmd) ||
+	    session_answer(session, &cmd))
+		_exit(1);
+	do
+		session_fetch(session, 0, &cmd);
+	while (!cmd.head.deadline_ns);
+	while (now_ns() < cmd.head.deadline_ns + late_ns)
+		;
+	close(session);
+	pause();
+}
+
+/* Reads the list of commands, which keeps the lock of the context busy. */
+static void *read_for_ever(void *data)
+{
+	struct shown shown;
+
+	while (!*(_Atomic bool *)data)
+		shown_commands(&shown, 1);
+	return NULL;
+}
+
+/* Nothing of a session is left to do when it is freed, also if its worker is killed just then. */
+TEST(worker_that_closes_its_session)
+{
+	long long told = param_set("deadline_grace_ms", 0), most = param_set("max_commands", 1001);
+
+	for (int round = 0; round < how_often(64, 8); round++) {
+		_Atomic bool stop = false;
+		struct execution e;
+		pthread_t reader;
+		struct client c;
+		uint32_t id;
+		int file;
+
+		late_ns = 50000000 + (uint64_t)(round % 16) * 1000000;
+		ASSERT_TRUE(client_open(&c, close_late));
+		execution_init(&e, c.model, c.pool, c.pool);
+		for (int i = 0; i < 1000; i++)
+			ASSERT_EQ(submit_work(c.fd, NNACCEL_WORK_EXECUTE, &e.cmd, &id), 0);
+		file = file_start_until(c.fd, c.model, c.pool, -1, now_ns() + 200000000);
+		ASSERT_GE(file, 0);
+		pthread_create(&reader, NULL, read_for_ever, &stop);
+		EXPECT_NE(file_end(c.fd, file), 0);
+		/* Now the worker has left, or was killed, or never got the execution. */
+		usleep(200000);
+		stop = true;
+		pthread_join(reader, NULL);
+		close(file);
+		EXPECT_TRUE(client_close(&c));
+	}
+	param_set("deadline_grace_ms", told);
+	param_set("max_commands", most);
+}
+
 /* ---- shared workers ---- */
 
 FIXTURE(shared) {
