@@ -25,7 +25,7 @@
 #define NNACCEL_KILL_NS		(2 * (u64)NSEC_PER_SEC)
 
 /* Interval of the checks whether a killed worker has died, in jiffies. */
-#define NNACCEL_KILL_POLL	nsecs_to_jiffies(5 * NSEC_PER_MSEC)
+#define NNACCEL_KILL_POLL	msecs_to_jiffies(5)
 
 /**
  * nnaccel_session_is_current() - Returns whether the calling process serves the session
