@@ -486,9 +486,10 @@ static int nnaccel_submit_and_leave(struct nnaccel_ucmd *ucmd, struct nnaccel_co
 	ret = nnaccel_submit_respond(ucmd, NNACCEL_STATE_PENDING, sub->id, fd);
 	if (ret)
 		goto err_file;
+	/* A close of the file removes the id, so the id comes first. */
+	nnaccel_object_publish(&sub->obj, sub->id);
 	if (file)
 		fd_install(fd, file);
-	nnaccel_object_publish(&sub->obj, sub->id);
 	mutex_lock(&cmd->ctx->lock);
 	nnaccel_command_advance(cmd);
 	nnaccel_unlock_commands(cmd->ctx);
