@@ -2,7 +2,7 @@
 /* nnaccel: fetching. A worker gets notices first, and then commands by their priority. */
 
 #include <linux/ktime.h>
-#include <linux/sched/signal.h>
+#include <linux/sched.h>
 
 #include "burst.h"
 #include "command.h"
@@ -333,12 +333,9 @@ again:
 	if (ret)
 		nnaccel_fetch_requeue(session, cmd);
 	nnaccel_command_put(cmd);
-	/* The burst died before the worker was notified of it, so fetch the next command. */
-	if (ret == -ECANCELED) {
-		ret = -ERESTARTSYS;
-		if (!fatal_signal_pending(current))
-			goto again;
-	}
+	/* The burst died with its context, or was closed after an answer that came too early. */
+	if (ret == -ECANCELED)
+		goto again;
 out:
 	/* A wake-up reaches only one thread, so this thread wakes the next one if more is ready. */
 	if (nnaccel_session_ready(session))
