@@ -75,9 +75,11 @@ static pid_t await_worker(FILE *log)
 	char line[1024];
 	int pid;
 
-	while (fgets(line, sizeof(line), log))
+	while (fgets(line, sizeof(line), log)) {
 		if (sscanf(line, "nnacceld: worker %d: ready", &pid) == 1)
 			return pid;
+		fprintf(stderr, "# %s", line);
+	}
 	return 0;
 }
 

@@ -30,7 +30,6 @@
 #define CONTROLLERS "+memory +pids +cpu"
 /* A worker that is alone in a folder needs no weight, which costs time at each switch to it. */
 #define WITHOUT_WEIGHTS "+memory +pids"
-#define WEIGHTS "+cpu"
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
 static int put(int folder, const char *file, const char *format, ...)
@@ -170,7 +169,10 @@ static int set_limits(int fd, uint64_t memory, unsigned int cpu_weight, unsigned
 	return error ? error : set_memory(fd, memory);
 }
 
-/* Makes a folder for leaves. If it exists, lets its leaves have weights. Returns 0 or an errno. */
+/*
+ * Makes a folder for leaves. If it exists, lets its leaves have weights. Its limits are set again then,
+ * because an earlier broker may have died before it had set them. Returns 0 or an errno.
+ */
 static int make_group(const struct cgroup *cgroup, const char *name, uint64_t memory,
 		      unsigned int workers)
 {
@@ -183,10 +185,9 @@ static int make_group(const struct cgroup *cgroup, const char *name, uint64_t me
 	fd = openat(cgroup->base, name, FOLDER_FLAGS);
 	if (fd < 0)
 		return errno;
-	error = is_new ? set_limits(fd, memory, options->user_cpu_weight,
-				    workers * options->max_pids) : 0;
+	error = set_limits(fd, memory, options->user_cpu_weight, workers * options->max_pids);
 	if (!error)
-		error = put(fd, "cgroup.subtree_control", is_new ? WITHOUT_WEIGHTS : WEIGHTS);
+		error = put(fd, "cgroup.subtree_control", is_new ? WITHOUT_WEIGHTS : CONTROLLERS);
 	close(fd);
 	if (error && is_new)
 		unlinkat(cgroup->base, name, AT_REMOVEDIR);
