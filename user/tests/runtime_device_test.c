@@ -270,6 +270,30 @@ static void test_limits_arrive(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* The device is told nothing else about an argument that is omitted. */
+static void test_omitted_argument(void **state)
+{
+	static const struct nna_argument none = { .has_no_value = true };
+	ANeuralNetworksModel *model = add_model(2);
+	ANeuralNetworksCompilation *compilation = for_accelerator(model);
+	ANeuralNetworksExecution *execution;
+	float sum[ADD_ELEMENTS];
+
+	(void)state;
+	assert_ok(ANeuralNetworksCompilation_finish(compilation));
+	assert_ok(ANeuralNetworksExecution_create(compilation, &execution));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 0, NULL, add_a, sizeof(add_a)));
+	assert_ok(ANeuralNetworksExecution_setInput(execution, 1, NULL, NULL, 0));
+	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
+	accel.execute_status = NN_GENERAL_FAILURE;
+	assert_result(OP_FAILED, ANeuralNetworksExecution_compute(execution));
+	assert_false(accel.arguments[0].has_no_value);
+	assert_memory_equal(&accel.arguments[1], &none, sizeof(none));
+	ANeuralNetworksExecution_free(execution);
+	ANeuralNetworksCompilation_free(compilation);
+	ANeuralNetworksModel_free(model);
+}
+
 static void test_memory_arguments(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -1373,6 +1397,7 @@ int main(void)
 		cmocka_unit_test_setup(test_unreachable_constant, reset),
 		cmocka_unit_test_setup(test_wishes_arrive, reset),
 		cmocka_unit_test_setup(test_limits_arrive, reset),
+		cmocka_unit_test_setup(test_omitted_argument, reset),
 		cmocka_unit_test_setup(test_memory_arguments, reset),
 		cmocka_unit_test_setup(test_sync_file, reset),
 		cmocka_unit_test_setup(test_steps, reset),
