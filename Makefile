@@ -475,6 +475,9 @@ $(faulty_engine): $(call objects,user/tests/faulty_engine/*.c) $(filter-out %/ma
 	$(call short,LD)$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) -Wl,--build-id $(worker_libs)
 	$(if $(V),,@)ln -sf ../sbin/nnaccel-keeper $(@D)/nnaccel-keeper
 
+# Engines find the keeper by a link beside them.
+$(own_engines) $(kit_engine) $(faulty_engine) $(BUILD)/tests/rebuilt/nnacceld: | $(BUILD)/sbin/nnaccel-keeper
+
 # The programs that submit to a ring.
 $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_test \
 	$(BUILD)/bench-bin/uring $(BUILD)/bench-bin/burst: private ldflags += -luring
