@@ -22,7 +22,7 @@
 static struct {
 	struct nnaccel_cmd head;
 	struct nnaccel_grant grants[3];
-	struct nnaccel_arg args[2];		/* one input and one output */
+	struct nnaccel_arg args[NNACCEL_MAX_CACHE_PARTS + 2];		/* one input and one output */
 	struct nnaccel_cmd_role role;
 	uint8_t attributes[8];
 	struct nnaccel_format formats[2];
@@ -262,9 +262,24 @@ static void test_copies(void **state)
 	CASE(COPY_OUT, m.grants[0].prot = READ, NULL);
 }
 
+/* A model saved in two parts, of as many as these. */
+static void expect_parts(uint32_t model, uint32_t data, const char *reason)
+{
+	make(NNACCEL_DO_PREPARE_CACHED);
+	m.head.num_inputs = model;
+	m.head.num_outputs = data;
+	for (uint32_t i = 2; i < model + data; i++)
+		m.args[i].flags = NNACCEL_ARG_NO_VALUE;
+	expect(reason);
+}
+
 static void test_saved_models(void **state)
 {
 	(void)state;
+	expect_parts(NNACCEL_MAX_CACHE_PARTS, 1, NULL);
+	expect_parts(NNACCEL_MAX_CACHE_PARTS + 1, 1, "number of parts");
+	expect_parts(1, NNACCEL_MAX_CACHE_PARTS, NULL);
+	expect_parts(1, NNACCEL_MAX_CACHE_PARTS + 1, "number of parts");
 	CASE(PREPARE_CACHED, m.head.num_outputs = 0, "number of parts");
 	CASE(PREPARE_CACHED, (m.head.num_grants = 1, m.head.num_outputs = 0), NULL);
 	CASE(PREPARE_CACHED, (m.head.num_grants = 1, m.args[1].flags = NNACCEL_ARG_NO_VALUE), NULL);

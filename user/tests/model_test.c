@@ -623,7 +623,7 @@ static const struct {
 
 static void test_device(void **state)
 {
-	struct nn_device_info info = good_device(), out;
+	struct nn_device_info info = good_device(), longer[2] = { info }, out;
 	struct nn_error err = { "" };
 	size_t i;
 
@@ -632,6 +632,8 @@ static void test_device(void **state)
 	assert_memory_equal(&info, &out, sizeof(info));
 	assert_int_equal(nn_device_info_decode(&info, sizeof(info) - 1, &out, NULL),
 			 NN_GENERAL_FAILURE);
+	longer->size = sizeof(info) + 1;
+	assert_int_equal(nn_device_info_decode(longer, longer->size, &out, NULL), NN_GENERAL_FAILURE);
 	/* An engine that was built with an older library does not tell the way to memory. */
 	info.memory = NN_DEVICE_MEMORY_COPIED;
 	info.size = offsetof(struct nn_device_info, memory);

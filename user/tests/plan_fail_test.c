@@ -69,7 +69,7 @@ static enum nn_status execute_right(const struct nn_plan *plan)
 
 static enum nn_status save_and_load(const struct nn_plan *plan)
 {
-	const struct nn_plan_options options = { .preference = 0 };
+	const struct nn_plan_options options = { .preference = 1 };
 	struct nn_plan *loaded = NULL;
 	struct nn_plan_image image, again;
 	struct nn_error err;
