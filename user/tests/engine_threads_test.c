@@ -261,7 +261,7 @@ static struct {
 	int fence;			/* sync_file that ends the execution, or -1 */
 	int dependencies;		/* errno of these */
 	bool depends;			/* it has a fence for them */
-	bool defers;			/* another thread ends the execution */
+	atomic_bool defers;		/* another thread ends the execution */
 	_Atomic(struct nna_engine_execution *) execution;	/* the last one */
 	_Atomic(void *) base;		/* base of the region that the engine saw */
 	_Atomic(void *) forgotten;
