@@ -241,7 +241,7 @@ static void test_files(void **state)
 	struct nna_engine e = cpu_engine;
 
 	(void)state;
-	assert_int_equal(nna_engine_file(0), -1);
+	assert_int_equal(nna_engine_file_at(0), -1);
 	assert_int_equal(files_count(&e), 0);
 	e.files = files;
 	assert_null(engine_fault(&e));
@@ -269,18 +269,18 @@ static void test_files(void **state)
 	file.path = "/dev/none such";
 	assert_false(files_open(&e));
 	assert_string_equal(logged, "0 /dev/none such: No such file or directory\n");
-	assert_true(nna_engine_file(0) >= WORKER_ENGINE_FD);
-	assert_int_equal(nna_engine_file(1), -1);
-	assert_int_equal(write(nna_engine_file(0), "x", 1), 1);
-	close(nna_engine_file(0));
+	assert_true(nna_engine_file_at(0) >= WORKER_ENGINE_FD);
+	assert_int_equal(nna_engine_file_at(1), -1);
+	assert_int_equal(write(nna_engine_file_at(0), "x", 1), 1);
+	close(nna_engine_file_at(0));
 	/* A file that is not opened for writing cannot be written. */
 	file = good;
 	file.use = NNA_ENGINE_FILE_READ;
 	files[0] = &file;
 	files[1] = NULL;
 	assert_true(files_open(&e));
-	assert_int_equal(write(nna_engine_file(0), "x", 1), -1);
-	close(nna_engine_file(0));
+	assert_int_equal(write(nna_engine_file_at(0), "x", 1), -1);
+	close(nna_engine_file_at(0));
 }
 
 /* ---- its options ---- */

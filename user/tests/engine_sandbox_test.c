@@ -551,24 +551,24 @@ static long use_own_file(void)
 {
 	int bits;
 
-	return syscall(SYS_ioctl, nna_engine_file(0), RNDGETENTCNT, &bits);
+	return syscall(SYS_ioctl, nna_engine_file_at(0), RNDGETENTCNT, &bits);
 }
 
 static long read_own_file(void)
 {
 	char byte;
 
-	return syscall(SYS_read, nna_engine_file(0), &byte, 1);
+	return syscall(SYS_read, nna_engine_file_at(0), &byte, 1);
 }
 
 static long other_ioctl_of_own_file(void)
 {
-	return syscall(SYS_ioctl, nna_engine_file(0), RNDCLEARPOOL, NULL);
+	return syscall(SYS_ioctl, nna_engine_file_at(0), RNDCLEARPOOL, NULL);
 }
 
 static long write_own_file(void)
 {
-	return syscall(SYS_write, nna_engine_file(0), NULL, 0);
+	return syscall(SYS_write, nna_engine_file_at(0), NULL, 0);
 }
 
 static long await_file(void)
@@ -591,17 +591,17 @@ static long get_dependency(void)
 
 static long close_dmabuf(void)
 {
-	return syscall(SYS_close, nna_engine_file(0) + 1);
+	return syscall(SYS_close, nna_engine_file_at(0) + 1);
 }
 
 static long close_own_file(void)
 {
-	return syscall(SYS_close, nna_engine_file(0));
+	return syscall(SYS_close, nna_engine_file_at(0));
 }
 
 static long ask_fence(void)
 {
-	return syscall(SYS_ioctl, nna_engine_file(0) + 1, SYNC_IOC_FILE_INFO, NULL);
+	return syscall(SYS_ioctl, nna_engine_file_at(0) + 1, SYNC_IOC_FILE_INFO, NULL);
 }
 
 static long ask_dmabuf(void)
@@ -611,12 +611,12 @@ static long ask_dmabuf(void)
 
 static long name_dmabuf(void)
 {
-	return syscall(SYS_ioctl, nna_engine_file(0) + 1, DMA_BUF_SET_NAME_A, NULL);
+	return syscall(SYS_ioctl, nna_engine_file_at(0) + 1, DMA_BUF_SET_NAME_A, NULL);
 }
 
 static long ask_own_file(void)
 {
-	return syscall(SYS_ioctl, nna_engine_file(0), SYNC_IOC_FILE_INFO, NULL);
+	return syscall(SYS_ioctl, nna_engine_file_at(0), SYNC_IOC_FILE_INFO, NULL);
 }
 
 static const struct {

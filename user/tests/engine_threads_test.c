@@ -346,7 +346,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	engine_state.depends = after >= 0;
 	if (after >= 0)
 		close(after);
-	if (!nna_engine_region(execution, e->inputs[0].data, &region))
+	if (!nna_engine_region_of(execution, e->inputs[0].data, &region))
 		return NN_GENERAL_FAILURE;
 	if (engine_state.exports && close(nna_engine_region_file(execution, e->inputs[0].data)))
 		return NN_GENERAL_FAILURE;
@@ -1013,15 +1013,15 @@ static void test_deferred(void **state)
 	memory[0] = 21;
 	execute_command(2, 0);
 	first = await_execution(NULL);
-	assert_false(nna_engine_region(first, memory, &region));
-	assert_true(nna_engine_region(first, engine_state.base, &region));
+	assert_false(nna_engine_region_of(first, memory, &region));
+	assert_true(nna_engine_region_of(first, engine_state.base, &region));
 	assert_int_equal(nna_engine_end(first, NNA_ENGINE_DEFERRED, NULL, &err), NN_INVALID_ARGUMENT);
 	assert_int_equal(nna_engine_end(first, NN_OK, NULL, NULL), NN_OK);
 	assert_int_equal(await_answer(2), NN_OK);
 	assert_true(memory[1] == 42);
 	assert_ended(first);
 	assert_int_equal(nna_engine_gone_file(first), -1);
-	assert_false(nna_engine_region(first, engine_state.base, &region));
+	assert_false(nna_engine_region_of(first, engine_state.base, &region));
 	execute_command(3, 0);
 	second = await_execution(first);
 	assert_ended(first);

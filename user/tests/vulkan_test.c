@@ -139,10 +139,10 @@ static struct {
 	int file;				/* -1 if it has no dma-buf */
 } client = { .file = -1 };
 
-bool __wrap_nna_engine_region(struct nna_engine_execution *execution, const void *data,
-			      struct nna_engine_region *region);
-bool __wrap_nna_engine_region(struct nna_engine_execution *execution, const void *data,
-			      struct nna_engine_region *region)
+bool __wrap_nna_engine_region_of(struct nna_engine_execution *execution, const void *data,
+				 struct nna_engine_region *region);
+bool __wrap_nna_engine_region_of(struct nna_engine_execution *execution, const void *data,
+				 struct nna_engine_region *region)
 {
 	const uint64_t at = (uint64_t)((const char *)data - (const char *)client.region.base);
 

@@ -190,7 +190,7 @@ enum nn_status import_place(struct gpu *gpu, struct nna_engine_execution *execut
 	const struct import *i;
 
 	*place = (struct place){ 0 };
-	if (import_way_of(gpu) == NN_DEVICE_MEMORY_COPIED || !nna_engine_region(execution, data, &region))
+	if (import_way_of(gpu) == NN_DEVICE_MEMORY_COPIED || !nna_engine_region_of(execution, data, &region))
 		return NN_OK;
 	pthread_mutex_lock(&lock);
 	i = get(gpu, execution, data, &region);

@@ -59,7 +59,7 @@ enum nn_status edu_memory_reach(struct edu *edu, struct nna_engine_execution *ex
 	enum nn_status status = NN_OK;
 	struct pinned *p;
 
-	if (!nna_engine_region(execution, data, &region))
+	if (!nna_engine_region_of(execution, data, &region))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "an argument is a formatted image");
 	pthread_mutex_lock(&lock);
 	p = *find(region.base);

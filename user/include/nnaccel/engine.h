@@ -373,7 +373,7 @@ struct nna_engine {
 	void (*log)(const struct nna_engine *engine, enum nna_engine_level level,
 		    const char *line);
 	/*
-	 * Called before memory of nna_engine_region() is unmapped, and after the executions that
+	 * Called before memory of nna_engine_region_of() is unmapped, and after the executions that
 	 * use it; may be NULL. The engine ends the hardware's mapping here. Any thread may call it.
 	 * It must not wait for an execution.
 	 */
@@ -388,13 +388,13 @@ struct nna_engine {
 	/*
 	 * Files that the processes that serve clients need: an array of at most 16 that ends with
 	 * NULL; or NULL for none. They are open when `start` is called. If one cannot be opened, no
-	 * client is served. See nna_engine_file().
+	 * client is served. See nna_engine_file_at().
 	 */
 	const struct nna_engine_file *const *files;
 	/*
 	 * Clients may have memory that no CPU maps, if threads serve them or processes that
 	 * NNA_ENGINE_MAY_USE_DRIVERS. The address of an argument in such memory is only for
-	 * nna_engine_region() and nna_engine_region_file(), and faults if it is accessed: `execute`
+	 * nna_engine_region_of() and nna_engine_region_file(), and faults if it is accessed: `execute`
 	 * looks at is_device_memory of each region first.
 	 */
 	bool takes_device_memory;
@@ -505,7 +505,7 @@ int32_t nna_engine_code(const char *extension, uint16_t code);
  * Returns the file at that index of the engine's list, or -1. It can be called from `start` on. The
  * library owns the file. All threads share one, and a client's process has its own.
  */
-int nna_engine_file(uint32_t index);
+int nna_engine_file_at(uint32_t index);
 
 /*
  * Ends an execution whose `execute` returns NNA_ENGINE_DEFERRED, with a status and the reason of a
@@ -531,7 +531,7 @@ enum nn_status nna_engine_end(struct nna_engine_execution *execution, enum nn_st
 int nna_engine_gone_file(struct nna_engine_execution *execution);
 
 /*
- * Returns a dma-buf of exactly the memory of nna_engine_region(), which another driver can import.
+ * Returns a dma-buf of exactly the memory of nna_engine_region_of(), which another driver can import.
  * It is writable if the region is, and revoked when the client or its memory goes. The caller closes
  * it. Returns -1 on failure. errno is then EOPNOTSUPP if the memory is a file's, which can only be
  * mapped, or if the module is too old. It is EPERM if a process without NNA_ENGINE_MAY_USE_DRIVERS
@@ -563,8 +563,8 @@ bool nna_engine_dependencies(struct nna_engine_execution *execution, int *sync_f
  * has hardware reach it. It stays mapped, at this place and for further executions, until
  * forget_region(). Returns false if it is the library's copy of an image.
  */
-bool nna_engine_region(struct nna_engine_execution *execution, const void *data,
-		       struct nna_engine_region *region);
+bool nna_engine_region_of(struct nna_engine_execution *execution, const void *data,
+			  struct nna_engine_region *region);
 
 /*
  * Returns the handle by nna_engine_buffers.create of the buffer that an argument's `data` belongs

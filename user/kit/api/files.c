@@ -55,7 +55,7 @@ bool files_open(const struct nna_engine *engine)
 	return true;
 }
 
-int nna_engine_file(uint32_t index)
+int nna_engine_file_at(uint32_t index)
 {
 	return index < num_opened ? opened[index] : -1;
 }

@@ -180,8 +180,8 @@ void *nna_engine_buffer(struct nna_engine_execution *execution, const void *data
 	return own;
 }
 
-bool nna_engine_region(struct nna_engine_execution *execution, const void *data,
-		       struct nna_engine_region *region)
+bool nna_engine_region_of(struct nna_engine_execution *execution, const void *data,
+			  struct nna_engine_region *region)
 {
 	struct running *running;
 	int i;

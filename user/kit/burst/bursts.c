@@ -362,7 +362,7 @@ static void fail_serving(struct guard_job *job, const char *reason)
 }
 
 /* Sends the result of an execution. */
-static enum nn_ring_result answer(struct burst *burst, struct scratch *scratch)
+static enum nn_ring_result end_request(struct burst *burst, struct scratch *scratch)
 {
 	enum nn_ring_result result;
 
@@ -397,7 +397,7 @@ static bool execute(struct burst *burst, struct scratch *scratch, uint32_t count
 	has_ended = executor_run(burst->executor, scratch);
 	guard_set_job(NULL);
 	if (has_ended)
-		*result = answer(burst, scratch);
+		*result = end_request(burst, scratch);
 	return has_ended;
 }
 
@@ -472,7 +472,7 @@ static void serve_deferred(struct task *task)
 	struct scratch *scratch = (void *)((char *)task - offsetof(struct scratch, running.end));
 
 	executor_resume(scratch->burst->executor, scratch);
-	serve(scratch->burst, scratch, answer(scratch->burst, scratch));
+	serve(scratch->burst, scratch, end_request(scratch->burst, scratch));
 }
 
 /* The task of a burst that has requests. */

@@ -107,7 +107,7 @@ static const struct guard_call *find_first(void)
 }
 
 /* Watches the calls; without a call it sleeps. */
-static void *watch(void *arg)
+static void *watch_calls(void *arg)
 {
 	const struct guard_call *first;
 	struct timespec until;
@@ -144,7 +144,7 @@ int guard_start(unsigned int bound_s)
 	if (!error)
 		error = pthread_cond_init(&guard.begun, &attributes);
 	guard.bound_s = bound_s;
-	return error ? error : pthread_create(&thread, NULL, watch, NULL);
+	return error ? error : pthread_create(&thread, NULL, watch_calls, NULL);
 }
 
 void guard_set_job(struct guard_job *job)

@@ -243,7 +243,7 @@ static uint32_t status_of_fence(int fence)
 	       NNACCEL_STATUS_GENERAL_FAILURE : NNACCEL_STATUS_NONE;
 }
 
-static int answer(const struct direct *d, const struct nnaccel_session_commit *c)
+static int send_answer(const struct direct *d, const struct nnaccel_session_commit *c)
 {
 	struct direct_answer head = {
 		.cookie = c->cookie,
@@ -273,7 +273,7 @@ static int commit(struct direct *d, struct nnaccel_session_commit *c)
 	if (c->flags & NNACCEL_COMMIT_PROGRESS)
 		return 0;
 	errno = ESHUTDOWN;
-	if (atomic_load(&d->ended) || (c->cookie && answer(d, c)))
+	if (atomic_load(&d->ended) || (c->cookie && send_answer(d, c)))
 		return -1;
 	if (!c->buffer)
 		return 0;

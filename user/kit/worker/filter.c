@@ -191,7 +191,7 @@ static int add_files(scmp_filter_ctx filter, const struct nna_engine *engine)
 	int error = 0;
 
 	for (uint32_t i = 0; !error && i < files_count(engine); i++)
-		error = add_file(filter, engine->files[i], nna_engine_file(i));
+		error = add_file(filter, engine->files[i], nna_engine_file_at(i));
 	return error;
 }
 
@@ -213,7 +213,7 @@ static int add_driver_files(scmp_filter_ctx filter, struct scmp_arg_cmp number)
 static int add_drivers(scmp_filter_ctx filter, const struct nna_engine *engine)
 {
 	const uint32_t count = files_count(engine);
-	const int last = count ? nna_engine_file(count - 1) : WORKER_ENGINE_FD - 1;
+	const int last = count ? nna_engine_file_at(count - 1) : WORKER_ENGINE_FD - 1;
 	const struct scmp_arg_cmp above = { 0, SCMP_CMP_GE, (scmp_datum_t)last + 1, 0 };
 	int error = add_all(filter, driver_rules, sizeof(driver_rules) / sizeof(driver_rules[0]));
 

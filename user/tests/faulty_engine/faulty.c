@@ -279,7 +279,7 @@ static void write_at(struct nna_engine_execution *execution, const struct nn_arg
 	const float wrong = 42;
 	struct nna_engine_region region;
 
-	if (nna_engine_region(execution, out->data, &region) && at >= (char *)region.base &&
+	if (nna_engine_region_of(execution, out->data, &region) && at >= (char *)region.base &&
 	    at + sizeof(wrong) <= (char *)region.base + region.length)
 		memcpy(at, &wrong, sizeof(wrong));
 }
@@ -307,7 +307,7 @@ static void change_inputs(const struct prepared *p, struct nna_engine_execution 
 
 	for (uint32_t i = 0; i < e->num_inputs; i++) {
 		in[i] = e->inputs[i];
-		if (fault == OFFSET && in[i].length && nna_engine_region(execution, in[i].data, &region) &&
+		if (fault == OFFSET && in[i].length && nna_engine_region_of(execution, in[i].data, &region) &&
 		    region.length >= in[i].length)
 			in[i].data = region.base;
 		if (fault == ALIGNED)
@@ -392,7 +392,7 @@ static void spoil_result(const struct prepared *p, struct nna_engine_execution *
 		e->shapes[0].dims[0]++;
 	else if (fault == NO_SHAPE)
 		e->shapes_known = false;
-	else if (fault == IN_PLACE && nna_engine_region(execution, in->data, &region) && region.is_writable)
+	else if (fault == IN_PLACE && nna_engine_region_of(execution, in->data, &region) && region.is_writable)
 		memcpy(in->data, out->data, size < in->length ? size : in->length);
 }
 
@@ -476,7 +476,7 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 		changed.outputs = out;
 	}
 	if (fault == OUTPUT_OFFSET && e->num_outputs &&
-	    nna_engine_region(execution, e->outputs[0].data, &region)) {
+	    nna_engine_region_of(execution, e->outputs[0].data, &region)) {
 		memcpy(out, e->outputs, e->num_outputs * sizeof(*out));
 		out[0].data = region.base;
 		changed.outputs = out;
@@ -573,7 +573,7 @@ static void take_stale(struct nna_engine_execution *execution, struct faulty_exe
 		uint64_t offset;
 
 		if (in[i].omitted || !first->base || (first->slot == slots[i]) != is_same ||
-		    !nna_engine_region(execution, in[i].data, &region))
+		    !nna_engine_region_of(execution, in[i].data, &region))
 			continue;
 		offset = (uint64_t)((char *)in[i].data - (char *)region.base);
 		if (offset + in[i].length <= first->length)

@@ -153,7 +153,7 @@ static void *be_device(void *arg)
 			/* A sandboxed process may call poll(), but not sleep functions. */
 			poll(NULL, 0, KIT_ENGINE_FENCE_US / 1000);
 			nna_engine_log(NNA_ENGINE_INFO, KIT_ENGINE_SIGNALS);
-			ioctl(nna_engine_file(1), EXPORTER_SIGNAL);
+			ioctl(nna_engine_file_at(1), EXPORTER_SIGNAL);
 		} else if (device.wish == KIT_ENGINE_QUEUED) {
 			while (device.num_queued)
 				end_with_result(arg, &device.queue[--device.num_queued]);
@@ -199,8 +199,8 @@ static bool leave_to_fence(struct nna_engine_execution *execution)
 
 	lock_device();
 	if (!device.buffer)
-		device.buffer = ioctl(nna_engine_file(1), EXPORTER_CREATE, 0);
-	if (device.buffer > 0 && !ioctl(nna_engine_file(1), EXPORTER_FENCE, 1))
+		device.buffer = ioctl(nna_engine_file_at(1), EXPORTER_CREATE, 0);
+	if (device.buffer > 0 && !ioctl(nna_engine_file_at(1), EXPORTER_FENCE, 1))
 		fence = buffer_fence(device.buffer);
 	if (fence >= 0 && nna_engine_end_with_fence(execution, fence))
 		device.wish = KIT_ENGINE_FENCED;
@@ -220,7 +220,7 @@ static bool look_at_file(struct nna_engine_execution *execution, const struct nn
 	char *bytes = MAP_FAILED;
 	bool same = false;
 
-	if (file >= 0 && nna_engine_region(execution, arg->data, &region))
+	if (file >= 0 && nna_engine_region_of(execution, arg->data, &region))
 		bytes = mmap(NULL, region.length, PROT_READ, MAP_SHARED, file, 0);
 	if (bytes != MAP_FAILED) {
 		same = !memcmp(bytes, region.base, region.length);
@@ -237,8 +237,8 @@ static bool use_file(unsigned long request)
 	char byte;
 	int bits;
 
-	return read(nna_engine_file(0), &byte, 1) == 1 &&
-	       !ioctl(nna_engine_file(0), request, &bits);
+	return read(nna_engine_file_at(0), &byte, 1) == 1 &&
+	       !ioctl(nna_engine_file_at(0), request, &bits);
 }
 
 #define STORED "an entry of the engine's own"
@@ -365,16 +365,16 @@ static bool double_by_device(struct nna_engine_execution *execution, struct nn_e
 	if (import.fd < 0)
 		return false;
 	lock_device();
-	if (!ioctl(nna_engine_file(1), EXPORTER_IMPORT, &import)) {
-		done = !ioctl(nna_engine_file(1), EXPORTER_DMA, &word);
+	if (!ioctl(nna_engine_file_at(1), EXPORTER_IMPORT, &import)) {
+		done = !ioctl(nna_engine_file_at(1), EXPORTER_DMA, &word);
 		memcpy(&number, &word.value, sizeof(number));
 		is_fenced = number == KIT_ENGINE_FENCED;
 		number *= 2;
 		memcpy(&word.value, &number, sizeof(number));
 		word.offset = (uint32_t)((char *)e->outputs[0].data - (char *)region->base);
 		word.write = 1;
-		done = done && !ioctl(nna_engine_file(1), EXPORTER_DMA, &word);
-		ioctl(nna_engine_file(1), EXPORTER_DETACH);
+		done = done && !ioctl(nna_engine_file_at(1), EXPORTER_DMA, &word);
+		ioctl(nna_engine_file_at(1), EXPORTER_DETACH);
 	}
 	pthread_mutex_unlock(&device.lock);
 	close(import.fd);
@@ -410,7 +410,8 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 
 	if (!await_dependencies(execution))
 		return nn_fail(err, NN_GENERAL_FAILURE, "no fence can be had");
-	if (e.num_inputs && nna_engine_region(execution, e.inputs[0].data, &region) && region.is_device_memory)
+	if (e.num_inputs && nna_engine_region_of(execution, e.inputs[0].data, &region) &&
+	    region.is_device_memory)
 		return double_by_device(execution, arguments, &region) ? NN_OK :
 		       nn_fail(err, NN_GENERAL_FAILURE, "the device does not reach the memory");
 	wish = wish_of(&e);
