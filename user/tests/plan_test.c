@@ -221,6 +221,8 @@ static void test_half_is_computed_in_float(void **state)
 	in = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_INPUT, MB_DIMS(1));
 	between = mb_operand(&built, NN_TENSOR_FLOAT16, NN_TEMPORARY, MB_DIMS(1));
 	out = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
+	/* A scalar that is omitted keeps no plan from float32. */
+	mb_operand(&built, NN_FLOAT16, NN_NO_VALUE, 0, NULL);
 	mb_operation(&built, ADD, MB_LIST(in, mb_constant(&built, NN_TENSOR_FLOAT16, &small, 2,
 							  MB_DIMS(1)), mb_int32(&built, 0)),
 		     MB_LIST(between));
