@@ -43,20 +43,20 @@ static enum nn_status check_scales(const struct nn_run *r, uint32_t channels)
 {
 	const struct nn_extra *extra = r->inputs[FILTER].extra;
 	bool per_channel = extra->kind == NN_EXTRA_CHANNEL_QUANT;
-	double bias = r->inputs[BIAS].scale;
+	double bias = r->inputs[BIAS].scale, product;
+	uint32_t largest = 0;
 
 	if (per_channel && extra->count != channels)
 		return nn_run_fail(r, "input 1: %u scales for %u channels", extra->count, channels);
-	for (uint32_t i = 0; i < (per_channel ? channels : 1); i++) {
-		double product = product_scale(r, i);
-
-		if (!isfinite(product / r->outputs[0].scale))
-			return nn_run_fail(r, "output 0: the scale %g is too small",
-					   r->outputs[0].scale);
-		if (!per_channel && !(fabs(product - bias) <= 1e-6 * fmin(product, bias)))
-			return nn_run_fail(r, "input 2: the scale %g is not the product of those "
-					   "of inputs 0 and 1, %g", bias, product);
-	}
+	for (uint32_t i = 1; per_channel && i < channels; i++)
+		if (extra->scales[i] > extra->scales[largest])
+			largest = i;
+	product = product_scale(r, largest);
+	if (!isfinite(product / r->outputs[0].scale))
+		return nn_run_fail(r, "output 0: the scale %g is too small", r->outputs[0].scale);
+	if (!per_channel && !(fabs(product - bias) <= 1e-6 * fmin(product, bias)))
+		return nn_run_fail(r, "input 2: the scale %g is not the product of those of inputs "
+				   "0 and 1, %g", bias, product);
 	return NN_OK;
 }
 
