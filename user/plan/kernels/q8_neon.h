@@ -348,16 +348,7 @@ static inline ALWAYS_INLINE void q8_panel_store(const struct q8_panel *p, int ro
 {
 	int32x4_t few[Q8_ROWS][2 * Q8_EIGHTS];
 
-	if (p->sums) {
-		UNROLL
-		for (int i = 0; i < rows; i++) {
-			UNROLL
-			for (int v = 0; v < 2 * eights; v++)
-				vst1q_s32(p->sums + (size_t)i * p->sums_stride + 4 * v, sums[i][v]);
-		}
-		return;
-	}
-	if (p->columns >= 8 * (size_t)eights) {
+	if (!p->sums && p->columns >= 8 * (size_t)eights) {
 		UNROLL
 		for (int i = 0; i < rows; i++)
 			q8_row_store(p, eights, positive, p->c + (size_t)i * p->c_stride, sums[i],
@@ -371,9 +362,14 @@ static inline ALWAYS_INLINE void q8_panel_store(const struct q8_panel *p, int ro
 		for (int v = 0; v < 2 * eights; v++)
 			few[i][v] = sums[i][v];
 	}
-	for (int i = 0; i < rows; i++)
-		q8_row_store(p, eights, positive, p->c + (size_t)i * p->c_stride, few[i],
-			     p->columns);
+	for (int i = 0; i < rows; i++) {
+		if (p->sums)
+			memcpy(p->sums + (size_t)i * p->sums_stride, few[i],
+			       2 * (size_t)eights * sizeof(few[i][0]));
+		else
+			q8_row_store(p, eights, positive, p->c + (size_t)i * p->c_stride, few[i],
+				     p->columns);
+	}
 }
 
 #endif /* NN_PLAN_KERNELS_Q8_NEON_H */
