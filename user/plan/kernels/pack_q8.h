@@ -23,7 +23,7 @@ void nn_pack_fours(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, v
 void nn_pack_pairs(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to);
 void nn_pack_eights(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to);
 
-/* The layouts that isa.h describes: four bytes a column, pairs of 16 bits, or eight columns. */
+/* The layouts of layout_q8.h: four bytes a column, pairs of 16 bits, or eight columns. */
 #define NN_GEMM_FOURS(width) .lanes = width, .group = NN_Q8_GROUP, .pads_rows = true,	\
 			     .size = nn_fours_size, .pack = nn_pack_fours
 #define NN_GEMM_SPLIT_FOURS(width) NN_GEMM_FOURS(width), .splits = true

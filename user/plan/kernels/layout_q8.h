@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Products of int8 and uint8, and the layouts of packed weights that their inner loops read.
+ */
+#ifndef NN_PLAN_KERNELS_LAYOUT_Q8_H
+#define NN_PLAN_KERNELS_LAYOUT_Q8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "plan/kernels/caches.h"
+
+/* Maximum number of 32-bit lanes in a vector of any instruction set. */
+#define NN_MAX_LANES 16
+
+/* Vectors side by side in a panel of packed weights. */
+#define NN_PANEL_VECTORS 2
+
+/*
+ * Parameters of `lanes` output channels of a quantised operation, as vectors:
+ * an accumulator (bias included) times multiplier / 2^31 / 2^shift, in NNAPI's
+ * rounding.
+ */
+struct nn_q8_scale {
+	int32_t bias[NN_MAX_LANES];
+	int32_t multiplier[NN_MAX_LANES];
+	int32_t shift[NN_MAX_LANES];
+	int64_t round_even[NN_MAX_LANES / 2];	/* rounding terms of channels 0, 2, ... */
+	int64_t round_odd[NN_MAX_LANES / 2];
+};
+
+/* Vectors of a panel that have fewer lanes than NN_MAX_LANES share one. */
+static inline size_t nn_q8_scales_size(size_t lanes, size_t vectors)
+{
+	return (vectors * lanes + NN_MAX_LANES - 1) / NN_MAX_LANES * sizeof(struct nn_q8_scale);
+}
+
+/*
+ * Returns the scales of one vector of the panel. Vectors with fewer than NN_MAX_LANES lanes share a
+ * structure; the pointer is offset so that index 0 is the first lane.
+ */
+static inline const struct nn_q8_scale *nn_q8_scale_of(const void *panel, size_t lanes,
+						       size_t vector)
+{
+	const size_t lane = vector * lanes;
+
+	return (const void *)((const char *)panel +
+			      lane / NN_MAX_LANES * sizeof(struct nn_q8_scale) +
+			      lane % NN_MAX_LANES * sizeof(int32_t));
+}
+
+/* Facts that hold for all channels of a quantised output. */
+struct nn_q8_output {
+	int32_t zero;
+	int32_t low;
+	int32_t high;
+};
+
+/* Whether all that is negative before the zero point is added becomes `low`. */
+static inline bool nn_q8_is_positive(const struct nn_q8_output *o)
+{
+	return o->low >= o->zero;
+}
+
+/*
+ * Like nn_gemm_f32, for bytes: a is unsigned, or signed if a_flip is 0x80; b is signed. Rows of a
+ * can be read up to a multiple of NN_Q8_GROUP; bytes beyond the depth meet weights of 0. A panel is
+ * the scales of its vectors (2 or 1), then for each four elements of depth four bytes a column. In
+ * panels of two vectors nn_q8_column() gives the order of columns.
+ */
+struct nn_gemm_q8 {
+	size_t rows;
+	size_t columns;
+	size_t depth;
+	const uint8_t *a;
+	size_t a_stride;
+	uint8_t a_flip;
+	int32_t b_zero;			/* zero point of the packed bytes */
+	int32_t a_zero;			/* in pairs: zero point of the bytes after the flip */
+	int16_t *wide;			/* in pairs: scratch memory for NN_Q8_WIDE_ROWS rows */
+	const void *panels;
+	uint8_t *c;
+	size_t c_stride;
+	struct nn_q8_output out;
+	/*
+	 * If not NULL, sums are written here, without being scaled or becoming bytes. There are as
+	 * many rows of them as of c, `sums_stride` apart. Each row has room for whole panels.
+	 */
+	int32_t *sums;
+	size_t sums_stride;
+};
+
+/* Elements of depth that are multiplied at a time. */
+#define NN_Q8_GROUP 4
+
+/* The column that lane `lane` of vector `vector` of a panel of two vectors holds. */
+static inline size_t nn_q8_column(size_t vector, size_t lane)
+{
+	return lane / 4 * 8 + vector * 4 + lane % 4;
+}
+
+/* Stores the sums of one of `vectors` vectors of a panel whose columns begin at `to`. */
+static inline __attribute__((always_inline)) void nn_q8_store_sums(int32_t *to, const void *sums,
+								   size_t lanes, size_t vector,
+								   size_t vectors)
+{
+	for (size_t lane = 0; lane < lanes; lane += 4)
+		memcpy(to + (vectors > 1 ? nn_q8_column(vector, lane) : lane),
+		       (const int32_t *)sums + lane, 4 * sizeof(*to));
+}
+
+static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth)
+{
+	return nn_q8_scales_size(lanes, vectors) +
+	       (depth + NN_Q8_GROUP - 1) / NN_Q8_GROUP * vectors * lanes * NN_Q8_GROUP;
+}
+
+/*
+ * Follows a panel, for instruction sets that add two products in 16 bits, which may saturate. The panel
+ * has one half of some fours of depth, and this has the other; its bytes lie behind all places.
+ */
+struct nn_q8_spares {
+	uint32_t count;
+	uint32_t too_many;	/* others may saturate too, so each is added in two halves */
+	uint32_t places[];		/* places in the depth, multiples of NN_Q8_GROUP */
+};
+
+static inline size_t nn_q8_most_spares(size_t depth)
+{
+	return (depth / NN_Q8_GROUP + 15) / 8;
+}
+
+/* The size of the counts and the places, after which the bytes begin. */
+static inline size_t nn_q8_places_size(size_t depth)
+{
+	return (nn_q8_most_spares(depth) * sizeof(int32_t) + sizeof(struct nn_q8_spares) + 63) / 64 * 64;
+}
+
+static inline size_t nn_q8_spares_size(size_t vectors, size_t lanes, size_t depth)
+{
+	return nn_q8_places_size(depth) + nn_q8_most_spares(depth) * vectors * lanes * NN_Q8_GROUP;
+}
+
+/* The bytes of spares. */
+static inline int8_t *nn_q8_spare_bytes(const struct nn_q8_spares *s, size_t depth)
+{
+	return (int8_t *)s + nn_q8_places_size(depth);
+}
+
+/*
+ * Instruction sets that multiply 16 bits take pairs. A panel of pairs begins with the scales of two
+ * vectors of `lanes` columns. Then come, for each two elements of depth, two weights a column, of
+ * `weight` bytes with a sign. The order of columns is that of the panels above. Padding meets
+ * values of 0.
+ */
+#define NN_Q8_PAIR 2
+
+/* Rows of a that are made 16 bits wide at a time, */
+#define NN_Q8_WIDE_ROWS 24
+
+/*
+ * Returns the distance between wide rows. It is chosen so that lines of all rows do not share a set
+ * of the first-level cache.
+ */
+static inline size_t nn_q8_wide_stride(size_t depth)
+{
+	const size_t stride = (depth + 1) / NN_Q8_PAIR * NN_Q8_PAIR;
+
+	return nn_near_rows(stride * sizeof(int16_t)) < NN_Q8_WIDE_ROWS ? stride + 32 : stride;
+}
+
+static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth, size_t weight)
+{
+	return nn_q8_scales_size(lanes, NN_PANEL_VECTORS) +
+	       (depth + 1) / NN_Q8_PAIR * NN_PANEL_VECTORS * lanes * NN_Q8_PAIR * weight;
+}
+
+/*
+ * The layout "in eights", for arm64: a panel has the parameters of eight columns, then for each
+ * group of `group` bytes of depth those of each column. Weights are unsigned if a is, and signed if
+ * a is. In groups of NN_Q8_SIGNED_GROUP they are always signed, and an unsigned a is made signed.
+ * Padding is 0.
+ */
+#define NN_Q8_SIGNED_GROUP 16
+
+struct nn_q8_eight {
+	int32_t bias[8];
+	int32_t multiplier[8];
+	int32_t shift[8];		/* shift to the left: 0 or negative */
+	int32_t has_least;		/* not 0 if two weights, half a group apart, are -128 */
+	int32_t padding[3];
+};
+
+static inline size_t nn_q8_eight_size(size_t group, size_t depth)
+{
+	return sizeof(struct nn_q8_eight) + (depth + group - 1) / group * group * 8;
+}
+
+/*
+ * Returns the bytes of packed weights of a depthwise convolution: eight int16 a tap, less their
+ * zero point.
+ */
+static inline size_t nn_q8_taps_size(size_t taps)
+{
+	return sizeof(struct nn_q8_eight) + taps * 8 * sizeof(int16_t);
+}
+
+/* A tap in the scratch memory: its place, and its weights from the first tap's on. */
+struct nn_q8_tap {
+	const uint8_t *in;
+	size_t weights;
+};
+
+#endif /* NN_PLAN_KERNELS_LAYOUT_Q8_H */
