@@ -302,10 +302,7 @@ static double copy_of(const void *arg)
 	return now_us() - start;
 }
 
-/*
- * Prints the lower bound for a first result, like compare_first(): one run, and a copy of the
- * weights.
- */
+/* Prints the lower bound for a first result: one run, and a copy of the weights. */
 static void compare_least(const char *run, const char *copy, enum net_type type)
 {
 	double runs[PREPARES], copies[PREPARES], peer_times[PREPARES];
@@ -347,10 +344,7 @@ static double p90(struct subject *s)
 	return percentile(times, LOADED_RUNS, 90);
 }
 
-/*
- * Measures one thread that only counts: the CPU time that the scheduler leaves to a thread that
- * waits for nothing.
- */
+/* Shows what CPU time the scheduler leaves to one thread that waits for nothing. */
 static void count_to(void *state)
 {
 	volatile const uint64_t *end = state;
