@@ -151,12 +151,12 @@ static void compare_net(const char *figure, net_fn *make, enum net_type type, ui
 }
 
 /* Compares float16 with the peer's float32, because the peer has float16 only for other CPUs. */
-static void compare_half(void)
+static void compare_fp16(void)
 {
 	static struct net net;
 
 	net_mobilenet_v1(&net, NET_F32, 0);
-	compare("mnv1_f16_1t", subject_plan_half(&net, 1), subject_xnnpack(&net, 1), 1);
+	compare("mnv1_f16_1t", subject_plan_fp16(&net, 1), subject_xnnpack(&net, 1), 1);
 	net_free(&net);
 }
 
@@ -518,10 +518,10 @@ static int run_marked(const char *name, const char *who)
 	}
 	nets[i].make(&net, nets[i].type, 0);
 	s = !strcmp(who, "ours") ? subject_plan(&net, 1) :
-	    !strcmp(who, "half") ? subject_plan_half(&net, 1) :
+	    !strcmp(who, "fp16") ? subject_plan_fp16(&net, 1) :
 	    !strcmp(who, "peer") ? subject_xnnpack(&net, 1) : (struct subject){ 0 };
 	if (!s.state) {
-		fprintf(stderr, "no %s here: there are ours, half and, with XNNPACK, peer\n", who);
+		fprintf(stderr, "no %s here: there are ours, fp16 and, with XNNPACK, peer\n", who);
 		return 2;
 	}
 	s.run(s.state);
@@ -632,7 +632,7 @@ int main(int argc, char **argv)
 		compare_net("mnv1_f32_2t", net_mobilenet_v1, NET_F32, 2);
 		compare_net("mnv2_f32_2t", net_mobilenet_v2, NET_F32, 2);
 	}
-	compare_half();
+	compare_fp16();
 	compare("lstm_f32_1t", subject_lstm(), subject_lstm_xnnpack(), 1);
 	compare("transformer_f32_1t", subject_transformer(), subject_transformer_xnnpack(), 1);
 	compare_nets("prepare", true);

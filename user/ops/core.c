@@ -167,12 +167,12 @@ uint32_t nn_tensor_size(const struct nn_tensor *t)
 float nn_tensor_float(const struct nn_tensor *t, uint32_t index)
 {
 	const char *data = t->data;
-	uint16_t half;
+	uint16_t fp16;
 	float value;
 
-	if (nn_type_info(t->type)->element_size == sizeof(half)) {
-		memcpy(&half, data + index * sizeof(half), sizeof(half));
-		return nn_half_to_float(half);
+	if (nn_type_info(t->type)->element_size == sizeof(fp16)) {
+		memcpy(&fp16, data + index * sizeof(fp16), sizeof(fp16));
+		return nn_fp16_to_float(fp16);
 	}
 	memcpy(&value, data + index * sizeof(value), sizeof(value));
 	return value;
@@ -394,7 +394,7 @@ static enum nn_status check_dims(const struct nn_run *r)
 	return NN_OK;
 }
 
-static bool is_half(int32_t type)
+static bool is_fp16(int32_t type)
 {
 	return type == NN_TENSOR_FLOAT16 || type == NN_FLOAT16;
 }
@@ -404,10 +404,10 @@ static int32_t float_type(int32_t type)
 	return type == NN_TENSOR_FLOAT16 ? NN_TENSOR_FLOAT32 : NN_FLOAT32;
 }
 
-static bool any_half(const struct nn_tensor *t, uint32_t count)
+static bool any_fp16(const struct nn_tensor *t, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		if (is_half(t[i].type))
+		if (is_fp16(t[i].type))
 			return true;
 	}
 	return false;
@@ -423,8 +423,8 @@ bool nn_run_is_widened(const struct nn_run *r)
 static bool converts(const struct nn_run *r)
 {
 	return r->op->float16_as_float32 &&
-	       (nn_run_is_widened(r) || any_half(r->inputs, r->num_inputs) ||
-		any_half(r->outputs, r->num_outputs));
+	       (nn_run_is_widened(r) || any_fp16(r->inputs, r->num_inputs) ||
+		any_fp16(r->outputs, r->num_outputs));
 }
 
 /* Replaces float16 inputs by float copies. */
@@ -439,7 +439,7 @@ static enum nn_status convert_inputs(struct nn_run *r)
 		struct nn_tensor *t = &copies[i];
 		float *floats;
 
-		if (!is_half(t->type))
+		if (!is_fp16(t->type))
 			continue;
 		t->type = float_type(t->type);
 		if (t->omitted)
@@ -465,7 +465,7 @@ static enum nn_status convert_outputs(struct nn_run *r, bool data, struct nn_ten
 		return NN_OUT_OF_MEMORY;
 	memcpy(t, r->outputs, r->num_outputs * sizeof(*t));
 	for (uint32_t i = 0; i < r->num_outputs; i++, t++) {
-		if (!is_half(t->type))
+		if (!is_fp16(t->type))
 			continue;
 		t->type = float_type(t->type);
 		if (!data)
@@ -494,7 +494,7 @@ static enum nn_status infer_converted(struct nn_run *r)
 		int32_t type = outputs[i].type;
 
 		outputs[i] = copies[i];
-		if (is_half(type) && copies[i].type == float_type(type))
+		if (is_fp16(type) && copies[i].type == float_type(type))
 			outputs[i].type = type;
 	}
 	return status;
@@ -570,7 +570,7 @@ enum nn_status nn_op_execute(struct nn_run *r)
 	status = r->op->execute(r);
 	r->outputs = outputs;
 	for (uint32_t i = 0; !status && i < r->num_outputs; i++) {
-		if (is_half(outputs[i].type) && !outputs[i].omitted)
+		if (is_fp16(outputs[i].type) && !outputs[i].omitted)
 			nn_fp32_to_fp16(copies[i].data, outputs[i].data,
 					nn_tensor_count(&outputs[i]));
 	}

@@ -24,9 +24,9 @@ static float float_of(uint32_t bits)
 	return value;
 }
 
-float nn_half_to_float(uint16_t half)
+float nn_fp16_to_float(uint16_t fp16)
 {
-	uint32_t sign = (uint32_t)(half & 0x8000) << 16, magnitude = half & 0x7fff;
+	uint32_t sign = (uint32_t)(fp16 & 0x8000) << 16, magnitude = fp16 & 0x7fff;
 
 	if (magnitude >= 0x7c00)	/* infinity, NaN */
 		return float_of(sign | 0x7f800000 | magnitude << 13);
@@ -34,14 +34,14 @@ float nn_half_to_float(uint16_t half)
 	return float_of(sign | bits_of(float_of(magnitude << 13) * 0x1p112f));
 }
 
-uint16_t nn_float_to_half(float value)
+uint16_t nn_float_to_fp16(float value)
 {
 	uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffff;
 	uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
 
 	if (magnitude > 0x7f800000)	/* NaN stays NaN, quiet */
 		return sign | 0x7e00 | (uint16_t)(magnitude >> 13 & 0x3ff);
-	if (magnitude >= 0x477ff000)	/* rounds beyond the largest half */
+	if (magnitude >= 0x477ff000)	/* rounds beyond the largest fp16 */
 		return sign | 0x7c00;
 	if (magnitude < 0x38800000) {
 		/*
@@ -123,10 +123,10 @@ void nn_fp16_to_fp32(const void *fp16, float *floats, size_t count)
 
 	for (size_t i = converts_eights() ? eights_to_fp32(from, floats, count) : 0; i < count;
 	     i++) {
-		uint16_t half;
+		uint16_t bits;
 
-		memcpy(&half, from + i * sizeof(half), sizeof(half));
-		floats[i] = nn_half_to_float(half);
+		memcpy(&bits, from + i * sizeof(bits), sizeof(bits));
+		floats[i] = nn_fp16_to_float(bits);
 	}
 }
 
@@ -136,8 +136,8 @@ void nn_fp32_to_fp16(const float *floats, void *fp16, size_t count)
 
 	for (size_t i = converts_eights() ? eights_to_fp16(floats, to, count) : 0; i < count;
 	     i++) {
-		uint16_t half = nn_float_to_half(floats[i]);
+		uint16_t bits = nn_float_to_fp16(floats[i]);
 
-		memcpy(to + i * sizeof(half), &half, sizeof(half));
+		memcpy(to + i * sizeof(bits), &bits, sizeof(bits));
 	}
 }

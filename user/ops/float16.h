@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * IEEE half precision: exact conversion to float, and from float rounding to nearest even.
+ * IEEE half precision (fp16): exact conversion to float, and from float rounding to nearest even.
  */
 #ifndef NN_OPS_FLOAT16_H
 #define NN_OPS_FLOAT16_H
@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-float nn_half_to_float(uint16_t half);
-uint16_t nn_float_to_half(float value);
+float nn_fp16_to_float(uint16_t fp16);
+uint16_t nn_float_to_fp16(float value);
 
-/* Convert arrays; the half precision side may be unaligned. */
+/* Convert arrays; the fp16 array may be unaligned. */
 void nn_fp16_to_fp32(const void *fp16, float *floats, size_t count);
 void nn_fp32_to_fp16(const float *floats, void *fp16, size_t count);
 

@@ -128,7 +128,7 @@ static void put(struct value *v, size_t at, double number)
 		((float *)data)[at] = (float)number;
 		break;
 	case ONNX_FLOAT16:
-		((uint16_t *)data)[at] = nn_float_to_half((float)number);
+		((uint16_t *)data)[at] = nn_float_to_fp16((float)number);
 		break;
 	case ONNX_DOUBLE:
 		((double *)data)[at] = number;
@@ -153,7 +153,7 @@ static double get(const struct OrtValue *v, int type, size_t at)
 	case ONNX_FLOAT:
 		return ((float *)v->data)[at];
 	case ONNX_FLOAT16:
-		return nn_half_to_float(((uint16_t *)v->data)[at]);
+		return nn_fp16_to_float(((uint16_t *)v->data)[at]);
 	case ONNX_INT32:
 		return ((int32_t *)v->data)[at];
 	case ONNX_INT64:

@@ -119,12 +119,12 @@ static const struct function {
 static void run_function(const struct function *f, int32_t type, const void *in, uint32_t count,
 			 struct op_case *c)
 {
-	static const uint16_t half = 0x3800;
+	static const uint16_t fp16 = 0x3800;
 
 	oc_init(c, f->op);
 	oc_input(c, type, OC_DIMS(count), in);
 	if (f->has_alpha && type == NN_TENSOR_FLOAT16)
-		oc_input(c, NN_FLOAT16, 0, NULL, &half);
+		oc_input(c, NN_FLOAT16, 0, NULL, &fp16);
 	else if (f->has_alpha)
 		oc_float(c, 0.5f);
 	oc_output(c, type);
@@ -153,7 +153,7 @@ static void test_float_functions(void **state)
 }
 
 /* fp16 numbers of every exponent from 2^-7 to 2^3. */
-static void test_half_functions(void **state)
+static void test_fp16_functions(void **state)
 {
 	uint16_t in[96];
 
@@ -745,7 +745,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		heap_unit_test(test_signatures),
 		heap_unit_test(test_float_functions),
-		heap_unit_test(test_half_functions),
+		heap_unit_test(test_fp16_functions),
 		heap_unit_test(test_quantised_functions),
 		heap_unit_test(test_fixed_quantisation),
 		heap_unit_test(test_scales_that_are_refused),

@@ -89,7 +89,7 @@ static double nearest_half(double x)
 
 static void assert_rounds(float x)
 {
-	float got = nn_half_to_float(nn_float_to_half(x)), want = (float)nearest_half((double)x);
+	float got = nn_fp16_to_float(nn_float_to_fp16(x)), want = (float)nearest_half((double)x);
 
 	if (memcmp(&got, &want, sizeof(got)))
 		fail_msg("%a becomes %a, not %a", (double)x, (double)got, (double)want);
@@ -98,20 +98,20 @@ static void assert_rounds(float x)
 static void test_fp16_is_exact(void **state)
 {
 	(void)state;
-	for (uint32_t half = 0; half <= UINT16_MAX; half++) {
-		float value = nn_half_to_float((uint16_t)half);
+	for (uint32_t fp16 = 0; fp16 <= UINT16_MAX; fp16++) {
+		float value = nn_fp16_to_float((uint16_t)fp16);
 
 		if (isnan(value)) {
-			assert_true((half & 0x7fff) > 0x7c00);
-			assert_true(isnan(nn_half_to_float(nn_float_to_half(value))));
+			assert_true((fp16 & 0x7fff) > 0x7c00);
+			assert_true(isnan(nn_fp16_to_float(nn_float_to_fp16(value))));
 			continue;
 		}
-		assert_int_equal(nn_float_to_half(value), half);
+		assert_int_equal(nn_float_to_fp16(value), fp16);
 	}
-	assert_true(nn_half_to_float(0x3c00) == 1);
-	assert_true(nn_half_to_float(0x0001) == 0x1p-24f);
-	assert_true(nn_half_to_float(0x7bff) == 65504);
-	assert_true(isinf(nn_half_to_float(0xfc00)));
+	assert_true(nn_fp16_to_float(0x3c00) == 1);
+	assert_true(nn_fp16_to_float(0x0001) == 0x1p-24f);
+	assert_true(nn_fp16_to_float(0x7bff) == 65504);
+	assert_true(isinf(nn_fp16_to_float(0xfc00)));
 }
 
 /*
@@ -130,7 +130,7 @@ static void test_arrays_of_fp16(void **state)
 		fp16[i] = (uint16_t)i;
 	nn_fp16_to_fp32(fp16, floats, COUNT);
 	for (uint32_t i = 0; i < COUNT; i++) {
-		float one = nn_half_to_float(fp16[i]);
+		float one = nn_fp16_to_float(fp16[i]);
 
 		assert_true(isnan(one) ? isnan(floats[i]) : !memcmp(&one, &floats[i], sizeof(one)));
 		/* Numbers between two fp16 numbers, above all of them, and below. */
@@ -138,7 +138,7 @@ static void test_arrays_of_fp16(void **state)
 	}
 	nn_fp32_to_fp16(floats, back, COUNT);
 	for (uint32_t i = 0; i < COUNT; i++)
-		assert_true(isnan(floats[i]) || back[i] == nn_float_to_half(floats[i]));
+		assert_true(isnan(floats[i]) || back[i] == nn_float_to_fp16(floats[i]));
 	free(fp16);
 	free(back);
 	free(floats);
@@ -148,8 +148,8 @@ static void test_arrays_of_fp16(void **state)
 static void test_fp16_rounds(void **state)
 {
 	(void)state;
-	for (uint16_t half = 0; half < 0x7bff; half++) {
-		float low = nn_half_to_float(half), high = nn_half_to_float(half + 1);
+	for (uint16_t fp16 = 0; fp16 < 0x7bff; fp16++) {
+		float low = nn_fp16_to_float(fp16), high = nn_fp16_to_float(fp16 + 1);
 		float middle = low + (high - low) / 2;
 
 		assert_rounds(middle);
@@ -201,7 +201,7 @@ static void test_run_memory(void **state)
 
 static void test_scalars(void **state)
 {
-	static const uint16_t half = 0xc000;
+	static const uint16_t fp16 = 0xc000;
 	struct op_case c;
 	struct nn_run r;
 
@@ -210,7 +210,7 @@ static void test_scalars(void **state)
 	oc_int(&c, -7);
 	oc_bool(&c, true);
 	oc_float(&c, 1.25f);
-	oc_input(&c, NN_FLOAT16, 0, NULL, &half);
+	oc_input(&c, NN_FLOAT16, 0, NULL, &fp16);
 	oc_int(&c, 5);
 	c.tensors[4].omitted = true;
 	r = (struct nn_run){ .op = c.op, .num_inputs = 5, .inputs = c.tensors };

@@ -445,7 +445,7 @@ static void test_flat_heatmap(void **state)
 	static const float low = 1 - 0x1p-6f, high = 1 - 0x1p-11f;
 	const float map[] = { low, low, low, low, 1, high, low, high, high };
 	const float box[] = { 0, 0, 3, 3 };
-	uint16_t half_map[9], half_box[4];
+	uint16_t fp16_map[9], fp16_box[4];
 	struct op_case c;
 
 	(void)state;
@@ -453,11 +453,11 @@ static void test_flat_heatmap(void **state)
 	assert_true(((const float *)oc_result(&c, 1)->data)[0] > 1.9f);
 	oc_free(&c);
 
-	nn_fp32_to_fp16(map, half_map, 9);
-	nn_fp32_to_fp16(box, half_box, 4);
+	nn_fp32_to_fp16(map, fp16_map, 9);
+	nn_fp32_to_fp16(box, fp16_box, 4);
 	oc_init(&c, "HEATMAP_MAX_KEYPOINT");
-	oc_input(&c, NN_TENSOR_FLOAT16, OC_DIMS(1, 3, 3, 1), half_map);
-	oc_input(&c, NN_TENSOR_FLOAT16, OC_DIMS(1, 4), half_box);
+	oc_input(&c, NN_TENSOR_FLOAT16, OC_DIMS(1, 3, 3, 1), fp16_map);
+	oc_input(&c, NN_TENSOR_FLOAT16, OC_DIMS(1, 4), fp16_box);
 	oc_bool(&c, false);
 	oc_output(&c, NN_TENSOR_FLOAT16);
 	oc_output(&c, NN_TENSOR_FLOAT16);

@@ -294,7 +294,7 @@ static void test_groups_of_fp16(void **state)
 
 		execute(plan, got);
 		for (uint32_t k = 0; k < 16 * OUT; k++)
-			assert_true(nn_half_to_float(((uint16_t *)got)[k]) == (float)(k % OUT + 1));
+			assert_true(nn_fp16_to_float(((uint16_t *)got)[k]) == (float)(k % OUT + 1));
 		nn_plan_free(plan);
 	}
 }

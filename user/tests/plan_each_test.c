@@ -180,7 +180,7 @@ static float float_at(int32_t type, const char *x, uint32_t i)
 
 	if (type == NN_TENSOR_FLOAT16) {
 		memcpy(&half, x + 2 * i, sizeof(half));
-		return nn_half_to_float(half);
+		return nn_fp16_to_float(half);
 	}
 	memcpy(&value, x + 4 * i, sizeof(value));
 	return value;

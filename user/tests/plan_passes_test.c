@@ -48,7 +48,7 @@ static uint32_t constant(int32_t of_type, const float *values, uint32_t rank, co
 	if (of_type == NN_TENSOR_FLOAT32)
 		return mb_constant(&built, of_type, values, count * 4, rank, dims);
 	for (uint32_t i = 0; i < count; i++)
-		fp16[i] = nn_float_to_half(values[i]);
+		fp16[i] = nn_float_to_fp16(values[i]);
 	return mb_constant(&built, of_type, fp16, count * 2, rank, dims);
 }
 

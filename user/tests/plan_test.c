@@ -207,7 +207,7 @@ static void test_times(void **state)
 }
 
 /* The model is x + 2^-12 - 1 for x = 1: in float16 the first sum would be 1, and the result 0. */
-static void test_half_is_computed_in_float(void **state)
+static void test_fp16_is_computed_in_float(void **state)
 {
 	static const uint16_t one = 0x3c00, small = 0x0c00, minus_one = 0xbc00;
 	struct nn_plan_memory memory;
@@ -242,12 +242,12 @@ static void test_half_is_computed_in_float(void **state)
 }
 
 /* A CAST to float16 rounds, also if its result is not an output. */
-static void test_half_is_rounded_by_cast(void **state)
+static void test_fp16_is_rounded_by_cast(void **state)
 {
 	static const float x = 1 + 0x1p-12f;
 	uint32_t in, half, between, out;
 	float results[2] = { 0 };
-	uint16_t half_result = 0;
+	uint16_t fp16_result = 0;
 	struct nn_plan *plan;
 	struct call c;
 
@@ -266,17 +266,17 @@ static void test_half_is_rounded_by_cast(void **state)
 	assert_non_null(plan->compiled);
 	call_init(&c);
 	add_input(&c, &x, sizeof(x));
-	add_output(&c, &half_result, sizeof(half_result));
+	add_output(&c, &fp16_result, sizeof(fp16_result));
 	add_output(&c, &results[0], sizeof(results[0]));
 	add_output(&c, &results[1], sizeof(results[1]));
 	assert_runs(plan, &c);
-	assert_int_equal(half_result, 0x3c00);
+	assert_int_equal(fp16_result, 0x3c00);
 	assert_true(results[0] == 1 && results[1] == 1);
 	nn_plan_free(plan);
 }
 
 /* LSH_PROJECTION hashes its input's bytes, which conversion to float32 would change. */
-static void test_half_is_hashed_as_it_is(void **state)
+static void test_fp16_is_hashed_as_it_is(void **state)
 {
 	static const uint16_t hash[] = { 0x3000, 0xb800, 0x3c00, 0x4500, 0xc500, 0x2c00, 0x4200,
 					 0xbc00, 0x3555, 0x4900, 0x3266, 0xc100, 0x4c00, 0xb266,
@@ -1254,9 +1254,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		heap_unit_test(test_add),
 		heap_unit_test(test_times),
-		heap_unit_test(test_half_is_computed_in_float),
-		heap_unit_test(test_half_is_rounded_by_cast),
-		heap_unit_test(test_half_is_hashed_as_it_is),
+		heap_unit_test(test_fp16_is_computed_in_float),
+		heap_unit_test(test_fp16_is_rounded_by_cast),
+		heap_unit_test(test_fp16_is_hashed_as_it_is),
 		heap_unit_test(test_infinity),
 		heap_unit_test(test_large_average),
 		heap_unit_test(test_broken_calls),

@@ -86,7 +86,7 @@ static void put(void *data, char letter, size_t at, double number)
 		((float *)data)[at] = (float)number;
 		break;
 	case 'h':
-		((uint16_t *)data)[at] = nn_float_to_half((float)number);
+		((uint16_t *)data)[at] = nn_float_to_fp16((float)number);
 		break;
 	case 'i':
 		((int32_t *)data)[at] = (int32_t)number;

@@ -71,7 +71,7 @@ static void run(const struct nn_model *model, const struct nn_execution *e)
 
 static float element(int32_t type, const void *data, uint32_t i)
 {
-	return type == NN_TENSOR_FLOAT16 ? nn_half_to_float(((const uint16_t *)data)[i]) :
+	return type == NN_TENSOR_FLOAT16 ? nn_fp16_to_float(((const uint16_t *)data)[i]) :
 					   ((const float *)data)[i];
 }
 
@@ -250,7 +250,7 @@ static void check_fused(void)
 		assert_true(size <= sizeof(inputs[i]));
 		for (uint32_t k = 0; k < 128; k++) {
 			const float x = random_float(-1, 3);
-			const uint16_t half = nn_float_to_half(x);
+			const uint16_t half = nn_float_to_fp16(x);
 
 			if (s->operands[s->inputs[i]].type == NN_TENSOR_FLOAT16)
 				memcpy((char *)inputs[i] + 2 * k, &half, sizeof(half));

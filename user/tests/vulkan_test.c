@@ -584,7 +584,7 @@ static float whole(uint32_t i)
 static float get(int32_t type, const void *data, uint32_t i)
 {
 	return type == NN_TENSOR_FLOAT32 ? ((const float *)data)[i] :
-					   nn_half_to_float(((const uint16_t *)data)[i]);
+					   nn_fp16_to_float(((const uint16_t *)data)[i]);
 }
 
 /* Multiplies two pairs of matrices of small whole numbers, whose products are exact. */
@@ -611,7 +611,7 @@ static void check_whole_product(int32_t type, uint32_t rows, uint32_t depth, uin
 			if (type == NN_TENSOR_FLOAT32)
 				((float *)a.inputs[k].data)[i] = whole(i);
 			else
-				((uint16_t *)a.inputs[k].data)[i] = nn_float_to_half(whole(i));
+				((uint16_t *)a.inputs[k].data)[i] = nn_float_to_fp16(whole(i));
 		}
 	}
 	if (prepared_execute(p, &a.execution, NULL, -1, &err))
@@ -629,11 +629,11 @@ static void check_whole_product(int32_t type, uint32_t rows, uint32_t depth, uin
 }
 
 /* Each variant for float16 gives exact products of whole numbers, in tiles that are full or not. */
-static void test_half(void **unused)
+static void test_fp16(void **unused)
 {
 	static const uint32_t sizes[][3] = { { 32, 16, 32 }, { 5, 3, 2 }, { 70, 37, 45 } };
 	static const int32_t types[] = { NN_TENSOR_FLOAT16, NN_TENSOR_FLOAT32 };
-	static const uint32_t variants[] = { GPU_HALF, GPU_HALF | GPU_MATRIX };
+	static const uint32_t variants[] = { GPU_FP16, GPU_FP16 | GPU_MATRIX };
 	const uint32_t uses = gpu->uses;
 
 	(void)unused;
@@ -1467,7 +1467,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_random_graphs),
 		cmocka_unit_test(test_dynamic),
-		cmocka_unit_test(test_half),
+		cmocka_unit_test(test_fp16),
 		cmocka_unit_test(test_variants),
 	};
 

@@ -206,7 +206,7 @@ static double number_at(const struct runtime_tensor *t, size_t i)
 	case RUNTIME_FLOAT32:
 		return ((const float *)t->data)[i];
 	case RUNTIME_FLOAT16:
-		return nn_half_to_float(((const uint16_t *)t->data)[i]);
+		return nn_fp16_to_float(((const uint16_t *)t->data)[i]);
 	case RUNTIME_UINT8:
 		return ((const uint8_t *)t->data)[i];
 	case RUNTIME_INT8:

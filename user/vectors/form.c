@@ -76,7 +76,7 @@ static void begin(int32_t type)
 
 /* ---- Reading the table ---- */
 
-static bool is_half(void)
+static bool is_fp16(void)
 {
 	return form.type == NN_TENSOR_FLOAT16;
 }
@@ -231,7 +231,7 @@ static const char *read_type(const char *word, struct nn_operand *o)
 static void put(struct nn_operand *o, void *to, uint32_t i, double value)
 {
 	double stored = o->scale > 0 ? value / (double)o->scale + o->zero_point : value;
-	uint16_t half = nn_float_to_half((float)value), word = (uint16_t)stored;
+	uint16_t half = nn_float_to_fp16((float)value), word = (uint16_t)stored;
 	float single = (float)value;
 	int32_t whole = (int32_t)value;
 	uint8_t byte = (uint8_t)(int32_t)stored;
@@ -375,8 +375,8 @@ static void read_scalar(const char *word, struct nn_operand *o)
 	word = choose(word + 2, word + strlen(word), &length);
 	real = strtof(word, NULL);
 	whole = islower((unsigned char)*word) ? read_sum(&word) : atoi(word);
-	half = nn_float_to_half(real);
-	o->type = kind == 'i' ? NN_INT32 : kind == 'b' ? NN_BOOL : kind == 's' && is_half() ?
+	half = nn_float_to_fp16(real);
+	o->type = kind == 'i' ? NN_INT32 : kind == 'b' ? NN_BOOL : kind == 's' && is_fp16() ?
 		  NN_FLOAT16 : NN_FLOAT32;
 	if (kind == 'b')
 		*(uint8_t *)add_value(o) = (uint8_t)whole;

@@ -90,7 +90,7 @@ uint32_t add_float_scalar(float value)
 {
 	bool half = g.type == NN_TENSOR_FLOAT16;
 	uint32_t index = add_operand(half ? NN_FLOAT16 : NN_FLOAT32, 0, NULL, 0, 0);
-	uint16_t small = nn_float_to_half(value);
+	uint16_t small = nn_float_to_fp16(value);
 
 	memcpy(set_value(index), half ? (void *)&small : (void *)&value, half ? 2 : 4);
 	return index;
@@ -100,7 +100,7 @@ void fill(int32_t type, void *to, uint32_t bytes, float range)
 {
 	for (uint32_t i = 0; i < bytes;) {
 		float value = random_float(-range, range);
-		uint16_t small = nn_float_to_half(value);
+		uint16_t small = nn_float_to_fp16(value);
 		uint8_t byte = (uint8_t)random_bits();
 
 		if (type == NN_TENSOR_FLOAT32)

@@ -53,15 +53,15 @@ static bool is_vector(const struct dispatch *d)
 /* Returns the variant of a shader that is quicker on the GPU. */
 static enum shader variant_of(const struct commands_target *t, const struct dispatch *d)
 {
-	const bool is_half = d->constants[0] == TYPE_F16 || t->graph->model->relaxed;
+	const bool is_fp16 = d->constants[0] == TYPE_F16 || t->graph->model->relaxed;
 
 	if (is_vector(d))
 		return d->shader == SHADER_conv_f ? SHADER_vector_f :
 		       d->shader == SHADER_conv_q ? SHADER_vector_q : SHADER_vector_d;
-	if (d->shader == SHADER_conv_f && is_half && t->gpu->uses & GPU_MATRIX)
+	if (d->shader == SHADER_conv_f && is_fp16 && t->gpu->uses & GPU_MATRIX)
 		return SHADER_conv_f_matrix;
-	if (d->shader == SHADER_conv_f && is_half && t->gpu->uses & GPU_HALF)
-		return SHADER_conv_f_half;
+	if (d->shader == SHADER_conv_f && is_fp16 && t->gpu->uses & GPU_FP16)
+		return SHADER_conv_f_fp16;
 	if (d->shader == SHADER_conv_q && t->gpu->uses & GPU_DOT)
 		return SHADER_conv_q_dot;
 	if (d->shader == SHADER_conv_d && t->gpu->uses & GPU_DOT)

@@ -74,7 +74,7 @@ struct features {
 	VkPhysicalDevice16BitStorageFeatures storage16;
 	VkPhysicalDevice8BitStorageFeatures storage8;
 	VkPhysicalDeviceUniformBufferStandardLayoutFeatures layout;
-	VkPhysicalDeviceShaderFloat16Int8Features half;
+	VkPhysicalDeviceShaderFloat16Int8Features fp16;
 	VkPhysicalDeviceShaderIntegerDotProductFeaturesKHR dot;
 	VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix;
 	VkPhysicalDeviceVulkanMemoryModelFeatures memory_model;
@@ -90,7 +90,7 @@ static void chain_features(struct features *f, uint32_t variants)
 	f->all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
 	f->storage16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
 	f->storage8.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
-	f->half.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
+	f->fp16.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
 	f->dot.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES_KHR;
 	f->layout.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES;
 	f->matrix.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR;
@@ -99,9 +99,9 @@ static void chain_features(struct features *f, uint32_t variants)
 	f->all.pNext = &f->storage16;
 	f->storage16.pNext = &f->storage8;
 	f->storage8.pNext = &f->layout;
-	if (variants & GPU_HALF) {
-		*next = &f->half;
-		next = &f->half.pNext;
+	if (variants & GPU_FP16) {
+		*next = &f->fp16;
+		next = &f->fp16.pNext;
 	}
 	if (variants & GPU_DOT) {
 		*next = &f->dot;
@@ -231,7 +231,7 @@ static const struct {
 	uint32_t variant;
 	const char *extension;
 } variants[] = {
-	{ GPU_HALF, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME },
+	{ GPU_FP16, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME },
 	{ GPU_DOT, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME },
 	{ GPU_MATRIX, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME },
 	{ GPU_MEMORY_MODEL, VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME },
@@ -342,16 +342,16 @@ static void choose_variants(struct gpu *gpu)
 	gpu->host_alignment = host.minImportedHostPointerAlignment;
 	if (!exports_sync_files(gpu->physical))
 		gpu->can &= ~GPU_SYNC_FILE;
-	if (!f.half.shaderFloat16)
-		gpu->can &= ~GPU_HALF;
+	if (!f.fp16.shaderFloat16)
+		gpu->can &= ~GPU_FP16;
 	if (!f.dot.shaderIntegerDotProduct)
 		gpu->can &= ~GPU_DOT;
 	if (!f.matrix.cooperativeMatrix || !f.memory_model.vulkanMemoryModel ||
-	    !f.subgroups.computeFullSubgroups || !(gpu->can & GPU_HALF) ||
+	    !f.subgroups.computeFullSubgroups || !(gpu->can & GPU_FP16) ||
 	    !pipelines_have(SHADER_conv_f_matrix) || !choose_matrix(gpu))
 		gpu->can &= ~(GPU_MATRIX | GPU_MEMORY_MODEL | GPU_FULL_SUBGROUPS);
 	if (!gpu->name.is_software)
-		gpu->uses = gpu->can & (GPU_HALF | GPU_MATRIX);
+		gpu->uses = gpu->can & (GPU_FP16 | GPU_MATRIX);
 	if (dot.integerDotProduct4x8BitPackedSignedAccelerated)
 		gpu->uses |= gpu->can & GPU_DOT;
 }
@@ -388,7 +388,7 @@ static VkResult open_device(struct gpu *gpu)
 	VkResult result;
 
 	chain_features(&f, gpu->can);
-	f.half.shaderFloat16 = VK_TRUE;
+	f.fp16.shaderFloat16 = VK_TRUE;
 	f.dot.shaderIntegerDotProduct = VK_TRUE;
 	f.matrix.cooperativeMatrix = VK_TRUE;
 	f.memory_model.vulkanMemoryModel = VK_TRUE;

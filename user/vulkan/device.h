@@ -25,7 +25,7 @@ struct gpu_name {
 };
 
 /* Variants of shaders that a GPU may have. */
-#define GPU_HALF	1u	/* arithmetic in float16 */
+#define GPU_FP16	1u	/* arithmetic in float16 */
 #define GPU_DOT		2u	/* integer dot products */
 /* Ways to import memory. */
 #define GPU_HOST_MEMORY	4u	/* by address */

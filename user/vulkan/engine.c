@@ -114,7 +114,7 @@ static void set_speed(struct nn_device_info *info, const struct capabilities *c)
 	static const int32_t types[] = {
 		NN_TENSOR_FLOAT32, NN_TENSOR_INT32, NN_TENSOR_BOOL8, NN_FLOAT32, NN_INT32, NN_BOOL,
 	};
-	static const int32_t half_types[] = { NN_TENSOR_FLOAT16, NN_FLOAT16 };
+	static const int32_t fp16_types[] = { NN_TENSOR_FLOAT16, NN_FLOAT16 };
 	static const int32_t byte_types[] = {
 		NN_TENSOR_QUANT8_ASYMM, NN_TENSOR_QUANT8_ASYMM_SIGNED, NN_TENSOR_QUANT8_SYMM,
 		NN_TENSOR_QUANT8_SYMM_PER_CHANNEL,
@@ -123,8 +123,8 @@ static void set_speed(struct nn_device_info *info, const struct capabilities *c)
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		info->operand[types[i]] = real;
-	for (size_t i = 0; i < sizeof(half_types) / sizeof(half_types[0]); i++)
-		info->operand[half_types[i]] = (struct nn_performance){ c->float16, c->float16 };
+	for (size_t i = 0; i < sizeof(fp16_types) / sizeof(fp16_types[0]); i++)
+		info->operand[fp16_types[i]] = (struct nn_performance){ c->float16, c->float16 };
 	for (size_t i = 0; i < sizeof(byte_types) / sizeof(byte_types[0]); i++)
 		info->operand[byte_types[i]] = (struct nn_performance){ c->quant8, c->quant8 };
 	info->relaxed_scalar = info->relaxed_tensor = real;

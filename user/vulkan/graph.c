@@ -237,7 +237,7 @@ static enum nn_status copy_value(struct lower *l, uint32_t i, struct nn_tensor *
 		return nn_fail(l->run.err, NN_OUT_OF_MEMORY, "out of memory");
 	memcpy(t->data, value, size);
 	if (o->type == NN_FLOAT16 && l->run.op->float16_as_float32) {
-		float wide = nn_half_to_float(*(const uint16_t *)t->data);
+		float wide = nn_fp16_to_float(*(const uint16_t *)t->data);
 
 		memcpy(t->data, &wide, sizeof(wide));
 	}

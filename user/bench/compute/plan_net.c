@@ -139,7 +139,7 @@ struct subject subject_plan(const struct net *net, uint32_t threads)
 	return builder_subject(builder_net(net), threads);
 }
 
-struct subject subject_plan_half(const struct net *net, uint32_t threads)
+struct subject subject_plan_fp16(const struct net *net, uint32_t threads)
 {
 	struct builder *b = builder_net(net);
 

@@ -15,7 +15,7 @@ struct subject {
 
 /* Make a network as a plan of nnaccel, or as a runtime of XNNPACK. */
 struct subject subject_plan(const struct net *net, uint32_t threads);
-struct subject subject_plan_half(const struct net *net, uint32_t threads);	/* in float16 */
+struct subject subject_plan_fp16(const struct net *net, uint32_t threads);	/* in float16 */
 struct subject subject_xnnpack(const struct net *net, uint32_t threads);
 
 /* Compiles the network through the NNAPI, for nnapi-reference. */

@@ -140,7 +140,7 @@ static void product_beside_ggml(const struct way *w, uint32_t rows, uint32_t dep
 	float *weights = must_alloc((size_t)units * depth * sizeof(*weights));
 	struct subject_gpu ours = prepare(model_products(w->numbers, rows, depth, units, 1));
 	struct ggml_product *peer = has_ggml && w->numbers.type == NET_F32 ?
-		ggml_product(rows, depth, units, w->numbers.is_half, weights) : NULL;
+		ggml_product(rows, depth, units, w->numbers.is_fp16, weights) : NULL;
 	double least = 1e12, least_peer = 1e12;
 	char name[64];
 
@@ -164,7 +164,7 @@ static void product_beside_ggml(const struct way *w, uint32_t rows, uint32_t dep
 		figure(name, least, "ms", "fp16", fp16, gpu->name.name);
 	else
 		figure(name, least, "ms", peer ? "ggml" : NULL, least_peer, gpu->name.name);
-	if (w->numbers.is_half)
+	if (w->numbers.is_fp16)
 		fp16 = least;
 	if (peer)
 		ggml_product_free(peer);

@@ -78,7 +78,7 @@ bool ggml_open(const char *path)
 	return backend;
 }
 
-struct ggml_product *ggml_product(uint32_t rows, uint32_t depth, uint32_t units, bool is_half,
+struct ggml_product *ggml_product(uint32_t rows, uint32_t depth, uint32_t units, bool is_fp16,
 				  const float *weights)
 {
 	struct ggml_product *p = calloc(1, sizeof(*p));
@@ -89,7 +89,7 @@ struct ggml_product *ggml_product(uint32_t rows, uint32_t depth, uint32_t units,
 	if (!p || !fp16)
 		goto out;
 	p->context = ggml_init((struct parameters){ CONTEXT_BYTES, NULL, true });
-	a = ggml_new_tensor_2d(p->context, is_half ? GGML_F16 : GGML_F32, depth, units);
+	a = ggml_new_tensor_2d(p->context, is_fp16 ? GGML_F16 : GGML_F32, depth, units);
 	p->in = ggml_new_tensor_2d(p->context, GGML_F32, depth, rows);
 	p->out = ggml_mul_mat(p->context, a, p->in);
 	p->graph = ggml_new_graph(p->context);
@@ -99,10 +99,10 @@ struct ggml_product *ggml_product(uint32_t rows, uint32_t depth, uint32_t units,
 		goto out;
 	p->in_size = (size_t)rows * depth * sizeof(float);
 	p->out_size = (size_t)rows * units * sizeof(float);
-	for (size_t i = 0; is_half && i < count; i++)
-		fp16[i] = nn_float_to_half(weights[i]);
-	ggml_backend_tensor_set(a, is_half ? (const void *)fp16 : weights, 0,
-				count * (is_half ? sizeof(*fp16) : sizeof(*weights)));
+	for (size_t i = 0; is_fp16 && i < count; i++)
+		fp16[i] = nn_float_to_fp16(weights[i]);
+	ggml_backend_tensor_set(a, is_fp16 ? (const void *)fp16 : weights, 0,
+				count * (is_fp16 ? sizeof(*fp16) : sizeof(*weights)));
 	free(fp16);
 	return p;
 

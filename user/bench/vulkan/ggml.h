@@ -14,8 +14,8 @@ struct ggml_product;
 /* Loads ggml, and its backend from a file; returns false if ggml is missing or has no GPU. */
 bool ggml_open(const char *backend);
 
-/* Returns NULL if there is no memory. With `is_half` the weights are float16. */
-struct ggml_product *ggml_product(uint32_t rows, uint32_t depth, uint32_t units, bool is_half,
+/* Returns NULL if there is no memory. With `is_fp16` the weights are float16. */
+struct ggml_product *ggml_product(uint32_t rows, uint32_t depth, uint32_t units, bool is_fp16,
 				  const float *weights);
 /* Copies the input to the GPU, multiplies, and copies the result back. */
 bool ggml_multiply(struct ggml_product *product, const float *in, float *out);

@@ -11,7 +11,7 @@
 
 static struct builder *halved(struct builder *b, struct numbers n)
 {
-	if (n.is_half)
+	if (n.is_fp16)
 		builder_halve(b);
 	return b;
 }

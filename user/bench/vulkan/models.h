@@ -14,7 +14,7 @@ struct builder;
 /* The type of a model's numbers: a network's type, or float16 in place of float32. */
 struct numbers {
 	enum net_type type;
-	bool is_half;
+	bool is_fp16;
 };
 
 /* Makes `count` products of [rows, depth], each on the result of the previous one. */

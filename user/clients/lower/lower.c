@@ -110,10 +110,10 @@ uint32_t scalar_bool(struct lowering *t, bool value)
 
 uint32_t scalar_float(struct lowering *t, uint32_t like, float value)
 {
-	uint16_t half = nn_float_to_half(value);
+	uint16_t fp16 = nn_float_to_fp16(value);
 
 	if (operand_of(t, like)->type == NN(TENSOR_FLOAT16))
-		return constant_copy(t, &(struct operand){ .type = NN(FLOAT16) }, &half);
+		return constant_copy(t, &(struct operand){ .type = NN(FLOAT16) }, &fp16);
 	return constant_copy(t, &(struct operand){ .type = NN(FLOAT32) }, &value);
 }
 

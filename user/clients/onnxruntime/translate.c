@@ -215,7 +215,7 @@ float *floats_in(struct lowering *t, uint32_t index, int64_t *count)
 	floats = numbers(t, *count, sizeof(*floats));
 	for (int64_t i = 0; floats && i < *count; i++)
 		floats[i] = type == ONNX_FLOAT ? ((const float *)data)[i] :
-						 nn_half_to_float(((const uint16_t *)data)[i]);
+						 nn_fp16_to_float(((const uint16_t *)data)[i]);
 	return floats;
 }
 

@@ -62,15 +62,15 @@ static bool complete(void *state, struct nn_ready *ready)
 
 static bool read_function(const struct nn_run *r, enum nn_unary function, struct function *f)
 {
-	const bool is_half = r->inputs[0].type == NN_TENSOR_FLOAT16;
+	const bool is_fp16 = r->inputs[0].type == NN_TENSOR_FLOAT16;
 
-	f->kind = is_half ? OF_FP16 : OF_FLOATS;
+	f->kind = is_fp16 ? OF_FP16 : OF_FLOATS;
 	f->f32.function = function;
 	if (f->f32.function == NN_UNARY_ELU)
 		f->f32.alpha = nn_run_float(r, 1, 0);
 	nn_fused_range_float(nn_traits(r->op->code)->fused_code, &f->f32.low, &f->f32.high);
 	return r->inputs[0].type == NN_TENSOR_FLOAT32 ||
-	       (is_half && f->f32.function == NN_UNARY_CLAMP);
+	       (is_fp16 && f->f32.function == NN_UNARY_CLAMP);
 }
 
 static bool read_cast(const struct nn_run *r, struct function *f)

@@ -14,11 +14,11 @@ enum { X, WEIGHTS, BIAS };
 
 /* Facts of an operand. */
 struct fact {
-	uint32_t half;			/* the float16 operand with the same value, or NONE */
+	uint32_t fp16;			/* the float16 operand with the same value, or NONE */
 	uint32_t readers;		/* number of float16 operations that read it */
 	/* The operand, or the one that it was converted from, is constant. */
 	bool is_constant;
-	bool is_half;			/* a float16 operation writes it */
+	bool is_fp16;			/* a float16 operation writes it */
 };
 
 struct narrow {
@@ -88,10 +88,10 @@ static bool is_neutral(const struct narrow *w, const struct nn_operation *o)
 }
 
 /* Whether an input was computed in float16. */
-static bool reads_half(const struct narrow *w, const struct nn_operation *o)
+static bool reads_fp16(const struct narrow *w, const struct nn_operation *o)
 {
 	for (uint32_t i = 0; i < o->num_inputs; i++)
-		if (w->facts[o->inputs[i]].is_half)
+		if (w->facts[o->inputs[i]].is_fp16)
 			return true;
 	return false;
 }
@@ -100,7 +100,7 @@ static void choose(struct narrow *w, uint32_t index)
 {
 	const struct nn_operation *o = &w->s->operations[index];
 
-	w->facts[o->outputs[0]].is_half = true;
+	w->facts[o->outputs[0]].is_fp16 = true;
 	for (uint32_t i = 0; i < o->num_inputs; i++)
 		w->facts[o->inputs[i]].readers++;
 }
@@ -122,13 +122,13 @@ static bool choose_all(struct narrow *w)
 		if (is_widening(w, o))
 			w->facts[o->outputs[0]].is_constant = w->facts[o->inputs[0]].is_constant;
 		any |= is_product(w, o);
-		if (is_product(w, o) || (is_neutral(w, o) && reads_half(w, o)))
+		if (is_product(w, o) || (is_neutral(w, o) && reads_fp16(w, o)))
 			choose(w, i);
 	}
 	for (uint32_t i = s->num_operations; any && i-- > 0;) {
 		const uint32_t out = s->operations[i].outputs[0];
 
-		if (!w->facts[out].is_half && is_neutral(w, &s->operations[i]) && w->facts[out].readers &&
+		if (!w->facts[out].is_fp16 && is_neutral(w, &s->operations[i]) && w->facts[out].readers &&
 		    w->facts[out].readers == s->operands[out].consumers)
 			choose(w, i);
 	}
@@ -138,11 +138,11 @@ static bool choose_all(struct narrow *w)
 /* ---- Writing it ---- */
 
 /* Adds a float16 operand with the shape of an operand; returns its index. */
-static uint32_t add_half(struct narrow *w, uint32_t index)
+static uint32_t add_fp16(struct narrow *w, uint32_t index)
 {
 	const struct nn_operand *o = &w->r.operands[index];
 
-	return w->facts[index].half = rewrite_operand(&w->r, index, NN_TENSOR_FLOAT16, o->rank,
+	return w->facts[index].fp16 = rewrite_operand(&w->r, index, NN_TENSOR_FLOAT16, o->rank,
 						      o->dims);
 }
 
@@ -151,7 +151,7 @@ static void need_single(struct narrow *w, uint32_t index)
 	if (w->r.is_there[index])
 		return;
 	w->r.is_there[index] = true;
-	rewrite_cast(&w->r, w->facts[index].half, index);
+	rewrite_cast(&w->r, w->facts[index].fp16, index);
 }
 
 static void add_chosen(struct narrow *w, const struct nn_operation *o)
@@ -159,13 +159,13 @@ static void add_chosen(struct narrow *w, const struct nn_operation *o)
 	uint32_t *list;
 
 	for (uint32_t i = 0; i < o->num_inputs; i++)
-		if (is_float(w, o->inputs[i]) && w->facts[o->inputs[i]].half == NONE)
-			rewrite_cast(&w->r, o->inputs[i], add_half(w, o->inputs[i]));
+		if (is_float(w, o->inputs[i]) && w->facts[o->inputs[i]].fp16 == NONE)
+			rewrite_cast(&w->r, o->inputs[i], add_fp16(w, o->inputs[i]));
 	list = rewrite_add(&w->r, o->type, o->num_inputs, 1, o->inputs, o->outputs);
 	for (uint32_t i = 0; i < o->num_inputs; i++)
 		if (is_float(w, o->inputs[i]))
-			list[i] = w->facts[o->inputs[i]].half;
-	list[o->num_inputs] = add_half(w, o->outputs[0]);
+			list[i] = w->facts[o->inputs[i]].fp16;
+	list[o->num_inputs] = add_fp16(w, o->outputs[0]);
 	w->r.is_there[o->outputs[0]] = false;
 }
 
@@ -173,13 +173,13 @@ static void add_operation(struct narrow *w, uint32_t index)
 {
 	const struct nn_operation *o = &w->s->operations[index];
 
-	if (w->facts[o->outputs[0]].is_half) {
+	if (w->facts[o->outputs[0]].is_fp16) {
 		add_chosen(w, o);
 		return;
 	}
 	/* The operand from which it was converted has the type already. */
 	if (is_widening(w, o)) {
-		w->facts[o->outputs[0]].half = o->inputs[0];
+		w->facts[o->outputs[0]].fp16 = o->inputs[0];
 		w->r.is_there[o->outputs[0]] = false;
 		return;
 	}
@@ -210,7 +210,7 @@ struct nn_model *plan_float16(const struct nn_model *model)
 		return NULL;
 	}
 	for (uint32_t i = 0; i < s->num_operands; i++)
-		w->facts[i].half = NONE;
+		w->facts[i].fp16 = NONE;
 	for (uint32_t i = 0; i < s->num_operations; i++)
 		add_operation(w, i);
 	for (uint32_t i = 0; i < s->num_outputs; i++)

@@ -74,7 +74,7 @@ static uint32_t count_casts(const struct nn_subgraph *s)
 	return count;
 }
 
-static bool has_half(const struct nn_subgraph *s)
+static bool has_fp16(const struct nn_subgraph *s)
 {
 	for (uint32_t i = 0; i < s->num_operands; i++)
 		if (s->operands[i].type == NN_TENSOR_FLOAT16)
@@ -84,13 +84,13 @@ static bool has_half(const struct nn_subgraph *s)
 
 static void widen_scalar(struct wide *w, const struct nn_model *from, struct nn_operand *o)
 {
-	const uint8_t *half = nn_operand_value_of_count(from, o, NN_FLOAT16, 1, NULL);
+	const uint8_t *fp16 = nn_operand_value_of_count(from, o, NN_FLOAT16, 1, NULL);
 	float value;
 
 	o->type = NN_FLOAT32;
-	if (!half)
+	if (!fp16)
 		return;
-	nn_fp16_to_fp32(half, &value, 1);
+	nn_fp16_to_fp32(fp16, &value, 1);
 	o->lifetime = NN_CONSTANT_COPY;
 	o->location = (struct nn_location){ .length = sizeof(value),
 					    .offset = w->r.model.values_size };
@@ -164,7 +164,7 @@ struct nn_model *plan_float32(const struct nn_model *model)
 	const uint32_t casts = count_casts(s);
 	struct wide *w;
 
-	if (model->num_subgraphs != 1 || model->num_extensions || !has_half(s) ||
+	if (model->num_subgraphs != 1 || model->num_extensions || !has_fp16(s) ||
 	    !is_convertible(s))
 		return NULL;
 	/* Eight bytes an operand are enough for scalars. */

@@ -240,18 +240,18 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 static void change(int32_t type, void *at)
 {
 	uint8_t *byte = at;
-	uint16_t half;
+	uint16_t fp16;
 	int32_t n;
 	float f;
 
-	memcpy(&half, at, type == NN_TENSOR_FLOAT16 ? sizeof(half) : 1);
+	memcpy(&fp16, at, type == NN_TENSOR_FLOAT16 ? sizeof(fp16) : 1);
 	if (fault == WRAPS && type == NN_TENSOR_QUANT8_ASYMM && *byte == 255)
 		*byte = 0;
 	if (fault == WRAPS && type == NN_TENSOR_QUANT8_ASYMM_SIGNED && *byte == 127)
 		*byte = 128;
-	if (fault == HALF_CUT && type == NN_TENSOR_FLOAT16) {
-		half &= 0xfff8;
-		memcpy(at, &half, sizeof(half));
+	if (fault == FP16_CUT && type == NN_TENSOR_FLOAT16) {
+		fp16 &= 0xfff8;
+		memcpy(at, &fp16, sizeof(fp16));
 	}
 	if ((fault == INT32_SIGN || fault == INT32_FLOAT) && type == NN_TENSOR_INT32) {
 		memcpy(&n, at, sizeof(n));

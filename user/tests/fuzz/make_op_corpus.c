@@ -150,7 +150,7 @@ static uint8_t type_of(char letter)
 static void put(struct os_operand *o, int index, double value)
 {
 	int32_t word = value > INT32_MAX ? INT32_MAX : (int32_t)value;
-	uint16_t half = value == 1 ? 0x3c00 : 0;
+	uint16_t fp16 = value == 1 ? 0x3c00 : 0;
 	float real = (float)value;
 
 	switch (o->type) {
@@ -160,7 +160,7 @@ static void put(struct os_operand *o, int index, double value)
 		break;
 	case NN_FLOAT16:
 	case NN_TENSOR_FLOAT16:
-		memcpy(o->data + 2 * index, &half, sizeof(half));
+		memcpy(o->data + 2 * index, &fp16, sizeof(fp16));
 		break;
 	case NN_INT32:
 	case NN_TENSOR_INT32:

@@ -13,7 +13,7 @@ float graph_element(const void *data, uint32_t i)
 
 	if (g.type == NN_TENSOR_FLOAT16) {
 		memcpy(&small, (const char *)data + i * sizeof(small), sizeof(small));
-		return nn_half_to_float(small);
+		return nn_fp16_to_float(small);
 	}
 	if (!is_float())
 		return ((const uint8_t *)data)[i];
@@ -22,7 +22,7 @@ float graph_element(const void *data, uint32_t i)
 }
 
 /* Returns whether the graph may be computed in fp16. */
-static bool is_half(void)
+static bool is_fp16(void)
 {
 	return g.type == NN_TENSOR_FLOAT16 || g.model.relaxed;
 }
@@ -34,8 +34,8 @@ static bool is_half(void)
  */
 static bool is_close(float a, float b, float largest)
 {
-	float tolerance = is_half() ? 2e-2f : g.is_delicate ? 2e-3f : 1e-4f;
-	float size = is_half() ? largest : fabsf(b);
+	float tolerance = is_fp16() ? 2e-2f : g.is_delicate ? 2e-3f : 1e-4f;
+	float size = is_fp16() ? largest : fabsf(b);
 
 	return a == b || fabsf(a - b) <= tolerance * (1 + size) || (isnan(a) && isnan(b));
 }

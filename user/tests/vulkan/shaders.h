@@ -62,7 +62,7 @@ static float load_float(uint32_t tensor, uint32_t type, int64_t i)
 	if (type == TYPE_F32)
 		return *(const float *)element_at(tensor, i, 4);
 	if (type == TYPE_F16)
-		return nn_half_to_float(*(const uint16_t *)element_at(tensor, i, 2));
+		return nn_fp16_to_float(*(const uint16_t *)element_at(tensor, i, 2));
 	return (float)load_int(tensor, type, i);
 }
 
@@ -81,7 +81,7 @@ static void store_float(uint32_t type, int64_t i, float value)
 	if (type == TYPE_F32)
 		*(float *)element_at(OUTPUT, i, 4) = value;
 	else if (type == TYPE_F16)
-		*(uint16_t *)element_at(OUTPUT, i, 2) = nn_float_to_half(value);
+		*(uint16_t *)element_at(OUTPUT, i, 2) = nn_float_to_fp16(value);
 	else
 		store_int(type, i, (int32_t)value);
 }

@@ -147,7 +147,7 @@ static double number_at(int32_t type, const char *data, uint32_t i)
 	case NN_TENSOR_FLOAT16:
 	case NN_FLOAT16:
 		memcpy(&half, data + 2 * i, 2);
-		return (double)nn_half_to_float(half);
+		return (double)nn_fp16_to_float(half);
 	case NN_TENSOR_QUANT16_SYMM:
 		memcpy(&small, data + 2 * i, 2);
 		return small;
@@ -197,15 +197,15 @@ bool vector_equals(const struct vector *v, uint32_t output, const void *data, ui
 	const bool is_float16 = type == NN_TENSOR_FLOAT16 || type == NN_FLOAT16;
 	/* An operation that rounds once has the exactness of float16. */
 	const bool is_once = v->steps == 1 && v->tolerance < 1e-4f && !v->model->relaxed;
-	const bool is_half = !is_once && (is_float16 || v->model->relaxed);
-	const double tolerance = is_half ? 2e-2 : is_float16 ? 1e-3 : (double)v->tolerance;
+	const bool is_fp16 = !is_once && (is_float16 || v->model->relaxed);
+	const double tolerance = is_fp16 ? 2e-2 : is_float16 ? 1e-3 : (double)v->tolerance;
 	const double most = is_float16 ? 65504 : (double)FLT_MAX;
 
 	for (uint32_t i = 0; i < count; i++) {
 		double a = number_at(type, data, i), b = number_at(type, o->data, i), room = 0;
 
 		if (is_real(type))
-			room = tolerance * (1 + (is_half ? largest : fabs(b))) + 3e-7 * largest;
+			room = tolerance * (1 + (is_fp16 ? largest : fabs(b))) + 3e-7 * largest;
 		else if (is_quantised(type))
 			room = v->steps;
 		*element = i;
@@ -327,7 +327,7 @@ static void vector_fill(int32_t type, void *data, uint32_t size)
 
 	for (uint32_t i = 0; i < size;) {
 		float real = chance(16) ? 0 : random_float(-8, 8);
-		uint16_t half = nn_float_to_half(real);
+		uint16_t half = nn_float_to_fp16(real);
 
 		if (type == NN_TENSOR_FLOAT32)
 			memcpy(bytes + i, &real, 4);

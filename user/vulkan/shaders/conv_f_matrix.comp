@@ -10,6 +10,6 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #include "params.h"
 #include "window_f.glsl"
-#include "factor_half.glsl"
+#include "factor_fp16.glsl"
 #include "conv.glsl"
 #include "matrix.glsl"

@@ -7,6 +7,6 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #include "params.h"
 #include "window_f.glsl"
-#include "factor_half.glsl"
+#include "factor_fp16.glsl"
 #include "conv.glsl"
 #include "tile.glsl"
