@@ -226,7 +226,7 @@ int nnaccel_prepare_layout(const void *from, struct nnaccel_arrays *arrays)
 {
 	const struct nnaccel_prepare *arg = from;
 
-	if (arg->flags & ~NNACCEL_PREPARE_KEEP || arg->num_pools > NNACCEL_MAX_CMD_POOLS - 1 ||
+	if (arg->flags & ~NNACCEL_PREPARE_CACHE || arg->num_pools > NNACCEL_MAX_CMD_POOLS - 1 ||
 	    !nnaccel_model_may_prepare(arg->preference, arg->priority, arg->attributes_size))
 		return -EINVAL;
 	arrays->num_grants = arg->num_pools + 1;

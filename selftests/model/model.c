@@ -57,7 +57,7 @@ TEST_F(models, prepare_tells_the_worker)
 	prepare.preference = NNACCEL_PREFER_SUSTAINED_SPEED;
 	prepare.priority = NNACCEL_PRIORITY_HIGH;
 	prepare.deadline_ns = deadline;
-	prepare.flags = NNACCEL_PREPARE_KEEP;
+	prepare.flags = NNACCEL_PREPARE_CACHE;
 	prepare.attributes = (uintptr_t)"attributes";
 	prepare.attributes_size = 9;
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_PREPARE, &prepare));
@@ -71,7 +71,7 @@ TEST_F(models, prepare_tells_the_worker)
 	EXPECT_EQ(cmd.head.grant, 0);
 	EXPECT_EQ(cmd.head.num_inputs, 0);
 	EXPECT_EQ(cmd.head.num_outputs, 0);
-	EXPECT_EQ(cmd.head.flags, NNACCEL_PREPARE_KEEP);
+	EXPECT_EQ(cmd.head.flags, NNACCEL_PREPARE_CACHE);
 	EXPECT_EQ(cmd.head.query, 0);
 	EXPECT_EQ(cmd.head.preference, NNACCEL_PREFER_SUSTAINED_SPEED);
 	EXPECT_EQ(cmd.head.priority, NNACCEL_PRIORITY_HIGH);

@@ -314,11 +314,11 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 
 /* ---- preparing ---- */
 
-static bool wants_keep(const struct nna_prepare_options *options)
+static bool wants_cache(const struct nna_prepare_options *options)
 {
-	const char *text = secure_getenv("NNACCEL_KEEP");
+	const char *text = secure_getenv("NNACCEL_ENGINE_CACHE");
 
-	return options->keep || (text && !strcmp(text, "1"));
+	return options->engine_cache || (text && !strcmp(text, "1"));
 }
 
 struct nna_preparation {
@@ -350,7 +350,7 @@ static enum nn_status submit(struct nna_preparation *p, const struct sent_model 
 		return status;
 	p->work = (struct nnaccel_prepare){
 		.size = sizeof(p->work),
-		.flags = wants_keep(o) ? NNACCEL_PREPARE_KEEP : 0,
+		.flags = wants_cache(o) ? NNACCEL_PREPARE_CACHE : 0,
 		.wire_pool = sent->wire_pool,
 		.num_pools = sent->num_pools,
 		.wire_length = sent->wire_length,

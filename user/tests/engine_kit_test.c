@@ -656,7 +656,7 @@ static void test_worker_options(void **state)
 		{ .isolation = ISOLATE_ROOT }, { .isolation = ISOLATE_NONE },
 		{ .log_level = LOG_DEBUG }, { .uid = 4294967294U }, { .gid = 4294967293U },
 		{ .max_memory = UINT64_MAX - 1 }, { .device_memory = UINT64_MAX - 2 }, { .lazy = true },
-		{ .keep_all = true }, { .cache = true }, { .plugins = "/a folder" },
+		{ .cache_all = true }, { .cache = true }, { .plugins = "/a folder" },
 		{ .probe = true }, { .plugin_s = 1000000 },
 		{ ISOLATE_NONE, LOG_DEBUG, UINT32_MAX, UINT32_MAX, UINT64_MAX, UINT64_MAX,
 		  true, true, true, "--lazy", true, UINT32_MAX },
@@ -679,7 +679,7 @@ static void test_worker_options(void **state)
 			    o.log_level == cases[i].log_level && o.uid == cases[i].uid &&
 			    o.gid == cases[i].gid && o.max_memory == cases[i].max_memory &&
 			    o.device_memory == cases[i].device_memory);
-		assert_true(o.lazy == cases[i].lazy && o.keep_all == cases[i].keep_all &&
+		assert_true(o.lazy == cases[i].lazy && o.cache_all == cases[i].cache_all &&
 			    o.cache == cases[i].cache && o.probe == cases[i].probe &&
 			    o.plugin_s == cases[i].plugin_s);
 		assert_string_equal(o.plugins ? o.plugins : "none",

@@ -1776,7 +1776,7 @@ static uint32_t prepare_cached(uint32_t preference, float constant)
 						{ OTHER, NNACCEL_PROT_READ, PAGE } };
 	const struct nnaccel_cmd head = {
 		.kind = NNACCEL_DO_PREPARE, .model = 1, .num_grants = 3, .preference = preference,
-		.deadline_ns = 44, .flags = NNACCEL_PREPARE_KEEP,
+		.deadline_ns = 44, .flags = NNACCEL_PREPARE_CACHE,
 		.wire_length = write_pools(grants + 1, 0),
 		.max_payload = sizeof(struct nnaccel_model_memory),
 	};

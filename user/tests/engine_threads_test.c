@@ -615,7 +615,7 @@ static void prepare_cached(uint64_t cookie, uint32_t length)
 	const uint32_t count = length / sizeof(float);
 	struct nnaccel_cmd head = {
 		.kind = NNACCEL_DO_PREPARE, .cookie = cookie, .model = (uint32_t)cookie,
-		.num_grants = 2, .flags = NNACCEL_PREPARE_KEEP,
+		.num_grants = 2, .flags = NNACCEL_PREPARE_CACHE,
 		.max_payload = sizeof(struct nnaccel_model_memory),
 	};
 	uint32_t x, constant, none, sum;

@@ -601,7 +601,7 @@ static struct nna_prepared_model *prepare_kept_of(struct nna_device *d, struct n
 {
 	struct nna_prepare_options options = {
 		.size = sizeof(options),
-		.keep = true,
+		.engine_cache = true,
 	};
 	struct nna_prepared_model *p = NULL;
 	struct model_builder b;

@@ -121,7 +121,7 @@ static void test_bits(void **state)
 
 static const struct nna_prepare_options keeping = {
 	.size = sizeof(keeping),
-	.keep = true,
+	.engine_cache = true,
 };
 
 static void keep_golden(struct nna_device *client, int mapped)

@@ -178,7 +178,9 @@ static void test_saved(void **state)
 /* A model that was prepared once comes from the keeper, also in another process of this user. */
 static void test_cached(void **state)
 {
-	static const struct nna_prepare_options options = { .size = sizeof(options), .keep = true };
+	static const struct nna_prepare_options options = {
+		.size = sizeof(options), .engine_cache = true,
+	};
 	struct nna_prepared_model *p;
 
 	(void)state;

@@ -335,7 +335,7 @@ static void test_attributes(void **state)
 	job_free(&with);
 	job_free(&without);
 	/* A cached plan is valid for these attributes only. */
-	options.keep = true;
+	options.engine_cache = true;
 	for (int i = 0; i < 4; i++) {
 		options.attributes = i % 2 ? NULL : &of_model;
 		numbers_init(&with, client, &options);

@@ -1049,7 +1049,7 @@ static long last_cached(void)
 static void check_cached(void)
 {
 	const struct nna_prepare_options keep = {
-		.size = sizeof(keep), .keep = true,
+		.size = sizeof(keep), .engine_cache = true,
 	};
 	struct nna_prepared_model *p;
 	long kept_file;
@@ -1194,7 +1194,7 @@ static void test_store(void **state)
 	unsetenv(KIT_ENGINE_IDENTITY);
 }
 
-/* With --keep-all a plan is cached although no client asked for it. */
+/* With --cache-all a plan is cached although no client asked for it. */
 static void test_keep_all(void **state)
 {
 	char option[80];
@@ -1202,7 +1202,7 @@ static void test_keep_all(void **state)
 
 	snprintf(option, sizeof(option), "--state=%s", folder);
 	for (int all = 0; all < 2; all++) {
-		another = all ? "--keep-all" : NULL;
+		another = all ? "--cache-all" : NULL;
 		fork_engine(*state, option);
 		await_engine();
 		check(nna_device_open(path, &device, &err));

@@ -583,11 +583,11 @@ static void test_unaligned_import(void **state)
 }
 
 /* NNAPI programs can request it only by this variable; only the value 1 counts. */
-static void test_keep_by_environment(void **state)
+static void test_cache_by_environment(void **state)
 {
 	static const struct {
 		const char *value;
-		bool keep, kept;
+		bool engine_cache, asked;
 	} cases[] = {
 		{ NULL, false, false }, { NULL, true, true }, { "1", false, true },
 		{ "1", true, true }, { "0", false, false }, { "", false, false },
@@ -598,20 +598,20 @@ static void test_keep_by_environment(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct nna_prepare_options options = {
-			.size = sizeof(options), .keep = cases[i].keep,
+			.size = sizeof(options), .engine_cache = cases[i].engine_cache,
 		};
 		struct nna_prepared_model *p;
 
 		if (cases[i].value)
-			setenv("NNACCEL_KEEP", cases[i].value, 1);
+			setenv("NNACCEL_ENGINE_CACHE", cases[i].value, 1);
 		else
-			unsetenv("NNACCEL_KEEP");
+			unsetenv("NNACCEL_ENGINE_CACHE");
 		assert_int_equal(nna_prepare_model(device, &add_model, &m, &options, &p, &err),
 				 NN_OK);
-		assert_int_equal(!!(kernel.prepare.flags & NNACCEL_PREPARE_KEEP), cases[i].kept);
+		assert_int_equal(!!(kernel.prepare.flags & NNACCEL_PREPARE_CACHE), cases[i].asked);
 		nna_prepared_model_free(p);
 	}
-	unsetenv("NNACCEL_KEEP");
+	unsetenv("NNACCEL_ENGINE_CACHE");
 	nna_memory_free(m);
 }
 
@@ -1104,7 +1104,7 @@ int main(void)
 		TEST(test_prepare_failures_leave_nothing),
 		TEST(test_sizes_beyond_reason),
 		TEST(test_protections_of_imports),
-		TEST(test_keep_by_environment),
+		TEST(test_cache_by_environment),
 		TEST(test_cache_files_are_the_callers),
 		TEST(test_supported_operations),
 		TEST(test_deadlines),

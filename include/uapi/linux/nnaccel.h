@@ -488,12 +488,12 @@ enum nnaccel_priority {
  * Flags of NNACCEL_WORK_PREPARE: the engine may cache the compiled model, and use a
  * cached one of the same model and user.
  */
-#define NNACCEL_PREPARE_KEEP	(1 << 0)
+#define NNACCEL_PREPARE_CACHE	(1 << 0)
 
 /**
  * struct nnaccel_prepare - Work NNACCEL_WORK_PREPARE
  * @size: sizeof(struct nnaccel_prepare)
- * @flags: NNACCEL_PREPARE_KEEP
+ * @flags: NNACCEL_PREPARE_CACHE
  * @wire_pool: pool that holds the model in its wire form
  * @num_pools: pools of the model's constants, at most NNACCEL_MAX_CMD_POOLS - 1
  * @wire_offset: bytes into the pool
@@ -2028,7 +2028,7 @@ struct nnaccel_format {
  * @num_inputs: EXECUTE: inputs; PREPARE_CACHED, CACHE_SAVE: model parts, whose arguments
  *	have a grant's index, an offset and a length, or NNACCEL_ARG_NO_VALUE if without memory
  * @num_outputs: EXECUTE: outputs; PREPARE_CACHED, CACHE_SAVE: data parts, likewise
- * @flags: PREPARE: NNACCEL_PREPARE_KEEP; EXECUTE: NNACCEL_EXECUTE_MEASURE;
+ * @flags: PREPARE: NNACCEL_PREPARE_CACHE; EXECUTE: NNACCEL_EXECUTE_MEASURE;
  *	BURST: NNACCEL_BURST_NO_SPIN
  * @query: QUERY: the client's query
  * @preference: PREPARE, PREPARE_CACHED: enum nnaccel_preference

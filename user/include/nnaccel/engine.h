@@ -454,9 +454,9 @@ bool nna_engine_progress(const struct nna_engine_preparation *how, uint32_t thou
 /*
  * Replaces what prepare() or load() made by a better form of the same model, from any thread and
  * while executions run. Executions that have begun use the old form, which is released after the
- * last of them. A burst with an executor of the engine's keeps its form. If the library had kept
- * the old form in its own cache, it keeps the better one instead; a client's cache files get it
- * when they are written next. Returns false if the model is gone or memory runs out; nothing has
+ * last of them. A burst with an executor of the engine's keeps its form. If the library had
+ * cached the old form itself, it caches the better one instead; a client's cache files get it when
+ * they are written next. Returns false if the model is gone or memory runs out; nothing has
  * changed then.
  */
 bool nna_engine_replace(void *prepared, void *better);
@@ -464,10 +464,10 @@ bool nna_engine_replace(void *prepared, void *better);
 /*
  * The engine's own store, for tuned settings, compiled shaders and the like. It is there whether
  * clients ask for caching or not, if the engine has a store_identity and runs with --state. It is
- * one store with kept plans, with one limit for both: 64 entries and --keep-per-user MiB of a user.
- * The least recently used entries are removed. Entries outlive the engine's process and its build.
- * Another store_identity or `nnaccel cache clear` removes them, so any entry may be missing at any
- * time.
+ * one store with cached plans, with one limit for both: 64 entries and --cache-per-user MiB of a
+ * user. The least recently used entries are removed. Entries outlive the engine's process and its
+ * build. Another store_identity or `nnaccel cache clear` removes them, so any entry may be missing
+ * at any time.
  *
  * A client's process has the store of the client's user, but not yet in `start`. Threads share the
  * store of the engine's user, and have it in `start`. Any thread may call these functions, which
@@ -489,7 +489,7 @@ enum nn_status nna_engine_store_get(const void *key, size_t key_size, void **dat
  * be gone.
  *
  * NN_INVALID_ARGUMENT: the size is wrong. NN_RESOURCE_EXHAUSTED_TRANSIENT: the user stores more
- * than ten entries a second, after the first 32, or four times --keep-per-user in an hour.
+ * than ten entries a second, after the first 32, or four times --cache-per-user in an hour.
  * NN_GENERAL_FAILURE: there is no store, or no room for the entry. NN_OUT_OF_MEMORY.
  */
 enum nn_status nna_engine_store_put(const void *key, size_t key_size, const void *data, size_t size,

@@ -280,9 +280,9 @@ struct nna_prepare_options {
 	const struct nna_cache *cache;
 	/*
 	 * Allows the engine to cache the compiled model in its own files for equal models of this
-	 * user, and to use cached ones. NNACCEL_KEEP=1 in the environment allows it too.
+	 * user, and to use cached ones. NNACCEL_ENGINE_CACHE=1 in the environment allows it too.
 	 */
-	bool keep;
+	bool engine_cache;
 	/*
 	 * Attributes for the device's extensions, for the compilation and each execution; or NULL.
 	 * A call returns NN_INVALID_ARGUMENT if an extension rejects an attribute, or if all take

@@ -249,7 +249,7 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv)
 	} else if (!engine->save) {
 		options->keeper.folder = NULL;
 	}
-	if (options->spawner.options.keep_all)
+	if (options->spawner.options.cache_all)
 		server_cache_all();
 	models_limit_device(options->spawner.options.device_memory);
 	if (!options->threads)

@@ -47,18 +47,18 @@ struct engine_options {
  * Rows of a table for a structure that begins with a struct engine_options. The macro's arguments
  * are the minimum of --idle, and the help texts of the state's folder and of defaults.
  */
-#define ENGINE_ROWS(least, idle_text, state_text, keep_text, user_text, folder_text, list_text) \
+#define ENGINE_ROWS(least, idle_text, state_text, cache_text, user_text, folder_text, list_text) \
 	{ "device", "PATH", "engine node (default /dev/nnaccel-engine)", OPTION_TEXT, \
 	  ENGINE_AT(device) }, \
 	{ "idle", "N", "processes to keep ready for clients, " #least " to 64 (default " idle_text ")", \
 	  OPTION_UINT, ENGINE_AT(idle), .min = least, .max = 64 }, \
 	{ "state", "FOLDER", state_text, OPTION_TEXT, ENGINE_AT(keeper.folder) }, \
-	{ "keep", "MIB", "limit of the cache of plans that clients ask for; 0: none\n(default " keep_text ")", \
+	{ "cache", "MIB", "limit of the cache of plans that clients ask for; 0: none\n(default " cache_text ")", \
 	  OPTION_UINT64, ENGINE_AT(keeper.plans.bytes), OPTION_MIB }, \
-	{ "keep-per-user", "MIB", "limit of cached plans of one user (default " user_text ")", OPTION_UINT64, \
+	{ "cache-per-user", "MIB", "limit of cached plans of one user (default " user_text ")", OPTION_UINT64, \
 	  ENGINE_AT(keeper.plans.bytes_per_user), OPTION_MIB, .min = 1 }, \
-	{ "keep-all", NULL, "cache plans of all clients, also of those that do not ask for it", \
-	  OPTION_FLAG, ENGINE_AT(spawner.options.keep_all) }, \
+	{ "cache-all", NULL, "cache plans of all clients, also of those that do not ask for it", \
+	  OPTION_FLAG, ENGINE_AT(spawner.options.cache_all) }, \
 	{ "extensions", "FOLDER", "folder of plug-ins\n(default " folder_text ")", OPTION_TEXT, \
 	  ENGINE_AT(extensions.folder) }, \
 	{ "extensions-group", "GROUP", "group whose members get plug-ins (default nnaccel-ext)", OPTION_TEXT, \

@@ -96,7 +96,7 @@ enum nn_status models_save(struct models *models, const struct command *command,
 struct own_cache_work;
 
 /*
- * Handles NNACCEL_DO_PREPARE with NNACCEL_PREPARE_KEEP. It loads the cached plan, or compiles a
+ * Handles NNACCEL_DO_PREPARE with NNACCEL_PREPARE_CACHE. It loads the cached plan, or compiles a
  * private copy of the model's constants. *work is NULL, or the work for models_store_own_cache()
  * after the client has its answer.
  */

@@ -150,7 +150,7 @@ static void do_prepare(struct server *server, const struct command *command,
 {
 	if (!answer_reserve(answer, 1, sizeof(struct nnaccel_model_memory)))
 		return;
-	if ((caches_all || command->head->flags & NNACCEL_PREPARE_KEEP) && can_save(server))
+	if ((caches_all || command->head->flags & NNACCEL_PREPARE_CACHE) && can_save(server))
 		answer->status = models_prepare_own_cache(&server->models, command, &answer->work,
 							  &answer->err);
 	else

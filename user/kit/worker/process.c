@@ -209,7 +209,7 @@ void worker_main(const struct nna_engine *engine, int argc, char **argv)
 		fail("server");
 	w.server.models.lazy = options.lazy;
 	models_limit_device(options.device_memory);
-	if (options.keep_all)
+	if (options.cache_all)
 		server_cache_all();
 	if (!device_register_extensions(engine))
 		_exit(WORKER_EXIT_FAILURE);

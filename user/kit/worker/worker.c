@@ -14,7 +14,7 @@ const struct option_row worker_rows[WORKER_WORDS + 1] = {
 	{ "max-memory", "N", NULL, OPTION_UINT64, AT(max_memory), .max = UINT64_MAX },
 	{ "device-memory", "N", NULL, OPTION_UINT64, AT(device_memory), .max = UINT64_MAX },
 	{ "lazy", NULL, NULL, OPTION_FLAG, AT(lazy) },
-	{ "keep-all", NULL, NULL, OPTION_FLAG, AT(keep_all) },
+	{ "cache-all", NULL, NULL, OPTION_FLAG, AT(cache_all) },
 	{ "cache", NULL, NULL, OPTION_FLAG, AT(cache) },
 	{ "plugins", "FOLDER", NULL, OPTION_TEXT, AT(plugins) },
 	{ "probe", NULL, NULL, OPTION_FLAG, AT(probe) },

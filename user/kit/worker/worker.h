@@ -72,7 +72,7 @@ struct worker_options {
 	uint64_t max_memory;		/* limit of private memory in bytes; 0 for no limit */
 	uint64_t device_memory;		/* limit of the device's memory in bytes; 0 for no limit */
 	bool lazy;			/* models are compiled at their first execution */
-	bool keep_all;	/* models are cached also for clients that do not ask for it */
+	bool cache_all;	/* models are cached also for clients that do not ask for it */
 	bool cache;			/* there is a keeper of the compilation cache */
 	const char *plugins;		/* folder of the plug-ins, or NULL */
 	bool probe;			/* load the plug-ins and end; see WORKER_EXIT_REFUSED */

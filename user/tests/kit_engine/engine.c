@@ -632,7 +632,7 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 	return cpu_engine.prepare(engine, model, how, prepared, err);
 }
 
-/* With --keep-all a model of an earlier test is loaded. */
+/* With --cache-all a model of an earlier test is loaded. */
 static enum nn_status load_cached(const struct nna_engine *engine, const struct nna_engine_part *model,
 				const struct nna_engine_part *data,
 				const struct nna_engine_preparation *how, void **prepared,

@@ -222,7 +222,8 @@ static bool prepare_graph(struct job *j)
 {
 	/* The engine caches the plans of one kind of clients. */
 	struct nna_prepare_options options = {
-		.size = sizeof(options), .preference = pick(0, 2), .keep = kind == SOAK_MEASURED,
+		.size = sizeof(options), .preference = pick(0, 2),
+		.engine_cache = kind == SOAK_MEASURED,
 	};
 	void *constants;
 

@@ -152,7 +152,7 @@ static void next_subid(void)
 static enum nn_status prepare_add(struct nna_device *device, float value, bool keep,
 				  struct nna_prepared_model **p, struct nn_error *err)
 {
-	const struct nna_prepare_options options = { .size = sizeof(options), .keep = keep };
+	const struct nna_prepare_options options = { .size = sizeof(options), .engine_cache = keep };
 	uint32_t in, add, none, out;
 	struct model_builder b;
 
