@@ -3,7 +3,7 @@
  * Each allocation of worker, keeper and broker fails in turn, first alone and then with all later
  * ones. A client gets an error or a right answer in finite time, and the next client is served. The
  * same is done while a broker starts. Needs /dev/nnaccel and tests/failing/nnacceld
- * (scripts/guest/failing). NN_TEST_PART=I/N: only every N-th allocation. NN_TEST_ONLY: a pattern of
+ * (scripts/guest/allocation-failures). NN_TEST_PART=I/N: only every N-th allocation. NN_TEST_ONLY: a pattern of
  * the tests to run.
  */
 #define _GNU_SOURCE
@@ -243,7 +243,7 @@ static void test_broker(void **state)
 	fail_each(FAILING_BROKER, "broker", true);
 }
 
-/* Returns whether the engine became ready; scripts/guest/failing says which nnacceld it is. */
+/* Returns whether the engine became ready; scripts/guest/allocation-failures says which nnacceld it is. */
 static bool restart_engine(void)
 {
 	return !system("scripts/guest/engine restart --worker-rate=1000");

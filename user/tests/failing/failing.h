@@ -19,7 +19,7 @@ struct failing {
 	atomic_bool is_lasting;
 };
 
-/* The file that the engine's programs map and obey. scripts/guest/failing makes it. */
+/* The file that the engine's programs map and obey. scripts/guest/allocation-failures makes it. */
 #define FAILING_FILE "/run/nnaccel-failing"
 
 /*

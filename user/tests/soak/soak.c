@@ -35,11 +35,11 @@ static const char help[] =
 "  --minutes=N       how long (2)\n"
 "  --clients=N       at a time (10); where they are less, others in each round\n"
 "  --round=SECONDS   of load between two rests (15), and until each client did something\n"
-"  --seed=N          the first one of models and deaths (1)\n"
+"  --seed=N          the first one of models and kills (1)\n"
 "  --kill-one-in=N   executions in which the client is killed, 0: none (1000)\n"
 "  --disturb=MS      kill a worker, the keeper or the broker every so often; calls may\n"
 "                    fail then, answers may not be wrong (0: never)\n"
-"  --deaths=N        kill keepers, workers, clients and brokers, until of each so many have\n"
+"  --kills=N        kill keepers, workers, clients and brokers, until of each so many have\n"
 "                    died; --minutes is the most that it may take then (0)\n"
 "  --calls-may-fail  something else disturbs\n"
 "  --restart=COMMAND starts the engine again when the broker was killed\n"
@@ -51,7 +51,7 @@ static const char help[] =
 
 static struct {
 	double minutes;
-	unsigned int clients, round, kill_one_in, disturb, deaths;
+	unsigned int clients, round, kill_one_in, disturb, kills;
 	bool calls_may_fail;
 	uint64_t seed;
 	const char *restart, *folder, *samples, *check;
@@ -80,7 +80,7 @@ static void parse(int argc, char **argv)
 		{ "seed", required_argument, NULL, 's' },
 		{ "kill-one-in", required_argument, NULL, 'k' },
 		{ "disturb", required_argument, NULL, 'd' },
-		{ "deaths", required_argument, NULL, 'n' },
+		{ "kills", required_argument, NULL, 'n' },
 		{ "calls-may-fail", no_argument, NULL, 'e' },
 		{ "restart", required_argument, NULL, 'c' },
 		{ "check", required_argument, NULL, 'w' },
@@ -98,7 +98,7 @@ static void parse(int argc, char **argv)
 		case 's': options.seed = strtoull(optarg, NULL, 0); break;
 		case 'k': options.kill_one_in = (unsigned int)atoi(optarg); break;
 		case 'd': options.disturb = (unsigned int)atoi(optarg); break;
-		case 'n': options.deaths = (unsigned int)atoi(optarg); break;
+		case 'n': options.kills = (unsigned int)atoi(optarg); break;
 		case 'e': options.calls_may_fail = true; break;
 		case 'c': options.restart = optarg; break;
 		case 'w': options.check = optarg; break;
@@ -176,7 +176,7 @@ static void look_after_clients(void)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (!deaths_ended(pid, status, executions()))
+		if (!kills_ended(pid, status, executions()))
 			result(false, "the engine starts again");
 		for (int i = 0; i < SOAK_KINDS; i++) {
 			if (pids[i] != pid)
@@ -233,7 +233,7 @@ static void load(unsigned int round)
 		before[i] = work_of(i);
 	for (unsigned int i = 0; i < options.clients; i++)
 		start((round * options.clients + i) % SOAK_KINDS);
-	while (!failed && !deaths_done()) {
+	while (!failed && !kills_done()) {
 		if (clock_ns() >= end) {
 			idle = find_idle(before);
 			if (idle < 0)
@@ -247,7 +247,7 @@ static void load(unsigned int round)
 			sample = clock_ns() + NS_PER_S;
 			write_sample(false);
 		}
-		if (!deaths_step(pids, executions()))
+		if (!kills_step(pids, executions()))
 			result(false, "an engine that started again serves");
 	}
 }
@@ -262,7 +262,7 @@ static bool rest(const struct summary *before, struct soak_sample *sample, const
 	for (int tries = 0; any && tries < PATIENCE; tries++) {
 		usleep(10000);
 		look_after_clients();
-		any = deaths_starting();
+		any = kills_starting();
 		last = work;
 		work = 0;
 		/* Progress means that a client did some work, or that it ended. */
@@ -351,7 +351,7 @@ static void tell(unsigned int rounds)
 		       atomic_load(&soak->clients[i].refused), atomic_load(&soak->clients[i].cached),
 		       atomic_load(&soak->clients[i].longest_ns) / 1000000);
 	printf("# %llu executions in %.0f s and %u rounds\n", executions(), seconds, rounds);
-	deaths_tell();
+	kills_tell();
 }
 
 static void open_samples(void)
@@ -393,10 +393,10 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	srand((unsigned int)options.seed);
-	deaths_begin(&(struct deaths_options){ options.disturb, options.deaths, options.restart });
+	kills_begin(&(struct kills_options){ options.disturb, options.kills, options.restart });
 	next_seed = options.seed;
 	began = clock_ns();
-	while (rested && !failed && rounds < MOST_ROUNDS && !deaths_done() &&
+	while (rested && !failed && rounds < MOST_ROUNDS && !kills_done() &&
 	       (double)(clock_ns() - began) < options.minutes * 60 * NS_PER_S) {
 		load(rounds);
 		rested = rest(&before, &rests[rounds], &why);
@@ -415,8 +415,8 @@ int main(int argc, char **argv)
 		if (had_turn[i])
 			result(!soak->clients[i].message[0] && (failed || executions()), name);
 	}
-	if (options.deaths)
-		result(deaths_done(), "keeper, worker, client and broker died so often");
+	if (options.kills)
+		result(kills_done(), "keeper, worker, client and broker died so often");
 	result(rested, rested ? "all clients ended, and the module's counters with them" : why);
 	if (rested && !failed)
 		judge(rounds);

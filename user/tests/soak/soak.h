@@ -48,9 +48,9 @@ _Noreturn void soak_client(struct soak *soak, enum soak_kind kind, uint64_t seed
  */
 bool soak_kill(const char *name);
 
-/* ---- deaths ---- */
+/* ---- kills ---- */
 
-struct deaths_options {
+struct kills_options {
 	unsigned int spacing_ms;	/* time between two kills; 0 for no kills */
 	/*
 	 * Wanted number of kills of each: keepers, workers, clients and brokers; 0 for any number.
@@ -59,26 +59,26 @@ struct deaths_options {
 	const char *restart;		/* a command that returns when the engine is ready, or NULL */
 };
 
-void deaths_begin(const struct deaths_options *options);
+void kills_begin(const struct kills_options *options);
 
 /*
  * Kills the parts whose next kill is due. `clients` has the process of each kind, or 0. Returns
  * false if the engine serves no more.
  */
-bool deaths_step(const pid_t *clients, unsigned long long executions);
+bool kills_step(const pid_t *clients, unsigned long long executions);
 
 /*
  * Handles the end of a child of the program. Returns false if the child was the command, and the
  * engine did not start.
  */
-bool deaths_ended(pid_t pid, int status, unsigned long long executions);
+bool kills_ended(pid_t pid, int status, unsigned long long executions);
 
 /* Return whether the command runs, and whether the wanted number of kills is reached. */
-bool deaths_starting(void);
-bool deaths_done(void);
+bool kills_starting(void);
+bool kills_done(void);
 
 /* Prints what died. */
-void deaths_tell(void);
+void kills_tell(void);
 
 /* ---- samples ---- */
 

@@ -27,7 +27,7 @@ static const struct {
 	{ "broker", "nnacceld" },
 };
 
-static struct deaths_options options;
+static struct kills_options options;
 static unsigned int kills[PARTS], early_kills, gave_up;
 static uint64_t next_kill;		/* time of the next kill, except of the broker */
 /* Number of executions at the last kill, if no number of kills is wanted. */
@@ -43,7 +43,7 @@ static uint64_t began_at, ready_at;
 static uint64_t start_ns = NS_PER_S;	/* time of the last start */
 static unsigned long long served_before;
 
-void deaths_begin(const struct deaths_options *o)
+void kills_begin(const struct kills_options *o)
 {
 	options = *o;
 	ready_at = clock_ns();
@@ -78,7 +78,7 @@ static void start_engine(void)
 	}
 }
 
-bool deaths_ended(pid_t pid, int status, unsigned long long executions)
+bool kills_ended(pid_t pid, int status, unsigned long long executions)
 {
 	if (!command || pid != command)
 		return true;
@@ -144,7 +144,7 @@ static bool count_brokers(uint64_t now, unsigned long long executions)
 	return command || now < ready_at + NEVER_NS;
 }
 
-bool deaths_step(const pid_t *clients, unsigned long long executions)
+bool kills_step(const pid_t *clients, unsigned long long executions)
 {
 	uint64_t now = clock_ns();
 	int part = rand() % 8;
@@ -173,17 +173,17 @@ bool deaths_step(const pid_t *clients, unsigned long long executions)
 	return true;
 }
 
-bool deaths_done(void)
+bool kills_done(void)
 {
 	return options.wanted && kills[BROKER] >= options.wanted && least_kills() >= options.wanted;
 }
 
-bool deaths_starting(void)
+bool kills_starting(void)
 {
 	return command != 0;
 }
 
-void deaths_tell(void)
+void kills_tell(void)
 {
 	if (!options.spacing_ms)
 		return;
