@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the compilation cache: the preparation of MobileNetV2 and of a keyword spotter of LSTM
+ * Measures the compilation cache: the preparation of MobileNetV2 and of a keyword-spotting network of LSTM
  * layers (float32) from their two files. The lower bound is the time to map one file and hash the
  * other. The peer prepares the model without files. It also runs plans that were saved after many
  * executions of their model. Without an argument, it measures the worker's part in this process.
@@ -306,7 +306,7 @@ int main(int argc, char **argv)
 		figure_head();
 		make_network(&n);
 		bench_worker("", n.builder);
-		bench_worker("spotter_lstm_", sequence_spotter_lstm(NET_F32, false));
+		bench_worker("kws_lstm_", sequence_kws_lstm(NET_F32, false));
 		bench_stages();
 	}
 	snprintf(command, sizeof(command), "rm -rf %s", folder);

@@ -442,8 +442,8 @@ static const struct {
 	{ "resnet50", .make = net_resnet50 },
 	{ "ssd_mobilenet_v2", .make = net_ssd_mobilenet_v2 },
 	{ "deeplab_v3", .make = net_deeplab_v3 },
-	{ "spotter_svdf", .sequence = sequence_spotter_svdf },
-	{ "spotter_lstm", .sequence = sequence_spotter_lstm },
+	{ "kws_svdf", .sequence = sequence_kws_svdf },
+	{ "kws_lstm", .sequence = sequence_kws_lstm },
 	{ "encoder", .sequence = sequence_encoder },
 };
 

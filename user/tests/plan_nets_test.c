@@ -190,16 +190,16 @@ static void agrees_deeplab_v3(void **state)
 	check_types(net_deeplab_v3);
 }
 
-static void agrees_spotter_svdf(void **state)
+static void agrees_kws_svdf(void **state)
 {
 	(void)state;
-	check_sequence(sequence_spotter_svdf);
+	check_sequence(sequence_kws_svdf);
 }
 
-static void agrees_spotter_lstm(void **state)
+static void agrees_kws_lstm(void **state)
 {
 	(void)state;
-	check_sequence(sequence_spotter_lstm);
+	check_sequence(sequence_kws_lstm);
 }
 
 static void agrees_encoder(void **state)
@@ -217,8 +217,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(agrees_resnet50, heap_begin, heap_end),
 		cmocka_unit_test_setup_teardown(agrees_ssd_mobilenet_v2, heap_begin, heap_end),
 		cmocka_unit_test_setup_teardown(agrees_deeplab_v3, heap_begin, heap_end),
-		cmocka_unit_test_setup_teardown(agrees_spotter_svdf, heap_begin, heap_end),
-		cmocka_unit_test_setup_teardown(agrees_spotter_lstm, heap_begin, heap_end),
+		cmocka_unit_test_setup_teardown(agrees_kws_svdf, heap_begin, heap_end),
+		cmocka_unit_test_setup_teardown(agrees_kws_lstm, heap_begin, heap_end),
 		cmocka_unit_test_setup_teardown(agrees_encoder, heap_begin, heap_end),
 	};
 

@@ -81,16 +81,16 @@ struct builder *sequence_encoder(enum net_type type, bool small)
 }
 
 /* The NNAPI has SVDF for float types only; the products between its layers are int8. */
-struct builder *sequence_spotter_svdf(enum net_type type, bool small)
+struct builder *sequence_kws_svdf(enum net_type type, bool small)
 {
 	const uint32_t units = small ? 19 : SVDF_UNITS, narrow = small ? 11 : SVDF_NARROW;
 	struct graph g = { .type = type };
-	uint32_t x = begin(&g, 2, (uint32_t[]){ 1, SPOTTER_FEATURES });
+	uint32_t x = begin(&g, 2, (uint32_t[]){ 1, KWS_FEATURES });
 
 	for (int i = 0; i < SVDF_LAYERS; i++) {
 		x = graph_svdf(&g, graph_to_floats(&g, x), units, SVDF_MEMORY);
 		x = graph_from_floats(&g, x, STEP);
-		x = graph_product(&g, x, i + 1 < SVDF_LAYERS ? narrow : SPOTTER_WORDS, GRAPH_NONE,
+		x = graph_product(&g, x, i + 1 < SVDF_LAYERS ? narrow : KWS_WORDS, GRAPH_NONE,
 				  STEP);
 	}
 	builder_output(g.b, graph_softmax(&g, x, 1));
@@ -98,20 +98,20 @@ struct builder *sequence_spotter_svdf(enum net_type type, bool small)
 }
 
 /* LSTM layers are float32; the products before and after them are int8. */
-struct builder *sequence_spotter_lstm(enum net_type type, bool small)
+struct builder *sequence_kws_lstm(enum net_type type, bool small)
 {
-	const uint32_t frames = small ? 5 : SPOTTER_FRAMES, units = small ? 19 : SPOTTER_UNITS;
+	const uint32_t frames = small ? 5 : KWS_FRAMES, units = small ? 19 : KWS_UNITS;
 	struct graph g = { .type = type };
-	uint32_t x = begin(&g, 2, (uint32_t[]){ frames, SPOTTER_FEATURES });
+	uint32_t x = begin(&g, 2, (uint32_t[]){ frames, KWS_FEATURES });
 	const struct graph floats = { g.b, NET_F32 };
 
 	x = graph_to_floats(&g, graph_product(&g, x, units, GRAPH_RELU, STEP));
 	x = graph_reshape(&floats, x, 3, (uint32_t[]){ frames, 1, units });
-	for (int i = 0; i < SPOTTER_LAYERS; i++)
+	for (int i = 0; i < KWS_LAYERS; i++)
 		x = graph_lstm(&floats, x, units);
 	x = graph_reshape(&floats, x, 2, (uint32_t[]){ frames, units });
 	x = graph_from_floats(&g, x, MIXED_STEP);
-	builder_output(g.b, graph_softmax(&g, graph_product(&g, x, SPOTTER_WORDS, GRAPH_NONE,
+	builder_output(g.b, graph_softmax(&g, graph_product(&g, x, KWS_WORDS, GRAPH_NONE,
 							    STEP), 1));
 	return g.b;
 }

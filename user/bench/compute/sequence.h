@@ -24,8 +24,8 @@ struct block {
 #define ENCODER_BLOCK ((struct block){ 128, 512, 8, 2048 })
 
 /* Inputs and outputs of keyword-spotting networks: the numbers of a spectrum, and known words. */
-#define SPOTTER_FEATURES 40
-#define SPOTTER_WORDS 12
+#define KWS_FEATURES 40
+#define KWS_WORDS 12
 
 /*
  * The SVDF network runs on one frame at a time; a product reduces the size of each layer's output
@@ -40,14 +40,14 @@ struct block {
  * Each run of the LSTM network takes a second of frames, and consists of a product, LSTM layers,
  * and a product.
  */
-#define SPOTTER_FRAMES 49
-#define SPOTTER_LAYERS 2
-#define SPOTTER_UNITS 128
+#define KWS_FRAMES 49
+#define KWS_LAYERS 2
+#define KWS_UNITS 128
 
 /* A full model, and a small one with the same kinds of layers, in NET_F32 or NET_QC8. */
 struct builder;
 typedef struct builder *sequence_fn(enum net_type type, bool small);
-sequence_fn sequence_encoder, sequence_spotter_svdf, sequence_spotter_lstm;
+sequence_fn sequence_encoder, sequence_kws_svdf, sequence_kws_lstm;
 
 /* Makes one of these networks as a plan of nnaccel, and as calls of the peer. */
 struct subject subject_sequence(sequence_fn *make, enum net_type type, uint32_t threads);

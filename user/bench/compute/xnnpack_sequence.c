@@ -122,41 +122,41 @@ static struct subject make_encoder(enum net_type type, uint32_t threads)
 	return calls_end(c);
 }
 
-static struct subject make_spotter_svdf(enum net_type type, uint32_t threads)
+static struct subject make_kws_svdf(enum net_type type, uint32_t threads)
 {
 	struct calls *c = calls_begin((size_t)SVDF_UNITS * SVDF_MEMORY, threads);
 
 	for (int i = 0; i < SVDF_LAYERS; i++) {
-		convert(c, NET_F32, type, i ? SVDF_NARROW : SPOTTER_FEATURES);
-		product(c, NET_F32, 1, i ? SVDF_NARROW : SPOTTER_FEATURES, SVDF_UNITS);
+		convert(c, NET_F32, type, i ? SVDF_NARROW : KWS_FEATURES);
+		product(c, NET_F32, 1, i ? SVDF_NARROW : KWS_FEATURES, SVDF_UNITS);
 		binary(c, NET_F32, CALLS_MUL, SVDF_UNITS, SVDF_MEMORY, SVDF_UNITS, SVDF_MEMORY);
 		product(c, NET_F32, SVDF_UNITS, SVDF_MEMORY, 1);
 		convert(c, NET_QC8, type, SVDF_UNITS);
-		product(c, type, 1, SVDF_UNITS, i + 1 < SVDF_LAYERS ? SVDF_NARROW : SPOTTER_WORDS);
+		product(c, type, 1, SVDF_UNITS, i + 1 < SVDF_LAYERS ? SVDF_NARROW : KWS_WORDS);
 	}
-	calls_call(c, calls_softmax(c, type, 1, SPOTTER_WORDS));
+	calls_call(c, calls_softmax(c, type, 1, KWS_WORDS));
 	return calls_end(c);
 }
 
-static struct subject make_spotter_lstm(enum net_type type, uint32_t threads)
+static struct subject make_kws_lstm(enum net_type type, uint32_t threads)
 {
-	struct calls *c = calls_begin((size_t)SPOTTER_FRAMES * 4 * SPOTTER_UNITS, threads);
+	struct calls *c = calls_begin((size_t)KWS_FRAMES * 4 * KWS_UNITS, threads);
 
-	product(c, type, SPOTTER_FRAMES, SPOTTER_FEATURES, SPOTTER_UNITS);
-	convert(c, NET_F32, type, (size_t)SPOTTER_FRAMES * SPOTTER_UNITS);
-	for (int i = 0; i < SPOTTER_LAYERS; i++)
-		lstm(c, SPOTTER_FRAMES, SPOTTER_UNITS, SPOTTER_UNITS);
-	convert(c, NET_QC8, type, (size_t)SPOTTER_FRAMES * SPOTTER_UNITS);
-	product(c, type, SPOTTER_FRAMES, SPOTTER_UNITS, SPOTTER_WORDS);
-	calls_call(c, calls_softmax(c, type, SPOTTER_FRAMES, SPOTTER_WORDS));
+	product(c, type, KWS_FRAMES, KWS_FEATURES, KWS_UNITS);
+	convert(c, NET_F32, type, (size_t)KWS_FRAMES * KWS_UNITS);
+	for (int i = 0; i < KWS_LAYERS; i++)
+		lstm(c, KWS_FRAMES, KWS_UNITS, KWS_UNITS);
+	convert(c, NET_QC8, type, (size_t)KWS_FRAMES * KWS_UNITS);
+	product(c, type, KWS_FRAMES, KWS_UNITS, KWS_WORDS);
+	calls_call(c, calls_softmax(c, type, KWS_FRAMES, KWS_WORDS));
 	return calls_end(c);
 }
 
 struct subject subject_sequence_xnnpack(sequence_fn *of, enum net_type type, uint32_t threads)
 {
 	return of == sequence_encoder ? make_encoder(type, threads) :
-	       of == sequence_spotter_svdf ? make_spotter_svdf(type, threads) :
-					     make_spotter_lstm(type, threads);
+	       of == sequence_kws_svdf ? make_kws_svdf(type, threads) :
+					     make_kws_lstm(type, threads);
 }
 
 #else

@@ -197,7 +197,7 @@ def deeplab_head(net, size=33, channels=320):
     return y
 
 
-def keyword_spotter(net):
+def keyword_spotting(net):
     x = net.conv(net.input([1, 49, 40, 1]), 32, 5, 2, RELU)
     n, h, w, c = net.shape(x)
     x = net.reshape(net.fully(x, 16, RELU), [n, h, w * 16])
@@ -259,7 +259,7 @@ KINDS = (FLOAT32, UINT8, INT8)
 NETWORKS = {
     "mobilenet_v1": (mobilenet_v1, KINDS), "mobilenet_v2": (mobilenet_v2, KINDS),
     "ssd_head": (ssd_head, KINDS), "deeplab_head": (deeplab_head, KINDS),
-    "keyword_spotter": (keyword_spotter, KINDS),
+    "keyword_spotting": (keyword_spotting, KINDS),
     "transformer_block": (transformer_block, (FLOAT32, INT8)),
 }
 # Sizes of smaller networks, for tests.
