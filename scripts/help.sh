@@ -16,7 +16,7 @@ usage_names() {
 
 case ${1-} in
 -h | --help)
-	usage
+	usage | cat || exit 1	# busybox sed ignores write errors
 	exit 0 ;;
 -*)
 	if ! usage_names OPTION; then

@@ -53,13 +53,22 @@ static void write_weights(const float *params, uint64_t probe_hash)
 	printf("\n\t},\n};\n");
 }
 
+/* Returns the exit status after standard output was written. */
+static int printed(const char *what)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	fprintf(stderr, "train_digits: the %s could not be written\n", what);
+	return 1;
+}
+
 /* Returns the exit status. */
 static int print_usage(bool is_help)
 {
 	fputs("usage: train_digits >weights.c\n"
 	      "Trains the demo's network, for some minutes, and prints its parameters as C.\n",
 	      is_help ? stdout : stderr);
-	return !is_help ? 2 : fflush(stdout) ? 1 : 0;
+	return is_help ? printed("help") : 2;
 }
 
 int main(int argc, char **argv)
@@ -79,9 +88,5 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	write_weights(params, probe_hash);
-	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "train_digits: the weights could not be written\n");
-		return 1;
-	}
-	return 0;
+	return printed("weights");
 }
