@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions per second by io_uring, with 1, 8 and 32 in flight, against the
- * synchronous ioctl. Needs /dev/nnaccel and a running nnacceld.
+ * Executions per second by io_uring, with 1 to 32 in flight, against the synchronous ioctl. Needs
+ * /dev/nnaccel and a running nnacceld.
  */
 #include <liburing.h>
-#include <string.h>
+#include <stdio.h>
 
 #include <nnaccel/engine_model.h>
 #include <nnaccel/uring.h>
@@ -18,10 +18,10 @@
 #define COUNT		320	/* executions of a subject before the next one's turn */
 #define TURNS		9	/* turns that each subject gets */
 
-enum { IOCTL, QD1, QD8, QD32, SUBJECTS };
+/* Number of executions in flight for each subject; 0 is the ioctl. */
+static const unsigned int depths[] = { 0, 1, 2, 4, 8, 16, MOST };
 
-static const unsigned int depths[SUBJECTS] = { 0, 1, 8, MOST };
-static const char *const names[SUBJECTS] = { NULL, "uring_qd1", "uring_qd8", "uring_qd32" };
+enum { IOCTL, SUBJECTS = sizeof(depths) / sizeof(depths[0]) };
 
 static struct {
 	struct nna_device *device;
@@ -150,14 +150,10 @@ static double turn(int subject)
 	return COUNT * 1e9 / (double)(clock_ns() - start_ns);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	double samples[SUBJECTS][TURNS], medians[SUBJECTS];
 
-	if (argc > 1 && strcmp(argv[1], "--no-head")) {
-		printf("usage: uring [--no-head]\n");
-		return strcmp(argv[1], "--help") ? 2 : 0;
-	}
 	start();
 	for (int i = 0; i < SUBJECTS; i++)
 		turn(i);
@@ -166,10 +162,12 @@ int main(int argc, char **argv)
 			samples[i][t] = turn(i);
 	for (int i = 0; i < SUBJECTS; i++)
 		medians[i] = figure_quantile(samples[i], TURNS, 0.5);
-	if (argc == 1)
-		figure_head();
-	for (int i = QD1; i < SUBJECTS; i++)
-		figure(names[i], medians[i], "1/s", "ioctl", medians[IOCTL], "vm");
+	for (int i = IOCTL + 1; i < SUBJECTS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "uring_qd%u", depths[i]);
+		figure(name, medians[i], "1/s", "ioctl", medians[IOCTL], "vm");
+	}
 	stop();
 	return 0;
 }
