@@ -85,20 +85,6 @@ static bool command_waits(FIXTURE_DATA(drivers) *self)
 
 /* ---- vgem ---- */
 
-static uint32_t vgem_fence(int vgem, uint32_t handle, uint32_t flags)
-{
-	struct drm_vgem_fence_attach attach = { .handle = handle, .flags = flags };
-
-	return ioctl(vgem, DRM_IOCTL_VGEM_FENCE_ATTACH, &attach) ? 0 : attach.out_fence;
-}
-
-static int vgem_signal(int vgem, uint32_t fence)
-{
-	struct drm_vgem_fence_signal signal = { .fence = fence };
-
-	return ioctl(vgem, DRM_IOCTL_VGEM_FENCE_SIGNAL, &signal) ? errno : 0;
-}
-
 /* Checks that client and worker see the same bytes. */
 static void share(struct __test_metadata *_metadata, FIXTURE_DATA(drivers) *self, int buffer,
 		  uint32_t *pool)

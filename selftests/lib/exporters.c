@@ -42,8 +42,18 @@ struct drm_prime {
 	int32_t fd;
 };
 
+struct drm_fence {
+	uint32_t handle, flags, fence, padding;
+};
+
+struct drm_signal {
+	uint32_t fence, flags;
+};
+
 #define DRM_SAY		_IOWR('d', 0x00, struct drm_says)
 #define DRM_PRIME	_IOWR('d', 0x2d, struct drm_prime)
+#define DRM_FENCE	_IOWR('d', 0x41, struct drm_fence)
+#define DRM_SIGNAL	_IOW('d', 0x42, struct drm_signal)
 #define DRM_DUMB	_IOWR('d', 0xb2, struct drm_dumb)
 
 /* Loads the tests' module, which lies beside nnaccel.ko. */
@@ -145,6 +155,20 @@ int vgem_buffer(int vgem, uint64_t length, uint32_t *handle)
 		return -1;
 	*handle = prime.handle = create.handle;
 	return ioctl(vgem, DRM_PRIME, &prime) ? -1 : prime.fd;
+}
+
+uint32_t vgem_fence(int vgem, uint32_t handle, uint32_t flags)
+{
+	struct drm_fence attach = { .handle = handle, .flags = flags };
+
+	return ioctl(vgem, DRM_FENCE, &attach) ? 0 : attach.fence;
+}
+
+int vgem_signal(int vgem, uint32_t fence)
+{
+	struct drm_signal signal = { .fence = fence };
+
+	return ioctl(vgem, DRM_SIGNAL, &signal) ? errno : 0;
 }
 
 int buffer_sync(int buffer, uint64_t flags)

@@ -37,6 +37,12 @@ int vgem_open(void);
 /** vgem_buffer() - Creates a dma-buf of vgem; @handle: out: its handle there. */
 int vgem_buffer(int vgem, uint64_t length, uint32_t *handle);
 
+/** vgem_fence() - Puts a pending fence of vgem on its buffer; @flags: 1 for a writer; 0 and errno. */
+uint32_t vgem_fence(int vgem, uint32_t handle, uint32_t flags);
+
+/** vgem_signal() - Signals a fence of vgem; returns 0 or an errno. */
+int vgem_signal(int vgem, uint32_t fence);
+
 /** buffer_sync() - Begins or ends an access of the CPU, DMA_BUF_SYNC_*; returns 0 or an errno. */
 int buffer_sync(int buffer, uint64_t flags);
 

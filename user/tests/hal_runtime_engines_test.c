@@ -7,23 +7,7 @@
 #define _GNU_SOURCE
 #include "tests/clock_rate.h"
 #include "tests/engines_fixture.h"
-#include "tests/runtime_fixture.h"
-
-static const ANeuralNetworksDevice *find_device(const char *wanted)
-{
-	ANeuralNetworksDevice *device;
-	const char *name;
-	uint32_t count;
-
-	assert_ok(ANeuralNetworks_getDeviceCount(&count));
-	for (uint32_t i = 0; i < count; i++) {
-		assert_ok(ANeuralNetworks_getDevice(i, &device));
-		assert_ok(ANeuralNetworksDevice_getName(device, &name));
-		if (!strcmp(name, wanted))
-			return device;
-	}
-	return NULL;
-}
+#include "tests/named_devices.h"
 
 static ANeuralNetworksCompilation *compile_for(ANeuralNetworksModel *model, const char *name)
 {

@@ -1,32 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Three engines of different kinds serve one program at once: libneuralnetworks splits a model over
- * them by their figures, and `nnaccel stat` shows what each did. It needs nnacceld as nnaccel, and
- * the engines sample-engine and kit-engine beside it.
+ * them by their figures, and `nnaccel stat` shows what each did. The fence of a device's hardware
+ * goes to another driver. It needs nnacceld as nnaccel, and the engines sample-engine and kit-engine
+ * beside it.
  */
-#define _GNU_SOURCE
-#include <stdio.h>
+#include <errno.h>
+#include <linux/dma-buf.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 
-#include "tests/runtime_fixture.h"
-
-static const ANeuralNetworksDevice *find_device(const char *wanted)
-{
-	ANeuralNetworksDevice *device;
-	const char *name;
-	uint32_t count;
-
-	assert_ok(ANeuralNetworks_getDeviceCount(&count));
-	/* And nnapi-reference. */
-	assert_int_equal(count, 4);
-	for (uint32_t i = 0; i < count; i++) {
-		assert_ok(ANeuralNetworks_getDevice(i, &device));
-		assert_ok(ANeuralNetworksDevice_getName(device, &name));
-		if (!strcmp(name, wanted))
-			return device;
-	}
-	fail_msg("no device %s", wanted);
-	return NULL;
-}
+#include "exporters.h"
+#include "tests/kit_engine/engine.h"
+#include "tests/named_devices.h"
 
 /* (a + b) * b: the sample engine reports that it is faster, and lacks MUL. */
 static ANeuralNetworksModel *sum_and_product(void)
@@ -64,46 +50,18 @@ static void execute(ANeuralNetworksCompilation *c)
 	ANeuralNetworksExecution_free(e);
 }
 
-/* Returns the name of an engine's device node, as `nnaccel stat` shows it. */
-static void find_node(const char *engine, char node[16])
-{
-	char command[128];
-	FILE *output;
-
-	snprintf(command, sizeof(command),
-		 "basename \"$(dirname \"$(grep -lx %s /sys/class/nnaccel/*/name)\")\"", engine);
-	output = popen(command, "re");
-	assert_non_null(output);
-	assert_int_equal(fscanf(output, "%15s", node), 1);
-	pclose(output);
-}
-
-/* Returns the executions of this process on an engine's device, from the rows of `nnaccel stat`. */
-static unsigned long long count_executions(const char *engine)
-{
-	char line[512], node[16], device[16];
-	unsigned long long count, all = 0;
-	FILE *output = popen("nnaccel stat --once", "re");
-	long pid;
-
-	find_node(engine, node);
-	assert_non_null(output);
-	while (fgets(line, sizeof(line), output))
-		if (sscanf(line, "%*u %ld %*s %15s %llu", &pid, device, &count) == 3 &&
-		    pid == getpid() && !strcmp(device, node))
-			all += count;
-	pclose(output);
-	return all;
-}
-
 static void test_split(void **state)
 {
 	ANeuralNetworksModel *model = sum_and_product();
 	const ANeuralNetworksDevice *kit = find_device("kit-engine");
 	const ANeuralNetworksDevice *two[] = { find_device("nnaccel"), find_device("sample-engine") };
 	ANeuralNetworksCompilation *split, *whole;
+	uint32_t count;
 
 	(void)state;
+	assert_ok(ANeuralNetworks_getDeviceCount(&count));
+	/* And nnapi-reference. */
+	assert_int_equal(count, 4);
 	assert_ok(ANeuralNetworksCompilation_createForDevices(model, two, 2, &split));
 	assert_ok(ANeuralNetworksCompilation_finish(split));
 	assert_ok(ANeuralNetworksCompilation_createForDevices(model, &kit, 1, &whole));
@@ -119,10 +77,125 @@ static void test_split(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
+/* ---- the fence of hardware, for another driver ---- */
+
+static ANeuralNetworksCompilation *compile_double(ANeuralNetworksModel **model)
+{
+	enum { X, NONE, SUM };
+	static const uint32_t one[] = { 1 }, added[] = { X, X, NONE }, input = X, output = SUM;
+	const ANeuralNetworksOperandType tensor = tensor_type(1, one);
+	const ANeuralNetworksOperandType scalar = scalar_type(ANEURALNETWORKS_INT32);
+	const int32_t none = ANEURALNETWORKS_FUSED_NONE;
+	const ANeuralNetworksDevice *kit = find_device("kit-engine");
+	ANeuralNetworksCompilation *c;
+
+	assert_ok(ANeuralNetworksModel_create(model));
+	for (int i = X; i <= SUM; i++)
+		assert_ok(ANeuralNetworksModel_addOperand(*model, i == NONE ? &scalar : &tensor));
+	assert_ok(ANeuralNetworksModel_setOperandValue(*model, NONE, &none, sizeof(none)));
+	assert_ok(ANeuralNetworksModel_addOperation(*model, ANEURALNETWORKS_ADD, 3, added, 1, &output));
+	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(*model, 1, &input, 1, &output));
+	assert_ok(ANeuralNetworksModel_finish(*model));
+	assert_ok(ANeuralNetworksCompilation_createForDevices(*model, &kit, 1, &c));
+	assert_ok(ANeuralNetworksCompilation_finish(c));
+	return c;
+}
+
+/* A word of memory that no CPU maps. */
+static uint32_t device_word(const struct exporter *reader, uint32_t offset, const float *written)
+{
+	struct exporter_dma word = { .offset = offset, .write = written != NULL };
+
+	if (written)
+		memcpy(&word.value, written, sizeof(*written));
+	assert_int_equal(ioctl(reader->fd, EXPORTER_DMA, &word), 0);
+	return word.value;
+}
+
+/*
+ * Hands the fence that ends an execution to vgem. Returns whether the fence was still pending when
+ * vgem had refused to write its buffer.
+ */
+static bool hand_over(ANeuralNetworksExecution *e, int vgem)
+{
+	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_WRITE };
+	struct pollfd fence = { .events = POLLIN };
+	ANeuralNetworksEvent *event;
+	uint32_t handle, own;
+	bool was_pending;
+	int buffer, error;
+
+	buffer = vgem_buffer(vgem, 4096, &handle);
+	assert_true(buffer >= 0);
+	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(e, NULL, 0, 0, &event));
+	assert_ok(ANeuralNetworksEvent_getSyncFenceFd(event, &fence.fd));
+	import.fd = fence.fd;
+	assert_int_equal(ioctl(buffer, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import), 0);
+	own = vgem_fence(vgem, handle, 1);
+	error = own ? 0 : errno;
+	was_pending = poll(&fence, 1, 0) == 0;
+	if (was_pending)
+		assert_int_equal(error, EBUSY);
+	assert_int_equal(poll(&fence, 1, -1), 1);
+	if (!own)
+		own = vgem_fence(vgem, handle, 1);
+	assert_true(own);
+	assert_int_equal(vgem_signal(vgem, own), 0);
+	assert_ok(ANeuralNetworksEvent_wait(event));
+	ANeuralNetworksEvent_free(event);
+	close(fence.fd);
+	close(buffer);
+	return was_pending;
+}
+
+static void test_sync_fence(void **state)
+{
+	const size_t size = EXPORTER_NUM_PAGES * (size_t)sysconf(_SC_PAGESIZE);
+	const float fenced = KIT_ENGINE_FENCED, twice = 2 * fenced;
+	struct exporter exporter, reader;
+	ANeuralNetworksCompilation *c;
+	ANeuralNetworksMemory *memory;
+	ANeuralNetworksExecution *e;
+	struct exporter_import import;
+	ANeuralNetworksModel *model;
+	const int vgem = vgem_open();
+	bool was_pending;
+	uint32_t word;
+
+	(void)state;
+	assert_true(vgem >= 0);
+	assert_true(exporter_open(&exporter, EXPORTER_NO_MMAP) && exporter_open(&reader, 0));
+	import = (struct exporter_import){ .fd = exporter.buffer };
+	assert_int_equal(ioctl(reader.fd, EXPORTER_IMPORT, &import), 0);
+	device_word(&reader, 0, &fenced);
+	c = compile_double(&model);
+	assert_ok(ANeuralNetworksMemory_createFromFd(size, PROT_READ | PROT_WRITE, exporter.buffer, 0,
+						     &memory));
+	/* On a busy machine the fence may signal before vgem is asked. */
+	do {
+		assert_ok(ANeuralNetworksExecution_create(c, &e));
+		assert_ok(ANeuralNetworksExecution_setInputFromMemory(e, 0, NULL, memory, 0,
+								      sizeof(float)));
+		assert_ok(ANeuralNetworksExecution_setOutputFromMemory(e, 0, NULL, memory,
+								       sizeof(float), sizeof(float)));
+		was_pending = hand_over(e, vgem);
+		ANeuralNetworksExecution_free(e);
+	} while (!was_pending);
+	word = device_word(&reader, sizeof(float), NULL);
+	assert_memory_equal(&word, &twice, sizeof(twice));
+	ANeuralNetworksMemory_free(memory);
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+	exporter_close(&reader);
+	exporter_close(&exporter);
+	close(vgem);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_split),
+		cmocka_unit_test(test_sync_fence),
 	};
 
 	return cmocka_run_group_tests_name("hal runtime mixed", tests, NULL, NULL);

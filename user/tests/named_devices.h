@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Devices of several engines, by the engines' names. For tests of the runtime. */
+#ifndef NN_TESTS_NAMED_DEVICES_H
+#define NN_TESTS_NAMED_DEVICES_H
+
+#include <stdio.h>
+
+#include "tests/runtime_fixture.h"
+
+/* Returns the device of that name, or NULL. */
+static inline const ANeuralNetworksDevice *find_device(const char *wanted)
+{
+	ANeuralNetworksDevice *device;
+	const char *name;
+	uint32_t count;
+
+	assert_ok(ANeuralNetworks_getDeviceCount(&count));
+	for (uint32_t i = 0; i < count; i++) {
+		assert_ok(ANeuralNetworks_getDevice(i, &device));
+		assert_ok(ANeuralNetworksDevice_getName(device, &name));
+		if (!strcmp(name, wanted))
+			return device;
+	}
+	return NULL;
+}
+
+/* Finds the name of an engine's device node, as `nnaccel stat` shows it. */
+static inline void find_node(const char *engine, char node[16])
+{
+	char command[128];
+	FILE *output;
+
+	snprintf(command, sizeof(command),
+		 "basename \"$(dirname \"$(grep -lx %s /sys/class/nnaccel/*/name)\")\"", engine);
+	output = popen(command, "re");
+	assert_non_null(output);
+	assert_int_equal(fscanf(output, "%15s", node), 1);
+	pclose(output);
+}
+
+/* Returns the executions of this process on an engine's device, from the rows of `nnaccel stat`. */
+static inline unsigned long long count_executions(const char *engine)
+{
+	char line[512], node[16], device[16];
+	unsigned long long count, all = 0;
+	FILE *output = popen("nnaccel stat --once", "re");
+	long pid;
+
+	find_node(engine, node);
+	assert_non_null(output);
+	while (fgets(line, sizeof(line), output))
+		if (sscanf(line, "%*u %ld %*s %15s %llu", &pid, device, &count) == 3 &&
+		    pid == getpid() && !strcmp(device, node))
+			all += count;
+	pclose(output);
+	return all;
+}
+
+#endif /* NN_TESTS_NAMED_DEVICES_H */
