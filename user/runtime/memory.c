@@ -21,6 +21,7 @@
 
 #include "base/write.h"
 #include "plan/run/pages.h"
+#include "runtime/handle.h"
 #include "runtime/hardware_memory.h"
 #include "runtime/log.h"
 
@@ -77,9 +78,27 @@ static int create_file(size_t size, int *file, struct nn_error *err)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-int memory_create_shared(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err)
+static int create_dmabuf(size_t size, struct accel_handle *handle, int *file, struct nn_error *err)
 {
-	int fd, result = create_file(size, &fd, err);
+	struct nna_memory *pool = NULL;
+	struct nna_device *device;
+	int result = handle_get(handle, &device, err);
+	enum nn_status status;
+
+	if (result != ANEURALNETWORKS_NO_ERROR)
+		return result;
+	status = nna_memory_alloc(device, size, &pool, err);
+	if (!status)
+		status = nna_memory_export(pool, file, err);
+	nna_memory_free(pool);
+	return rt_fail_status(err, status);
+}
+
+int memory_create_shared(size_t size, struct accel_handle *device, ANeuralNetworksMemory **memory,
+			 struct nn_error *err)
+{
+	int fd, result = device ? create_dmabuf(size, device, &fd, err) :
+				  create_file(size, &fd, err);
 
 	return result == ANEURALNETWORKS_NO_ERROR ?
 	       memory_create(fd, PROT_READ | PROT_WRITE, 0, size, memory, err) : result;

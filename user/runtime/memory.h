@@ -63,8 +63,14 @@ struct ANeuralNetworksMemory {
 int memory_create(int fd, int prot, size_t offset, size_t size, ANeuralNetworksMemory **memory,
 		  struct nn_error *err);
 
-/* Creates zeroed memory for the runtime's own use. */
-int memory_create_shared(size_t size, ANeuralNetworksMemory **memory, struct nn_error *err);
+struct accel_handle;
+
+/*
+ * Creates zeroed memory that any device can import. It is a dma-buf of a pool of `device`, or a file
+ * if that is NULL.
+ */
+int memory_create_shared(size_t size, struct accel_handle *device, ANeuralNetworksMemory **memory,
+			 struct nn_error *err);
 
 /*
  * Creates mapped memory of this process alone, which is the fastest to fill. When a device imports

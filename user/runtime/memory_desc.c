@@ -228,6 +228,7 @@ static int make_memory(const ANeuralNetworksMemoryDesc *desc, struct memory_doma
 		       ANeuralNetworksMemory **memory, struct nn_error *err)
 {
 	uint32_t size = operand_size(&desc->operand);
+	struct accel_handle *device = NULL;
 	struct nn_error reason = { "" };
 	int result = domain_allocate(desc, domain, &reason);
 
@@ -241,7 +242,9 @@ static int make_memory(const ANeuralNetworksMemoryDesc *desc, struct memory_doma
 		return rt_fail(err, ANEURALNETWORKS_OP_FAILED,
 			       "the description leaves the size of its %s open",
 			       nn_type_name(desc->operand.type));
-	result = memory_create_shared(size, memory, err);
+	for (uint32_t i = 0; i < desc->num_roles && !device; i++)
+		device = partition_sharer(&desc->roles[i].compilation->partition);
+	result = memory_create_shared(size, device, memory, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		(*memory)->domain = domain;
 	return result;

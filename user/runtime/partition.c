@@ -384,6 +384,18 @@ void partition_free(struct partition *partition)
 	arena_free(&partition->arena);
 }
 
+struct accel_handle *partition_sharer(const struct partition *partition)
+{
+	for (uint32_t i = 0; i < partition->num_steps; i++) {
+		const ANeuralNetworksDevice *device = partition->steps[i].device;
+
+		if (!device_is_cpu(device) &&
+		    device_info(device)->memory == NN_DEVICE_MEMORY_DMA_BUF)
+			return device->handle;
+	}
+	return NULL;
+}
+
 bool step_init_request(const struct step *step, struct arena *arena, struct request *request)
 {
 	const struct nn_subgraph *main = &step->graph.model.subgraphs[0];

@@ -61,6 +61,12 @@ int partition_create(const struct graph *graph, const ANeuralNetworksDevice *con
 		     struct partition *partition, struct nn_error *err);
 void partition_free(struct partition *partition);
 
+/*
+ * Returns the first device of the steps that imports dma-bufs, or NULL. Memory that several devices
+ * use is best allocated there: some drivers of GPUs import no files.
+ */
+struct accel_handle *partition_sharer(const struct partition *partition);
+
 /* Gives a request the arrays that a step needs; returns false if memory runs out. */
 bool step_init_request(const struct step *step, struct arena *arena, struct request *request);
 

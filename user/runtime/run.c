@@ -282,7 +282,8 @@ static int run_steps(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *
 	uint32_t i;
 
 	if (p->temporaries_size && !*temporaries)
-		result = memory_create_shared(p->temporaries_size, temporaries, err);
+		result = memory_create_shared(p->temporaries_size, partition_sharer(p),
+					      temporaries, err);
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
 	for (i = 0; i < p->num_steps && result == ANEURALNETWORKS_NO_ERROR; i++) {
