@@ -142,9 +142,10 @@ static VkResult from_dma_buf(struct gpu *gpu, int file, struct gpu_buffer *b)
 static void import_region(struct gpu *gpu, struct nna_engine_execution *execution, const void *data,
 			  const struct nna_engine_region *region, struct gpu_buffer *b)
 {
+	enum nn_device_memory way = import_way_of(gpu);
 	VkResult result = VK_ERROR_INVALID_EXTERNAL_HANDLE;
 
-	if (import_way_of(gpu) == NN_DEVICE_MEMORY_DMA_BUF) {
+	if (way == NN_DEVICE_MEMORY_DMA_BUF) {
 		const int file = nna_engine_region_file(execution, data);
 
 		if (file >= 0)
@@ -152,10 +153,15 @@ static void import_region(struct gpu *gpu, struct nna_engine_execution *executio
 		if (result)
 			gpu_buffer_destroy(gpu, b);
 	}
-	if (result && gpu->can & GPU_HOST_MEMORY && !region->is_device_memory)
+	if (result && gpu->can & GPU_HOST_MEMORY && !region->is_device_memory) {
 		result = from_host(gpu, region, b);
+		way = NN_DEVICE_MEMORY_ADDRESS;
+	}
 	if (result)
 		gpu_buffer_destroy(gpu, b);
+	nna_engine_log(NNA_ENGINE_DEBUG, "%llu bytes of a client are %s",
+		       (unsigned long long)region->length,
+		       import_way_name(result ? NN_DEVICE_MEMORY_COPIED : way));
 }
 
 /*
