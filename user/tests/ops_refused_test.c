@@ -84,7 +84,7 @@ static void add_word(struct op_case *c, const char *word, bool output)
 	else if (*p)
 		store(t, 0, read_number(&p));
 	if (t->type == NN_TENSOR_QUANT8_SYMM_PER_CHANNEL) {
-		static const float scales[] = { 0.5f, 0.5f, 0.5f };
+		static const float scales[] = { 0.5f, 2, 0.5f };
 		struct nn_operand *o = &c->operands[t - c->tensors];
 
 		o->extra = (struct nn_extra){ .kind = NN_EXTRA_CHANNEL_QUANT, .count = 2,
@@ -310,7 +310,8 @@ static const struct refused table[] = {
 	    { 0, "f[0,3,3,2]", NULL } } },
 	{ "CONV_2D", "s[1,1,1,2]@0.5,0 p[2,1,1,2] w[2]@0,0 I1 I1 I1 I0 > s@1,0",
 	  { { 1, "p[3,1,1,2]", "input 2: dimension 0 is 2, must be 3" },
-	    { 2, "w[3]@0,0", "must be 2" } } },
+	    { 2, "w[3]@0,0", "must be 2" },
+	    { 0, "s[1,1,1,2]@2e38,0", "output 0: the scale 1 is too small" } } },
 	{ "AVERAGE_POOL_2D", "f[1,3,3,2] I1 I1 I1 I2 I2 I0 > f",
 	  { { 0, "f[1,3,2]", "3 dimensions, must have 4" }, { 0, "f[1,3,0,2]", "only dimension 0" },
 	    { 0, "f[0,3,3,2]", NULL }, { 4, "I0", "the filter size is 0" },
