@@ -115,7 +115,7 @@ static enum nn_status map_rings(struct nna_burst *b, uint64_t spin_ns, struct nn
 		return nna_fail_errno(b->device, "burst", errno, err);
 	map.doorbell = b->doorbell.base;
 	if (nn_ring_init(&b->ring, &map, spin_ns))
-		return nn_fail(err, NN_GENERAL_FAILURE, "burst: the kernel's rings are not valid");
+		return nn_fail(err, NN_GENERAL_FAILURE, "burst: the kernel's ring sizes are invalid");
 	b->capacity = map.capacity;
 	b->datums = malloc(b->capacity * sizeof(*b->datums));
 	if (!b->datums)

@@ -411,7 +411,7 @@ static void test_check(void **state)
 		{ "its file has another size", "UPDATE plan SET model_size = 99 WHERE uid = 1", -1 },
 		{ "its file has another size", "UPDATE plan SET model_size = model_size + data_size + "
 		  "4096, data_size = -4096 WHERE uid = 1", -1 },
-		{ "its hashes are not valid", "UPDATE plan SET data_hash = 'x' WHERE uid = 1", -1 },
+		{ "its hashes have a wrong length", "UPDATE plan SET data_hash = 'x' WHERE uid = 1", -1 },
 		{ "its file is not there", "UPDATE plan SET file = 77 WHERE uid = 1", -1 },
 	};
 	uint8_t bytes[ENTRY], byte;

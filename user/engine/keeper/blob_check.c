@@ -84,7 +84,7 @@ static void read_plan(struct checked *plan, sqlite3_stmt *row)
 	};
 	if (sqlite3_column_bytes(row, 4) != DIGEST_SIZE ||
 	    sqlite3_column_bytes(row, 5) != DIGEST_SIZE) {
-		plan->wrong = "its hashes are not valid";
+		plan->wrong = "its hashes have a wrong length";
 		return;
 	}
 	memcpy(plan->model_hash, sqlite3_column_blob(row, 4), DIGEST_SIZE);

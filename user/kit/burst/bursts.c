@@ -128,7 +128,7 @@ static enum nn_status burst_init(struct bursts *bursts, const struct nnaccel_cmd
 		return nn_fail(err, NN_GENERAL_FAILURE, "a burst's rings: %s", strerror(errno));
 	burst->executor->devices = &map.status->devices;
 	return nn_ring_init(&burst->ring, &map, burst->spin_ns) ?
-	       nn_fail(err, NN_GENERAL_FAILURE, "a burst's rings are not valid") : NN_OK;
+	       nn_fail(err, NN_GENERAL_FAILURE, "the burst's ring sizes are invalid") : NN_OK;
 }
 
 /* ---- the list, under the lock ---- */

@@ -52,8 +52,7 @@ static enum nn_status ask_locked(struct cache_client *client, struct message *re
 {
 	*file = -1;
 	if (client->socket < 0)
-		return nn_fail(err, NN_GENERAL_FAILURE, "the engine keeps no cache for this client "
-			       "any more, or never did");
+		return nn_fail(err, NN_GENERAL_FAILURE, "no compilation cache for this client");
 	if (exchange(client, request, answer, file))
 		return NN_OK;
 	if (errno == EAGAIN)
