@@ -36,13 +36,13 @@ static u64 nnaccel_after_ms(u64 ns, unsigned int ms)
 	return check_add_overflow(ns, (u64)ms * NSEC_PER_MSEC, &end) ? U64_MAX : end;
 }
 
-/* Returns when a worker that still has a command is killed. */
+/* Returns the time at which a worker is killed if it still has the command. */
 static u64 nnaccel_killed_ns(u64 deadline_ns)
 {
 	return nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_kill_grace_ms));
 }
 
-/* Returns when the client of a command gets its error for being late; U64_MAX if never. */
+/* Returns the time at which the client of a late command gets its error; U64_MAX if never. */
 static u64 nnaccel_command_told_ns(const struct nnaccel_command *cmd)
 {
 	u64 deadline_ns = cmd->head.deadline_ns ?: U64_MAX;

@@ -3,7 +3,7 @@
  * nnaccel: formatted pools. Their planes hold rows of pixels, like images of cameras and displays.
  * Only arguments of executions use them. The module does not interpret the pixels.
  *
- * A formatted pool has the file of its first plane. For a plane in another file it holds an
+ * A formatted pool holds the dma-buf of its first plane. For a plane in another file it holds an
  * additional pool without an id, which is granted and accessed like any other. A command lists the
  * additional pools after the pools that its caller named.
  */

@@ -245,7 +245,7 @@ static s64 nnaccel_time_offset(void)
 #endif
 }
 
-/* Returns a time less an offset; 0 means none, and 1 is a time before the machine's start. */
+/* Subtracts an offset from a time. 0 means no time; a time before the machine's start becomes 1. */
 static u64 nnaccel_time_less(u64 ns, s64 offset)
 {
 	if (!ns || !offset)

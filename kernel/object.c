@@ -16,7 +16,7 @@
 
 /* The properties of each type of object. */
 static const struct {
-	/* The limit per context; NULL if the commands are limited instead. */
+	/* The limit of objects per context; NULL if commands are limited instead. */
 	const unsigned int *limit;
 	/* Bytes charged for the structure, its notice, a node of a table, and files. */
 	size_t bytes;

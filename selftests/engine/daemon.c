@@ -343,8 +343,8 @@ static pid_t find_broker(void)
 }
 
 /*
- * The last test: a new broker finds no state of the killed one, and contexts get new workers. The killed
- * one is another process's child, which does not wait for it.
+ * The last test: a new broker finds no state of the killed one, and contexts get new workers. The
+ * killed broker is a child of another process, which does not wait for it.
  */
 TEST_F(engine, workers_end_with_the_broker)
 {

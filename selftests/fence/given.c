@@ -150,7 +150,10 @@ TEST_F(given, after_submissions)
 	}
 }
 
-/* A fence that failed fails the execution, before the worker has it or after its answer. */
+/*
+ * A failed fence fails the execution, whether it fails before the worker has the execution or after
+ * the answer.
+ */
 TEST_F(given, failure)
 {
 	int file, other;

@@ -447,8 +447,8 @@ TEST_F(uring, cancel)
 }
 
 /*
- * While hardware executes, cancel or deadline end the ring's entry; the command ends with the
- * fence.
+ * While hardware executes, a cancellation or a deadline ends the entry in the ring; the command
+ * itself ends with the fence.
  */
 TEST_F(uring, hardware_has_it)
 {

@@ -35,8 +35,8 @@ struct option_row {
 	size_t offset;
 	uint64_t min, max, unit;
 	/*
-	 * Returns false if the value is wrong. `text` is NULL if the option has no value. Its
-	 * message is the text that it writes into `fault`, or "wrong value".
+	 * Returns false if the value is wrong. `text` is NULL if the option has no value. The
+	 * message is then the text that the function wrote into `fault`, or "wrong value".
 	 */
 	bool (*take)(void *into, const char *text, char fault[OPTION_FAULT]);
 };

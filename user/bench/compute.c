@@ -229,7 +229,10 @@ static double rss_of(const void *arg)
 	return (double)(peak_rss_kib() - before);
 }
 
-/* Peak of resident memory that a process needs to prepare and run, beyond the network's own. */
+/*
+ * Measures the peak of resident memory that a process needs to prepare and run, beyond the
+ * network's own.
+ */
 static double measure_rss(subject_fn *make)
 {
 	return in_child(rss_of, &make);

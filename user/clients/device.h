@@ -38,7 +38,7 @@ int devices_compile(const struct devices *devices, const struct options *options
 
 const char *result_name(int result);
 
-/* The beginning of say()'s lines, which each plug-in defines. */
+/* The beginning of lines of say(); each plug-in defines it. */
 extern const char said_by[];
 
 /* Prints a line on stderr, if verbosity is at least `level`. */

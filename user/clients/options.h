@@ -34,8 +34,8 @@ struct options {
 void options_init(struct options *options);
 
 /*
- * Sets an option. False, with a sentence in `error`: an unknown option, a wrong value, or out of
- * memory.
+ * Sets an option. Returns false, with a sentence in `error`, for an unknown option, a wrong value,
+ * or if memory runs out.
  */
 bool options_set(struct options *options, const char *name, const char *value,
 		 char error[OPTIONS_ERROR_SIZE]);

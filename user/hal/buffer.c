@@ -147,7 +147,7 @@ static struct nna_buffer *buffer_find(struct nna_device *device, uint32_t token)
 	return b;
 }
 
-/* Called under buffers_lock. Doubles the table; returns false if memory runs out. */
+/* Called with buffers_lock held. Doubles the table; returns false if memory runs out. */
 static bool grow_table(struct nna_device *device)
 {
 	uint32_t before = device->buffers_size, size = before ? 2 * before : FIRST_BUFFERS;

@@ -325,7 +325,7 @@ struct nna_preparation {
 	struct nna_device *device;	/* held */
 	uint32_t id;	/* id of the submission; 0 if it has ended or was never submitted */
 	int error;			/* errno with which the submission ended, or 0 */
-	bool was_past;			/* the deadline, at the start */
+	bool was_past;			/* the deadline was past at the start */
 	struct nnaccel_prepare work;
 	char message[NNACCEL_MAX_MESSAGE];
 	struct nna_prepare_options options;

@@ -37,14 +37,14 @@ static inline void nn_tensor_like(struct nn_tensor *out, const struct nn_tensor 
 	out->zero_point = in->zero_point;
 }
 
-/* The shape rule of an output that is like input 0. */
+/* Infers an output that is like input 0. */
 static inline enum nn_status nn_infer_like(struct nn_run *r)
 {
 	nn_tensor_like(&r->outputs[0], &r->inputs[0]);
 	return NN_OK;
 }
 
-/* The shape rule of an output with input 0's shape, whose type and quantisation the model gives. */
+/* Infers an output with input 0's shape; the model gives its type and quantisation. */
 static inline enum nn_status nn_infer_shape(struct nn_run *r)
 {
 	r->outputs[0].rank = r->inputs[0].rank;

@@ -83,7 +83,7 @@ struct nn_dynamic nn_dynamic_of(enum nn_dynamic_form form, float low, float high
 	       form == NN_DYNAMIC_ROWS ? of_row(low, high) : of_row_asymmetric(low, high);
 }
 
-/* NaN becomes the lowest one. */
+/* NaN becomes the lowest number. */
 static int32_t number_of(const struct nn_dynamic *d, float x)
 {
 	x = d->is_tensor ? x / d->factor : d->offset + x * d->factor;

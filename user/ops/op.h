@@ -112,8 +112,8 @@ struct nn_op {
 	bool every_time;
 
 	/*
-	 * The operands' rules: NN_INPUTS() and NN_OUTPUTS() of check.h. Inputs from `least_inputs`
-	 * on are optional, and so are outputs.
+	 * The operands' rules: made by NN_INPUTS() and NN_OUTPUTS() of check.h. Inputs from
+	 * `least_inputs` on are optional, and so are outputs.
 	 */
 	const struct nn_rule *inputs;
 	const struct nn_rule *outputs;

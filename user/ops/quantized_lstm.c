@@ -16,8 +16,7 @@
 #define BLOCK_ROWS 64		/* rows of a gate that a task multiplies */
 
 /*
- * The inputs except layer_norm belong together like those of the float cell, and have the same
- * positions.
+ * Checks shapes as for the float cell: all inputs except layer_norm have the same positions there.
  */
 static enum nn_status cell_shape(const struct nn_run *r, struct nn_qlstm *c)
 {
@@ -278,7 +277,7 @@ static void run_block(void *arg, uint32_t task, uint32_t thread)
 	multiply(p, gate, first, count);
 }
 
-/* The products of one row of the batch. */
+/* Computes the products of one row of the batch. */
 static void multiply_all(const struct nn_qlstm_run *r, const struct work *w)
 {
 	const struct nn_qlstm *c = r->cell;
@@ -321,7 +320,7 @@ static void narrow(const int16_t *values, int32_t zero, int32_t limit, size_t co
 	}
 }
 
-/* The output of a row from its hidden values, which have no zero point yet. */
+/* Computes the output of a row from its hidden values, which have no zero point yet. */
 static void project(const struct nn_qlstm_run *r, const struct work *w, const int8_t *hidden,
 		    int8_t *out)
 {

@@ -23,7 +23,7 @@ enum nn_status nn_filter_check(const struct nn_check *c, uint32_t filter_rank,
  */
 enum nn_status nn_filter_infer(const struct nn_run *r);
 
-/* The shape rule of FULLY_CONNECTED. */
+/* Infers the output of FULLY_CONNECTED. */
 enum nn_status nn_fully_connected_infer(struct nn_run *r);
 
 struct nn_requant {

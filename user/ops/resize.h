@@ -19,7 +19,10 @@ struct nn_resize {
 /* Reads an operation of either kind; fails with a message of the run. */
 enum nn_status nn_resize_prepare(const struct nn_run *r, struct nn_resize *v);
 
-/* Return the sources of output `o` of `out` on an axis with `in` inputs. */
+/*
+ * Return the inputs, and their weights, from which output `o` is computed, on an axis of `in`
+ * inputs and `out` outputs.
+ */
 struct nn_source nn_resize_bilinear(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o);
 struct nn_source nn_resize_nearest(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o);
 

@@ -81,14 +81,14 @@ struct compiled {
 	size_t arena_size;
 	size_t scratch_size;		/* for one thread */
 	size_t run_packed_size;		/* the most weights that a step packs in each execution */
-	_Atomic(size_t) run_memory;	/* the most that reference kernels asked for so far */
+	_Atomic(size_t) run_memory;	/* largest memory that a reference kernel needed so far */
 	_Atomic(uint64_t) cached;	/* bytes of all contexts */
 	uint32_t threads;
 	struct tuning *tuning;		/* tuning of the plan; NULL if nothing is to be measured */
 	_Atomic(struct context *) contexts[COMPILED_CONTEXTS];	/* the unused ones */
 };
 
-/* Weights that were packed before. */
+/* Weights that an earlier plan packed. */
 struct packed_weights {
 	const void *data;
 	uint64_t size;
@@ -104,7 +104,7 @@ struct packed_weights {
 struct compiled *compiled_create(const struct nn_plan *plan, const struct nn_isa *isa,
 				 uint32_t threads, const struct packed_weights *weights);
 
-/* The threads that plans of a preference take, which are made if they are not there. */
+/* Returns the number of threads that plans of a preference take, and makes missing threads. */
 uint32_t compiled_threads(uint32_t preference);
 
 void compiled_free(struct compiled *c);
@@ -133,10 +133,10 @@ bool compiled_layout(struct compiled *c);
 bool compiled_reserve(struct compiled *c);
 void compiled_release(struct compiled *c);
 
-/* Bytes of the memory of executions that there is, in use or not. */
+/* Returns the bytes of memory that executions have, idle memory included. */
 uint64_t compiled_cached(const struct compiled *c);
 
-/* The operand that a step reads as input `index`. */
+/* Returns the operand that a step reads as input `index`. */
 static inline uint32_t compiled_input(const struct compiled_step *step, uint32_t index)
 {
 	return index ? step->operation->inputs[index] : step->input;

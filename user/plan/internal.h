@@ -85,13 +85,13 @@ enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_op
 			   struct nn_plan **plan, struct nn_error *err);
 
 /*
- * Makes a plan that is compiled as a whole. If `weights` is not NULL, its packed weights are shared
- * there. Returns NULL if the model cannot be compiled or memory runs out.
+ * Makes a plan that is compiled as a whole. If `weights` is not NULL, the plan shares its packed
+ * weights through it. Returns NULL if the model cannot be compiled or memory runs out.
  */
 struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_options *options,
 			     struct weights *weights);
 
-/* Whether input `index` of an operation is read as an address, a size or a choice. */
+/* Returns whether an operation reads input `index` as an address, a size or a choice. */
 bool plan_determines(const struct nn_op *op, uint32_t index, int32_t type);
 
 /* Bytes of an argument as far as a value has them, for types without a fixed size. */
@@ -119,9 +119,9 @@ enum nn_status run_subgraph(struct run *run, uint32_t index, const struct value 
 			    const struct nn_arg *args, struct value *results);
 
 /*
- * Gives an operand that an operation writes a finished value, which must own its memory. It is
- * moved, and also copied to the caller's memory if the operand is an output of the model. Fails if
- * the shape is not as declared.
+ * Gives an operand that an operation writes a finished value, which must own its memory. The value
+ * is moved. If the operand is an output of the model, it is also copied to the caller's memory.
+ * Fails if the shape is not as declared.
  */
 enum nn_status store_result(struct frame *f, const struct step *step, uint32_t output,
 			    struct value *result);

@@ -267,7 +267,7 @@ struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_
 	return NULL;
 }
 
-/* A plan that is only checked. */
+/* Makes a plan that is only checked. */
 static enum nn_status create_lazy(const struct nn_model *model,
 				  const struct nn_plan_options *options, struct nn_plan **plan,
 				  struct nn_error *err)

@@ -58,7 +58,7 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 enum nn_status nn_plan_execute(const struct nn_plan *plan, struct nn_execution *execution,
 			       struct nn_error *err);
 
-/* Whether this CPU runs the kernels of that name; "none" always. */
+/* Returns whether this CPU runs the kernels of that name; always true for "none". */
 bool nn_plan_has_kernels(const char *name);
 
 /*

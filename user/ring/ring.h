@@ -130,7 +130,7 @@ void nn_ring_interrupt(struct nn_ring *ring);
 bool nn_ring_park(struct nn_ring *ring);
 void nn_ring_unpark(struct nn_ring *ring);
 
-/* The doorbell's word, as the worker has it mapped. */
+/* Returns the doorbell's word in the worker's mapping. */
 uint32_t nn_doorbell_read(const uint32_t *doorbell);
 
 /* Sleeps while the word is `seen`, at most timeout_ns; may return early. */

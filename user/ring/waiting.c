@@ -89,7 +89,7 @@ static uint64_t lead_ns(const struct nn_waiter *waiter)
 	return 2 * waiter->deviation_ns + waiter->late_ns + waiter->late_ns / 4 + MARGIN_NS;
 }
 
-/* Returns the longest spin after a timed sleep; it is longer for a long wait. */
+/* Returns the longest spin after a timed sleep, which grows with the wait. */
 static uint64_t tail_ns(const struct nn_waiter *waiter)
 {
 	uint64_t part = waiter->mean_ns / TAIL_PART, most = TAIL_BUDGETS(waiter->budget_ns);
@@ -191,7 +191,9 @@ void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
 {
 	enum way way = choose(waiter);
 
-	/* Waits while other processes use the CPU do not show how fast the other end is. */
+	/*
+	 * A wait during which other processes used the CPU does not show how fast the other end is.
+	 */
 	if (waiter->yields) {
 		waiter->yields--;
 		return;

@@ -188,7 +188,7 @@ const char *device_missing(void);
 
 #define DEVICE_MAX (NNA_MAX_DEVICES + 1)
 
-/* The devices at one moment, which are looked for now; returns their number. */
+/* Looks for devices and lists them; returns their number. */
 uint32_t device_list(const ANeuralNetworksDevice *devices[DEVICE_MAX]);
 
 static inline bool device_is_cpu(const ANeuralNetworksDevice *device)

@@ -112,7 +112,7 @@ int memory_end(const ANeuralNetworksMemory *memory, int prot, bool written, uint
 
 /*
  * Imports the memory to a device for the accesses of `prot`, once for each device. Returns
- * UNMAPPABLE if the device cannot reach it, or not for these accesses.
+ * UNMAPPABLE if the device cannot access the memory in this way.
  */
 int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_device *device,
 		  struct nna_memory **imported, struct nn_error *err);

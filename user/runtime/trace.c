@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The events, as a JSON array in the Trace Event format, one per line, so that a truncated file can
- * still be read. The engine appears as a process of its own. It has a thread for each thread of
- * this process, because the real numbers of its threads are not known here.
+ * still be read. The engine appears as a process of its own. The real numbers of the engine's
+ * threads are unknown here, so it has a thread for each thread of this process.
  */
 #define _GNU_SOURCE
 #include "runtime/trace.h"
@@ -27,7 +27,10 @@
 #include "runtime/partition.h"
 #include "runtime/trace_report.h"
 
-/* Larger than any process's number; added to this process's number, it is the engine's. */
+/*
+ * The engine's number in a trace is this process's number plus ENGINE_PID, which is larger than any
+ * real number.
+ */
 #define ENGINE_PID (1 << 23)
 #define LINE_ROOM 2048
 #define TEXT_ROOM 512

@@ -1126,7 +1126,10 @@ static void test_fences(void **state)
 
 /* ---- buffers ---- */
 
-/* Models of 2 numbers; an open dimension; 3 numbers; quantised; any rank; two of huge size. */
+/*
+ * Prepares models with outputs of 2 numbers, of an unknown dimension, of 3 numbers, quantised, of
+ * any rank, and two of huge size.
+ */
 static void prepare_all(void)
 {
 	assert_int_equal(prepare_add(1, MB_DIMS(1, 2)), NNACCEL_STATUS_NONE);

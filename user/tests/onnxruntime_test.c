@@ -1219,8 +1219,8 @@ static void free_constant(struct constant *c)
 }
 
 /*
- * A graph of one node is not claimed. If it is compiled nevertheless, the message says why that is
- * not possible.
+ * A graph of one node is not claimed. If ONNX Runtime compiles it nevertheless, that fails with a
+ * message that says why.
  */
 static void refused(const struct OrtGraph *graph, const char *why)
 {

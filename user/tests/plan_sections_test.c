@@ -479,7 +479,7 @@ static uint32_t shape_of(uint32_t rank, const uint32_t *dims)
 	return mb_operand(&built, NN_TENSOR_INT32, NN_TEMPORARY, rank, dims);
 }
 
-/* Adds the operation of a letter of the test's strings. It writes a shape. */
+/* Adds the operation of a letter of the test's strings. Its output is a shape. */
 static uint32_t add_shape(char letter)
 {
 	static const float zeros[4];

@@ -500,7 +500,7 @@ static void test_time_is_up(void **state)
 	}
 	assert_int_equal(control_of(&p, 0)->waiting, 0);
 	assert_int_equal(control_of(&p, 0)->sleeps + control_of(&p, 0)->spins, 3);
-	/* An end waits for a full ring for the same time. */
+	/* A wait for room in a full ring takes the same time. */
 	make_packet(out, 9, 0);
 	assert_int_equal(nn_ring_send(&p.client, out, 9, 0), NN_RING_OK);
 	sleeps = control_of(&p, 0)->sleeps;

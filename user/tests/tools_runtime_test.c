@@ -232,7 +232,10 @@ FILE *fdopen(int fd, const char *mode)
 	return no_stream ? NULL : next(fd, mode);
 }
 
-/* Returns the lines on standard error after catching, while `files` files could be opened. */
+/*
+ * Returns the lines that pass to standard error, while the process may open only `files` more
+ * files.
+ */
 static const char *caught(unsigned int files)
 {
 	static const char lines[] = "first\nAPI: not wanted\n\nAPI\nlast\n";

@@ -38,7 +38,7 @@ static void barrier(VkCommandBuffer commands)
 			     NULL, 0, NULL);
 }
 
-/* Whether a product has so few rows that most of a tile would be empty. */
+/* Returns whether a product has so few rows that most of a tile would be empty. */
 static bool is_vector(const struct dispatch *d)
 {
 	const struct window_params *p = &d->params.window;

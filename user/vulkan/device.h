@@ -77,7 +77,7 @@ struct gpu {
 int gpu_list(struct gpu_name *names, uint32_t count, struct nn_error *err);
 
 /*
- * Opens the GPU whose name contains `wanted`, or whose UUID it is. NULL means the first one that is
+ * Opens the GPU whose name contains `wanted`, or whose UUID it is. NULL means the first GPU that is
  * hardware, "software" the first software driver. Returns NN_DEVICE_UNAVAILABLE with the reason if
  * there is none.
  */

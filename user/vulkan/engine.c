@@ -88,7 +88,7 @@ static enum nn_status open_gpu(struct nn_error *err)
 	return status;
 }
 
-/* The GPU, held for the caller. */
+/* Returns the GPU with a reference for the caller. */
 static enum nn_status take_gpu(struct gpu **gpu, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;

@@ -37,11 +37,11 @@ const struct vulkan_op *vulkan_op_find(int32_t code);
 enum nn_status lower_refuse(const struct lower *l, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The type in memory of an operand. */
+/* Returns the type that an operand has in memory. */
 uint32_t lower_input_type(const struct lower *l, uint32_t input);
 uint32_t lower_output_type(const struct lower *l, uint32_t output);
 
-/* The value of an operand, made when it is first used. */
+/* Return the value of an operand; its first use makes it. */
 uint32_t lower_input(struct lower *l, uint32_t input);
 uint32_t lower_output(struct lower *l, uint32_t output);
 
@@ -51,7 +51,7 @@ uint32_t lower_output(struct lower *l, uint32_t output);
 uint32_t lower_constant(struct lower *l, void *data, uint64_t size, uint32_t element);
 uint32_t lower_temporary(struct lower *l, uint64_t size, uint32_t element);
 
-/* A dispatch without tensors, of one invocation for each of `count` elements. */
+/* Adds a dispatch without tensors, with one invocation for each of `count` elements. */
 struct dispatch lower_linear(const struct lower *l, enum shader shader, uint64_t count);
 /* Does the same as lower_linear(), with a work group for each element. */
 struct dispatch lower_groups(const struct lower *l, enum shader shader, uint64_t count);

@@ -329,7 +329,7 @@ enum nn_status lower_space(struct lower *l)
 	return l->argument ? read_view(l, &view) : write_view(l, &view);
 }
 
-/* The view of the large image in the order of the small ones. */
+/* Returns the view of the large image in the order of the small ones. */
 static struct nn_strided batch_view(const struct nn_tensor *big, const struct axes *a,
 				    const int32_t *block)
 {

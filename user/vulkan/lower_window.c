@@ -14,7 +14,10 @@
 /* The most groups of four elements in a filter. The shader divides group numbers as floats. */
 #define MAX_PARTS (1u << 22)
 
-/* Elements of a tensor that a work group finds the range of, and the number of these ranges. */
+/*
+ * A work group finds the range of at least MIN_RANGE elements; a tensor has at most MAX_RANGES such
+ * groups.
+ */
 #define MIN_RANGE 4096u
 #define MAX_RANGES 256u
 
@@ -70,7 +73,7 @@ static bool is_float(const struct lower *l)
 	return l->run.inputs[X].type == NN_TENSOR_FLOAT32;
 }
 
-/* Whether floats become bytes when the operation runs. */
+/* Returns whether floats become bytes when the operation runs. */
 static bool is_dynamic(const struct lower *l)
 {
 	return is_float(l) && l->run.inputs[FILTER].type != NN_TENSOR_FLOAT32;
@@ -238,7 +241,7 @@ enum nn_status lower_transposed(struct lower *l)
 	return add_conv(l, &c, true);
 }
 
-/* The windows of operations that compute each channel by itself. */
+/* Lowers operations with a window that compute each channel by itself. */
 static enum nn_status channelwise(struct lower *l, struct dispatch *d, uint32_t filter_h,
 				  uint32_t filter_w)
 {

@@ -29,7 +29,7 @@ struct prepared {
 	VkSemaphore end;		/* becomes a sync_file; none: the driver cannot */
 	VkQueryPool times;		/* none: the GPU has no timestamps */
 
-	pthread_mutex_t lock;		/* protects all fields below, and an execution */
+	pthread_mutex_t lock;		/* protects the fields below; held during an execution */
 	struct commands commands;
 	VkCommandBuffer ends[2];	/* transfers of inputs, and of outputs */
 	struct place *places;		/* which these are recorded with, of all arguments */
@@ -491,7 +491,7 @@ static enum nn_status choose_places(const struct prepared *p, const struct place
 	return NN_OK;
 }
 
-/* Whether nothing is left to do after the GPU. Tuning takes times of the submissions. */
+/* Returns whether nothing is left to do after the GPU. Tuning takes times of the submissions. */
 static bool may_end_later(const struct prepared *p, const struct nn_execution *e,
 			  const struct place *places)
 {

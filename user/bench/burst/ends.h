@@ -30,7 +30,7 @@ __attribute__((noreturn)) void die(const char *what);
 /* Exits with the error's message, like die(), if `status` is not NN_OK. */
 void check(enum nn_status status, const struct nn_error *err);
 
-/* Memory that a forked child shares. */
+/* Returns memory that a forked child shares. */
 void *shared(size_t size);
 
 struct burst_memory {

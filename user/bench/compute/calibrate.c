@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Prints the library's settings for this CPU and their origin. Making a plan measures none of them.
- * Later, plan/run/tuning.h measures which steps run on one thread. The barrier's time is printed
- * for the reader only, because the compiler chooses the barrier.
+ * Later, plan/run/tuning.h measures which steps run on one thread. The time of a memory barrier is
+ * only printed: no setting depends on it.
  */
 #include <unistd.h>
 

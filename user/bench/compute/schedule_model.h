@@ -22,7 +22,7 @@ struct schedule_costs {
 	double notice;	/* from a thread's write until a spinning thread sees the write */
 	double take;	/* time to take a task's number, which only one thread at a time can do */
 	double wake_call;		/* time that the call which wakes threads takes */
-	double wake;			/* time from that call until the threads run */
+	double wake;			/* time from the call that wakes threads until they run */
 	double spin;			/* idle time after which a thread sleeps */
 	uint32_t fan_out;		/* number of sleeping threads that one thread wakes */
 };

@@ -85,7 +85,7 @@ static double run(struct subject_gpu *s)
 	return (double)(clock_ns() - begin) * 1e-6;
 }
 
-/* The shortest time, which other work on the machine disturbs least. */
+/* Returns the shortest time, which other work on the machine disturbs least. */
 static double best(struct subject_gpu *s)
 {
 	double least = 1e12;

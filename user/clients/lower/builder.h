@@ -82,7 +82,7 @@ size_t builder_size(const struct operand *operand);
 /* Returns whether an operation from `from` on writes the operand. */
 bool builder_writes(const struct builder *b, uint32_t from, uint32_t operand);
 
-/* Returns the end of the operations from `at` on that are of one node. */
+/* Returns the end of the operations of one node, which begin at `at`. */
 uint32_t builder_end(const struct builder *b, uint32_t at);
 
 /* Drops operations whose outputs are not needed; `keep` lists the operands that are. */
@@ -97,8 +97,9 @@ bool *builder_used(const struct builder *b);
 /*
  * Makes a model of all operations with these inputs and outputs, and compiles it: see
  * devices_compile(). Constants of files are parts of the memory of `constants`, which may be NULL.
- * In the cache it has the hash of the model as its token. The option cache_token stands for the
- * constants of files. Returns a ResultCode; the model remains if only the compilation failed.
+ * In the cache it has the hash of the model as its token. In this hash, the option cache_token
+ * stands for constants of files. Returns a ResultCode; the model remains if only the compilation
+ * failed.
  */
 int builder_compile(const struct builder *b, struct constants *constants,
 		    const struct devices *devices, const struct options *options,

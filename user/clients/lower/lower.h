@@ -38,7 +38,7 @@ struct lowering {
 	uint64_t written;		/* elements that operations write, except RESHAPE */
 	int32_t fused;			/* FuseCode of the node's arithmetic */
 	const struct devices *devices;	/* devices to query; NULL: assume none */
-	/* These two are from the node's row in the plug-in's table. */
+	/* The next two fields come from the node's row in the plug-in's table. */
 	int32_t code;			/* OperationCode */
 	function *function;
 };
@@ -46,7 +46,7 @@ struct lowering {
 /* Translates a node, or rejects it. */
 typedef void translator(struct lowering *t);
 
-/* Whether the devices have the operations of the project's own extension. */
+/* Returns whether the devices have the operations of the project's own extension. */
 bool has_own(const struct lowering *t);
 
 /* Fails the node. */
@@ -69,9 +69,9 @@ const char *nnapi_type_name(int32_t type);
  */
 int64_t shape_count(const struct shape *shape);
 bool shape_known(const struct shape *shape);
-/* The shape of an operand for a value of this shape. */
+/* Returns the shape of the operand for a value of this shape. */
 uint32_t flat(const struct shape *shape, uint32_t dims[MAX_DIMS]);
-/* The shape around an axis: [before, the axis, behind]. */
+/* Returns the shape around an axis: [before, the axis, behind]. */
 void around(const struct shape *shape, int axis, uint32_t dims[3]);
 /*
  * Returns in `dims` the operand's shape, made by flat() or around() so that one axis is left.
@@ -105,7 +105,7 @@ uint32_t constant(struct lowering *t, uint32_t like, uint32_t rank, const uint32
 /* Makes a constant of integers, which are copied. */
 uint32_t constant_ints(struct lowering *t, uint32_t rank, const uint32_t *dims,
 		       const int32_t *values);
-/* Copies int64 numbers to memory of the builder as int32. Rejects those that do not fit. */
+/* Copies int64 numbers to memory of the builder as int32. Rejects numbers that do not fit. */
 const int32_t *narrowed(struct lowering *t, const int64_t *data, int64_t count);
 /* Makes a number of shape [1]. */
 uint32_t number(struct lowering *t, uint32_t like, float value);
@@ -119,7 +119,7 @@ uint32_t bias_ints(struct lowering *t, uint32_t count, float scale, const int32_
 uint32_t zeros(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims);
 /* Makes an omitted optional operand of the type of `like`. */
 uint32_t omitted(struct lowering *t, uint32_t like, uint32_t rank);
-/* Takes the elements from `first` on as [rows, columns]; a constant stays one. */
+/* Takes the elements from `first` on as [rows, columns]; the result of a constant is a constant. */
 uint32_t rows_from(struct lowering *t, uint32_t x, uint64_t first, uint32_t rows,
 		   uint32_t columns);
 /* Makes a result of the type of `like`. */
@@ -150,9 +150,9 @@ void emit_many(struct lowering *t, int32_t type, uint32_t out_count, const uint3
 	       uint32_t count, const uint32_t *in);
 /* Emits an operation with a result of the type and shape of its first operand. */
 uint32_t unary(struct lowering *t, int32_t type, uint32_t x);
-/* DEQUANTIZE to a float type. */
+/* Emits DEQUANTIZE to a float type. */
 uint32_t dequantised(struct lowering *t, uint32_t x, int32_t type);
-/* CAST, unless x is of this OperandCode. */
+/* Emits CAST, unless x has this OperandCode. */
 uint32_t cast(struct lowering *t, uint32_t x, int32_t type);
 /* Emits it with a number of shape [1] as the second operand. */
 uint32_t with_number(struct lowering *t, int32_t type, uint32_t x, float value);
@@ -163,7 +163,7 @@ uint32_t number_with(struct lowering *t, int32_t type, float value, uint32_t x);
 /* Emits a comparison; the bools have the shape of the first operand. */
 uint32_t compared(struct lowering *t, int32_t type, uint32_t a, uint32_t b);
 uint32_t compared_number(struct lowering *t, int32_t type, uint32_t x, float value);
-/* Whether an operation of two operands has an activation. */
+/* Returns whether an operation of two operands has an activation. */
 static inline bool is_fused(int32_t type)
 {
 	return type == NN(ADD) || type == NN(SUB) || type == NN(MUL) || type == NN(DIV);

@@ -9,9 +9,9 @@
 #include "graph.h"
 #include "options.h"
 
-/* An input or output of the model, and its source or target. */
+/* An input or output of the model, with its source or target. */
 struct port {
-	uint32_t index;			/* number of the run's input or output */
+	uint32_t index;			/* index of the run's input or output */
 	int type;			/* enum onnx_type */
 	struct shape shape;
 	int64_t count;
@@ -37,10 +37,10 @@ struct compiled {
 };
 
 /*
- * Translates a graph for inputs of these shapes and compiles it. As many other shapes follow, with
- * the values of inputs that the model is compiled for as dimensions; others have the rank -1. `in`
- * and `out` are the values of the run's inputs and outputs. On failure returns NULL with a message. `result` is then the
- * devices' ResultCode, or NO_ERROR if the failure is not theirs.
+ * Translates a graph for inputs of these shapes and compiles it. As many other shapes follow: their
+ * dimensions are the values of inputs that the model is compiled for; for other inputs the rank is
+ * -1. `in` and `out` are the values of the run's inputs and outputs. On failure returns NULL with a
+ * message. `result` is then the devices' ResultCode, or NO_ERROR if the failure is not theirs.
  */
 struct compiled *compiled_new(const struct graph *graph, const struct options *options,
 			      const struct devices *devices, const struct shape *shapes,

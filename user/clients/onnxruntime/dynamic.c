@@ -59,8 +59,8 @@ struct chain {
 };
 
 /*
- * Finds a product whose inputs from `scales` on are the weights' scales, their zero points and a bias, with
- * `step` between them.
+ * Finds a product whose inputs are the weights' scales (input `scales`), their zero points and a
+ * bias, `step` inputs apart.
  */
 static bool find_product(const struct graph *graph, const struct node *quantise,
 			 const struct node *product, uint32_t scales, uint32_t step, struct chain *c)
@@ -146,8 +146,8 @@ static void mark(struct lowering *t, const struct node *quantise)
 }
 
 /*
- * Returns whether the operator's input other than `value` is this number, with no more dimensions
- * than `value`.
+ * Returns whether the operator's other input, besides `value`, is this number, and has no more
+ * dimensions than `value`.
  */
 static bool is_by(struct lowering *t, const struct node *node, const char *op, uint32_t value, float number)
 {

@@ -23,7 +23,9 @@ struct dynamic_node {
 	uint32_t bias;				/* the value, or NO_VALUE */
 };
 
-/* Finds the nodes of such patterns; all patterns of one DynamicQuantizeLinear, or none. */
+/*
+ * Finds the nodes of such patterns. A DynamicQuantizeLinear has all of its patterns taken, or none.
+ */
 void dynamic_nodes(struct lowering *t);
 
 /* Translates a node of such a pattern. */

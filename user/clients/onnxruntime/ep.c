@@ -19,8 +19,8 @@ struct ep {
 	char *name;
 	struct options options;
 	struct devices devices;
-	bool compiled;			/* a graph has parts of this provider */
-	bool told;			/* the number of nodes was reported */
+	bool compiled;			/* set once a graph has parts of this provider */
+	bool told;			/* set once the number of nodes was reported */
 	/* Counters over all graphs so far; `numbers` numbers the parts. */
 	uint32_t nodes, taken, parts, numbers;
 };
@@ -97,8 +97,9 @@ static bool is_named_otherwise(const struct ort *ort, const OrtGraph *graph)
 }
 
 /*
- * Returns whether a graph is the inner graph of a node. ONNX Runtime asks about inner graphs first, and
- * names no parent of the graph in question. Outer values or its name identify an inner graph.
+ * Returns whether a graph is the inner graph of a node. ONNX Runtime asks about inner graphs first,
+ * and names no parent of the graph in question. A graph is an inner one if it uses outer values, or
+ * by its name.
  */
 static bool is_inner(const struct ep *ep, const OrtGraph *from, const struct graph *graph)
 {

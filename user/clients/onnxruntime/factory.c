@@ -58,7 +58,7 @@ static OrtStatus *validate_compiled(OrtEpFactory *factory,
 	(void)devices;
 	(void)count;
 	(void)info;
-	*compatibility = 0;		/* not applicable, because there are no compiled models */
+	*compatibility = 0; /* not applicable: the plug-in writes no compiled models */
 	return NULL;
 }
 

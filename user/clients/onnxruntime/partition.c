@@ -125,8 +125,8 @@ static bool withdraw(const struct translation *t, uint32_t index, struct cost *c
 }
 
 /*
- * Tries a node. If it gets values with each run, such as axes, tries those that agree with the shape
- * that ONNX Runtime infers for its output.
+ * Tries a node. If the node gets values such as axes with each run, tries values that agree with
+ * the shape that ONNX Runtime infers for its output.
  */
 static bool try_node(struct translation *t, const struct node *node)
 {
@@ -136,7 +136,10 @@ static bool try_node(struct translation *t, const struct node *node)
 			      !t->graph->values[number].producer ? shape_count(&value->shape) : -1;
 	const int rank = count >= 0 && t->values[x].ready ? t->values[x].shape.rank : 0;
 
-	/* A reduction of more dimensions is possible along some axes only, if there are several. */
+	/*
+	 * If a reduction has several axes and more dimensions than the NNAPI, it is possible along
+	 * some axes only.
+	 */
 	for (uint32_t set = 0; count >= 0 && (rank <= MAX_DIMS || count < 2) && set < 1u << rank; set++) {
 		int64_t values[MAX_RANK];
 		int have = 0;

@@ -113,7 +113,9 @@ void quantised_values(struct lowering *t)
 	float scale;
 	int32_t zero;
 
-	/* The producer of a value has the most reliable scale, so look at producers first. */
+	/*
+	 * The node that produces a value has its most reliable scale, so look at producers first.
+	 */
 	for (int want = 1; want >= 0; want--)
 		for (uint32_t i = 0; i < onnx(t)->graph->node_count; i++) {
 			const struct node *node = &onnx(t)->graph->nodes[i];
@@ -283,7 +285,7 @@ void set_quantised_out(struct lowering *t, uint32_t operand, const struct shape 
 	out->operand = operand;
 	out->shape = *shape;
 	out->ready = true;
-	/* The float values between are never computed. */
+	/* The float values between two such nodes are never computed. */
 	for (const struct node *node = value->producer; node;) {
 		onnx(t)->done[node->index] = true;
 		if (node == onnx(t)->node)
@@ -416,7 +418,10 @@ static bool bias_read(struct lowering *t, uint32_t index, int64_t count, struct 
 	return bias->ints && bias->units;
 }
 
-/* Converts a bias to numbers of the accumulator, as ONNX Runtime adds them if the scales agree. */
+/*
+ * Converts a bias to integers of the accumulator's scale. ONNX Runtime adds the same integers if
+ * the scales agree.
+ */
 const int32_t *quantised_bias(struct lowering *t, uint32_t index, float input,
 			      const struct weights *weights, int64_t count)
 {

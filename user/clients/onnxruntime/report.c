@@ -37,7 +37,7 @@ static const struct rule {
 	{ "DynamicQuantizeMatMul", INNER, 1 },
 };
 
-/* Counts an unknown dimension as one. */
+/* An unknown dimension counts as 1. */
 static uint64_t dimension(const struct shape *shape, int at)
 {
 	return at >= 0 && at < shape->rank && shape->dims[at] > 0 ? (uint64_t)shape->dims[at] : 1;

@@ -128,7 +128,7 @@ uint32_t float_in(struct lowering *t, uint32_t index)
 
 uint32_t number_in(struct lowering *t, uint32_t index)
 {
-	/* -2^63 has no negative; an int64 that is int32 has. */
+	/* -2^63 has no positive counterpart, but every int64 in the range of int32 has. */
 	if (type_in(t, index) == ONNX_INT64 && strcmp(onnx(t)->node->op, "Sign"))
 		refuse(t, "arithmetic of int64");
 	return in(t, index);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Late partitions: shapes are known only when they run. All nodes are one part, which is built for
- * the shapes of each invocation. If NNAPI refuses a node, TensorFlow Lite's kernel computes it, and
- * the nodes before and behind it become parts.
+ * Deferred partitions: their shapes are known only when they run. All nodes are one part, which is
+ * built for the shapes of each invocation. If NNAPI refuses a node, TensorFlow Lite's kernel
+ * computes it, and the nodes before and behind it become parts.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,10 @@ const char said_by[] = "";
 
 #define MIN_WORK 4096		/* minimum work of a partition that is not the whole graph */
 
-/* Finds the devices that the options name. False, with a sentence in `error`: one is missing. */
+/*
+ * Finds the devices that the options name. Returns false, with a sentence in `error`, if a device
+ * is missing.
+ */
 static bool choose_devices(struct delegate *d, char error[OPTIONS_ERROR_SIZE])
 {
 	char known[OPTIONS_ERROR_SIZE / 2] = "";

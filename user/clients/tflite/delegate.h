@@ -31,7 +31,10 @@ struct delegate {
 	int num_buffers;
 };
 
-/* Creates a delegate. NULL, with a sentence in `error`: a wrong option, or a missing device. */
+/*
+ * Creates a delegate. Returns NULL, with a sentence in `error`, for a wrong option or a missing
+ * device.
+ */
 struct delegate *delegate_create(char **names, char **values, size_t count,
 				 char error[OPTIONS_ERROR_SIZE]);
 void delegate_destroy(struct delegate *delegate);

@@ -60,7 +60,7 @@ static int convert(struct kernel *k, struct tfl_context *context)
 		g->node = &m->node;
 		snprintf(what, sizeof(what), "node %d, %s", m->index, operation_name(m->code) ?: "?");
 		if (!operation_convert(g, m->code, m->index)) {
-			/* With other shapes, which have elements, NNAPI may take it. */
+			/* NNAPI may take the node with other shapes, which have elements. */
 			k->refused = g->is_empty ? -1 : i;
 			return kernel_fail(k, context, what, g->l.reason);
 		}
@@ -134,7 +134,7 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 	free(used);
 	k->num_inputs = k->num_ports;
 	for (int i = 0; i < k->num_outputs; i++) {
-		/* TensorFlow Lite has computed it. */
+		/* TensorFlow Lite has computed this value. */
 		if (tensor_is_constant(&context->tensors[k->outputs[i]]))
 			continue;
 		if (g->operand_of[k->outputs[i]] == NO_OPERAND || !g->produced[k->outputs[i]])
@@ -175,7 +175,7 @@ static int find_refused(struct kernel *k)
 		       b->operations[at].node != (uint32_t)k->nodes.list[i].index)
 			at++;
 		end = builder_end(b, at);
-		/* A device that does not answer refuses no node. */
+		/* A device that does not answer has not refused a node. */
 		if (end > at && builder_ask(b, at, end, &k->constants, devices->list,
 					    devices->count, supported + at, why) && !*why)
 			break;
@@ -430,7 +430,7 @@ int kernel_run(struct kernel *k, struct tfl_context *context)
 	result = k->is_idle ? ANEURALNETWORKS_NO_ERROR : k->compilation ? execute(k, context) :
 		 ANEURALNETWORKS_DEAD_OBJECT;
 	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
-		/* The engine died, and its models with it. A new engine may run already. */
+		/* The engine died, and its models with it. A new engine may already run. */
 		say(k->delegate->options.verbosity, 1, "the device's engine died; compiling again");
 		deferred_pin(k, context);
 		result = kernel_build(k, context);

@@ -26,7 +26,7 @@ struct kernel {
 	struct delegate *delegate;
 	struct members nodes;
 	int *outputs;			/* tensors that the rest of the graph reads */
-	bool *known;			/* by output: TensorFlow Lite has computed it */
+	bool *known;			/* by output: TensorFlow Lite has computed the node */
 	int num_outputs;
 
 	bool is_deferred;		/* the shapes are known only when the kernel runs */
@@ -86,7 +86,7 @@ void deferred_prepare(struct kernel *k, struct tfl_context *context);
  * parts of their own.
  */
 int deferred_invoke(struct kernel *k, struct tfl_context *context);
-/* Let values that give shapes look like constants while a part is built, and restore them. */
+/* Make values that give shapes look like constants while a part is built, and restore them. */
 void deferred_pin(struct kernel *k, struct tfl_context *context);
 void deferred_unpin(struct kernel *k, struct tfl_context *context);
 

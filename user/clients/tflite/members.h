@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The nodes of a partition. Their shapes and, if NNAPI cannot, their values are computed by
- * TensorFlow Lite's own functions.
+ * The nodes of a partition, their shapes and values. TensorFlow Lite's own functions compute the
+ * shapes and, if NNAPI cannot, the values.
  */
 #ifndef NN_TFLITE_MEMBERS_H
 #define NN_TFLITE_MEMBERS_H

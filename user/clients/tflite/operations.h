@@ -37,7 +37,7 @@ bool operation_check(struct graph *g, int32_t code);
 /* Returns bits of inputs whose values give the shapes of the outputs. */
 uint32_t operation_values(int32_t code);
 
-/* When the shapes of a node's outputs are known. */
+/* The time at which the shapes of a node's outputs are known. */
 enum deferral {
 	NOT_DEFERRED,
 	DEFERRED_BY_SHAPES,	/* known after it has run, but computable from other shapes */

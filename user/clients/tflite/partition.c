@@ -118,7 +118,7 @@ static bool only_constants(const struct choice *c, const struct candidate *n)
 	return true;
 }
 
-/* Returns whether it makes a dense tensor of a sparse one, which NNAPI does not have. */
+/* Returns whether a node makes a dense tensor of a sparse one; NNAPI has no sparse tensors. */
 static bool is_dense(const struct choice *c, const struct candidate *n)
 {
 	return n->code == TFL_OP_DENSIFY && n->node->outputs->size == 1 && only_constants(c, n);
@@ -184,7 +184,7 @@ static bool fold_shapes(struct choice *c)
 	return deferred;
 }
 
-/* Rejects nodes that the translators reject. Late ones are translated when they run. */
+/* Rejects nodes that the translators reject. Deferred ones are translated when they run. */
 static bool check_each(struct choice *c)
 {
 	struct graph g;

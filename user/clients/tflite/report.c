@@ -105,7 +105,10 @@ static const char *why_of(const struct candidate *n)
 	return n->taken && n->dequantises ? "its weights are dequantised" : n->why;
 }
 
-/* Finds the parts of a list: writes them, or to `nodes` where those are. Returns their number. */
+/*
+ * Finds the parts of a list of nodes. Writes them to the file, or their numbers to `nodes`. Returns
+ * their number.
+ */
 static int find_parts(struct tfl_context *context, FILE *file, int first, struct candidate *nodes, int count,
 		      const struct tfl_ints *list)
 {

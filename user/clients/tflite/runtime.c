@@ -11,7 +11,7 @@
 
 enum { LEAST_MINOR = 4, MOST_NODES = 1 << 24, MOST_DIMS = 1 << 8, LAST_TYPE = 63, LAST_PLACE = 15 };
 
-/* TensorFlow Lite may be linked with the program. */
+/* The program may contain TensorFlow Lite itself. */
 __attribute__((weak)) const char *TfLiteVersion(void);
 
 /* Returns the version of a function's library; NULL if the library does not have one. */

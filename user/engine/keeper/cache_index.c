@@ -232,7 +232,7 @@ static int make_views(struct cache_index *index)
 }
 
 /*
- * Whether the database is sound: SQLITE_OK, SQLITE_CORRUPT or another error. If a page could not be
+ * Checks the database: returns SQLITE_OK, SQLITE_CORRUPT or another error. If a page could not be
  * read, the answer's text says so; SQLite takes only EIO for damage.
  */
 static int check(sqlite3 *db)
@@ -466,7 +466,7 @@ static bool count_all(struct cache_index *index)
 	return index->counted;
 }
 
-/* A statement has taken rows of a user away. */
+/* Subtracts the rows that a statement removed from the counts of rows. */
 static void uncount(struct cache_index *index, int64_t *of_user)
 {
 	int64_t gone = sqlite3_changes(index->db);
@@ -511,7 +511,7 @@ static int write_uses(struct cache_index *index)
 	return error;
 }
 
-/* Within a transaction. SQLITE_DONE or an error. */
+/* Runs within a transaction; returns SQLITE_DONE or an error. */
 static int store_hash(struct cache_index *index, const struct use *use)
 {
 	int64_t *of_user = count_all(index) ? count_of(index, use->uid) : NULL;

@@ -68,8 +68,8 @@ void cache_index_flush(struct cache_index *index);
 
 /*
  * Returns the database, which the store of plans shares with the index. Returns NULL if it is
- * missing, or if a statement of the transaction failed. That transaction is rolled back, and
- * nothing can be done before its end.
+ * missing, or if a statement of the transaction failed. In that case the transaction was rolled
+ * back, and no statement runs before its end.
  */
 struct sqlite3;
 struct sqlite3 *cache_index_db(struct cache_index *index);

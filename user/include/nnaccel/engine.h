@@ -561,7 +561,7 @@ bool nna_engine_dependencies(struct nna_engine_execution *execution, int *sync_f
 /*
  * Gets the memory of the client that an argument's `data` lies in, all of it, for an engine that
  * has hardware reach it. It stays mapped, at this place and for further executions, until
- * forget_region(). Returns false if it is the library's copy of an image.
+ * forget_region(). Returns false if the data are the library's copy of an image.
  */
 bool nna_engine_region_of(struct nna_engine_execution *execution, const void *data,
 			  struct nna_engine_region *region);

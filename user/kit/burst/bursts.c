@@ -402,8 +402,8 @@ static bool execute(struct burst *burst, struct scratch *scratch, uint32_t count
 }
 
 /*
- * Returns how long to wait for the next request. This is 0 if no other thread is idle, so that one
- * becomes free.
+ * Returns how long to wait for the next request. If no other thread is idle, the time is 0, so that
+ * this thread becomes free.
  */
 static uint64_t linger_until(struct bursts *bursts)
 {

@@ -158,13 +158,13 @@ enum nn_status models_add(struct models *models, struct loaded_model *loaded, st
 void models_discard(struct models *models, struct loaded_model *loaded);
 
 /*
- * The model of a number, or NULL. models_put() ends its use. Both also get or put the form for what
- * begins now, unless `form` is NULL.
+ * Returns the model with this number, or NULL. models_put() ends its use. Unless `form` is NULL,
+ * both also get or put the current form of the model.
  */
 struct loaded_model *models_get(struct models *models, uint64_t number, struct form **form);
 void models_put(struct models *models, struct loaded_model *loaded, struct form *form);
 
-/* The form for what begins now; models_put_form() ends its use, while the model is still held. */
+/* Returns the current form of a model that is held; models_put_form() ends its use. */
 struct form *models_form(struct models *models, struct loaded_model *loaded);
 void models_put_form(struct models *models, struct loaded_model *loaded, struct form *form);
 

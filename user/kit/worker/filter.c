@@ -43,7 +43,7 @@ struct rule {
 #define ONLY(n, bits, among) { (n), SCMP_CMP_MASKED_EQ, (among), (bits) }
 
 static const struct rule rules[] = {
-	/* Session, log and broker. */
+	/* Calls on the session, the log and the broker's socket. */
 	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_ATTACH)),
 	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_FETCH)),
 	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_COMMIT)),

@@ -15,7 +15,7 @@
 #include "base/option.h"
 #include "kit/api/log.h"
 
-/* The program, and argv[0] of a worker. */
+/* The program of workers, and their argv[0]. */
 #define WORKER_PROGRAM "nnaccel-worker"
 #define WORKER_NAME "nnacceld-worker"
 

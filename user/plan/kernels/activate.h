@@ -11,7 +11,7 @@
 /* Codes besides those of fused activations; 0 is no activation. */
 enum { NN_ACTIVATE_TANH = 4, NN_ACTIVATE_SIGMOID = 6 };
 
-/* `low` and `high` are of CLAMP. */
+/* Only CLAMP has `low` and `high`. */
 static inline void nn_function_f32(const struct nn_isa *isa, enum nn_unary which, float *values,
 				   size_t count, float low, float high)
 {

@@ -21,7 +21,7 @@
 struct arg {
 	bool is_float;
 	bool is_min;
-	uint8_t flip;			/* makes of bytes unsigned ones of which the largest is wanted */
+	uint8_t flip;			/* XOR for bytes: the largest is wanted then */
 	size_t outer;
 	size_t size;			/* of the axis */
 	size_t inner;
@@ -69,15 +69,15 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 typedef float f32x4 __attribute__((vector_size(16)));
 typedef int32_t i32x4 __attribute__((vector_size(16)));
 
-/* The best of sixteen rows so far. */
+/* The extreme of each of sixteen rows so far, and its index. */
 struct best_f32 {
 	f32x4 value[FOURS];
 	i32x4 where[FOURS];
 };
 
 /*
- * Converts a number to the form whose largest value is searched. NaN is below everything here. NaN
- * is not larger than anything, so it is looked for only if the smallest is wanted.
+ * Converts a number to the form whose largest value is searched. NaN compares below every number
+ * here. NaN is not larger than anything, so it is looked for only if the smallest is wanted.
  */
 static inline ALWAYS_INLINE f32x4 key_of(bool is_min, four bits)
 {
@@ -136,7 +136,7 @@ static inline ALWAYS_INLINE void find_f32(bool is_min, const struct arg *a, cons
 	if (a->inner == 1) {
 		for (; k + 4 <= a->size; k += 4)
 			consider_square_f32(is_min, a, &best, x, k);
-		/* Elements that are compared twice do not change the result. */
+		/* The last elements may be compared twice, which does not change the result. */
 		if (k < a->size)
 			consider_square_f32(is_min, a, &best, x, a->size - 4);
 	} else {

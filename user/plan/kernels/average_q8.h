@@ -8,7 +8,7 @@
 #error "average_q8.h needs: HIGH_PAIRS LANES LOW_PAIRS TARGET WIDTH"
 #endif
 
-/* The sums of up to WIDTH channels from `c` on: of NN_AVERAGE_PIXELS bytes they have 15 bits. */
+/* Sums up to WIDTH channels from `c` on. A sum of NN_AVERAGE_PIXELS bytes has 15 bits. */
 static inline ALWAYS_INLINE TARGET wide_q8 sum_window_q8(const struct nn_average_q8 *a, size_t c,
 							 size_t count)
 {
@@ -22,8 +22,8 @@ static inline ALWAYS_INLINE TARGET wide_q8 sum_window_q8(const struct nn_average
 }
 
 /*
- * Turns sums of flipped bytes into means that are rounded half away from zero; floats are exact
- * enough for these.
+ * Divides sums of flipped bytes by `count`, and rounds half away from zero. Floats are exact enough
+ * for that.
  */
 static inline ALWAYS_INLINE TARGET sums_q8 mean_q8(sums_q8 sum, int32_t count, uint8_t flip)
 {

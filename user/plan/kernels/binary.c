@@ -206,7 +206,7 @@ static void run_f32(const struct nn_kernel_call *call, const struct binary *s, s
 		call->ready->isa->binary_f32(&f32);
 }
 
-/* `rows` rows of elements, of which row `row` of the output is the first. */
+/* Computes `rows` rows of elements; the first one is row `row` of the output. */
 static void run_rows_f32(const struct nn_kernel_call *call, const struct binary *s, size_t row,
 			 size_t rows)
 {
@@ -240,7 +240,7 @@ static void run_rows_q8(const struct nn_kernel_call *call, const struct binary *
 	}
 }
 
-/* A part of the only row. */
+/* Computes a part of the only row. */
 static void run_one(const struct nn_kernel_call *call, const struct binary *s, size_t first)
 {
 	size_t left = s->f32.count - first, count = left < s->task_count ? left : s->task_count;

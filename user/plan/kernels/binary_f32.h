@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic of two floats for one instruction set; included like, and after, depthwise_f32.h. For
- * other numbers than float the includer defines BITS, an integer of their size.
+ * Arithmetic of two floats for one instruction set; included after depthwise_f32.h in the same way.
+ * For other numbers than float the includer defines BITS, an integer of their size.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(MAX) || !defined(MIN) || !defined(NUM) || \
     !defined(SPLAT) || !defined(TARGET) || !defined(VF)

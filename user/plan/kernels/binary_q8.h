@@ -29,7 +29,7 @@ struct factors_q8 {
 	bool halves_b;
 };
 
-/* The share of an input in a sum. */
+/* Scales an input for a sum. */
 static inline ALWAYS_INLINE TARGET sums_q8 term_q8(sums_q8 x, const struct nn_q8_scale *scale,
 						   bool halves)
 {

@@ -45,7 +45,10 @@ typedef uint8_t full_q8 __attribute__((vector_size(4 * LANES)));
 	.max_q8 = max_q8, \
 	.lookup_q8 = lookup_q8
 
-/* The channels of a block, whose count compilers know if it is a vector's. */
+/*
+ * Takes the largest bytes of `count` channels. Compilers know `count` as a constant if it fills a
+ * vector.
+ */
 static inline ALWAYS_INLINE TARGET void max_some_q8(const uint8_t *x, size_t stride, size_t pixels,
 						    size_t count, uint8_t flip, uint8_t *largest)
 {

@@ -18,7 +18,7 @@ typedef uint32_t unsigned_q16 __attribute__((vector_size(4 * LANES)));
 
 /* ---- Products ---- */
 
-/* The sum of each of four vectors, in the lane of its number. */
+/* Sums each of four vectors: lane i is the sum of vector i. */
 static inline ALWAYS_INLINE TARGET four sum_four_q16(const sums_q8 sums[4])
 {
 	four x[4];
@@ -113,7 +113,7 @@ static inline ALWAYS_INLINE TARGET sums_q8 clamp_q16(sums_q8 x)
 	return choose_q16((sums_q8)(x > high), high, x);
 }
 
-/* A sum that saturates. */
+/* Adds, and saturates. */
 static inline ALWAYS_INLINE TARGET sums_q8 add_q16(sums_q8 a, sums_q8 b)
 {
 	const sums_q8 sum = (sums_q8)((unsigned_q16)a + (unsigned_q16)b);
@@ -165,7 +165,7 @@ static TARGET void scale_q16(const struct nn_scale_q16 *s)
 
 /* ---- Functions ---- */
 
-/* A number of 32 bits in 16. */
+/* Narrows 32 bits to 16. */
 #define Q15(raw) ((int16_t)(((raw) + 0x8000) >> 16))
 
 static inline ALWAYS_INLINE TARGET wide_q8 splat_q15(int32_t x)
@@ -189,7 +189,7 @@ static inline ALWAYS_INLINE TARGET wide_q8 quarter_q15(wide_q8 x)
 	return (x >> 2) - (wide_q8)((x & 3) > 1 - (wide_q8)(x < 0));
 }
 
-/* e^a of a in [-1/4, 0), without integer bits. */
+/* Computes e^a for a in [-1/4, 0) without integer bits. */
 static inline ALWAYS_INLINE TARGET wide_q8 exp_quarter_q15(wide_q8 a)
 {
 	const wide_q8 term = splat_q15(Q15(1895147668));
@@ -198,11 +198,11 @@ static inline ALWAYS_INLINE TARGET wide_q8 exp_quarter_q15(wide_q8 a)
 	wide_q8 tail = MULTIPLY_Q15(quarter_q15(x4) + x3, splat_q15(Q15(715827883)));
 
 	tail = term + MULTIPLY_Q15(term, x + half_q15(tail + x2));
-	/* The value is positive, or too large by one. */
+	/* The value is positive; 1.0 has overflowed to a negative number, and saturates. */
 	return choose_q15((wide_q8)(tail < 0), splat_q15(INT16_MAX), tail);
 }
 
-/* e^a of a at most 0 with 1 to 7 integer bits. */
+/* Computes e^a for a at most 0 with 1 to 7 integer bits. */
 static inline ALWAYS_INLINE TARGET wide_q8 exp_q15(wide_q8 a, int integer_bits)
 {
 	static const int16_t powers[] = {
@@ -225,7 +225,7 @@ static inline ALWAYS_INLINE TARGET wide_q8 exp_q15(wide_q8 a, int integer_bits)
 	return choose_q15((wide_q8)(a == 0), splat_q15(INT16_MAX), result);
 }
 
-/* 2 / (1 + a) of a in [0, 1], with two integer bits. */
+/* Computes 2 / (1 + a) for a in [0, 1], with two integer bits. */
 static inline ALWAYS_INLINE TARGET wide_q8 reciprocal_q15(wide_q8 a)
 {
 	const wide_q8 half = (a >> 1) + (1 << 14);

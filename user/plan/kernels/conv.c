@@ -17,8 +17,8 @@ enum { X, FILTER, BIAS };
 
 #define MIN_BLOCK_ROWS 14
 #define CHUNK 16			/* bytes that are copied at a time */
-#define MAX_FEW 256			/* bytes that are not worth a call of memcpy() */
-#define MIN_PART 16	/* fewest channels of a tap that is worth a part of its own */
+#define MAX_FEW 256			/* at most so many bytes are copied without memcpy() */
+#define MIN_PART 16	/* with fewer channels, taps are copied */
 #define MAX_PARTS 64
 #define PART_BLOCK_ROWS 84		/* rows of a task: a multiple of all tiles */
 
@@ -30,7 +30,7 @@ struct conv {
 	bool in_parts;			/* each tap of the windows is read where it lies */
 	bool packs;			/* each run packs the filter */
 	size_t copy_size;		/* bytes of windows, in the scratch memory */
-	uint8_t padding;		/* each byte of an element outside the image */
+	uint8_t padding;		/* byte of which padding elements consist */
 };
 
 #define NN_STATE struct conv

@@ -13,7 +13,7 @@
 enum { X, FILTER, BIAS, SHAPE };
 
 #define MAX_INPUTS 16
-#define MAX_SPARSE 16			/* the stride of few taps */
+#define MAX_SPARSE 16			/* maximum stride if it exceeds the filter */
 #define MAX_PHASES 4096			/* product of both strides, which is the number of parts */
 #define MIN_BLOCK_ROWS 14
 /* Outputs of an input channel that are worth copying its windows, of floats and of int8. */
@@ -64,11 +64,11 @@ struct parts {
 	size_t copy_size;		/* bytes of the largest block's windows; of its result */
 	size_t result_size;
 	size_t filter_size;		/* size of the largest part's filters */
-	uint8_t padding;		/* each byte of an element outside the image */
+	uint8_t padding;		/* byte of which padding elements consist */
 	bool in_order;			/* the outputs of a part are pixels in their order */
 	bool is_single;			/* each output reads one pixel, in the same order */
 	bool packs;			/* each run packs the filters */
-	struct nn_gemm gemm;		/* the numbers that all parts compute in */
+	struct nn_gemm gemm;		/* type of numbers of all parts */
 	uint32_t count;
 	struct part parts[];
 };
@@ -214,7 +214,7 @@ static struct parts *group_parts(const struct nn_run *r, const struct nn_conv *v
 	return s;
 }
 
-/* Whether far more outputs than not are reached by no input. */
+/* Returns whether no input reaches most outputs. */
 static bool is_sparse(const struct nn_axis *a)
 {
 	return a->stride > a->filter && a->stride > MAX_SPARSE;
@@ -237,7 +237,7 @@ static struct parts *phase_parts(const struct nn_run *r, const struct nn_conv *v
 
 /* ---- Preparing ---- */
 
-/* The operation as one of its parts sees it. */
+/* One part as an operation of its own. */
 struct view {
 	struct nn_run run;
 	struct nn_tensor inputs[MAX_INPUTS];
@@ -448,7 +448,7 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 
 /* ---- Running ---- */
 
-/* An output pixel of a part. */
+/* Computes one output pixel of a part. */
 struct pixel {
 	size_t n;
 	size_t y;

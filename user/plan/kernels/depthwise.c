@@ -15,7 +15,7 @@ enum { X, FILTER, BIAS };
 
 #define MAX_HEIGHT 32		/* largest height of a filter, and largest width */
 #define TASKS_PER_THREAD 4
-#define MIN_SHARED 30000	/* outputs that are worth a second thread */
+#define MIN_SHARED 30000	/* number of outputs for which a second thread pays */
 #define MAX_ROW (UINT64_C(1) << 36)	/* bytes of input with its padding */
 
 struct depthwise {
@@ -59,7 +59,7 @@ static size_t block_f32(const struct depthwise *d)
 	return most < NN_MAX_LANES ? NN_MAX_LANES : most;
 }
 
-/* The parameters of both inner loops that the window gives. */
+/* Parameters of both inner loops that follow from the window. */
 #define WINDOW(d)									\
 	.channels = (d)->in.c, .height = (d)->window.h.filter, .width = (d)->window.w.filter,	\
 	.in_width = (d)->window.w.in, .out_width = (d)->window.w.out,			\

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Depthwise convolution of floats for one instruction set; included like, and
- * after, gemm_f32.h, by who also defines LOAD_SOME.
+ * Depthwise convolution of floats for one instruction set; included after gemm_f32.h in the same
+ * way; the includer also defines LOAD_SOME.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(LOAD) || !defined(LOAD_SOME) || \
     !defined(MADD) || !defined(NUM) || !defined(SPLAT) || !defined(STORE) || \
@@ -147,7 +147,7 @@ static inline ALWAYS_INLINE TARGET void window_f32(const struct nn_depthwise_f32
 		  count);
 }
 
-/* One tap of a window: its first channel, and the filter's. */
+/* One tap of a window: pointers to its first channel and to the filter's. */
 struct tap_f32 {
 	const NUM *in;
 	const NUM *w;

@@ -131,7 +131,7 @@ static void find_taps(const struct nn_depthwise_q8 *d, size_t x, const uint8_t *
 	*taps = *first;
 }
 
-/* Whether no tap of output column `x` is padding. */
+/* Returns whether no tap of output column `x` is padding. */
 static bool is_inside(const struct nn_depthwise_q8 *d, size_t x)
 {
 	ptrdiff_t start = (ptrdiff_t)(x * d->stride) - d->head;

@@ -40,7 +40,7 @@ struct depthwise_q8_layout {
 /* Blocks until they begin at channel 0 again, or that a pixel takes. */
 static inline size_t depthwise_q8_blocks(const struct nn_depthwise_q8 *d)
 {
-	size_t factor = d->channels & -d->channels;	/* greatest power of two in it */
+	size_t factor = d->channels & -d->channels;	/* greatest power of two that divides it */
 
 	if (d->channels != d->padded)
 		return (d->padded + DEPTHWISE_Q8_BLOCK - 1) / DEPTHWISE_Q8_BLOCK;
@@ -62,7 +62,7 @@ static inline struct depthwise_q8_layout depthwise_q8_layout(const struct nn_dep
 	return l;
 }
 
-/* The place of input column `at` in a plane. */
+/* Returns the place of input column `at` in a plane. */
 static inline size_t depthwise_q8_place(const struct nn_depthwise_q8 *d,
 					const struct depthwise_q8_layout *l, size_t at)
 {

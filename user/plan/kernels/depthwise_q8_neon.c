@@ -14,7 +14,7 @@
 
 #define FAST 3			/* the width and height of the filters that matter */
 #define COLUMNS 4		/* output columns that are summed together */
-#define REACH (2 * COLUMNS + 1)	/* input columns that they meet, at most */
+#define REACH (2 * COLUMNS + 1)	/* maximum number of input columns under these windows */
 
 /* The filter of the channels from a panel on: eight values of 16 bits a tap. */
 static const int16_t *filter_of(const struct nn_q8_eight *panel)
@@ -42,7 +42,7 @@ static inline ALWAYS_INLINE void add_products(int32x4_t sums[2], int16x8_t x, in
 #endif
 }
 
-/* The correction that takes the input's zero point away from unchanged bytes. */
+/* Returns the input's zero point for bytes without the flip. */
 static uint8x8_t zero_of(const struct nn_depthwise_q8 *d)
 {
 	return vdup_n_u8(d->in_zero ^ d->in_flip);

@@ -18,7 +18,7 @@ enum { X, WEIGHTS, BIAS };
 
 #define SOME_ROWS 84		/* rows that are quantised and multiplied at a time: six tiles */
 #define SOME_COLUMNS 256	/* columns whose sums are still cached when they become floats */
-#define LOOK_COUNT 16384	/* elements that a task looks at, at least */
+#define LOOK_COUNT 16384	/* minimum number of elements whose range a task computes */
 #define LANES 16		/* channels of a loop that compilers make vectors of */
 
 enum kind { PRODUCT, CONVOLUTION, DEPTHWISE };
@@ -532,7 +532,7 @@ static void quantise_lines(const struct dynamic *d, struct quantiser *q, size_t 
 	lines->count = count;
 }
 
-/* A line of the output. */
+/* Computes a line of the output. */
 static void run_depthwise_line(const struct nn_kernel_call *call, const struct dynamic *d,
 			       struct quantiser *q, size_t index, uint8_t *bytes,
 			       struct lines *lines)

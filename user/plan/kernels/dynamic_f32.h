@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Floats to int8 and sums of int8 to floats, for products of the operations DYNAMIC_*, for one
- * instruction set; included like, and after, elementwise_f32.h.
+ * instruction set; included after elementwise_f32.h in the same way.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(MAX) || !defined(MIN) || !defined(SPLAT) || \
     !defined(TARGET) || !defined(VF)

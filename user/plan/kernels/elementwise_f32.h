@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums, extremes and conversions of floats for one instruction set; included like, and
- * after, depthwise_f32.h.
+ * Sums, extremes and conversions of floats for one instruction set; included after depthwise_f32.h
+ * in the same way.
  */
 #if !defined(ADD) || !defined(CLAMP) || !defined(LANES) || !defined(MAX) || !defined(MIN) || \
     !defined(SPLAT) || !defined(SQRT) || !defined(TARGET) || !defined(VF)
@@ -103,12 +103,12 @@ static TARGET void quantize_f32(const struct nn_quantize_f32 *q)
 	}
 }
 
-/* The sum of all lanes. */
+/* Sums all lanes. */
 static inline ALWAYS_INLINE TARGET float add_lanes_f32(VF sum)
 {
 	float lanes[LANES];
 
-	/* A store would keep the sum in memory also while it is summed. */
+	/* With a store, the compiler would keep the sum in memory during the whole loop. */
 	UNROLL
 	for (size_t i = 0; i < LANES; i++)
 		lanes[i] = sum[i];

@@ -92,7 +92,7 @@ struct nn_field {
 	NN_REFS_BY(none, ##__VA_ARGS__, NN_REFS_4, NN_REFS_3, NN_REFS_2, NN_REFS_1,	\
 		   NN_REFS_0)(none, ##__VA_ARGS__) { 0, 0, 0 } }
 #define NN_SPAN(kind, ...) { .rule = kind, .span = &(const struct nn_span){ __VA_ARGS__ } }
-/* The number of rows. */
+/* Returns the number of rows. */
 #define NN_ROWS(...) (sizeof((const struct nn_field[]){ __VA_ARGS__ }) / sizeof(struct nn_field))
 
 #define END { .rule = NN_RULE_END }
@@ -112,7 +112,7 @@ struct nn_field {
 
 /* A dimension, which is positive, and a step between elements, which is an int32_t. */
 #define DIMENSION(field) WORD(field, 1, INT32_MAX)
-/* A number of elements or bytes that spans bound. */
+/* A number of elements or bytes, which is checked by spans. */
 #define COUNT(field) WORD(field, 1, UINT32_MAX)
 #define FLAG(field) WORD(field, 0, 1)
 /* The flip of a sign bit that makes signed bytes unsigned. */
@@ -123,7 +123,7 @@ struct nn_field {
 #define FLOAT(field) WORD(field, 0, UINT32_MAX)
 #define FLOAT_WITHIN(field, limit) { .rule = NN_RULE_FLOAT, .count = 1, .ref = NN_REF(field), .most = limit }
 
-/* Which input something is. */
+/* WHICH: the position of an input. */
 #define POSITION(field) WORD(field, 0, NN_SAVED_INPUTS - 1)
 /* An activation that nn_recurrent_activation() knows: 0 to 4, or 6. */
 #define RECURRENT_ACTIVATION(field) WORD(field, 0, 6), ONLY(field, 0x5f)
@@ -136,15 +136,15 @@ struct nn_field {
 
 /* ---- Rows that lead to others ---- */
 
-/* The rows of a structure within. */
+/* The rows of a structure inside of the state. */
 #define PART(field, table) { .rule = NN_RULE_PART, .ref = { offsetof(NN_STATE, field), 1, 0 },	\
 			     .rows = table }
-/* Rows that are there if a field has a value of a mask, or is SET. */
+/* Rows that exist if a field has a value of a mask, or is SET. */
 #define WHEN(field, values, ...) { .rule = NN_RULE_WHEN, .ref = NN_REF(field),		\
 				   .when = { values, NN_ROWS(__VA_ARGS__) } }, __VA_ARGS__
 #define IS(value) (UINT32_C(1) << (value))
 #define SET 0
-/* Rows that are there for each element of arrays. */
+/* Rows that exist for each element of arrays. */
 #define EACH(field, ...) NN_EACH(.ref = NN_REF(field), __VA_ARGS__, END)
 #define EACH_OF(number, ...) NN_EACH(.count = number, __VA_ARGS__, END)
 #define NN_EACH(number, ...) { .rule = NN_RULE_EACH, number,				\
@@ -159,7 +159,7 @@ struct nn_field {
 #define LIMIT(limit, ...) NN_SPAN(NN_RULE_LIMIT, .most = limit, NN_FACTORS(__VA_ARGS__))
 #define EQUAL(field, ...) { .rule = NN_RULE_EQUAL, .ref = NN_REF(field),			\
 			    .span = &(const struct nn_span){ NN_FACTORS(__VA_ARGS__) } }
-/* A structure that a function of it approves. */
+/* A structure that a function checks. */
 #define CHECK(field, function) { .rule = NN_RULE_CHECK, .ref = NN_REF(field), .check = function }
 
 /*
@@ -214,10 +214,10 @@ static inline void nn_image_of_window(struct nn_image *image, const struct nn_wi
 	image->w = window->w.in;
 }
 
-/* Whether a struct nn_window is one that nn_window_infer() could have come to. */
+/* Returns whether nn_window_infer() could have made this struct nn_window. */
 bool nn_window_reaches(const void *window);
 
-/* A product, or UINT64_MAX if that is too large. */
+/* Returns a product, or UINT64_MAX if that is too large. */
 static inline uint64_t nn_times(uint64_t a, uint64_t b)
 {
 	uint64_t product;

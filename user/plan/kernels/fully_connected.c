@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FULLY_CONNECTED as a matrix product, of packed weights. A few rows of floats are multiplied with
- * weights as they lie, where those are no constants, and one row if the weights are large.
+ * FULLY_CONNECTED as a matrix product, of packed weights. Weights are not packed for a few rows of
+ * floats if the weights are no constants, and for one row if the weights are large.
  */
 #include <string.h>
 

@@ -93,7 +93,7 @@ size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa)
 }
 
 /*
- * Returns the size of one of `count` blocks of a whole, as a multiple of `unit`; so there may be
+ * Returns the size of one of `count` blocks, rounded up to a multiple of `unit`; so there may be
  * fewer blocks.
  */
 static size_t cut(size_t whole, size_t count, size_t unit, uint32_t *blocks)
@@ -323,7 +323,7 @@ bool nn_gemm_pack_task(const struct nn_run *r, const struct nn_gemm *g, const st
 
 /* ---- Running ---- */
 
-/* A block of columns. */
+/* Packs a block of columns. */
 struct block {
 	const char *panels;
 	size_t first;

@@ -12,7 +12,7 @@
 #include "plan/kernels/kernel.h"
 #include "plan/kernels/quant8.h"
 
-/* Whether weights and bias are constants. */
+/* Returns whether weights and bias are constants. */
 static inline bool nn_has_constants(const struct nn_run *r)
 {
 	return r->inputs[1].data && r->inputs[2].data;
@@ -39,7 +39,7 @@ struct nn_gemm {
 	int32_t a_zero;
 	int32_t b_zero;
 	struct nn_q8_output out;
-	/* A task computes these many rows and columns of the result. */
+	/* A task computes so many rows and columns of the result. */
 	size_t block_rows;
 	size_t block_columns;
 	uint32_t row_blocks;

@@ -40,7 +40,7 @@ static inline ALWAYS_INLINE TARGET void store_tile_f32(int vectors, VF low, VF h
 	}
 }
 
-/* Sums that a single row is cut in: one alone would wait for itself. */
+/* Number of sums of a single row; one sum alone would wait for its own result. */
 #define SPLITS 4
 
 /* Adds up to `depth` products of a row and a panel; returns the weights behind them. */
@@ -212,8 +212,8 @@ static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const NU
 #ifdef SUM_MOST
 
 /*
- * Adds the sums of a piece of the depth to the totals. These stay in memory, because registers do
- * not suffice for both.
+ * Adds the sums of a piece of the depth to the totals. The totals stay in memory, because registers
+ * do not suffice for them and the sums.
  */
 static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 						      VF total[ROWS][NN_PANEL_VECTORS],
@@ -305,7 +305,10 @@ static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors, bool par
 		for (int v = 0; v < vectors; v++)
 			acc[i][v] = ADD(total[i][v], acc[i][v]);
 #endif
-	/* Read before the first store, which may change them as far as a compiler knows. */
+	/*
+	 * The parameters are read before the first store, because a compiler assumes that it
+	 * changes them.
+	 */
 	low = SPLAT(g->low);
 	high = SPLAT(g->high);
 	if (columns >= (size_t)vectors * LANES) {

@@ -199,7 +199,10 @@ static const struct {
 	void (*fn[2])(const struct tile *t);	/* by `positive` */
 } tiles[] = { TILES(TILE_ENTRY) };
 
-/* `rows` rows from `row` on against one panel, the largest tiles first whose rows are near. */
+/*
+ * Multiplies `rows` rows from `row` on with one panel, in the largest tiles first whose rows are
+ * near.
+ */
 static void run_panel(const struct nn_gemm_q8 *g, size_t row, size_t rows, size_t column,
 		      const void *panel, const int32_t *corrections)
 {

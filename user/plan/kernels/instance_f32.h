@@ -8,7 +8,7 @@
 #error "instance_f32.h needs: ADD LANES LOAD SPLAT SQRT TARGET VF"
 #endif
 
-/* The factor of an element less the mean, from a sum of squares. */
+/* Returns the factor for elements less the mean, from a sum of squares. */
 static inline ALWAYS_INLINE TARGET VF factor_f32(const struct nn_instance_f32 *n, VF squares)
 {
 	return SPLAT(n->gamma) / SQRT(squares / SPLAT((float)n->pixels) + SPLAT(n->epsilon));
@@ -37,7 +37,7 @@ static inline ALWAYS_INLINE TARGET void instance_of_f32(const struct nn_instance
 	}
 }
 
-/* A vector of pixels of the only channel. */
+/* Computes a vector of pixels of the only channel. */
 static TARGET void instance_row_f32(const struct nn_instance_f32 *n)
 {
 	const VF mean = SPLAT(sum_row_f32(n->in, n->pixels) / (float)n->pixels);

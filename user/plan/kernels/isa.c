@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which inner loops this CPU runs.
+ * Finds the inner loops that this CPU runs.
  */
 #if defined(__x86_64__)
 #include "plan/kernels/isa_x86.h"

@@ -172,7 +172,7 @@ struct nn_binary_q8 {
 	struct nn_q8_output output;
 };
 
-/* out[i] of in[i] times 1 / scale, rounded (halves away from zero), with `zero` added. */
+/* out[i] = in[i] * (1 / scale), rounded half away from zero, plus `zero`. */
 struct nn_quantize_f32 {
 	size_t count;
 	const float *in;

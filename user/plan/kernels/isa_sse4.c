@@ -98,7 +98,7 @@ static inline ALWAYS_INLINE TARGET sums_q8 scale_q8(sums_q8 acc, const struct nn
 	return (sums_q8)shift_right(_mm_add_epi32(odd, sign), s->shift);
 }
 
-/* Up to 8 bytes. */
+/* Stores up to 8 bytes. */
 static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 						 const struct nn_q8_output *o, size_t count)
 {

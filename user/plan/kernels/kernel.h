@@ -105,7 +105,7 @@ struct nn_bounds {
 
 struct nn_kernel {
 	const char *name;
-	/* The operations that prepare() may accept: NN_TAKES() or NN_TAKES_ROWS(). */
+	/* Operations that prepare() may accept: NN_TAKES() or NN_TAKES_ROWS(). */
 	const int32_t *codes;
 	uint32_t num_codes;
 	uint32_t code_step;		/* bytes from one operation code to the next */
@@ -149,8 +149,8 @@ struct nn_kernel {
 	 */
 	const struct nn_field *fields;
 	/*
-	 * Walks the fields to restore a state: nn_restore_rows() of the table. NULL if speed does
-	 * not matter.
+	 * Walks the fields to restore a state: nn_restore_rows() of the table. The function may be
+	 * NULL if speed does not matter.
 	 */
 	bool (*restore)(struct nn_walk *w, void *state);
 	/*

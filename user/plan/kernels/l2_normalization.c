@@ -14,7 +14,7 @@
 
 #define LEAST_NORM 1e-6f
 #define ONE 128			/* the value 1 as a byte, without the output's zero point */
-#define CONSTANT 255		/* a byte that is ONE, without CONSTANT_ZERO */
+#define CONSTANT 255		/* the byte of the value ONE, without CONSTANT_ZERO */
 #define CONSTANT_ZERO (CONSTANT - ONE)
 
 struct l2 {

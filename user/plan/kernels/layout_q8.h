@@ -58,7 +58,7 @@ struct nn_q8_output {
 	int32_t high;
 };
 
-/* Whether all that is negative before the zero point is added becomes `low`. */
+/* Returns whether every value that is negative before the zero point is added becomes `low`. */
 static inline bool nn_q8_is_positive(const struct nn_q8_output *o)
 {
 	return o->low >= o->zero;
@@ -95,7 +95,7 @@ struct nn_gemm_q8 {
 /* Elements of depth that are multiplied at a time. */
 #define NN_Q8_GROUP 4
 
-/* The column that lane `lane` of vector `vector` of a panel of two vectors holds. */
+/* Returns the column in lane `lane` of vector `vector` of a panel of two vectors. */
 static inline size_t nn_q8_column(size_t vector, size_t lane)
 {
 	return lane / 4 * 8 + vector * 4 + lane % 4;
@@ -143,7 +143,7 @@ static inline size_t nn_q8_spares_size(size_t vectors, size_t lanes, size_t dept
 	return nn_q8_places_size(depth) + nn_q8_most_spares(depth) * vectors * lanes * NN_Q8_GROUP;
 }
 
-/* The bytes of spares. */
+/* Returns the bytes of spares. */
 static inline int8_t *nn_q8_spare_bytes(const struct nn_q8_spares *s, size_t depth)
 {
 	return (int8_t *)s + nn_q8_places_size(depth);

@@ -121,7 +121,7 @@ static void respond(const struct response *s, const struct nn_isa *isa,
 	isa->binary_f32(&product);
 }
 
-/* A row, copied between zeros. */
+/* Computes a row that is copied between zeros. */
 static void run_copied(const struct response *s, const struct nn_isa *isa, const float *in,
 		       float *out, float *copy)
 {

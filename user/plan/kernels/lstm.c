@@ -116,7 +116,7 @@ static bool is_constant(const struct nn_run *r, uint32_t index)
 	return r->inputs[index].omitted || r->inputs[index].data;
 }
 
-/* The gates of a cell and where their weights are. */
+/* Sets the gates of a cell and the places of their weights. */
 static void set_gates(struct lstm *l)
 {
 	const struct nn_lstm_cell *c = &l->cell;
@@ -167,7 +167,7 @@ static bool complete(void *state, struct nn_ready *ready)
 	return true;
 }
 
-/* The part that does not depend on which operation it is. */
+/* Prepares what all three operations have in common. */
 static bool prepare_cell(const struct nn_run *r, struct nn_ready *ready, struct lstm *l)
 {
 	const struct nn_lstm_cell *c = &l->cell;
@@ -246,7 +246,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	return complete(cells, ready);
 }
 
-/* The peephole weights of a gate; the cell's has none. */
+/* Returns the peephole weights of a gate; the cell gate has none. */
 static uint32_t peephole_of(const struct nn_lstm_cell *c, uint32_t gate)
 {
 	static const uint32_t peepholes[] = { [FORGET] = 1, [OUTPUT] = 2, [INPUT] = 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of floats for one instruction set; included like, and after,
- * elementwise_f32.h, by who also defines SQRT.
+ * Functions of floats for one instruction set; included after elementwise_f32.h in the same way.
+ * The includer also defines SQRT.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(MAX) || \
     !defined(MIN) || !defined(SPLAT) || !defined(SQRT) || !defined(STORE) || \
@@ -30,8 +30,8 @@ static inline ALWAYS_INLINE TARGET VF polynomial_f32(VF x, const float *coeffici
 					  sizeof((float[]){ __VA_ARGS__ }) / sizeof(float))
 
 /*
- * e^x to one unit in the last place, for x between the bounds above. It is 2^n times a polynomial
- * of the rest of x, which is at most half of ln 2. NaN passes.
+ * Computes e^x to one unit in the last place, for x between the bounds above. It is 2^n times a
+ * polynomial of the rest of x, which is at most half of ln 2. NaN passes.
  */
 static inline ALWAYS_INLINE TARGET VF exp_f32(VF x)
 {
@@ -81,8 +81,8 @@ static inline ALWAYS_INLINE TARGET VF tanh_f32(VF x)
 #define LN2_LOW (-0x1.bd0106p-13f)	/* ln 2 less that */
 
 /*
- * ln x to two units in the last place: x is 2^n times a number near 1, whose logarithm is a
- * polynomial. Subnormal numbers are made normal first.
+ * Computes ln x to two units in the last place: x is 2^n times a number near 1, whose logarithm is
+ * a polynomial. Subnormal numbers are made normal first.
  */
 static inline ALWAYS_INLINE TARGET VF log_f32(VF x)
 {
@@ -135,8 +135,8 @@ static inline ALWAYS_INLINE TARGET VF floor_f32(VF x)
 }
 
 /*
- * The error function to two units in the last place. It is a polynomial, or if |x| is large 1 - e^p of
- * another one. NaN passes.
+ * Computes the error function to two units in the last place. It is a polynomial, or if |x| is
+ * large 1 - e^p of another one. NaN passes.
  */
 static inline ALWAYS_INLINE TARGET VF erf_f32(VF x)
 {
@@ -271,7 +271,7 @@ static TARGET float largest_f32(const float *x, size_t count)
 	return largest;
 }
 
-/* The logarithm of softmax; out may be in. */
+/* Computes the logarithm of softmax; out may be in. */
 static TARGET void log_softmax_f32(const float *in, float *out, size_t count, float beta)
 {
 	const VF max = SPLAT(largest_f32(in, count)), factor = SPLAT(beta);

@@ -23,7 +23,7 @@ static size_t read_channels(const struct nn_run *r, const struct nn_depthwise_q8
 	return nn_q8_channels(r, first, count, taps_of(d), q) ? count : 0;
 }
 
-/* A weight of a tap, as a signed byte. */
+/* Returns a weight of a tap, as a signed byte. */
 static int8_t weight_of(const struct nn_run *r, const struct nn_depthwise_q8 *d, size_t tap,
 			size_t channel)
 {
@@ -142,7 +142,7 @@ static void pack_panel(const struct nn_run *r, const struct nn_depthwise_q8 *d, 
 		       const struct nn_q8_channels *q, size_t first, size_t count, void *packed)
 {
 	int16_t *weights = (int16_t *)((char *)packed + nn_q8_scales_size(lanes, NN_PANEL_VECTORS));
-	/* The zero point of the unflipped bytes. The flip would remove a sign. */
+	/* The zero point of the unflipped bytes. The flip had made signed bytes unsigned. */
 	const int32_t zero = d->in_zero - d->in_flip;
 
 	for (size_t place = 0; place < NN_PANEL_VECTORS * lanes; place++) {

@@ -97,7 +97,7 @@ static size_t pack_squares(const struct nn_pack_q8 *p, const uint8_t *from, size
 	return k;
 }
 
-/* Up to four columns from `first` on, and the sums of their bytes, unsigned. */
+/* Packs up to four columns from `first` on as unsigned bytes, and sums their bytes. */
 static void pack_columns_q8(const struct nn_pack_q8 *p, size_t first, size_t count, size_t group,
 			    uint8_t *to, uint32_t sums[COLUMNS])
 {
@@ -120,7 +120,7 @@ static void pack_columns_q8(const struct nn_pack_q8 *p, size_t first, size_t cou
 	}
 }
 
-/* Whether sums of two neighbours, each times 255, may exceed 16 bits. */
+/* Returns whether sums of two neighbours, each times 255, may exceed 16 bits. */
 static bool saturates(const int8_t *bytes, size_t count)
 {
 	typedef int16_t eight __attribute__((vector_size(16)));
@@ -241,7 +241,7 @@ static inline four mix_high(four a, four b)
 					     4, 12, 5, 13, 6, 14, 7, 15);
 }
 
-/* Eight pairs of each of four columns, as eight rows. */
+/* Packs eight pairs of each of four columns as eight rows. */
 static inline void store_pairs(uint8_t *to, size_t group, const four x[4])
 {
 	const four ab_low = mix_low(x[0], x[1]), ab_high = mix_high(x[0], x[1]);
@@ -253,7 +253,7 @@ static inline void store_pairs(uint8_t *to, size_t group, const four x[4])
 	store_rows(to + 6 * group, group, __builtin_shufflevector(ab_high, cd_high, 2, 6, 3, 7));
 }
 
-/* Up to four columns from `first` on, signed. */
+/* Packs up to four columns from `first` on as signed bytes. */
 static void pack_columns_pairs(const struct nn_pack_q8 *p, size_t first, size_t count,
 			       size_t group, uint8_t *to)
 {

@@ -131,7 +131,7 @@ static inline ALWAYS_INLINE uint8x16_t q8_load_tail(const uint8_t *row, const st
 	return vcombine_u8(vcreate_u8(few), vcreate_u8(0));
 }
 
-/* The sum of a row, of signed or unsigned bytes. */
+/* Sums a row of signed or unsigned bytes. */
 static inline int32_t q8_sum_row(const uint8_t *row, const struct q8_tail *t, bool is_signed)
 {
 	int32x4_t sum = vdupq_n_s32(0);
@@ -242,7 +242,7 @@ static inline ALWAYS_INLINE void q8_panel_advance(struct q8_panel *p, size_t row
  */
 typedef void q8_panel_fn(const struct q8_panel *p, size_t rows);
 
-/* Defines such a function out of run_panel(), for a kind of products. */
+/* Defines a function that calls run_panel() with a kind of products as a constant. */
 #define Q8_PANEL(name, kind, positive)						\
 static void name(const struct q8_panel *p, size_t rows)				\
 {										\
@@ -283,8 +283,8 @@ static inline ALWAYS_INLINE void q8_run_panels(const struct nn_gemm_q8 *g, size_
 }
 
 /*
- * Defines the product `name` out of run_panel(), for instructions that multiply bytes of one
- * sign, of `group` elements of depth at a time.
+ * Defines the product `name` by run_panel(), for instructions that multiply bytes of one sign, of
+ * `group` elements of depth at a time.
  */
 #define Q8_PRODUCT(name, group)							\
 Q8_PANEL(run_unsigned, false, false)						\

@@ -14,7 +14,7 @@
 
 #include "plan/kernels/wide_q8.h"
 
-/* Rows that are made wide at a time. */
+/* Number of rows that are widened at a time. */
 #define WIDE_ROWS NN_Q8_WIDE_ROWS
 
 /*
@@ -48,7 +48,7 @@ static TARGET int32_t widen_row(const struct nn_gemm_q8 *g, const uint8_t *a, in
 	return (int32_t)(sum * -(uint32_t)g->b_zero);
 }
 
-/* Rows of values that were made wide. */
+/* Rows of widened values. */
 struct wide_rows {
 	const int16_t *values;
 	size_t stride;

@@ -50,8 +50,8 @@ static inline int32_t nn_q8_signed_zero(const struct nn_tensor *t)
 }
 
 /*
- * The number that the rounding of a shift adds to the upper half of a product, and half of that
- * half's last place.
+ * Returns what rounding a shift adds to the upper half of a product, plus half of the last place of
+ * that half.
  */
 static inline int64_t nn_q8_round(int32_t shift)
 {

@@ -28,7 +28,7 @@ const struct nn_field nn_recurrent_fields[] = {
 	END
 };
 
-/* Whether everything that will be packed is known. */
+/* Returns whether everything that will be packed is constant. */
 static bool is_constant(const struct nn_run *r, const struct nn_recurrent *l)
 {
 	bool fine = true;
@@ -95,7 +95,7 @@ void nn_recurrent_pack(const struct nn_run *r, const struct nn_ready *ready,
 
 /* ---- Running ---- */
 
-/* The arrays of a run, which lie in one allocation. */
+/* The arrays of a run, in one allocation. */
 struct work {
 	float *products;		/* [chunk, batch, gates, units]: of the inputs */
 	float *more;			/* sums of the auxiliary input */
@@ -172,8 +172,8 @@ static void run_block(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * Returns whether a product is worth other threads. They sleep if the products of each step are
- * not.
+ * Returns whether a product is worth other threads. The threads sleep if the products of each step
+ * are not worth them.
  */
 static bool is_shared(const struct nn_recurrent *l, size_t rows, size_t depth)
 {
@@ -193,7 +193,9 @@ static void divide_product(struct product *p, uint32_t threads)
 	p->blocks = (uint32_t)((units + p->block_columns - 1) / p->block_columns);
 }
 
-/* `rows` rows of x, times packed weights of all gates, to rows of gates `stride` apart. */
+/*
+ * Multiplies `rows` rows of x with packed weights of all gates; rows of gates are `stride` apart.
+ */
 static void multiply(const struct nn_kernel_call *call, const struct nn_recurrent *l,
 		     const float *panels, size_t panels_size, const float *x, size_t rows,
 		     size_t depth, float *out, size_t stride)
@@ -211,7 +213,10 @@ static void multiply(const struct nn_kernel_call *call, const struct nn_recurren
 	threads_run(run_block, &p, l->gates * p.blocks, threads);
 }
 
-/* The products of `count` steps of a sequence of rows of `size` from step `first` on. */
+/*
+ * Computes the products of `count` steps from step `first` on, of a sequence whose rows have `size`
+ * elements.
+ */
 static void multiply_steps(const struct nn_kernel_call *call, const struct nn_recurrent *l,
 			   const float *panels, size_t panels_size, const float *x, size_t size,
 			   uint32_t first, uint32_t count, float *products)
@@ -228,7 +233,7 @@ static void multiply_steps(const struct nn_kernel_call *call, const struct nn_re
 			 size, products + b * l->width, s->batch * l->width);
 }
 
-/* The products of `count` steps' inputs from step `first` on. */
+/* Computes the products of the inputs of `count` steps from step `first` on. */
 static void multiply_inputs(const struct nn_kernel_call *call, const struct nn_recurrent *l,
 			    uint32_t first, uint32_t count, const struct work *w)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extremes of floats for one instruction set; included like, and after, elementwise_f32.h.
+ * Extremes of floats for one instruction set; included after elementwise_f32.h in the same way.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MAX) || !defined(MIN) || \
     !defined(SPLAT) || !defined(TARGET) || !defined(VF)
@@ -25,7 +25,7 @@ static inline ALWAYS_INLINE float first_f32(enum nn_reduction reduction)
 	return reduction == NN_REDUCE_MAX ? -INFINITY : INFINITY;
 }
 
-/* Element by element, in the order of the reference kernel. */
+/* Computes element by element, in the order of the reference kernel. */
 static inline ALWAYS_INLINE TARGET float in_order_f32(enum nn_reduction reduction, float value,
 						      const float *x, size_t count)
 {
@@ -75,7 +75,7 @@ static inline ALWAYS_INLINE TARGET float reduce_row_f32(enum nn_reduction reduct
 		for (size_t k = 0; k < n; k++)
 			lanes[k] = combine_one_f32(reduction, lanes[k], lanes[k + n]);
 	value = in_order_f32(reduction, lanes[0], x + i, count - i);
-	/* Infinity, too, becomes NaN by 0. */
+	/* Infinity times 0 is NaN, too. */
 	if (isnan(add_lanes_f32(sum)))
 		value = in_order_f32(reduction, first, x, count);
 	return value;

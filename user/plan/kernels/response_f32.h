@@ -8,7 +8,7 @@
 #error "response_f32.h needs: ADD LANES SPLAT SQRT STORE TARGET VF"
 #endif
 
-/* Up to a vector of elements from `at` on. */
+/* Computes up to a vector of elements from `at` on. */
 static inline ALWAYS_INLINE TARGET VF respond_f32(const struct nn_response_f32 *n,
 						  enum nn_response_power power, size_t at,
 						  size_t some)

@@ -28,7 +28,7 @@ static inline u8x16 load_16(const void *p)
 	return v;
 }
 
-/* One of four rounds; each interleaves a row with the eighth row after it. */
+/* Does one of four rounds: interleaves each row with the eighth row after it. */
 static inline ALWAYS_INLINE void interleave_rows(const u8x16 from[NN_SQUARE], u8x16 to[NN_SQUARE])
 {
 	UNROLL

@@ -114,7 +114,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Running ---- */
 
-/* A part of the output: rows along `unit`, columns along the last axis. */
+/* Part of the output: rows along `unit`, columns along the last axis. */
 struct part {
 	const char *in;
 	char *out;

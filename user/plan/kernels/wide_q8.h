@@ -19,7 +19,10 @@ typedef int8_t signed_q8 __attribute__((vector_size(WIDTH)));
 #define WIDE_OF_SIGNED(b) __builtin_convertvector((signed_q8)(b), wide_q8)
 #endif
 
-/* Up to WIDTH bytes, and zeros behind. LOAD_BYTES and STORE_BYTES are of fewer than WIDTH. */
+/*
+ * Loads up to WIDTH bytes, and zeros behind them. LOAD_BYTES and STORE_BYTES take fewer than WIDTH
+ * bytes.
+ */
 static inline ALWAYS_INLINE TARGET bytes_q8 load_bytes(const uint8_t *p, size_t count)
 {
 	bytes_q8 bytes = { 0 };
@@ -47,7 +50,7 @@ static inline ALWAYS_INLINE TARGET void store_bytes(uint8_t *p, bytes_q8 bytes, 
 #endif
 }
 
-/* Values [0, count) of a vector that begins at `p`; the others are those of 0. */
+/* Loads values [0, count) of a vector at `p`; the others have the value of a byte of 0. */
 static inline ALWAYS_INLINE TARGET wide_q8 load_wide(const uint8_t *p, size_t count, uint8_t flip,
 						     int32_t zero)
 {

@@ -134,7 +134,7 @@ static bool is_outermost(const struct compiled *c, uint32_t scalar, uint32_t ope
 	return nn_axis(value, t->rank, &axis) && nn_tensor_product(t, 0, axis) == 1;
 }
 
-/* Whether a step has nothing left to do. */
+/* Returns whether a step has nothing left to do. */
 static bool is_done(struct compiled *c, const struct compiled_step *step)
 {
 	const struct nn_operation *o = step->operation;
@@ -158,7 +158,7 @@ static bool is_done(struct compiled *c, const struct compiled_step *step)
 	}
 }
 
-/* Every operand knows its root, and who lies in memory of the caller is listed. */
+/* Sets the root of every operand, and lists the operands in memory of the caller. */
 static void flatten(struct compiled *c, uint32_t operands)
 {
 	for (uint32_t i = 0; i < operands; i++) {

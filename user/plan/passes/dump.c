@@ -188,7 +188,7 @@ static void print_dot(const struct shown *d, const char *pass)
 	fputs("}\n", d->to);
 }
 
-/* The text is printed whole in one write, because other threads prepare models too. */
+/* Prints the text in one write, because other threads prepare models too. */
 static void print(struct shown *d, const char *pass)
 {
 	char *text = NULL;

@@ -42,7 +42,7 @@ static bool is_widening(const struct narrow *w, const struct nn_operation *o)
 	       w->s->operands[o->inputs[0]].type == NN_TENSOR_FLOAT16;
 }
 
-/* Whether an operand is a constant scalar, of any number of bytes, that is `value`. */
+/* Returns whether an operand is a constant scalar of this value, of any number of bytes. */
 static bool is_scalar(const struct narrow *w, const struct nn_operation *o, uint32_t input,
 		      int32_t value)
 {
@@ -62,7 +62,7 @@ static bool is_scalar(const struct narrow *w, const struct nn_operation *o, uint
 	return got == value;
 }
 
-/* Whether it is a product that a kernel computes in float16. */
+/* Returns whether an operation is a product that a kernel computes in float16. */
 static bool is_product(const struct narrow *w, const struct nn_operation *o)
 {
 	const struct nn_scope scope = { .operands = w->s->operands,
@@ -87,7 +87,7 @@ static bool is_neutral(const struct narrow *w, const struct nn_operation *o)
 	return nn_traits(o->type)->is_neutral && is_float(w, o->inputs[0]);
 }
 
-/* Whether an input was computed in float16. */
+/* Returns whether an input was computed in float16. */
 static bool reads_fp16(const struct narrow *w, const struct nn_operation *o)
 {
 	for (uint32_t i = 0; i < o->num_inputs; i++)

@@ -110,7 +110,7 @@ static bool read_padding(const struct folding *f, const struct compiled_step *pa
 	return true;
 }
 
-/* The least that an operand can be in these units, as an activation or its type bound it. */
+/* Returns the least value of an operand in these units, by its activation or type. */
 static float least_value(const struct folding *f, uint32_t operand)
 {
 	const struct nn_tensor *t = &f->c->tensors[operand];
@@ -274,7 +274,7 @@ static bool can_alias(const struct folding *f, uint32_t from, uint32_t to)
 		lifetime == NN_SUBGRAPH_OUTPUT);
 }
 
-/* Whether a step's axes are known to be permuted. */
+/* Returns whether a step is known to permute axes. */
 static bool is_permuted(const struct folding *f, const struct compiled_step *step)
 {
 	return is_transpose(step) && !step->is_identity &&

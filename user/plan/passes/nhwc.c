@@ -79,7 +79,7 @@ static bool takes_both(const struct nn_operation *o)
 	return nn_traits(o->type)->takes_nchw;
 }
 
-/* Whether an image is known in NHWC and not known, so far, in NCHW. */
+/* Returns whether an image is known in NHWC, and not yet in NCHW. */
 static bool is_transposed(const struct nhwc *w, uint32_t operand)
 {
 	return w->facts[operand].twin != NONE && !w->r.is_there[operand];
@@ -104,8 +104,8 @@ static bool is_by_channel(const struct nn_model *model, const struct nn_operand 
 }
 
 /*
- * Returns whether arithmetic of two operands is computed in NHWC. Then both are transposed images,
- * or one is and the other is a constant by channel.
+ * Returns whether arithmetic of two operands is computed in NHWC. In that case both operands are
+ * transposed images, or one is and the other is a constant for each channel.
  */
 static bool is_transposed_arithmetic(const struct nhwc *w, const struct nn_model *model,
 				     const struct nn_operation *o)
@@ -124,7 +124,10 @@ static bool is_transposed_arithmetic(const struct nhwc *w, const struct nn_model
 	return images && is_known_image(&operands[o->outputs[0]]);
 }
 
-/* Whether an operation without a layout of its own is better done in NHWC; its images. */
+/*
+ * Returns whether an operation without a layout of its own is better done in NHWC, and the number
+ * of its images.
+ */
 static bool follows(const struct nhwc *w, const struct nn_model *model,
 		    const struct nn_operation *o, uint32_t *images)
 {
@@ -242,7 +245,7 @@ static uint32_t transposed_input(struct nhwc *w, const struct nn_operation *o, u
 	return vector;
 }
 
-/* The paddings, axis or bounds of an operation that has no layout, in NHWC. */
+/* Converts paddings, axis or bounds of an operation without a layout to NHWC. */
 static void transpose_arguments(struct nhwc *w, const struct nn_model *from, uint32_t *list,
 				const struct nn_operation *o)
 {
@@ -274,7 +277,7 @@ static void transpose_arguments(struct nhwc *w, const struct nn_model *from, uin
 	}
 }
 
-/* The shape that the output of an operation is to have, in NHWC. */
+/* Converts the shape for the output of an operation to NHWC. */
 static void transpose_shape(struct nhwc *w, const struct nn_model *from, uint32_t *list,
 			    const struct nn_operation *o)
 {
@@ -293,7 +296,7 @@ static void transpose_operation(struct nhwc *w, const struct nn_model *from,
 {
 	uint32_t *list, inputs[2];
 
-	/* Transposes that exist by now come before the operation. */
+	/* Transposes that were already added come before the operation. */
 	for (uint32_t i = 0; i < images; i++) {
 		uint32_t input = transposed_input(w, o, i);
 
@@ -340,7 +343,7 @@ static const struct nn_operation *only_reader(const struct nhwc *w, const struct
 	return reader->inputs[0] == o->outputs[0] ? reader : NULL;
 }
 
-/* Whether a shape is of [batch, rows, columns, pixels], or without a batch of 1. */
+/* Returns whether a shape is [batch, rows, columns, pixels], or the same without a batch of 1. */
 static bool is_divided(const struct nn_operand *image, const struct nn_operand *o,
 		       const int32_t *permutation, struct shuffle *found)
 {

@@ -424,7 +424,7 @@ static bool run_fast(const struct compiled *c, uint32_t index, const struct cont
 	return done;
 }
 
-/* A restored plan does not know which model its steps are of. */
+/* A restored plan does not know the operations of its model. */
 static void note_time(const struct compiled *c, const struct compiled_step *step, struct nn_times *times,
 		      uint64_t begin_ns)
 {

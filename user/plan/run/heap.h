@@ -26,8 +26,8 @@ struct heap *heaps_get(struct heaps *heaps);
 void heaps_put(struct heaps *heaps, struct heap *heap);
 
 /*
- * Returns the bytes of all heaps. A heap that an execution uses counts with the bytes that it had
- * when the execution began.
+ * Returns the bytes of all heaps. A heap in use counts with the size that it had when its execution
+ * began.
  */
 uint64_t heaps_bytes(const struct heaps *heaps);
 

@@ -121,7 +121,7 @@ static bool knows(const struct graph *g, const struct section *s, const struct f
 	       (s && facts[operand].known == s->first + 1 && !facts[operand].is_leaving);
 }
 
-/* Whether an operation can be in a section. */
+/* Returns whether an operation can be in a section. */
 static bool is_plain(const struct graph *g, const struct section *s, const struct step *step,
 		     const struct fact *facts)
 {
@@ -251,7 +251,10 @@ static bool list_operands(struct section *s, struct fact *facts)
 
 static void free_sections(struct graph *g);
 
-/* Whether a section computes from constants what leaves it, which was not thought of before. */
+/*
+ * Marks needed values that sections compute from constants as leaving them; returns whether any was
+ * not marked before.
+ */
 static bool finds_leaving(const struct graph *g, struct fact *facts)
 {
 	bool found = false;
@@ -545,8 +548,8 @@ static bool is_wanted(const struct section *s, const struct slot *slot)
 }
 
 /*
- * The plan that a section used last stays while it is in use: else each execution would make it
- * again.
+ * The plan that a section used last stays while the section is in use: otherwise each execution
+ * would make it again.
  */
 static bool may_go(const struct section *s, const struct slot *slot)
 {

@@ -40,13 +40,13 @@ uint32_t section_length(const struct section *section);
 /* Notes how long it took to interpret the section, and so decides whether it gets a plan. */
 void section_interpreted(struct section *section, uint64_t ns);
 
-/* A new execution; returns its number. */
+/* Begins an execution; returns its number. */
 uint64_t sections_begin(const struct nn_plan *plan);
 
 /* Plans that all sections made so far. */
 uint64_t sections_made(const struct nn_plan *plan);
 
-/* The name of the kernels that sections are compiled for. */
+/* Returns the name of the kernels that sections are compiled for. */
 const char *sections_kernels(const struct nn_plan *plan);
 
 /*

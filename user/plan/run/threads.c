@@ -257,7 +257,7 @@ static bool is_shared(uint32_t count, uint32_t threads)
 	       (!atomic_load(&shared.alone_until) || clock_ns() >= atomic_load(&shared.alone_until));
 }
 
-/* The time that was waited for helpers in the end. */
+/* Returns the time of waiting for helpers at the end of a job. */
 static uint64_t run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads)
 {
 	struct job *job = is_shared(count, threads) ? take_job() : NULL;

@@ -104,7 +104,7 @@ static uint64_t sum_usual(const uint64_t ns[WAY_RUNS])
 	return sum - longest - second;
 }
 
-/* Whether this run of the second phase is one of the proposal's, and counts. */
+/* Return whether a run of the second phase tries the proposal, and whether its time counts. */
 static bool is_proposed(const struct tuning *t)
 {
 	return (t->runs - STEP_RUNS) % ROUND_RUNS >= ROUND_RUNS / 2;

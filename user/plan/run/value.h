@@ -23,10 +23,10 @@ struct value value_declared(const struct nn_operand *operand);
  */
 bool value_size(int32_t type, uint32_t rank, const uint32_t *dims, uint32_t *size);
 
-/* True when the type and the dimensions that a declaration knows are those of the tensor. */
+/* Returns whether a tensor has the type and the known dimensions of its declaration. */
 bool value_fits(const struct nn_tensor *tensor, const struct nn_tensor *declared);
 
-/* True when a kernel may access elements of that type at `data`. */
+/* Returns whether a kernel may access elements of that type at `data`. */
 bool value_is_aligned(const void *data, int32_t type);
 
 /* Makes the tensor's memory the value's own, from a heap; false: out of memory. */

@@ -101,7 +101,7 @@ static enum nn_status read_model(const struct saved_header *h, const void *model
 	return status;
 }
 
-/* Whether the plan's kernels are those that are to run it, and can. */
+/* Checks that the plan's kernels are the wanted ones, and that this CPU runs them. */
 static enum nn_status check_kernels(const struct saved_header *h,
 				    const struct nn_plan_options *options, struct nn_error *err)
 {

@@ -225,7 +225,7 @@ static struct serial_place place_of(const struct restoring *t, uint32_t operand)
 				      SERIAL_ARG + operand };
 }
 
-/* Whether two operands have memory in common. */
+/* Returns whether two operands have memory in common. */
 static bool overlap(const struct restoring *t, uint32_t a, uint32_t b)
 {
 	const struct serial_place p = place_of(t, a), q = place_of(t, b);
@@ -233,7 +233,10 @@ static bool overlap(const struct restoring *t, uint32_t a, uint32_t b)
 	return p.in == q.in && p.offset < q.offset + q.size && q.offset < p.offset + p.size;
 }
 
-/* The rooms of a step's operands; what it has fewer of than others of its kernel has none. */
+/*
+ * Sets the memory of a step's operands; operands that other steps of the kernel have and this one
+ * lacks get none.
+ */
 static bool bound_operands(const struct restoring *t, const struct step_form *from,
 			   struct nn_bounds *bounds)
 {
@@ -254,7 +257,7 @@ static bool bound_operands(const struct restoring *t, const struct step_form *fr
 	return true;
 }
 
-/* A step writes nothing that it reads, nor that is in another of its outputs. */
+/* Checks that no output of a step overlaps its inputs or another output. */
 static bool is_apart(const struct restoring *t, const struct step_form *from,
 		     const struct nn_bounds *bounds)
 {

@@ -18,8 +18,8 @@ enum nn_status plan_restore(struct saved_header *part, const void *data,
 			    struct nn_error *err);
 
 /*
- * The plan of parts whose header was checked, of a wire form. The data part is not read, and is
- * NULL where its size is 0.
+ * Returns the plan of parts whose header was checked. The data part is not read, and is NULL where
+ * its size is 0.
  */
 enum nn_status plan_load_whole(const struct saved_header *h, const void *model, const void *data,
 			       const struct nn_plan_options *options, struct nn_plan **plan,

@@ -133,7 +133,10 @@ static bool determines_inside(const struct saver *s, const struct nn_operand *re
 	return s->determines[saver_first(s, k) + g->inputs[input]];
 }
 
-/* IF: a condition, two subgraphs, their inputs. WHILE: two subgraphs, their inputs. */
+/*
+ * Inputs of IF are a condition, two subgraphs and their inputs; those of WHILE, two subgraphs and
+ * their inputs.
+ */
 static bool determines_flow(const struct saver *s, const struct nn_operand *operands,
 			    const struct nn_operation *o, uint32_t index)
 {
@@ -270,7 +273,9 @@ static bool place_constants(struct saver *s)
 	return copy_values(s, used);
 }
 
-/* Equal for equal data, so that any of several writers of one entry has the right one. */
+/*
+ * The result is equal for equal data, so that each of several writers of one entry writes the same.
+ */
 static uint64_t identify(const struct nn_plan_pieces *p)
 {
 	uint64_t on[2] = { p->data_size, p->count };

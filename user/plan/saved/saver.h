@@ -43,7 +43,7 @@ struct saver {
 	struct nn_error *err;
 };
 
-/* The place of a subgraph's operands in the lists of all. */
+/* Returns the place of a subgraph's operands in the lists of all operands. */
 static inline size_t saver_first(const struct saver *s, uint32_t subgraph)
 {
 	return (size_t)(s->subgraphs[subgraph].operands - s->operands);

@@ -53,7 +53,9 @@ static bool set_args(struct serialiser *f)
 	return fine;
 }
 
-/* The memory of an operand that is no argument; false: none that the form can tell. */
+/*
+ * Finds the memory of an operand that is no argument; returns false if the form cannot describe it.
+ */
 static bool find_place(const struct serialiser *f, uint32_t operand, struct serial_place *place)
 {
 	const struct place *p = &f->c->places[operand];
@@ -92,7 +94,9 @@ static bool number_of(struct serialiser *f, uint32_t operand, uint32_t *number)
 	return true;
 }
 
-/* The number of an input; those that a kernel does not read are one place of no bytes. */
+/*
+ * Finds the number of an input; all inputs that a kernel does not read share one place of no bytes.
+ */
 static bool number_of_input(struct serialiser *f, const struct compiled_step *step, uint32_t index,
 			    bool is_read, uint32_t *number)
 {
@@ -121,7 +125,10 @@ static bool number_of_kernel(const struct nn_kernel *kernel, uint16_t *number)
 	return false;
 }
 
-/* The inputs that a step reads, and how many there are up to the last one of those. */
+/*
+ * Returns a bit for each input that a step reads; *count becomes the position of the last one, plus
+ * 1.
+ */
 static uint64_t inputs_of(const struct nn_ready *ready, uint16_t *count)
 {
 	const uint64_t reads = nn_step_reads(ready);
@@ -222,7 +229,9 @@ static void append(uint8_t **to, const void *from, size_t size)
 	*to += size;
 }
 
-/* The number of the piece that a place of the data part lies in; false: it is in none. */
+/*
+ * Finds the piece that a place of the data part lies in; returns false if there is no such piece.
+ */
 static bool find_piece(const struct nn_plan_pieces *p, const struct serial_place *place,
 		       uint32_t *number)
 {
@@ -304,7 +313,10 @@ static uint8_t *write_part(struct serialiser *f, const struct nn_plan_image *ima
 	return part;
 }
 
-/* Whether the serialised plan can be restored: a kernel has to accept all that it saves. */
+/*
+ * Returns whether the serialised plan can be restored: a kernel must accept everything that it
+ * saves.
+ */
 static bool can_be_restored(const uint8_t *part, size_t size, const void *data)
 {
 	static const struct nn_plan_options options;

@@ -273,7 +273,7 @@ static bool has_zero(const struct nn_arg *in)
 	return false;
 }
 
-/* Writes to a place without an output in writable memory. */
+/* Writes to a place in writable memory in which no output lies. */
 static void write_at(struct nna_engine_execution *execution, const struct nn_arg *out, char *at)
 {
 	const float wrong = 42;

@@ -132,8 +132,8 @@ static unsigned int least_kills(void)
 }
 
 /*
- * If a number of kills is wanted, the broker alone is counted, and the other parts are killed as
- * often.
+ * Decides on the broker if a number of kills is wanted: only kills of the broker are counted here,
+ * and the other parts are killed as often.
  */
 static bool count_brokers(uint64_t now, unsigned long long executions)
 {

@@ -301,7 +301,7 @@ static struct nn_model *change_dims(const struct vector *v, struct nn_subgraph *
 	return &model;
 }
 
-/* The same model with twice the first dimensions, if the reference computes that. */
+/* Tries the model with twice the first dimensions, if the reference computes that. */
 static struct vector *double_dims(const struct vector *v)
 {
 	struct vector *twice = NULL;

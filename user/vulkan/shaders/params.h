@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parameters of shaders, for C and GLSL: names and order are the same in both. They lie in a buffer, a
- * block of PARAMS_BYTES for each dispatch. `at` says where its tensors begin, in their elements.
+ * Parameters of shaders, for C and GLSL: names and order are the same in both. They lie in a
+ * buffer, a block of PARAMS_BYTES for each dispatch. `at` has the place at which each tensor
+ * begins, in elements.
  */
 #ifndef NN_VULKAN_PARAMS_H
 #define NN_VULKAN_PARAMS_H
@@ -190,7 +191,10 @@
 #define NORM_RESPONSE	1
 #define NORM_INSTANCE	2
 
-/* Tensor 1 has the sources of rows, tensor 2 those of columns: low, high and the bits of a weight. */
+/*
+ * For each row, tensor 1 has its two source rows and the bits of a weight; for each column, tensor
+ * 2 has the same.
+ */
 #define RESIZE_PARAMS									\
 	uint at[TENSORS];								\
 	uint count;									\

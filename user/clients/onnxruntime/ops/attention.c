@@ -89,7 +89,7 @@ static uint32_t add_mask(struct lowering *t, const struct attention *a, uint32_t
 		of = (struct shape){ 2, { a->rows, a->columns } };
 		for (uint32_t i = 0; seen && i < a->rows * a->columns; i++)
 			seen[i] = i % a->columns <= i / a->columns + a->past;
-		/* Each row has a visible position, so no sum of exponentials is 0. */
+		/* Each row has a visible position, so that no sum of exponentials is 0. */
 		mask = masked(t, x, constant_bytes(t, &type, seen), &of, -INFINITY);
 		x = broadcast(t, NN(ADD), x, shape, mask, &of, shape);
 	}
@@ -144,7 +144,7 @@ static uint32_t head_product(struct lowering *t, const struct attention *a, uint
 	return view(t, x, 4, (uint32_t[]){ a->batch, a->heads, a->rows, columns });
 }
 
-/* Output 0 is [batch, heads, rows, width], or [batch, rows, all] as input 0 is. */
+/* Output 0 is [batch, heads, rows, width] or [batch, rows, all], as input 0 is. */
 static void set_heads(struct lowering *t, const struct attention *a, uint32_t x)
 {
 	struct shape out = { 4, { a->batch, a->heads, a->rows, a->width } };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Elementwise operators: arithmetic, comparisons, logic, selection. */
+/* Elementwise operators: arithmetic, comparisons, logic and selection. */
 #include "ops.h"
 
 #include <string.h>

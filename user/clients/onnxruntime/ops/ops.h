@@ -21,8 +21,8 @@ bool is_node(struct lowering *t, const char *op);
 bool window_read(struct lowering *t, const struct shape *shape, const int64_t *size,
 		 struct window *window);
 /*
- * Reads a window for each of up to three axes, in dimension 0 of `w`. The tail in dimension 1 does
- * not include the padding that ceil_mode adds.
+ * Reads the window of each of up to three axes into dimension 0 of one of `w`. The tail in
+ * dimension 1 does not include the padding that ceil_mode adds.
  */
 bool axes_read(struct lowering *t, const struct shape *shape, const int64_t *filter,
 	       struct window w[3]);
@@ -39,7 +39,7 @@ uint32_t plus_in(struct lowering *t, uint32_t x, const struct shape *shape, uint
  */
 struct moved {
 	bool quantised;
-	bool is_bool;			/* x is its float form */
+	bool is_bool;			/* the float form of the result */
 	uint32_t x;
 };
 

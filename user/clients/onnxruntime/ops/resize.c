@@ -18,7 +18,8 @@ enum coordinates {
 	TF_CROP_AND_RESIZE
 };
 /*
- * BEFORE_11: ONNX Runtime rounds up if an axis shrinks, otherwise down. There was no nearest_mode.
+ * BEFORE_11: ONNX Runtime rounds up if an axis shrinks, otherwise down. Old versions have no
+ * nearest_mode.
  */
 enum rounding { PREFER_FLOOR, FLOOR, CEIL, PREFER_CEIL, BEFORE_11 };
 

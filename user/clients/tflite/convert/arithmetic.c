@@ -22,7 +22,10 @@ void arithmetic_op(struct lowering *t)
 	set_out(t, 0, broadcast_like(t, t->code, x, a, y, b, &shape, out), &shape);
 }
 
-/* Returns whether an int32 divisor may be 0: NNAPI's DIV rounds down, TensorFlow Lite's fails. */
+/*
+ * Returns whether an int32 divisor may be 0: For these, NNAPI's DIV rounds down, and TensorFlow
+ * Lite's fails.
+ */
 static bool may_be_zero(struct lowering *t)
 {
 	int64_t count, *divisor = constant_count(t, 1) < 0 ? NULL : ints_in(t, 1, &count);
@@ -36,7 +39,7 @@ static bool may_be_zero(struct lowering *t)
 /* Translates FLOOR_DIV, which has a code, and FLOOR_MOD. */
 void floor_div_op(struct lowering *t)
 {
-	/* -9.9 by -3.3 is just below 3 in double, and 3 in float32. */
+	/* -9.9 / -3.3 is just below 3 in double precision, and 3 in float32. */
 	if (!is_type(t, in(t, 0), NN(TENSOR_INT32)))
 		refuse(t, "float32, which TensorFlow Lite divides in double");
 	else if (may_be_zero(t))

@@ -165,7 +165,9 @@ void conv_op(struct lowering *t)
 	read_window(t, &c.w, x, &w.dims[1], dilation);
 	if (!check_image(t, x, &w, channel))
 		return;
-	/* The multiplier follows from the shapes; the file's may be wrong. */
+	/*
+	 * The multiplier is computed from the shapes, because the number in the file may be wrong.
+	 */
 	if (dim(x, 3) % c.inner || c.outputs % (dim(x, 3) / c.inner) ||
 	    (is_depthwise && w.dims[0] != 1))
 		return refuse(t, "%u channels and weights for %u", dim(x, 3), w.dims[3]);

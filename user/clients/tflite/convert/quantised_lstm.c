@@ -113,7 +113,7 @@ static uint32_t bias_of(struct lowering *t, enum gate gate)
 /*
  * NNAPI's QUANTIZED_16BIT_LSTM is this kernel with two matrices for each gate. The reference
  * concatenates the recurrent weights before the others, but the data before the state. So the first
- * columns, which multiply the data, are what it calls the recurrent weights.
+ * columns, which multiply the data, are named the recurrent weights there.
  */
 static void basic_quantised(struct lowering *t)
 {

@@ -250,7 +250,7 @@ void pad_op(struct lowering *t)
 			return refuse(t, "a value of another scale or zero point than the input");
 		if (x->type == TFL_FLOAT32)
 			memcpy(&real, data, sizeof(real));
-		/* For types except float, the operation reads only the low byte. */
+		/* For types other than float, the operation reads only the low byte. */
 		more = x->type == TFL_FLOAT32 ? scalar_float(t, in(t, 0), real) :
 						scalar_int(t, *data);
 	}
@@ -348,7 +348,7 @@ void hashtable_lookup_op(struct lowering *t)
 
 /*
  * TensorFlow Lite and NNAPI have different codes for the type of projection: NNAPI's code 1 is
- * another sparse one.
+ * another kind of sparse projection.
  */
 void lsh_projection_op(struct lowering *t)
 {
