@@ -31,22 +31,22 @@
 static const char help[] =
 "usage: soak [OPTION]...\n"
 "Ten clients of different kinds execute random models on /dev/nnaccel, and compare the answers\n"
-"with the reference; what is there between two rounds must not grow. Prints TAP.\n\n"
-"  --minutes=N       how long (2)\n"
-"  --clients=N       at a time (10); where they are less, others in each round\n"
-"  --round=SECONDS   of load between two rests (15), and until each client did something\n"
-"  --seed=N          the first one of models and kills (1)\n"
-"  --kill-one-in=N   executions in which the client is killed, 0: none (1000)\n"
-"  --disturb=MS      kill a worker, the keeper or the broker every so often; calls may\n"
-"                    fail then, answers may not be wrong (0: never)\n"
-"  --kills=N        kill keepers, workers, clients and brokers, until of each so many have\n"
-"                    died; --minutes is the most that it may take then (0)\n"
-"  --calls-may-fail  something else disturbs\n"
-"  --restart=COMMAND starts the engine again when the broker was killed\n"
-"  --check=COMMAND   between two rounds; fails where something is not whole\n"
-"  --folder=FOLDER   for cache files (/tmp)\n"
-"  --samples=FILE    a line of samples each second, for plotting\n"
-"  --help            this\n\n"
+"with the reference. Resources in use must not grow from round to round. Prints TAP.\n\n"
+"  --minutes=N        duration in minutes (default 2)\n"
+"  --clients=N        clients at a time, 1 to 10 (default 10); each round has others if fewer\n"
+"  --round=SECONDS    load between two rests, until each client did some work (default 15)\n"
+"  --seed=N           seed of models and kills (default 1)\n"
+"  --kill-one-in=N    one execution in N kills its client; 0: none (default 1000)\n"
+"  --disturb=MS       interval of kills of a worker, the keeper or the broker; 0: no kills\n"
+"                     (default 0); calls may fail then, answers may not be wrong\n"
+"  --kills=N          kill keepers, workers, clients and brokers until N of each have died;\n"
+"                     0: any number (default 0); --minutes is the time limit then\n"
+"  --calls-may-fail   accept failed calls, because something else disturbs the engine\n"
+"  --restart=COMMAND  command that starts the engine again after the broker was killed\n"
+"  --check=COMMAND    command that runs between two rounds, and must succeed\n"
+"  --folder=FOLDER    folder of cache files (default /tmp)\n"
+"  --samples=FILE     file that gets a line of samples each second, for plots\n"
+"  -h, --help         show this help\n\n"
 "Exit status: 1: something failed; 2: wrong usage.\n";
 
 static struct {
@@ -90,7 +90,7 @@ static void parse(int argc, char **argv)
 	};
 	int option;
 
-	while ((option = getopt_long(argc, argv, "", known, NULL)) >= 0) {
+	while ((option = getopt_long(argc, argv, "h", known, NULL)) >= 0) {
 		switch (option) {
 		case 'i': options.clients = (unsigned int)atoi(optarg); break;
 		case 'm': options.minutes = atof(optarg); break;
