@@ -385,7 +385,7 @@ static int nnaccel_commit_progress(struct nnaccel_session *session,
 	return ret;
 }
 
-/* Validates a commit. One with a buffer or a fence must have the full size. */
+/* Validates a commit. A commit with a buffer or a fence must have the full size. */
 static bool nnaccel_commit_is_valid(const struct nnaccel_ucmd *ucmd,
 				    const struct nnaccel_session_commit *arg)
 {

@@ -250,8 +250,8 @@ static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 }
 
 /*
- * Waits until the worker can fetch something. A wake-up reaches only one of its threads, and takes
- * that out of the queue.
+ * Waits until the worker can fetch something. A wake-up reaches only one of the worker's threads,
+ * and removes this thread from the wait queue.
  */
 static int nnaccel_fetch_wait(struct nnaccel_session *session)
 {

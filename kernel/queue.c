@@ -59,7 +59,7 @@ static bool nnaccel_dependency_start(struct nnaccel_dependency *dep)
 
 	if (dep->fence)
 		return !dma_fence_add_callback(dep->fence, &dep->cb, nnaccel_dependency_callback);
-	/* The end is woken with this lock after its status was written. */
+	/* A thread that writes the status then wakes the end with this lock held. */
 	spin_lock_irq(&end->wait.lock);
 	pending = !READ_ONCE(end->status);
 	if (pending)

@@ -53,7 +53,7 @@ struct nn_tensor {
 struct nn_run_memory {
 	char *base;			/* aligned to 64 */
 	size_t size;
-	size_t used;			/* requested by the run in progress */
+	size_t used;			/* bytes that the run in progress has requested */
 	size_t wanted;			/* maximum that any run requested */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The cells of QUANTIZED_LSTM and QUANTIZED_16BIT_LSTM: positions of their inputs and, of the
- * former, shapes and factors. Their operations and their fast kernel use these.
+ * former, shapes and factors. The operations and their fast kernel use this file.
  */
 #ifndef NN_OPS_QUANTIZED_LSTM_H
 #define NN_OPS_QUANTIZED_LSTM_H

@@ -184,7 +184,10 @@ enum nn_status nn_window_infer(const struct nn_run *r, const struct nn_window_ar
 	return status ? status : infer_axis(r, args, 1, &window->h);
 }
 
-/* The output is the range that SAME covers; its windows end at the end of the last one. */
+/*
+ * Infers an axis of a transposed convolution: the output is what the windows cover, without the
+ * padding.
+ */
 static enum nn_status infer_transposed_axis(const struct nn_run *r,
 					    const struct nn_window_args *args, uint32_t axis,
 					    int32_t request, struct nn_axis *a)

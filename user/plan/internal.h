@@ -37,7 +37,7 @@ struct lazy;
 struct restored;
 
 struct nn_plan {
-	const struct nn_model *model;	/* NULL, as are graphs, in a restored plan */
+	const struct nn_model *model;	/* NULL in a restored plan, which has no graphs either */
 	struct nn_model *owned;		/* the model, if the plan made it; otherwise NULL */
 	/* Models that `owned` refers to, if the plan made them too. */
 	struct nn_model *bases[2];

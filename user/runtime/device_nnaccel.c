@@ -309,7 +309,7 @@ static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t d
 /* A function that uses the prepared model; called with accel->life held for reading. */
 typedef int use_fn(struct accel_prepared *accel, void *argument, struct nn_error *err);
 
-/* Uses the prepared model. If it is lost, prepares it again and uses it once more. */
+/* Uses the prepared model. If the model is lost, prepares it again and uses it once more. */
 static int use(struct accel_prepared *accel, use_fn *fn, void *argument, uint64_t deadline_ns,
 	       struct nn_error *err)
 {

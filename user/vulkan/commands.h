@@ -29,8 +29,8 @@ struct transfer {
 /* Commands that are submitted together. */
 struct submission {
 	VkCommandBuffer buffer;
-	double ns;			/* that they probably take */
-	uint64_t measured_ns;		/* that they took last; 0: not known */
+	double ns;			/* expected time of the commands */
+	uint64_t measured_ns;		/* last measured time; 0: not known */
 };
 
 /* The work groups of one dispatch in one submission. */

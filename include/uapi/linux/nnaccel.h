@@ -1186,7 +1186,7 @@ struct nnaccel_uring_submit {
  *
  * The call reads these fields of the structure at @work: its size, @data,
  * @data_size, @supported, @shapes, @sizes, @message and @message_size. They give the memory
- * for the answer, which must suffice for the submitted operations, outputs or parts.
+ * for the answer. It must have room for all submitted operations, outputs or parts.
  * BUFFER_COPY out of a buffer into user memory writes to the @data given here. All
  * other fields are ignored, and the out fields are written.
  *

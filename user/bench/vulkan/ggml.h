@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products by ggml's backend for Vulkan, a peer of ours. Its libraries are loaded when it is asked for.
+ * Products by ggml's backend for Vulkan, a peer of ours. The first call that needs ggml loads its
+ * libraries.
  */
 #ifndef NN_BENCH_GGML_H
 #define NN_BENCH_GGML_H

@@ -87,8 +87,8 @@ static int delegate(int base)
 }
 
 /*
- * Opens the folder to delegate from. In the root cgroup, which belongs to the system, a broker that
- * is root makes a new folder.
+ * Opens the folder to delegate from. The root cgroup belongs to the system, so a broker that runs
+ * there as root makes a folder of its own.
  */
 static int open_base(const char *own)
 {

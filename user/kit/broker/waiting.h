@@ -14,7 +14,7 @@
 enum waiting_whom {
 	WAITING_ALL,
 	WAITING_MODEST,			/* users that had few workers lately */
-	/* of the waiting contexts, the user's only one, or one that waited long */
+	/* contexts that are their user's only one, or that waited long */
 	WAITING_ALONE,
 };
 

@@ -384,7 +384,7 @@ static void find_lines(const struct nn_axis *h, size_t first, size_t last, size_
 	*count = *count > *from ? *count - *from : 0;
 }
 
-/* A window of bytes, of lines from `from` on. */
+/* Copies a window of bytes; `lines` begins with line `from` of the image. */
 static void copy_window(const struct dynamic *d, const uint8_t *lines, size_t from, size_t y,
 			size_t x, uint8_t zero, uint8_t *to)
 {
@@ -476,7 +476,7 @@ static void run_products(const struct nn_kernel_call *call, const struct dynamic
 	}
 }
 
-/* LANES channels of one output pixel; `line` is the one of the first row of its window. */
+/* Sums LANES channels of one output pixel; `lines` begins with line `from` of the image. */
 static void sum_taps(const struct dynamic *d, const int16_t *lines, size_t from, size_t y, size_t x,
 		     const int16_t *weights, int32_t sums[LANES])
 {

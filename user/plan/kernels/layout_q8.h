@@ -179,9 +179,9 @@ static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth, size_t w
 
 /*
  * The layout "in eights", for arm64: a panel has the parameters of eight columns, then for each
- * group of `group` bytes of depth those of each column. Weights are unsigned if a is, and signed if
- * a is. In groups of NN_Q8_SIGNED_GROUP they are always signed, and an unsigned a is made signed.
- * Padding is 0.
+ * group of `group` bytes of depth those of each column. The weights have the signedness of a. In
+ * groups of NN_Q8_SIGNED_GROUP they are always signed, and an unsigned a is made signed. Padding is
+ * 0.
  */
 #define NN_Q8_SIGNED_GROUP 16
 

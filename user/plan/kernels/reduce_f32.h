@@ -7,7 +7,7 @@
 #error "reduce_f32.h needs: ADD LANES LOAD MAX MIN SPLAT TARGET VF"
 #endif
 
-#define REDUCE_VECTORS 4	/* vectors of a row that do not wait for each other */
+#define REDUCE_VECTORS 4	/* number of independent vectors of a row */
 
 static inline ALWAYS_INLINE TARGET VF combine_f32(enum nn_reduction reduction, VF a, VF b)
 {

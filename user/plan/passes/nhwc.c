@@ -253,7 +253,7 @@ static void transpose_arguments(struct nhwc *w, const struct nn_model *from, uin
 	uint32_t last = o->num_inputs - 1;
 	int32_t pads[8], transposed[8], axis;
 
-	/* The arguments of either are as follows() found them. */
+	/* follows() has checked the arguments of both operations. */
 	if (o->type == NN_OP_CONCATENATION) {
 		memcpy(&axis, nn_operand_value_of_count(from, &operands[o->inputs[last]], NN_INT32,
 							1, NULL), sizeof(axis));
