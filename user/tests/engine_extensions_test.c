@@ -169,7 +169,7 @@ static void test_missing_need(void **state)
 	assert_int_equal(e.plugins.count, 0);
 	assert_logged("a.so: extension com.example.golden needs com.example.fibonacci, which is "
 		      "not there");
-	/* Without plug-ins the group matters to nobody. */
+	/* Without plug-ins nothing depends on the group. */
 	assert_null(strstr(read_log(), "there is no group"));
 	extensions_free(&e);
 }

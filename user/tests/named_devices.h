@@ -31,7 +31,7 @@ static inline void find_node(const char *engine, char node[16])
 	FILE *output;
 
 	snprintf(command, sizeof(command),
-		 "basename \"$(dirname \"$(grep -lx %s /sys/class/nnaccel/*/name)\")\"", engine);
+		 "grep -lx %s /sys/class/nnaccel/*/name | cut -d / -f 5", engine);
 	output = popen(command, "re");
 	assert_non_null(output);
 	assert_int_equal(fscanf(output, "%15s", node), 1);

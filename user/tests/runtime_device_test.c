@@ -270,7 +270,7 @@ static void test_limits_arrive(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The device is told nothing else about an argument that is omitted. */
+/* The device learns of an omitted argument only that it has no value. */
 static void test_omitted_argument(void **state)
 {
 	static const struct nna_argument none = { .has_no_value = true };

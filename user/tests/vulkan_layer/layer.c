@@ -223,7 +223,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkEnumeratePhysicalDevices(VkInstance 
 								     uint32_t *count,
 								     VkPhysicalDevice *list)
 {
-	/* Mesa's device_select layer of Debian 12 crashes if there is none and no error. */
+	/* Mesa's device_select layer of Debian 12 crashes if the list is empty without an error. */
 	return nn_test_layer.is_gone ? VK_ERROR_INITIALIZATION_FAILED :
 				       next_vkEnumeratePhysicalDevices(instance, count, list);
 }
