@@ -403,7 +403,7 @@ enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_b
 /* Returns the bytes of a complete shape; a dimension of 0 gives 0. */
 static uint64_t bytes_of(const struct nna_buffer *b, const struct nn_operand *operand)
 {
-	const struct nn_type_info *info = nn_type_info(operand->type);
+	const struct nn_type_info *info = nn_type_info_of(operand->type);
 	uint64_t size = info ? (uint64_t)info->element_size * unit_of(b) : 0;
 
 	for (uint32_t i = 0; i < operand->rank; i++)

@@ -40,7 +40,7 @@ static enum nn_status declared_shape(const struct nna_prepared_model *p,
 	const struct nna_signature *s = p->signature;
 	const struct nn_operand *o = s && index < s->num_outputs ?
 				     &s->operands[s->num_inputs + index].operand : NULL;
-	const struct nn_type_info *info = o ? nn_type_info(o->type) : NULL;
+	const struct nn_type_info *info = o ? nn_type_info_of(o->type) : NULL;
 
 	memset(shape, 0, sizeof(*shape));
 	shape->flags = NNACCEL_SHAPE_SUFFICIENT;

@@ -66,7 +66,7 @@ static bool is_extension(int32_t type)
 static enum nn_status check_dims(const struct nn_model_checker *c, uint32_t index,
 				 const struct nn_operand *o)
 {
-	const struct nn_type_info *info = nn_type_info(o->type);
+	const struct nn_type_info *info = nn_type_info_of(o->type);
 	uint32_t size, i;
 
 	if (o->rank > NN_MAX_RANK)
@@ -148,7 +148,7 @@ static enum nn_status check_constant(const struct nn_model_checker *c, uint32_t 
 				     const struct nn_operand *o)
 {
 	const struct nn_location *at = &o->location;
-	const struct nn_type_info *info = nn_type_info(o->type);
+	const struct nn_type_info *info = nn_type_info_of(o->type);
 	uint64_t room = c->model->values_size;
 	uint32_t size;
 
@@ -208,11 +208,11 @@ enum nn_status nn_check_operand(const struct nn_model_checker *c, uint32_t index
 	const struct nn_extension *extension = nn_extension_at((uint32_t)o->type >> 16);
 	enum nn_status status;
 
-	if (!nn_type_info(o->type) && !is_extension(o->type))
+	if (!nn_type_info_of(o->type) && !is_extension(o->type))
 		return nn_refuse_operand(c, index, "type %d", o->type);
 	if (!nn_check_prefix(c, o->type))
 		return nn_refuse_prefix(c, index);
-	if (extension && !nn_type_info(o->type))
+	if (extension && !nn_type_info_of(o->type))
 		return nn_refuse_operand(c, index, "type %d, which extension %.128s does not have",
 					 o->type & 0xffff, extension->name);
 	status = check_dims(c, index, o);

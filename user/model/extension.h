@@ -39,7 +39,7 @@ uint16_t nn_extension_prefix(const char *name);
 /* Returns the extension of a prefix, or NULL. */
 const struct nn_extension *nn_extension_at(uint16_t prefix);
 
-/* Returns the facts of an extension's type, or NULL; nn_type_info() calls this. */
+/* Returns the facts of an extension's type, or NULL; nn_type_info_of() calls this. */
 const struct nn_type_info *nn_extension_type_info(int32_t type);
 
 /*

@@ -9,7 +9,7 @@
 
 bool nn_operand_size(const struct nn_operand *operand, uint32_t *size)
 {
-	const struct nn_type_info *info = nn_type_info(operand->type);
+	const struct nn_type_info *info = nn_type_info_of(operand->type);
 	uint32_t known = info ? info->element_size : 0;
 	uint32_t i;
 
@@ -29,7 +29,7 @@ bool nn_operand_size(const struct nn_operand *operand, uint32_t *size)
 
 bool nn_operand_is_specified(const struct nn_operand *operand)
 {
-	const struct nn_type_info *info = nn_type_info(operand->type);
+	const struct nn_type_info *info = nn_type_info_of(operand->type);
 	uint32_t i;
 
 	if (operand->rank > NN_MAX_RANK || (info && info->is_tensor && !operand->rank))
@@ -58,7 +58,7 @@ const void *nn_operand_value_of_count(const struct nn_model *model,
 				      const struct nn_operand *operand, int32_t type,
 				      uint32_t count, struct nn_error *err)
 {
-	const struct nn_type_info *info = nn_type_info(operand->type);
+	const struct nn_type_info *info = nn_type_info_of(operand->type);
 	const void *value = nn_operand_value(model, operand);
 	uint32_t size, has = 0;
 
@@ -74,7 +74,7 @@ const void *nn_operand_value_of_count(const struct nn_model *model,
 
 static bool is_tensor(const struct nn_operand *operand)
 {
-	const struct nn_type_info *info = nn_type_info(operand->type);
+	const struct nn_type_info *info = nn_type_info_of(operand->type);
 
 	return info && info->is_tensor;
 }

@@ -26,7 +26,7 @@ static const struct nn_type_info types[NN_TYPE_COUNT] = {
 static const struct nn_type_info oem_scalar = { "OEM", 0, false };
 static const struct nn_type_info oem_byte = { "TENSOR_OEM_BYTE", 1, true };
 
-const struct nn_type_info *nn_type_info(int32_t type)
+const struct nn_type_info *nn_type_info_of(int32_t type)
 {
 	if (type >= 0 && type < NN_TYPE_COUNT)
 		return &types[type];
@@ -39,7 +39,7 @@ const struct nn_type_info *nn_type_info(int32_t type)
 
 const char *nn_type_name(int32_t type)
 {
-	const struct nn_type_info *info = nn_type_info(type);
+	const struct nn_type_info *info = nn_type_info_of(type);
 
 	return info ? info->name : "unknown type";
 }

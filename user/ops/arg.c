@@ -221,7 +221,7 @@ static enum nn_status execute_topk(struct nn_run *r)
 	const struct nn_tensor *in = &r->inputs[0];
 	uint32_t row = in->dims[in->rank - 1], rows = nn_tensor_product(in, 0, in->rank - 1);
 	uint32_t k = (uint32_t)nn_run_int(r, 1, 0);
-	size_t element = nn_type_info(in->type)->element_size;
+	size_t element = nn_type_info_of(in->type)->element_size;
 	struct candidate *list = nn_run_room(r, k, sizeof(*list));
 	const char *from = in->data;
 	char *values = r->outputs[0].data;

@@ -73,7 +73,7 @@ void nn_broadcast_axes(const struct nn_run *r, struct nn_broadcast_axes *x)
 
 static size_t element_size(const struct nn_tensor *t)
 {
-	return nn_type_info(t->type)->element_size;
+	return nn_type_info_of(t->type)->element_size;
 }
 
 /* Loops over all axes except the last, which is the row. */

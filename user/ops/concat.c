@@ -59,7 +59,7 @@ static enum nn_status execute_concatenation(struct nn_run *r)
 {
 	uint32_t count = r->num_inputs - 1, axis = (uint32_t)nn_run_int(r, count, 0);
 	const struct nn_tensor *out = &r->outputs[0];
-	size_t element = nn_type_info(out->type)->element_size;
+	size_t element = nn_type_info_of(out->type)->element_size;
 	size_t inner = nn_tensor_product(out, axis + 1, out->rank) * element;
 	uint32_t outer = nn_tensor_product(out, 0, axis);
 	char *start = out->data;
@@ -120,7 +120,7 @@ static enum nn_status execute_pack(struct nn_run *r)
 	const struct nn_tensor *out = &r->outputs[0];
 	uint32_t axis = (uint32_t)nn_run_int(r, 0, 0), count = r->num_inputs - 1;
 	size_t row = nn_tensor_product(out, axis + 1, out->rank) *
-		     (size_t)nn_type_info(out->type)->element_size;
+		     (size_t)nn_type_info_of(out->type)->element_size;
 	uint32_t outer = nn_tensor_product(out, 0, axis);
 	char *to = out->data;
 

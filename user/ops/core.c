@@ -157,7 +157,7 @@ uint32_t nn_tensor_count(const struct nn_tensor *t)
 
 uint32_t nn_tensor_size(const struct nn_tensor *t)
 {
-	const struct nn_type_info *info = nn_type_info(t->type);
+	const struct nn_type_info *info = nn_type_info_of(t->type);
 
 	if (!info)
 		return 0;
@@ -170,7 +170,7 @@ float nn_tensor_float(const struct nn_tensor *t, uint32_t index)
 	uint16_t fp16;
 	float value;
 
-	if (nn_type_info(t->type)->element_size == sizeof(fp16)) {
+	if (nn_type_info_of(t->type)->element_size == sizeof(fp16)) {
 		memcpy(&fp16, data + index * sizeof(fp16), sizeof(fp16));
 		return nn_fp16_to_float(fp16);
 	}
@@ -338,7 +338,7 @@ static bool has_zero_dim(const struct nn_tensor *t)
 
 static bool is_tensor(int32_t type)
 {
-	const struct nn_type_info *info = nn_type_info(type);
+	const struct nn_type_info *info = nn_type_info_of(type);
 
 	return info && info->is_tensor;
 }
@@ -505,7 +505,7 @@ static enum nn_status merge_output(const struct nn_run *r, uint32_t index,
 				   const struct nn_tensor *declared)
 {
 	const struct nn_tensor *t = &r->outputs[index];
-	const struct nn_type_info *info = nn_type_info(t->type);
+	const struct nn_type_info *info = nn_type_info_of(t->type);
 	uint64_t size = info ? info->element_size : 1;
 	bool zero = has_zero_dim(t);
 

@@ -40,7 +40,7 @@ static enum nn_status infer(struct nn_run *r)
 static enum nn_status execute(struct nn_run *r)
 {
 	const struct nn_tensor *out = &r->outputs[0];
-	size_t element = nn_type_info(out->type)->element_size, size = nn_tensor_size(out);
+	size_t element = nn_type_info_of(out->type)->element_size, size = nn_tensor_size(out);
 
 	for (size_t at = 0; at < size; at += element)
 		memcpy((char *)out->data + at, r->inputs[VALUE].data, element);

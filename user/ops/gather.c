@@ -55,7 +55,7 @@ static enum nn_status pick(struct nn_run *r)
 
 	read_axis(r, &values, &indices, &axis);
 	size = nn_tensor_product(values, axis + 1, values->rank) *
-	       (size_t)nn_type_info(values->type)->element_size;
+	       (size_t)nn_type_info_of(values->type)->element_size;
 	outer = nn_tensor_product(values, 0, axis);
 	count = nn_tensor_count(indices);
 	index = indices->data;
@@ -102,7 +102,7 @@ static enum nn_status execute_hashtable_lookup(struct nn_run *r)
 	const struct nn_tensor *values = &r->inputs[2];
 	const int32_t *lookups = r->inputs[0].data, *keys = r->inputs[1].data;
 	size_t row = nn_tensor_product(values, 1, values->rank) *
-		     (size_t)nn_type_info(values->type)->element_size;
+		     (size_t)nn_type_info_of(values->type)->element_size;
 	char *to = r->outputs[0].data;
 	uint8_t *hits = r->outputs[1].data;
 

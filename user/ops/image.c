@@ -37,7 +37,7 @@ TRANSPOSE(transpose32, uint32_t)
 static void transpose(const struct nn_tensor *t, void *to, const void *from, size_t count,
 		      size_t rows, size_t columns)
 {
-	if (nn_type_info(t->type)->element_size == 1)
+	if (nn_type_info_of(t->type)->element_size == 1)
 		transpose8(to, from, count, rows, columns);
 	else
 		transpose32(to, from, count, rows, columns);

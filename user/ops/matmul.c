@@ -152,7 +152,7 @@ static bool conversion(const struct nn_run *r, struct conversion *q)
 static enum nn_status execute_batch_matmul(struct nn_run *r)
 {
 	const struct nn_tensor *x = &r->inputs[0], *y = &r->inputs[1], *out = &r->outputs[0];
-	size_t element = nn_type_info(out->type)->element_size;
+	size_t element = nn_type_info_of(out->type)->element_size;
 	uint32_t batches = nn_tensor_product(out, 0, out->rank - 2);
 	struct nn_factor a = nn_matmul_factor(r, 0), b = nn_matmul_factor(r, 1);
 	size_t step = (size_t)a.rows * b.columns * element;

@@ -73,7 +73,7 @@ static void fill(void *to, uint32_t count, const void *value, size_t element)
 static enum nn_status execute_pad(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0], *out = &r->outputs[0];
-	size_t element = nn_type_info(in->type)->element_size;
+	size_t element = nn_type_info_of(in->type)->element_size;
 	float zero = 0;
 	uint8_t raw;
 	const void *value = &zero;
@@ -128,7 +128,7 @@ static void mirror_axis(char *slab, size_t size, uint32_t before, uint32_t dim, 
 static enum nn_status execute_mirror_pad(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0], *out = &r->outputs[0];
-	size_t element = nn_type_info(in->type)->element_size;
+	size_t element = nn_type_info_of(in->type)->element_size;
 
 	if (nn_tensor_count(out) == 0)
 		return NN_OK;

@@ -56,7 +56,7 @@ static enum nn_status infer_reduce(struct nn_run *r)
 static const void *reduced_last(struct nn_run *r, uint32_t *row)
 {
 	const struct nn_tensor *in = &r->inputs[0];
-	size_t element = nn_type_info(in->type)->element_size;
+	size_t element = nn_type_info_of(in->type)->element_size;
 	struct nn_strided view = { 0 };
 	uint32_t axes, seen = 0;
 	bool in_order = true;

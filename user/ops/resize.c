@@ -209,7 +209,7 @@ static enum nn_status execute(struct nn_run *r)
 
 	if (status || !nn_tensor_count(&r->outputs[0]))
 		return status;
-	j.element = nn_type_info(x->type)->element_size;
+	j.element = nn_type_info_of(x->type)->element_size;
 	j.y = all_sources(r, &v, k->source, v.in.h, v.out.h);
 	j.x = all_sources(r, &v, k->source, v.in.w, v.out.w);
 	in = nn_image_input(r, x, v.nchw);

@@ -80,7 +80,7 @@ static enum nn_status prepare(struct nn_run *r, struct roi *v)
 	*v = (struct roi){
 		.nchw = nn_run_bool(r, nchw_input(r), false),
 		.batches = r->inputs[BATCH].data,
-		.element = nn_type_info(r->inputs[X].type)->element_size,
+		.element = nn_type_info_of(r->inputs[X].type)->element_size,
 	};
 	if (status)
 		return status;

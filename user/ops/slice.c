@@ -37,7 +37,8 @@ static enum nn_status execute_slice(struct nn_run *r)
 		view.offset += begin[i] * view.strides[i];
 		view.dims[i] = r->outputs[0].dims[i];
 	}
-	nn_strided_read(&view, in->data, r->outputs[0].data, nn_type_info(in->type)->element_size);
+	nn_strided_read(&view, in->data, r->outputs[0].data,
+			nn_type_info_of(in->type)->element_size);
 	return NN_OK;
 }
 
@@ -119,7 +120,7 @@ static enum nn_status execute_strided_slice(struct nn_run *r)
 	if (status)
 		return status;
 	nn_strided_read(&view, r->inputs[0].data, r->outputs[0].data,
-			nn_type_info(r->inputs[0].type)->element_size);
+			nn_type_info_of(r->inputs[0].type)->element_size);
 	return NN_OK;
 }
 
@@ -154,7 +155,7 @@ static enum nn_status execute_split(struct nn_run *r)
 	view.dims[axis] = r->outputs[0].dims[axis];
 	for (uint32_t i = 0; i < r->num_outputs; i++) {
 		nn_strided_read(&view, in->data, r->outputs[i].data,
-				nn_type_info(in->type)->element_size);
+				nn_type_info_of(in->type)->element_size);
 		view.offset += view.dims[axis] * view.strides[axis];
 	}
 	return NN_OK;
@@ -189,7 +190,8 @@ static enum nn_status execute_tile(struct nn_run *r)
 		nn_strided_axis(&view, (uint32_t)multiples[i], 0);
 		nn_strided_axis(&view, in->dims[i], nn_strided_step(in, i));
 	}
-	nn_strided_read(&view, in->data, r->outputs[0].data, nn_type_info(in->type)->element_size);
+	nn_strided_read(&view, in->data, r->outputs[0].data,
+			nn_type_info_of(in->type)->element_size);
 	return NN_OK;
 }
 

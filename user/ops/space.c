@@ -82,7 +82,7 @@ static void depth_view(struct nn_strided *view, const struct nn_tensor *big, str
 static enum nn_status execute_depth(struct nn_run *r)
 {
 	const bool to_space = r->op->code == NN_OP_DEPTH_TO_SPACE;
-	const size_t element = nn_type_info(r->inputs[0].type)->element_size;
+	const size_t element = nn_type_info_of(r->inputs[0].type)->element_size;
 	struct nn_strided view;
 
 	depth_view(&view, to_space ? &r->outputs[0] : &r->inputs[0], layout(r, 2),
@@ -151,7 +151,7 @@ static enum nn_status execute_batch_to_space(struct nn_run *r)
 
 	batch_view(&view, &r->outputs[0], layout(r, 2), r->inputs[1].data);
 	nn_strided_write(&view, r->inputs[0].data, r->outputs[0].data,
-			 nn_type_info(r->inputs[0].type)->element_size);
+			 nn_type_info_of(r->inputs[0].type)->element_size);
 	return NN_OK;
 }
 
@@ -198,7 +198,7 @@ static enum nn_status infer_space_to_batch(struct nn_run *r)
 static enum nn_status execute_space_to_batch(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0];
-	size_t element = nn_type_info(in->type)->element_size;
+	size_t element = nn_type_info_of(in->type)->element_size;
 	const int32_t *pad = r->inputs[2].data;
 	struct axes a = layout(r, 3);
 	struct nn_strided view;

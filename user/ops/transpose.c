@@ -57,7 +57,8 @@ static enum nn_status execute_transpose(struct nn_run *r)
 		return status;
 	for (uint32_t i = 0; i < in->rank; i++)
 		nn_strided_axis(&view, in->dims[perm[i]], nn_strided_step(in, perm[i]));
-	nn_strided_read(&view, in->data, r->outputs[0].data, nn_type_info(in->type)->element_size);
+	nn_strided_read(&view, in->data, r->outputs[0].data,
+			nn_type_info_of(in->type)->element_size);
 	return NN_OK;
 }
 
@@ -83,7 +84,8 @@ static enum nn_status execute_reverse(struct nn_run *r)
 	nn_strided_dense(&view, in);
 	view.offset = ((int64_t)in->dims[axis] - 1) * view.strides[axis];
 	view.strides[axis] = -view.strides[axis];
-	nn_strided_read(&view, in->data, r->outputs[0].data, nn_type_info(in->type)->element_size);
+	nn_strided_read(&view, in->data, r->outputs[0].data,
+			nn_type_info_of(in->type)->element_size);
 	return NN_OK;
 }
 
@@ -116,7 +118,8 @@ static enum nn_status execute_channel_shuffle(struct nn_run *r)
 	nn_strided_axis(&view, size, step);
 	nn_strided_axis(&view, groups, step * size);
 	nn_strided_axis(&view, (uint32_t)step, 1);
-	nn_strided_read(&view, in->data, r->outputs[0].data, nn_type_info(in->type)->element_size);
+	nn_strided_read(&view, in->data, r->outputs[0].data,
+			nn_type_info_of(in->type)->element_size);
 	return NN_OK;
 }
 

@@ -321,7 +321,7 @@ const struct nn_subgraph *nn_plan_main(const struct nn_plan *plan)
 
 bool plan_determines(const struct nn_op *op, uint32_t index, int32_t type)
 {
-	const struct nn_type_info *info = nn_type_info(type);
+	const struct nn_type_info *info = nn_type_info_of(type);
 
 	return (info && !info->is_tensor) || nn_has_input(op->determining, index);
 }

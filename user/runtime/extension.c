@@ -192,7 +192,7 @@ int extension_check_type(int32_t type, struct nn_error *err)
 	if (!extension)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "type 0x%x is of an extension that no device has", type);
-	if (!nn_type_info(type))
+	if (!nn_type_info_of(type))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "type %d, which the extension %s does not have", type & 0xffff,
 			       extension->name);

@@ -66,7 +66,7 @@ static int check_shape(const ANeuralNetworksOperandType *type, struct nn_error *
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "%s with %u dimensions and %s pointer to them", name,
 			       type->dimensionCount, type->dimensions ? "a" : "no");
-	if (!nn_type_info(type->type)->is_tensor && type->dimensionCount)
+	if (!nn_type_info_of(type->type)->is_tensor && type->dimensionCount)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "scalar %s with %u dimensions",
 			       name, type->dimensionCount);
 	if (type->dimensionCount > NN_MAX_RANK)
@@ -84,7 +84,7 @@ int operand_from_type(const ANeuralNetworksOperandType *type, struct nn_operand 
 
 	if (operand_is_extension(type->type))
 		result = extension_check_type(type->type, err);
-	else if (!nn_type_info(type->type))
+	else if (!nn_type_info_of(type->type))
 		result = rt_fail(err, ANEURALNETWORKS_BAD_DATA, "type %d does not exist",
 				 type->type);
 	else
@@ -118,7 +118,7 @@ bool operand_is_extension(int32_t type)
 
 bool operand_is_tensor(const struct nn_operand *operand)
 {
-	const struct nn_type_info *info = nn_type_info(operand->type);
+	const struct nn_type_info *info = nn_type_info_of(operand->type);
 
 	return info && info->is_tensor;
 }

@@ -762,7 +762,7 @@ static void test_extensions(void **state)
 	assert_int_equal(nna_engine_code(extension_name, 7), 0);
 	assert_true(device_register_extensions(&e));
 	assert_true(device_register_extensions(&e));
-	assert_int_equal(nn_type_info(nna_engine_code(extension_name, 7))->element_size, 8);
+	assert_int_equal(nn_type_info_of(nna_engine_code(extension_name, 7))->element_size, 8);
 	assert_string_equal(err.message, "");
 }
 

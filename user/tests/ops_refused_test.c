@@ -45,7 +45,7 @@ static void store(const struct nn_tensor *t, uint32_t i, double value)
 
 	if (t->type == NN_TENSOR_FLOAT32 || t->type == NN_FLOAT32)
 		memcpy((char *)t->data + 4 * i, &real, 4);
-	else if (nn_type_info(t->type)->element_size == 4)
+	else if (nn_type_info_of(t->type)->element_size == 4)
 		memcpy((char *)t->data + 4 * i, &whole, 4);
 	else
 		((uint8_t *)t->data)[i] = (uint8_t)whole;

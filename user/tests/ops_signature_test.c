@@ -358,7 +358,7 @@ static void check_ranks(const struct oc_signature *s, const char *ranks)
 		c.operands[k].rank = 0;
 	for (uint32_t k = 0; k < c.num_inputs + c.num_outputs; k++) {
 		struct nn_operand *o = &c.operands[k];
-		bool is_tensor = nn_type_info(o->type)->is_tensor;
+		bool is_tensor = nn_type_info_of(o->type)->is_tensor;
 
 		if (read_ranks(&ranks, &min, &max) != is_tensor)
 			fail_msg("%s: operand %u is %s scalar", s->op, k, is_tensor ? "no" : "a");
@@ -481,7 +481,7 @@ static void check_types(const struct oc_signature *s)
 			if (type == good.type)
 				continue;
 			o->type = type;
-			if (!nn_type_info(type)->is_tensor)
+			if (!nn_type_info_of(type)->is_tensor)
 				o->rank = 0;
 			if (!(types & T(type)))
 				assert_refused(&c, s->text, how);

@@ -217,7 +217,7 @@ static void compare(const char *name, uint64_t seed)
 	for (uint32_t i = 0; !results[0].status && i < s->num_outputs; i++) {
 		int32_t type = s->operands[s->outputs[i]].type;
 		const struct nn_output_shape *shape = &results[0].shapes[i];
-		uint32_t count = 1, element = nn_type_info(type)->element_size;
+		uint32_t count = 1, element = nn_type_info_of(type)->element_size;
 
 		assert_memory_equal(shape, &results[1].shapes[i], sizeof(*shape));
 		for (uint32_t k = 0; k < shape->rank; k++)

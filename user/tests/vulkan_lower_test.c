@@ -103,7 +103,7 @@ static void compare(const struct form_case *c, const char *name, uint64_t seed)
 		const bool is_float = type == NN_TENSOR_FLOAT32 || type == NN_TENSOR_FLOAT16;
 
 		if (is_float ? !is_near(type, c->got[i], c->right[i],
-					length / nn_type_info(type)->element_size) :
+					length / nn_type_info_of(type)->element_size) :
 			       memcmp(c->got[i], c->right[i], length) != 0)
 			fail_msg("%s of %s, seed %llu: output %u is wrong", name,
 				 nn_type_name(form.type), (unsigned long long)seed, i);

@@ -242,7 +242,7 @@ static void put(struct nn_operand *o, void *to, uint32_t i, double value)
 		memcpy((char *)to + 4 * i, &whole, 4);
 	else if (o->type == NN_TENSOR_FLOAT16)
 		memcpy((char *)to + 2 * i, &half, 2);
-	else if (nn_type_info(o->type)->element_size == 2)
+	else if (nn_type_info_of(o->type)->element_size == 2)
 		memcpy((char *)to + 2 * i, &word, 2);
 	else
 		((uint8_t *)to)[i] = byte;

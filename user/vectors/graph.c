@@ -109,7 +109,7 @@ void fill(int32_t type, void *to, uint32_t bytes, float range)
 			memcpy((char *)to + i, &small, 2);
 		else
 			memcpy((char *)to + i, &byte, 1);
-		i += nn_type_info(type)->element_size;
+		i += nn_type_info_of(type)->element_size;
 	}
 }
 

@@ -54,7 +54,7 @@ static void make(struct sample *s, int32_t type)
 	static const uint32_t inputs[] = { INPUT, FILTER, BIAS, PADDING, STRIDE, STRIDE, ACTIVATION };
 	static const uint32_t input = INPUT, output = OUTPUT_OPERAND;
 	const bool is_bytes = type == NN_TENSOR_QUANT8_ASYMM;
-	const uint32_t element = nn_type_info(type)->element_size;
+	const uint32_t element = nn_type_info_of(type)->element_size;
 	const uint32_t bias_size = CHANNELS * (is_bytes ? 4 : element);
 
 	s->scalars[0] = s->scalars[1] = 1;
@@ -91,7 +91,7 @@ static void make(struct sample *s, int32_t type)
 static enum nn_status time_of(struct sample *s, struct prepared *prepared, const struct nn_plan *plan,
 			      uint64_t *ns, struct nn_error *err)
 {
-	const uint64_t size = INPUT_SIZE * nn_type_info(s->operands[INPUT].type)->element_size;
+	const uint64_t size = INPUT_SIZE * nn_type_info_of(s->operands[INPUT].type)->element_size;
 	const struct nn_arg in = { .data = s->input, .length = size };
 	const struct nn_arg out = { .data = s->output, .length = size };
 	struct nn_execution e = { .num_inputs = 1, .num_outputs = 1, .inputs = &in, .outputs = &out };

@@ -95,7 +95,7 @@ static uint32_t value_of(struct lower *l, uint32_t operand)
 		return g->operand_values[operand];
 	nn_operand_size(o, &size);
 	value.size = size;
-	value.element = nn_type_info(o->type)->element_size;
+	value.element = nn_type_info_of(o->type)->element_size;
 	value.is_input = o->lifetime == NN_SUBGRAPH_INPUT;
 	value.is_output = o->lifetime == NN_SUBGRAPH_OUTPUT;
 	g->operand_values[operand] = add_value(l, &value);
@@ -204,7 +204,7 @@ void *lower_table(struct lower *l, const struct nn_tensor *inputs, uint32_t num_
 	run.outputs = &out;
 	run.scratch = NULL;
 	if (run.op->infer(&run) == NN_OK) {
-		out.data = calloc(nn_tensor_count(&out), nn_type_info(out.type)->element_size);
+		out.data = calloc(nn_tensor_count(&out), nn_type_info_of(out.type)->element_size);
 		if (out.data && run.op->execute(&run)) {
 			free(out.data);
 			out.data = NULL;
@@ -273,7 +273,7 @@ static enum nn_status take_inputs(struct lower *l, struct nn_tensor *inputs)
 
 	for (uint32_t i = 0; !status && i < l->operation->num_inputs; i++) {
 		const struct nn_operand *o = operand_of(l, false, i);
-		const struct nn_type_info *info = nn_type_info(o->type);
+		const struct nn_type_info *info = nn_type_info_of(o->type);
 
 		inputs[i] = tensor_of(l->graph, l->operation->inputs[i]);
 		if (inputs[i].omitted)
@@ -431,7 +431,7 @@ static enum nn_status take_arguments(struct graph *g, struct nn_error *err)
 				   main->outputs[i - main->num_inputs];
 		const struct nn_operand *o = &main->operands[operand];
 
-		if (!nn_operand_is_specified(o) || !nn_type_info(o->type)->element_size)
+		if (!nn_operand_is_specified(o) || !nn_type_info_of(o->type)->element_size)
 			return nn_fail(err, NN_INVALID_ARGUMENT, "operand %u has no fixed shape",
 				       operand);
 		value_of(&l, operand);

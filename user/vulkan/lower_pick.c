@@ -100,7 +100,7 @@ enum nn_status lower_gather(struct lower *l)
 	status = check_indices(l, indices, d.params.gather.indices, values->dims[axis]);
 	if (status)
 		return status;
-	d.constants[0] = types[nn_type_info(values->type)->element_size];
+	d.constants[0] = types[nn_type_info_of(values->type)->element_size];
 	d.tensors[0] = lower_input(l, from);
 	d.tensors[1] = lower_input(l, indices);
 	d.tensors[OUTPUT] = lower_output(l, 0);

@@ -34,9 +34,9 @@ struct nn_type_info {
  * Returns the facts of a type; NULL if it is neither the NNAPI's nor of an extension that this
  * process registered.
  */
-const struct nn_type_info *nn_type_info(int32_t type);
+const struct nn_type_info *nn_type_info_of(int32_t type);
 
-/* Returns the name for messages; "unknown type" if nn_type_info() does not know the type. */
+/* Returns the name for messages; "unknown type" if nn_type_info_of() does not know the type. */
 const char *nn_type_name(int32_t type);
 
 /*

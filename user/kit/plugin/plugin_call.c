@@ -156,7 +156,7 @@ static bool call_declare(struct call *c, const struct nn_operand *operands,
 void nna_engine_plugin_operand(const struct nn_operand *from, struct nnx_operand *to)
 {
 	const struct nn_extension *extension = nn_extension_at((uint32_t)from->type >> 16);
-	const struct nn_type_info *info = nn_type_info(from->type);
+	const struct nn_type_info *info = nn_type_info_of(from->type);
 
 	*to = (struct nnx_operand){
 		.extension = extension ? extension->name : NULL,

@@ -73,7 +73,7 @@ static enum nn_status check_capacity(const struct nn_operand *operand, uint64_t 
 	for (uint32_t i = 0; i < known.rank; i++)
 		known.dims[i] = known.dims[i] ? known.dims[i] : 1;
 	if (!known.rank) {
-		const struct nn_type_info *info = nn_type_info(known.type);
+		const struct nn_type_info *info = nn_type_info_of(known.type);
 
 		size = info ? info->element_size : 1;
 	} else if (!nn_operand_size(&known, &size)) {
@@ -279,7 +279,7 @@ enum nn_status buffers_copy(struct buffers *buffers, struct grants *grants,
 /* Returns the bytes of a shape; 0 if a dimension is 0. */
 static uint64_t shape_size(int32_t type, uint32_t rank, const uint32_t *dims)
 {
-	const struct nn_type_info *info = nn_type_info(type);
+	const struct nn_type_info *info = nn_type_info_of(type);
 	uint64_t size = info ? info->element_size : 0;
 
 	for (uint32_t i = 0; i < rank; i++)

@@ -66,7 +66,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	     !nn_kernel_enlarge(ready, sizeof(*c) + count * sizeof(c->inputs[0]))))
 		return false;
 	c = ready->state;
-	element = nn_type_info(out->type)->element_size;
+	element = nn_type_info_of(out->type)->element_size;
 	c->rows = nn_tensor_product(out, 0, axis);
 	c->row = nn_tensor_product(out, axis, out->rank) * element;
 	c->count = count;

@@ -263,7 +263,7 @@ static void view_part(const struct nn_run *r, const struct parts *s, const struc
 	v->inputs[FILTER].data = filter;
 	if (v->inputs[BIAS].data)
 		v->inputs[BIAS].data = (char *)v->inputs[BIAS].data + p->out_channel *
-				       nn_type_info(v->inputs[BIAS].type)->element_size;
+				       nn_type_info_of(v->inputs[BIAS].type)->element_size;
 }
 
 /* Sets the sizes of a part's product, which may have no rows. */

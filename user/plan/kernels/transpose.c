@@ -100,7 +100,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	const struct nn_tensor *x = &r->inputs[0];
 	struct transpose *t = ready->state;
 
-	t->element = nn_type_info(x->type)->element_size;
+	t->element = nn_type_info_of(x->type)->element_size;
 	if (r->op->code == NN_OP_CHANNEL_SHUFFLE) {
 		read_shuffle(r, t);
 	} else {

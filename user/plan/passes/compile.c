@@ -37,7 +37,7 @@ static const struct nn_operand *operand_of(const struct compiler *k, uint32_t in
 
 static bool is_scalar(const struct nn_tensor *t)
 {
-	const struct nn_type_info *info = nn_type_info(t->type);
+	const struct nn_type_info *info = nn_type_info_of(t->type);
 
 	return info && !info->is_tensor;
 }

@@ -135,8 +135,8 @@ static void print_text(const struct shown *d)
 			print_operand(d, output_at(d, i, k));
 		fputs(" <-", d->to);
 		for (uint32_t k = 0; k < o->num_inputs; k++)
-			if (nn_type_info(d->s->operands[input_at(d, i, k)].type) &&
-			    nn_type_info(d->s->operands[input_at(d, i, k)].type)->is_tensor)
+			if (nn_type_info_of(d->s->operands[input_at(d, i, k)].type) &&
+			    nn_type_info_of(d->s->operands[input_at(d, i, k)].type)->is_tensor)
 				print_operand(d, input_at(d, i, k));
 		print_step(d, i, "; ");
 		fputc('\n', d->to);

@@ -17,7 +17,7 @@
 static enum nn_status check_arg(const struct nn_operand *o, const struct nn_arg *arg,
 				const char *what, uint32_t index, struct nn_error *err)
 {
-	const struct nn_type_info *info = nn_type_info(o->type);
+	const struct nn_type_info *info = nn_type_info_of(o->type);
 	bool any_rank = !o->rank && info && info->is_tensor;
 	uint32_t i, size;
 

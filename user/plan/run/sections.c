@@ -105,7 +105,7 @@ struct fact {
 /* Returns whether shapes do not depend on a determining input. */
 static bool determines_no_shape(const struct nn_op *op, const struct nn_operand *o)
 {
-	const struct nn_type_info *info = nn_type_info(o->type);
+	const struct nn_type_info *info = nn_type_info_of(o->type);
 
 	return info && info->is_tensor && nn_traits(op->code)->determines_no_shape;
 }

@@ -27,7 +27,7 @@ struct value value_declared(const struct nn_operand *operand)
 
 bool value_size(int32_t type, uint32_t rank, const uint32_t *dims, uint32_t *size)
 {
-	const struct nn_type_info *info = nn_type_info(type);
+	const struct nn_type_info *info = nn_type_info_of(type);
 	uint64_t product = info ? info->element_size : 0;
 	bool is_empty = false;
 
@@ -43,7 +43,7 @@ bool value_size(int32_t type, uint32_t rank, const uint32_t *dims, uint32_t *siz
 
 bool value_fits(const struct nn_tensor *tensor, const struct nn_tensor *declared)
 {
-	const struct nn_type_info *info = nn_type_info(declared->type);
+	const struct nn_type_info *info = nn_type_info_of(declared->type);
 
 	if (tensor->type != declared->type)
 		return false;
@@ -59,7 +59,7 @@ bool value_fits(const struct nn_tensor *tensor, const struct nn_tensor *declared
 
 bool value_is_aligned(const void *data, int32_t type)
 {
-	const struct nn_type_info *info = nn_type_info(type);
+	const struct nn_type_info *info = nn_type_info_of(type);
 	/*
 	 * The alignment is the largest power of two that divides the element's size, which may be
 	 * any number in extensions.

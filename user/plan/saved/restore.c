@@ -136,7 +136,7 @@ static enum nn_status restore_arg(struct restoring *t, uint32_t index)
 {
 	const struct serial_arg *arg = &t->args[index];
 	const struct nn_type_info *info = arg->type >= 0 && arg->type < NN_TYPE_COUNT ?
-					  nn_type_info(arg->type) : NULL;
+					  nn_type_info_of(arg->type) : NULL;
 	static const struct nn_extra no_extra;
 	struct nn_tensor *tensor = &t->tensors[index];
 	struct nn_operand *o = &t->operands[index];
@@ -201,7 +201,7 @@ static bool bound_operand(const struct restoring *t, uint32_t operand, bool writ
 	if (operand < t->num_args) {
 		arg = &t->tensors[operand];
 		*room = (struct nn_room){ nn_tensor_size(arg),
-					  nn_type_info(arg->type)->element_size };
+					  nn_type_info_of(arg->type)->element_size };
 		return !written || operand >= t->head->num_inputs;
 	}
 	if (operand - t->num_args >= t->head->num_places)
@@ -210,7 +210,7 @@ static bool bound_operand(const struct restoring *t, uint32_t operand, bool writ
 	in = p->in;
 	*room = (struct nn_room){ p->size, NN_KERNEL_ALIGN };
 	if (in >= SERIAL_ARG)
-		room->align = nn_type_info(t->tensors[in - SERIAL_ARG].type)->element_size;
+		room->align = nn_type_info_of(t->tensors[in - SERIAL_ARG].type)->element_size;
 	if (p->offset % NN_KERNEL_ALIGN & (room->align - 1))
 		room->align = (uint32_t)(p->offset & -p->offset);
 	return !written || in == SERIAL_ARENA || in >= SERIAL_ARG + t->head->num_inputs;

@@ -209,7 +209,7 @@ void pieces_end(struct nn_plan_pieces *p)
 static void place_constant(struct saver *s, size_t index, uint64_t *used)
 {
 	struct nn_operand *o = &s->operands[index];
-	const struct nn_type_info *info = nn_type_info(o->type);
+	const struct nn_type_info *info = nn_type_info_of(o->type);
 	uint32_t length = o->location.length;
 
 	if (!o->consumers) {

@@ -210,7 +210,7 @@ static enum nn_status supported(const struct nna_engine *engine, const struct nn
 	const struct nn_subgraph *main = &model->subgraphs[0];
 
 	for (uint32_t i = 0; i < main->num_operands && fault == UNKNOWN_RANK; i++) {
-		const struct nn_type_info *info = nn_type_info(main->operands[i].type);
+		const struct nn_type_info *info = nn_type_info_of(main->operands[i].type);
 
 		if (info && info->is_tensor && !main->operands[i].rank &&
 		    main->operands[i].lifetime != NN_NO_VALUE)
@@ -335,7 +335,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 		hit->is_executed = true;
 		hit->shape = *e->shapes;
 	}
-	unit = nn_type_info(o.type) ? nn_type_info(o.type)->element_size : 0;
+	unit = nn_type_info_of(o.type) ? nn_type_info_of(o.type)->element_size : 0;
 	for (uint32_t i = 0; unit && i + unit <= size; i += unit)
 		change(o.type, (char *)out->data + i);
 	if (fault == MANY_ELEMENTS && unit && size / unit > 65536)

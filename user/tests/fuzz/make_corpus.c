@@ -189,7 +189,7 @@ static void set_scale(struct model_builder *b, uint32_t operand, const struct se
 static uint32_t add_operand(struct model_builder *b, const struct seed_operand *o,
 			    enum nn_lifetime lifetime)
 {
-	uint32_t size = nn_type_info(o->type)->element_size, index, i;
+	uint32_t size = nn_type_info_of(o->type)->element_size, index, i;
 
 	for (i = 0; i < o->rank; i++)
 		size *= o->dims[i];

@@ -178,7 +178,7 @@ static void put(struct os_operand *o, int index, double value)
 /* Fills the data with the given values, repeatedly. */
 static const char *read_values(struct os_operand *o, const char *text)
 {
-	int space = sizeof(o->data) / nn_type_info(o->type)->element_size, given = 0;
+	int space = sizeof(o->data) / nn_type_info_of(o->type)->element_size, given = 0;
 	double values[4] = { 1 };
 
 	while (given < 4 && (*text == '=' || *text == ',')) {

@@ -110,7 +110,7 @@ static void quantise_channels(struct nn_operand *o, const struct os_operand *s)
  */
 static bool read_operand(struct nn_operand *o, const struct os_operand *s, bool is_input)
 {
-	const struct nn_type_info *info = nn_type_info(s->type);
+	const struct nn_type_info *info = nn_type_info_of(s->type);
 	uint64_t size;
 
 	if (!info || !info->element_size || s->rank > OS_RANK ||

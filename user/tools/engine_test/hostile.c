@@ -52,7 +52,7 @@ static const struct {
 
 static uint32_t element_of(const struct vector *v, uint32_t operand)
 {
-	return nn_type_info(v->model->subgraphs[0].operands[operand].type)->element_size;
+	return nn_type_info_of(v->model->subgraphs[0].operands[operand].type)->element_size;
 }
 
 /* Sets the dimensions of an argument, of which one may be wrong. */

@@ -24,7 +24,7 @@
 
 static uint32_t size_of_shape(const struct nn_output_shape *shape, int32_t type)
 {
-	uint32_t size = nn_type_info(type)->element_size;
+	uint32_t size = nn_type_info_of(type)->element_size;
 
 	for (uint32_t i = 0; i < shape->rank; i++)
 		size *= shape->dims[i];
@@ -192,7 +192,7 @@ bool vector_equals(const struct vector *v, uint32_t output, const void *data, ui
 {
 	const struct vector_arg *o = &v->outputs[output];
 	const int32_t type = output_of(v, output)->type;
-	const uint32_t count = o->size / nn_type_info(type)->element_size;
+	const uint32_t count = o->size / nn_type_info_of(type)->element_size;
 	const double largest = is_real(type) ? largest_of(type, o->data, count) : 0;
 	const bool is_float16 = type == NN_TENSOR_FLOAT16 || type == NN_FLOAT16;
 	/* An operation that rounds once has the exactness of float16. */
@@ -274,7 +274,8 @@ static struct vector *copy_model(const struct nn_model *model, const char *name)
 	for (uint32_t i = 0; v->inputs && i < v->num_inputs; i++) {
 		nn_operand_size(input_of(v, i), &v->inputs[i].size);
 		v->inputs[i].data = calloc(1, v->inputs[i].size + 1);
-		if (!v->inputs[i].data || !v->inputs[i].size || !nn_type_info(input_of(v, i)->type))
+		if (!v->inputs[i].data || !v->inputs[i].size ||
+		    !nn_type_info_of(input_of(v, i)->type))
 			goto fail;
 	}
 	if (!v->inputs || !v->outputs)
@@ -395,7 +396,7 @@ struct vector *vector_special(const struct vector *old, uint64_t seed)
 		v = vector_vary(old, seed);
 	for (uint32_t i = 0; v && i < v->num_inputs; i++) {
 		const int32_t type = input_of(v, i)->type;
-		const uint32_t unit = nn_type_info(type)->element_size;
+		const uint32_t unit = nn_type_info_of(type)->element_size;
 
 		for (uint32_t at = 0; is_real(type) && at < v->inputs[i].size; at += unit)
 			if (chance(8))
