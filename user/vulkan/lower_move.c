@@ -13,7 +13,7 @@
 static uint32_t element_of(const struct lower *l)
 {
 	return nn_type_info_of(l->graph->model->subgraphs[0]
-			    .operands[l->operation->outputs[0]].type)->element_size;
+			       .operands[l->operation->outputs[0]].type)->element_size;
 }
 
 /* The view of all of a dense array of the dimensions of another view. */
