@@ -170,11 +170,12 @@ static int set_limits(int fd, uint64_t memory, unsigned int cpu_weight, unsigned
 }
 
 /*
- * Makes a folder for leaves. If it exists, lets its leaves have weights. Its limits are set again then,
- * because an earlier broker may have died before it had set them. Returns 0 or an errno.
+ * Makes a folder for leaves, which have weights if `has_weights` is set or the folder exists. The
+ * limits of a folder that exists are set again, because an earlier broker may have died before it
+ * had set them. Returns 0 or an errno.
  */
 static int make_group(const struct cgroup *cgroup, const char *name, uint64_t memory,
-		      unsigned int workers)
+		      unsigned int workers, bool has_weights)
 {
 	const struct cgroup_options *options = &cgroup->options;
 	bool is_new = !mkdirat(cgroup->base, name, 0755);
@@ -187,7 +188,8 @@ static int make_group(const struct cgroup *cgroup, const char *name, uint64_t me
 		return errno;
 	error = set_limits(fd, memory, options->user_cpu_weight, workers * options->max_pids);
 	if (!error)
-		error = put(fd, "cgroup.subtree_control", is_new ? WITHOUT_WEIGHTS : CONTROLLERS);
+		error = put(fd, "cgroup.subtree_control",
+			    is_new && !has_weights ? WITHOUT_WEIGHTS : CONTROLLERS);
 	close(fd);
 	if (error && is_new)
 		unlinkat(cgroup->base, name, AT_REMOVEDIR);
@@ -225,7 +227,7 @@ bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf)
 	if (cgroup->base < 0)
 		return true;
 	/* Each worker has its own limits. */
-	error = make_group(cgroup, IDLE, 0, 1024);
+	error = make_group(cgroup, IDLE, 0, 1024, false);
 	if (error) {
 		log_error("cgroup " IDLE ": %s", strerror(error));
 		return false;
@@ -241,19 +243,17 @@ static int make_home(const struct cgroup *cgroup, uint32_t uid, const struct cli
 		     char name[64])
 {
 	const struct cgroup_options *options = &cgroup->options;
+	const bool has_box = client->bytes != CLIENT_MEMORY_ALL &&
+			     (!options->user_memory || client->bytes < options->user_memory);
 	int error;
 
 	snprintf(name, 64, "user-%u", uid);
-	error = make_group(cgroup, name, options->user_memory, options->user_workers);
-	if (error || client->bytes == CLIENT_MEMORY_ALL ||
-	    (options->user_memory && client->bytes >= options->user_memory))
-		return error;
 	/* A box always has its weight among the user's workers. */
-	error = make_group(cgroup, name, options->user_memory, options->user_workers);
-	if (error)
+	error = make_group(cgroup, name, options->user_memory, options->user_workers, has_box);
+	if (error || !has_box)
 		return error;
 	snprintf(name, 64, "user-%u/box-%llu", uid, (unsigned long long)client->box);
-	return make_group(cgroup, name, client->bytes, options->user_workers);
+	return make_group(cgroup, name, client->bytes, options->user_workers, false);
 }
 
 const char *cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, int engine,
