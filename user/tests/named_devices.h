@@ -1,28 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices of several engines, by the engines' names. For tests of the runtime. */
+/* Names of engines' devices, and their numbers of executions. For tests of the runtime. */
 #ifndef NN_TESTS_NAMED_DEVICES_H
 #define NN_TESTS_NAMED_DEVICES_H
 
 #include <stdio.h>
 
 #include "tests/runtime_fixture.h"
-
-/* Returns the device of that name, or NULL. */
-static inline const ANeuralNetworksDevice *find_device(const char *wanted)
-{
-	ANeuralNetworksDevice *device;
-	const char *name;
-	uint32_t count;
-
-	assert_ok(ANeuralNetworks_getDeviceCount(&count));
-	for (uint32_t i = 0; i < count; i++) {
-		assert_ok(ANeuralNetworks_getDevice(i, &device));
-		assert_ok(ANeuralNetworksDevice_getName(device, &name));
-		if (!strcmp(name, wanted))
-			return device;
-	}
-	return NULL;
-}
 
 /* Finds the name of an engine's device node, as `nnaccel stat` shows it. */
 static inline void find_node(const char *engine, char node[16])

@@ -79,19 +79,29 @@ static inline const ANeuralNetworksDevice *cpu_device(void)
 	return device;
 }
 
-/* Returns the accelerator of the machine, which must exist. */
-static inline const ANeuralNetworksDevice *nnaccel_device(void)
+/* Returns the device of that name, or NULL. */
+static inline const ANeuralNetworksDevice *find_device(const char *wanted)
 {
-	ANeuralNetworksDevice *device = NULL;
-	const char *name = "";
+	ANeuralNetworksDevice *device;
+	const char *name;
 	uint32_t count;
 
 	assert_ok(ANeuralNetworks_getDeviceCount(&count));
-	for (uint32_t i = 0; i < count && strcmp(name, "nnaccel"); i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		assert_ok(ANeuralNetworks_getDevice(i, &device));
 		assert_ok(ANeuralNetworksDevice_getName(device, &name));
+		if (!strcmp(name, wanted))
+			return device;
 	}
-	assert_string_equal(name, "nnaccel");
+	return NULL;
+}
+
+/* Returns the accelerator of the machine, which must exist. */
+static inline const ANeuralNetworksDevice *nnaccel_device(void)
+{
+	const ANeuralNetworksDevice *device = find_device("nnaccel");
+
+	assert_non_null(device);
 	return device;
 }
 
