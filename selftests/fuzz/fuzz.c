@@ -42,6 +42,7 @@
 #define SIGNAL_MS	10	/* time between signals; the second signal in a call ends it */
 #define GUIDED_LIFE	20000	/* number of calls of a guided process */
 #define GUIDED_CALLS	100000	/* or NNACCEL_FUZZ_CALLS */
+#define TELL_NS		60000000000ULL	/* time between two reports of progress */
 
 /* Memory that a thread passes to the kernel, and that another thread changes meanwhile. */
 struct room {
@@ -1010,10 +1011,14 @@ TEST(guided)
 	fail_quietly();
 	read_corpus(getenv("NNACCEL_FUZZ_CORPUS"));
 	TH_LOG("%u sequences to begin with", guide->num_old);
-	while (guided_calls() < calls && now_ns() < end) {
+	for (uint64_t told = begin; guided_calls() < calls && now_ns() < end;) {
 		for (int i = 0; i < GUIDED; i++)
 			ASSERT_TRUE(look_after(i, &seed))
 				TH_LOG("a process ended before seed %llu", (unsigned long long)seed);
+		if (now_ns() - told >= TELL_NS) {
+			told = now_ns();
+			TH_LOG("%lu calls, %u places", guided_calls(), guide->places);
+		}
 		poll(NULL, 0, 5);
 	}
 	kill_guided();
