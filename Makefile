@@ -748,6 +748,7 @@ test-clients:
 	$(setup)
 	BUILD=$(BUILD) scripts/run-tests clients clients-tflite clients-onnxruntime clients-models clients-run
 
+$(benches) $(patsubst %,$(BUILD)/bench-bin/%,compute-trixie uring vulkan): $(obj)/user/base/option.o
 $(BUILD)/bench-bin/%: $(obj)/user/bench/%.o $(archives) $(libhal) $(libnn)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) \

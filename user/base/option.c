@@ -218,12 +218,16 @@ int option_printed(const char *program)
 	return EXIT_FAILURE;
 }
 
-int option_by_hand(const char *program, int argc, char **argv)
+int option_usage(const char *program, const char *text, int argc, char **argv)
 {
 	const bool is_help = argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
-	FILE *to = is_help ? stdout : stderr;
 
-	fprintf(to, "usage: %s\nAn engine starts this program for itself. Do not start it by hand; "
-		"start the engine, such as nnacceld.\n", program);
+	fprintf(is_help ? stdout : stderr, "usage: %s%s\n", program, text);
 	return is_help ? option_printed(program) : EXIT_USAGE;
+}
+
+int option_by_hand(const char *program, int argc, char **argv)
+{
+	return option_usage(program, "\nAn engine starts this program for itself. Do not start it by hand; "
+			    "start the engine, such as nnacceld.", argc, argv);
 }

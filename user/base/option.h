@@ -72,9 +72,12 @@ void option_help(const struct option_row *rows);
 int option_printed(const char *program);
 
 /*
- * Says that only an engine starts this program: on standard output for --help and -h, otherwise on standard
- * error. Returns the exit status.
+ * Prints "usage: ", the program and `text`: on standard output if the first argument is --help or -h,
+ * otherwise on standard error. Returns the exit status.
  */
+int option_usage(const char *program, const char *text, int argc, char **argv);
+
+/* Says as option_usage() does that only an engine starts this program. Returns the exit status. */
 int option_by_hand(const char *program, int argc, char **argv);
 
 /* Reads a whole number. Returns false if `text` is not a number in [low, high]. */

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/option.h"
 #include "bench/burst/ends.h"
 #include "bench/burst/lean.h"
 #include "bench/burst/module.h"
@@ -260,9 +261,11 @@ int main(int argc, char **argv)
 		return bench_by_instructions();
 	if (argc == 2 && !strcmp(argv[1], "--waits"))
 		return bench_waits();
-	if (argc > 1) {
-		fprintf(stderr, "usage: burst [--vm | --icount | --waits]\n");
-		return 2;
-	}
+	if (argc > 1)
+		return option_usage("burst", " [--vm | --icount | --waits]\n"
+			"Measures bursts, without an option by rings in memory that two processes share.\n"
+			"  --vm      times of bursts, ioctl, io_uring and socket; needs a device\n"
+			"  --icount  their instructions; needs a device in an emulated machine\n"
+			"  --waits   the time and CPU time that each way to wait adds", argc, argv);
 	return native();
 }

@@ -18,6 +18,7 @@
 #include <nnaccel/nnaccel.h>
 
 #include "base/clock.h"
+#include "base/option.h"
 #include "bench/cache/stages.h"
 #include "compute/builder.h"
 #include "compute/sequence.h"
@@ -297,10 +298,15 @@ static void bench_vm(void)
 int main(int argc, char **argv)
 {
 	static struct network n;
+	const bool is_vm = argc == 2 && !strcmp(argv[1], "--vm");
 	char command[64];
 
+	if (argc > 1 && !is_vm)
+		return option_usage("cache", " [--vm]\n"
+			"Measures how fast models are prepared from their cache files.\n"
+			"  --vm  through libnnaccel; needs a device", argc, argv);
 	must(mkdtemp(folder), folder);
-	if (argc > 1 && !strcmp(argv[1], "--vm")) {
+	if (is_vm) {
 		bench_vm();
 	} else {
 		figure_head();

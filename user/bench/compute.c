@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/option.h"
 #include "compute/api.h"
 #include "compute/calibrate.h"
 #include "compute/clients.h"
@@ -590,6 +591,19 @@ static int compare_firsts(void)
 	return 0;
 }
 
+static const char usage[] =
+	" [--vm | --first | --calibrate | --schedule | --clients | --nets [NAME]... | --isa LEVEL |\n"
+	"	--marked NETWORK WHO]\n"
+	"Measures networks beside XNNPACK: the time of a run and of preparing, the memory, and the API.\n"
+	"  --vm                  a network in a worker beside the same in this process; needs a device\n"
+	"  --first               the time until the first result\n"
+	"  --calibrate           only prints the library's settings for this CPU\n"
+	"  --schedule            estimates the speed with more threads than this machine has\n"
+	"  --clients             several processes that run a network at the same time\n"
+	"  --nets [NAME]...      networks in use, or those whose names begin with NAME\n"
+	"  --isa LEVEL           networks with older instructions: avx512, avx-vnni, avx2, sse4 or sse2\n"
+	"  --marked NETWORK WHO  one run of ours, fp16 or peer, for scripts/count-arm64";
+
 int main(int argc, char **argv)
 {
 	double rss, peer_rss;
@@ -616,11 +630,8 @@ int main(int argc, char **argv)
 		return compare_level(argv[2]);
 	if (argc == 4 && !strcmp(argv[1], "--marked"))
 		return run_marked(argv[2], argv[3]);
-	if (argc != 1) {
-		fprintf(stderr, "usage: compute [--vm | --first | --calibrate | --schedule | --clients | "
-			"--nets [NAME]... | --isa LEVEL | --marked NETWORK WHO]\n");
-		return 2;
-	}
+	if (argc != 1)
+		return option_usage("compute", usage, argc, argv);
 	/* bench_clients() forks, so it comes before the first thread. */
 	if (!bench_clients(has_two_cpus() ? 2 : 1, where()))
 		fprintf(stderr, "clients: no memory\n");

@@ -13,6 +13,7 @@
 #include <nnaccel/nnaccel.h>
 
 #include "base/clock.h"
+#include "base/option.h"
 #include "bench/figure.h"
 
 #define MIB		(1UL << 20)
@@ -178,8 +179,12 @@ static void bench_mapping(void)
 	close(file);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1)
+		return option_usage("memory", "\n"
+			"Measures copies to and from buffers, and memory that a burst keeps mapped. Needs a device.",
+			argc, argv);
 	check(nna_device_open(NULL, &device, &err));
 	figure_head();
 	bench_copies();

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/option.h"
 #include "base/round.h"
 #include "figure.h"
 #include "ops/op.h"
@@ -348,6 +349,10 @@ int main(int argc, char **argv)
 
 	argc -= threads;
 	argv += threads;
+	if (argc > 1 && argv[1][0] == '-')
+		return option_usage("operations", " [--threads] [NAME]...\n"
+			"Measures single operations beside memcpy(), or those whose names begin with NAME.\n"
+			"  --threads  on all threads", argc, argv);
 	figure_head();
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
 		bool wanted = argc < 2;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/option.h"
 #include "bench/figure.h"
 #include "ops/op.h"
 #include "plan/plan.h"
@@ -208,8 +209,11 @@ static void measure_unknown(void)
 	measure("unknown_rows", &model, &e);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1)
+		return option_usage("sections", "\n"
+			"Compares sections with the interpreter, for models that are not compiled as a whole.", argc, argv);
 	for (uint32_t i = 0; i < UNITS * UNITS; i++)
 		values.weights[i] = (float)(i * 37 % 101) / 2048 - 0.02f;
 	values.one = values.relu = 1;

@@ -10,6 +10,7 @@
 #include <nnaccel/uring.h>
 
 #include "base/clock.h"
+#include "base/option.h"
 #include "bench/figure.h"
 
 #define ELEMENTS	16
@@ -150,10 +151,13 @@ static double turn(int subject)
 	return COUNT * 1e9 / (double)(clock_ns() - start_ns);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	double samples[SUBJECTS][TURNS], medians[SUBJECTS];
 
+	if (argc > 1)
+		return option_usage("uring", "\n"
+			"Measures executions per second by io_uring, beside the ioctl. Needs a device.", argc, argv);
 	start();
 	for (int i = 0; i < SUBJECTS; i++)
 		turn(i);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * The engine on Vulkan, without a module: products beside ggml's, and networks with their share of
- * what products and copies alone reach. usage: vulkan GPU GGML-BACKEND [NETWORK...]
+ * what products and copies alone reach.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/option.h"
 #include "bench/compute/builder.h"
 #include "bench/figure.h"
 #include "bench/vulkan/ggml.h"
@@ -278,6 +279,11 @@ int main(int argc, char **argv)
 	struct nn_error err = { "" };
 	double copy;
 
+	if (argc > 1 && argv[1][0] == '-')
+		return option_usage("vulkan", " GPU GGML-BACKEND [NETWORK]...\n"
+			"Measures the engine on Vulkan: products beside ggml, and networks beside what products and\n"
+			"copies alone reach. GPU is a part of its name, or software. GGML-BACKEND is the path of\n"
+			"libggml-vulkan.so.", argc, argv);
 	has_ggml = argc > 2 && ggml_open(argv[2]);
 	must(gpu_open(argc > 1 && argv[1][0] ? argv[1] : NULL, &gpu, &err), &err);
 	if (!has_ggml)
