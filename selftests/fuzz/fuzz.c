@@ -739,7 +739,7 @@ static void *guided_worker(void *data)
 }
 
 static sigjmp_buf away;
-/* Number of signals in this call; 2 between calls. */
+/* Number of signals in this call. It is 2 between calls, so that signals have no effect there. */
 static volatile sig_atomic_t signals = 2;
 
 /* A signal restarts a call that waits, once; the second signal leaves the call unfinished. */

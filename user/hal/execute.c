@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executes a prepared model, from a request of the HAL to the kernel and back to its results, in
- * order of time. Small requests need no heap memory.
+ * Executes a prepared model. The functions come in the order in which an execution calls them, from
+ * the HAL's request to its results. Small requests need no heap memory.
  */
 #include <inttypes.h>
 #include <stdlib.h>

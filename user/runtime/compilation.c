@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compilations: their settings, finishing them, with a fallback to the CPU, and queries afterwards.
+ * Compilations: sets their options, finishes them, falls back to the CPU, and answers queries.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"

@@ -19,7 +19,7 @@
 #define LONGEST_PAUSE_NS UINT64_C(5000000000)
 
 /*
- * A device is written before `num_accels` publishes it; later only its facts change. The thread
+ * A device is complete before `num_accels` publishes it. Later only its `facts` change. The thread
  * that looks for accelerators holds the lock, which protects the time of the next look.
  */
 static struct {

@@ -22,7 +22,7 @@ struct memory_role {
 
 /* The additional fields of a memory that was made from a description. */
 struct memory_domain {
-	/* Operand with the type, and the dimensions given at the creation. */
+	/* The type, and the dimensions that were given at the creation. */
 	struct nn_operand operand;
 	uint32_t num_roles;
 	struct memory_role *roles;

@@ -23,8 +23,8 @@ static const struct {
 };
 
 /*
- * Returns whether any scale is valid: operations check that of a bias, and no code checks OEM
- * types.
+ * Returns whether operands of this type may have any scale here: operations check the scale of a
+ * bias, and OEM types are never checked.
  */
 static bool any_quant(int32_t type)
 {

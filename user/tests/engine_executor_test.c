@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests of a burst as both executors run them: this program plays the kernel by replacing its
- * ioctl(), which says which memory is behind slots. A memfd stands for the session; grant N lies at
+ * Runs requests of a burst by both executors. This program replaces ioctl() and so plays the kernel,
+ * which says which memory is behind a slot. A memfd stands for the session; grant N lies at
  * offset N << SHIFT.
  */
 #define _GNU_SOURCE

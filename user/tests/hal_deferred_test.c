@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cache entries with deferred saving: after the first execution if the engine is lazy (nnacceld
- * --lazy), and once more when a model is hot. It needs /dev/nnaccel and a running nnacceld of
- * either kind.
+ * Cache entries that are saved while the model is in use: after its first execution if the engine is
+ * lazy (nnacceld --lazy), and again after many executions. It needs /dev/nnaccel and a running
+ * nnacceld, with or without --lazy.
  */
 #define _GNU_SOURCE
 #include <errno.h>

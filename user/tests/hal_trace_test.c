@@ -255,7 +255,7 @@ static void close_used_burst(struct used_burst *u)
 	nna_device_close(u->device);
 }
 
-/* Adds `count` times in a burst. Returns the nanoseconds of the slowest execution. */
+/* Executes ADD `count` times in a burst. Returns the nanoseconds of the slowest execution. */
 static uint64_t add_timed(const struct used_burst *u, int count)
 {
 	uint64_t slowest_ns = 0;

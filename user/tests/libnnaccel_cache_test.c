@@ -406,7 +406,7 @@ static int count_entries(bool closed_on_exec)
 	return count;
 }
 
-/* A model is saved again when it is hot, and before that if the engine deferred compiling. */
+/* A model is saved again after many executions, and before that if the engine deferred compiling. */
 static void test_late_saves(void **state)
 {
 	enum { FAILS = NNACCEL_STATUS_GENERAL_FAILURE };

@@ -64,7 +64,7 @@ static void meet_and_stay(void *arg, uint32_t task, uint32_t thread)
 		usleep(LONG_US);
 }
 
-/* A caller that waited for a helper in a long task still shares the next job. */
+/* After a caller has waited for a helper's long task, helpers still take tasks of its next job. */
 static void test_long_tasks(void **state)
 {
 	atomic_uint met = 0;

@@ -504,7 +504,7 @@ static void add(const struct nna_prepared_model *p, const struct nna_request *re
 	}
 }
 
-/* Reports the time of an operation, and waits until that can be true. */
+/* Reports the times of operations, and waits until these times have passed. */
 static void tell_times(const struct nna_request *request)
 {
 	const struct nna_argument *arg = &request->outputs[request->num_outputs - 1];

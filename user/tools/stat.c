@@ -220,8 +220,8 @@ static void print_json(const struct clients *clients)
 }
 
 /*
- * Prints the counters for Prometheus: the output of an exporter, or a file for its node exporter.
- * Each client is a series of each counter, by its id. A process may be several clients.
+ * Prints the counters as OpenMetrics, for exporters of Prometheus. Each counter has a series for
+ * each client, by the client's id. A process may be several clients.
  */
 static void print_openmetrics(const struct clients *clients)
 {

@@ -76,8 +76,8 @@ net_fn net_mobilenet_v1, net_mobilenet_v2, net_efficientnet_lite0, net_resnet50;
 net_fn net_ssd_mobilenet_v2;
 
 /*
- * 257 by 257: scores of 21 classes for each pixel, from MobileNetV2 with maps of an eighth of the
- * side.
+ * 257 by 257: scores of 21 classes for each pixel. The smallest maps of its MobileNetV2 have an eighth
+ * of the image's side.
  */
 net_fn net_deeplab_v3;
 void net_free(struct net *net);

@@ -154,7 +154,7 @@ uint32_t unary(struct lowering *t, int32_t type, uint32_t x);
 uint32_t dequantised(struct lowering *t, uint32_t x, int32_t type);
 /* Emits CAST, unless x has this OperandCode. */
 uint32_t cast(struct lowering *t, uint32_t x, int32_t type);
-/* Emits it with a number of shape [1] as the second operand. */
+/* Emits an operation of x and a number, whose shape is [1]. */
 uint32_t with_number(struct lowering *t, int32_t type, uint32_t x, float value);
 /* Emits ADD, SUB, MUL or DIV with at most four dimensions; the first has the result's shape. */
 uint32_t arithmetic(struct lowering *t, int32_t type, uint32_t a, uint32_t b);

@@ -32,7 +32,7 @@ translator function_op;
  */
 bool fits_quantised(const struct lowering *t, int32_t code, uint32_t a, uint32_t b, uint32_t out);
 
-/* Translates t->code of one input, between 8-bit tensors if their scales fit. */
+/* Translates t->code of one input. It stays an 8-bit operation if the scales fit. */
 translator activation_op;
 /*
  * Translate t->code of two inputs with broadcasting, and MAXIMUM or MINIMUM of any number of

@@ -295,7 +295,7 @@ static bool is_making(const struct program *p, const struct shape *shapes)
 	return false;
 }
 
-/* Compiles for the shapes of a run. Called and returns with the lock, but releases it meanwhile. */
+/* Compiles for the shapes of a run. The caller holds the lock, which is released meanwhile. */
 static struct compiled *make(struct run *run)
 {
 	struct program *p = run->program;

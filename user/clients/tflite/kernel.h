@@ -82,8 +82,8 @@ void deferred_free(struct kernel *k);
 /* Gives outputs a type for which TensorFlow Lite looks at shapes after each invocation. */
 void deferred_prepare(struct kernel *k, struct tfl_context *context);
 /*
- * Computes the nodes, on the device unless NNAPI refuses them. Around a refused node, the others are
- * parts of their own.
+ * Computes the nodes, on the device unless NNAPI refuses them. TensorFlow Lite computes a refused
+ * node, and the nodes before and after it become parts of their own.
  */
 int deferred_invoke(struct kernel *k, struct tfl_context *context);
 /* Make values that give shapes look like constants while a part is built, and restore them. */

@@ -99,7 +99,7 @@ uint64_t limits_served_ns(const struct limits *limits, uint32_t uid);
 /* Returns whether a user had few new workers lately, so that it may get the last idle worker. */
 bool limits_is_modest(const struct limits *limits, uint32_t uid, uint64_t now_ns);
 
-/* Returns after what time to refuse a user, 0 unless it was refused often lately. */
+/* Returns how long to wait before a user is refused: 0 unless it was refused often lately. */
 uint64_t limits_refuse(struct limits *limits, uint32_t uid, uint64_t now_ns);
 
 /*

@@ -384,7 +384,7 @@ static void write_saved(const struct cache_entry *entry, char *bytes)
 			memcpy(bytes, s->image.model[i].base, s->head.model[i]);
 }
 
-/* Makes an entry of an image. Returns false if the model cannot be saved yet. */
+/* Makes a cache entry of a model's saved form, `s->image`. Returns false if the model cannot be saved yet. */
 static bool make_entry(struct saved *s, const struct cache_files *files, const uint8_t *key)
 {
 	s->entry = (struct cache_entry){

@@ -4,8 +4,8 @@
  * its input rows are interleaved into.
  *
  * A plane p of the scratch memory holds 16 bytes for each 16 channels c. They are the four bytes of
- * a group of rows of each of channels c + 4p to c + 4p + 3. The element of channel c is thus at
- * byte c of a plane, for c a multiple of 16.
+ * a group of rows of each of channels c + 4p to c + 4p + 3. So if c is a multiple of 16,
+ * the element of channel c is at byte c of a plane.
  *
  * Parameters are packed as blocks of 64 channels. A block is vectors of four bytes a channel in the
  * order of the planes: the scales, then the taps by column and group. If rows have no gaps, an

@@ -253,7 +253,7 @@ static inline ALWAYS_INLINE TARGET size_t pieces_f32(int rows, int vectors, cons
 	return piece;
 }
 
-/* Elements [first, first + depth) of the depth to the sums of a tile. */
+/* Adds the products of elements [first, first + depth) of the depth to the sums of a tile. */
 #define ADD_PART(a, stride, first, depth)						\
 	(piece = pieces_f32(rows, vectors, a, stride, first, depth, w, piece, total, acc))
 

@@ -11,7 +11,7 @@
 #define TARGET NN_TARGET_AVX2
 #define SPLITS
 #define DPBUSD(sums, a, b) _mm256_add_epi32(sums, add_neighbours(_mm256_maddubs_epi16(a, b)))
-/* Half of each byte with a sign, rounded up. */
+/* Halves each signed byte, and rounds up. */
 #define HALVE(b) _mm256_sub_epi8(_mm256_avg_epu8(_mm256_xor_si256(b, _mm256_set1_epi8(-128)),	\
 						 _mm256_setzero_si256()), _mm256_set1_epi8(64))
 #define SUBTRACT_BYTES(a, b) _mm256_sub_epi8(a, b)

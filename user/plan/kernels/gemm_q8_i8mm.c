@@ -44,7 +44,7 @@ static inline ALWAYS_INLINE int32x4_t multiply(bool is_signed, int32x4_t sum, ui
 #endif
 }
 
-/* Lanes 0 and 1 of both, or 2 and 3. */
+/* low_lanes() returns lanes 0 and 1 of both, and high_lanes() lanes 2 and 3. */
 static inline ALWAYS_INLINE int32x4_t low_lanes(int32x4_t a, int32x4_t b)
 {
 	return vreinterpretq_s32_s64(vzip1q_s64(vreinterpretq_s64_s32(a),

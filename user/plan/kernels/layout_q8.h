@@ -118,8 +118,9 @@ static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth
 }
 
 /*
- * Follows a panel, for instruction sets that add two products in 16 bits, which may saturate. The panel
- * has one half of some fours of depth, and this has the other; its bytes lie behind all places.
+ * Follows a panel, for instruction sets that add two products in 16 bits, which may saturate. At each
+ * of the places the panel has only one half of each weight. The other halves are bytes behind the
+ * places.
  */
 struct nn_q8_spares {
 	uint32_t count;

@@ -306,7 +306,7 @@ void name(const struct nn_gemm_q8 *g)						\
 	q8_run_panels(g, group, Q8_EIGHTS, false, choose_sign);				\
 }
 
-/* Sums of eight columns to bytes. */
+/* Scales the sums of eight columns and stores them as bytes. */
 static inline ALWAYS_INLINE void q8_store_sums(uint8_t *c, int32x4_t x, int32x4_t y,
 					       const int32x4_t multiplier[2],
 					       const int32x4_t shift[2], bool positive,

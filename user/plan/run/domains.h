@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which CPUs share a last-level cache, and which domains of such CPUs share a package.
+ * Finds domains: CPUs that share a last-level cache. Finds the domains that share a package.
  */
 #ifndef NN_PLAN_DOMAINS_H
 #define NN_PLAN_DOMAINS_H

@@ -36,12 +36,12 @@
 
 /*
  * A job. Its fields are the opener's until it sets `open`, and again once it has
- * cleared it and `users` is 0: who wants to join counts itself first.
+ * cleared it and `users` is 0: a helper counts itself before it looks at `open`.
  */
 struct job {
 	_Atomic bool taken;
 	_Atomic bool open;
-	_Atomic uint32_t users;		/* helpers that look at it; a futex */
+	_Atomic uint32_t users;		/* helpers that use the job; a futex */
 	_Atomic uint32_t slots;		/* helpers that joined: the number of the last one in the job */
 	_Atomic uint64_t next;		/* tasks taken from the begin; from the end, in the upper half */
 	_Atomic uint32_t unwoken;	/* helpers that may still be woken for it */

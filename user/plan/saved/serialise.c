@@ -16,7 +16,7 @@ struct serialiser {
 	const void *data;	/* where the data part is said to be */
 	const struct compiled *c;
 	const struct saved_header *h;
-	uint32_t *numbers;		/* by operand: its number in the form + 1; 0: none yet */
+	uint32_t *numbers;		/* by operand: 1 + its number in the plan; 0: none yet */
 	uint32_t none;			/* number of the place without bytes, + 1 */
 	struct serial_header head;
 	struct serial_arg *args;
@@ -95,7 +95,8 @@ static bool number_of(struct serialiser *f, uint32_t operand, uint32_t *number)
 }
 
 /*
- * Finds the number of an input; all inputs that a kernel does not read share one place of no bytes.
+ * Finds the number of an input. Inputs that a kernel does not read have the same number, of a place
+ * without bytes.
  */
 static bool number_of_input(struct serialiser *f, const struct compiled_step *step, uint32_t index,
 			    bool is_read, uint32_t *number)

@@ -17,7 +17,7 @@ static enum fault fault;
 
 /* ---- the models that the fault concerns ---- */
 
-/* A prepared model, and whether the fault concerns it; the oldest are forgotten. */
+/* The last prepared models, and whether the fault concerns each. */
 static struct hit {
 	const void *prepared;
 	bool is_hit, is_executed;

@@ -92,7 +92,7 @@ static _Noreturn void fail(const char *what, const char *why)
 	_exit(1);
 }
 
-/* Returns whether a call succeeded. A failed call ends the client's life, or the test. */
+/* Returns whether a call succeeded. If no call may fail now, a failed one ends the test. */
 static bool good(const char *what, enum nn_status status)
 {
 	if (!status)

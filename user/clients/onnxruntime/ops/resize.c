@@ -373,7 +373,7 @@ struct neighbours {
 	int count;
 };
 
-/* Reflects places at both ends, which are at -0.5 and size - 0.5, or at elements. */
+/* Reflects places at the ends of an axis: at its first and last element, or half an element beyond. */
 static uint32_t reflected(struct lowering *t, uint32_t x, float size, bool at_elements)
 {
 	const float low = at_elements ? 0 : -0.5f, length = at_elements ? size - 1 : size;
