@@ -52,7 +52,7 @@ static double percentile(double *times, size_t count, size_t percent)
 	return times[count * percent / 100];
 }
 
-/* The environment says so, because a VM looks like a machine. */
+/* Returns what the environment says, because a program cannot tell a VM from a machine. */
 static const char *where(void)
 {
 	const char *given = getenv("NN_BENCH_WHERE");

@@ -270,8 +270,8 @@ static bool bind_slot(struct nna_burst *b, struct nna_memory *memory, uint32_t *
 	if (burst_call(b, &bind))
 		return false;
 	/*
-	 * Set the flag before the slot can be found, so that freeing the memory looks for its
-	 * slots.
+	 * Set the flag before the slot can be found: a thread that frees the memory then looks for
+	 * its slots.
 	 */
 	memory->has_slots = true;
 	*slot = bind.slot;

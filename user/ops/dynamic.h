@@ -35,7 +35,7 @@ void nn_dynamic_range(const float *x, size_t count, float *low, float *high);
 struct nn_dynamic nn_dynamic_of(enum nn_dynamic_form form, float low, float high);
 
 /*
- * Nearly a half. It is added to a number away from zero, and the fraction is cut off: this rounds.
+ * Nearly a half. To round a number, this is added to its absolute value, and the fraction is cut off.
  */
 #define NN_DYNAMIC_HALF 0x1.fffffep-2f
 

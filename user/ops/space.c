@@ -124,8 +124,8 @@ static enum nn_status infer_batch_to_space(struct nn_run *r)
 }
 
 /*
- * Views the spread tensor `big` in the order of the packed one, whose batches count (block row,
- * block column, batch).
+ * Views the spread tensor `big` in the order of the packed one, whose batches are ordered by block
+ * row, block column and batch.
  */
 static void batch_view(struct nn_strided *view, const struct nn_tensor *big, struct axes a,
 		       const int32_t *block)

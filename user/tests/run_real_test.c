@@ -78,7 +78,7 @@ static void test_no_device(void **state)
 
 		assert_non_null(found);
 		assert_ptr_not_equal(found, functions[i].ours);
-		/* The program has no other function of the name, and found none before. */
+		/* The program has no other function of this name. */
 		assert_null(run_real((const void *)set_up, functions[i].name));
 	}
 }

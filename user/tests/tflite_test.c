@@ -590,7 +590,7 @@ int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 	return nnapi.compiled ? nnapi.compiled : next(compilation);
 }
 
-/* A shape without elements divides no partition. */
+/* A shape without elements fails the run, and does not divide the partition. */
 static void test_late_shape_without_elements(void **state)
 {
 	struct tfl_delegate *d = delegate();

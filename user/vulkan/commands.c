@@ -21,7 +21,7 @@
 /* Nanoseconds that a unit of cost takes, before anything was measured. */
 #define NS_PER_COST	4
 
-/* Between all that comes before and all that follows, on the GPU and the host. */
+/* Records a barrier between all commands before it and all commands and reads of the host after it. */
 static void barrier(VkCommandBuffer commands)
 {
 	const VkMemoryBarrier all = {

@@ -131,7 +131,7 @@ static bool exchange(struct dispatch *d)
 	return true;
 }
 
-/* A clamp of the output of a product, a window or a pooling of floats becomes its own. */
+/* Makes a clamp a part of the product, window or pooling of floats whose output it clamps. */
 static bool clamp_window(struct dispatch *window, const struct dispatch *next)
 {
 	const struct elementwise_params *p = &next->params.elementwise;

@@ -16,7 +16,7 @@ static bool is_bytes(int32_t type)
 	return (NN_QUANT8 | NN_T(NN_TENSOR_BOOL8)) & NN_T(type);
 }
 
-/* A dispatch over the output, whose tensors 0 and 1 are as many inputs, broadcast. */
+/* Begins a dispatch over the output. Its tensors 0 and 1 are the inputs, one or two, broadcast. */
 static struct dispatch begin(struct lower *l, enum shader shader, uint32_t num_inputs)
 {
 	struct dispatch d = lower_linear(l, shader, nn_tensor_count(&l->run.outputs[0]));
@@ -75,7 +75,7 @@ static enum nn_status lower_bytes(struct lower *l, uint32_t arity)
 	return add(l, &d);
 }
 
-/* Types of tensors 0 and 1 and the output. */
+/* Sets the types of tensors 0 and 1 and of the output. */
 static void set_types(struct lower *l, struct dispatch *d)
 {
 	d->constants[0] = lower_input_type(l, 0);

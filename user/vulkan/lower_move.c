@@ -16,7 +16,7 @@ static uint32_t element_of(const struct lower *l)
 			       .operands[l->operation->outputs[0]].type)->element_size;
 }
 
-/* The view of all of a dense array of the dimensions of another view. */
+/* Returns a view of a whole dense array that has the dimensions of another view. */
 static struct nn_strided dense_of(const struct nn_strided *view)
 {
 	struct nn_strided dense = { .rank = view->rank };

@@ -321,7 +321,10 @@ enum nn_status lower_fully_connected(struct lower *l)
 	return add_product(l, &d, weights[0], weights[1], 1);
 }
 
-/* Elements between matrices of an axis of batches, counted from the end; 0 if it is repeated. */
+/*
+ * Returns the elements between matrices along an axis of batches, or 0 if the matrices are repeated. Axes
+ * count from the end.
+ */
 static uint32_t batch_step(const struct nn_tensor *t, uint32_t axis)
 {
 	return t->rank < axis || t->dims[t->rank - axis] == 1 ? 0 :

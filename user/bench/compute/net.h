@@ -25,7 +25,7 @@ enum layer_kind {
 	LAYER_ADD,
 	LAYER_POOL,		/* mean of the whole image */
 	LAYER_MAX_POOL,
-	LAYER_RESIZE,		/* bilinear, corners on corners */
+	LAYER_RESIZE,		/* bilinear; the corners of both images are aligned */
 };
 
 /* The range of a layer's outputs. */

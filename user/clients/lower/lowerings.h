@@ -73,7 +73,7 @@ uint32_t gathered(struct lowering *t, uint32_t x, const struct shape *shape, int
 		  uint32_t count);
 /*
  * Concatenates operands along an axis of the resulting shape. `x` has room for one more operand.
- * The result is like the operand `like`.
+ * The result has the type and quantisation of the operand `like`.
  */
 uint32_t concatenated(struct lowering *t, uint32_t *x, uint32_t count, const struct shape *shape,
 		      int axis, uint32_t like);

@@ -58,7 +58,7 @@ int prepare_transpose_conv_bias(struct tfl_context *context, struct tfl_node *no
 #define EXTRA(name, translate, ...) translator translate;
 #include "clients/tflite/builtins.def"
 
-/* Kinds of LSTM that other translators call. */
+/* Translate kinds of LSTM. Translators in other files call them. */
 translator basic_lstm;
 void integer_lstm(struct lowering *t, float cell_clip, float projection_clip);
 void integer_sequence_lstm(struct lowering *t, float cell_clip, float projection_clip,

@@ -157,7 +157,7 @@ struct tap_f32 {
 #define EDGE_F32 6
 #define CORNER_F32 4
 
-/* The vectors of channels of one output column from `c` on; returns the channel behind them. */
+/* Computes whole vectors of channels of one output column, from `c` on. Returns the channel behind them. */
 static inline ALWAYS_INLINE TARGET size_t edge_f32(const struct nn_depthwise_f32 *d, int num_taps,
 						   const struct tap_f32 *taps, size_t x, size_t c)
 {

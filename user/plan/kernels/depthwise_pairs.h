@@ -32,7 +32,7 @@ static inline ALWAYS_INLINE TARGET wide_q8 load_tap(const uint8_t *p, size_t cou
 }
 
 /*
- * `count` channels from `c` on of `columns` output columns, 1 or 2, whose taps are `from` bytes
+ * Computes `count` channels from `c` on of `columns` output columns, 1 or 2. Their taps are `from` bytes
  * behind their pointers.
  */
 static inline ALWAYS_INLINE TARGET void run_block_pairs(const struct taps_q8 *t, int columns,
@@ -140,7 +140,7 @@ static bool is_inside(const struct nn_depthwise_q8 *d, size_t x)
 	       start + (ptrdiff_t)((d->width - 1) * d->dilation) < (ptrdiff_t)d->in_width;
 }
 
-/* Channels [c, end) of an output row. whole: no row of the window is padding. */
+/* Computes channels [c, end) of an output row. If `whole`, no row of the window is padding. */
 static void run_row_pairs(const struct taps_q8 *t, const uint8_t *padding, bool whole, size_t c,
 			  size_t end, const char *block)
 {

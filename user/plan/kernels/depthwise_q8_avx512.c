@@ -133,7 +133,7 @@ static inline ALWAYS_INLINE TARGET void sum_tap(const uint8_t *x, size_t plane, 
 	}
 }
 
-/* Sums of 64 channels: scratch from `x` on, taps from `w` on. */
+/* Sums the taps of 64 channels, whose input begins at `x` in the scratch memory. */
 static inline ALWAYS_INLINE TARGET void sum_taps(const struct row *r, const size_t *places,
 						 size_t taps, bool biased, const uint8_t *x,
 						 const uint8_t *w, struct sums *s)
@@ -150,7 +150,7 @@ static inline ALWAYS_INLINE TARGET void sum_taps(const struct row *r, const size
 	}
 }
 
-/* Output bytes of up to 64 channels. */
+/* Stores the output bytes of up to 64 channels. */
 static inline ALWAYS_INLINE TARGET void finish(const struct row *r,
 					       const __m512i x[NN_DEPTHWISE_PLANES], uint8_t *out,
 					       size_t count)
@@ -171,14 +171,14 @@ static inline ALWAYS_INLINE TARGET void finish(const struct row *r,
 		_mm512_mask_storeu_epi8(out, first_bytes(count), a);
 }
 
-/* Parameters of a block, of the plane p. */
+/* Loads one kind of parameters of a block, those of plane p. */
 static inline ALWAYS_INLINE TARGET __m512i scales(const uint8_t *block,
 						  enum depthwise_q8_scale which, size_t p)
 {
 	return _mm512_loadu_epi32(block + (size_t)which * DEPTHWISE_Q8_VECTORS + p * 64);
 }
 
-/* Up to 64 channels of the output row, from scratch `x` on and with parameters `block`. */
+/* Computes up to 64 channels of the output row from scratch memory `x` and parameters `block`. */
 static inline ALWAYS_INLINE TARGET void run_block(const struct row *r, const size_t *places,
 						  size_t taps, bool biased, bool positive,
 						  const uint8_t *x, const uint8_t *block,

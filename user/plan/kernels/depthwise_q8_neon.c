@@ -16,7 +16,7 @@
 #define COLUMNS 4		/* output columns that are summed together */
 #define REACH (2 * COLUMNS + 1)	/* maximum number of input columns under these windows */
 
-/* The filter of the channels from a panel on: eight values of 16 bits a tap. */
+/* Returns the filter of a panel: eight values of 16 bits for each tap. */
 static const int16_t *filter_of(const struct nn_q8_eight *panel)
 {
 	return (const int16_t *)(panel + 1);
@@ -172,7 +172,7 @@ static inner_fn *find_inner(const struct nn_depthwise_q8 *d, size_t *row)
 		  [nn_q8_is_positive(&d->output)];
 }
 
-/* Up to eight bytes. */
+/* Loads up to eight bytes, and zeros behind them. */
 static inline uint8x8_t load_bytes(const uint8_t *p, size_t count)
 {
 	uint8_t bytes[8] = { 0 };
@@ -184,7 +184,7 @@ static inline uint8x8_t load_bytes(const uint8_t *p, size_t count)
 	return vld1_u8(bytes);
 }
 
-/* Up to eight channels from `c` on of one output column, of the taps that are inside the image. */
+/* Computes up to eight channels from `c` on of one output column, by the taps inside the image. */
 static inline ALWAYS_INLINE void run_window(const struct nn_depthwise_q8 *d, bool is_signed,
 					    const struct nn_q8_tap *taps, size_t num_taps,
 					    size_t c, size_t count,
@@ -231,7 +231,7 @@ static size_t find_taps(const struct nn_depthwise_q8 *d, size_t x, struct nn_q8_
 #define EDGE 6
 #define CORNER 4
 
-/* The eights of channels of one output column from `c` on; returns the channel behind them. */
+/* Computes eight channels at a time of one output column, from `c` on. Returns the channel behind them. */
 static inline ALWAYS_INLINE size_t run_edge(const struct nn_depthwise_q8 *d, bool is_signed,
 					    int num_taps, const struct nn_q8_tap *taps, size_t c,
 					    const uint8_t *packed, uint8_t *out)

@@ -74,7 +74,7 @@ static size_t taps_of(const struct dynamic *d)
 	return (size_t)d->window.h.filter * d->window.w.filter;
 }
 
-/* Bytes of packed weights. */
+/* Returns the bytes of packed weights. */
 static size_t weights_size(const struct dynamic *d, const struct nn_isa *isa)
 {
 	return nn_kernel_aligned(d->kind == DEPTHWISE ?
@@ -139,7 +139,7 @@ static void set_conv(struct dynamic *d)
 	d->gemm.depth = taps_of(d) * (d->kind == DEPTHWISE ? 1 : d->in.c);
 }
 
-/* Lines of an image that windows of some output pixels reach, at most. */
+/* Returns how many lines of an image a task's windows reach at most. */
 static size_t most_lines(const struct dynamic *d)
 {
 	const struct nn_axis *h = &d->window.h;

@@ -32,7 +32,7 @@ static inline size_t nn_elementwise_rows(struct nn_ready *ready, size_t rows, si
 	return of_task;
 }
 
-/* NN_BINARY_POW calls the C library, because vectors of doubles took as long. */
+/* NN_BINARY_POW calls the C library, because vectors of doubles take as long. */
 static inline void nn_pow_f32(const struct nn_binary_f32 *b)
 {
 	const float *x = b->a, *y = b->b;

@@ -13,7 +13,7 @@
 
 typedef uint32_t four __attribute__((vector_size(16)));
 
-/* Four rows that are `step` bytes apart. */
+/* Loads four rows that are `step` bytes apart. */
 static inline void load_fours(const void *from, size_t step, four x[4])
 {
 	UNROLL

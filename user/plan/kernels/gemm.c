@@ -157,7 +157,7 @@ void nn_gemm_divide(struct nn_gemm *g, const struct nn_isa *isa, uint32_t thread
 
 #define LINE 16			/* floats that are fetched from memory together */
 
-/* Elements [first, end) of `count` columns of which `valid` are there, each a row. */
+/* Packs elements [first, end) of `count` columns. `valid` of them exist, each as a row. */
 static void pack_line_f32(const float *rows, size_t depth, size_t first, size_t end, size_t count,
 			  size_t valid, float *to)
 {

@@ -130,7 +130,7 @@ void nn_gemm_run_parts(const struct nn_ready *ready, const struct nn_gemm *g, si
 		       size_t rows, uint32_t column_block, const struct nn_gemm_part *parts,
 		       size_t num_parts, void *c);
 
-/* A product of rows without a gap between them, whose results have none either, nor bounds. */
+/* Describes a product of rows without gaps. Its results have neither gaps nor bounds. */
 static inline struct nn_gemm_f32 nn_gemm_dense_f32(size_t rows, size_t columns, size_t depth,
 						   const float *a, const void *panels, float *c)
 {

@@ -179,7 +179,7 @@ static inline ALWAYS_INLINE TARGET size_t steps_f32(int rows, int vectors, const
 
 #endif
 
-/* Elements of the depth that are one part, for `rows` rows from `row` on. */
+/* Adds the products of one part of the depth to the sums of `rows` rows. */
 static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const NUM *a,
 						 size_t stride, size_t depth, const NUM *w,
 						 VF acc[ROWS][NN_PANEL_VECTORS])

@@ -29,7 +29,7 @@
 /* Rows whose corrections are computed at a time. */
 #define BLOCK (SUM_ROWS * ROWS)
 
-/* The first and second parts of 128 bits of two vectors, then the third and fourth. */
+/* Adds the second part of 128 bits to the first, and the fourth to the third: of x, then of y. */
 static inline ALWAYS_INLINE TARGET i32x16 sum_parts(i32x16 x, i32x16 y)
 {
 	return (i32x16)_mm512_shuffle_i32x4((__m512i)x, (__m512i)y, 0x88) +
@@ -97,7 +97,7 @@ static void correct_block(const struct nn_gemm_q8 *g, const uint8_t *a, size_t r
 	}
 }
 
-/* Scaled values of one row, in 32 bits a value, to the bytes of up to 16 columns. */
+/* Stores scaled values of one row, of 32 bits each, as the bytes of up to 16 columns. */
 static inline ALWAYS_INLINE TARGET void store_one(uint8_t *c, __m512i x,
 						  const struct nn_q8_output *o, size_t columns)
 {

@@ -16,7 +16,7 @@
 #define ROWS_TWO 6
 #define GROUP 4
 
-/* Group `lane` of four of `rows` rows times one of the columns of one panel. */
+/* Multiplies group `lane`, of four, of each of `rows` rows with the columns of a panel. */
 #define ADD_EIGHT(eight, lane)							\
 	do {									\
 		const uint8_t *at = w[eight] + (lane) * 8 * GROUP;		\

@@ -17,7 +17,7 @@
 #define PAIRS (ROWS / 2)	/* pairs of rows; a vector has a group of each */
 #define GROUP 8
 
-/* The two groups of a pair of rows. */
+/* Makes the two groups of a pair of rows. */
 static inline ALWAYS_INLINE void pair_groups(uint8x16_t x, uint8x16_t y, uint8x16_t *first,
 					     uint8x16_t *second)
 {
@@ -57,7 +57,7 @@ static inline ALWAYS_INLINE int32x4_t high_lanes(int32x4_t a, int32x4_t b)
 						vreinterpretq_s64_s32(b)));
 }
 
-/* Group `half` of two of `pairs` pairs of rows times one of the columns of all panels. */
+/* Multiplies group `half`, of two, of each of `pairs` pairs of rows with the columns of all panels. */
 static inline ALWAYS_INLINE void add_group(int pairs, int eights, bool is_signed, int half,
 					   const uint8x16_t a[2][PAIRS],
 					   const uint8_t *const w[Q8_EIGHTS],

@@ -33,7 +33,7 @@ static inline ALWAYS_INLINE int8x16_t as_signed(enum kind kind, uint8x16_t x)
 	return vreinterpretq_s8_u8(x);
 }
 
-/* The sums of four vectors, each in the lane of its number. */
+/* Returns the sums of four vectors: lane i has the sum of vector i. */
 static inline ALWAYS_INLINE int32x4_t sum_lanes(const int32x4_t x[4])
 {
 	return vpaddq_s32(vpaddq_s32(x[0], x[1]), vpaddq_s32(x[2], x[3]));

@@ -14,7 +14,7 @@ static inline ALWAYS_INLINE TARGET VF factor_f32(const struct nn_instance_f32 *n
 	return SPLAT(n->gamma) / SQRT(squares / SPLAT((float)n->pixels) + SPLAT(n->epsilon));
 }
 
-/* Channels [c, c + some), up to a vector of them. */
+/* Normalises channels [c, c + some), up to a vector of them. */
 static inline ALWAYS_INLINE TARGET void instance_of_f32(const struct nn_instance_f32 *n, size_t c,
 							size_t some)
 {

@@ -37,7 +37,7 @@ TARGET static inline __m256i first_lanes(size_t n)
 				  _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-/* The lowest byte of each lane. */
+/* Returns the lowest byte of each lane. */
 TARGET static inline long long low_bytes(__m256i v)
 {
 	const __m256i fours = _mm256_shuffle_epi8(v, _mm256_set1_epi32(0x0c080400));
@@ -73,7 +73,7 @@ static inline ALWAYS_INLINE TARGET sums_q8 scale_q8(sums_q8 acc, const struct nn
 	return (sums_q8)q8_scaled_avx2((__m256i)acc, s, false);
 }
 
-/* Up to 16 bytes of columns whose order packing undoes. */
+/* Stores up to 16 bytes, and puts the columns in order. */
 static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 						 const struct nn_q8_output *o, size_t count)
 {

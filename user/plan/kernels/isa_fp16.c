@@ -47,7 +47,7 @@
 #define CLAMP(x, low, high) vminq_f16(high, vmaxq_f16(low, x))
 #define TILES(T) T(7, 2) T(4, 2) T(2, 2) T(1, 2) T(7, 1) T(4, 1) T(2, 1) T(1, 1)
 
-/* Fewer than LANES. A call would cost all vector registers. */
+/* Loads fewer than LANES numbers. A call would cost all vector registers. */
 static inline ALWAYS_INLINE float16x8_t load_some(const float16_t *p, size_t n)
 {
 	float16x8_t v = vdupq_n_f16(0);

@@ -44,7 +44,7 @@ static inline ALWAYS_INLINE float32x4_t larger(float32x4_t a, float32x4_t b)
 	return vbslq_f32(vcgtq_f32(a, b), a, b);
 }
 
-/* Fewer than LANES. A call would cost all vector registers. */
+/* Loads fewer than LANES numbers. A call would cost all vector registers. */
 static inline ALWAYS_INLINE float32x4_t load_some(const float *p, size_t n)
 {
 	float32x4_t v = vdupq_n_f32(0);

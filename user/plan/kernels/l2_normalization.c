@@ -79,7 +79,7 @@ static void normalize_f32(const struct l2 *l, const struct nn_isa *isa, const fl
 	isa->binary_f32(&quotient);
 }
 
-/* The sum counts modulo 2^32. */
+/* Returns the sum modulo 2^32. */
 static uint32_t sum_of_squares(const struct l2 *l, const uint8_t *x)
 {
 	const struct nn_dot_q8 dot = l->q.flip ?

@@ -136,7 +136,7 @@ static void run_copied(const struct response *s, const struct nn_isa *isa, const
 	respond(s, isa, &f32);
 }
 
-/* Columns of a row, where they lie. */
+/* Computes columns of a row, which are read where they lie. */
 static void run_columns(const struct response *s, const struct nn_isa *isa, const float *in,
 			float *out, size_t columns)
 {

@@ -379,7 +379,7 @@ static void run_step(const struct nn_kernel_call *call, void *arg, float *gates,
 	project(call, l, run->w.gated, next);
 }
 
-/* The last states; LSTM's output is one of them, and its scratch memory is never read. */
+/* Writes the last states. LSTM's output is one of them, and its scratch memory is never read. */
 static void write_states(const struct nn_kernel_call *call, const struct lstm *l,
 			 const float *hidden, const float *cell)
 {

@@ -220,7 +220,7 @@ static inline ALWAYS_INLINE TARGET bool has_large_f32(const float *x, size_t cou
 	return any;
 }
 
-/* Calls the C library for large arguments: for the few vectors that have any. */
+/* Calls the C library for vectors that have large arguments, of which there are few. */
 static inline ALWAYS_INLINE TARGET void map_sin_f32(const struct nn_unary_f32 *u)
 {
 	for (size_t first = 0; first < u->count; first += SIN_COUNT) {

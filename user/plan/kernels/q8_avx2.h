@@ -31,7 +31,7 @@ q8_scaled_avx2(__m256i acc, const struct nn_q8_scale *s, bool positive)
 	return _mm256_srav_epi32(odd, shift);
 }
 
-/* Values of 16 bits, in order, to up to 16 bytes. */
+/* Converts values of 16 bits, which are in order, to up to 16 bytes. */
 static inline ALWAYS_INLINE NN_TARGET_AVX2 __m128i q8_bytes_avx2(__m256i v,
 								 const struct nn_q8_output *o)
 {
@@ -42,7 +42,7 @@ static inline ALWAYS_INLINE NN_TARGET_AVX2 __m128i q8_bytes_avx2(__m256i v,
 	return _mm_packus_epi16(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
 }
 
-/* Scaled values of two vectors of a row to up to 16 bytes of columns whose order packing undoes. */
+/* Stores scaled values of two vectors of a row as up to 16 bytes, and puts the columns in order. */
 static inline ALWAYS_INLINE NN_TARGET_AVX2 void
 q8_store_two_avx2(uint8_t *out, __m256i x, __m256i y, const struct nn_q8_output *o, size_t count)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accumulators to quantised outputs, for AVX-512: NNAPI's fixed-point
+ * Converts accumulators to quantised outputs with AVX-512: NNAPI's fixed-point
  * arithmetic, bit for bit, in ten instructions for sixteen values.
  */
 #ifndef NN_PLAN_KERNELS_Q8_AVX512_H
@@ -66,8 +66,8 @@ static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 }
 
 /*
- * Packs scaled values of two vectors of a row to the bytes of up to 32 columns; packing puts the
- * columns of a panel in order.
+ * Stores scaled values of two vectors of a row as the bytes of up to 32 columns. Packing to bytes puts
+ * the columns of a panel in order.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX512 void q8_store_two(uint8_t *c, __m512i x0, __m512i x1,
 							       const struct nn_q8_output *o,

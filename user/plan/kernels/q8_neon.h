@@ -118,7 +118,7 @@ static inline ALWAYS_INLINE uint64_t q8_load_few(const uint8_t *p, size_t count)
 	return bytes;
 }
 
-/* They, and zeros. */
+/* Loads the last elements of a row, and zeros behind them. */
 static inline ALWAYS_INLINE uint8x16_t q8_load_tail(const uint8_t *row, const struct q8_tail *t)
 {
 	uint64_t few;
@@ -148,7 +148,7 @@ static inline int32_t q8_sum_row(const uint8_t *row, const struct q8_tail *t, bo
 	return vaddvq_s32(sum);
 }
 
-/* The correction of each row for b's zero point. Unsigned bytes may be summed as signed ones. */
+/* Computes the correction of each row for b's zero point. Unsigned bytes may be summed as signed ones. */
 static inline void q8_correct_rows(const struct nn_gemm_q8 *g, bool flips, const uint8_t *a,
 				   size_t rows, const struct q8_tail *t, int32_t *corrections)
 {
@@ -191,7 +191,7 @@ struct q8_panel {
 	struct q8_bounds bounds;
 };
 
-/* `eights` panels of columns from `column` on, of rows from `row` on. */
+/* Returns the arguments for rows from `row` on times `eights` panels from `column` on. */
 static inline ALWAYS_INLINE struct q8_panel q8_panel_of(const struct nn_gemm_q8 *g,
 							const struct q8_tail *tail, size_t row,
 							size_t column,
@@ -317,7 +317,7 @@ static inline ALWAYS_INLINE void q8_store_sums(uint8_t *c, int32x4_t x, int32x4_
 	q8_store_eight(c, x, y, b, columns);
 }
 
-/* Sums of a row to the bytes of its columns. */
+/* Stores the sums of a row as the bytes of its columns. */
 static inline ALWAYS_INLINE void q8_row_store(const struct q8_panel *p, int eights, bool positive,
 					      uint8_t *c, const int32x4_t *sums, size_t columns)
 {

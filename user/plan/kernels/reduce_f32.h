@@ -81,7 +81,7 @@ static inline ALWAYS_INLINE TARGET float reduce_row_f32(enum nn_reduction reduct
 	return value;
 }
 
-/* Columns [c, c + some), up to a vector of them. */
+/* Reduces columns [c, c + some), up to a vector of them. */
 static inline ALWAYS_INLINE TARGET void reduce_columns_f32(enum nn_reduction reduction,
 							   const struct nn_reduce_f32 *r, size_t c,
 							   size_t some)

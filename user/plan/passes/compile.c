@@ -371,7 +371,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 32;
 }
 
-/* Values that a kernel is chosen by must not be those that anybody may change. */
+/* Returns false if the choice of the kernel depends on a value that another process may change. */
 static bool reads_fixed(const struct compiler *k, const struct compiled_step *step)
 {
 	for (uint32_t i = 0; i < step->operation->num_inputs; i++)

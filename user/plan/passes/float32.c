@@ -18,7 +18,7 @@ struct wide {
 	struct fact *facts;
 };
 
-/* A float16 tensor that is there before or after the operations. */
+/* Returns whether a float16 tensor comes from outside the operations, or goes there. */
 static bool needs_cast(const struct nn_operand *o)
 {
 	return o->type == NN_TENSOR_FLOAT16 &&

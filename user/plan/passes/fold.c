@@ -232,7 +232,7 @@ static void fold_quantize(const struct folding *f, struct compiled_step *step)
 
 /* ---- TRANSPOSE ---- */
 
-/* The axis of the input that becomes axis `i`. */
+/* Returns the axis of the input that becomes axis `i`. */
 static uint32_t permuted(const struct folding *f, const struct compiled_step *step, uint32_t i)
 {
 	const int32_t *permutation = f->data[step->operation->inputs[1]];

@@ -205,7 +205,7 @@ static void add_transpose(struct nhwc *w, uint32_t from, uint32_t to, bool nchw)
 
 /* ---- Turning ---- */
 
-/* The NHWC operand of an image, which is not written yet. */
+/* Adds the NHWC operand of an image, which is not written yet. */
 static uint32_t add_twin(struct nhwc *w, uint32_t index)
 {
 	const struct nn_operand *o = &w->r.operands[index];

@@ -111,8 +111,8 @@ static bool determines_no_shape(const struct nn_op *op, const struct nn_operand 
 }
 
 /*
- * Whether the plan of a section, NULL: a new one, knows an operand's value: it computes what depends
- * on constants, unless that leaves the section.
+ * Returns whether the plan of a section (NULL: a new one) knows an operand's value. A plan computes
+ * values that depend on constants only, except those that leave the section.
  */
 static bool knows(const struct graph *g, const struct section *s, const struct fact *facts,
 		  uint32_t operand)
@@ -195,7 +195,7 @@ static bool find_sections(struct graph *g, struct fact *facts)
 }
 
 /*
- * Values that are needed outside: outputs of the subgraph, and inputs of other sections and steps.
+ * Finds values that are needed outside: outputs of the subgraph, and inputs of other sections and steps.
  */
 static void find_needed(const struct graph *g, struct fact *facts)
 {
@@ -721,7 +721,7 @@ void sections_memory(const struct nn_plan *plan, struct nn_plan_memory *memory)
 
 /* ---- Running ---- */
 
-/* Whether a compiled plan takes the value: it has a size. */
+/* Returns whether a compiled plan takes the value: it must be aligned and have a size. */
 static bool is_taken(const struct value *v)
 {
 	if (v->tensor.omitted || !v->tensor.data ||

@@ -24,7 +24,7 @@ enum nn_status fail_step(const struct frame *f, const struct step *step, enum nn
 		       (uint32_t)(step - f->graph->steps), step->op->name, reason);
 }
 
-/* The caller's memory of an operand that is an output of the model, else NULL. */
+/* Returns the caller's memory of an operand that is an output of the model, else NULL. */
 static const struct nn_arg *caller_memory(const struct frame *f, uint32_t operand)
 {
 	uint32_t position = f->graph->outputs[operand];
@@ -32,7 +32,10 @@ static const struct nn_arg *caller_memory(const struct frame *f, uint32_t operan
 	return f->args && position ? &f->args[position - 1] : NULL;
 }
 
-/* Elsewhere a value may change between the shape rule and the kernel. */
+/*
+ * Returns whether an input is copied before the operation. Another process could change foreign memory
+ * between the shape rule and the kernel.
+ */
 static bool needs_copy(const struct step *step, uint32_t input, const struct value *v)
 {
 	return (v->foreign && plan_determines(step->op, input, v->tensor.type)) ||

@@ -36,7 +36,7 @@ static enum nn_status read_header(const void *model, size_t model_size, struct s
 	return NN_OK;
 }
 
-/* Whether the data part is the one that the model part was written with. */
+/* Checks that the data part is the one that was written with the model part. */
 static enum nn_status check_data(const struct saved_header *h, const void *data, size_t data_size,
 				 struct nn_error *err)
 {

@@ -118,7 +118,7 @@ static bool take_step(struct cursor *c, struct step_form *f)
 	return true;
 }
 
-/* Bytes that the states of all steps take; where a step is wrong it is found later. */
+/* Returns the bytes that the states of all steps take. Wrong steps are found later. */
 static size_t states_size(const struct restoring *t)
 {
 	struct cursor c = t->steps;
@@ -190,7 +190,7 @@ static enum nn_status restore_operands(struct restoring *t)
 
 /* ---- Steps ---- */
 
-/* The memory of an operand that a step reads or writes; false: it is not for that. */
+/* Finds the memory of an operand that a step reads or writes. Returns false if that is not allowed. */
 static bool bound_operand(const struct restoring *t, uint32_t operand, bool written,
 			  struct nn_room *room)
 {
