@@ -36,7 +36,7 @@
 #define SPIN_NS		150000
 #define MAX_SAMPLES	(ROUNDS * AWAKE_BATCHES)
 
-/* Gives each end one CPU, and before all other processes if that is allowed. */
+/* Binds this end to a CPU. If that is allowed, the end runs before all other processes there. */
 static void settle(int cpu)
 {
 	const struct sched_param param = { .sched_priority = 1 };

@@ -72,8 +72,8 @@ struct step;
 struct trace_step *trace_new_step(const struct step *step, uint32_t number, uint32_t num_steps);
 
 /*
- * Executes a request that is watched, of a step or of the whole model (NULL), on its own device or
- * on the CPU.
+ * Executes a request that is traced or reported: of a step, or of the whole model if `step` is NULL.
+ * It runs on its own device, or on the CPU.
  */
 int trace_execute(const struct step *step, struct prepared *prepared, struct request *request,
 		  struct nn_error *err);

@@ -214,8 +214,8 @@ static void test_fence(void **state)
 }
 
 /*
- * The engine has an execution before the fences that it depends on, and waits for both. With another
- * execution among the dependencies it has it after that.
+ * The engine gets an execution before the two fences that it depends on have signalled, and waits for
+ * both. If the execution depends on another one, the engine gets it after that one has ended.
  */
 static void test_dependencies(void **state)
 {

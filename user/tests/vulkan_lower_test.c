@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The dispatches that models become for the engine on Vulkan run on the CPU (vulkan/shaders.h),
- * against the reference. Models are every operation in every type that the engine's table has, in
- * random shapes, random graphs, and small models that are fused. NN_SEED sets the first seed.
+ * against the reference. The models are random graphs, small models that are fused, and single
+ * operations in random shapes: each operation in each type of the engine's table. NN_SEED sets the
+ * first seed.
  */
 #include <setjmp.h>
 #include <stdarg.h>

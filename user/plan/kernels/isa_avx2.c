@@ -124,7 +124,7 @@ const struct nn_isa nn_isa_avx2 = {
 	DEPTHWISE_PAIRS,
 };
 
-/* Depthwise convolutions of two taps at a time are no slower than of four, one of which is padding. */
+/* Depthwise convolutions take two taps at a time: four, one of which is padding, would be no faster. */
 #define WITH_VNNI(has, product)							\
 	.name = "avx-vnni",							\
 	.runs = has,								\

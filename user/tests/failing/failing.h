@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* The owner of allocations: this process, or a program of tests/failing/nnacceld. */
+/* The process whose allocations fail: this one, or a process of tests/failing/nnacceld. */
 enum failing_who { FAILING_SELF, FAILING_BROKER, FAILING_WORKER, FAILING_KEEPER, FAILING_COUNT };
 
 struct failing {
