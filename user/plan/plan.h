@@ -164,13 +164,14 @@ enum nn_plan_stage {
  * A plan tunes itself when it is hot. At most NN_PLAN_TUNING of the executions that follow
  * NN_PLAN_HOT measure for every step whether all threads or the caller's alone are faster, then
  * whether the plan as a whole is. The plan keeps the change only if it became faster as a whole.
- * Its results stay the same; the measurements are saved with it. A plan of one thread is never
- * tuned.
+ * After NN_PLAN_AGAIN more executions it does the same again. Its results stay the same; the
+ * measurements are saved with it. A plan of one thread is never tuned.
  */
 enum nn_plan_stage nn_plan_stage(const struct nn_plan *plan);
 
 #define NN_PLAN_HOT 100
 #define NN_PLAN_TUNING 48
+#define NN_PLAN_AGAIN 2000
 
 /*
  * Makes the threads that all plans of this process share, one a CPU besides the caller's. A process

@@ -25,42 +25,50 @@ struct tuned {
 	uint32_t threads[STEPS];
 };
 
-static struct tuned tune(time_fn *time)
+/* Tunes a plan that will be measured after `wait` executions. */
+static struct tuned tune_after(struct compiled *c, int wait, time_fn *time)
 {
-	struct compiled_step steps[STEPS] = { 0 };
-	struct compiled c = { .steps = steps, .num_steps = STEPS, .threads = THREADS };
 	struct tuned result = { 0 };
 	struct tuning *t;
 
-	assert_true(tuning_create(&c));
-	for (int i = 0; i < NN_PLAN_HOT; i++)
-		assert_null(tuning_begin(c.tuning));
-	while (!tuning_is_done(c.tuning)) {
+	for (int i = 0; i < wait; i++)
+		assert_null(tuning_begin(c->tuning));
+	while ((t = tuning_begin(c->tuning))) {
 		uint32_t alone = 0;
 
-		t = tuning_begin(c.tuning);
-		assert_non_null(t);
-		assert_null(tuning_begin(c.tuning));
+		assert_null(tuning_begin(c->tuning));
 		for (uint32_t i = 0; i < STEPS; i++)
 			alone += tuning_threads(t, i, THREADS) == 1;
 		for (uint32_t i = 0; i < STEPS; i++)
 			tuning_add(t, i, time(result.runs, i, tuning_threads(t, i, THREADS),
 					      alone));
 		/* A failed execution is not counted. */
-		tuning_end(&c, result.runs != 5);
+		tuning_end(c, result.runs != 5);
 		if (result.runs == 5) {
-			t = tuning_begin(c.tuning);
+			t = tuning_begin(c->tuning);
 			assert_non_null(t);
 			for (uint32_t i = 0; i < STEPS; i++)
 				tuning_add(t, i, time(5, i, tuning_threads(t, i, THREADS), alone));
-			tuning_end(&c, true);
+			tuning_end(c, true);
 		}
 		result.runs++;
 		assert_true(result.runs <= NN_PLAN_TUNING);
 	}
-	assert_null(tuning_begin(c.tuning));
+	assert_true(tuning_is_done(c->tuning));
 	for (uint32_t i = 0; i < STEPS; i++)
-		result.threads[i] = steps[i].threads;
+		result.threads[i] = c->steps[i].threads;
+	return result;
+}
+
+static struct tuned tune(time_fn *time)
+{
+	struct compiled_step steps[STEPS] = { 0 };
+	struct compiled c = { .steps = steps, .num_steps = STEPS, .threads = THREADS };
+	struct tuned result;
+
+	assert_true(tuning_create(&c));
+	assert_false(tuning_is_done(c.tuning));
+	result = tune_after(&c, NN_PLAN_HOT, time);
 	tuning_free(c.tuning);
 	return result;
 }
@@ -158,6 +166,27 @@ static void test_proposes_nothing(void **state)
 	assert_memory_equal(t.threads, ((uint32_t[STEPS]){ 0 }), sizeof(t.threads));
 }
 
+/* Other programs used the CPUs during the first tuning, and after a restart during the third. */
+static void test_tunes_again(void **state)
+{
+	static time_fn *const times[] = { one_is_faster, all_are_faster, one_is_faster, noise };
+	static const uint8_t loaded[STEPS] = { 1, 1, 1 };
+	struct compiled_step steps[STEPS] = { 0 };
+	struct compiled c = { .steps = steps, .num_steps = STEPS, .threads = THREADS };
+
+	(void)state;
+	assert_true(tuning_create(&c));
+	for (size_t i = 0; i < 4; i++) {
+		struct tuned t = tune_after(&c, i ? NN_PLAN_AGAIN - 1 : NN_PLAN_HOT, times[i]);
+
+		assert_int_equal(t.threads[1], i % 2 == 0);
+	}
+	assert_true(tuning_load(&c, loaded, STEPS));
+	assert_memory_equal(tune_after(&c, NN_PLAN_AGAIN, all_are_faster).threads,
+			    ((uint32_t[STEPS]){ 0 }), sizeof(uint32_t[STEPS]));
+	tuning_free(c.tuning);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +194,7 @@ int main(void)
 		cmocka_unit_test(test_keeps_what_is_mostly_faster),
 		cmocka_unit_test(test_keeps_what_was),
 		cmocka_unit_test(test_proposes_nothing),
+		cmocka_unit_test(test_tunes_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

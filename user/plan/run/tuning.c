@@ -4,7 +4,7 @@
  * threads and on one, and proposes the usually faster choice for each. The proposal can still make
  * the plan slower, because idle threads fall asleep during steps on one thread. So the second phase
  * runs the whole plan in both forms, in rounds, and keeps the proposal only if it won by more than
- * chance would.
+ * chance would. Because other programs may have used the CPUs meanwhile, it is all done again later.
  */
 #include <stdlib.h>
 
@@ -43,9 +43,9 @@ struct step_times {
 };
 
 struct tuning {
-	_Atomic(uint32_t) executions;	/* up to NN_PLAN_HOT */
+	_Atomic(uint32_t) wait;		/* executions until the next one that is measured */
 	atomic_bool busy;		/* an execution measures and owns the next fields */
-	atomic_bool done;
+	atomic_bool done;		/* once at least */
 	uint32_t runs;			/* measured executions so far */
 	uint64_t run_ns;		/* time of the kernels of this execution so far */
 	uint64_t was_ns[ROUNDS];
@@ -62,6 +62,7 @@ bool tuning_create(struct compiled *c)
 	if (!c->tuning)
 		return false;
 	c->tuning->num_steps = c->num_steps;
+	c->tuning->wait = NN_PLAN_HOT;
 	return true;
 }
 
@@ -72,16 +73,19 @@ void tuning_free(struct tuning *t)
 
 struct tuning *tuning_begin(struct tuning *t)
 {
-	if (!t || atomic_load_explicit(&t->done, memory_order_relaxed))
+	uint32_t wait;
+
+	if (!t)
 		return NULL;
-	if (atomic_load_explicit(&t->executions, memory_order_relaxed) < NN_PLAN_HOT) {
-		atomic_fetch_add_explicit(&t->executions, 1, memory_order_relaxed);
-		return NULL;
-	}
+	wait = atomic_load_explicit(&t->wait, memory_order_relaxed);
+	while (wait)
+		if (atomic_compare_exchange_weak_explicit(&t->wait, &wait, wait - 1,
+							  memory_order_relaxed, memory_order_relaxed))
+			return NULL;
 	if (atomic_exchange(&t->busy, true))
 		return NULL;
 	/* The execution that cleared `busy` may have ended the tuning. */
-	if (!atomic_load(&t->done))
+	if (!atomic_load(&t->wait))
 		return t;
 	atomic_store(&t->busy, false);
 	return NULL;
@@ -165,6 +169,20 @@ static bool has_won(const struct tuning *t)
 	return wins >= WINS || pairs >= PAIRS;
 }
 
+/* Chooses the threads of all steps until the next tuning. */
+static void finish(struct compiled *c)
+{
+	struct tuning *t = c->tuning;
+	const bool won = t->runs == NN_PLAN_TUNING && has_won(t);
+
+	for (uint32_t i = 0; i < t->num_steps; i++)
+		atomic_store_explicit(&c->steps[i].threads, won && t->steps[i].alone,
+				      memory_order_relaxed);
+	t->runs = 0;
+	atomic_store(&t->wait, NN_PLAN_AGAIN);
+	atomic_store(&t->done, true);
+}
+
 void tuning_end(struct compiled *c, bool succeeded)
 {
 	struct tuning *t = c->tuning;
@@ -173,12 +191,8 @@ void tuning_end(struct compiled *c, bool succeeded)
 		if (t->runs >= STEP_RUNS)
 			note(t);
 		t->runs++;
-		if (t->runs == NN_PLAN_TUNING && has_won(t))
-			for (uint32_t i = 0; i < t->num_steps; i++)
-				atomic_store_explicit(&c->steps[i].threads, t->steps[i].alone,
-						      memory_order_relaxed);
 		if (t->runs == NN_PLAN_TUNING || (t->runs == STEP_RUNS && !propose(t)))
-			atomic_store(&t->done, true);
+			finish(c);
 	}
 	t->run_ns = 0;
 	atomic_store(&t->busy, false);
@@ -204,7 +218,9 @@ bool tuning_load(struct compiled *c, const uint8_t *steps, uint32_t num_steps)
 			return false;
 		atomic_store(&c->steps[i].threads, steps[i]);
 	}
-	if (c->tuning)
+	if (c->tuning) {
+		atomic_store(&c->tuning->wait, NN_PLAN_AGAIN);
 		atomic_store(&c->tuning->done, true);
+	}
 	return true;
 }

@@ -17,7 +17,7 @@ struct tuning *tuning_begin(struct tuning *t);
 /* Returns how many of `threads` threads a step is to use. */
 uint32_t tuning_threads(const struct tuning *t, uint32_t step, uint32_t threads);
 void tuning_add(struct tuning *t, uint32_t step, uint64_t ns);
-/* Ends a measured execution. After the last one, each step's number of threads is fixed. */
+/* Ends a measured execution. The last one chooses each step's number of threads. */
 void tuning_end(struct compiled *c, bool succeeded);
 
 bool tuning_is_done(const struct tuning *t);
