@@ -124,28 +124,76 @@ struct part {
 	size_t stride;			/* distance between rows of the output */
 };
 
-#define TRANSPOSE(name, type)								\
-static void name(const struct part *p)							\
+typedef uint32_t u32x4 __attribute__((vector_size(16)));
+typedef uint64_t u64x2 __attribute__((vector_size(16)));
+
+#define LOW_32(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGH_32(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define LOW_64(a, b) __builtin_shufflevector(a, b, 0, 2)
+#define HIGH_64(a, b) __builtin_shufflevector(a, b, 1, 3)
+
+/* Four vectors become the rows of `out`, the first elements of all four the first row. */
+static inline void transpose_quad(u32x4 a, u32x4 b, u32x4 c, u32x4 d, uint32_t *out, size_t stride)
+{
+	const u64x2 ab = (u64x2)LOW_32(a, b), cd = (u64x2)LOW_32(c, d);
+	const u64x2 above = (u64x2)HIGH_32(a, b), beside = (u64x2)HIGH_32(c, d);
+	const u64x2 rows[] = { LOW_64(ab, cd), HIGH_64(ab, cd), LOW_64(above, beside),
+			       HIGH_64(above, beside) };
+
+	memcpy(out, &rows[0], sizeof(rows[0]));
+	memcpy(out + stride, &rows[1], sizeof(rows[1]));
+	memcpy(out + 2 * stride, &rows[2], sizeof(rows[2]));
+	memcpy(out + 3 * stride, &rows[3], sizeof(rows[3]));
+}
+
+/* Transposes a square, whose first row is y and first column x. */
+static void square_4(const struct part *p, size_t y, size_t x)
+{
+	const char *in = p->in + (x * p->step + y) * 4;
+	uint32_t *out = (uint32_t *)p->out + y * p->stride + x;
+	const size_t step = p->step * 4;
+
+	for (size_t i = 0; i < NN_SQUARE; i += 4, in += 16, out += 4 * p->stride)
+		for (size_t k = 0; k < NN_SQUARE; k += 4)
+			transpose_quad((u32x4)load_16(in + k * step),
+				       (u32x4)load_16(in + (k + 1) * step),
+				       (u32x4)load_16(in + (k + 2) * step),
+				       (u32x4)load_16(in + (k + 3) * step), out + k, p->stride);
+}
+
+#define PLAIN_PART(name, type)							\
+static void name(const struct part *p, size_t y, size_t end, size_t x, size_t last)	\
 {											\
-	for (size_t y = 0; y < p->rows; y += NN_SQUARE) {					\
-		size_t end = y + NN_SQUARE < p->rows ? y + NN_SQUARE : p->rows;		\
+	for (size_t i = y; i < end; i++) {						\
+		const type *in = (const type *)p->in + i;				\
+		type *out = (type *)p->out + i * p->stride;				\
 											\
-		for (size_t x = 0; x < p->columns; x += NN_SQUARE) {			\
-			size_t last = x + NN_SQUARE < p->columns ? x + NN_SQUARE : p->columns;	\
-											\
-			for (size_t i = y; i < end; i++) {				\
-				const type *in = (const type *)p->in + i;		\
-				type *out = (type *)p->out + i * p->stride;		\
-											\
-				for (size_t k = x; k < last; k++)			\
-					out[k] = in[k * p->step];			\
-			}								\
-		}									\
+		for (size_t k = x; k < last; k++)					\
+			out[k] = in[k * p->step];					\
 	}										\
 }
 
-TRANSPOSE(transpose_2, uint16_t)
-TRANSPOSE(transpose_4, uint32_t)
+PLAIN_PART(part_2, uint16_t)
+PLAIN_PART(part_4, uint32_t)
+
+/* Transposes elements of 2 or 4 bytes in squares, so that what is read stays in the cache. */
+static void transpose_squares(const struct part *p, size_t element)
+{
+	for (size_t y = 0; y < p->rows; y += NN_SQUARE) {
+		const size_t end = y + NN_SQUARE < p->rows ? y + NN_SQUARE : p->rows;
+
+		for (size_t x = 0; x < p->columns; x += NN_SQUARE) {
+			const size_t last = x + NN_SQUARE < p->columns ? x + NN_SQUARE : p->columns;
+
+			if (element == 2)
+				part_2(p, y, end, x, last);
+			else if (end - y == NN_SQUARE && last - x == NN_SQUARE)
+				square_4(p, y, x);
+			else
+				part_4(p, y, end, x, last);
+		}
+	}
+}
 
 /* ---- Few columns ---- */
 
@@ -155,15 +203,9 @@ TRANSPOSE(transpose_4, uint32_t)
  * last rows are copied by another function.
  */
 typedef uint16_t u16x8 __attribute__((vector_size(16)));
-typedef uint32_t u32x4 __attribute__((vector_size(16)));
-typedef uint64_t u64x2 __attribute__((vector_size(16)));
 
 #define LOW_16(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
 #define HIGH_16(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
-#define LOW_32(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define HIGH_32(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
-#define LOW_64(a, b) __builtin_shufflevector(a, b, 0, 2)
-#define HIGH_64(a, b) __builtin_shufflevector(a, b, 1, 3)
 
 /* Writes a vector as four rows, of which each is a quarter. */
 static inline uint8_t *store_quads(uint8_t *out, size_t columns, u32x4 quads)
@@ -209,15 +251,8 @@ static inline size_t few_4(const struct part *p, size_t columns)
 		const u32x4 a = (u32x4)load_16(in), b = (u32x4)load_16(in + p->step);
 		const u32x4 c = (u32x4)load_16(in + 2 * p->step);
 		const u32x4 d = columns == 3 ? c : (u32x4)load_16(in + 3 * p->step);
-		const u64x2 ab = (u64x2)LOW_32(a, b), cd = (u64x2)LOW_32(c, d);
-		const u64x2 above = (u64x2)HIGH_32(a, b), beside = (u64x2)HIGH_32(c, d);
-		const u64x2 rows[] = { LOW_64(ab, cd), HIGH_64(ab, cd), LOW_64(above, beside),
-				       HIGH_64(above, beside) };
 
-		memcpy(out, &rows[0], sizeof(rows[0]));
-		memcpy(out + columns, &rows[1], sizeof(rows[1]));
-		memcpy(out + 2 * columns, &rows[2], sizeof(rows[2]));
-		memcpy(out + 3 * columns, &rows[3], sizeof(rows[3]));
+		transpose_quad(a, b, c, d, out, columns);
 	}
 	return row;
 }
@@ -277,21 +312,48 @@ static void move(const struct transpose *t, const struct part *p)
 		move_few(t, &left);
 		p = &left;
 	}
-	if (t->unit == t->count - 1)
-		memcpy(p->out, p->in, p->columns * t->element);
-	else if (t->element == 1)
+	if (t->element == 1)
 		transpose_bytes((const uint8_t *)p->in, p->columns, p->rows, p->step,
 				(uint8_t *)p->out, p->stride);
-	else if (t->element == 2)
-		transpose_2(p);
 	else
-		transpose_4(p);
+		transpose_squares(p, t->element);
+}
+
+/* Longer rows are copied by the C library, which takes longer for short ones. */
+#define SHORT_ROW 512
+
+static inline void copy_row(const char *in, size_t bytes, char *out)
+{
+	if (bytes < 16 || bytes > SHORT_ROW) {
+		memcpy(out, in, bytes);
+		return;
+	}
+	for (size_t i = 0; i + 16 < bytes; i += 16) {
+		const u8x16 x = load_16(in + i);
+
+		memcpy(out + i, &x, sizeof(x));
+	}
+	memcpy(out + bytes - 16, in + bytes - 16, 16);
+}
+
+/* Copies rows [first, end) along the axis before the last one. */
+static void copy_rows(const struct transpose *t, size_t first, size_t end, const struct part *p)
+{
+	const size_t bytes = t->dims[t->count - 1] * t->element;
+	const size_t step = t->steps[t->count - 2] * t->element;
+
+	for (size_t i = first; i < end; i++)
+		copy_row(p->in + i * step, bytes, p->out + i * bytes);
 }
 
 /* Moves the elements under the axes from `axis` on, except the two axes of a part. */
 static void walk(const struct transpose *t, uint32_t axis, size_t first, size_t end,
 		 struct part p)
 {
+	if (axis + 2 == t->count && t->unit > axis) {
+		copy_rows(t, first, end, &p);
+		return;
+	}
 	if (axis == t->count - 1) {
 		p.columns = axis ? t->dims[axis] : end - first;
 		p.in += (axis ? 0 : first) * t->steps[axis] * t->element;
