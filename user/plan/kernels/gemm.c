@@ -8,7 +8,8 @@
 enum { X, WEIGHTS, BIAS };
 
 #define TASKS_PER_THREAD 4	/* more than 1, so fast threads take tasks of slow ones */
-#define ROW_TASKS 3		/* of a thread, whose tasks quantise the rows that they multiply */
+#define ROW_TASKS 2		/* of a thread, whose tasks quantise the rows that they multiply */
+#define ROW_UNIT 2		/* rows of such a task are a multiple of it: all tasks are about equal */
 /*
  * The least work, about five microseconds, for which a second thread pays. The unit is
  * multiplications for each lane of a vector. With few rows the unit is bytes of weights, because
@@ -143,13 +144,16 @@ void nn_gemm_divide(struct nn_gemm *g, const struct nn_isa *isa, uint32_t thread
 {
 	size_t row_blocks = divide(g->rows, max_rows), column_blocks = 1;
 	const size_t panel = NN_PANEL_VECTORS * NN_MAX_LANES, tiles = divide(g->rows, NN_TILE_ROWS);
+	size_t unit = NN_TILE_ROWS;
 
-	if (threads > 1 && is_shared(g, isa) && g->sums && tiles >= threads)
+	if (threads > 1 && is_shared(g, isa) && g->sums && tiles >= threads) {
 		row_blocks = tiles < ROW_TASKS * (size_t)threads ? tiles : ROW_TASKS * (size_t)threads;
-	else if (threads > 1 && is_shared(g, isa))
+		unit = ROW_UNIT;
+	} else if (threads > 1 && is_shared(g, isa)) {
 		cut_both(g, threads * TASKS_PER_THREAD, divide(g->columns, panel), &row_blocks,
 			 &column_blocks);
-	g->block_rows = cut(g->rows, row_blocks, NN_TILE_ROWS, &g->row_blocks);
+	}
+	g->block_rows = cut(g->rows, row_blocks, unit, &g->row_blocks);
 	g->block_columns = cut(g->columns, column_blocks, panel, &g->column_blocks);
 }
 
