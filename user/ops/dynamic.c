@@ -20,15 +20,21 @@ enum { X, WEIGHTS, BIAS, ACTIVATION, FORM };
 
 void nn_dynamic_range(const float *x, size_t count, float *low, float *high)
 {
-	nn_dot_four least = { 0 }, largest = { 0 };
+	nn_dot_four least = { 0 }, largest = { 0 }, least_2 = { 0 }, largest_2 = { 0 };
 	size_t i = 0;
 
-	for (; i + 4 <= count; i += 4) {
-		const nn_dot_four v = nn_dot_load(x + i);
+	/* Two of each, because every minimum has to wait for the one before it. */
+	for (; i + 16 <= count; i += 16) {
+		const nn_dot_four a = nn_dot_load(x + i), b = nn_dot_load(x + i + 4);
+		const nn_dot_four c = nn_dot_load(x + i + 8), d = nn_dot_load(x + i + 12);
 
-		least = nn_dot_least(v, least);
-		largest = nn_dot_largest(v, largest);
+		least = nn_dot_least(b, nn_dot_least(a, least));
+		largest = nn_dot_largest(b, nn_dot_largest(a, largest));
+		least_2 = nn_dot_least(d, nn_dot_least(c, least_2));
+		largest_2 = nn_dot_largest(d, nn_dot_largest(c, largest_2));
 	}
+	least = nn_dot_least(least, least_2);
+	largest = nn_dot_largest(largest, largest_2);
 	for (size_t lane = 0; lane < 4; lane++) {
 		*low = least[lane] < *low ? least[lane] : *low;
 		*high = largest[lane] > *high ? largest[lane] : *high;

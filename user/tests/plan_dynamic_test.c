@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Weights that are not constants. Kernels pack them in each execution and give the same results as
- * the reference kernels, which run if a kernel cannot handle them.
+ * the reference kernels, which run if a kernel cannot handle them. Also inputs that are quantised when
+ * they come.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -299,10 +300,92 @@ static void test_groups_of_fp16(void **state)
 	}
 }
 
+#define DEPTH 8
+
+/* Adds the product of `rows` rows of floats with one column of weights. */
+static uint32_t dynamic_product(uint32_t x, uint32_t rows)
+{
+	static const int8_t weights[DEPTH] = { 100, -3, 20, 7, -50, 127, 1, 60 };
+	static const float bias = 0.25f;
+	const uint32_t out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(rows, 1));
+	const uint32_t one = 1;
+	uint32_t list[] = { x,
+		mb_constant(&built, NN_TENSOR_QUANT8_SYMM, weights, DEPTH, MB_DIMS(1, DEPTH)),
+		mb_constant(&built, NN_TENSOR_FLOAT32, &bias, sizeof(bias), 1, &one),
+		mb_int32(&built, 0), mb_int32(&built, 0) };
+
+	built.operands[0][list[1]].scale = 0.01f;
+	mb_operation(&built, NN_OP_DYNAMIC_FULLY_CONNECTED, 5, list, 1, &out);
+	return out;
+}
+
+static uint32_t arithmetic(int32_t code, uint32_t a, uint32_t b, int32_t lifetime, uint32_t rows,
+			   uint32_t columns)
+{
+	const uint32_t out = mb_operand(&built, NN_TENSOR_FLOAT32, lifetime, MB_DIMS(rows, columns));
+	uint32_t list[] = { a, b, mb_int32(&built, 0) };
+
+	mb_operation(&built, code, 3, list, 1, &out);
+	return out;
+}
+
+/* Compares a model of two rows, of which the second has far larger numbers. */
+static void compare_rows(void)
+{
+	struct nn_plan *reference = create("none", 0);
+	const char *kernels;
+
+	for (uint32_t i = 0; i < 2 * DEPTH; i++)
+		((float *)in[0])[i] = (i < DEPTH ? 0.1f : 1000) * (float)(i % DEPTH + 1);
+	execute(reference, right);
+	for (uint32_t i = 0; (kernels = nn_plan_kernels_at(i)); i++) {
+		struct nn_plan *plan = create(kernels, 0);
+
+		execute(plan, got);
+		for (uint32_t k = 0; k < 2; k++)
+			assert_true(fabsf(((float *)got)[k] - ((float *)right)[k]) <=
+				    1e-5f * fabsf(((float *)right)[k]));
+		nn_plan_free(plan);
+	}
+	nn_plan_free(reference);
+}
+
+/*
+ * Successive products look at one input once. They look again if the second one reads a part of the
+ * same memory, or if the memory has other numbers meanwhile.
+ */
+static void test_ranges(void **state)
+{
+	const float thousand[2] = { 1000, 1000 };
+	uint32_t x, parts[2], list[3], some;
+
+	(void)state;
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(2, DEPTH));
+	for (uint32_t i = 0; i < 2; i++)
+		parts[i] = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(1, DEPTH));
+	list[0] = x;
+	list[1] = mb_int32(&built, 0);
+	list[2] = mb_int32(&built, 2);
+	mb_operation(&built, NN_OP_SPLIT, 3, list, 2, parts);
+	some = dynamic_product(x, 2);
+	arithmetic(NN_OP_ADD, some, dynamic_product(parts[0], 1), NN_SUBGRAPH_OUTPUT, 2, 1);
+	compare_rows();
+
+	mb_init(&built);
+	x = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(2, DEPTH));
+	list[0] = mb_constant(&built, NN_TENSOR_FLOAT32, thousand, sizeof(thousand), MB_DIMS(2, 1));
+	some = dynamic_product(arithmetic(NN_OP_ADD, x, list[0], NN_TEMPORARY, 2, DEPTH), 2);
+	x = arithmetic(NN_OP_MUL, x, list[0], NN_TEMPORARY, 2, DEPTH);
+	arithmetic(NN_OP_ADD, some, dynamic_product(x, 2), NN_SUBGRAPH_OUTPUT, 2, 1);
+	compare_rows();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_weights),
+		cmocka_unit_test(test_ranges),
 		heap_unit_test(test_parts_that_wrap),
 		heap_unit_test(test_groups_of_fp16),
 	};

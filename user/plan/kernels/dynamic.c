@@ -179,8 +179,10 @@ static bool complete(void *state, struct nn_ready *ready)
 	line = (size_t)d->in.w * d->in.c;
 	if (d->kind != PRODUCT)
 		set_conv(d);
-	if (d->form == NN_DYNAMIC_TENSOR)
+	if (d->form == NN_DYNAMIC_TENSOR) {
 		ready->looks = looks_of(d, ready->threads);
+		ready->looked = input_count(d);
+	}
 	g->number = NN_IN_INT8;
 	g->sums = true;
 	if (!nn_gemm_complete(g, ready->isa))

@@ -71,6 +71,7 @@ struct nn_ready {
 					/* number of tasks in which each run packs the weights */
 	size_t scratch_size;		/* bytes for each thread that runs tasks of it */
 	uint32_t looks;			/* number of tasks of look(), at most NN_MAX_LOOKS */
+	size_t looked;			/* elements of input 0 whose range they find */
 	uint32_t tasks;
 };
 

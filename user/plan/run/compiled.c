@@ -28,6 +28,10 @@ struct context {
 	struct nn_times *times;		/* of the execution, or NULL */
 	/* scratch memory of reference kernels, which grows as needed */
 	struct nn_run_memory memory;
+	/* The ranges of the input of the step before; NULL: it did not look at its input. */
+	const void *looked_at;
+	size_t looked;			/* elements */
+	struct nn_range ranges[NN_MAX_LOOKS];
 };
 
 /* Takes an aligned part of a block; with a base of NULL it only counts. */
@@ -312,18 +316,28 @@ static bool pack_weights(const struct compiled *c, const struct compiled_step *s
 	return !p.refused;
 }
 
+/* Finds the ranges of a step's input, unless the step before has found them. */
+static void look(struct context *x, const struct nn_ready *ready, struct launch *l, uint32_t threads)
+{
+	const void *in = x->kernel_inputs[0];
+
+	if (x->looked_at != in || x->looked != ready->looked)
+		threads_run(look_task, l, ready->looks, threads);
+	x->looked_at = x->kernel_outputs[0] != in ? in : NULL;
+	x->looked = ready->looked;
+}
+
 /*
  * Returns false if the kernel does not accept the values of this execution; nothing was written
  * then.
  */
-static bool run_kernel(const struct compiled *c, const struct compiled_step *step,
-		       const struct context *x, uint32_t threads)
+static bool run_kernel(const struct compiled *c, const struct compiled_step *step, struct context *x,
+		       uint32_t threads)
 {
 	const struct nn_operation *o = step->operation;
-	struct nn_range ranges[NN_MAX_LOOKS];
 	struct nn_ready ready;
 	struct launch l = {
-		.call = { &step->ready, x->kernel_inputs, x->kernel_outputs, threads, ranges },
+		.call = { &step->ready, x->kernel_inputs, x->kernel_outputs, threads, x->ranges },
 		.scratch = x->scratch,
 		.scratch_size = c->scratch_size,
 	};
@@ -340,7 +354,9 @@ static bool run_kernel(const struct compiled *c, const struct compiled_step *ste
 		l.call.ready = &ready;
 	}
 	if (step->ready.looks)
-		threads_run(look_task, &l, step->ready.looks, threads);
+		look(x, &step->ready, &l, threads);
+	else
+		x->looked_at = NULL;
 	threads_run(run_task, &l, step->ready.tasks, threads);
 	return true;
 }
@@ -388,6 +404,7 @@ static bool run_reference(struct compiled *c, const struct compiled_step *step,
 	bool as_compiled = true;
 	struct nn_run r;
 
+	x->looked_at = NULL;
 	compiled_run_init(c, step, x->data, x->inputs, x->outputs, &r);
 	r.attributes = x->attributes;
 	r.err = &reason;
@@ -408,7 +425,7 @@ static bool run_reference(struct compiled *c, const struct compiled_step *step,
 }
 
 /* Runs a step's kernel, and measures it for `tuning`. Returns false if the kernel did not run. */
-static bool run_fast(const struct compiled *c, uint32_t index, const struct context *x,
+static bool run_fast(const struct compiled *c, uint32_t index, struct context *x,
 		     struct tuning *tuning)
 {
 	const struct compiled_step *step = &c->steps[index];
@@ -437,6 +454,7 @@ static bool run_steps(struct compiled *c, struct context *x, uint64_t deadline_n
 		      struct tuning *tuning, enum nn_status *status, struct nn_error *err)
 {
 	*status = NN_OK;
+	x->looked_at = NULL;
 	for (uint32_t i = 0; i < c->num_steps && !*status; i++) {
 		const struct compiled_step *step = &c->steps[i];
 		uint64_t begin_ns = x->times ? clock_ns() : 0;
