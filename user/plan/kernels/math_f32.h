@@ -263,8 +263,12 @@ static TARGET float largest_f32(const float *x, size_t count)
 		for (i = LANES; i + LANES <= count; i += LANES)
 			max = MAX(max, LOAD(x + i));
 		STORE(lanes, max);
-		for (size_t k = 0; k < LANES; k++)
-			largest = lanes[k] > largest ? lanes[k] : largest;
+		UNROLL
+		for (size_t n = LANES / 2; n; n /= 2)
+			UNROLL
+			for (size_t k = 0; k < n; k++)
+				lanes[k] = lanes[k] > lanes[k + n] ? lanes[k] : lanes[k + n];
+		largest = lanes[0];
 	}
 	for (; i < count; i++)
 		largest = x[i] > largest ? x[i] : largest;
@@ -300,16 +304,17 @@ static TARGET void log_softmax_f32(const float *in, float *out, size_t count, fl
 static TARGET void softmax_f32(const float *in, float *out, size_t count, float beta)
 {
 	const VF max = SPLAT(largest_f32(in, count)), factor = SPLAT(beta);
-	float sum = 0;
-	VF scale;
+	VF sum = SPLAT(0.0f), scale;
 
 	for (size_t i = 0; i < count; i += LANES) {
-		const VF x = load_f32(in + i, count - i);
+		VF e = exp_f32((load_f32(in + i, count - i) - max) * factor);
 
-		store_f32(out + i, exp_f32((x - max) * factor), count - i);
+		store_f32(out + i, e, count - i);
+		if (count - i < LANES)
+			e = load_f32(out + i, count - i);
+		sum = sum + e;
 	}
-	sum = sum_row_f32(out, count);
-	scale = SPLAT(1.0f / sum);
+	scale = SPLAT(1.0f / add_lanes_f32(sum));
 	for (size_t i = 0; i < count; i += LANES)
 		store_f32(out + i, load_f32(out + i, count - i) * scale, count - i);
 }
