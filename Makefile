@@ -583,8 +583,8 @@ $(vulkan_layer): user/tests/vulkan_layer/layer.c user/tests/vulkan_layer/layer.h
 # This program replaces the engine's store. Its random graphs are those of plans.
 $(BUILD)/tests/vulkan_test: $(obj)/user/tests/vulkan_test.o $(test_lib) $(filter-out %/vulkan/main.o,$(vulkan)) \
 		$(obj)/user/tests/plan_diff/compare.o $(makers) $(BUILD)/lib/libnnkit.a $(archives) | $(vulkan_layer)
-	$(test_link) $(patsubst %,-Wl$(comma)--wrap=%,clock_gettime nna_engine_end_with_fence nna_engine_region_of nna_engine_region_file \
-		nna_engine_store_get nna_engine_store_put) \
+	$(test_link) $(patsubst %,-Wl$(comma)--wrap=%,clock_gettime ioctl nna_engine_dependencies nna_engine_end_with_fence \
+		nna_engine_gone_file nna_engine_region_of nna_engine_region_file nna_engine_store_get nna_engine_store_put) \
 		$(worker_libs) -lvulkan -lcmocka
 $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archives)
 	$(test_link) -lcmocka -lm -ldl

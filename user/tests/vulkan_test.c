@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +16,8 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <linux/dma-buf.h>
 
 #include <cmocka.h>
 
@@ -174,6 +177,43 @@ bool __wrap_nna_engine_end_with_fence(struct nna_engine_execution *execution, in
 	return fence.takes;
 }
 
+/* ---- The begin of an execution ---- */
+
+static struct {
+	int file;			/* which it waits for, or -1 */
+	int gone;			/* readable once its client is gone, or -1 */
+} wait_on = { .file = -1, .gone = -1 };
+
+bool __wrap_nna_engine_dependencies(struct nna_engine_execution *execution, int *sync_file);
+bool __wrap_nna_engine_dependencies(struct nna_engine_execution *execution, int *sync_file)
+{
+	(void)execution;
+	*sync_file = wait_on.file < 0 ? -1 : dup(wait_on.file);
+	return true;
+}
+
+int __wrap_nna_engine_gone_file(struct nna_engine_execution *execution);
+int __wrap_nna_engine_gone_file(struct nna_engine_execution *execution)
+{
+	(void)execution;
+	return wait_on.gone;
+}
+
+/* Flags of DMA_BUF_IOCTL_SYNC, which succeeds on every file. */
+static uint64_t accesses[4];
+static uint32_t num_accesses;
+
+int __real_ioctl(int file, unsigned long request, void *arg);
+int __wrap_ioctl(int file, unsigned long request, void *arg);
+int __wrap_ioctl(int file, unsigned long request, void *arg)
+{
+	if (request != DMA_BUF_IOCTL_SYNC)
+		return __real_ioctl(file, request, arg);
+	assert_true(num_accesses < sizeof(accesses) / sizeof(accesses[0]));
+	accesses[num_accesses++] = ((const struct dma_buf_sync *)arg)->flags;
+	return 0;
+}
+
 /* ---- The clock ---- */
 
 /* If not 0, each reading of the clock advances it by this. */
@@ -254,6 +294,13 @@ static struct prepared *must_prepare(const struct nn_model *model)
 	return p;
 }
 
+static enum nn_status engine_execute(void *prepared, struct arguments *a)
+{
+	struct nn_error err = { "" };
+
+	return vulkan_engine.execute(&vulkan_engine, prepared, NULL, &a->execution, &err);
+}
+
 /* ---- Random graphs ---- */
 
 static void ignore(uint32_t operation, const char *reason)
@@ -303,7 +350,7 @@ static void check_graph(uint64_t seed)
 	if (compute_reference(&right)) {
 		p = must_prepare(&g.model);
 		for (uint32_t round = 0; round < 2; round++) {
-			if (prepared_execute(p, &got.execution, NULL, -1, &err))
+			if (prepared_execute(p, &got.execution, -1, &err))
 				fail_msg("seed %llu: %s", (unsigned long long)seed, err.message);
 			for (uint32_t i = 0; i < g.subgraph.num_outputs; i++) {
 				int64_t k = graph_differs(i, got.outputs[i].data,
@@ -540,7 +587,7 @@ static void check_dynamic(void)
 		    !is_exact())
 			continue;
 		p = must_prepare(&form.model);
-		if (prepared_execute(p, &c.execution, NULL, -1, &err))
+		if (prepared_execute(p, &c.execution, -1, &err))
 			fail_msg("%s", err.message);
 		if (memcmp(c.got[0], c.right[0], c.outputs[0].length))
 			fail_msg("%s, seed %u, %s: other numbers", f->name, i,
@@ -614,7 +661,7 @@ static void check_whole_product(int32_t type, uint32_t rows, uint32_t depth, uin
 				((uint16_t *)a.inputs[k].data)[i] = nn_float_to_fp16(whole(i));
 		}
 	}
-	if (prepared_execute(p, &a.execution, NULL, -1, &err))
+	if (prepared_execute(p, &a.execution, -1, &err))
 		fail_msg("%s", err.message);
 	for (uint32_t i = 0; i < 2 * rows * columns; i++) {
 		const uint32_t batch = i / (rows * columns), row = i / columns, column = i % columns;
@@ -693,7 +740,7 @@ static void check_against_plan(struct prepared *p)
 	assert_int_equal(nn_plan_execute(plan, &a.execution, &err), NN_OK);
 	memcpy(right, a.outputs[0].data, a.outputs[0].length);
 	memset(a.outputs[0].data, 0, a.outputs[0].length);
-	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_OK);
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
 	for (uint64_t i = 0; i < a.outputs[0].length / sizeof(float); i++)
 		assert_float_equal(((float *)a.outputs[0].data)[i], right[i], 1e-5);
 	nn_plan_free(plan);
@@ -794,18 +841,18 @@ static void test_arguments(void **unused)
 	p = must_prepare(&b.model);
 	make_arguments(&b.model, &a);
 	a.inputs[0].length--;
-	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_INVALID_ARGUMENT);
 	a.inputs[0].length++;
 	a.outputs[0].length--;
-	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_OUTPUT_INSUFFICIENT_SIZE);
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OUTPUT_INSUFFICIENT_SIZE);
 	assert_true(a.execution.shapes_known);
 	assert_false(a.shapes[0].sufficient);
 	assert_memory_equal(a.shapes[0].dims, shape, sizeof(shape));
 	a.outputs[0].length++;
 	a.execution.num_inputs = 1;
-	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_INVALID_ARGUMENT);
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_INVALID_ARGUMENT);
 	a.execution.num_inputs = 2;
-	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_OK);
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
 	free_arguments(&a);
 	prepared_release(p);
 }
@@ -813,7 +860,6 @@ static void test_arguments(void **unused)
 static void test_index(void **unused)
 {
 	struct nn_error err = { "" };
-	struct place places[3] = { { 0 } };
 	struct arguments a;
 	struct prepared *p;
 	int32_t *indices;
@@ -825,13 +871,14 @@ static void test_index(void **unused)
 	indices = a.inputs[a.inputs[0].length == 8 ? 0 : 1].data;
 	for (int32_t i = -1; i <= 4; i++) {
 		indices[1] = i;
-		assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err),
+		assert_int_equal(prepared_execute(p, &a.execution, -1, &err),
 				 i < 0 || i == 4 ? NN_GENERAL_FAILURE : NN_OK);
 	}
 	/* The CPU cannot look at indices there. */
 	indices[1] = 0;
-	places[indices == a.inputs[1].data].is_device_memory = 1;
-	assert_int_equal(prepared_execute(p, &a.execution, places, -1, &err), NN_GENERAL_FAILURE);
+	client.region = (struct nna_engine_region){ .base = indices, .length = 8, .is_device_memory = true };
+	assert_int_equal(engine_execute(p, &a), NN_GENERAL_FAILURE);
+	client.region = (struct nna_engine_region){ 0 };
 	free_arguments(&a);
 	prepared_release(p);
 }
@@ -840,7 +887,7 @@ static void test_index(void **unused)
 static void test_deadline(void **unused)
 {
 	struct nn_error err = { "" };
-	int gone = eventfd(1, EFD_CLOEXEC);
+	int readable = eventfd(1, EFD_CLOEXEC);
 	struct arguments a;
 	struct prepared *p;
 
@@ -849,16 +896,16 @@ static void test_deadline(void **unused)
 	p = must_prepare(&b.model);
 	make_arguments(&b.model, &a);
 	a.execution.deadline_ns = 1;
-	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_MISSED_DEADLINE_PERSISTENT);
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_PERSISTENT);
 	a.execution.deadline_ns = clock_ns() + 3600 * NS_PER_S;
 	layer->result = VK_TIMEOUT;
-	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
 	/* The next execution does not wait longer for the running one. */
-	assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
+	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
 	layer->result = VK_SUCCESS;
-	assert_int_equal(prepared_execute(p, &a.execution, NULL, gone, &err), NN_GENERAL_FAILURE);
+	assert_int_equal(prepared_execute(p, &a.execution, readable, &err), NN_GENERAL_FAILURE);
 	check_against_plan(p);
-	close(gone);
+	close(readable);
 	free_arguments(&a);
 	prepared_release(p);
 }
@@ -870,13 +917,6 @@ static enum nn_status engine_prepare(void **prepared, struct nn_error *err)
 	const struct nna_engine_preparation how = { 0 };
 
 	return vulkan_engine.prepare(&vulkan_engine, &b.model, &how, prepared, err);
-}
-
-static enum nn_status engine_execute(void *prepared, struct arguments *a)
-{
-	struct nn_error err = { "" };
-
-	return vulkan_engine.execute(&vulkan_engine, prepared, NULL, &a->execution, &err);
 }
 
 static void check_works(struct arguments *a)
@@ -948,7 +988,7 @@ static void test_out_of_memory_later(void **unused)
 	for (uint32_t calls = 0; calls < 6; calls++) {
 		p = must_prepare(&b.model);
 		fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, calls);
-		assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err),
+		assert_int_equal(prepared_execute(p, &a.execution, -1, &err),
 				 NN_RESOURCE_EXHAUSTED_TRANSIENT);
 		fail_after(VK_SUCCESS, 0);
 		check_against_plan(p);
@@ -958,9 +998,9 @@ static void test_out_of_memory_later(void **unused)
 	/* A fence is reset, submitted and waited for; then commands are begun and ended. */
 	for (uint32_t calls = 3; calls <= 4; calls++) {
 		fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, calls);
-		assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_OK);
+		assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
 		assert_true(layer->is_reached);
-		assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err),
+		assert_int_equal(prepared_execute(p, &a.execution, -1, &err),
 				 NN_RESOURCE_EXHAUSTED_TRANSIENT);
 		fail_after(VK_SUCCESS, 0);
 		check_against_plan(p);
@@ -1343,6 +1383,98 @@ static void test_sync_file(void **unused)
 	vulkan_engine.release(&vulkan_engine, prepared);
 }
 
+/* The end of a file that an execution waits for: at a submission, or after a time. */
+struct dependency {
+	float *input;			/* which gets its values just before */
+	uint32_t patience_ms;
+	uint32_t submissions;		/* which were before */
+	bool is_submitted;
+};
+
+static void *end_dependency(void *given)
+{
+	struct dependency *d = given;
+
+	for (uint32_t i = 0; i < d->patience_ms && !d->is_submitted; i++) {
+		usleep(1000);
+		d->is_submitted = __atomic_load_n(&layer->submissions, __ATOMIC_RELAXED) != d->submissions;
+	}
+	*d->input = 1;
+	eventfd_write(wait_on.file, 1);
+	return NULL;
+}
+
+/* Returns whether the execution was submitted before what it waits for had ended. */
+static bool submits_before(void *prepared, struct arguments *a, char *memory, uint32_t patience_ms)
+{
+	struct dependency d = { .patience_ms = patience_ms, .submissions = layer->submissions };
+	pthread_t thread;
+
+	wait_on.file = eventfd(0, EFD_CLOEXEC);
+	place_sum(a, memory);
+	d.input = a->inputs[0].data;
+	*d.input = 100;
+	assert_int_equal(pthread_create(&thread, NULL, end_dependency, &d), 0);
+	assert_int_equal(engine_execute(prepared, a), NN_OK);
+	pthread_join(thread, NULL);
+	check_three(&a->outputs[0]);
+	close(wait_on.file);
+	wait_on.file = -1;
+	return d.is_submitted;
+}
+
+/* The GPU waits for what an execution depends on; the CPU does if it copies, or measures. */
+static void test_dependencies(void **unused)
+{
+	static const uint64_t copied[] = { DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW,
+					   DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW };
+	struct arguments a;
+	void *prepared;
+	char *memory;
+
+	(void)unused;
+	if (!(gpu->can & GPU_SYNC_FILE))
+		skip();
+	prepared = prepare_sum(&a);
+	memory = map_client();
+	client.region.length = CLIENT_BYTES;
+	client.region.is_writable = true;
+	vulkan_engine.only_devices = true;
+	assert_false(submits_before(prepared, &a, memory, 100));
+	for (uint32_t round = 0; round < 4; round++)
+		add_in_place(prepared, &a, memory);
+	for (uint32_t round = 0; round < 2; round++)
+		assert_true(submits_before(prepared, &a, memory, 60000));
+	assert_int_equal(num_accesses, 0);
+	/* A file that is not taken. */
+	wait_on.file = eventfd(0, EFD_CLOEXEC);
+	fail_after(VK_ERROR_TOO_MANY_OBJECTS, 0);
+	assert_int_equal(engine_execute(prepared, &a), NN_GENERAL_FAILURE);
+	assert_true(layer->is_reached);
+	fail_after(VK_SUCCESS, 0);
+	unmap_client();
+
+	memory = map_client();
+	client.region.is_writable = false;
+	/* It never ends, and the CPU would wait. */
+	place_sum(&a, memory);
+	a.execution.deadline_ns = clock_ns() + 1;
+	assert_int_equal(engine_execute(prepared, &a), NN_MISSED_DEADLINE_TRANSIENT);
+	a.execution.deadline_ns = 0;
+	wait_on.gone = eventfd(1, EFD_CLOEXEC);
+	assert_int_equal(engine_execute(prepared, &a), NN_GENERAL_FAILURE);
+	close(wait_on.gone);
+	wait_on.gone = -1;
+	close(wait_on.file);
+	assert_int_equal(num_accesses, 0);
+	assert_false(submits_before(prepared, &a, memory, 100));
+	assert_int_equal(num_accesses, 2);
+	assert_memory_equal(accesses, copied, sizeof(copied));
+	vulkan_engine.only_devices = false;
+	unmap_client();
+	vulkan_engine.release(&vulkan_engine, prepared);
+}
+
 /* The time on the device is the GPU's, not that of the call. */
 static void test_time(void **unused)
 {
@@ -1360,7 +1492,7 @@ static void test_time(void **unused)
 	for (uint32_t round = 0; round < 2; round++) {
 		began = clock_ns();
 		a.execution.device_ns = 0;
-		assert_int_equal(prepared_execute(p, &a.execution, NULL, -1, &err), NN_OK);
+		assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
 		assert_in_range(a.execution.device_ns, 1, clock_ns() - began);
 	}
 	free_arguments(&a);
@@ -1464,6 +1596,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_imported),
 		cmocka_unit_test(test_device_memory),
 		cmocka_unit_test(test_sync_file),
+		cmocka_unit_test(test_dependencies),
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_random_graphs),
 		cmocka_unit_test(test_dynamic),

@@ -101,7 +101,7 @@ static enum nn_status time_of(struct sample *s, struct prepared *prepared, const
 	for (uint32_t i = 0; !status && i <= RUNS; i++) {
 		const uint64_t begin = clock_ns();
 
-		status = prepared ? prepared_execute(prepared, &e, NULL, -1, err) :
+		status = prepared ? prepared_execute(prepared, &e, -1, err) :
 				    nn_plan_execute(plan, &e, err);
 		if (i && *ns > clock_ns() - begin)
 			*ns = clock_ns() - begin + 1;

@@ -16,7 +16,6 @@ struct place {
 	VkBuffer buffer;		/* its memory may be used by others than the GPU */
 	uint64_t offset;
 	uint64_t id;			/* of the buffer: a later one has another */
-	uint64_t is_device_memory;	/* 1: no CPU maps it */
 };
 
 /* Bytes that go between the staging buffer, or a place, and the GPU's. */

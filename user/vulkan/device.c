@@ -260,8 +260,10 @@ static uint32_t extended(VkPhysicalDevice physical)
 	return found;
 }
 
-static bool exports_sync_files(VkPhysicalDevice physical)
+static bool has_sync_files(VkPhysicalDevice physical)
 {
+	const VkExternalSemaphoreFeatureFlags both = VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT |
+						     VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT;
 	const VkPhysicalDeviceExternalSemaphoreInfo info = {
 		.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_SEMAPHORE_INFO,
 		.handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_SYNC_FD_BIT,
@@ -271,7 +273,7 @@ static bool exports_sync_files(VkPhysicalDevice physical)
 	};
 
 	vkGetPhysicalDeviceExternalSemaphoreProperties(physical, &info, &properties);
-	return properties.externalSemaphoreFeatures & VK_EXTERNAL_SEMAPHORE_FEATURE_EXPORTABLE_BIT;
+	return (properties.externalSemaphoreFeatures & both) == both;
 }
 
 /*
@@ -340,7 +342,7 @@ static void choose_variants(struct gpu *gpu)
 	}
 	vkGetPhysicalDeviceProperties2(gpu->physical, &all);
 	gpu->host_alignment = host.minImportedHostPointerAlignment;
-	if (!exports_sync_files(gpu->physical))
+	if (!has_sync_files(gpu->physical))
 		gpu->can &= ~GPU_SYNC_FILE;
 	if (!f.fp16.shaderFloat16)
 		gpu->can &= ~GPU_FP16;

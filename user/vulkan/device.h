@@ -31,7 +31,7 @@ struct gpu_name {
 #define GPU_HOST_MEMORY	4u	/* by address */
 #define GPU_MEMORY_FD	8u	/* by files, among them */
 #define GPU_DMA_BUF	16u	/* dma-bufs */
-#define GPU_SYNC_FILE	32u	/* semaphores become sync_files */
+#define GPU_SYNC_FILE	32u	/* semaphores become sync_files, and the reverse */
 /* Another variant: cooperative matrices of float16, and what their shader needs besides. */
 #define GPU_MATRIX	64u
 #define GPU_MEMORY_MODEL 128u

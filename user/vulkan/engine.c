@@ -3,12 +3,18 @@
  * The functions that the kit calls. All clients share the GPU. If the GPU is lost, it is opened
  * again.
  */
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <linux/dma-buf.h>
+
 #include "base/build_id.h"
+#include "base/clock.h"
 #include "vulkan/capabilities.h"
 #include "vulkan/engine.h"
 #include "vulkan/import.h"
@@ -215,32 +221,127 @@ static void memory(const struct nna_engine *engine, const void *prepared,
 	};
 }
 
+static const struct nn_arg *argument_at(const struct nn_execution *e, uint32_t i)
+{
+	return i < e->num_inputs ? &e->inputs[i] : &e->outputs[i - e->num_inputs];
+}
+
+/* Indices get no place: the CPU checks them in memory that clients do not reach. */
+static enum nn_status find_place(const struct prepared *p, struct nna_engine_execution *execution,
+				 const struct nn_execution *e, uint32_t i, struct place *place,
+				 struct nn_error *err)
+{
+	const void *data = argument_at(e, i)->data;
+	struct nna_engine_region region;
+
+	if (!prepared_checks(p, i))
+		return import_place(prepared_gpu(p), execution, data, i >= e->num_inputs, place, err);
+	if (nna_engine_region_of(execution, data, &region) && region.is_device_memory)
+		return nn_fail(err, NN_GENERAL_FAILURE, "input %u has indices, and no CPU maps it", i);
+	return NN_OK;
+}
+
+/* Waits for the sync_file before an execution, if there is one. */
+static enum nn_status await(const struct prepared_files *files, uint64_t deadline_ns,
+			    struct nn_error *err)
+{
+	struct pollfd ends[] = {
+		{ .fd = files->after, .events = POLLIN }, { .fd = files->gone, .events = POLLIN },
+	};
+
+	while (files->after >= 0 && !ends[0].revents) {
+		if (ends[1].revents)
+			return nn_fail(err, NN_GENERAL_FAILURE, "the client is gone");
+		if (deadline_ns && clock_ns() >= deadline_ns)
+			return nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT, "the deadline has passed");
+		poll(ends, 2, clock_ms_until(deadline_ns ? deadline_ns : UINT64_MAX));
+	}
+	return NN_OK;
+}
+
+/*
+ * Begins or ends the CPU's access to the memory of arguments without a place, because the kernel
+ * leaves that to an engine of only_devices. Memory without a dma-buf takes nothing.
+ */
+static enum nn_status access_copies(struct nna_engine_execution *execution,
+				    const struct nn_execution *e, const struct place *places,
+				    uint64_t flags, struct nn_error *err)
+{
+	for (uint32_t i = 0; i < e->num_inputs + e->num_outputs; i++) {
+		const struct dma_buf_sync sync = {
+			flags | (i < e->num_inputs ? DMA_BUF_SYNC_READ : DMA_BUF_SYNC_RW),
+		};
+		const int file = places[i].buffer || argument_at(e, i)->omitted ? -1 :
+				 nna_engine_region_file(execution, argument_at(e, i)->data);
+		int failed;
+
+		if (file < 0)
+			continue;
+		do
+			failed = ioctl(file, DMA_BUF_IOCTL_SYNC, &sync);
+		while (failed && (errno == EINTR || errno == EAGAIN));
+		close(file);
+		if (failed)
+			return nn_fail(err, NN_GENERAL_FAILURE,
+				       "the CPU cannot access the memory of argument %u", i);
+	}
+	return NN_OK;
+}
+
+/* Computes once the memory is ready; the CPU waits for that if it copies, and the GPU otherwise. */
+static enum nn_status compute(struct prepared *p, struct nna_engine_execution *execution,
+			      struct nn_execution *e, const struct place *places, bool copies,
+			      struct prepared_files *files, struct nn_error *err)
+{
+	struct nn_error ignored = { "" };
+	enum nn_status status = NN_OK;
+
+	if (copies || !prepared_waits(p)) {
+		status = await(files, e->deadline_ns, err);
+		if (files->after >= 0)
+			close(files->after);
+		files->after = -1;
+	}
+	if (status)
+		return status;
+	copies = copies && vulkan_engine.only_devices;
+	if (copies)
+		status = access_copies(execution, e, places, DMA_BUF_SYNC_START, err);
+	if (!status)
+		status = prepared_begin(p, e, places, files, err);
+	if (copies)
+		access_copies(execution, e, places, DMA_BUF_SYNC_END, &ignored);
+	return status;
+}
+
 static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 			      struct nna_engine_execution *execution,
 			      struct nn_execution *arguments, struct nn_error *err)
 {
 	const uint32_t count = arguments->num_inputs + arguments->num_outputs;
+	struct prepared_files files = { nna_engine_gone_file(execution), -1, -1 };
 	struct place *places = calloc(count + 1, sizeof(*places));
 	enum nn_status status = NN_OK;
-	int file = -1;
+	bool copies = false;
 
 	(void)engine;
 	if (!places)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	for (uint32_t i = 0; !status && i < count; i++) {
-		const bool is_output = i >= arguments->num_inputs;
-		const struct nn_arg *arg = is_output ? &arguments->outputs[i - arguments->num_inputs] :
-						       &arguments->inputs[i];
-
-		if (!arg->omitted)
-			status = import_place(prepared_gpu(prepared), execution, arg->data, is_output,
-					      &places[i], err);
+		if (argument_at(arguments, i)->omitted)
+			continue;
+		status = find_place(prepared, execution, arguments, i, &places[i], err);
+		copies |= !places[i].buffer;
 	}
+	if (!status && !nna_engine_dependencies(execution, &files.after))
+		status = nn_fail(err, NN_GENERAL_FAILURE, "cannot get the fences before: %s",
+				 strerror(errno));
 	if (!status)
-		status = prepared_begin(prepared, arguments, places, nna_engine_gone_file(execution),
-					&file, err);
-	if (file >= 0 && !nna_engine_end_with_fence(execution, file)) {
-		close(file);
+		status = compute(prepared, execution, arguments, places, copies, &files, err);
+	if (files.after >= 0)
+		close(files.after);
+	if (files.end >= 0 && !nna_engine_end_with_fence(execution, files.end)) {
+		close(files.end);
 		status = prepared_finish(prepared, err);
 	}
 	free(places);
@@ -267,6 +368,8 @@ static bool start(const struct nna_engine *engine)
 	nna_engine_log(NNA_ENGINE_INFO, "computes on %s; clients' memory is %s", gpu->name.name,
 		       import_way_name(import_way_of(gpu)));
 	vulkan_engine.takes_device_memory = import_way_of(gpu) == NN_DEVICE_MEMORY_DMA_BUF;
+	vulkan_engine.only_devices = vulkan_engine.takes_fences =
+		vulkan_engine.takes_device_memory && gpu->can & GPU_SYNC_FILE;
 	gpu_release(gpu);
 	return true;
 }

@@ -204,7 +204,6 @@ enum nn_status import_place(struct gpu *gpu, struct nna_engine_execution *execut
 		*place = (struct place){
 			.buffer = i->buffer.buffer, .id = i->id,
 			.offset = (uint64_t)((const char *)data - (const char *)region.base),
-			.is_device_memory = region.is_device_memory,
 		};
 	pthread_mutex_unlock(&lock);
 	if (region.is_device_memory && !place->buffer)

@@ -26,6 +26,7 @@ struct prepared {
 	VkDescriptorPool pool;
 	VkDescriptorSet set;
 	VkFence fence;
+	VkSemaphore begin;		/* is made of a sync_file; none: the driver cannot */
 	VkSemaphore end;		/* becomes a sync_file; none: the driver cannot */
 	VkQueryPool times;		/* none: the GPU has no timestamps */
 
@@ -37,7 +38,7 @@ struct prepared {
 	uint64_t copies;
 	bool is_running;		/* the fence has not signalled yet */
 	bool cannot_export;		/* `end` stays signalled, because it did not become a sync_file */
-	uint32_t tunings;
+	uint32_t tunings;		/* atomic; written under the lock */
 };
 
 /* Copies of all models; atomic. */
@@ -201,7 +202,9 @@ static VkResult make_signals(struct prepared *p)
 		.sType = VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO,
 		.handleTypes = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_SYNC_FD_BIT,
 	};
-	static const VkSemaphoreCreateInfo semaphore = {
+	static const VkSemaphoreCreateInfo begin = {
+		.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
+	}, end = {
 		.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &export,
 	};
 	static const VkQueryPoolCreateInfo times = {
@@ -212,7 +215,9 @@ static VkResult make_signals(struct prepared *p)
 	VkResult result = vkCreateFence(p->gpu->device, &fence, NULL, &p->fence);
 
 	if (!result && p->gpu->can & GPU_SYNC_FILE)
-		result = vkCreateSemaphore(p->gpu->device, &semaphore, NULL, &p->end);
+		result = vkCreateSemaphore(p->gpu->device, &begin, NULL, &p->begin);
+	if (!result && p->gpu->can & GPU_SYNC_FILE)
+		result = vkCreateSemaphore(p->gpu->device, &end, NULL, &p->end);
 	if (!result && p->gpu->tick_ns > 0)
 		result = vkCreateQueryPool(p->gpu->device, &times, NULL, &p->times);
 	return result;
@@ -288,6 +293,7 @@ void prepared_release(struct prepared *p)
 	commands_free(&p->commands, p->gpu);
 	commands_drop(p->gpu, p->ends, 2);
 	vkDestroyFence(device, p->fence, NULL);
+	vkDestroySemaphore(device, p->begin, NULL);
 	vkDestroySemaphore(device, p->end, NULL);
 	vkDestroyQueryPool(device, p->times, NULL);
 	vkDestroyDescriptorPool(device, p->pool, NULL);
@@ -315,6 +321,19 @@ void prepared_facts(struct prepared *p, struct prepared_facts *facts)
 		.copies = p->copies, .dispatches = p->graph.num_dispatches, .submissions = p->commands.count,
 	};
 	pthread_mutex_unlock(&p->lock);
+}
+
+bool prepared_checks(const struct prepared *p, uint32_t argument)
+{
+	for (uint32_t c = 0; c < p->graph.num_checks; c++)
+		if (p->graph.checks[c].input == argument)
+			return true;
+	return false;
+}
+
+bool prepared_waits(const struct prepared *p)
+{
+	return p->begin && __atomic_load_n(&p->tunings, __ATOMIC_RELAXED) >= TUNINGS;
 }
 
 /* ---- Arguments ---- */
@@ -393,16 +412,36 @@ static enum nn_status wait_for(struct prepared *p, const struct nn_execution *e,
 	return gpu_fail(p->gpu, result, "the GPU failed", err);
 }
 
-/*
- * Submits the recorded commands number `index`. With `signals` the semaphore is signalled at their
- * end.
- */
-static VkResult submit(struct prepared *p, uint32_t index, bool signals)
+/* Takes over the file if it succeeds. */
+static VkResult import_begin(const struct prepared *p, int sync_file)
 {
+	const VkImportSemaphoreFdInfoKHR info = {
+		.sType = VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR,
+		.semaphore = p->begin,
+		.flags = VK_SEMAPHORE_IMPORT_TEMPORARY_BIT,
+		.handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_SYNC_FD_BIT,
+		.fd = sync_file,
+	};
+	PFN_vkImportSemaphoreFdKHR import = (PFN_vkImportSemaphoreFdKHR)
+		vkGetDeviceProcAddr(p->gpu->device, "vkImportSemaphoreFdKHR");
+
+	return import(p->gpu->device, &info);
+}
+
+/*
+ * Submits the recorded commands number `index`. With `waits` they begin after one semaphore, and
+ * with `signals` the other is signalled at their end.
+ */
+static VkResult submit(struct prepared *p, uint32_t index, bool waits, bool signals)
+{
+	static const VkPipelineStageFlags all_stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
 	const VkCommandBuffer all[3] = { p->ends[0], p->commands.list[index].buffer, p->ends[1] };
 	const uint32_t first = index ? 1 : 0, end = index + 1 < p->commands.count ? 2 : 3;
 	const VkSubmitInfo info = {
 		.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+		.waitSemaphoreCount = waits,
+		.pWaitSemaphores = &p->begin,
+		.pWaitDstStageMask = &all_stages,
 		.commandBufferCount = end - first,
 		.pCommandBuffers = all + first,
 		.signalSemaphoreCount = signals,
@@ -434,26 +473,34 @@ static int export_end(struct prepared *p)
 	return p->cannot_export ? -1 : file;
 }
 
-/* Submits and waits, except for the last commands if they have a sync_file (NULL: never). */
-static enum nn_status submit_all(struct prepared *p, const struct nn_execution *e, int gone,
-				 int *sync_file, struct nn_error *err)
+/* Submits and waits, except for the last commands if they have a sync_file, which `defers` allows. */
+static enum nn_status submit_all(struct prepared *p, const struct nn_execution *e,
+				 struct prepared_files *files, bool defers, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
 
 	for (uint32_t i = 0; !status && i < p->commands.count; i++) {
-		const bool exports = sync_file && i + 1 == p->commands.count;
+		const bool exports = defers && i + 1 == p->commands.count;
+		const bool waits = files->after >= 0;
 		const uint64_t begin = clock_ns();
+		VkResult result = VK_SUCCESS;
 
 		if (e->deadline_ns && begin >= e->deadline_ns)
 			return nn_fail(err, i ? NN_MISSED_DEADLINE_TRANSIENT :
 				       NN_MISSED_DEADLINE_PERSISTENT, "the deadline has passed");
-		if (is_gone(gone))
+		if (is_gone(files->gone))
 			return nn_fail(err, NN_GENERAL_FAILURE, "the client is gone");
-		status = gpu_fail(p->gpu, submit(p, i, exports), "cannot submit", err);
+		if (waits)
+			result = import_begin(p, files->after);
+		if (!result) {
+			files->after = -1;
+			result = submit(p, i, waits, exports);
+		}
+		status = gpu_fail(p->gpu, result, "cannot submit", err);
 		p->is_running = !status;
 		if (!status && exports)
-			*sync_file = export_end(p);
-		if (!status && exports && *sync_file >= 0)
+			files->end = export_end(p);
+		if (!status && exports && files->end >= 0)
 			break;
 		if (!status)
 			status = wait_for(p, e, err);
@@ -465,30 +512,8 @@ static enum nn_status submit_all(struct prepared *p, const struct nn_execution *
 /* Divides the commands into submissions by their measured times. If it fails, the next run does. */
 static void tune(struct prepared *p)
 {
-	if (p->tunings++ < TUNINGS)
+	if (__atomic_fetch_add(&p->tunings, 1, __ATOMIC_RELAXED) < TUNINGS)
 		record(p);
-}
-
-/*
- * Chooses the places of arguments. Indices get memory that clients do not reach, to be checked
- * there.
- */
-static enum nn_status choose_places(const struct prepared *p, const struct place *given,
-				    struct place *places, struct nn_error *err)
-{
-	const uint32_t count = main_of(p)->num_inputs + main_of(p)->num_outputs;
-
-	if (given)
-		memcpy(places, given, count * sizeof(*places));
-	for (uint32_t c = 0; c < p->graph.num_checks; c++) {
-		struct place *place = &places[p->graph.checks[c].input];
-
-		if (place->is_device_memory)
-			return nn_fail(err, NN_GENERAL_FAILURE, "input %u has indices, and no CPU maps it",
-				       p->graph.checks[c].input);
-		*place = (struct place){ 0 };
-	}
-	return NN_OK;
 }
 
 /* Returns whether nothing is left to do after the GPU. Tuning takes times of the submissions. */
@@ -513,7 +538,7 @@ static uint64_t read_time(const struct prepared *p)
 }
 
 static enum nn_status run(struct prepared *p, struct nn_execution *e, const struct place *places,
-			  int gone, int *sync_file, struct nn_error *err)
+			  struct prepared_files *files, struct nn_error *err)
 {
 	enum nn_status status = wait_for(p, e, err);
 
@@ -533,8 +558,8 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, const stru
 	if (!status)
 		status = gpu_fail(p->gpu, gpu_buffer_flush(p->gpu, &p->staging), "cannot flush", err);
 	if (!status)
-		status = submit_all(p, e, gone, may_end_later(p, e, places) ? sync_file : NULL, err);
-	if (sync_file && *sync_file >= 0)
+		status = submit_all(p, e, files, may_end_later(p, e, places), err);
+	if (files->end >= 0)
 		return status;
 	if (!status)
 		e->device_ns = read_time(p);
@@ -566,12 +591,6 @@ static bool lock_until(struct prepared *p, uint64_t deadline_ns)
 	return !pthread_mutex_lock(&p->lock);
 }
 
-enum nn_status prepared_execute(struct prepared *p, struct nn_execution *e,
-				const struct place *given, int gone, struct nn_error *err)
-{
-	return prepared_begin(p, e, given, gone, NULL, err);
-}
-
 enum nn_status prepared_finish(struct prepared *p, struct nn_error *err)
 {
 	enum nn_status status;
@@ -583,14 +602,12 @@ enum nn_status prepared_finish(struct prepared *p, struct nn_error *err)
 }
 
 enum nn_status prepared_begin(struct prepared *p, struct nn_execution *e,
-			      const struct place *given, int gone, int *sync_file,
+			      const struct place *places, struct prepared_files *files,
 			      struct nn_error *err)
 {
-	struct place *places;
 	enum nn_status status = check_arguments(p, e, err);
 
-	if (sync_file)
-		*sync_file = -1;
+	files->end = -1;
 	if (status)
 		return status;
 	if (gpu_is_lost(p->gpu))
@@ -598,12 +615,19 @@ enum nn_status prepared_begin(struct prepared *p, struct nn_execution *e,
 			       "the GPU was lost; prepare the model again");
 	if (!lock_until(p, e->deadline_ns))
 		return nn_fail(err, NN_MISSED_DEADLINE_TRANSIENT, "the deadline has passed");
-	places = calloc(e->num_inputs + e->num_outputs + 1, sizeof(*places));
-	status = places ? choose_places(p, given, places, err) :
-			  nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
-	if (!status)
-		status = run(p, e, places, gone, sync_file, err);
+	status = run(p, e, places, files, err);
 	pthread_mutex_unlock(&p->lock);
+	return status;
+}
+
+enum nn_status prepared_execute(struct prepared *p, struct nn_execution *e, int gone,
+				struct nn_error *err)
+{
+	struct place *places = calloc(e->num_inputs + e->num_outputs + 1, sizeof(*places));
+	struct prepared_files files = { .gone = gone, .after = -1 };
+	enum nn_status status = places ? prepared_begin(p, e, places, &files, err) :
+				nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
+
 	free(places);
 	return status;
 }

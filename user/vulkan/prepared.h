@@ -30,19 +30,31 @@ enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 			       struct prepared **prepared, struct nn_error *err);
 
 /*
- * Runs the model, one execution at a time. After the deadline passes or `gone` (a file, or -1)
- * becomes readable, no further submission follows.
+ * Runs the model, one execution at a time, with copies of all arguments. After the deadline passes
+ * or `gone` (a file, or -1) becomes readable, no further submission follows.
  */
-enum nn_status prepared_execute(struct prepared *prepared, struct nn_execution *execution,
-				const struct place *places, int gone, struct nn_error *err);
+enum nn_status prepared_execute(struct prepared *prepared, struct nn_execution *execution, int gone,
+				struct nn_error *err);
 
-/*
- * Does the same, but may return while the GPU still computes: *sync_file is then a sync_file of its
- * end, which the caller closes, and otherwise -1.
- */
+/* Files of an execution, or -1. */
+struct prepared_files {
+	int gone;			/* as of prepared_execute() */
+	/* A sync_file that the GPU waits for; becomes -1 once the GPU has it. See prepared_waits(). */
+	int after;
+	/* Filled in: the GPU still computes, and this sync_file tells the end. The caller closes it. */
+	int end;
+};
+
+/* Does the same with arguments in their places. */
 enum nn_status prepared_begin(struct prepared *prepared, struct nn_execution *execution,
-			      const struct place *places, int gone, int *sync_file,
+			      const struct place *places, struct prepared_files *files,
 			      struct nn_error *err);
+
+/* Returns whether the GPU can wait for a sync_file. The first executions are measured without. */
+bool prepared_waits(const struct prepared *prepared);
+
+/* Returns whether the CPU checks the values of an argument: then it must not have a place. */
+bool prepared_checks(const struct prepared *prepared, uint32_t argument);
 
 /* Waits for the end of an execution that has a sync_file. */
 enum nn_status prepared_finish(struct prepared *prepared, struct nn_error *err);

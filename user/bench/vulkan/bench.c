@@ -82,7 +82,7 @@ static double run(struct subject_gpu *s)
 	struct nn_error err = { "" };
 	const uint64_t begin = clock_ns();
 
-	must(prepared_execute(s->prepared, &e, NULL, -1, &err), &err);
+	must(prepared_execute(s->prepared, &e, -1, &err), &err);
 	return (double)(clock_ns() - begin) * 1e-6;
 }
 

@@ -411,8 +411,9 @@ struct nna_engine {
 	/*
 	 * Only devices access the memory of arguments and of buffers, by nna_engine_region_file().
 	 * The kernel then moves no bytes between CPU and devices for it (NNACCEL_ATTACH_DEVICES),
-	 * so `execute` and the functions of `buffers` must not touch it. Images whose rows have
-	 * gaps are copied by the CPU, and may be wrong on devices that are not coherent.
+	 * so `execute` and the functions of `buffers` must not touch it, except between two
+	 * DMA_BUF_IOCTL_SYNC on that file. Images whose rows have gaps are copied by the CPU, and
+	 * may be wrong on devices that are not coherent.
 	 */
 	bool only_devices;
 	/*

@@ -67,7 +67,7 @@ enum nn_status played_create(const struct nn_model *model, const struct nn_plan_
 enum nn_status played_execute(const struct nn_plan *plan, struct nn_execution *execution,
 			      struct nn_error *err)
 {
-	return prepared_execute((struct prepared *)plan, execution, NULL, -1, err);
+	return prepared_execute((struct prepared *)plan, execution, -1, err);
 }
 
 void played_free(struct nn_plan *plan)

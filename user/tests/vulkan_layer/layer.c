@@ -73,6 +73,7 @@ WRAP(vkEndCommandBuffer, false, (VkCommandBuffer u), u)
 WRAP(vkBindBufferMemory, false, (VkDevice u, VkBuffer v, VkDeviceMemory w, VkDeviceSize x),
      u, v, w, x)
 WRAP(vkResetFences, false, (VkDevice u, uint32_t v, const VkFence *w), u, v, w)
+WRAP(vkImportSemaphoreFdKHR, false, (VkDevice u, const VkImportSemaphoreFdInfoKHR *v), u, v)
 WRAP(vkQueueWaitIdle, true, (VkQueue u), u)
 WRAP(vkWaitForFences, y == UINT64_MAX,
      (VkDevice u, uint32_t v, const VkFence *w, VkBool32 x, uint64_t y), u, v, w, x, y)
@@ -81,7 +82,7 @@ NEXT(vkQueueSubmit);
 static VKAPI_ATTR VkResult VKAPI_CALL own_vkQueueSubmit(VkQueue queue, uint32_t count,
 							const VkSubmitInfo *list, VkFence fence)
 {
-	nn_test_layer.submissions += count;
+	__atomic_fetch_add(&nn_test_layer.submissions, count, __ATOMIC_RELAXED);
 	return fails("vkQueueSubmit", queue, false) ? nn_test_layer.result :
 	       next_vkQueueSubmit(queue, count, list, fence);
 }
@@ -298,6 +299,7 @@ static const struct {
 	DEVICE(vkBindBufferMemory),
 	DEVICE(vkFreeMemory),
 	DEVICE(vkGetSemaphoreFdKHR),
+	DEVICE(vkImportSemaphoreFdKHR),
 	DEVICE(vkMapMemory),
 	DEVICE(vkQueueSubmit),
 	DEVICE(vkQueueWaitIdle),

@@ -21,7 +21,7 @@ struct test_layer {
 	bool is_gone;			/* no GPU is found */
 	bool is_incoherent;		/* the memory of GPUs that are opened from now on */
 	size_t loaded;			/* bytes that the last cache of pipelines began with */
-	uint32_t submissions;		/* number of submissions to queues so far */
+	uint32_t submissions;		/* number of submissions to queues so far; atomic */
 };
 
 #endif /* NN_TESTS_VULKAN_LAYER_H */
