@@ -178,9 +178,13 @@ VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_targ
 		}
 		for (uint32_t i = 0; i < count; i++)
 			own(*commands, t, places, i, false);
-		barrier(*commands);
-		if (t->times && is_output)
+		if (t->times && is_output) {
 			vkCmdWriteTimestamp(*commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, t->times, 1);
+			vkCmdCopyQueryPoolResults(*commands, t->times, 0, 2, t->staging, 0,
+						  sizeof(uint64_t), VK_QUERY_RESULT_64_BIT |
+						  VK_QUERY_RESULT_WAIT_BIT);
+		}
+		barrier(*commands);
 		result = vkEndCommandBuffer(*commands);
 	}
 	/* Commands that were begun cannot be begun again. */
