@@ -1281,6 +1281,34 @@ static void test_imported(void **unused)
 	vulkan_engine.release(&vulkan_engine, prepared);
 }
 
+/* Commands are recorded once for each of a few places of arguments, which are used by turns. */
+static void test_recorded(void **unused)
+{
+	struct arguments a;
+	uint32_t before;
+	void *prepared;
+	char *memory;
+
+	(void)unused;
+	if (import_way_of(gpu) == NN_DEVICE_MEMORY_COPIED)
+		skip();
+	prepared = prepare_sum(&a);
+	memory = map_client();
+	client.region.length = CLIENT_BYTES;
+	client.region.is_writable = true;
+	/* The first executions are measured, and more places than commands are kept for. */
+	for (uint32_t i = 0; i < 12; i++)
+		add_in_place(prepared, &a, memory + 4096 * i);
+	before = layer->recordings;
+	add_in_place(prepared, &a, memory);
+	assert_int_equal(layer->recordings, before + 2);
+	for (uint32_t i = 0; i < 24; i++)
+		add_in_place(prepared, &a, memory + 4096 * (5 + i % 7));
+	assert_int_equal(layer->recordings, before + 2);
+	unmap_client();
+	vulkan_engine.release(&vulkan_engine, prepared);
+}
+
 /* Memory that no CPU maps is imported, or the execution fails. */
 static void test_device_memory(void **unused)
 {
@@ -1594,6 +1622,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_store),
 		cmocka_unit_test(test_incoherent),
 		cmocka_unit_test(test_imported),
+		cmocka_unit_test(test_recorded),
 		cmocka_unit_test(test_device_memory),
 		cmocka_unit_test(test_sync_file),
 		cmocka_unit_test(test_dependencies),

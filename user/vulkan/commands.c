@@ -143,10 +143,9 @@ static void own(VkCommandBuffer commands, const struct commands_target *t,
 }
 
 VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_target *t,
-			   bool is_output)
+			   const struct place *places, bool is_output)
 {
 	const struct transfer *list = is_output ? t->outputs : t->inputs;
-	const struct place *places = t->places + (is_output ? t->num_inputs : 0);
 	const uint32_t count = is_output ? t->num_outputs : t->num_inputs;
 	VkResult result = VK_SUCCESS;
 

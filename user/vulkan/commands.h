@@ -60,13 +60,15 @@ struct commands_target {
 	uint32_t num_inputs;
 	const struct transfer *outputs;
 	uint32_t num_outputs;
-	const struct place *places;	/* of inputs, then of outputs */
 	VkQueryPool times;		/* of two timestamps, the begin and the end; or none */
 };
 
-/* Records the transfers of inputs, or of outputs. Allocates the commands if they are NULL. */
+/*
+ * Records the transfers of inputs, or of outputs, which have these places. Allocates the commands
+ * if they are NULL.
+ */
 VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_target *target,
-			   bool is_output);
+			   const struct place *places, bool is_output);
 
 /*
  * Records a graph's dispatches, which are submitted between the transfers of inputs and outputs. A

@@ -17,6 +17,15 @@
 
 #define ARGUMENT_ALIGN	256
 
+/* Transfers, which are recorded by the places of arguments. Bursts use few places by turns. */
+#define ENDS		8
+
+struct ends {
+	VkCommandBuffer commands[2];	/* of inputs, and of outputs */
+	struct place *places;		/* of all arguments */
+	bool is_recorded;
+};
+
 struct prepared {
 	struct gpu *gpu;
 	struct graph graph;
@@ -32,9 +41,9 @@ struct prepared {
 
 	pthread_mutex_t lock;		/* protects the fields below; held during an execution */
 	struct commands commands;
-	VkCommandBuffer ends[2];	/* transfers of inputs, and of outputs */
-	struct place *places;		/* which these are recorded with, of all arguments */
-	bool is_recorded;		/* they are */
+	struct ends ends[ENDS];
+	struct ends *now;		/* those of the execution */
+	uint32_t num_records;		/* number of times that ends were recorded */
 	uint64_t copies;
 	bool is_running;		/* the fence has not signalled yet */
 	bool cannot_export;		/* `end` stays signalled, because it did not become a sync_file */
@@ -168,7 +177,7 @@ static struct commands_target target_of(const struct prepared *p)
 		.staging = p->staging.buffer,
 		.inputs = p->transfers, .num_inputs = main->num_inputs,
 		.outputs = p->transfers + main->num_inputs, .num_outputs = main->num_outputs,
-		.places = p->places, .times = p->times,
+		.times = p->times,
 	};
 }
 
@@ -186,14 +195,19 @@ static VkResult record_ends(struct prepared *p, const struct place *places)
 	const size_t size = (target.num_inputs + target.num_outputs) * sizeof(*places);
 	VkResult result;
 
-	if (p->is_recorded && !memcmp(p->places, places, size))
-		return VK_SUCCESS;
-	p->is_recorded = false;
-	memcpy(p->places, places, size);
-	result = commands_transfer(&p->ends[0], &target, false);
+	for (uint32_t i = 0; i < ENDS; i++) {
+		p->now = &p->ends[i];
+		if (p->now->is_recorded && !memcmp(p->now->places, places, size))
+			return VK_SUCCESS;
+	}
+	p->now = &p->ends[p->num_records++ % ENDS];
+	p->now->is_recorded = false;
+	memcpy(p->now->places, places, size);
+	result = commands_transfer(&p->now->commands[0], &target, p->now->places, false);
 	if (!result)
-		result = commands_transfer(&p->ends[1], &target, true);
-	p->is_recorded = !result;
+		result = commands_transfer(&p->now->commands[1], &target,
+					   p->now->places + target.num_inputs, true);
+	p->now->is_recorded = !result;
 	return result;
 }
 
@@ -249,16 +263,20 @@ enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 			       struct prepared **prepared, struct nn_error *err)
 {
 	const struct nn_subgraph *main = &model->subgraphs[0];
+	const uint32_t count = main->num_inputs + main->num_outputs;
 	struct prepared *p = calloc(1, sizeof(*p));
+	struct place *places;
 	enum nn_status status;
 
 	if (!p)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	p->gpu = gpu_hold(gpu);
 	pthread_mutex_init(&p->lock, NULL);
-	p->transfers = calloc(main->num_inputs + main->num_outputs + 1, sizeof(*p->transfers));
-	p->places = calloc(main->num_inputs + main->num_outputs + 1, sizeof(*p->places));
-	status = p->transfers && p->places ? graph_create(model, &gpu->limits, &p->graph, err) :
+	p->transfers = calloc(count + 1, sizeof(*p->transfers));
+	places = calloc(ENDS * (size_t)count + 1, sizeof(*places));
+	for (uint32_t i = 0; i < ENDS; i++)
+		p->ends[i].places = places + i * (size_t)count;
+	status = p->transfers && places ? graph_create(model, &gpu->limits, &p->graph, err) :
 				nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	if (!status)
 		status = make(p, err);
@@ -294,7 +312,8 @@ void prepared_release(struct prepared *p)
 	if (gpu_is_lost(p->gpu))
 		gpu_wait(p->gpu);
 	commands_free(&p->commands, p->gpu);
-	commands_drop(p->gpu, p->ends, 2);
+	for (uint32_t i = 0; i < ENDS; i++)
+		commands_drop(p->gpu, p->ends[i].commands, 2);
 	vkDestroyFence(device, p->fence, NULL);
 	vkDestroySemaphore(device, p->begin, NULL);
 	vkDestroySemaphore(device, p->end, NULL);
@@ -304,7 +323,7 @@ void prepared_release(struct prepared *p)
 	gpu_buffer_destroy(p->gpu, &p->memory);
 	graph_destroy(&p->graph);
 	free(p->transfers);
-	free(p->places);
+	free(p->ends[0].places);
 	pthread_mutex_destroy(&p->lock);
 	gpu_release(p->gpu);
 	free(p);
@@ -438,7 +457,8 @@ static VkResult import_begin(const struct prepared *p, int sync_file)
 static VkResult submit(struct prepared *p, uint32_t index, bool waits, bool signals)
 {
 	static const VkPipelineStageFlags all_stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
-	const VkCommandBuffer all[3] = { p->ends[0], p->commands.list[index].buffer, p->ends[1] };
+	const VkCommandBuffer all[3] = { p->now->commands[0], p->commands.list[index].buffer,
+					 p->now->commands[1] };
 	const uint32_t first = index ? 1 : 0, end = index + 1 < p->commands.count ? 2 : 3;
 	const VkSubmitInfo info = {
 		.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,

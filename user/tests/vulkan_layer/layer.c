@@ -68,7 +68,6 @@ WRAP(vkAllocateCommandBuffers, false, (VkDevice u, const VkCommandBufferAllocate
 				       VkCommandBuffer *w), u, v, w)
 WRAP(vkAllocateDescriptorSets, false, (VkDevice u, const VkDescriptorSetAllocateInfo *v,
 				       VkDescriptorSet *w), u, v, w)
-WRAP(vkBeginCommandBuffer, false, (VkCommandBuffer u, const VkCommandBufferBeginInfo *v), u, v)
 WRAP(vkEndCommandBuffer, false, (VkCommandBuffer u), u)
 WRAP(vkBindBufferMemory, false, (VkDevice u, VkBuffer v, VkDeviceMemory w, VkDeviceSize x),
      u, v, w, x)
@@ -77,6 +76,15 @@ WRAP(vkImportSemaphoreFdKHR, false, (VkDevice u, const VkImportSemaphoreFdInfoKH
 WRAP(vkQueueWaitIdle, true, (VkQueue u), u)
 WRAP(vkWaitForFences, y == UINT64_MAX,
      (VkDevice u, uint32_t v, const VkFence *w, VkBool32 x, uint64_t y), u, v, w, x, y)
+
+NEXT(vkBeginCommandBuffer);
+static VKAPI_ATTR VkResult VKAPI_CALL own_vkBeginCommandBuffer(VkCommandBuffer commands,
+							       const VkCommandBufferBeginInfo *info)
+{
+	nn_test_layer.recordings++;
+	return fails("vkBeginCommandBuffer", commands, false) ? nn_test_layer.result :
+	       next_vkBeginCommandBuffer(commands, info);
+}
 
 NEXT(vkQueueSubmit);
 static VKAPI_ATTR VkResult VKAPI_CALL own_vkQueueSubmit(VkQueue queue, uint32_t count,

@@ -22,6 +22,7 @@ struct test_layer {
 	bool is_incoherent;		/* the memory of GPUs that are opened from now on */
 	size_t loaded;			/* bytes that the last cache of pipelines began with */
 	uint32_t submissions;		/* number of submissions to queues so far; atomic */
+	uint32_t recordings;		/* number of commands that were begun so far */
 };
 
 #endif /* NN_TESTS_VULKAN_LAYER_H */
