@@ -21,8 +21,11 @@
 /* Nanoseconds that a unit of cost takes, before anything was measured. */
 #define NS_PER_COST	4
 
-/* Records a barrier between all commands before it and all commands and reads of the host after it. */
-static void barrier(VkCommandBuffer commands)
+/*
+ * Records a barrier between all commands before it and all commands and reads of the host after it,
+ * with changes of owners.
+ */
+static void barrier(VkCommandBuffer commands, const VkBufferMemoryBarrier *owners, uint32_t count)
 {
 	const VkMemoryBarrier all = {
 		.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
@@ -34,8 +37,8 @@ static void barrier(VkCommandBuffer commands)
 	const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
 					    VK_PIPELINE_STAGE_TRANSFER_BIT;
 
-	vkCmdPipelineBarrier(commands, stages, stages | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &all, 0,
-			     NULL, 0, NULL);
+	vkCmdPipelineBarrier(commands, stages, stages | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &all,
+			     count, owners, 0, NULL);
 }
 
 /* Returns whether a product has so few rows that most of a tile would be empty. */
@@ -86,7 +89,7 @@ static VkResult dispatch(VkCommandBuffer commands, const struct commands_target 
 
 	if (result)
 		return result;
-	barrier(commands);
+	barrier(commands, NULL, 0);
 	vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
 	vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &t->set, 1,
 				&offset);
@@ -116,41 +119,50 @@ static VkResult begin(VkCommandBuffer commands)
 	return vkBeginCommandBuffer(commands, &info);
 }
 
-/* Acquires a buffer whose memory others use, or releases it. Arguments may share one buffer. */
-static void own(VkCommandBuffer commands, const struct commands_target *t,
-		const struct place *places, uint32_t index, bool is_taken)
+/*
+ * Lists the barriers that acquire the buffers whose memory others use, or release them. Arguments
+ * may share one buffer.
+ */
+static uint32_t list_owners(const struct commands_target *t, const struct place *places,
+			    uint32_t count, bool is_taken, VkBufferMemoryBarrier *list)
 {
 	const VkAccessFlags transfers = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-	const VkBufferMemoryBarrier all = {
-		.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER,
-		.srcAccessMask = is_taken ? 0 : transfers,
-		.dstAccessMask = is_taken ? transfers : 0,
-		.srcQueueFamilyIndex = is_taken ? VK_QUEUE_FAMILY_EXTERNAL : t->gpu->family,
-		.dstQueueFamilyIndex = is_taken ? t->gpu->family : VK_QUEUE_FAMILY_EXTERNAL,
-		.buffer = places[index].buffer,
-		.size = VK_WHOLE_SIZE,
-	};
+	uint32_t owners = 0;
 
-	for (uint32_t i = 0; i < index; i++)
-		if (places[i].buffer == places[index].buffer)
-			return;
-	if (places[index].buffer)
-		vkCmdPipelineBarrier(commands, is_taken ? VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT :
-				     VK_PIPELINE_STAGE_TRANSFER_BIT, is_taken ?
-				     VK_PIPELINE_STAGE_TRANSFER_BIT :
-				     VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0, 0, NULL, 1, &all, 0,
-				     NULL);
+	for (uint32_t i = 0; i < count; i++) {
+		bool is_new = places[i].buffer;
+
+		for (uint32_t k = 0; k < owners; k++)
+			is_new = is_new && list[k].buffer != places[i].buffer;
+		if (is_new)
+			list[owners++] = (VkBufferMemoryBarrier){
+				.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER,
+				.srcAccessMask = is_taken ? 0 : transfers,
+				.dstAccessMask = is_taken ? transfers : 0,
+				.srcQueueFamilyIndex = is_taken ? VK_QUEUE_FAMILY_EXTERNAL : t->gpu->family,
+				.dstQueueFamilyIndex = is_taken ? t->gpu->family : VK_QUEUE_FAMILY_EXTERNAL,
+				.buffer = places[i].buffer,
+				.size = VK_WHOLE_SIZE,
+			};
+	}
+	return owners;
 }
 
+/*
+ * A barrier is before each dispatch, and nothing runs before the inputs: the barriers there are for
+ * owners only.
+ */
 VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_target *t,
 			   const struct place *places, bool is_output)
 {
 	const struct transfer *list = is_output ? t->outputs : t->inputs;
 	const uint32_t count = is_output ? t->num_outputs : t->num_inputs;
-	VkResult result = VK_SUCCESS;
+	VkBufferMemoryBarrier *owners = calloc(count + 1, sizeof(*owners));
+	VkResult result = owners ? VK_SUCCESS : VK_ERROR_OUT_OF_HOST_MEMORY;
+	uint32_t num_owners;
 
 	pthread_mutex_lock(&t->gpu->lock);
-	if (!*commands)
+	if (!result && !*commands)
 		result = allocate(t->gpu, commands);
 	if (!result)
 		result = begin(*commands);
@@ -159,9 +171,9 @@ VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_targ
 			vkCmdResetQueryPool(*commands, t->times, 0, 2);
 			vkCmdWriteTimestamp(*commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, t->times, 0);
 		}
-		barrier(*commands);
-		for (uint32_t i = 0; i < count; i++)
-			own(*commands, t, places, i, true);
+		num_owners = list_owners(t, places, count, true, owners);
+		if (is_output || num_owners)
+			barrier(*commands, owners, num_owners);
 		for (uint32_t i = 0; i < count; i++) {
 			const bool is_staged = !places[i].buffer;
 			const VkBuffer other = is_staged ? t->staging : places[i].buffer;
@@ -175,21 +187,22 @@ VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_targ
 			vkCmdCopyBuffer(*commands, is_output ? t->memory : other,
 					is_output ? other : t->memory, 1, &copy);
 		}
-		for (uint32_t i = 0; i < count; i++)
-			own(*commands, t, places, i, false);
 		if (t->times && is_output) {
 			vkCmdWriteTimestamp(*commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, t->times, 1);
 			vkCmdCopyQueryPoolResults(*commands, t->times, 0, 2, t->staging, 0,
 						  sizeof(uint64_t), VK_QUERY_RESULT_64_BIT |
 						  VK_QUERY_RESULT_WAIT_BIT);
 		}
-		barrier(*commands);
+		list_owners(t, places, count, false, owners);
+		if (is_output || num_owners)
+			barrier(*commands, owners, num_owners);
 		result = vkEndCommandBuffer(*commands);
 	}
 	/* Commands that were begun cannot be begun again. */
 	if (result && *commands)
 		vkResetCommandBuffer(*commands, 0);
 	pthread_mutex_unlock(&t->gpu->lock);
+	free(owners);
 	return result;
 }
 
@@ -366,7 +379,7 @@ static VkResult copy_now(struct gpu *gpu, VkCommandBuffer commands, VkBuffer fro
 	if (result)
 		return result;
 	vkCmdCopyBuffer(commands, from, to, 1, &all);
-	barrier(commands);
+	barrier(commands, NULL, 0);
 	result = vkEndCommandBuffer(commands);
 	if (result)
 		return result;
