@@ -500,10 +500,10 @@ $(BUILD)/tests/hal_%_test: $(obj)/user/tests/hal_%_test.o $(test_lib) $(libhal) 
 	$(test_link) -lnnaccel -lcmocka -lm
 # These programs use the exporter of the selftests.
 exporters := $(obj)/selftests/lib/exporters.o
-$(exporters) $(patsubst %,$(obj)/user/tests/%.o,hal_dmabuf_test hal_reach_test hal_kit_test hal_runtime_mixed_test libnnaccel_direct_test \
+$(exporters) $(patsubst %,$(obj)/user/tests/%.o,hal_dmabuf_test hal_reach_test hal_kit_test hal_runtime_mixed_test hal_runtime_vulkan_test libnnaccel_direct_test \
 		kit_engine/engine): \
 	base += -D_GNU_SOURCE -Iselftests/lib -Ikernel/test
-$(patsubst %,$(BUILD)/tests/%,hal_dmabuf_test hal_reach_test hal_kit_test hal_runtime_mixed_test kit_engine): $(exporters)
+$(patsubst %,$(BUILD)/tests/%,hal_dmabuf_test hal_reach_test hal_kit_test hal_runtime_mixed_test hal_runtime_vulkan_test kit_engine): $(exporters)
 $(BUILD)/tests/engine_%_test: $(obj)/user/tests/engine_%_test.o $(test_lib) \
 		$(filter-out %/main.o,$(broker) $(worker)) $(filter-out %/program.o,$(keeper)) \
 		$(BUILD)/lib/libnnkit.a $(archives)

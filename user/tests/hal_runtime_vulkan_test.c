@@ -4,9 +4,9 @@
  * them by their figures, and both use the same memory as a dma-buf. It needs nnacceld as nnaccel,
  * and nnaccel-vulkan as vulkan-second with figures that are best for floats and worst for bytes.
  */
-#define _GNU_SOURCE
 #include <dirent.h>
 
+#include "exporters.h"
 #include "tests/named_devices.h"
 
 #define RUNS	6	/* more than the engine measures */
@@ -179,11 +179,68 @@ static void test_memory_of_both(void **state)
 	ANeuralNetworksMemory_free(memory);
 }
 
+/* Executions read their input after the fence of another driver: measured ones and later ones. */
+static void test_fence_before(void **state)
+{
+	static const float x[ADD_ELEMENTS] = { 1, -2, 3.5f, 0 };
+	static const uint8_t right[ADD_ELEMENTS] = { 130, 124, 135, 128 };
+	const size_t size = sizeof(x) + sizeof(right);
+	ANeuralNetworksModel *model;
+	ANeuralNetworksCompilation *c = convert(ANEURALNETWORKS_QUANTIZE, &model);
+	ANeuralNetworksEvent *before, *end;
+	ANeuralNetworksExecution *e;
+	const int vgem = vgem_open(), file = memfd_create("input", MFD_CLOEXEC);
+	ANeuralNetworksMemory *memory;
+	uint32_t handle, pending;
+	int buffer, fence;
+	char *input;
+
+	(void)state;
+	assert_true(vgem >= 0);
+	buffer = vgem_buffer(vgem, 4096, &handle);
+	assert_true(buffer >= 0);
+	assert_int_equal(ftruncate(file, size), 0);
+	input = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	assert_true(input != MAP_FAILED);
+	assert_ok(ANeuralNetworksMemory_createFromFd(size, PROT_READ | PROT_WRITE, file, 0, &memory));
+	for (int i = 0; i <= RUNS; i++) {
+		assert_ok(ANeuralNetworksExecution_create(c, &e));
+		assert_ok(ANeuralNetworksExecution_setInputFromMemory(e, 0, NULL, memory, 0, sizeof(x)));
+		assert_ok(ANeuralNetworksExecution_setOutputFromMemory(e, 0, NULL, memory, sizeof(x),
+								       sizeof(right)));
+		memset(input, 0, size);
+		pending = vgem_fence(vgem, handle, 1);
+		assert_true(pending);
+		fence = buffer_fence(buffer);
+		assert_true(fence >= 0);
+		assert_ok(ANeuralNetworksEvent_createFromSyncFenceFd(fence, &before));
+		close(fence);
+		assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
+			e, (const ANeuralNetworksEvent *const *)&before, 1, 0, &end));
+		usleep(100000);
+		memcpy(input, x, sizeof(x));
+		assert_int_equal(vgem_signal(vgem, pending), 0);
+		assert_ok(ANeuralNetworksEvent_wait(end));
+		assert_memory_equal(input + sizeof(x), right, sizeof(right));
+		ANeuralNetworksEvent_free(end);
+		ANeuralNetworksEvent_free(before);
+		ANeuralNetworksExecution_free(e);
+	}
+	ANeuralNetworksCompilation_free(c);
+	ANeuralNetworksModel_free(model);
+	ANeuralNetworksMemory_free(memory);
+	munmap(input, size);
+	close(file);
+	close(buffer);
+	close(vgem);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_split),
 		cmocka_unit_test(test_memory_of_both),
+		cmocka_unit_test(test_fence_before),
 	};
 
 	return cmocka_run_group_tests_name("hal runtime vulkan", tests, NULL, NULL);
