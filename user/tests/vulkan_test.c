@@ -1166,6 +1166,53 @@ static void test_incoherent(void **unused)
 	layer->is_incoherent = false;
 }
 
+/* ---- Saved models ---- */
+
+/* Loads the first bytes of a part, of which one is changed by `change`. */
+static enum nn_status load_part(const struct nna_engine_part *part, size_t size, size_t at,
+				uint8_t change, void **prepared)
+{
+	const struct nna_engine_preparation how = { 0 };
+	struct nna_engine_part copy = { malloc(size + 1), size };
+	struct nn_error err = { "" };
+
+	assert_non_null(copy.base);
+	memcpy(copy.base, part->base, size);
+	((uint8_t *)copy.base)[at] ^= change;
+	return vulkan_engine.load(&vulkan_engine, &copy, NULL, &how, prepared, &err);
+}
+
+/* A loaded model computes the same. Wrong bytes are refused, or make another model. */
+static void test_saved(void **unused)
+{
+	struct nna_engine_image image = { 0 };
+	struct nna_engine_part *part = &image.model[0];
+	struct nn_error err = { "" };
+	uint32_t loaded = 0;
+	void *prepared;
+
+	(void)unused;
+	make_add();
+	assert_int_equal(engine_prepare(&prepared, &err), NN_OK);
+	assert_int_equal(vulkan_engine.save(&vulkan_engine, prepared, &image, &err), NN_OK);
+	vulkan_engine.release(&vulkan_engine, prepared);
+	assert_int_equal(load_part(part, part->size, 0, 0, &prepared), NN_OK);
+	assert_int_equal(vulkan_engine.signature(&vulkan_engine, prepared)->num_inputs, 2);
+	check_against_plan(prepared);
+	vulkan_engine.release(&vulkan_engine, prepared);
+	for (size_t at = 0; at < part->size; at++) {
+		assert_int_not_equal(load_part(part, at, 0, 0, &prepared), NN_OK);
+		for (uint32_t bit = 0; bit < 8; bit++) {
+			if (load_part(part, part->size, at, (uint8_t)(1 << bit), &prepared))
+				continue;
+			vulkan_engine.release(&vulkan_engine, prepared);
+			loaded++;
+		}
+	}
+	print_message("%u of %zu wrong bits make another model\n", loaded, 8 * part->size);
+	vulkan_engine.end_save(&vulkan_engine, &image);
+}
+
 /* ---- Memory that is imported ---- */
 
 #define CLIENT_BYTES 65536
@@ -1621,6 +1668,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_one_goes_away),
 		cmocka_unit_test(test_store),
 		cmocka_unit_test(test_incoherent),
+		cmocka_unit_test(test_saved),
 		cmocka_unit_test(test_imported),
 		cmocka_unit_test(test_recorded),
 		cmocka_unit_test(test_device_memory),

@@ -221,6 +221,49 @@ static void memory(const struct nna_engine *engine, const void *prepared,
 	};
 }
 
+/* ---- Saved models: in their wire form, with constants; the engine's store has the pipelines ---- */
+
+static enum nn_status save(const struct nna_engine *engine, const void *prepared,
+			   struct nna_engine_image *image, struct nn_error *err)
+{
+	(void)engine;
+	return nna_engine_pack(prepared_model(prepared), &image->model[0].base,
+			       &image->model[0].size, err);
+}
+
+static void end_save(const struct nna_engine *engine, struct nna_engine_image *image)
+{
+	(void)engine;
+	free(image->model[0].base);
+}
+
+static enum nn_status load(const struct nna_engine *engine, const struct nna_engine_part *part,
+			   const struct nna_engine_part *data,
+			   const struct nna_engine_preparation *how, void **prepared,
+			   struct nn_error *err)
+{
+	struct nn_model *model = NULL;
+	enum nn_status status = nna_engine_unpack(part->base, part->size, &model, err);
+
+	(void)data;
+	free(part->base);
+	if (!status)
+		status = prepare(engine, model, how, prepared, err);
+	if (status)
+		nn_model_free(model);
+	else
+		prepared_own_model(*prepared, model);
+	return status;
+}
+
+static const struct nn_subgraph *signature(const struct nna_engine *engine, const void *prepared)
+{
+	(void)engine;
+	return &prepared_model(prepared)->subgraphs[0];
+}
+
+/* ---- Executions ---- */
+
 static const struct nn_arg *argument_at(const struct nn_execution *e, uint32_t i)
 {
 	return i < e->num_inputs ? &e->inputs[i] : &e->outputs[i - e->num_inputs];
@@ -379,12 +422,17 @@ struct nna_engine vulkan_engine = {
 	.clients = NNA_ENGINE_CLIENTS_THREADS,
 	.name = "vulkan",
 	.store_identity = "pipelines",
+	.model_cache_files = 1,
 	.describe = describe,
 	.supported = supported,
 	.prepare = prepare,
 	.release = release,
 	.memory = memory,
 	.execute = execute,
+	.save = save,
+	.end_save = end_save,
+	.load = load,
+	.signature = signature,
 	.forget_region = forget_region,
 	.start = start,
 	.help = "  --gpu NAME                a part of the GPU's name, or its UUID (the first GPU)\n"

@@ -29,6 +29,7 @@ struct ends {
 struct prepared {
 	struct gpu *gpu;
 	struct graph graph;
+	struct nn_model *own_model;	/* the graph's; NULL: somebody else owns it */
 	struct gpu_buffer memory;
 	struct gpu_buffer staging;
 	struct transfer *transfers;	/* transfers of inputs, then of outputs */
@@ -322,11 +323,22 @@ void prepared_release(struct prepared *p)
 	gpu_buffer_destroy(p->gpu, &p->staging);
 	gpu_buffer_destroy(p->gpu, &p->memory);
 	graph_destroy(&p->graph);
+	nn_model_free(p->own_model);
 	free(p->transfers);
 	free(p->ends[0].places);
 	pthread_mutex_destroy(&p->lock);
 	gpu_release(p->gpu);
 	free(p);
+}
+
+void prepared_own_model(struct prepared *p, struct nn_model *model)
+{
+	p->own_model = model;
+}
+
+const struct nn_model *prepared_model(const struct prepared *p)
+{
+	return p->graph.model;
 }
 
 struct gpu *prepared_gpu(const struct prepared *p)

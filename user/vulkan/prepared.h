@@ -62,6 +62,10 @@ enum nn_status prepared_finish(struct prepared *prepared, struct nn_error *err);
 /* Returns the number of arguments of all models that the CPU copied. Any thread may ask. */
 uint64_t prepared_copies(void);
 
+/* Gives a prepared model ownership of the model that it was created from. */
+void prepared_own_model(struct prepared *prepared, struct nn_model *model);
+const struct nn_model *prepared_model(const struct prepared *prepared);
+
 struct gpu *prepared_gpu(const struct prepared *prepared);
 void prepared_facts(struct prepared *prepared, struct prepared_facts *facts);
 
