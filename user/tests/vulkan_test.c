@@ -48,7 +48,7 @@ static int set_up(void **unused)
 	struct nn_error err = { "" };
 
 	(void)unused;
-	vulkan_engine_choose("software", NULL);
+	vulkan_engine_choose("software", NULL, false);
 	g.values = malloc(VALUES_SIZE);
 	assert_non_null(g.values);
 	return gpu_open("software", &gpu, &err);

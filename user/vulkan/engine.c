@@ -25,14 +25,16 @@ static struct {
 	pthread_mutex_t lock;
 	const char *wanted;
 	const char *folder;
+	bool gpu_waits;
 	struct gpu *gpu;		/* under the lock */
 	uint32_t stored;		/* number of this GPU's pipelines that the store has */
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-void vulkan_engine_choose(const char *wanted, const char *folder)
+void vulkan_engine_choose(const char *wanted, const char *folder, bool gpu_waits)
 {
 	state.wanted = wanted;
 	state.folder = folder;
+	state.gpu_waits = gpu_waits;
 }
 
 /* ---- Pipelines in the engine's store ---- */
@@ -402,6 +404,7 @@ static bool start(const struct nna_engine *engine)
 {
 	struct nn_error err = { "" };
 	struct gpu *gpu = NULL;
+	bool can_wait;
 
 	(void)engine;
 	if (take_gpu(&gpu, &err)) {
@@ -411,9 +414,14 @@ static bool start(const struct nna_engine *engine)
 	nna_engine_log(NNA_ENGINE_INFO, "computes on %s; clients' memory is %s", gpu->name.name,
 		       import_way_name(import_way_of(gpu)));
 	vulkan_engine.takes_device_memory = import_way_of(gpu) == NN_DEVICE_MEMORY_DMA_BUF;
-	vulkan_engine.only_devices = vulkan_engine.takes_fences =
-		vulkan_engine.takes_device_memory && gpu->can & GPU_SYNC_FILE;
+	can_wait = vulkan_engine.takes_device_memory && gpu->can & GPU_SYNC_FILE;
 	gpu_release(gpu);
+	if (state.gpu_waits && !can_wait) {
+		nna_engine_log(NNA_ENGINE_ERROR, "--gpu-waits: the driver cannot wait for fences; "
+			       "start without it");
+		return false;
+	}
+	vulkan_engine.only_devices = vulkan_engine.takes_fences = state.gpu_waits;
 	return true;
 }
 
@@ -437,6 +445,8 @@ struct nna_engine vulkan_engine = {
 	.start = start,
 	.help = "  --gpu NAME                a part of the GPU's name, or its UUID (the first GPU)\n"
 		"                            software: a driver that computes on the CPU, for tests\n"
+		"  --gpu-waits               let the GPU wait for fences of clients; one that is late\n"
+		"                            delays all clients\n"
 		"  --list-gpus               prints names and UUIDs, and ends\n"
 		"  --list-operations         prints supported operations and types, and ends\n",
 };

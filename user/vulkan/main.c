@@ -63,10 +63,11 @@ static const char *value_of(char *const *argument, const char *option)
 	       (*argument)[length] ? NULL : argument[1];
 }
 
-/* Takes --gpu NAME out of the arguments; --state FOLDER is the library's as well. */
-static int take_gpu(int argc, char **argv)
+/* Takes --gpu NAME and --gpu-waits out of the arguments; --state FOLDER is the library's as well. */
+static int take_options(int argc, char **argv)
 {
 	const char *gpu = NULL, *folder = NULL;
+	bool gpu_waits = false;
 	int kept = 0;
 
 	for (int i = 0; i < argc; i++) {
@@ -74,6 +75,10 @@ static int take_gpu(int argc, char **argv)
 
 		if (value_of(&argv[i], "--state"))
 			folder = value_of(&argv[i], "--state");
+		if (!strcmp(argv[i], "--gpu-waits")) {
+			gpu_waits = true;
+			continue;
+		}
 		if (!name) {
 			argv[kept++] = argv[i];
 			continue;
@@ -82,7 +87,7 @@ static int take_gpu(int argc, char **argv)
 		i += name == argv[i + 1];
 	}
 	argv[kept] = NULL;
-	vulkan_engine_choose(gpu, folder);
+	vulkan_engine_choose(gpu, folder, gpu_waits);
 	return kept;
 }
 
@@ -92,6 +97,6 @@ int main(int argc, char **argv)
 		return list_gpus();
 	if (argc == 2 && !strcmp(argv[1], "--list-operations"))
 		return list_operations();
-	argc = take_gpu(argc, argv);
+	argc = take_options(argc, argv);
 	return nna_engine_main(&vulkan_engine, argc, argv);
 }
