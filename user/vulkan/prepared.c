@@ -275,7 +275,7 @@ enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 	pthread_mutex_init(&p->lock, NULL);
 	p->transfers = calloc(count + 1, sizeof(*p->transfers));
 	places = calloc(ENDS * (size_t)count + 1, sizeof(*places));
-	for (uint32_t i = 0; i < ENDS; i++)
+	for (uint32_t i = 0; places && i < ENDS; i++)
 		p->ends[i].places = places + i * (size_t)count;
 	status = p->transfers && places ? graph_create(model, &gpu->limits, &p->graph, err) :
 				nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
