@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Models that people use, on nnapi-reference and on the CPU of their runtime, turn by turn in one process: the
-shortest run. A process of its own for each side says how long it takes to load a model and run it once, and
-its peak of memory. Prints figures as the other benchmarks do.
+"""Models that people use, on nnapi-reference and on the CPU of their runtime, which take turns in one
+process: the shortest run. Threads of a runtime wait busily; between two turns they fall asleep. A process of
+its own for each side says how long it takes to load a model and run it once, and its peak of memory. Prints
+figures as the other benchmarks do.
 
 usage: models.py FOLDER [NAME...]
 
@@ -20,7 +21,7 @@ import runtimes
 import table
 
 DEVICE = "nnapi-reference"
-SECONDS, ROUNDS = 3, 5  # for each model, at least
+TURNS, TURN, PAUSE = 6, 0.5, 0.05  # of both together; seconds
 THREADS = len(os.sched_getaffinity(0))
 
 
@@ -48,20 +49,26 @@ def first(row, folder, side):
 def runs(row, folder):
     """The shortest run of both in ms."""
     models = [runtimes.load(row.path(folder), device, THREADS) for device in (DEVICE, None)]
-    inputs, best, rounds = runtimes.inputs_of(row, models[0]), [1e9, 1e9], 0
-    end = time.perf_counter() + SECONDS
-    while time.perf_counter() < end or rounds < ROUNDS:
-        rounds += 1
-        for i, model in enumerate(models):
-            begun = time.perf_counter()
-            model.run(inputs)
-            best[i] = min(best[i], 1e3 * (time.perf_counter() - begun))
+    inputs, best = runtimes.inputs_of(row, models[0]), [1e9, 1e9]
+    for turn in range(TURNS):
+        i = turn % 2
+        time.sleep(PAUSE)
+        models[i].run(inputs)
+        end = begun = time.perf_counter()
+        while begun < end + TURN:
+            models[i].run(inputs)
+            now = time.perf_counter()
+            best[i] = min(best[i], 1e3 * (now - begun))
+            begun = now
     for model in models:
         model.close()
     return best
 
 
 def main():
+    if sys.argv[1:2] in (["-h"], ["--help"]):
+        print(__doc__, end="")
+        return 0
     folder, *names = sys.argv[1:]
     ort.set_default_logger_severity(4)
     if names[:1] == ["--once"]:

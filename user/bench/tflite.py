@@ -158,4 +158,6 @@ def main(library, plugin, builtins, xnnpack="", *names):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] in (["-h"], ["--help"]):
+        sys.exit(print(__doc__, end=""))
     main(*sys.argv[1:])
