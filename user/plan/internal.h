@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of a plan, and of one execution of it: shared by the files of this folder only.
+ * The state of a plan, and the state of one of its executions. Only the files of this folder
+ * include it.
  */
 #ifndef NN_PLAN_INTERNAL_H
 #define NN_PLAN_INTERNAL_H
@@ -8,7 +9,7 @@
 #include "plan/plan.h"
 #include "plan/run/value.h"
 
-/* Stands for the name of the kernels of an interpreted plan. */
+/* Stands in place of the kernels' name for an interpreted plan. */
 #define NO_KERNELS "none"
 
 /* An operation made ready to run. */
@@ -27,8 +28,8 @@ struct graph {
 	struct step *steps;		/* step[num_operations] */
 	struct value *initial;		/* value[num_operands]: declarations and constants */
 	uint32_t *outputs;		/* uint32_t[num_operands]: position as output + 1, or 0 */
-	uint32_t *releases;		/* the lists of all steps */
-	uint32_t max_inputs;		/* largest number of inputs of an operation */
+	uint32_t *releases;		/* the lists step.releases of all steps */
+	uint32_t max_inputs;		/* largest number of inputs of one operation */
 	uint32_t max_outputs;
 };
 
@@ -39,28 +40,28 @@ struct restored;
 struct nn_plan {
 	const struct nn_model *model;	/* NULL in a restored plan, which has no graphs either */
 	struct nn_model *owned;		/* the model, if the plan made it; otherwise NULL */
-	/* Models that `owned` refers to, if the plan made them too. */
+	/* Models that `owned` refers to, if the plan made these too. */
 	struct nn_model *bases[2];
 	const struct nn_attributes *attributes;	/* attributes that the caller gave, or NULL */
 	uint64_t deadline_ns;		/* deadline of compiling the plan; 0 for no deadline */
 	struct graph *graphs;		/* graph[model->num_subgraphs] */
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
-	struct lazy *lazy;		/* of a lazy plan: the plan that is executed in its place */
-	struct restored *restored;	/* the parts that a serialised plan was loaded from */
+	struct lazy *lazy;	/* for a lazy plan: the plan that is executed in its place */
+	struct restored *restored;	/* the two parts that a restored plan was loaded from */
 	struct sections *sections;	/* sections of the plan; NULL if it has no sections */
 	struct weights *weights;	/* packed weights shared with other plans, or NULL */
 	struct heaps *heaps;		/* heaps of executions that are interpreted */
 };
 
-/* One execution: the state that all its subgraphs share. */
+/* The state of one execution, which all its subgraphs share. */
 struct run {
 	const struct nn_plan *plan;
 	uint64_t number;		/* number of the execution, if the plan has sections */
 	uint64_t deadline_ns;		/* UINT64_MAX: none */
 	uint64_t loop_timeout_ns;
 	const struct nn_attributes *attributes;
-	struct nn_times *times;		/* times of the main subgraph's operations, or NULL */
-	struct heap *heap;		/* heap for all memory of this execution */
+	struct nn_times *times;	/* receives the times of the main subgraph's operations; or NULL */
+	struct heap *heap;		/* all memory of this execution comes from it */
 	struct nn_error *err;
 };
 
@@ -71,71 +72,76 @@ struct frame {
 	uint32_t index;			/* of the subgraph */
 	const struct nn_arg *args;	/* the caller's outputs; main subgraph only */
 	struct value *values;		/* value[num_operands] */
-	struct nn_tensor *inputs;	/* nn_tensor[max_inputs]: of the step that runs */
+	struct nn_tensor *inputs;	/* nn_tensor[max_inputs]: inputs of the step that runs */
 	struct nn_tensor *outputs;	/* nn_tensor[max_outputs] */
 	void **staged;			/* void *[max_inputs]: private copies of inputs */
 };
 
 
-/* NN_INVALID_ARGUMENT, or NN_MISSED_DEADLINE_PERSISTENT. */
+/* Returns NN_OK, NN_INVALID_ARGUMENT or NN_MISSED_DEADLINE_PERSISTENT. */
 enum nn_status plan_check_options(const struct nn_plan_options *options, struct nn_error *err);
 
-/* Makes a plan that is interpreted: nn_plan_create() without compiling. */
+/* Does what nn_plan_create() does, but makes a plan that is interpreted, not compiled. */
 enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_options *options,
 			   struct nn_plan **plan, struct nn_error *err);
 
 /*
  * Makes a plan that is compiled as a whole. If `weights` is not NULL, the plan shares its packed
- * weights through it. Returns NULL if the model cannot be compiled or memory runs out.
+ * weights with other plans there. Returns NULL if the model cannot be compiled or memory runs out.
  */
 struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_options *options,
 			     struct weights *weights);
 
-/* Returns whether an operation reads input `index` as an address, a size or a choice. */
+/*
+ * Returns whether an operation derives an address, a size or a branch from the values of input
+ * `index`.
+ */
 bool plan_determines(const struct nn_op *op, uint32_t index, int32_t type);
 
-/* Bytes of an argument as far as a value has them, for types without a fixed size. */
+/* Returns the length of an argument, limited to the 32 bits of nn_tensor.length. */
 static inline uint32_t value_length(const struct nn_arg *arg)
 {
 	return arg->length < UINT32_MAX ? (uint32_t)arg->length : UINT32_MAX;
 }
 
 /*
- * Checks an execution's arguments against a main subgraph and makes its inputs values, which
- * own nothing.
+ * Checks an execution's arguments against a main subgraph. Makes values of its inputs; these do not
+ * own their memory.
  */
 enum nn_status plan_check_args(const struct nn_subgraph *s, const struct nn_execution *e,
 			       struct value *inputs, struct nn_error *err);
 
-/* Reports the shapes. Returns NN_OUTPUT_INSUFFICIENT_SIZE if an output did not get its data. */
+/* Reports the shapes of outputs. Returns NN_OUTPUT_INSUFFICIENT_SIZE if an output was too small. */
 enum nn_status plan_tell_shapes(struct nn_execution *e, const struct value *results,
 				struct nn_error *err);
 
 /*
- * Runs a subgraph. `inputs` are only read and stay the caller's. `results` are written only on
- * success, and own their memory unless it is memory of `args`.
+ * Runs a subgraph. `inputs` are only read; the caller still owns them. `results` are written only
+ * on success. They own their memory unless it is memory of `args`.
  */
 enum nn_status run_subgraph(struct run *run, uint32_t index, const struct value *inputs,
 			    const struct nn_arg *args, struct value *results);
 
 /*
- * Gives an operand that an operation writes a finished value, which must own its memory. The value
- * is moved. If the operand is an output of the model, it is also copied to the caller's memory.
- * Fails if the shape is not as declared.
+ * Moves a finished value, which must own its memory, to an operand that an operation writes. If the
+ * operand is an output of the model, the value is also copied to the caller's memory. Fails if the
+ * shape is not as declared.
  */
 enum nn_status store_result(struct frame *f, const struct step *step, uint32_t output,
 			    struct value *result);
 
 /*
- * Gives an output of known shape its memory, which is the caller's if a kernel can write it.
+ * Gives memory to an output of known shape: the caller's memory if a kernel can write to it.
  * Returns false if memory runs out.
  */
 bool frame_place_output(struct frame *f, uint32_t operand, struct value *v);
 
-/* Makes a finished value an operand's, and copies it to the caller if it lies in other memory. */
+/*
+ * Gives a finished value to an operand. Copies the value to the caller's memory if it is elsewhere.
+ */
 void frame_set_output(struct frame *f, uint32_t operand, const struct value *v);
 
-/* Fails a step: "subgraph 0, operation 3 (ADD): <message>". */
+/* Makes an error message like "subgraph 0, operation 3 (ADD): <message>"; returns `status`. */
 enum nn_status fail_step(const struct frame *f, const struct step *step, enum nn_status status,
 			 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -144,26 +150,26 @@ enum nn_status run_if(struct frame *f, const struct step *step);
 enum nn_status run_while(struct frame *f, const struct step *step);
 
 /*
- * Does the work of nn_plan_execute() if compiled_execute() does not take the arguments: reports
- * what is wrong with them, or runs the plan on aligned copies.
+ * Does the work of nn_plan_execute() if compiled_execute() rejects the arguments: reports their
+ * error, or runs the plan on aligned copies of them.
  */
 enum nn_status staged_execute(const struct nn_plan *plan, struct nn_execution *e,
 			      struct nn_error *err);
 
-/* A lazy plan is a checked model, which its first execution compiles. */
+/* A lazy plan is only a checked model, which is compiled at its first execution. */
 
 /* Makes an interpreted plan lazy. Returns false if memory runs out. */
 bool lazy_create(struct nn_plan *plan, const struct nn_plan_options *options);
 void lazy_free(struct lazy *lazy);
 
 /*
- * Returns the plan to execute: the plan itself if it is not lazy, otherwise the plan in its place,
- * which is made now if necessary.
+ * Returns the plan to execute. A plan that is not lazy is returned itself. For a lazy plan the
+ * compiled plan is returned, and made at the first call.
  */
 const struct nn_plan *lazy_get(const struct nn_plan *plan);
 
 /*
- * Returns the same plan as lazy_get(), but makes none: a lazy plan that was not executed yet is
+ * Returns what lazy_get() returns, but compiles nothing: a lazy plan that was not executed yet is
  * returned itself.
  */
 const struct nn_plan *lazy_plan(const struct nn_plan *plan);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inner loops of the fast kernels, once for each instruction set. layout_q8.h describes
- * products of int8 and uint8.
+ * The inner loops of the fast kernels, once for each instruction set. For products of int8 and
+ * uint8 see layout_q8.h.
  */
 #ifndef NN_PLAN_KERNELS_ISA_H
 #define NN_PLAN_KERNELS_ISA_H
@@ -15,8 +15,8 @@
 #include "plan/kernels/layout_q8.h"
 
 /*
- * Elements [first, first + count) of the depth, where the rows of a do not lie in one piece. Depth
- * of no part is 0 in all rows, and is not multiplied.
+ * Elements [first, first + count) of the depth, if the rows of a are not contiguous. Elements that
+ * are in no part are 0 in all rows, and are not multiplied.
  */
 struct nn_gemm_part {
 	const void *a;			/* row 0 */
@@ -27,13 +27,16 @@ struct nn_gemm_part {
 
 /*
  * c = clamp(a * b + bias), b and bias packed. Panels have 2 * lanes columns; the last one has
- * `lanes` if no more are left. A float panel is the bias of its columns, then a row of columns for
- * each element of depth. All numbers are fp32. For gemm_f16 they are fp16, and a vector has twice
- * as many.
+ * `lanes` if that is enough. A float panel has the bias of its columns, then a row of weights for
+ * each element of depth. All numbers are fp32. For gemm_f16 all are fp16, and a vector has twice as
+ * many lanes.
  */
 struct nn_gemm_f32 {
 	size_t rows;
-	/* The product has one row in total: sums are cut the same way however rows are divided. */
+	/*
+	 * The whole product has only one row. Sums are then computed in another order, so this
+	 * field must not depend on how rows are divided into tasks.
+	 */
 	bool one_row;
 	size_t columns;
 	size_t depth;
@@ -50,10 +53,10 @@ struct nn_gemm_f32 {
 
 /*
  * One output row of a depthwise convolution with multiplier 1: the first `count` channels. rows[i]
- * is the input row of tap i of the height, or NULL if it is padding. Numbers are fp32 or fp16.
+ * is the input row under row i of the filter, or NULL for padding. Numbers are fp32 or fp16.
  */
 struct nn_depthwise_f32 {
-	size_t channels;		/* distance between pixels, in channels */
+	size_t channels;		/* channels from one pixel to the next */
 	size_t count;
 	size_t height;			/* of the filter */
 	size_t width;
@@ -61,7 +64,7 @@ struct nn_depthwise_f32 {
 	size_t out_width;
 	size_t stride;
 	size_t dilation;
-	ptrdiff_t head;			/* padding before the row */
+	ptrdiff_t head;			/* padding before each row */
 	const void *const *rows;
 	const void *filter;		/* weights of the shape [height, width, channels] */
 	const void *bias;
@@ -70,15 +73,13 @@ struct nn_depthwise_f32 {
 	float high;
 };
 
-/*
- * Number of planes. A vector of 64 channels has one vector of 16 in each plane; see depthwise_q8.
- */
+/* Number of planes of packed weights: each plane has 16 of 64 channels; see depthwise_q8.h. */
 #define NN_DEPTHWISE_PLANES 4
 
 /*
- * Like nn_depthwise_f32, for bytes. Packed as in depthwise_q8.h. The layout "in pairs" has panels
- * of two vectors of channels, whose depth is the taps row by row. For "in eights", see
- * layout_q8.h.
+ * Like nn_depthwise_f32, for bytes. depthwise_q8.h describes the packed weights. The layout "in
+ * pairs" has panels of two vectors of channels; the depth of a panel is the filter's taps, row by
+ * row. For "in eights", see layout_q8.h.
  */
 struct nn_depthwise_q8 {
 	size_t channels;
@@ -104,7 +105,10 @@ struct nn_depthwise_q8 {
 enum nn_binary { NN_BINARY_ADD, NN_BINARY_SUB, NN_BINARY_MUL, NN_BINARY_DIV, NN_BINARY_MAX,
 		 NN_BINARY_MIN, NN_BINARY_PRELU, NN_BINARY_POW };
 
-/* out[i] = clamp(a[i] operation b[i]). All i may share one a or one b. Numbers: fp32 or fp16. */
+/*
+ * out[i] = clamp(a[i] operation b[i]). If one_a or one_b is set, that operand has only one element.
+ * Numbers are fp32 or fp16.
+ */
 struct nn_binary_f32 {
 	enum nn_binary operation;
 	size_t count;
@@ -138,10 +142,10 @@ struct nn_q8_factor {
 	int32_t shift;
 };
 
-/* Bits that sums have more than bytes. */
+/* Number of additional bits with which sums of bytes are computed. */
 #define NN_Q8_SUM_BITS 20
 
-/* Returns whether a sum halves the input of the larger scale exactly, with those bits. */
+/* Returns whether a factor is exactly 1/2, as that of the input with the larger scale in a sum. */
 static inline bool nn_q8_halves(const struct nn_q8_factor *f)
 {
 	return f->value == 1 << 30 && !f->shift;
@@ -149,8 +153,8 @@ static inline bool nn_q8_halves(const struct nn_q8_factor *f)
 
 /*
  * ADD, SUB, MUL or PRELU of int8 or uint8 rows, in NNAPI's arithmetic. A sum adds both inputs at a
- * common scale, with NN_Q8_SUM_BITS more bits. `flip` makes all bytes unsigned; zero points and
- * bounds are those of flipped bytes.
+ * common scale, with NN_Q8_SUM_BITS additional bits. XOR with `flip` makes all bytes unsigned; zero
+ * points and bounds are those of flipped bytes.
  */
 struct nn_binary_q8 {
 	enum nn_binary operation;
@@ -158,15 +162,15 @@ struct nn_binary_q8 {
 	size_t count;			/* of a row */
 	const uint8_t *a;
 	const uint8_t *b;
-	size_t a_stride;		/* distance between rows; 0 if one row serves all */
+	size_t a_stride;		/* distance between rows; 0: the same row for all */
 	size_t b_stride;
-	bool one_a;			/* one element serves a whole row */
+	bool one_a;			/* all elements of a row are the same one */
 	bool one_b;
 	uint8_t *out;
 	uint8_t flip;
 	int32_t a_zero;
 	int32_t b_zero;
-	struct nn_q8_factor a_factor;	/* factor of sums, and of the values that PRELU passes */
+	struct nn_q8_factor a_factor;	/* for sums, and for values that PRELU does not multiply */
 	struct nn_q8_factor b_factor;	/* of sums */
 	struct nn_q8_factor out_factor;	/* factor of a sum or a product */
 	struct nn_q8_output output;
@@ -179,11 +183,11 @@ struct nn_quantize_f32 {
 	uint8_t *out;
 	float scale;
 	float zero;
-	float low;			/* bounds, less zero */
+	float low;			/* bounds before `zero` is added */
 	float high;
 };
 
-/* out[i] = scale * (in[i] - zero), of bytes that `flip` makes unsigned. */
+/* out[i] = scale * ((in[i] ^ flip) - zero); the flipped bytes are unsigned. */
 struct nn_dequantize_f32 {
 	size_t count;
 	const uint8_t *in;
@@ -194,13 +198,13 @@ struct nn_dequantize_f32 {
 };
 
 /*
- * out[i] = (sums[i] - zero * weights[i]) * (scale * scales[i]) + biases[i] within bounds. All
- * arrays except `out` can be read up to a multiple of NN_MAX_LANES.
+ * out[i] = clamp((sums[i] - zero * weights[i]) * (scale * scales[i]) + biases[i]). All arrays
+ * except `out` can be read up to a multiple of NN_MAX_LANES.
  */
 struct nn_dynamic_sums {
 	size_t count;
 	const int32_t *sums;
-	const int32_t *weights;		/* sums of them */
+	const int32_t *weights;		/* sum of each column's weights */
 	const float *scales;
 	const float *biases;
 	float scale;
@@ -212,8 +216,8 @@ struct nn_dynamic_sums {
 
 /*
  * The mean, the largest, or the root of the mean of squares of each channel of `rows` * `columns`
- * pixels. The largest begins as the first pixel; a mean is the sum of the rows' sums, divided by
- * `count`.
+ * pixels. The search for the largest begins with the first pixel. A mean is the sum of the sums of
+ * rows, divided by `count`.
  */
 enum nn_pooling { NN_POOL_MEAN, NN_POOL_MAX, NN_POOL_L2 };
 
@@ -231,8 +235,8 @@ struct nn_pool_f32 {
 };
 
 /*
- * The mean of each channel of `rows` * `columns` pixels, NN_AVERAGE_PIXELS at most, of bytes that
- * `flip` makes unsigned.
+ * Computes the mean of each channel of `rows` * `columns` pixels, which are at most
+ * NN_AVERAGE_PIXELS. XOR with `flip` makes the bytes unsigned.
  */
 #define NN_AVERAGE_PIXELS 128
 
@@ -243,18 +247,18 @@ struct nn_average_q8 {
 	size_t columns;
 	size_t channels;		/* number of channels, and distance between pixels */
 	uint8_t flip;
-	/* Zero: 0, because the input's zero point is the output's. */
+	/* out.zero is 0, because input and output have the same zero point. */
 	struct nn_q8_output out;
 	uint8_t *to;
 };
 
-/* A row of an image of another size. Each element is a weighted sum of four. */
+/* Computes a row of a resized image. Each element is a weighted sum of four input elements. */
 struct nn_blend {
 	bool is_byte;			/* else float */
-	uint8_t flip;			/* 0x80: of signed bytes */
+	uint8_t flip;			/* 0x80 for signed bytes */
 	size_t width;			/* pixels */
 	size_t channels;
-	const struct nn_source *x;	/* of each pixel */
+	const struct nn_source *x;	/* source columns of each pixel */
 	float weight;			/* weight of the second row; the first one has 1 - weight */
 	const void *rows[2];		/* rows of the input, the upper one first */
 	void *out;
@@ -282,13 +286,13 @@ struct nn_reduce_f32 {
 	float *out;
 };
 
-/* The divisor of an element: either the base is written, or a power of the base divides. */
+/* What is written: the base, or the element divided by a power of the base. */
 enum nn_response_power { NN_RESPONSE_BASE, NN_RESPONSE_ONE, NN_RESPONSE_HALF,
 			 NN_RESPONSE_THREE_QUARTERS };
 
 /*
- * Divides elements by a power of bias + alpha * the sum of squares. The sum is over the element and
- * its neighbours, `step` apart.
+ * Divides elements by a power of the base: bias + alpha * a sum of squares. The sum is over the
+ * element and its neighbours, which are `step` apart.
  */
 struct nn_response_f32 {
 	const float *in;
@@ -302,7 +306,10 @@ struct nn_response_f32 {
 	enum nn_response_power power;
 };
 
-/* c = clamp(a * b + bias), of few rows of a with rows of b: all `depth` floats, without gaps. */
+/*
+ * c = clamp(a * b + bias), for few rows of a. Each row of a and each column of b is `depth`
+ * contiguous floats.
+ */
 struct nn_rows_f32 {
 	size_t rows;
 	size_t columns;
@@ -316,7 +323,7 @@ struct nn_rows_f32 {
 	float high;
 };
 
-/* Channels that are summed at a time, and those whose largest int8 or uint8 is chosen. */
+/* Maximum numbers of channels in one call of sum_f32() or sum_q8(), and of max_q8(). */
 #define NN_SUM_CHANNELS 16
 #define NN_MAX_CHANNELS 64
 
@@ -326,11 +333,11 @@ struct nn_run;
 
 /* An instruction set's int8 and uint8 GEMM: a layout of packed weights (pack_q8.h), and its loop. */
 struct nn_gemm_config {
-	uint32_t lanes;			/* columns that lie together */
-	uint32_t group;			/* elements of depth that lie together */
+	uint32_t lanes;			/* columns whose weights lie together */
+	uint32_t group;			/* elements of depth whose weights lie together */
 	bool pads_rows;			/* rows of a can be read up to a multiple of `group` */
-	bool widens;			/* rows of a become 16 bits wide, in scratch memory */
-	bool splits;			/* fours are followed by struct nn_q8_spares */
+	bool widens;			/* rows of a are widened to 16 bits in scratch memory */
+	bool splits;			/* struct nn_q8_spares follows each panel */
 	/* Returns the number of bytes of the panels of `columns` columns. */
 	size_t (*size)(const struct nn_gemm_config *c, size_t columns, size_t depth);
 	/* Packs columns; `to` is aligned to 64. */
@@ -339,12 +346,12 @@ struct nn_gemm_config {
 };
 
 /*
- * Does for depthwise convolutions what nn_gemm_config does for GEMM. Its pointers are not set while
- * weights are packed.
+ * An instruction set's int8 and uint8 depthwise convolution. While weights are packed, pointers of
+ * struct nn_depthwise_q8 are not set.
  */
 struct nn_depthwise_config {
 	uint32_t lanes;
-	/* Sets the bytes of packed parameters, and of scratch memory. */
+	/* Sets the sizes in bytes of packed parameters and of scratch memory. */
 	void (*sizes)(const struct nn_depthwise_config *c, const struct nn_depthwise_q8 *d,
 		      size_t *packed, size_t *scratch);
 	/* Returns false if accumulators may exceed 30 bits. */
@@ -355,8 +362,8 @@ struct nn_depthwise_config {
 
 struct nn_isa {
 	const char *name;
-	bool (*runs)(void);		/* whether this CPU has it; NULL: every CPU has */
-	uint32_t lanes;			/* of float */
+	bool (*runs)(void);		/* whether this CPU has it; NULL: always */
+	uint32_t lanes;			/* floats in a vector */
 	uint32_t tile_rows;		/* rows of gemm_f32's largest tile */
 	void (*gemm_f32)(const struct nn_gemm_f32 *g);
 	void (*depthwise_f32)(const struct nn_depthwise_f32 *d);
@@ -379,16 +386,16 @@ struct nn_isa {
 	void (*reduce_f32)(const struct nn_reduce_f32 *r);
 	void (*response_f32)(const struct nn_response_f32 *n);
 	void (*rows_f32)(const struct nn_rows_f32 *p);
-	/* The sum of `count` elements in a row. */
+	/* Returns the sum of `count` contiguous elements. */
 	float (*sum_row_f32)(const float *x, size_t count);
-	/* Like gemm_f32, for fp16; NULL if fp16 is computed as floats. */
+	/* Like gemm_f32, for fp16; NULL if the CPU does not compute in fp16. */
 	void (*gemm_f16)(const struct nn_gemm_f32 *g);
 	void (*depthwise_f16)(const struct nn_depthwise_f32 *d);
 	void (*binary_f16)(const struct nn_binary_f32 *b);
 	struct nn_gemm_config gemm_q8;
 	/*
-	 * Like gemm_q8, for sums alone, if another function is faster with few large weights.
-	 * Without `run`, gemm_q8 is used.
+	 * Like gemm_q8, for nn_gemm_q8.sums only: faster if few weights are large. If `run` is
+	 * NULL, gemm_q8 is used.
 	 */
 	struct nn_gemm_config gemm_sums;
 	struct nn_depthwise_config depthwise_q8;
@@ -396,7 +403,10 @@ struct nn_isa {
 	void (*sum_q8)(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
 		       uint8_t flip, int32_t *sums);
 	void (*average_q8)(const struct nn_average_q8 *a);
-	/* The largest of up to NN_MAX_CHANNELS channels, of bytes that `flip` makes unsigned. */
+	/*
+	 * Finds the largest byte of each of up to NN_MAX_CHANNELS channels. XOR with `flip` makes
+	 * the bytes unsigned.
+	 */
 	void (*max_q8)(const uint8_t *x, size_t stride, size_t pixels, size_t channels,
 		       uint8_t flip, uint8_t *largest);
 	/* out[i] = table[in[i]] */
@@ -405,12 +415,15 @@ struct nn_isa {
 };
 
 /*
- * Returns the inner loops with that name, or with NULL the best ones that this CPU runs. Returns
- * NULL if this CPU does not run them.
+ * Returns the inner loops of an instruction set, or with NULL those of the best one of this CPU.
+ * Returns NULL if the CPU does not have the instruction set.
  */
 const struct nn_isa *nn_isa_find(const char *name);
 
-/* Returns the instruction sets that this CPU runs, the best first; NULL beyond the last one. */
+/*
+ * Returns an instruction set of this CPU: index 0 is the best one. Returns NULL beyond the last
+ * one.
+ */
 const struct nn_isa *nn_isa_at(size_t index);
 
 #endif /* NN_PLAN_KERNELS_ISA_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fast kernel: an operation of known shapes made ready to run, with its weights packed if they
- * are constants. One table lists all kernels; each family has a file.
+ * Fast kernels. A kernel runs an operation of known shapes that was prepared before, with weights
+ * packed in advance if they are constants. One table lists all kernels; each family has a file.
  */
 #ifndef NN_PLAN_KERNELS_KERNEL_H
 #define NN_PLAN_KERNELS_KERNEL_H
@@ -15,8 +15,8 @@ struct nn_field;
 struct nn_walk;
 
 /*
- * The numbers that a fast kernel computes in: int8 (or uint8), float32, or float16 if the CPU
- * can.
+ * The type that a fast kernel computes in: int8 (or uint8), float32, or float16 if the CPU supports
+ * it.
  */
 enum nn_number { NN_IN_INT8, NN_IN_FLOATS, NN_IN_FP16 };
 
@@ -31,18 +31,20 @@ static inline size_t nn_number_size(enum nn_number number)
 	return number == NN_IN_INT8 ? 1 : number == NN_IN_FP16 ? sizeof(uint16_t) : sizeof(float);
 }
 
-/* Lanes of a vector of floats or of fp16 numbers. */
+/* Returns how many floats or fp16 numbers a vector has. */
 static inline size_t nn_number_lanes(const struct nn_isa *isa, enum nn_number number)
 {
 	return number == NN_IN_FP16 ? 2 * (size_t)isa->lanes : isa->lanes;
 }
 
-/* Maximum number of 32-bit words of a saved step, and of its inputs and outputs. */
+/* Maximum numbers of 32-bit words, inputs and outputs of a saved step. */
 #define NN_SAVED_WORDS 128
 #define NN_SAVED_INPUTS 61
 #define NN_SAVED_OUTPUTS 6
 
-/* The alignment of packed weights, scratch and the arena: a cache line, the widest vector. */
+/*
+ * Alignment of packed weights, scratch memory and the arena: a cache line, and the widest vector.
+ */
 #define NN_KERNEL_ALIGN 64
 
 static inline size_t nn_kernel_aligned(size_t size)
@@ -51,33 +53,32 @@ static inline size_t nn_kernel_aligned(size_t size)
 }
 
 /*
- * One operation made ready. The function that prepares it fills all fields except `isa` and
+ * One operation, prepared for a kernel. nn_kernel.prepare() fills all fields except `isa` and
  * `threads`.
  */
 struct nn_ready {
 	const struct nn_isa *isa;
 	uint32_t threads;		/* threads that will share the tasks */
 	const struct nn_kernel *kernel;
-	uint32_t row;			/* place of the operation among the kernel's codes */
-	void *state;			/* the kernel's own, from calloc(); freed with the plan */
-	uint64_t reads;			/* bits of the tensor inputs whose values it depends on */
+	uint32_t row;			/* index of the operation in kernel->codes */
+	void *state;	/* private to the kernel, from calloc(); freed with the plan */
+	uint64_t reads;	/* bit mask of the tensor inputs whose values this struct depends on */
 	size_t packed_size;		/* bytes of packed weights */
-	const void *packed;	/* packed weights; if weights are no constants, those of this run */
+	const void *packed;	/* packed weights: of this run, if weights are no constants */
 	/*
-	 * Number of tasks that pack the weights in each run; 0 if weights are constants, packed
-	 * once.
+	 * Number of tasks that pack the weights in each run. It is 0 if weights are constants,
+	 * which are packed only once.
 	 */
 	uint32_t pack_tasks;
-					/* number of tasks in which each run packs the weights */
-	size_t scratch_size;		/* bytes for each thread that runs tasks of it */
+	size_t scratch_size;		/* bytes of scratch memory for each thread */
 	uint32_t looks;			/* number of tasks of look(), at most NN_MAX_LOOKS */
-	size_t looked;			/* elements of input 0 whose range they find */
+	size_t looked;			/* elements of input 0 whose range look() finds */
 	uint32_t tasks;
 };
 
 #define NN_MAX_LOOKS 32
 
-/* The least and the largest value of a part of the input; 0 is between them. */
+/* Range of a part of the input: low <= 0 <= high. */
 struct nn_range {
 	float low, high;
 };
@@ -87,17 +88,20 @@ struct nn_kernel_call {
 	const struct nn_ready *ready;
 	const void *const *inputs;	/* NULL where omitted */
 	void *const *outputs;
-	uint32_t threads;		/* threads that may share what one task divides itself */
+	uint32_t threads;		/* threads for work that one task divides further */
 	struct nn_range *ranges;	/* what each task of look() found */
 };
 
-/* The memory of a step that came from a file and is not trusted. */
+/* How much memory a step of a saved plan, which is not trusted, may access. */
 struct nn_room {
 	uint64_t bytes;
 	uint32_t align;			/* alignment of the address; 0 if no memory is needed */
 };
 
-/* Only the first `inputs` inputs and `more_outputs` further outputs of the kernel are valid. */
+/*
+ * Memory of a saved step's operands; valid are as many as nn_kernel.inputs and
+ * nn_kernel.more_outputs.
+ */
 struct nn_bounds {
 	struct nn_room inputs[NN_SAVED_INPUTS];	/* 0 bytes: omitted, or not read */
 	struct nn_room output;
@@ -111,53 +115,54 @@ struct nn_kernel {
 	uint32_t num_codes;
 	uint32_t code_step;		/* bytes from one operation code to the next */
 	/*
-	 * Takes one of these operations, whose shapes are inferred, and whose constant inputs alone
-	 * have data; input 0 and output 0 have elements. ready->state is zeros, state_size of them.
-	 * Returns false if this kernel cannot run it or memory runs out; the reference kernel then
-	 * runs.
+	 * Prepares one of these operations. Its shapes are inferred, and only its constant inputs
+	 * have data; input 0 and output 0 are not empty. ready->state is zeroed memory of
+	 * state_size bytes. Returns false if this kernel cannot run the operation or memory runs
+	 * out; then the next kernel is tried, at last the reference kernel.
 	 *
 	 * A loaded plan runs the operation on weights that were packed earlier. So the packed form
-	 * may depend only on types, shapes, scalars and `isa`, not on `threads`. prepare() reads
-	 * values only of tensors that it adds to `reads`, also if it then rejects the operation.
+	 * may depend only on types, shapes, scalars and `isa`, not on `threads`. prepare() may read
+	 * values only of tensors that it adds to `reads`, even if it then rejects the operation.
 	 */
 	bool (*prepare)(struct nn_run *r, struct nn_ready *ready);
 	/*
-	 * Packs weights that are constants: writes packed_size bytes, aligned to 64. Returns false
-	 * if memory runs out or a constant is rejected. If it is NULL, task 0 of pack_task() packs
-	 * them, without scratch memory.
+	 * Packs weights that are constants: writes packed_size bytes; `packed` is aligned to 64.
+	 * Returns false if memory runs out or the kernel rejects a constant. If pack() is NULL,
+	 * task 0 of pack_task() packs constant weights, without scratch memory.
 	 */
 	bool (*pack)(struct nn_run *r, const struct nn_ready *ready, void *packed);
 	/*
-	 * Packs a part of weights that are no constants, with tensors that all have data. Any of
-	 * these tasks may run at a time; run() comes after them. Returns false for values that the
-	 * kernel cannot handle; the reference kernel then runs instead. In a restored step, tensors
+	 * Packs a part of weights that are no constants. All tensors have data. Tasks may run
+	 * concurrently; run() comes after all of them. Returns false for values that the kernel
+	 * cannot handle; the reference kernel then runs the operation. In a restored step, tensors
 	 * have only data, and all values must be accepted.
 	 */
 	bool (*pack_task)(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
 			  void *scratch, void *packed);
 	/*
-	 * Finds the range of a part of the input. Any of these tasks may run at a time; run() comes
-	 * after them.
+	 * Finds the range of a part of the input. Tasks may run concurrently; run() comes after all
+	 * of them.
 	 */
 	void (*look)(const struct nn_kernel_call *call, uint32_t task);
-	/* Runs a task, of which any may run at a time. `scratch` is aligned to 64. */
+	/* Runs one task. Tasks may run concurrently. `scratch` is aligned to 64. */
 	void (*run)(const struct nn_kernel_call *call, uint32_t task, void *scratch);
 	/*
-	 * The fields of `state` that are saved (fields.h), so that a plan is loaded without being
-	 * compiled. It is NULL if a step cannot be saved. A step may read only inputs for which the
-	 * table has a span. Their values must not become an address, a size or a choice. An omitted
-	 * input has an address in a restored step, so a field must record that it was omitted.
+	 * The fields of `state` that are saved (fields.h), so that a saved plan can be loaded
+	 * without compiling. NULL if steps of this kernel cannot be saved. A step may read only
+	 * inputs for which the table has a span. No address, size or branch may depend on values of
+	 * inputs. In a restored step even an omitted input has an address, so a field must record
+	 * that it was omitted.
 	 */
 	const struct nn_field *fields;
 	/*
-	 * Walks the fields to restore a state: nn_restore_rows() of the table. The function may be
-	 * NULL if speed does not matter.
+	 * Restores a state: nn_restore_rows() of the table `fields`. It may be NULL if speed does
+	 * not matter.
 	 */
 	bool (*restore)(struct nn_walk *w, void *state);
 	/*
-	 * Fills what follows from the fields: the rest of `state`, and of `ready` all that
-	 * prepare() fills except `kernel`, `state` and `reads`. Returns false if the CPU cannot run
-	 * it, or if a size is too large.
+	 * Derives from the saved fields the rest of `state`, and those members of `ready` that
+	 * prepare() fills, except `kernel`, `state` and `reads`. Returns false if the CPU cannot
+	 * run the step, or if a size is too large.
 	 */
 	bool (*complete)(void *state, struct nn_ready *ready);
 	/* Maximum number of inputs of a restored step: NN_SAVED_INPUTS or fewer. */
@@ -166,15 +171,15 @@ struct nn_kernel {
 	size_t state_size;
 };
 
-/* Lists operations, or refers to a table whose rows have a `code`. */
+/* Set nn_kernel.codes to a list of operations, or to the `code` members of a table's rows. */
 #define NN_TAKES(...) .codes = (const int32_t[]){ __VA_ARGS__ }, .code_step = sizeof(int32_t),	\
 		      .num_codes = sizeof((const int32_t[]){ __VA_ARGS__ }) / sizeof(int32_t)
 #define NN_TAKES_ROWS(rows) .codes = &(rows)[0].code, .code_step = sizeof((rows)[0]),		\
 			    .num_codes = sizeof(rows) / sizeof((rows)[0])
 
 /*
- * Defines a kernel of the functions prepare(), run() and complete() of its file, and of its table
- * `fields`. Its other members follow.
+ * Defines a kernel with the functions prepare(), run() and complete() of the file, and with the
+ * table `fields` there. The last arguments are the kernel's other members.
  */
 #define NN_KERNEL(which, label, size, ...)						\
 const struct nn_kernel nn_kernel_##which = {						\
@@ -183,23 +188,25 @@ const struct nn_kernel nn_kernel_##which = {						\
 }
 
 /*
- * Makes ready->state `size` zero bytes, for a kernel whose state_size is too small. Returns false
- * if memory runs out.
+ * Replaces ready->state by `size` zeroed bytes, for a kernel whose state_size is too small. Returns
+ * false if memory runs out.
  */
 bool nn_kernel_enlarge(struct nn_ready *ready, size_t size);
 
-/* Returns a kernel by its number, which is fixed in one build; NULL beyond the last one. */
+/*
+ * Returns the kernel of a number, or NULL beyond the last one. Another build may have other
+ * numbers.
+ */
 const struct nn_kernel *nn_kernel_at(uint32_t number);
 
-/* Finds the first kernel that takes the operation; returns false if none does. */
+/* Fills `ready` with the first kernel that accepts the operation; returns false if none does. */
 bool nn_kernel_find(struct nn_run *r, struct nn_ready *ready);
 
 /* Packs weights that are constants; see nn_kernel.pack. */
 bool nn_kernel_pack(struct nn_run *r, const struct nn_ready *ready, void *packed);
 
 /*
- * The first kernel that takes an operation gets it, so specialised kernels come before general
- * ones.
+ * All kernels, specialised ones before general ones: the first that accepts an operation runs it.
  */
 #define NN_KERNELS(K)									\
 	K(arg) K(batch_matmul) K(batch_matmul_q8) K(table) K(binary) K(concatenation)	\

@@ -15,13 +15,12 @@
 /* Maximum number of 32-bit lanes in a vector of any instruction set. */
 #define NN_MAX_LANES 16
 
-/* Vectors side by side in a panel of packed weights. */
+/* Number of vectors of columns in a panel of packed weights. */
 #define NN_PANEL_VECTORS 2
 
 /*
- * Parameters of `lanes` output channels of a quantised operation, as vectors:
- * an accumulator (bias included) times multiplier / 2^31 / 2^shift, in NNAPI's
- * rounding.
+ * Parameters of `lanes` output channels of a quantised operation, as vectors. An output is the
+ * accumulator (bias included) times multiplier / 2^31 / 2^shift, rounded as NNAPI does.
  */
 struct nn_q8_scale {
 	int32_t bias[NN_MAX_LANES];
@@ -31,7 +30,10 @@ struct nn_q8_scale {
 	int64_t round_odd[NN_MAX_LANES / 2];
 };
 
-/* Vectors of a panel that have fewer lanes than NN_MAX_LANES share one. */
+/*
+ * Returns the bytes of scales of a panel. Vectors with fewer than NN_MAX_LANES lanes share a
+ * structure.
+ */
 static inline size_t nn_q8_scales_size(size_t lanes, size_t vectors)
 {
 	return (vectors * lanes + NN_MAX_LANES - 1) / NN_MAX_LANES * sizeof(struct nn_q8_scale);
@@ -51,14 +53,14 @@ static inline const struct nn_q8_scale *nn_q8_scale_of(const void *panel, size_t
 			      lane % NN_MAX_LANES * sizeof(int32_t));
 }
 
-/* Facts that hold for all channels of a quantised output. */
+/* Zero point and bounds of all channels of a quantised output. */
 struct nn_q8_output {
 	int32_t zero;
 	int32_t low;
 	int32_t high;
 };
 
-/* Returns whether every value that is negative before the zero point is added becomes `low`. */
+/* Returns whether negative accumulators all become `low`. */
 static inline bool nn_q8_is_positive(const struct nn_q8_output *o)
 {
 	return o->low >= o->zero;
@@ -66,9 +68,9 @@ static inline bool nn_q8_is_positive(const struct nn_q8_output *o)
 
 /*
  * Like nn_gemm_f32, for bytes: a is unsigned, or signed if a_flip is 0x80; b is signed. Rows of a
- * can be read up to a multiple of NN_Q8_GROUP; bytes beyond the depth meet weights of 0. A panel is
- * the scales of its vectors (2 or 1), then for each four elements of depth four bytes a column. In
- * panels of two vectors nn_q8_column() gives the order of columns.
+ * can be read up to a multiple of NN_Q8_GROUP; bytes beyond the depth are multiplied by weights of
+ * 0. A panel begins with the scales of its 1 or 2 vectors. Then it has four bytes a column for each
+ * four elements of depth. In panels of two vectors nn_q8_column() gives the order of columns.
  */
 struct nn_gemm_q8 {
 	size_t rows;
@@ -78,15 +80,15 @@ struct nn_gemm_q8 {
 	size_t a_stride;
 	uint8_t a_flip;
 	int32_t b_zero;			/* zero point of the packed bytes */
-	int32_t a_zero;			/* in pairs: zero point of the bytes after the flip */
-	int16_t *wide;			/* in pairs: scratch memory for NN_Q8_WIDE_ROWS rows */
+	int32_t a_zero;	/* layout in pairs: zero point of the bytes after the flip */
+	int16_t *wide;	/* layout in pairs: scratch memory for NN_Q8_WIDE_ROWS rows */
 	const void *panels;
 	uint8_t *c;
 	size_t c_stride;
 	struct nn_q8_output out;
 	/*
-	 * If not NULL, sums are written here, without being scaled or becoming bytes. There are as
-	 * many rows of them as of c, `sums_stride` apart. Each row has room for whole panels.
+	 * If not NULL, the accumulators are written here as int32, and nothing to c. There are as
+	 * many rows as in c, `sums_stride` apart. Each row has room for whole panels.
 	 */
 	int32_t *sums;
 	size_t sums_stride;
@@ -101,7 +103,10 @@ static inline size_t nn_q8_column(size_t vector, size_t lane)
 	return lane / 4 * 8 + vector * 4 + lane % 4;
 }
 
-/* Stores the sums of one of `vectors` vectors of a panel whose columns begin at `to`. */
+/*
+ * Stores the sums of one vector of a panel, which has `vectors` vectors and whose columns begin at
+ * `to`.
+ */
 static inline __attribute__((always_inline)) void nn_q8_store_sums(int32_t *to, const void *sums,
 								   size_t lanes, size_t vector,
 								   size_t vectors)
@@ -118,13 +123,13 @@ static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth
 }
 
 /*
- * Follows a panel, for instruction sets that add two products in 16 bits, which may saturate. At each
- * of the places the panel has only one half of each weight. The other halves are bytes behind the
- * places.
+ * Follows a panel, for instruction sets that add two products in 16 bits, which may saturate. At
+ * these places in the depth the panel has only half of each weight. The other halves follow the
+ * list of places.
  */
 struct nn_q8_spares {
 	uint32_t count;
-	uint32_t too_many;	/* others may saturate too, so each is added in two halves */
+	uint32_t too_many; /* more places may saturate, so all weights are added in two halves */
 	uint32_t places[];		/* places in the depth, multiples of NN_Q8_GROUP */
 };
 
@@ -133,7 +138,7 @@ static inline size_t nn_q8_most_spares(size_t depth)
 	return (depth / NN_Q8_GROUP + 15) / 8;
 }
 
-/* The size of the counts and the places, after which the bytes begin. */
+/* Returns the size of struct nn_q8_spares with its places, after which the bytes begin. */
 static inline size_t nn_q8_places_size(size_t depth)
 {
 	return (nn_q8_most_spares(depth) * sizeof(int32_t) + sizeof(struct nn_q8_spares) + 63) / 64 * 64;
@@ -144,21 +149,21 @@ static inline size_t nn_q8_spares_size(size_t vectors, size_t lanes, size_t dept
 	return nn_q8_places_size(depth) + nn_q8_most_spares(depth) * vectors * lanes * NN_Q8_GROUP;
 }
 
-/* Returns the bytes of spares. */
+/* Returns the address of the spare bytes. */
 static inline int8_t *nn_q8_spare_bytes(const struct nn_q8_spares *s, size_t depth)
 {
 	return (int8_t *)s + nn_q8_places_size(depth);
 }
 
 /*
- * Instruction sets that multiply 16 bits take pairs. A panel of pairs begins with the scales of two
- * vectors of `lanes` columns. Then come, for each two elements of depth, two weights a column, of
- * `weight` bytes with a sign. The order of columns is that of the panels above. Padding meets
- * values of 0.
+ * The layout "in pairs", for instruction sets that multiply 16-bit numbers. A panel of pairs begins
+ * with the scales of two vectors of `lanes` columns. Then it has two signed weights of `weight`
+ * bytes a column for each two elements of depth. nn_q8_column() gives the order of columns. Padding
+ * is multiplied by 0.
  */
 #define NN_Q8_PAIR 2
 
-/* Rows of a that are made 16 bits wide at a time, */
+/* Number of rows of a that are widened to 16 bits at a time. */
 #define NN_Q8_WIDE_ROWS 24
 
 /*
@@ -179,10 +184,10 @@ static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth, size_t w
 }
 
 /*
- * The layout "in eights", for arm64: a panel has the parameters of eight columns, then for each
- * group of `group` bytes of depth those of each column. The weights have the signedness of a. In
- * groups of NN_Q8_SIGNED_GROUP they are always signed, and an unsigned a is made signed. Padding is
- * 0.
+ * The layout "in eights", for arm64: a panel has the parameters of eight columns. Then, for each
+ * `group` elements of depth, it has `group` weights of each column. Weights are signed if a is. If
+ * `group` is NN_Q8_SIGNED_GROUP, weights are always signed, and an unsigned a is made signed.
+ * Padding is 0.
  */
 #define NN_Q8_SIGNED_GROUP 16
 
@@ -200,15 +205,15 @@ static inline size_t nn_q8_eight_size(size_t group, size_t depth)
 }
 
 /*
- * Returns the bytes of packed weights of a depthwise convolution: eight int16 a tap, less their
- * zero point.
+ * Returns the bytes of packed weights of a depthwise convolution: eight int16 weights a tap, less
+ * their zero point.
  */
 static inline size_t nn_q8_taps_size(size_t taps)
 {
 	return sizeof(struct nn_q8_eight) + taps * 8 * sizeof(int16_t);
 }
 
-/* A tap in the scratch memory: its place, and its weights from the first tap's on. */
+/* A tap in the scratch memory: its input, and the offset of its weights from the first tap's. */
 struct nn_q8_tap {
 	const uint8_t *in;
 	size_t weights;

@@ -1,41 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of one subgraph that is rewritten. Its operands stay, new ones are appended, and its
- * operations are added one by one.
+ * Rewrites a model of one subgraph. The rewritten model has the original operands, then new ones; a
+ * pass adds its operations one by one.
  */
 #ifndef NN_PLAN_REWRITE_H
 #define NN_PLAN_REWRITE_H
 
 #include <nnaccel/engine_model.h>
 
-/*
- * The structure is at the beginning of one block of memory, so that nn_model_free() frees all of
- * it.
- */
+/* The structure is the beginning of one block of memory, which nn_model_free() frees as a whole. */
 struct rewrite {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
 	struct nn_operand *operands;
 	struct nn_operation *operations;
 	uint32_t *indices;		/* where the next operation's operands go */
-	uint8_t *bytes;			/* of constants */
-	/* First operand of each of the original model's operations. */
+	uint8_t *bytes;			/* values of constants */
+	/* Number of operands of the original model. */
 	uint32_t first_operands;
-	bool *is_there;			/* the operand keeps its writer or its value */
-	void *facts;			/* facts of a pass, zeroed at the start */
+	bool *is_there;	/* by operand: the rewritten model has its writer or its value */
+	void *facts;			/* what a pass knows of each operand; zeroed at the start */
 };
 
-/* Sizes of a pass's structure, which begins with struct rewrite, and of its facts of an operand. */
+/* Sizes in bytes, and numbers of additional elements, that a pass needs. */
 struct rewrite_room {
 	size_t pass, fact;
-	/* Numbers of these elements, and bytes of values, in addition to those of the model. */
+	/* Numbers of elements, and bytes of values, in addition to those of the model. */
 	size_t operands, operations, indices, bytes;
 };
 
-/* Copies a model, except its operations. Returns NULL if memory runs out. */
+/*
+ * Begins to rewrite a model: copies it except for its operations. Returns NULL if memory runs out.
+ */
 void *rewrite_create(const struct nn_model *from, const struct rewrite_room *room);
 
-/* Adds an operation and returns its operands, inputs first, for the caller to change. */
+/* Adds an operation. Returns its list of operands, inputs first, which the caller may change. */
 uint32_t *rewrite_add(struct rewrite *w, int32_t type, uint32_t num_inputs, uint32_t num_outputs,
 		      const uint32_t *inputs, const uint32_t *outputs);
 
@@ -47,33 +46,33 @@ uint32_t rewrite_operand(struct rewrite *w, uint32_t like, int32_t type, uint32_
 void rewrite_cast(struct rewrite *w, uint32_t from, uint32_t to);
 
 /*
- * Counts the readers of operands again, and empties temporaries without a writer. Returns the model
- * if it passes all checks; otherwise frees it and returns NULL.
+ * Sets how many operations read each operand, and removes temporaries without a writer. Returns the
+ * rewritten model if it passes all checks; otherwise frees it and returns NULL.
  */
 struct nn_model *rewrite_end(struct rewrite *w);
 
 /*
- * The passes that rewrite a model. Each makes a new model, which refers to `model`, so `model` must
- * outlive it. nn_model_free() frees the new one. NULL means that there is nothing to do, or that
- * memory ran out.
+ * The passes that rewrite a model. Each returns a new model, which refers to `model`, so `model`
+ * must outlive the new one. nn_model_free() frees the new model. NULL means that there is nothing
+ * to rewrite, or that memory ran out.
  */
 
 /*
- * Computes in float16 the operations that kernels compute faster so: convolutions, FULLY_CONNECTED,
- * and neighbours that would otherwise need conversions. CAST operations convert the operands that
- * other operations read or write in float32.
+ * Computes operations in float16 if kernels are faster then: convolutions, FULLY_CONNECTED, and
+ * neighbours that would otherwise need conversions. CAST operations convert the operands that other
+ * operations read or write in float32.
  */
 struct nn_model *plan_float16(const struct nn_model *model);
 
 /*
- * Computes the same in float32, which kernels use internally anyway. CAST operations convert
+ * Computes a float16 model in float32, which kernels use internally anyway. CAST operations convert
  * float16 inputs, outputs and constants. Returns NULL also if an operand cannot be converted.
  */
 struct nn_model *plan_float32(const struct nn_model *model);
 
 /*
- * Computes the same on NHWC images, which have fast kernels. TRANSPOSE operations convert NCHW
- * images, as few as possible: a chain of operations stays in NHWC.
+ * Computes operations on NCHW images in NHWC, which has fast kernels. TRANSPOSE operations convert
+ * the images. There are as few of these as possible: a chain of operations stays in NHWC.
  */
 struct nn_model *plan_nhwc(const struct nn_model *model);
 

@@ -8,15 +8,16 @@
 #include <stdint.h>
 
 /*
- * The CPUs of the calling thread's affinity, but no more than the cgroup's cpu.max pays for,
- * rounded down: a process that uses more than that is stopped for the rest of each period. At least
- * 1.
+ * Returns the number of CPUs in the calling thread's affinity, but at most the quota of the
+ * cgroup's cpu.max, rounded down. The kernel stops a process beyond the quota for the rest of each
+ * period. The result is at least 1.
  */
 uint32_t cpus_usable(void);
 
 /*
- * CPUs that cpu.max of a cgroup and of those above it pay for. `root` is where cgroups are mounted,
- * `path` is as /proc/PID/cgroup has it. UINT32_MAX: no limit, or an unknown one.
+ * Returns the number of CPUs that cpu.max of a cgroup and of its ancestors allow. `root` is where
+ * cgroups are mounted; `path` is as in /proc/PID/cgroup. UINT32_MAX means no limit, or an unknown
+ * one.
  */
 uint32_t cpus_of_cgroup(const char *root, const char *path);
 

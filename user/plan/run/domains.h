@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds domains: CPUs that share a last-level cache. Finds the domains that share a package.
+ * Finds domains, which are CPUs that share a last-level cache, and the domains in the same package.
  */
 #ifndef NN_PLAN_DOMAINS_H
 #define NN_PLAN_DOMAINS_H
@@ -8,34 +8,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A domain as bits: beyond 32 domains several have the same. */
+/* A domain as bits. If there are more than 32 domains, several have the same bit. */
 struct domain {
 	uint32_t bit;
 	uint32_t package;		/* bits of all domains of its package */
 };
 
-/* The domains of all CPUs; freed by free() of `of`. */
+/* The domains of all CPUs. The user frees `of` with free(). */
 struct domains {
 	uint32_t num_cpus;
 	uint32_t count;
-	uint8_t *of;			/* by CPU: its domain */
+	uint8_t *of;			/* of[cpu]: index of the CPU's domain */
 	struct domain domains[UINT8_MAX];
 };
 
 /*
  * Reads the domains of CPUs 0 ... num_cpus - 1 from a folder like /sys/devices/system/cpu. A CPU
  * that shares its last-level cache with no other belongs to the domain of its package. Returns
- * false if the system does not tell, or memory runs out.
+ * false if the folder lacks the information, or if memory runs out.
  */
 bool domains_read(struct domains *d, const char *root, uint32_t num_cpus);
 
 /* Reads the domains of this system at the first call. */
 void domains_start(void);
 
-/* Returns the number of domains; 0 if it is unknown. */
+/* Returns the number of domains; 0 if the number is unknown. */
 uint32_t domains_count(void);
 
-/* Returns the domain of the CPU that runs this thread; all bits are set if it is the only one. */
+/*
+ * Returns the domain of the CPU that runs this thread. All bits are set if there is only one
+ * domain.
+ */
 struct domain domain_here(void);
 
 #endif /* NN_PLAN_DOMAINS_H */

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tuning of a compiled plan that runs often. A step runs on one thread, not on all, if measured
- * executions of the whole plan were faster so, by more than chance explains.
+ * Tunes a compiled plan that runs often. Tuning decides which steps run on one thread, not on all.
+ * The plan keeps the decision only if measurements show that the whole plan becomes faster, by more
+ * than chance explains.
  */
 #ifndef NN_PLAN_TUNING_H
 #define NN_PLAN_TUNING_H
 
 #include "plan/compiled.h"
 
-/* Prepares a plan of several threads to be tuned; returns false if memory is short. */
+/* Prepares the tuning of a plan with several threads. Returns false if memory runs out. */
 bool tuning_create(struct compiled *c);
 void tuning_free(struct tuning *t);
 
-/* Begins an execution. Returns `t` if it is to be measured, otherwise NULL, as for a NULL `t`. */
+/*
+ * Begins an execution. Returns `t` if the execution is to be measured, otherwise NULL. `t` may be
+ * NULL.
+ */
 struct tuning *tuning_begin(struct tuning *t);
 /* Returns how many of `threads` threads a step is to use. */
 uint32_t tuning_threads(const struct tuning *t, uint32_t step, uint32_t threads);
 void tuning_add(struct tuning *t, uint32_t step, uint64_t ns);
-/* Ends a measured execution. The last one chooses each step's number of threads. */
+/* Ends a measured execution. After the last one, chooses each step's number of threads. */
 void tuning_end(struct compiled *c, bool succeeded);
 
 bool tuning_is_done(const struct tuning *t);
 
-/* Save and load the choice, a byte for each step: its threads, or 0 for all. */
+/* Save and load the chosen numbers of threads: a byte for each step, 0 for all threads. */
 void tuning_save(const struct compiled *c, uint8_t *steps);
 bool tuning_load(struct compiled *c, const uint8_t *steps, uint32_t num_steps);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes plans of saved parts: of serialised plans, which are checked but not compiled, or of models.
+ * Makes plans of saved parts. A serialised plan is checked but not compiled; a saved model is
+ * compiled.
  */
 #ifndef NN_PLAN_RESTORE_H
 #define NN_PLAN_RESTORE_H
@@ -9,17 +10,16 @@
 #include "plan/saved/saved.h"
 
 /*
- * Makes a plan of a model part that has a serialised plan and whose header was checked.
- * The part, from malloc(), is the plan's from then on; it stays the caller's where
- * that fails.
+ * Makes a plan of a model part that has a serialised plan and whose header was checked. On success
+ * the plan owns `part`, which came from malloc(); on failure the caller still owns it.
  */
 enum nn_status plan_restore(struct saved_header *part, const void *data,
 			    const struct nn_plan_options *options, struct nn_plan **plan,
 			    struct nn_error *err);
 
 /*
- * Returns the plan of parts whose header was checked. The data part is not read, and is NULL where
- * its size is 0.
+ * Makes a plan of parts whose header was checked. The data part is not read; it is NULL if its size
+ * is 0.
  */
 enum nn_status plan_load_whole(const struct saved_header *h, const void *model, const void *data,
 			       const struct nn_plan_options *options, struct nn_plan **plan,

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The form of a saved plan: shared by those who write and read it.
+ * The format of a saved plan, for the code that writes and the code that reads it.
  *
- * Model part: struct saved_header, then one of two forms. A byte for each step follows if the plan
- * was tuned.
+ * Model part: struct saved_header, then one of two forms. If the plan was tuned, a byte for each
+ * step follows.
  *
- * The serialised plan, if each step has a kernel that can be saved and no argument may be
- * omitted. It has all that an execution needs, so loading compiles nothing.
+ * The first form is the serialised plan. It is used if each step has a kernel that can be saved and
+ * no argument may be omitted. It has all that an execution needs, so loading compiles nothing.
  *
- * Otherwise the wire form of a model (model/wire.h) whose determining constants (ops/op.h) are
- * copied values and whose other constants lie in its one pool, the data part. Values that were
- * computed from constants alone are constants there, and the operations that computed them are
- * gone.
+ * The other form is the wire form of a model (model/wire.h). Its determining constants (ops/op.h)
+ * are copied values; its other constants lie in its only pool, the data part. Operations that
+ * depend on constants alone are replaced by their results.
  *
  * Data part: struct saved_stamp, the packed weights as compiling lays them out, then constants,
- * each aligned to SAVED_ALIGN. With a serialised plan these are only the constants that steps read,
- * otherwise all. The data part is padded to NN_PLAN_DATA_ALIGN.
+ * each aligned to SAVED_ALIGN. With a serialised plan the data part has only the constants that
+ * steps read, otherwise all. The data part is padded to NN_PLAN_DATA_ALIGN.
  */
 #ifndef NN_PLAN_SAVED_H
 #define NN_PLAN_SAVED_H
@@ -26,16 +25,16 @@
 #define SAVED_MAGIC UINT64_C(0x314e414c504e4e02)
 #define SAVED_ALIGN 64
 
-/* In place of saved_header.choice: each section is compiled when it is executed. */
+/* Value of saved_header.choice for a plan with sections, which are compiled when executed. */
 #define SAVED_SECTIONS UINT64_MAX
 
-/* The hash that proves the model part covers this header too. */
+/* The hash by which the model part is checked covers this header too. */
 struct saved_header {
 	uint64_t magic;
 	uint64_t fingerprint;		/* nn_plan_fingerprint() of the build that wrote the file */
 	uint64_t model_size;		/* of the whole model part */
 	uint64_t data_size;
-	uint64_t data_identity;		/* identity of the data part that belongs to it */
+	uint64_t data_identity;	/* saved_stamp.identity of the data part that belongs to it */
 	uint64_t packed_size;
 	uint64_t choice;		/* hash of the chosen kernels: compiled.choice */
 	uint32_t tuned_steps;		/* 0: not tuned */
@@ -44,8 +43,8 @@ struct saved_header {
 };
 
 /*
- * The serialised plan: this, then serial_arg[num_inputs + num_outputs], serial_place[num_places],
- * and the steps, of which each is followed by its operands, outputs first, and by `words` words.
+ * Head of the serialised plan. serial_arg[num_inputs + num_outputs], serial_place[num_places] and
+ * the steps follow. Each step is followed by its operands, outputs first, and by `words` words.
  * Operands are numbered in this order: inputs, outputs, places.
  */
 struct serial_header {
@@ -56,7 +55,7 @@ struct serial_header {
 	uint32_t num_steps;
 };
 
-/* An argument as the model declares it. All its dimensions are known. */
+/* An argument as the model declares it. All dimensions are known. */
 struct serial_arg {
 	int32_t type;
 	uint32_t rank;
@@ -75,15 +74,15 @@ struct serial_place {
 };
 
 struct serial_step {
-	uint16_t kernel;		/* by number */
-	uint16_t words;			/* that the kernel made of it */
-	int32_t code;			/* of the operation, and its place, for messages */
+	uint16_t kernel;		/* its number, see nn_kernel_at() */
+	uint16_t words;			/* number of words that the kernel's fields make */
+	int32_t code;			/* code of the operation; with its index, for messages */
 	uint32_t index;
 	uint16_t num_outputs;
 	uint16_t num_inputs;
 };
 
-/* Returns whether a step of a kernel may have that number of inputs and outputs. */
+/* Returns whether a step of a kernel may have these numbers of outputs and inputs. */
 static inline bool saved_has_operands(const struct nn_kernel *kernel, uint32_t outputs,
 				      uint32_t inputs)
 {
@@ -91,8 +90,8 @@ static inline bool saved_has_operands(const struct nn_kernel *kernel, uint32_t o
 }
 
 /*
- * The head of the data part. It shows if the part is another plan's or was never finished. It does
- * not protect against changes.
+ * The head of the data part. It shows if the part belongs to another plan or was not written
+ * completely. It does not protect against changes.
  */
 struct saved_stamp {
 	uint64_t magic;

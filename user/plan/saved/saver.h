@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of saving a plan: a copy of its model, which is changed until it is what a load reads.
+ * The state of saving a plan: a copy of its model, which is converted to the form that is saved.
  */
 #ifndef NN_PLAN_SAVER_H
 #define NN_PLAN_SAVER_H
@@ -9,7 +9,7 @@
 #include "plan/compiled.h"
 #include "plan/saved/saved.h"
 
-/* Bytes of the data part, in their order. */
+/* A part of the data part. Pieces are sorted by offset. */
 struct piece {
 	const void *from;
 	uint64_t offset;
@@ -23,10 +23,10 @@ struct nn_plan_pieces {
 	struct piece list[];
 };
 
-/* Adds a piece, aligned, to what data_size bytes have so far; returns its offset. */
+/* Appends a piece, aligned to SAVED_ALIGN, to the data part; returns its offset. */
 uint64_t pieces_add(struct nn_plan_pieces *p, const void *from, uint64_t size);
 
-/* Ends the data part at a page; without pieces it is empty. */
+/* Pads the data part to whole pages; without pieces it is empty. */
 void pieces_end(struct nn_plan_pieces *p);
 
 struct saver {
@@ -37,22 +37,22 @@ struct saver {
 	struct nn_operand *operands;	/* of all subgraphs, as far from another as at first; */
 	struct nn_operation *operations; /* and so are these */
 	bool *determines;		/* by operand */
-	const void **values;		/* by operand: of constants */
+	const void **values;		/* by operand: values of constants */
 	uint8_t *copied;		/* the model's values */
 	struct nn_plan_pieces *pieces;
 	struct nn_error *err;
 };
 
-/* Returns the place of a subgraph's operands in the lists of all operands. */
+/* Returns the index of a subgraph's first operand in the lists of all operands. */
 static inline size_t saver_first(const struct saver *s, uint32_t subgraph)
 {
 	return (size_t)(s->subgraphs[subgraph].operands - s->operands);
 }
 
 /*
- * Replaces the wire form in an image's model part by the serialised plan, and drops the pieces that
- * it does not need. Leaves both unchanged if a step cannot be serialised, or an argument may be
- * omitted. Returns NN_OK or NN_OUT_OF_MEMORY.
+ * Replaces the wire form in an image's model part by the serialised plan, and drops pieces that the
+ * serialised plan does not need. Leaves image and pieces unchanged if a step cannot be serialised,
+ * or if an argument may be omitted. Returns NN_OK or NN_OUT_OF_MEMORY.
  */
 enum nn_status plan_serialise(struct nn_plan_image *image, struct nn_plan_pieces *pieces);
 
