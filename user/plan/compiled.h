@@ -52,7 +52,7 @@ struct compiled_step {
 	uint32_t border[4];		/* left, right, top, bottom */
 	_Atomic(uint32_t) threads;	/* number of threads for this step's kernel; 0 for all */
 	void *state;			/* state of the plan's step */
-	struct nn_ready ready;	/* prepared kernel; if there is none, the reference kernel runs */
+	struct nn_ready ready;	/* prepared kernel; without a kernel the reference runs */
 };
 
 struct tuning;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a plan of a checked model: finds each operation's code, and which operands each step may
- * free.
+ * Makes a plan of a checked model: finds the functions of each operation, and which operands each
+ * step may free.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static enum nn_status find_operations(const struct nn_plan *plan, uint32_t index
 	return NN_OK;
 }
 
-/* The values that every run of a subgraph begins with. */
+/* Sets the values with which every run of a subgraph begins. */
 static enum nn_status set_initial(const struct nn_plan *plan, uint32_t index, struct nn_error *err)
 {
 	struct graph *g = &plan->graphs[index];
@@ -63,7 +63,7 @@ static enum nn_status set_initial(const struct nn_plan *plan, uint32_t index, st
 	return NN_OK;
 }
 
-/* Results that operations make once for all executions. */
+/* Lets operations compile what they need in all executions. */
 static enum nn_status compile_operations(const struct nn_plan *plan, uint32_t index,
 					 struct nn_error *err)
 {
@@ -93,7 +93,7 @@ static void release_operations(const struct graph *g)
 }
 
 /*
- * Lists, for each step, the temporaries whose last user it is. `last` is scratch:
+ * Lists, for each step, the temporaries that no later step uses. `last` is scratch memory:
  * uint32_t[num_operands].
  */
 static void list_releases(struct graph *g, uint32_t *last)
@@ -197,8 +197,8 @@ enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_op
 }
 
 /*
- * Passes that turn a model into an equivalent one, in their order. They return NULL if nothing
- * changed.
+ * Passes that turn a model into an equivalent one, in the order in which they run. A pass returns
+ * NULL if it changes nothing.
  */
 enum { FLOAT32, NHWC, FLOAT16, REWRITES };
 
@@ -267,7 +267,7 @@ struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_
 	return NULL;
 }
 
-/* Makes a plan that is only checked. */
+/* Makes a lazy plan, which is only checked. */
 static enum nn_status create_lazy(const struct nn_model *model,
 				  const struct nn_plan_options *options, struct nn_plan **plan,
 				  struct nn_error *err)

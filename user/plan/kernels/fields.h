@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Field tables list the numbers of a kernel's state that are saved, their order, and their allowed
- * values. Three things follow from a table: saving a step, restoring it from untrusted numbers, and
- * which inputs the step reads. Each number is a word of 32 bits.
+ * A field table lists which numbers of a kernel's state are saved, in which order, and with which
+ * allowed values. The table is used to save a step, to restore it from untrusted numbers, and to
+ * find which inputs the step reads. Each number is a word of 32 bits.
  *
- * A table is a list of the rows below. It begins with "#define NN_STATE", which names the structure
- * whose fields the rows name, and ends with END. A row may use what earlier rows restored.
+ * A table consists of the rows below and ends with END. "#define NN_STATE" before the table names
+ * the structure that has the rows' fields. A row may use fields that earlier rows restored.
  */
 #ifndef NN_PLAN_KERNELS_FIELDS_H
 #define NN_PLAN_KERNELS_FIELDS_H
@@ -16,11 +16,11 @@
 #include "ops/window.h"
 #include "plan/kernels/kernel.h"
 
-/* A number in a state, or the element of an array at EACH's index. */
+/* Refers to a number in a state, or to the array element at the current index of EACH. */
 struct nn_ref {
 	uint16_t at;
 	uint8_t size;			/* 1, 4 or 8 bytes; 0 if there is no number */
-	uint8_t step;	/* distance from one element to the next; 0 without an array */
+	uint8_t step;	/* distance between elements of the array; 0: no array */
 };
 
 enum nn_field_rule {
@@ -32,24 +32,24 @@ enum nn_field_rule {
 #define NN_MAX_FACTORS 4
 
 /*
- * A product of fields: an upper bound of it, or the number of an operand's elements that are read
- * or written.
+ * A product of fields. It must not exceed a limit, or is the number of elements that a step
+ * accesses in an operand.
  */
 struct nn_span {
 	bool is_output;
-	bool is_each;			/* the operand's position moves with EACH */
-	uint8_t position;	/* position of the operand, or number that is added to `base` */
-	uint8_t num_axes;		/* number of axes, if `count` is not used */
+	bool is_each;			/* the index of EACH is added to the operand's position */
+	uint8_t position;	/* position of the operand; the field `base`, if any, is added */
+	uint8_t num_axes;		/* number of axes, if `count` does not refer to a field */
 	struct nn_ref base;
-	struct nn_ref element;		/* digit of `sizes` that selects an element's size */
+	struct nn_ref element;		/* field that selects a digit of `sizes` */
 	union {
-		uint32_t sizes;		/* bytes, four bits each */
+		uint32_t sizes;		/* bytes of an element: digits of four bits */
 		uint32_t most;
 	};
 	struct nn_ref factors[NN_MAX_FACTORS + 1];
 	/*
-	 * Axes: their dimensions are factors. With steps, the distances that they reach are added
-	 * instead.
+	 * Number, dimensions and steps of axes. Without steps the dimensions are factors. With
+	 * steps the distances from the first to the last element of each axis are added.
 	 */
 	struct nn_ref count;
 	struct nn_ref dims;
@@ -63,11 +63,11 @@ struct nn_field {
 	union {
 		struct {
 			uint32_t low;
-			uint32_t span;	/* the largest is low + span */
+			uint32_t span;	/* the largest allowed value is low + span */
 		} word;
 		struct {
-			uint32_t mask;	/* bits of allowed values; 0 for all values except 0 */
-			uint32_t skip;	/* rows that follow */
+			uint32_t mask;	/* a bit for each allowed value; 0: all except 0 */
+			uint32_t skip;	/* number of following rows that are skipped otherwise */
 		} when;
 		float most;
 		struct nn_ref from;
@@ -103,7 +103,9 @@ struct nn_field {
 	.rule = kind, .count = number, .ref = reference,				\
 	.word = { (uint32_t)(least), (uint32_t)(most_) - (uint32_t)(least) } }
 
-/* WORD: a number in [least, most]. RUN: `number` of them, the first in `field`. */
+/*
+ * WORD: a number in [least, most]. RUN: `number` consecutive ones, of which `field` is the first.
+ */
 #define WORD(field, least, most) NN_WORDS_OF(NN_RULE_WORD, 1, NN_REF(field), least, most)
 #define RUN(field, number, least, most) \
 	NN_WORDS_OF(NN_RULE_WORD, number, NN_REF(field), least, most)
@@ -112,10 +114,10 @@ struct nn_field {
 
 /* A dimension, which is positive, and a step between elements, which is an int32_t. */
 #define DIMENSION(field) WORD(field, 1, INT32_MAX)
-/* A number of elements or bytes, which is checked by spans. */
+/* A number of elements or bytes; spans check it. */
 #define COUNT(field) WORD(field, 1, UINT32_MAX)
 #define FLAG(field) WORD(field, 0, 1)
-/* The flip of a sign bit that makes signed bytes unsigned. */
+/* The operand of XOR that makes signed bytes unsigned: 0x80, or 0. */
 #define FLIP(field) NN_WORDS_OF(NN_RULE_OR_ZERO, 1, NN_REF(field), 0x80, 0x80)
 /* The value of a struct nn_multiplier. */
 #define MULTIPLIER(field) NN_WORDS_OF(NN_RULE_OR_ZERO, 1, NN_REF(field), 1 << 30, INT32_MAX)
@@ -123,12 +125,12 @@ struct nn_field {
 #define FLOAT(field) WORD(field, 0, UINT32_MAX)
 #define FLOAT_WITHIN(field, limit) { .rule = NN_RULE_FLOAT, .count = 1, .ref = NN_REF(field), .most = limit }
 
-/* WHICH: the position of an input. */
+/* The position of an input. */
 #define POSITION(field) WORD(field, 0, NN_SAVED_INPUTS - 1)
 /* An activation that nn_recurrent_activation() knows: 0 to 4, or 6. */
 #define RECURRENT_ACTIVATION(field) WORD(field, 0, 6), ONLY(field, 0x5f)
 
-/* Values of bytes, less a zero point or not. */
+/* The value of a byte, or the difference between a byte and a zero point. */
 #define BYTE(field) WORD(field, 0, UINT8_MAX)
 #define BYTE_DIFFERENCE(field) WORD(field, -UINT8_MAX, UINT8_MAX)
 #define OUTPUT_BYTES(output) RUN(output.zero, 3, 0, UINT8_MAX)
@@ -139,12 +141,12 @@ struct nn_field {
 /* The rows of a structure inside of the state. */
 #define PART(field, table) { .rule = NN_RULE_PART, .ref = { offsetof(NN_STATE, field), 1, 0 },	\
 			     .rows = table }
-/* Rows that exist if a field has a value of a mask, or is SET. */
+/* Rows that exist if a field has one of the values in a mask, or is not 0 (SET). */
 #define WHEN(field, values, ...) { .rule = NN_RULE_WHEN, .ref = NN_REF(field),		\
 				   .when = { values, NN_ROWS(__VA_ARGS__) } }, __VA_ARGS__
 #define IS(value) (UINT32_C(1) << (value))
 #define SET 0
-/* Rows that exist for each element of arrays. */
+/* Rows that are repeated for each element of arrays. */
 #define EACH(field, ...) NN_EACH(.ref = NN_REF(field), __VA_ARGS__, END)
 #define EACH_OF(number, ...) NN_EACH(.count = number, __VA_ARGS__, END)
 #define NN_EACH(number, ...) { .rule = NN_RULE_EACH, number,				\
@@ -155,7 +157,7 @@ struct nn_field {
 /* A field that has the same value as field `other`. */
 #define COPY(field, other) { .rule = NN_RULE_COPY, .ref = NN_REF(field), .from = NN_REF(other) }
 #define ONLY(field, values) { .rule = NN_RULE_ONLY, .ref = NN_REF(field), .when.mask = values }
-/* A product that is at most so large, or equals a field. */
+/* LIMIT: a product is at most `limit`. EQUAL: a product equals a field. */
 #define LIMIT(limit, ...) NN_SPAN(NN_RULE_LIMIT, .most = limit, NN_FACTORS(__VA_ARGS__))
 #define EQUAL(field, ...) { .rule = NN_RULE_EQUAL, .ref = NN_REF(field),			\
 			    .span = &(const struct nn_span){ NN_FACTORS(__VA_ARGS__) } }
@@ -163,8 +165,8 @@ struct nn_field {
 #define CHECK(field, function) { .rule = NN_RULE_CHECK, .ref = NN_REF(field), .check = function }
 
 /*
- * An image and a window over it, whose axes are the image's height and width. With WINDOW_REACHES,
- * each window must reach into the image.
+ * An image and a window that slides over its height and width. WINDOW_REACHES demands that each
+ * position of the window overlaps the image.
  */
 #define IMAGE_WINDOW(image, window) DIMENSION(image.n), DIMENSION(image.c),		\
 	RUN(window.h.in, 5, 1, INT32_MAX), WORD(window.h.head, 0, INT32_MAX - 1),	\
@@ -180,7 +182,10 @@ struct nn_field {
 #define SPAN_EACH(operand, element, array, field, factor)				\
 	NN_SPAN(NN_RULE_SPAN, operand, element,						\
 		.factors = { NN_REF(factor), NN_REF_EACH(array, field), { 0, 0, 0 } })
-/* Like SPAN: SPAN_AXES for a product of dimensions, REACH for the last element that is read. */
+/*
+ * Like SPAN. SPAN_AXES multiplies the dimensions of axes. REACH computes the last element that is
+ * read.
+ */
 #define SPAN_AXES(operand, element, number, dims_)					\
 	NN_SPAN(NN_RULE_SPAN, operand, element, .count = NN_REF(number), .dims = NN_REF_EACH(dims_,))
 #define REACH(operand, element, number, dims_, steps_, ...)				\
@@ -191,33 +196,36 @@ struct nn_field {
 #define AXES(field) .count = NN_REF(field)
 #define AXES_OF(number) .num_axes = number
 
-/* Operands by position, by a field plus a number, or by the number of EACH's element. */
+/*
+ * An operand by its position: a constant, a field plus a constant, or the index of EACH plus a
+ * constant.
+ */
 #define INPUT(number) .position = number
 #define INPUT_AT(field, number) .base = NN_REF(field), .position = number
 #define INPUT_EACH(number) .is_each = true, .position = number
 #define OUTPUT(number) .is_output = true, INPUT(number)
 #define OUTPUT_AT(field, number) .is_output = true, INPUT_AT(field, number)
 
-/* The bytes of an element: always, or by the value of a field. */
+/* The bytes of an element: a constant, or selected by the value of a field. */
 #define SIZE(bytes) .sizes = bytes
 #define SIZE_BY(field, digits) .element = NN_REF(field), .sizes = digits
 #define FLOATS SIZE(sizeof(float))
-/* The size by an enum nn_number, or by a flag that is set for floats. */
+/* The size is selected by an enum nn_number, or by a flag that is set for floats. */
 #define NUMBERS(field) SIZE_BY(field, 0x241)
 
 /* ---- What follows from a table ---- */
 
-/* Gives an image the height and the width that a window's axes have. */
+/* Sets the height and width of an image to those that a window's axes have. */
 static inline void nn_image_of_window(struct nn_image *image, const struct nn_window *window)
 {
 	image->h = window->h.in;
 	image->w = window->w.in;
 }
 
-/* Returns whether nn_window_infer() could have made this struct nn_window. */
+/* Returns whether nn_window_infer() can make such a struct nn_window. */
 bool nn_window_reaches(const void *window);
 
-/* Returns a product, or UINT64_MAX if that is too large. */
+/* Returns a product, or UINT64_MAX if it overflows. */
 static inline uint64_t nn_times(uint64_t a, uint64_t b)
 {
 	uint64_t product;
@@ -229,15 +237,15 @@ static inline uint64_t nn_times(uint64_t a, uint64_t b)
 uint32_t nn_step_save(const struct nn_ready *ready, uint32_t words[NN_SAVED_WORDS]);
 
 /*
- * Returns a bit for each input that a step reads when it runs; 0 if a saved step cannot have that
- * many.
+ * Returns a bit for each input that a step reads when it runs. Returns 0 if a saved step cannot
+ * have so many inputs.
  */
 uint64_t nn_step_reads(const struct nn_ready *ready);
 
 /*
  * Restores a step from untrusted words: fills `state`, of state_size zeros, and all of `ready`
- * except `kernel`, `state` and `reads`. Returns false unless the step stays within `bounds`, its
- * packed weights and its scratch memory for all bytes that these may hold.
+ * except `kernel`, `state` and `reads`. Returns false unless the step accesses only memory within
+ * `bounds`, its packed weights and its scratch memory, whatever bytes these contain.
  */
 bool nn_step_restore(const struct nn_kernel *kernel, const uint32_t *words, uint32_t count,
 		     const struct nn_bounds *bounds, struct nn_ready *ready, void *state);

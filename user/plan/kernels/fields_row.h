@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One row of a field table. Only this code reads the untrusted words. It is inline, so that a
- * kernel that networks have in many steps can walk its own table as constants.
+ * One row of a field table. Only this code reads the untrusted words. The code is inline, so
+ * compilers can treat a table as constants. Kernels that networks use often restore their steps
+ * faster then.
  */
 #ifndef NN_PLAN_KERNELS_FIELDS_ROW_H
 #define NN_PLAN_KERNELS_FIELDS_ROW_H
@@ -11,22 +12,22 @@
 #include "plan/kernels/fields.h"
 #include "plan/kernels/unroll.h"
 
-/* A walk writes words, restores a state from words, or collects inputs. */
+/* What a walk over a table does: write words, restore a state from words, or collect inputs. */
 enum nn_aim { NN_SAVE, NN_RESTORE, NN_COLLECT };
 
 struct nn_walk {
 	const struct nn_kernel *kernel;
 	uint32_t *to;
 	const uint32_t *from;
-	const uint32_t *end;		/* end of the words, or of the room for them */
-	uint32_t index;			/* the element that EACH is at */
+	const uint32_t *end;		/* end of the words, or of the memory for words */
+	uint32_t index;			/* the current index of EACH */
 	const struct nn_bounds *bounds;
 	uint64_t reads;
 };
 
 /*
- * Walks rows up to the last one. Returns false if they cannot be written, or hold values that are
- * not allowed.
+ * Walks all rows of a table. Returns false if a word cannot be written, or has a value that is not
+ * allowed.
  */
 bool nn_walk_rows(struct nn_walk *w, const struct nn_field *rows, char *state, enum nn_aim aim);
 
@@ -113,8 +114,8 @@ static inline ALWAYS_INLINE uint64_t nn_product(const struct nn_walk *w, char *s
 }
 
 /*
- * Multiplies by the dimensions of axes, or adds the distances that they reach; UINT64_MAX if that
- * is too large.
+ * Multiplies `elements` by the dimensions of axes, or adds the distances that axes with steps
+ * reach. Returns UINT64_MAX if the result is too large.
  */
 uint64_t nn_add_axes(const struct nn_walk *w, char *state, const struct nn_span *s, uint64_t elements);
 
@@ -122,7 +123,7 @@ _Static_assert(offsetof(struct nn_bounds, output) == NN_SAVED_INPUTS * sizeof(st
 	       offsetof(struct nn_bounds, more_outputs) ==
 	       (NN_SAVED_INPUTS + 1) * sizeof(struct nn_room), "rooms in one row");
 
-/* Collects an input, or finds whether an operand has the room that a span takes of it. */
+/* Collects an input, or returns whether the memory of an operand is large enough for a span. */
 static inline ALWAYS_INLINE bool nn_take_span(struct nn_walk *w, char *state, const struct nn_span *s,
 					      enum nn_aim aim)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A matrix product with packed weights, for all kinds of numbers: packing, and running a part of
- * its rows and columns.
+ * A matrix product with packed weights, for all types of numbers: packing weights, and computing
+ * blocks of rows and columns.
  */
 #ifndef NN_PLAN_KERNELS_GEMM_H
 #define NN_PLAN_KERNELS_GEMM_H
@@ -19,8 +19,8 @@ static inline bool nn_has_constants(const struct nn_run *r)
 }
 
 /*
- * Tasks divide the rows of a product at multiples of this number, which is a multiple of most
- * tiles' rows.
+ * The rows of a product are divided into tasks at multiples of this number, which is a multiple of
+ * the rows of most tiles.
  */
 #define NN_TILE_ROWS 14
 
@@ -31,15 +31,15 @@ struct nn_gemm {
 	size_t columns;
 	size_t depth;
 	size_t element;			/* bytes */
-	size_t a_stride;		/* elements from row to row, where rows are copied */
-	size_t c_stride;	/* distance between rows of the result; at first its columns */
+	size_t a_stride;		/* elements from row to row of a */
+	size_t c_stride;	/* elements from row to row of the result; initially `columns` */
 	float low;
 	float high;
 	uint8_t a_flip;			/* of bytes */
 	int32_t a_zero;
 	int32_t b_zero;
 	struct nn_q8_output out;
-	/* A task computes so many rows and columns of the result. */
+	/* Rows and columns of the result that one task computes. */
 	size_t block_rows;
 	size_t block_columns;
 	uint32_t row_blocks;
@@ -48,16 +48,19 @@ struct nn_gemm {
 
 /*
  * Prepares the product of the rows of input 0 with the rows of input 1, with input 2 as bias.
- * Returns false if the types, the weights or the CPU do not allow it. The caller sets rows, columns
- * and depth.
+ * Returns false if no kernel supports the types or the weights on this CPU. The caller sets rows,
+ * columns and depth.
  */
 bool nn_gemm_prepare(struct nn_run *r, uint32_t activation, struct nn_ready *ready,
 		     struct nn_gemm *g);
 
-/* Sets the fields that depend on the kind of numbers, once rows, columns and depth are set. */
+/* Sets the fields that depend on the type of numbers. Rows, columns and depth must be set. */
 void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_number number);
 
-/* The fields of the numbers that it computes in: a range, or what bytes need. */
+/*
+ * The fields that depend on the type of numbers: a range of floats, or zero points and bounds of
+ * bytes.
+ */
 #define GEMM_NUMBERS(gemm) WORD(gemm.number, 0, NN_IN_FP16),				\
 	WHEN(gemm.number, SET, FLOAT(gemm.low), FLOAT(gemm.high)),			\
 	WHEN(gemm.number, IS(NN_IN_INT8),						\
@@ -65,18 +68,18 @@ void nn_gemm_set_number(struct nn_gemm *g, const struct nn_isa *isa, enum nn_num
 	     OUTPUT_DIFFERENCES(gemm.out))
 
 /*
- * Does the same for the kind of numbers in its fields. Returns false if the product is too large,
- * or if the CPU does not compute in such numbers.
+ * Does what nn_gemm_set_number() does, for the type in g->number. Returns false if the product is
+ * too large, or if the CPU does not compute in that type.
  */
 bool nn_gemm_complete(struct nn_gemm *g, const struct nn_isa *isa);
 
-/* Returns whether the product reads rows in place if there is no gap between them. */
+/* Returns whether the product can read rows in place if there are no gaps between rows. */
 static inline bool nn_gemm_takes_rows(const struct nn_gemm *g)
 {
 	return g->a_stride == g->depth;
 }
 
-/* Cuts it in blocks of at most max_rows rows for the threads that share it. */
+/* Divides the product into blocks of at most max_rows rows, for `threads` threads. */
 void nn_gemm_divide(struct nn_gemm *g, const struct nn_isa *isa, uint32_t threads,
 		    size_t max_rows);
 
@@ -90,30 +93,33 @@ bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct 
 		  size_t first, size_t count, void *packed);
 
 /*
- * Returns the number of tasks for packing weights that are no constants; the second function runs
- * one of them.
+ * Returns the number of tasks that pack weights that are no constants; nn_gemm_pack_task() runs one
+ * of these tasks.
  */
 uint32_t nn_gemm_pack_tasks(const struct nn_gemm *g);
 bool nn_gemm_pack_task(const struct nn_run *r, const struct nn_gemm *g, const struct nn_ready *ready,
 		       uint32_t task, void *packed);
 
-/* Bytes of scratch memory that running a block takes. */
+/* Returns the bytes of scratch memory for running a block. */
 size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa);
 
-/* A block of rows, from `a`, times a block of columns, to `c`, the result's row and column 0. */
+/*
+ * Multiplies a block of rows, which begin at `a`, by a block of columns. `c` is the result's row
+ * and column 0.
+ */
 void nn_gemm_run(const struct nn_ready *ready, const struct nn_gemm *g, uint32_t row_block,
 		 uint32_t column_block, const void *a, void *c, void *scratch);
 
 /*
- * Packs weights, whose columns lie as rows of `depth` bytes, for sums: without a bias, for bytes of
- * a that are unsigned and have no zero point.
+ * Packs weights for sums: without a bias, for an unsigned a without a zero point. Each column of
+ * weights is `depth` contiguous bytes.
  */
 void nn_gemm_pack_sums(const struct nn_tensor *weights, const struct nn_gemm *g,
 		       const struct nn_isa *isa, void *packed);
 
 /*
- * Sums products of `rows` rows of uint8 with columns [first, first + columns). `first` is a
- * multiple of the widest panel; see struct nn_gemm_q8.
+ * Multiplies `rows` rows of uint8 by columns [first, first + columns), and writes the sums. `first`
+ * is a multiple of the widest panel; see struct nn_gemm_q8.
  */
 void nn_gemm_run_sums(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
 		      size_t first, size_t columns, const void *a, int32_t *sums, size_t stride,
@@ -123,14 +129,17 @@ void nn_gemm_run_sums(const struct nn_ready *ready, const struct nn_gemm *g, siz
 size_t nn_gemm_columns(const struct nn_gemm *g, uint32_t column_block, size_t *first);
 
 /*
- * Does what nn_gemm_columns() does, for floats or fp16 for `rows` rows from `row` on, whose
- * elements lie in parts.
+ * Does what nn_gemm_run() does for floats or fp16, for `rows` rows from `row` on whose elements lie
+ * in parts.
  */
 void nn_gemm_run_parts(const struct nn_ready *ready, const struct nn_gemm *g, size_t row,
 		       size_t rows, uint32_t column_block, const struct nn_gemm_part *parts,
 		       size_t num_parts, void *c);
 
-/* Describes a product of rows without gaps. Its results have neither gaps nor bounds. */
+/*
+ * Describes a product of contiguous rows. The rows of the result are contiguous too, and are not
+ * clamped.
+ */
 static inline struct nn_gemm_f32 nn_gemm_dense_f32(size_t rows, size_t columns, size_t depth,
 						   const float *a, const void *panels, float *c)
 {
@@ -144,7 +153,7 @@ static inline struct nn_gemm_f32 nn_gemm_dense_f32(size_t rows, size_t columns, 
 /* Returns the number of floats of packed panels; struct nn_gemm_f32 defines their layout. */
 size_t nn_gemm_panels_f32(const struct nn_isa *isa, size_t columns, size_t depth);
 
-/* Packs columns that lie as rows of `depth` elements; a bias of NULL is 0. */
+/* Packs columns, each of which is `depth` contiguous elements. If `bias` is NULL, the bias is 0. */
 void nn_gemm_pack_rows_f32(const struct nn_isa *isa, const float *rows, const float *bias,
 			   size_t columns, size_t depth, float *to);
 

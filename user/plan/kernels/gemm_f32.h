@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Matrix product of floats for one instruction set. The includer defines TARGET, LANES, ROWS, VF,
- * LOAD, STORE, STORE_SOME, SPLAT, MADD, ADD, MIN and MAX, and CLAMP and MADD_LANE, which takes one
- * lane of a vector, if it has instructions for them. For other numbers than float it defines NUM,
- * and SUM_MOST, the maximum number of products that are summed before this sum is added to the
- * result.
+ * LOAD, STORE, STORE_SOME, SPLAT, MADD, ADD, MIN and MAX. If there are instructions for it, the
+ * includer also defines CLAMP, and MADD_LANE, which multiplies by one lane of a vector. For other
+ * types than float the includer defines NUM and SUM_MOST. At most SUM_MOST products are summed
+ * before their sum is added to the result.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(MAX) || \
     !defined(MIN) || !defined(ROWS) || !defined(SPLAT) || !defined(STORE) || \
@@ -20,12 +20,12 @@
 #define NUM float
 #endif
 
-/* Operands in this order let NaN pass, as the reference does. */
+/* With operands in this order NaN stays NaN, as in the reference. */
 #ifndef CLAMP
 #define CLAMP(x, low, high) MIN(high, MAX(low, x))
 #endif
 
-/* Stores the sums of one row, clamped, in the result's row. */
+/* Clamps the sums of one row, and stores them in the result. */
 static inline ALWAYS_INLINE TARGET void store_tile_f32(int vectors, VF low, VF high,
 						       const VF *acc, NUM *c, size_t columns)
 {
@@ -40,10 +40,15 @@ static inline ALWAYS_INLINE TARGET void store_tile_f32(int vectors, VF low, VF h
 	}
 }
 
-/* Number of sums of a single row; one sum alone would wait for its own result. */
+/*
+ * Number of sums that are computed for a single row. With one sum, each addition would wait for the
+ * one before.
+ */
 #define SPLITS 4
 
-/* Adds up to `depth` products of a row and a panel; returns the weights behind them. */
+/*
+ * Adds `depth` products of a row and a panel. Returns the address after the weights that were used.
+ */
 static inline ALWAYS_INLINE TARGET const NUM *add_row_f32(int vectors, const NUM *a, size_t depth,
 							  const NUM *w,
 							  VF acc[SPLITS][NN_PANEL_VECTORS])
@@ -115,9 +120,9 @@ static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gem
 
 #ifdef MADD_LANE
 
-#define STEP_F32 8		/* elements of depth that are taken at a time */
+#define STEP_F32 8		/* elements of depth that are multiplied at a time */
 
-/* Element `at` of a step, the lane `lane` of x. */
+/* Multiplies by element `at` of a step, which is lane `lane` of x. */
 #define STEP_LANE(at, lane)								\
 	do {										\
 		VF b[NN_PANEL_VECTORS];							\
@@ -133,7 +138,9 @@ static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gem
 		}									\
 	} while (0)
 
-/* Multiplies as many steps of the depth as rows can be read in vectors for; returns their depth. */
+/*
+ * Multiplies the part of the depth in which rows can be read in whole vectors; returns its length.
+ */
 static inline ALWAYS_INLINE TARGET size_t steps_f32(int rows, int vectors, const NUM *a,
 						    size_t stride, size_t depth, const NUM *w,
 						    VF acc[ROWS][NN_PANEL_VECTORS])
@@ -184,7 +191,9 @@ static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const NU
 						 size_t stride, size_t depth, const NUM *w,
 						 VF acc[ROWS][NN_PANEL_VECTORS])
 {
-	/* Every third row has a pointer; the addresses of the other rows are one index away. */
+	/*
+	 * Every third row has a pointer. The next two rows are addressed from it, with the stride.
+	 */
 	const NUM *base[(ROWS + 2) / 3];
 	size_t k = steps_f32(rows, vectors, a, stride, depth, w, acc);
 
@@ -212,8 +221,8 @@ static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const NU
 #ifdef SUM_MOST
 
 /*
- * Adds the sums of a piece of the depth to the totals. The totals stay in memory, because registers
- * do not suffice for them and the sums.
+ * Adds the sums of a piece of the depth to the totals. The totals stay in memory, because there are
+ * not enough registers for totals and sums.
  */
 static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 						      VF total[ROWS][NN_PANEL_VECTORS],
@@ -230,9 +239,9 @@ static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 }
 
 /*
- * Adds elements [first, first + depth) of the depth, in pieces of SUM_MOST. Which elements are
- * summed together must not depend on the parts, because the parts depend on how rows are divided.
- * acc is the sum of `piece`.
+ * Adds elements [first, first + depth) of the depth, in pieces of SUM_MOST. Which elements are in a
+ * piece must not depend on the parts, because the parts depend on how rows are divided into tasks.
+ * `acc` is the sum of piece `piece` so far.
  */
 static inline ALWAYS_INLINE TARGET size_t pieces_f32(int rows, int vectors, const NUM *a,
 						     size_t stride, size_t first, size_t depth,
@@ -263,7 +272,7 @@ static inline ALWAYS_INLINE TARGET size_t pieces_f32(int rows, int vectors, cons
 #endif
 
 /*
- * Multiplies `rows` rows of a with one panel of `vectors`. Both numbers are constants, so that
+ * Multiplies `rows` rows of a by a panel of `vectors` vectors. Both numbers are constants, so that
  * compilers unroll the loops completely.
  */
 static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors, bool parts,
@@ -306,8 +315,8 @@ static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors, bool par
 			acc[i][v] = ADD(total[i][v], acc[i][v]);
 #endif
 	/*
-	 * The parameters are read before the first store, because a compiler assumes that it
-	 * changes them.
+	 * The parameters are read before the first store, because a compiler must assume that the
+	 * store changes them.
 	 */
 	low = SPLAT(g->low);
 	high = SPLAT(g->high);
@@ -323,7 +332,7 @@ static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors, bool par
 		store_tile_f32(vectors, low, high, acc[i], c + (size_t)i * c_stride, columns);
 }
 
-/* Computes as many tiles as fit from `row` on; returns the row behind them. */
+/* Computes as many tiles as fit from `row` on. Returns the row after the last tile. */
 static inline ALWAYS_INLINE TARGET size_t all_tiles_f32(int rows, int vectors, bool parts,
 							const struct nn_gemm_f32 *g, size_t row,
 							const NUM *w, NUM *c, size_t columns)
@@ -354,7 +363,7 @@ static const struct {
 	uint8_t rows;
 	uint8_t vectors;
 	size_t (*fn[2])(const struct nn_gemm_f32 *g, size_t row, const NUM *w, NUM *c,
-			size_t columns);	/* indexed by whether the rows come in parts */
+			size_t columns);	/* fn[1] is for rows that lie in parts */
 } tiles_f32[] = { TILES(TILE_F32_ENTRY) };
 
 static TARGET void one_row_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const NUM *w,
@@ -367,8 +376,8 @@ static TARGET void one_row_f32(const struct nn_gemm_f32 *g, uint32_t vectors, co
 }
 
 /*
- * Multiplies all rows with one panel. It takes the largest tiles whose rows fit in the first-level
- * cache first.
+ * Multiplies all rows by one panel. Begins with the largest tiles of which all rows fit in the
+ * first-level cache.
  */
 static void panel_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const NUM *w, NUM *c,
 		      size_t columns)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of floats for one instruction set; included after elementwise_f32.h in the same way.
- * The includer also defines SQRT.
+ * Functions of floats for one instruction set. This file is included after elementwise_f32.h and
+ * uses the same macros, and SQRT.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(MAX) || \
     !defined(MIN) || !defined(SPLAT) || !defined(SQRT) || !defined(STORE) || \
@@ -12,10 +12,10 @@
 #include <float.h>
 #include <math.h>
 
-#define EXP_LOW (-86.5f)	/* below, the result would be subnormal */
-#define EXP_HIGH 88.7228f	/* above, infinite */
+#define EXP_LOW (-86.5f)	/* for smaller x the result would be subnormal */
+#define EXP_HIGH 88.7228f	/* for larger x, infinite */
 
-/* A polynomial of x with `count` coefficients, the one of the highest power first. */
+/* Evaluates a polynomial of x with `count` coefficients, that of the highest power first. */
 static inline ALWAYS_INLINE TARGET VF polynomial_f32(VF x, const float *coefficients, int count)
 {
 	VF p = SPLAT(coefficients[0]);
@@ -30,12 +30,16 @@ static inline ALWAYS_INLINE TARGET VF polynomial_f32(VF x, const float *coeffici
 					  sizeof((float[]){ __VA_ARGS__ }) / sizeof(float))
 
 /*
- * Computes e^x to one unit in the last place, for x between the bounds above. It is 2^n times a
- * polynomial of the rest of x, which is at most half of ln 2. NaN passes.
+ * Computes e^x with an error of one unit in the last place, for x in [EXP_LOW, EXP_HIGH]. The
+ * result is 2^n times a polynomial of the remainder x - n ln 2, which is at most half of ln 2. NaN
+ * is returned for NaN.
  */
 static inline ALWAYS_INLINE TARGET VF exp_f32(VF x)
 {
-	/* Adding this rounds a small number: the last bits of the sum are the integer. */
+	/*
+	 * Adding this to a small number rounds it to an integer, which the last bits of the sum
+	 * are.
+	 */
 	const VF rounder = SPLAT(0x1.8p23f);
 	VF shifted, n, r, p;
 
@@ -62,7 +66,10 @@ static inline ALWAYS_INLINE TARGET VF logistic_f32(VF x)
 	return SPLAT(1.0f) / (SPLAT(1.0f) + exp_f32(-x));
 }
 
-/* (1 - e^-2|x|) / (1 + e^-2|x|); near 0, where that loses digits, a polynomial. */
+/*
+ * Computes tanh x = (1 - e^-2|x|) / (1 + e^-2|x|). Near 0, where this loses digits, computes a
+ * polynomial.
+ */
 static inline ALWAYS_INLINE TARGET VF tanh_f32(VF x)
 {
 	const bits_f32 sign = (bits_f32)x & (bits_f32)SPLAT(-0.0f);
@@ -76,13 +83,13 @@ static inline ALWAYS_INLINE TARGET VF tanh_f32(VF x)
 			  (VF)((bits_f32)large | sign));
 }
 
-#define SQRT_HALF 0x3f3504f3		/* the bits of the root of 1/2 */
+#define SQRT_HALF 0x3f3504f3		/* bits of the square root of 1/2 */
 #define LN2_HIGH 0x1.63p-1f
-#define LN2_LOW (-0x1.bd0106p-13f)	/* ln 2 less that */
+#define LN2_LOW (-0x1.bd0106p-13f)	/* ln 2 - LN2_HIGH */
 
 /*
- * Computes ln x to two units in the last place: x is 2^n times a number near 1, whose logarithm is
- * a polynomial. Subnormal numbers are made normal first.
+ * Computes ln x with an error of two units in the last place. x is 2^n times a number near 1, of
+ * which a polynomial computes the logarithm. Subnormal numbers are scaled to normal ones first.
  */
 static inline ALWAYS_INLINE TARGET VF log_f32(VF x)
 {
@@ -96,17 +103,17 @@ static inline ALWAYS_INLINE TARGET VF log_f32(VF x)
 
 	p = MADD(p * f * f, f, n * SPLAT(LN2_LOW)) - SPLAT(0.5f) * f * f;
 	p = MADD(n, SPLAT(LN2_HIGH), p + f);
-	/* Infinity and NaN are their own results. */
+	/* The results for infinity and NaN are infinity and NaN. */
 	p = choose_f32((bits_f32)(x <= SPLAT(FLT_MAX)), p, x);
 	p = choose_f32((bits_f32)(x >= SPLAT(0.0f)), p, SPLAT(NAN));
 	return choose_f32((bits_f32)(x == SPLAT(0.0f)), SPLAT(-INFINITY), p);
 }
 
-#define SIN_HIGH 8192.0f	/* for larger numbers the reduction by pi loses digits */
+#define SIN_HIGH 8192.0f	/* larger x would lose digits in the reduction by pi */
 
 /*
- * sin x, for x within that bound: a multiple of pi, in three parts, is subtracted from x, and the
- * rest goes into a polynomial.
+ * Computes sin x for |x| up to SIN_HIGH. Subtracts a multiple of pi from x, in three parts, then
+ * evaluates a polynomial of the remainder.
  */
 static inline ALWAYS_INLINE TARGET VF sin_f32(VF x)
 {
@@ -135,8 +142,8 @@ static inline ALWAYS_INLINE TARGET VF floor_f32(VF x)
 }
 
 /*
- * Computes the error function to two units in the last place. It is a polynomial, or if |x| is
- * large 1 - e^p of another one. NaN passes.
+ * Computes the error function with an error of two units in the last place. It is a polynomial of
+ * x, or, if |x| is large, 1 - e^p with another polynomial p. NaN is returned for NaN.
  */
 static inline ALWAYS_INLINE TARGET VF erf_f32(VF x)
 {

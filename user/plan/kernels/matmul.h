@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The factors of BATCH_MATMUL, in any numbers: matrices, and batches of them that may be repeated.
- * A task computes a panel of columns of one product.
+ * The factors of BATCH_MATMUL, for all types of numbers: batches of matrices. A factor's batches
+ * may be repeated. A task computes a panel of columns of one product.
  */
 #ifndef NN_PLAN_KERNELS_MATMUL_H
 #define NN_PLAN_KERNELS_MATMUL_H
@@ -23,8 +23,8 @@ struct nn_matmul {
 	size_t panel;			/* columns */
 	uint32_t panels;
 	/*
-	 * For the axes of the batches, the last one first: the distance in elements between two
-	 * batches of both factors.
+	 * Axes of the batches, the last one first: dimensions, and distances in elements between
+	 * the batches of each factor.
 	 */
 	size_t dims[NN_MATMUL_AXES];
 	size_t steps_x[NN_MATMUL_AXES];
@@ -34,7 +34,7 @@ struct nn_matmul {
 /* Reads the shapes of a BATCH_MATMUL; returns false for too many axes. */
 bool nn_matmul_read(const struct nn_run *r, struct nn_matmul *m);
 
-/* Fields of a product of floats or of int8. */
+/* Saved fields of a product of floats, and of int8. */
 extern const struct nn_field nn_matmul_fields_f32[];
 extern const struct nn_field nn_matmul_fields_q8[];
 
@@ -46,7 +46,7 @@ static inline uint32_t nn_matmul_tasks(const struct nn_matmul *m)
 	return (uint32_t)(m->dims[0] * m->dims[1]) * m->panels;
 }
 
-/* The places of a task's matrices, in elements, and its first column and how many it has. */
+/* The offsets of a task's matrices in elements, its first column, and its number of columns. */
 struct nn_matmul_task {
 	size_t x;
 	size_t y;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Quantised bytes as the inner loops expect them: unsigned inputs, signed weights, and parameters
- * of output channels.
+ * Converts quantised operands to the form that the inner loops expect: unsigned inputs, signed
+ * weights, and parameters of output channels.
  */
 #ifndef NN_PLAN_KERNELS_QUANT8_H
 #define NN_PLAN_KERNELS_QUANT8_H
@@ -12,13 +12,14 @@
 
 /*
  * Reads the parameters that `channels` output channels share, whose accumulators sum `depth`
- * products. Returns false if the inner loops' arithmetic is not exact: a factor of 1 or more, or
- * accumulators that may exceed 30 bits. nn_q8_channels() finds that out if the bias is no constant.
+ * products. Returns false if the inner loops' arithmetic is not exact: a factor is 1 or more, or
+ * accumulators may exceed 30 bits. If the bias is no constant, nn_q8_channels() checks the
+ * accumulators.
  */
 bool nn_q8_prepare(struct nn_run *r, uint32_t channels, uint32_t activation, size_t depth,
 		   struct nn_q8_output *out);
 
-/* Maximum number of channels that are read at a time: those of the widest panel. */
+/* Maximum number of channels that are read at a time: the columns of the widest panel. */
 #define NN_Q8_CHANNELS (NN_PANEL_VECTORS * NN_MAX_LANES)
 
 /* Parameters of some output channels. */
@@ -34,10 +35,7 @@ struct nn_q8_channels {
 bool nn_q8_channels(const struct nn_run *r, size_t first, size_t count, size_t depth,
 		    struct nn_q8_channels *q);
 
-/*
- * Returns the bits for XOR that turn a tensor's byte into a signed one, as the weights of the inner
- * loops are.
- */
+/* Converts a byte of a tensor to a signed one, because the inner loops use signed weights. */
 static inline int8_t nn_q8_signed(const struct nn_tensor *t, uint8_t byte)
 {
 	return (int8_t)(byte ^ (t->type == NN_TENSOR_QUANT8_ASYMM ? 0x80 : 0));
@@ -50,8 +48,8 @@ static inline int32_t nn_q8_signed_zero(const struct nn_tensor *t)
 }
 
 /*
- * Returns what rounding a shift adds to the upper half of a product, plus half of the last place of
- * that half.
+ * Returns the rounding term of a 64-bit product of which the upper half is shifted right: half of
+ * the last place of the result, plus half of the last place of the upper half.
  */
 static inline int64_t nn_q8_round(int32_t shift)
 {

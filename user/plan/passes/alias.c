@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places operands in the memory of others. Steps that only change a shape then cost nothing, nor do
- * steps that join operands written side by side or split one into such.
+ * Places operands in the memory of other operands. Then steps need not run if they only change a
+ * shape, or if they concatenate or split operands along the outermost axis.
  */
 #include <string.h>
 
@@ -12,7 +12,8 @@
 #include "plan/kernels/kernel.h"
 
 /*
- * Finds the operand in whose memory an operand finally lies, and its distance from the beginning.
+ * Follows the roots of an operand to the operand that has the memory. Sets *delta to the offset
+ * there.
  */
 static uint32_t find_root(const struct compiled *c, uint32_t operand, size_t *delta)
 {
@@ -43,7 +44,10 @@ static bool has_memory(const struct compiled *c, uint32_t operand)
 	return kind == PLACE_ARENA || kind == PLACE_INPUT || kind == PLACE_OUTPUT;
 }
 
-/* Lets an operand of the arena, or one in the caller's memory, use another operand's bytes. */
+/*
+ * Lets operand `to` use the bytes of operand `from`; or `from` those of `to`, if `to` is an output
+ * in the caller's memory.
+ */
 static bool share(struct compiled *c, uint32_t from, uint32_t to)
 {
 	size_t delta;
@@ -64,7 +68,10 @@ static bool share(struct compiled *c, uint32_t from, uint32_t to)
 	return true;
 }
 
-/* Returns the operand of the arena whose whole memory this operand is, or UINT32_MAX. */
+/*
+ * Returns the root of an operand if it is in the arena and the operand fills all of the root's
+ * memory; otherwise UINT32_MAX.
+ */
 static uint32_t whole_root(const struct compiled *c, uint32_t operand)
 {
 	size_t delta;
@@ -74,7 +81,7 @@ static uint32_t whole_root(const struct compiled *c, uint32_t operand)
 	       size_of(c, root) == size_of(c, operand) ? root : UINT32_MAX;
 }
 
-/* Lets `count` inputs from `first` on be consecutive slabs of the output. */
+/* Places `count` inputs from `first` on one after the other in the memory of the output. */
 static bool join(struct compiled *c, const struct compiled_step *step, uint32_t first,
 		 uint32_t count)
 {
@@ -120,10 +127,7 @@ static bool split(struct compiled *c, const struct compiled_step *step)
 	return true;
 }
 
-/*
- * Returns whether the axis that a scalar names is the first one of more than one element, or before
- * it.
- */
+/* Returns whether all axes before the axis that a scalar selects have one element. */
 static bool is_outermost(const struct compiled *c, uint32_t scalar, uint32_t operand)
 {
 	const struct nn_tensor *t = &c->tensors[operand];
@@ -134,7 +138,7 @@ static bool is_outermost(const struct compiled *c, uint32_t scalar, uint32_t ope
 	return nn_axis(value, t->rank, &axis) && nn_tensor_product(t, 0, axis) == 1;
 }
 
-/* Returns whether a step has nothing left to do. */
+/* Returns whether operands share memory in such a way that the step need not run. */
 static bool is_done(struct compiled *c, const struct compiled_step *step)
 {
 	const struct nn_operation *o = step->operation;
@@ -144,7 +148,8 @@ static bool is_done(struct compiled *c, const struct compiled_step *step)
 		return share(c, step->input, step->output);
 	switch (step->op->code) {
 	/*
-	 * These operations join parts side by side along an axis. Their operands differ in order.
+	 * These operations concatenate or split along an axis. The position of the axis input
+	 * differs.
 	 */
 	case NN_OP_CONCATENATION:
 		return is_outermost(c, o->inputs[count - 1], step->output) &&

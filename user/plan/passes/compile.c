@@ -26,7 +26,7 @@ struct compiler {
 	size_t zeros_size;
 	struct nn_tensor *inputs;
 	struct nn_tensor *outputs;
-	/* Weights packed earlier; NULL if they are to be packed. */
+	/* Weights that were packed earlier; NULL if weights are to be packed. */
 	const struct packed_weights *weights;
 };
 
@@ -111,7 +111,7 @@ static bool set_constants(struct compiler *k)
 	return true;
 }
 
-/* Copies values of determining inputs from memory that others may write. */
+/* Copies values of determining inputs from memory that other processes may write. */
 static bool fix_determining(struct compiler *k, const struct nn_op *op,
 			    const struct nn_operation *o)
 {
@@ -149,7 +149,7 @@ static bool is_foldable(const struct compiler *k, const struct nn_op *op,
 	return true;
 }
 
-/* Computes the outputs of an operation on constants. */
+/* Computes the outputs of an operation whose inputs are constants. */
 static bool fold(struct compiler *k, struct nn_run *r, const struct nn_operation *o)
 {
 	for (uint32_t i = 0; i < o->num_outputs; i++) {
@@ -174,8 +174,8 @@ static bool is_unknown(const struct compiler *k, uint32_t operand)
 }
 
 /*
- * Gives inputs with unknown values zeros, as many as the largest one needs. Returns false if memory
- * runs out.
+ * Sets inputs with unknown values to one block of zeros, which is enlarged if necessary. Returns
+ * false if memory runs out.
  */
 static bool set_zeros(struct compiler *k, const struct nn_operation *o)
 {
@@ -187,7 +187,7 @@ static bool set_zeros(struct compiler *k, const struct nn_operation *o)
 		if (!k->inputs[i].omitted && is_unknown(k, o->inputs[i]) && size > most)
 			most = size;
 	}
-	/* Temporaries may be larger than all operands whose shapes the model gives. */
+	/* Temporaries of unknown shape may be larger than all operands of known shape. */
 	if (most > k->zeros_size) {
 		pages_free(k->zeros, k->zeros_size);
 		k->zeros = pages_zeros(most);
@@ -199,7 +199,10 @@ static bool set_zeros(struct compiler *k, const struct nn_operation *o)
 	return k->zeros;
 }
 
-/* Infers an operation's outputs, and computes them or makes the operation a step. */
+/*
+ * Infers the shapes of an operation's outputs. Computes the outputs if all inputs are constants,
+ * otherwise adds a step.
+ */
 static bool add_operation(struct compiler *k, uint32_t index)
 {
 	const struct step *from = &k->c->plan->graphs[0].steps[index];
@@ -211,7 +214,7 @@ static bool add_operation(struct compiler *k, uint32_t index)
 
 	*step = (struct compiled_step){ .op = from->op, .operation = o, .index = index,
 					.state = from->state };
-	/* The values of an OEM's operation may have no fixed size. */
+	/* Operands of an OEM's operation may have no fixed size. */
 	if (!from->op->execute || from->op->code == NN_OP_OEM || !fix_determining(k, from->op, o))
 		return false;
 	step->input = o->num_inputs ? o->inputs[0] : 0;
@@ -220,7 +223,10 @@ static bool add_operation(struct compiler *k, uint32_t index)
 	r.err = &err;
 	if (!set_zeros(k, o))
 		return false;
-	/* A result at this point depends on unknown values. */
+	/*
+	 * If the shape rule has already computed a result, this depends on values that are not
+	 * known yet.
+	 */
 	fine = !nn_op_infer(&r) && !nn_run_result(&r);
 	for (uint32_t i = 0; fine && i < o->num_outputs; i++) {
 		k->c->tensors[o->outputs[i]] = r.outputs[i];
@@ -247,7 +253,7 @@ static bool add_operations(struct compiler *k)
 
 /* ---- Fusing ---- */
 
-/* Returns whether a fused step may write operand y only, and never operand x. */
+/* Returns whether a step can write operand y in place of x, because nothing else needs x. */
 static bool is_fusible(const struct compiler *k, uint32_t x, uint32_t y)
 {
 	const struct nn_tensor *from = &k->c->tensors[x], *to = &k->c->tensors[y];
@@ -353,7 +359,7 @@ static void find_lifetimes(struct compiled *c)
 	}
 }
 
-/* Temporaries that no step touches any more take no memory. */
+/* Removes temporaries that no step accesses any more from the arena. */
 static void drop_untouched(struct compiled *c, uint32_t operands)
 {
 	for (uint32_t i = 0; i < operands; i++)
@@ -364,7 +370,7 @@ static void drop_untouched(struct compiled *c, uint32_t operands)
 
 /* ---- Kernels ---- */
 
-/* Takes another number into a hash. */
+/* Adds a number to a hash. */
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
 	hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
@@ -412,13 +418,13 @@ static bool find_kernels(struct compiler *k)
 	return true;
 }
 
-/* Returns whether a step has constants that are packed once. */
+/* Returns whether a step has constant weights, which are packed only once. */
 static bool packs_once(const struct compiled_step *step)
 {
 	return step->ready.kernel && step->ready.packed_size && !step->ready.pack_tasks;
 }
 
-/* Sets where each kernel's packed weights are or will be. */
+/* Sets the address of each kernel's packed weights. */
 static void place_weights(struct compiled *c, const char *next)
 {
 	c->packed = next;
@@ -432,7 +438,7 @@ static void place_weights(struct compiled *c, const char *next)
 	}
 }
 
-/* Packs weights that another plan may have packed in the same way. */
+/* Packs weights, and replaces them by those of another plan if these are equal. */
 static const void *pack_shared(const struct compiled *c, const struct nn_ready *ready,
 			       struct nn_run *r)
 {
@@ -477,7 +483,7 @@ static void pack_step(void *arg, uint32_t task, uint32_t thread)
 
 static bool alloc_weights(struct compiled *c)
 {
-	/* Threads get the pages that they write. */
+	/* With several threads, each page is allocated by the thread that writes it. */
 	void *memory = c->threads > 1 ? pages_alloc(c->packed_size) :
 				       pages_alloc_all(c->packed_size);
 
@@ -504,7 +510,10 @@ static bool pack_weights(struct compiler *k)
 	return fine && !p.failed;
 }
 
-/* Uses weights that were packed earlier; the caller checks that they belong to this model. */
+/*
+ * Uses weights that were packed earlier. The caller of compiled_create() checks that these belong
+ * to the model.
+ */
 static bool adopt_weights(struct compiler *k)
 {
 	struct compiled *c = k->c;
@@ -538,14 +547,15 @@ static bool lay_out(struct compiler *k)
 }
 
 /*
- * The passes over a compiled plan, in their order. If one returns false, the plan is interpreted.
+ * The passes over a compiled plan, in the order in which they run. If one returns false, the plan
+ * is interpreted.
  */
 static const struct {
 	const char *name;
 	bool (*run)(struct compiler *k);
 } passes[] = {
 	{ "constants", set_constants },
-	{ "shapes", add_operations },	/* and the operations computed from constants */
+	{ "shapes", add_operations },	/* also computes operations on constants */
 	{ "fold", fold_steps },
 	{ "fuse", fuse_activations },
 	{ "places", place_operands },
@@ -559,11 +569,14 @@ static bool compile(struct compiler *k)
 	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
 		if (!passes[i].run(k))
 			return false;
-		/* A loaded plan was dumped when it was compiled. */
+		/* A loaded plan was dumped when it was first compiled. */
 		if (!k->weights)
 			plan_dump_compiled(passes[i].name, k->c);
 	}
-	/* Loading must be quick, so the first execution allocates the memory. */
+	/*
+	 * A loaded plan's memory is allocated in the first execution, because loading must be
+	 * quick.
+	 */
 	return k->weights ? adopt_weights(k) : pack_weights(k) && compiled_reserve(k->c);
 }
 

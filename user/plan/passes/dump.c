@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shows what each pass over a model or a plan left, for developers of the passes. Models and
- * compiled plans are lists of nodes here.
+ * Prints the result of each pass over a model or a plan, for developers of the passes. Models and
+ * compiled plans are both lists of nodes here.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -78,7 +78,7 @@ static bool is_constant(const struct shown *d, uint32_t operand)
 	       (d->c && d->c->places[operand].constant);
 }
 
-/* Prints where the memory of an operand is, if that is known. */
+/* Prints where the memory of an operand is, if the place is known. */
 static void print_place(const struct shown *d, uint32_t operand)
 {
 	const struct place *p = d->c ? &d->c->places[operand] : NULL;
@@ -103,7 +103,7 @@ static void print_operand(const struct shown *d, uint32_t operand)
 	print_place(d, operand);
 }
 
-/* Notes of passes on a step, besides its operands. */
+/* Prints what passes decided about a step. */
 static void print_step(const struct shown *d, uint32_t node, const char *between)
 {
 	static const char *const activations[] = { "", "RELU", "RELU1", "RELU6" };
@@ -143,7 +143,7 @@ static void print_text(const struct shown *d)
 	}
 }
 
-/* Prints an edge of the graph from the operation that writes an operand. */
+/* Prints the edges of the graph that lead to a node. */
 static void print_edges(const struct shown *d, uint32_t node)
 {
 	const struct nn_operation *o = operation_at(d, node);

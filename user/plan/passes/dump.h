@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shows what each pass over a model or a plan left, for developers of the passes. */
+/* Prints the result of each pass over a model or a plan, for developers of the passes. */
 #ifndef NN_PLAN_DUMP_H
 #define NN_PLAN_DUMP_H
 

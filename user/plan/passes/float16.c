@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Computes convolutions and the operations around them in float16, for CPUs that have it. */
+/*
+ * Rewrites convolutions and neighbouring operations to float16, for CPUs that compute in float16.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +18,7 @@ enum { X, WEIGHTS, BIAS };
 struct fact {
 	uint32_t fp16;			/* the float16 operand with the same value, or NONE */
 	uint32_t readers;		/* number of float16 operations that read it */
-	/* The operand, or the one that it was converted from, is constant. */
+	/* The operand is constant, or was converted from a constant. */
 	bool is_constant;
 	bool is_fp16;			/* a float16 operation writes it */
 };
@@ -35,14 +37,17 @@ static bool is_float(const struct narrow *w, uint32_t operand)
 	return w->s->operands[operand].type == NN_TENSOR_FLOAT32;
 }
 
-/* Returns whether the operation converts from float16, which changes no value. */
+/* Returns whether the operation converts float16 to float32, which changes no value. */
 static bool is_widening(const struct narrow *w, const struct nn_operation *o)
 {
 	return o->type == NN_OP_CAST && is_float(w, o->outputs[0]) &&
 	       w->s->operands[o->inputs[0]].type == NN_TENSOR_FLOAT16;
 }
 
-/* Returns whether an operand is a constant scalar of this value, of any number of bytes. */
+/*
+ * Returns whether an input is a constant scalar, of any size, with this value. An omitted input has
+ * the value 0.
+ */
 static bool is_scalar(const struct narrow *w, const struct nn_operation *o, uint32_t input,
 		      int32_t value)
 {
@@ -62,7 +67,7 @@ static bool is_scalar(const struct narrow *w, const struct nn_operation *o, uint
 	return got == value;
 }
 
-/* Returns whether an operation is a product that a kernel computes in float16. */
+/* Returns whether an operation is a matrix product that a kernel computes in float16. */
 static bool is_product(const struct narrow *w, const struct nn_operation *o)
 {
 	const struct nn_scope scope = { .operands = w->s->operands,
@@ -81,7 +86,10 @@ static bool is_product(const struct narrow *w, const struct nn_operation *o)
 	       (!traits->window.own || is_scalar(w, o, args.own, 1));
 }
 
-/* Operations that are done in either type, and lose little in float16: a rounding. */
+/*
+ * Returns whether an operation can be computed in either type. Float16 costs it only one more
+ * rounding.
+ */
 static bool is_neutral(const struct narrow *w, const struct nn_operation *o)
 {
 	return nn_traits(o->type)->is_neutral && is_float(w, o->inputs[0]);
@@ -106,8 +114,8 @@ static void choose(struct narrow *w, uint32_t index)
 }
 
 /*
- * Chooses matrix products, operations that read their results, and operations whose results only
- * chosen ones read. Returns false if there is no product.
+ * Chooses matrix products, neutral operations that read results of chosen ones, and neutral
+ * operations whose results only chosen ones read. Returns false if there is no product.
  */
 static bool choose_all(struct narrow *w)
 {
@@ -177,7 +185,7 @@ static void add_operation(struct narrow *w, uint32_t index)
 		add_chosen(w, o);
 		return;
 	}
-	/* The operand from which it was converted has the type already. */
+	/* The input of this CAST is float16 already. */
 	if (is_widening(w, o)) {
 		w->facts[o->outputs[0]].fp16 = o->inputs[0];
 		w->r.is_there[o->outputs[0]] = false;

@@ -18,7 +18,7 @@ struct wide {
 	struct fact *facts;
 };
 
-/* Returns whether a float16 tensor comes from outside the operations, or goes there. */
+/* Returns whether a float16 tensor is a constant, or an input or output of the model. */
 static bool needs_cast(const struct nn_operand *o)
 {
 	return o->type == NN_TENSOR_FLOAT16 &&
@@ -26,23 +26,24 @@ static bool needs_cast(const struct nn_operand *o)
 		o->lifetime == NN_SUBGRAPH_OUTPUT);
 }
 
-/* Returns whether the operation converts in order to round to float16. */
+/* Returns whether the operation converts to float16 and so rounds its values. */
 static bool is_rounding(const struct nn_subgraph *s, const struct nn_operation *o)
 {
 	return o->type == NN_OP_CAST && s->operands[o->outputs[0]].type == NN_TENSOR_FLOAT16 &&
 	       s->operands[o->inputs[0]].type != NN_TENSOR_FLOAT16;
 }
 
-/*
- * Returns whether the operation would compute something else in float32, or is not one of NNAPI's.
- */
+/* Returns whether the operation may have other results in float32, or is not one of NNAPI's. */
 static bool sees_types(const struct nn_op *op)
 {
 	/* The semantics of an OEM's operation are unknown. */
 	return nn_traits(op->code)->sees_types || op->code == NN_OP_OEM || op->version;
 }
 
-/* Scalars that are arguments have no CAST, and inputs that may be omitted none either. */
+/*
+ * Returns whether all operands can be converted. There is no CAST for scalars that are arguments,
+ * or for inputs that may be omitted.
+ */
 static bool is_convertible(const struct nn_subgraph *s)
 {
 	for (uint32_t i = 0; i < s->num_operands; i++)
@@ -98,7 +99,7 @@ static void widen_scalar(struct wide *w, const struct nn_model *from, struct nn_
 	w->r.model.values_size += 8;
 }
 
-/* Adds a float32 twin of a tensor that stays float16. */
+/* Adds a float32 version of a tensor that remains float16. */
 static void add_twin(struct wide *w, uint32_t index)
 {
 	const struct nn_operand *o = &w->r.operands[index];
@@ -126,7 +127,7 @@ static void widen_operands(struct wide *w, const struct nn_model *from)
 	}
 }
 
-/* Adds CASTs: those of inputs and constants come first, those of outputs last. */
+/* Adds the CASTs of outputs, or those of inputs and constants. */
 static void add_casts(struct wide *w, uint32_t count, bool outputs)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -177,6 +178,6 @@ struct nn_model *plan_float32(const struct nn_model *model)
 	w->facts = w->r.facts;
 	widen_operands(w, model);
 	widen_operations(w, s);
-	/* NULL if an operation takes float16 only. */
+	/* Returns NULL if an operation accepts only float16. */
 	return rewrite_end(&w->r);
 }

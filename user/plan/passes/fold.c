@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Folds steps of a compiled plan: PAD into a window's own padding, and pairs that undo each other
- * (DEQUANTIZE and QUANTIZE, two TRANSPOSEs) into nothing.
+ * Folds steps of a compiled plan. PAD becomes padding of the convolution or pooling after it. Pairs
+ * of steps that undo each other are removed: DEQUANTIZE and QUANTIZE, or two TRANSPOSEs.
  */
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "ops/window.h"
 #include "plan/kernels/kernel.h"
 
-/* Least scale for which 255 times the scale is exact: smaller ones lack exponent bits. */
+/* Scales for which 255 times the scale is neither subnormal nor infinite. */
 #define MIN_SCALE 1e-30f
 #define MAX_SCALE 1e30f
 
@@ -29,7 +29,10 @@ static const struct nn_operand *operand_of(const struct folding *f, uint32_t ind
 	return &f->c->plan->graphs[0].subgraph->operands[index];
 }
 
-/* Returns whether an operand is the result of a step, inside the plan, and not a constant yet. */
+/*
+ * Returns whether an operand is the result of a step, but neither an output of the model nor a
+ * constant.
+ */
 static bool is_internal(const struct folding *f, uint32_t index)
 {
 	return operand_of(f, index)->lifetime == NN_TEMPORARY && !f->data[index] &&
@@ -57,8 +60,8 @@ static bool is_transpose(const struct compiled_step *step)
 /* ---- PAD ---- */
 
 /*
- * Reads the border that a PAD adds around axis `first`, the rows, and axis `first` + 1. Returns
- * false if the PAD adds a border around other axes too.
+ * Reads the border that a PAD adds to the rows, axis `first`, and to the columns, axis `first` + 1.
+ * Returns false if the PAD adds elements to other axes too.
  */
 static bool read_border(const struct folding *f, const struct compiled_step *pad, uint32_t first,
 			uint32_t border[4])
@@ -84,8 +87,8 @@ static bool has_value(const struct compiled_step *pad)
 }
 
 /*
- * Reads the value that a PAD writes, in units of the scale: 0, or PAD_V2's value. Returns false if
- * it is not known.
+ * Reads the value that a PAD writes, divided by the scale: 0, or PAD_V2's value. Returns false if
+ * the value is not constant.
  */
 static bool read_padding(const struct folding *f, const struct compiled_step *pad, float *value)
 {
@@ -103,14 +106,17 @@ static bool read_padding(const struct folding *f, const struct compiled_step *pa
 		memcpy(value, scalar, sizeof(*value));
 		return true;
 	}
-	/* The value is a stored byte, in steps of the scale. */
+	/* The value is a quantised byte. */
 	memcpy(&stored, scalar, sizeof(stored));
 	stored = x->type == NN_TENSOR_QUANT8_ASYMM ? (uint8_t)stored : (int8_t)stored;
 	*value = (float)(stored - x->zero_point);
 	return true;
 }
 
-/* Returns the least value of an operand in these units, by its activation or type. */
+/*
+ * Returns the least possible value of an operand, divided by the scale. It follows from the
+ * activation or the type.
+ */
 static float least_value(const struct folding *f, uint32_t operand)
 {
 	const struct nn_tensor *t = &f->c->tensors[operand];
@@ -136,13 +142,16 @@ static float least_value(const struct folding *f, uint32_t operand)
 	return activation == 1 || activation == 3 ? 0 : least;
 }
 
-/* Returns whether a window treats a border of this value like its own padding. */
+/* Returns whether a border of this value has the same effect as the operation's own padding. */
 static bool is_padding(const struct folding *f, enum nn_border border, uint32_t operand, float value)
 {
 	return border == NN_BORDER_LEAST ? value <= least_value(f, operand) : value == 0;
 }
 
-/* Makes float16 tensors float32: their values, which are not all known, would be converted. */
+/*
+ * Changes float16 tensors to float32, because nn_op_infer() would convert float16 values, and not
+ * all are known.
+ */
 static void widen_tensors(struct nn_tensor *tensors, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -151,8 +160,8 @@ static void widen_tensors(struct nn_tensor *tensors, uint32_t count)
 }
 
 /*
- * Returns whether a step with this border accepts the PAD's input and writes the same output as
- * before.
+ * Returns whether a step with its border accepts the PAD's input, and has the same output shape as
+ * with the PAD.
  */
 static bool is_same_with_border(const struct folding *f, const struct compiled_step *step)
 {
@@ -204,8 +213,8 @@ static void fold_pad(const struct folding *f, struct compiled_step *step)
 /* ---- DEQUANTIZE and QUANTIZE ---- */
 
 /*
- * n * s / s, for n of eight bits and a scale s, has an error of less than 255 * 2^-22, so it rounds
- * to n.
+ * Returns whether n * s / s rounds to n, for n of eight bits and a scale s. For these scales the
+ * error is less than 255 * 2^-22.
  */
 static bool is_exact(const struct nn_tensor *x, const struct nn_tensor *y)
 {
@@ -219,7 +228,7 @@ static void fold_quantize(const struct folding *f, struct compiled_step *step)
 	struct compiled_step *before = step_before(f, step);
 	const struct nn_tensor *tensors = f->c->tensors;
 
-	/* Returns whether the two operations undo each other. */
+	/* Return unless the two operations undo each other. */
 	if (!before || before->op->code != NN_OP_DEQUANTIZE || step->op->code != NN_OP_QUANTIZE ||
 	    !is_internal(f, before->input) ||
 	    !is_internal(f, step->output) || tensors[step->input].type != NN_TENSOR_FLOAT32 ||
@@ -232,7 +241,7 @@ static void fold_quantize(const struct folding *f, struct compiled_step *step)
 
 /* ---- TRANSPOSE ---- */
 
-/* Returns the axis of the input that becomes axis `i`. */
+/* Returns the axis of the input that becomes axis `i` of the output. */
 static uint32_t permuted(const struct folding *f, const struct compiled_step *step, uint32_t i)
 {
 	const int32_t *permutation = f->data[step->operation->inputs[1]];
@@ -241,8 +250,8 @@ static uint32_t permuted(const struct folding *f, const struct compiled_step *st
 }
 
 /*
- * Returns whether axes of more than one element keep their order in a step and the step `before`
- * it.
+ * Returns whether `before` (which may be NULL) and `step` together keep the order of axes with more
+ * than one element.
  */
 static bool keeps_order(const struct folding *f, const struct compiled_step *before,
 			const struct compiled_step *step)
@@ -264,7 +273,10 @@ static bool keeps_order(const struct folding *f, const struct compiled_step *bef
 	return true;
 }
 
-/* Returns whether a step can be removed, because both operands can lie in one place. */
+/*
+ * Returns whether two operands can share memory, so that the step from one to the other can be
+ * removed.
+ */
 static bool can_alias(const struct folding *f, uint32_t from, uint32_t to)
 {
 	enum nn_lifetime lifetime = operand_of(f, from)->lifetime;
@@ -274,7 +286,7 @@ static bool can_alias(const struct folding *f, uint32_t from, uint32_t to)
 		lifetime == NN_SUBGRAPH_OUTPUT);
 }
 
-/* Returns whether a step is known to permute axes. */
+/* Returns whether a step is a TRANSPOSE with a constant permutation. */
 static bool is_permuted(const struct folding *f, const struct compiled_step *step)
 {
 	return is_transpose(step) && !step->is_identity &&

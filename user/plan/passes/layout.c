@@ -34,7 +34,10 @@ static bool overlap(const struct place *a, const struct place *b)
 	return a->first <= b->last && b->first <= a->last;
 }
 
-/* Returns the lowest gap among the items that are already placed and needed at the same time. */
+/*
+ * Returns the lowest offset at which `item` overlaps no item that is already placed and needed at
+ * the same time.
+ */
 static size_t find_gap(const struct item *items, size_t placed, const struct item *item,
 		       const struct item **busy)
 {

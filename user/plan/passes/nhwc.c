@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations on NCHW images as operations on NHWC ones, which have fast kernels.
+ * Replaces operations on NCHW images by operations on NHWC images, which have fast kernels.
  */
 #include <string.h>
 
@@ -9,31 +9,31 @@
 #include "plan/passes/rewrite.h"
 
 #define NONE UINT32_MAX
-#define WANTED_SHAPE 3		/* the input that is the shape of an output */
-#define VALUE_SIZE 32		/* size of the largest constant that is added */
+#define WANTED_SHAPE 3		/* position of the input that has the output's shape */
+#define VALUE_SIZE 32		/* bytes of the largest constant that this pass adds */
 
-/* For each axis in one order, the axis in the other order. */
+/* The NCHW axis of each NHWC axis, and the reverse. */
 static const uint32_t to_nhwc[] = { 0, 2, 3, 1 }, to_nchw[] = { 0, 3, 1, 2 };
 
-/* Facts of an operand. "There" means that the operand exists in NCHW. */
+/* Facts of an operand. The operand itself is in NCHW; it exists if rewrite.is_there is set. */
 struct fact {
 	uint32_t twin;			/* the operand's version in NHWC, or NONE */
-	uint32_t wanted;		/* number of operations that want it in NHWC */
-	uint32_t reader;		/* the last operation that reads it, or NONE */
+	uint32_t wanted;		/* number of operations that read it in NHWC */
+	uint32_t reader;		/* the last operation that reads the operand, or NONE */
 };
 
 struct nhwc {
 	struct rewrite r;
 	struct fact *facts;
-	/* Operands with the permutations to NHWC and to NCHW, or NONE. */
+	/* Constants with the permutations to NHWC and to NCHW, or NONE. */
 	uint32_t permutations[2];
 };
 
 /* ---- What can be transposed ---- */
 
 /*
- * Returns the value of a constant list of that many integers, or NULL; then its operation reports
- * the fault.
+ * Returns the value of a constant list of `count` integers. Returns NULL if the operand is not such
+ * a list; its operation then reports the error.
  */
 static const void *ints_of(const struct nn_model *model, const struct nn_operand *o, uint32_t count)
 {
@@ -41,8 +41,8 @@ static const void *ints_of(const struct nn_model *model, const struct nn_operand
 }
 
 /*
- * Returns whether the operation has its output's shape as an input; no other operation on images
- * does.
+ * Returns whether the operation has its output's shape as an input. Only TRANSPOSE_CONV_2D can have
+ * this input.
  */
 static bool has_wanted_shape(const struct nn_operation *o)
 {
@@ -50,8 +50,8 @@ static bool has_wanted_shape(const struct nn_operation *o)
 }
 
 /*
- * Returns the input in which an operation on images names NCHW, or NONE if there is no such input
- * or the operation cannot be transposed.
+ * Returns the input that selects NCHW for an operation on images. Returns NONE if NCHW is not
+ * selected, or if the operation cannot be transposed.
  */
 static uint32_t nchw_input(const struct nn_model *model, const struct nn_operation *o)
 {
@@ -71,15 +71,15 @@ static uint32_t nchw_input(const struct nn_model *model, const struct nn_operati
 }
 
 /*
- * Returns whether an operation has kernels for NCHW images too; it is transposed only if its image
- * is.
+ * Returns whether an operation has kernels for NCHW images too. Such an operation is transposed
+ * only if its input already is.
  */
 static bool takes_both(const struct nn_operation *o)
 {
 	return nn_traits(o->type)->takes_nchw;
 }
 
-/* Returns whether an image is known in NHWC, and not yet in NCHW. */
+/* Returns whether an image exists in NHWC but not in NCHW. */
 static bool is_transposed(const struct nhwc *w, uint32_t operand)
 {
 	return w->facts[operand].twin != NONE && !w->r.is_there[operand];
@@ -104,8 +104,9 @@ static bool is_by_channel(const struct nn_model *model, const struct nn_operand 
 }
 
 /*
- * Returns whether arithmetic of two operands is computed in NHWC. In that case both operands are
- * transposed images, or one is and the other is a constant for each channel.
+ * Returns whether arithmetic of two operands is computed in NHWC. This is the case if both operands
+ * are transposed images, or if one is a transposed image and the other has a constant for each
+ * channel.
  */
 static bool is_transposed_arithmetic(const struct nhwc *w, const struct nn_model *model,
 				     const struct nn_operation *o)
@@ -125,8 +126,8 @@ static bool is_transposed_arithmetic(const struct nhwc *w, const struct nn_model
 }
 
 /*
- * Returns whether an operation without a layout of its own is better done in NHWC, and the number
- * of its images.
+ * Returns whether an operation that has no layout argument is computed in NHWC. Sets *images to the
+ * number of its input images.
  */
 static bool follows(const struct nhwc *w, const struct nn_model *model,
 		    const struct nn_operation *o, uint32_t *images)
@@ -144,13 +145,13 @@ static bool follows(const struct nhwc *w, const struct nn_model *model,
 		return false;
 	if (nn_traits(o->type)->elementwise == 1)
 		return is_transposed(w, o->inputs[0]);
-	/* The lists of SLICE have an element for each axis, in the order of the layout. */
+	/* SLICE has lists with an element for each axis, in the order of the layout. */
 	if (o->type == NN_OP_SLICE)
 		return is_transposed(w, o->inputs[0]) &&
 		       ints_of(model, &operands[o->inputs[1]], 4) &&
 		       ints_of(model, &operands[o->inputs[2]], 4) &&
 		       is_known_image(&operands[o->outputs[0]]);
-	/* CONCATENATION has any number of images, followed by its axis. */
+	/* The inputs of CONCATENATION are any number of images, then the axis. */
 	if (o->type == NN_OP_CONCATENATION) {
 		*images = o->num_inputs - 1;
 		for (uint32_t i = 0; i < *images; i++)
@@ -189,7 +190,7 @@ static uint32_t add_constant(struct nhwc *w, int32_t type, uint32_t rank, uint32
 
 static void add_permutation(struct nhwc *w, uint32_t from, uint32_t to, uint32_t permutation)
 {
-	/* This pass adds the operation. */
+	/* The original model does not have this operation. */
 	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ from, permutation }, &to);
 }
 
@@ -205,7 +206,7 @@ static void add_transpose(struct nhwc *w, uint32_t from, uint32_t to, bool nchw)
 
 /* ---- Turning ---- */
 
-/* Adds the NHWC operand of an image, which is not written yet. */
+/* Adds the NHWC operand of an image. The caller adds the operation that writes it. */
 static uint32_t add_twin(struct nhwc *w, uint32_t index)
 {
 	const struct nn_operand *o = &w->r.operands[index];
@@ -225,7 +226,10 @@ static void need_nchw(struct nhwc *w, uint32_t index)
 	w->r.is_there[index] = true;
 }
 
-/* Returns the input of an operation in NHWC: an image, or a constant by channel as a vector. */
+/*
+ * Returns the NHWC form of an operation's input: an image, or constants of all channels as a
+ * vector.
+ */
 static uint32_t transposed_input(struct nhwc *w, const struct nn_operation *o, uint32_t index)
 {
 	const uint32_t from = o->inputs[index];
@@ -245,7 +249,9 @@ static uint32_t transposed_input(struct nhwc *w, const struct nn_operation *o, u
 	return vector;
 }
 
-/* Converts paddings, axis or bounds of an operation without a layout to NHWC. */
+/*
+ * Converts the paddings, the axis or the bounds of an operation without a layout argument to NHWC.
+ */
 static void transpose_arguments(struct nhwc *w, const struct nn_model *from, uint32_t *list,
 				const struct nn_operation *o)
 {
@@ -290,13 +296,13 @@ static void transpose_shape(struct nhwc *w, const struct nn_model *from, uint32_
 	list[WANTED_SHAPE] = add_constant(w, NN_TENSOR_INT32, 1, 4, transposed, sizeof(transposed));
 }
 
-/* Adds an operation on NHWC images, of which its first `images` inputs are. */
+/* Adds an operation on NHWC images. Its first `images` inputs are images. */
 static void transpose_operation(struct nhwc *w, const struct nn_model *from,
 				const struct nn_operation *o, uint32_t images, uint32_t flag)
 {
 	uint32_t *list, inputs[2];
 
-	/* Transposes that were already added come before the operation. */
+	/* Add transposes of inputs first, because these must run before the operation. */
 	for (uint32_t i = 0; i < images; i++) {
 		uint32_t input = transposed_input(w, o, i);
 
@@ -318,7 +324,10 @@ static void transpose_operation(struct nhwc *w, const struct nn_model *from,
 
 /* ---- Channels in another order ---- */
 
-/* RESHAPE, TRANSPOSE and RESHAPE that put the channels [rows, columns] in columns first. */
+/*
+ * RESHAPE, TRANSPOSE and RESHAPE that change the order of channels from [rows, columns] to
+ * [columns, rows].
+ */
 struct shuffle {
 	const struct nn_operation *last;
 	uint32_t rows;
@@ -326,8 +335,8 @@ struct shuffle {
 };
 
 /*
- * Returns the only operation that reads the output of `o`, if it reads it as its input 0; otherwise
- * NULL.
+ * Returns the operation that reads the output of `o`. Returns NULL if several do, or if the output
+ * is not input 0 there.
  */
 static const struct nn_operation *only_reader(const struct nhwc *w, const struct nn_model *model,
 					      const struct nn_operation *o)
@@ -343,7 +352,10 @@ static const struct nn_operation *only_reader(const struct nhwc *w, const struct
 	return reader->inputs[0] == o->outputs[0] ? reader : NULL;
 }
 
-/* Returns whether a shape is [batch, rows, columns, pixels], or the same without a batch of 1. */
+/*
+ * Returns whether a shape is [batch, rows, columns, pixels], or [rows, columns, pixels] for a batch
+ * of 1, and rows and columns are exchanged.
+ */
 static bool is_divided(const struct nn_operand *image, const struct nn_operand *o,
 		       const int32_t *permutation, struct shuffle *found)
 {
@@ -374,7 +386,7 @@ static bool find_shuffle(const struct nhwc *w, const struct nn_model *model,
 	if (!nn_traits(o->type)->only_reshapes || !is_transposed(w, o->inputs[0]))
 		return false;
 	image = &operands[o->inputs[0]];
-	/* This TRANSPOSE exchanges rows and columns of channels. */
+	/* The second operation must exchange rows and columns of channels. */
 	middle = only_reader(w, model, o);
 	if (!middle || middle->type != NN_OP_TRANSPOSE || !is_known_image(image))
 		return false;
@@ -397,7 +409,7 @@ static void add_reshape(struct nhwc *w, uint32_t from, uint32_t to)
 	uint32_t shape = add_constant(w, NN_TENSOR_INT32, 1, o->rank, o->dims,
 				      o->rank * (uint32_t)sizeof(*o->dims));
 
-	/* This pass adds the operation. */
+	/* The original model does not have this operation. */
 	rewrite_add(&w->r, NN_OP_RESHAPE, 2, 1, (uint32_t[]){ from, shape }, &to);
 }
 
@@ -476,8 +488,8 @@ struct nn_model *plan_nhwc(const struct nn_model *model)
 	if (model->num_subgraphs != 1 || model->num_extensions || !has_nchw(model))
 		return NULL;
 	/*
-	 * An operation adds a twin, and up to two constants; the three of a shuffle become three, with
-	 * two operands and three constants besides.
+	 * Each operation adds a twin and up to two constants. The three operations of a shuffle are
+	 * replaced by three others, which need two more operands and three constants.
 	 */
 	w = rewrite_create(model, &(struct rewrite_room){
 		.pass = sizeof(*w), .fact = sizeof(*w->facts), .operands = operands + constants,

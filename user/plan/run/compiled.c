@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executes a compiled plan. The memory of an execution is one block, kept for
- * the next one; nothing is allocated, locked or copied on the way.
+ * Executes a compiled plan. The memory of an execution is one block, which is cached for the next
+ * execution. So executions usually allocate, lock and copy nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +16,9 @@
 
 /* The memory of one execution. The arrays that follow the struct are in the same block. */
 struct context {
-	size_t size;			/* of the block */
-	void **data;			/* by operand */
-	struct nn_tensor *inputs;	/* of the step that runs */
+	size_t size;			/* size of the block */
+	void **data;			/* address of each operand */
+	struct nn_tensor *inputs;	/* inputs of the step that runs */
 	struct nn_tensor *outputs;
 	const void **kernel_inputs;
 	void **kernel_outputs;
@@ -28,7 +28,7 @@ struct context {
 	struct nn_times *times;		/* of the execution, or NULL */
 	/* scratch memory of reference kernels, which grows as needed */
 	struct nn_run_memory memory;
-	/* The ranges of the input of the step before; NULL: it did not look at its input. */
+	/* Input whose ranges the step before found with look(); NULL if it did not. */
 	const void *looked_at;
 	size_t looked;			/* elements */
 	struct nn_range ranges[NN_MAX_LOOKS];
@@ -68,7 +68,10 @@ static void context_free(struct compiled *c, struct context *x)
 	pages_free(x, x->size);
 }
 
-/* Makes its memory as large as any run of a reference kernel wanted it, if it can be had. */
+/*
+ * Enlarges the scratch memory of reference kernels to the largest size that any execution needed.
+ * If memory runs out, there is no scratch memory.
+ */
 static void grow(struct compiled *c, struct context *x, size_t wanted)
 {
 	struct nn_run_memory *m = &x->memory;
@@ -217,7 +220,7 @@ static void set_args(const struct compiled *c, const struct nn_execution *e, str
 	x->times = e->times;
 }
 
-/* Does what set_args() does, for a restored plan, whose first operands are the arguments. */
+/* Does what set_args() does, for a restored plan. Arguments are the first operands there. */
 static void set_restored_args(const struct compiled *c, const struct nn_execution *e,
 			      struct context *x)
 {
@@ -248,7 +251,7 @@ static void tell_shapes(const struct compiled *c, struct nn_execution *e)
 
 /* ---- Steps ---- */
 
-/* A run of a kernel. Several threads run its tasks. */
+/* A run of a kernel, of which several threads run tasks. */
 struct launch {
 	struct nn_kernel_call call;
 	char *scratch;
@@ -270,7 +273,7 @@ static void run_task(void *arg, uint32_t task, uint32_t thread)
 	l->call.ready->kernel->run(&l->call, task, l->scratch + thread * l->scratch_size);
 }
 
-/* The packing of a step's weights that are not constant. Threads share its tasks. */
+/* Packs weights of a step that are not constant. Several threads run the tasks. */
 struct packing {
 	const struct nn_run *run;
 	const struct nn_ready *ready;
@@ -289,7 +292,7 @@ static void pack_task(void *arg, uint32_t task, uint32_t thread)
 		p->refused = true;
 }
 
-/* The inputs of a step of a restored plan, for packing. */
+/* Fills the inputs of a step of a restored plan, to pack weights. */
 static void restored_run_init(const struct compiled_step *step, const struct context *x,
 			      struct nn_run *r)
 {
@@ -327,10 +330,7 @@ static void look(struct context *x, const struct nn_ready *ready, struct launch 
 	x->looked = ready->looked;
 }
 
-/*
- * Returns false if the kernel does not accept the values of this execution; nothing was written
- * then.
- */
+/* Returns false if the kernel rejects the values of this execution. Then it has written nothing. */
 static bool run_kernel(const struct compiled *c, const struct compiled_step *step, struct context *x,
 		       uint32_t threads)
 {
@@ -361,7 +361,7 @@ static bool run_kernel(const struct compiled *c, const struct compiled_step *ste
 	return true;
 }
 
-/* Makes private copies of determining inputs that lie in memory of others. */
+/* Makes private copies of determining inputs that lie in the caller's memory. */
 static bool stage(const struct compiled *c, const struct compiled_step *step, struct nn_run *r,
 		  struct nn_tensor *in)
 {
@@ -441,7 +441,10 @@ static bool run_fast(const struct compiled *c, uint32_t index, struct context *x
 	return done;
 }
 
-/* A restored plan does not know the operations of its model. */
+/*
+ * Marks operations of a rewritten or restored plan, whose indices are not those of the caller's
+ * model.
+ */
 static void note_time(const struct compiled *c, const struct compiled_step *step, struct nn_times *times,
 		      uint64_t begin_ns)
 {
@@ -496,7 +499,7 @@ bool compiled_execute(struct compiled *c, struct nn_execution *e, enum nn_status
 	context_put(c, x);
 	if (done && !*status)
 		tell_shapes(c, e);
-	/* The operations run again in another way. */
+	/* Drop these times, because the operations run again, interpreted. */
 	if (!done && e->times)
 		e->times->count = before;
 	return done;

@@ -8,13 +8,13 @@
 #include "base/clock.h"
 #include "plan/internal.h"
 
-/* The subgraph that an input of the step refers to. */
+/* Returns the index of the subgraph that an input of the step refers to. */
 static uint32_t referenced(const struct frame *f, const struct step *step, uint32_t input)
 {
 	return f->graph->subgraph->operands[step->operation->inputs[input]].location.offset + 1;
 }
 
-/* Values that subgraphs get or give; all released by free_values(). */
+/* Allocates the inputs or outputs of a subgraph. free_values() releases all of these values. */
 static struct value *alloc_values(const struct frame *f, const struct step *step, uint32_t count)
 {
 	struct value *values = heap_zeroed(f->run->heap, (size_t)count + 1, sizeof(*values));
@@ -31,7 +31,7 @@ static void free_values(const struct frame *f, struct value *values, uint32_t co
 	heap_free(f->run->heap, values);
 }
 
-/* Views of the step's inputs from `first` on: the frame keeps what it owns. */
+/* Sets `values` to the step's inputs from `first` on. The frame still owns their memory. */
 static void view_inputs(const struct frame *f, const struct step *step, uint32_t first,
 			struct value *values)
 {
@@ -41,7 +41,7 @@ static void view_inputs(const struct frame *f, const struct step *step, uint32_t
 	}
 }
 
-/* Reads a condition once: memory of others may change. */
+/* Reads a condition only once, because other processes may change its memory. */
 static enum nn_status read_condition(const struct frame *f, const struct step *step,
 				     const struct value *v, bool *holds)
 {
@@ -80,16 +80,16 @@ enum nn_status run_if(struct frame *f, const struct step *step)
 	return status;
 }
 
-/* A loop that runs: its state and what does not change in it. */
+/* A running loop: its state, and its constant values. */
 struct loop {
 	struct frame *frame;
 	const struct step *step;
 	uint32_t condition;		/* subgraph */
 	uint32_t body;
-	uint32_t num_values;		/* of the body's inputs */
+	uint32_t num_values;		/* number of the body's inputs */
 	uint32_t num_state;		/* the first values, which the body's outputs replace */
-	struct value *values;		/* value[num_values]: state, then constant values */
-	struct value *results;		/* value[num_state]: of the body */
+	struct value *values;		/* value[num_values]: state, then values that stay */
+	struct value *results;		/* value[num_state]: the body's outputs */
 	uint64_t start_ns;
 };
 

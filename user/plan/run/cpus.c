@@ -8,7 +8,7 @@
 #include "base/cgroup_path.h"
 #include "plan/run/cpus.h"
 
-/* More than any kernel is built for. */
+/* More CPUs than any kernel supports. */
 #define MOST_CPUS 65536
 
 static uint32_t cpus_of_affinity(void)
@@ -29,7 +29,7 @@ static uint32_t cpus_of_affinity(void)
 	return count;
 }
 
-/* The CPUs that one cpu.max pays for: "QUOTA PERIOD", or "max PERIOD". */
+/* Returns the CPUs that a file cpu.max allows. It contains "QUOTA PERIOD", or "max PERIOD". */
 static uint32_t cpus_of_quota(const char *file)
 {
 	unsigned long long quota, period;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds from the system's files which CPUs share a last-level cache.
+ * Reads from files of /sys which CPUs share a last-level cache.
  */
 #define _GNU_SOURCE
 #include <limits.h>
@@ -11,8 +11,8 @@
 
 #include "plan/run/domains.h"
 
-#define MAX_CACHES 8		/* caches of a CPU that the system lists, the last level last */
-#define UNKNOWN UINT8_MAX	/* stands for no domain; there are fewer domains than this */
+#define MAX_CACHES 8		/* caches of a CPU in /sys, of which the last level is the last */
+#define UNKNOWN UINT8_MAX	/* stands for no domain; larger than any domain's number */
 
 static FILE *open_of(const char *root, uint32_t cpu, const char *name)
 {
@@ -24,8 +24,8 @@ static FILE *open_of(const char *root, uint32_t cpu, const char *name)
 }
 
 /*
- * Puts the CPUs of a list such as "0-7,16-23" in a domain; returns how many it has. A list of
- * CPUs that are beyond those that there are does no harm.
+ * Puts the CPUs of a list such as "0-7,16-23" in a domain; returns how many. Numbers of CPUs beyond
+ * num_cpus are ignored.
  */
 static uint32_t assign(struct domains *d, FILE *list, uint8_t domain)
 {
@@ -64,7 +64,10 @@ static uint32_t assign_file(struct domains *d, const char *root, uint32_t cpu, c
 	return count;
 }
 
-/* Puts a CPU, and those that it shares the most with, in a domain; false: the system does not tell. */
+/*
+ * Puts a CPU in a domain, with the CPUs that share its last-level cache, or else its package.
+ * Returns false if /sys does not list them.
+ */
 static bool assign_near(struct domains *d, const char *root, uint32_t cpu, uint8_t domain)
 {
 	uint32_t count = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executes a plan: checks the arguments against the model, runs the main
- * subgraph on them and tells the outputs' shapes.
+ * Executes a plan: checks the arguments against the model, runs the main subgraph on the arguments,
+ * and reports the outputs' shapes.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #define DEFAULT_LOOP_TIMEOUT_NS UINT64_C(2000000000)
 #define MAX_LOOP_TIMEOUT_NS UINT64_C(15000000000)
 
-/* Checks an input or output by the rules for both; `what` is its kind, for messages. */
+/* Checks what must hold for inputs and for outputs. `what` is "input" or "output", for messages. */
 static enum nn_status check_arg(const struct nn_operand *o, const struct nn_arg *arg,
 				const char *what, uint32_t index, struct nn_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Free blocks are kept in lists by size class, four classes to each power of two. A block has its
- * class in front of it.
+ * Free blocks are kept in lists by size class, four classes to each power of two. struct block with
+ * the class is in front of each block.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,10 +14,10 @@
 #define ALIGNMENT 64	/* a cache line, and the widest vector */
 #define CLASSES (4 * 64)
 
-/* A block that so many executions did not take goes back to the system. */
+/* Blocks that were unused in this number of executions are returned to the system. */
 #define TRIM_EXECUTIONS 64
 
-/* With AddressSanitizer each block is one of the system's, so that it sees what lies outside. */
+/* With AddressSanitizer each block comes from the system, so that accesses outside are detected. */
 #if defined(__SANITIZE_ADDRESS__)
 #define KEEPS_BLOCKS 0
 #elif defined(__has_feature)
@@ -30,24 +30,24 @@
 #endif
 
 struct block {
-	_Alignas(ALIGNMENT) struct block *next;	/* while it is free */
+	_Alignas(ALIGNMENT) struct block *next;	/* next free block, while this one is free */
 	uint32_t class;
 };
 
-/* Executions that can be in progress before one more has to begin with an empty heap. */
+/* Maximum number of idle heaps. Further concurrent executions begin with empty heaps. */
 #define HEAPS 8
 
 struct heaps {
 	_Atomic(struct heap *) idle[HEAPS];
-	_Atomic(uint64_t) bytes;	/* of blocks and scratch memory, when heaps were given back */
+	_Atomic(uint64_t) bytes; /* blocks and scratch memory of heaps, updated by heaps_put() */
 };
 
 struct heap {
 	struct block *free[CLASSES];
-	uint32_t count[CLASSES];	/* of free blocks */
-	uint32_t spare[CLASSES];	/* the fewest that were free since blocks went last */
-	uint32_t executions;		/* since then */
-	uint64_t bytes;			/* of all blocks */
+	uint32_t count[CLASSES];	/* number of free blocks */
+	uint32_t spare[CLASSES];	/* smallest count[] since the last trim() */
+	uint32_t executions;		/* since the last trim() */
+	uint64_t bytes;			/* size of all blocks */
 	uint64_t counted;		/* bytes of this heap that heaps->bytes includes */
 	struct nn_run_memory scratch;
 };
@@ -61,7 +61,7 @@ static uint32_t class_of(size_t size)
 	return 4 * top + (uint32_t)(size >> (top - 2) & 3);
 }
 
-/* The largest size of a class: a multiple of ALIGNMENT. */
+/* Returns the largest size of a class, which is a multiple of ALIGNMENT. */
 static size_t class_size(uint32_t class)
 {
 	return ((size_t)4 + class % 4 + 1) << (class / 4 - 2);
@@ -134,7 +134,7 @@ void heap_settle(struct heap *heap)
 	m->size = m->base ? m->wanted : 0;
 }
 
-/* Frees the blocks that no execution took since this was called last. */
+/* Frees the blocks that no execution has used since the last call. */
 static void trim(struct heap *heap)
 {
 	for (uint32_t class = 0; class < CLASSES; class++) {
@@ -156,7 +156,7 @@ static void heap_destroy(struct heap *heap)
 {
 	if (!heap)
 		return;
-	/* Then all are spare. */
+	/* After the first call all blocks are spare; the second call frees them. */
 	trim(heap);
 	trim(heap);
 	pages_free(heap->scratch.base, heap->scratch.size);

@@ -13,8 +13,8 @@ struct lazy {
 	struct nn_plan_options options;
 	pthread_mutex_t lock;
 	bool tried;			/* under the lock */
-	struct nn_plan *owned;		/* what was made */
-	_Atomic(const struct nn_plan *) plan;	/* it, or the lazy plan where that failed */
+	struct nn_plan *owned;		/* the compiled plan, or NULL */
+	_Atomic(const struct nn_plan *) plan;	/* `owned`, or the lazy plan if compiling failed */
 };
 
 bool lazy_create(struct nn_plan *plan, const struct nn_plan_options *options)

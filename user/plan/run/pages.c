@@ -13,8 +13,8 @@
 #endif
 
 /*
- * The size of a block in pages, which have 4, 16 or 64 KiB: huge pages are multiples of each. A
- * last huge page is allocated as a whole if at least half of it is used.
+ * Rounds the size of a block up to whole pages, which have 4, 16 or 64 KiB. If at least half of the
+ * last huge page is used, rounds up to whole huge pages, which are multiples of all page sizes.
  */
 static size_t in_pages(size_t size)
 {
@@ -23,8 +23,8 @@ static size_t in_pages(size_t size)
 }
 
 /*
- * Returns memory that begins at a huge page's boundary. It reserves one huge page more, then frees
- * what is not needed.
+ * Returns memory that begins at a huge page's boundary. Maps one huge page more than needed, then
+ * frees the memory before and after the block.
  */
 static void *map_aligned(size_t size)
 {
@@ -57,7 +57,7 @@ void *pages_alloc_all(size_t size)
 {
 	void *memory = pages_alloc(size);
 
-	/* If the kernel cannot, the pages come when they are written. */
+	/* If the kernel does not support this, each page is allocated when it is first written. */
 	if (memory)
 		madvise(memory, in_pages(size), MADV_POPULATE_WRITE);
 	return memory;

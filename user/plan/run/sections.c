@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The plans of a section lie in slots. A thread that runs one has counted itself in its slot's
- * `users`; a thread that changes a slot holds the section's lock and has set `users` from 0 to
- * CHANGING. So threads find existing plans without a lock.
+ * Each section caches its plans in slots. A thread that runs a plan has counted itself in its
+ * slot's `users`. A thread that changes a slot holds the section's lock and has set `users` from 0
+ * to CHANGING. So threads find cached plans without a lock.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -20,28 +20,31 @@
 
 #define CHANGING (-1)
 
-/* Freeing a plan counts as a miss if one of the last LATELY executions used it. */
+/* A plan is wanted if one of the last LATELY executions used it. */
 #define LATELY 16
 
-/* Misses of plans that are interpreted at most before another plan is made. */
+/* Maximum number of misses that are interpreted before another plan is made. */
 #define MAX_PENALTY 1024
 
 /*
- * While plans are worth it although they are dropped, one of so many misses is interpreted, to
- * measure the time of that.
+ * If plans replace each other but are still faster than interpreting, one of LOOK_AGAIN misses is
+ * interpreted, to measure again how long interpreting takes.
  */
 #define LOOK_AGAIN 64
 
-/* Times that a subgraph is divided again, as sections have come to need each other's values. */
+/*
+ * Maximum number of times that a subgraph is divided, because sections may need values of other
+ * sections.
+ */
 #define MAX_ROUNDS 4
 
-/* A section as a model of its own, its inputs' shapes known, and its plan. */
+/* A section as a separate model with known shapes of inputs, and the plan of this model. */
 struct shaped {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
 	struct nn_plan *plan;		/* NULL: these shapes cannot be compiled */
 	struct nn_plan_memory memory;	/* the plan's memory, without shared weights */
-	_Atomic(uint64_t) bytes;	/* memory that it had at the last check */
+	_Atomic(uint64_t) bytes;	/* memory of the plan when count_bytes() was called last */
 	struct nn_operand operands[];
 };
 
@@ -61,8 +64,8 @@ struct sections {
 	struct weights *weights;
 	_Atomic(uint64_t) runs;		/* executions, ever */
 	_Atomic(uint64_t) made;		/* plans, ever */
-	_Atomic(uint64_t) bytes;	/* that plans keep, without shared weights */
-	uint64_t limit;			/* of both */
+	_Atomic(uint64_t) bytes;	/* memory of all plans, without shared weights */
+	uint64_t limit;			/* limit of `bytes` plus shared weights */
 };
 
 struct section {
@@ -73,16 +76,16 @@ struct section {
 	uint32_t index;			/* of the subgraph */
 	uint32_t first;			/* operations */
 	uint32_t count;
-	uint32_t *inputs;		/* operands that the section reads; written before it */
-	uint32_t *outputs;		/* operands that it writes and others need after it */
+	uint32_t *inputs;	/* operands that steps before the section write and it reads */
+	uint32_t *outputs;		/* operands that the section writes and later steps read */
 	uint32_t num_inputs;
 	uint32_t num_outputs;
-	_Atomic(int32_t) wait;		/* misses to interpret before a plan is made */
-	_Atomic(uint64_t) made_ns;	/* the least that making and running a plan took; 0: none */
-	_Atomic(uint64_t) interpreted_ns;	/* and interpreting it */
+	_Atomic(int32_t) wait;		/* number of misses to interpret before a plan is made */
+	_Atomic(uint64_t) made_ns;	/* shortest time to make and run a plan; 0: unknown */
+	_Atomic(uint64_t) interpreted_ns;	/* shortest time to interpret */
 	pthread_mutex_t lock;
-	int32_t penalty;		/* the next wait */
-	uint32_t thrashes;		/* plans that were made in place of others that were wanted */
+	int32_t penalty;		/* next value of `wait` */
+	uint32_t thrashes;		/* number of plans that replaced wanted ones */
 	struct slot slots[SECTION_PLANS];
 };
 
@@ -97,12 +100,12 @@ uint32_t section_length(const struct section *section)
 struct fact {
 	uint32_t known;			/* the section that computes it from constants alone */
 	uint32_t writer;		/* the section that writes it */
-	uint32_t listed;		/* the last section that has it in its list of inputs */
-	bool is_needed;			/* outside of the section that writes it, */
-	bool is_leaving;		/* and was so when the subgraph was divided before */
+	uint32_t listed;		/* last section that lists it as an input */
+	bool is_needed;			/* something outside of its writer reads it */
+	bool is_leaving;		/* `is_needed` of an earlier division */
 };
 
-/* Returns whether shapes do not depend on a determining input. */
+/* Returns whether no shape depends on this determining input. */
 static bool determines_no_shape(const struct nn_op *op, const struct nn_operand *o)
 {
 	const struct nn_type_info *info = nn_type_info_of(o->type);
@@ -127,7 +130,7 @@ static bool is_plain(const struct graph *g, const struct section *s, const struc
 {
 	const struct nn_operation *o = step->operation;
 
-	/* Operations of extensions tell their shapes only when they run. */
+	/* Shapes of an extension's operation are known only when it runs. */
 	if (!step->op->execute || (o->type > UINT16_MAX && !nn_is_own(o->type)) ||
 	    step->op->code == NN_OP_OEM || nn_traits(step->op->code)->is_sized_by_values)
 		return false;
@@ -141,7 +144,7 @@ static bool is_plain(const struct graph *g, const struct section *s, const struc
 	return o->num_outputs;
 }
 
-/* The outputs of a plain operation on known values are known too. */
+/* Marks the outputs of an operation as known if all inputs are known. */
 static void learn(const struct graph *g, const struct section *s, const struct step *step,
 		  struct fact *facts)
 {
@@ -195,7 +198,8 @@ static bool find_sections(struct graph *g, struct fact *facts)
 }
 
 /*
- * Finds values that are needed outside: outputs of the subgraph, and inputs of other sections and steps.
+ * Marks values that are needed outside of the section that writes them: outputs of the subgraph,
+ * and inputs of other sections and steps.
  */
 static void find_needed(const struct graph *g, struct fact *facts)
 {
@@ -252,8 +256,8 @@ static bool list_operands(struct section *s, struct fact *facts)
 static void free_sections(struct graph *g);
 
 /*
- * Marks needed values that sections compute from constants as leaving them; returns whether any was
- * not marked before.
+ * Marks values as leaving their section if it computes them from constants and they are needed
+ * outside. Returns whether any of these was not marked before.
  */
 static bool finds_leaving(const struct graph *g, struct fact *facts)
 {
@@ -344,7 +348,10 @@ uint64_t sections_begin(const struct nn_plan *plan)
 	return plan->sections ? atomic_fetch_add(&plan->sections->runs, 1) + 1 : 0;
 }
 
-/* Counts the memory that a plan has by now: memory of concurrent executions stays with the plan. */
+/*
+ * Updates the memory that a plan counts for. It grows, because a plan caches the memory of
+ * concurrent executions.
+ */
 static void count_bytes(struct sections *all, struct shaped *shaped)
 {
 	uint64_t bytes = sizeof(*shaped) + shaped->memory.weights +
@@ -401,7 +408,9 @@ void sections_free(struct nn_plan *plan)
 
 /* ---- A plan for a set of shapes ---- */
 
-/* Adds an operand to the section's model, which has only operands that its operations refer to. */
+/*
+ * Adds an operand to the section's model. The model has only operands that its operations refer to.
+ */
 static void take_operand(const struct section *s, struct shaped *shaped, uint32_t operand)
 {
 	if (shaped->operands[operand].consumers++)
@@ -497,8 +506,8 @@ static void set_used(struct slot *slot, uint64_t run)
 }
 
 /*
- * Returns the slot with the plan of these values, and counts one more user of it; NULL if no slot
- * has it.
+ * Returns the slot with the plan for the shapes of these values, and adds a user to it. Returns
+ * NULL if there is no such slot.
  */
 static struct slot *find_slot(struct section *s, const struct value *values, uint64_t run)
 {
@@ -520,7 +529,10 @@ static struct slot *find_slot(struct section *s, const struct value *values, uin
 	return NULL;
 }
 
-/* Returns an empty slot, or the least recently used one, as CHANGING; NULL if all are in use. */
+/*
+ * Sets an empty slot, or else the least recently used one, to CHANGING, and returns it. Returns
+ * NULL if all slots are in use.
+ */
 static struct slot *take_slot(struct section *s)
 {
 	for (uint32_t tries = 0; tries < SECTION_PLANS; tries++) {
@@ -540,7 +552,7 @@ static struct slot *take_slot(struct section *s)
 	return NULL;
 }
 
-/* Returns whether one of the last executions used the plan of a slot. */
+/* Returns whether the plan of a slot is wanted, because one of the last executions used it. */
 static bool is_wanted(const struct section *s, const struct slot *slot)
 {
 	return atomic_load(&slot->used_ns) &&
@@ -548,8 +560,8 @@ static bool is_wanted(const struct section *s, const struct slot *slot)
 }
 
 /*
- * The plan that a section used last stays while the section is in use: otherwise each execution
- * would make it again.
+ * Returns whether the plan of a slot may be freed. The plan that a section used last stays while
+ * executions use the section, because otherwise each execution would make the plan again.
  */
 static bool may_go(const struct section *s, const struct slot *slot)
 {
@@ -564,8 +576,8 @@ static bool may_go(const struct section *s, const struct slot *slot)
 }
 
 /*
- * Drops the least recently used plan of all sections, unless it is in use. Returns false if it
- * drops none. Sets *missed if executions may want that plan again.
+ * Frees the least recently used plan of all sections, unless the plan is in use. Returns false if
+ * it frees none. Sets *missed if the freed plan was wanted.
  */
 static bool evict_one(struct section *holder, bool *missed)
 {
@@ -586,8 +598,8 @@ static bool evict_one(struct section *holder, bool *missed)
 		}
 	}
 	/*
-	 * Waiting here could be a deadlock with the holder of that lock, which may wait for this
-	 * one's.
+	 * Waiting for the other section's lock could be a deadlock, because the thread that holds
+	 * it may wait for this section's lock.
 	 */
 	if (!oldest || (of != holder && pthread_mutex_trylock(&of->lock)))
 		return false;
@@ -603,8 +615,8 @@ static bool evict_one(struct section *holder, bool *missed)
 }
 
 /*
- * Frees plans until the others are within the limit, or no other may be freed. The caller holds the
- * section's lock. Returns whether recent executions used a plan that it freed.
+ * Frees plans until the others are within the limit, or until no other plan may be freed. The
+ * caller holds the section's lock. Returns whether a freed plan was wanted.
  */
 static bool keep_limit(struct section *s)
 {
@@ -618,8 +630,8 @@ static bool keep_limit(struct section *s)
 }
 
 /*
- * Decides how many misses are interpreted from now on. Plans that are never used, or that replace
- * others which will be used again, may cost more than they gain: that is measured.
+ * Decides how many of the next misses are interpreted. Plans that are never used again, or that
+ * replace wanted ones, may cost more time than they save. So times are compared.
  */
 static void judge(struct section *s, bool has_plan, bool missed)
 {
@@ -636,7 +648,10 @@ static void judge(struct section *s, bool has_plan, bool missed)
 	atomic_store(&s->wait, s->penalty);
 }
 
-/* Makes a plan for these values; holds the lock. NULL: there is no slot, or the deadline came first. */
+/*
+ * Makes a plan for the shapes of these values; the caller holds the section's lock. Returns NULL if
+ * all slots are in use, memory runs out or the deadline passes.
+ */
 static struct slot *make_slot(struct section *s, const struct value *values, const struct run *run)
 {
 	struct slot *slot = take_slot(s);
@@ -649,7 +664,7 @@ static struct slot *make_slot(struct section *s, const struct value *values, con
 	empty_slot(s, slot);
 	shaped = shaped_create(s, values, run->deadline_ns);
 	slot->shaped = shaped;
-	/* A plan that was given up says nothing of the shapes. */
+	/* If the deadline stopped the compiler, the shapes may still be compilable later. */
 	if (shaped && !shaped->plan && clock_ns() >= run->deadline_ns)
 		empty_slot(s, slot);
 	if (!slot->shaped) {
@@ -663,7 +678,10 @@ static struct slot *make_slot(struct section *s, const struct value *values, con
 	return slot;
 }
 
-/* Waits until no other thread makes a plan, or until the deadline; UINT64_MAX: no deadline. */
+/*
+ * Waits for the lock, which a thread that makes a plan holds, until the deadline. UINT64_MAX means
+ * no deadline. Returns false if the deadline passed.
+ */
 static bool lock_until(pthread_mutex_t *lock, uint64_t deadline_ns)
 {
 	const struct timespec at = { .tv_sec = (time_t)(deadline_ns / 1000000000),
@@ -674,8 +692,9 @@ static bool lock_until(pthread_mutex_t *lock, uint64_t deadline_ns)
 }
 
 /*
- * Finds a slot, or makes a plan for these values. Threads that want others' plans go on. NULL: the
- * deadline came first, or the section is to be interpreted.
+ * Returns the slot with the plan for the shapes of these values, or makes a plan. Meanwhile other
+ * threads can still run cached plans. Returns NULL if the deadline passed, or if the section is to
+ * be interpreted.
  */
 static struct slot *get_slot(struct section *s, const struct value *values, const struct run *run,
 			     bool *made)
@@ -721,7 +740,7 @@ void sections_memory(const struct nn_plan *plan, struct nn_plan_memory *memory)
 
 /* ---- Running ---- */
 
-/* Returns whether a compiled plan takes the value: it must be aligned and have a size. */
+/* Returns whether a compiled plan accepts the value: it must be aligned and not empty. */
 static bool is_taken(const struct value *v)
 {
 	if (v->tensor.omitted || !v->tensor.data ||
@@ -734,8 +753,8 @@ static bool is_taken(const struct value *v)
 }
 
 /*
- * Gives the outputs their shapes and memory. Returns false if they are not as declared, or if
- * memory runs out.
+ * Sets the shapes and the memory of a section's outputs. Returns false if shapes are not as
+ * declared, or if memory runs out.
  */
 static bool place_outputs(struct frame *f, const struct section *s, const struct compiled *c,
 			  struct value *outputs, struct nn_arg *args)
@@ -761,7 +780,7 @@ static bool place_outputs(struct frame *f, const struct section *s, const struct
 	return true;
 }
 
-/* Runs the plan; `args` has room for inputs, then outputs. */
+/* Runs the plan. `args` is memory for its inputs, then its outputs. */
 static bool run_plan(struct frame *f, const struct section *s, const struct nn_plan *plan,
 		     struct nn_arg *args, struct value *outputs, enum nn_status *status)
 {
@@ -817,7 +836,7 @@ static bool run_on_plan(struct frame *f, const struct section *s, const struct n
 	return done;
 }
 
-/* Keeps the least time that was measured, because other programs make a run longer. */
+/* Keeps the shortest measured time, because other programs can only make a run longer. */
 static void measure(_Atomic(uint64_t) *least, uint64_t ns)
 {
 	uint64_t old = atomic_load(least);

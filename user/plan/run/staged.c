@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions of a serialised plan on arguments that its kernels cannot take unchanged. The plan has
- * no model that could be interpreted: arguments that are not aligned are copied, and if an output
- * is too small its shape, which is known, is all of the answer.
+ * Executes a serialised plan whose arguments are not as compiled. The plan has no model that could
+ * be interpreted. So arguments that are not aligned are copied. If the memory of an output is too
+ * small, only the shapes are returned, which are known without an execution.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #include "plan/compiled.h"
 #include "plan/internal.h"
 
-/* The caller's execution, and a copy of it that the plan runs instead. */
+/* The caller's execution, and the changed copy that the plan runs. */
 struct staged {
 	struct nn_execution *e;
 	struct nn_execution copy;
 	struct nn_arg *args;		/* of the copy: inputs, then outputs */
-	struct value *values;		/* in the order of `args`; they own copied data */
+	struct value *values;	/* in the order of `args`; a value owns its data if it is a copy */
 };
 
 /* A serialised plan has no argument that may be omitted. */
@@ -55,7 +55,9 @@ static void declare_outputs(const struct nn_subgraph *s, const struct staged *x,
 	}
 }
 
-/* Gives each argument memory that kernels accept. Returns false if memory runs out. */
+/*
+ * Gives each argument memory that is aligned as kernels need it. Returns false if memory runs out.
+ */
 static bool stage(struct staged *x)
 {
 	const uint32_t inputs = x->e->num_inputs;

@@ -24,7 +24,7 @@ enum nn_status fail_step(const struct frame *f, const struct step *step, enum nn
 		       (uint32_t)(step - f->graph->steps), step->op->name, reason);
 }
 
-/* Returns the caller's memory of an operand that is an output of the model, else NULL. */
+/* Returns the argument of an operand that is an output of the model; otherwise NULL. */
 static const struct nn_arg *caller_memory(const struct frame *f, uint32_t operand)
 {
 	uint32_t position = f->graph->outputs[operand];
@@ -42,7 +42,7 @@ static bool needs_copy(const struct step *step, uint32_t input, const struct val
 	       !value_is_aligned(v->tensor.data, v->tensor.type);
 }
 
-/* Fills f->inputs; what it copied is in f->staged. */
+/* Fills f->inputs. f->staged owns the inputs that were copied. */
 static enum nn_status stage_inputs(struct frame *f, const struct step *step)
 {
 	uint32_t i, size;
@@ -100,7 +100,7 @@ static enum nn_status place_output(struct frame *f, const struct step *step, uin
 	return NN_OK;
 }
 
-/* Copies outputs that a kernel could not write into the caller's memory. */
+/* Copies an output to the caller's memory if a kernel could not write it there. */
 static void copy_to_caller(const struct frame *f, uint32_t operand)
 {
 	const struct nn_arg *arg = caller_memory(f, operand);
@@ -213,7 +213,9 @@ static enum nn_status run_step(struct frame *f, const struct step *step)
 	return status;
 }
 
-/* Runs a section where one begins, else a step; returns the steps that were done. */
+/*
+ * Runs the section that begins at `step`, or else that step. Returns the number of steps that ran.
+ */
 static uint32_t run_next(struct frame *f, const struct step *step, enum nn_status *status)
 {
 	const uint32_t count = step->section ? section_length(step->section) : 1;
@@ -233,7 +235,7 @@ static uint32_t run_next(struct frame *f, const struct step *step, enum nn_statu
 	return count;
 }
 
-/* Shapes that are known only now may contradict what the subgraph declares. */
+/* Sets the inputs. Fails if their shapes, which may be known only now, contradict the subgraph. */
 static enum nn_status set_inputs(struct frame *f, const struct value *inputs)
 {
 	const struct nn_subgraph *s = f->graph->subgraph;
@@ -250,7 +252,9 @@ static enum nn_status set_inputs(struct frame *f, const struct value *inputs)
 	return NN_OK;
 }
 
-/* An argument may know more of an output's shape than the model. */
+/*
+ * Takes over dimensions of outputs that arguments specify, because the model may leave them open.
+ */
 static void set_output_dims(struct frame *f)
 {
 	const struct nn_subgraph *s = f->graph->subgraph;
@@ -273,7 +277,7 @@ static enum nn_status frame_init(struct frame *f)
 	const struct graph *g = f->graph;
 	struct heap *heap = f->run->heap;
 
-	/* An operation without inputs or outputs makes an empty list, not a failure. */
+	/* One element more, so that a size of 0 is not taken for a failure. */
 	f->values = heap_zeroed(heap, g->subgraph->num_operands, sizeof(*f->values));
 	f->inputs = heap_zeroed(heap, (size_t)g->max_inputs + 1, sizeof(*f->inputs));
 	f->outputs = heap_zeroed(heap, (size_t)g->max_outputs + 1, sizeof(*f->outputs));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads of this process that share the work of executions. A caller opens a job and works at
- * it itself; threads that are idle join, spin for a moment for the next job, then sleep. Executions
- * never wait for a thread that did not join. The opener wakes a few sleepers, each of which wakes a
- * few more: those first that sleep on CPUs of the opener's cache, then of its package. Threads are
- * not bound to CPUs.
+ * The threads of this process that share the work of executions. A caller opens a job and runs
+ * tasks of it. Idle helper threads join the job; then they spin for a moment for the next job, and
+ * then sleep. Executions never wait for a helper that did not join. The opener wakes a few sleeping
+ * helpers, each of which wakes a few more. Helpers on CPUs that share the opener's cache are woken
+ * first, then those of its package. Threads are not bound to CPUs.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -25,27 +25,27 @@
 #include "plan/run/threads.h"
 
 #define MAX_HELPERS 255
-#define MAX_JOBS 8		/* at a time; more run on their own thread alone */
-#define SPIN_TURNS 64		/* between looks at the clock */
-#define MAX_TASKS (1u << 31)	/* of a job; each thread also takes one that is not there */
+#define MAX_JOBS 8		/* jobs at a time; the callers of further jobs get no helpers */
+#define SPIN_TURNS 64		/* between two reads of the clock */
+#define MAX_TASKS (1u << 31)	/* tasks of a job; each thread counts one more than it runs */
 
-/* The stack of a helper; kernels that no compiler optimised, as fuzzers have them, need more. */
+/* Size of a helper's stack. Kernels without compiler optimisation, as in fuzzers, need more. */
 #ifndef HELPER_STACK_SIZE
 #define HELPER_STACK_SIZE (256 * 1024)
 #endif
 
 /*
- * A job. Its fields are the opener's until it sets `open`, and again once it has
- * cleared it and `users` is 0: a helper counts itself before it looks at `open`.
+ * A job. Only the opener accesses the fields before it sets `open`, and after it has cleared `open`
+ * and `users` is 0. So a helper adds itself to `users` before it reads `open`.
  */
 struct job {
 	_Atomic bool taken;
 	_Atomic bool open;
 	_Atomic uint32_t users;		/* helpers that use the job; a futex */
-	_Atomic uint32_t slots;		/* helpers that joined: the number of the last one in the job */
-	_Atomic uint64_t next;		/* tasks taken from the begin; from the end, in the upper half */
-	_Atomic uint32_t unwoken;	/* helpers that may still be woken for it */
-	struct domain near;		/* of the opener: its threads are woken first */
+	_Atomic uint32_t slots;		/* helpers that joined ever; gives helpers their numbers */
+	_Atomic uint64_t next;		/* taken tasks: first ones; last ones in the upper half */
+	_Atomic uint32_t unwoken;	/* number of helpers that may still be woken */
+	struct domain near;		/* domain of the opener */
 	uint32_t count;
 	uint32_t max_users;
 	threads_fn *fn;
@@ -55,20 +55,23 @@ struct job {
 static struct {
 	pthread_once_t once;
 	uint32_t helpers;
-	_Atomic uint32_t opened;	/* jobs ever; a futex that idle helpers sleep on */
+	_Atomic uint32_t opened; /* number of jobs opened; a futex on which idle helpers sleep */
 	_Atomic uint32_t sleepers;
-	_Atomic uint64_t alone_until;	/* the CPUs are busy with something else */
+	_Atomic uint64_t alone_until;	/* until then jobs get no helpers */
 	struct job jobs[MAX_JOBS];
 } shared = { .once = PTHREAD_ONCE_INIT };
 
-#define ANY UINT32_MAX		/* the event that a thread waits for, or that wakes it */
+#define ANY UINT32_MAX		/* bits of a futex call: waits for, or wakes, any */
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t bits)
 {
 	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, NULL, NULL, bits);
 }
 
-/* Wakes up to `count` threads that wait for one of these bits; returns how many are left to wake. */
+/*
+ * Wakes up to `count` threads that wait for one of these bits. Returns how many fewer than `count`
+ * it woke.
+ */
 static uint32_t futex_wake(_Atomic uint32_t *word, uint32_t count, uint32_t bits)
 {
 	long woken = syscall(SYS_futex, word, FUTEX_WAKE_BITSET_PRIVATE, count, NULL, NULL, bits);
@@ -82,8 +85,8 @@ static uint64_t taken(uint64_t next)
 }
 
 /*
- * Every other thread begins at the end. So a thread gets about the same part of a tensor in each job,
- * and finds it in its cache.
+ * Runs tasks until none is left. Threads with odd numbers take tasks from the end. So a thread
+ * often gets the same part of a tensor in each job, and finds it in its cache.
  */
 static void run_tasks(struct job *job, uint32_t thread)
 {
@@ -112,8 +115,9 @@ static void wake_some(struct job *job)
 }
 
 /*
- * Joins a job that is open and has work left; false: there was none. A helper leaves a job only when no
- * task is left, and no helper joins it then: as many join as may work at it at a time, at most.
+ * Joins a job if it is open, has tasks left, and has fewer than max_users helpers; otherwise
+ * returns false. A helper leaves a job only when no task is left, so at most max_users helpers join
+ * in all.
  */
 static bool join(struct job *job)
 {
@@ -141,7 +145,7 @@ static bool join_any(void)
 	return false;
 }
 
-/* Waits until a job was opened after the `seen`th: spins for a moment, then sleeps. */
+/* Waits until more than `seen` jobs were opened: spins for a moment, then sleeps. */
 static void wait_for_job(uint32_t seen)
 {
 	uint64_t start = clock_ns();
@@ -202,7 +206,7 @@ static void start(void)
 	domains_start();
 	pthread_attr_setstacksize(&attributes, HELPER_STACK_SIZE);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	/* Signals are the application's, for its own threads. */
+	/* Helpers block all signals, which the application's own threads should receive. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	while (shared.helpers < count && shared.helpers < MAX_HELPERS) {
@@ -230,7 +234,7 @@ static struct job *take_job(void)
 	return NULL;
 }
 
-/* Closes a job and waits for the helpers that are at it; returns for how long. */
+/* Closes a job and waits until its helpers have left. Returns the time of waiting. */
 static uint64_t close_job(struct job *job)
 {
 	uint64_t start = 0, waited;
@@ -257,7 +261,7 @@ static bool is_shared(uint32_t count, uint32_t threads)
 	       (!atomic_load(&shared.alone_until) || clock_ns() >= atomic_load(&shared.alone_until));
 }
 
-/* Returns the time of waiting for helpers at the end of a job. */
+/* Runs all tasks. Returns how long it waited for helpers in the end. */
 static uint64_t run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads)
 {
 	struct job *job = is_shared(count, threads) ? take_job() : NULL;

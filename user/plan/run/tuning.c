@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tuning of a compiled plan that runs often, in two phases. The first phase times each step on all
- * threads and on one, and proposes the usually faster choice for each. The proposal can still make
- * the plan slower, because idle threads fall asleep during steps on one thread. So the second phase
- * runs the whole plan in both forms, in rounds, and keeps the proposal only if it won by more than
- * chance would. Because other programs may have used the CPUs meanwhile, it is all done again later.
+ * Tuning of a compiled plan that runs often, in two phases. The first phase measures each step on
+ * all threads and on one thread, and proposes the choice that is usually faster. Still the proposal
+ * can make the plan slower, because idle threads fall asleep during steps on one thread. So the
+ * second phase runs the whole plan in both forms, and keeps the proposal only if it is faster by
+ * more than chance explains. Because other programs may have used the CPUs during tuning, the plan
+ * is tuned again later.
  */
 #include <stdlib.h>
 
@@ -17,16 +18,18 @@ _Static_assert(NN_PLAN_HOT + NN_PLAN_TUNING < TUNED_EXECUTIONS, "clients save to
 #define STEP_RUNS 16
 
 /*
- * A round of the second phase: twice in the old form, twice as proposed. The first of each two
- * finds the threads as the other way left them, so only the second counts.
+ * A round of the second phase runs the plan twice on all threads, then twice as proposed. The first
+ * run of each two begins with threads in the state in which the other form left them, so only the
+ * second run counts.
  */
 #define ROUND_RUNS 4
 #define ROUNDS 8
 
 /*
- * Rounds that the proposal has to win, where both are equal won 3.5 times of 100; or pairs of a run
- * as it was and one as proposed, of all ROUNDS * ROUNDS, won 2.5 times of 100. Rounds tell where the machine
- * becomes slower and faster, pairs where threads are now there, now late.
+ * The proposal must be faster in WINS rounds. If both forms are equally fast, the probability of
+ * this is 3.5 %. Or it must be faster in PAIRS of the ROUNDS * ROUNDS pairs of a run in each form:
+ * 2.5 %. Rounds decide better if the machine's speed changes slowly, pairs if threads are late in
+ * some runs.
  */
 #define WINS 7
 #define PAIRS 51
@@ -43,11 +46,11 @@ struct step_times {
 };
 
 struct tuning {
-	_Atomic(uint32_t) wait;		/* executions until the next one that is measured */
+	_Atomic(uint32_t) wait;		/* number of executions until tuning begins */
 	atomic_bool busy;		/* an execution measures and owns the next fields */
-	atomic_bool done;		/* once at least */
+	atomic_bool done;		/* the plan was tuned at least once */
 	uint32_t runs;			/* measured executions so far */
-	uint64_t run_ns;		/* time of the kernels of this execution so far */
+	uint64_t run_ns;		/* time of the current execution's kernels so far */
 	uint64_t was_ns[ROUNDS];
 	uint64_t proposed_ns[ROUNDS];
 	uint32_t num_steps;
@@ -108,7 +111,10 @@ static uint64_t sum_usual(const uint64_t ns[WAY_RUNS])
 	return sum - longest - second;
 }
 
-/* Return whether a run of the second phase tries the proposal, and whether its time counts. */
+/*
+ * Return whether the current run of the second phase tries the proposal, and whether its time
+ * counts.
+ */
 static bool is_proposed(const struct tuning *t)
 {
 	return (t->runs - STEP_RUNS) % ROUND_RUNS >= ROUND_RUNS / 2;
@@ -134,7 +140,10 @@ void tuning_add(struct tuning *t, uint32_t step, uint64_t ns)
 		t->steps[step].ns[t->runs % WAYS][t->runs / WAYS] = ns;
 }
 
-/* Ends the first phase; false: there is nothing to compare. */
+/*
+ * Ends the first phase. Returns false if no step is proposed for one thread, so that there is
+ * nothing to compare.
+ */
 static bool propose(struct tuning *t)
 {
 	bool any = false;
@@ -169,7 +178,7 @@ static bool has_won(const struct tuning *t)
 	return wins >= WINS || pairs >= PAIRS;
 }
 
-/* Chooses the threads of all steps until the next tuning. */
+/* Sets the threads of all steps until the plan is tuned again. */
 static void finish(struct compiled *c)
 {
 	struct tuning *t = c->tuning;

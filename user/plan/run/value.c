@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values while a plan runs: their sizes, their memory and whose it is.
+ * Values while a plan runs: their sizes, their memory, and who owns it.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packed weights are compared by their bytes, because only kernels know on which shapes the packed
+ * Packed weights are compared byte by byte, because only kernels know on which shapes the packed
  * form depends.
  */
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include "plan/run/pages.h"
 #include "plan/run/weights.h"
 
-/* From this size on weights have pages of their own, huge ones where the system gives them. */
+/* Weights of at least this size have their own pages, huge ones if the system provides these. */
 #define IN_PAGES ((size_t)64 << 10)
 
 struct packed {
@@ -24,7 +24,7 @@ struct packed {
 };
 
 struct weights {
-	pthread_mutex_t lock;		/* of all that follows */
+	pthread_mutex_t lock;		/* protects all other fields */
 	struct packed *first;
 	uint64_t bytes;
 };

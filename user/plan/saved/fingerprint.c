@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Saved plans depend on more than their models: on the CPU, on the operations of extensions, and on
- * the sources that wrote them, because a change of any may change a layout or a result.
+ * The fingerprint covers what saved plans depend on besides their models: the CPU, the operations
+ * of extensions, and the sources of this build. A change of any of these may change a layout or a
+ * result.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static uint64_t with_added(uint64_t added)
 	return nn_fingerprint64(on, sizeof(on));
 }
 
-/* Mostly no extensions are added. The fingerprint is then computed only once. */
+/* Without extensions, which is the usual case, the fingerprint is computed only once. */
 uint64_t nn_plan_fingerprint(void)
 {
 	static _Atomic(uint64_t) plain;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a plan of its saved parts. They are the serialised plan, or else the model. The model is
- * checked as any other, and compiled on weights that are packed already.
+ * Makes a plan of its saved parts. The model part has a serialised plan or a model. A model is
+ * checked like any other, and compiled with weights that are packed already.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -56,7 +56,10 @@ static enum nn_status check_data(const struct saved_header *h, const void *data,
 	return NN_OK;
 }
 
-/* Determining values must be in the model part, because the data part may change at any time. */
+/*
+ * Checks that determining values are in the model part, because the data part may change at any
+ * time.
+ */
 static enum nn_status check_determining(const struct nn_model *model, struct nn_error *err)
 {
 	for (uint32_t k = 0; k < model->num_subgraphs; k++) {
@@ -80,7 +83,7 @@ static enum nn_status check_determining(const struct nn_model *model, struct nn_
 	return NN_OK;
 }
 
-/* Reads and checks the model of a model part that has a wire form. */
+/* Reads and checks the model of a model part that has the wire form. */
 static enum nn_status read_model(const struct saved_header *h, const void *model, const void *data,
 				 struct nn_model **out, struct nn_error *err)
 {
@@ -101,7 +104,7 @@ static enum nn_status read_model(const struct saved_header *h, const void *model
 	return status;
 }
 
-/* Checks that the plan's kernels are the wanted ones, and that this CPU runs them. */
+/* Checks that the plan's kernels are those of the options, and that this CPU can run them. */
 static enum nn_status check_kernels(const struct saved_header *h,
 				    const struct nn_plan_options *options, struct nn_error *err)
 {
@@ -143,7 +146,7 @@ static enum nn_status divide(struct nn_plan *plan, const struct saved_header *h,
 	enum nn_status status = check_kernels(h, options, err);
 
 	how.kernels = h->kernels;
-	/* Without memory for sections it is interpreted. */
+	/* If memory for sections runs out, the plan is interpreted. */
 	if (!status)
 		sections_create(plan, &how);
 	return status;
@@ -182,7 +185,10 @@ enum nn_status plan_load_whole(const struct saved_header *h, const void *model, 
 	return status;
 }
 
-/* Makes the plan of a part whose header was checked. A serialised plan takes over its part. */
+/*
+ * Makes the plan of a model part whose header was checked. A serialised plan takes over the model
+ * part.
+ */
 static enum nn_status load(const struct saved_header *h, void **model, const void *data,
 			   const struct nn_plan_options *options, struct nn_plan **plan,
 			   struct nn_error *err)

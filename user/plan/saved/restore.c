@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a serialised plan in one pass, in which each number is checked when it is met, because its
- * writer may mean harm. All that the plan consists of is one block of memory, and the model part,
- * which keeps the lists of operands.
+ * Restores a serialised plan in one pass, which checks each number when it is read, because the
+ * file is not trusted. The restored plan is one block of memory. It also refers to the model part,
+ * which has the lists of operands.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct restored {
 	const void *data;
 };
 
-/* The block of a plan begins with it. */
+/* The block of memory of a restored plan begins with this structure. */
 struct block {
 	struct nn_plan plan;
 	struct restored restored;
@@ -32,7 +32,7 @@ struct block {
 /* The alignment of any object: malloc()'s own. */
 #define OBJECT_ALIGN 16
 
-/* The unread rest of a serialised plan. */
+/* The part of a serialised plan that is not read yet. */
 struct cursor {
 	const char *at;
 	uint64_t left;
@@ -46,8 +46,8 @@ struct restoring {
 	uint32_t num_args;
 	const struct serial_place *places;
 	struct cursor steps;
-	struct nn_operand *operands;	/* of the arguments; */
-	struct nn_tensor *tensors;	/* so are these */
+	struct nn_operand *operands;	/* of the arguments, like `tensors` */
+	struct nn_tensor *tensors;
 	struct compiled *c;
 	const char *packed;
 	struct nn_error *err;
@@ -59,7 +59,10 @@ static enum nn_status refuse(const struct restoring *t, const char *what, uint32
 		       index);
 }
 
-/* Returns the next `count` records, or NULL. Inlined, so that it divides by a constant. */
+/*
+ * Returns the next `count` records, or NULL. The function is inlined, so that `size` is a constant
+ * divisor.
+ */
 static inline __attribute__((always_inline))
 const void *take(struct cursor *c, uint64_t count, size_t size)
 {
@@ -72,7 +75,7 @@ const void *take(struct cursor *c, uint64_t count, size_t size)
 	return at;
 }
 
-/* Finds the parts of the form. */
+/* Finds the parts of a serialised plan. */
 static enum nn_status find_parts(struct restoring *t)
 {
 	struct cursor c = { (const char *)(t->h + 1), t->h->serial_size };
@@ -92,7 +95,7 @@ static enum nn_status find_parts(struct restoring *t)
 	return NN_OK;
 }
 
-/* A step of a serialised plan, and the arrays that follow it there. */
+/* A step of a serialised plan, and the arrays that follow the step there. */
 struct step_form {
 	const struct serial_step *step;
 	const struct nn_kernel *kernel;
@@ -101,7 +104,10 @@ struct step_form {
 	const uint32_t *words;
 };
 
-/* Reads the next one. Returns false if it is cut off, or its kernel accepts no such step. */
+/*
+ * Reads the next step. Returns false if the step is truncated, or if its kernel accepts no such
+ * step.
+ */
 static bool take_step(struct cursor *c, struct step_form *f)
 {
 	f->step = take(c, 1, sizeof(*f->step));
@@ -118,7 +124,7 @@ static bool take_step(struct cursor *c, struct step_form *f)
 	return true;
 }
 
-/* Returns the bytes that the states of all steps take. Wrong steps are found later. */
+/* Returns the size of the states of all steps. Invalid steps are rejected later. */
 static size_t states_size(const struct restoring *t)
 {
 	struct cursor c = t->steps;
@@ -190,7 +196,10 @@ static enum nn_status restore_operands(struct restoring *t)
 
 /* ---- Steps ---- */
 
-/* Finds the memory of an operand that a step reads or writes. Returns false if that is not allowed. */
+/*
+ * Finds the memory of an operand that a step reads or writes. Returns false if the step may not do
+ * so.
+ */
 static bool bound_operand(const struct restoring *t, uint32_t operand, bool written,
 			  struct nn_room *room)
 {
@@ -234,8 +243,8 @@ static bool overlap(const struct restoring *t, uint32_t a, uint32_t b)
 }
 
 /*
- * Sets the memory of a step's operands; operands that other steps of the kernel have and this one
- * lacks get none.
+ * Sets the memory of a step's operands. Operands that the kernel supports and this step does not
+ * have get no memory.
  */
 static bool bound_operands(const struct restoring *t, const struct step_form *from,
 			   struct nn_bounds *bounds)
@@ -274,8 +283,8 @@ static bool is_apart(const struct restoring *t, const struct step_form *from,
 }
 
 /*
- * Sets the place of a step's weights, packed once or in each run. Returns false if they are
- * missing.
+ * Sets where a step's packed weights are. If each run packs the weights, sets only their size.
+ * Returns false if the data part lacks them.
  */
 static bool restore_weights(struct restoring *t, struct nn_ready *ready)
 {
@@ -289,14 +298,17 @@ static bool restore_weights(struct restoring *t, struct nn_ready *ready)
 	}
 	if (size > t->h->packed_size - c->packed_size)
 		return false;
-	/* There may be no data if no step needs any. */
+	/* There may be no data part if no step needs weights. */
 	if (size)
 		ready->packed = t->packed + c->packed_size;
 	c->packed_size += size;
 	return true;
 }
 
-/* Fills the next step, which is zeroed; its state is at `state`. */
+/*
+ * Fills `step`, which is zeroed, from the next step of the serialised plan. `*state` is memory for
+ * its state.
+ */
 static bool restore_step(struct restoring *t, struct compiled_step *step,
 			 struct nn_operation *operation, char **state)
 {
@@ -350,7 +362,10 @@ static size_t place(size_t *end, uint64_t count, size_t size)
 	return at;
 }
 
-/* No sum overflows: each record was found to be in the form, and is a few times as long here. */
+/*
+ * Sums of sizes cannot overflow: all counts are limited by the size of the file, and the structures
+ * here are only a few times as large as the records there.
+ */
 static enum nn_status fill(struct restoring *t, struct saved_header *part, const void *data,
 			   uint32_t preference, struct block **out)
 {
@@ -429,7 +444,7 @@ enum nn_status plan_restore(struct saved_header *part, const void *data,
 
 	if (status)
 		return status;
-	/* There is no memory for the steps yet. */
+	/* Check the number of steps before memory for the steps is allocated. */
 	if (t.head->num_steps > t.steps.left / sizeof(struct serial_step))
 		return refuse(&t, "header", 0);
 	status = fill(&t, part, data, options->preference, &b);

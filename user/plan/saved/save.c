@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Saves a plan: a model, and the list of the data part's pieces. Values that were computed from
- * constants are constants in the model. Its constants are divided into determining ones (ops/op.h)
- * and others.
+ * Saves a plan: makes a model, and the list of the data part's pieces. Values that were computed
+ * from constants are constants in this model. Determining constants (ops/op.h) are saved in the
+ * model part, others in the data part.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static bool copy_model(struct saver *s)
 	s->operations = operation = calloc(num_operations, sizeof(*operation));
 	s->determines = calloc(num_operands, sizeof(*s->determines));
 	s->values = calloc(num_operands, sizeof(*s->values));
-	/* The stamp is no piece; the packed weights and each constant are. */
+	/* Pieces are the packed weights and each constant, but not the stamp. */
 	s->pieces = calloc(1, sizeof(*s->pieces) + (num_operands + 1) * sizeof(struct piece));
 	if (!s->subgraphs || !operand || !operation || !s->determines || !s->values || !s->pieces)
 		return false;
@@ -70,7 +70,7 @@ static bool is_folded(const struct compiled *c, const struct nn_operand *o, uint
 	return o->lifetime == NN_TEMPORARY && c->places[index].kind == PLACE_CONSTANT;
 }
 
-/* Operands as compiling left them: private copies and computed values. */
+/* Takes over the constants of a compiled plan: private copies and computed values. */
 static void take_constants(struct saver *s, const struct compiled *c)
 {
 	const struct nn_subgraph *g = &s->subgraphs[0];
@@ -123,7 +123,10 @@ static void count_consumers(struct saver *s)
 
 /* ---- Determining values ---- */
 
-/* Returns whether input `input` of a subgraph that an operand refers to is determining. */
+/*
+ * Returns whether a subgraph's input `input` is determining. `reference` is the operand that refers
+ * to the subgraph.
+ */
 static bool determines_inside(const struct saver *s, const struct nn_operand *reference,
 			      uint32_t input)
 {
@@ -134,15 +137,15 @@ static bool determines_inside(const struct saver *s, const struct nn_operand *re
 }
 
 /*
- * Inputs of IF are a condition, two subgraphs and their inputs; those of WHILE, two subgraphs and
- * their inputs.
+ * IF has these inputs: a condition, two subgraphs, and the inputs of the subgraphs. WHILE has the
+ * same ones without the condition.
  */
 static bool determines_flow(const struct saver *s, const struct nn_operand *operands,
 			    const struct nn_operation *o, uint32_t index)
 {
 	uint32_t first = o->type == NN_OP_IF ? 1 : 0;
 
-	/* A subgraph is an input whose type alone determines addresses. */
+	/* plan_determines() has already accepted inputs that are subgraphs, by their type. */
 	return index < first ||
 	       determines_inside(s, &operands[o->inputs[first]], index - first - 2) ||
 	       determines_inside(s, &operands[o->inputs[first + 1]], index - first - 2);
@@ -166,7 +169,10 @@ static bool mark_operation(struct saver *s, uint32_t k, const struct nn_operatio
 	return changed;
 }
 
-/* References have no cycles, so this ends after at most as many rounds as their depth. */
+/*
+ * Subgraphs do not refer to each other in cycles, so the loop ends after at most as many rounds as
+ * they are nested deep.
+ */
 static void mark_determining(struct saver *s)
 {
 	const struct compiled *c = s->plan->compiled;
@@ -203,8 +209,8 @@ void pieces_end(struct nn_plan_pieces *p)
 }
 
 /*
- * Gives a constant its place; `used` bytes of values were given before. Removes a constant that no
- * operation reads.
+ * Places a constant after the `used` bytes of copied values, or in the data part. Removes a
+ * constant that no operation reads.
  */
 static void place_constant(struct saver *s, size_t index, uint64_t *used)
 {
@@ -217,7 +223,10 @@ static void place_constant(struct saver *s, size_t index, uint64_t *used)
 		o->location = (struct nn_location){ 0 };
 		return;
 	}
-	/* A computed value has a size by its type alone. OEM types have none. */
+	/*
+	 * The length of a computed value follows from its type and dimensions. OEM types have no
+	 * fixed size.
+	 */
 	if (info->element_size)
 		nn_operand_size(o, &length);
 	o->location = (struct nn_location){ .length = length };
@@ -274,7 +283,8 @@ static bool place_constants(struct saver *s)
 }
 
 /*
- * The result is equal for equal data, so that each of several writers of one entry writes the same.
+ * Equal data has the same identity, so several processes that write the same cache entry write the
+ * same bytes.
  */
 static uint64_t identify(const struct nn_plan_pieces *p)
 {
@@ -355,7 +365,7 @@ static enum nn_status save(struct saver *s, struct nn_plan_image *image)
 	mark_determining(s);
 	if (!place_constants(s))
 		return NN_OUT_OF_MEMORY;
-	/* Constants that were computed can be such as a model cannot have: of no elements. */
+	/* A computed constant may have no elements, which a model does not allow. */
 	if (nn_model_check(&s->model, &reason) || nn_ops_check_model(&s->model, NULL, &reason))
 		return nn_fail(s->err, NN_GENERAL_FAILURE, "the plan cannot be saved: %.400s",
 			       reason.message);
@@ -366,8 +376,8 @@ static enum nn_status save(struct saver *s, struct nn_plan_image *image)
 }
 
 /*
- * Saves a plan that was itself loaded: the parts that it was loaded from, with the times measured
- * since.
+ * Saves a restored plan: copies the parts that it was loaded from, with the current choices of
+ * tuning.
  */
 static enum nn_status save_restored(const struct nn_plan *plan, struct nn_plan_image *image)
 {

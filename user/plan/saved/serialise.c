@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serialises a plan, so that a load need not compile it. The plan is compiled from saved parts as a
- * load does it; only the addresses of its data are invented.
+ * Serialises a plan, so that loading it needs no compiling. First the plan is made from its saved
+ * parts, as loading does. Only the data part is not there: reserved addresses stand for it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,15 +13,15 @@
 #include "plan/saved/restore.h"
 
 struct serialiser {
-	const void *data;	/* where the data part is said to be */
+	const void *data;	/* reserved addresses that stand for the data part */
 	const struct compiled *c;
 	const struct saved_header *h;
-	uint32_t *numbers;		/* by operand: 1 + its number in the plan; 0: none yet */
-	uint32_t none;			/* number of the place without bytes, + 1 */
+	uint32_t *numbers;	/* by operand: 1 + its number in the serialised plan; 0: none yet */
+	uint32_t none;			/* 1 + the number of the place without bytes; 0: none yet */
 	struct serial_header head;
 	struct serial_arg *args;
 	struct serial_place *places;
-	uint32_t *steps;		/* struct serial_step, words, and so on */
+	uint32_t *steps;		/* each a struct serial_step with its operands and words */
 	size_t steps_words;
 };
 
@@ -54,7 +54,8 @@ static bool set_args(struct serialiser *f)
 }
 
 /*
- * Finds the memory of an operand that is no argument; returns false if the form cannot describe it.
+ * Finds the memory of an operand that is no argument; returns false if a serial_place cannot
+ * describe it.
  */
 static bool find_place(const struct serialiser *f, uint32_t operand, struct serial_place *place)
 {
@@ -95,7 +96,7 @@ static bool number_of(struct serialiser *f, uint32_t operand, uint32_t *number)
 }
 
 /*
- * Finds the number of an input. Inputs that a kernel does not read have the same number, of a place
+ * Finds the number of an input. All inputs that a kernel does not read have the number of one place
  * without bytes.
  */
 static bool number_of_input(struct serialiser *f, const struct compiled_step *step, uint32_t index,
@@ -127,8 +128,7 @@ static bool number_of_kernel(const struct nn_kernel *kernel, uint16_t *number)
 }
 
 /*
- * Returns a bit for each input that a step reads; *count becomes the position of the last one, plus
- * 1.
+ * Returns a bit for each input that a step reads; sets *count to 1 + the position of the last one.
  */
 static uint64_t inputs_of(const struct nn_ready *ready, uint16_t *count)
 {
@@ -190,9 +190,10 @@ static void free_lists(struct serialiser *f)
 }
 
 /*
- * Returns whether an execution may omit an input. An execution that does is interpreted, because
- * shapes depend on which inputs there are. An input that nothing reads may be omitted too. Only
- * operations of plug-ins may have omitted outputs, and their steps have no kernel.
+ * Returns whether an execution may omit an input. An execution that omits one is interpreted,
+ * because shapes depend on which inputs are present. An input that no operation reads may be
+ * omitted too. Outputs need no check: only operations of plug-ins may omit outputs, and these
+ * operations have no kernel.
  */
 static bool may_omit(const struct nn_subgraph *s)
 {
@@ -231,7 +232,7 @@ static void append(uint8_t **to, const void *from, size_t size)
 }
 
 /*
- * Finds the piece that a place of the data part lies in; returns false if there is no such piece.
+ * Finds the piece that contains a place of the data part; returns false if there is no such piece.
  */
 static bool find_piece(const struct nn_plan_pieces *p, const struct serial_place *place,
 		       uint32_t *number)
@@ -314,10 +315,7 @@ static uint8_t *write_part(struct serialiser *f, const struct nn_plan_image *ima
 	return part;
 }
 
-/*
- * Returns whether the serialised plan can be restored: a kernel must accept everything that it
- * saves.
- */
+/* Returns whether the serialised plan can be restored. So each kernel must accept what it saved. */
 static bool can_be_restored(const uint8_t *part, size_t size, const void *data)
 {
 	static const struct nn_plan_options options;
@@ -375,7 +373,11 @@ enum nn_status plan_serialise(struct nn_plan_image *image, struct nn_plan_pieces
 	memcpy(&h, image->model, sizeof(h));
 	if (image->model_size > UINT32_MAX / 2)
 		return NN_OK;
-	/* Without memory the next kernel is tried, and may read zeros: then no plan loads. */
+	/*
+	 * If memory runs out while the plan is compiled, another kernel may be tried, which may
+	 * read zeros at the reserved addresses. Then the plan does not match its header and is not
+	 * loaded.
+	 */
 	room = h.data_size + NN_PLAN_DATA_ALIGN;
 	data = mmap(NULL, room, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (data == MAP_FAILED)
