@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of floats in place, and activations of recurrent layers by their code.
+ * Applies functions to floats in place, and selects the activations of recurrent layers by code.
  */
 #ifndef NN_PLAN_KERNELS_ACTIVATE_H
 #define NN_PLAN_KERNELS_ACTIVATE_H
@@ -8,10 +8,10 @@
 #include "ops/quant.h"
 #include "plan/kernels/isa.h"
 
-/* Codes besides those of fused activations; 0 is no activation. */
+/* Codes in addition to those of fused activations. 0 means no activation. */
 enum { NN_ACTIVATE_TANH = 4, NN_ACTIVATE_SIGMOID = 6 };
 
-/* Only CLAMP has `low` and `high`. */
+/* Applies a function to `count` values. Only CLAMP uses `low` and `high`. */
 static inline void nn_function_f32(const struct nn_isa *isa, enum nn_unary which, float *values,
 				   size_t count, float low, float high)
 {

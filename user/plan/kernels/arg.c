@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ARGMAX and ARGMIN of floats and int8, for sixteen adjacent rows at a time. Along the last axis,
- * squares of rows are transposed first.
+ * ARGMAX and ARGMIN of floats and int8, for sixteen adjacent rows at a time. If the last axis is
+ * reduced, squares of elements are transposed first.
  */
 #include <math.h>
 #include <string.h>
@@ -14,16 +14,16 @@
 #include "plan/kernels/squares.h"
 #include "plan/kernels/unroll.h"
 
-#define ROWS NN_SQUARE		/* beside each other */
-#define FOURS (ROWS / 4)	/* vectors of their floats */
+#define ROWS NN_SQUARE		/* rows that are searched together */
+#define FOURS (ROWS / 4)	/* vectors of floats for ROWS rows */
 #define MAX_BYTES 256		/* largest axis whose indices fit in bytes */
 
 struct arg {
 	bool is_float;
 	bool is_min;
-	uint8_t flip;			/* XOR for bytes: the largest is wanted then */
+	uint8_t flip;			/* XOR with it makes the wanted byte the largest */
 	size_t outer;
-	size_t size;			/* of the axis */
+	size_t size;			/* size of the reduced axis */
 	size_t inner;
 	size_t task_outer;
 };
@@ -69,15 +69,15 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 typedef float f32x4 __attribute__((vector_size(16)));
 typedef int32_t i32x4 __attribute__((vector_size(16)));
 
-/* The extreme of each of sixteen rows so far, and its index. */
+/* The extreme element of each of sixteen rows so far, and its index. */
 struct best_f32 {
 	f32x4 value[FOURS];
 	i32x4 where[FOURS];
 };
 
 /*
- * Converts a number to the form whose largest value is searched. NaN compares below every number
- * here. NaN is not larger than anything, so it is looked for only if the smallest is wanted.
+ * Converts a number to a key, of which the largest is searched. For ARGMIN, NaN becomes the largest
+ * key. For ARGMAX, NaN stays NaN, which is not larger than any number.
  */
 static inline ALWAYS_INLINE f32x4 key_of(bool is_min, four bits)
 {
@@ -99,7 +99,7 @@ static inline ALWAYS_INLINE void consider_f32(bool is_min, struct best_f32 *best
 	best->where[group] = (better & all) | (~better & best->where[group]);
 }
 
-/* Elements [k, k + 4) of sixteen rows that follow one another. */
+/* Compares elements [k, k + 4) of sixteen contiguous rows. */
 static inline ALWAYS_INLINE void consider_square_f32(bool is_min, const struct arg *a,
 							     struct best_f32 *best,
 							     const float *x, size_t k)
@@ -117,8 +117,8 @@ static inline ALWAYS_INLINE void consider_square_f32(bool is_min, const struct a
 }
 
 /*
- * The sixteen rows follow one another if the last axis is reduced; otherwise they are adjacent
- * columns.
+ * Finds the extremes of sixteen rows. If the last axis is reduced, these are contiguous rows,
+ * otherwise adjacent columns.
  */
 static inline ALWAYS_INLINE void find_f32(bool is_min, const struct arg *a, const float *x,
 					  int32_t *out)
@@ -228,15 +228,15 @@ static int32_t find_one_q8(const struct arg *a, const uint8_t *x)
 /* ---- Both ---- */
 
 /*
- * Finds those of `count` rows that are `step` elements apart; the last ones of sixteen are found
- * twice.
+ * Finds the extremes of `count` rows, which begin `step` elements apart. Up to fifteen rows may be
+ * searched twice.
  */
 static void find_rows(const struct arg *a, const char *x, size_t step, size_t count, int32_t *out)
 {
 	const size_t element = a->is_float ? sizeof(float) : 1;
 	/*
-	 * Rows shorter than a square cannot be transposed in squares, because that would read
-	 * beyond them.
+	 * Rows shorter than a square cannot be transposed in squares, because reads would go beyond
+	 * their end.
 	 */
 	const bool beside = count >= ROWS &&
 			    (a->inner > 1 || a->size >= (a->is_float ? 4 : NN_SQUARE)) &&

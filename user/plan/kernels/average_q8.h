@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AVERAGE_POOL_2D of int8 for one instruction set. It is included after q8_pairs.h, or after
- * wide_q8.h by a file that defines the macros that this header lists.
+ * AVERAGE_POOL_2D of int8 for one instruction set. This file is included after q8_pairs.h, or after
+ * wide_q8.h if the includer defines the macros below.
  */
 #if !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || !defined(TARGET) || \
     !defined(WIDTH)
 #error "average_q8.h needs: HIGH_PAIRS LANES LOW_PAIRS TARGET WIDTH"
 #endif
 
-/* Sums up to WIDTH channels from `c` on. A sum of NN_AVERAGE_PIXELS bytes has 15 bits. */
+/*
+ * Sums up to WIDTH channels from `c` on. A sum has at most NN_AVERAGE_PIXELS bytes, so it fits in
+ * 15 bits.
+ */
 static inline ALWAYS_INLINE TARGET wide_q8 sum_window_q8(const struct nn_average_q8 *a, size_t c,
 							 size_t count)
 {
@@ -22,8 +25,8 @@ static inline ALWAYS_INLINE TARGET wide_q8 sum_window_q8(const struct nn_average
 }
 
 /*
- * Divides sums of flipped bytes by `count`, and rounds half away from zero. Floats are exact enough
- * for that.
+ * Divides sums of flipped bytes by `count`, and rounds half away from zero. Floats are exact
+ * enough.
  */
 static inline ALWAYS_INLINE TARGET sums_q8 mean_q8(sums_q8 sum, int32_t count, uint8_t flip)
 {

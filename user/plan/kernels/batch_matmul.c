@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BATCH_MATMUL of floats. Columns of the second factor are packed while it runs, one panel at a
- * time.
+ * BATCH_MATMUL of floats. Each task packs a panel of columns of the second factor before it
+ * multiplies.
  */
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/matmul.h"
 
 enum { X, Y };
 
-/* Returns false if a copy is too large. */
+/* Returns false if the transposed copy of the first factor is too large. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct nn_matmul *m = state;

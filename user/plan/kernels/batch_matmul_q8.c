@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BATCH_MATMUL of signed bytes. Columns of the second factor are packed like weights while it runs,
- * one panel at a time.
+ * BATCH_MATMUL of signed bytes. Each task packs a panel of columns of the second factor, like
+ * weights, before it multiplies.
  */
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/matmul.h"
@@ -14,15 +14,15 @@ enum { X, Y };
 
 struct matmul_q8 {
 	struct nn_matmul shape;
-	struct nn_gemm gemm;		/* of a panel */
+	struct nn_gemm gemm;		/* product with a panel */
 	int32_t x_zero;
 	int32_t y_zero;
 	struct nn_multiplier multiplier;
 	/* Sizes in bytes of the parts of the scratch memory; the first part is a panel. */
 	size_t panel_size;
-	/* copy of the first factor's rows; 0 if it is read in place */
+	/* copy of the first factor's rows; 0: rows are read in place */
 	size_t rows_size;
-	size_t columns_size;		/* size of a panel that is transposed */
+	size_t columns_size;		/* columns of a panel, transposed; 0: no copy */
 };
 
 #define NN_STATE struct matmul_q8
@@ -37,7 +37,7 @@ static bool copies_rows(const struct matmul_q8 *m)
 	return m->shape.transpose_x || !nn_gemm_takes_rows(&m->gemm);
 }
 
-/* Returns false if the depth or a copy is too large. */
+/* Returns false if the depth is too large, or if copies would be. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct matmul_q8 *m = state;
@@ -86,7 +86,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Running ---- */
 
-/* Returns the columns of a task, transposed to rows without gaps; may copy them to `copy`. */
+/* Returns the columns of a task as contiguous rows. Transposes them to `copy` if necessary. */
 static const uint8_t *columns_of(const struct matmul_q8 *m, const struct nn_matmul_task *t,
 				 const uint8_t *y, uint8_t *copy)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW and PRELU of floats, of shapes that broadcast;
- * the sums, products and PRELU of int8 too.
+ * ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW and PRELU of floats, with broadcasting; also ADD, SUB,
+ * MUL and PRELU of int8.
  */
 #include <math.h>
 
@@ -16,10 +16,10 @@ enum { A, B, ACTIVATION };
 struct binary {
 	struct nn_broadcast_axes axes;
 	enum nn_number number;
-	size_t rows;			/* the product of all axes but the last */
+	size_t rows;			/* product of all dimensions except the last one */
 	size_t task_rows;
-	size_t task_count;		/* elements of a task of one row */
-	struct nn_binary_f32 f32;	/* except their pointers */
+	size_t task_count;		/* elements of a task if there is one row */
+	struct nn_binary_f32 f32;	/* without pointers */
 	struct nn_binary_q8 q8;
 };
 
@@ -85,7 +85,7 @@ static bool encode(double factor, struct nn_q8_factor *f)
 	return true;
 }
 
-/* Sums are at twice the larger scale, with 20 bits more. */
+/* Sets the factors of an operation. Sums have twice the larger scale, and 20 additional bits. */
 static bool set_factors(const struct nn_run *r, struct nn_binary_q8 *q)
 {
 	const double out = (double)r->outputs[0].scale;
@@ -132,7 +132,7 @@ static bool takes_type(const struct nn_ready *ready, int32_t type, enum nn_binar
 }
 
 /*
- * Returns false if the CPU has no loop for such numbers, or if elements of a row are not adjacent.
+ * Returns false if the CPU has no loop for this type, or if elements of a row are not contiguous.
  */
 static bool complete(void *state, struct nn_ready *ready)
 {
@@ -164,7 +164,8 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	};
 	s->q8.operation = operation;
 	/*
-	 * A loop without any activation lets infinity pass, which the activation "none" does not.
+	 * Without an activation input, infinite results stay infinite. The activation "none" makes
+	 * them finite.
 	 */
 	if (s->number != NN_IN_INT8 ? clamps &&
 			  !nn_fused_range_float(activation, &s->f32.low, &s->f32.high) :
@@ -176,7 +177,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Running ---- */
 
-/* Finds the rows of both operands that make row `row` of the output. */
+/* Finds the offsets of the rows of both operands for row `row` of the output. */
 static void find_row(const struct nn_broadcast_axes *x, size_t row, size_t *a, size_t *b)
 {
 	*a = 0;
@@ -187,7 +188,7 @@ static void find_row(const struct nn_broadcast_axes *x, size_t row, size_t *a, s
 	}
 }
 
-/* Runs on `count` elements, which begin at `a`, `b` and `out` in the operands and the output. */
+/* Computes `count` elements. `a`, `b` and `out` are offsets in the operands and the output. */
 static void run_f32(const struct nn_kernel_call *call, const struct binary *s, size_t count,
 		    size_t a, size_t b, size_t out)
 {
@@ -206,7 +207,7 @@ static void run_f32(const struct nn_kernel_call *call, const struct binary *s, s
 		call->ready->isa->binary_f32(&f32);
 }
 
-/* Computes `rows` rows of elements; the first one is row `row` of the output. */
+/* Computes `rows` rows of the output from row `row` on. */
 static void run_rows_f32(const struct nn_kernel_call *call, const struct binary *s, size_t row,
 			 size_t rows)
 {
@@ -218,7 +219,9 @@ static void run_rows_f32(const struct nn_kernel_call *call, const struct binary 
 	}
 }
 
-/* Computes as many rows at a time as follow one another. */
+/*
+ * Computes `rows` rows of the output, as many at a time as are equally far apart in both operands.
+ */
 static void run_rows_q8(const struct nn_kernel_call *call, const struct binary *s, size_t row,
 			size_t rows)
 {
@@ -240,7 +243,7 @@ static void run_rows_q8(const struct nn_kernel_call *call, const struct binary *
 	}
 }
 
-/* Computes a part of the only row. */
+/* Computes the elements of a task from `first` on, if there is only one row. */
 static void run_one(const struct nn_kernel_call *call, const struct binary *s, size_t first)
 {
 	size_t left = s->f32.count - first, count = left < s->task_count ? left : s->task_count;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic of two floats for one instruction set; included after depthwise_f32.h in the same way.
- * For other numbers than float the includer defines BITS, an integer of their size.
+ * Arithmetic of two floats for one instruction set. This file is included after depthwise_f32.h and
+ * uses the same macros. For other types than float the includer defines BITS, an integer type of
+ * the same size.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(MAX) || !defined(MIN) || !defined(NUM) || \
     !defined(SPLAT) || !defined(TARGET) || !defined(VF)
@@ -14,12 +15,12 @@
 
 typedef BITS bits_f32 __attribute__((vector_size(sizeof(VF))));
 
-/* The includer defines it if the instruction set has an instruction for it. */
+/* If there is an instruction for it, the includer defines CHOOSE. */
 #ifndef CHOOSE
 #define CHOOSE(mask, a, b) ((VF)(((mask) & (bits_f32)(a)) | (~(mask) & (bits_f32)(b))))
 #endif
 
-/* Takes a where all bits of the mask are set, and b where none is. */
+/* Returns the lanes of a where all bits of the mask are set, and those of b where no bit is set. */
 static inline ALWAYS_INLINE TARGET VF choose_f32(bits_f32 mask, VF a, VF b)
 {
 	return CHOOSE(mask, a, b);
@@ -36,7 +37,7 @@ static inline ALWAYS_INLINE TARGET VF operate_f32(enum nn_binary operation, VF x
 		return x * y;
 	case NN_BINARY_DIV:
 		return x / y;
-	/* Both instructions return y if either is NaN, and x may be NaN. */
+	/* MAX and MIN return y if x or y is NaN. So if x is NaN, x is chosen. */
 	case NN_BINARY_MAX:
 		return choose_f32((bits_f32)(x != x), x, MAX(x, y));
 	case NN_BINARY_MIN:
@@ -56,7 +57,7 @@ static inline ALWAYS_INLINE TARGET void row_of_f32(enum nn_binary operation, boo
 	const VF low = SPLAT(b->low), high = SPLAT(b->high);
 	const VF x = SPLAT(*from_a), y = SPLAT(*from_b);
 	const bool clamps = operation != NN_BINARY_MAX && operation != NN_BINARY_MIN;
-	/* Local copies: for a compiler a store of results cannot change them. */
+	/* These are local copies, because a compiler knows that stores cannot change these. */
 	const size_t count = b->count;
 	NUM *out = b->out;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 arithmetic for one instruction set; included after wide_q8.h. The includer defines LOW_PAIRS
- * and HIGH_PAIRS as q8_pairs.h tells, scale_q8() and store_q8().
+ * Int8 arithmetic for one instruction set. This file is included after wide_q8.h. The includer
+ * defines scale_q8(), store_q8(), and LOW_PAIRS and HIGH_PAIRS as in q8_pairs.h.
  */
 #if !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || !defined(TARGET) || \
     !defined(WIDTH)
@@ -29,7 +29,7 @@ struct factors_q8 {
 	bool halves_b;
 };
 
-/* Scales an input for a sum. */
+/* Scales an operand of a sum to the common scale. If `halves`, the factor is 1/2. */
 static inline ALWAYS_INLINE TARGET sums_q8 term_q8(sums_q8 x, const struct nn_q8_scale *scale,
 						   bool halves)
 {
@@ -54,7 +54,7 @@ static inline ALWAYS_INLINE TARGET sums_q8 operate_q8(enum nn_binary operation, 
 	return (product & negative) | (scale_q8(x, &f->a) & ~negative);
 }
 
-/* Loads up to WIDTH bytes as numbers, or one byte for all of them. */
+/* Loads up to WIDTH bytes as numbers without zero point, or one byte for all lanes. */
 static inline ALWAYS_INLINE TARGET wide_q8 values_of_q8(const uint8_t *p, bool one, size_t count,
 							uint8_t flip, int32_t zero)
 {
@@ -67,7 +67,7 @@ static inline ALWAYS_INLINE TARGET void row_of_q8(enum nn_binary operation, bool
 						  const struct nn_binary_q8 *given,
 						  const struct factors_q8 *f, size_t row)
 {
-	/* A copy that no store can change as far as the compiler knows. */
+	/* This is a local copy, because the compiler knows that stores cannot change it. */
 	const struct nn_binary_q8 b = *given;
 	const uint8_t *from_a = b.a + row * b.a_stride, *from_b = b.b + row * b.b_stride;
 	uint8_t *out = b.out + row * b.count;
@@ -81,10 +81,7 @@ static inline ALWAYS_INLINE TARGET void row_of_q8(enum nn_binary operation, bool
 		const wide_q8 sign_x = x >> 15, sign_y = y >> 15;
 		bytes_q8 bytes;
 
-		/*
-		 * Numbers of 16 bits that are interleaved with their signs are the same numbers in
-		 * 32 bits.
-		 */
+		/* Interleaving numbers of 16 bits with their signs widens them to 32 bits. */
 		store_q8((uint8_t *)&bytes,
 			 operate_q8(operation, (sums_q8)LOW_PAIRS(x, sign_x),
 				    (sums_q8)LOW_PAIRS(y, sign_y), f),
@@ -94,7 +91,9 @@ static inline ALWAYS_INLINE TARGET void row_of_q8(enum nn_binary operation, bool
 	}
 }
 
-/* Compiled once for each operation, and again for inputs of which one is constant along the row. */
+/*
+ * There are compiled variants for each operation, with and without an operand of one element a row.
+ */
 static inline ALWAYS_INLINE TARGET void rows_of_q8(enum nn_binary operation,
 						   const struct nn_binary_q8 *b,
 						   const struct factors_q8 *f)

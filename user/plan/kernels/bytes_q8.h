@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Loops on int8 and uint8 for one instruction set: sums and extremes of pixels, and tables.
- * Compilers vectorise them. The instruction set's table names them, and arithmetic and means. The
- * file is included after binary_q8.h and average_q8.h. The including file may define macros for
- * vectors of 4 * LANES bytes. MAX_OF_BYTES takes the larger bytes of two vectors. REPEAT_16 repeats
- * 16 bytes. FIND_BYTES looks bytes up in a table of 16 entries. CHOOSE_BYTES takes bytes of a
- * second vector if those of a third one have their highest bit set.
+ * Compilers vectorise these loops. LOOPS_BYTES sets the members of struct nn_isa to them, and to
+ * those of binary_q8.h and average_q8.h, which are included before. The includer may define macros
+ * for vectors of 4 * LANES bytes. MAX_OF_BYTES takes the larger bytes of two vectors. REPEAT_16
+ * repeats 16 bytes. FIND_BYTES looks bytes up in a table of 16 entries. CHOOSE_BYTES takes a byte
+ * of its second vector if the highest bit of the byte in the third vector is set, otherwise a byte
+ * of the first vector.
  */
 #if !defined(LANES) || !defined(TARGET) || !defined(WIDTH)
 #error "bytes_q8.h needs: LANES TARGET WIDTH"
@@ -45,10 +46,7 @@ typedef uint8_t full_q8 __attribute__((vector_size(4 * LANES)));
 	.max_q8 = max_q8, \
 	.lookup_q8 = lookup_q8
 
-/*
- * Takes the largest bytes of `count` channels. Compilers know `count` as a constant if it fills a
- * vector.
- */
+/* Finds the largest bytes of `count` channels. `count` is a constant in calls for whole vectors. */
 static inline ALWAYS_INLINE TARGET void max_some_q8(const uint8_t *x, size_t stride, size_t pixels,
 						    size_t count, uint8_t flip, uint8_t *largest)
 {
@@ -81,7 +79,10 @@ static TARGET void max_q8(const uint8_t *x, size_t stride, size_t pixels, size_t
 
 #ifdef FIND_BYTES
 
-/* A byte's lower half finds an entry in each 16 of the table, its upper bits choose among them. */
+/*
+ * Looks up bytes in a table. The lower four bits select an entry in each part of 16 entries; the
+ * upper bits choose among these entries.
+ */
 static inline ALWAYS_INLINE TARGET full_q8 look_up_q8(const full_q8 parts[16], full_q8 x)
 {
 	typedef uint16_t two_bytes __attribute__((vector_size(4 * LANES)));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of cells of quantised LSTMs, for one instruction set, bit for bit what ops/quant.h
- * computes. It is included after wide_q8.h; the includer defines TARGET, LANES and DOT as in
- * q8_pairs.h, MULTIPLY_Q15, which is nn_srdhm16() of two vectors whose lanes are not both the least
- * number, and multiply_q31(), which is nn_srdhm() with a factor of 0 or more. DOT may add any
- * products, as long as each is in one sum.
+ * Functions for the cells of quantised LSTMs, for one instruction set, with the same results as
+ * ops/quant.h bit for bit. This file is included after wide_q8.h. The includer defines TARGET,
+ * LANES and DOT as in q8_pairs.h. DOT may add any products, if each is in exactly one sum.
+ * MULTIPLY_Q15 is nn_srdhm16() of vectors, never for two lanes of INT16_MIN. multiply_q31() is
+ * nn_srdhm() with a factor of at least 0.
  */
 #if !defined(DOT) || !defined(LANES) || !defined(MULTIPLY_Q15) || !defined(TARGET) || \
     !defined(WIDTH)
@@ -18,7 +18,7 @@ typedef uint32_t unsigned_q16 __attribute__((vector_size(4 * LANES)));
 
 /* ---- Products ---- */
 
-/* Sums each of four vectors: lane i is the sum of vector i. */
+/* Sums the lanes of each of four vectors. Lane i of the result is the sum of vector i. */
 static inline ALWAYS_INLINE TARGET four sum_four_q16(const sums_q8 sums[4])
 {
 	four x[4];
@@ -40,7 +40,10 @@ static inline ALWAYS_INLINE TARGET four sum_four_q16(const sums_q8 sums[4])
 	return x[0] + x[1] + (x[2] + x[3]);
 }
 
-/* Multiplies up to four rows. Each can be read up to a multiple of WIDTH, and x is 0 there. */
+/*
+ * Multiplies up to four rows. Each row can be read up to a multiple of WIDTH; x is 0 beyond the
+ * depth.
+ */
 static inline ALWAYS_INLINE TARGET void dot_rows_q16(const struct nn_dots_q16 *d,
 						      const uint8_t *weights, size_t stride,
 						      int32_t *to, size_t rows)
@@ -67,7 +70,7 @@ static inline ALWAYS_INLINE TARGET void dot_rows_q16(const struct nn_dots_q16 *d
 		to[i] = (int32_t)((d->add ? (uint32_t)to[i] : 0) + sums[i]);
 }
 
-/* Multiplies one of the last rows, whose end is copied. */
+/* Multiplies one of the last rows. Its end is copied, so that nothing beyond it is read. */
 static TARGET void dot_last_q16(const struct nn_dots_q16 *d, size_t row)
 {
 	const uint8_t *weights = d->weights + row * d->depth;
@@ -165,7 +168,7 @@ static TARGET void scale_q16(const struct nn_scale_q16 *s)
 
 /* ---- Functions ---- */
 
-/* Narrows 32 bits to 16. */
+/* Rounds a fixed-point number of 32 bits to 16. */
 #define Q15(raw) ((int16_t)(((raw) + 0x8000) >> 16))
 
 static inline ALWAYS_INLINE TARGET wide_q8 splat_q15(int32_t x)
@@ -178,7 +181,7 @@ static inline ALWAYS_INLINE TARGET wide_q8 choose_q15(wide_q8 mask, wide_q8 yes,
 	return (mask & yes) | (~mask & no);
 }
 
-/* Return half of x and a quarter of it; halves of the last place are rounded away from zero. */
+/* Return x / 2 and x / 4. Ties are rounded away from zero. */
 static inline ALWAYS_INLINE TARGET wide_q8 half_q15(wide_q8 x)
 {
 	return (x >> 1) - (wide_q8)((x & 1) > -(wide_q8)(x < 0));
@@ -189,7 +192,7 @@ static inline ALWAYS_INLINE TARGET wide_q8 quarter_q15(wide_q8 x)
 	return (x >> 2) - (wide_q8)((x & 3) > 1 - (wide_q8)(x < 0));
 }
 
-/* Computes e^a for a in [-1/4, 0) without integer bits. */
+/* Computes e^a for a in [-1/4, 0). `a` has no integer bits. */
 static inline ALWAYS_INLINE TARGET wide_q8 exp_quarter_q15(wide_q8 a)
 {
 	const wide_q8 term = splat_q15(Q15(1895147668));
@@ -198,11 +201,11 @@ static inline ALWAYS_INLINE TARGET wide_q8 exp_quarter_q15(wide_q8 a)
 	wide_q8 tail = MULTIPLY_Q15(quarter_q15(x4) + x3, splat_q15(Q15(715827883)));
 
 	tail = term + MULTIPLY_Q15(term, x + half_q15(tail + x2));
-	/* The value is positive; 1.0 has overflowed to a negative number, and saturates. */
+	/* The result is positive. If it is negative, 1.0 has overflowed, and is saturated. */
 	return choose_q15((wide_q8)(tail < 0), splat_q15(INT16_MAX), tail);
 }
 
-/* Computes e^a for a at most 0 with 1 to 7 integer bits. */
+/* Computes e^a for a <= 0. `a` has 1 to 7 integer bits. */
 static inline ALWAYS_INLINE TARGET wide_q8 exp_q15(wide_q8 a, int integer_bits)
 {
 	static const int16_t powers[] = {
@@ -225,7 +228,7 @@ static inline ALWAYS_INLINE TARGET wide_q8 exp_q15(wide_q8 a, int integer_bits)
 	return choose_q15((wide_q8)(a == 0), splat_q15(INT16_MAX), result);
 }
 
-/* Computes 2 / (1 + a) for a in [0, 1], with two integer bits. */
+/* Computes 2 / (1 + a) for a in [0, 1]. The result has two integer bits. */
 static inline ALWAYS_INLINE TARGET wide_q8 reciprocal_q15(wide_q8 a)
 {
 	const wide_q8 half = (a >> 1) + (1 << 14);
@@ -237,7 +240,7 @@ static inline ALWAYS_INLINE TARGET wide_q8 reciprocal_q15(wide_q8 a)
 	return x;
 }
 
-/* Returns x times 2^shift, saturated above. x is at least 0, or hardly less. */
+/* Returns x * 2^shift, saturated at INT16_MAX. x must not be far below 0. */
 static inline ALWAYS_INLINE TARGET wide_q8 shift_q15(wide_q8 x, int shift)
 {
 	return choose_q15((wide_q8)(x > splat_q15(INT16_MAX >> shift)), splat_q15(INT16_MAX),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CONCATENATION: copies rows of each input, one after the other. Bytes whose scale differs from the
- * output's go through a table of 256 entries.
+ * CONCATENATION: copies rows of each input, one after the other. If an int8 input has another scale
+ * or zero point than the output, its bytes are converted by a table of 256 entries.
  */
 #include <string.h>
 
@@ -11,17 +11,17 @@
 #include "plan/kernels/fields.h"
 
 #define ENTRIES 256
-#define MAX_SAVED 60			/* inputs of a step that is saved */
+#define MAX_SAVED 60			/* maximum number of inputs of a saved step */
 
 struct input {
 	size_t row;			/* bytes */
-	size_t at;			/* where the input's rows begin in the output's */
+	size_t at;			/* offset of the input's rows in the output's rows */
 	bool is_same;			/* the bytes are copied unchanged */
 };
 
 struct concatenation {
 	size_t rows;
-	size_t row;			/* bytes of the output's */
+	size_t row;			/* bytes of an output row */
 	size_t task_rows;
 	uint32_t count;
 	struct input inputs[];
@@ -36,7 +36,7 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* Returns false if the inputs' rows together are not the output's. */
+/* Returns false if the sizes of the inputs' rows do not add up to the size of the output's row. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct concatenation *c = state;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CONV_2D as a matrix product. If the window is one pixel, the product reads the input where it
- * lies. Otherwise windows are copied side by side. For floats of many channels the taps of the
- * filter are parts of the product. Then only taps partly outside the image are copied, and taps
- * wholly outside are not multiplied.
+ * CONV_2D as a matrix product. If the window is one pixel, the product reads the input in place.
+ * Otherwise windows are copied to adjacent rows. For floats with many channels, each tap of the
+ * filter is a part of the product's depth. Then taps are copied only if they are partly outside the
+ * image, and not multiplied if they are wholly outside.
  */
 #include <string.h>
 
@@ -17,19 +17,19 @@ enum { X, FILTER, BIAS };
 
 #define MIN_BLOCK_ROWS 14
 #define CHUNK 16			/* bytes that are copied at a time */
-#define MAX_FEW 256			/* at most so many bytes are copied without memcpy() */
-#define MIN_PART 16	/* with fewer channels, taps are copied */
+#define MAX_FEW 256			/* up to this number of bytes, memcpy() is not called */
+#define MIN_PART 16	/* minimum number of channels for reading taps in place */
 #define MAX_PARTS 64
-#define PART_BLOCK_ROWS 84		/* rows of a task: a multiple of all tiles */
+#define PART_BLOCK_ROWS 84		/* rows of a task: a multiple of the rows of all tiles */
 
 struct conv {
 	struct nn_gemm gemm;
 	struct nn_window window;
 	struct nn_image in;
 	bool direct;			/* the windows are the input's pixels */
-	bool in_parts;			/* each tap of the windows is read where it lies */
+	bool in_parts;			/* each tap of the windows is a part, read in place */
 	bool packs;			/* each run packs the filter */
-	size_t copy_size;		/* bytes of windows, in the scratch memory */
+	size_t copy_size;		/* bytes of copied windows in the scratch memory */
 	uint8_t padding;		/* byte of which padding elements consist */
 };
 
@@ -50,7 +50,7 @@ static const struct nn_field fields[] = {
 };
 NN_RESTORE(fields)
 
-/* Sets the product's sizes by the image and the window. */
+/* Derives the product's sizes from the image and the window. */
 static void set_product(struct conv *c)
 {
 	const struct nn_axis *h = &c->window.h, *w = &c->window.w;
@@ -114,7 +114,9 @@ static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint
 	return nn_gemm_pack_task(r, &c->gemm, ready, task, packed);
 }
 
-/* Copies a row of a window, which begins at column `x` of an image's row (NULL: padding). */
+/*
+ * Copies a row of a window from column `x` of an image's row on. If `row` is NULL, all is padding.
+ */
 static char *copy_taps(const struct conv *c, const char *row, int64_t x, char *to)
 {
 	const struct nn_axis *w = &c->window.w;
@@ -151,7 +153,7 @@ static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 	int64_t last = y + (int64_t)(h->filter - 1) * h->dilation, most = (int64_t)w->in;
 	int64_t pixel = (int64_t)(c->in.c * c->gemm.element);
 
-	/* Rows other than the image's last one have these bytes behind them. */
+	/* All rows have bytes of a next row behind them, except the image's last one. */
 	if (last + 1 >= h->in || most * pixel < CHUNK)
 		most -= (CHUNK + pixel - 1) / pixel;
 	most -= w->filter;
@@ -162,7 +164,7 @@ static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 
 /*
  * Copies windows that are inside the image, from the one that begins at `from`. Short rows are
- * copied in whole chunks, whose end is overwritten by the next row.
+ * copied in whole chunks. The next row overwrites what a chunk copies too much.
  */
 static inline ALWAYS_INLINE char *copy_inside(const struct conv *c, bool few, const char *from,
 					      size_t count, char *to)
@@ -195,7 +197,7 @@ static char *copy_many_inside(const struct conv *c, const char *from, size_t cou
 	return copy_inside(c, false, from, count, to);
 }
 
-/* Copies the windows of the output pixels [first, first + count) side by side. */
+/* Copies the windows of the output pixels [first, first + count) to adjacent rows. */
 static void copy_windows(const struct conv *c, const char *in, size_t first, size_t count,
 			 char *to)
 {
@@ -233,10 +235,10 @@ static void copy_windows(const struct conv *c, const char *in, size_t first, siz
 	}
 }
 
-/* Some consecutive output pixels, which may continue in the next line or image. */
+/* Consecutive output pixels, which may extend to the next line or image. */
 struct pixels {
 	size_t count;
-	int64_t x[MIN_BLOCK_ROWS];	/* first column of the window */
+	int64_t x[MIN_BLOCK_ROWS];	/* first column and row of each window */
 	int64_t y[MIN_BLOCK_ROWS];
 	const char *image[MIN_BLOCK_ROWS];
 	bool one_line;
@@ -266,7 +268,10 @@ static void find_pixels(const struct conv *c, const char *in, size_t first, size
 	}
 }
 
-/* The pixel of the tap at row `i` and column `j` of a window. NULL: outside the image. */
+/*
+ * Returns the input pixel of the tap at row `i` and column `j` of a window; NULL if it is outside
+ * the image.
+ */
 static const char *tap_of(const struct conv *c, const struct pixels *p, size_t pixel, uint32_t i,
 			   uint32_t j)
 {
@@ -279,8 +284,8 @@ static const char *tap_of(const struct conv *c, const struct pixels *p, size_t p
 }
 
 /*
- * Finds the part of a tap: the input itself, or a copy with 0 outside the image. Returns false if
- * the tap is outside of the image for all outputs.
+ * Sets the part of a tap to the input itself, or to a copy with 0 outside the image. Returns false
+ * if the tap is outside the image for all pixels.
  */
 static bool find_part(const struct conv *c, const struct pixels *p, uint32_t i, uint32_t j,
 		      char *copy, struct nn_gemm_part *part)
@@ -312,7 +317,7 @@ static bool find_part(const struct conv *c, const struct pixels *p, uint32_t i, 
 	return true;
 }
 
-/* Taps that follow one another in memory are one part. */
+/* Finds the parts of all taps. Taps that are adjacent in memory become one part. */
 static size_t find_parts(const struct conv *c, const struct pixels *p, char *copy,
 			 struct nn_gemm_part *parts)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GROUPED_CONV_2D, TRANSPOSE_CONV_2D, and DEPTHWISE_CONV_2D of more outputs than inputs, computed
- * in parts that are matrix products of their own. A part is the channels of a group, the outputs
- * that the same taps reach, or the outputs of one input channel.
+ * GROUPED_CONV_2D, TRANSPOSE_CONV_2D, and DEPTHWISE_CONV_2D with a multiplier above 1. Each is
+ * computed in parts, which are separate matrix products. A part has the channels of a group, the
+ * outputs of a transposed convolution that use the same taps, or the outputs of one input channel.
  */
 #include <string.h>
 
@@ -16,22 +16,23 @@ enum { X, FILTER, BIAS, SHAPE };
 #define MAX_SPARSE 16			/* maximum stride if it exceeds the filter */
 #define MAX_PHASES 4096			/* product of both strides, which is the number of parts */
 #define MIN_BLOCK_ROWS 14
-/* Outputs of an input channel that are worth copying its windows, of floats and of int8. */
+/* Minimum number of outputs of an input channel for which copying its windows is faster. */
 #define MIN_MULTIPLIER_F32 8
 #define MIN_MULTIPLIER_Q8 3
 /*
- * Maximum number of input channels of an int8 depthwise convolution that is computed as an ordinary
- * one, with filters that are mostly zero. Floats are not, because zero times infinity is NaN.
+ * Maximum number of input channels with which an int8 depthwise convolution is computed as an
+ * ordinary one, whose filters are 0 for all other channels. For floats this is wrong, because 0
+ * times infinity is NaN.
  */
 #define MAX_EXPANDED 4
 
-/* Outputs of a part along one axis, and the inputs that they read. */
+/* Outputs of a part along one axis, and the inputs that these outputs read. */
 struct span {
 	uint32_t count;			/* outputs */
 	uint32_t first;	/* position of the first output, and distance between them */
 	uint32_t step;
 	uint32_t taps;
-	uint32_t filter_first;		/* the first of the filter's taps */
+	uint32_t filter_first;		/* the first tap, and distance between taps */
 	uint32_t filter_step;
 	int64_t base;			/* output i, tap k: base + i * in_step + k * tap_step */
 	int64_t in_step;
@@ -41,11 +42,11 @@ struct span {
 struct part {
 	struct span h;
 	struct span w;
-	uint32_t in_channel;		/* the first one */
+	uint32_t in_channel;		/* first channel of the part */
 	uint32_t out_channel;
 	struct nn_gemm gemm;		/* product whose columns are output channels */
-	size_t packed;			/* offset of its weights */
-	uint32_t first_task;	/* first task; that of the next part if this one has no rows */
+	size_t packed;			/* offset of the packed weights */
+	uint32_t first_task;	/* first task; without rows, that of the next part */
 };
 
 struct parts {
@@ -58,24 +59,27 @@ struct parts {
 	uint32_t filter_w;
 	/* Outputs of an input channel, if filters are expanded to all channels. */
 	uint32_t expanded;
-	/* Elements of the filter between those of two outputs, and of two taps. */
+	/* Elements of the filter from one output to the next, and from one tap to the next. */
 	size_t filter_step;
 	size_t tap_step;
-	size_t copy_size;		/* bytes of the largest block's windows; of its result */
+	size_t copy_size;	/* bytes of the largest block's windows, and of its result */
 	size_t result_size;
 	size_t filter_size;		/* size of the largest part's filters */
 	uint8_t padding;		/* byte of which padding elements consist */
-	bool in_order;			/* the outputs of a part are pixels in their order */
+	bool in_order;			/* a part has all pixels of some channels */
 	bool is_single;			/* each output reads one pixel, in the same order */
 	bool packs;			/* each run packs the filters */
-	struct nn_gemm gemm;		/* type of numbers of all parts */
+	struct nn_gemm gemm;		/* fields that are the same in all parts */
 	uint32_t count;
 	struct part parts[];
 };
 
 #define MAX_SAVED 32			/* maximum number of parts of a saved step */
 
-/* Outputs of a transposed convolution see only what is in the image, so that any window is fine. */
+/*
+ * For a transposed convolution the window needs no check, because only pixels in the image are
+ * read.
+ */
 #define NN_STATE struct parts
 static const struct nn_field fields[] = {
 	IMAGE_WINDOW(in, window), FLAG(in_order), WORD(count, 1, MAX_SAVED), DIMENSION(out.c),
@@ -104,9 +108,9 @@ static struct span window_span(const struct nn_axis *a)
 }
 
 /*
- * Finds outputs `phase`, `phase` + stride ... and the inputs that they read, without those before
- * the image. If the stride is longer than the filter, no input reaches some outputs: these have a
- * tap outside the image.
+ * Returns the outputs inside the image that use taps `phase`, `phase` + stride and so on. If the
+ * stride is longer than the filter, no input reaches some outputs. Such an output has one tap,
+ * which is outside the image.
  */
 static struct span phase_span(const struct nn_axis *a, uint32_t phase)
 {
@@ -149,7 +153,7 @@ static void set_groups(struct parts *s)
 }
 
 /*
- * Makes each part the outputs that the same taps reach. Their number is the product of both
+ * Makes each part the outputs that use the same taps. The number of parts is the product of both
  * strides.
  */
 static void set_phases(struct parts *s)
@@ -174,7 +178,7 @@ static void set_parts(struct parts *s)
 		set_phases(s);
 }
 
-/* Allocates the state for this number of parts. Returns NULL if memory runs out. */
+/* Returns the state for this number of parts; NULL if memory runs out. */
 static struct parts *parts_of(struct nn_ready *ready, uint32_t count)
 {
 	struct parts *s;
@@ -187,8 +191,8 @@ static struct parts *parts_of(struct nn_ready *ready, uint32_t count)
 }
 
 /*
- * Each input channel of a depthwise convolution is a group; if they are few, all together are one
- * group.
+ * Makes parts of the groups of a convolution. Each input channel of a depthwise convolution is a
+ * group, or all channels are one group if they are few.
  */
 static struct parts *group_parts(const struct nn_run *r, const struct nn_conv *v,
 				 struct nn_ready *ready)
@@ -237,7 +241,7 @@ static struct parts *phase_parts(const struct nn_run *r, const struct nn_conv *v
 
 /* ---- Preparing ---- */
 
-/* One part as an operation of its own. */
+/* One part as a separate operation. */
 struct view {
 	struct nn_run run;
 	struct nn_tensor inputs[MAX_INPUTS];
@@ -274,7 +278,10 @@ static void set_product(const struct parts *s, const struct part *p, struct nn_g
 	g->depth = (size_t)p->h.taps * p->w.taps * s->depth;
 }
 
-/* Gives a part, whose product is known, its place among tasks and packed weights. */
+/*
+ * Divides the product of a part into tasks, and adds the part to the tasks, the packed weights and
+ * the scratch memory of the step.
+ */
 static void place_part(struct parts *s, struct part *p, struct nn_ready *ready)
 {
 	struct nn_gemm *g = &p->gemm;
@@ -295,7 +302,10 @@ static void place_part(struct parts *s, struct part *p, struct nn_ready *ready)
 		ready->scratch_size = nn_gemm_scratch(g, ready->isa);
 }
 
-/* Returns false if the CPU does not compute in such numbers, or if the parts differ in kind. */
+/*
+ * Returns false if the CPU does not compute in this type, or if the channels cannot be divided
+ * equally among the parts.
+ */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct parts *s = state;
@@ -365,7 +375,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	struct nn_conv v;
 	struct parts *s;
 
-	/* With paddings there are 11 inputs, and no shape that is wanted. */
+	/* With explicit paddings there are 11 inputs, and input SHAPE is not the output's shape. */
 	if (transposed && r->num_inputs != 11) {
 		ready->reads |= NN_IN(SHAPE);
 		if (!r->inputs[SHAPE].data)
@@ -379,7 +389,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Packing ---- */
 
-/* Copies the taps of a part's filters, one after the other. */
+/* Copies the taps of a part's filters to adjacent places. */
 static void gather_filter(const struct parts *s, const struct part *p, const char *filter,
 			  char *to)
 {
@@ -401,8 +411,8 @@ static void gather_filter(const struct parts *s, const struct part *p, const cha
 }
 
 /*
- * Writes the filters of a depthwise convolution as those of an ordinary one, with `zero` for other
- * channels.
+ * Converts the filters of a depthwise convolution to those of an ordinary one. The weights of other
+ * channels are `zero`.
  */
 static void expand_filter(const struct parts *s, const struct part *p, uint8_t zero, const char *filter,
 			  char *to)
@@ -416,7 +426,7 @@ static void expand_filter(const struct parts *s, const struct part *p, uint8_t z
 			       filter + (tap * s->tap_step + o) * element, element);
 }
 
-/* Packs a part, whose filters are gathered in the scratch memory. */
+/* Packs the filters of a part, which are first copied to the scratch memory. */
 static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
 		      void *scratch, void *packed)
 {
@@ -448,7 +458,7 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 
 /* ---- Running ---- */
 
-/* Computes one output pixel of a part. */
+/* Position of an output pixel of a part. */
 struct pixel {
 	size_t n;
 	size_t y;
@@ -470,8 +480,8 @@ static inline void copy_strided(char *to, const char *from, ptrdiff_t step, uint
 }
 
 /*
- * Copies the taps of a window's row that is in the image. Usually these are all taps, of one
- * channel or of some.
+ * Copies the taps of a window's row that is in the image. Usually all taps are in the image, and
+ * there are 1 or 4 bytes at each.
  */
 static void copy_row(const struct parts *s, const struct part *p, const char *row, int64_t x,
 		     char *to)
@@ -526,7 +536,7 @@ static void copy_result(const struct parts *s, const struct part *p, const struc
 	       s->width * element);
 }
 
-/* Returns the part that a task belongs to: the last one whose first task is at or before it. */
+/* Returns the part that a task belongs to, which is the last one with first_task <= task. */
 static const struct part *find_part(const struct parts *s, uint32_t task)
 {
 	uint32_t first = 0, end = s->count;
@@ -554,13 +564,16 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 	g.rows = g.rows - first < g.block_rows ? g.rows - first : g.block_rows;
 	ready.packed = (const char *)ready.packed + p->packed;
-	/* If an output lies in a line with the others, it is written there. */
+	/* If a part has all pixels in order, its result is written directly to the output. */
 	if (s->in_order) {
 		g.c_stride = s->out.c;
 		result = (char *)call->outputs[0] + (first * s->out.c + p->out_channel) *
 						    g.element;
 	}
-	/* Int8 rows are read beyond their end, which may be that of the image. */
+	/*
+	 * This is only for floats: int8 kernels read beyond the end of a row, which may be the end
+	 * of the image.
+	 */
 	if (s->is_single && g.number == NN_IN_FLOATS) {
 		const struct nn_gemm_part part = {
 			.a = (const float *)call->inputs[X] + first * s->in.c + p->in_channel,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DEPTHWISE_CONV_2D with multiplier 1, by output rows.
+ * DEPTHWISE_CONV_2D with multiplier 1. A task computes output rows.
  */
 #include <string.h>
 
@@ -15,8 +15,8 @@ enum { X, FILTER, BIAS };
 
 #define MAX_HEIGHT 32		/* largest height of a filter, and largest width */
 #define TASKS_PER_THREAD 4
-#define MIN_SHARED 30000	/* number of outputs for which a second thread pays */
-#define MAX_ROW (UINT64_C(1) << 36)	/* bytes of input with its padding */
+#define MIN_SHARED 30000	/* minimum number of outputs for which a second thread is faster */
+#define MAX_ROW (UINT64_C(1) << 36)	/* maximum bytes of an input row with padding */
 
 struct depthwise {
 	enum nn_number number;
@@ -26,7 +26,7 @@ struct depthwise {
 	struct nn_depthwise_f32 f32;	/* except its pointers */
 	struct nn_depthwise_q8 q8;
 	size_t task_rows;		/* output rows of a task */
-	size_t block;			/* channels that are done at a time */
+	size_t block;			/* channels that are computed at a time */
 	bool packs;			/* each run packs the filter */
 };
 
@@ -50,7 +50,7 @@ static const struct nn_field fields[] = {
 };
 NN_RESTORE(fields)
 
-/* Returns how many channels leave the input rows of a window in the first-level cache. */
+/* Returns for how many channels the input rows of a window fit in the first-level cache. */
 static size_t block_f32(const struct depthwise *d)
 {
 	size_t pixels = (size_t)d->window.h.filter * d->window.w.in;
@@ -59,24 +59,27 @@ static size_t block_f32(const struct depthwise *d)
 	return most < NN_MAX_LANES ? NN_MAX_LANES : most;
 }
 
-/* Parameters of both inner loops that follow from the window. */
+/* Parameters of both inner loops that depend on the window. */
 #define WINDOW(d)									\
 	.channels = (d)->in.c, .height = (d)->window.h.filter, .width = (d)->window.w.filter,	\
 	.in_width = (d)->window.w.in, .out_width = (d)->window.w.out,			\
 	.stride = (d)->window.w.stride, .dilation = (d)->window.w.dilation, .head = (d)->window.w.head
 
-/* Takes the inner loop, and its memory, from the window. */
+/* Sets the parameters of the inner loop, and the size of its weights. */
 static void set_f32(struct depthwise *d, struct nn_ready *ready)
 {
 	size_t weights = (size_t)d->window.h.filter * d->window.w.filter * d->in.c;
 
 	d->block = block_f32(d);
 	d->f32 = (struct nn_depthwise_f32){ WINDOW(d), .low = d->f32.low, .high = d->f32.high };
-	/* The filter lies as the inner loop wants it, but may not be aligned, or may change. */
+	/*
+	 * The filter already has the layout of the inner loop. It is copied because it may not be
+	 * aligned, or may change.
+	 */
 	ready->packed_size = (weights + d->in.c) * d->element;
 }
 
-/* Returns false if a row of the input would take more memory than there can be. */
+/* Returns false if a row of the input is longer than MAX_ROW. */
 static bool set_q8(struct depthwise *d, struct nn_ready *ready)
 {
 	const struct nn_depthwise_config *c = &ready->isa->depthwise_q8;
@@ -121,7 +124,7 @@ static void divide(struct depthwise *d, struct nn_ready *ready)
 	ready->tasks = (uint32_t)((rows + d->task_rows - 1) / d->task_rows);
 }
 
-/* Returns false if the CPU does not compute in such numbers, or if a row is too long. */
+/* Returns false if the CPU does not compute in this type, or if a row is too long. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct depthwise *d = state;
@@ -217,7 +220,7 @@ static void run_row_q8(const struct nn_ready *ready, const struct depthwise *d,
 	ready->isa->depthwise_q8.run(&row);
 }
 
-/* A block of channels, from `first` on, of an output row. */
+/* Computes a block of channels, from `first` on, of an output row. */
 static void run_row(const struct nn_kernel_call *call, size_t index, size_t first, void *scratch)
 {
 	const struct depthwise *d = call->ready->state;
@@ -237,7 +240,10 @@ static void run_row(const struct nn_kernel_call *call, size_t index, size_t firs
 		run_row_q8(call->ready, d, rows, scratch, out);
 }
 
-/* Block by block, so that a row serves all windows that meet it while it is in the cache. */
+/*
+ * Computes one block of channels after the other. So an input row is in the cache for all windows
+ * that read it.
+ */
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {
 	const struct depthwise *d = call->ready->state;

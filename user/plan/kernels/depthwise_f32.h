@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Depthwise convolution of floats for one instruction set; included after gemm_f32.h in the same
- * way; the includer also defines LOAD_SOME.
+ * Depthwise convolution of floats for one instruction set. This file is included after gemm_f32.h
+ * and uses the same macros, and LOAD_SOME.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(LOAD) || !defined(LOAD_SOME) || \
     !defined(MADD) || !defined(NUM) || !defined(SPLAT) || !defined(STORE) || \
@@ -34,12 +34,18 @@ static inline ALWAYS_INLINE TARGET void store_f32(NUM *p, VF v, size_t count)
 		STORE_SOME(p, v, count);
 }
 
-/* The width of filters with a fast path, and the output columns that it sums together. */
+/*
+ * The width and height of filters with a fast path, and the output columns that it computes
+ * together.
+ */
 #define FAST_F32 3
 #define COLUMNS_F32 4
-#define NEAR_F32 (COLUMNS_F32 + FAST_F32 - 1)	/* elements that adjacent columns read */
+#define NEAR_F32 (COLUMNS_F32 + FAST_F32 - 1)	/* input columns that these read */
 
-/* Sums one row of a fast filter for a few windows; adjacent windows share their inputs. */
+/*
+ * Adds one row of a fast filter to the sums of COLUMNS_F32 windows. If `near`, windows share
+ * inputs.
+ */
 static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const NUM *in, size_t tap,
 						     size_t step, const size_t *taps,
 						     const VF w[FAST_F32], VF acc[COLUMNS_F32])
@@ -60,7 +66,7 @@ static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const NUM *in, s
 }
 
 /*
- * Sums columns [first, last), at least COLUMNS_F32, for a vector of channels from `c`. Their
+ * Computes columns [first, last), at least COLUMNS_F32, for a vector of channels from `c` on. The
  * windows have `height` rows from `row` on, and all columns, inside the image.
  */
 static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 *d, int height,
@@ -123,7 +129,10 @@ INNER_F32(near_2_f32, FAST_F32 - 1, true)
 INNER_F32(far_3_f32, FAST_F32, false)
 INNER_F32(far_2_f32, FAST_F32 - 1, false)
 
-/* Sums one output column for `count` channels; `taps` taps from `first` on are inside the image. */
+/*
+ * Computes one output column for `count` channels; `taps` taps from `first` on are inside the
+ * image.
+ */
 static inline ALWAYS_INLINE TARGET void window_f32(const struct nn_depthwise_f32 *d, size_t x,
 						   size_t first, size_t taps, size_t c,
 						   size_t count)
@@ -147,17 +156,20 @@ static inline ALWAYS_INLINE TARGET void window_f32(const struct nn_depthwise_f32
 		  count);
 }
 
-/* One tap of a window: pointers to its first channel and to the filter's. */
+/* One tap of a window: pointers to the first channel of the input and of the filter. */
 struct tap_f32 {
 	const NUM *in;
 	const NUM *w;
 };
 
-/* Maximum number of taps of a window of a fast filter at the image's edge; a corner has fewer. */
+/* Numbers of taps of a fast filter inside the image, for a window at an edge and at a corner. */
 #define EDGE_F32 6
 #define CORNER_F32 4
 
-/* Computes whole vectors of channels of one output column, from `c` on. Returns the channel behind them. */
+/*
+ * Computes whole vectors of channels of one output column, from `c` on. Returns the first channel
+ * that is left.
+ */
 static inline ALWAYS_INLINE TARGET size_t edge_f32(const struct nn_depthwise_f32 *d, int num_taps,
 						   const struct tap_f32 *taps, size_t x, size_t c)
 {
@@ -183,8 +195,8 @@ static inline ALWAYS_INLINE TARGET size_t edge_f32(const struct nn_depthwise_f32
 }
 
 /*
- * Computes the same as edge_f32() for a window of `taps` taps from `first` on. Works only if the
- * window is small enough.
+ * Calls edge_f32() for a window with columns [first, first + taps) inside the image, if it has
+ * EDGE_F32 or CORNER_F32 taps. Otherwise computes nothing and returns `c`.
  */
 static TARGET size_t small_f32(const struct nn_depthwise_f32 *d, size_t x, size_t first,
 			       size_t taps, size_t c)
@@ -213,7 +225,7 @@ static TARGET size_t small_f32(const struct nn_depthwise_f32 *d, size_t x, size_
 	return c;
 }
 
-/* Computes channels from `c` on of one output column. Any tap of it may lie in the padding. */
+/* Computes channels from `c` on of one output column. Any tap may lie in the padding. */
 static TARGET void column_f32(const struct nn_depthwise_f32 *d, size_t x, size_t c)
 {
 	const ptrdiff_t start = (ptrdiff_t)(x * d->stride) - d->head;
@@ -235,8 +247,8 @@ typedef void inner_f32_fn(const struct nn_depthwise_f32 *d, size_t row, size_t c
 			  size_t last);
 
 /*
- * Finds the loop for the two or three rows of a fast filter that are inside the image; `row`
- * becomes the first.
+ * Returns the loop for the two or three rows of a fast filter that are inside the image, and sets
+ * *row to the first of these. Returns NULL if there is no loop.
  */
 static inner_f32_fn *find_inner_f32(const struct nn_depthwise_f32 *d, size_t *row)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 depthwise convolutions for instruction sets without VNNI. Taps become 16 bits wide; one
- * instruction multiplies and sums pairs of them. Included after q8_pairs.h.
+ * Int8 depthwise convolutions for instruction sets without VNNI. Taps are widened to 16 bits; one
+ * instruction multiplies and sums pairs of taps. This file is included after q8_pairs.h.
  */
 #if !defined(DOT) || !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || \
     !defined(TARGET) || !defined(WIDE_OF_BYTES) || !defined(WIDE_OF_SIGNED) || !defined(WIDTH)
@@ -9,8 +9,8 @@
 #endif
 
 /*
- * Vectors of channels that are computed for all output columns, so that their weights stay in the
- * first-level cache.
+ * Number of vectors of channels that are computed for all output columns before the next ones.
+ * Their weights fit in the first-level cache.
  */
 #define DEPTHWISE_BLOCKS 8
 
@@ -20,7 +20,7 @@ struct taps_q8 {
 	/* Pointers to the taps of a column; two consecutive taps are a pair. */
 	const uint8_t **at;
 	size_t pairs;
-	size_t step;		/* distance of two columns' taps in bytes */
+	size_t step;		/* bytes from a column's taps to those of the next one */
 };
 
 /* Loads up to WIDTH bytes, widened to 16 bits each. Zero points are part of the bias. */
@@ -32,8 +32,8 @@ static inline ALWAYS_INLINE TARGET wide_q8 load_tap(const uint8_t *p, size_t cou
 }
 
 /*
- * Computes `count` channels from `c` on of `columns` output columns, 1 or 2. Their taps are `from` bytes
- * behind their pointers.
+ * Computes `count` channels from `c` on of 1 or 2 output columns. The taps of the first column are
+ * `from` bytes after the pointers t->at.
  */
 static inline ALWAYS_INLINE TARGET void run_block_pairs(const struct taps_q8 *t, int columns,
 							size_t from, size_t c, size_t count,
@@ -77,7 +77,7 @@ static inline ALWAYS_INLINE TARGET void run_block_pairs(const struct taps_q8 *t,
 			 count);
 }
 
-/* Computes the same as run_block_pairs() for channels [c, end). */
+/* Calls run_block_pairs() for all blocks of channels [c, end). */
 static inline ALWAYS_INLINE TARGET void run_blocks_pairs(const struct taps_q8 *t, int columns,
 							 size_t from, size_t c, size_t end,
 							 bool is_signed, const char *block,
@@ -110,8 +110,8 @@ static TARGET void run_two_columns(const struct taps_q8 *t, size_t from, size_t 
 }
 
 /*
- * Finds the taps of output column `x`; those of padding are at `padding`. An odd number of taps
- * gets one more, whose weight is 0, to complete the pair.
+ * Finds the taps of output column `x`. Pointers to taps in the padding are set to `padding`. If the
+ * number of taps is odd, one more tap, whose weight is 0, completes the last pair.
  */
 static void find_taps(const struct nn_depthwise_q8 *d, size_t x, const uint8_t *padding,
 		      const uint8_t **taps)

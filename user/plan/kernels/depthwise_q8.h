@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Layouts that an int8 depthwise convolution reads: packed parameters, and the scratch memory that
- * its input rows are interleaved into.
+ * Layouts for int8 depthwise convolutions with AVX-512: packed parameters, and the scratch memory
+ * with interleaved input rows.
  *
- * A plane p of the scratch memory holds 16 bytes for each 16 channels c. They are the four bytes of
- * a group of rows of each of channels c + 4p to c + 4p + 3. So if c is a multiple of 16,
- * the element of channel c is at byte c of a plane.
+ * A plane p of the scratch memory holds 16 bytes for each 16 channels c. These are, for each of the
+ * channels c + 4p to c + 4p + 3, four bytes of a group of four rows. So if c is a multiple of 16,
+ * the bytes of channel c + 4p are at byte c of plane p.
  *
- * Parameters are packed as blocks of 64 channels. A block is vectors of four bytes a channel in the
- * order of the planes: the scales, then the taps by column and group. If rows have no gaps, an
- * output row is a run of blocks that begin anywhere among the channels: there are as many blocks as
- * it takes until they repeat.
+ * Parameters are packed as blocks of 64 channels. A block has vectors of four bytes a channel, in
+ * the order of the planes: first the scales, then the taps by column and group. If pixels have no
+ * gaps, an output row is processed as a series of blocks, which may begin at any channel. Then
+ * there are parameters for as many blocks as there are until a block begins at channel 0 again.
  */
 #ifndef NN_PLAN_KERNELS_DEPTHWISE_Q8_H
 #define NN_PLAN_KERNELS_DEPTHWISE_Q8_H
 
 #include "plan/kernels/isa.h"
 
-/* The values that are packed before the taps, each in four planes. */
+/* The parameters that are packed before the taps, each in four planes. */
 enum depthwise_q8_scale {
 	BIAS_TERM, MULTIPLIER, SHIFT, ROUND_EVEN, ROUND_ODD, DEPTHWISE_Q8_SCALES
 };
@@ -31,16 +31,16 @@ struct depthwise_q8_layout {
 	size_t block_size;	/* bytes */
 	size_t packed;		/* size of all packed parameters */
 	size_t columns;		/* columns of input that an output row reads, with padding */
-	size_t phase;		/* distance of the phases of the stride in bytes */
-	size_t plane;		/* distance of planes in the scratch memory in bytes */
+	size_t phase;		/* bytes from one phase of the stride to the next */
+	size_t plane;		/* bytes from one plane to the next */
 	size_t group_size;
-	size_t scratch;		/* all of it */
+	size_t scratch;		/* bytes of scratch memory */
 };
 
-/* Blocks until they begin at channel 0 again, or that a pixel takes. */
+/* Returns the number of blocks until one begins at channel 0 again, or the number for a pixel. */
 static inline size_t depthwise_q8_blocks(const struct nn_depthwise_q8 *d)
 {
-	size_t factor = d->channels & -d->channels;	/* greatest power of two that divides it */
+	size_t factor = d->channels & -d->channels;	/* largest power of two in it */
 
 	if (d->channels != d->padded)
 		return (d->padded + DEPTHWISE_Q8_BLOCK - 1) / DEPTHWISE_Q8_BLOCK;
@@ -62,7 +62,7 @@ static inline struct depthwise_q8_layout depthwise_q8_layout(const struct nn_dep
 	return l;
 }
 
-/* Returns the place of input column `at` in a plane. */
+/* Returns the offset of input column `at` in a plane. */
 static inline size_t depthwise_q8_place(const struct nn_depthwise_q8 *d,
 					const struct depthwise_q8_layout *l, size_t at)
 {

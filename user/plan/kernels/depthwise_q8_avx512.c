@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 depthwise convolution with AVX-512 VNNI. Its instruction sums four products, so four rows of
- * the window's column are interleaved first.
+ * Int8 depthwise convolution with AVX-512 VNNI. The instruction VPDPBUSD sums four products, so
+ * four rows of the input are interleaved first.
  */
 #if defined(__x86_64__)
 
@@ -11,7 +11,7 @@
 #include "plan/kernels/q8_avx512.h"
 
 #define TARGET NN_TARGET_VNNI
-#define BLOCK DEPTHWISE_Q8_BLOCK	/* channels at a time: a vector of bytes */
+#define BLOCK DEPTHWISE_Q8_BLOCK /* channels that are computed at a time: a vector of bytes */
 
 static inline ALWAYS_INLINE TARGET __mmask64 first_bytes(size_t count)
 {
@@ -58,7 +58,10 @@ static TARGET void interleave_stretch(const struct nn_depthwise_q8 *d, const uin
 	}
 }
 
-/* Puts the input columns that meet the output row into the scratch planes, phase by phase. */
+/*
+ * Interleaves all input columns that the output row reads into the planes of the scratch memory, by
+ * the phases of the stride.
+ */
 static TARGET void interleave_rows(const struct nn_depthwise_q8 *d,
 				   const struct depthwise_q8_layout *l)
 {
@@ -75,8 +78,8 @@ static TARGET void interleave_rows(const struct nn_depthwise_q8 *d,
 			size_t length = 1;
 
 			/*
-			 * Without phases, adjacent outputs read adjacent inputs, so they are one
-			 * stretch.
+			 * If the stride is 1 and pixels have no gaps, many columns are interleaved
+			 * at once.
 			 */
 			if (inside && d->stride == 1 && d->channels == d->padded) {
 				length = d->in_width - (size_t)x;
@@ -93,8 +96,8 @@ static TARGET void interleave_rows(const struct nn_depthwise_q8 *d,
 }
 
 /*
- * Parameters of the loops over an output row, in a copy that no store can change as far as a
- * compiler knows.
+ * Parameters of the loops over an output row. They are local copies, because a compiler knows that
+ * stores cannot change these.
  */
 struct row {
 	const uint8_t *packed;
@@ -113,7 +116,7 @@ struct sums {
 	i32x16 ones[NN_DEPTHWISE_PLANES];	/* sums of the input, for the filter's zero point */
 };
 
-/* Filters of three columns and up to four rows are the ones that matter. */
+/* Taps of filters with three columns and up to four rows, which are the most frequent ones. */
 #define FAST_TAPS 3
 #define MAX_TAPS 256
 
@@ -171,14 +174,17 @@ static inline ALWAYS_INLINE TARGET void finish(const struct row *r,
 		_mm512_mask_storeu_epi8(out, first_bytes(count), a);
 }
 
-/* Loads one kind of parameters of a block, those of plane p. */
+/* Loads parameter `which` of a block, for plane p. */
 static inline ALWAYS_INLINE TARGET __m512i scales(const uint8_t *block,
 						  enum depthwise_q8_scale which, size_t p)
 {
 	return _mm512_loadu_epi32(block + (size_t)which * DEPTHWISE_Q8_VECTORS + p * 64);
 }
 
-/* Computes up to 64 channels of the output row from scratch memory `x` and parameters `block`. */
+/*
+ * Computes up to 64 channels of the output row. The input is at `x` in the scratch memory, the
+ * parameters are at `block`.
+ */
 static inline ALWAYS_INLINE TARGET void run_block(const struct row *r, const size_t *places,
 						  size_t taps, bool biased, bool positive,
 						  const uint8_t *x, const uint8_t *block,
@@ -218,7 +224,7 @@ static inline ALWAYS_INLINE TARGET void run(const struct nn_depthwise_q8 *d, str
 					    const size_t *places, size_t taps, bool biased,
 					    bool positive)
 {
-	/* A row whose columns follow one another without a gap is one stretch. */
+	/* If pixels have no gaps, the whole row is computed as one series of blocks. */
 	const size_t channels = d->channels, padded = d->padded;
 	const size_t stretches = channels == padded ? 1 : d->out_width;
 	const size_t length = channels == padded ? d->out_width * channels : channels;

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 depthwise convolution with NEON: values less their zero points, in 16 bits, of eight
- * channels at a time.
+ * Int8 depthwise convolution with NEON. Subtracts zero points, widens to 16 bits, and computes
+ * eight channels at a time.
  */
 #if defined(__aarch64__)
 
-/* Loads that gcc moves to the front find no room beside eight sums and nine taps. */
+/*
+ * If gcc moves loads to the front, there are not enough registers for them, eight sums and nine
+ * taps.
+ */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")
 #endif
 
 #include "plan/kernels/q8_neon.h"
 
-#define FAST 3			/* the width and height of the filters that matter */
-#define COLUMNS 4		/* output columns that are summed together */
-#define REACH (2 * COLUMNS + 1)	/* maximum number of input columns under these windows */
+#define FAST 3			/* width and height of filters with a fast path */
+#define COLUMNS 4		/* output columns that are computed together */
+#define REACH (2 * COLUMNS + 1)	/* maximum number of input columns that these read */
 
 /* Returns the filter of a panel: eight values of 16 bits for each tap. */
 static const int16_t *filter_of(const struct nn_q8_eight *panel)
@@ -36,21 +39,21 @@ static inline ALWAYS_INLINE void add_products(int32x4_t sums[2], int16x8_t x, in
 	sums[0] = vmlal_s16(sums[0], vget_low_s16(x), vget_low_s16(w));
 	sums[1] = vmlal_high_s16(sums[1], x, w);
 #else
-	/* With the intrinsics gcc 12 keeps the lower halves in registers of their own. */
+	/* With the intrinsics, gcc 12 uses separate registers for the lower halves. */
 	__asm__("smlal %0.4s, %1.4h, %2.4h" : "+w"(sums[0]) : "w"(x), "w"(w));
 	__asm__("smlal2 %0.4s, %1.8h, %2.8h" : "+w"(sums[1]) : "w"(x), "w"(w));
 #endif
 }
 
-/* Returns the input's zero point for bytes without the flip. */
+/* Returns the zero point of the input's bytes before the flip. */
 static uint8x8_t zero_of(const struct nn_depthwise_q8 *d)
 {
 	return vdup_n_u8(d->in_zero ^ d->in_flip);
 }
 
 /*
- * Sums columns [first, last), at least COLUMNS, for eight channels from `c` on. Their windows have
- * `height` rows from `row` on, and all columns, inside the image.
+ * Computes columns [first, last), at least COLUMNS, for eight channels from `c` on. The windows
+ * have `height` rows from `row` on, and all columns, inside the image.
  */
 static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int height,
 					   int stride, bool is_signed, bool positive, size_t row,
@@ -79,7 +82,10 @@ static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int 
 		for (int j = 0; j < FAST; j++)
 			w[i][j] = vld1q_s16(filter + (i * FAST + j) * 8);
 	}
-	/* Without unrolling, a compiler computes the offsets again for each row. */
+	/*
+	 * The offsets are hidden from the compiler, which would otherwise compute them again for
+	 * each row.
+	 */
 	UNROLL
 	for (int n = 0; n < reach; n++) {
 		offsets[n] = (size_t)n * channels;
@@ -149,12 +155,15 @@ INNER(far_2_signed, 2, 2, true)
 INNER(far_3_signed, 3, 2, true)
 
 /*
- * Finds the loop for the two or three rows of a fast filter that are inside the image; `row`
- * becomes the first.
+ * Returns the loop for the two or three rows of a fast filter that are inside the image, and sets
+ * *row to the first of these. Returns NULL if there is no loop.
  */
 static inner_fn *find_inner(const struct nn_depthwise_q8 *d, size_t *row)
 {
-	/* Indexed by sign, by stride, by whether three rows are inside, and by what is positive. */
+	/*
+	 * Indexed by signedness, by stride - 1, by whether three rows are inside, and by
+	 * nn_q8_is_positive().
+	 */
 	static inner_fn *const all[2][2][2][2] = {
 		{ { { near_2, near_2_positive }, { near_3, near_3_positive } },
 		  { { far_2, far_2_positive }, { far_3, far_3_positive } } },
@@ -172,7 +181,7 @@ static inner_fn *find_inner(const struct nn_depthwise_q8 *d, size_t *row)
 		  [nn_q8_is_positive(&d->output)];
 }
 
-/* Loads up to eight bytes, and zeros behind them. */
+/* Loads up to eight bytes, followed by zeros. */
 static inline uint8x8_t load_bytes(const uint8_t *p, size_t count)
 {
 	uint8_t bytes[8] = { 0 };
@@ -184,7 +193,9 @@ static inline uint8x8_t load_bytes(const uint8_t *p, size_t count)
 	return vld1_u8(bytes);
 }
 
-/* Computes up to eight channels from `c` on of one output column, by the taps inside the image. */
+/*
+ * Computes up to eight channels from `c` on of one output column, from the taps inside the image.
+ */
 static inline ALWAYS_INLINE void run_window(const struct nn_depthwise_q8 *d, bool is_signed,
 					    const struct nn_q8_tap *taps, size_t num_taps,
 					    size_t c, size_t count,
@@ -208,7 +219,9 @@ static inline ALWAYS_INLINE void run_window(const struct nn_depthwise_q8 *d, boo
 	q8_store_sums(out, x, y, multiplier, shift, false, &bounds, count);
 }
 
-/* Finds the taps of output column `x` that are inside the image; padding adds nothing. */
+/*
+ * Finds the taps of output column `x` that are inside the image; taps in the padding would add 0.
+ */
 static size_t find_taps(const struct nn_depthwise_q8 *d, size_t x, struct nn_q8_tap *taps)
 {
 	const ptrdiff_t start = (ptrdiff_t)(x * d->stride) - d->head;
@@ -227,11 +240,14 @@ static size_t find_taps(const struct nn_depthwise_q8 *d, size_t x, struct nn_q8_
 	return count;
 }
 
-/* Maximum number of taps of a window of a fast filter at the image's edge; a corner has fewer. */
+/* Numbers of taps of a fast filter inside the image, for a window at an edge and at a corner. */
 #define EDGE 6
 #define CORNER 4
 
-/* Computes eight channels at a time of one output column, from `c` on. Returns the channel behind them. */
+/*
+ * Computes eight channels at a time of one output column, from `c` on. Returns the first channel
+ * that is left.
+ */
 static inline ALWAYS_INLINE size_t run_edge(const struct nn_depthwise_q8 *d, bool is_signed,
 					    int num_taps, const struct nn_q8_tap *taps, size_t c,
 					    const uint8_t *packed, uint8_t *out)
@@ -269,7 +285,7 @@ static inline ALWAYS_INLINE size_t run_edge(const struct nn_depthwise_q8 *d, boo
 	return c;
 }
 
-/* Calls the variant of run_edge() for this number of taps, if there is one. */
+/* Calls run_edge() if the number of taps is EDGE or CORNER. Otherwise returns `c`. */
 static size_t run_small(const struct nn_depthwise_q8 *d, const struct nn_q8_tap *taps,
 			size_t num_taps, size_t c, const uint8_t *panel, uint8_t *out)
 {

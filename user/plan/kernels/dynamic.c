@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DYNAMIC_FULLY_CONNECTED, DYNAMIC_BATCH_MATMUL and DYNAMIC_CONV_2D: a task quantises some rows of
- * floats, multiplies bytes, and makes floats of the sums. Depthwise convolutions are summed by
- * channel.
+ * DYNAMIC_FULLY_CONNECTED, DYNAMIC_BATCH_MATMUL and DYNAMIC_CONV_2D: a task quantises rows of
+ * floats, multiplies bytes, and converts the sums to floats. For depthwise convolutions it sums
+ * each channel separately.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,24 +16,24 @@
 
 enum { X, WEIGHTS, BIAS };
 
-#define SOME_ROWS 84		/* rows that are quantised and multiplied at a time: six tiles */
-#define SOME_COLUMNS 256	/* columns whose sums are still cached when they become floats */
-#define LOOK_COUNT 16384	/* minimum number of elements whose range a task computes */
-#define LANES 16		/* channels of a loop that compilers make vectors of */
+#define SOME_ROWS 84		/* rows that are quantised and multiplied at a time */
+#define SOME_COLUMNS 256 /* columns at a time, so that sums are still cached when converted */
+#define LOOK_COUNT 16384	/* minimum number of elements of a task of look() */
+#define LANES 16		/* channels in loops that compilers vectorise */
 
 enum kind { PRODUCT, CONVOLUTION, DEPTHWISE };
 
 struct dynamic {
 	enum kind kind;
 	enum nn_dynamic_form form;
-	/* Product; of a depthwise convolution only rows and columns are set. */
+	/* The product. For a depthwise convolution there are only rows and columns. */
 	struct nn_gemm gemm;
 	struct nn_image in;		/* of a convolution */
 	struct nn_window window;
 	bool is_window;			/* rows of the product are windows of several pixels */
-	/* Parts of the scratch memory, in bytes, which come in this order. */
+	/* Sizes in bytes of the parts of the scratch memory, in their order. */
 	size_t rows_size;
-	size_t lines_size;		/* size of an image's quantised lines */
+	size_t lines_size;		/* quantised lines of an image */
 	size_t sums_size;
 };
 
@@ -55,8 +55,7 @@ static const struct nn_field fields[] = {
 };
 
 /*
- * Arrays with an element for each column, padded to whole panels. They are packed behind the
- * weights.
+ * Arrays with an element for each column, padded to whole panels. These follow the packed weights.
  */
 struct columns {
 	const float *scales;
@@ -139,7 +138,7 @@ static void set_conv(struct dynamic *d)
 	d->gemm.depth = taps_of(d) * (d->kind == DEPTHWISE ? 1 : d->in.c);
 }
 
-/* Returns how many lines of an image a task's windows reach at most. */
+/* Returns the maximum number of image lines that are read at a time. */
 static size_t most_lines(const struct dynamic *d)
 {
 	const struct nn_axis *h = &d->window.h;
@@ -149,7 +148,7 @@ static size_t most_lines(const struct dynamic *d)
 	return lines < h->in ? lines : h->in;
 }
 
-/* Returns the size of a row of a product, or of an image. */
+/* Returns the elements of what may have its own range: a row of a product, or an image. */
 static size_t item_size(const struct dynamic *d)
 {
 	return d->kind != PRODUCT ? (size_t)d->in.h * d->in.w * d->in.c : d->gemm.depth;
@@ -255,7 +254,7 @@ static void pack_columns(const struct nn_run *r, const struct dynamic *d,
 	}
 }
 
-/* Packs each tap of all channels, without the zero point. */
+/* Packs the taps of all channels, with the zero point subtracted. */
 static void pack_taps(const struct dynamic *d, const struct nn_tensor *weights, int16_t *to)
 {
 	const size_t taps = taps_of(d), channels = padded(d->gemm.columns);
@@ -295,12 +294,14 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 
 /* ---- Running ---- */
 
-/* A quantiser of the rows or images of an input, with the last row or image that it read. */
+/*
+ * The quantisation of an input's rows or images, with that of the row or image that was read last.
+ */
 struct quantiser {
 	const struct nn_isa *isa;
 	const float *x;
-	size_t length;			/* of one */
-	size_t index;	/* index of the row that `how` describes; SIZE_MAX if it is not set yet */
+	size_t length;			/* elements of a row or image */
+	size_t index;	/* index of the row or image that `how` is for; SIZE_MAX: none */
 	enum nn_dynamic_form form;
 	struct nn_dynamic how;
 };
@@ -315,7 +316,7 @@ static void look(const struct nn_kernel_call *call, uint32_t task)
 	nn_dynamic_range((const float *)call->inputs[X] + first, end - first, &to->low, &to->high);
 }
 
-/* Returns how the whole input is quantised. */
+/* Returns the quantisation of the whole input. */
 static struct nn_dynamic whole(const struct nn_kernel_call *call)
 {
 	struct nn_range all = { 0 };
@@ -354,7 +355,7 @@ static const struct nn_dynamic *quantiser_at(struct quantiser *q, size_t index)
 	return &q->how;
 }
 
-/* Makes floats of a row of `columns` sums of products with numbers that were quantised so. */
+/* Converts a row of `columns` sums to floats. `how` is the quantisation of the input. */
 static void finish(const struct nn_isa *isa, const struct dynamic *d, const struct columns *all,
 		   size_t first, size_t columns, const int32_t *sums, const struct nn_dynamic *how,
 		   float *to)
@@ -386,7 +387,7 @@ static void find_lines(const struct nn_axis *h, size_t first, size_t last, size_
 	*count = *count > *from ? *count - *from : 0;
 }
 
-/* Copies a window of bytes; `lines` begins with line `from` of the image. */
+/* Copies a window of bytes. `lines` are the image's lines from line `from` on. */
 static void copy_window(const struct dynamic *d, const uint8_t *lines, size_t from, size_t y,
 			size_t x, uint8_t zero, uint8_t *to)
 {
@@ -410,7 +411,7 @@ static void copy_window(const struct dynamic *d, const uint8_t *lines, size_t fr
 	}
 }
 
-/* Quantises the windows of `count` output pixels of one image, a row each. */
+/* Quantises the windows of `count` output pixels of one image. Each window becomes a row. */
 static void quantise_windows(const struct dynamic *d, struct quantiser *q, size_t first,
 			     size_t count, uint8_t *rows, uint8_t *lines)
 {
@@ -428,7 +429,7 @@ static void quantise_windows(const struct dynamic *d, struct quantiser *q, size_
 			    rows);
 }
 
-/* Quantises rows that need no copy. */
+/* Quantises rows of the product that are rows or pixels of the input. */
 static void quantise_rows(const struct dynamic *d, struct quantiser *q, size_t first, size_t count,
 			  uint8_t *rows, struct nn_dynamic *how)
 {
@@ -478,7 +479,7 @@ static void run_products(const struct nn_kernel_call *call, const struct dynamic
 	}
 }
 
-/* Sums LANES channels of one output pixel; `lines` begins with line `from` of the image. */
+/* Sums LANES channels of one output pixel. `lines` are the image's lines from line `from` on. */
 static void sum_taps(const struct dynamic *d, const int16_t *lines, size_t from, size_t y, size_t x,
 		     const int16_t *weights, int32_t sums[LANES])
 {
@@ -502,7 +503,7 @@ static void sum_taps(const struct dynamic *d, const int16_t *lines, size_t from,
 	memcpy(sums, acc, sizeof(acc));
 }
 
-/* Lines of an image of 16 bits a value, less their zero point. */
+/* Quantised lines of an image in 16 bits, with the zero point subtracted. */
 struct lines {
 	int16_t *values;
 	size_t image;
@@ -510,7 +511,10 @@ struct lines {
 	size_t count;
 };
 
-/* Makes lines of an image out of those that were there for the output line before. */
+/*
+ * Quantises the lines that an output line reads. Reuses those that the previous output line also
+ * read.
+ */
 static void quantise_lines(const struct dynamic *d, struct quantiser *q, size_t image, size_t from,
 			   size_t count, uint8_t *bytes, struct lines *lines)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernels that treat every element alike cut their work in tasks here.
+ * Divides the work of elementwise kernels into tasks.
  */
 #ifndef NN_PLAN_KERNELS_ELEMENTWISE_H
 #define NN_PLAN_KERNELS_ELEMENTWISE_H
@@ -9,10 +9,13 @@
 
 #include "plan/kernels/kernel.h"
 
-#define NN_MIN_SHARED 16384	/* elements that are worth a second thread */
+#define NN_MIN_SHARED 16384	/* minimum number of elements for several threads */
 #define NN_MIN_TASK 2048
 
-/* Returns the number of tasks; *task_count is how many elements each but the last one has. */
+/*
+ * Returns the number of tasks. Sets *task_count to the elements of each task; the last task may
+ * have fewer.
+ */
 static inline uint32_t nn_elementwise_divide(uint32_t threads, size_t count, size_t *task_count)
 {
 	*task_count = count;
@@ -22,7 +25,10 @@ static inline uint32_t nn_elementwise_divide(uint32_t threads, size_t count, siz
 	return (uint32_t)((count + *task_count - 1) / *task_count);
 }
 
-/* Cuts rows of `elements` in all in tasks; returns how many rows each but the last one has. */
+/*
+ * Divides rows, which have `elements` elements in all, into tasks. Returns the rows of each task;
+ * the last task may have fewer.
+ */
 static inline size_t nn_elementwise_rows(struct nn_ready *ready, size_t rows, size_t elements)
 {
 	size_t count, of_task, tasks = nn_elementwise_divide(ready->threads, elements, &count);
@@ -32,7 +38,7 @@ static inline size_t nn_elementwise_rows(struct nn_ready *ready, size_t rows, si
 	return of_task;
 }
 
-/* NN_BINARY_POW calls the C library, because vectors of doubles take as long. */
+/* Computes NN_BINARY_POW with the C library, because vectors of doubles would not be faster. */
 static inline void nn_pow_f32(const struct nn_binary_f32 *b)
 {
 	const float *x = b->a, *y = b->b;

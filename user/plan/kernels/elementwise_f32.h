@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums, extremes and conversions of floats for one instruction set; included after depthwise_f32.h
- * in the same way.
+ * Sums, extremes and conversions of floats for one instruction set. This file is included after
+ * depthwise_f32.h and uses the same macros.
  */
 #if !defined(ADD) || !defined(CLAMP) || !defined(LANES) || !defined(MAX) || !defined(MIN) || \
     !defined(SPLAT) || !defined(SQRT) || !defined(TARGET) || !defined(VF)
@@ -20,7 +20,10 @@ static TARGET void sum_f32(const float *x, size_t stride, size_t pixels, size_t 
 	}
 }
 
-/* The order of operands lets NaN pass, or not, as the reference does. */
+/*
+ * Pools a vector of channels. The order of operands decides whether the result is NaN, as in the
+ * reference.
+ */
 static inline ALWAYS_INLINE TARGET VF pooled_f32(const struct nn_pool_f32 *p, enum nn_pooling kind,
 						 const float *x, size_t count)
 {
@@ -74,13 +77,13 @@ static TARGET void pool_f32(const struct nn_pool_f32 *p)
 typedef int32_t ints_f32 __attribute__((vector_size(4 * LANES)));
 typedef uint8_t bytes_f32 __attribute__((vector_size(LANES)));
 
-/* If the compiler makes more than an instruction or two of them, the includer defines both. */
+/* The includer defines both if the compiler needs more than two instructions for these. */
 #ifndef INTS_OF_BYTES
 #define INTS_OF_BYTES(b) __builtin_convertvector(b, ints_f32)
 #define BYTES_OF_INTS(v) __builtin_convertvector(v, bytes_f32)
 #endif
 
-/* NaN becomes the lower bound. */
+/* Quantises floats. NaN becomes the lower bound. */
 static TARGET void quantize_f32(const struct nn_quantize_f32 *q)
 {
 	const VF scale = SPLAT(q->scale), low = SPLAT(q->low), high = SPLAT(q->high);
@@ -95,7 +98,7 @@ static TARGET void quantize_f32(const struct nn_quantize_f32 *q)
 
 		whole += (ints_f32)(rest <= -half) - (ints_f32)(rest >= half) + (int32_t)q->zero;
 		bytes = BYTES_OF_INTS(whole);
-		/* This case is the usual one. The compiler knows the size of its copy. */
+		/* In this case, which is the usual one, the size of the copy is a constant. */
 		if (count == LANES)
 			memcpy(q->out + i, &bytes, LANES);
 		else
@@ -108,7 +111,10 @@ static inline ALWAYS_INLINE TARGET float add_lanes_f32(VF sum)
 {
 	float lanes[LANES];
 
-	/* With a store, the compiler would keep the sum in memory during the whole loop. */
+	/*
+	 * Lanes are read one by one. With a store, the compiler would keep the sum in memory in the
+	 * loop before.
+	 */
 	UNROLL
 	for (size_t i = 0; i < LANES; i++)
 		lanes[i] = sum[i];

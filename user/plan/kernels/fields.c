@@ -71,7 +71,7 @@ bool nn_window_reaches(const void *state)
 	return axis_reaches(&window->h) && axis_reaches(&window->w);
 }
 
-/* Runs of words. */
+/* RUN() requires that these fields are contiguous. */
 _Static_assert(offsetof(struct nn_axis, dilation) ==
 	       offsetof(struct nn_axis, in) + 4 * sizeof(uint32_t), "RUN(in, 5)");
 _Static_assert(sizeof(struct nn_q8_output) == 3 * sizeof(int32_t), "RUN(zero, 3)");

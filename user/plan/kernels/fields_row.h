@@ -12,7 +12,7 @@
 #include "plan/kernels/fields.h"
 #include "plan/kernels/unroll.h"
 
-/* What a walk over a table does: write words, restore a state from words, or collect inputs. */
+/* A walk over a table writes words, restores a state from words, or collects inputs. */
 enum nn_aim { NN_SAVE, NN_RESTORE, NN_COLLECT };
 
 struct nn_walk {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Squares of four by four elements of 32 bits, floats or not, which packing weights transposes.
+ * Transposes squares of four by four elements of 32 bits, as packing weights requires.
  */
 #ifndef NN_PLAN_KERNELS_FOURS_H
 #define NN_PLAN_KERNELS_FOURS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FULLY_CONNECTED as a matrix product, of packed weights. Weights are not packed for a few rows of
- * floats if the weights are no constants, and for one row if the weights are large.
+ * FULLY_CONNECTED as a matrix product with packed weights. Float weights are not packed in two
+ * cases: they are no constants and there are few rows, or they are large and there is one row.
  */
 #include <string.h>
 
@@ -10,14 +10,15 @@
 
 enum { X, WEIGHTS, BIAS, ACTIVATION };
 
-/* Weights are read packed, packed at each run, or plain. */
+/* Weights are packed once, packed in each run, or not packed. */
 enum weights { PACKED, PACKED_EACH_RUN, PLAIN };
 
-#define MAX_ROWS 56	/* rows of a block, which stay in the cache while the weights pass */
-#define MAX_PLAIN_ROWS 4	/* number of rows for which packing takes longer than it saves */
+#define MAX_ROWS 56	/* rows of a block, which stay cached while weights are read */
+#define MAX_PLAIN_ROWS 4	/* up to this number of rows, packing takes longer than it saves */
 /*
- * Bytes of constant weights that are not packed for one row of floats. They exceed the caches, so
- * reading them takes the same time in any order, and packing would only delay the first result.
+ * Minimum bytes of constant weights that are not packed for one row of floats. So many weights are
+ * read from memory, which takes the same time with and without packing. Packing would only delay
+ * the first result.
  */
 #define MIN_PLAIN_SIZE ((size_t)64 << 20)
 
@@ -136,7 +137,7 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	}
 	if (!nn_gemm_takes_rows(g))
 		a = copy_rows(g, a, left < g->block_rows ? left : g->block_rows, scratch);
-	/* Rows that are widened are never copied, so the scratch memory is free for them. */
+	/* Kernels that widen rows need no copied rows, so both can use the same scratch memory. */
 	nn_gemm_run(call->ready, g, row_block, task % g->column_blocks, a, call->outputs[0],
 		    scratch);
 }

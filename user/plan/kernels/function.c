@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of single elements: activations and similar ones of floats, CAST between float16 and
- * float32, QUANTIZE of floats, and DEQUANTIZE of int8 with one scale.
+ * Functions of single elements: activations and mathematical functions of floats, CAST between
+ * float16 and float32, QUANTIZE of floats, and DEQUANTIZE of int8 with one scale.
  */
 #include "ops/float16.h"
 #include "ops/quant.h"
@@ -9,14 +9,14 @@
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/fields.h"
 
-/* A function of floats, a CLAMP of fp16 numbers, and conversions. */
+/* A function of floats, CLAMP of fp16 numbers, or a conversion. */
 enum kind { OF_FLOATS, OF_FP16, WIDEN, NARROW, QUANTIZE, DEQUANTIZE };
 
 struct function {
 	enum kind kind;
 	size_t count;
 	size_t task_count;		/* elements of a task */
-	/* The kernel's arguments of this kind, without pointers. */
+	/* The arguments of the inner loop for this kind, without pointers. */
 	struct nn_unary_f32 f32;
 	struct nn_quantize_f32 quantize;
 	struct nn_dequantize_f32 dequantize;
@@ -24,7 +24,7 @@ struct function {
 
 static const struct {
 	int32_t code;
-	enum nn_unary function;		/* of floats */
+	enum nn_unary function;		/* for floats */
 } functions[] = {
 	{ NN_OP_LOGISTIC, NN_UNARY_LOGISTIC }, { NN_OP_RELU, NN_UNARY_CLAMP },
 	{ NN_OP_RELU1, NN_UNARY_CLAMP }, { NN_OP_RELU6, NN_UNARY_CLAMP },
@@ -36,7 +36,7 @@ static const struct {
 	{ NN_OP_CAST, 0 }, { NN_OP_QUANTIZE, 0 }, { NN_OP_DEQUANTIZE, 0 },
 };
 
-/* Numbers of QUANTIZE are no larger than the difference of two bytes. */
+/* The zero point and bounds of QUANTIZE are at most as large as the difference of two bytes. */
 #define NN_STATE struct function
 static const struct nn_field fields[] = {
 	WORD(kind, 0, DEQUANTIZE), COUNT(count),
@@ -102,7 +102,7 @@ static bool read_dequantize(const struct nn_run *r, struct function *f)
 
 	f->kind = DEQUANTIZE;
 	f->dequantize.scale = x->scale;
-	/* A flipped sign bit makes a signed byte 128 larger. */
+	/* Flipping the sign bit makes a signed byte 128 larger. */
 	f->dequantize.flip = x->type == NN_TENSOR_QUANT8_ASYMM ? 0 : 0x80;
 	f->dequantize.zero = x->zero_point + f->dequantize.flip;
 	return r->outputs[0].type == NN_TENSOR_FLOAT32 &&
@@ -122,7 +122,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	       complete(f, ready);
 }
 
-/* Clamps the sum of each number and minus zero, which is that number. */
+/* Clamps fp16 numbers: adds -0, which changes no number, and clamps the sums. */
 static void clamp_fp16(const struct nn_isa *isa, const struct function *f, const uint16_t *in,
 		       uint16_t *out, size_t count)
 {

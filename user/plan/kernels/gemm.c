@@ -7,17 +7,17 @@
 
 enum { X, WEIGHTS, BIAS };
 
-#define TASKS_PER_THREAD 4	/* more than 1, so fast threads take tasks of slow ones */
-#define ROW_TASKS 2		/* of a thread, whose tasks quantise the rows that they multiply */
-#define ROW_UNIT 2		/* rows of such a task are a multiple of it: all tasks are about equal */
+#define TASKS_PER_THREAD 4	/* more than 1, so that fast threads run more tasks */
+#define ROW_TASKS 2		/* tasks per thread, if tasks quantise their rows */
+#define ROW_UNIT 2		/* rows of such a task are a multiple of this */
 /*
- * The least work, about five microseconds, for which a second thread pays. The unit is
- * multiplications for each lane of a vector. With few rows the unit is bytes of weights, because
- * reading these takes the time.
+ * Minimum work, of about five microseconds, for which several threads are faster: multiplications
+ * per lane of a vector, or bytes of weights. The latter is for products of few rows, where reading
+ * weights takes most of the time.
  */
 #define MIN_LANE_PRODUCTS 50000
 #define MIN_WEIGHTS 200000
-#define PACK_COLUMNS 64		/* columns that a task packs: a multiple of all panels */
+#define PACK_COLUMNS 64		/* columns that a task packs: a multiple of a panel's */
 
 static size_t divide(size_t a, size_t b)
 {
@@ -94,8 +94,8 @@ size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa)
 }
 
 /*
- * Returns the size of one of `count` blocks, rounded up to a multiple of `unit`; so there may be
- * fewer blocks.
+ * Divides a size into `count` blocks, or fewer, because their size is rounded up to a multiple of
+ * `unit`. Returns the size of a block.
  */
 static size_t cut(size_t whole, size_t count, size_t unit, uint32_t *blocks)
 {
@@ -110,8 +110,9 @@ static size_t cut(size_t whole, size_t count, size_t unit, uint32_t *blocks)
 }
 
 /*
- * Cuts a product in the wanted number of blocks if possible, with at least `*row_blocks` of rows.
- * Each block reads its rows and columns, so blocks are shaped to read the least.
+ * Divides a product into the wanted number of blocks if possible, with at least `*row_blocks`
+ * blocks of rows. Each block reads its rows and columns, so the division with the fewest reads is
+ * chosen.
  */
 static void cut_both(const struct nn_gemm *g, size_t wanted, size_t panels, size_t *row_blocks,
 		     size_t *column_blocks)
@@ -159,9 +160,12 @@ void nn_gemm_divide(struct nn_gemm *g, const struct nn_isa *isa, uint32_t thread
 
 /* ---- Packing ---- */
 
-#define LINE 16			/* floats that are fetched from memory together */
+#define LINE 16			/* floats in a cache line */
 
-/* Packs elements [first, end) of `count` columns. `valid` of them exist, each as a row. */
+/*
+ * Packs elements [first, end) of `count` columns. `valid` columns exist, each of which is a row in
+ * memory.
+ */
 static void pack_line_f32(const float *rows, size_t depth, size_t first, size_t end, size_t count,
 			  size_t valid, float *to)
 {
@@ -193,8 +197,8 @@ static void pack_bias_f32(const float *bias, size_t count, size_t valid, float *
 }
 
 /*
- * Returns the width of the panel for the columns that are left; sets how many of its columns are
- * used.
+ * Returns the width of the next panel, if `left` columns are left. Sets *valid to the columns that
+ * it uses.
  */
 static size_t panel_f32(size_t lanes, size_t left, size_t *valid)
 {
@@ -257,8 +261,8 @@ static void pack_rows_f16(size_t lanes, const uint16_t *rows, const uint16_t *bi
 }
 
 /*
- * Packs columns [first, first + count) of int8, whose parameters are read a panel at a time.
- * Without `r` they are packed for sums: without a bias, for unsigned bytes without a zero point.
+ * Packs columns [first, first + count) of int8. Reads the parameters of a panel's columns at a
+ * time. If `r` is NULL, packs for sums: without a bias, for unsigned bytes without a zero point.
  */
 static bool pack_columns_q8(const struct nn_run *r, const struct nn_tensor *from,
 			    const struct nn_gemm *g, const struct nn_isa *isa, size_t first,
@@ -327,7 +331,7 @@ bool nn_gemm_pack_task(const struct nn_run *r, const struct nn_gemm *g, const st
 
 /* ---- Running ---- */
 
-/* Packs a block of columns. */
+/* A block of columns and its packed panels. */
 struct block {
 	const char *panels;
 	size_t first;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with AVX2. Two products are added in 16 bits, and packing keeps them from saturating.
+ * Int8 matrix product with AVX2. Two products are added in 16 bits; weights are packed so that the
+ * sums do not saturate.
  */
 #if defined(__x86_64__)
 
@@ -17,7 +18,7 @@
 #define SUBTRACT_BYTES(a, b) _mm256_sub_epi8(a, b)
 #define PRODUCT nn_gemm_q8_avx2
 
-/* The ones stay in memory, because a tile takes all registers. */
+/* Adds adjacent numbers. The ones stay in memory, because a tile needs all registers. */
 static inline __attribute__((always_inline)) TARGET __m256i add_neighbours(__m256i x)
 {
 	static const int16_t ones[16] __attribute__((aligned(32))) = { 1, 1, 1, 1, 1, 1, 1, 1,

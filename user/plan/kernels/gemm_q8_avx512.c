@@ -23,23 +23,29 @@
 #define STORE_TWO q8_store_two
 #define PRODUCT nn_gemm_q8_avx512
 
-/* Rows that are summed at a time, one in each lane. */
+/* Rows that are summed at a time. Each lane gets the sum of a row. */
 #define SUM_ROWS 16
 
 /* Rows whose corrections are computed at a time. */
 #define BLOCK (SUM_ROWS * ROWS)
 
-/* Adds the second part of 128 bits to the first, and the fourth to the third: of x, then of y. */
+/*
+ * Adds the second part of 128 bits to the first, and the fourth to the third. The result has the
+ * sums of x, then those of y.
+ */
 static inline ALWAYS_INLINE TARGET i32x16 sum_parts(i32x16 x, i32x16 y)
 {
 	return (i32x16)_mm512_shuffle_i32x4((__m512i)x, (__m512i)y, 0x88) +
 	       (i32x16)_mm512_shuffle_i32x4((__m512i)x, (__m512i)y, 0xdd);
 }
 
-/* Returns the sums of sixteen vectors: lane i has the sum of vector i. */
+/* Sums the lanes of each of sixteen vectors. Lane i of the result is the sum of vector i. */
 static inline ALWAYS_INLINE TARGET i32x16 sum_lanes(i32x16 x[SUM_ROWS])
 {
-	/* Each part of 128 bits first has two sums of two vectors, then one sum of four. */
+	/*
+	 * After the first loop, a part of 128 bits has two sums for each of two vectors; after the
+	 * second, one sum for each of four.
+	 */
 	UNROLL
 	for (int i = 0; i < 8; i++)
 		x[i] = (i32x16)_mm512_unpacklo_epi32((__m512i)x[2 * i], (__m512i)x[2 * i + 1]) +
@@ -53,10 +59,7 @@ static inline ALWAYS_INLINE TARGET i32x16 sum_lanes(i32x16 x[SUM_ROWS])
 	return sum_parts(x[0], x[1]);
 }
 
-/*
- * Computes what b's zero point subtracts from the sums of each of SUM_ROWS rows, which are `stride`
- * bytes apart.
- */
+/* Computes the corrections for b's zero point of SUM_ROWS rows, which are `stride` bytes apart. */
 static TARGET void correct_rows(const struct nn_gemm_q8 *g, const uint8_t *a, size_t stride,
 				int32_t *corrections)
 {
@@ -83,7 +86,10 @@ static TARGET void correct_rows(const struct nn_gemm_q8 *g, const uint8_t *a, si
 	memcpy(corrections, &sums[0], sizeof(sums[0]));
 }
 
-/* Corrects up to BLOCK rows, as correct_rows() does; fewer than SUM_ROWS are summed one by one. */
+/*
+ * Does what correct_rows() does, for up to BLOCK rows. If there are fewer than SUM_ROWS rows, each
+ * is summed separately.
+ */
 static void correct_block(const struct nn_gemm_q8 *g, const uint8_t *a, size_t rows,
 			  int32_t *corrections)
 {
@@ -97,7 +103,7 @@ static void correct_block(const struct nn_gemm_q8 *g, const uint8_t *a, size_t r
 	}
 }
 
-/* Stores scaled values of one row, of 32 bits each, as the bytes of up to 16 columns. */
+/* Stores scaled 32-bit values of one row as the bytes of up to 16 columns. */
 static inline ALWAYS_INLINE TARGET void store_one(uint8_t *c, __m512i x,
 						  const struct nn_q8_output *o, size_t columns)
 {

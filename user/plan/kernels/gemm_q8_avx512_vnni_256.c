@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with the instructions of AVX-512 VNNI on 256 bits. It lets CPUs without
- * AVX-VNNI test and measure what those with it run.
+ * Int8 matrix product with the instructions of AVX-512 VNNI on 256 bits. With it, the code for
+ * AVX-VNNI can be tested and measured on CPUs that have only AVX-512 VNNI.
  */
 #if defined(__x86_64__)
 

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with the instructions of DotProd: four elements of depth of a row and of four
- * columns at a time.
+ * Int8 matrix product with the instructions of DotProd, which multiply four elements of depth of a
+ * row and of four columns.
  */
 #if defined(__aarch64__)
 
-/* Loads that gcc moves to the front find no room beside 24 sums and six rows. */
+/*
+ * If gcc moves loads to the front, there are not enough registers for them, 24 sums and six rows.
+ */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")
 #endif
 
 #include "plan/kernels/q8_neon.h"
 
-#define ROWS 7			/* rows of a tile of one panel, and of a tile of two */
+#define ROWS 7			/* rows of a tile of one panel, and of two panels */
 #define ROWS_TWO 6
 #define GROUP 4
 
-/* Multiplies group `lane`, of four, of each of `rows` rows with the columns of a panel. */
+/* Multiplies group `lane` (0 to 3) of each of `rows` rows by the columns of a panel. */
 #define ADD_EIGHT(eight, lane)							\
 	do {									\
 		const uint8_t *at = w[eight] + (lane) * 8 * GROUP;		\
@@ -44,7 +46,7 @@
 #define DOT_UNSIGNED(sum, b, a, lane)						\
 	vreinterpretq_s32_u32(vdotq_laneq_u32(vreinterpretq_u32_s32(sum), b, a, lane))
 #else
-/* With the intrinsics gcc 12 copies sums from register to register if there are 24. */
+/* With the intrinsics, gcc 12 copies sums between registers if there are 24. */
 #define DOT_SIGNED(sum, b, a, lane) DOT_BY("sdot", sum, b, a, lane)
 #define DOT_UNSIGNED(sum, b, a, lane) DOT_BY("udot", sum, b, a, lane)
 #define DOT_BY(name, sum, b, a, lane) ({					\
@@ -79,8 +81,8 @@ static inline ALWAYS_INLINE void run_tile(int rows, int eights, bool is_signed,
 		ADD_GROUP(2);
 		ADD_GROUP(3);
 		/*
-		 * The pointers advance after the loads: otherwise the compiler does not load in
-		 * pairs.
+		 * The pointers advance after the loads, because otherwise the compiler does not use
+		 * paired loads.
 		 */
 		UNROLL
 		for (int e = 0; e < eights; e++) {
@@ -103,7 +105,7 @@ static inline ALWAYS_INLINE void run_tile(int rows, int eights, bool is_signed,
 	q8_panel_store(p, rows, eights, positive, acc);
 }
 
-/* Multiplies all rows, the largest tiles first. */
+/* Multiplies all rows, beginning with the largest tiles. */
 static inline ALWAYS_INLINE void run_panel(bool is_signed, bool positive, struct q8_panel p,
 					   size_t rows)
 {

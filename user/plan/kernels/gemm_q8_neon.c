@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with NEON alone. It takes sixteen elements of depth of a row and a column at
- * a time, and sums their products in pairs.
+ * Int8 matrix product with NEON without extensions. It multiplies sixteen elements of depth of a
+ * row and of a column at a time, and sums pairs of products.
  */
 #if defined(__aarch64__)
 
-/* gcc would move loads to the front, but the 24 sums leave no registers for them. */
+/* If gcc moves loads to the front, there are not enough registers for them and 24 sums. */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")
 #endif
@@ -16,8 +16,8 @@
 #define GROUP NN_Q8_SIGNED_GROUP
 
 /*
- * Two products are summed in 16 bits, where they fit unless all four factors are -128. With
- * FLIPPED, unsigned rows become signed.
+ * With TWICE, two products are summed in 16 bits, in which they fit unless all four factors are
+ * -128. With FLIPPED, unsigned bytes of rows are converted to signed ones.
  */
 enum kind { SIGNED, SIGNED_TWICE, FLIPPED, FLIPPED_TWICE };
 
@@ -33,13 +33,13 @@ static inline ALWAYS_INLINE int8x16_t as_signed(enum kind kind, uint8x16_t x)
 	return vreinterpretq_s8_u8(x);
 }
 
-/* Returns the sums of four vectors: lane i has the sum of vector i. */
+/* Sums the lanes of each of four vectors. Lane i of the result is the sum of vector i. */
 static inline ALWAYS_INLINE int32x4_t sum_lanes(const int32x4_t x[4])
 {
 	return vpaddq_s32(vpaddq_s32(x[0], x[1]), vpaddq_s32(x[2], x[3]));
 }
 
-/* Multiplies one group of `rows` rows with a group of eight columns. */
+/* Multiplies one group of `rows` rows by a group of eight columns. */
 static inline ALWAYS_INLINE void add_group(int rows, enum kind kind, const int8x16_t x[ROWS],
 					   const uint8_t *w, int32x4_t acc[ROWS][8])
 {
@@ -57,8 +57,8 @@ static inline ALWAYS_INLINE void add_group(int rows, enum kind kind, const int8x
 		b = two[j % 2];
 
 		/*
-		 * The steps of all rows are interleaved, because an in-order CPU would wait for
-		 * each.
+		 * Steps of all rows are interleaved, because an in-order CPU would wait for each
+		 * result.
 		 */
 		UNROLL
 		for (int i = 0; i < rows; i++)
@@ -117,7 +117,7 @@ static inline ALWAYS_INLINE void run_tile(int rows, enum kind kind, bool positiv
 	q8_panel_store(p, rows, 1, positive, sums);
 }
 
-/* Multiplies all rows, the largest tiles first. */
+/* Multiplies all rows, beginning with the largest tiles. */
 static inline ALWAYS_INLINE void run_panel(enum kind kind, bool positive, struct q8_panel p,
 					   size_t rows)
 {

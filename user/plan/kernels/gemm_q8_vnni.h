@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with VNNI. The includer defines TARGET, LANES of 32 bits, a vector VI of them,
- * ROWS of the largest tile, TILES, SPLAT_BYTE, SPLAT, XOR and LOAD. DPBUSD adds products of four
- * unsigned and four signed bytes. SCALE, STORE_ONE and STORE_TWO make outputs of sums. PRODUCT
- * names the function. correct_block() computes BLOCK rows' corrections for b's zero point. If DPBUSD
- * may saturate, the includer defines SPLITS, and HALVE and SUBTRACT_BYTES for int8.
+ * Int8 matrix product with VNNI. The includer defines TARGET, LANES of 32 bits, a vector VI of
+ * them, ROWS of the largest tile, TILES, SPLAT_BYTE, SPLAT, XOR and LOAD. DPBUSD adds products of
+ * four unsigned and four signed bytes. SCALE, STORE_ONE and STORE_TWO convert sums to outputs.
+ * PRODUCT is the name of the function. correct_block() computes the corrections for b's zero point,
+ * for up to BLOCK rows. If DPBUSD may saturate, the includer defines SPLITS, and HALVE and
+ * SUBTRACT_BYTES for int8.
  */
 #if !defined(BLOCK) || !defined(DPBUSD) || !defined(LANES) || !defined(LOAD) || \
     !defined(PRODUCT) || !defined(ROWS) || !defined(SCALE) || !defined(SPLAT) || \
@@ -28,14 +29,14 @@
 
 typedef int32_t sums_q8 __attribute__((vector_size(WIDTH)));
 
-/* A tile: where its rows begin, and where its results go. */
+/* The input and the output of a tile. */
 struct tile {
 	const struct nn_gemm_q8 *g;
 	const uint8_t *a;
 	const int32_t *corrections;	/* for each row, the correction for b's zero point */
 	const void *panel;
 	uint8_t *c;
-	int32_t *sums;			/* NULL: bytes are wanted */
+	int32_t *sums;			/* NULL: the output is bytes */
 	size_t columns;
 };
 
@@ -47,7 +48,7 @@ struct rows {
 	sums_q8 acc[ROWS][NN_PANEL_VECTORS];
 };
 
-/* Adds the products of a four of each row, `k` behind the first one. */
+/* Adds the products of four elements of depth, from `k` on, for each row. */
 static inline ALWAYS_INLINE TARGET void add_four(int rows, int vectors, bool flips, size_t k,
 						 const VI *b, struct rows *r)
 {
@@ -73,9 +74,9 @@ static inline ALWAYS_INLINE TARGET void load_four(int vectors, const int8_t *w, 
 
 #ifdef SPLITS
 /*
- * Adds the spares of a panel. Returns true if the panel needed more spares than it has; then groups
- * of four weights of `w` were also added in halves. The packed numbers may come from a damaged
- * file, so none becomes an address unchecked.
+ * Adds the spares of a panel. If the panel needs more spares than it can have, also adds all
+ * weights `w` in two halves and returns true. The packed numbers may come from a damaged file, so
+ * they are checked before they become addresses.
  */
 static inline ALWAYS_INLINE TARGET bool add_spares(int rows, int vectors, bool flips, size_t depth,
 						   const int8_t *w, const struct nn_q8_spares *s,
@@ -158,8 +159,8 @@ static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, bool pos
 		return;
 	}
 	/*
-	 * All are loaded before the first result is stored, because for a compiler the store may
-	 * change scales.
+	 * All scales are loaded before the first result is stored, because a compiler must assume
+	 * that the store changes them.
 	 */
 	UNROLL
 	for (int v = 0; v < vectors; v++) {
@@ -196,12 +197,12 @@ TILES(TILE)
 static const struct {
 	uint8_t rows;
 	uint8_t vectors;
-	void (*fn[2])(const struct tile *t);	/* by `positive` */
+	void (*fn[2])(const struct tile *t);	/* indexed by `positive` */
 } tiles[] = { TILES(TILE_ENTRY) };
 
 /*
- * Multiplies `rows` rows from `row` on with one panel, in the largest tiles first whose rows are
- * near.
+ * Multiplies `rows` rows from `row` on by one panel. Begins with the largest tiles of which all
+ * rows fit in the first-level cache.
  */
 static void run_panel(const struct nn_gemm_q8 *g, size_t row, size_t rows, size_t column,
 		      const void *panel, const int32_t *corrections)

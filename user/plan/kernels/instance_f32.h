@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Normalises channels of an image by mean and deviation, for one instruction set. It is included
- * after elementwise_f32.h and in the same way; the includer also defines SQRT.
+ * Normalises channels of an image by mean and deviation, for one instruction set. This file is
+ * included after elementwise_f32.h and uses the same macros, and SQRT.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(SPLAT) || \
     !defined(SQRT) || !defined(TARGET) || !defined(VF)
 #error "instance_f32.h needs: ADD LANES LOAD SPLAT SQRT TARGET VF"
 #endif
 
-/* Returns the factor for elements less the mean, from a sum of squares. */
+/* Returns the factor for differences from the mean. `squares` is the sum of their squares. */
 static inline ALWAYS_INLINE TARGET VF factor_f32(const struct nn_instance_f32 *n, VF squares)
 {
 	return SPLAT(n->gamma) / SQRT(squares / SPLAT((float)n->pixels) + SPLAT(n->epsilon));
 }
 
-/* Normalises channels [c, c + some), up to a vector of them. */
+/* Normalises channels [c, c + some), at most a vector of channels. */
 static inline ALWAYS_INLINE TARGET void instance_of_f32(const struct nn_instance_f32 *n, size_t c,
 							size_t some)
 {
@@ -37,7 +37,7 @@ static inline ALWAYS_INLINE TARGET void instance_of_f32(const struct nn_instance
 	}
 }
 
-/* Computes a vector of pixels of the only channel. */
+/* Normalises the only channel, a vector of pixels at a time. */
 static TARGET void instance_row_f32(const struct nn_instance_f32 *n)
 {
 	const VF mean = SPLAT(sum_row_f32(n->in, n->pixels) / (float)n->pixels);

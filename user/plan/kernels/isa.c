@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the inner loops that this CPU runs.
+ * Finds the instruction sets that this CPU has.
  */
 #if defined(__x86_64__)
 #include "plan/kernels/isa_x86.h"

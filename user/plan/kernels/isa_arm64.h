@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instruction sets of arm64 CPUs, and the inner loops that are shared among
- * the files of one.
+ * The instruction sets of arm64 CPUs, and the inner loops that other files define for them.
  */
 #ifndef NN_PLAN_KERNELS_ISA_ARM64_H
 #define NN_PLAN_KERNELS_ISA_ARM64_H
 
 #include "plan/kernels/isa.h"
 
-/* The instruction sets besides that for any CPU, the best first. */
+/* The instruction sets, the best first, without the plain one for any CPU. */
 #define NN_ISAS(I) I(i8mm) I(fp16) I(dotprod) I(neon)
 
 void nn_gemm_q8_neon(const struct nn_gemm_q8 *g);

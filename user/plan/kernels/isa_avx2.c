@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inner loops for x86 CPUs with AVX2 and FMA, with AVX-VNNI and without.
+ * Inner loops for x86 CPUs with AVX2 and FMA, with or without AVX-VNNI.
  */
 #if defined(__x86_64__)
 
@@ -73,7 +73,7 @@ static inline ALWAYS_INLINE TARGET sums_q8 scale_q8(sums_q8 acc, const struct nn
 	return (sums_q8)q8_scaled_avx2((__m256i)acc, s, false);
 }
 
-/* Stores up to 16 bytes, and puts the columns in order. */
+/* Stores up to 16 bytes, in the order of columns. */
 static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 						 const struct nn_q8_output *o, size_t count)
 {
@@ -90,12 +90,12 @@ static bool runs_avx2(void)
 }
 
 /*
- * The CPU is asked directly, because not all compilers know the feature's name. It is asked once,
- * because in a virtual machine the hypervisor answers.
+ * CPUID is used directly, because not all compilers know the feature's name. It is executed only
+ * once, because in a virtual machine it traps to the hypervisor.
  */
 static bool runs_avx_vnni(void)
 {
-	static atomic_int known;	/* 0 if not asked yet, 1 for no, 2 for yes */
+	static atomic_int known;	/* 0 if unknown, 1 for no, 2 for yes */
 	int answer = atomic_load_explicit(&known, memory_order_relaxed);
 	uint32_t a = 0, b, c, d;
 
@@ -107,7 +107,7 @@ static bool runs_avx_vnni(void)
 	return answer == 2;
 }
 
-/* Returns whether the CPU lacks AVX-VNNI but can run its loops by AVX-512's VNNI on 256 bits. */
+/* Returns whether the CPU lacks AVX-VNNI, but has the same instructions as a part of AVX-512. */
 static bool runs_vnni_256(void)
 {
 	return runs_avx2() && __builtin_cpu_supports("avx512vl") &&
@@ -124,7 +124,10 @@ const struct nn_isa nn_isa_avx2 = {
 	DEPTHWISE_PAIRS,
 };
 
-/* Depthwise convolutions take two taps at a time: four, one of which is padding, would be no faster. */
+/*
+ * Depthwise convolutions multiply two taps at a time. Four at a time would not be faster, because
+ * one of these would often be padding.
+ */
 #define WITH_VNNI(has, product)							\
 	.name = "avx-vnni",							\
 	.runs = has,								\

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inner loops for x86 CPUs with AVX-512, with its VNNI and without: floats, and
- * bytes without.
+ * Inner loops for x86 CPUs with AVX-512, with or without VNNI. Other files have the int8 products
+ * with VNNI.
  */
 #if defined(__x86_64__)
 
@@ -60,7 +60,7 @@ static inline ALWAYS_INLINE TARGET sums_q8 scale_q8(sums_q8 acc, const struct nn
 	return (sums_q8)q8_scaled((__m512i)acc, &scale, false);
 }
 
-/* Stores up to 32 bytes, and puts the columns in order. */
+/* Stores up to 32 bytes, in the order of columns. */
 static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 						 const struct nn_q8_output *o, size_t count)
 {

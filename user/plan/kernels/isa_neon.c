@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inner loops for arm64 CPUs, of which all have NEON.
+ * Inner loops for arm64 CPUs, which all have NEON.
  */
 #if defined(__aarch64__)
 
@@ -25,8 +25,8 @@
 #define ADD(a, b) vaddq_f32(a, b)
 #define SQRT(a) vsqrtq_f32(a)
 /*
- * Returns the second number if either is NaN, as on x86. This takes one instruction more than a
- * clamp.
+ * MIN and MAX return the second number if either is NaN, as on x86. They need one more instruction
+ * than the operations in CLAMP.
  */
 #define MIN(a, b) smaller(a, b)
 #define MAX(a, b) larger(a, b)
@@ -44,7 +44,7 @@ static inline ALWAYS_INLINE float32x4_t larger(float32x4_t a, float32x4_t b)
 	return vbslq_f32(vcgtq_f32(a, b), a, b);
 }
 
-/* Loads fewer than LANES numbers. A call would cost all vector registers. */
+/* Loads fewer than LANES numbers. Before a call, all vector registers would be saved. */
 static inline ALWAYS_INLINE float32x4_t load_some(const float *p, size_t n)
 {
 	float32x4_t v = vdupq_n_f32(0);

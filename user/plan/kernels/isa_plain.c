@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inner loops for any CPU, in vectors of four floats that compilers know.
+ * Inner loops for any CPU, with the compiler's vector types of four floats.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@ typedef float vector __attribute__((vector_size(16)));
 #define LOAD(p) load(p, LANES)
 #define LOAD_SOME(p, n) load(p, n)
 #define STORE(p, v) store(p, v, LANES)
-/* n is less already, but GCC 14 does not know that. */
+/* n is less than LANES, but GCC 14 does not know this. */
 #define STORE_SOME(p, v, n) store(p, v, (n) % LANES)
 #define SPLAT(x) ((vector){ x, x, x, x })
 #define MADD(a, b, c) ((a) * (b) + (c))
@@ -40,7 +40,7 @@ static inline void store(float *p, vector v, size_t n)
 	memcpy(p, &v, n * sizeof(*p));
 }
 
-/* Takes a if it is smaller, otherwise b. */
+/* Returns a if a is smaller than b, otherwise b. */
 static inline vector select_smaller(vector a, vector b)
 {
 	typedef int32_t mask __attribute__((vector_size(16)));
@@ -109,7 +109,7 @@ static inline sums_q8 multiply_q31(sums_q8 x, int32_t factor)
 	return x;
 }
 
-/* NNAPI's fixed-point arithmetic, as q8_scaled() of q8_avx512.h has it. */
+/* Computes what q8_scaled() in q8_avx512.h does. */
 static inline sums_q8 scale_q8(sums_q8 acc, const struct nn_q8_scale *s)
 {
 	sums_q8 scaled;

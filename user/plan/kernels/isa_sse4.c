@@ -31,7 +31,7 @@
 							_mm_set1_epi32(0x0c080400))))
 #define TILES(T) T(4, 2) T(2, 2) T(1, 2) T(4, 1) T(2, 1) T(1, 1)
 
-/* Loads fewer than LANES floats. The modulo tells a compiler that the copy is small. */
+/* Loads fewer than LANES floats. The modulo shows a compiler that the copy is small. */
 TARGET static inline __m128 load_some(const float *p, size_t n)
 {
 	__m128 v = _mm_setzero_ps();
@@ -65,7 +65,10 @@ typedef int16_t wide_q8 __attribute__((vector_size(16)));
 #define MULTIPLY_Q15(a, b) ((wide_q8)_mm_mulhrs_epi16((__m128i)(a), (__m128i)(b)))
 #define MULTIPLY_EVEN(a, b) _mm_mul_epi32((__m128i)(a), (__m128i)(b))
 
-/* Usually one shift count serves all lanes; there is no instruction for several. */
+/*
+ * Shifts each lane right. Usually all lanes have the same count; SSE4.1 has no shift with different
+ * counts.
+ */
 static inline ALWAYS_INLINE TARGET __m128i shift_right(__m128i x, const int32_t *shifts)
 {
 	const __m128i counts = _mm_loadu_si128((const __m128i *)shifts);
@@ -81,7 +84,7 @@ static inline ALWAYS_INLINE TARGET __m128i shift_right(__m128i x, const int32_t 
 	return _mm_blend_epi16(low, high, 0xf0);
 }
 
-/* NNAPI's fixed-point arithmetic, as q8_scaled() of q8_avx512.h has it. */
+/* Computes what q8_scaled() in q8_avx512.h does. */
 static inline ALWAYS_INLINE TARGET sums_q8 scale_q8(sums_q8 acc, const struct nn_q8_scale *s)
 {
 	const __m128i multiplier = _mm_loadu_si128((const __m128i *)s->multiplier);

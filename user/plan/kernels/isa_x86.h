@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instruction sets of x86 CPUs, and the inner loops that are shared among
- * the files of one.
+ * The instruction sets of x86 CPUs, and the inner loops that other files define for them.
  */
 #ifndef NN_PLAN_KERNELS_ISA_X86_H
 #define NN_PLAN_KERNELS_ISA_X86_H
@@ -12,7 +11,7 @@
 #define NN_TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 #define NN_TARGET_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 
-/* The instruction sets besides that for any CPU, the best first. */
+/* The instruction sets, the best first, without the plain one for any CPU. */
 #define NN_ISAS(I) I(vnni) I(avx512) I(avx_vnni) I(avx512_vnni_256) I(avx2) I(sse4)
 
 void nn_gemm_q8_avx512(const struct nn_gemm_q8 *g);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LOCAL_RESPONSE_NORMALIZATION of floats along any axis. If elements of the axis are a vector or
- * more apart, whole vectors are computed at once. Otherwise rows are copied between zeros, so that
- * all elements have the same number of neighbours.
+ * LOCAL_RESPONSE_NORMALIZATION of floats along any axis. If adjacent elements of the axis are at
+ * least a vector apart, whole vectors of columns are computed at once. Otherwise rows are copied
+ * and padded with zeros, so that all elements have the same number of neighbours.
  */
 #include <math.h>
 #include <string.h>
@@ -13,21 +13,21 @@
 
 enum { X, RADIUS, BIAS, ALPHA, BETA, AXIS };
 
-#define MAX_COPY (1 << 16)	/* floats of a row between zeros */
-#define MAX_COLUMNS 512		/* columns at a time, whose neighbours stay cached */
+#define MAX_COPY (1 << 16)	/* maximum floats of a padded row */
+#define MAX_COLUMNS 512		/* columns of a task, so that neighbours stay cached */
 
 struct response {
 	struct nn_response_f32 f32;	/* parameters for all elements */
 	float beta;
 	size_t rows;			/* number of rows of the tensor, before the axis */
 	size_t size;			/* of the axis */
-	size_t inner;			/* elements from one of the axis to the next */
+	size_t inner;			/* elements from one element of the axis to the next */
 	size_t radius;
-	/* A task has `task_rows` rows, and of each `task_columns` of its inner elements. */
+	/* A task computes `task_columns` columns of `task_rows` rows. */
 	size_t task_rows;
 	size_t task_columns;
 	uint32_t column_tasks;
-	size_t copy;			/* floats of a row's copy with zeros; 0: no copy */
+	size_t copy;			/* floats of a padded row; 0: rows are not copied */
 };
 
 static enum nn_response_power power_of(float beta)
@@ -92,7 +92,10 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Running ---- */
 
-/* Computes some elements: f32 computes the base, and this function its power. */
+/*
+ * Computes some elements. For other powers than those of the inner loop, the loop writes the base,
+ * of which this function computes the power.
+ */
 static void respond(const struct response *s, const struct nn_isa *isa,
 		    const struct nn_response_f32 *f32)
 {
@@ -121,7 +124,7 @@ static void respond(const struct response *s, const struct nn_isa *isa,
 	isa->binary_f32(&product);
 }
 
-/* Computes a row that is copied between zeros. */
+/* Computes a row from a copy that is padded with zeros. */
 static void run_copied(const struct response *s, const struct nn_isa *isa, const float *in,
 		       float *out, float *copy)
 {
@@ -136,7 +139,7 @@ static void run_copied(const struct response *s, const struct nn_isa *isa, const
 	respond(s, isa, &f32);
 }
 
-/* Computes columns of a row, which are read where they lie. */
+/* Computes columns of a row, which are read in place. */
 static void run_columns(const struct response *s, const struct nn_isa *isa, const float *in,
 			float *out, size_t columns)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All inner loops on floats for one instruction set, and their part of its table. The includer
- * defines the macros that the files below list.
+ * Defines all inner loops on floats for one instruction set, and LOOPS_F32, which sets the members
+ * of struct nn_isa to them. The includer defines the macros that the files below list.
  */
 #if !defined(LANES) || !defined(ROWS)
 #error "loops_f32.h needs: LANES ROWS"

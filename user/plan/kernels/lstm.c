@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of floats: the work after the
- * products of recurrent.c.
+ * LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of floats: what follows the
+ * products, which recurrent.c computes.
  */
 #include <string.h>
 
@@ -12,8 +12,8 @@
 #include "plan/kernels/recurrent.h"
 
 /*
- * Gates lie side by side in this order; without an input gate only the first three do. The weights
- * of the projection are packed behind those that recurrent.c packs.
+ * The order of gates in memory; the last one may be missing. The packed weights of the projection
+ * follow those that recurrent.c packs.
  */
 static const enum nn_lstm_gate order[] = {
 	NN_LSTM_CELL, NN_LSTM_FORGET, NN_LSTM_OUTPUT, NN_LSTM_INPUT,
@@ -24,8 +24,8 @@ struct lstm {
 	struct nn_lstm_cell cell;
 	struct nn_recurrent recurrent;
 	bool has_projection_bias;
-	uint32_t states;	/* the first output of states, or 0 if no output is a state */
-	size_t projection;		/* where the projection's weights begin, in floats */
+	uint32_t states;	/* position of the first output that is a state; 0: none */
+	size_t projection;		/* offset of the projection's packed weights in floats */
 };
 
 /* One cell, or one that runs forwards and one that runs backwards. */
@@ -92,15 +92,15 @@ static uint32_t weights_of(const struct lstm *l, uint32_t gate, uint32_t distanc
 	return l->cell.weights + distance + order[gate];
 }
 
-/* The memory of a run behind that of recurrent.c. */
+/* The arrays of a run that follow those of recurrent.c in the scratch memory. */
 struct work {
 	float *cell;			/* [batch, units] */
 	float *gated;			/* [batch, units] */
 };
 
 /*
- * Divides the memory at `base`; if that is NULL, only counts. Returns the bytes that the parts
- * take.
+ * Divides the memory at `base` into arrays, or only counts if `base` is NULL. Returns the bytes of
+ * all arrays.
  */
 static size_t divide(const struct nn_lstm_cell *c, float *base, struct work *w)
 {
@@ -116,7 +116,7 @@ static bool is_constant(const struct nn_run *r, uint32_t index)
 	return r->inputs[index].omitted || r->inputs[index].data;
 }
 
-/* Sets the gates of a cell and the places of their weights. */
+/* Sets the positions of the weights of a cell's gates. */
 static void set_gates(struct lstm *l)
 {
 	const struct nn_lstm_cell *c = &l->cell;
@@ -128,7 +128,7 @@ static void set_gates(struct lstm *l)
 			.recurrent = weights_of(l, g, NN_LSTM_RECURRENT),
 			.aux = c->aux_weights + order[g],
 			.bias = weights_of(l, g, NN_LSTM_BIAS),
-			/* Normalised sums take their biases later. */
+			/* If sums are normalised, biases are added afterwards. */
 			.has_bias = !c->normalized,
 		};
 }
@@ -167,7 +167,7 @@ static bool complete(void *state, struct nn_ready *ready)
 	return true;
 }
 
-/* Prepares what all three operations have in common. */
+/* Prepares a cell of any of the three operations. */
 static bool prepare_cell(const struct nn_run *r, struct nn_ready *ready, struct lstm *l)
 {
 	const struct nn_lstm_cell *c = &l->cell;
@@ -290,8 +290,8 @@ static void clip(const struct nn_isa *isa, float *values, size_t count, float li
 }
 
 /*
- * Completes a gate's sums: peephole weights times `cell`, normalisation and bias. The activation
- * follows.
+ * Adds peephole weights times `cell` to a gate's sums, then normalises and adds the bias if the
+ * cell is normalised. The caller applies the activation.
  */
 static void end_gate(const struct nn_kernel_call *call, const struct lstm *l, uint32_t gate,
 		     const float *cell, float *values, float *scratch)
@@ -309,7 +309,7 @@ static void end_gate(const struct nn_kernel_call *call, const struct lstm *l, ui
 				  call->inputs[weights_of(l, gate, NN_LSTM_BIAS)], 1, c->units);
 }
 
-/* Turns one batch's row of gates from sums into the next cell state and the gated output. */
+/* Computes the next cell state and the gated output of one batch from the sums of its gates. */
 static void run_row(const struct nn_kernel_call *call, const struct lstm *l, float *gates,
 		    float *cell, float *gated)
 {
@@ -361,7 +361,7 @@ static void project(const struct nn_kernel_call *call, const struct lstm *l, con
 		memcpy(hidden, gated, (size_t)c->batch * c->outputs * sizeof(*hidden));
 }
 
-/* Memory and parameters of a step. */
+/* What run_step() needs. */
 struct running {
 	const struct lstm *l;
 	struct work w;
@@ -379,7 +379,10 @@ static void run_step(const struct nn_kernel_call *call, void *arg, float *gates,
 	project(call, l, run->w.gated, next);
 }
 
-/* Writes the last states. LSTM's output is one of them, and its scratch memory is never read. */
+/*
+ * Writes the last states. The output of LSTM is a state too. Its output for scratch memory is set
+ * to 0.
+ */
 static void write_states(const struct nn_kernel_call *call, const struct lstm *l,
 			 const float *hidden, const float *cell)
 {

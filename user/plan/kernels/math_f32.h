@@ -159,7 +159,10 @@ static inline ALWAYS_INLINE TARGET VF erf_f32(VF x)
 			  (VF)((bits_f32)q | sign));
 }
 
-/* The order of operands lets NaN pass, or not, as the reference does. */
+/*
+ * Applies a function to a vector. The order of operands decides whether the result is NaN, as in
+ * the reference.
+ */
 static inline ALWAYS_INLINE TARGET VF function_f32(enum nn_unary function,
 						   const struct nn_unary_f32 *u, VF x)
 {
@@ -227,7 +230,7 @@ static inline ALWAYS_INLINE TARGET bool has_large_f32(const float *x, size_t cou
 	return any;
 }
 
-/* Calls the C library for vectors that have large arguments, of which there are few. */
+/* Computes NN_UNARY_SIN. Calls the C library for blocks with large arguments, which are rare. */
 static inline ALWAYS_INLINE TARGET void map_sin_f32(const struct nn_unary_f32 *u)
 {
 	for (size_t first = 0; first < u->count; first += SIN_COUNT) {
@@ -257,7 +260,8 @@ static TARGET void unary_f32(const struct nn_unary_f32 *u)
 }
 
 /*
- * If an element is NaN, the result may be another element; the sum of exponentials is NaN anyway.
+ * Returns the largest element. If an element is NaN, this may be another element; but then the sum
+ * of exponentials is NaN anyway.
  */
 static TARGET float largest_f32(const float *x, size_t count)
 {

@@ -34,7 +34,10 @@ static int8_t weight_of(const struct nn_run *r, const struct nn_depthwise_q8 *d,
 
 /* ---- Planes ---- */
 
-/* Returns the place of parameter `index` for the channel at `place` in the run of all blocks. */
+/*
+ * Returns the address of parameter `index` for the channel at position `place` of the series of
+ * blocks.
+ */
 static uint8_t *at_place(const struct depthwise_q8_layout *l, uint8_t *packed, size_t index,
 			 size_t place)
 {
@@ -45,8 +48,8 @@ static uint8_t *at_place(const struct depthwise_q8_layout *l, uint8_t *packed, s
 }
 
 /*
- * Packs the weights of a channel at place `place`. Returns their sum, after the zero point was
- * subtracted from each.
+ * Packs the weights of a channel at position `place`. Returns the sum of the weights without their
+ * zero point.
  */
 static int32_t pack_taps(const struct nn_run *r, const struct nn_depthwise_q8 *d,
 			 const struct depthwise_q8_layout *l, size_t channel, size_t place,
@@ -73,10 +76,7 @@ static void pack_channel(const struct nn_run *r, const struct nn_depthwise_q8 *d
 {
 	const struct nn_multiplier *m = &q->multipliers[index];
 	int32_t sum = pack_taps(r, d, l, channel, place, packed), shift = -m->shift;
-	/*
-	 * Rows of padding in a group count as well, as the product of the input's zero and the
-	 * filter's.
-	 */
+	/* Missing rows of the last group add the product of the zero points of input and filter. */
 	int32_t filled = (int32_t)((l->groups * 4 - d->height) * d->width);
 	int32_t bias = q->bias[index] - d->in_zero * (sum - d->filter_zero * filled);
 	int64_t round = nn_q8_round(shift);
@@ -84,7 +84,10 @@ static void pack_channel(const struct nn_run *r, const struct nn_depthwise_q8 *d
 	memcpy(at_place(l, packed, BIAS_TERM, place), &bias, sizeof(bias));
 	memcpy(at_place(l, packed, MULTIPLIER, place), &m->value, sizeof(m->value));
 	memcpy(at_place(l, packed, SHIFT, place), &shift, sizeof(shift));
-	/* Channels 4i and 4i + 2 have eight bytes each in one part, 4i + 1 and 4i + 3 in the other. */
+	/*
+	 * ROUND_EVEN has eight bytes for each of the channels 4i and 4i + 2, ROUND_ODD for 4i + 1
+	 * and 4i + 3.
+	 */
 	memcpy(at_place(l, packed, place % 2 ? ROUND_ODD : ROUND_EVEN, place / 4 * 4) +
 	       place % 4 / 2 * sizeof(round), &round, sizeof(round));
 }
@@ -111,7 +114,7 @@ bool nn_depthwise_pack_planes(const struct nn_depthwise_config *c, const struct 
 		count = read_channels(r, d, first, NN_Q8_CHANNELS, &q);
 		if (!count)
 			return false;
-		/* A channel may have several places in the row of blocks. */
+		/* A channel may have several positions in the series of blocks. */
 		for (size_t i = 0; i < count; i++)
 			for (size_t place = first + i; place < l.blocks * DEPTHWISE_Q8_BLOCK;
 			     place += d->padded)
@@ -142,7 +145,7 @@ static void pack_panel(const struct nn_run *r, const struct nn_depthwise_q8 *d, 
 		       const struct nn_q8_channels *q, size_t first, size_t count, void *packed)
 {
 	int16_t *weights = (int16_t *)((char *)packed + nn_q8_scales_size(lanes, NN_PANEL_VECTORS));
-	/* The zero point of the unflipped bytes. The flip had made signed bytes unsigned. */
+	/* The zero point of the bytes before the flip. */
 	const int32_t zero = d->in_zero - d->in_flip;
 
 	for (size_t place = 0; place < NN_PANEL_VECTORS * lanes; place++) {

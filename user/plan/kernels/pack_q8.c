@@ -9,19 +9,22 @@
 
 #define COLUMNS 4
 
-/* Depth, in elements, of a square block of packed weights. */
+/* Elements of depth of a square: four columns of four groups. */
 #define SQUARE_STEP (4 * NN_Q8_GROUP)
 
-/* Squares whose bytes can be summed in 16 bits. */
+/* Maximum number of squares whose bytes are summed in 16 bits. */
 #define MAX_SQUARES 32
 
-/* Returns the bits that make bytes of weights unsigned: 128 more than the packed ones. */
+/*
+ * Returns the operand of XOR that makes bytes of weights unsigned. Packed bytes are signed, and 128
+ * less.
+ */
 static uint8_t unsigned_flip(const struct nn_pack_q8 *p)
 {
 	return (uint8_t)nn_q8_signed(p->weights, 0x80);
 }
 
-/* Returns how many columns there are from `first` on, up to COLUMNS. */
+/* Returns the number of columns from `first` on, up to COLUMNS. */
 static size_t count_columns(const struct nn_pack_q8 *p, size_t first)
 {
 	size_t left = p->columns > first ? p->columns - first : 0;
@@ -47,7 +50,7 @@ void nn_pack_scale(const struct nn_q8_channels *q, size_t index, int32_t bias, v
 	round[lane / 2] = nn_q8_round(-m->shift);
 }
 
-/* Zeros the parts that may stay zero: the scales of a panel, and weights with padding. */
+/* Zeroes the scales of a panel, and the weights if some are padding. */
 static void clear_panel(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, size_t vectors,
 			size_t first, void *panel, size_t size)
 {
@@ -59,13 +62,13 @@ static void clear_panel(const struct nn_gemm_config *c, const struct nn_pack_q8 
 
 /* ---- Bytes ---- */
 
-/* Sums the bytes of each element, as long as the sums fit in 16 bits. */
+/* Returns sums of two bytes of each element in 16 bits. */
 static inline four sum_halves(four x)
 {
 	return (x & 0x00ff00ff) + (x >> 8 & 0x00ff00ff);
 }
 
-/* Packs as many whole squares of four columns as there are; returns the depth that was packed. */
+/* Packs all whole squares of four columns. Returns the depth that was packed. */
 static size_t pack_squares(const struct nn_pack_q8 *p, const uint8_t *from, size_t group,
 			   uint8_t *to, uint32_t sums[COLUMNS])
 {
@@ -120,7 +123,7 @@ static void pack_columns_q8(const struct nn_pack_q8 *p, size_t first, size_t cou
 	}
 }
 
-/* Returns whether sums of two neighbours, each times 255, may exceed 16 bits. */
+/* Returns whether the sum of two adjacent weights, each times at most 255, may exceed 16 bits. */
 static bool saturates(const int8_t *bytes, size_t count)
 {
 	typedef int16_t eight __attribute__((vector_size(16)));
@@ -140,7 +143,10 @@ static bool saturates(const int8_t *bytes, size_t count)
 	return any[0] | any[1];
 }
 
-/* Halves groups of four weights that may saturate, as far as there is room for the other halves. */
+/*
+ * Halves groups of four weights that may saturate, and stores the other halves in `spares`. Stops
+ * if there is no room for more halves.
+ */
 static void split_fours(size_t vectors, size_t lanes, size_t depth, int8_t *fours,
 			struct nn_q8_spares *spares)
 {
@@ -228,7 +234,7 @@ static inline void store_rows(uint8_t *to, size_t group, four x)
 	memcpy(to + group, &second, sizeof(second));
 }
 
-/* Interleaves pairs of two columns: the first four pairs, or the last four. */
+/* Interleave pairs of two columns: the first four pairs, or the last four. */
 static inline four mix_low(four a, four b)
 {
 	return (four)__builtin_shufflevector((eight_pairs)a, (eight_pairs)b,
@@ -241,7 +247,7 @@ static inline four mix_high(four a, four b)
 					     4, 12, 5, 13, 6, 14, 7, 15);
 }
 
-/* Packs eight pairs of each of four columns as eight rows. */
+/* Stores eight pairs of each of four columns as eight rows. */
 static inline void store_pairs(uint8_t *to, size_t group, const four x[4])
 {
 	const four ab_low = mix_low(x[0], x[1]), ab_high = mix_high(x[0], x[1]);
@@ -317,7 +323,10 @@ void nn_pack_eight(const struct nn_q8_channels *q, size_t index, int32_t bias,
 	eight->shift[lane] = q->multipliers[index].shift;
 }
 
-/* Packs a column as lane `lane`, and returns what its bias gets for the input's zero point. */
+/*
+ * Packs a column as lane `lane`. Returns the term for the input's zero point, which is added to the
+ * bias.
+ */
 static int32_t pack_lane(const struct nn_pack_q8 *p, size_t index, size_t group, size_t lane,
 			 struct nn_q8_eight *eight)
 {

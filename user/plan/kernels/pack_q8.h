@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Layouts of quantised weights, of matrix products and of depthwise convolutions.
+ * Layouts of packed int8 weights, for matrix products and for depthwise convolutions.
  */
 #ifndef NN_PLAN_KERNELS_PACK_Q8_H
 #define NN_PLAN_KERNELS_PACK_Q8_H
 
 #include "plan/kernels/quant8.h"
 
-/* Weights to pack. A row of them is a column of the product, and has an element of `q`. */
+/* Weights to pack. Each row of weights is a column of the product, and has an element in `q`. */
 struct nn_pack_q8 {
 	const struct nn_tensor *x;
 	const struct nn_tensor *weights;
@@ -23,7 +23,10 @@ void nn_pack_fours(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, v
 void nn_pack_pairs(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to);
 void nn_pack_eights(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to);
 
-/* The layouts of layout_q8.h: four bytes a column, pairs of 16 bits, or eight columns. */
+/*
+ * The layouts of layout_q8.h: groups of four bytes, pairs for 16-bit multiplication, and panels of
+ * eight columns.
+ */
 #define NN_GEMM_FOURS(width) .lanes = width, .group = NN_Q8_GROUP, .pads_rows = true,	\
 			     .size = nn_fours_size, .pack = nn_pack_fours
 #define NN_GEMM_SPLIT_FOURS(width) NN_GEMM_FOURS(width), .splits = true
@@ -32,12 +35,12 @@ void nn_pack_eights(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, 
 #define NN_GEMM_EIGHTS(depth) .lanes = 8, .group = depth, .size = nn_eights_size, .pack = nn_pack_eights
 
 /*
- * Packs the parameters of a channel, whose accumulators get `bias` added, into its place in a
- * panel.
+ * Packs the parameters of a channel to place `place` of a panel. `bias` is added to the channel's
+ * bias.
  */
 void nn_pack_scale(const struct nn_q8_channels *q, size_t index, int32_t bias, void *panel, size_t place);
 
-/* Does the same as nn_pack_scale() in lane `lane` of eight. */
+/* Does what nn_pack_scale() does, for lane `lane` of a panel of eight columns. */
 void nn_pack_eight(const struct nn_q8_channels *q, size_t index, int32_t bias,
 		   struct nn_q8_eight *eight, size_t lane);
 

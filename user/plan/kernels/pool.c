@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AVERAGE_POOL_2D, MAX_POOL_2D and, of floats, L2_POOL_2D, a few channels of a window at a time.
+ * AVERAGE_POOL_2D, MAX_POOL_2D, and L2_POOL_2D of floats. Some channels of a window are computed at
+ * a time.
  */
 #include <string.h>
 
@@ -24,7 +25,7 @@ struct pool {
 
 #define MAX_PIXELS (1 << 23)	/* largest number of bytes whose sum fits in an int32_t */
 
-/* Without dilation each window has a pixel of the image; it may be the only one. */
+/* Without dilation, each window contains at least one pixel of the image. */
 #define NN_STATE struct pool
 static const struct nn_field fields[] = {
 	WORD(kind, 0, NN_POOL_L2), FLAG(clamps), FLAG(is_float),
@@ -85,7 +86,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Running ---- */
 
-/* The part of the input under a window: rows of pixels, from the first pixel on. */
+/* The pixels of the input in a window: rows and columns from pixel `first` on. */
 struct cells {
 	size_t first;
 	size_t rows;
@@ -98,7 +99,10 @@ static uint8_t clamp_q8(const struct pool *p, int32_t value)
 	return (uint8_t)(value > p->high_q8 ? p->high_q8 : value);
 }
 
-/* Even the activation "none" clamps, so infinity becomes the largest number. */
+/*
+ * Pools a window of floats. Even the activation "none" clamps, so infinity becomes the largest
+ * float.
+ */
 static void reduce_f32(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
 		       const float *in, float *out)
 {
@@ -154,7 +158,7 @@ static void average_q8(const struct nn_isa *isa, const struct pool *p, const str
 			isa->sum_q8(in + cells->first * channels + y * row + c, channels,
 				    cells->columns, some, p->q.flip, sums);
 		for (size_t i = 0; i < some; i++) {
-			/* A flipped sign bit made a signed byte 128 larger. */
+			/* Flipping the sign bit has made each signed byte 128 larger. */
 			int32_t sum = sums[i] - count * p->q.flip;
 
 			out[c + i] = clamp_q8(p, (sum + (sum > 0 ? count / 2 : -(count / 2))) /
@@ -163,7 +167,7 @@ static void average_q8(const struct nn_isa *isa, const struct pool *p, const str
 	}
 }
 
-/* The result is built in place, and begins as the first pixel. */
+/* Finds the largest bytes of a window. The output begins as a copy of the first pixel. */
 static void max_q8(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
 		   const uint8_t *in, uint8_t *out)
 {

@@ -11,7 +11,10 @@
 #include "plan/kernels/isa_x86.h"
 #include "plan/kernels/unroll.h"
 
-/* NNAPI's fixed-point arithmetic. With `positive`, all negative values become the same byte. */
+/*
+ * Scales accumulators with NNAPI's fixed-point arithmetic. `positive` means that all negative
+ * values become the same byte.
+ */
 static inline ALWAYS_INLINE NN_TARGET_AVX2 __m256i
 q8_scaled_avx2(__m256i acc, const struct nn_q8_scale *s, bool positive)
 {
@@ -31,7 +34,7 @@ q8_scaled_avx2(__m256i acc, const struct nn_q8_scale *s, bool positive)
 	return _mm256_srav_epi32(odd, shift);
 }
 
-/* Converts values of 16 bits, which are in order, to up to 16 bytes. */
+/* Converts 16 values of 16 bits, in the order of columns, to bytes. */
 static inline ALWAYS_INLINE NN_TARGET_AVX2 __m128i q8_bytes_avx2(__m256i v,
 								 const struct nn_q8_output *o)
 {
@@ -42,7 +45,7 @@ static inline ALWAYS_INLINE NN_TARGET_AVX2 __m128i q8_bytes_avx2(__m256i v,
 	return _mm_packus_epi16(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
 }
 
-/* Stores scaled values of two vectors of a row as up to 16 bytes, and puts the columns in order. */
+/* Stores two vectors of scaled values of a row as up to 16 bytes, in the order of columns. */
 static inline ALWAYS_INLINE NN_TARGET_AVX2 void
 q8_store_two_avx2(uint8_t *out, __m256i x, __m256i y, const struct nn_q8_output *o, size_t count)
 {
@@ -54,7 +57,7 @@ q8_store_two_avx2(uint8_t *out, __m256i x, __m256i y, const struct nn_q8_output 
 		memcpy(out, &bytes, count);
 }
 
-/* Does the same for one vector, whose columns are in order. */
+/* Does what q8_store_two_avx2() does, for one vector, whose columns are in order. */
 static inline ALWAYS_INLINE NN_TARGET_AVX2 void
 q8_store_one_avx2(uint8_t *out, __m256i x, const struct nn_q8_output *o, size_t count)
 {

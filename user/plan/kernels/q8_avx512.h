@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts accumulators to quantised outputs with AVX-512: NNAPI's fixed-point
- * arithmetic, bit for bit, in ten instructions for sixteen values.
+ * Converts accumulators to quantised outputs with AVX-512. The results are those of NNAPI's
+ * fixed-point arithmetic, bit for bit, with ten instructions for sixteen values.
  */
 #ifndef NN_PLAN_KERNELS_Q8_AVX512_H
 #define NN_PLAN_KERNELS_Q8_AVX512_H
@@ -12,12 +12,12 @@
 #include "plan/kernels/unroll.h"
 
 /*
- * Accumulators. With __m512i, whose elements have 64 bits, gcc keeps two copies when products are
- * added to 32 bits, and runs out of registers.
+ * The type of accumulators. With __m512i, whose elements have 64 bits, gcc makes copies when
+ * products are added to 32-bit elements, and has too few registers.
  */
 typedef int32_t i32x16 __attribute__((vector_size(64)));
 
-/* struct nn_q8_scale without its bias, in registers. */
+/* The fields of struct nn_q8_scale, without the bias, as vectors. */
 struct q8_scale {
 	__m512i multiplier;
 	__m512i multiplier_odd;
@@ -44,9 +44,10 @@ q8_scale_load(const struct nn_q8_scale *s)
 }
 
 /*
- * With acc doubled the product's upper half is acc * multiplier / 2^31. The rounding terms hold
- * half of its last place, and half of the shift's. Negative ties of the shift still have to be
- * rounded away from zero, unless all negative values become the same byte.
+ * Scales accumulators. The upper half of the product of 2 * acc and the multiplier is acc *
+ * multiplier / 2^31. The rounding terms contain half of the last place of this upper half, and half
+ * of the last place after the shift. Negative ties of the shift must still be rounded away from
+ * zero, unless all negative values become the same byte.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 							       const struct q8_scale *s,
@@ -66,8 +67,8 @@ static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 }
 
 /*
- * Stores scaled values of two vectors of a row as the bytes of up to 32 columns. Packing to bytes puts
- * the columns of a panel in order.
+ * Stores two vectors of scaled values of a row as up to 32 bytes. Packing two vectors to one
+ * restores the order of columns.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX512 void q8_store_two(uint8_t *c, __m512i x0, __m512i x1,
 							       const struct nn_q8_output *o,
@@ -78,7 +79,7 @@ static inline ALWAYS_INLINE NN_TARGET_AVX512 void q8_store_two(uint8_t *c, __m51
 	x = _mm512_adds_epi16(x, _mm512_set1_epi16((int16_t)o->zero));
 	x = _mm512_max_epi16(x, _mm512_set1_epi16((int16_t)o->low));
 	x = _mm512_min_epi16(x, _mm512_set1_epi16((int16_t)o->high));
-	/* A masked store takes several times as long as these. */
+	/* A masked store takes several times as long as an ordinary one. */
 	if (columns >= 2 * 16)
 		_mm256_storeu_si256((__m256i *)c, _mm512_cvtepi16_epi8(x));
 	else

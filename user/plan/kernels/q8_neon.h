@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts accumulators of eight columns to quantised outputs, for NEON. It is NNAPI's fixed-point
- * arithmetic, bit for bit, in two to four instructions for four values.
+ * Converts accumulators of eight columns to quantised outputs, for NEON. The results are those of
+ * NNAPI's fixed-point arithmetic, bit for bit, with two to four instructions for four values.
  */
 #ifndef NN_PLAN_KERNELS_Q8_NEON_H
 #define NN_PLAN_KERNELS_Q8_NEON_H
 
-/* Without this, gcc copies sums from register to register in every step of a product. */
+/* Without this, gcc copies sums between registers in every step of a product. */
 #ifndef __clang__
 #pragma GCC optimize("rename-registers")
 #endif
@@ -18,8 +18,9 @@
 #include "plan/kernels/unroll.h"
 
 /*
- * The instruction rounds the upper half of the doubled product, the shift rounds ties up. Negative
- * ties still have to be rounded away from zero, unless all negative values become the same byte.
+ * Scales accumulators. vqrdmulhq_s32() rounds the upper half of the doubled product, and the shift
+ * rounds ties up. Negative ties must be rounded away from zero, so 1 is subtracted from negative
+ * numbers first. This is not necessary if all negative values become the same byte.
  */
 static inline ALWAYS_INLINE int32x4_t q8_scaled(int32x4_t acc, int32x4_t multiplier,
 						int32x4_t shift, bool positive)
@@ -32,12 +33,13 @@ static inline ALWAYS_INLINE int32x4_t q8_scaled(int32x4_t acc, int32x4_t multipl
 }
 
 /*
- * Values that hold for all channels of an output, in registers. Until results become bytes, they
- * are differences from the lower bound: smaller ones saturate to 0, and bytes need no sign.
+ * Zero point and bounds of an output's channels, as vectors. Results are computed as differences
+ * from the lower bound. So smaller results saturate to 0, and signed and unsigned outputs need the
+ * same code.
  */
 struct q8_bounds {
-	int16x8_t zero;		/* zero point, counted from the lower bound */
-	uint8x16_t high;	/* likewise */
+	int16x8_t zero;		/* zero point - lower bound */
+	uint8x16_t high;	/* upper bound - lower bound */
 	uint8x16_t low;
 };
 
@@ -85,12 +87,12 @@ static inline ALWAYS_INLINE void q8_store_eight(uint8_t *out, int32x4_t x, int32
 		vst1_lane_u8(out, bytes, 0);
 }
 
-/* Rows whose corrections are computed at a time: a multiple of all tiles. */
+/* Rows whose corrections are computed at a time: a multiple of the rows of all tiles. */
 #define Q8_BLOCK 168
 
-/* Memory from which the last elements of a row's depth are read, fewer than 16. */
+/* How to read the last elements of a row's depth, which are fewer than 16. */
 struct q8_tail {
-	size_t depth;		/* depth of the row, without padding */
+	size_t depth;		/* elements before the last ones */
 	size_t count;
 	/* the read begins before the tail; `order` moves its bytes into place */
 	bool back;
@@ -108,7 +110,9 @@ static inline struct q8_tail q8_tail_of(size_t depth)
 	return t;
 }
 
-/* Stores fewer than 8 bytes. memcpy() would be a call, which spills all vector registers. */
+/*
+ * Loads fewer than 8 bytes. memcpy() would be a call, before which all vector registers are saved.
+ */
 static inline ALWAYS_INLINE uint64_t q8_load_few(const uint8_t *p, size_t count)
 {
 	uint64_t bytes = 0;
@@ -118,7 +122,7 @@ static inline ALWAYS_INLINE uint64_t q8_load_few(const uint8_t *p, size_t count)
 	return bytes;
 }
 
-/* Loads the last elements of a row, and zeros behind them. */
+/* Loads the last elements of a row, followed by zeros. */
 static inline ALWAYS_INLINE uint8x16_t q8_load_tail(const uint8_t *row, const struct q8_tail *t)
 {
 	uint64_t few;
@@ -148,7 +152,10 @@ static inline int32_t q8_sum_row(const uint8_t *row, const struct q8_tail *t, bo
 	return vaddvq_s32(sum);
 }
 
-/* Computes the correction of each row for b's zero point. Unsigned bytes may be summed as signed ones. */
+/*
+ * Computes the correction of each row for b's zero point. If `flips`, the product uses unsigned
+ * bytes as signed ones, which are 128 smaller.
+ */
 static inline void q8_correct_rows(const struct nn_gemm_q8 *g, bool flips, const uint8_t *a,
 				   size_t rows, const struct q8_tail *t, int32_t *corrections)
 {
@@ -164,22 +171,22 @@ static inline void q8_correct_rows(const struct nn_gemm_q8 *g, bool flips, const
 		corrections[i] = -zero * (q8_sum_row(a + i * g->a_stride, t, is_signed) - more);
 }
 
-/* The most panels that a kernel takes at a time, and the most rows of a tile. */
+/* Maximum number of panels that are multiplied at a time, and maximum number of rows of a tile. */
 #define Q8_EIGHTS 2
 #define Q8_ROWS 8
 
 /*
- * The arguments of rows times one or two panels. They are copied to local values, because for a
- * compiler a store could change them.
+ * The arguments for multiplying rows by one or two panels. They are copied to local variables,
+ * because a compiler knows that stores cannot change these.
  */
 struct q8_panel {
 	const uint8_t *a;
 	size_t a_stride;
-	size_t depth;			/* without the tail */
+	size_t depth;			/* depth without the tail */
 	struct q8_tail tail;
 	const int32_t *corrections;
 	const uint8_t *w;
-	size_t next;			/* bytes from a panel's weights to those of the next one */
+	size_t next;			/* bytes from one panel's weights to the next one's */
 	uint8_t *c;
 	size_t c_stride;
 	int32_t *sums;			/* where to store sums; NULL: store bytes at `c` */
@@ -191,7 +198,7 @@ struct q8_panel {
 	struct q8_bounds bounds;
 };
 
-/* Returns the arguments for rows from `row` on times `eights` panels from `column` on. */
+/* Returns the arguments for multiplying rows from `row` on by `eights` panels from `column` on. */
 static inline ALWAYS_INLINE struct q8_panel q8_panel_of(const struct nn_gemm_q8 *g,
 							const struct q8_tail *tail, size_t row,
 							size_t column,
@@ -237,12 +244,12 @@ static inline ALWAYS_INLINE void q8_panel_advance(struct q8_panel *p, size_t row
 }
 
 /*
- * Multiplies rows with a panel, or with two if more than eight columns are left and the function
- * takes two.
+ * Multiplies rows by a panel, or by two if more than eight columns are left and the function
+ * supports two.
  */
 typedef void q8_panel_fn(const struct q8_panel *p, size_t rows);
 
-/* Defines a function that calls run_panel() with a kind of products as a constant. */
+/* Defines a function that calls run_panel() with a constant kind of product. */
 #define Q8_PANEL(name, kind, positive)						\
 static void name(const struct q8_panel *p, size_t rows)				\
 {										\
@@ -254,8 +261,8 @@ typedef q8_panel_fn *q8_choose_fn(const struct nn_gemm_q8 *g, const struct nn_q8
 				  bool positive);
 
 /*
- * Multiplies all rows with all panels, in blocks of rows, and up to `most` panels at a time. With
- * `flips`, unsigned bytes of rows become signed in the product.
+ * Multiplies all rows by all panels, in blocks of rows and up to `most` panels at a time. If
+ * `flips`, the product converts unsigned bytes of rows to signed ones.
  */
 static inline ALWAYS_INLINE void q8_run_panels(const struct nn_gemm_q8 *g, size_t group,
 					       size_t most, bool flips, q8_choose_fn *choose)
@@ -283,8 +290,8 @@ static inline ALWAYS_INLINE void q8_run_panels(const struct nn_gemm_q8 *g, size_
 }
 
 /*
- * Defines the product `name` by run_panel(), for instructions that multiply bytes of one sign, of
- * `group` elements of depth at a time.
+ * Defines the product `name` by run_panel(), for instructions that multiply bytes of the same
+ * signedness, `group` elements of depth at a time.
  */
 #define Q8_PRODUCT(name, group)							\
 Q8_PANEL(run_unsigned, false, false)						\
@@ -355,7 +362,9 @@ static inline ALWAYS_INLINE void q8_panel_store(const struct q8_panel *p, int ro
 				     8 * (size_t)eights);
 		return;
 	}
-	/* The values stay in memory, because the row's number is no constant then. */
+	/*
+	 * The sums are copied to memory, because the loop variable of the next loop is no constant.
+	 */
 	UNROLL
 	for (int i = 0; i < rows; i++) {
 		UNROLL

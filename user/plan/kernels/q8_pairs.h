@@ -2,9 +2,9 @@
 /*
  * Int8 matrix products for instruction sets without VNNI: values are widened to 16 bits and
  * products are summed in pairs. Rows are widened in advance, and weights when they are loaded. The
- * includer defines TARGET, LANES (of 32 bits), Q8_ROWS, DOT, which multiplies 16 bits and adds
- * neighbours, LOW_PAIRS and HIGH_PAIRS, which interleave 16 bits of two vectors (of each four lanes
- * apart), and the functions scale_q8() and store_q8().
+ * includer defines TARGET, LANES (of 32 bits), Q8_ROWS, and the functions scale_q8() and
+ * store_q8(). DOT multiplies 16-bit numbers and adds adjacent products. LOW_PAIRS and HIGH_PAIRS
+ * interleave 16-bit numbers of two vectors, for every four lanes separately.
  */
 #if !defined(DOT) || !defined(LANES) || !defined(Q8_ROWS) || !defined(TARGET)
 #error "q8_pairs.h needs: DOT LANES Q8_ROWS TARGET"
@@ -18,9 +18,9 @@
 #define WIDE_ROWS NN_Q8_WIDE_ROWS
 
 /*
- * Widens a row of `depth` values. If the depth is odd, one more value follows, which meets weights
- * of 0. Returns the number that the row's sums begin with besides the bias, because packed weights
- * keep their zero point.
+ * Widens a row of `depth` values. If the depth is odd, a 0 follows. Returns the number with which
+ * the row's sums begin besides the bias: the correction for the weights' zero point, which is not
+ * subtracted from packed weights.
  */
 static TARGET int32_t widen_row(const struct nn_gemm_q8 *g, const uint8_t *a, int16_t *to)
 {
@@ -108,8 +108,8 @@ static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm
 		return;
 	}
 	/*
-	 * All scales are loaded before the first result is stored, because for a compiler the store
-	 * may change them.
+	 * All scales are loaded before the first result is stored, because a compiler must assume
+	 * that the store changes them.
 	 */
 	UNROLL
 	for (int v = 0; v < NN_PANEL_VECTORS; v++) {
@@ -135,8 +135,8 @@ static TARGET void run_one_row(const struct nn_gemm_q8 *g, struct wide_rows a, c
 }
 
 /*
- * Returns the rows of the tile that begins at row `*i` or before it. Computing rows twice in a full
- * tile takes less time than three rows alone.
+ * Returns the number of rows of the next tile. Moves *i back if at least three rows are left:
+ * computing some rows twice in a full tile is faster than each row alone.
  */
 static size_t tile_rows(size_t rows, size_t *i)
 {

@@ -6,7 +6,7 @@
 
 enum { BIAS = 2 };
 
-/* Largest |accumulator| that can be doubled, and rounded, in 32 bits. */
+/* Limit of |accumulator|, which must be doubled and rounded in 32 bits. */
 #define MAX_ACCUMULATOR (INT64_C(1) << 30)
 
 static bool holds(int32_t bias, size_t depth)
@@ -35,7 +35,9 @@ bool nn_q8_channels(const struct nn_run *r, size_t first, size_t count, size_t d
 {
 	const int32_t *bias = (const int32_t *)r->inputs[BIAS].data + first;
 
-	/* The checked values are packed, because other processes may change the bias meanwhile. */
+	/*
+	 * Values are copied before they are checked, because other processes may change the bias.
+	 */
 	memcpy(q->bias, bias, count * sizeof(*bias));
 	for (size_t i = 0; i < count; i++)
 		if (!holds(q->bias[i], depth))

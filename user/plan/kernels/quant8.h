@@ -48,8 +48,8 @@ static inline int32_t nn_q8_signed_zero(const struct nn_tensor *t)
 }
 
 /*
- * Returns the rounding term of a 64-bit product of which the upper half is shifted right: half of
- * the last place of the result, plus half of the last place of the upper half.
+ * Returns the term that rounds a 64-bit product before its upper half is shifted right. The term is
+ * half of the result's last place, plus half of the last place of the upper half.
  */
 static inline int64_t nn_q8_round(int32_t shift)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * QUANTIZED_LSTM. The products read weights where they lie, so these need not be constant.
+ * QUANTIZED_LSTM. The products read weights in place, so weights need not be constant.
  */
 #include "ops/quantized_lstm.h"
 #include "plan/kernels/fields.h"
@@ -8,7 +8,7 @@
 
 #define MAX_DEPTH (1 << 15)	/* limit that keeps sums within 32 bits */
 
-#define MAX_SHIFT 2048		/* maximum and minimum shift of a factor; sums have as many bits */
+#define MAX_SHIFT 2048		/* maximum and minimum shift of a factor */
 #define MIN_SHIFT (-31)
 
 #define ZERO(field) WORD(field, INT8_MIN, UINT8_MAX)

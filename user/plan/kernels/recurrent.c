@@ -6,10 +6,10 @@
 #include "plan/kernels/recurrent.h"
 #include "plan/run/threads.h"
 
-#define MAX_ROWS 56		/* rows of inputs that are multiplied at a time */
-#define MIN_SHARED 200000	/* products from which using a running thread pays */
-#define MIN_WAKING 2000000	/* products from which waking a thread pays */
-#define MIN_PACKED_ROWS 8	/* rows from which packing weights in each run pays */
+#define MAX_ROWS 56		/* maximum number of input rows that are multiplied at a time */
+#define MIN_SHARED 200000	/* minimum number of products to use threads that are awake */
+#define MIN_WAKING 2000000	/* minimum number of products to wake threads */
+#define MIN_PACKED_ROWS 8	/* minimum number of rows to pack weights in each run */
 
 #define NN_STATE struct nn_recurrent
 const struct nn_field nn_recurrent_fields[] = {
@@ -28,7 +28,7 @@ const struct nn_field nn_recurrent_fields[] = {
 	END
 };
 
-/* Returns whether everything that will be packed is constant. */
+/* Returns whether all weights and biases are constants. */
 static bool is_constant(const struct nn_run *r, const struct nn_recurrent *l)
 {
 	bool fine = true;
@@ -95,17 +95,17 @@ void nn_recurrent_pack(const struct nn_run *r, const struct nn_ready *ready,
 
 /* ---- Running ---- */
 
-/* The arrays of a run, in one allocation. */
+/* The arrays of a run in its scratch memory. */
 struct work {
-	float *products;		/* [chunk, batch, gates, units]: of the inputs */
-	float *more;			/* sums of the auxiliary input */
+	float *products;		/* products of the inputs: [chunk, batch, gates, units] */
+	float *more;			/* products of the auxiliary input, of the same shape */
 	float *gates;			/* [batch, gates, units] */
 	float *hidden[2];		/* [batch, outputs] */
 };
 
 /*
- * Divides the memory at `base`; if that is NULL, only counts. Returns the floats that the parts
- * take.
+ * Divides the memory at `base` into arrays, or only counts if `base` is NULL. Returns the floats of
+ * all arrays.
  */
 static size_t divide(const struct nn_recurrent *l, float *base, struct work *w)
 {
@@ -145,13 +145,13 @@ void nn_combine_f32(const struct nn_isa *isa, enum nn_binary operation, const fl
 	isa->binary_f32(&f);
 }
 
-/* A product of rows with the packed weights of all gates, cut in columns. */
+/* A product of rows and the packed weights of all gates, divided into blocks of columns. */
 struct product {
 	const struct nn_isa *isa;
 	const struct nn_recurrent *l;
 	struct nn_gemm_f32 gemm;	/* product of the first gate */
-	size_t panels_size;		/* floats of one direction's weights */
-	uint32_t blocks;		/* of a gate */
+	size_t panels_size;		/* floats of a gate's packed weights */
+	uint32_t blocks;		/* blocks of a gate */
 	size_t block_columns;
 };
 
@@ -172,8 +172,8 @@ static void run_block(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * Returns whether a product is worth other threads. The threads sleep if the products of each step
- * are not worth them.
+ * Returns whether several threads are faster for a product. If the products of each step are too
+ * small for several threads, the other threads sleep meanwhile, and waking them takes longer.
  */
 static bool is_shared(const struct nn_recurrent *l, size_t rows, size_t depth)
 {
@@ -182,7 +182,7 @@ static bool is_shared(const struct nn_recurrent *l, size_t rows, size_t depth)
 	return rows * l->width * depth >= (awake ? MIN_SHARED : MIN_WAKING);
 }
 
-/* Cuts the product in as many blocks as keep all threads busy. */
+/* Divides a product into enough blocks for all threads. */
 static void divide_product(struct product *p, uint32_t threads)
 {
 	const size_t panel = NN_PANEL_VECTORS * p->isa->lanes, units = p->gemm.columns;
@@ -194,7 +194,8 @@ static void divide_product(struct product *p, uint32_t threads)
 }
 
 /*
- * Multiplies `rows` rows of x with packed weights of all gates; rows of gates are `stride` apart.
+ * Multiplies `rows` rows of x by the packed weights of all gates. Rows of the result are `stride`
+ * floats apart.
  */
 static void multiply(const struct nn_kernel_call *call, const struct nn_recurrent *l,
 		     const float *panels, size_t panels_size, const float *x, size_t rows,
@@ -214,8 +215,8 @@ static void multiply(const struct nn_kernel_call *call, const struct nn_recurren
 }
 
 /*
- * Computes the products of `count` steps from step `first` on, of a sequence whose rows have `size`
- * elements.
+ * Computes the products of `count` steps of a sequence from step `first` on. The sequence's rows
+ * have `size` elements.
  */
 static void multiply_steps(const struct nn_kernel_call *call, const struct nn_recurrent *l,
 			   const float *panels, size_t panels_size, const float *x, size_t size,
@@ -257,7 +258,7 @@ const float *nn_recurrent_run(const struct nn_kernel_call *call, const struct nn
 	const float *packed = (const float *)call->ready->packed + l->packed;
 	const float *recurrent = packed + l->gates * (l->input_size + l->aux_packed_size);
 	const float *hidden = call->inputs[l->state];
-	uint32_t first = 0;		/* first step of those whose inputs are multiplied */
+	uint32_t first = 0;		/* first step whose input is in w.products */
 	struct work w;
 
 	divide(l, scratch, &w);

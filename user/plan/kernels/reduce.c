@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* MEAN and the REDUCE_ operations along adjacent axes: of adjacent columns, or of rows. */
+/*
+ * MEAN and the REDUCE_ operations along adjacent axes. Each matrix is reduced by columns, or by
+ * rows if the reduced axes are the last ones.
+ */
 #include <string.h>
 
 #include "ops/axis.h"
@@ -14,11 +17,11 @@ enum { X, AXES };
 struct reduce {
 	enum nn_reduction reduction;
 	bool is_float;
-	bool is_bool;			/* bytes whose values other than 0 are equal */
-	uint8_t flip;	/* bits that make bytes unsigned, and the wanted extreme the largest */
-	size_t outer;			/* rows, or matrices of columns */
-	size_t count;			/* elements that are reduced to one */
-	size_t stride;			/* distance between elements: that number of columns */
+	bool is_bool;			/* bytes are bools: every value except 0 is true */
+	uint8_t flip;	/* XOR makes bytes unsigned, and the wanted extreme the largest */
+	size_t outer;			/* number of rows, or of matrices */
+	size_t count;			/* number of elements that are reduced to one */
+	size_t stride;			/* distance between these, and number of columns */
 	size_t task_outer;
 };
 
@@ -104,7 +107,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Floats ---- */
 
-/* Sums of neighbours, a few at a time. */
+/* Sums columns, NN_SUM_CHANNELS at a time. */
 static void sum_columns(const struct nn_isa *isa, const struct reduce *d, const float *x, float *out)
 {
 	for (size_t at = 0; at < d->stride; at += NN_SUM_CHANNELS) {
@@ -173,7 +176,10 @@ static uint8_t extreme_of_row(const struct nn_isa *isa, const struct reduce *d, 
 	return d->is_bool ? best != 0 : best;
 }
 
-/* A mean is truncated, not rounded. A flipped sign bit made a signed byte 128 larger. */
+/*
+ * Returns the mean, truncated, not rounded. If bytes are signed, flipping the sign bit has made
+ * each 128 larger.
+ */
 static uint8_t mean_of(const struct reduce *d, int32_t sum)
 {
 	return (uint8_t)((sum - (int32_t)d->count * d->flip) / (int32_t)d->count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extremes of floats for one instruction set; included after elementwise_f32.h in the same way.
+ * Extremes of floats for one instruction set. This file is included after elementwise_f32.h and
+ * uses the same macros.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MAX) || !defined(MIN) || \
     !defined(SPLAT) || !defined(TARGET) || !defined(VF)
@@ -25,7 +26,7 @@ static inline ALWAYS_INLINE float first_f32(enum nn_reduction reduction)
 	return reduction == NN_REDUCE_MAX ? -INFINITY : INFINITY;
 }
 
-/* Computes element by element, in the order of the reference kernel. */
+/* Reduces element by element, in the order of the reference kernel. */
 static inline ALWAYS_INLINE TARGET float in_order_f32(enum nn_reduction reduction, float value,
 						      const float *x, size_t count)
 {
@@ -35,7 +36,8 @@ static inline ALWAYS_INLINE TARGET float in_order_f32(enum nn_reduction reductio
 }
 
 /*
- * Reduces a row. The order decides which NaN passes, so a row that may contain one is computed again.
+ * Reduces a row. The result of a row with NaN depends on the order, so a row that may contain NaN
+ * is computed again in order.
  */
 static inline ALWAYS_INLINE TARGET float reduce_row_f32(enum nn_reduction reduction, const float *x,
 							size_t count)
@@ -75,13 +77,13 @@ static inline ALWAYS_INLINE TARGET float reduce_row_f32(enum nn_reduction reduct
 		for (size_t k = 0; k < n; k++)
 			lanes[k] = combine_one_f32(reduction, lanes[k], lanes[k + n]);
 	value = in_order_f32(reduction, lanes[0], x + i, count - i);
-	/* Infinity times 0 is NaN, too. */
+	/* The sum of products with 0 is NaN if an element is NaN or infinite. */
 	if (isnan(add_lanes_f32(sum)))
 		value = in_order_f32(reduction, first, x, count);
 	return value;
 }
 
-/* Reduces columns [c, c + some), up to a vector of them. */
+/* Reduces columns [c, c + some), at most a vector of columns. */
 static inline ALWAYS_INLINE TARGET void reduce_columns_f32(enum nn_reduction reduction,
 							   const struct nn_reduce_f32 *r, size_t c,
 							   size_t some)

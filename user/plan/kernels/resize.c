@@ -24,7 +24,10 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* Cuts the rows of all images; a task has the sources of a row's pixels as scratch memory. */
+/*
+ * Divides the rows of all images into tasks. The scratch memory of a task has the source of each
+ * pixel of a row.
+ */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct resize *s = state;

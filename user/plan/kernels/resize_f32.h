@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows of images that are resized, for one instruction set. It is included after elementwise_f32.h
- * and in the same way.
+ * Computes rows of resized images, for one instruction set. This file is included after
+ * elementwise_f32.h and uses the same macros.
  */
 #if !defined(BYTES_OF_INTS) || !defined(INTS_OF_BYTES) || !defined(LANES) || \
     !defined(SPLAT) || !defined(TARGET) || !defined(VF)
 #error "resize_f32.h needs: BYTES_OF_INTS INTS_OF_BYTES LANES SPLAT TARGET VF"
 #endif
 
-/* Loads bytes as floats, up to a vector of them; flip is 0x80 if they are signed. */
+/* Loads up to a vector of bytes as floats. `flip` is 0x80 if the bytes are signed. */
 static inline ALWAYS_INLINE TARGET VF load_bytes_f32(const uint8_t *p, size_t count, uint8_t flip)
 {
 	bytes_f32 bytes = { 0 };
@@ -31,7 +31,7 @@ static inline ALWAYS_INLINE TARGET void store_bytes_f32(uint8_t *p, VF v, size_t
 		memcpy(p, &bytes, count);
 }
 
-/* Adds in the order of the reference. */
+/* Computes up to a vector of channels of one pixel. Adds in the order of the reference. */
 static inline ALWAYS_INLINE TARGET void blend_one_f32(const struct nn_blend *b, bool is_byte,
 						      const size_t at[2], const VF weight[4],
 						      size_t to, size_t count)
@@ -62,7 +62,10 @@ static inline ALWAYS_INLINE TARGET void blend_all_f32(const struct nn_blend *b, 
 		};
 
 		for (size_t c = 0; c < channels; c += LANES) {
-			/* Computing some channels twice is better than a part of a vector. */
+			/*
+			 * Computing some channels twice is faster than computing a part of a
+			 * vector.
+			 */
 			size_t from = channels < LANES || c + LANES <= channels ? c : channels - LANES;
 			const size_t at[2] = { s->low * channels + from, s->high * channels + from };
 

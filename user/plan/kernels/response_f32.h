@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LOCAL_RESPONSE_NORMALIZATION for one instruction set. It is included after elementwise_f32.h and
- * in the same way; the includer also defines SQRT.
+ * LOCAL_RESPONSE_NORMALIZATION for one instruction set. This file is included after
+ * elementwise_f32.h and uses the same macros, and SQRT.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(SPLAT) || !defined(SQRT) || \
     !defined(STORE) || !defined(TARGET) || !defined(VF)
 #error "response_f32.h needs: ADD LANES SPLAT SQRT STORE TARGET VF"
 #endif
 
-/* Computes up to a vector of elements from `at` on. */
+/* Computes up to a vector of elements from element `at` on. */
 static inline ALWAYS_INLINE TARGET VF respond_f32(const struct nn_response_f32 *n,
 						  enum nn_response_power power, size_t at,
 						  size_t some)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows of floats times rows, without packing, for one instruction set. It is included after
- * elementwise_f32.h and in the same way.
+ * Multiplies rows of floats by rows, without packing, for one instruction set. This file is
+ * included after elementwise_f32.h and uses the same macros.
  */
 #if !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(SPLAT) || \
     !defined(TARGET) || !defined(VF)
@@ -10,7 +10,7 @@
 
 #define ROWS_COLUMNS 4		/* columns of the product that are summed at a time */
 
-/* Multiplies one row of a with `count` rows of b, where `count` is a constant. */
+/* Multiplies one row of a by `count` rows of b. `count` is a constant in each call. */
 static inline ALWAYS_INLINE TARGET void dots_f32(const struct nn_rows_f32 *p, size_t row,
 						 size_t column, size_t count)
 {
@@ -36,7 +36,7 @@ static inline ALWAYS_INLINE TARGET void dots_f32(const struct nn_rows_f32 *p, si
 			sums[i] = MADD(load_f32(a + whole, p->depth - whole),
 				       load_f32(b + i * p->depth + whole, p->depth - whole), sums[i]);
 		sum = add_lanes_f32(sums[i]) + p->bias[column + i];
-		/* In this order of operands NaN passes. */
+		/* With operands in this order, NaN stays NaN. */
 		sum = sum < p->low ? p->low : sum;
 		p->c[row * p->c_stride + column + i] = sum > p->high ? p->high : sum;
 	}

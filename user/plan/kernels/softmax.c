@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOFTMAX and LOG_SOFTMAX along the last axis, of floats and, the first one, of int8.
+ * SOFTMAX of floats and int8, and LOG_SOFTMAX of floats, along the last axis.
  */
 #include "ops/axis.h"
 #include "ops/q8.h"
@@ -21,7 +21,7 @@ struct softmax {
 	struct nn_softmax_q8 tables;
 };
 
-/* Factors are as nn_softmax_q8_factor() makes them. */
+/* The allowed factors are those that nn_softmax_q8_factor() makes. */
 #define NN_STATE struct softmax
 static const struct nn_field fields[] = {
 	COUNT(rows), COUNT(elements), FLAG(is_float),

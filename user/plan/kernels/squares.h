@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Squares of 16 by 16 bytes that are transposed.
+ * Transposes squares of 16 by 16 bytes.
  */
 #ifndef NN_PLAN_KERNELS_SQUARES_H
 #define NN_PLAN_KERNELS_SQUARES_H
@@ -28,7 +28,10 @@ static inline u8x16 load_16(const void *p)
 	return v;
 }
 
-/* Does one of four rounds: interleaves each row with the eighth row after it. */
+/*
+ * Does one of the four rounds of a transposition: interleaves each of the first eight rows with the
+ * eighth row after it.
+ */
 static inline ALWAYS_INLINE void interleave_rows(const u8x16 from[NN_SQUARE], u8x16 to[NN_SQUARE])
 {
 	UNROLL
@@ -38,7 +41,7 @@ static inline ALWAYS_INLINE void interleave_rows(const u8x16 from[NN_SQUARE], u8
 	}
 }
 
-/* Rows of `in`, `step` bytes apart, become columns of `out`, whose rows are `stride` apart. */
+/* Transposes a square. Rows of `in` are `step` bytes apart, rows of `out` `stride` bytes. */
 static inline ALWAYS_INLINE void transpose_square(const uint8_t *in, size_t step, uint8_t *out,
 						  size_t stride)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SVDF of floats with constant features: their product with the input, then one pass that sums the
- * memory and moves it.
+ * SVDF of floats with constant feature weights. First the input is multiplied by these. Then one
+ * pass over the memory computes its sums and moves its entries.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "plan/kernels/fields.h"
 #include "plan/kernels/gemm.h"
 
-#define QUAD 4			/* floats of a vector of ops/dot.h */
+#define QUAD 4			/* floats in a vector of ops/dot.h */
 
 struct svdf {
 	struct nn_svdf shape;
@@ -71,8 +71,9 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 /* ---- Running ---- */
 
 /*
- * Multiplies a filter's memory by the weights; the oldest output is first, and `now` is the last.
- * Then all outputs move up, and the last place becomes 0.
+ * Returns the product of a filter's memory and the weights. The oldest entry is the first one;
+ * `now` is the last one. Also writes the next memory: all entries move by one place, and the last
+ * entry becomes 0.
  */
 static float remember(const float *memory, const float *weights, size_t count, float now,
 		      float *next)

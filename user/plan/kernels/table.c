@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of one byte, and arithmetic with a constant, by a table of 256 entries that the
- * reference kernel computes.
+ * Functions of one byte, and arithmetic of a byte and a constant. The reference kernel computes a
+ * table of 256 entries, in which results are looked up.
  */
 #include <string.h>
 
@@ -47,7 +47,7 @@ static bool is_with_constant(const struct nn_run *r)
 	       r->inputs[1].rank <= r->inputs[0].rank;
 }
 
-/* Computes the result for each byte; returns false if the operation fails. */
+/* Computes the result for each possible byte. Returns false if the operation fails. */
 static bool make_table(const struct nn_run *r, uint8_t table[ENTRIES])
 {
 	struct nn_tensor in[MAX_INPUTS], out = r->outputs[0];
@@ -83,7 +83,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	if (r->num_inputs > MAX_INPUTS ||
 	    (type != NN_TENSOR_QUANT8_ASYMM && type != NN_TENSOR_QUANT8_ASYMM_SIGNED))
 		return false;
-	/* Only pack() reads a constant's values. */
+	/* Only pack() may read the values of constants. */
 	if (functions[ready->row].is_arithmetic ? !is_with_constant(r) : !make_table(r, table))
 		return false;
 	t->count = nn_tensor_count(&r->inputs[0]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TRANSPOSE and CHANNEL_SHUFFLE of elements of 1, 2 or 4 bytes. If the last axis stays, whole rows
- * are copied. Otherwise squares are transposed, or vectors if the squares would be narrow.
+ * TRANSPOSE and CHANNEL_SHUFFLE of elements of 1, 2 or 4 bytes. If the last axis stays the last
+ * one, whole rows are copied. Otherwise squares of elements are transposed, or vectors of rows if
+ * there are few columns.
  */
 #include <string.h>
 
@@ -11,17 +12,17 @@
 #include "plan/kernels/squares.h"
 
 /*
- * A transposition: the output's axes, after adjacent ones were joined, with the distance of the
- * input's elements along each.
+ * A transposition: the output's axes, and the distance of the input's elements along each axis.
+ * Adjacent axes that stay adjacent are merged.
  */
 struct transpose {
 	size_t element;			/* bytes */
 	uint32_t count;			/* number of axes, at least 1 */
 	size_t dims[NN_MAX_RANK];
 	size_t steps[NN_MAX_RANK];
-	size_t strides[NN_MAX_RANK];	/* of the output */
+	size_t strides[NN_MAX_RANK];	/* distances of the output's elements */
 	uint32_t unit;			/* the axis along which the input is contiguous */
-	size_t task_rows;		/* rows of the first axis */
+	size_t task_rows;		/* elements of the first axis in a task */
 };
 
 #define NN_STATE struct transpose
@@ -61,7 +62,7 @@ static bool complete(void *state, struct nn_ready *ready)
 	return t->unit < t->count;
 }
 
-/* Channels [groups, size] become [size, groups]. */
+/* Reads a CHANNEL_SHUFFLE, which transposes channels from [groups, size] to [size, groups]. */
 static void read_shuffle(const struct nn_run *r, struct transpose *t)
 {
 	const struct nn_tensor *x = &r->inputs[0];
@@ -114,7 +115,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Running ---- */
 
-/* Part of the output: rows along `unit`, columns along the last axis. */
+/* Two axes of the output: rows along axis `unit`, columns along the last axis. */
 struct part {
 	const char *in;
 	char *out;
@@ -132,7 +133,9 @@ typedef uint64_t u64x2 __attribute__((vector_size(16)));
 #define LOW_64(a, b) __builtin_shufflevector(a, b, 0, 2)
 #define HIGH_64(a, b) __builtin_shufflevector(a, b, 1, 3)
 
-/* Four vectors become the rows of `out`, the first elements of all four the first row. */
+/*
+ * Transposes four vectors to rows of `out`. The first elements of all vectors become the first row.
+ */
 static inline void transpose_quad(u32x4 a, u32x4 b, u32x4 c, u32x4 d, uint32_t *out, size_t stride)
 {
 	const u64x2 ab = (u64x2)LOW_32(a, b), cd = (u64x2)LOW_32(c, d);
@@ -146,7 +149,7 @@ static inline void transpose_quad(u32x4 a, u32x4 b, u32x4 c, u32x4 d, uint32_t *
 	memcpy(out + 3 * stride, &rows[3], sizeof(rows[3]));
 }
 
-/* Transposes a square, whose first row is y and first column x. */
+/* Transposes the square that begins at row `y` and column `x`. */
 static void square_4(const struct part *p, size_t y, size_t x)
 {
 	const char *in = p->in + (x * p->step + y) * 4;
@@ -176,7 +179,10 @@ static void name(const struct part *p, size_t y, size_t end, size_t x, size_t la
 PLAIN_PART(part_2, uint16_t)
 PLAIN_PART(part_4, uint32_t)
 
-/* Transposes elements of 2 or 4 bytes in squares, so that what is read stays in the cache. */
+/*
+ * Transposes elements of 2 or 4 bytes in squares, so that the cache lines of a square stay in the
+ * cache.
+ */
 static void transpose_squares(const struct part *p, size_t element)
 {
 	for (size_t y = 0; y < p->rows; y += NN_SQUARE) {
@@ -198,16 +204,16 @@ static void transpose_squares(const struct part *p, size_t element)
 /* ---- Few columns ---- */
 
 /*
- * Images to NHWC and shuffled channels have two to four columns, whose rows are assembled in
- * vectors. A row of three columns also writes a fourth one, which the next row overwrites; so the
- * last rows are copied by another function.
+ * Images that become NHWC, and shuffled channels, often have two to four columns. Rows of so few
+ * columns are assembled in vectors. A row of three columns also writes a fourth column, which the
+ * next row overwrites; so another function moves the last rows.
  */
 typedef uint16_t u16x8 __attribute__((vector_size(16)));
 
 #define LOW_16(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
 #define HIGH_16(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
 
-/* Writes a vector as four rows, of which each is a quarter. */
+/* Writes each quarter of a vector as a row. */
 static inline uint8_t *store_quads(uint8_t *out, size_t columns, u32x4 quads)
 {
 	if (columns == 4) {
@@ -219,7 +225,7 @@ static inline uint8_t *store_quads(uint8_t *out, size_t columns, u32x4 quads)
 	return out;
 }
 
-/* Both functions return how many rows they moved; `columns` is a constant in each call. */
+/* few_1() and few_4() return how many rows they moved. `columns` is a constant in each call. */
 static inline size_t few_1(const struct part *p, size_t columns)
 {
 	const uint8_t *in = (const uint8_t *)p->in;
@@ -258,8 +264,8 @@ static inline size_t few_4(const struct part *p, size_t columns)
 }
 
 /*
- * Does the same as few_4() for two columns, 16 / `element` rows at a time; the last ones may be
- * moved twice.
+ * Does what few_4() does, for two columns and 16 / `element` rows at a time. Some rows at the end
+ * may be moved twice.
  */
 static inline size_t pairs(const struct part *p, size_t element)
 {
@@ -286,7 +292,7 @@ static inline size_t pairs(const struct part *p, size_t element)
 	return 0;
 }
 
-/* Moves rows of two to four columns that follow one another, and may leave the last ones. */
+/* Moves contiguous rows of two to four columns. The last rows may be left in `p`. */
 static void move_few(const struct transpose *t, struct part *p)
 {
 	size_t rows;
@@ -319,7 +325,7 @@ static void move(const struct transpose *t, const struct part *p)
 		transpose_squares(p, t->element);
 }
 
-/* Longer rows are copied by the C library, which takes longer for short ones. */
+/* Rows up to this number of bytes are copied faster here than by memcpy(). */
 #define SHORT_ROW 512
 
 static inline void copy_row(const char *in, size_t bytes, char *out)
@@ -346,7 +352,7 @@ static void copy_rows(const struct transpose *t, size_t first, size_t end, const
 		copy_row(p->in + i * step, bytes, p->out + i * bytes);
 }
 
-/* Moves the elements under the axes from `axis` on, except the two axes of a part. */
+/* Moves all elements along the axes from `axis` on; along axis `axis` only [first, end). */
 static void walk(const struct transpose *t, uint32_t axis, size_t first, size_t end,
 		 struct part p)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pragmas that make a compiler unroll loops of constant length, so that arrays of vectors become
+ * Pragmas for unrolling loops of constant length, so that compilers keep arrays of vectors in
  * registers.
  */
 #ifndef NN_PLAN_KERNELS_UNROLL_H

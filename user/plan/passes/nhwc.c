@@ -71,8 +71,8 @@ static uint32_t nchw_input(const struct nn_model *model, const struct nn_operati
 }
 
 /*
- * Returns whether an operation has kernels for NCHW images too. Such an operation is transposed
- * only if its input already is.
+ * Returns whether an operation has kernels for NCHW images too. If so, it is transposed only if its
+ * input already is.
  */
 static bool takes_both(const struct nn_operation *o)
 {

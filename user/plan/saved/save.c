@@ -170,8 +170,8 @@ static bool mark_operation(struct saver *s, uint32_t k, const struct nn_operatio
 }
 
 /*
- * Subgraphs do not refer to each other in cycles, so the loop ends after at most as many rounds as
- * they are nested deep.
+ * Subgraphs do not refer to each other in cycles, so the number of rounds is at most the depth of
+ * nesting.
  */
 static void mark_determining(struct saver *s)
 {
