@@ -16,7 +16,7 @@
 
 /* The kinds of memory in which an operand lies. */
 enum place_kind {
-	PLACE_NONE,			/* omitted, or never touched */
+	PLACE_NONE,			/* no memory: omitted, or no step accesses it */
 	PLACE_CONSTANT,
 	PLACE_INPUT,			/* memory of the caller */
 	PLACE_OUTPUT,
@@ -51,7 +51,7 @@ struct compiled_step {
 	bool is_padded;			/* a PAD was folded into the step; its border: */
 	uint32_t border[4];		/* left, right, top, bottom */
 	_Atomic(uint32_t) threads;	/* number of threads for this step's kernel; 0 for all */
-	void *state;			/* state of the plan's step */
+	void *state;			/* step.state: what op->compile made */
 	struct nn_ready ready;	/* prepared kernel; without a kernel the reference runs */
 };
 
@@ -124,9 +124,8 @@ void compiled_fold(struct compiled *c, void *const *data, const uint32_t *produc
 		   struct nn_tensor *inputs, struct nn_tensor *outputs);
 
 /*
- * Lets operands share memory if a step would only copy one to the other, and drops such steps.
- * Before the call, kinds of places, constants and roots must be set, with each operand as its own
- * root.
+ * Lets operands share memory if a step would only copy one to the other, and drops such steps. The
+ * caller must have set the kind and the constant of each place, and each operand as its own root.
  */
 void compiled_alias(struct compiled *c, uint32_t operands);
 

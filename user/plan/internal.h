@@ -12,7 +12,7 @@
 /* Stands in place of the kernels' name for an interpreted plan. */
 #define NO_KERNELS "none"
 
-/* An operation made ready to run. */
+/* An operation, prepared for interpreting. */
 struct step {
 	const struct nn_op *op;
 	const struct nn_operation *operation;
@@ -22,12 +22,12 @@ struct step {
 	struct section *section;	/* section that begins with this step, or NULL */
 };
 
-/* A subgraph made ready to run. */
+/* A subgraph, prepared for interpreting. */
 struct graph {
 	const struct nn_subgraph *subgraph;
 	struct step *steps;		/* step[num_operations] */
 	struct value *initial;		/* value[num_operands]: declarations and constants */
-	uint32_t *outputs;		/* uint32_t[num_operands]: position as output + 1, or 0 */
+	uint32_t *outputs;	/* uint32_t[num_operands]: 1 + position among outputs, or 0 */
 	uint32_t *releases;		/* the lists step.releases of all steps */
 	uint32_t max_inputs;		/* largest number of inputs of one operation */
 	uint32_t max_outputs;
@@ -39,7 +39,7 @@ struct restored;
 
 struct nn_plan {
 	const struct nn_model *model;	/* NULL in a restored plan, which has no graphs either */
-	struct nn_model *owned;		/* the model, if the plan made it; otherwise NULL */
+	struct nn_model *owned;		/* the model, if the plan owns it; otherwise NULL */
 	/* Models that `owned` refers to, if the plan made these too. */
 	struct nn_model *bases[2];
 	const struct nn_attributes *attributes;	/* attributes that the caller gave, or NULL */
@@ -145,7 +145,7 @@ void frame_set_output(struct frame *f, uint32_t operand, const struct value *v);
 enum nn_status fail_step(const struct frame *f, const struct step *step, enum nn_status status,
 			 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Control flow: the steps that run subgraphs. */
+/* Run the steps of control flow, IF and WHILE, which run subgraphs. */
 enum nn_status run_if(struct frame *f, const struct step *step);
 enum nn_status run_while(struct frame *f, const struct step *step);
 

@@ -10,7 +10,7 @@
 
 struct nn_plan;
 
-/* Preference for one thread; other preferences take all threads of the process. */
+/* The preference for one thread. Plans with other preferences use all threads of the process. */
 #define NN_PREFER_LOW_POWER 0
 
 struct nn_plan_options {
@@ -24,8 +24,8 @@ struct nn_plan_options {
 	const char *kernels;
 	bool lazy;			/* compile at the first execution */
 	/*
-	 * Limit in bytes of all cached plans of a model's sections (0: 256 MiB). If it is exceeded,
-	 * the least recently used plans that are not in use are freed.
+	 * Limit in bytes of all cached plans of a model's sections (0: 256 MiB). Beyond the limit,
+	 * plans that are not in use are freed, the least recently used first.
 	 */
 	uint64_t sections_bytes;
 	/*
@@ -92,7 +92,7 @@ struct nn_plan_image {
 	struct nn_plan_pieces *pieces;	/* pieces of the data part */
 };
 
-/* Alignment of the data part in memory, and granule of its size: pages of a file. */
+/* The alignment of the data part in memory, and of its size: a page of a file. */
 #define NN_PLAN_DATA_ALIGN 4096
 
 /*

@@ -3,10 +3,10 @@
  * Loops on int8 and uint8 for one instruction set: sums and extremes of pixels, and tables.
  * Compilers vectorise these loops. LOOPS_BYTES sets the members of struct nn_isa to them, and to
  * those of binary_q8.h and average_q8.h, which are included before. The includer may define macros
- * for vectors of 4 * LANES bytes. MAX_OF_BYTES takes the larger bytes of two vectors. REPEAT_16
- * repeats 16 bytes. FIND_BYTES looks bytes up in a table of 16 entries. CHOOSE_BYTES takes a byte
- * of its second vector if the highest bit of the byte in the third vector is set, otherwise a byte
- * of the first vector.
+ * for vectors of 4 * LANES bytes. MAX_OF_BYTES returns the larger bytes of two vectors. REPEAT_16
+ * repeats 16 bytes to fill a vector. FIND_BYTES looks bytes up in a table of 16 entries.
+ * CHOOSE_BYTES takes a byte of its second vector if the highest bit of the byte in the third vector
+ * is set, otherwise a byte of the first vector.
  */
 #if !defined(LANES) || !defined(TARGET) || !defined(WIDTH)
 #error "bytes_q8.h needs: LANES TARGET WIDTH"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CONV_2D as a matrix product. If the window is one pixel, the product reads the input in place.
- * Otherwise windows are copied to adjacent rows. For floats with many channels, each tap of the
- * filter is a part of the product's depth. Then taps are copied only if they are partly outside the
- * image, and not multiplied if they are wholly outside.
+ * Computes CONV_2D as a matrix product. If the window is one pixel, the product reads the input in
+ * place. Otherwise windows are copied to adjacent rows. For floats with many channels, each tap of
+ * the filter is a part of the product's depth. Then taps are copied only if they are partly outside
+ * the image, and not multiplied if they are wholly outside.
  */
 #include <string.h>
 
@@ -144,8 +144,8 @@ static char *copy_window(const struct conv *c, const char *in, int64_t y, int64_
 }
 
 /*
- * Returns the number of windows inside the image, beginning with the one at row `y` and column `x`,
- * that have CHUNK bytes behind each of their rows.
+ * Returns how many adjacent windows from row `y` and column `x` on are inside the image. Reading
+ * CHUNK bytes too much in any of their rows must stay in the image.
  */
 static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 {
@@ -163,8 +163,8 @@ static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 }
 
 /*
- * Copies windows that are inside the image, from the one that begins at `from`. Short rows are
- * copied in whole chunks. The next row overwrites what a chunk copies too much.
+ * Copies `count` windows inside the image. The first one begins at `from`. Short rows are copied in
+ * whole chunks. The next row overwrites what a chunk copies too much.
  */
 static inline ALWAYS_INLINE char *copy_inside(const struct conv *c, bool few, const char *from,
 					      size_t count, char *to)

@@ -13,7 +13,7 @@
 enum { X, FILTER, BIAS, SHAPE };
 
 #define MAX_INPUTS 16
-#define MAX_SPARSE 16			/* maximum stride if it exceeds the filter */
+#define MAX_SPARSE 16			/* maximum stride, if the stride exceeds the filter */
 #define MAX_PHASES 4096			/* product of both strides, which is the number of parts */
 #define MIN_BLOCK_ROWS 14
 /* Minimum number of outputs of an input channel for which copying its windows is faster. */
@@ -57,7 +57,9 @@ struct parts {
 	uint32_t depth;			/* input channels of a part */
 	uint32_t width;			/* output channels of a part */
 	uint32_t filter_w;
-	/* Outputs of an input channel, if filters are expanded to all channels. */
+	/*
+	 * Outputs of an input channel, if filters are expanded to all input channels; otherwise 0.
+	 */
 	uint32_t expanded;
 	/* Elements of the filter from one output to the next, and from one tap to the next. */
 	size_t filter_step;
@@ -218,7 +220,7 @@ static struct parts *group_parts(const struct nn_run *r, const struct nn_conv *v
 	return s;
 }
 
-/* Returns whether no input reaches most outputs. */
+/* Returns whether most outputs depend on no input. */
 static bool is_sparse(const struct nn_axis *a)
 {
 	return a->stride > a->filter && a->stride > MAX_SPARSE;

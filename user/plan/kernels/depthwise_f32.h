@@ -9,7 +9,7 @@
 #error "depthwise_f32.h needs: CLAMP LANES LOAD LOAD_SOME MADD NUM SPLAT STORE STORE_SOME TARGET VF"
 #endif
 
-/* Finds the output columns [first, last) whose windows lie inside the row. */
+/* Finds the output columns [first, last) whose windows have no padding to the left and right. */
 static void inside_f32(const struct nn_depthwise_f32 *d, size_t *first, size_t *last)
 {
 	ptrdiff_t reach = (ptrdiff_t)((d->width - 1) * d->dilation) + 1 - d->head;

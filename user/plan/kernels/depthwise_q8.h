@@ -3,9 +3,9 @@
  * Layouts for int8 depthwise convolutions with AVX-512: packed parameters, and the scratch memory
  * with interleaved input rows.
  *
- * A plane p of the scratch memory holds 16 bytes for each 16 channels c. These are, for each of the
- * channels c + 4p to c + 4p + 3, four bytes of a group of four rows. So if c is a multiple of 16,
- * the bytes of channel c + 4p are at byte c of plane p.
+ * The scratch memory has four planes. Plane p has 16 bytes for each 16 channels from c on. These
+ * are, for each of the channels c + 4p to c + 4p + 3, four bytes of a group of four rows. So if c
+ * is a multiple of 16, the bytes of channel c + 4p are at byte c of plane p.
  *
  * Parameters are packed as blocks of 64 channels. A block has vectors of four bytes a channel, in
  * the order of the planes: first the scales, then the taps by column and group. If pixels have no
@@ -26,7 +26,7 @@ enum depthwise_q8_scale {
 #define DEPTHWISE_Q8_VECTORS (DEPTHWISE_Q8_BLOCK * 4)	/* bytes of one parameter of a block */
 
 struct depthwise_q8_layout {
-	size_t groups;		/* groups of four rows of the filter */
+	size_t groups;		/* number of groups of four rows of the filter */
 	size_t blocks;
 	size_t block_size;	/* bytes */
 	size_t packed;		/* size of all packed parameters */

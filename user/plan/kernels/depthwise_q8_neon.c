@@ -321,7 +321,7 @@ static void run_column(const struct nn_depthwise_q8 *d, size_t x, size_t c,
 	}
 }
 
-/* Finds the output columns [first, last) whose windows lie inside the row. */
+/* Finds the output columns [first, last) whose windows have no padding to the left and right. */
 static void find_inside(const struct nn_depthwise_q8 *d, size_t *first, size_t *last)
 {
 	const ptrdiff_t reach = (ptrdiff_t)((d->width - 1) * d->dilation) + 1 - d->head;

@@ -30,7 +30,7 @@ struct dynamic {
 	struct nn_gemm gemm;
 	struct nn_image in;		/* of a convolution */
 	struct nn_window window;
-	bool is_window;			/* rows of the product are windows of several pixels */
+	bool is_window;			/* each row of the product is a window, not one pixel */
 	/* Sizes in bytes of the parts of the scratch memory, in their order. */
 	size_t rows_size;
 	size_t lines_size;		/* quantised lines of an image */

@@ -92,7 +92,7 @@ struct nn_field {
 	NN_REFS_BY(none, ##__VA_ARGS__, NN_REFS_4, NN_REFS_3, NN_REFS_2, NN_REFS_1,	\
 		   NN_REFS_0)(none, ##__VA_ARGS__) { 0, 0, 0 } }
 #define NN_SPAN(kind, ...) { .rule = kind, .span = &(const struct nn_span){ __VA_ARGS__ } }
-/* Returns the number of rows. */
+/* Number of rows in a list. */
 #define NN_ROWS(...) (sizeof((const struct nn_field[]){ __VA_ARGS__ }) / sizeof(struct nn_field))
 
 #define END { .rule = NN_RULE_END }
@@ -112,14 +112,14 @@ struct nn_field {
 #define WORD_EACH(array, field, least, most)						\
 	NN_WORDS_OF(NN_RULE_WORD, 1, NN_REF_EACH(array, field), least, most)
 
-/* A dimension, which is positive, and a step between elements, which is an int32_t. */
+/* A positive int32_t: a dimension, or a step between elements. */
 #define DIMENSION(field) WORD(field, 1, INT32_MAX)
 /* A number of elements or bytes; spans check it. */
 #define COUNT(field) WORD(field, 1, UINT32_MAX)
 #define FLAG(field) WORD(field, 0, 1)
 /* The operand of XOR that makes signed bytes unsigned: 0x80, or 0. */
 #define FLIP(field) NN_WORDS_OF(NN_RULE_OR_ZERO, 1, NN_REF(field), 0x80, 0x80)
-/* The value of a struct nn_multiplier. */
+/* The member `value` of a struct nn_multiplier. */
 #define MULTIPLIER(field) NN_WORDS_OF(NN_RULE_OR_ZERO, 1, NN_REF(field), 1 << 30, INT32_MAX)
 /* Any float, or one in [-limit, limit]. */
 #define FLOAT(field) WORD(field, 0, UINT32_MAX)
@@ -138,7 +138,7 @@ struct nn_field {
 
 /* ---- Rows that lead to others ---- */
 
-/* The rows of a structure inside of the state. */
+/* The rows of table `table`, for a structure in the state. */
 #define PART(field, table) { .rule = NN_RULE_PART, .ref = { offsetof(NN_STATE, field), 1, 0 },	\
 			     .rows = table }
 /* Rows that exist if a field has one of the values in a mask, or is not 0 (SET). */
@@ -154,14 +154,14 @@ struct nn_field {
 
 /* ---- Rows that check, and one that fills ---- */
 
-/* A field that has the same value as field `other`. */
+/* Restores a field as a copy of field `other`. */
 #define COPY(field, other) { .rule = NN_RULE_COPY, .ref = NN_REF(field), .from = NN_REF(other) }
 #define ONLY(field, values) { .rule = NN_RULE_ONLY, .ref = NN_REF(field), .when.mask = values }
 /* LIMIT: a product is at most `limit`. EQUAL: a product equals a field. */
 #define LIMIT(limit, ...) NN_SPAN(NN_RULE_LIMIT, .most = limit, NN_FACTORS(__VA_ARGS__))
 #define EQUAL(field, ...) { .rule = NN_RULE_EQUAL, .ref = NN_REF(field),			\
 			    .span = &(const struct nn_span){ NN_FACTORS(__VA_ARGS__) } }
-/* A structure that a function checks. */
+/* Checks a structure with a function. */
 #define CHECK(field, function) { .rule = NN_RULE_CHECK, .ref = NN_REF(field), .check = function }
 
 /*

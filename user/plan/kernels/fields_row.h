@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One row of a field table. Only this code reads the untrusted words. The code is inline, so
+ * Walks one row of a field table. Only this code reads the untrusted words. The code is inline, so
  * compilers can treat a table as constants. Kernels that networks use often restore their steps
  * faster then.
  */
@@ -147,7 +147,7 @@ static inline ALWAYS_INLINE bool nn_take_span(struct nn_walk *w, char *state, co
 	return nn_times(elements, element) <= room->bytes && element <= room->align;
 }
 
-/* Does what a row asks for. Sets *skip to the number of following rows that are skipped. */
+/* Walks one row. Sets *skip to the number of following rows to skip. */
 static inline ALWAYS_INLINE bool nn_walk_row(struct nn_walk *w, const struct nn_field *f, char *state,
 					     enum nn_aim aim, uint32_t *skip)
 {
@@ -196,14 +196,14 @@ static inline ALWAYS_INLINE bool nn_walk_row(struct nn_walk *w, const struct nn_
 	return true;
 }
 
-/* Tables are longer than the loops that UNROLL is for. */
+/* UNROLL is for shorter loops than those over tables. */
 #ifdef __clang__
 #define NN_UNROLL_ROWS UNROLL
 #else
 #define NN_UNROLL_ROWS _Pragma("GCC unroll 64")
 #endif
 
-/* Restores a state by a table that is a constant of `count` rows, of which END is the last one. */
+/* Restores a state by a constant table of `count` rows, END included. */
 static inline ALWAYS_INLINE bool nn_restore_rows(struct nn_walk *walk, const struct nn_field *rows,
 						 size_t count, void *state)
 {
@@ -222,7 +222,7 @@ static inline ALWAYS_INLINE bool nn_restore_rows(struct nn_walk *walk, const str
 	return true;
 }
 
-/* Defines nn_kernel.restore() of a table. */
+/* Defines nn_kernel.restore() for a table. */
 #define NN_RESTORE(fields)								\
 static bool restore(struct nn_walk *w, void *state)					\
 {											\

@@ -393,7 +393,7 @@ static void run_f32(const struct nn_ready *ready, const struct nn_gemm *g, size_
 	multiply(ready, g, &gemm);
 }
 
-/* Runs an int8 product whose results are bytes or sums. */
+/* Runs an int8 product. The results are sums if `sums` is not NULL, otherwise bytes. */
 static void run_q8(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
 		   const struct block *b, const void *a, void *c, int32_t *sums, size_t stride,
 		   void *scratch)

@@ -26,7 +26,7 @@ static inline bool nn_has_constants(const struct nn_run *r)
 
 struct nn_gemm {
 	enum nn_number number;
-	bool sums;			/* an int8 product that nn_gemm_run_sums() runs */
+	bool sums;			/* for nn_gemm_run_sums(): the results of int8 are sums */
 	size_t rows;
 	size_t columns;
 	size_t depth;
@@ -86,8 +86,8 @@ void nn_gemm_divide(struct nn_gemm *g, const struct nn_isa *isa, uint32_t thread
 size_t nn_gemm_packed_size(const struct nn_gemm *g, const struct nn_isa *isa);
 
 /*
- * Packs columns [first, first + count). Both are multiples of the widest panel, except at the end
- * of all columns. Returns false for a bias that the product does not accept.
+ * Packs columns [first, first + count). `first` is a multiple of the widest panel, and `count` too,
+ * except for the last columns. Returns false for a bias that the product does not accept.
  */
 bool nn_gemm_pack(const struct nn_run *r, const struct nn_gemm *g, const struct nn_isa *isa,
 		  size_t first, size_t count, void *packed);
@@ -119,7 +119,7 @@ void nn_gemm_pack_sums(const struct nn_tensor *weights, const struct nn_gemm *g,
 
 /*
  * Multiplies `rows` rows of uint8 by columns [first, first + columns), and writes the sums. `first`
- * is a multiple of the widest panel; see struct nn_gemm_q8.
+ * is a multiple of the widest panel. For `sums` see struct nn_gemm_q8.
  */
 void nn_gemm_run_sums(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
 		      size_t first, size_t columns, const void *a, int32_t *sums, size_t stride,

@@ -84,7 +84,7 @@ static inline ALWAYS_INLINE TARGET void add_splits_f32(int vectors,
 	}
 }
 
-/* Multiplies one row of a with one panel. */
+/* Multiplies one row of a by one panel. */
 static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gemm_f32 *g,
 						const NUM *a, const NUM *w, NUM *c,
 						size_t columns)
@@ -221,8 +221,8 @@ static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const NU
 #ifdef SUM_MOST
 
 /*
- * Adds the sums of a piece of the depth to the totals. The totals stay in memory, because there are
- * not enough registers for totals and sums.
+ * Ends a piece of the depth: adds its sums to the totals. The totals stay in memory, because there
+ * are not enough registers for totals and sums.
  */
 static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 						      VF total[ROWS][NN_PANEL_VECTORS],

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with VNNI. The includer defines TARGET, LANES of 32 bits, a vector VI of
- * them, ROWS of the largest tile, TILES, SPLAT_BYTE, SPLAT, XOR and LOAD. DPBUSD adds products of
+ * Int8 matrix product with VNNI. The includer defines TARGET, LANES (of 32 bits), the vector type
+ * VI, ROWS (of the largest tile), TILES, SPLAT_BYTE, SPLAT, XOR and LOAD. DPBUSD adds products of
  * four unsigned and four signed bytes. SCALE, STORE_ONE and STORE_TWO convert sums to outputs.
  * PRODUCT is the name of the function. correct_block() computes the corrections for b's zero point,
  * for up to BLOCK rows. If DPBUSD may saturate, the includer defines SPLITS, and HALVE and
@@ -74,9 +74,9 @@ static inline ALWAYS_INLINE TARGET void load_four(int vectors, const int8_t *w, 
 
 #ifdef SPLITS
 /*
- * Adds the spares of a panel. If the panel needs more spares than it can have, also adds all
- * weights `w` in two halves and returns true. The packed numbers may come from a damaged file, so
- * they are checked before they become addresses.
+ * Adds the products of the spare halves of a panel. If the panel needs more spares than it can
+ * have, also adds all weights `w` in two halves and returns true. The packed numbers may come from
+ * a damaged file, so they are checked before they become addresses.
  */
 static inline ALWAYS_INLINE TARGET bool add_spares(int rows, int vectors, bool flips, size_t depth,
 						   const int8_t *w, const struct nn_q8_spares *s,

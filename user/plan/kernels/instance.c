@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * INSTANCE_NORMALIZATION of floats. In NHWC it takes a vector of channels of an image at a time; in
- * NCHW each channel is an image.
+ * INSTANCE_NORMALIZATION of floats. In NHWC, a vector of channels of an image is normalised at a
+ * time. In NCHW, each channel is treated as an image.
  */
 #include "ops/image.h"
 #include "plan/kernels/fields.h"

@@ -26,10 +26,10 @@ struct nn_gemm_part {
 };
 
 /*
- * c = clamp(a * b + bias), b and bias packed. Panels have 2 * lanes columns; the last one has
- * `lanes` if that is enough. A float panel has the bias of its columns, then a row of weights for
- * each element of depth. All numbers are fp32. For gemm_f16 all are fp16, and a vector has twice as
- * many lanes.
+ * c = clamp(a * b + bias), where b and bias are packed. Panels have 2 * lanes columns; the last one
+ * has `lanes` if that is enough. A float panel has the bias of its columns, then a row of weights
+ * for each element of depth. All numbers are fp32. For gemm_f16 all are fp16, and a vector has
+ * twice as many lanes.
  */
 struct nn_gemm_f32 {
 	size_t rows;
@@ -101,7 +101,7 @@ struct nn_depthwise_q8 {
 	struct nn_q8_output output;
 };
 
-/* MAX and MIN do not clamp. PRELU: a, or a * b if a is negative. POW has no inner loop. */
+/* MAX and MIN do not clamp. PRELU is a, or a * b if a is negative. POW has no inner loop. */
 enum nn_binary { NN_BINARY_ADD, NN_BINARY_SUB, NN_BINARY_MUL, NN_BINARY_DIV, NN_BINARY_MAX,
 		 NN_BINARY_MIN, NN_BINARY_PRELU, NN_BINARY_POW };
 
@@ -215,9 +215,9 @@ struct nn_dynamic_sums {
 };
 
 /*
- * The mean, the largest, or the root of the mean of squares of each channel of `rows` * `columns`
- * pixels. The search for the largest begins with the first pixel. A mean is the sum of the sums of
- * rows, divided by `count`.
+ * Computes for each channel of `rows` * `columns` pixels the mean, the largest, or the square root
+ * of the mean of squares. The search for the largest begins with the first pixel. A mean is the sum
+ * of the sums of rows, divided by `count`.
  */
 enum nn_pooling { NN_POOL_MEAN, NN_POOL_MAX, NN_POOL_L2 };
 
@@ -275,7 +275,7 @@ struct nn_instance_f32 {
 	float epsilon;
 };
 
-/* Reduces `count` elements of each column; the results of all columns are a row. */
+/* Reduces `count` elements of each column to one. The results of all columns are a row. */
 enum nn_reduction { NN_REDUCE_MAX, NN_REDUCE_MIN, NN_REDUCE_SUM, NN_REDUCE_MEAN };
 
 struct nn_reduce_f32 {
@@ -331,7 +331,9 @@ struct nn_dynamic;
 struct nn_pack_q8;
 struct nn_run;
 
-/* An instruction set's int8 and uint8 GEMM: a layout of packed weights (pack_q8.h), and its loop. */
+/*
+ * An instruction set's int8 and uint8 GEMM: the layout of packed weights (pack_q8.h) and the loop.
+ */
 struct nn_gemm_config {
 	uint32_t lanes;			/* columns whose weights lie together */
 	uint32_t group;			/* elements of depth whose weights lie together */
@@ -378,7 +380,7 @@ struct nn_isa {
 	void (*pool_f32)(const struct nn_pool_f32 *p);
 	void (*quantize_f32)(const struct nn_quantize_f32 *q);
 	void (*dequantize_f32)(const struct nn_dequantize_f32 *d);
-	/* Quantises floats by struct nn_dynamic. */
+	/* Quantises floats as struct nn_dynamic describes. */
 	void (*dynamic_bytes)(const struct nn_dynamic *d, const float *x, size_t count, uint8_t *to);
 	void (*dynamic_floats)(const struct nn_dynamic_sums *s);
 	void (*blend_f32)(const struct nn_blend *b);

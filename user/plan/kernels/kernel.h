@@ -58,7 +58,7 @@ static inline size_t nn_kernel_aligned(size_t size)
  */
 struct nn_ready {
 	const struct nn_isa *isa;
-	uint32_t threads;		/* threads that will share the tasks */
+	uint32_t threads;		/* threads that will run the tasks */
 	const struct nn_kernel *kernel;
 	uint32_t row;			/* index of the operation in kernel->codes */
 	void *state;	/* private to the kernel, from calloc(); freed with the plan */
@@ -89,7 +89,7 @@ struct nn_kernel_call {
 	const void *const *inputs;	/* NULL where omitted */
 	void *const *outputs;
 	uint32_t threads;		/* threads for work that one task divides further */
-	struct nn_range *ranges;	/* what each task of look() found */
+	struct nn_range *ranges;	/* range that each task of look() found */
 };
 
 /* How much memory a step of a saved plan, which is not trusted, may access. */

@@ -13,7 +13,7 @@
 #include "plan/kernels/fields.h"
 
 #define LEAST_NORM 1e-6f
-#define ONE 128			/* the value 1 as a byte, without the output's zero point */
+#define ONE 128			/* output byte for 1, with the zero point subtracted */
 #define CONSTANT 255		/* byte of the value ONE, with zero point CONSTANT_ZERO */
 #define CONSTANT_ZERO (CONSTANT - ONE)
 

@@ -79,7 +79,7 @@ struct nn_gemm_q8 {
 	const uint8_t *a;
 	size_t a_stride;
 	uint8_t a_flip;
-	int32_t b_zero;			/* zero point of the packed bytes */
+	int32_t b_zero;			/* zero point of the packed bytes of b */
 	int32_t a_zero;	/* layout in pairs: zero point of the bytes after the flip */
 	int16_t *wide;	/* layout in pairs: scratch memory for NN_Q8_WIDE_ROWS rows */
 	const void *panels;
@@ -88,7 +88,7 @@ struct nn_gemm_q8 {
 	struct nn_q8_output out;
 	/*
 	 * If not NULL, the accumulators are written here as int32, and nothing to c. There are as
-	 * many rows as in c, `sums_stride` apart. Each row has room for whole panels.
+	 * many rows as in c, `sums_stride` apart. Each row has memory for whole panels.
 	 */
 	int32_t *sums;
 	size_t sums_stride;

@@ -17,9 +17,9 @@ enum { X, RADIUS, BIAS, ALPHA, BETA, AXIS };
 #define MAX_COLUMNS 512		/* columns of a task, so that neighbours stay cached */
 
 struct response {
-	struct nn_response_f32 f32;	/* parameters for all elements */
+	struct nn_response_f32 f32;	/* parameters that are the same for all elements */
 	float beta;
-	size_t rows;			/* number of rows of the tensor, before the axis */
+	size_t rows;			/* product of the dimensions before the axis */
 	size_t size;			/* of the axis */
 	size_t inner;			/* elements from one element of the axis to the next */
 	size_t radius;

@@ -246,7 +246,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	return complete(cells, ready);
 }
 
-/* Returns the peephole weights of a gate; the cell gate has none. */
+/* Returns the position of a gate's peephole weights, which the cell gate does not have. */
 static uint32_t peephole_of(const struct nn_lstm_cell *c, uint32_t gate)
 {
 	static const uint32_t peepholes[] = { [FORGET] = 1, [OUTPUT] = 2, [INPUT] = 0 };

@@ -129,7 +129,7 @@ static inline ALWAYS_INLINE TARGET VF sin_f32(VF x)
 	return (VF)((bits_f32)MADD(p * square, r, r) ^ ((bits_f32)shifted << 31));
 }
 
-/* Rounds toward minus infinity. Floats of 2^23 and more are integers already. */
+/* Rounds toward minus infinity. Floats of at least 2^23 are integers already. */
 static inline ALWAYS_INLINE TARGET VF floor_f32(VF x)
 {
 	const bits_f32 sign = (bits_f32)x & (bits_f32)SPLAT(-0.0f);

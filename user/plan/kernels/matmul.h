@@ -11,7 +11,7 @@
 
 #define NN_MATMUL_AXES 2
 
-/* Maximum number of elements of a factor that is copied before it is read. */
+/* Maximum number of elements of a factor, if the factor must be copied. */
 #define NN_MATMUL_COPY ((size_t)1 << 20)
 
 struct nn_matmul {
@@ -38,7 +38,7 @@ bool nn_matmul_read(const struct nn_run *r, struct nn_matmul *m);
 extern const struct nn_field nn_matmul_fields_f32[];
 extern const struct nn_field nn_matmul_fields_q8[];
 
-/* Divides a product into panels, by the fields that are set already. */
+/* Sets `panel` and `panels`, which follow from the other fields. */
 void nn_matmul_complete(struct nn_matmul *m, const struct nn_isa *isa);
 
 static inline uint32_t nn_matmul_tasks(const struct nn_matmul *m)

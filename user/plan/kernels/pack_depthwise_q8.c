@@ -14,7 +14,10 @@ static size_t taps_of(const struct nn_depthwise_q8 *d)
 	return d->height * d->width;
 }
 
-/* Returns the number of channels from `first` on, at most `most`, and reads their parameters. */
+/*
+ * Reads the parameters of up to `most` channels from `first` on. Returns the number of channels; 0
+ * on failure.
+ */
 static size_t read_channels(const struct nn_run *r, const struct nn_depthwise_q8 *d, size_t first,
 			    size_t most, struct nn_q8_channels *q)
 {
@@ -69,7 +72,7 @@ static int32_t pack_taps(const struct nn_run *r, const struct nn_depthwise_q8 *d
 	return sum;
 }
 
-/* Packs channel `channel`, whose parameters are at `index` of `q`. */
+/* Packs channel `channel` at position `place`. Its parameters are q's element `index`. */
 static void pack_channel(const struct nn_run *r, const struct nn_depthwise_q8 *d,
 			 const struct depthwise_q8_layout *l, const struct nn_q8_channels *q,
 			 size_t index, size_t channel, size_t place, uint8_t *packed)
@@ -140,7 +143,7 @@ void nn_depthwise_sizes_pairs(const struct nn_depthwise_config *c, const struct 
 	*scratch = ((taps_of(d) + 1) / 2 * 2 + 1) * sizeof(void *) + d->channels;
 }
 
-/* Packs a panel of weights. Its depth is the number of taps. */
+/* Packs a panel of weights. The depth of the panel is the number of taps. */
 static void pack_panel(const struct nn_run *r, const struct nn_depthwise_q8 *d, size_t lanes,
 		       const struct nn_q8_channels *q, size_t first, size_t count, void *packed)
 {

@@ -94,7 +94,7 @@ static inline ALWAYS_INLINE void q8_store_eight(uint8_t *out, int32x4_t x, int32
 struct q8_tail {
 	size_t depth;		/* elements before the last ones */
 	size_t count;
-	/* the read begins before the tail; `order` moves its bytes into place */
+	/* reads begin before the tail; `order` moves its bytes to the front */
 	bool back;
 	uint8x16_t order;
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Int8 matrix products for instruction sets without VNNI: values are widened to 16 bits and
- * products are summed in pairs. Rows are widened in advance, and weights when they are loaded. The
- * includer defines TARGET, LANES (of 32 bits), Q8_ROWS, and the functions scale_q8() and
- * store_q8(). DOT multiplies 16-bit numbers and adds adjacent products. LOW_PAIRS and HIGH_PAIRS
- * interleave 16-bit numbers of two vectors, for every four lanes separately.
+ * products are summed in pairs. Rows are widened in advance; weights are widened when they are
+ * loaded. The includer defines TARGET, LANES (of 32 bits), Q8_ROWS, and the functions scale_q8()
+ * and store_q8(). DOT multiplies 16-bit numbers and adds adjacent products. LOW_PAIRS and
+ * HIGH_PAIRS interleave 16-bit numbers of two vectors, for every four lanes separately.
  */
 #if !defined(DOT) || !defined(LANES) || !defined(Q8_ROWS) || !defined(TARGET)
 #error "q8_pairs.h needs: DOT LANES Q8_ROWS TARGET"
@@ -48,7 +48,7 @@ static TARGET int32_t widen_row(const struct nn_gemm_q8 *g, const uint8_t *a, in
 	return (int32_t)(sum * -(uint32_t)g->b_zero);
 }
 
-/* Rows of widened values. */
+/* Widened rows, and the numbers with which their sums start. */
 struct wide_rows {
 	const int16_t *values;
 	size_t stride;

@@ -63,12 +63,12 @@ struct nn_recurrent {
  */
 bool nn_recurrent_prepare(const struct nn_run *r, struct nn_ready *ready, struct nn_recurrent *l);
 
-/* All fields except `gates` and `weights`. */
+/* Saved fields: all except `gates` and `weights`. */
 extern const struct nn_field nn_recurrent_fields[];
 
 /*
  * Adds the layer's packed weights to those of `ready`, and sets the fields that depend on its
- * fields, `gates` and `weights`. Returns false if the output lacks the layer's columns.
+ * fields, `gates` and `weights`. Returns false if the layer's columns exceed those of the output.
  */
 bool nn_recurrent_complete(struct nn_ready *ready, struct nn_recurrent *l);
 

@@ -25,7 +25,10 @@ struct reduce {
 	size_t task_outer;
 };
 
-/* Finds the reduced axes, without those of one element: [first, end). */
+/*
+ * Finds the reduced axes [first, end), ignoring axes of one element. Returns false if other axes
+ * are between these.
+ */
 static bool read_axes(const struct nn_run *r, uint32_t *first, uint32_t *end)
 {
 	const struct nn_tensor *x = &r->inputs[X];
@@ -73,7 +76,7 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* Returns false if no loop computes the reduction. Only floats are summed. */
+/* Returns false if there is no inner loop for the reduction: REDUCE_SUM is only for floats. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct reduce *d = state;

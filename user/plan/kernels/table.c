@@ -31,7 +31,10 @@ static bool complete(void *state, struct nn_ready *ready)
 	return true;
 }
 
-/* Arithmetic of int8 with a constant of one element is a function of one byte too. */
+/*
+ * Supported operations. Arithmetic of int8 with a constant of one element is a function of one byte
+ * too.
+ */
 static const struct {
 	int32_t code;
 	bool is_arithmetic;

@@ -163,7 +163,7 @@ static bool is_done(struct compiled *c, const struct compiled_step *step)
 	}
 }
 
-/* Sets the root of every operand, and lists the operands in memory of the caller. */
+/* Sets the final root of every operand, and lists the operands in the memory of arguments. */
 static void flatten(struct compiled *c, uint32_t operands)
 {
 	for (uint32_t i = 0; i < operands; i++) {

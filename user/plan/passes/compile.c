@@ -16,7 +16,7 @@
 #include "model/fingerprint.h"
 #include "ops/traits.h"
 
-/* State that only compiling needs. */
+/* State that is only needed while compiling. */
 struct compiler {
 	struct compiled *c;
 	const struct nn_subgraph *s;
@@ -451,7 +451,7 @@ static const void *pack_shared(const struct compiled *c, const struct nn_ready *
 	return weights_share(c->plan->weights, memory, ready->packed_size);
 }
 
-/* Packing of all steps; each thread has tensors of its own. */
+/* State of packing the weights of all steps. Each thread uses different tensors. */
 struct packing {
 	const struct compiler *k;
 	struct nn_tensor *inputs;	/* max_inputs + 1 tensors for each thread */
@@ -459,7 +459,10 @@ struct packing {
 	_Atomic(bool) failed;
 };
 
-/* The last steps of networks have the most weights, so they are packed first. */
+/*
+ * Packs the weights of a step. The last steps of networks usually have the most weights, so they
+ * are packed first.
+ */
 static void pack_step(void *arg, uint32_t task, uint32_t thread)
 {
 	struct packing *p = arg;
@@ -547,8 +550,8 @@ static bool lay_out(struct compiler *k)
 }
 
 /*
- * The passes over a compiled plan, in the order in which they run. If one returns false, the plan
- * is interpreted.
+ * The passes over a compiled plan, in the order in which they run. If a pass returns false, the
+ * plan is interpreted.
  */
 static const struct {
 	const char *name;

@@ -204,7 +204,7 @@ struct nn_model *plan_float16(const struct nn_model *model)
 
 	if (model->num_subgraphs != 1 || model->num_extensions)
 		return NULL;
-	/* Each operand is converted at most once in each direction. */
+	/* Each operand is converted at most once to float16 and once to float32. */
 	w = rewrite_create(model, &(struct rewrite_room){
 		.pass = sizeof(*w), .fact = sizeof(*w->facts), .operands = operands,
 		.operations = 2 * operands, .indices = 4 * operands });

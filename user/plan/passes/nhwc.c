@@ -104,9 +104,9 @@ static bool is_by_channel(const struct nn_model *model, const struct nn_operand 
 }
 
 /*
- * Returns whether arithmetic of two operands is computed in NHWC. This is the case if both operands
- * are transposed images, or if one is a transposed image and the other has a constant for each
- * channel.
+ * Returns whether an operation of arithmetic with two operands is computed in NHWC. This is the
+ * case if both operands are transposed images, or if one is a transposed image and the other has a
+ * constant for each channel.
  */
 static bool is_transposed_arithmetic(const struct nhwc *w, const struct nn_model *model,
 				     const struct nn_operation *o)
@@ -259,11 +259,11 @@ static void transpose_arguments(struct nhwc *w, const struct nn_model *from, uin
 	uint32_t last = o->num_inputs - 1;
 	int32_t pads[8], transposed[8], axis;
 
-	/* follows() has checked the arguments of both operations. */
+	/* follows() has already checked these arguments. */
 	if (o->type == NN_OP_CONCATENATION) {
 		memcpy(&axis, nn_operand_value_of_count(from, &operands[o->inputs[last]], NN_INT32,
 							1, NULL), sizeof(axis));
-		/* A wrong axis stays unchanged. */
+		/* An invalid axis stays unchanged; the operation reports it. */
 		if (axis >= 0 && axis < 4)
 			axis = (int32_t)to_nchw[axis];
 		list[last] = add_constant(w, NN_INT32, 0, 0, &axis, sizeof(axis));
@@ -433,7 +433,9 @@ static void transpose_shuffle(struct nhwc *w, const struct nn_operation *o, cons
 	w->r.is_there[last] = false;
 }
 
-/* Returns whether an operation is one of the last two of a channel shuffle that was transposed. */
+/*
+ * Returns whether an operation is the second or third one of a channel shuffle that was transposed.
+ */
 static bool is_within_shuffle(const struct nhwc *w, const struct nn_operation *o)
 {
 	return o->num_inputs && !w->r.is_there[o->inputs[0]] && w->facts[o->inputs[0]].twin == NONE;

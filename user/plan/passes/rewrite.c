@@ -6,7 +6,7 @@
 #include "ops/op.h"
 #include "plan/passes/rewrite.h"
 
-/* Takes an aligned part of a block; with a NULL base it only counts. */
+/* Returns the next aligned part of a block. If `base` is NULL, only adds its size to *at. */
 static void *take(char *base, size_t *at, size_t count, size_t size)
 {
 	size_t offset = *at;
@@ -15,7 +15,7 @@ static void *take(char *base, size_t *at, size_t count, size_t size)
 	return base ? base + offset : NULL;
 }
 
-/* Divides a block; returns its size. */
+/* Divides a block of memory into arrays; returns the size of the block. */
 static size_t divide(struct rewrite *w, const struct nn_model *from,
 		     const struct rewrite_room *room, char *base)
 {

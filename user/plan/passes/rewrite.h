@@ -14,7 +14,7 @@ struct rewrite {
 	struct nn_subgraph subgraph;
 	struct nn_operand *operands;
 	struct nn_operation *operations;
-	uint32_t *indices;		/* where the next operation's operands go */
+	uint32_t *indices;		/* place for the operands of the next operation */
 	uint8_t *bytes;			/* values of constants */
 	/* Number of operands of the original model. */
 	uint32_t first_operands;
@@ -38,7 +38,7 @@ void *rewrite_create(const struct nn_model *from, const struct rewrite_room *roo
 uint32_t *rewrite_add(struct rewrite *w, int32_t type, uint32_t num_inputs, uint32_t num_outputs,
 		      const uint32_t *inputs, const uint32_t *outputs);
 
-/* Adds a temporary operand with the quantisation of another one; returns its index. */
+/* Adds a temporary operand with the quantisation of operand `like`; returns its index. */
 uint32_t rewrite_operand(struct rewrite *w, uint32_t like, int32_t type, uint32_t rank,
 			 const uint32_t *dims);
 
@@ -66,7 +66,7 @@ struct nn_model *plan_float16(const struct nn_model *model);
 
 /*
  * Computes a float16 model in float32, which kernels use internally anyway. CAST operations convert
- * float16 inputs, outputs and constants. Returns NULL also if an operand cannot be converted.
+ * float16 inputs, outputs and constants. Also returns NULL if an operand cannot be converted.
  */
 struct nn_model *plan_float32(const struct nn_model *model);
 

@@ -22,7 +22,7 @@ struct context {
 	struct nn_tensor *outputs;
 	const void **kernel_inputs;
 	void **kernel_outputs;
-	char *scratch;			/* scratch memory of thread 0, then of the others */
+	char *scratch;			/* scratch memory of each thread */
 	void *packed;			/* weights of the step that runs, if they are no constants */
 	const struct nn_attributes *attributes;	/* of the execution */
 	struct nn_times *times;		/* of the execution, or NULL */
@@ -34,7 +34,7 @@ struct context {
 	struct nn_range ranges[NN_MAX_LOOKS];
 };
 
-/* Takes an aligned part of a block; with a base of NULL it only counts. */
+/* Returns the next aligned part of a block. If `base` is NULL, only adds its size to *at. */
 static void *take(char *base, size_t *at, size_t count, size_t size)
 {
 	size_t offset = *at;
@@ -43,7 +43,7 @@ static void *take(char *base, size_t *at, size_t count, size_t size)
 	return base ? base + offset : NULL;
 }
 
-/* Divides a block; returns its size. */
+/* Divides a block of memory into arrays; returns the size of the block. */
 static size_t divide(const struct compiled *c, char *base, struct context *x, char **arena)
 {
 	size_t at = nn_kernel_aligned(sizeof(*x));

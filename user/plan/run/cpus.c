@@ -66,7 +66,7 @@ uint32_t cpus_of_cgroup(const char *root, const char *path)
 	}
 }
 
-/* Cgroups of version 1 have no cpu.max. */
+/* Returns UINT32_MAX for cgroups of version 1, which have no cpu.max. */
 static uint32_t cpus_of_own_cgroup(void)
 {
 	char path[PATH_MAX];

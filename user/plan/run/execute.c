@@ -149,7 +149,7 @@ static enum nn_status run_main(const struct nn_plan *plan, struct nn_execution *
 	return status;
 }
 
-/* Interprets the main subgraph: for arguments that it was not compiled for. */
+/* Interprets the main subgraph, for example because it was not compiled for these arguments. */
 static enum nn_status interpret(const struct nn_plan *plan, struct nn_execution *e,
 				struct nn_error *err)
 {

@@ -96,7 +96,7 @@ uint32_t section_length(const struct section *section)
 
 /* ---- Dividing a subgraph ---- */
 
-/* Facts of an operand. Sections are named by their first operation + 1; 0: none. */
+/* Facts of an operand. A section is identified by 1 + its first operation; 0 means no section. */
 struct fact {
 	uint32_t known;			/* the section that computes it from constants alone */
 	uint32_t writer;		/* the section that writes it */
@@ -115,7 +115,7 @@ static bool determines_no_shape(const struct nn_op *op, const struct nn_operand 
 
 /*
  * Returns whether the plan of a section (NULL: a new one) knows an operand's value. A plan computes
- * values that depend on constants only, except those that leave the section.
+ * values that depend only on constants, except those that are needed outside.
  */
 static bool knows(const struct graph *g, const struct section *s, const struct fact *facts,
 		  uint32_t operand)
@@ -272,7 +272,7 @@ static bool finds_leaving(const struct graph *g, struct fact *facts)
 	return found;
 }
 
-/* Divides a subgraph until no section computes a determining input of another one. */
+/* Divides a subgraph again until no section computes a determining input of another section. */
 static bool find_all(struct graph *g, struct fact *facts)
 {
 	for (uint32_t round = 0; round < MAX_ROUNDS; round++) {

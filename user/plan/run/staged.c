@@ -19,7 +19,7 @@ struct staged {
 	struct value *values;	/* in the order of `args`; a value owns its data if it is a copy */
 };
 
-/* A serialised plan has no argument that may be omitted. */
+/* Checks that no argument is omitted, which serialised plans do not allow. */
 static enum nn_status check_there(const struct nn_execution *e, struct nn_error *err)
 {
 	for (uint32_t i = 0; i < e->num_inputs; i++)

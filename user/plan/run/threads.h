@@ -8,7 +8,10 @@
 
 #include <stdint.h>
 
-/* The time that an idle thread spins: more than the time between two operations of an execution. */
+/*
+ * The time that an idle thread spins. It is longer than the time between two operations of an
+ * execution.
+ */
 #define THREADS_SPIN_NS 50000
 
 /* The number of sleeping threads that one thread wakes. Each of these wakes more threads. */

@@ -47,7 +47,7 @@ struct step_times {
 
 struct tuning {
 	_Atomic(uint32_t) wait;		/* number of executions until tuning begins */
-	atomic_bool busy;		/* an execution measures and owns the next fields */
+	atomic_bool busy;		/* an execution is measured and owns the next fields */
 	atomic_bool done;		/* the plan was tuned at least once */
 	uint32_t runs;			/* measured executions so far */
 	uint64_t run_ns;		/* time of the current execution's kernels so far */
@@ -87,14 +87,14 @@ struct tuning *tuning_begin(struct tuning *t)
 			return NULL;
 	if (atomic_exchange(&t->busy, true))
 		return NULL;
-	/* The execution that cleared `busy` may have ended the tuning. */
+	/* The execution that last cleared `busy` may have ended the tuning meanwhile. */
 	if (!atomic_load(&t->wait))
 		return t;
 	atomic_store(&t->busy, false);
 	return NULL;
 }
 
-/* Sums all times but the two longest, which other programs may have caused. */
+/* Sums all times except the two longest, which other programs may have caused. */
 static uint64_t sum_usual(const uint64_t ns[WAY_RUNS])
 {
 	uint64_t sum = 0, longest = 0, second = 0;

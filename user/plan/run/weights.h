@@ -18,7 +18,7 @@ void weights_free(struct weights *weights);
 
 /*
  * Returns memory for packed weights, aligned as kernels need it and not initialised; NULL if memory
- * runs out. `size` is not 0.
+ * runs out. `size` must not be 0.
  */
 void *weights_alloc(size_t size);
 void weights_release(void *packed, size_t size); /* for weights that are not shared; NULL is fine */

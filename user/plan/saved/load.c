@@ -225,7 +225,7 @@ enum nn_status nn_plan_adopt(void *model, size_t model_size, const void *data, s
 	if (!status)
 		status = load(&h, &model, h.data_size ? data : NULL, options, plan, err);
 	free(model);
-	/* An invalid model means that the file is damaged. */
+	/* If the saved model is invalid, the file is damaged. */
 	return status == NN_INVALID_ARGUMENT ? NN_GENERAL_FAILURE : status;
 }
 

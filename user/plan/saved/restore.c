@@ -29,7 +29,7 @@ struct block {
 	struct nn_subgraph main;
 };
 
-/* The alignment of any object: malloc()'s own. */
+/* The alignment for any object, as malloc() guarantees it. */
 #define OBJECT_ALIGN 16
 
 /* The part of a serialised plan that is not read yet. */
@@ -234,7 +234,7 @@ static struct serial_place place_of(const struct restoring *t, uint32_t operand)
 				      SERIAL_ARG + operand };
 }
 
-/* Returns whether two operands have memory in common. */
+/* Returns whether the memory of two operands overlaps. */
 static bool overlap(const struct restoring *t, uint32_t a, uint32_t b)
 {
 	const struct serial_place p = place_of(t, a), q = place_of(t, b);
@@ -271,7 +271,7 @@ static bool is_apart(const struct restoring *t, const struct step_form *from,
 		     const struct nn_bounds *bounds)
 {
 	for (uint32_t i = 0; i < from->step->num_outputs; i++) {
-		/* Most inputs of an LSTM have no bytes. */
+		/* Inputs without bytes, as most of an LSTM, cannot overlap. */
 		for (uint32_t k = 0; k < from->step->num_inputs; k++)
 			if (bounds->inputs[k].bytes && overlap(t, from->inputs[k], from->outputs[i]))
 				return false;

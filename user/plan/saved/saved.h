@@ -32,13 +32,13 @@
 struct saved_header {
 	uint64_t magic;
 	uint64_t fingerprint;		/* nn_plan_fingerprint() of the build that wrote the file */
-	uint64_t model_size;		/* of the whole model part */
+	uint64_t model_size;		/* size of the whole model part */
 	uint64_t data_size;
 	uint64_t data_identity;	/* saved_stamp.identity of the data part that belongs to it */
 	uint64_t packed_size;
 	uint64_t choice;		/* hash of the chosen kernels: compiled.choice */
 	uint32_t tuned_steps;		/* 0: not tuned */
-	uint32_t serial_size;		/* bytes of the serialised plan; 0: wire form */
+	uint32_t serial_size;	/* bytes of the serialised plan; 0: there is the wire form */
 	char kernels[16];		/* "avx2"; "" for a plan that is interpreted */
 };
 
@@ -59,12 +59,14 @@ struct serial_header {
 struct serial_arg {
 	int32_t type;
 	uint32_t rank;
-	uint32_t dims[NN_MAX_RANK];	/* 0 from rank on */
+	uint32_t dims[NN_MAX_RANK];	/* elements from `rank` on are 0 */
 	float scale;
 	int32_t zero_point;
 };
 
-/* The place of an operand: in the arena, in the data part, or in argument `in - SERIAL_ARG`. */
+/*
+ * serial_place.in: the operand is in the arena, in the data part, or in argument `in - SERIAL_ARG`.
+ */
 enum { SERIAL_ARENA, SERIAL_DATA, SERIAL_ARG };
 
 struct serial_place {

@@ -34,8 +34,8 @@ struct saver {
 	struct nn_model model;
 	struct nn_pool pool;
 	struct nn_subgraph *subgraphs;
-	struct nn_operand *operands;	/* of all subgraphs, as far from another as at first; */
-	struct nn_operation *operations; /* and so are these */
+	struct nn_operand *operands;	/* one array for all subgraphs */
+	struct nn_operation *operations; /* one array for all subgraphs */
 	bool *determines;		/* by operand */
 	const void **values;		/* by operand: values of constants */
 	uint8_t *copied;		/* the model's values */

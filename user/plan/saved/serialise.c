@@ -96,8 +96,8 @@ static bool number_of(struct serialiser *f, uint32_t operand, uint32_t *number)
 }
 
 /*
- * Finds the number of an input. All inputs that a kernel does not read have the number of one place
- * without bytes.
+ * Finds the number of a step's input in the serialised plan. All inputs that a kernel does not read
+ * have the number of one place without bytes.
  */
 static bool number_of_input(struct serialiser *f, const struct compiled_step *step, uint32_t index,
 			    bool is_read, uint32_t *number)
@@ -241,7 +241,10 @@ static bool find_piece(const struct nn_plan_pieces *p, const struct serial_place
 		const struct piece *piece = &p->list[i];
 
 		*number = i;
-		/* Pieces lie in the order of their offsets. */
+		/*
+		 * Pieces are sorted by offset. For earlier pieces the difference is larger than the
+		 * size.
+		 */
 		if (place->offset - piece->offset < piece->size)
 			return true;
 	}
