@@ -88,7 +88,7 @@ struct compiled {
 	_Atomic(uint64_t) cached;	/* bytes of all contexts */
 	uint32_t threads;
 	struct tuning *tuning;		/* tuning of the plan; NULL if nothing is to be measured */
-	_Atomic(struct context *) contexts[COMPILED_CONTEXTS];	/* those not in use */
+	_Atomic(struct context *) contexts[COMPILED_CONTEXTS]; /* contexts that no execution uses */
 };
 
 /* Weights that an earlier plan packed. */

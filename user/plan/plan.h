@@ -180,7 +180,7 @@ enum nn_plan_stage nn_plan_stage(const struct nn_plan *plan);
 
 /*
  * Makes the threads that all plans of this process share: one for each CPU, except that of the
- * caller. A process that will not be allowed to create threads calls this before. Otherwise the
+ * caller. A process that may not create threads later must call this function first. Otherwise the
  * first plan that needs threads creates them.
  */
 void nn_plan_start_threads(void);

@@ -21,7 +21,7 @@
 struct arg {
 	bool is_float;
 	bool is_min;
-	uint8_t flip;			/* XOR with it makes the wanted byte the largest */
+	uint8_t flip;			/* XOR with `flip` makes the wanted byte the largest */
 	size_t outer;
 	size_t size;			/* size of the reduced axis */
 	size_t inner;

@@ -15,7 +15,7 @@
 
 typedef BITS bits_f32 __attribute__((vector_size(sizeof(VF))));
 
-/* If there is an instruction for it, the includer defines CHOOSE. */
+/* The includer defines CHOOSE if the instruction set has an instruction for it. */
 #ifndef CHOOSE
 #define CHOOSE(mask, a, b) ((VF)(((mask) & (bits_f32)(a)) | (~(mask) & (bits_f32)(b))))
 #endif
@@ -57,7 +57,10 @@ static inline ALWAYS_INLINE TARGET void row_of_f32(enum nn_binary operation, boo
 	const VF low = SPLAT(b->low), high = SPLAT(b->high);
 	const VF x = SPLAT(*from_a), y = SPLAT(*from_b);
 	const bool clamps = operation != NN_BINARY_MAX && operation != NN_BINARY_MIN;
-	/* These are local copies, because a compiler knows that stores cannot change these. */
+	/*
+	 * Local copies, because a compiler knows that stores of results cannot change local
+	 * variables.
+	 */
 	const size_t count = b->count;
 	NUM *out = b->out;
 

@@ -67,7 +67,10 @@ static inline ALWAYS_INLINE TARGET void row_of_q8(enum nn_binary operation, bool
 						  const struct nn_binary_q8 *given,
 						  const struct factors_q8 *f, size_t row)
 {
-	/* This is a local copy, because the compiler knows that stores cannot change it. */
+	/*
+	 * A local copy, because a compiler knows that stores of results cannot change local
+	 * variables.
+	 */
 	const struct nn_binary_q8 b = *given;
 	const uint8_t *from_a = b.a + row * b.a_stride, *from_b = b.b + row * b.b_stride;
 	uint8_t *out = b.out + row * b.count;

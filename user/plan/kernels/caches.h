@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The sizes of a CPU's caches that kernels assume. Kernels assume the same sizes on every CPU.
- * `compute --calibrate` compares these with the actual sizes.
+ * `compute --calibrate` shows these sizes beside the actual ones.
  */
 #ifndef NN_PLAN_KERNELS_CACHES_H
 #define NN_PLAN_KERNELS_CACHES_H

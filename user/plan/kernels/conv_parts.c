@@ -16,7 +16,7 @@ enum { X, FILTER, BIAS, SHAPE };
 #define MAX_SPARSE 16			/* maximum stride, if the stride exceeds the filter */
 #define MAX_PHASES 4096			/* product of both strides, which is the number of parts */
 #define MIN_BLOCK_ROWS 14
-/* Minimum number of outputs of an input channel for which copying its windows is faster. */
+/* Minimum number of outputs per input channel for which copying windows is faster. */
 #define MIN_MULTIPLIER_F32 8
 #define MIN_MULTIPLIER_Q8 3
 /*
@@ -111,8 +111,8 @@ static struct span window_span(const struct nn_axis *a)
 
 /*
  * Returns the outputs inside the image that use taps `phase`, `phase` + stride and so on. If the
- * stride is longer than the filter, no input reaches some outputs. Such an output has one tap,
- * which is outside the image.
+ * stride is longer than the filter, no input reaches some outputs. The span of such outputs has one
+ * tap, which is outside the image.
  */
 static struct span phase_span(const struct nn_axis *a, uint32_t phase)
 {
@@ -573,8 +573,8 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 						    g.element;
 	}
 	/*
-	 * This is only for floats: int8 kernels read beyond the end of a row, which may be the end
-	 * of the image.
+	 * Only floats are read in place: int8 kernels read beyond the end of a row, which may be
+	 * the end of the image.
 	 */
 	if (s->is_single && g.number == NN_IN_FLOATS) {
 		const struct nn_gemm_part part = {

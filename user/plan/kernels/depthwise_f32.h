@@ -40,7 +40,7 @@ static inline ALWAYS_INLINE TARGET void store_f32(NUM *p, VF v, size_t count)
  */
 #define FAST_F32 3
 #define COLUMNS_F32 4
-#define NEAR_F32 (COLUMNS_F32 + FAST_F32 - 1)	/* input columns that these read */
+#define NEAR_F32 (COLUMNS_F32 + FAST_F32 - 1)	/* input columns that COLUMNS_F32 outputs read */
 
 /*
  * Adds one row of a fast filter to the sums of COLUMNS_F32 windows. If `near`, windows share
@@ -248,7 +248,7 @@ typedef void inner_f32_fn(const struct nn_depthwise_f32 *d, size_t row, size_t c
 
 /*
  * Returns the loop for the two or three rows of a fast filter that are inside the image, and sets
- * *row to the first of these. Returns NULL if there is no loop.
+ * *row to the first of these rows. Returns NULL if there is no loop.
  */
 static inner_f32_fn *find_inner_f32(const struct nn_depthwise_f32 *d, size_t *row)
 {

@@ -96,8 +96,8 @@ static TARGET void interleave_rows(const struct nn_depthwise_q8 *d,
 }
 
 /*
- * Parameters of the loops over an output row. They are local copies, because a compiler knows that
- * stores cannot change these.
+ * Parameters of the loops over an output row. The struct is a local variable, because a compiler
+ * knows that stores of results cannot change it.
  */
 struct row {
 	const uint8_t *packed;

@@ -17,7 +17,7 @@
 
 #define FAST 3			/* width and height of filters with a fast path */
 #define COLUMNS 4		/* output columns that are computed together */
-#define REACH (2 * COLUMNS + 1)	/* maximum number of input columns that these read */
+#define REACH (2 * COLUMNS + 1)	/* maximum number of input columns that COLUMNS outputs read */
 
 /* Returns the filter of a panel: eight values of 16 bits for each tap. */
 static const int16_t *filter_of(const struct nn_q8_eight *panel)
@@ -156,7 +156,7 @@ INNER(far_3_signed, 3, 2, true)
 
 /*
  * Returns the loop for the two or three rows of a fast filter that are inside the image, and sets
- * *row to the first of these. Returns NULL if there is no loop.
+ * *row to the first of these rows. Returns NULL if there is no loop.
  */
 static inner_fn *find_inner(const struct nn_depthwise_q8 *d, size_t *row)
 {

@@ -77,7 +77,10 @@ static TARGET void pool_f32(const struct nn_pool_f32 *p)
 typedef int32_t ints_f32 __attribute__((vector_size(4 * LANES)));
 typedef uint8_t bytes_f32 __attribute__((vector_size(LANES)));
 
-/* The includer defines both if the compiler needs more than two instructions for these. */
+/*
+ * The includer defines both macros if the compiler needs more than two instructions for a
+ * conversion.
+ */
 #ifndef INTS_OF_BYTES
 #define INTS_OF_BYTES(b) __builtin_convertvector(b, ints_f32)
 #define BYTES_OF_INTS(v) __builtin_convertvector(v, bytes_f32)

@@ -245,7 +245,7 @@ uint64_t nn_step_reads(const struct nn_ready *ready);
 /*
  * Restores a step from untrusted words: fills `state`, of state_size zeros, and all of `ready`
  * except `kernel`, `state` and `reads`. Returns false unless the step accesses only memory within
- * `bounds`, its packed weights and its scratch memory, for all contents of these.
+ * `bounds`, its packed weights and its scratch memory. The content of this memory must not matter.
  */
 bool nn_step_restore(const struct nn_kernel *kernel, const uint32_t *words, uint32_t count,
 		     const struct nn_bounds *bounds, struct nn_ready *ready, void *state);

@@ -8,8 +8,8 @@
 enum { X, WEIGHTS, BIAS };
 
 #define TASKS_PER_THREAD 4	/* more than 1, so that fast threads run more tasks */
-#define ROW_TASKS 2		/* tasks per thread, if tasks quantise their rows */
-#define ROW_UNIT 2		/* rows of such a task are a multiple of this */
+#define ROW_TASKS 2		/* tasks per thread, if a task quantises its rows */
+#define ROW_UNIT 2	/* if a task quantises its rows, it has a multiple of ROW_UNIT rows */
 /*
  * Minimum work, of about five microseconds, for which several threads are faster: multiplications
  * per lane of a vector, or bytes of weights. The latter is for products of few rows, where reading

@@ -77,7 +77,7 @@ struct nn_depthwise_f32 {
 #define NN_DEPTHWISE_PLANES 4
 
 /*
- * Like nn_depthwise_f32, for bytes. depthwise_q8.h describes the packed weights. The layout "in
+ * Like nn_depthwise_f32, for bytes. depthwise_q8.h describes the layout in planes. The layout "in
  * pairs" has panels of two vectors of channels; the depth of a panel is the filter's taps, row by
  * row. For "in eights", see layout_q8.h.
  */
@@ -286,7 +286,7 @@ struct nn_reduce_f32 {
 	float *out;
 };
 
-/* What is written: the base, or the element divided by a power of the base. */
+/* Selects the output: the base, or the element divided by a power of the base. */
 enum nn_response_power { NN_RESPONSE_BASE, NN_RESPONSE_ONE, NN_RESPONSE_HALF,
 			 NN_RESPONSE_THREE_QUARTERS };
 
@@ -364,7 +364,7 @@ struct nn_depthwise_config {
 
 struct nn_isa {
 	const char *name;
-	bool (*runs)(void);		/* whether this CPU has it; NULL: always */
+	bool (*runs)(void);		/* tells whether the CPU is suitable; NULL: any is */
 	uint32_t lanes;			/* floats in a vector */
 	uint32_t tile_rows;		/* rows of gemm_f32's largest tile */
 	void (*gemm_f32)(const struct nn_gemm_f32 *g);

@@ -92,7 +92,7 @@ struct nn_kernel_call {
 	struct nn_range *ranges;	/* range that each task of look() found */
 };
 
-/* How much memory a step of a saved plan, which is not trusted, may access. */
+/* The memory of an operand that a step of a saved plan, which is not trusted, may access. */
 struct nn_room {
 	uint64_t bytes;
 	uint32_t align;			/* alignment of the address; 0 if no memory is needed */
@@ -115,14 +115,16 @@ struct nn_kernel {
 	uint32_t num_codes;
 	uint32_t code_step;		/* bytes from one operation code to the next */
 	/*
-	 * Prepares one of these operations. Its shapes are inferred, and only its constant inputs
-	 * have data; input 0 and output 0 are not empty. ready->state is zeroed memory of
+	 * Prepares an operation of the list `codes`. Its shapes are inferred, and only its constant
+	 * inputs have data; input 0 and output 0 are not empty. ready->state is zeroed memory of
 	 * state_size bytes. Returns false if this kernel cannot run the operation or memory runs
 	 * out; then the next kernel is tried, at last the reference kernel.
 	 *
 	 * A loaded plan runs the operation on weights that were packed earlier. So the packed form
-	 * may depend only on types, shapes, scalars and `isa`, not on `threads`. prepare() may read
-	 * values only of tensors that it adds to `reads`, even if it then rejects the operation.
+	 * may depend only on types, shapes, scalars and `isa`, not on `threads`.
+	 *
+	 * prepare() adds each tensor whose values it reads to ready->reads, even if it then rejects
+	 * the operation.
 	 */
 	bool (*prepare)(struct nn_run *r, struct nn_ready *ready);
 	/*

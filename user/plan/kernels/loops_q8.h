@@ -2,8 +2,8 @@
 /*
  * Defines all inner loops on bytes for one instruction set of x86 or for plain C, and LOOPS_Q8,
  * which sets the members of struct nn_isa to them. LOOPS_Q8 does not include the GEMM and the
- * depthwise convolution. GEMM_PAIRS and DEPTHWISE_PAIRS set these to the ones in pairs; other files
- * have others. The includer defines the macros that q8_pairs.h lists.
+ * depthwise convolution. GEMM_PAIRS and DEPTHWISE_PAIRS set those members to the loops for pairs;
+ * other files define other loops. The includer defines the macros that q8_pairs.h lists.
  */
 #if !defined(LANES) || !defined(TARGET)
 #error "loops_q8.h needs: LANES TARGET"

@@ -6,7 +6,7 @@
 #ifndef NN_PLAN_KERNELS_Q8_NEON_H
 #define NN_PLAN_KERNELS_Q8_NEON_H
 
-/* Without this, gcc copies sums between registers in every step of a product. */
+/* Without the option, gcc copies sums between registers in every step of a product. */
 #ifndef __clang__
 #pragma GCC optimize("rename-registers")
 #endif
@@ -20,7 +20,7 @@
 /*
  * Scales accumulators. vqrdmulhq_s32() rounds the upper half of the doubled product, and the shift
  * rounds ties up. Negative ties must be rounded away from zero, so 1 is subtracted from negative
- * numbers first. This is not necessary if all negative values become the same byte.
+ * numbers first. The subtraction is not necessary if all negative values become the same byte.
  */
 static inline ALWAYS_INLINE int32x4_t q8_scaled(int32x4_t acc, int32x4_t multiplier,
 						int32x4_t shift, bool positive)
@@ -176,8 +176,8 @@ static inline void q8_correct_rows(const struct nn_gemm_q8 *g, bool flips, const
 #define Q8_ROWS 8
 
 /*
- * The arguments for multiplying rows by one or two panels. They are copied to local variables,
- * because a compiler knows that stores cannot change these.
+ * The arguments for multiplying rows by one or two panels. The struct is a local variable, because
+ * a compiler knows that stores of results cannot change it.
  */
 struct q8_panel {
 	const uint8_t *a;

@@ -42,7 +42,7 @@ struct nn_recurrent {
 	uint32_t aux_size;
 	uint32_t state;			/* position of the first state */
 	bool backward;
-	bool is_alone;			/* the operation has only this cell */
+	bool is_alone;			/* the operation has only one cell */
 	bool single;	/* the layer has one step, and its state is not an output sequence */
 	bool packs;			/* each run packs the weights */
 	uint32_t out;			/* output: position, first column, number of columns */

@@ -21,7 +21,7 @@ struct reduce {
 	uint8_t flip;	/* XOR makes bytes unsigned, and the wanted extreme the largest */
 	size_t outer;			/* number of rows, or of matrices */
 	size_t count;			/* number of elements that are reduced to one */
-	size_t stride;			/* distance between these, and number of columns */
+	size_t stride;	/* distance between reduced elements, and number of columns */
 	size_t task_outer;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SVDF of floats with constant feature weights. First the input is multiplied by these. Then one
- * pass over the memory computes its sums and moves its entries.
+ * SVDF of floats with constant feature weights. First the input is multiplied by the feature
+ * weights. Then one pass over the memory computes its sums and moves its entries.
  */
 #include <string.h>
 

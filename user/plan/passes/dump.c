@@ -14,7 +14,7 @@
 
 enum format { NOTHING, TEXT, DOT };
 
-/* What is printed: a main subgraph, or a compiled plan. */
+/* The object to print: a main subgraph, or a compiled plan. */
 struct shown {
 	FILE *to;
 	enum format format;

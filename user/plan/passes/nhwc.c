@@ -18,7 +18,7 @@ static const uint32_t to_nhwc[] = { 0, 2, 3, 1 }, to_nchw[] = { 0, 3, 1, 2 };
 /* Facts of an operand. The operand itself is in NCHW; it exists if rewrite.is_there is set. */
 struct fact {
 	uint32_t twin;			/* the operand's version in NHWC, or NONE */
-	uint32_t wanted;		/* number of operations that read it in NHWC */
+	uint32_t wanted;		/* number of operations that read the operand in NHWC */
 	uint32_t reader;		/* the last operation that reads the operand, or NONE */
 };
 
@@ -104,9 +104,8 @@ static bool is_by_channel(const struct nn_model *model, const struct nn_operand 
 }
 
 /*
- * Returns whether an operation of arithmetic with two operands is computed in NHWC. This is the
- * case if both operands are transposed images, or if one is a transposed image and the other has a
- * constant for each channel.
+ * Returns whether an operation of arithmetic with two operands is computed in NHWC. Both operands
+ * must be transposed images, or one a transposed image and the other constants for each channel.
  */
 static bool is_transposed_arithmetic(const struct nhwc *w, const struct nn_model *model,
 				     const struct nn_operation *o)

@@ -72,7 +72,7 @@ struct nn_model *plan_float32(const struct nn_model *model);
 
 /*
  * Computes operations on NCHW images in NHWC, which has fast kernels. TRANSPOSE operations convert
- * the images. There are as few of these as possible: a chain of operations stays in NHWC.
+ * the images. As few TRANSPOSEs as possible are added: a chain of operations stays in NHWC.
  */
 struct nn_model *plan_nhwc(const struct nn_model *model);
 

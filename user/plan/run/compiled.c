@@ -28,7 +28,7 @@ struct context {
 	struct nn_times *times;		/* of the execution, or NULL */
 	/* scratch memory of reference kernels, which grows as needed */
 	struct nn_run_memory memory;
-	/* Input whose ranges the step before found with look(); NULL if it did not. */
+	/* Input of which the previous step found the ranges with look(); NULL if it found none. */
 	const void *looked_at;
 	size_t looked;			/* elements */
 	struct nn_range ranges[NN_MAX_LOOKS];
@@ -499,7 +499,7 @@ bool compiled_execute(struct compiled *c, struct nn_execution *e, enum nn_status
 	context_put(c, x);
 	if (done && !*status)
 		tell_shapes(c, e);
-	/* Drop these times, because the operations run again, interpreted. */
+	/* The times of this attempt are dropped, because the operations run again, interpreted. */
 	if (!done && e->times)
 		e->times->count = before;
 	return done;

@@ -76,7 +76,7 @@ struct section {
 	uint32_t index;			/* of the subgraph */
 	uint32_t first;			/* operations */
 	uint32_t count;
-	uint32_t *inputs;	/* operands that steps before the section write and it reads */
+	uint32_t *inputs;	/* operands from outside that the section reads */
 	uint32_t *outputs;		/* operands that the section writes and later steps read */
 	uint32_t num_inputs;
 	uint32_t num_outputs;
@@ -100,8 +100,8 @@ uint32_t section_length(const struct section *section)
 struct fact {
 	uint32_t known;			/* the section that computes it from constants alone */
 	uint32_t writer;		/* the section that writes it */
-	uint32_t listed;		/* last section that lists it as an input */
-	bool is_needed;			/* something outside of its writer reads it */
+	uint32_t listed;		/* last section that lists the operand as an input */
+	bool is_needed;			/* needed outside of the section that writes it */
 	bool is_leaving;		/* `is_needed` of an earlier division */
 };
 

@@ -28,8 +28,8 @@ _Static_assert(NN_PLAN_HOT + NN_PLAN_TUNING < TUNED_EXECUTIONS, "clients save to
 /*
  * The proposal must be faster in WINS rounds. If both forms are equally fast, the probability of
  * this is 3.5 %. Or it must be faster in PAIRS of the ROUNDS * ROUNDS pairs of a run in each form:
- * 2.5 %. Rounds decide better if the machine's speed changes slowly, pairs if threads are late in
- * some runs.
+ * 2.5 %. Rounds decide better if the machine's speed changes slowly; pairs decide better if threads
+ * are late in some runs.
  */
 #define WINS 7
 #define PAIRS 51

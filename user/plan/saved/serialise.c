@@ -192,8 +192,8 @@ static void free_lists(struct serialiser *f)
 /*
  * Returns whether an execution may omit an input. An execution that omits one is interpreted,
  * because shapes depend on which inputs are present. An input that no operation reads may be
- * omitted too. Outputs need no check: only operations of plug-ins may omit outputs, and these
- * operations have no kernel.
+ * omitted too. Outputs need no check: only operations of plug-ins may omit outputs, and these have
+ * no kernel.
  */
 static bool may_omit(const struct nn_subgraph *s)
 {
@@ -318,7 +318,10 @@ static uint8_t *write_part(struct serialiser *f, const struct nn_plan_image *ima
 	return part;
 }
 
-/* Returns whether the serialised plan can be restored. So each kernel must accept what it saved. */
+/*
+ * Returns whether the serialised plan can be restored. For this, each kernel must accept what it
+ * saved.
+ */
 static bool can_be_restored(const uint8_t *part, size_t size, const void *data)
 {
 	static const struct nn_plan_options options;
