@@ -10,8 +10,8 @@
 #define BUILD_ID_TEXT 17
 
 /*
- * Writes the start of this program's build id, which comes from the linker, in hexadecimal. Returns
- * false if the linker wrote none; the text is then "unidentified".
+ * Writes the start of this program's build ID in hexadecimal. If the linker wrote no build ID,
+ * writes "unidentified" and returns false.
  */
 bool build_id(char text[BUILD_ID_TEXT]);
 

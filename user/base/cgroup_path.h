@@ -9,15 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The mount point of the cgroups, below which all paths lie. */
+/* The mount point of cgroups. Paths of cgroups are relative to this folder. */
 #define CGROUP_MOUNT "/sys/fs/cgroup"
 
 /* The longest path that the kernel reports, with its terminating zero. */
 #define CGROUP_PATH_SIZE 4096
 
 /*
- * Finds the path, which begins with "/", of a process by its id or "self". Returns false if version
- * 2 or the process is missing, or if `path` is too small.
+ * Finds the path of a process's cgroup, which begins with "/". `process` is a process id or "self".
+ * Returns false if cgroups of version 2 or the process do not exist, or if `path` is too small.
  */
 static inline bool cgroup_path_of(const char *process, char *path, size_t size)
 {

@@ -19,7 +19,10 @@ static inline uint64_t clock_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* Returns the ms until a time, rounded up, for poll(): 0 for the past, -1 for UINT64_MAX. */
+/*
+ * Returns the ms until then_ns, rounded up, as a timeout for poll(): 0 if then_ns has passed, -1 if
+ * it is UINT64_MAX.
+ */
 static inline int clock_ms_until(uint64_t then_ns)
 {
 	const uint64_t now_ns = clock_ns(), longest_ns = 1000 * NS_PER_S;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connection of a client and an engine without the module. The client's library does what the
- * module does, and speaks to the engine's kit by two sockets of packets.
+ * A connection of a client and an engine without the module. The client's library takes the place
+ * of the kernel module. It exchanges packets with the engine's kit on two sockets.
  *
- * The client connects to the engine by the first socket. It carries commands, as
- * NNACCEL_SESSION_FETCH writes them, and answers. The engine sends the second socket with
- * DIRECT_HELLO. It carries memory, which is always sent before the command, or the request of a
- * burst, that uses it.
+ * The first socket is the one by which the client connects to the engine. It carries commands, in
+ * the format of NNACCEL_SESSION_FETCH, and answers. The client sends the engine the second socket
+ * with DIRECT_HELLO. This socket carries files of memory. The client sends a file before the
+ * command or burst request that uses the memory.
  */
 #ifndef NN_BASE_DIRECT_H
 #define NN_BASE_DIRECT_H
@@ -14,20 +14,23 @@
 #include <linux/nnaccel.h>
 
 enum direct_kind {
-	/* The first packet, with the second socket; the engine sends it back with `error`. */
+	/*
+	 * The first packet on the first socket: brings the second socket. The engine answers with
+	 * the same packet and `error`.
+	 */
 	DIRECT_HELLO = 1,
-	/* This message carries the memory of a grant, from `offset` of its file on. */
+	/* Brings a grant's file. The grant's memory begins at `offset` of the file. */
 	DIRECT_GRANT,
 	/*
-	 * This message carries the regions of a burst, at their offsets. For burst 0 it carries the
+	 * Brings a file with the regions of a burst at their offsets. For burst 0 the file has the
 	 * doorbell.
 	 */
 	DIRECT_BURST,
-	/* A slot of a burst stands for the grant from now on. */
+	/* From now on, `slot` of `burst` stands for `grant`. */
 	DIRECT_SLOT,
 };
 
-/* Fields that a kind does not use are 0. */
+/* A message on the second socket. Fields that its kind does not use are 0. */
 struct direct_message {
 	__u32 kind;
 	__u32 error;		/* 0, or EUSERS if the engine has too many clients */
@@ -37,7 +40,7 @@ struct direct_message {
 	__u64 offset;
 };
 
-/* What NNACCEL_SESSION_COMMIT has. The payload and the message follow. */
+/* An answer, with the fields of NNACCEL_SESSION_COMMIT. The payload and then the message follow. */
 struct direct_answer {
 	__u64 cookie;
 	__u64 device_ns;
@@ -47,7 +50,7 @@ struct direct_answer {
 	__u32 __reserved;
 };
 
-/* Bytes that may wait in a socket; the largest packet has this size. */
+/* Size of a socket's buffer in bytes, which is also the maximum size of a packet. */
 #define DIRECT_ROOM (1 << 20)
 
 #endif /* NN_BASE_DIRECT_H */

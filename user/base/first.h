@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The place of a failure, which is reported only at the first occurrence of each cause.
+ * Limits log lines: a place in the code reports each cause of failure only once.
  */
 #ifndef NN_BASE_FIRST_H
 #define NN_BASE_FIRST_H
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 /*
- * Returns whether this is the first call with this cause, a number below 32; `met` has a bit for
- * each.
+ * Returns whether this is the first call with this `met` and cause. A cause is a number below 32;
+ * `met` has a bit for each cause.
  */
 static inline bool first_time(atomic_uint *met, int cause)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets on sockets of this machine, which may carry a file.
+ * Packets on Unix sockets. A packet may carry a file descriptor.
  */
 #ifndef NN_BASE_PACKET_H
 #define NN_BASE_PACKET_H
@@ -9,13 +9,16 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Sends a packet, with a file unless it is -1. Does not wait. Returns false with errno. */
+/*
+ * Sends a packet, with a file unless `file` is -1. Does not wait. Returns false with errno on
+ * failure.
+ */
 bool packet_send(int socket, const void *data, size_t size, int file);
 
 /*
- * Receives a packet as recvmsg() with those flags, and returns its size. *file is the file that
- * came with the packet, which the caller closes, or -1. The file gets the first free number. If
- * several files came, all are closed. If `file` is NULL, no file is received.
+ * Receives a packet as recvmsg() with `flags`, and returns the packet's size. Sets *file to the
+ * file in the packet, which the caller closes, or to -1. The file gets the first free descriptor.
+ * If the packet has several files, all are closed. If `file` is NULL, no file is received.
  */
 ssize_t packet_receive(int socket, void *data, size_t size, int flags, int *file);
 

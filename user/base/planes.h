@@ -10,7 +10,10 @@
 
 #include <nnaccel/hardware_buffer.h>
 
-/* Returns the bytes of all pixels. Sets *is_dense if they lie one after the other in one file. */
+/*
+ * Returns the bytes of all pixels. Sets *is_dense if all pixels lie one after the other in one
+ * file.
+ */
 static inline uint64_t planes_measure(const struct nna_hardware_plane *planes, uint32_t count,
 				      bool *is_dense)
 {

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Returns the least multiple of `unit` that is not below `size`; it must not overflow. */
+/* Returns the least multiple of `unit` that is not below `size`. The result must be below 2^64. */
 static inline uint64_t round_up(uint64_t size, uint64_t unit)
 {
 	return (size + unit - 1) / unit * unit;

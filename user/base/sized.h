@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structures that begin with their size. Structures of an older header are shorter, and those of a
- * newer one longer. Elements of arrays have no size field: they never grow, or their size is an
- * argument of the call.
+ * Structures that begin with their size. A program built with an older header passes shorter
+ * structures; one built with a newer header passes longer ones. Elements of arrays have no size
+ * field: either they never grow, or the caller passes their size as an argument.
  */
 #ifndef NN_BASE_SIZED_H
 #define NN_BASE_SIZED_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pause of a thread between two reads of a word that it spins on.
+ * The pause of a spinning thread between two reads of the word for which it waits.
  */
 #ifndef NN_BASE_SPIN_H
 #define NN_BASE_SPIN_H
 
 /*
- * Pauses for some cycles, in which the core's other thread runs. On most cores of arm64 "yield" is
- * a no-op; "isb" refills the pipeline, which takes about as long as x86's pause.
+ * Pauses for some cycles, so that the core's other hardware thread can run. On most cores of arm64
+ * "yield" is a no-op; "isb" refills the pipeline, which takes about as long as x86's pause.
  */
 static inline void spin_pause(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The schedule by which clients save a model that its engine tunes during executions.
+ * When clients save a model that the engine tunes during the model's executions.
  */
 #ifndef NN_BASE_TUNED_H
 #define NN_BASE_TUNED_H

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 /*
- * Writes `size` bytes to a regular file or memfd from offset `at` on; the file's position stays.
- * Usually this is one write, because the kernel takes up to 2 GiB at a time. Returns false with
- * errno; a part may be written then.
+ * Writes `size` bytes to a regular file or memfd from offset `at` on, without moving the file's
+ * position. Usually makes one call, because the kernel writes up to 2 GiB in a call. Returns false
+ * with errno on failure; a part of the bytes may then be in the file.
  */
 static inline bool write_at(int fd, const void *bytes, size_t size, off_t at)
 {

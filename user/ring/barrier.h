@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A barrier between two accesses of one end of a ring: what it writes, and what it then reads from
- * the other end.
+ * A barrier between a write of one end of a ring and its next read of what the other end writes.
  */
 #ifndef NN_RING_BARRIER_H
 #define NN_RING_BARRIER_H
 
-/* Orders all accesses. Compilers choose the instruction that they consider cheapest. */
+/* Orders all accesses. The compiler chooses the instruction. */
 static inline void nn_ring_barrier(void)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

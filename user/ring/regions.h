@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The regions of a burst, as one of its ends maps them.
+ * Mapping of a burst's regions by one end of the burst: the client or the worker.
  */
 #ifndef NN_RING_REGIONS_H
 #define NN_RING_REGIONS_H
@@ -29,9 +29,9 @@ struct nn_rings {
 };
 
 /*
- * Maps the rings for the client, who writes requests, or for the worker. The sizes come from a page
- * that only the kernel writes. *map has no doorbell. Returns false with errno on failure; then
- * nn_rings_unmap() is still needed.
+ * Maps the rings for the client, who writes requests, or for the worker, who writes results. Their
+ * sizes come from a page that only the kernel writes. Leaves *map without a doorbell. Returns false
+ * with errno on failure; nn_rings_unmap() is needed even then.
  */
 bool nn_rings_map(struct nn_rings *rings, nn_region_mapper *mapper, const void *end, bool is_client,
 		  struct nn_ring_map *map);
