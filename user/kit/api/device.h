@@ -9,9 +9,7 @@
 
 #include <nnaccel/engine.h>
 
-/*
- * Initialises a device description, without any features, before an engine's describe() sets them.
- */
+/* Initialises a device description without any features, for an engine's describe() to fill in. */
 void device_init(struct nn_device_info *info);
 
 /*
@@ -21,20 +19,25 @@ void device_init(struct nn_device_info *info);
 void *device_list_extensions(const struct nna_engine *engine, size_t *size);
 
 /*
- * Registers the types of the engine's extensions for models of this process, except known ones.
- * Returns false, with a log line, if they are invalid or memory runs out.
+ * Registers the types of the engine's extensions for this process's models, except types that are
+ * registered already. Returns false, with a log line, if the extensions are invalid or memory runs
+ * out.
  */
 bool device_register_extensions(const struct nna_engine *engine);
 
 /*
- * Registers the types of an extension for the life of the process, under *prefix. The memory that x
- * points to must stay as long, but x itself need not. Returns NN_INVALID_ARGUMENT if the name is
- * registered already; or NN_OUT_OF_MEMORY or NN_RESOURCE_EXHAUSTED_PERSISTENT.
+ * Registers the types of an extension for the life of the process, and sets *prefix to its number.
+ * The names and arrays in *x must live as long as the process; *x itself need not. Returns
+ * NN_INVALID_ARGUMENT if the name is registered already; or NN_OUT_OF_MEMORY or
+ * NN_RESOURCE_EXHAUSTED_PERSISTENT.
  */
 enum nn_status device_register_extension(const struct nn_device_extension *x, uint16_t *prefix,
 					 struct nn_error *err);
 
-/* Returns whether the answer has room for an extension with this many types and operations. */
+/*
+ * Returns whether the answer of device_list_extensions() has room for one more extension, with
+ * `items` types and operations.
+ */
 bool device_has_room(const struct nna_engine *engine, uint32_t items);
 
 #endif /* NN_KIT_DEVICE_H */

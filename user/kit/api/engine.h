@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks of an engine's structure, which the application has filled in.
+ * Checks of struct nna_engine, which the author of an engine fills in.
  */
 #ifndef NN_KIT_ENGINE_H
 #define NN_KIT_ENGINE_H
@@ -9,16 +9,16 @@
 
 #include "base/sized.h"
 
-/* Returns what an engine lacks, or NULL. */
+/* Returns what is missing or wrong in an engine's structure, or NULL. */
 const char *engine_fault(const struct nna_engine *engine);
 
-/* Returns what clients' processes may do: enum nna_engine_permission. */
+/* Returns what the processes that serve clients may do: a set of enum nna_engine_permission. */
 static inline uint32_t engine_permissions(const struct nna_engine *engine)
 {
 	return HAS_FIELD(engine, permissions) ? engine->permissions : 0;
 }
 
-/* The numbers of cache files of each kind that an engine has. */
+/* Numbers of model files and data files that an engine's cache entries have. */
 struct cache_files {
 	uint32_t model, data;
 };

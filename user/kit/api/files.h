@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of an engine's own, which are open in processes that serve clients.
+ * Files that an engine asks for. They are open in all processes that serve clients.
  */
 #ifndef NN_KIT_FILES_H
 #define NN_KIT_FILES_H
 
 #include <nnaccel/engine.h>
 
-/* Maximum number of an engine's files. */
+/* Maximum number of files that an engine may ask for. */
 #define FILES_MAX 16
 
 /* Returns how many files an engine asks for. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Log lines: the broker's own on stderr, and those that it relays from its workers' pipes, limited
- * in number and without control characters.
+ * Log lines. The broker writes its own lines to stderr. It relays the lines that workers write to
+ * their pipes, limits their number, and removes control characters.
  */
 #ifndef NN_KIT_LOG_H
 #define NN_KIT_LOG_H
@@ -17,19 +17,19 @@ enum log_level {
 	LOG_DEBUG = 3,
 };
 
-/* Sets the level above which lines are dropped (default LOG_INFO). */
+/* Sets the level; less severe lines are dropped (default LOG_INFO). */
 void log_set_level(enum log_level level);
 
 /* Sets the name that lines begin with (default "nnacceld"). The caller keeps the string. */
 void log_set_name(const char *name);
 
 /*
- * Passes lines to a function instead of standard error, without name and newline, on any thread.
- * The caller keeps `data`.
+ * Passes lines, without name and newline, to a function instead of standard error. The function is
+ * called on any thread. `data` belongs to the caller.
  */
 void log_set_sink(void (*sink)(void *data, enum log_level level, const char *line), void *data);
 
-/* Writes lines with their level and without a name from now on, for a broker's relay. */
+/* From now on, writes lines with their level and without a name, for a broker that relays them. */
 void log_to_relay(void);
 
 /* Parses "error", "warning", "info" or "debug"; returns false for anything else. */
@@ -45,7 +45,10 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 
 #define LOG_RELAY_LINE 640
 
-/* The reading end of a worker's log. The caller zeroes it and sets fd, a non-blocking pipe. */
+/*
+ * The reading end of a worker's log. The caller zeroes the structure and sets `fd` to a
+ * non-blocking pipe.
+ */
 struct log_relay {
 	int fd;
 	size_t used;
@@ -55,8 +58,8 @@ struct log_relay {
 };
 
 /*
- * Reads what is available, at most a pipe's worth, and writes each line after `name`. Returns false
- * at the end of the pipe.
+ * Reads what is in the pipe, at most its capacity, and logs each line with `name` before it.
+ * Returns false at the end of the pipe.
  */
 bool log_relay_read(struct log_relay *relay, const char *name, uint64_t now_ns);
 

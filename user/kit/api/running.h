@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions while the engine has them, for functions of <nnaccel/engine.h>.
+ * Executions in progress, from the call of the engine's `execute` to their end. Functions of
+ * <nnaccel/engine.h> find them by their handles.
  */
 #ifndef NN_KIT_RUNNING_H
 #define NN_KIT_RUNNING_H
@@ -22,24 +23,25 @@ struct running {
 	uint32_t num_pools;
 	bool may_have_fence;
 	int fence;			/* fence from the engine, or -1 */
-	struct tasks *tasks;		/* these run `end` once a deferred execution has ended */
+	struct tasks *tasks;	/* threads that run `end` once a deferred execution has ended */
 	struct task end;
-	/* Protected by the lock of running.c: how the engine ended it. */
+	/* The end of the execution by the engine. The lock of running.c protects these fields. */
 	bool is_deferred, has_ended;
 	enum nn_status status;
 	struct nn_error reason;
 };
 
 /*
- * Begins an execution and sets its handle. NN_RESOURCE_EXHAUSTED_TRANSIENT: too many run in this
- * process.
+ * Begins an execution and sets its handle. Returns NN_RESOURCE_EXHAUSTED_TRANSIENT if too many
+ * executions run in this process.
  */
 enum nn_status running_begin(struct running *running, struct nn_error *err);
 
 /*
- * Ends an execution with what the engine's `execute` returned. Returns the execution's status; err:
- * its reason. NNA_ENGINE_DEFERRED: the engine has not ended it yet. It belongs to the task `end` from
- * then on, which calls this function again with the same result.
+ * Ends an execution with `result`, which the engine's `execute` returned. Returns the execution's
+ * status, with the reason in *err. Returns NNA_ENGINE_DEFERRED if the engine has not ended the
+ * execution yet. From then on it belongs to the task `end`, which calls this function again with
+ * the same result.
  */
 enum nn_status running_end(struct running *running, enum nn_status result, struct nn_error *err);
 

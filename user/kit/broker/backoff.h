@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Times for retries after failures: after 1, 2, 4 and up to 64 s. A zeroed structure allows a try
- * at once. The caller passes the time, and zeroes `failures` after a success.
+ * Times of retries: after successive failures 1, 2, 4 and up to 64 s later. A zeroed structure
+ * allows a try at once. The caller passes the current time, and zeroes `failures` after a success.
  */
 #ifndef NN_KIT_BACKOFF_H
 #define NN_KIT_BACKOFF_H
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 
 struct backoff {
-	unsigned int failures;		/* in a row */
+	unsigned int failures;		/* number of failures in a row */
 	uint64_t until_ns;		/* no retry before this time */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The broker: holds the engine node, keeps sandboxed workers ready and gives each context that
- * wants an engine one of its own, or has threads of the engine serve it.
+ * The broker: holds the engine node and keeps sandboxed workers ready. Each context gets a worker
+ * of its own, or is served by threads of the engine's process.
  */
 #ifndef NN_KIT_BROKER_H
 #define NN_KIT_BROKER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A cgroup (v2) for each worker below one for each user, if the broker's own cgroup was delegated
- * to it. It limits memory and processes, and sets a weight of CPU time.
+ * Cgroups (v2) for workers, inside one for each user, if the broker's own cgroup is delegated to
+ * the broker. The cgroups limit memory and processes, and have a CPU weight.
  */
 #ifndef NN_KIT_CGROUP_H
 #define NN_KIT_CGROUP_H
@@ -17,7 +17,7 @@ struct cgroup_options {
 	unsigned int cpu_weight;
 	unsigned int low_cpu_weight;	/* its CPU weight while all its models have low priority */
 	unsigned int user_cpu_weight;	/* CPU weight of a user's workers among all users */
-	unsigned int max_pids;		/* of a worker */
+	unsigned int max_pids;		/* maximum number of processes and threads of a worker */
 	unsigned int user_workers;	/* number of workers that a user may have */
 	/* a client's own memory limit does not apply to its worker */
 	bool no_client_limit;
@@ -32,49 +32,51 @@ struct cgroup_leaf {
 };
 
 struct cgroup {
-	int base;			/* folder that was delegated, or -1 */
+	int base;			/* descriptor of the delegated cgroup's folder, or -1 */
 	unsigned int serial;
 	struct cgroup_options options;
 };
 
 /*
- * Moves the broker into a leaf of its own cgroup and enables the controllers for the others. If
- * that is not possible, logs why, leaves everything unchanged, and makes every later call do
+ * Moves the broker into a leaf of its own cgroup and enables the controllers for the other leaves.
+ * If that is not possible, logs why, leaves everything unchanged, and makes every later call do
  * nothing.
  */
 void cgroup_init(struct cgroup *cgroup, const struct cgroup_options *options);
 
 /*
- * Makes a leaf for a worker without a user. Returns false, with a log line, if cgroups work but
- * this one cannot be made.
+ * Makes a leaf for a worker that has no user yet. Returns false, with a log line, if cgroups are in
+ * use but the leaf cannot be made.
  */
 bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf);
 void cgroup_leaf_close(struct cgroup_leaf *leaf);
 
 /*
- * Makes a leaf in a user's cgroup for the client that opened a context of `engine`. If the client's
- * own cgroup has less memory than a user here, all workers of clients in that cgroup share what it
- * has. That limit is read once, here. Returns NULL, or why the client gets no worker.
+ * Makes a leaf in a user's cgroup for the client that opened a context of `engine`. If the memory
+ * limit of the client's own cgroup is below that of a user, it limits all workers of clients in
+ * that cgroup together. This function reads the client's limit; later changes have no effect.
+ * Returns NULL, or why the client gets no worker.
  */
 const char *cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, int engine,
 				   uint64_t context, struct cgroup_leaf *leaf);
 
 /*
- * Moves a worker from its leaf to another one, which it then owns. Returns 0, or an errno with a
- * log line. ESRCH says that the worker has died; with any other errno it stays in its leaf.
+ * Moves a worker to another leaf. `from`, the worker's leaf, then owns that leaf. Returns 0, or an
+ * errno with a log line: ESRCH if the worker has died; with any other errno it stays in its leaf.
  */
 int cgroup_leaf_move(struct cgroup *cgroup, pid_t worker, struct cgroup_leaf *from,
 		     struct cgroup_leaf *to);
 
 /*
- * Reduces the CPU weight of a worker among its user's, or restores it. This does nothing while the
- * worker is the user's only one, and is repeated when another one gets a leaf. The second function
- * does the same for all workers of a user, given any leaf of that user's.
+ * Reduces the CPU weight of a worker among the workers of its user, or restores the weight. Does
+ * nothing while the user has one worker; the caller repeats the call after another worker gets a
+ * leaf. The second function does the same for all workers of a user, and takes any leaf of the
+ * user.
  */
 void cgroup_leaf_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
 void cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
 
-/* Returns whether the kernel killed the leaf's worker because its memory ran out. */
+/* Returns whether the kernel killed the leaf's worker for lack of memory. */
 bool cgroup_leaf_was_oom(const struct cgroup *cgroup, const struct cgroup_leaf *leaf);
 
 /* Removes a leaf whose worker has ended. */

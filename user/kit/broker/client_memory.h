@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory limit of a client: the smallest memory.max of its process' cgroup and the ones above.
+ * The memory limit of a client: the smallest memory.max among its process's cgroup and all parents
+ * of that cgroup.
  */
 #ifndef NN_KIT_CLIENT_MEMORY_H
 #define NN_KIT_CLIENT_MEMORY_H
@@ -17,7 +18,7 @@ struct client_memory {
 
 /*
  * Reads the limit of the process that opened a context of `engine`; cgroups are mounted at `mount`.
- * Returns NULL, or what is missing; then the client's limit is unknown.
+ * Returns NULL, or why the limit is unknown.
  */
 const char *client_memory_find(const char *mount, int engine, uint64_t context,
 			       struct client_memory *memory);

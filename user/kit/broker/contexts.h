@@ -16,22 +16,22 @@
 int context_next(int node, const char *device, struct nnaccel_engine_next *next);
 
 /*
- * Returns a context's session, which the caller closes; -1 if the context is gone or the call
+ * Returns a context's session, which the caller closes, or -1 if the context is gone or the ioctl
  * fails.
  */
 int context_session(int node, uint64_t context);
 
 /*
- * Gets the process that opened a context, 0 if nnacceld's PID namespace has no number for it.
- * Returns false if the process has ended or executed another program, or if the module cannot
- * report it. If this call gives the same answer before and after /proc is read, the data read
- * belongs to that process.
+ * Gets the id of the process that opened a context. *pid is 0 if the process is outside nnacceld's
+ * PID namespace. Returns false if the process has ended or executed another program, or if the
+ * module cannot report the process. If calls before and after reading /proc give the same answer,
+ * the data read belongs to that process.
  */
 bool context_opener(int node, uint64_t context, uint32_t *pid);
 
 /*
- * Refuses contexts whose refusal is due. Returns when to look at the waiting contexts again;
- * UINT64_MAX means after the next event.
+ * Refuses contexts whose refusal is due. Returns the time at which the caller must examine the
+ * waiting contexts again; UINT64_MAX means after the next event.
  */
 uint64_t contexts_refuse(int node, struct waiting *waiting, struct limits *limits);
 

@@ -8,8 +8,8 @@
 #include "kit/broker/options.h"
 
 /*
- * Runs until SIGTERM or SIGINT. A process or threads serve each client, as the options say; no
- * process is sandboxed. Returns EXIT_SUCCESS, or EXIT_FAILURE with a log line.
+ * Runs until SIGTERM or SIGINT. Each client is served by a process or by threads, as the options
+ * say. No process is sandboxed. Returns EXIT_SUCCESS, or EXIT_FAILURE with a log line.
  */
 int direct_run(const struct engine_options *options);
 

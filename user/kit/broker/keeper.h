@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper of the compilation cache, as the broker sees it: a process of another program that
- * holds the index. The broker passes it a socket to each worker, with the worker's user. The keeper
- * reads what workers send and waits for disks, so that the broker need not. It ends with its
- * broker.
+ * The broker's functions for the keeper of the compilation cache, a process of its own that holds
+ * the index. For each worker, the broker passes the keeper a socket and the user id. The keeper
+ * reads messages of workers and waits for disks, so that the broker does neither. It ends when the
+ * broker ends.
  */
 #ifndef NN_KIT_KEEPER_H
 #define NN_KIT_KEEPER_H
@@ -16,7 +16,7 @@
 #include "kit/api/log.h"
 #include "kit/broker/spawn.h"
 
-/* Arguments of the keeper; keeper_rows lists those that it gets. */
+/* Options for the keeper. The table keeper_rows has those that are passed to the process. */
 struct keeper_options {
 	const char *folder;		/* folder of the index; NULL if there is no cache */
 	const char *version;		/* version of the index; keeper_start() sets it */
@@ -26,7 +26,7 @@ struct keeper_options {
 		uint64_t bytes_per_user;
 	} plans;			/* limits of the engine's own cache */
 	enum log_level log_level;
-	const char *program;		/* NULL for the installed nnaccel-keeper */
+	const char *program;	/* program of the keeper; NULL: the installed nnaccel-keeper */
 	const char *engine;		/* identity of the engine; NULL or "": no cache */
 	const struct spawn_plugins *plugins;	/* plug-ins that workers load, or NULL */
 };
@@ -38,38 +38,40 @@ struct keeper {
 	struct keeper_options options;
 	pid_t pid;			/* 0: none */
 	int pidfd;	/* pidfd of the keeper, or -1; readable when the keeper has ended */
-	int socket;			/* -1: none */
+	int socket;			/* socket to the keeper, or -1 */
 	int own;			/* the broker's end of keeper_connect()'s socket, or -1 */
 	int program;
-	int claim;			/* the folder, locked; -1: not */
+	int claim;			/* descriptor of the locked folder, or -1 */
 	bool is_taken;			/* another engine has locked it */
 	char version[160];		/* version of the index */
 	uint64_t started_ns;
 };
 
 /*
- * Starts the keeper once its folder exists and is writable. False: there is no keeper; a log line
- * says why unless no cache is wanted. If is_taken is set, the engine must not serve.
+ * Starts the keeper if its folder exists and is writable. Returns false if no keeper runs, with a
+ * log line unless the options have no cache. If it sets is_taken, the engine must not serve.
  */
 bool keeper_start(struct keeper *keeper, const struct keeper_options *options);
 
 /*
- * Passes a copy of the broker's end of a worker's socket to the keeper, with the user. Returns
- * false if the worker has no cache. nnacceld keeps its own end for the next keeper, so that the
- * worker does not notice a restart. A worker that the keeper drops is shut down in both. A caller
- * that will not pass the end again closes it, so that the worker sees the keeper's end.
+ * Passes the keeper a copy of the broker's end of a worker's socket, and the user. Returns false if
+ * the worker gets no cache. The broker keeps its end open and passes it to the next keeper, so that
+ * the worker does not notice a restart. If the keeper drops a worker, it shuts the socket down for
+ * both copies. A caller that will not pass the end again closes it; only then does the worker
+ * notice the end of the keeper.
  */
 bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid);
 
 /*
- * Returns a socket to the keeper, for the broker's own process, as the engine's user. It stays
- * connected if the keeper is started again. The caller closes it. Returns -1 if there is no keeper.
+ * Returns a socket by which the broker itself uses the cache, as the engine's user. It stays
+ * connected if the keeper is started again. The caller closes the socket. Returns -1 if there is no
+ * keeper.
  */
 int keeper_connect(struct keeper *keeper);
 
 /*
- * Reaps a keeper that has ended, as its pidfd shows, and starts another, at most every 10 s.
- * Returns true if a new keeper runs; it knows no worker yet. Does not wait.
+ * Reaps a keeper that has ended, which its pidfd shows, and starts a new one, at most every 10 s.
+ * Returns true if a new keeper runs, which has no worker's socket yet. Does not wait.
  */
 bool keeper_revive(struct keeper *keeper);
 

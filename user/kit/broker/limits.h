@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits of each user: number of workers, new workers per time, and crashes. The kernel identifies
- * the user: subordinate ids are one user. Plain state without I/O; the caller passes the time.
+ * Limits of each user: number of workers, new workers per time, and crashes. The kernel tells the
+ * user of a context; all subordinate ids of a user count as that user. This file does no I/O; the
+ * caller passes the current time.
  */
 #ifndef NN_KIT_LIMITS_H
 #define NN_KIT_LIMITS_H
@@ -12,28 +13,31 @@
 #include "base/clock.h"
 
 /*
- * Number of users without workers that are remembered; beyond that, the one seen longest ago is
- * forgotten.
+ * Maximum number of remembered users without workers. If there are more, the user seen longest ago
+ * is forgotten.
  */
 #define LIMITS_MAX_IDLE_USERS 1024
 
-/* Number of crashes without a delay; each further one doubles the first delay. */
+/*
+ * Number of crashes that do not delay a user's next worker. The next crash causes the first delay,
+ * and each further crash doubles it.
+ */
 #define LIMITS_FREE_CRASHES 3
 #define LIMITS_FIRST_DELAY_NS NS_PER_S
 #define LIMITS_LAST_DELAY_NS UINT64_C(64000000000)
 
-/* Crashes are forgotten after this time without another. */
+/* A user's crashes are forgotten after this time without another crash. */
 #define LIMITS_FORGIVE_NS UINT64_C(300000000000)
 
 /*
- * Number of new workers that a user may have at once; afterwards the rate per second applies. A
- * user that has used half of this is no longer modest.
+ * Number of new workers that a user may get at once. After these, the rate per second applies. A
+ * user that has used half of this number is no longer modest; see limits_is_modest().
  */
 #define LIMITS_BURST 64
 
 /*
- * Number of refusals that a user gets at once; further ones are sent at this interval, and at the
- * latest after LIMITS_LAST_REFUSAL_NS.
+ * Number of refusals that a user gets without delay. Further refusals are sent at intervals of
+ * LIMITS_REFUSAL_NS, but none later than after LIMITS_LAST_REFUSAL_NS.
  */
 #define LIMITS_REFUSALS 32
 #define LIMITS_REFUSAL_NS UINT64_C(100000000)
@@ -42,28 +46,29 @@
 /* Minimum time between two logged refusals of a user. */
 #define LIMITS_LOG_NS UINT64_C(10000000000)
 
-/* Returned by limits_ask(): a worker is possible soon, after many new workers lately. */
+/* Result of limits_ask(): the user had many new workers lately, and may get the next one soon. */
 #define LIMITS_LATER (-1)
 
 struct limits_user {
 	uint32_t uid;
 	unsigned int workers;
-	unsigned int crashes;		/* in a row */
+	unsigned int crashes;		/* number of crashes in a row */
 	uint64_t last_crash_ns;
 	uint64_t until_ns;	/* the user gets no worker before this time, after crashes */
-	/* when the burst of new workers is available again in full */
+	/* when the user may again have LIMITS_BURST new workers at once */
 	uint64_t starts_paid_ns;
-	uint64_t refusals_paid_ns;	/* when the full number of refusals is available again */
+	uint64_t refusals_paid_ns;	/* when LIMITS_REFUSALS refusals are again without delay */
 	uint64_t logged_ns;		/* time of the last logged refusal */
-	unsigned int unlogged;		/* refusals since */
-	uint64_t served_ns;		/* time of its last new worker */
+	unsigned int unlogged;		/* number of unlogged refusals after it */
+	uint64_t served_ns;		/* when the user got its last worker */
 	uint64_t seen_ns;
 };
 
 struct limits {
 	unsigned int max_workers;	/* limit of the workers of all users except root */
 	unsigned int max_workers_per_user;
-	unsigned int starts_per_s;	/* new workers of a user per second after its burst */
+	/* new workers of a user per second, after LIMITS_BURST at once */
+	unsigned int starts_per_s;
 	unsigned int workers;		/* number of workers that count towards max_workers */
 	unsigned int num_users, max_users;
 	struct limits_user *users;
@@ -75,9 +80,10 @@ bool limits_init(struct limits *limits, unsigned int max_workers,
 void limits_free(struct limits *limits);
 
 /*
- * Returns whether a user may have one more worker now: 0, EUSERS if it has too many, EAGAIN if it
- * is too early after crashes, or LIMITS_LATER with *later_ns. The last eighth of all workers is
- * reserved for users without one. Root does not count towards the total.
+ * Returns 0 if a user may have one more worker now. Otherwise returns EUSERS if there are too many
+ * workers, EAGAIN if crashes were too recent, or LIMITS_LATER with a time in *later_ns. The last
+ * eighth of max_workers is reserved for users without a worker. Workers of root do not count
+ * towards max_workers.
  */
 int limits_ask(struct limits *limits, uint32_t uid, uint64_t now_ns, uint64_t *later_ns);
 
@@ -85,26 +91,29 @@ int limits_ask(struct limits *limits, uint32_t uid, uint64_t now_ns, uint64_t *l
 int limits_acquire(struct limits *limits, uint32_t uid, uint64_t now_ns);
 
 /*
- * Releases a worker. Returns for how long the user gets no new worker: 0, unless the user's workers
- * crashed too often.
+ * Counts that a user's worker has ended. Returns for how many ns the user gets no new worker: 0
+ * unless its workers crashed too often.
  */
 uint64_t limits_release(struct limits *limits, uint32_t uid, bool crashed, uint64_t now_ns);
 
 /* Returns the number of a user's workers. */
 unsigned int limits_workers(const struct limits *limits, uint32_t uid);
 
-/* Returns when a user got its last worker; 0 if it never got one or is forgotten. */
+/* Returns when a user got its last worker, or 0 if the user never got one or was forgotten. */
 uint64_t limits_served_ns(const struct limits *limits, uint32_t uid);
 
-/* Returns whether a user had few new workers lately, so that it may get the last idle worker. */
+/*
+ * Returns whether a user had few new workers lately, so that it may get one of the last idle
+ * workers.
+ */
 bool limits_is_modest(const struct limits *limits, uint32_t uid, uint64_t now_ns);
 
-/* Returns how long to wait before a user is refused: 0 unless it was refused often lately. */
+/* Returns the delay of a user's next refusal in ns: 0 unless the user was refused often lately. */
 uint64_t limits_refuse(struct limits *limits, uint32_t uid, uint64_t now_ns);
 
 /*
- * Returns whether to log a refusal, and in *unlogged how many were not logged since the user's last
- * line.
+ * Returns whether to log a refusal. Sets *unlogged to the number of the user's refusals that were
+ * not logged after its last log line.
  */
 bool limits_log(struct limits *limits, uint32_t uid, uint64_t now_ns, unsigned int *unlogged);
 

@@ -10,8 +10,9 @@ void notify_ready(void);
 
 /*
  * Sends WATCHDOG=1 if it is due, for a loop that is about to wait for timeout_ms (-1: for ever).
- * Returns how long the loop may wait before it calls this again. The message is due twice in
- * $WATCHDOG_USEC; the manager kills a process that sends none. Only one thread may call this.
+ * Returns how long the loop may wait before it calls this function again. The message is due twice
+ * in each $WATCHDOG_USEC; the manager kills a process that does not send it. Only one thread may
+ * call this.
  */
 int notify_alive(int timeout_ms);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Options that all engines' programs have, nnacceld and those of the kit.
+ * Options that the programs of all engines have: nnacceld and engines written with the kit.
  */
 #ifndef NN_KIT_OPTIONS_H
 #define NN_KIT_OPTIONS_H
@@ -18,25 +18,27 @@ struct engine_options {
 	const char *version;		/* version of the device, shown by the kernel */
 	uint32_t type;			/* enum nn_device_type */
 	unsigned int idle;		/* processes to keep ready */
-	unsigned int max;		/* clients at a time */
+	unsigned int max;		/* maximum number of clients at a time */
 	unsigned int max_per_user;
-	unsigned int rate;		/* new clients of a user a second, after a burst */
-	/*
-	 * spawner of workers; its program is -1 until it is opened, and plug-ins are not yet found
-	 */
+	/* maximum number of new clients of a user per second, after a burst */
+	unsigned int rate;
+	/* spawner of workers; its `program` is -1 until spawner_init() opens it */
 	struct spawner spawner;
 	struct keeper_options keeper;
-	struct extensions extensions;	/* re-read when the folder changes */
+	struct extensions extensions;	/* plug-ins, examined again when their folder changes */
 	/* Limits of cgroups; NULL if workers have no cgroups of their own. */
 	const struct cgroup_options *cgroup;
 	const struct nna_engine *engine;	/* an engine of the kit, or NULL */
-	/* socket to serve clients at, without the module; or NULL */
+	/* path of a socket at which clients are served without the module, or NULL */
 	const char *direct;
 	/* functions that serve clients by threads; NULL if processes serve them */
 	const struct client_threads *threads;
 };
 
-/* A client's process is this user outside of its user namespace if the engine is root. */
+/*
+ * If the engine runs as root, its clients' processes have this user id outside their user
+ * namespace.
+ */
 #define CLIENT_UID 65534
 
 #define OPTION_MIB .unit = UINT64_C(1) << 20, .max = UINT64_C(1) << 32
@@ -44,8 +46,8 @@ struct engine_options {
 #define ENGINE_AT(member) OPTION_AT(struct engine_options, member)
 
 /*
- * Rows of a table for a structure that begins with a struct engine_options. The macro's arguments
- * are the minimum of --idle, and the help texts of the state's folder and of defaults.
+ * Rows of a table of options for a structure that begins with struct engine_options. `least` is the
+ * minimum of --idle; the other arguments are parts of help texts.
  */
 #define ENGINE_ROWS(least, idle_text, state_text, cache_text, user_text, folder_text, list_text) \
 	{ "device", "PATH", "engine node (default /dev/nnaccel-engine)", OPTION_TEXT, \

@@ -13,17 +13,17 @@
 /* Options for starting workers. */
 struct spawner {
 	const char *path;	/* path of the program; NULL for the installed nnaccel-worker */
-	int program;			/* the same, O_PATH */
+	int program;			/* O_PATH descriptor of the program */
 	uid_t uid;			/* user id that workers run as */
 	gid_t gid;
-	struct worker_options options;	/* spawn sets options.uid and .gid */
+	struct worker_options options;	/* options of workers; spawn.c sets `uid` and `gid` */
 	bool allow_none;		/* allow ISOLATE_NONE if no stronger isolation works */
 };
 
 /* Plug-ins that a worker is to load. */
 struct spawn_plugins {
 	const char *folder;
-	char **files;			/* names of the files, ended by a NULL */
+	char **files;			/* names of the files, with NULL after the last */
 	unsigned int count;
 	bool probe;			/* start the worker only to test the last plug-in */
 };
@@ -37,33 +37,40 @@ struct spawned {
 };
 
 /*
- * Opens the program and finds the best isolation, with a log line if it is not the full one.
- * Returns false, with a log line, if the administrator allows none of those available.
+ * Opens the program and finds the strongest isolation that the system supports; logs a line if it
+ * is not ISOLATE_USERNS. Returns false, with a log line, if only ISOLATE_NONE works and the
+ * administrator does not allow it.
  */
 bool spawner_init(struct spawner *spawner);
 
 /*
- * Starts a worker in the cgroup of a folder's descriptor (-1: the broker's), with plug-ins or
- * (NULL) without. Returns false, with a log line, on failure.
+ * Starts a worker. `cgroup` is the descriptor of its cgroup's folder, or -1 for the broker's
+ * cgroup. `plugins` are the plug-ins to load, or NULL. Returns false, with a log line, on failure.
  */
 bool spawn_worker(const struct spawner *spawner, int cgroup, const struct spawn_plugins *plugins,
 		  struct spawned *spawned);
 
 /*
- * Creates a socket between a client's server, ends[1], and the broker or keeper. Returns false with
- * errno set.
+ * Creates a socket between ends[1], for what serves a client, and ends[0], for the broker and the
+ * keeper. Returns false with errno set.
  */
 bool spawn_control(int ends[2]);
 
-/* Raises this process' limit of files for this many workers; logs a line if that fails. */
+/*
+ * Raises this process's limit of open files, so that it can have `workers` workers. Logs a line if
+ * that fails.
+ */
 void spawn_raise_files(unsigned int workers);
 
-/* Passes the session on: the worker is its only owner once the caller closes it. */
+/*
+ * Passes a session to a worker. The caller closes its own descriptor afterwards, so that only the
+ * worker has the session.
+ */
 bool spawned_pass_session(const struct spawned *spawned, int session);
 
 /*
- * Returns whether the worker has reported that it is ready; false too if it has ended. Does not
- * wait.
+ * Returns whether the worker has reported that it is ready. Returns false also if it has ended.
+ * Does not wait.
  */
 bool spawned_is_ready(const struct spawned *spawned);
 

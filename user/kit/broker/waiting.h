@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts that wait for a worker, or for their refusal. Plain state without I/O.
+ * Contexts that wait for a worker, or for their refusal. This file does no I/O.
  */
 #ifndef NN_KIT_WAITING_H
 #define NN_KIT_WAITING_H
 
 #include "kit/broker/limits.h"
 
-/* Longest wait of a context whose user had many workers lately; then it is refused. */
+/* Maximum wait of a context whose user had many new workers lately. Then the context is refused. */
 #define WAITING_MAX_NS UINT64_C(2000000000)
 
-/* The contexts that may get a worker. */
+/* Which waiting contexts may get a worker. */
 enum waiting_whom {
 	WAITING_ALL,
-	WAITING_MODEST,			/* users that had few workers lately */
-	/* contexts that are their user's only one, or that waited long */
+	WAITING_MODEST,			/* contexts whose user had few new workers lately */
+	/*
+	 * of these, contexts that are their user's only one or have waited for WAITING_GIVES_WAY_NS
+	 */
 	WAITING_ALONE,
 };
 
-/* Time for which a context lets users without another context go first. */
+/*
+ * Time for which a context of a user with several contexts lets users with a single one go first.
+ */
 #define WAITING_GIVES_WAY_NS NS_PER_S
 
 struct waiter {
@@ -26,7 +30,7 @@ struct waiter {
 	uint64_t context;
 	uint32_t uid, pid;
 	bool with_plugins;
-	/* its user has another context that is served; set by the caller */
+	/* the context's user already has a served context; set by the caller */
 	bool is_second;
 	uint64_t since_ns;
 	int error;			/* 0, or the errno of its refusal */
@@ -47,8 +51,9 @@ void waiting_remove(struct waiting *waiting, uint64_t context);
 void waiting_clear(struct waiting *waiting);
 
 /*
- * Returns the context to serve next with or without plug-ins, of `whom`, or NULL. Users with the
- * fewest workers come first; among these, the one that got its last worker longest ago.
+ * Returns the context of `whom`, with or without plug-ins, that is to be served next, or NULL.
+ * Users with the fewest workers come first; among these, the user that got its last worker longest
+ * ago.
  */
 struct waiter *waiting_pick(const struct waiting *waiting, struct limits *limits,
 			    bool with_plugins, enum waiting_whom whom, uint64_t now_ns);
@@ -58,15 +63,15 @@ unsigned int waiting_count(const struct waiting *waiting, struct limits *limits,
 			   bool with_plugins, uint64_t now_ns);
 
 /*
- * Refuses contexts that will get no worker: see limits_ask(). Returns the first time to look again;
- * UINT64_MAX for never.
+ * Decides to refuse the contexts that limits_ask() gives no worker. Returns when to call it again,
+ * or UINT64_MAX for never.
  */
 uint64_t waiting_judge(struct waiting *waiting, struct limits *limits, uint64_t now_ns);
 
-/* Sets a context's error and the time of its refusal. */
+/* Sets the error with which a context is refused, and when. */
 void waiting_refuse(struct waiter *waiter, struct limits *limits, int error, uint64_t now_ns);
 
-/* Refuses all contexts that want a worker with or without plug-ins. */
+/* Refuses all contexts that wait for a worker with plug-ins, or all that wait for one without. */
 void waiting_refuse_all(struct waiting *waiting, struct limits *limits, bool with_plugins,
 			int error, uint64_t now_ns);
 
