@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A worker's connection to the keeper of the compilation cache: one request at a time, on the
- * socket that first led to the broker.
+ * socket that at first connected the worker with the broker.
  */
 #ifndef NN_KIT_CACHE_CLIENT_H
 #define NN_KIT_CACHE_CLIENT_H
@@ -15,7 +15,7 @@
 
 struct cache_client {
 	pthread_mutex_t lock;	/* held from a request to its answer */
-	int socket;	/* socket to the keeper; -1 if the keeper is gone or there was none */
+	int socket;	/* socket to the keeper, or -1 if there is no keeper */
 	uint32_t serial;	/* serial number of the last request */
 };
 
@@ -27,15 +27,15 @@ enum nn_status cache_client_store(struct cache_client *client, const uint8_t *to
 				  const uint8_t *hash, struct nn_error *err);
 
 /*
- * Looks a hash up. Returns NN_GENERAL_FAILURE if it was not stored for this token and this client's
- * user.
+ * Returns NN_OK if the hash was stored for this token and this client's user, and otherwise
+ * NN_GENERAL_FAILURE.
  */
 enum nn_status cache_client_query(struct cache_client *client, const uint8_t *token,
 				  const uint8_t *hash, struct nn_error *err);
 
-/* An entry of the engine's own cache, mapped: the data part, then the model part. */
+/* A mapped entry of the engine's own cache: the data part, then the model part. */
 struct cached_parts {
-	void *base;		/* NULL: none */
+	void *base;		/* NULL: no entry is mapped */
 	size_t model_size, data_size;
 	uint8_t hash[DIGEST_SIZE];	/* hash of the model part */
 };
@@ -60,7 +60,7 @@ struct cache_entry {
 
 /*
  * Stores an entry. Returns NN_GENERAL_FAILURE if a plan is stored already or the keeper fails, and
- * NN_RESOURCE_EXHAUSTED_TRANSIENT if the client's user stores too much at a time.
+ * NN_RESOURCE_EXHAUSTED_TRANSIENT if the client's user has stored too much lately.
  */
 enum nn_status cache_client_put(struct cache_client *client, const struct cache_entry *entry,
 				struct nn_error *err);

@@ -12,9 +12,9 @@
 #define DIGEST_SIZE 32
 
 /*
- * Loads the algorithm. Call it once before the other functions, and before the filter of system
- * calls is loaded, because libcrypto reads its configuration. This function is not thread-safe; the
- * others are.
+ * Loads the algorithm. Must be called once, before the other functions and before the filter of
+ * system calls is loaded, because libcrypto reads its configuration file. Not thread-safe; the
+ * other functions are.
  */
 bool digest_init(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages of the keeper of the compilation cache: the broker starts it, and administrators
- * connect to a socket in its folder.
+ * The start of the keeper of the compilation cache by the broker, and requests of administrators,
+ * who connect to a socket in the keeper's folder.
  */
 #ifndef NN_KIT_KEEPER_MESSAGE_H
 #define NN_KIT_KEEPER_MESSAGE_H
@@ -12,12 +12,15 @@
 #define KEEPER_PROGRAM "nnaccel-keeper"
 #define KEEPER_NAME "nnacceld-keeper"
 
-/* The number of the broker's socket in a keeper. Files 0 to 2 are two empty ones and the log. */
+/*
+ * The descriptor of the broker's socket in a keeper. Descriptors 0 and 1 are empty files; 2 is the
+ * log.
+ */
 #define KEEPER_BROKER_FD 3
 
 #define KEEPER_SOCKET "keeper.sock"
 
-/* The head of the report that CACHE_SHOW returns; rows follow. */
+/* The header of the report that CACHE_SHOW returns. Rows follow the header. */
 struct cache_report {
 	char version[160];		/* version of the index; empty before the index exists */
 };
@@ -26,11 +29,11 @@ struct cache_report_user {
 	uint64_t uid;
 	uint64_t tokens, hashes;
 	uint64_t plans;
-	uint64_t entries;		/* of engines' own stores */
-	uint64_t bytes;			/* of both */
+	uint64_t entries;		/* number of entries of engines' own stores */
+	uint64_t bytes;			/* bytes of plans and entries together */
 };
 
-/* The rows, ordered by user as in the index. */
+/* The query for the rows of a report, ordered by user. */
 #define CACHE_REPORT_SQL \
 	"SELECT uid, sum(tokens), sum(hashes), sum(plans), sum(entries), sum(bytes) FROM" \
 	" (SELECT uid, count(DISTINCT token) AS tokens, count(*) AS hashes, 0 AS plans," \

@@ -15,7 +15,7 @@
 #define CACHE_TOKEN_SIZE 32
 
 /*
- * Maximum size of a cached plan's model part, which workers copy, and alignment of the data part.
+ * Maximum size of a cached plan's model part, which workers copy, and alignment of its data part.
  */
 #define BLOB_MAX_MODEL (UINT64_C(64) << 20)
 #define BLOB_PAGE 4096
@@ -41,32 +41,36 @@ enum message_kind {
 	CACHE_DROP = 6,		/* remove the useless entry */
 	CACHE_NEW_OWN = 7,	/* like NEW, for an entry of the engine's own store */
 	/* The keeper answers: */
-	/* Stored or known. After GET: the sizes, with the data part first, and `hash`. */
+	/*
+	 * Success: stored, or known. The answer to CACHE_GET has `hash` and the sizes; the file
+	 * begins with the data part.
+	 */
 	CACHE_YES = 11,
-	CACHE_NO,		/* not known */
+	CACHE_NO,		/* there is no such hash or entry */
 	CACHE_FAILED,		/* the index or its disk failed */
 	CACHE_LATER,		/* this user stores too often */
 	/* The broker tells a worker: */
 	WORKER_GO = 21,		/* the worker's user ids are mapped */
 	WORKER_SESSION,		/* serve the session whose file comes with this message */
-	/* messages of a worker to the broker: */
-	WORKER_READY,		/* it is sandboxed */
+	/* A worker tells the broker: */
+	WORKER_READY,		/* the worker is sandboxed */
 	/* The broker tells the keeper: */
 	KEEPER_SERVE,		/* serve user `uid` on the socket that comes with this message */
-	KEEPER_END,		/* end at once */
+	KEEPER_END,		/* the keeper must end at once */
 	/* An administrator asks the keeper: */
 	CACHE_CLEAR = 100,	/* remove all entries of user `uid`, or of CACHE_ALL_USERS */
-	CACHE_SHOW = 101,	/* get a file with a report and model_size rows */
+	/* get a file with a report; the answer's model_size is its number of rows */
+	CACHE_SHOW = 101,
 	/*
-	 * Gets a file with a line for each of data_size faults; model_size is the number of plans
-	 * checked.
+	 * Get a file with a line for each fault. The answer's data_size is the number of faults,
+	 * and its model_size the number of plans checked.
 	 */
 	CACHE_CHECK = 102,
 };
 
 #define CACHE_ALL_USERS UINT64_MAX
 
-/* Fields that a kind does not use are 0. */
+/* A message. Fields that its kind does not use are 0. */
 struct message {
 	uint32_t kind;			/* enum message_kind */
 	uint32_t serial;		/* serial number of a request and of its answer */
@@ -79,17 +83,20 @@ struct message {
 	uint64_t data_size;
 };
 
-/* Parses `size` bytes. Returns false unless they are a message with this direction. */
+/* Parses `size` bytes. Returns false unless the bytes are a valid message with this direction. */
 bool message_parse(const void *bytes, size_t size, enum message_way way, struct message *message);
 
-/* Sends a message, with a file unless that is -1. Does not wait. Returns false with errno. */
+/*
+ * Sends a message, with a file unless `file` is -1. Does not wait. Returns false with errno on
+ * failure.
+ */
 bool message_send(int socket, const struct message *message, int file);
 
 /*
- * Receives a message as recvmsg() with those flags. Sets *file to the file that came with it, which
- * the caller closes, or to -1; the file has the first free number. If several files came, all are
- * closed; with a NULL `file` one is closed too. Returns 1, 0 at the end of the socket, or -1 with
- * errno, EPROTO for an invalid message.
+ * Receives a message as recvmsg() with `flags`. Sets *file to the file in the message, which the
+ * caller closes, or to -1. The file gets the first free descriptor. If the message has several
+ * files, or `file` is NULL, all files are closed. Returns 1 for a message, 0 at the end of the
+ * stream, or -1 with errno; errno is EPROTO for an invalid message.
  */
 int message_receive(int socket, enum message_way way, int flags, struct message *message,
 		    int *file);

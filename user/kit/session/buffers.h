@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buffers of memory domains: checks of their roles and contents, and buffers in the engine's own
- * layout.
+ * Buffers of memory domains: checks of roles and contents of all buffers, and the buffers that have
+ * the engine's own layout.
  */
 #ifndef NN_KIT_BUFFERS_H
 #define NN_KIT_BUFFERS_H
@@ -24,20 +24,25 @@ struct buffer {
 
 struct buffers {
 	const struct nna_engine *engine;
-	pthread_mutex_t lock;		/* protects the list, and users and forgotten of its entries */
+	pthread_mutex_t lock;	/* protects the list, and `users` and `forgotten` of its entries */
 	struct buffer *list;
 };
 
 bool buffers_init(struct buffers *buffers, const struct nna_engine *engine);
 
-/* Has the engine destroy all buffers; none may be in use. */
+/* Has the engine destroy all buffers. No buffer may be in use. */
 void buffers_free(struct buffers *buffers);
 
-/* Returns the buffer of a grant, or NULL. buffers_put() ends its use and accepts NULL. */
+/*
+ * Returns the buffer of a grant, or NULL. The caller releases the buffer by buffers_put(), which
+ * accepts NULL.
+ */
 struct buffer *buffers_get(struct buffers *buffers, uint32_t grant);
 void buffers_put(struct buffers *buffers, struct buffer *buffer);
 
-/* Handles NNACCEL_DO_FORGET_GRANT: the buffer is destroyed now, or after its last use. */
+/*
+ * Handles NNACCEL_DO_FORGET_GRANT: destroys the buffer now or, if it is in use, after its last use.
+ */
 void buffers_forget(struct buffers *buffers, uint32_t grant);
 
 /* Handles NNACCEL_DO_COPY_IN and NNACCEL_DO_COPY_OUT. */
@@ -46,22 +51,22 @@ enum nn_status buffers_copy(struct buffers *buffers, struct grants *grants,
 
 /*
  * Handles NNACCEL_DO_BUFFER. Sets *layout to the engine's choice, an enum nnaccel_layout. Returns
- * NN_INVALID_ARGUMENT if a model does not have a role, if roles differ in type or shape, or if the
- * buffer's size does not match. The size must be that of the shape, or a multiple of it if a
- * dimension is open.
+ * NN_INVALID_ARGUMENT if a model has no operand for a role, if roles differ in type or shape, or if
+ * the buffer's size is wrong. The right size is that of the shape or, if a dimension is unknown, a
+ * multiple of the shape's smallest size.
  */
 enum nn_status buffer_judge(struct buffers *buffers, struct models *models,
 			    const struct command *command, uint32_t *layout, struct nn_error *err);
 
 /*
  * Checks that input buffers hold exactly the bytes of their arguments' shapes; returns
- * NN_INVALID_ARGUMENT otherwise. The engine checks everything else about arguments.
+ * NN_INVALID_ARGUMENT otherwise. The engine checks all other properties of arguments.
  */
 enum nn_status buffer_check_inputs(const struct models *models,
 				   const struct loaded_model *loaded,
 				   const struct command *command, struct nn_error *err);
 
-/* Sets sizes[num_outputs] to the bytes of each output, by the shapes of an execution. */
+/* Sets sizes[num_outputs] to the bytes of each output, computed from the execution's shapes. */
 void buffer_sizes(const struct models *models, const struct loaded_model *loaded,
 		  const struct nn_execution *execution, uint64_t *sizes);
 

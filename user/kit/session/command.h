@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fetched command: what NNACCEL_SESSION_FETCH wrote, checked in full before
- * anything of it is used.
+ * A fetched command, which NNACCEL_SESSION_FETCH wrote. All of it is checked before any part is
+ * used.
  */
 #ifndef NN_KIT_COMMAND_H
 #define NN_KIT_COMMAND_H
@@ -11,7 +11,7 @@
 #include <linux/nnaccel.h>
 #include <nnaccel/engine_model.h>
 
-/* A command and its arrays, all inside the buffer that was parsed. */
+/* A command and its arrays. The pointers lead into the buffer that was parsed. */
 struct command {
 	const struct nnaccel_cmd *head;
 	const struct nnaccel_grant *grants;	/* head->num_grants */
@@ -23,14 +23,15 @@ struct command {
 };
 
 /*
- * Parses `size` bytes, 8-byte aligned, and checks counts, ranges in grants, writable outputs and
- * indices. Returns NN_OK or NN_GENERAL_FAILURE; the kernel never sends a command that fails. `head`
- * is valid, but unchecked, as soon as `size` is large enough for one.
+ * Parses `size` bytes at an 8-byte aligned address. Checks counts, indices and ranges in grants,
+ * and that outputs are writable. Returns NN_OK or NN_GENERAL_FAILURE; the kernel never sends a
+ * command that fails these checks. Even after a failure, `head` points to the unchecked head if
+ * `size` is large enough for one.
  */
 enum nn_status command_parse(const void *buffer, size_t size, struct command *command,
 			     struct nn_error *err);
 
-/* Maps a status to one of the HAL, which is what clients get. */
+/* Converts a status to the status of the HAL that clients get. */
 uint32_t command_status(enum nn_status status);
 
 #endif /* NN_KIT_COMMAND_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models of the client: loaded from their serialised form, checked, prepared, and held by number
- * until they are forgotten and no longer executed.
+ * Models of the client. They are decoded from their serialised form, checked and prepared. They are
+ * stored under their number until they are forgotten and no longer executed.
  */
 #ifndef NN_KIT_MODELS_H
 #define NN_KIT_MODELS_H
@@ -16,7 +16,7 @@
 #include "kit/session/command.h"
 #include "kit/session/grants.h"
 
-/* A form of a model: the one first prepared, or one that the engine replaced it with. */
+/* A form of a model: the form that was prepared first, or one by which the engine replaced it. */
 struct form {
 	/* The engine's prepared model; NULL before it is prepared and after it is released. */
 	void *prepared;
@@ -28,19 +28,19 @@ struct loaded_model {
 	struct loaded_model *next;
 	uint64_t number;
 	unsigned int users;
-	uint64_t device_bytes;		/* of the device's memory, when it was prepared */
+	uint64_t device_bytes;	/* device memory of the model, measured when it was prepared */
 	struct nn_model *model;		/* the client's model; NULL if the plan was loaded */
-	/* Attributes of extensions, or NULL; they outlive all forms. */
+	/* Attributes of extensions, or NULL. They live longer than all forms. */
 	struct nn_attributes *attributes;
 	struct form first;
 	/* Form for executions that begin now; NULL until models_add(). */
 	_Atomic(struct form *) form;
 	bool is_cached;			/* the model is in the engine's own cache */
-	uint8_t key[DIGEST_SIZE];	/* its key there */
+	uint8_t key[DIGEST_SIZE];	/* key of the model's entry in that cache */
 	struct cached_parts cached;	/* the cache entry that it was loaded from, if any */
-	struct mapping **pools;	/* mappings of the pools; NULL for those that cannot be mapped */
+	struct mapping **pools;	/* mappings of the pools; NULL for a pool that cannot be mapped */
 	uint32_t num_pools;
-	struct nn_pool *copies;		/* private memory in place of the pools */
+	struct nn_pool *copies;		/* private memory used in place of the pools */
 	uint32_t num_copies;
 };
 
@@ -49,62 +49,65 @@ struct models {
 	const struct nna_engine *engine;
 	struct grants *grants;
 	struct cache_client *cache;
-	struct cache_files files;	/* files of the client's cache entry */
+	struct cache_files files;	/* numbers of files of a client's cache entry */
 	bool lazy;			/* models are compiled at their first execution */
-	pthread_mutex_t lock;		/* protects the list, users and forms of its entries, and keys */
+	pthread_mutex_t lock;	/* protects the list, and `users`, forms and `key` of its entries */
 	struct loaded_model *list;
 };
 
 bool models_init(struct models *models, const struct nna_engine *engine, struct grants *grants,
 		 struct cache_client *cache);
 
-/* Limits the device's memory that models of each client of this process take, in bytes; 0: no limit. */
+/*
+ * Limits the device memory that the models of each client of this process take, in bytes. 0 means
+ * no limit.
+ */
 void models_limit_device(uint64_t bytes);
 
-/* Releases all models that were not forgotten; none may be in use. */
+/* Releases all models that were not forgotten. No model may be in use. */
 void models_free(struct models *models);
 
 /*
  * Handles NNACCEL_DO_SUPPORTED: sets supported[i] for each of the num_operations operations of the
- * main subgraph. An operation is not supported if a constant of it cannot be mapped or read.
+ * main subgraph. An operation with a constant that cannot be mapped or read is not supported.
  */
 enum nn_status models_supported(struct models *models, const struct command *command,
 				bool *supported, size_t num_operations, struct nn_error *err);
 
-/* Handles NNACCEL_DO_PREPARE: holds a prepared model under its number. */
+/* Handles NNACCEL_DO_PREPARE: prepares a model and stores it under its number. */
 enum nn_status models_prepare(struct models *models, const struct command *command,
 			      struct nn_error *err);
 
-/* Returns the memory of a prepared model; zeroes if there is no such model. */
+/* Sets *memory to the memory use of a prepared model, or to zeroes if there is no such model. */
 void models_memory(struct models *models, uint64_t number, struct nnaccel_model_memory *memory);
 
 /*
  * Handles NNACCEL_DO_PREPARE_CACHED: prepares a model from saved parts. Returns NN_GENERAL_FAILURE
- * if the keeper does not know the parts or they are damaged.
+ * if the keeper does not know the parts' hash or the parts are damaged.
  */
 enum nn_status models_prepare_cached(struct models *models, const struct command *command,
 				     struct nn_error *err);
 
 /*
- * Handles NNACCEL_DO_CACHE_SAVE. Sets the size of each part with NN_OK and
- * NN_OUTPUT_INSUFFICIENT_SIZE; all sizes are 0 for a model that has not been compiled yet.
+ * Handles NNACCEL_DO_CACHE_SAVE. Sets the size of each part if it returns NN_OK or
+ * NN_OUTPUT_INSUFFICIENT_SIZE. All sizes are 0 if the model has not been compiled yet.
  */
 enum nn_status models_save(struct models *models, const struct command *command, uint64_t *sizes,
 			   struct nn_error *err);
 
-/* A model that was compiled from a private copy, and is to be cached. */
+/* A model that was compiled from a private copy and will be cached. */
 struct own_cache_work;
 
 /*
- * Handles NNACCEL_DO_PREPARE with NNACCEL_PREPARE_CACHE. It loads the cached plan, or compiles a
- * private copy of the model's constants. *work is NULL, or the work for models_store_own_cache()
- * after the client has its answer.
+ * Handles NNACCEL_DO_PREPARE with NNACCEL_PREPARE_CACHE. Loads the cached plan or, if it is not
+ * cached, compiles the model with a private copy of its constants. Sets *work to NULL, or to work
+ * that models_store_own_cache() does after the client has its answer.
  */
 enum nn_status models_prepare_own_cache(struct models *models, const struct command *command,
 					struct own_cache_work **work, struct nn_error *err);
 void models_store_own_cache(struct models *models, struct own_cache_work *work);
 
-/* Caches a model's new form in place of its older one, if that was cached. */
+/* Caches a model's new form in place of an older form, if the older one was cached. */
 void models_keep_again(struct models *models, struct loaded_model *loaded);
 
 /*
@@ -112,7 +115,7 @@ void models_keep_again(struct models *models, struct loaded_model *loaded);
  * ----
  */
 
-/* A private copy of a range of a grant, which the client may still be writing. */
+/* Makes a private copy of a range of a grant, because the client may still write the grant. */
 enum nn_status models_copy(struct models *models, const struct nnaccel_grant *grant,
 			   uint64_t offset, size_t length, void **copy, struct nn_error *err);
 
@@ -121,57 +124,66 @@ enum nn_status models_copy_wire(struct models *models, const struct command *com
 				struct nn_error *err);
 
 /*
- * Maps the grants from `first` on. Without need_all, a pool that cannot be mapped is skipped, so
- * only operations that read it are affected.
+ * Maps the grants from number `first` on as pools. Unless need_all is set, skips pools that cannot
+ * be mapped, so that only operations which read them are affected.
  */
 enum nn_status models_map_pools(struct models *models, const struct command *command,
 				uint32_t first, bool need_all, struct loaded_model *loaded, struct nn_error *err);
 
-/* Returns the options of a preparation, which its command has. */
+/* Returns the options of a preparation, taken from its command. */
 struct nna_engine_preparation models_how(const struct models *models,
 					 const struct command *command,
 					 const struct loaded_model *loaded);
 
-/* Takes over the attributes of a command, once the engine has checked them. */
+/* Decodes the attributes of a command, has the engine check them, and adds them to the model. */
 enum nn_status models_take_attributes(struct models *models, const struct command *command,
 				      struct loaded_model *loaded, struct nn_error *err);
 
-/* Decodes a private copy of a wire form, with the command's pools mapped. */
+/* Decodes a model from a private copy of its wire form. The command's pools must be mapped. */
 enum nn_status models_decode(const struct command *command, const void *wire,
 			     struct loaded_model *loaded, struct nn_error *err);
 
-/* Checks the extensions of a model, and logs what is wrong with them. */
+/* Checks the extension types and operations of a model, and logs what is wrong. */
 enum nn_status models_check(const struct models *models, const struct nn_model *model,
 			    struct nn_error *err);
 
-/* Attributes of a preparation or an execution, by the engine. NULL is fine. */
+/* Has the engine check the attributes of a preparation or an execution. They may be NULL. */
 enum nn_status models_check_attributes(const struct models *models,
 				       const struct nn_attributes *attributes, bool is_execution,
 				       struct nn_error *err);
 
-/* Returns the operands of a model's executions. */
+/* Returns the subgraph whose inputs and outputs are the arguments of a model's executions. */
 const struct nn_subgraph *models_signature(const struct models *models,
 					   const struct loaded_model *loaded);
 
-/* Adds a prepared model, or discards it if the client would exceed its limit of device memory. */
+/*
+ * Adds a prepared model. If the client would exceed its limit of device memory, discards the model.
+ */
 enum nn_status models_add(struct models *models, struct loaded_model *loaded, struct nn_error *err);
 void models_discard(struct models *models, struct loaded_model *loaded);
 
 /*
- * Returns the model with this number, or NULL. models_put() ends its use. Unless `form` is NULL,
- * both also get or put the current form of the model.
+ * Returns the model with this number, or NULL. The caller releases the model by models_put().
+ * Unless `form` is NULL, both functions also take or release a reference to the model's current
+ * form.
  */
 struct loaded_model *models_get(struct models *models, uint64_t number, struct form **form);
 void models_put(struct models *models, struct loaded_model *loaded, struct form *form);
 
-/* Returns the current form of a model that is held; models_put_form() ends its use. */
+/*
+ * Returns the current form of a model to which the caller has a reference. The caller releases the
+ * form by models_put_form().
+ */
 struct form *models_form(struct models *models, struct loaded_model *loaded);
 void models_put_form(struct models *models, struct loaded_model *loaded, struct form *form);
 
-/* Handles NNACCEL_DO_FORGET_MODEL: frees the model now, or after its last execution. */
+/*
+ * Handles NNACCEL_DO_FORGET_MODEL: frees the model now or, if it executes, after its last
+ * execution.
+ */
 void models_forget(struct models *models, uint64_t number);
 
-/* Returns NN_GENERAL_FAILURE if the file of one of the mappings became shorter. */
+/* Returns NN_GENERAL_FAILURE if an access found that the file of a mapping was truncated. */
 enum nn_status mappings_check(struct mapping *const *mappings, uint32_t count,
 			      struct nn_error *err);
 

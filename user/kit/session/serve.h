@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serves a session: fetches commands, handles them, commits the answers.
+ * Serves a session: fetches commands, executes them, and commits the answers.
  */
 #ifndef NN_KIT_SERVE_H
 #define NN_KIT_SERVE_H
@@ -20,17 +20,20 @@
 /* A command in progress with a deadline. */
 struct due {
 	struct due *next, **link;
-	uint64_t at_ns;			/* its deadline */
+	uint64_t at_ns;			/* deadline of the command */
 	uint64_t cookie;
 };
 
-/* State of a server in a shared process: it ends the threads, and records their deadlines. */
+/*
+ * State of a server in a process that serves several clients: the request to end its threads, and
+ * the deadlines of its commands.
+ */
 struct shared {
 	atomic_bool ended;
-	atomic_bool revoked;		/* threads' writes no longer reach the client's memory */
-	int gone;			/* eventfd that becomes readable at the end */
+	atomic_bool revoked;		/* writes of threads no longer reach the client's memory */
+	int gone;	/* eventfd that becomes readable when the threads must end */
 	pthread_mutex_t lock;
-	struct due *due;		/* under the lock */
+	struct due *due;		/* commands with a deadline; protected by the lock */
 	int changed;	/* eventfd that reports that an earlier deadline was added */
 };
 
@@ -48,7 +51,8 @@ struct server {
 };
 
 /*
- * Begins to serve a session. `cache` is the socket to the keeper of the compilation cache, or -1.
+ * Initialises a server of a session. `cache` is the socket to the keeper of the compilation cache,
+ * or -1.
  */
 bool server_init(struct server *server, const struct nna_engine *engine, int session, int cache);
 
@@ -57,42 +61,44 @@ void server_cache_all(void);
 
 #define SERVER_MAX_THREADS 4
 
-/* Returns the number of threads to call server_run(), at most SERVER_MAX_THREADS. */
+/* Returns the number of threads that should call server_run(), at most SERVER_MAX_THREADS. */
 unsigned int server_threads(void);
 
 /*
- * Attaches this address space to the session; false if that fails, with a log line unless the
+ * Attaches this address space to the session. Returns false on failure, with a log line unless the
  * context is gone.
  */
 bool server_attach(struct server *server);
 
 /*
- * Serves until the context is gone, on any number of threads. Then ends the process: with 0, or
- * with 1 and a log line if the session fails. In a process that serves several clients it returns
- * instead.
+ * Serves until the context is gone; several threads may call this. Then ends the process with
+ * status 0 or, if the session failed, with 1 and a log line. In a process that serves several
+ * clients, returns instead.
  */
 void server_run(struct server *server);
 
-/* Returns the earliest deadline of a command of a shared process, UINT64_MAX: none. */
+/* Returns the earliest deadline of a server's commands, or UINT64_MAX. For a shared process. */
 uint64_t server_due_ns(struct server *server);
 
 /*
- * Answers commands that were due before a time in place of late threads. First it takes the
- * client's memory from the threads, so that none of their results count. Without an answer the
+ * Answers, in place of late threads, the commands that were due before a time. First takes the
+ * client's memory from the threads, so that their results have no effect. Without an answer the
  * kernel would end the session, and an old kernel would kill the process.
  */
 void server_answer_late(struct server *server, uint64_t before_ns);
 
-/* Notifies all threads of a server in a shared process to end, each after its current command. */
+/* Tells all threads of a server in a shared process to end, each after its current command. */
 void server_end(struct server *server);
 
 /*
- * Takes the client's memory and the session from threads that do not end. They continue with
- * private memory, and their answers are lost. The kernel then fails the client's commands.
+ * Takes the client's memory and the session from threads that do not end. These threads continue
+ * with private memory, and their answers are lost. The kernel then fails the client's commands.
  */
 void server_abandon(struct server *server);
 
-/* Frees a server of a shared process once no thread runs: models, memory, and the session. */
+/*
+ * Frees a server of a shared process with its models, memory and session. No thread of it may run.
+ */
 void server_free(struct server *server);
 
 #endif /* NN_KIT_SERVE_H */

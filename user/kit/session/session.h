@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session's calls: to the module, or for a direct session to the client's library.
+ * System calls on a session. They reach the module or, for a direct session, are emulated by
+ * messages to the client's library.
  */
 #ifndef NN_KIT_SESSION_H
 #define NN_KIT_SESSION_H
@@ -15,15 +16,15 @@ int session_call(int session, unsigned long request, void *arg);
 /* Maps granted memory or a burst's region; returns MAP_FAILED with errno on failure. */
 void *session_map(int session, size_t length, int prot, uint64_t offset);
 
-/* Closes a session; no thread may use it. */
+/* Closes a session. No thread may still use it. */
 void session_close(int session);
 
-/* Ends a session that threads still use; its file number stays reserved. */
+/* Ends a session that threads still use. Its file descriptor stays reserved. */
 void session_abandon(int session);
 
 /*
- * Makes a session from a connection's sockets; the first one is its number. The session owns both.
- * If memory runs out, it closes both and returns false.
+ * Makes a direct session from a connection's two sockets. `commands` is then the session's
+ * descriptor. The session owns both sockets. If memory runs out, closes both and returns false.
  */
 bool session_begin_direct(int commands, int memory);
 

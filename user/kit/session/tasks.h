@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads of a session for bursts that have requests, and for executions that the engine has ended
- * by nna_engine_end().
+ * Threads of a session that serve bursts with requests, and finish executions that the engine has
+ * ended by nna_engine_end().
  */
 #ifndef NN_KIT_TASKS_H
 #define NN_KIT_TASKS_H
@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Threads that a worker has for tasks. */
+/* Number of threads that a worker has for tasks. */
 #define TASK_THREADS 8
 
 struct task {
@@ -21,19 +21,19 @@ struct task {
 struct idler;
 
 struct tasks {
-	atomic_uint idle;		/* threads without a task */
+	atomic_uint idle;		/* number of threads without a task */
 	pthread_mutex_t lock;		/* protects everything below */
-	struct task *queue;		/* tasks that want a thread, oldest first */
+	struct task *queue;		/* tasks that wait for a thread, oldest first */
 	struct task **queue_end;
-	struct idler *idlers;		/* threads without a task, the last one to work first */
-	unsigned int deferred;		/* executions that the engine has not ended yet */
+	struct idler *idlers;	/* threads without a task; the one that worked last is first */
+	unsigned int deferred;		/* number of executions that the engine has not ended yet */
 	bool ended;
 };
 
 bool tasks_init(struct tasks *tasks);
 void tasks_free(struct tasks *tasks);
 
-/* Queues a task, which is no longer used when it runs. */
+/* Queues a task. From the moment when a thread runs it, `tasks` no longer uses the task. */
 void tasks_add(struct tasks *tasks, struct task *task);
 
 /* Runs tasks until tasks_end() was called and no execution is deferred. */
@@ -43,8 +43,8 @@ void tasks_run(struct tasks *tasks);
 void tasks_end(struct tasks *tasks);
 
 /*
- * Counts an execution that the engine defers, and the end of one. A thread that calls
- * tasks_defer() must call tasks_run() later, so that one thread is left for the execution's end.
+ * Count an execution that the engine defers, and its end. A thread that calls tasks_defer() must
+ * later call tasks_run(), so that at least one thread can finish the execution.
  */
 void tasks_defer(struct tasks *tasks);
 void tasks_resume(struct tasks *tasks);

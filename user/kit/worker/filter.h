@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The system calls that a worker may make. Any other ends the process.
+ * The system calls that a worker may make. Any other system call ends the process.
  */
 #ifndef NN_KIT_FILTER_H
 #define NN_KIT_FILTER_H
@@ -10,14 +10,14 @@
 #include <nnaccel/engine.h>
 
 /*
- * Loads the filter into every thread of the process. It allows the calls that the engine declares
- * for its files, which are open.
+ * Loads the filter into every thread of the process. The filter allows the calls that the engine
+ * declares for its files, which must be open.
  */
 bool filter_load(const struct nna_engine *engine);
 
 /*
- * Loads a filter for a process that loads shared objects next: it may open files for reading and
- * execute their code, and calls filter_load() afterwards.
+ * Loads a filter for a process that will load shared objects: it may open files for reading and
+ * execute their code. The process calls filter_load() afterwards.
  */
 bool filter_load_for_plugins(const struct nna_engine *engine);
 

@@ -11,7 +11,7 @@
 
 /*
  * Runs a worker: sandboxes the process, loads plug-ins, reports that it is ready, waits for the
- * session and serves it. The arguments are those of worker.h. Does not return.
+ * session and serves it. The arguments are described in worker.h. Does not return.
  */
 __attribute__((noreturn)) void worker_main(const struct nna_engine *engine, int argc, char **argv);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker's sandbox: the privileges that the process drops before it reads a byte from a client.
- * Every step that fails ends the process with a log line.
+ * A worker's sandbox: drops the process's privileges before it reads a byte from a client. If a
+ * step fails, the process ends with a log line.
  */
 #ifndef NN_KIT_SANDBOX_H
 #define NN_KIT_SANDBOX_H
@@ -10,13 +10,13 @@
 
 #include "kit/worker/worker.h"
 
-/* The folder of a worker's plug-ins, the only files in its root. */
+/* The folder of plug-ins in a worker's root directory, which has no other files. */
 #define SANDBOX_PLUGINS "/extensions"
 
 /*
- * Empties the root except for the folder of plug-ins, if any. Drops groups, ids and capabilities,
- * forbids new privileges and core dumps, and limits resources. Must run on the main thread before
- * others start.
+ * Replaces the root directory by an empty one that has only the folder of plug-ins, if any. Drops
+ * groups, ids and capabilities, forbids new privileges and core dumps, and limits resources. Must
+ * run on the main thread before other threads start.
  */
 void sandbox_enter(const struct nna_engine *engine, const struct worker_options *options);
 
@@ -24,8 +24,8 @@ void sandbox_enter(const struct nna_engine *engine, const struct worker_options 
 void sandbox_stop_processes(const struct nna_engine *engine, enum isolation isolation);
 
 /*
- * Restrict system calls to the filter and the engine's own files. If plug-ins are to be loaded, the
- * first function comes before them and their constructors, and the second after.
+ * Restrict system calls by the filter. If plug-ins are loaded, the first function must be called
+ * before their constructors run, and the second afterwards.
  */
 void sandbox_seal_for_plugins(const struct nna_engine *engine);
 void sandbox_seal(const struct nna_engine *engine);

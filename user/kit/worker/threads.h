@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serves a client by threads of the engine's own process. If an execution is overdue, the kernel
- * would end the client's session. This library answers before that.
+ * Serves a client by threads of the engine's own process. The kernel ends the session of a client
+ * with an overdue execution. To prevent this, the library answers the execution earlier.
  */
 #ifndef NN_KIT_THREADS_H
 #define NN_KIT_THREADS_H
@@ -11,30 +11,33 @@
 struct thread_client;
 
 /*
- * Prepares the process, once: registers the engine's extensions, opens its files and calls its
- * start(). `cache` is the socket of the engine's own store, or -1. Returns false, with a log line,
- * on failure.
+ * Prepares the process; called once: registers the engine's extensions, opens its files and calls
+ * its start(). `cache` is the socket of the engine's own store, or -1. Returns false, with a log
+ * line, on failure.
  */
 bool thread_clients_init(const struct nna_engine *engine, int cache);
 
 /*
- * Serves a session and owns it from now on, as well as `cache`, the socket to the keeper (-1:
- * none). Returns NULL, with a log line, if threads cannot be created. The name, for the log, is
- * copied.
+ * Serves a session, and owns the session from now on. Also owns `cache`, the socket to the keeper
+ * (-1: none). Returns NULL, with a log line, if threads cannot be created. The name, for the log,
+ * is copied.
  */
 struct thread_client *thread_client_start(const struct nna_engine *engine, int session, int cache,
 					  const char *name);
 
-/* Returns a file that becomes readable when all of its threads have ended. */
+/* Returns a file that becomes readable when all threads of the client have ended. */
 int thread_client_file(const struct thread_client *client);
 
-/* Tells the client to end; waits at most a second for its current execution. */
+/* Tells the client's threads to end. The current execution may take at most one more second. */
 void thread_client_stop(struct thread_client *client);
 
-/* Frees a client that has ended. */
+/* Frees a client whose threads have ended. */
 void thread_client_free(struct thread_client *client);
 
-/* Functions of this file for the broker, which is also in programs without an engine. */
+/*
+ * Pointers to the functions of this file, because the broker is also linked into programs without
+ * this file.
+ */
 struct client_threads {
 	bool (*init)(const struct nna_engine *engine, int cache);
 	struct thread_client *(*start)(const struct nna_engine *engine, int session, int cache,

@@ -15,35 +15,36 @@
 #include "base/option.h"
 #include "kit/api/log.h"
 
-/* The program of workers, and their argv[0]. */
+/* The file name of the worker's program, and the worker's argv[0]. */
 #define WORKER_PROGRAM "nnaccel-worker"
 #define WORKER_NAME "nnacceld-worker"
 
 /*
- * An argument in place of options: the program writes the identity that its plans depend on, and
- * ends.
+ * With this argument in place of options, the program only prints the identity on which its plans
+ * depend.
  */
 #define WORKER_IDENTIFY "--identify"
 
 /* Longest identity, with its NUL. */
 #define WORKER_IDENTITY 112
 
-/* Files that a worker has, besides an empty input and output and its log. */
+/* File descriptors of a worker, besides an empty input and output and the log. */
 #define WORKER_CONTROL_FD 3	/* seqpacket socket: to the broker, then to the cache's keeper */
-#define WORKER_SESSION_FD 4	/* once received */
+#define WORKER_SESSION_FD 4	/* the session, once the worker has received it */
 #define WORKER_FILE_FD 5	/* file of a cached plan until it is mapped, if there is a cache */
-#define WORKER_ENGINE_FD 6	/* this and following numbers are files of the engine's own */
+#define WORKER_ENGINE_FD 6	/* this and the next descriptors are the engine's own files */
 
-/* Most dma-bufs and sync_files of an engine that may use drivers. */
+/* Maximum number of dma-bufs and sync_files of an engine that may use drivers. */
 #define WORKER_DRIVERS_FILES 64
 
 /*
- * Exit statuses. It is 0 if the context ended, or if the broker ended before there was a context.
+ * Exit statuses other than 0. The status is 0 if the context ended, or if the broker ended before
+ * the worker had a context.
  */
 enum {
 	WORKER_EXIT_FAILURE = 1,	/* a log line says why */
 	WORKER_EXIT_BUS_ERROR = 2,
-	/* The last plug-in was rejected; only when plug-ins are tested. */
+	/* The last plug-in was rejected. Only for a worker that tests plug-ins. */
 	WORKER_EXIT_REFUSED = 3,
 	WORKER_EXIT_WAITS = 4,		/* the tested plug-in needs an extension that is missing */
 	WORKER_EXIT_SLOW = 5,	/* the test of a plug-in took longer than WORKER_PROBE_S */
@@ -55,15 +56,17 @@ enum {
 
 /* The isolation of a worker. */
 enum isolation {
-	/* Own user, pid, mount, net, ipc, uts and cgroup namespaces. */
+	/* The worker has its own user, pid, mount, net, ipc, uts and cgroup namespaces. */
 	ISOLATE_USERNS = 0,
-	/* Like ISOLATE_USERNS without a user namespace; needs root, which the worker gives up. */
+	/* The same without a user namespace. The broker must be root; the worker drops root. */
 	ISOLATE_ROOT = 1,
-	/* Without a namespace only seccomp protects the file system. */
+	/* The worker has no namespaces; only seccomp protects the file system. */
 	ISOLATE_NONE = 2,
 };
 
-/* A worker's options, by worker_rows. Behind "--" come the names of plug-ins. */
+/*
+ * A worker's options, written and read by the table worker_rows. The names of plug-ins follow "--".
+ */
 struct worker_options {
 	enum isolation isolation;
 	enum log_level log_level;
@@ -73,7 +76,7 @@ struct worker_options {
 	uint64_t device_memory;		/* limit of the device's memory in bytes; 0 for no limit */
 	bool lazy;			/* models are compiled at their first execution */
 	bool cache_all;	/* models are cached also for clients that do not ask for it */
-	bool cache;			/* there is a keeper of the compilation cache */
+	bool cache;			/* the worker has a keeper of the compilation cache */
 	const char *plugins;		/* folder of the plug-ins, or NULL */
 	bool probe;			/* load the plug-ins and end; see WORKER_EXIT_REFUSED */
 	unsigned int plugin_s;	/* time limit in seconds of a plug-in's function; 0 for no limit */
