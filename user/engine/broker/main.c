@@ -19,12 +19,12 @@
 #include "kit/broker/program.h"
 #include "version.h"
 
-/* The list of programs that may use extensions; see Documentation/extensions.rst. */
+/* The default list of programs that may use extensions; see Documentation/extensions.rst. */
 #define EXTENSIONS_LIST NN_CONFIG_DIR "/extensions_app_allowlist"
 
 static const char extensions_folder[] = NN_EXTENSIONS_DIR;
 
-/* The engine's default name, and the folder of its state. */
+/* The engine's default name, and the name of its folder of state. */
 #define NAME "nnaccel"
 #define STATE "/var/lib/nnaccel"
 
@@ -127,7 +127,7 @@ static void print_version(void)
 	printf("nnacceld (nnaccel) %s, build %s\n", NNACCEL_VERSION, id);
 }
 
-/* Returns -1, or the exit code for main(). */
+/* Returns -1 to continue, or the exit code for main(). */
 static int parse_options(int argc, char **argv, struct arguments *a)
 {
 	if (!options_read(rows, argc, argv, a))
@@ -149,7 +149,10 @@ static uint64_t half_of_memory(void)
 	return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size / 2 : 0;
 }
 
-/* Opens the numbers up to 2, so that they always belong to input, output and log. */
+/*
+ * Opens the file descriptors 0 to 2 that are closed, so that no other file gets the number of
+ * input, output or log.
+ */
 static void fill_standard_files(void)
 {
 	int fd;
@@ -206,7 +209,7 @@ int main(int argc, char **argv)
 	if (!spawner_init(&options->spawner) ||
 	    !extensions_find(&options->extensions, &options->spawner))
 		return EXIT_FAILURE;
-	/* The device's version is that of its workers, the first word of their identity. */
+	/* The device's version is the first word of the workers' identity. */
 	program_ask(options->spawner.program, WORKER_IDENTIFY, identity, sizeof(identity));
 	snprintf(version, sizeof(version), "%.*s", (int)strcspn(identity, " "), identity);
 	options->version = version;

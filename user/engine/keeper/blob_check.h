@@ -12,18 +12,18 @@
 struct blob_check;
 
 /*
- * Reads the index of the plans, whose files are in `folder` (-1: no folder). Writes a line for each
- * fault to `report`, which must outlive the check. Returns NULL, with a log line, if the index or
- * memory is missing.
+ * Begins a check: reads the index of the plans. Their files are in `folder`, or nowhere if it is
+ * -1. The check writes a line for each fault to the file `report`, which must stay open until the
+ * end. Returns NULL, with a log line, if the index cannot be read or memory runs out.
  */
 struct blob_check *blob_check_begin(struct cache_index *index, int folder, int report);
 
-/* Reads the files. Its time grows with their size, and it does not use the index. */
+/* Reads the files of all plans, without using the index. Takes time proportional to their size. */
 void blob_check_run(struct blob_check *check);
 
 /*
- * Reports the faults that are still there, counts plans and faults, and frees the check. Up to
- * `in_flight` files may have no entry, because they are being written.
+ * Reports the faults that still exist, counts plans and faults, and frees the check. Up to
+ * `in_flight` files without an entry are no faults, because they are being written.
  */
 void blob_check_end(struct blob_check *check, struct cache_index *index, uint64_t in_flight,
 		    uint64_t *plans, uint64_t *faults);

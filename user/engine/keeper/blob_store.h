@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The engine's own cache: plans that workers made and entries of the engine's own store. A plan's
- * key is a hash of everything that it was made from. Number and size are limited for each user and
- * in total. An entry is either complete or absent, even if its writer crashed.
+ * key is a hash of everything that it was made from. Number and size of entries are limited for
+ * each user and in total. An entry is either complete or absent, even after a crash.
  */
 #ifndef NN_ENGINE_BLOB_STORE_H
 #define NN_ENGINE_BLOB_STORE_H
@@ -20,7 +20,7 @@
 #define BLOB_ALL 1024
 
 struct blob_limits {
-	uint64_t bytes;			/* bytes of all entries together; 0 if the cache is off */
+	uint64_t bytes;	/* limit of bytes of all entries together; 0 turns the cache off */
 	uint64_t bytes_per_user;
 };
 
@@ -34,12 +34,12 @@ struct blob {
 struct blob_store;
 
 /*
- * The part of a get or a put that is left to do, and its result. Its time grows with the entry's
- * size, and it does not use the store. blob_work_run() may be called on any thread, for one put at
- * a time. Then blob_store_end() returns the result.
+ * The slow part of a get, a put or a check, and its result. blob_work_run() does this part. It does
+ * not use the store, and takes time proportional to the entry's size. Any thread may call it, for
+ * one put at a time. Afterwards blob_store_end() returns the result.
  */
 struct blob_work {
-	bool done;			/* a get is finished, without further work */
+	bool done;			/* a get is finished; blob_work_run() has nothing to do */
 	uint32_t uid;
 	uint8_t key[DIGEST_SIZE];
 	int64_t number;			/* number of the entry's file */
@@ -48,14 +48,14 @@ struct blob_work {
 	const void *bytes;		/* bytes that a put writes; NULL for a get */
 	int folder;
 	int file;	/* file of a get, open for reading; -1 if there is no file */
-	bool right;			/* the file was written, or its checksum is right */
-	bool in_flight;			/* the store counts this put as running */
+	bool right;	/* the file was written, or the checksum of the file is right */
+	bool in_flight;			/* the store counts this put in its in_flight */
 	struct blob_check *check;	/* the check, if this work is one; otherwise NULL */
 };
 
 /*
- * Opens the store of an index, which must outlive it. Removes entries without a file and files
- * without an entry. Returns NULL, with a log line, if the store cannot be used.
+ * Opens the store of an index; the index must be closed after the store. Removes entries without a
+ * file, and files without an entry. Returns NULL, with a log line, if the store cannot be used.
  */
 struct blob_store *blob_store_open(struct cache_index *index, const char *folder,
 				   const struct blob_limits *limits);
@@ -65,8 +65,9 @@ void blob_store_close(struct blob_store *store);
 uint64_t blob_store_user_bytes(const struct blob_store *store);
 
 /*
- * Removes the files of entries that a committed transaction (cache_index_begin()) removed. They
- * stay if it is rolled back.
+ * The caller that began a transaction by cache_index_begin() calls the first function after a
+ * commit and the second after a rollback. The first deletes the files of removed entries; the
+ * second keeps them.
  */
 void blob_store_committed(struct blob_store *store);
 void blob_store_rolled_back(struct blob_store *store);
@@ -74,28 +75,28 @@ void blob_store_rolled_back(struct blob_store *store);
 /* Ends a put whose transaction was rolled back, so that no index names its file. */
 void blob_store_abandon(struct blob_store *store, struct blob_work *work);
 
-/* Drops all entries of a user, or of all: CACHE_ALL_USERS, and counts them. */
+/* Removes and counts all entries of a user, or of all users if `uid` is CACHE_ALL_USERS. */
 bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count);
 
 /*
- * Finds a user's entry: its file, which the caller closes, and its sizes. Returns false if there is
- * no such entry. The data part's checksum is compared once while the store is open; `work` does it
- * if it is not yet done.
+ * Finds a user's entry. Sets *work to its sizes and its file, which the caller closes. Returns
+ * false if there is no such entry. The checksum of the data part is verified once while the store
+ * is open: if that was not done yet, by `work`.
  */
 bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		    struct blob_work *work);
 
 /*
- * Returns whether an entry of these sizes can be stored under this key. A plan must not exist yet;
- * an entry of the engine's own store replaces the older one.
+ * Returns whether an entry of these sizes can be stored under this key. A plan that exists cannot
+ * be stored again; an entry of the engine's own store replaces an older one.
  */
 bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		      const struct blob *blob);
 
 /*
- * Begins to store the contents of a memory, data part first, of which `blob` has the sizes. The
- * least recently used entries of the user, or of all users, are removed to make room. Returns
- * false if it cannot be stored; if the disk or the index failed, a log line says so.
+ * Begins to store an entry whose data part and model part follow each other at `bytes`; `blob` has
+ * their sizes. To make room, removes the least recently used entries of the user, or of all users.
+ * Returns false if the entry cannot be stored, with a log line if the disk or the index failed.
  */
 bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		    const void *bytes, const struct blob *blob, struct blob_work *work);
@@ -103,21 +104,22 @@ bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 void blob_work_run(struct blob_work *work);
 
 /*
- * Ends a get or a put. Returns true if a put's entry is on the disk, or a get's entry is valid.
- * Returns false, with a log line, if it failed; a get's file is closed then.
+ * Ends a get or a put. Returns true if a put's entry is on the disk, or a get's entry is valid. On
+ * failure closes a get's file and returns false, with a log line.
  */
 bool blob_store_end(struct blob_store *store, struct blob_work *work);
 
 /*
- * Begins to check all entries, and writes a line for each fault to a file. Returns false, with a
- * log line, if that is not possible. blob_store_end_check() counts plans and faults at the end.
+ * Begins to check all entries; `work` writes a line for each fault to the file `report`. Returns
+ * false, with a log line, on failure. At the end, blob_store_end_check() counts plans and faults.
  */
 bool blob_store_check(struct blob_store *store, int report, struct blob_work *work);
 void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint64_t *plans,
 			  uint64_t *faults);
 
 /*
- * Removes a useless entry. Returns false if the entry may still exist, and true if it was missing.
+ * Removes an entry that proved useless. Returns true also if there was no such entry, and false if
+ * the entry may still exist.
  */
 bool blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE]);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The index of the compilation cache: which hashes were recorded for which token of which user. It
- * is durable, in SQLite. If it is full, the least recently used row is removed.
+ * The index of the compilation cache: which hashes were recorded for which token of which user. The
+ * index is a database of SQLite on the disk. If the index is full, a new row replaces the least
+ * recently used one.
  */
 #ifndef NN_ENGINE_CACHE_INDEX_H
 #define NN_ENGINE_CACHE_INDEX_H
@@ -21,30 +22,30 @@
 struct cache_index;
 
 /*
- * Opens or makes the index in an existing folder. `version` names everything that hashes and plans
- * depend on. If it differs from last time, they are removed, with a log line. `identity` names what
- * the entries of the engine's own store depend on, or is "" if it has no store. Entries of another
- * identity are removed. A damaged index is renamed and replaced, with a log line. Returns NULL,
- * with a log line, if the folder cannot be used.
+ * Opens or makes the index in an existing folder. `version` describes everything on which hashes
+ * and plans depend. If the index has another version, all hashes and plans are removed, with a log
+ * line. `identity` describes what the entries of the engine's own store depend on; it is "" if the
+ * engine has no store. Entries with another identity are removed. A damaged index is renamed and
+ * replaced, with a log line. Returns NULL, with a log line, if the folder cannot be used.
  */
 struct cache_index *cache_index_open(const char *folder, const char *version,
 				     const char *identity);
 void cache_index_close(struct cache_index *index);
 
 /*
- * Calls between these two are one transaction. cache_index_commit() returns false if it was rolled
- * back; the log says why.
+ * Calls between these two functions belong to one transaction, a batch. cache_index_commit()
+ * returns false, with a log line, if the transaction was rolled back.
  */
 bool cache_index_begin(struct cache_index *index);
 bool cache_index_commit(struct cache_index *index);
 
 /*
- * Returns whether an error has already rolled the batch back. Then calls do nothing until
+ * Returns whether an error has already rolled the batch back. In that case, calls do nothing until
  * cache_index_commit().
  */
 bool cache_index_batch_failed(const struct cache_index *index);
 
-/* Forgets a user's hashes, or all: CACHE_ALL_USERS, and counts them. */
+/* Removes and counts the hashes of a user, or of all users if `uid` is CACHE_ALL_USERS. */
 bool cache_index_clear(struct cache_index *index, uint64_t uid, uint64_t *count);
 
 /* Writes each user's totals in the format of keeper_message.h, and counts the users. */
@@ -52,44 +53,53 @@ bool cache_index_report(struct cache_index *index, int file, uint64_t *count);
 
 /*
  * Stores a hash. Returns CACHE_YES if the hash is on the disk, or CACHE_FAILED with a log line. If
- * there are too many, others of the token, of the user or of all users are removed.
+ * there are now too many hashes, removes others of the token, of the user or of all users.
  */
 enum message_kind cache_index_store(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE]);
 
-/* Returns CACHE_YES, CACHE_NO or CACHE_FAILED. The use is written to the disk later. */
+/*
+ * Returns CACHE_YES if the hash is stored for the token, or CACHE_NO or CACHE_FAILED. Writes the
+ * time of use to the disk later.
+ */
 enum message_kind cache_index_query(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE]);
 
-/* Writes which entries were used since the last call. The keeper calls it when it is idle. */
+/*
+ * Writes the times of use that are not on the disk yet. The keeper calls this function when it is
+ * idle.
+ */
 void cache_index_flush(struct cache_index *index);
 
 /*
- * Returns the database, which the store of plans shares with the index. Returns NULL if it is
- * missing, or if a statement of the transaction failed. In that case the transaction was rolled
- * back, and no statement runs before its end.
+ * Returns the database, which the store of plans shares with the index. Returns NULL if there is no
+ * database. Also returns NULL if a statement of the current transaction failed: then it was rolled
+ * back, and no statement may run before its end.
  */
 struct sqlite3;
 struct sqlite3 *cache_index_db(struct cache_index *index);
 
 /*
- * Returns whether the index still has this version. A newer engine may have emptied it while
- * workers of this one still run.
+ * Returns whether the index still has this engine's version. A newer engine may have emptied the
+ * index while workers of this engine still run.
  */
 bool cache_index_is_current(struct cache_index *index);
 
 /* Returns the identity of the engine's own store, or "". */
 const char *cache_index_identity(const struct cache_index *index);
 
-/* Returns the current time, as a number that only grows. */
+/* Returns the next number of a counter, which serves as the time of use. */
 int64_t cache_index_tick(struct cache_index *index);
 
-/* Records that the plan in that file was used; this is written to the disk later. */
+/* Records that the plan in a file was used. Writes the time of use to the disk later. */
 void cache_index_used(struct cache_index *index, int64_t file);
 
-/* Logs an error of the database, and replaces a damaged one. Returns CACHE_FAILED. */
+/*
+ * Logs an error of the database. If the error is damage, replaces the database by a new one.
+ * Returns CACHE_FAILED.
+ */
 enum message_kind cache_index_failed(struct cache_index *index, int error);
 
 #endif /* NN_ENGINE_CACHE_INDEX_H */

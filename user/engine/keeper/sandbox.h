@@ -8,9 +8,9 @@
 #include <stdbool.h>
 
 /*
- * Drops privileges, and by Landlock the access to all files except the folder and files that are
- * open. It applies to later threads too. Returns false, with a log line, on failure. A kernel
- * without Landlock skips that part, with a log line.
+ * Drops privileges, also for threads created later. By Landlock, drops access to all files except
+ * those in the folder and those already open. On a kernel without Landlock, skips this part with a
+ * log line. Returns false, with a log line, on failure.
  */
 bool sandbox_keep_folder(const char *folder);
 

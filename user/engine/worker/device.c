@@ -16,7 +16,10 @@
 #include "ops/op.h"
 #include "plan/kernels/isa.h"
 
-/* Below the CPU reference's 1.0, so that a runtime prefers the device. */
+/*
+ * Figures below 1.0, which is the runtime's figure for its own CPU code, so that the runtime
+ * prefers the device.
+ */
 static const struct nn_performance offered = { .exec_time = 0.9f, .power_usage = 0.9f };
 static const struct nn_performance unoffered = { .exec_time = FLT_MAX, .power_usage = FLT_MAX };
 
@@ -27,7 +30,7 @@ static struct nn_performance performance_of(bool is_offered)
 
 void device_describe(struct nn_device_info *info)
 {
-	/* The properties of this CPU that change plans. */
+	/* The instruction set, because plans depend on it. */
 	const char *cpu = nn_isa_find(NULL)->name;
 	char id[BUILD_ID_TEXT];
 
@@ -36,7 +39,7 @@ void device_describe(struct nn_device_info *info)
 	info->magic = NN_DEVICE_MAGIC;
 	info->size = sizeof(*info);
 	snprintf(info->version, sizeof(info->version), "%s-%s", id, cpu);
-	/* Caches are keyed by the version, so it names the plug-ins too. */
+	/* Cache entries depend on the version, so the version includes the plug-ins. */
 	if (nna_engine_plugin_count())
 		snprintf(info->version, sizeof(info->version), "%s-%s-x%08x", id, cpu,
 			 nna_engine_plugin_fingerprint());

@@ -8,7 +8,7 @@
 
 #include <nnaccel/device.h>
 
-/* Fills *info, all of it, for this build and this CPU. */
+/* Fills in all fields of *info for this build and this CPU. */
 void device_describe(struct nn_device_info *info);
 
 #endif /* NN_ENGINE_DEVICE_H */

@@ -112,7 +112,7 @@ static void end_save(const struct nna_engine *engine, struct nna_engine_image *i
 	free(image->own);
 }
 
-/* Checks the extensions of a saved model, which is useless if they are wrong. */
+/* Checks the extensions of a saved model. The model cannot be used if they are wrong. */
 static enum nn_status check_saved(const struct nn_plan *plan, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;

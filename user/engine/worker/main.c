@@ -14,8 +14,8 @@
 #include "plan/plan.h"
 
 /*
- * Sets the identity that a saved plan depends on besides its model and the plug-ins. It stays
- * empty if builds cannot be distinguished.
+ * Prints the identity of this build and CPU, on which saved plans depend. Prints nothing if builds
+ * cannot be distinguished.
  */
 static int identify(void)
 {
@@ -25,7 +25,7 @@ static int identify(void)
 	if (!build_id(build))
 		return 1;
 	device_describe(&info);
-	/* The device's version has the build and the CPU's features. */
+	/* The device's version contains the build ID and the CPU's features. */
 	printf("%s plan %016llx", info.version, (unsigned long long)nn_plan_fingerprint());
 	return fflush(stdout) ? 1 : 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operations of plug-ins as operations of the table.
+ * Adds operations of plug-ins to the table of operations.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "engine/worker/plugin_op.h"
 #include "ops/op.h"
 
-/* An operation, which is in the table after its registration. */
+/* An operation of a plug-in. It stays in the table of operations for ever. */
 struct plugin_op {
 	struct nn_op op;
 	const struct nna_engine_plugin_operation *operation;
@@ -47,8 +47,8 @@ static void set_value(struct nnx_operand *x, const struct nn_tensor *t)
 }
 
 /*
- * Fills in the structure of a run. It has the values of inputs and outputs only if the run
- * `computes`.
+ * Fills in the structure of a run. Unless `computes` is set, outputs have no value, and inputs only
+ * a value that the plug-in needs for shapes.
  */
 static enum nn_status take_run(struct nn_run *r, bool computes, struct nna_engine_plugin_run *run)
 {
@@ -81,7 +81,7 @@ static enum nn_status take_run(struct nn_run *r, bool computes, struct nna_engin
 	return NN_OK;
 }
 
-/* The caller must merge the shapes with the model's. */
+/* The caller must merge the inferred shapes with those of the model. */
 static enum nn_status op_infer(struct nn_run *r)
 {
 	struct nna_engine_plugin_run run;

@@ -12,8 +12,8 @@ enum nna_engine_plugin plugin_op_load(const struct nna_engine *engine, const cha
 				      struct nn_error *err);
 
 /*
- * Adds operations of plug-ins that were loaded since the last call. Only one thread may call it,
- * before models are decoded.
+ * Adds the operations of all plug-ins that were loaded after the last call. Must be called by one
+ * thread only, before models are decoded.
  */
 enum nn_status plugin_op_add_all(struct nn_error *err);
 
