@@ -9,10 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The rest of larger files is ignored. */
+/* Maximum number of bytes that are read of a file. The rest of a larger file is ignored. */
 #define MAX_SIZE (1024 * 1024)
 
-/* Folders that may hold programs of the list, and folders that never may, unless configured. */
+/*
+ * Default prefixes of paths. Programs below the first may use extensions if the list names them;
+ * programs below the second, programs of the system, may not.
+ */
 static const char *const trusted_prefixes[] = { "/usr/local/", "/opt/", "/srv/", "/home/" };
 static const char *const system_prefixes[] = { "/usr/", "/bin/", "/sbin/", "/lib/" };
 
@@ -26,7 +29,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Terminates each line at its end, without trailing blanks. */
+/* Puts a NUL at the end of each line, before trailing blanks. */
 static void split(struct allowlist_file *f)
 {
 	f->text[f->size] = '\0';
@@ -71,14 +74,20 @@ static void refresh(struct allowlist_file *f)
 	fd = exists ? open(f->path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd < 0)
 		return;
-	/* The state is that of the file being read, not of an earlier one. */
+	/*
+	 * The file may have been replaced after the last stat(), so take the state of the opened
+	 * one.
+	 */
 	f->exists = !fstat(fd, &f->seen) && S_ISREG(f->seen.st_mode);
 	if (f->exists)
 		read_text(f, fd);
 	close(fd);
 }
 
-/* Returns the line after the given one, or the first line for NULL; NULL at the end. */
+/*
+ * Returns the line after `line`, or the first line if `line` is NULL. Returns NULL after the last
+ * line.
+ */
 static const char *next_line(const struct allowlist_file *f, const char *line)
 {
 	if (!f->text)
@@ -89,7 +98,7 @@ static const char *next_line(const struct allowlist_file *f, const char *line)
 
 /* ---- the configuration: lines "key value" ---- */
 
-/* Returns the value of a line with that key, or NULL. */
+/* Returns the value in a line if the line has this key, or NULL. */
 static const char *value_of(const char *line, const char *key)
 {
 	size_t length = strlen(key);
@@ -113,8 +122,8 @@ static bool trusts_names(const struct allowlist_file *config)
 }
 
 /*
- * Returns the length of a prefix if the path begins with it, otherwise 0. The prefix must end at a
- * folder.
+ * Returns the length of a prefix if the path begins with the prefix, otherwise 0. A prefix matches
+ * only whole names of folders.
  */
 static size_t match(const char *path, const char *prefix)
 {
@@ -128,8 +137,8 @@ static size_t match(const char *path, const char *prefix)
 }
 
 /*
- * Returns the length of the longest prefix of the path. The prefixes are those configured or, if
- * none is, the usual ones.
+ * Returns the length of the longest prefix with which the path begins. The prefixes come from the
+ * configuration or, if it has none with this key, from `usual`.
  */
 static size_t longest(const struct allowlist_file *config, const char *key,
 		      const char *const *usual, size_t count, const char *path)
@@ -187,10 +196,7 @@ static int hex_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/*
- * Decodes characters of a unit's name that are written as \xHH because they would have a meaning
- * there.
- */
+/* Decodes \xHH, by which the service manager writes special characters in the name of a unit. */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -210,7 +216,7 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
-/* Cuts the id out of the name of an application's unit. */
+/* Replaces the name of an application's unit by the application's id in this name. */
 static void cut_application(char *name, bool is_scope)
 {
 	char *end = strrchr(name, '.'), *id;
@@ -232,7 +238,7 @@ bool allowlist_unit_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE])
 		size_t length = strcspn(cgroup, "/");
 		bool scope = ends_with(cgroup, length, ".scope");
 
-		/* Users choose the names below their slice. */
+		/* Below user.slice, users choose the names of units. */
 		if (length == strlen("user.slice") && !strncmp(cgroup, "user.slice", length))
 			is_users = true;
 		if ((scope || ends_with(cgroup, length, ".service")) &&
@@ -271,7 +277,7 @@ bool allowlist_service_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE])
 	return true;
 }
 
-/* Checks for a line "label LABEL". A profile of AppArmor counts only while it is enforced. */
+/* Checks for a line "label LABEL". A label of AppArmor is valid only if its profile is enforced. */
 static bool lists_label(const struct allowlist_file *list, const char *label)
 {
 	size_t length = strcspn(label, "\n");
@@ -289,7 +295,10 @@ static bool lists_label(const struct allowlist_file *list, const char *label)
 	return false;
 }
 
-/* Checks the application's name and label, which neither the program nor its path can change. */
+/*
+ * Checks whether the list has the application's name or label. The program and its path cannot
+ * change these.
+ */
 static bool lists_application(const struct allowlist_file *list,
 			      const struct allowlist_program *program)
 {
@@ -313,7 +322,7 @@ bool allowlist_admits_service(struct allowlist *a, const char *cgroup, const cha
 	       (label && lists_label(&a->list, label));
 }
 
-/* The kinds of folder in which a path may lie. */
+/* Properties of a path by the longest prefixes that match it. */
 struct place {
 	bool trusted;
 	bool of_system;
@@ -326,7 +335,7 @@ static struct place place_of(const struct allowlist *a, const char *path)
 	size_t system = longest(&a->config, "system-prefix", system_prefixes,
 				sizeof(system_prefixes) / sizeof(system_prefixes[0]), path);
 
-	/* A folder in both lists counts as the system's. */
+	/* A prefix that is in both lists counts as the system's. */
 	return (struct place){ .trusted = trusted, .of_system = system && system >= trusted };
 }
 

@@ -19,7 +19,7 @@ struct id {
 	uint8_t bytes[BUILD_ID_BYTES];
 };
 
-/* Looks for the GNU build id among one segment's notes. */
+/* Looks for the GNU build ID in the notes of a segment. */
 static void read_notes(const uint8_t *notes, size_t size, struct id *id)
 {
 	ElfW(Nhdr) head;
@@ -44,7 +44,7 @@ static void read_notes(const uint8_t *notes, size_t size, struct id *id)
 	}
 }
 
-/* The first object is the program; the others are not examined. */
+/* dl_iterate_phdr() calls this first for the program. Later objects are not examined. */
 static int read_object(struct dl_phdr_info *object, size_t size, void *id)
 {
 	(void)size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads options by a table, and prints it.
+ * Parses options by a table, and prints the table as help.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -14,7 +14,10 @@
 
 #define MAX_ROWS 64
 
-/* getopt_long() returns this number for the first row, and the next numbers for the next rows. */
+/*
+ * getopt_long() returns this number for the first row of the table, and the following numbers for
+ * the following rows.
+ */
 #define FIRST_ROW 256
 
 bool option_number(const char *text, uint64_t low, uint64_t high, uint64_t *number)
@@ -57,7 +60,7 @@ static bool take(const struct option_row *row, const char *text, char *into,
 	}
 }
 
-/* Writes that an option is unknown, with a list of all options if that fits. */
+/* Writes that an option is unknown, followed by the list of all options if the text fits. */
 static void tell_options(const struct option_row *rows, const char *word, char fault[OPTION_FAULT])
 {
 	int length = snprintf(fault, OPTION_FAULT, "wrong option %.100s", word), used = length;
@@ -70,7 +73,7 @@ static void tell_options(const struct option_row *rows, const char *word, char f
 		fault[length] = '\0';
 }
 
-/* Writes that an option is unknown, or which options it may abbreviate. */
+/* Writes that an option is unknown or, if it is ambiguous, which options it may stand for. */
 static void explain(const struct option_row *rows, const char *word, char fault[OPTION_FAULT])
 {
 	const struct option_row *const all = rows;
@@ -93,7 +96,7 @@ static void explain(const struct option_row *rows, const char *word, char fault[
 		tell_options(all, word, fault);
 }
 
-/* Writes what is wrong with a value that take() rejected without a reason of its own. */
+/* Writes what is wrong with a value that take() rejected without writing a reason. */
 static void tell_value(const struct option_row *row, const char *text, char fault[OPTION_FAULT])
 {
 	char most[32] = "";

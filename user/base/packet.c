@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packets on sockets of this machine, which may carry a file.
+ * Packets on Unix sockets. A packet may carry a file descriptor.
  */
 #include <string.h>
 #include <sys/socket.h>
@@ -8,7 +8,7 @@
 
 #include "base/packet.h"
 
-/* Room for the control message with one file. */
+/* Memory for a control message with one file. */
 union file_room {
 	char buffer[CMSG_SPACE(sizeof(int))];
 	struct cmsghdr align;
@@ -33,7 +33,7 @@ bool packet_send(int socket, const void *bytes, size_t size, int file)
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size;
 }
 
-/* Takes the file out of a message with one file. Files of other messages are closed. */
+/* Returns the file of a message that has exactly one. Otherwise closes all files of the message. */
 static int take_file(struct msghdr *message)
 {
 	int files[sizeof(union file_room) / sizeof(int)], file = -1;

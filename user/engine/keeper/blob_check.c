@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Checks that the index and the files of plans are complete and match. Changes during the check are
- * not faults: a fault of a plan's file counts only if the plan still exists at the end.
+ * Checks that the index and the files of plans are complete and match. Plans may change during the
+ * check: a fault of a plan's file is reported only if the plan is still in the index at the end.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -19,14 +19,14 @@
 #include "engine/keeper/blob_check.h"
 #include "kit/api/log.h"
 
-/* Maximum number of reported damages of the database. */
+/* Maximum number of errors of the database that are reported. */
 #define MAX_DAMAGES "16"
 
 struct checked {
 	int64_t file;
 	uint64_t uid, model_size, data_size;
 	uint8_t model_hash[DIGEST_SIZE], data_hash[DIGEST_SIZE];
-	const char *wrong;		/* NULL: nothing */
+	const char *wrong;		/* fault of the plan, or NULL */
 };
 
 struct blob_check {
@@ -91,7 +91,7 @@ static void read_plan(struct checked *plan, sqlite3_stmt *row)
 	memcpy(plan->data_hash, sqlite3_column_blob(row, 5), DIGEST_SIZE);
 }
 
-/* SQLITE_DONE or an error. */
+/* Returns SQLITE_DONE or an error. */
 static int read_plans(struct blob_check *check, sqlite3 *db)
 {
 	sqlite3_stmt *s = NULL;
@@ -162,7 +162,7 @@ static const char *check_file(const struct checked *plan, int folder)
 	if (fd < 0)
 		return errno == ENOENT ? "its file is not there" : "its file cannot be opened";
 	size = !fstat(fd, &st) && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
-	/* A damaged index may hold any numbers, so that their sum may wrap. */
+	/* In a damaged index, the sizes may have any value, and their sum may overflow. */
 	if (!size || plan->model_size > size || plan->data_size != size - plan->model_size) {
 		close(fd);
 		return "its file has another size";
@@ -196,7 +196,7 @@ static int is_there(sqlite3_stmt *s, int64_t file)
 	return error == SQLITE_ROW ? 1 : error == SQLITE_DONE ? 0 : -1;
 }
 
-/* Reports files without an entry. */
+/* Reports files that have no entry in the index. */
 static uint64_t count_strange(const struct blob_check *check, sqlite3_stmt *s)
 {
 	int fd = openat(check->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

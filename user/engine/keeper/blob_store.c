@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine's own cache. A file gets a name that was never used before, and is on the disk
- * before the index names it. A removal deletes the entry of the index first. The thread that owns
- * the store does both; another thread may hash and write meanwhile. Files that the index does not
- * name are removed when the store is opened.
+ * The engine's own cache. A file gets a name that was never used before, and is on the disk before
+ * the index names it. To remove an entry, the store deletes it from the index before its file. Only
+ * the thread that owns the store changes the index; another thread may hash and write files
+ * meanwhile. Files that the index does not name are removed when the store is opened.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -23,7 +23,10 @@
 #include "kit/api/log.h"
 #include "kit/cache/keeper_message.h"
 
-/* Number of entries that are remembered as verified; other entries are verified again. */
+/*
+ * Number of entries that the store remembers as verified. Other entries are verified when they are
+ * used again.
+ */
 #define MAX_VERIFIED 256
 
 struct blob_store {
@@ -31,11 +34,11 @@ struct blob_store {
 	int folder;
 	struct blob_limits limits;
 	int64_t verified[MAX_VERIFIED];
-	unsigned int next_verified;	/* number of the next entry, which only grows */
-	int64_t *removed;		/* files to be removed, whose entries are gone */
+	unsigned int next_verified;	/* number of entries put in `verified` so far */
+	int64_t *removed;		/* files to be deleted, whose entries were removed */
 	size_t num_removed, removed_room;
 	uint64_t in_flight;		/* number of puts in progress */
-	int64_t last_file;		/* the highest number of a file so far */
+	int64_t last_file;		/* highest number that a file has had */
 };
 
 /* An entry of the index. */
@@ -47,7 +50,7 @@ struct row {
 
 /* ---- the index's part ---- */
 
-/* A statement with up to three values bound: a number, a hash, a number. */
+/* Prepares a statement and binds its first three values: `number`, `hash` and `other`. */
 static sqlite3_stmt *prepare(struct blob_store *store, const char *sql, int64_t number,
 			     const uint8_t *hash, int64_t other)
 {
@@ -100,7 +103,7 @@ static bool first_row(struct blob_store *store, sqlite3_stmt *s, int64_t *row, i
 	return error == SQLITE_ROW;
 }
 
-/* Returns the number that a query answers, or -1 without an answer. */
+/* Returns the number that a query yields, or -1 if it has no row. */
 static int64_t ask(struct blob_store *store, const char *sql, int64_t number)
 {
 	int64_t answer;
@@ -157,8 +160,8 @@ static void remove_file(struct blob_store *store, int64_t file)
 }
 
 /*
- * Marks a file for removal after the index is committed. If memory runs out, the file stays without
- * an entry until the store is opened again.
+ * Marks a file for deletion after the transaction of the index is committed. If memory runs out,
+ * the file stays, without an entry, until the store is opened again.
  */
 static void remove_later(struct blob_store *store, int64_t file)
 {
@@ -205,7 +208,7 @@ static int open_file(struct blob_store *store, int64_t file, const struct blob *
 	return -1;
 }
 
-/* Writes a file, usually in one call, and syncs it and its name to the disk. */
+/* Writes a file, usually in one call, and syncs the file and its folder to the disk. */
 static bool write_file(int folder, int64_t file, const char *bytes, uint64_t size)
 {
 	char name[24];
@@ -214,8 +217,8 @@ static bool write_file(int folder, int64_t file, const char *bytes, uint64_t siz
 
 	file_name(name, file);
 	/*
-	 * Removes the file: another process may have mapped one that an index named, so it is not
-	 * overwritten.
+	 * Delete a file with this name instead of overwriting it, because another process may have
+	 * mapped it.
 	 */
 	unlinkat(folder, name, 0);
 	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -319,7 +322,7 @@ static void verify(struct blob_work *work)
 		munmap(data, size);
 }
 
-/* Hashes an entry and writes its file. The index gets the hashes afterwards. */
+/* Hashes an entry and writes its file. blob_store_end() adds the hashes to the index later. */
 static void write_entry(struct blob_work *work)
 {
 	const struct blob *blob = &work->blob;
@@ -343,7 +346,7 @@ void blob_work_run(struct blob_work *work)
 		verify(work);
 }
 
-/* Ends a transaction if this change began it. */
+/* Deletes the files of removed entries, unless the caller has begun a transaction. */
 static void end_change(struct blob_store *store)
 {
 	sqlite3 *db = cache_index_db(store->index);
@@ -394,15 +397,15 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[
 		cache_index_is_current(store->index) && !find(store, uid, key, &row));
 }
 
-/* The entries of a put's user, and of all users, without the one that the put replaces. */
+/* The entries of a put's user, and of all users, except the entry that the put replaces. */
 #define OF_USER "FROM plan WHERE uid = ?1 AND key <> ?2"
 #define OF_ALL "FROM plan WHERE uid <> ?1 OR key <> ?2"
 #define SUMS "SELECT count(*), coalesce(sum(model_size + data_size), 0) "
 #define FIRST(entries) "SELECT file, model_size + data_size " entries " ORDER BY used LIMIT 1"
 
 /*
- * Removes entries, the least recently used first, until the totals that `sums` selects are within
- * the limits. The totals are read once, however many entries are removed.
+ * Removes entries, the least recently used first, until number and size of the user's entries, or
+ * of all entries, are within the limits with the new one. Reads these totals only once.
  */
 static bool make_room(struct blob_store *store, const struct blob_work *work, bool of_all)
 {
@@ -426,9 +429,9 @@ static bool make_room(struct blob_store *store, const struct blob_work *work, bo
 }
 
 /*
- * Returns a number that no file ever had. It is recorded before the file is made, so that no other
- * keeper uses it. A new index starts with 1, but numbers of the old index may still be in use by
- * puts that run and by verified files. These numbers are skipped.
+ * Returns a number that no file ever had. The index records the number before the file is made, so
+ * that no other keeper uses it. A new index would start with 1, but running puts and `verified` may
+ * still have numbers of the old index. So numbers up to `last_file` are skipped.
  */
 static int64_t next_file(struct blob_store *store)
 {
@@ -441,7 +444,10 @@ static int64_t next_file(struct blob_store *store)
 	return file;
 }
 
-/* It is one transaction, unless the caller has begun one. */
+/*
+ * Makes room for a put and returns the number of its file, or -1. Does this in a transaction of its
+ * own, unless the caller has begun one.
+ */
 static int64_t make_room_and_name(struct blob_store *store, const struct blob_work *work)
 {
 	sqlite3 *db = cache_index_db(store->index);
@@ -461,10 +467,10 @@ static int64_t make_room_and_name(struct blob_store *store, const struct blob_wo
 }
 
 /*
- * Adds the entry, unless the index changed since the file got its number. A changed index may be
- * another engine's, or a new one that did not give out this number. If another worker of the user
- * has added this key before, that is not an error, because an error would roll back the whole
- * transaction. The engine's own entry replaces an older one.
+ * Adds the entry, unless the index changed after the file got its number. A changed index may
+ * belong to another engine, or be a new one that did not give out this number. If another worker of
+ * the user has added this key before, that is not an error, because an error would roll back the
+ * whole transaction. An entry of the engine's own store replaces an older one.
  */
 static bool publish(struct blob_store *store, const struct blob_work *work)
 {
@@ -548,7 +554,7 @@ void blob_store_abandon(struct blob_store *store, struct blob_work *work)
 	remove_file(store, work->number);
 }
 
-/* Runs a statement that deletes entries and returns their files, and counts them. */
+/* Runs a statement that deletes entries and yields their files. Counts the entries. */
 static bool delete_entries(struct blob_store *store, sqlite3_stmt *s, uint64_t *count)
 {
 	size_t num_removed = store->num_removed;
@@ -599,7 +605,7 @@ bool blob_store_check(struct blob_store *store, int report, struct blob_work *wo
 void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint64_t *plans,
 			  uint64_t *faults)
 {
-	/* Files that the current transaction removes still exist. */
+	/* Files of entries that the current transaction removes still exist. */
 	blob_check_end(work->check, store->index, store->in_flight + store->num_removed, plans,
 		       faults);
 	work->check = NULL;

@@ -17,15 +17,18 @@
 #include "kit/api/log.h"
 #include "kit/cache/keeper_message.h"
 
-/* Maximum number of uses that are remembered before they are written. */
+/* Maximum number of times of use that are kept in memory before they are written to the disk. */
 #define MAX_USES 64
 
-/* Maximum number of answers that are cached until the database changes, */
+/*
+ * Maximum number of positive answers that are cached until another connection changes the database.
+ */
 #define MAX_KNOWN 64
 
 /*
- * The index is counted again at most this often. SQLite locks the file to detect changes, and what
- * another connection removed was this engine's own anyway.
+ * Minimum time between two checks for changes by another connection, because SQLite locks the file
+ * to check. Until then a cached answer may name a removed hash, which is harmless: this engine had
+ * stored it.
  */
 #define ASK_AGAIN_NS UINT64_C(1000000000)
 
@@ -81,13 +84,13 @@ static const char schema[] =
 	"CREATE INDEX IF NOT EXISTS plan_by_user ON plan (uid, used);"
 	"INSERT OR IGNORE INTO meta VALUES ('next_file', '0');";
 
-/* A row, and the time of its last use, as a number that only grows. */
+/* A row, and the time of its last use: a number from a counter. */
 struct use {
 	uint32_t uid;
 	uint8_t token[CACHE_TOKEN_SIZE];
 	uint8_t hash[DIGEST_SIZE];
 	int64_t used;
-	/* File number of a plan, which has neither token nor hash; 0 for other rows. */
+	/* File number of a plan; 0 for a row of `hash`. A plan has neither token nor hash. */
 	int64_t file;
 };
 
@@ -105,14 +108,15 @@ struct cache_index {
 	int64_t last_use;
 	struct use uses[MAX_USES];
 	unsigned int num_uses;
-	bool in_batch;			/* the caller began the transaction, */
-	bool batch_failed;	/* the batch was rolled back; calls do nothing until it ends */
+	bool in_batch;			/* the caller has begun a transaction */
+	/* the caller's transaction was rolled back; calls do nothing until its end */
+	bool batch_failed;
 	struct user_count *counts;
 	size_t num_counts, count_room;
-	int64_t total;			/* of all counts */
-	bool counted;			/* the counts are valid, */
+	int64_t total;			/* sum of all counts */
+	bool counted;			/* the counts are valid for `counted_at` */
 	int64_t counted_at;		/* data_version of the database when rows were counted */
-	int64_t known_at;		/* data_version for which the following fields are valid */
+	int64_t known_at;		/* data_version for which `known` is valid */
 	uint64_t asked_ns;		/* when data_version was read last */
 	struct use known[MAX_KNOWN];
 	unsigned int num_known;
@@ -132,8 +136,8 @@ static void disconnect(struct cache_index *index)
 }
 
 /*
- * Runs a query whose answer is one number or text; NULL if it has no row. Returns SQLITE_OK or an
- * error.
+ * Runs a query that yields one number or text. Sets *answer to it, or to NULL if there is no row.
+ * Returns SQLITE_OK or an error.
  */
 static int ask(sqlite3 *db, const char *query, char **answer)
 {
@@ -148,13 +152,13 @@ static int ask(sqlite3 *db, const char *query, char **answer)
 		sqlite3_finalize(statement);
 		return error;
 	}
-	/* sqlite3_finalize() returns the step's error. */
+	/* sqlite3_finalize() returns the error of sqlite3_step(). */
 	return error ? error : sqlite3_finalize(statement);
 }
 
 /*
- * Checks a property of the database by a query. Returns SQLITE_OK or an error, because a query that
- * failed says nothing about the database.
+ * Sets *same to whether a query yields `expected`. Returns SQLITE_OK or an error; after an error
+ * *same says nothing about the database.
  */
 static int answers(sqlite3 *db, const char *query, const char *expected, bool *same)
 {
@@ -166,7 +170,7 @@ static int answers(sqlite3 *db, const char *query, const char *expected, bool *s
 	return error;
 }
 
-/* Adds the column that an index of an older build lacks. Rows of plans have no identity. */
+/* Adds the column `identity` to an index of an older build. It is NULL in rows of plans. */
 static int add_identity(sqlite3 *db)
 {
 	bool is_there;
@@ -178,7 +182,7 @@ static int add_identity(sqlite3 *db)
 	return sqlite3_exec(db, "ALTER TABLE plan ADD COLUMN identity TEXT", NULL, NULL, NULL);
 }
 
-/* Runs a statement with a text of the index in place of %Q. SQLITE_OK or an error. */
+/* Runs a statement in which `value` replaces %Q. Returns SQLITE_OK or an error. */
 static int run_text(struct cache_index *index, const char *format, const char *value)
 {
 	char *text = sqlite3_mprintf(format, value);
@@ -188,7 +192,7 @@ static int run_text(struct cache_index *index, const char *format, const char *v
 	return error;
 }
 
-/* Deletes the entries of another version, or of another identity. */
+/* Deletes hashes and plans of another version, and entries of another identity. */
 static int reset(struct cache_index *index)
 {
 	bool same, empty;
@@ -215,8 +219,8 @@ static int reset(struct cache_index *index)
 }
 
 /*
- * Makes views for statements: `current` has one row as long as the version is this one, and
- * `usable` the rows of `plan` that this engine may use.
+ * Makes views for statements: `current` has one row while the index has this engine's version;
+ * `usable` has the rows of `plan` that this engine may use.
  */
 static int make_views(struct cache_index *index)
 {
@@ -233,7 +237,8 @@ static int make_views(struct cache_index *index)
 
 /*
  * Checks the database: returns SQLITE_OK, SQLITE_CORRUPT or another error. If a page could not be
- * read, the answer's text says so; SQLite takes only EIO for damage.
+ * read, the answer's text has the error code. I/O errors do not count as damage, except
+ * SQLITE_IOERR_CORRUPTFS.
  */
 static int check(sqlite3 *db)
 {
@@ -292,7 +297,9 @@ static int connect(struct cache_index *index)
 
 static bool is_damaged(int error)
 {
-	/* SQLite reports the schema of another program's file as SQLITE_ERROR. */
+	/*
+	 * SQLite reports SQLITE_ERROR for a database of another program, because its tables differ.
+	 */
 	return (error & 0xff) == SQLITE_CORRUPT || (error & 0xff) == SQLITE_NOTADB ||
 	       (error & 0xff) == SQLITE_ERROR;
 }
@@ -362,7 +369,10 @@ void cache_index_close(struct cache_index *index)
 	free(index);
 }
 
-/* Runs a statement, whose fifth value is `last`; SQLITE_ROW, SQLITE_DONE or an error. */
+/*
+ * Runs a statement with the values of `use` and, as the fifth, `last`. Returns SQLITE_ROW,
+ * SQLITE_DONE or an error.
+ */
 static int run(struct cache_index *index, enum statement which, const struct use *use,
 	       int64_t last)
 {
@@ -466,7 +476,7 @@ static bool count_all(struct cache_index *index)
 	return index->counted;
 }
 
-/* Subtracts the rows that a statement removed from the counts of rows. */
+/* Subtracts from the counts of rows the number that the last statement removed. */
 static void uncount(struct cache_index *index, int64_t *of_user)
 {
 	int64_t gone = sqlite3_changes(index->db);
@@ -475,7 +485,9 @@ static void uncount(struct cache_index *index, int64_t *of_user)
 	index->total -= gone;
 }
 
-/* Removes rows above the limits, the least recently used first. Returns SQLITE_DONE or an error. */
+/*
+ * Removes the least recently used rows until the limits are met. Returns SQLITE_DONE or an error.
+ */
 static int trim(struct cache_index *index, const struct use *use, int64_t *of_user)
 {
 	int error = run(index, TRIM_TOKEN, use, CACHE_INDEX_PER_TOKEN);
@@ -500,7 +512,10 @@ static int trim(struct cache_index *index, const struct use *use, int64_t *of_us
 	return SQLITE_DONE;
 }
 
-/* Writes the remembered uses, within a transaction. Returns SQLITE_DONE or an error. */
+/*
+ * Writes the remembered times of use. Must run within a transaction. Returns SQLITE_DONE or an
+ * error.
+ */
 static int write_uses(struct cache_index *index)
 {
 	int error = SQLITE_DONE;
@@ -511,7 +526,7 @@ static int write_uses(struct cache_index *index)
 	return error;
 }
 
-/* Runs within a transaction; returns SQLITE_DONE or an error. */
+/* Adds a hash. Must run within a transaction. Returns SQLITE_DONE or an error. */
 static int store_hash(struct cache_index *index, const struct use *use)
 {
 	int64_t *of_user = count_all(index) ? count_of(index, use->uid) : NULL;
@@ -531,7 +546,8 @@ static int store_hash(struct cache_index *index, const struct use *use)
 }
 
 /*
- * Writes the pending times of use first, because trimming removes the least recently used entries.
+ * Also writes the remembered times of use, because the transaction may remove the least recently
+ * used entries.
  */
 bool cache_index_begin(struct cache_index *index)
 {
@@ -551,7 +567,9 @@ bool cache_index_batch_failed(const struct cache_index *index)
 	return index->batch_failed;
 }
 
-/* Ends a batch; returns false if it failed. */
+/*
+ * Resets the state of the caller's transaction. Returns false if the transaction was rolled back.
+ */
 static bool end_batch(struct cache_index *index)
 {
 	const bool failed = index->batch_failed;
@@ -673,7 +691,7 @@ static bool is_known(const struct cache_index *index, const struct use *use)
 	return false;
 }
 
-/* Forgets answers that another connection may have made wrong. */
+/* Forgets cached answers if another connection has changed the database. */
 static void ask_again(struct cache_index *index)
 {
 	uint64_t now = clock_ns();
@@ -749,8 +767,8 @@ int64_t cache_index_tick(struct cache_index *index)
 }
 
 /*
- * An error is ignored, because it only changes which rows are removed first. In a batch the updates
- * become part of its transaction.
+ * Ignores errors, because they only change which rows are removed first. Within a transaction of
+ * the caller, the writes become part of it.
  */
 void cache_index_flush(struct cache_index *index)
 {

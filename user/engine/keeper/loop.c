@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * The keeper's process. One thread reads requests and sends answers, and waits for nothing else.
- * Three other threads do everything that may wait for a disk. The first changes the index and the
- * names of files; it takes all waiting requests at a time and commits once for them. The second
- * writes plans. The third reads plans to compare their checksums. A worker has one request at a
- * time. If requests queue for a plan's thread, users take turns.
+ * Three other threads do everything that may wait for a disk. The index thread changes the index
+ * and the names of files; it takes all waiting requests at once and commits them together. The
+ * writing thread writes plans. The verifying thread reads plans to compare their checksums. A
+ * worker has one request at a time. If requests wait for the writing or verifying thread, users
+ * take turns.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,35 +27,38 @@
 #include "kit/cache/keeper_message.h"
 #include "kit/cache/message.h"
 
-/* After this idle time the index writes the uses that it remembers. */
+/* After this idle time the index thread writes the remembered times of use. */
 #define FLUSH_S 1
 
 /*
- * A user may store this many entries at once, and one more each time that the following interval
- * has passed.
+ * Number of entries that a user may store at once. After these, the user may store one more per
+ * STORE_NS.
  */
 #define STORE_BURST 32
 #define STORE_NS UINT64_C(100000000)
 
-/* Bytes of plans that a user may write in an hour, as a multiple of its quota. */
+/*
+ * Limit of the bytes of plans that a user writes in an hour, as a multiple of the user's limit of
+ * cached plans.
+ */
 #define WRITE_TIMES 4
 #define WRITE_NS (3600 * NS_PER_S)
 
-/* Initial number of sockets; their table grows. */
+/* Initial size of tables that grow. */
 #define FIRST_ROOM 16
 
 /*
- * The files that poll() watches: the broker, the eventfd of finished work, the socket of
- * administrators, workers.
+ * Indices of the files that poll() watches: the broker's socket, the eventfd of finished work, the
+ * listening socket of administrators, and then the clients' sockets.
  */
 enum { BROKER, WORK_END, LISTENER, FIRST_CLIENT };
 
-/* Who does what. */
+/* The threads, each with a queue of tasks. */
 enum queue_kind { INDEX, WRITE, VERIFY, QUEUES };
 
 /*
- * The stages of a request. A plan passes through both, because its first and its last step change
- * the index.
+ * The stages of a request. A request for a plan passes through both, because the index thread does
+ * its first and its last step.
  */
 enum stage { BEGIN, FINISH };
 
@@ -64,12 +68,12 @@ struct task {
 	uint32_t uid;
 	struct message request;
 	enum stage stage;
-	enum queue_kind to;	/* queue for the task; INDEX if it is done and `ended` is set */
+	enum queue_kind to;	/* next queue of the task; if `ended` is set, the task is done */
 	bool ended;
 	struct message answer;
-	int file;			/* file that is sent with the answer, or -1 */
+	int file;			/* file to be sent with the answer, or -1 */
 	struct blob_work work;
-	void *bytes;			/* contents of a plan that is written */
+	void *bytes;			/* contents of a plan to be written */
 };
 
 /* A worker, or an administrator. */
@@ -77,12 +81,12 @@ struct client {
 	uint32_t uid;
 	bool is_admin;
 	bool is_busy;	/* a task is running for this client; poll() does not watch it */
-	int memory;			/* memory that the client writes a plan to, or -1 */
-	struct message made_for;	/* request that the memory was made for */
+	int memory;			/* memory to which the client writes a plan, or -1 */
+	struct message made_for;	/* request for which the memory was made */
 	struct task task;
 };
 
-/* A user's budget. */
+/* Limits on what a user may store now. */
 struct user {
 	uint32_t uid;
 	/* When the user may store the full number of entries again. */
@@ -92,7 +96,7 @@ struct user {
 
 struct queue {
 	struct task *first;
-	uint32_t last_uid;		/* that was served */
+	uint32_t last_uid;		/* user of the last task that was taken */
 	pthread_cond_t filled;
 	pthread_t thread;
 	bool has_thread;
@@ -103,7 +107,8 @@ struct keep {
 	struct blob_store *plans;	/* store of plans; NULL if plans are not cached */
 	int work_end;			/* eventfd that reports finished work to the first thread */
 	struct pollfd *fds;
-	struct client **clients;	/* clients[i] has fds[i]; the first are unused */
+	/* clients[i] has the socket fds[i]; entries below FIRST_CLIENT are unused */
+	struct client **clients;
 	size_t count, room;
 	struct user *users;
 	size_t num_users, user_room;
@@ -147,8 +152,8 @@ static struct user *get_user(struct keep *k, uint32_t uid, uint64_t now)
 }
 
 /*
- * Charges `price`, or `most` if that is less, to a budget that refills over time. Returns false if
- * too much was charged lately.
+ * Charges `price` to a budget of `most` that refills over time. *paid_ns is when the budget is
+ * full. Returns false, without charging, if the rest of the budget is too small.
  */
 static bool pay(uint64_t *paid_ns, uint64_t price, uint64_t most, uint64_t now)
 {
@@ -161,8 +166,8 @@ static bool pay(uint64_t *paid_ns, uint64_t price, uint64_t most, uint64_t now)
 }
 
 /*
- * Returns whether a user may store now. A user that stores more than it can need must wait, also
- * with another worker.
+ * Returns whether a user may store now. A user that stores too often must wait, also if it uses
+ * another worker.
  */
 static bool may_store(struct keep *k, uint32_t uid)
 {
@@ -194,7 +199,10 @@ static void give_plan(struct task *t)
 	t->file = t->work.file;
 }
 
-/* Looks up a plan's file for reading. A file that was not verified yet is verified first. */
+/*
+ * Looks up a plan's file for reading. If the file was not verified yet, sends the task to the
+ * verifying thread.
+ */
 static void get_plan(struct keep *k, struct task *t)
 {
 	t->answer.kind = CACHE_NO;
@@ -206,7 +214,7 @@ static void get_plan(struct keep *k, struct task *t)
 		t->to = VERIFY;
 }
 
-/* Returns the entry for which a worker requested memory. */
+/* Returns the description of the entry for which a worker requests memory. */
 static struct blob blob_of(const struct message *request)
 {
 	return (struct blob){
@@ -225,7 +233,7 @@ static bool asks_for_memory(const struct task *t)
 	return t->request.kind == CACHE_NEW || t->request.kind == CACHE_NEW_OWN;
 }
 
-/* A plan that lies in sealed memory gets a file. */
+/* Begins to write a plan from sealed memory to a file. */
 static void put_plan(struct keep *k, struct task *t)
 {
 	const struct blob blob = blob_of(&t->client->made_for);
@@ -251,7 +259,7 @@ static void end_plan(struct keep *k, struct task *t)
 		give_plan(t);
 }
 
-/* Clears a user's entries, and counts them in the answer. */
+/* Removes a user's entries. The answer has their number. */
 static void clear_user(struct keep *k, struct task *t)
 {
 	t->answer.kind = CACHE_FAILED;
@@ -276,7 +284,7 @@ static void show_users(struct keep *k, struct task *t)
 	t->file = -1;
 }
 
-/* Begins to check all entries; the thread that verifies reads the files. */
+/* Begins to check all entries. The verifying thread then reads the files. */
 static void check_plans(struct keep *k, struct task *t)
 {
 	t->answer.kind = CACHE_FAILED;
@@ -350,8 +358,9 @@ static void ask_index(struct keep *k, struct task *t)
 }
 
 /*
- * Returns whether a request needs a transaction, which also writes the remembered uses. A drop
- * begins its own if the entry exists, because a worker may drop missing entries without bound.
+ * Returns whether a request needs a transaction, which also writes the remembered times of use.
+ * CACHE_DROP does not: it is a transaction of its own if the entry exists, because workers could
+ * otherwise cause transactions by dropping missing entries.
  */
 static bool changes_index(const struct task *t)
 {
@@ -361,7 +370,7 @@ static bool changes_index(const struct task *t)
 	       (t->request.kind != CACHE_GET || t->stage == FINISH);
 }
 
-/* Makes an answer a failure, because its change is not on the disk. */
+/* Turns an answer into a failure, because the request's change is not on the disk. */
 static void fail_task(struct keep *k, struct task *t, bool was_finish)
 {
 	if (t->request.kind == CACHE_GET || t->request.kind == CACHE_QUERY ||
@@ -376,9 +385,9 @@ static void fail_task(struct keep *k, struct task *t, bool was_finish)
 }
 
 /*
- * Runs one transaction for all waiting requests. If an error rolls it back, it answers the requests
- * before the error with a failure. Returns the remaining requests, which need another transaction,
- * or NULL.
+ * Runs one transaction for all waiting requests. If an error rolls the transaction back, the
+ * requests up to the failed one are answered with a failure. Returns the requests after the failed
+ * one, for another transaction, or NULL.
  */
 static struct task *run_transaction(struct keep *k, struct task *batch)
 {
@@ -389,9 +398,7 @@ static struct task *run_transaction(struct keep *k, struct task *batch)
 		t = t->next;
 	begun = t && cache_index_begin(k->index);
 	for (t = batch; t; t = t->next) {
-		/*
-		 * The entry was already verified or written when the task came back to this stage.
-		 */
+		/* A task in this stage has been verified or written already. */
 		t->ended = t->stage == FINISH;
 		ask_index(k, t);
 		if (begun && cache_index_batch_failed(k->index)) {
@@ -422,7 +429,10 @@ static void run_batch(struct keep *k, struct task *batch)
 
 /* ---- threads ---- */
 
-/* Takes the next task of a user other than the one served last, if there is one. */
+/*
+ * Takes the first task of a user other than the last one served. If all tasks are of that user,
+ * takes the first.
+ */
 static struct task *take_turn(struct queue *q)
 {
 	struct task **link = &q->first, *t;
@@ -438,7 +448,7 @@ static struct task *take_turn(struct queue *q)
 	return t;
 }
 
-/* Waits at most a second for work. Returns one task, for the index all tasks, or NULL. */
+/* Waits at most FLUSH_S for work. Returns one task, or for the index thread all tasks, or NULL. */
 static struct task *take_work(struct keep *k, enum queue_kind kind)
 {
 	struct queue *q = &k->queues[kind];
@@ -468,7 +478,7 @@ static void add_last(struct task **list, struct task *t)
 	*list = t;
 }
 
-/* Gives work back to the first thread, which sends it on or answers. */
+/* Gives tasks back to the main thread, which passes them to another queue or answers them. */
 static void hand_back(struct keep *k, struct task *batch)
 {
 	const uint64_t one = 1;
@@ -579,7 +589,7 @@ static void drop_memory(struct client *c)
 	c->memory = -1;
 }
 
-/* The broker holds the socket too, so closing it here would not end the connection. */
+/* The broker has a copy of the socket, so close() alone would not end the connection. */
 static void drop_client(struct keep *k, size_t i)
 {
 	drop_memory(k->clients[i]);
@@ -592,7 +602,8 @@ static void drop_client(struct keep *k, size_t i)
 }
 
 /*
- * Takes over a worker's socket from the broker. Returns false when the broker has closed its end.
+ * Takes over a worker's socket from the broker. Returns false if the broker has closed its end of
+ * the connection.
  */
 static bool take_client(struct keep *k)
 {
@@ -633,7 +644,7 @@ static bool answer(struct keep *k, size_t i, struct task *t)
 	return sent;
 }
 
-/* Makes memory of the size that a plan will have. It can neither grow nor shrink. */
+/* Makes memory of the size that a plan will have. Its size is sealed. */
 static int make_memory(const struct message *sizes)
 {
 	int memory = memfd_create("nnaccel-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -667,9 +678,10 @@ static void give_memory(struct keep *k, struct client *c)
 }
 
 /*
- * Seals and maps the memory that a worker has written. Sealing fails if the worker still has it
- * mapped. Holes are refused, because reading them would take memory at this process's cost. The
- * mapping is private, because some kernels refuse a shared mapping of a sealed file.
+ * Seals and maps the memory that a worker has written. Sealing fails if the worker still has the
+ * memory mapped. Memory with holes is refused, because reading the holes would allocate memory at
+ * this process's cost. The mapping is private, because some kernels refuse a shared mapping of a
+ * sealed file.
  */
 static enum message_kind map_memory(struct client *c, struct task *t)
 {
@@ -696,7 +708,7 @@ static void unmap_memory(struct client *c, struct task *t)
 	drop_memory(c);
 }
 
-/* Returns true if it answered a request that needs no index, or refused it. */
+/* Returns true if it answered the request, because no other thread is needed for that. */
 static bool answers_at_once(struct keep *k, struct client *c)
 {
 	struct task *t = &c->task;
@@ -718,14 +730,16 @@ static bool answers_at_once(struct keep *k, struct client *c)
 	return false;
 }
 
-/* poll() ignores a negative number. */
+/* poll() ignores negative file descriptors. */
 static void set_busy(struct keep *k, size_t i, bool is_busy)
 {
 	k->clients[i]->is_busy = is_busy;
 	k->fds[i].fd = ~k->fds[i].fd;
 }
 
-/* Answers a request, or queues it for a thread. Returns false if the worker is gone. */
+/*
+ * Answers a request, or queues the request for another thread. Returns false if the worker is gone.
+ */
 static bool serve_request(struct keep *k, size_t i, const struct message *request)
 {
 	struct client *c = k->clients[i];
@@ -755,7 +769,7 @@ static size_t place_of(const struct keep *k, const struct client *c)
 	return i;
 }
 
-/* Hands a request to the next thread, or answers it. */
+/* Passes a task to its next queue, or answers the task's request. */
 static void go_on(struct keep *k, struct task *t)
 {
 	size_t i = place_of(k, t->client);
@@ -815,8 +829,8 @@ static void keep_loop(struct keep *k)
 		if (poll(k->fds, k->count, -1) <= 0)
 			continue;
 		/*
-		 * The loop runs backwards, because the last client takes the place of one that
-		 * leaves.
+		 * The loop runs backwards, because a client that leaves is replaced by the last
+		 * client.
 		 */
 		for (size_t i = k->count; --i >= FIRST_CLIENT;)
 			if (k->fds[i].revents && !serve_client(k, i))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * nnaccel-keeper: holds the index of the compilation cache and the plans that the engine keeps. The
- * broker starts it; it reads what workers send and accesses only its own folder.
+ * broker starts this program. It reads messages of workers and can access only its own folder.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,10 +22,7 @@
 #include "kit/broker/keeper.h"
 #include "kit/cache/keeper_message.h"
 
-/*
- * Signals are ignored. The broker ends this process after it has served all sockets that the broker
- * passed to it.
- */
+/* Ignores signals, so that the keeper serves all workers until the broker ends it. */
 static void set_up_process(void)
 {
 	umask(0077);
@@ -37,7 +34,7 @@ static void set_up_process(void)
 }
 
 /*
- * Makes the socket of administrators, who are those that may enter the folder. Returns -1, with a
+ * Makes the socket of administrators: all processes that may access the folder. Returns -1, with a
  * log line, if that fails.
  */
 static int listen_in(const char *folder)
@@ -83,7 +80,10 @@ int keeper_main(int argc, char **argv)
 	if (limits.bytes)
 		plans = blob_store_open(index, o.folder, &limits);
 	listener = listen_in(o.folder);
-	/* Threads are created between the two steps, because the filter forbids it afterwards. */
+	/*
+	 * keep_begin() creates the threads before the filter of system calls, which forbids new
+	 * threads.
+	 */
 	keep = !sandbox_keep_folder(o.folder) ? NULL :
 	       keep_begin(KEEPER_BROKER_FD, listener, index, plans);
 	if (!keep || !sandbox_filter_calls())

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The keeper's sandbox, which it enters before it reads messages of workers. It drops privileges,
- * all files outside its folder, and all system calls that SQLite, its files and its sockets do not
- * need.
+ * access to files outside its folder, and all system calls that are not needed for SQLite, plans
+ * and sockets.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,10 +18,10 @@
 #include "engine/keeper/sandbox.h"
 #include "kit/api/log.h"
 
-/* All rights that Landlock's first version knows; later ones are not restricted. */
+/* All rights of Landlock's first version. Rights of later versions are not restricted. */
 #define HANDLED ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
 
-/* The accesses that are allowed in the folder and in the one below it. */
+/* The rights in the keeper's folder and its subfolder. */
 #define ALLOWED (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | \
 		 LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | \
 		 LANDLOCK_ACCESS_FS_REMOVE_FILE)
@@ -65,7 +65,7 @@ bool sandbox_keep_folder(const char *folder)
 }
 
 static const int calls[] = {
-	/* Sockets that are open already, and messages of the broker. */
+	/* Open sockets, including those that the broker sends. */
 	SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom), SCMP_SYS(sendmsg),
 	SCMP_SYS(accept4), SCMP_SYS(shutdown),
 
@@ -80,7 +80,7 @@ static const int calls[] = {
 	SCMP_SYS(fchmod), SCMP_SYS(fchown), SCMP_SYS(fstatfs), SCMP_SYS(getdents64),
 	SCMP_SYS(memfd_create),
 
-	/* Calls for memory, for threads that run already, and for the time. */
+	/* Memory, existing threads, and the time. */
 	SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk), SCMP_SYS(futex),
 	SCMP_SYS(rseq), SCMP_SYS(set_robust_list), SCMP_SYS(sched_yield),
 	SCMP_SYS(sched_getaffinity), SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday),
@@ -93,7 +93,10 @@ static const int calls[] = {
 	SCMP_SYS(sigaltstack), SCMP_SYS(exit), SCMP_SYS(exit_group),
 };
 
-/* Commands of fcntl(); those for owners and signals would let files send signals to others. */
+/*
+ * The allowed commands of fcntl(). Commands for owners and signals are left out, because they could
+ * send signals to other processes.
+ */
 static const int file_commands[] = {
 	F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_GETLK, F_SETLK, F_SETLKW, F_ADD_SEALS,
 	F_GET_SEALS,
@@ -130,7 +133,10 @@ static int allow_all(scmp_filter_ctx filter)
 					       &no_code);
 	if (!error)
 		error = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, &self);
-	/* SQLite asks some file systems for their abilities; most do not know the request. */
+	/*
+	 * SQLite asks the file system for its abilities by ioctl(). Most file systems answer
+	 * ENOTTY, as this filter does.
+	 */
 	if (!error)
 		error = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(ENOTTY), SCMP_SYS(ioctl), 0,
 					       NULL);
