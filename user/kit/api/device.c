@@ -141,7 +141,7 @@ enum nn_status device_register_extension(const struct nn_device_extension *x, ui
 	return status;
 }
 
-/* Decodes the list as clients will, which checks names and codes. */
+/* Decodes the list as clients do, in order to check names and codes. */
 static bool make_sense(const struct nna_engine *engine, struct nn_error *err)
 {
 	struct nn_device_extension *read = NULL;

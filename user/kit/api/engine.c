@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * nna_engine_main(): an engine's options, and its role.
+ * nna_engine_main(): parses an engine's options, and runs the process as broker or worker.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -116,9 +116,7 @@ static const char *files_fault(const struct nna_engine *e)
 	return NULL;
 }
 
-/*
- * Elements of arrays carry no size of their own, so their sizes are fixed since the first release.
- */
+/* Elements of arrays have no size field, so their sizes must stay those of the first release. */
 _Static_assert(sizeof(struct nn_arg) == 88 && sizeof(struct nn_output_shape) == 72 &&
 	       sizeof(struct nn_device_extension) == 40 && sizeof(struct nna_engine_role) == 24 &&
 	       sizeof(struct nn_device_extension_item) == 16, "engines of older releases read them");
@@ -127,7 +125,7 @@ const char *engine_fault(const struct nna_engine *e)
 {
 	const struct nna_engine_burst *b = e->burst;
 
-	/* Each structure must reach the last field of its first release. */
+	/* Each structure must have all fields of its first release. */
 	if (!HAS_FIELD(e, data_cache_files))
 		return "it is of a version before the first";
 	if (!e->name || !e->name[0])
@@ -159,7 +157,7 @@ const char *engine_fault(const struct nna_engine *e)
 	return files_fault(e);
 }
 
-/* Logs for the administrator what a client can use that has taken over its process. */
+/* Logs for the administrator what a client could do if it took over the process that serves it. */
 static void log_permissions(const struct nna_engine *e)
 {
 	const uint32_t count = files_count(e);
@@ -181,7 +179,7 @@ struct cache_files engine_cache_files(const struct nna_engine *e)
 	return said.model || said.data ? said : (struct cache_files){ 1, 1 };
 }
 
-/* Returns the identity that saved models depend on: this build and the device's version. */
+/* Returns the identity on which saved models depend: this build and the device's version. */
 static const char *identify(const struct nna_engine *engine, const struct nn_device_info *info,
 			    char *text, size_t size)
 {

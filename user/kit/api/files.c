@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files of an engine's own, which are open in processes that serve clients.
+ * Files that an engine asks for. They are open in all processes that serve clients.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ uint32_t files_count(const struct nna_engine *engine)
 	return count;
 }
 
-/* Opens a file above the numbers that the library's files have. */
+/* Opens a file with a descriptor above those of the library's files. */
 static int open_one(const struct nna_engine_file *file)
 {
 	int mode = file->use & NNA_ENGINE_FILE_WRITE ? O_RDWR : O_RDONLY;

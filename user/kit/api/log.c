@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Log lines: the broker's own on stderr, and those that it relays from its workers' pipes, limited
- * in number and without control characters.
+ * Log lines. The broker writes its own lines to stderr. It relays the lines that workers write to
+ * their pipes, limits their number, and removes control characters.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include "kit/api/log.h"
 
-/* Maximum number of lines that one worker may log in a window. */
+/* Maximum number of lines that a worker may log in a time window, and the window's length. */
 #define WINDOW_NS UINT64_C(10000000000)
 #define WINDOW_LINES 50
 
@@ -44,7 +44,7 @@ void log_set_sink(void (*sink)(void *data, enum log_level level, const char *lin
 	log_sink = sink;
 }
 
-/* The broker's relay limits the lines of this process. */
+/* The broker, which relays the lines, limits their number. */
 void log_to_relay(void)
 {
 	log_sink = NULL;
@@ -87,12 +87,15 @@ void log_line(enum log_level level, const char *format, ...)
 	}
 	length = strlen(line);
 	line[length++] = '\n';
-	/* Ignore the error: logging must not stop the program. */
+	/* Ignore errors, because logging must not stop the program. */
 	if (write(STDERR_FILENO, line, length) < 0)
 		return;
 }
 
-/* Removes the level from a line; lines without one come from libraries that abort. */
+/*
+ * Removes the level from a line and returns it. Lines without a level come from libraries that
+ * abort.
+ */
 static enum log_level take_level(const char **line)
 {
 	const char *s = *line;
@@ -132,7 +135,10 @@ bool log_relay_read(struct log_relay *relay, const char *name, uint64_t now_ns)
 	char chunk[4096];
 	ssize_t n;
 
-	/* A pipe holds 64 KiB: reading more would delay the other workers. */
+	/*
+	 * Read at most the 64 KiB that a pipe holds, because reading on would delay the other
+	 * workers.
+	 */
 	for (int round = 0; round < 16; round++) {
 		n = read(relay->fd, chunk, sizeof(chunk));
 		if (n < 0 && errno == EINTR)

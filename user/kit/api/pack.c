@@ -9,10 +9,10 @@
 
 #include "base/round.h"
 
-/* Alignment of constants, as in models that clients send. */
+/* Alignment of constants, the same as in models that clients send. */
 #define ALIGNMENT 8
 
-/* A model with its own arrays, whose constants are moved. */
+/* A copy of a model's structures, whose constants are moved into the block. */
 struct packing {
 	struct nn_model model;
 	struct nn_subgraph *subgraphs;
@@ -20,7 +20,7 @@ struct packing {
 	uint8_t *values;
 };
 
-/* Returns the bytes of all values, including constants from pools. */
+/* Returns the bytes of all constants, including those in pools. */
 static uint64_t values_size(const struct nn_model *model)
 {
 	uint64_t size = round_up(model->values_size, ALIGNMENT);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions while the engine has them, for functions of <nnaccel/engine.h>.
+ * Executions in progress, for functions of <nnaccel/engine.h>.
  *
- * A handle is no address: it is the number of a place and how often that was used before. So a
- * handle that an engine keeps for too long is recognised.
+ * A handle is no address: it has the number of a place in a table, and how often that place was
+ * used before. So the handle of an execution that has ended is recognised.
  */
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -25,15 +25,15 @@ struct place {
 	uint32_t next_free;
 };
 
-/* All fields are protected by the lock. Place 0 stays unused, so that no handle is NULL. */
+/* The lock protects all fields. Place 0 stays unused, so that no handle is NULL. */
 static struct {
 	pthread_mutex_t lock;
 	struct place places[1 << PLACE_BITS];
 	uint32_t num_used;
-	uint32_t free;			/* a list; 0: its end */
+	uint32_t free;	/* first place of the list of free places; 0 if the list is empty */
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Under the lock. Returns NULL if the execution has ended. */
+/* Called under the lock. Returns NULL if the execution has ended. */
 static struct running *find(const struct nna_engine_execution *execution)
 {
 	const uintptr_t handle = (uintptr_t)execution;
@@ -115,7 +115,9 @@ enum nn_status nna_engine_end(struct nna_engine_execution *execution, enum nn_st
 		was_deferred = running->is_deferred;
 	}
 	pthread_mutex_unlock(&all.lock);
-	/* A thread of the session does the rest, because it may block and calls the engine. */
+	/*
+	 * A thread of the session ends the execution, because this may block and calls the engine.
+	 */
 	if (was_deferred)
 		tasks_add(running->tasks, &running->end);
 	if (!wrong)
@@ -152,8 +154,9 @@ int nna_engine_gone_file(struct nna_engine_execution *execution)
 }
 
 /*
- * Called under the lock. Returns the pool that contains an argument's data, and sets *running to the
- * execution; -1 if the data are private memory or the execution has ended.
+ * Called under the lock. Returns the number of the pool that contains an argument's data, and sets
+ * *running to the execution. Returns -1 if the data are in private memory or the execution has
+ * ended.
  */
 static int find_pool(const struct nna_engine_execution *execution, const void *data,
 		     struct running **running)
@@ -216,7 +219,10 @@ int nna_engine_region_file(struct nna_engine_execution *execution, const void *d
 	return !may || session_call(session, NNACCEL_SESSION_GRANT_FD, &arg) ? -1 : arg.out_fd;
 }
 
-/* Replaces *sync_file, if it is one, by a fence of both; closes them, and keeps errno. */
+/*
+ * Replaces *sync_file by a fence that waits for both *sync_file, if any, and `fence`. Closes the
+ * old files, and preserves errno.
+ */
 static bool merge(int *sync_file, int fence)
 {
 	struct sync_merge_data both = { .name = "nnaccel", .fd2 = fence };

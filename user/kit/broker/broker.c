@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The broker: holds the engine node, keeps sandboxed workers ready and gives each context that
- * wants an engine one of its own, or has threads of the engine serve it.
+ * The broker: holds the engine node and keeps sandboxed workers ready. Each context gets a worker
+ * of its own, or is served by threads of the engine's process.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -33,16 +33,16 @@
 
 #define NEVER UINT64_MAX
 
-/* A worker is killed if it outlives its context by this time. */
+/* A worker is killed if it still runs this long after the end of its context. */
 #define GONE_GRACE_NS NS_PER_S
 
 /*
- * Limit of workers that start at a time, if a user without any worker waits; otherwise one starts
- * at a time. Workers that start together slow each other down.
+ * Maximum number of workers that start at a time while a user without a worker waits. Otherwise
+ * only one starts at a time, because workers that start together slow each other down.
  */
 #define MAX_STARTING 2
 
-/* Number of events that are handled before the next slow action. */
+/* Maximum number of events that are handled between two slow actions; see do_one(). */
 #define MAX_EVENTS 64
 
 /* Time to wait at exit for workers that were killed. */
@@ -54,13 +54,13 @@ enum watched {
 
 struct worker;
 
-/* The source of an epoll event. */
+/* The cause of an epoll event. */
 struct watch {
 	enum watched what;
 	struct worker *worker;
 };
 
-/* A DYING worker did not accept a session, but its end has not been reported yet. */
+/* A DYING worker gets no session any more, but its end has not been reported yet. */
 enum worker_state { STARTING, IDLE, SERVING, DYING };
 
 struct worker {
@@ -70,15 +70,15 @@ struct worker {
 	struct cgroup_leaf leaf;
 	enum worker_state state;
 	bool has_plugins;
-	bool has_cache;			/* the keeper has its socket */
-	bool low;			/* all models have low priority; for SERVING */
+	bool has_cache;			/* the keeper has the worker's socket */
+	bool low;	/* all models of the client have low priority; for SERVING */
 	uint32_t uid;			/* the client's user; for SERVING */
 	uint64_t context;
 	uint64_t kill_at_ns;		/* end of the grace period, or NEVER */
-	bool killed;			/* by the broker */
+	bool killed;			/* the broker has killed the worker */
 	struct log_relay log;
 	struct watch on_exit, on_control, on_log;
-	char name[80];			/* for the log */
+	char name[80];			/* name for the log */
 };
 
 struct broker {
@@ -93,7 +93,7 @@ struct broker {
 	struct spawner spawner;
 	struct limits limits;
 	struct waiting waiting;
-	/* when to look at the waiting contexts; NEVER: after an event */
+	/* when to examine the waiting contexts next; NEVER: after the next event */
 	uint64_t look_at_ns;
 	struct worker *workers;
 	struct backoff starts;		/* backoff for workers without plug-ins */
@@ -129,8 +129,8 @@ static void close_fd(int *fd)
 }
 
 /*
- * Closing is not enough: a worker between clone() and execve() holds the file too, so epoll would
- * go on reporting its events.
+ * Closing a file is not enough: a worker between clone() and execve() has a copy of it, so epoll
+ * would still report its events.
  */
 static void unwatch_and_close(struct broker *b, int *fd)
 {
@@ -168,8 +168,9 @@ static void unlink_worker(struct broker *b, struct worker *w)
 }
 
 /*
- * A low priority reduces CPU time relative to other clients; a high one does not raise it. The
- * reduction holds for a worker, and for a user, while all its models have low priority.
+ * Sets the CPU weights of a user and its workers. A worker has the low weight while all its models
+ * have low priority; a user has it while all its workers do. A high priority does not raise a
+ * weight.
  */
 static void update_weights(struct broker *b, uint32_t uid)
 {
@@ -188,8 +189,8 @@ static void update_weights(struct broker *b, uint32_t uid)
 }
 
 /*
- * Reaps a dead worker and returns its exit status as waitid() does. For a thread it reports a
- * normal exit, because a crash of a thread ends the whole process.
+ * Reaps a dead worker and returns its exit status as waitid() does. If threads serve the client,
+ * reports a normal exit, because a crash of a thread ends the whole process.
  */
 static siginfo_t reap(struct worker *w)
 {
@@ -223,7 +224,7 @@ static bool watch_worker(struct broker *b, struct worker *w)
 			       watch(b, w->process.log, &w->on_log)));
 }
 
-/* Creates a worker that has neither process nor threads yet. */
+/* Creates the structure of a worker, without a process or threads yet. */
 static struct worker *worker_new(void)
 {
 	struct worker *w = calloc(1, sizeof(*w));
@@ -285,7 +286,9 @@ static unsigned int count_workers(const struct broker *b, bool with_plugins,
 	return count;
 }
 
-/* Returns whether to start a worker, for waiting contexts or, without plug-ins, as a reserve. */
+/*
+ * Returns whether to start a worker: for waiting contexts or, if it has no plug-ins, as a reserve.
+ */
 static bool wants_start(struct broker *b, bool with_plugins)
 {
 	const uint64_t now = clock_ns();
@@ -300,7 +303,7 @@ static bool wants_start(struct broker *b, bool with_plugins)
 	       now >= (with_plugins ? b->plugins_at_ns : b->starts.until_ns);
 }
 
-/* Refuses all waiting contexts if no worker can start within the longest wait of a context. */
+/* Refuses all waiting contexts if no worker can start before they have waited too long. */
 static void refuse_hopeless(struct broker *b, bool with_plugins)
 {
 	const uint64_t now = clock_ns();
@@ -312,8 +315,8 @@ static void refuse_hopeless(struct broker *b, bool with_plugins)
 }
 
 /*
- * A SIGKILL counts as a crash only if memory ran out: otherwise an administrator or the broker sent
- * it.
+ * A SIGKILL counts as a crash only if memory ran out. Otherwise an administrator or the broker sent
+ * the signal.
  */
 static bool is_crash(const struct broker *b, const struct worker *w, const siginfo_t *info)
 {
@@ -361,7 +364,7 @@ static void worker_exited(struct broker *b, struct worker *w)
 	worker_free(b, w);
 }
 
-/* Gives up the cache of a worker, because the keeper cannot get its socket. */
+/* Leaves a worker without a cache, because its socket cannot be passed to the keeper. */
 static void give_up_cache(struct broker *b, struct worker *w)
 {
 	log_warning("%s: has no compilation cache", w->name);
@@ -370,8 +373,8 @@ static void give_up_cache(struct broker *b, struct worker *w)
 }
 
 /*
- * Passes the worker's socket to the keeper; restarts a dead keeper, but not too soon after its
- * start.
+ * Passes a worker's socket to the keeper. First restarts a dead keeper, but not too soon after its
+ * last start.
  */
 static bool pass_to_keeper(struct broker *b, const struct worker *w)
 {
@@ -380,7 +383,7 @@ static bool pass_to_keeper(struct broker *b, const struct worker *w)
 	return keeper_pass(&b->keeper, w->process.control, w->uid);
 }
 
-/* Hands the worker's socket over to the keeper, which learns the user only from the broker. */
+/* Passes a worker's socket to the keeper, together with the user, and stops watching it. */
 static void hand_over(struct broker *b, struct worker *w)
 {
 	if (!b->spawner.options.cache) {
@@ -416,7 +419,7 @@ static void set_ready(struct broker *b)
 
 static void worker_said(struct broker *b, struct worker *w)
 {
-	/* The socket ends when its worker ends; the pidfd reports that too. */
+	/* The socket has no message if the worker has ended, which its pidfd reports too. */
 	if (!spawned_is_ready(&w->process)) {
 		epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.control, NULL);
 		return;
@@ -431,9 +434,9 @@ static void worker_said(struct broker *b, struct worker *w)
 /* ---- contexts ---- */
 
 /*
- * Moves a ready worker to a leaf of its user and passes the session of a context to it. Returns
- * NULL if no worker takes the session. A worker that has died is of no use; one that cannot be
- * moved stays ready.
+ * Moves a ready worker to a leaf of the waiting user and passes the worker the session of a
+ * context. If a worker has died, tries the next one. If a worker cannot be moved, it stays ready.
+ * Returns NULL if no worker got the session.
  */
 static struct worker *pass_session(struct broker *b, int session, const struct waiter *waiter,
 				   struct cgroup_leaf *leaf)
@@ -450,7 +453,7 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 			return w;
 		w->state = DYING;
 		spawned_kill(&w->process);	/* kill the worker unless it is already dead */
-		/* The killed worker owns this leaf, so the next one needs a new leaf. */
+		/* The killed worker owns the leaf, so the next worker needs a new one. */
 		if (!error && cgroup_leaf_create_for(&b->cgroup, waiter->uid, b->engine,
 						     waiter->context, leaf))
 			break;
@@ -459,9 +462,9 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 }
 
 /*
- * Gives a context a worker. If no cgroup can be made for the worker, the context is refused before
- * it has a session, because a session ends when its file is closed. Returns NULL if the context
- * gets no worker now, or never, with waiter->reason set.
+ * Gives a context a worker. Makes the cgroup before it fetches the session, because closing an
+ * unused session would end it. Returns NULL if the context gets no worker now. If it will never get
+ * one, also sets waiter->reason.
  */
 static struct worker *give_worker(struct broker *b, struct waiter *waiter)
 {
@@ -487,7 +490,7 @@ static struct worker *give_worker(struct broker *b, struct waiter *waiter)
 	return w;
 }
 
-/* Serves a context by threads, which have a socket to the keeper. */
+/* Serves a context by threads, and gives the threads a socket to the keeper. */
 static struct worker *start_threads(struct broker *b, struct waiter *waiter)
 {
 	int session = context_session(b->engine, waiter->context), ends[2] = { -1, -1 };
@@ -543,7 +546,7 @@ static void serve_waiter(struct broker *b, struct waiter *waiter)
 		hand_over(b, w);
 }
 
-/* Marks the waiting contexts whose user already has a context that is served and not gone. */
+/* Marks the waiting contexts whose user has another context that is being served. */
 static void mark_seconds(struct broker *b)
 {
 	for (struct waiter *waiter = b->waiting.first; waiter; waiter = waiter->next) {
@@ -557,9 +560,9 @@ static void mark_seconds(struct broker *b)
 }
 
 /*
- * Returns which contexts may get one of `ready` workers. The idle reserve is for users that had few
- * workers lately, and its last half for users without another context. A user that opens many
- * contexts then waits until workers have started, and other users need not.
+ * Returns which contexts may get one of `ready` workers. The reserve of idle workers is for users
+ * that had few workers lately; the last half of the reserve is for users without another context.
+ * So a user that opens many contexts waits for new workers, while other users get idle ones.
  */
 static enum waiting_whom whom_to_serve(const struct broker *b, bool with_plugins,
 				       unsigned int ready)
@@ -588,9 +591,9 @@ static bool serve_one(struct broker *b, bool with_plugins)
 }
 
 /*
- * Does one slow action: moving a process between cgroups, or creating one with namespaces. The
- * broker handles all events in between, so that a context waits for at most one slow action before
- * its turn. Returns false if there is nothing to do.
+ * Does one slow action: moving a process between cgroups, or creating one with namespaces. Between
+ * two slow actions the broker handles all events, so that a new context waits for at most one slow
+ * action. Returns false if there is nothing to do.
  */
 static bool do_one(struct broker *b)
 {
@@ -606,7 +609,7 @@ static bool do_one(struct broker *b)
 	return false;
 }
 
-/* Serves one waiting context or starts one worker, and refuses contexts that will get none. */
+/* Serves one waiting context or starts one worker. Refuses contexts that will get no worker. */
 static void look_at_waiting(struct broker *b)
 {
 	bool more;
@@ -636,7 +639,9 @@ static void context_new(struct broker *b, const struct nnaccel_engine_next *next
 		log_error("context %llu: out of memory", (unsigned long long)waiter.context);
 }
 
-/* The worker notices that its context is gone, and ends; if it does not, it is killed. */
+/*
+ * A worker whose context is gone notices that and ends. If it does not end in time, it is killed.
+ */
 static void context_gone(struct broker *b, const struct nnaccel_engine_next *next)
 {
 	for (struct worker *w = b->workers; w; w = w->next) {
@@ -676,7 +681,7 @@ static void engine_told(struct broker *b)
 
 /* ---- the loop ---- */
 
-/* Kills workers whose grace ended. Returns the ms until there is more to do, or -1. */
+/* Kills workers whose grace period is over. Returns the ms until the next timed action, or -1. */
 static int run_timers(struct broker *b)
 {
 	uint64_t now = clock_ns(), next = NEVER;
@@ -702,7 +707,7 @@ static int run_timers(struct broker *b)
 	return clock_ms_until(next);
 }
 
-/* Kills idle workers whose plug-ins have changed since. */
+/* Kills starting and idle workers that have plug-ins, after the plug-ins have changed. */
 static void drop_old_plugins(struct broker *b)
 {
 	for (struct worker *w = b->workers; w; w = w->next) {
@@ -754,13 +759,13 @@ static void dispatch(struct broker *b, const struct watch *what)
 	}
 }
 
-/* Waits for events, and handles all that came. */
+/* Waits for events, and handles those that came. */
 static void take_events(struct broker *b, int timeout_ms)
 {
 	struct epoll_event event;
 	int n = 1;
 
-	/* Handles one event at a time, because its handler may free the object of another one. */
+	/* Handles one event at a time, because its handler may free the object of another event. */
 	for (int i = 0; i < MAX_EVENTS && n == 1 && !b->stop; i++) {
 		n = epoll_wait(b->epoll, &event, 1, i ? 0 : timeout_ms);
 		if (n == 1)
@@ -782,7 +787,10 @@ static void loop(struct broker *b)
 	}
 }
 
-/* Ends all workers. One that waits for its client's memory may hang, so the wait is limited. */
+/*
+ * Ends all workers. Waits only for a limited time, because a worker that waits for its client's
+ * memory may hang.
+ */
 static void end_workers(struct broker *b)
 {
 	uint64_t end_ns = clock_ns() + END_MS * UINT64_C(1000000);
@@ -816,7 +824,9 @@ static void start_keeper(struct broker *b)
 	b->on_keeper.what = ON_KEEPER;
 }
 
-/* Returns whether what serves clients can give drivers memory that no CPU maps. */
+/*
+ * Returns whether the processes or threads that serve clients can use memory that no CPU can map.
+ */
 static bool takes_device_memory(const struct engine_options *o)
 {
 	return o->engine && o->engine->takes_device_memory &&
@@ -824,8 +834,8 @@ static bool takes_device_memory(const struct engine_options *o)
 }
 
 /*
- * Blocks the signals before the engine starts, because threads that it creates inherit the mask.
- * The engine's own store is there when it starts.
+ * Opens the engine node. First blocks the signals, because threads that the engine creates inherit
+ * the mask, and starts the keeper, so that the engine can use its own store from the start.
  */
 static bool open_engine(struct broker *b)
 {
@@ -846,7 +856,7 @@ static bool open_engine(struct broker *b)
 	return b->engine >= 0;
 }
 
-/* Finds out how to start processes, unless the caller already did. */
+/* Initialises the spawner, unless the caller has done that already. */
 static bool open_workers(struct broker *b)
 {
 	if (b->options->threads || b->spawner.program >= 0)
@@ -880,14 +890,14 @@ static void run(struct broker *b)
 		cgroup_init(&b->cgroup, o->cgroup);
 	if (!o->threads)
 		start_keeper(b);
-	/* An engine of the kit may keep no process ready. */
+	/* An engine of the kit is ready at once, because it may have no idle process. */
 	if (o->engine)
 		set_ready(b);
 	if (!b->keeper.is_taken &&
 	    (!b->spawner.options.cache || watch(b, b->keeper.pidfd, &b->on_keeper)))
 		loop(b);
 	/*
-	 * Close the node first, so that clients of ending workers see that they cannot prepare
+	 * Close the node first. Clients whose workers end then see that they cannot prepare models
 	 * again.
 	 */
 	close_fd(&b->engine);

@@ -28,7 +28,10 @@
 #define BROKER_LEAF "broker"
 #define IDLE "idle"
 #define CONTROLLERS "+memory +pids +cpu"
-/* A worker that is alone in a folder needs no weight, which costs time at each switch to it. */
+/*
+ * A worker that is alone in a folder needs no weight. A weight costs time at each switch to the
+ * worker.
+ */
 #define WITHOUT_WEIGHTS "+memory +pids"
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
@@ -64,8 +67,8 @@ static bool is_cgroup2(const char *path)
 }
 
 /*
- * Moves the broker into a leaf first, because controllers can only be enabled for leaves if the
- * folder itself has no process. Returns 0 or an errno.
+ * Enables the controllers for leaves of the folder. First moves the broker into a leaf, because
+ * this needs a folder without processes. Returns 0 or an errno.
  */
 static int delegate(int base)
 {
@@ -87,8 +90,8 @@ static int delegate(int base)
 }
 
 /*
- * Opens the folder to delegate from. The root cgroup belongs to the system, so a broker that runs
- * there as root makes a folder of its own.
+ * Opens the folder below which workers get their cgroups. The root cgroup belongs to the system, so
+ * a broker that runs there as root makes a folder of its own.
  */
 static int open_base(const char *own)
 {
@@ -151,28 +154,28 @@ static int set_limits(int fd, uint64_t memory, unsigned int cpu_weight, unsigned
 {
 	int error = put(fd, "pids.max", "%u", pids);
 
-	/* A kernel rejects a number above its own limit of processes. */
+	/* EINVAL means that the kernel's own limit of processes is lower. */
 	if (error == EINVAL)
 		error = put(fd, "pids.max", "max");
 	if (!error) {
 		error = put(fd, "cpu.weight", "%u", cpu_weight);
-		/* A folder that is alone in another one has no weight. */
+		/* The file is missing if the parent folder does not use weights. */
 		if (error == ENOENT)
 			error = 0;
 	}
 	/*
-	 * Turn off pressure accounting, which costs time at each switch to and from a worker, for
-	 * each of its folders. The kernel still accounts the engine's own pressure. Older kernels
-	 * lack this file.
+	 * Turn off pressure accounting, which costs time for each folder at each switch to and from
+	 * a worker. The kernel still accounts the engine's pressure as a whole. Older kernels lack
+	 * this file.
 	 */
 	put(fd, "cgroup.pressure", "0");
 	return error ? error : set_memory(fd, memory);
 }
 
 /*
- * Makes a folder for leaves, which have weights if `has_weights` is set or the folder exists. The
- * limits of a folder that exists are set again, because an earlier broker may have died before it
- * had set them. Returns 0 or an errno.
+ * Makes a folder for leaves. The leaves have weights if `has_weights` is set or the folder exists.
+ * Sets the limits also of an existing folder, because an earlier broker may have died before it set
+ * them. Returns 0 or an errno.
  */
 static int make_group(const struct cgroup *cgroup, const char *name, uint64_t memory,
 		      unsigned int workers, bool has_weights)
@@ -226,7 +229,7 @@ bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf)
 	*leaf = (struct cgroup_leaf){ .fd = -1 };
 	if (cgroup->base < 0)
 		return true;
-	/* Each worker has its own limits. */
+	/* The folder needs no memory limit, because each worker in it has its own. */
 	error = make_group(cgroup, IDLE, 0, 1024, false);
 	if (error) {
 		log_error("cgroup " IDLE ": %s", strerror(error));
@@ -236,8 +239,8 @@ bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf)
 }
 
 /*
- * Makes and names the folder for a client's worker: its user's folder, or a box in it. Returns 0 or
- * an errno.
+ * Makes the folder for a client's worker: the user's folder, or a box in it. Writes its name to
+ * `name`. Returns 0 or an errno.
  */
 static int make_home(const struct cgroup *cgroup, uint32_t uid, const struct client_memory *client,
 		     char name[64])
@@ -248,7 +251,7 @@ static int make_home(const struct cgroup *cgroup, uint32_t uid, const struct cli
 	int error;
 
 	snprintf(name, 64, "user-%u", uid);
-	/* A box always has its weight among the user's workers. */
+	/* A user's folder with a box uses weights from the start. */
 	error = make_group(cgroup, name, options->user_memory, options->user_workers, has_box);
 	if (error || !has_box)
 		return error;
@@ -315,7 +318,7 @@ static void set_weight(const struct cgroup *cgroup, const char *name, unsigned i
 		log_warning("cgroup %s: cpu.weight: %s", name, strerror(error));
 }
 
-/* Returns the reduced weight for models of low priority only. */
+/* Returns the reduced weight of a worker or user whose models all have low priority. */
 static unsigned int low_weight(const struct cgroup_options *options, unsigned int weight)
 {
 	if (options->low_cpu_weight >= options->cpu_weight)
@@ -372,7 +375,7 @@ void cgroup_leaf_remove(const struct cgroup *cgroup, const struct cgroup_leaf *l
 	if (unlinkat(cgroup->base, leaf->name, AT_REMOVEDIR))
 		log_warning("cgroup %s cannot be removed: %s", leaf->name, strerror(errno));
 	snprintf(name, sizeof(name), "%s", leaf->name);
-	/* A folder with other leaves is busy and stays. */
+	/* A folder that still has other leaves cannot be removed, which is intended. */
 	for (char *end; (end = strrchr(name, '/'));) {
 		*end = '\0';
 		if (strcmp(name, IDLE) && unlinkat(cgroup->base, name, AT_REMOVEDIR))

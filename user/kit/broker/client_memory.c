@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory limit of a client: the smallest memory.max of its process' cgroup and the ones above.
+ * The memory limit of a client: the smallest memory.max among its process's cgroup and all parents
+ * of that cgroup.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include "kit/broker/client_memory.h"
 #include "kit/broker/contexts.h"
 
-/* Tries, if a process changes its cgroup while its limit is read. */
+/* Maximum number of tries if a process changes its cgroup while its limit is read. */
 #define MAX_MOVES 8
 
 #define UNKNOWN "the memory limit of its cgroup is not known: "

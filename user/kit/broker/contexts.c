@@ -51,7 +51,9 @@ bool context_opener(int node, uint64_t context, uint32_t *pid)
 	return true;
 }
 
-/* Refuses a context with its error; logs that if its user was not refused often lately. */
+/*
+ * Refuses a context with waiter->error. Logs the refusal, unless the user was refused often lately.
+ */
 static void refuse(int node, struct limits *limits, const struct waiter *waiter)
 {
 	struct nnaccel_engine_refuse refuse = {

@@ -29,21 +29,24 @@
 /* Time limit for a client's greeting. */
 static const struct timeval greeting = { .tv_sec = 1 };
 
-/* Time limit for all clients together to end. */
+/* Time limit within which all clients must end. */
 #define END_NS (3 * NS_PER_S)
 
-/* A client, which threads or a process serve. */
+/* A client. Threads or a process serve it. */
 struct client {
-	struct thread_client *threads;	/* NULL: a process */
-	int pidfd;			/* -1: threads */
+	struct thread_client *threads;	/* NULL if a process serves the client */
+	int pidfd;	/* pidfd of the process, or -1 if threads serve the client */
 };
 
 struct host {
 	const struct engine_options *options;
 	struct keeper keeper;
-	int listener, signals;		/* -1: none */
-	struct client *clients;		/* [max] */
-	/* Files for poll(): the signals, the listener, and each client's end. */
+	int listener, signals;	/* socket at which clients connect, and signalfd; -1 if not open */
+	struct client *clients;		/* array with room for `max` clients */
+	/*
+	 * Files for poll(): the signals, the listener, and for each client a file that reports its
+	 * end.
+	 */
 	struct pollfd *fds;
 	unsigned int count, max;
 	unsigned int number;		/* number of the next client */
@@ -94,7 +97,7 @@ __attribute__((noreturn)) static void run_process(const struct host *h, int comm
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	close(h->listener);
-	/* The lock is the engine's only. */
+	/* The client's process must not keep the lock of the keeper's folder. */
 	if (h->keeper.claim >= 0)
 		close(h->keeper.claim);
 	if (!session_begin_direct(commands, memory))
@@ -124,7 +127,7 @@ static int start_process(const struct host *h, int commands, int memory, int cac
 	return pidfd;
 }
 
-/* Serves a client if possible, and takes over its sockets. */
+/* Serves a client if possible, and owns the client's sockets from now on. */
 static void serve(struct host *h, int commands, int memory)
 {
 	struct client *c = &h->clients[h->count];
@@ -183,7 +186,7 @@ static void remove_client(struct host *h, unsigned int i)
 	*c = h->clients[--h->count];
 }
 
-/* Ends all clients; those that do not end in time die with this process. */
+/* Ends all clients. Threads and processes that do not end in time die with this process. */
 static void end_clients(struct host *h)
 {
 	uint64_t end_ns = clock_ns() + END_NS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine's side of extensions: which plug-ins of the configured folder are valid, and which
- * clients get workers that load them. This process loads no plug-in itself.
+ * Extensions in the broker: which plug-ins of the configured folder are valid, and which clients
+ * get workers with plug-ins. The broker itself loads no plug-in.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -25,14 +25,14 @@
 #include "kit/broker/contexts.h"
 #include "kit/broker/extensions.h"
 
-/* A probe ends itself a little earlier, unless its plug-in prevents that. */
+/* Time limit of a probe. A probe ends itself a little earlier, unless its plug-in prevents that. */
 #define PATIENCE_NS ((WORKER_PROBE_S + 2) * NS_PER_S)
 
 /* ---- files ---- */
 
 /*
- * Rejects files that users other than root and the broker's can change, because workers execute
- * them.
+ * Rejects files that users other than root and the broker's user can change, because workers
+ * execute these files. Returns the reason, or NULL.
  */
 static const char *distrust(const struct stat *st)
 {
@@ -68,7 +68,7 @@ static const char *distrust_file(const char *folder, const char *file)
 
 enum probed { SOUND, REFUSED, WAITS };
 
-/* Waits for a process that loads plug-ins, and relays its log. */
+/* Waits for the end of a process that loads plug-ins, and relays its log. */
 static siginfo_t await_probe(struct spawned *process, const char *name)
 {
 	struct log_relay relay = { .fd = process->log };
@@ -100,7 +100,7 @@ static siginfo_t await_probe(struct spawned *process, const char *name)
 	return info;
 }
 
-/* Probes the last file of the list, loaded after the others. */
+/* Probes the last file of the list, after the process has loaded the files before it. */
 static enum probed probe(const struct spawner *spawner, const struct spawn_plugins *list,
 				bool last_round)
 {
@@ -132,8 +132,8 @@ static enum probed probe(const struct spawner *spawner, const struct spawn_plugi
 }
 
 /*
- * Probes each remaining file once; those that need a missing extension stay in the list. Returns
- * how many stay.
+ * Probes each file of `left` once. Files that need a missing extension stay in `left`. Returns how
+ * many stay.
  */
 static unsigned int try_all(struct extensions *e, const struct spawner *spawner,
 			    struct dirent **left, unsigned int count, bool last_round)
@@ -169,7 +169,7 @@ static unsigned int try_all(struct extensions *e, const struct spawner *spawner,
 
 /* ---- the folder ---- */
 
-/* Drops untrusted files from a list; returns how many are left. */
+/* Removes untrusted files from a list. Returns how many files are left. */
 static unsigned int drop_distrusted(const char *folder, struct dirent **found, int count)
 {
 	unsigned int kept = 0;
@@ -296,8 +296,8 @@ static const char *read_line(const char *path, char *line, size_t size)
 }
 
 /*
- * Checks the opener's label and service. They count only if the opener was alive before and after
- * they were read.
+ * Checks the opener's label and service. They are used only if the opener was alive before and
+ * after reading them.
  */
 static bool is_listed(struct extensions *e, int engine, uint64_t context)
 {

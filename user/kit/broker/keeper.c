@@ -64,7 +64,10 @@ static bool hash_file(struct evp_md_ctx_st *context, const char *folder, const c
 	return !n;
 }
 
-/* Hashes the plug-ins' names and files, because plans may contain values that plug-ins computed. */
+/*
+ * Hashes the plug-ins' names and files, because saved plans may contain values that plug-ins
+ * computed.
+ */
 static bool hash_plugins(const struct spawn_plugins *plugins, uint8_t hash[DIGEST_SIZE])
 {
 	struct evp_md_ctx_st *context = digest_init() ? digest_begin() : NULL;
@@ -76,8 +79,8 @@ static bool hash_plugins(const struct spawn_plugins *plugins, uint8_t hash[DIGES
 }
 
 /*
- * Describes everything besides the model that an entry depends on: the engine's identity and the
- * plug-ins. Without an identity there is no version, and thus no cache.
+ * Writes the version of the index: the engine's identity and the plug-ins, on which entries depend
+ * besides the model. If the engine has no identity, returns false; then there is no cache.
  */
 static bool describe_version(const struct keeper_options *options, char *text, size_t size)
 {
@@ -114,8 +117,8 @@ __attribute__((noreturn)) static void execute(const struct keeper *keeper, int s
 /* ---- the broker's side ---- */
 
 /*
- * Locks the folder, whose index and socket belong to one keeper only. Returns false if another
- * engine has it.
+ * Locks the folder, because its index and socket must belong to one keeper only. Returns false if
+ * another engine has locked the folder.
  */
 static bool claim(struct keeper *keeper)
 {
@@ -220,8 +223,8 @@ bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid)
 }
 
 /*
- * Passes this process' own socket to a new keeper. Otherwise closes the socket, so that its other
- * end sees that.
+ * Passes the broker's own socket to a new keeper. If that fails, closes the socket, so that its
+ * user notices the end of the keeper.
  */
 static void pass_own(struct keeper *keeper)
 {
@@ -260,7 +263,10 @@ void keeper_stop(struct keeper *keeper)
 	const struct message end = { .kind = KEEPER_END };
 
 	if (keeper->pidfd >= 0) {
-		/* A busy keeper may see only that the socket was closed. */
+		/*
+		 * If the socket is full, this message is lost, and the keeper sees only the
+		 * shutdown.
+		 */
 		message_send(keeper->socket, &end, -1);
 		shutdown(keeper->socket, SHUT_WR);
 		if (poll(&ended, 1, END_MS) != 1) {

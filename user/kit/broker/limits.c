@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Limits of each user: number of workers, new workers per time, and crashes. Plain state without
- * I/O; the caller passes the time.
+ * Limits of each user: number of workers, new workers per time, and crashes. This file does no I/O;
+ * the caller passes the current time.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ bool limits_init(struct limits *limits, unsigned int max_workers,
 		.max_workers = max_workers,
 		.max_workers_per_user = max_workers_per_user,
 		.starts_per_s = starts_per_s,
-		/* Users with a worker, including root, are never forgotten. */
+		/* Users with a worker, including root, always have an entry. */
 		.max_users = max_workers + 1 + LIMITS_MAX_IDLE_USERS,
 	};
 	limits->users = calloc(limits->max_users, sizeof(*limits->users));
@@ -37,7 +37,7 @@ static bool is_forgiven(const struct limits_user *user, uint64_t now_ns)
 	return !user->crashes || now_ns - user->last_crash_ns >= LIMITS_FORGIVE_NS;
 }
 
-/* Returns whether a user's state equals that of an unknown user. */
+/* Returns whether a user's entry has no information, so that it can be removed. */
 static bool is_blank(const struct limits_user *user, uint64_t now_ns)
 {
 	return !user->workers && !user->crashes && user->starts_paid_ns <= now_ns &&
@@ -69,7 +69,9 @@ static struct limits_user *find(const struct limits *limits, uint32_t uid)
 	return NULL;
 }
 
-/* Returns the user without workers that was seen longest ago. A full table always has one. */
+/*
+ * Returns the user without workers that was seen longest ago. A full table always has such a user.
+ */
 static struct limits_user *oldest(struct limits *limits)
 {
 	struct limits_user *found = NULL;
@@ -105,7 +107,7 @@ static uint64_t price_ns(const struct limits *limits)
 	return NS_PER_S / limits->starts_per_s;
 }
 
-/* Returns the time until a bucket is empty. */
+/* Returns the time until a bucket is full again. */
 static uint64_t debt_ns(uint64_t paid_ns, uint64_t now_ns)
 {
 	return paid_ns > now_ns ? paid_ns - now_ns : 0;

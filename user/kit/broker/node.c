@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine node, and the signals that end its owner.
+ * The engine node, and the signals that end a program which holds it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +67,7 @@ int node_open_signals(void)
 	int signals = -1;
 	sigset_t set;
 
-	/* The reader of the log may disappear. */
+	/* A write to a log whose reader has ended must not end this process. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);

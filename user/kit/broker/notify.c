@@ -43,7 +43,7 @@ void notify_ready(void)
 	notify("READY=1");
 }
 
-/* Returns the number in an environment variable, or 0 if it has none. */
+/* Returns the number in an environment variable, or 0 if the variable has no number. */
 static uint64_t number_of(const char *name)
 {
 	const char *text = getenv(name);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reacts to changes in the folder of plug-ins and in the system's groups. A process of the broker's
- * own examines them again, however slow that is, and new workers get the valid plug-ins.
+ * Reacts to changes in the folder of plug-ins and in the system's groups. A separate process
+ * examines the folder and the groups again, so the broker does not wait. New workers then get the
+ * valid plug-ins.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,13 +20,18 @@
 #include "kit/api/log.h"
 #include "kit/broker/reread.h"
 
-/* Time without changes before an examination, because files are written in several steps. */
+/*
+ * Time without changes before the folder is examined, because files are written in several steps.
+ */
 #define SETTLE_NS UINT64_C(300000000)
 
 #define EVENTS (IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | \
 		IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
-/* Default file of groups, which is replaced as a whole. */
+/*
+ * The file with the system's groups. Its folder is watched, because programs replace the whole
+ * file.
+ */
 #define GROUPS_FOLDER "/etc"
 #define GROUPS_FILE "group"
 #define GROUPS_EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR)
@@ -46,7 +52,7 @@ void reread_init(struct reread *r, const struct extensions *e)
 		r->groups = inotify_add_watch(r->changes, GROUPS_FOLDER, GROUPS_EVENTS);
 }
 
-/* Only one file of the groups' folder is watched. */
+/* In the folder of groups, only changes of GROUPS_FILE matter. */
 static bool matters(const struct reread *r, const struct inotify_event *event)
 {
 	return event->wd != r->groups || (event->len && !strcmp(event->name, GROUPS_FILE));
@@ -87,8 +93,8 @@ static bool write_names(const struct extensions *e)
 }
 
 /*
- * Runs the process. It holds none of the broker's files, especially not the engine node, and ends
- * with the broker.
+ * Runs the examining process. It has none of the broker's files, especially not the engine node,
+ * and ends when the broker ends.
  */
 __attribute__((noreturn)) static void look(const struct extensions *extensions,
 					   const struct spawner *spawner, int answer, pid_t broker)

@@ -51,7 +51,7 @@ static pid_t clone_process(enum isolation isolation, int cgroup, int *pidfd)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-/* Tests whether a process can be created like this; returns 0 or an errno. */
+/* Tests whether a process with this isolation can be created. Returns 0 or an errno. */
 static int probe(enum isolation isolation)
 {
 	siginfo_t info;
@@ -107,7 +107,7 @@ __attribute__((noreturn)) static void child_fail(const char *what)
 	_exit(WORKER_EXIT_FAILURE);
 }
 
-/* Duplicates a file above the numbers that the worker's files get. */
+/* Duplicates a file to a descriptor above those that the worker's files get. */
 static int move_up(int fd)
 {
 	fd = fcntl(fd, F_DUPFD_CLOEXEC, WORKER_SESSION_FD + 1);
@@ -123,8 +123,8 @@ static void put_at(int fd, int number)
 }
 
 /*
- * Moves the worker's files to their numbers and closes all others except `program`. A worker with
- * the engine's node open would keep the engine alive after the broker's death.
+ * Moves the worker's files to their descriptors and closes all other files except `program`. A
+ * worker with the engine node open would keep the engine registered after the broker's death.
  */
 static void child_files(int program, int control, int log)
 {
@@ -143,9 +143,9 @@ static void child_files(int program, int control, int log)
 }
 
 /*
- * Keeps capabilities across execve(): the user id is not mapped in the new namespace until the
- * worker sets another, so execve() would drop them. The id stays until then, because it may be the
- * only one that can read the program.
+ * Keeps capabilities across execve(). Otherwise execve() drops them, because this user id is not
+ * mapped in the new namespace. The worker sets another id only after execve(), because this id may
+ * be the only one that can read the program.
  */
 static void child_keep_capabilities(void)
 {
@@ -164,7 +164,10 @@ static void child_keep_capabilities(void)
 	}
 }
 
-/* Returns the only variable that a worker gets from the environment: the spin limit of bursts. */
+/*
+ * Returns the spin limit of bursts from the environment. It is the only variable that a worker
+ * gets.
+ */
 static char *spin_bound(void)
 {
 	static const char name[] = "NNACCEL_SPIN_US=";
@@ -175,7 +178,7 @@ static char *spin_bound(void)
 	return NULL;
 }
 
-/* Builds the arguments of worker_main() after its name, with a NULL at the end. */
+/* Writes the arguments of worker_main() after the program's name, with a NULL at the end. */
 static void child_arguments(const struct worker_options *options, char text[WORKER_TEXT],
 			    const struct spawn_plugins *plugins, char **argv)
 {
@@ -205,7 +208,7 @@ __attribute__((noreturn)) static void child_main(const struct spawner *s, int co
 
 	child_files(program, move_up(control), move_up(log));
 	log_to_relay();
-	/* The broker writes the id maps first. */
+	/* Wait until the broker has written the id maps. */
 	do {
 		n = message_receive(WORKER_CONTROL_FD, BROKER_TO_WORKER, 0, &go, NULL);
 	} while (n < 0 && errno == EAGAIN);
@@ -243,14 +246,14 @@ static bool put_file(pid_t pid, const char *file, const char *text)
 	return n >= 0;
 }
 
-/* Maps the ids: the worker is not root in its namespace, and is spawner.uid outside. */
+/* Maps the user and group id that the worker has in its namespace to s->uid and s->gid outside. */
 static bool map_ids(const struct spawner *s, pid_t pid)
 {
 	char uids[32], gids[32];
 
 	snprintf(uids, sizeof(uids), "0 %u 1", (unsigned int)s->uid);
 	snprintf(gids, sizeof(gids), "0 %u 1", (unsigned int)s->gid);
-	/* Without privileges a group map needs setgroups() denied first. */
+	/* An unprivileged process may write a group map only after it has forbidden setgroups(). */
 	if (geteuid() && !put_file(pid, "setgroups", "deny"))
 		return false;
 	return put_file(pid, "gid_map", gids) && put_file(pid, "uid_map", uids);
@@ -271,7 +274,7 @@ bool spawn_control(int ends[2])
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return false;
-	/* If the keeper of the cache is slow, its worker continues without it. */
+	/* If the keeper of the cache is slow, the worker continues without the cache. */
 	setsockopt(ends[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(ends[1], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	return true;
@@ -298,8 +301,8 @@ bool spawn_worker(const struct spawner *s, int cgroup, const struct spawn_plugin
 	spawned->pid = clone_process(s->options.isolation, cgroup, &spawned->pidfd);
 	if (spawned->pid == 0) {
 		/*
-		 * Close the broker's end, or the worker would never see the end of a broker that
-		 * dies now.
+		 * The child closes the broker's end. Otherwise it would not notice if the broker
+		 * died now.
 		 */
 		close(control[0]);
 		child_main(s, control[1], log[1], plugins);

@@ -50,7 +50,7 @@ static bool is_wanted(const struct waiter *waiter, struct limits *limits, bool w
 	       !limits_ask(limits, waiter->uid, now_ns, &later_ns);
 }
 
-/* Returns whether another context of its user waits, too. */
+/* Returns whether another context of the waiter's user waits too. */
 static bool has_company(const struct waiting *waiting, const struct waiter *waiter)
 {
 	const struct waiter *w = waiting->first;
