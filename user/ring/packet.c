@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Request and result packets of a burst: to and from the structures of an ordinary execution.
+ * Request and result packets of a burst, from and to the structures of an ordinary execution.
  */
 #include "ring/packet.h"
 
@@ -13,13 +13,13 @@ _Static_assert(offsetof(struct nnaccel_datum_request, size) ==
 
 #define TEXT_BYTES sizeof(((struct nnaccel_datum *)NULL)->u.text)
 
-/* The remaining room for writing; `end` is one past the last datum. */
+/* The room that remains for writing. `end` points after the last datum. */
 struct writer {
 	struct nnaccel_datum *next;
 	struct nnaccel_datum *end;
 };
 
-/* Returns a zeroed datum of this kind, or NULL if there is no room. */
+/* Appends a zeroed datum of this kind and returns it, or NULL if there is no room. */
 static inline struct nnaccel_datum *put(struct writer *w, enum nnaccel_datum_kind kind)
 {
 	struct nnaccel_datum *datum = w->next;
@@ -172,7 +172,8 @@ uint32_t nn_result_encode(const struct nn_result *result, struct nnaccel_datum *
 }
 
 /*
- * The remaining data to read; `end` is one past the last datum. `why` is the first fault, or NULL.
+ * The datums that remain to be read. `end` points after the last datum. `why` is the first fault,
+ * or NULL.
  */
 struct reader {
 	const struct nnaccel_datum *next;
@@ -200,7 +201,7 @@ static inline const struct nnaccel_datum *take(struct reader *r, enum nnaccel_da
 	return r->next++;
 }
 
-/* Returns whether no flag and no rank are set, and the words from `used` on are 0. */
+/* Returns whether a datum's flags and rank are 0, and also its words from number `used` on. */
 static bool is_plain(const struct nnaccel_datum *datum, unsigned int used)
 {
 	uint32_t rest = (uint32_t)datum->flags | datum->rank;
@@ -364,8 +365,8 @@ static inline bool take_shape(struct reader *r, struct nnaccel_shape *shape)
 }
 
 /*
- * Reads a text that takes the rest of the packet: it contains no 0 byte, and only 0 bytes follow
- * it.
+ * Reads the text that fills the rest of the packet. The text has no 0 byte, and only 0 bytes may
+ * follow it.
  */
 static bool take_message(struct reader *r, char *message)
 {

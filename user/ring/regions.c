@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The regions of a burst, as one of its ends maps them.
+ * Mapping of a burst's regions by one end of the burst: the client or the worker.
  */
 #include <sys/mman.h>
 #include <unistd.h>

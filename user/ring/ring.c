@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One end of a burst: a ring that it writes, a ring that it reads, and how it waits for and wakes
- * the other end.
+ * One end of a burst: the ring that this end writes, the ring that it reads, and how it waits for
+ * and wakes the other end.
  *
- * No wake is lost, because both sides do two things with a full barrier between. The sleeper sets
- * its flag, then reads the word that it waits for: the futex reads the word, and sleeps only if it
- * is unchanged. The waker writes the word, then reads the flag. user/ring/model checks this.
+ * No wake-up is lost, because each end has a full barrier between two steps. The sleeper sets its
+ * flag, then reads the word for which it waits: the futex sleeps only if the word is unchanged. The
+ * waker writes the word, then reads the sleeper's flag. user/ring/model checks this protocol.
  */
 #include "base/clock.h"
 #include "base/spin.h"
@@ -25,17 +25,20 @@ _Static_assert(sizeof(struct nnaccel_line) == 64, "a line is a cache line");
 _Static_assert(sizeof(struct nnaccel_ring_control) == NNACCEL_RING_LINES, "lines follow it");
 _Static_assert(offsetof(struct nnaccel_ring_control, consumed) == 64, "a cache line of its own");
 
-/* Longest sleep between two looks at the status page, unless the user of an end says so. */
+/* Default of `slice_ns`, the longest sleep between two reads of the status page. */
 #define SLICE_NS 100000000
 
-/* Looks before the clock is read, and the length in ns that is learned for a wait that they end. */
+/*
+ * Number of checks for a packet before the clock is read. A wait that ends during these checks is
+ * learned as BLIND_NS long.
+ */
 #define BLIND_LOOKS 128
 #define BLIND_NS 2000
 
 /* Maximum number of lines after the first one in most packets. */
 #define CLAIMED_LINES 2
 
-/* Looks between two readings of the clock. */
+/* Number of checks for a packet between two reads of the clock. */
 #define LOOKS_PER_TIME 16
 
 /* ---- words that another process reads or writes ---- */
@@ -50,7 +53,7 @@ static void store(uint32_t *word, uint32_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-/* Keeps the compiler from reading the source of a copy again. */
+/* Keeps the compiler from reading the source of a copy a second time. */
 static void copied(void)
 {
 	__asm__ volatile("" : : : "memory");
@@ -66,7 +69,7 @@ static void count(__u64 *counter)
 	add(counter, 1);
 }
 
-/* Fetches a line that will be written, before there is something to write. */
+/* Prefetches a line for writing, before there is a packet to write. */
 static void claim(const struct nnaccel_line *line)
 {
 #if defined(__x86_64__)
@@ -76,7 +79,10 @@ static void claim(const struct nnaccel_line *line)
 #endif
 }
 
-/* Sleeps while the word has the value, until then at most. Returns true if the time was up. */
+/*
+ * Sleeps while *word is `value`, but not longer than until until_ns. Returns true if the time was
+ * up.
+ */
 static bool futex_wait(const uint32_t *word, uint32_t value, uint64_t until_ns)
 {
 	struct timespec until = {
@@ -116,7 +122,7 @@ static const struct nnaccel_line *rx_line(const struct nn_ring *ring, uint32_t i
 	       i;
 }
 
-/* The next line's index, and the number of the lap that it belongs to. */
+/* Advances to the next line: its index, and the number of its lap. */
 static void advance(const struct nn_ring *ring, uint32_t *line, uint32_t *lap)
 {
 	if (++*line == ring->map.lines) {
@@ -172,8 +178,8 @@ static void wake(struct nn_ring *ring, const uint32_t *word)
 }
 
 /*
- * Wakes the other end according to what it sleeps on. `first` is the word of the packet that was
- * sent; NULL if lines were only freed.
+ * Wakes the other end by the word on which it sleeps. `first` is the sequence word of the sent
+ * packet, or NULL if lines were only freed.
  */
 static void wake_peer(struct nn_ring *ring, uint32_t waiting, const uint32_t *first)
 {
@@ -187,7 +193,7 @@ static void wake_peer(struct nn_ring *ring, uint32_t waiting, const uint32_t *fi
 	}
 }
 
-/* Wakes the other end if it sleeps until a packet or room arrives. */
+/* Wakes the other end if it sleeps and waits for a packet or for room. */
 static inline void look_for_sleeper(struct nn_ring *ring, const uint32_t *first)
 {
 	uint32_t waiting;
@@ -201,7 +207,7 @@ static inline void look_for_sleeper(struct nn_ring *ring, const uint32_t *first)
 
 /* ---- sending ---- */
 
-/* Returns OK if `need` lines are free; reads the other end's word only if necessary. */
+/* Returns OK if `need` lines are free. Reads the other end's `consumed` only if necessary. */
 static enum nn_ring_result find_room(struct nn_ring *ring, uint32_t need)
 {
 	uint32_t used = ring->tx_sent - ring->tx_freed;
@@ -240,9 +246,10 @@ static inline void fill_line(struct nnaccel_line *line, const struct nnaccel_dat
 }
 
 /*
- * Writes all lines, the first one last, and its sequence after everything else, so an end that sees
- * the sequence sees the packet. The other end reads the first line while it waits. Writing it at
- * once spares a second transfer of its cache line. Returns the sequence's word.
+ * Writes all lines, the first line last, and its sequence after everything else. So an end that
+ * sees this sequence sees the whole packet. The other end reads the first line while it waits.
+ * Writing this line at once avoids a second transfer of its cache line. Returns the first line's
+ * sequence word.
  */
 static const uint32_t *write_packet(struct nn_ring *ring, const struct nnaccel_datum *datums,
 				    uint32_t n)
@@ -279,7 +286,10 @@ enum nn_ring_result nn_ring_try_send(struct nn_ring *ring, const struct nnaccel_
 	result = find_room(ring, need);
 	if (result)
 		return result;
-	/* The packet is counted before it is visible, so that the receiver finds it counted. */
+	/*
+	 * Count the packet before it is visible, so that the receiver of the packet sees the new
+	 * count.
+	 */
 	count(&ring->map.mine->packets);
 	look_for_sleeper(ring, write_packet(ring, datums, n));
 	ring->tx_sent += need;
@@ -291,7 +301,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Sleeps until lines were freed, a slice is over or time is up. */
+/* Sleeps until the other end has freed lines, or until until_ns. */
 static void sleep_for_room(struct nn_ring *ring, uint64_t until_ns)
 {
 	store(&ring->map.mine->waiting, NNACCEL_WAIT_SPACE);
@@ -334,7 +344,10 @@ bool nn_ring_has_packet(const struct nn_ring *ring)
 	return line_changed(ring);
 }
 
-/* Copies the packet at rx_line, whose first line has arrived. Does not change the end's state. */
+/*
+ * Copies the packet that begins at rx_line, where its first line has arrived. Does not change
+ * *ring.
+ */
 static enum nn_ring_result read_packet(const struct nn_ring *ring, struct nnaccel_datum *datums,
 				       uint32_t *size)
 {
@@ -368,8 +381,8 @@ static enum nn_ring_result read_packet(const struct nn_ring *ring, struct nnacce
 }
 
 /*
- * Fetches the lines of the next packet to be sent, because an answer or another packet usually
- * follows. It does not fetch the first line, which the other end reads while it waits.
+ * Prefetches the lines of the next packet to be sent, because an answer or another packet usually
+ * follows. Does not prefetch the first line, which the other end reads while it waits.
  */
 static void claim_lines(const struct nn_ring *ring)
 {
@@ -382,7 +395,7 @@ static void claim_lines(const struct nn_ring *ring)
 	}
 }
 
-/* Frees the lines of a packet of n datums for the sender. */
+/* Gives the lines of a received packet of n datums back to the sender. */
 static void free_lines(struct nn_ring *ring, uint32_t n)
 {
 	uint32_t lines = nn_ring_lines(n);
@@ -427,8 +440,8 @@ void nn_ring_break(struct nn_ring *ring)
 /* ---- waiting ---- */
 
 /*
- * Looks for a packet without reading the clock. Each look fetches the line that the other end is
- * about to write. Without a pause between looks, that would delay the other end.
+ * Checks for a packet without reading the clock. Each check fetches the line that the other end is
+ * about to write. Pauses between the checks, because they would otherwise delay the other end.
  */
 static bool look_blindly(const struct nn_ring *ring)
 {
@@ -440,7 +453,7 @@ static bool look_blindly(const struct nn_ring *ring)
 	return false;
 }
 
-/* Looks a few times; returns true if a packet arrived. */
+/* Checks for a packet LOOKS_PER_TIME times. Returns true if a packet arrived. */
 static bool look(const struct nn_ring *ring)
 {
 	for (int i = 0; i < LOOKS_PER_TIME; i++) {
@@ -451,7 +464,7 @@ static bool look(const struct nn_ring *ring)
 	return false;
 }
 
-/* Looks for a packet again and again until `until_ns`. */
+/* Spins until a packet arrives, the burst is dead, or until_ns has come. */
 static void spin(struct nn_ring *ring, uint64_t now_ns, uint64_t until_ns)
 {
 	bool found;
@@ -466,7 +479,7 @@ static void spin(struct nn_ring *ring, uint64_t now_ns, uint64_t until_ns)
 	} while (!found && !nn_ring_is_dead(ring) && now_ns < until_ns);
 }
 
-/* Sleeps until a packet arrives or time is up; returns true if a packet arrived. */
+/* Sleeps until a packet arrives or time is up. Returns true if the time was up. */
 static bool sleep_for_packet(struct nn_ring *ring, uint64_t until_ns)
 {
 	bool late = false;
@@ -482,7 +495,7 @@ static bool sleep_for_packet(struct nn_ring *ring, uint64_t until_ns)
 	return late;
 }
 
-/* Makes one step of a wait that began at start_ns: a sleep or a spin, as planned. */
+/* Makes one step of a wait that began at start_ns: a sleep or a spin, according to the plan. */
 static void wait_step(struct nn_ring *ring, const struct nn_wait_plan *plan, uint64_t start_ns,
 		      uint64_t until_ns)
 {

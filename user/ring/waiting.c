@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How to wait: learns how long the other end takes, and says whether to spin, to sleep and then
- * spin for the tail, or to sleep.
+ * How to wait: learns how long the other end takes to answer, and chooses whether to spin, to sleep
+ * and spin at the end, or only to sleep.
  */
 #define _GNU_SOURCE
 #include "ring/waiting.h"
@@ -9,40 +9,42 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The longest spin; a longer budget becomes this one. */
+/* Maximum of the spin budget. */
 #define MAX_SPIN_US 100000
 
 /*
- * Assumed lateness of timed sleeps before the first measurement: the kernel's timer slack and a
- * wake-up.
+ * Assumed lateness of timed sleeps before the first measurement: the kernel's timer slack and the
+ * time of a wake-up.
  */
 #define FIRST_LATE_NS 65000
 
-/* Longer delays had another cause, and count as this one. */
+/* Maximum lateness that is learned. Longer delays had another cause. */
 #define MAX_LATE_NS 1000000
 
-/* Time that always stays between a timed sleep and the event that it waits for. */
+/* Minimum time between the planned end of a timed sleep and the expected event. */
 #define MARGIN_NS 2000
 
 /*
- * Number of sleeping waits before one spins as a probe: initially, and after probes kept failing.
+ * Number of sleeping waits after which a wait spins as a probe: at first, and at most, after
+ * several probes failed.
  */
 #define FIRST_PROBE 8
 #define LAST_PROBE 1024
 
 /*
- * Number of waits that only sleep after other threads wanted the CPU: initially, and if that
- * repeats.
+ * Number of waits that only sleep after other threads wanted the CPU: the first time, and at most,
+ * if that repeats.
  */
 #define FIRST_YIELDS 8
 #define LAST_YIELDS 1024
 
-/* Longest spin at the end of a long wait: as a share of the wait, and as a number of budgets. */
+/* Limits of the spin at the end of a long wait: 1 / TAIL_PART of the wait, and 2.5 spin budgets. */
 #define TAIL_PART 4
 #define TAIL_BUDGETS(budget) ((budget) * 5 / 2)
 
 /*
- * Limit of a sample, as a multiple of the mean, because a client's pause is not part of the work.
+ * A sample is limited to this multiple of the mean, plus a constant, because pauses of the client
+ * are not part of the work.
  */
 #define MAX_RISE 4
 #define MAX_RISE_NS 100000
@@ -83,7 +85,7 @@ void nn_waiter_init(struct nn_waiter *waiter, uint64_t budget_ns)
 	};
 }
 
-/* Time before the mean at which a timed sleep has to end. */
+/* Returns how long before the mean time a timed sleep has to end. */
 static uint64_t lead_ns(const struct nn_waiter *waiter)
 {
 	return 2 * waiter->deviation_ns + waiter->late_ns + waiter->late_ns / 4 + MARGIN_NS;
@@ -102,13 +104,13 @@ static uint64_t tail_ns(const struct nn_waiter *waiter)
 enum way {
 	SLEEP,
 	SPIN,
-	TAIL,			/* sleep, then spin */
+	TAIL,			/* sleep, then spin at the end */
 	PROBE,			/* spin for once */
 };
 
 /*
- * The time of a sleep includes that of waking up, at both ends if both sleep. So it does not show
- * that the other end would have answered at once, and a spin is tried now and then.
+ * The time of a sleep includes the wake-ups of all ends that slept. So it does not show whether the
+ * other end would have answered a spinning end at once. Therefore a spin is tried now and then.
  */
 static enum way choose(const struct nn_waiter *waiter)
 {
@@ -140,7 +142,7 @@ struct nn_wait_plan nn_waiter_plan(const struct nn_waiter *waiter)
 	return (struct nn_wait_plan){ 0, 0 };
 }
 
-/* Moves a value one part in 2^shift towards a sample. */
+/* Moves a value towards a sample by 1 / 2^shift of their difference. */
 static uint64_t approach(uint64_t value, uint64_t sample, unsigned int shift)
 {
 	if (sample > value)
@@ -170,8 +172,8 @@ static void learn_next(struct nn_waiter *waiter, uint64_t took_ns)
 }
 
 /*
- * If a probe succeeded, forgets the times of sleeps. Half of the probe's time becomes the estimate
- * of the next spin, because this time may include the other end's wake-up. Otherwise the next probe
+ * If a probe succeeded, forgets what sleeps have shown. Half of the probe's time becomes the new
+ * mean, because the time may include the other end's wake-up. If the probe failed, the next one
  * comes later.
  */
 static void learn_probe(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
@@ -192,7 +194,8 @@ void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
 	enum way way = choose(waiter);
 
 	/*
-	 * A wait during which other processes used the CPU does not show how fast the other end is.
+	 * A wait during which other processes used the CPU does not show how fast the other end
+	 * answers.
 	 */
 	if (waiter->yields) {
 		waiter->yields--;
@@ -225,8 +228,8 @@ void nn_waiter_held_up(struct nn_waiter *waiter)
 }
 
 /*
- * One sleep that ends later than assumed costs more than several that end earlier, so it counts
- * more.
+ * A sleep that ends later than assumed costs more than several sleeps that end earlier, so the late
+ * one has a greater weight.
  */
 void nn_waiter_learn_late(struct nn_waiter *waiter, uint64_t late_ns)
 {
