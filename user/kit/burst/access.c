@@ -25,7 +25,7 @@ static bool find_accesses(const struct executor *executor, struct scratch *s)
 	return any;
 }
 
-/* Ends the accesses of the first `count` slots. */
+/* Ends the accesses of a request's first `count` slots. */
 static enum nn_status end(struct executor *executor, const struct scratch *s, uint32_t count,
 			  struct nn_error *err)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bursts of the client: one thread sleeps on all idle bursts, and each active burst has its own
- * thread, except while the engine defers its execution.
+ * Bursts of the client. One thread, the watcher, sleeps on all idle bursts. Each active burst has
+ * its own thread, but no thread while the engine defers its execution.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,29 +19,33 @@
 #include "kit/plugin/guard.h"
 #include "kit/session/session.h"
 
-/* A thread stays with an idle burst for this time. */
+/* Time for which a thread waits for the next request of a burst before it parks the burst. */
 #define LINGER_NS UINT64_C(100000000)
 
-/* Longest sleep of the watcher between two looks. */
+/* Longest sleep of the watcher between two checks of the bursts. */
 #define WATCH_NS NS_PER_S
 
-/* Limits of malloc()'s reserve while a burst is open, and otherwise. */
+/* Limits of the memory that malloc() keeps free, while a burst is open and otherwise. */
 #define WARM_TRIM INT_MAX
 #define WARM_MMAP (32 << 20)
 #define COLD_BYTES (128 << 10)
 
 /*
- * The list holds a reference to its bursts, and so does each caller of a burst's executor. No
- * thread calls the engine under the lock, because the engine may be slow. The last reference is
- * dropped under the lock, and the burst is freed without it.
+ * A burst. The list has a reference to each of its bursts, and so does each caller of a burst's
+ * executor. No thread calls the engine under the lock, because the engine may be slow. So the last
+ * reference is dropped under the lock, but the burst is freed without the lock.
  */
 struct burst {
-	struct burst *next;		/* in the list */
-	/* The watcher waits for it; otherwise a thread or a task owns it, and only this removes it. */
+	struct burst *next;		/* next burst in the list */
+	/*
+	 * The watcher waits for this burst. Otherwise a thread or task owns the burst, and only the
+	 * owner removes it.
+	 */
 	bool is_parked;
-	unsigned int pins;		/* references, under the lock, as all fields above */
+	/* number of references; the lock protects this and the fields above */
+	unsigned int pins;
 	struct bursts *bursts;
-	struct task ready;		/* serves it */
+	struct task ready;		/* task that serves the burst */
 	int session;
 	uint32_t number;
 	struct loaded_model *loaded;
@@ -69,7 +73,10 @@ bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *mo
 
 /* ---- reserve of memory ---- */
 
-/* While a burst is open, the heap keeps freed memory for the next execution. */
+/*
+ * While a burst is open, the heap keeps freed memory for the next execution instead of returning it
+ * to the system.
+ */
 static void keep_warm(bool warm)
 {
 	static atomic_uint clients;
@@ -151,13 +158,19 @@ static void add(struct bursts *bursts, struct burst *burst)
 		keep_warm(true);
 }
 
-/* Drops a reference; returns whether the caller has to free the burst, without the lock. */
+/*
+ * Drops a reference. Returns whether the caller must free the burst, after it has released the
+ * lock.
+ */
 static bool unpin(struct burst *burst)
 {
 	return --burst->pins == 0;
 }
 
-/* Unmaps the rings with the removal, because bursts_revoke() only finds bursts in the list. */
+/*
+ * Removes a burst from the list. Also unmaps its rings, because bursts_revoke() finds only bursts
+ * in the list.
+ */
 static bool take_out(struct bursts *bursts, struct burst *burst)
 {
 	*find(bursts, burst->number) = burst->next;
@@ -175,8 +188,8 @@ static bool take_out(struct bursts *bursts, struct burst *burst)
 }
 
 /*
- * Takes the scratch that was used last, because it is still in the caches. Returns NULL if none is
- * large enough.
+ * Takes the last used scratch memory that is large enough, because it is still in the CPU's caches.
+ * Returns NULL if none is.
  */
 static struct scratch *take_scratch(struct bursts *bursts, uint32_t capacity)
 {
@@ -204,7 +217,10 @@ static void enqueue(struct bursts *bursts, struct burst *burst)
 	tasks_add(bursts->tasks, &burst->ready);
 }
 
-/* Leaves a burst to the watcher. If a request came meanwhile, the burst is queued at once. */
+/*
+ * Leaves a burst to the watcher. If a request has come in the meantime, queues the burst at once
+ * instead.
+ */
 static void park(struct bursts *bursts, struct burst *burst)
 {
 	if (nn_ring_park(&burst->ring))
@@ -247,7 +263,10 @@ enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
 	return nn_fail(err, NN_GENERAL_FAILURE, "the doorbell: %s", strerror(errno));
 }
 
-/* Removes a parked burst; a thread that serves a burst sees that the kernel has marked it dead. */
+/*
+ * Removes a parked burst. A burst that a thread serves is only interrupted: the thread then sees
+ * that the kernel has marked the burst dead.
+ */
 void bursts_close(struct bursts *bursts, uint32_t number)
 {
 	struct burst *burst;
@@ -344,7 +363,7 @@ static enum nn_ring_result send_result(struct burst *burst, struct scratch *scra
 	return nn_ring_send(&burst->ring, scratch->datums, length, until_ns);
 }
 
-/* Time limit for sending the last result to a client whose worker ends. */
+/* Time limit for sending an error to the client before the worker ends. */
 #define FAIL_NS UINT64_C(100000000)
 
 /* A request that is being executed. */
@@ -361,7 +380,7 @@ static void fail_serving(struct guard_job *job, const char *reason)
 	send_result(s->scratch->burst, s->scratch, clock_ns() + FAIL_NS);
 }
 
-/* Sends the result of an execution. */
+/* Sends the result of an execution that has ended. */
 static enum nn_ring_result end_request(struct burst *burst, struct scratch *scratch)
 {
 	enum nn_ring_result result;
@@ -402,8 +421,8 @@ static bool execute(struct burst *burst, struct scratch *scratch, uint32_t count
 }
 
 /*
- * Returns how long to wait for the next request. If no other thread is idle, the time is 0, so that
- * this thread becomes free.
+ * Returns until when to wait for the next request. The time is 0 if no other thread is idle, so
+ * that this thread becomes free at once.
  */
 static uint64_t linger_until(struct bursts *bursts)
 {
@@ -411,8 +430,9 @@ static uint64_t linger_until(struct bursts *bursts)
 }
 
 /*
- * Serves until no request came for a while (AGAIN), or the burst has ended. Returns false if the
- * engine defers an execution. The burst then belongs to the task for its end.
+ * Serves requests until no request has come for a while (AGAIN) or the burst has ended. Returns
+ * false if the engine defers an execution. The burst then belongs to the task for that execution's
+ * end.
  */
 static bool serve_requests(struct burst *burst, struct scratch *scratch,
 			   enum nn_ring_result *result)
@@ -433,7 +453,7 @@ static bool serve_requests(struct burst *burst, struct scratch *scratch,
 	return true;
 }
 
-/* Ends a burst that this thread serves. */
+/* Ends a burst that this thread serves, after an error of the ring. */
 static void retire(struct burst *burst, enum nn_ring_result result)
 {
 	if (result == NN_RING_DEAD || result == NN_RING_AGAIN)
@@ -442,7 +462,7 @@ static void retire(struct burst *burst, enum nn_ring_result result)
 	nn_ring_break(&burst->ring);
 }
 
-/* Serves a burst on this thread, with the result of what was sent last. */
+/* Serves a burst on this thread. `result` is that of the last send, or NN_RING_OK. */
 static void serve(struct burst *burst, struct scratch *scratch, enum nn_ring_result result)
 {
 	struct bursts *bursts = burst->bursts;
@@ -466,7 +486,7 @@ static void serve(struct burst *burst, struct scratch *scratch, enum nn_ring_res
 		burst_free(bursts, burst);
 }
 
-/* The task after the end of a deferred execution. */
+/* The task that runs after the end of a deferred execution. */
 static void serve_deferred(struct task *task)
 {
 	struct scratch *scratch = (void *)((char *)task - offsetof(struct scratch, running.end));
@@ -475,7 +495,7 @@ static void serve_deferred(struct task *task)
 	serve(scratch->burst, scratch, end_request(scratch->burst, scratch));
 }
 
-/* The task of a burst that has requests. */
+/* The task that serves a burst which has requests. */
 static void serve_ready(struct task *task)
 {
 	struct burst *burst = (void *)((char *)task - offsetof(struct burst, ready));

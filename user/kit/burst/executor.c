@@ -104,7 +104,7 @@ static struct memory_args memory_args_of(const struct scratch *s)
 	};
 }
 
-/* Runs the request, whose memory is mapped and accessed. */
+/* Runs the request. Its memory is mapped, and its accesses have begun. */
 static enum nn_status run(struct executor *executor, struct scratch *s)
 {
 	const struct memory_args args = memory_args_of(s);
@@ -130,7 +130,9 @@ static enum nn_status run(struct executor *executor, struct scratch *s)
 	return running_end(&s->running, execute(executor, s), &s->err);
 }
 
-/* Ends what run() began, once the execution has ended. */
+/*
+ * Called after the end of the execution that run() began: ends the accesses and returns the status.
+ */
 static enum nn_status finish(struct executor *executor, struct scratch *s, enum nn_status status)
 {
 	const struct loaded_model *loaded = executor->loaded;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory behind slots, which stays mapped. A slot is resolved at its first use and then found
- * by its index, until the client frees it. The engine's own executor, if any, gets the same slots.
+ * The memory of slots. At a slot's first use the kernel tells its memory. The memory is mapped, and
+ * found by the slot's index, until the client frees the slot. The engine's own executor, if any,
+ * gets the same slots.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,15 +12,15 @@
 #include "kit/burst/executor.h"
 #include "kit/session/session.h"
 
-/* Initial size of the table. */
+/* Initial number of entries of the table of slots. */
 #define FIRST_SIZE 16
 
 struct slot_place {
 	uint32_t slot;
-	struct mapping *mapping;	/* NULL: free */
+	struct mapping *mapping;	/* NULL if the place is free */
 };
 
-/* Removes a slot. The caller holds the lock, and no request executes. */
+/* Removes a slot. The caller has the lock, and no request executes. */
 static void drop(struct executor *e, const struct slot_place *place)
 {
 	if (!place->mapping)
@@ -29,7 +30,7 @@ static void drop(struct executor *e, const struct slot_place *place)
 	grants_put(e->grants, place->mapping);
 }
 
-/* Under the lock. Removes a slot now, or after the request that executes. */
+/* Called under the lock. Removes a slot: now or, if a request executes, after that request. */
 static void let_go(struct executor *e, const struct slot_place *place)
 {
 	if (e->running)
@@ -38,7 +39,7 @@ static void let_go(struct executor *e, const struct slot_place *place)
 		drop(e, place);
 }
 
-/* Under the lock. Adds a slot's memory to the engine's executor. */
+/* Called under the lock. Adds a slot's memory to the engine's executor. */
 static enum nn_status tell(struct executor *e, const struct slot_place *place, struct nn_error *err)
 {
 	const struct nna_engine_slot slot = {
@@ -52,7 +53,10 @@ static enum nn_status tell(struct executor *e, const struct slot_place *place, s
 	return e->of_engine ? e->of_engine->add(e->own, &slot, err) : NN_OK;
 }
 
-/* Under the lock. Makes room for an index, and for all slots that may leave. */
+/*
+ * Called under the lock. Makes room for a slot's index in the table, and in `leaving` for as many
+ * slots.
+ */
 static bool grow(struct executor *e, uint32_t index)
 {
 	uint32_t size = e->size ? e->size : FIRST_SIZE;
@@ -76,7 +80,7 @@ static bool grow(struct executor *e, uint32_t index)
 	return true;
 }
 
-/* Maps the memory that the kernel has for a slot; grants_put() ends its use. */
+/* Asks the kernel for a slot's memory and maps it. grants_put() must follow. */
 static enum nn_status resolve(struct executor *e, uint32_t slot, struct mapping **mapping,
 			      struct nn_error *err)
 {
@@ -94,7 +98,7 @@ static enum nn_status resolve(struct executor *e, uint32_t slot, struct mapping 
 			  mapping, err);
 }
 
-/* Under the lock. Finds the memory of a request's slot number i at its first use. */
+/* Called under the lock. Adds slot number i of a request to the table, at the slot's first use. */
 static enum nn_status add(struct executor *e, const struct nn_request *request, uint32_t i,
 			  struct nn_error *err)
 {
@@ -102,7 +106,7 @@ static enum nn_status add(struct executor *e, const struct nn_request *request, 
 	struct slot_place place = { .slot = slot };
 	enum nn_status status;
 
-	/* Two slots of one index cannot be used together: adding one would remove the other. */
+	/* A request cannot use two slots with the same index: adding one would remove the other. */
 	for (uint32_t k = 0; k < i; k++)
 		if (NNACCEL_SLOT_INDEX(request->slots[k]) == index && request->slots[k] != slot)
 			return nn_fail(err, NN_INVALID_ARGUMENT,
@@ -113,7 +117,9 @@ static enum nn_status add(struct executor *e, const struct nn_request *request, 
 	status = resolve(e, slot, &place.mapping, err);
 	if (status)
 		return status;
-	/* An older slot of this index has been freed, but its notice has not arrived yet. */
+	/*
+	 * The client has freed an older slot with this index, but the notice has not arrived yet.
+	 */
 	drop(e, &e->places[index]);
 	e->places[index].mapping = NULL;
 	status = tell(e, &place, err);

@@ -19,9 +19,9 @@ bool cache_client_init(struct cache_client *client, int socket)
 }
 
 /*
- * Sends a request and waits for its answer, under the lock. Uses read() and write(), because the
- * filter of system calls forbids others. *file is the answer's file, or -1. Skips late answers to
- * earlier requests. Returns false with errno; EAGAIN means that a later request may succeed.
+ * Sends a request and waits for its answer, under the lock. Uses write() and recvmsg(), because the
+ * filter of system calls forbids other calls. *file is the answer's file, or -1. Skips late answers
+ * to earlier requests. Returns false with errno; EAGAIN means that a later request may succeed.
  */
 static bool exchange(struct cache_client *client, struct message *request,
 		     struct message *answer, int *file)
@@ -61,7 +61,7 @@ static enum nn_status ask_locked(struct cache_client *client, struct message *re
 	return nn_fail(err, NN_GENERAL_FAILURE, "the engine's cache is gone");
 }
 
-/* Sends a request whose answer is only a verdict. */
+/* Sends a request whose answer has only a kind. */
 static enum nn_status ask(struct cache_client *client, enum message_kind kind,
 			  const uint8_t *token, const uint8_t *hash, enum message_kind *verdict,
 			  struct nn_error *err)

@@ -14,7 +14,7 @@ bool digest_init(void)
 
 	if (!algorithm)
 		algorithm = EVP_MD_fetch(NULL, "SHA256", NULL);
-	/* The first use loads the code that later uses need. */
+	/* Hash once now, because the first use may load code from files. */
 	return algorithm && digest("", 0, hash);
 }
 

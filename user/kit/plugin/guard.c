@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Time limits for calls of plug-in functions. A thread watches the calls in progress, and sleeps
- * without any. An overdue thread may still write to the client's results, so a signal stops it
- * before the client is notified. If the plug-in blocks the signal, the client only sees the
- * worker's end.
+ * while there is no call. The thread of an overdue call may still write to the client's results, so
+ * a signal stops it before the client is notified. If the plug-in blocks the signal, the client is
+ * not notified, and sees only the worker's end.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -46,8 +46,8 @@ static struct {
 	unsigned int bound_s;		/* time limit in seconds; 0 if no thread watches */
 	pthread_mutex_t lock;
 	pthread_cond_t begun;
-	bool sleeps;			/* the watching thread waits for a call; under the lock */
-	struct guard_call *calls;	/* likewise */
+	bool sleeps;	/* the watching thread waits for a call; protected by the lock */
+	struct guard_call *calls;	/* list of calls in progress; protected by the lock */
 	sem_t stopped;
 } guard = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -58,7 +58,7 @@ static struct timespec to_time(uint64_t ns)
 	return (struct timespec){ (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
 }
 
-/* Stops the thread for good: it never returns to the interrupted code. */
+/* Stops the interrupted thread for ever: the handler never returns. */
 static void on_stop(int signal)
 {
 	static uint32_t never;
@@ -82,7 +82,7 @@ static bool stop(const struct guard_call *call)
 	return !error;
 }
 
-/* Ends the worker without malloc(), because the stopped thread may hold its lock. */
+/* Ends the worker. Does not use malloc(), because the stopped thread may have malloc()'s lock. */
 __attribute__((noreturn)) static void end_worker(const struct guard_call *call)
 {
 	char reason[256];
@@ -95,7 +95,7 @@ __attribute__((noreturn)) static void end_worker(const struct guard_call *call)
 	_exit(WORKER_EXIT_OVERDUE);
 }
 
-/* Returns the call that is due first, or NULL. */
+/* Returns the call with the earliest deadline, or NULL. */
 static const struct guard_call *find_first(void)
 {
 	const struct guard_call *first = guard.calls;
@@ -106,7 +106,7 @@ static const struct guard_call *find_first(void)
 	return first;
 }
 
-/* Watches the calls; without a call it sleeps. */
+/* The watching thread. It sleeps while there is no call. */
 static void *watch_calls(void *arg)
 {
 	const struct guard_call *first;
@@ -179,7 +179,7 @@ void nna_engine_call_begin(struct nna_engine_call *memory, const char *extension
 	pthread_mutex_unlock(&guard.lock);
 }
 
-/* If the call is overdue, this blocks on the lock until the worker has ended. */
+/* If the call is overdue, this function blocks on the lock until the worker has ended. */
 void nna_engine_call_end(struct nna_engine_call *memory)
 {
 	struct guard_call *call = (struct guard_call *)memory;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Plug-ins of an engine. Their descriptors are checked in full; then models may use their types,
- * and clients see them. plugin_call.c calls their functions.
+ * Plug-ins of an engine. A plug-in's descriptor is checked in full. Then models may use the
+ * plug-in's types, and clients see its extension. plugin_call.c calls their functions.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -20,11 +20,12 @@
 
 /* A plug-in that was accepted. */
 struct plugin {
-	struct nnx_extension descriptor;	/* fields beyond its version are 0 */
+	/* descriptor; fields that its version lacks are 0 */
+	struct nnx_extension descriptor;
 	uint64_t version;
-	uint16_t prefix;		/* in this process */
+	uint16_t prefix;		/* prefix of the extension's codes in this process */
 	struct nn_device_extension_item *items;	/* items of the answer to clients */
-	struct nna_engine_plugin_operation *operations;	/* the OEM's last */
+	struct nna_engine_plugin_operation *operations;	/* operations; those of the OEM are last */
 	uint32_t num_operations;
 };
 
@@ -293,7 +294,7 @@ static enum nn_status join(struct plugin *p, struct nn_error *err)
 	return NN_OK;
 }
 
-/* Returns the first extension that the plug-in needs and that is missing, or NULL. */
+/* Returns the first missing extension that the plug-in needs, or NULL. */
 static const char *missing_need(const struct nnx_extension *x)
 {
 	for (uint32_t i = 0; i < x->num_needs; i++)
@@ -388,7 +389,7 @@ static const struct plugin *find_plugin(uint16_t prefix)
 	return NULL;
 }
 
-/* Types of the engine's own extensions are left to the engine. */
+/* Checks an operand of a plug-in's type. The engine checks the types of its own extensions. */
 static enum nn_status check_operand(const struct nn_operand *o, struct nn_error *err)
 {
 	const struct plugin *p = find_plugin((uint32_t)o->type >> 16);
@@ -400,7 +401,10 @@ static enum nn_status check_operand(const struct nn_operand *o, struct nn_error 
 			   (uint32_t)o->type) : NN_OK;
 }
 
-/* Checks extension codes: decoding mapped registered ones and rejected others. */
+/*
+ * Checks that this process has the extensions which the model names. The decoder has already mapped
+ * the codes of those extensions.
+ */
 static enum nn_status check_names(const struct nn_model *model, struct nn_error *err)
 {
 	for (uint32_t i = 0; i < model->num_extensions; i++)

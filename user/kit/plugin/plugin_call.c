@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls of plug-ins' functions: their arguments, the services they may use during a call, and
- * checks of their results.
+ * Calls of plug-ins' functions: the arguments, the services that the functions may use during a
+ * call, and checks of the results.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,14 +15,14 @@
 
 _Static_assert(NNX_MAX_RANK == NN_MAX_RANK, "the ranks of plug-ins are ours");
 
-/* A block of memory that lives until the call ends: 64 bytes of head, then the memory. */
+/* A block of memory that lives until the call ends. It has a head of 64 bytes, then the memory. */
 struct block {
 	struct block *next;
 };
 
 #define ALIGN 64
 
-/* A call of a plug-in: the public part, then private fields. */
+/* A call of a plug-in's function: the part that the plug-in sees, then private fields. */
 struct call {
 	struct nnx_call public;
 	struct block *blocks;
@@ -66,7 +66,7 @@ static enum nnx_status call_fail(struct nnx_call *call, enum nnx_status status,
 
 /* ---- a call ---- */
 
-/* Begins a call; nearly all code until its end is the plug-in's. */
+/* Begins a call. Until call_end(), nearly all code that runs is the plug-in's. */
 static void call_begin(struct call *c, const struct nnx_operation *operation,
 		       const char *extension, const char *name)
 {
@@ -86,7 +86,7 @@ static void call_begin_of(struct call *c, const struct nna_engine_plugin_operati
 	call_begin(c, o->descriptor, o->extension, o->descriptor->name);
 }
 
-/* Ends a call and converts the plug-in's result to `failure` or NN_OUT_OF_MEMORY. */
+/* Ends a call. Converts the plug-in's result to NN_OK, NN_OUT_OF_MEMORY or `failure`. */
 static enum nn_status call_end(struct call *c, enum nnx_status result, enum nn_status failure,
 			       struct nn_error *err)
 {
@@ -185,7 +185,7 @@ bool nna_engine_plugin_needs_value(const struct nna_engine_plugin_operation *ope
 	       (input < 64 && operation->descriptor->value_inputs & UINT64_C(1) << input);
 }
 
-/* Returns the operand's type as messages spell it. */
+/* Returns the name of the operand's type for messages. */
 static const char *type_name(const struct nnx_operand *x)
 {
 	uint32_t prefix = x->extension ? nn_extension_prefix(x->extension) : 0;
@@ -239,7 +239,7 @@ enum nn_status nna_engine_plugin_check(const struct nna_engine_plugin_operation 
 
 /* ---- compiling ---- */
 
-/* Copies constants, so that they do not change during the call. */
+/* Copies constants, so that the client cannot change them during the call. */
 static bool set_constants(struct call *c, const struct nn_model *model,
 			  const struct nn_subgraph *s, const struct nn_operation *o)
 {

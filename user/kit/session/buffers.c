@@ -12,13 +12,16 @@
 
 /* ---- a new buffer ---- */
 
-/* The operand that the roles seen so far give the buffer. It holds references to their models. */
+/*
+ * The operand that a buffer must have by the roles examined so far. Has references to the models of
+ * these roles.
+ */
 struct merged {
 	struct nn_operand operand;
 	struct loaded_model **models;
 	struct form **forms;		/* forms of these models, each with a reference */
 	struct nna_engine_role *roles;	/* for the engine */
-	uint32_t count;			/* of all three */
+	uint32_t count;			/* number of elements of each of the three arrays */
 };
 
 static enum nn_status merge(struct merged *merged, const struct nn_operand *operand, uint32_t role,
@@ -69,7 +72,7 @@ static enum nn_status check_capacity(const struct nn_operand *operand, uint64_t 
 	struct nn_operand known = *operand;
 	uint32_t size;
 
-	/* Open dimensions are at least 1, which gives the smallest size. */
+	/* Take 1 for each unknown dimension, which gives the smallest size. */
 	for (uint32_t i = 0; i < known.rank; i++)
 		known.dims[i] = known.dims[i] ? known.dims[i] : 1;
 	if (!known.rank) {
@@ -157,7 +160,10 @@ bool buffers_init(struct buffers *buffers, const struct nna_engine *engine)
 	return pthread_mutex_init(&buffers->lock, NULL) == 0;
 }
 
-/* Under the lock. Removes forgotten buffers that are not in use, and returns them as a list. */
+/*
+ * Called under the lock. Removes forgotten buffers that are not in use, and returns the list of
+ * these buffers.
+ */
 static struct buffer *take_forgotten(struct buffers *buffers)
 {
 	struct buffer **link = &buffers->list, *taken = NULL, *b;
@@ -193,7 +199,10 @@ void buffers_free(struct buffers *buffers)
 	pthread_mutex_destroy(&buffers->lock);
 }
 
-/* A grant's number is reused only after its buffer was forgotten, so this skips forgotten ones. */
+/*
+ * Skips forgotten buffers, because a grant's number may be used again after its buffer was
+ * forgotten.
+ */
 struct buffer *buffers_get(struct buffers *buffers, uint32_t grant)
 {
 	struct buffer *b;
@@ -233,7 +242,7 @@ void buffers_forget(struct buffers *buffers, uint32_t grant)
 	destroy_all(buffers->engine, gone);
 }
 
-/* Converts between the buffer's memory and the other memory. */
+/* Has the engine copy between a buffer in its layout and other memory. */
 static enum nn_status convert(struct buffers *buffers, struct buffer *buffer,
 			      const struct command *command, struct mapping *const maps[2],
 			      struct nn_error *err)

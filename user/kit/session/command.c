@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A fetched command: what NNACCEL_SESSION_FETCH wrote, checked in full before
- * anything of it is used.
+ * A fetched command, which NNACCEL_SESSION_FETCH wrote. All of it is checked before any part is
+ * used.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -127,7 +127,10 @@ static enum nn_status check_wire(const struct command *c, struct nn_error *err)
 	return NN_OK;
 }
 
-/* Checks a copy between a buffer, the first grant, and the second. All grants are readable. */
+/*
+ * Checks a copy between the first grant, which is a buffer, and the second grant. All grants are
+ * readable.
+ */
 static enum nn_status check_copy(const struct command *c, uint32_t to, struct nn_error *err)
 {
 	const struct nnaccel_cmd *head = c->head;
@@ -142,7 +145,9 @@ static enum nn_status check_copy(const struct command *c, uint32_t to, struct nn
 	return NN_OK;
 }
 
-/* Checks the parts of a saved model. The grants are the memory of parts, in their order. */
+/*
+ * Checks the parts of a saved model. The grants are the memory of the parts, in the parts' order.
+ */
 static enum nn_status check_parts(const struct command *c, bool are_written, struct nn_error *err)
 {
 	const struct nnaccel_cmd *head = c->head;

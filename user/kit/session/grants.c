@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Granted memory: mappings through the session, which stay until the kernel ends the grant, and the
- * handling of files that are truncated while mapped.
+ * Granted memory. A grant is mapped through the session and stays mapped until the kernel ends the
+ * grant. Also handles files that are truncated while mapped.
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,7 +23,10 @@ static struct {
 	struct grants *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Memory that no CPU can map gets an address range that faults. */
+/*
+ * Returns the protection for mmap(). Memory that no CPU can map gets an address range that cannot
+ * be accessed.
+ */
 static int mmap_prot(uint32_t prot)
 {
 	if (prot & NNACCEL_PROT_DEVICE)
@@ -40,7 +43,7 @@ static struct mapping *find_address(struct grants *grants, const void *address)
 	return NULL;
 }
 
-/* Under the lock. Replaces a mapping by private zeroes. */
+/* Called under the lock. Replaces a mapping by private zeroes. */
 static bool take_away(struct mapping *m)
 {
 	void *zeroes = mmap(m->base, m->mapped, mmap_prot(m->prot),
@@ -52,8 +55,8 @@ static bool take_away(struct mapping *m)
 }
 
 /*
- * Runs on the thread that touched the memory. This thread holds no lock of this file, because no
- * code touches client memory under one.
+ * Runs on the thread that accessed the memory. That thread has no lock of this file, because no
+ * code accesses client memory under such a lock.
  */
 static void on_bus_error(int signal, siginfo_t *info, void *context)
 {
@@ -130,7 +133,7 @@ static struct mapping *find_unused(struct grants *grants)
 	return m;
 }
 
-/* Under the lock. */
+/* Called under the lock. */
 static void unmap(struct grants *grants, struct mapping *m)
 {
 	struct mapping **link = &grants->mappings;
@@ -144,10 +147,10 @@ static void unmap(struct grants *grants, struct mapping *m)
 }
 
 /*
- * Unmaps stale and unused mappings. Called and returns with the lock held, but notifies the engine
- * without it, because the engine may be slow. Meanwhile the mapping stays in the list for the
- * SIGBUS handler and grants_revoke(); the thread that set `leaves` removes it. The planes of an
- * image may become unused too.
+ * Unmaps stale and unused mappings. Called under the lock, but releases it while it notifies the
+ * engine, because the engine may be slow. Meanwhile the mapping stays in the list for the SIGBUS
+ * handler and grants_revoke(); only the thread that set `leaves` removes the mapping. The planes of
+ * an unmapped image may become unused too.
  */
 static void sweep(struct grants *grants)
 {
@@ -163,8 +166,8 @@ static void sweep(struct grants *grants)
 }
 
 /*
- * Finds a grant's mapping. A grant's number may be reused while another thread is still forgetting
- * the old one; a mapping of another length belongs to the old one.
+ * Finds a grant's mapping. A grant's number may be used again while another thread still forgets
+ * the old grant. A mapping with another length belongs to the old grant.
  */
 static struct mapping *find(struct grants *grants, const struct nnaccel_grant *grant)
 {
@@ -302,7 +305,10 @@ static enum nn_status sync_one(struct grants *grants, const struct mapping *mapp
 	};
 
 	while (session_call(grants->session, NNACCEL_SESSION_SYNC, &sync)) {
-		/* A file needs no sync; only memory with this mark is known not to be a file. */
+		/*
+		 * Ignore EOPNOTSUPP, which the call returns for files, unless the grant says that
+		 * the memory needs a sync.
+		 */
 		if (errno == EOPNOTSUPP && !(mapping->prot & NNACCEL_PROT_SYNC))
 			return NN_OK;
 		if (errno != EINTR)
@@ -323,7 +329,7 @@ enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping,
 		if (!mapping->others[i] || (status && !(flags & NNACCEL_SYNC_END)))
 			continue;
 		one = sync_one(grants, mapping->others[i], flags, err);
-		/* End the accesses that have begun. */
+		/* End the accesses that began before the failure. */
 		if (one && !(flags & NNACCEL_SYNC_END)) {
 			struct nn_error ignored = { "" };
 

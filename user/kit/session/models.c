@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Models of the client: loaded from their serialised form, checked, prepared, and held by number
- * until they are forgotten and no longer executed.
+ * Models of the client. They are decoded from their serialised form, checked and prepared. They are
+ * stored under their number until they are forgotten and no longer executed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +17,11 @@
 
 /* All models of this process, one list for each client. */
 static struct {
-	pthread_mutex_t lock;	/* taken before that of models */
+	pthread_mutex_t lock;	/* taken before the lock of a struct models */
 	struct models *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Set before there are clients. */
+/* Limit of device memory of each client. It is set before there are clients. */
 static uint64_t max_device_bytes;
 
 void models_limit_device(uint64_t bytes)
@@ -119,7 +119,7 @@ enum nn_status models_map_pools(struct models *models, const struct command *com
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	loaded->num_pools = count;
 	for (uint32_t i = 0; i < count; i++) {
-		/* The exporter failed the access. */
+		/* The driver that exports the memory has failed the access. */
 		if (!(command->grants[first + i].prot & NNACCEL_PROT_READ))
 			continue;
 		status = grants_get(models->grants, &command->grants[first + i], NULL,
@@ -214,8 +214,8 @@ static enum nn_status load(struct models *models, const struct command *command,
 }
 
 /*
- * Returns whether a constant can be read. A truncated file ends before the last byte, so that byte
- * tells.
+ * Returns whether a constant can be read. Reads the last byte, because a truncated file ends before
+ * this byte.
  */
 static bool can_be_read(const void *data, const struct nn_location *at)
 {
@@ -268,7 +268,10 @@ enum nn_status models_add(struct models *models, struct loaded_model *loaded, st
 
 	loaded->users = 1;
 	loaded->device_bytes = memory_of(models, loaded->first.prepared).device;
-	/* The first form of a loaded model stays, because it has the signature. */
+	/*
+	 * If the model was loaded from a cache, keep its first form, because that form has the
+	 * signature.
+	 */
 	loaded->first.users = loaded->model ? 1 : 2;
 	pthread_mutex_lock(&models->lock);
 	for (const struct loaded_model *l = models->list; l; l = l->next)
@@ -336,7 +339,7 @@ static struct loaded_model **find(struct models *models, uint64_t number)
 	return link;
 }
 
-/* Under the lock. */
+/* Called under the lock. */
 static struct form *take_form(struct loaded_model *loaded)
 {
 	struct form *form = atomic_load(&loaded->form);
@@ -360,7 +363,10 @@ struct loaded_model *models_get(struct models *models, uint64_t number, struct f
 	return loaded;
 }
 
-/* Under the lock. Returns what the caller releases if this was the last use of the form, or NULL. */
+/*
+ * Called under the lock. If this was the last use of the form, returns the prepared model for the
+ * caller to release; otherwise returns NULL.
+ */
 static void *drop_form(struct form *form)
 {
 	void *prepared = NULL;
@@ -387,7 +393,7 @@ void models_put(struct models *models, struct loaded_model *loaded, struct form 
 
 	pthread_mutex_lock(&models->lock);
 	prepared = form ? drop_form(form) : NULL;
-	/* The model is held while its form is released. */
+	/* Keep the reference to the model until its form is released. */
 	if (!prepared)
 		last = --loaded->users == 0;
 	pthread_mutex_unlock(&models->lock);
@@ -423,8 +429,8 @@ void models_put_form(struct models *models, struct loaded_model *loaded, struct 
 }
 
 /*
- * Called under all.lock. Gives a model another form, and returns the model with a reference; NULL
- * if the model is gone.
+ * Called under all.lock. Gives the model with the prepared form `prepared` another form. Returns
+ * the model, with a reference, or NULL if the model is gone.
  */
 static struct loaded_model *exchange(struct models *models, const void *prepared,
 				     struct form *better, struct form **old)
@@ -452,7 +458,7 @@ bool nna_engine_replace(void *prepared, void *better)
 	if (!form)
 		return false;
 	*form = (struct form){ .prepared = better, .users = 1 };
-	/* Hold the lock so that the client's models stay, even if the client goes. */
+	/* Keep the lock, so that the client's models are not freed if the client ends. */
 	pthread_mutex_lock(&all.lock);
 	for (models = all.list; models && !loaded; models = models->next) {
 		loaded = exchange(models, prepared, form, &old);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * The engine's own cache of plans. A plan's key is the hash of its inputs: serialised model,
- * constants, preference and attributes. Another build or CPU invalidates the index. A client may
- * write its constants at any time, and so find a wrong plan, but only for itself. A plan that is
- * not found is compiled from a private copy of the constants and cached under the copy's key.
+ * constants, preference and attributes. The index is emptied for another build or CPU. A client may
+ * write its constants at any time, and so load a wrong plan, but only for itself. If no plan is
+ * found, the model is compiled with a private copy of the constants, and the plan is cached under
+ * the copy's key.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ struct own_cache_work {
 	void *wire;
 	size_t wire_size;
 	uint32_t preference;
-	/* Model compiled from a copy, with a reference; NULL until it is compiled. */
+	/* Model compiled from a copy, with a reference; NULL before that. */
 	struct loaded_model *loaded;
 };
 
@@ -63,7 +64,9 @@ static void hash_attributes(struct evp_md_ctx_st *context, const struct nn_attri
 	}
 }
 
-/* The serialised model contains the lengths and places of constants. */
+/*
+ * The lengths and places of constants need no separate hash, because the serialised model has them.
+ */
 static enum nn_status make_key(const struct own_cache_work *work, const struct loaded_model *loaded,
 			       uint8_t key[DIGEST_SIZE], struct nn_error *err)
 {
@@ -82,14 +85,14 @@ static enum nn_status make_key(const struct own_cache_work *work, const struct l
 /* ---- cached plans ---- */
 
 /*
- * An entry's data part is all data parts of the engine. Its model part is this head, then all model
- * parts.
+ * The data part of a cache entry has all data parts of the engine, one after the other. The entry's
+ * model part has this head, then all model parts of the engine.
  */
 struct head {
 	uint64_t model[NNA_ENGINE_MAX_CACHE_FILES], data[NNA_ENGINE_MAX_CACHE_FILES];	/* sizes */
 };
 
-/* The parts of an entry: model parts are copies, data parts lie in the mapping. */
+/* The engine's parts in an entry. Model parts are copies; data parts lie in the mapping. */
 struct parts {
 	struct nna_engine_part model[NNA_ENGINE_MAX_CACHE_FILES];
 	struct nna_engine_part data[NNA_ENGINE_MAX_CACHE_FILES];
@@ -102,7 +105,8 @@ static void parts_free(struct parts *parts)
 }
 
 /*
- * Finds the parts by the sizes in the head. Returns false if they are wrong, or with errno ENOMEM.
+ * Finds the parts by the sizes in the head. Returns false if the sizes are wrong or memory runs
+ * out; then errno is ENOMEM.
  */
 static bool take_parts(const struct cached_parts *cached, const struct cache_files *files,
 		       struct evp_md_ctx_st *context, struct parts *parts)
@@ -138,7 +142,7 @@ static bool take_parts(const struct cached_parts *cached, const struct cache_fil
 	return !data_left && !model_left;
 }
 
-/* Loads the plan of an entry; its model parts are copied, hashed, and checked as any other. */
+/* Loads the plan of an entry. Copies its model parts, and checks their hash before using them. */
 static enum nn_status load_cached(struct models *models, const struct command *command,
 				  struct loaded_model *loaded, struct nn_error *err)
 {
@@ -202,8 +206,8 @@ static enum nn_status prepare_from(struct models *models, const struct command *
 /* ---- the copy ---- */
 
 /*
- * Private memory in place of the model's pools, with the constants in it. The rest is read-only
- * zeros, because only writable memory counts against RLIMIT_DATA.
+ * Copies a model's constants to private memory in place of its pools. The other pages of this
+ * memory are read-only zeros, because only writable memory counts against RLIMIT_DATA.
  */
 struct copying {
 	const struct loaded_model *source;
@@ -251,7 +255,10 @@ static enum nn_status copy_constants(const struct loaded_model *source, struct l
 	return mappings_check(source->pools, source->num_pools, err);
 }
 
-/* Makes the model from the copy. It is compiled at once, because it is cached at once. */
+/*
+ * Prepares the model with the copied constants. It is compiled at once, because it is cached at
+ * once.
+ */
 static enum nn_status compile_copy(struct models *models, const struct command *command,
 				   const struct own_cache_work *work, struct loaded_model *loaded,
 				   struct nn_error *err)
@@ -299,7 +306,7 @@ static void work_free(struct models *models, struct own_cache_work *work)
 	free(work);
 }
 
-/* Loads the model with the client's current constants, for the key. */
+/* Decodes the model with the client's own constants, from which the key is computed. */
 static enum nn_status load_source(struct models *models, const struct command *command,
 				  struct own_cache_work *work, struct loaded_model *source,
 				  struct nn_error *err)
@@ -325,9 +332,7 @@ static enum nn_status prepare(struct models *models, const struct command *comma
 	if (!source)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	status = load_source(models, command, work, source, err);
-	/*
-	 * Another client of this user may have cached a model that is not allowed to this client.
-	 */
+	/* Another client of the user may have cached a model that this client may not use. */
 	if (!status)
 		status = models_check(models, source->model, err);
 	if (!status)
@@ -356,13 +361,13 @@ enum nn_status models_prepare_own_cache(struct models *models, const struct comm
 		*out = work;
 	else
 		work_free(models, work);
-	/* Caching needs a second copy; without it, memory may suffice. */
+	/* Caching needs a second copy of the constants. Without the copy, memory may suffice. */
 	return status == NN_OUT_OF_MEMORY ? models_prepare(models, command, err) : status;
 }
 
 /* ---- caching ---- */
 
-/* A cache entry that is made from an engine's saved plan. */
+/* A cache entry made from a plan that the engine saved. */
 struct saved {
 	struct cache_entry entry;
 	const struct nna_engine *engine;
@@ -401,7 +406,10 @@ static bool make_entry(struct saved *s, const struct cache_files *files, const u
 	return files->model ? s->head.model[0] : s->head.data[0];
 }
 
-/* Caches the model's current form, and the next one if it is replaced meanwhile. */
+/*
+ * Caches the model's current form. If the form is replaced while it is saved, caches the new form
+ * too.
+ */
 static void store_form(struct models *models, struct loaded_model *loaded)
 {
 	const struct nna_engine *engine = models->engine;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads models from saved parts, and saves them. The model parts are copied before they are hashed,
- * and their hash is checked before their use. Data parts are used in place and never trusted. They
- * are hashed if there are no model parts.
+ * Loads models from saved parts, and saves them. Model parts are copied, and the hash of the copies
+ * is checked before they are used. Data parts are used in place and never trusted. Only if there
+ * are no model parts, data parts are hashed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static enum nn_status hash_parts(const struct nna_engine_part *parts, uint32_t c
 	return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 }
 
-/* Computes the hash by which an entry is found under its token. */
+/* Computes the hash that the index stores for an entry under its token. */
 static enum nn_status hash_entry(const struct nnaccel_cmd *head, const struct nna_engine_part *model,
 				 const struct nna_engine_part *data, uint8_t hash[DIGEST_SIZE],
 				 struct nn_error *err)
@@ -34,7 +34,7 @@ static enum nn_status hash_entry(const struct nnaccel_cmd *head, const struct nn
 				  hash_parts(data, head->num_outputs, hash, err);
 }
 
-/* Returns an error unless the engine saves models, in this number of parts. */
+/* Returns an error unless the engine saves models, in as many parts as the command has. */
 static enum nn_status check_count(const struct models *models, const struct command *command,
 				  struct nn_error *err)
 {
@@ -56,7 +56,7 @@ static bool has_memory(const struct nnaccel_arg *arg)
 
 /* ---- NNACCEL_DO_PREPARE_CACHED ---- */
 
-/* Copies the model parts, and sets *grants to the number of their grants. */
+/* Copies the model parts. Sets *grants to the number of grants that they use. */
 static enum nn_status copy_model(struct models *models, const struct command *command,
 				 struct nna_engine_part *model, uint32_t *grants,
 				 struct nn_error *err)
@@ -77,7 +77,7 @@ static enum nn_status copy_model(struct models *models, const struct command *co
 	return status;
 }
 
-/* Makes the plan from model parts in private memory; the plan owns them afterwards. */
+/* Makes the plan from model parts in private memory. The plan owns the model parts afterwards. */
 static enum nn_status make_plan(struct models *models, const struct command *command,
 				struct nna_engine_part *model, uint32_t first,
 				struct loaded_model *loaded, struct nn_error *err)
@@ -139,7 +139,7 @@ enum nn_status models_prepare_cached(struct models *models, const struct command
 
 /* ---- NNACCEL_DO_CACHE_SAVE ---- */
 
-/* Stores the hash of the parts that stand for an entry. */
+/* Stores the hash of an entry's parts in the index. */
 static enum nn_status store_hash(struct models *models, const struct nnaccel_cmd *head,
 				 const struct nna_engine_part *model, const struct nna_engine_part *data,
 				 struct nn_error *err)
@@ -151,8 +151,8 @@ static enum nn_status store_hash(struct models *models, const struct nnaccel_cmd
 }
 
 /*
- * Writes the parts. The hash is on the keeper's disk before the client sees a byte, unless data are
- * hashed, which the engine writes to the client's memory only.
+ * Writes the parts. The hash of model parts is on the keeper's disk before the client gets a byte
+ * of them. Data parts can be hashed only after the engine has written them to the client's memory.
  */
 static enum nn_status write_parts(struct models *models, const struct command *command,
 				  const struct nna_engine_image *image, struct nn_error *err)
@@ -190,7 +190,10 @@ static enum nn_status write_parts(struct models *models, const struct command *c
 	return status;
 }
 
-/* Returns whether all parts fit, if the client has given memory for any. */
+/*
+ * Returns whether all parts fit into the client's memory. Returns true if the client asks only for
+ * the sizes.
+ */
 static bool fits(const struct command *command, const uint64_t *sizes)
 {
 	const struct nnaccel_cmd *head = command->head;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Maps memory to arguments.
+ * Gives arguments their memory; see rows.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,10 @@ static char *plane_base(const struct mapping *mapping, uint32_t i)
 	return (char *)of->base + mapping->format.planes[i].offset;
 }
 
-/* Describes an image's planes. A plane in another file has its own number as `fd`. */
+/*
+ * Describes an image's planes. `fd` of a plane is a number that differs for planes in different
+ * files.
+ */
 static void get_planes(const struct mapping *mapping, struct nna_hardware_plane *planes,
 		       void **bases)
 {
@@ -104,7 +107,7 @@ enum nn_status memory_args_begin(const struct memory_args *a, struct nn_error *e
 
 	for (i = 0; i < a->count && !status; i++)
 		status = place_arg(a, i, err);
-	/* The remaining arguments have nothing to free. */
+	/* After a failure, the remaining arguments have nothing to free. */
 	for (; i < a->count; i++)
 		a->staged[i] = NULL;
 	return status;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Serves a session: fetches commands, handles them, commits the answers.
+ * Serves a session: fetches commands, executes them, and commits the answers.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,10 +27,10 @@
 #include "model/attribute.h"
 #include "model/times.h"
 
-/* Room for a command with a few arguments; grows if one needs more. */
+/* Initial size of the memory for a command. */
 #define FIRST_BUFFER 4096
 
-/* Room for commands; it grows. */
+/* Memory for a command. It grows if a command needs more. */
 struct room {
 	void *data;
 	size_t size;
@@ -39,7 +39,7 @@ struct room {
 /* The answer to a command. */
 struct answer {
 	enum nn_status status;
-	struct own_cache_work *work;		/* work after the answer, or NULL */
+	struct own_cache_work *work;	/* work to be done after the answer is sent, or NULL */
 	void *memory;			/* malloc()ed memory of the payload, or NULL */
 	void *payload;
 	size_t payload_size;
@@ -48,7 +48,7 @@ struct answer {
 	struct nn_error err;
 };
 
-/* Initialises an answer, without the large buffer for a message. */
+/* Initialises an answer. Does not clear the large buffer for a message. */
 static void answer_init(struct answer *answer)
 {
 	answer->status = NN_OK;
@@ -61,7 +61,7 @@ static void answer_init(struct answer *answer)
 	answer->err.message[0] = '\0';
 }
 
-/* Reserves memory that the answer owns: at least one byte, so that NULL means failure. */
+/* Allocates the payload, which the answer owns: at least one byte, so that NULL means failure. */
 static void *answer_reserve(struct answer *answer, size_t count, size_t size)
 {
 	answer->memory = calloc(count ? count : 1, size);
@@ -71,7 +71,10 @@ static void *answer_reserve(struct answer *answer, size_t count, size_t size)
 	return answer->payload;
 }
 
-/* A keeper may also be there for the engine's own store only. */
+/*
+ * Returns whether models can be saved. A keeper is not enough, because it may serve only the
+ * engine's own store.
+ */
 static bool can_save(const struct server *server)
 {
 	return server->cache.socket >= 0 && server->engine->save;
@@ -87,7 +90,7 @@ static void do_query_device(struct server *server, uint32_t room, struct answer 
 	server->engine->describe(server->engine, info);
 	info->model_cache_files = can_save(server) ? server->models.files.model : 0;
 	info->data_cache_files = can_save(server) ? server->models.files.data : 0;
-	/* An older library has room for its own version. */
+	/* An older library has room only for the fields of its version. */
 	if (info->size > room)
 		info->size = room;
 	answer->payload_size = info->size;
@@ -232,18 +235,19 @@ static void do_copy(struct server *server, const struct command *command, struct
 	answer->status = buffers_copy(&server->buffers, &server->grants, command, &answer->err);
 }
 
-/* An execution. Its arrays are the answer's memory. */
+/* An execution. Its arrays are in the memory of the answer. */
 struct job {
 	struct loaded_model *loaded;
-	struct form *form;		/* that it executes */
+	struct form *form;		/* form of the model that is executed */
 	struct mapping **pools;
 	struct buffer **buffers;	/* buffer of each pool in the engine's layout */
 	void **staged;			/* staged rows of each argument; see rows.h */
 	struct nn_arg *args;
 	struct nn_output_shape *shapes;
-	struct nnaccel_shape *payload;	/* answer, as long as the command asks */
+	/* payload of the answer, of the length that the command asks for */
+	struct nnaccel_shape *payload;
 	struct nn_attributes *attributes;	/* attributes of the execution, or NULL */
-	/* the last output is for the operations' times, see model/times.h */
+	/* the last output gets the times of operations; see model/times.h */
 	bool has_times;
 	struct nn_times times;
 	uint64_t start_ns;		/* begin of the execution, if it is measured */
@@ -254,7 +258,7 @@ struct job {
 /* A command that a thread serves, or an execution that the engine has deferred. */
 struct work {
 	struct server *server;
-	struct room room;		/* has the command */
+	struct room room;		/* memory of the command */
 	struct command command;
 	struct answer answer;
 	struct due due;
@@ -348,7 +352,7 @@ static void answer_shapes(struct server *server, struct answer *answer,
 		};
 		memcpy(out[i].dims, shape->dims, shape->rank * sizeof(shape->dims[0]));
 	}
-	/* If an output is a buffer, sizes follow the shapes. */
+	/* If an output is a buffer, the sizes of outputs follow the shapes. */
 	answer->payload = out;
 	answer->payload_size = command->head->max_payload;
 	if (job->has_times)
@@ -360,8 +364,8 @@ static void answer_shapes(struct server *server, struct answer *answer,
 }
 
 /*
- * Finds the room behind the head in the last output. Returns false if the room is missing or not
- * aligned, or if CPUs cannot access it.
+ * Finds the room for times in the last output, after its head. Returns false if the output is
+ * missing, too small or not aligned, or if CPUs cannot access it.
  */
 static bool find_times(const struct job *job, const struct command *command, struct nn_times *times)
 {
@@ -385,7 +389,10 @@ static void end_times(const struct nn_times *times, uint64_t begin_ns)
 	};
 }
 
-/* Returns whether this process has no work left after the hardware. */
+/*
+ * Returns whether an execution may end by a fence: this process must have no work left after the
+ * hardware.
+ */
 static bool may_have_fence(const struct server *server, const struct nnaccel_cmd *head,
 			   const struct job *job)
 {
@@ -396,7 +403,7 @@ static bool may_have_fence(const struct server *server, const struct nnaccel_cmd
 	return may;
 }
 
-/* The engine's fence counts unless the execution failed before. */
+/* Answers with the engine's fence. If the execution has failed, closes the fence. */
 static void end_with_fence(struct job *job, struct answer *answer)
 {
 	if (job->running.fence < 0)
@@ -409,7 +416,7 @@ static void end_with_fence(struct job *job, struct answer *answer)
 	answer->device_ns = NNACCEL_TIME_NONE;
 }
 
-/* Outputs follow the inputs in both arrays. */
+/* In both arrays, the outputs follow the inputs. */
 static struct memory_args memory_args_of(const struct work *w)
 {
 	const struct nnaccel_cmd *head = w->command.head;
@@ -434,7 +441,10 @@ static enum nn_status job_has_ended(struct work *w, enum nn_status result)
 
 static void end_deferred(struct task *task);
 
-/* Runs a job that has begun. NNA_ENGINE_DEFERRED: it belongs to the task end_deferred(). */
+/*
+ * Runs an execution after job_begin(). If this returns NNA_ENGINE_DEFERRED, the work then belongs
+ * to the task end_deferred().
+ */
 static enum nn_status job_run(struct work *w)
 {
 	const struct memory_args args = memory_args_of(w);
@@ -479,7 +489,7 @@ static enum nn_status job_run(struct work *w)
 	return job_has_ended(w, status);
 }
 
-/* Ends what job_run() began, once the execution has ended. */
+/* Called after the end of an execution that job_run() began. Sets the answer. */
 static void job_finish(struct work *w, enum nn_status status)
 {
 	const struct memory_args args = memory_args_of(w);
@@ -530,7 +540,7 @@ static bool do_execute(struct work *w)
 	struct job *job = &w->job;
 	enum nn_status status;
 
-	/* The message inside is long, so it is not cleared. */
+	/* Set single fields, because clearing the whole job would clear a long message too. */
 	job->loaded = NULL;
 	job->pools = NULL;
 	job->attributes = NULL;
@@ -547,7 +557,7 @@ static bool do_execute(struct work *w)
 	return true;
 }
 
-/* Other commands by enum nnaccel_cmd_kind. */
+/* Handlers of all commands except executions, by enum nnaccel_cmd_kind. */
 static void (*const handlers[])(struct server *server, const struct command *command,
 				struct answer *answer) = {
 	[NNACCEL_DO_QUERY] = do_query,
@@ -584,7 +594,7 @@ static void give_up(struct server *server, const char *what)
 	server_end(server);
 }
 
-/* Ends the session of a client whose device is lost, once that was answered. */
+/* Ends the session of a client whose device is lost, after the client got that answer. */
 static void end_lost(struct bursts *bursts)
 {
 	struct server *server = (struct server *)((char *)bursts - offsetof(struct server, bursts));
@@ -595,7 +605,10 @@ static void end_lost(struct bursts *bursts)
 	server_end(server);
 }
 
-/* After its last write a thread checks that all its writes reached the client's memory. */
+/*
+ * Called after a thread's last write. Fails the answer if the client's memory was revoked, because
+ * the writes may be lost.
+ */
 static void check_written(const struct server *server, struct answer *answer)
 {
 	if (answer->status || !server->shared || !atomic_load(&server->shared->revoked))
@@ -605,7 +618,10 @@ static void check_written(const struct server *server, struct answer *answer)
 				 "another call of this client's took too long: it is ended");
 }
 
-/* Commits an answer. Unless `next` is NULL, also fetches a command into it; returns its size. */
+/*
+ * Commits an answer. Unless `next` is NULL, also fetches the next command into *next, and returns
+ * the command's size.
+ */
 static size_t commit(struct server *server, uint64_t cookie, struct answer *answer,
 		     struct room *next)
 {
@@ -632,13 +648,16 @@ static size_t commit(struct server *server, uint64_t cookie, struct answer *answ
 	}
 	if (!session_call(server->session, NNACCEL_SESSION_COMMIT, &commit))
 		return commit.buffer && commit.out_size <= next->size ? commit.out_size : 0;
-	/* If the answer was accepted, the fetch failed, and the next fetch reports that. */
+	/*
+	 * If the answer was accepted, only the fetch has failed. The next fetch then reports the
+	 * error.
+	 */
 	if (!commit.buffer || commit.cookie)
 		give_up(server, "cannot commit an answer");
 	return 0;
 }
 
-/* Waits for a command. Threads of a shared process wait for their server's end, too. */
+/* Waits for a command. In a shared process, also waits for the end of the server. */
 static void await_command(const struct server *server)
 {
 	struct pollfd fds[] = {
@@ -649,7 +668,9 @@ static void await_command(const struct server *server)
 	poll(fds, 2, -1);
 }
 
-/* Returns the size of the next command, which is in the room; 0 to try again. */
+/*
+ * Fetches the next command into the room and returns its size, or 0 if the caller must try again.
+ */
 static size_t fetch(struct server *server, struct room *room)
 {
 	struct nnaccel_session_fetch fetch;
@@ -686,7 +707,9 @@ static size_t fetch(struct server *server, struct room *room)
 
 /* ---- deadlines in a shared process ---- */
 
-/* Notes the deadline of an execution, which the kernel enforces; other commands have none. */
+/*
+ * Records the deadline of an execution, which the kernel enforces. Other commands have no deadline.
+ */
 static void due_begin(struct server *server, const struct nnaccel_cmd *head, struct due *due)
 {
 	struct shared *s = server->shared;
@@ -754,8 +777,8 @@ static void work_free(struct work *w)
 }
 
 /*
- * Answers the command. Returns the size of the next command if it came with the commit, otherwise
- * 0. Only executions fetch with the commit, because other commands leave work to be done first.
+ * Answers the command. Returns the size of the next command if the commit fetched one, otherwise 0.
+ * Only executions fetch with the commit, because other commands may leave work to do first.
  */
 static size_t answer_command(struct work *w, bool fetches)
 {
@@ -778,7 +801,7 @@ static size_t answer_command(struct work *w, bool fetches)
 	return next;
 }
 
-/* The task after the end of a deferred execution. */
+/* The task that runs after the end of a deferred execution. */
 static void end_deferred(struct task *task)
 {
 	struct work *w = (void *)((char *)task - offsetof(struct work, job.running.end));
@@ -825,9 +848,9 @@ static bool handle(struct work *w)
 }
 
 /*
- * Serves the command of that size. Sets *size to that of the next command if it has come already,
- * otherwise to 0. Returns false if the work is an execution that the engine defers, and no longer
- * the caller's.
+ * Serves the fetched command, which has *size bytes. Sets *size to the size of the next command if
+ * that was fetched too, otherwise to 0. Returns false if the engine defers the execution; the
+ * caller then no longer owns the work.
  */
 static bool serve_one(struct work *w, size_t *size)
 {
@@ -848,7 +871,10 @@ static bool serve_one(struct work *w, size_t *size)
 	return true;
 }
 
-/* Minimum number of threads for a session: a long execution leaves one for other commands. */
+/*
+ * Minimum number of threads of a session: during a long execution, another thread serves other
+ * commands.
+ */
 #define MIN_THREADS 2
 
 unsigned int server_threads(void)
@@ -912,13 +938,16 @@ void server_run(struct server *server)
 		work_free(w);
 	else
 		give_up(server, "cannot serve");
-	/* An execution that this thread's command deferred may end after all other threads. */
+	/*
+	 * An execution that this thread began and the engine deferred may outlast all other
+	 * threads.
+	 */
 	tasks_run(&server->tasks);
 }
 
 /* ---- the end in a shared process ---- */
 
-/* Answers in place of threads that are late; their own answers then find no command. */
+/* Answers in place of late threads. The threads' own answers then find no command. */
 void server_answer_late(struct server *server, uint64_t before_ns)
 {
 	static const char message[] = "the engine did not answer in time";
@@ -952,13 +981,16 @@ void server_end(struct server *server)
 	tasks_end(&server->tasks);
 }
 
-/* Gives up the session but keeps its file number, or hanging threads would use another file. */
+/*
+ * Gives up the session but keeps its descriptor, because hanging threads might otherwise use
+ * another file.
+ */
 void server_abandon(struct server *server)
 {
 	grants_revoke(&server->grants);
 	bursts_revoke(&server->bursts);
 	session_abandon(server->session);
-	/* This comes last, because it calls the engine, which may hang. */
+	/* Do this last, because it calls the engine, which may hang. */
 	grants_sweep(&server->grants);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls of a session. For a direct session, without the module, they are messages on its sockets.
+ * System calls on a session. For a direct session, which has no module, they become messages on its
+ * sockets.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,11 +22,11 @@
 #include "kit/api/log.h"
 #include "kit/session/session.h"
 
-/* A message from the memory socket. */
+/* A received message of the memory socket. */
 struct known {
 	struct known *next;
 	struct direct_message message;
-	int file;			/* -1: none */
+	int file;			/* file that came with the message, or -1 */
 };
 
 struct direct {
@@ -36,14 +37,14 @@ struct direct {
 	struct known *known;
 };
 
-/* All direct sessions of this process. Without one, the lock is not taken. */
+/* All direct sessions of this process. If there is no direct session, the lock is not taken. */
 static struct {
 	atomic_uint count;
 	pthread_mutex_t lock;
 	struct direct *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Returns NULL if the session is the module's. */
+/* Returns the direct session with this descriptor, or NULL if the session is the module's. */
 static struct direct *find(int session)
 {
 	struct direct *d;
@@ -115,7 +116,7 @@ static bool is_of(const struct direct_message *m, uint32_t kind, uint32_t burst,
 	       (kind == DIRECT_BURST || (kind == DIRECT_SLOT ? m->slot : m->grant.grant) == number);
 }
 
-/* Finds a message by the number of a grant or a slot. */
+/* Finds the message about a grant, a slot or a burst. */
 static struct known *look_up(struct direct *d, uint32_t kind, uint32_t burst, uint32_t number)
 {
 	struct known *k;
@@ -126,7 +127,7 @@ static struct known *look_up(struct direct *d, uint32_t kind, uint32_t burst, ui
 	return k;
 }
 
-/* A notice removes the object that it names. */
+/* If the command notifies of the end of a grant, slot or burst, forgets the messages about it. */
 static void take_notice(struct direct *d, const struct nnaccel_cmd *head)
 {
 	struct known **at = &d->known;
@@ -194,7 +195,7 @@ static int find_slot(struct direct *d, struct nnaccel_session_slot *s)
 
 /* ---- commands ---- */
 
-/* Takes the next command, under the lock. Returns 0, or -1 with errno. */
+/* Called under the lock. Receives the next command. Returns 0, or -1 with errno. */
 static int take(struct direct *d, void *buffer, uint32_t room, uint32_t *size)
 {
 	ssize_t n = recv(d->commands, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
@@ -231,7 +232,10 @@ static int fetch(struct direct *d, void *buffer, uint32_t room, uint32_t *size, 
 	}
 }
 
-/* Waits for a fence, because there is no kernel module to do it. */
+/*
+ * Waits for a fence, because there is no kernel module that would, and returns the status of the
+ * execution.
+ */
 static uint32_t status_of_fence(int fence)
 {
 	struct pollfd fd = { .fd = fence, .events = POLLIN };
@@ -269,7 +273,7 @@ static int send_answer(const struct direct *d, const struct nnaccel_session_comm
 
 static int commit(struct direct *d, struct nnaccel_session_commit *c)
 {
-	/* The client never asks for progress. */
+	/* Clients of direct sessions never ask for progress. */
 	if (c->flags & NNACCEL_COMMIT_PROGRESS)
 		return 0;
 	errno = ESHUTDOWN;

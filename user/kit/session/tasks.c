@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Threads of a session for bursts that have requests, and for executions that the engine has ended
- * by nna_engine_end().
+ * Threads of a session that serve bursts with requests, and finish executions that the engine has
+ * ended by nna_engine_end().
  */
 #include "kit/session/tasks.h"
 
@@ -23,7 +23,10 @@ void tasks_free(struct tasks *tasks)
 	pthread_mutex_destroy(&tasks->lock);
 }
 
-/* Under the lock. Wakes the thread that worked last, because its data is still in the caches. */
+/*
+ * Called under the lock. Wakes the idle thread that worked last, because its data is still in the
+ * CPU's caches.
+ */
 static void call_thread(struct tasks *tasks)
 {
 	struct idler *idler = tasks->idlers;
@@ -46,7 +49,7 @@ static void await_call(struct tasks *tasks, struct idler *idler)
 		pthread_cond_wait(&idler->wake, &tasks->lock);
 }
 
-/* Under the lock. Wakes all threads if they are to end. */
+/* Called under the lock. Wakes all idle threads if they must end. */
 static void call_all(struct tasks *tasks)
 {
 	while (tasks->ended && !tasks->deferred && tasks->idlers)
@@ -63,7 +66,7 @@ void tasks_add(struct tasks *tasks, struct task *task)
 	pthread_mutex_unlock(&tasks->lock);
 }
 
-/* Under the lock. Returns NULL if no task is ready. */
+/* Called under the lock. Returns NULL if no task is ready. */
 static struct task *take(struct tasks *tasks)
 {
 	struct task *task = tasks->queue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The system calls that a worker may make. Any other ends the process, except calls that its C
- * library tries and can do without.
+ * The system calls that a worker may make. Any other system call ends the process. Only those that
+ * the C library can do without fail instead.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -64,13 +64,13 @@ static const struct rule rules[] = {
 	ANY(madvise),
 	ANY(brk),
 
-	/* Existing threads, and time. The first two are for threads that just start. */
+	/* Existing threads, and time. Threads make the first two calls when they start. */
 	ANY(rseq),
 	ANY(set_robust_list),
 	ANY(futex),
 	ANY(sched_yield),
 	ANY(sched_getaffinity),
-	ANY(getcpu),		/* allowed because the vDSO may lack it */
+	ANY(getcpu),		/* allowed because the vDSO may lack this call */
 	ANY(clock_gettime),
 	ANY(getrandom),
 	ANY(sysinfo),		/* qsort() calls it for large arrays */
@@ -88,7 +88,10 @@ static const struct rule rules[] = {
 	ANY(exit_group),
 };
 
-/* Further calls that dlopen() makes, and the call that installs the next filter. */
+/*
+ * Additional calls for loading plug-ins: those of dlopen(), and the call that installs the next
+ * filter.
+ */
 static const struct rule plugin_rules[] = {
 	IF(openat, ONLY(2, O_RDONLY, O_ACCMODE | O_CREAT | O_TMPFILE)),
 	ANY(read),
@@ -101,7 +104,7 @@ static const struct rule plugin_rules[] = {
 	ANY(seccomp),
 };
 
-/* Rules for an engine that waits for files of its own. */
+/* Rules for an engine that waits for its own files. */
 static const struct rule poll_rules[] = {
 #ifdef SYS_poll
 	ANY(poll),
@@ -109,7 +112,10 @@ static const struct rule poll_rules[] = {
 	ANY(ppoll),
 };
 
-/* The flags that pthread_create() uses; others would make a process or namespaces. */
+/*
+ * The flags of clone() that pthread_create() uses. Other flags would create a process or
+ * namespaces.
+ */
 #define THREAD (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 #define NO_THREAD (CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | \
 		   CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_PTRACE | CLONE_VFORK)
@@ -121,13 +127,13 @@ static const struct rule code_rules[] = {
 	ANY(mprotect),
 };
 
-/* Further calls on the session, for an engine that uses drivers. */
+/* Additional calls on the session, for an engine that uses drivers. */
 static const struct rule driver_rules[] = {
 	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_GRANT_FD)),
 	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_FENCE)),
 };
 
-/* Calls on a dma-buf or sync_file; the kernel compares 32 bits of the request. */
+/* ioctl() requests on a dma-buf or sync_file. Only 32 bits of the request are compared. */
 static const uint32_t driver_requests[] = {
 	DMA_BUF_IOCTL_SYNC, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, DMA_BUF_IOCTL_IMPORT_SYNC_FILE,
 	SYNC_IOC_MERGE, SYNC_IOC_FILE_INFO,
@@ -141,7 +147,7 @@ static int add(scmp_filter_ctx filter, const struct rule *rule)
 
 /*
  * glibc's malloc reads the number of processors and whether memory is overcommitted from files; it
- * copes with an error.
+ * works without these files.
  */
 static int refuse_open(scmp_filter_ctx filter)
 {
@@ -177,7 +183,9 @@ static int add_file(scmp_filter_ctx filter, const struct nna_engine_file *file, 
 	if (!error && file->use & NNA_ENGINE_FILE_POLL)
 		error = add_all(filter, poll_rules, sizeof(poll_rules) / sizeof(poll_rules[0]));
 	for (uint32_t i = 0; !error && i < file->num_requests; i++) {
-		/* The kernel takes the lower 32 bits of a request, so only these are compared. */
+		/*
+		 * The kernel uses only the lower 32 bits of a request, so only these are compared.
+		 */
 		const struct rule request = IF(ioctl, ARG(0, (scmp_datum_t)fd),
 					       ONLY(1, file->requests[i], UINT32_MAX));
 
@@ -195,7 +203,10 @@ static int add_files(scmp_filter_ctx filter, const struct nna_engine *engine)
 	return error;
 }
 
-/* Allows calls on files that drivers made, whose file descriptors fulfil a condition. */
+/*
+ * Allows calls on files that drivers made. `number` is the condition that the descriptors of these
+ * files fulfil.
+ */
 static int add_driver_files(scmp_filter_ctx filter, struct scmp_arg_cmp number)
 {
 	const struct rule closing = IF(close, number);
@@ -209,7 +220,10 @@ static int add_driver_files(scmp_filter_ctx filter, struct scmp_arg_cmp number)
 	return error;
 }
 
-/* Files that drivers made have file descriptors that no other file has. */
+/*
+ * Allows what an engine needs for drivers. Files that drivers made have descriptors that no other
+ * file has.
+ */
 static int add_drivers(scmp_filter_ctx filter, const struct nna_engine *engine)
 {
 	const uint32_t count = files_count(engine);
@@ -225,8 +239,8 @@ static int add_drivers(scmp_filter_ctx filter, const struct nna_engine *engine)
 }
 
 /*
- * The arguments of clone3() are in memory, where a filter cannot read them, so its callers must use
- * clone().
+ * Allows what the engine's permissions say. clone3() fails, so that its callers use clone(),
+ * because a filter cannot read the arguments of clone3() in memory.
  */
 static int add_permissions(scmp_filter_ctx filter, const struct nna_engine *engine)
 {
@@ -257,7 +271,7 @@ static bool load(const struct nna_engine *engine, bool for_plugins)
 	error = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	if (!error)
 		error = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
-	/* Each execution makes one ioctl, and no other call. */
+	/* Check ioctl() first, because an execution makes one ioctl() and no other system call. */
 	if (!error)
 		error = seccomp_syscall_priority(filter, SCMP_SYS(ioctl), UINT8_MAX);
 	if (!error)

@@ -25,7 +25,10 @@
 
 struct worker {
 	struct server server;
-	/* Passed twice: after the threads are made, and after the session is attached. */
+	/*
+	 * The threads pass it twice: after all threads are created, and after the session is
+	 * attached.
+	 */
 	pthread_barrier_t barrier;
 };
 
@@ -79,7 +82,10 @@ static void start(struct worker *w, unsigned int count, void *(*body)(void *arg)
 	}
 }
 
-/* Starts all threads before the filter, which forbids new ones. This thread serves, too. */
+/*
+ * Starts all threads, before the filter forbids new threads. The calling thread serves commands
+ * too.
+ */
 static void start_threads(const struct nna_engine *engine, struct worker *w)
 {
 	unsigned int commands = server_threads();
@@ -95,7 +101,7 @@ static void start_threads(const struct nna_engine *engine, struct worker *w)
 	pthread_barrier_wait(&w->barrier);
 }
 
-/* Returns false if the broker has gone, which ends an idle worker. */
+/* Receives the session. Returns false if the broker has ended; an idle worker then ends too. */
 static bool receive_session(void)
 {
 	struct message message;
@@ -113,7 +119,10 @@ static bool receive_session(void)
 	return true;
 }
 
-/* Loads the files of a folder; returns the last one's result. The others passed their probe. */
+/*
+ * Loads plug-ins. Returns the result of the last file, because the files before it have passed
+ * their probe.
+ */
 static enum nna_engine_plugin load_plugins(const struct nna_engine *engine, char *const *files)
 {
 	enum nna_engine_plugin result = NNA_ENGINE_PLUGIN_LOADED;
@@ -134,8 +143,8 @@ static enum nna_engine_plugin load_plugins(const struct nna_engine *engine, char
 }
 
 /*
- * Loads libm for plug-ins while files can still be found. If it is missing, a plug-in that needs it
- * reports that.
+ * Loads libm for plug-ins while the process can still open files. If libm is missing, a plug-in
+ * that needs it fails to load.
  */
 static void load_libm(void)
 {
@@ -149,12 +158,18 @@ static void on_alarm(int signal)
 	_exit(WORKER_EXIT_SLOW);
 }
 
-/* Loads plug-ins in the sandbox. Their constructors may make a few more system calls than later. */
+/*
+ * Loads plug-ins in the sandbox. Their constructors may make a few system calls that are forbidden
+ * later.
+ */
 static void add_plugins(const struct nna_engine *engine, char *const *files, bool probe)
 {
 	enum nna_engine_plugin result;
 
-	/* The first process of a namespace ignores signals without a handler. */
+	/*
+	 * A handler is needed, because the first process of a PID namespace ignores signals without
+	 * one.
+	 */
 	if (probe && signal(SIGALRM, on_alarm) != SIG_ERR)
 		alarm(WORKER_PROBE_S);
 	sandbox_seal_for_plugins(engine);
@@ -226,7 +241,7 @@ void worker_main(const struct nna_engine *engine, int argc, char **argv)
 
 	if (write(WORKER_CONTROL_FD, &ready, sizeof(ready)) != sizeof(ready) || !receive_session())
 		_exit(0);
-	/* From now on the socket leads to the keeper. */
+	/* From now on the other end of the socket is the keeper. */
 	if (options.cache)
 		store_open(&w.server.cache);
 	else

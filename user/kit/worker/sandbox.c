@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A worker's sandbox: the privileges that the process drops before it reads a byte from a client.
- * Every step that fails ends the process with a log line.
+ * A worker's sandbox: drops the process's privileges before it reads a byte from a client. If a
+ * step fails, the process ends with a log line.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,10 +25,10 @@
 #include "kit/worker/filter.h"
 #include "kit/worker/sandbox.h"
 
-/* The limit of address space is this much above that of private memory, for shared pools. */
+/* The limit of address space minus that of private memory, for shared pools. */
 #define POOL_ADDRESS_SPACE (UINT64_C(64) << 30)
 
-/* The most threads of a worker whose engine has permission to make threads. */
+/* Maximum number of threads of a worker whose engine has permission to create threads. */
 #define MAX_THREADS 256
 
 #define SECUREBITS (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | \
@@ -44,7 +44,10 @@ static void must(int result, const char *what)
 	_exit(WORKER_EXIT_FAILURE);
 }
 
-/* Mounts a folder of the old root in the new one, read-only; its own restrictions stay. */
+/*
+ * Mounts a folder of the old root directory read-only in the new one. If the folder is mounted
+ * noexec, it stays so.
+ */
 static void keep_folder(const char *from, const char *to)
 {
 	struct statvfs old;
@@ -58,13 +61,19 @@ static void keep_folder(const char *from, const char *to)
 	must(mount(NULL, to, NULL, flags, NULL), "making the folder of extensions read-only");
 }
 
-/* Replaces the root by a read-only tmpfs with only `plugins` of the old root, if not NULL. */
+/*
+ * Replaces the root directory by a read-only tmpfs. It has only the folder `plugins` of the old
+ * root, if not NULL.
+ */
 static void empty_root(enum isolation isolation, const char *plugins)
 {
-	/* Any existing directory will do. /proc exists, because the broker needs it. */
+	/*
+	 * A mount point for the new root. Any directory would do; /proc exists, because the broker
+	 * needs it.
+	 */
 	const char *place = "/proc";
 
-	/* Files in the new root need ids that this namespace maps. */
+	/* The owner of files in the new root must be an id that this namespace maps. */
 	if (plugins && isolation == ISOLATE_USERNS) {
 		setfsgid(0);
 		setfsuid(0);
@@ -85,7 +94,10 @@ static void empty_root(enum isolation isolation, const char *plugins)
 
 static void drop_ids(const struct worker_options *options)
 {
-	/* If the broker is not root this fails, and the process only has the broker's groups. */
+	/*
+	 * If the broker is not root, this fails with EPERM, and the process keeps the broker's
+	 * groups.
+	 */
 	must(setgroups(0, NULL) && errno != EPERM, "leaving the groups");
 	must(setresgid(options->gid, options->gid, options->gid), "setting the group id");
 	must(setresuid(options->uid, options->uid, options->uid), "setting the user id");
@@ -98,7 +110,10 @@ static void drop_privileges(const struct worker_options *options)
 
 	memset(none, 0, sizeof(none));
 	if (options->isolation != ISOLATE_NONE) {
-		/* An unprivileged process may not call these, but it has no capability either. */
+		/*
+		 * Not for ISOLATE_NONE: an unprivileged process may not make these calls, but has
+		 * no capabilities either.
+		 */
 		for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 			must(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0), "dropping a capability");
 		must(prctl(PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0), "locking the securebits");
@@ -114,7 +129,7 @@ static void limit(int resource, uint64_t value, const char *what)
 	must(setrlimit(resource, &rlimit), what);
 }
 
-/* Returns how many files there may be; the engine's own ones are open already. */
+/* Returns the limit of open files. The engine's own files are open already. */
 static uint64_t most_files(const struct nna_engine *engine, const struct worker_options *options)
 {
 	if (engine_permissions(engine) & NNA_ENGINE_MAY_USE_DRIVERS)
@@ -142,7 +157,7 @@ void sandbox_enter(const struct nna_engine *engine, const struct worker_options 
 	drop_privileges(options);
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "forbidding new privileges");
 	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "forbidding dumps");
-	/* A change of ids would have reset this. */
+	/* Set this after the ids, because a change of ids resets it. */
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "ending with the broker");
 	limit_resources(engine, options);
 }
@@ -155,7 +170,10 @@ static void must_load(bool loaded)
 	_exit(WORKER_EXIT_FAILURE);
 }
 
-/* Without a user namespace the limit would count the threads of all clients. */
+/*
+ * The limit of processes needs a user namespace. Without one it would count the threads of all
+ * clients.
+ */
 void sandbox_stop_processes(const struct nna_engine *engine, enum isolation isolation)
 {
 	const bool may = engine_permissions(engine) & NNA_ENGINE_MAY_MAKE_THREADS;

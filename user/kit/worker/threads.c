@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Serves a client by threads of the engine's own process: one watches the session's end and
- * deadlines, the others serve as in a client's process.
+ * Serves a client by threads of the engine's own process: one thread watches the session's end and
+ * deadlines; the other threads serve as in a client's process.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +24,9 @@
 #include "kit/session/session.h"
 #include "kit/worker/threads.h"
 
-/* Time that threads may continue after the client's end, or after a request to end. */
+/*
+ * Time for which threads may continue after the end of the client, or after thread_client_stop().
+ */
 #define GRACE_NS NS_PER_S
 
 #define MAX_THREADS (SERVER_MAX_THREADS + BURST_WATCHERS + TASK_THREADS)
@@ -32,16 +34,16 @@
 struct thread_client {
 	struct server server;
 	struct shared shared;
-	int cache;			/* -1: none */
-	/* eventfd: all threads except the watching one have ended */
+	int cache;			/* socket to the keeper, or -1 */
+	/* eventfd that reports that all threads except the watching one have ended */
 	int ended;
-	atomic_bool stopped;		/* thread_client_stop() */
+	atomic_bool stopped;		/* thread_client_stop() was called */
 	pthread_t looking;
 	pthread_t threads[MAX_THREADS];
 	unsigned int num_threads;
 	pthread_mutex_t lock;
 	pthread_cond_t one_ended;
-	unsigned int running;		/* under the lock */
+	unsigned int running;		/* number of threads that run; protected by the lock */
 	char name[64];
 };
 
@@ -116,7 +118,8 @@ static bool start(struct thread_client *c, unsigned int count, void *(*body)(voi
 /* ---- the watching thread ---- */
 
 /*
- * Returns half of the time after which the kernel ends the session, or an old kernel the process.
+ * Returns how long after a deadline to answer: half of the time after which the kernel ends the
+ * session, or an old kernel the process.
  */
 static uint64_t answer_grace_ns(void)
 {
@@ -131,7 +134,10 @@ static uint64_t answer_grace_ns(void)
 	return ms * UINT64_C(1000000) / 2;
 }
 
-/* Waits for the session's end. Returns false if the session must be taken from its threads now. */
+/*
+ * Waits for the session's end. Returns false if an execution is overdue: then the session must be
+ * taken from its threads at once.
+ */
 static bool await_end(struct thread_client *c)
 {
 	struct pollfd fds[] = {
@@ -165,7 +171,7 @@ static bool await_end(struct thread_client *c)
 	return true;
 }
 
-/* Waits for the threads; returns false if one still runs at that time. */
+/* Waits for the threads to end. Returns false if a thread still runs at until_ns. */
 static bool await_threads(struct thread_client *c, uint64_t until_ns)
 {
 	struct timespec until = { (time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S) };
@@ -263,7 +269,7 @@ struct thread_client *thread_client_start(const struct nna_engine *engine, int s
 		return NULL;
 	}
 	snprintf(c->name, sizeof(c->name), "%s", name);
-	/* Threads that started end by themselves if a later step fails. */
+	/* If a later step fails, the threads that were started end by themselves. */
 	if (!server_attach(&c->server) || !start(c, commands, command_thread) ||
 	    !start(c, BURST_WATCHERS, watching_thread) || !start(c, TASK_THREADS, task_thread))
 		atomic_store(&c->stopped, true);

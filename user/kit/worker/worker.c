@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A worker's options, which the broker writes and the worker reads, by one table.
+ * A worker's options in one table, by which the broker writes and the worker reads them.
  */
 #include "kit/worker/worker.h"
 
