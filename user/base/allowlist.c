@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Maximum number of bytes that are read of a file. The rest of a larger file is ignored. */
+/* Bytes that are read of a file. The rest is ignored. */
 #define MAX_SIZE (1024 * 1024)
 
 /*
- * Default prefixes of paths. Programs below the first may use extensions if the list names them;
- * programs below the second, programs of the system, may not.
+ * Default prefixes of paths. Listed programs below the first may use extensions; programs of the
+ * system, below the second, may not.
  */
 static const char *const trusted_prefixes[] = { "/usr/local/", "/opt/", "/srv/", "/home/" };
 static const char *const system_prefixes[] = { "/usr/", "/bin/", "/sbin/", "/lib/" };

@@ -25,7 +25,7 @@ struct allowlist_file {
 };
 
 struct allowlist {
-	/* One program in each line; see Documentation/extensions.rst. */
+	/* The list has one program in each line; see Documentation/extensions.rst. */
 	struct allowlist_file list;
 	struct allowlist_file config;	/* see Documentation/extensions.rst */
 };

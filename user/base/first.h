@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 /*
- * Returns whether this is the first call with this `met` and cause. A cause is a number below 32;
- * `met` has a bit for each cause.
+ * Returns whether this is the first call with this cause, a number below 32. `met` has a bit for
+ * each cause.
  */
 static inline bool first_time(atomic_uint *met, int cause)
 {

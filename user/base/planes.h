@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Planes of an image as a tensor: the rows of all planes, without the gaps between rows.
+ * Planes of an image, and the tensor that they stand for: the rows of all planes, without gaps
+ * between rows.
  */
 #ifndef NN_BASE_PLANES_H
 #define NN_BASE_PLANES_H
@@ -29,7 +30,9 @@ static inline uint64_t planes_measure(const struct nna_hardware_plane *planes, u
 	return length;
 }
 
-/* Copies pixels between planes, whose first rows are at `bases`, and a tensor. */
+/*
+ * Copies pixels between planes and a tensor. `bases` are the addresses of the planes' first rows.
+ */
 static inline void planes_copy(const struct nna_hardware_plane *planes, uint32_t count,
 			       void *const bases[], void *tensor, bool to_planes)
 {

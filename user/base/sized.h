@@ -9,10 +9,10 @@
 
 #include <stddef.h>
 
-/* The size of a structure that ends with this field. */
+/* The size of a structure whose last field is this one. */
 #define SIZE_WITH(type, field) (offsetof(type, field) + sizeof(((type *)0)->field))
 
-/* Is true if a structure from another program has a field. */
+/* True if a structure, which another program may have filled in, has this field. */
 #define HAS_FIELD(structure, field) \
 	((structure)->size >= SIZE_WITH(__typeof__(*(structure)), field))
 

@@ -131,7 +131,7 @@ static inline bool put_shape(struct writer *w, const struct nnaccel_shape *shape
 	return put_dims(w, NNACCEL_DATUM_SHAPE_DIMENSION, shape->dims, shape->rank);
 }
 
-/* Writes as much of the text as there is room for. */
+/* Writes the text, or as much of it as fits. */
 static void put_message(struct writer *w, const char *text)
 {
 	size_t left = strnlen(text, NNACCEL_MAX_MESSAGE);

@@ -35,7 +35,7 @@ _Static_assert(offsetof(struct nnaccel_ring_control, consumed) == 64, "a cache l
 #define BLIND_LOOKS 128
 #define BLIND_NS 2000
 
-/* Maximum number of lines after the first one in most packets. */
+/* Number of lines that are prefetched after a packet's first line. Most packets have no more. */
 #define CLAIMED_LINES 2
 
 /* Number of checks for a packet between two reads of the clock. */
@@ -333,7 +333,7 @@ enum nn_ring_result nn_ring_send(struct nn_ring *ring, const struct nnaccel_datu
 
 /* ---- receiving ---- */
 
-/* Returns false while the line still has the contents of the previous lap. */
+/* Returns whether the next line to read has changed since the previous lap. */
 static bool line_changed(const struct nn_ring *ring)
 {
 	return load(&rx_line(ring, ring->rx_line)->sequence) != ring->rx_lap - 1;

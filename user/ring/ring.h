@@ -53,7 +53,8 @@ struct nn_ring {
 	uint32_t tx_line;	/* first line of the next packet to send, as an index in the ring */
 	uint32_t tx_lap;
 	uint32_t tx_sent;		/* lines sent */
-	uint32_t tx_freed;	/* number of sent lines that the other end is known to have read */
+	/* number of sent lines that the other end is known to have read */
+	uint32_t tx_freed;
 	uint32_t rx_line;	/* first line of the next packet to read, as an index in the ring */
 	uint32_t rx_lap;
 	uint32_t rx_taken;		/* lines read */
@@ -83,7 +84,8 @@ enum nn_ring_result nn_ring_try_send(struct nn_ring *ring, const struct nnaccel_
 
 /*
  * Does the same as nn_ring_try_send(), but waits for room. `until_ns` is the CLOCK_MONOTONIC time
- * at which it returns AGAIN; with NN_RING_FOREVER it returns only if the burst dies.
+ * at which it returns AGAIN; with NN_RING_FOREVER it waits until there is room or the burst is
+ * dead.
  */
 #define NN_RING_FOREVER UINT64_MAX
 enum nn_ring_result nn_ring_send(struct nn_ring *ring, const struct nnaccel_datum *datums,

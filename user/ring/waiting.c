@@ -91,7 +91,9 @@ static uint64_t lead_ns(const struct nn_waiter *waiter)
 	return 2 * waiter->deviation_ns + waiter->late_ns + waiter->late_ns / 4 + MARGIN_NS;
 }
 
-/* Returns the longest spin after a timed sleep. It grows with the mean wait, within limits. */
+/*
+ * Returns the longest spin after a timed sleep. The result grows with the mean wait, within limits.
+ */
 static uint64_t tail_ns(const struct nn_waiter *waiter)
 {
 	uint64_t part = waiter->mean_ns / TAIL_PART, most = TAIL_BUDGETS(waiter->budget_ns);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Longest spin if neither the environment nor the caller sets another one. */
+/* Maximum spin if neither the environment nor the caller sets one. */
 #define NN_SPIN_DEFAULT_US 200
 
 /*

@@ -28,7 +28,7 @@ static const char extensions_folder[] = NN_EXTENSIONS_DIR;
 #define NAME "nnaccel"
 #define STATE "/var/lib/nnaccel"
 
-/* The values of the options: those of the broker, and those that main() uses. */
+/* The values of all options: those of the broker, and those that only main() uses. */
 struct arguments {
 	struct engine_options options;
 	struct cgroup_options cgroup;

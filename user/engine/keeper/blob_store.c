@@ -445,8 +445,8 @@ static int64_t next_file(struct blob_store *store)
 }
 
 /*
- * Makes room for a put and returns the number of its file, or -1. Does this in a transaction of its
- * own, unless the caller has begun one.
+ * Makes room for a put and returns the number of its file, or -1. This is one transaction, unless
+ * the caller has begun one.
  */
 static int64_t make_room_and_name(struct blob_store *store, const struct blob_work *work)
 {

@@ -50,7 +50,8 @@ struct blob_work {
 	int file;	/* file of a get, open for reading; -1 if there is no file */
 	bool right;	/* the file was written, or the checksum of the file is right */
 	bool in_flight;			/* the store counts this put in its in_flight */
-	struct blob_check *check;	/* the check, if this work is one; otherwise NULL */
+	/* the check of all entries, if that is the work; otherwise NULL */
+	struct blob_check *check;
 };
 
 /*
@@ -65,9 +66,8 @@ void blob_store_close(struct blob_store *store);
 uint64_t blob_store_user_bytes(const struct blob_store *store);
 
 /*
- * The caller that began a transaction by cache_index_begin() calls the first function after a
- * commit and the second after a rollback. The first deletes the files of removed entries; the
- * second keeps them.
+ * The first function deletes the files of removed entries after a transaction (cache_index_begin())
+ * was committed. The second keeps them after a rollback.
  */
 void blob_store_committed(struct blob_store *store);
 void blob_store_rolled_back(struct blob_store *store);

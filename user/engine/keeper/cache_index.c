@@ -32,7 +32,9 @@
  */
 #define ASK_AGAIN_NS UINT64_C(1000000000)
 
-/* The longest wait for a lock of another process: a keeper that ends, or a reader of the index. */
+/*
+ * Maximum wait for a lock that another process has: a keeper that ends, or a reader of the index.
+ */
 #define BUSY_MS 2000
 
 enum statement {

@@ -105,7 +105,7 @@ struct queue {
 struct keep {
 	struct cache_index *index;
 	struct blob_store *plans;	/* store of plans; NULL if plans are not cached */
-	int work_end;			/* eventfd that reports finished work to the first thread */
+	int work_end;			/* eventfd that reports finished work to the main thread */
 	struct pollfd *fds;
 	/* clients[i] has the socket fds[i]; entries below FIRST_CLIENT are unused */
 	struct client **clients;
@@ -134,7 +134,7 @@ static struct user *get_user(struct keep *k, uint32_t uid, uint64_t now)
 	for (size_t i = 0; i < k->num_users; i++)
 		if (k->users[i].uid == uid)
 			return &k->users[i];
-	/* A user with full budgets needs no record. */
+	/* Drop users with full budgets, who need no entry. */
 	for (size_t i = 0; i < k->num_users; i++)
 		if (!is_paid(&k->users[i], now))
 			k->users[kept++] = k->users[i];
@@ -359,8 +359,8 @@ static void ask_index(struct keep *k, struct task *t)
 
 /*
  * Returns whether a request needs a transaction, which also writes the remembered times of use.
- * CACHE_DROP does not: it is a transaction of its own if the entry exists, because workers could
- * otherwise cause transactions by dropping missing entries.
+ * CACHE_DROP does not: only if the entry exists, it begins its own. Otherwise workers could cause
+ * transactions by dropping missing entries.
  */
 static bool changes_index(const struct task *t)
 {
@@ -633,7 +633,7 @@ static void take_admin(struct keep *k)
 
 /* ---- requests ---- */
 
-/* Returns false if the worker is gone or does not read its answers. */
+/* Sends a task's answer. Returns false if the worker is gone or does not read its answers. */
 static bool answer(struct keep *k, size_t i, struct task *t)
 {
 	bool sent = message_send(k->fds[i].fd, &t->answer, t->file);
@@ -852,7 +852,7 @@ static bool is_any_busy(const struct keep *k)
 	return false;
 }
 
-/* Answers the requests that are done. */
+/* Waits for all running tasks, answers them, and then closes all connections. */
 static void end_tasks(struct keep *k)
 {
 	while (is_any_busy(k)) {

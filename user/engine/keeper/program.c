@@ -8,8 +8,6 @@
 
 int main(int argc, char **argv)
 {
-	/*
-	 * The process ends at once, because nothing that a handler of exit() does is needed here.
-	 */
+	/* End the process at once, without the handlers of exit(), which are not needed. */
 	_exit(keeper_main(argc, argv));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper's sandbox, which it enters before it reads messages of workers.
+ * The keeper's sandbox. The keeper enters it before it reads messages of workers.
  */
 #ifndef NN_ENGINE_KEEPER_SANDBOX_H
 #define NN_ENGINE_KEEPER_SANDBOX_H

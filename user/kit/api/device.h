@@ -14,7 +14,7 @@ void device_init(struct nn_device_info *info);
 
 /*
  * Returns the answer to NNACCEL_QUERY_EXTENSIONS: the extensions of the engine and of plug-ins. The
- * answer is malloc()ed; it is NULL if memory runs out, or if the list is too long for an answer.
+ * caller frees the answer. Returns NULL if memory runs out or the list is too long for an answer.
  */
 void *device_list_extensions(const struct nna_engine *engine, size_t *size);
 

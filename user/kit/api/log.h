@@ -20,7 +20,7 @@ enum log_level {
 /* Sets the level; less severe lines are dropped (default LOG_INFO). */
 void log_set_level(enum log_level level);
 
-/* Sets the name that lines begin with (default "nnacceld"). The caller keeps the string. */
+/* Sets the name with which lines begin (default "nnacceld"). The string must stay valid. */
 void log_set_name(const char *name);
 
 /*

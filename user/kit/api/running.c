@@ -30,7 +30,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct place places[1 << PLACE_BITS];
 	uint32_t num_used;
-	uint32_t free;	/* first place of the list of free places; 0 if the list is empty */
+	uint32_t free;	/* first free place, or 0 */
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* Called under the lock. Returns NULL if the execution has ended. */

@@ -45,7 +45,7 @@
 /* Maximum number of events that are handled between two slow actions; see do_one(). */
 #define MAX_EVENTS 64
 
-/* Time to wait at exit for workers that were killed. */
+/* Maximum wait at exit for the end of workers. */
 #define END_MS 3000
 
 enum watched {
@@ -98,7 +98,7 @@ struct broker {
 	struct worker *workers;
 	struct backoff starts;		/* backoff for workers without plug-ins */
 	uint64_t plugins_at_ns;		/* no worker with plug-ins starts before this time */
-	bool ready;			/* some worker has been ready */
+	bool ready;			/* the broker has reported that it is ready */
 	bool stop;
 	int exit_code;
 };
@@ -397,7 +397,10 @@ static void hand_over(struct broker *b, struct worker *w)
 		give_up_cache(b, w);
 }
 
-/* Passes the sockets of the dead keeper to its successor, so that workers do not notice. */
+/*
+ * Starts a new keeper after the old one has ended, and passes it the workers' sockets, so that
+ * workers do not notice.
+ */
 static void keeper_ended(struct broker *b)
 {
 	epoll_ctl(b->epoll, EPOLL_CTL_DEL, b->keeper.pidfd, NULL);
@@ -834,8 +837,8 @@ static bool takes_device_memory(const struct engine_options *o)
 }
 
 /*
- * Opens the engine node. First blocks the signals, because threads that the engine creates inherit
- * the mask, and starts the keeper, so that the engine can use its own store from the start.
+ * Opens the engine node. First blocks the signals, because threads of the engine inherit the mask.
+ * Starts the keeper before the engine, which may use its own store at its start.
  */
 static bool open_engine(struct broker *b)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * A cgroup (v2) for each worker, where the broker's own cgroup was delegated to
- * it: bounds of memory and processes, and a weight of CPU time.
+ * Cgroups (v2) for workers, inside one for each user, if the broker's own cgroup is delegated to
+ * the broker. The cgroups limit memory and processes, and have a CPU weight.
  *
  *	broker			the broker and the keeper
- *	idle/worker-N		workers without a user
- *	user-UID/worker-N	a user's workers share what the user has
- *	user-UID/box-M/worker-N	those for clients in a cgroup that has less
+ *	idle/worker-N		workers that have no user yet
+ *	user-UID/worker-N	workers of a user, which share the user's limits
+ *	user-UID/box-M/worker-N	workers for clients whose cgroup has a lower memory limit
  */
 #include <errno.h>
 #include <fcntl.h>

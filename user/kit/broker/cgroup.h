@@ -15,7 +15,8 @@ struct cgroup_options {
 	uint64_t user_memory;	/* memory limit of all workers of a user in bytes; 0 for no limit */
 	/* CPU weight of a worker among those of its user, 1 to 10000. */
 	unsigned int cpu_weight;
-	unsigned int low_cpu_weight;	/* its CPU weight while all its models have low priority */
+	/* CPU weight of a worker while all its models have low priority */
+	unsigned int low_cpu_weight;
 	unsigned int user_cpu_weight;	/* CPU weight of a user's workers among all users */
 	unsigned int max_pids;		/* maximum number of processes and threads of a worker */
 	unsigned int user_workers;	/* number of workers that a user may have */
@@ -27,8 +28,9 @@ struct cgroup_options {
 
 /* A worker's cgroup. */
 struct cgroup_leaf {
-	char name[CGROUP_NAME_SIZE];	/* path below the base; may be empty */
-	int fd;				/* file of the folder; cgroup_leaf_close() closes it */
+	/* path below the delegated folder; "" if there is no cgroup */
+	char name[CGROUP_NAME_SIZE];
+	int fd;	/* descriptor of the folder, which cgroup_leaf_close() closes */
 };
 
 struct cgroup {

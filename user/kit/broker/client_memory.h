@@ -13,7 +13,7 @@
 
 struct client_memory {
 	uint64_t bytes;
-	uint64_t box;		/* number of the cgroup that has this limit */
+	uint64_t box;		/* inode number of the cgroup that has this limit */
 };
 
 /*

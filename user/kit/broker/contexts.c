@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Contexts that the engine node reports: each gets a session, or is refused.
+ * Contexts that the engine node reports. Each context gets a session or is refused.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts that the engine node reports: each gets a session, or is refused.
+ * Contexts that the engine node reports. Each context gets a session or is refused.
  */
 #ifndef NN_KIT_CONTEXTS_H
 #define NN_KIT_CONTEXTS_H
@@ -10,8 +10,8 @@
 #include "kit/broker/waiting.h"
 
 /*
- * Fetches the next event of the engine node. Returns 1 with *next, 0 without an event, or -1 with a
- * log line if the node at `device` is unusable.
+ * Fetches the next event of the engine node. Returns 1 with *next, 0 if there is no event, or -1,
+ * with a log line, if the node at `device` is unusable.
  */
 int context_next(int node, const char *device, struct nnaccel_engine_next *next);
 

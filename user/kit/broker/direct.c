@@ -26,7 +26,7 @@
 #include "kit/worker/process.h"
 #include "kit/worker/threads.h"
 
-/* Time limit for a client's greeting. */
+/* Time limit for a client's first packet. */
 static const struct timeval greeting = { .tv_sec = 1 };
 
 /* Time limit within which all clients must end. */
@@ -34,15 +34,15 @@ static const struct timeval greeting = { .tv_sec = 1 };
 
 /* A client. Threads or a process serve it. */
 struct client {
-	struct thread_client *threads;	/* NULL if a process serves the client */
-	int pidfd;	/* pidfd of the process, or -1 if threads serve the client */
+	struct thread_client *threads;	/* NULL if a process serves */
+	int pidfd;	/* pidfd of the process; -1 if threads serve */
 };
 
 struct host {
 	const struct engine_options *options;
 	struct keeper keeper;
-	int listener, signals;	/* socket at which clients connect, and signalfd; -1 if not open */
-	struct client *clients;		/* array with room for `max` clients */
+	int listener, signals;	/* listening socket and signalfd, or -1 */
+	struct client *clients;		/* room for `max` clients */
 	/*
 	 * Files for poll(): the signals, the listener, and for each client a file that reports its
 	 * end.
@@ -52,7 +52,7 @@ struct host {
 	unsigned int number;		/* number of the next client */
 };
 
-/* Opens a socket. It gets its final name only after it listens. */
+/* Opens the socket for clients. Renames it to `path` only when it listens. */
 static bool listen_at(struct host *h, const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -73,7 +73,7 @@ static bool listen_at(struct host *h, const char *path)
 
 /* ---- clients ---- */
 
-/* Returns the client's socket to the keeper, or -1. */
+/* Returns a socket to the keeper for a client, or -1. */
 static int open_cache(struct host *h)
 {
 	int ends[2];

@@ -22,7 +22,7 @@ struct keeper_options {
 	const char *version;		/* version of the index; keeper_start() sets it */
 	const char *identity;	/* identity of the engine's own store; NULL if it has none */
 	struct {
-		uint64_t bytes;		/* 0: no plans are stored */
+		uint64_t bytes;		/* limit of all plans; 0: no plans are stored */
 		uint64_t bytes_per_user;
 	} plans;			/* limits of the engine's own cache */
 	enum log_level log_level;

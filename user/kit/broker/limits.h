@@ -65,7 +65,7 @@ struct limits_user {
 };
 
 struct limits {
-	unsigned int max_workers;	/* limit of the workers of all users except root */
+	unsigned int max_workers;	/* maximum number of workers of all users except root */
 	unsigned int max_workers_per_user;
 	/* new workers of a user per second, after LIMITS_BURST at once */
 	unsigned int starts_per_s;

@@ -27,7 +27,7 @@ static void notify(const char *message)
 		return;
 	memcpy(address.sun_path, path, strlen(path));
 	length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
-	/* An abstract name begins with a zero byte. */
+	/* The name of an abstract socket begins with a zero byte. */
 	if (path[0] == '@')
 		address.sun_path[0] = '\0';
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

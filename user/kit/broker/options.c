@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Options that all engines' programs have, nnacceld and those of the kit.
+ * Options that the programs of all engines have: nnacceld and engines written with the kit.
  */
 #include <unistd.h>
 

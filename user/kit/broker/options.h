@@ -17,7 +17,7 @@ struct engine_options {
 	const char *name;		/* device name that the engine registers */
 	const char *version;		/* version of the device, shown by the kernel */
 	uint32_t type;			/* enum nn_device_type */
-	unsigned int idle;		/* processes to keep ready */
+	unsigned int idle;		/* number of idle workers to keep ready */
 	unsigned int max;		/* maximum number of clients at a time */
 	unsigned int max_per_user;
 	/* maximum number of new clients of a user per second, after a burst */

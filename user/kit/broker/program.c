@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Programs of an engine's processes.
+ * Opens and runs the programs of an engine's processes.
  */
 #define _GNU_SOURCE
 #include <errno.h>

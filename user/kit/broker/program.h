@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs of an engine's processes.
+ * Opens and runs the programs of an engine's processes.
  */
 #ifndef NN_KIT_PROGRAM_H
 #define NN_KIT_PROGRAM_H

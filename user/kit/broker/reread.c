@@ -75,7 +75,10 @@ void reread_changed(struct reread *r)
 
 /* ---- the process ---- */
 
-/* Writes a line for the group, with its number if there is one, and a line for each plug-in. */
+/*
+ * Writes the answer: a line with the number of the group, empty if there is no such group, and a
+ * line for each valid plug-in.
+ */
 static bool write_names(const struct extensions *e)
 {
 	const struct spawn_plugins *plugins = &e->plugins;

@@ -15,7 +15,7 @@
 struct reread {
 	/* inotify file that becomes readable after a change; -1 if nothing is watched. */
 	int changes;
-	int groups;			/* the watch of the folder with the system's groups */
+	int groups;	/* inotify watch of the folder that has the file of groups */
 	int answer;	/* pipe with the answer of a running process, for poll(); otherwise -1 */
 	pid_t pid;
 	/* When to start the process, some time after the last change; 0 if there was no change. */

@@ -35,7 +35,7 @@ static const uint64_t clone_flags[] = {
 	[ISOLATE_NONE] = 0,
 };
 
-/* Forks with namespaces, a pidfd and a cgroup. */
+/* Forks a process with its own namespaces, in a cgroup. Sets *pidfd to its pidfd. */
 static pid_t clone_process(enum isolation isolation, int cgroup, int *pidfd)
 {
 	struct clone_args args = {

@@ -33,9 +33,9 @@ struct waiter {
 	/* the context's user already has a served context; set by the caller */
 	bool is_second;
 	uint64_t since_ns;
-	int error;			/* 0, or the errno of its refusal */
+	int error;			/* 0, or the errno with which the context is refused */
 	const char *reason;		/* reason for the log; NULL to log the errno */
-	uint64_t refuse_at_ns;		/* time of its refusal */
+	uint64_t refuse_at_ns;		/* when the context is refused */
 };
 
 /* Waiting contexts in order of arrival. A zeroed structure is empty. */

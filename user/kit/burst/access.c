@@ -5,7 +5,10 @@
  */
 #include "kit/burst/access.h"
 
-/* Finds how the request uses each of its slots; returns false if no device uses any of them. */
+/*
+ * Finds how the request uses each of its slots. Returns false if no device uses the memory of any
+ * slot.
+ */
 static bool find_accesses(const struct executor *executor, struct scratch *s)
 {
 	bool all = __atomic_load_n(executor->devices, __ATOMIC_ACQUIRE), any = all;

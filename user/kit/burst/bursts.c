@@ -19,7 +19,7 @@
 #include "kit/plugin/guard.h"
 #include "kit/session/session.h"
 
-/* Time for which a thread waits for the next request of a burst before it parks the burst. */
+/* Time for which a thread waits for a request before it parks the burst. */
 #define LINGER_NS UINT64_C(100000000)
 
 /* Longest sleep of the watcher between two checks of the bursts. */
@@ -73,15 +73,12 @@ bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *mo
 
 /* ---- reserve of memory ---- */
 
-/*
- * While a burst is open, the heap keeps freed memory for the next execution instead of returning it
- * to the system.
- */
+/* While a burst is open, the heap keeps freed memory for the next execution. */
 static void keep_warm(bool warm)
 {
 	static atomic_uint clients;
 
-	/* These functions do nothing while other clients of this process have bursts. */
+	/* Do nothing while other clients of this process have bursts. */
 	if (warm ? atomic_fetch_add(&clients, 1) : atomic_fetch_sub(&clients, 1) > 1)
 		return;
 	mallopt(M_TRIM_THRESHOLD, warm ? WARM_TRIM : COLD_BYTES);
@@ -533,7 +530,7 @@ void bursts_end(struct bursts *bursts)
 	pthread_mutex_unlock(&bursts->lock);
 }
 
-/* Replaces a mapping atomically by private zeroes, except for its first word. */
+/* Replaces a mapping atomically by private memory, which has `first` and then zeroes. */
 static void replace(const struct nn_region *region, uint32_t first)
 {
 	uint32_t *own;

@@ -31,7 +31,7 @@ struct bursts {
 	void (*lost)(struct bursts *bursts);	/* ends the session after the device is lost */
 	bool ended;			/* the threads must end; protected by the lock */
 	uint64_t spin_ns;		/* longest spin of a wait */
-	unsigned int max_spinning;	/* bursts that may spin at a time */
+	unsigned int max_spinning;	/* number of bursts that may spin at a time */
 	atomic_uint serving;		/* number of bursts that a thread serves now */
 
 	pthread_mutex_t lock;

@@ -70,7 +70,7 @@ static void tell_shapes(struct scratch *s)
 	}
 }
 
-/* Takes the engine's new form of the model if it has replaced the form of the last request. */
+/* Takes the model's new form if the engine has replaced the form that the last request used. */
 static void renew_form(struct executor *executor)
 {
 	models_put_form(executor->models, executor->loaded, executor->form);

@@ -16,7 +16,7 @@
  */
 struct scratch {
 	struct scratch *next;		/* next scratch in the owner's list */
-	struct burst *burst;		/* burst whose request it has */
+	struct burst *burst;		/* burst to which the request belongs */
 	uint32_t capacity;
 	bool has_accesses;		/* some slot is memory of another driver */
 	bool is_lost;			/* the device was lost during the request */
@@ -49,10 +49,12 @@ struct executor {
 	struct grants *grants;
 	struct loaded_model *loaded;
 	struct form *form;		/* form of the model that the last request executed */
-	const struct nna_engine_burst *of_engine;	/* the engine's own functions, or NULL */
+	/* the engine's own functions for bursts, or NULL */
+	const struct nna_engine_burst *of_engine;
 	void *own;			/* the engine's executor */
 	uint32_t burst;			/* burst whose slots are in `places` */
-	const uint32_t *devices;	/* device word of the burst's status page */
+	/* word of the status page that is 1 after a device was attached */
+	const uint32_t *devices;
 	uint64_t misses;		/* slots looked up in the kernel and not yet reported */
 	/*
 	 * Not held while a model runs. Held while the engine adds a slot, so that no other thread
@@ -63,7 +65,7 @@ struct executor {
 	struct slot_place *places;	/* indexed by NNACCEL_SLOT_INDEX() */
 	uint32_t size;
 	bool running;			/* a request executes and uses mappings */
-	struct slot_place *leaving;	/* places to be freed when the request has ended */
+	struct slot_place *leaving;	/* places to be freed when the current request has ended */
 	uint32_t num_leaving;
 	uint32_t max_leaving;
 };

@@ -14,7 +14,7 @@
 #include "kit/cache/message.h"
 
 struct cache_client {
-	pthread_mutex_t lock;	/* held from a request to its answer */
+	pthread_mutex_t lock;	/* taken from a request to its answer */
 	int socket;	/* socket to the keeper, or -1 if there is no keeper */
 	uint32_t serial;	/* serial number of the last request */
 };

@@ -24,7 +24,7 @@ struct plugin {
 	struct nnx_extension descriptor;
 	uint64_t version;
 	uint16_t prefix;		/* prefix of the extension's codes in this process */
-	struct nn_device_extension_item *items;	/* items of the answer to clients */
+	struct nn_device_extension_item *items;	/* types and operations in the answer to clients */
 	struct nna_engine_plugin_operation *operations;	/* operations; those of the OEM are last */
 	uint32_t num_operations;
 };
@@ -198,7 +198,7 @@ static enum nn_status check_attributes(const struct nnx_extension *x, struct nn_
 	return NN_OK;
 }
 
-/* Copies the fields of a descriptor that its version has. */
+/* Copies those fields of a descriptor that its version has. */
 static enum nn_status read_descriptor(const struct nnx_extension *from, struct nnx_extension *x,
 				      struct nn_error *err)
 {
@@ -402,8 +402,7 @@ static enum nn_status check_operand(const struct nn_operand *o, struct nn_error 
 }
 
 /*
- * Checks that this process has the extensions which the model names. The decoder has already mapped
- * the codes of those extensions.
+ * Checks that the extensions of a model are registered. The decoder has already mapped their codes.
  */
 static enum nn_status check_names(const struct nn_model *model, struct nn_error *err)
 {

@@ -14,7 +14,7 @@ const struct nn_device_extension *plugin_extensions(uint32_t *count);
 enum nn_status plugin_check_data(const struct nnx_type *type, const struct nn_operand *operand,
 				 struct nn_error *err);
 
-/* Checks an attribute by its plug-in's type. */
+/* Checks an attribute by its type, which a plug-in defines. */
 enum nn_status plugin_check_attribute(const struct nnx_attribute_type *type,
 				      const struct nn_attribute *attribute, struct nn_error *err);
 

@@ -108,7 +108,7 @@ static enum nn_status call_end(struct call *c, enum nnx_status result, enum nn_s
 		       c->reason.message[0] ? c->reason.message : "it fails without a reason");
 }
 
-/* Selects the client's attributes that belong to this extension. */
+/* Passes those attributes of the client that belong to this extension. */
 static bool call_take_attributes(struct call *c, const char *extension,
 				 const struct nn_attributes *from,
 				 const struct nnx_attribute **list, uint32_t *count)

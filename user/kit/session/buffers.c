@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Buffers of memory domains: checks of their roles and contents, and buffers in the engine's own
- * layout.
+ * Buffers of memory domains: checks of roles and contents of all buffers, and the buffers that have
+ * the engine's own layout.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 struct merged {
 	struct nn_operand operand;
 	struct loaded_model **models;
-	struct form **forms;		/* forms of these models, each with a reference */
+	struct form **forms;		/* forms of the models, each with a reference */
 	struct nna_engine_role *roles;	/* for the engine */
 	uint32_t count;			/* number of elements of each of the three arrays */
 };

@@ -19,7 +19,7 @@ struct buffer {
 	unsigned int users;
 	bool forgotten;
 	pthread_mutex_t lock;		/* held while the buffer is copied */
-	void *own;			/* the engine's own object */
+	void *own;			/* the engine's own object for the buffer */
 };
 
 struct buffers {

@@ -19,14 +19,15 @@ struct command {
 	const struct nnaccel_arg *outputs;	/* head->num_outputs */
 	const struct nnaccel_cmd_role *roles;	/* head->num_roles */
 	const void *attributes;			/* head->attributes_size bytes, to be decoded */
-	const struct nnaccel_format *formats;	/* head->num_formats, of formatted grants */
+	/* head->num_formats formats, one of each formatted grant */
+	const struct nnaccel_format *formats;
 };
 
 /*
  * Parses `size` bytes at an 8-byte aligned address. Checks counts, indices and ranges in grants,
  * and that outputs are writable. Returns NN_OK or NN_GENERAL_FAILURE; the kernel never sends a
- * command that fails these checks. Even after a failure, `head` points to the unchecked head if
- * `size` is large enough for one.
+ * command that fails these checks. Even after a failure, `head` points to the unchecked head, if
+ * `size` has room for one.
  */
 enum nn_status command_parse(const void *buffer, size_t size, struct command *command,
 			     struct nn_error *err);

@@ -37,7 +37,7 @@ struct mapping {
 };
 
 struct grants {
-	struct grants *next;	/* next structure in the process' list */
+	struct grants *next;	/* next in the list of all clients of the process */
 	const struct nna_engine *engine;
 	int session;
 	int gone;	/* becomes readable when the client ends; -1 if a process serves it */

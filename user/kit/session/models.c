@@ -21,7 +21,7 @@ static struct {
 	struct models *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Limit of device memory of each client. It is set before there are clients. */
+/* Limit of each client, set before there are clients. */
 static uint64_t max_device_bytes;
 
 void models_limit_device(uint64_t bytes)

@@ -37,7 +37,7 @@ struct loaded_model {
 	_Atomic(struct form *) form;
 	bool is_cached;			/* the model is in the engine's own cache */
 	uint8_t key[DIGEST_SIZE];	/* key of the model's entry in that cache */
-	struct cached_parts cached;	/* the cache entry that it was loaded from, if any */
+	struct cached_parts cached;	/* cache entry from which the model was loaded, if any */
 	struct mapping **pools;	/* mappings of the pools; NULL for a pool that cannot be mapped */
 	uint32_t num_pools;
 	struct nn_pool *copies;		/* private memory used in place of the pools */
@@ -45,7 +45,7 @@ struct loaded_model {
 };
 
 struct models {
-	struct models *next;		/* next structure in the process' list */
+	struct models *next;		/* next in the list of all clients of the process */
 	const struct nna_engine *engine;
 	struct grants *grants;
 	struct cache_client *cache;

@@ -85,8 +85,8 @@ static enum nn_status make_key(const struct own_cache_work *work, const struct l
 /* ---- cached plans ---- */
 
 /*
- * The data part of a cache entry has all data parts of the engine, one after the other. The entry's
- * model part has this head, then all model parts of the engine.
+ * The data part of an entry consists of all data parts of the engine. The model part consists of
+ * this head, then all model parts of the engine.
  */
 struct head {
 	uint64_t model[NNA_ENGINE_MAX_CACHE_FILES], data[NNA_ENGINE_MAX_CACHE_FILES];	/* sizes */
@@ -320,7 +320,7 @@ static enum nn_status load_source(struct models *models, const struct command *c
 	return status ? status : models_decode(command, work->wire, source, err);
 }
 
-/* Prepares a model; work->loaded stays NULL if the plan was cached already. */
+/* Prepares a model. If its plan was cached already, work->loaded stays NULL. */
 static enum nn_status prepare(struct models *models, const struct command *command,
 			      struct own_cache_work *work, struct nn_error *err)
 {

@@ -250,7 +250,7 @@ struct job {
 	/* the last output gets the times of operations; see model/times.h */
 	bool has_times;
 	struct nn_times times;
-	uint64_t start_ns;		/* begin of the execution, if it is measured */
+	uint64_t start_ns;		/* when the execution began, if that is measured */
 	struct nn_execution execution;
 	struct running running;
 };

@@ -34,7 +34,7 @@ struct shared {
 	int gone;	/* eventfd that becomes readable when the threads must end */
 	pthread_mutex_t lock;
 	struct due *due;		/* commands with a deadline; protected by the lock */
-	int changed;	/* eventfd that reports that an earlier deadline was added */
+	int changed;	/* eventfd that reports a new deadline, or thread_client_stop() */
 };
 
 struct server {

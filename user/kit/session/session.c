@@ -301,7 +301,7 @@ static int call_direct(struct direct *d, unsigned long request, void *arg)
 	case NNACCEL_SESSION_SLOT:
 		return find_slot(d, arg);
 	}
-	/* A direct session has only memory in files, so there is nothing to sync. */
+	/* The memory of a direct session is in files, so there is nothing to sync. */
 	errno = EOPNOTSUPP;
 	return -1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The start of a worker, the sandboxed process that serves one client's session. The broker
- * executes the worker's program with these files, arguments and limits.
+ * executes the worker's program with the files and options that this header describes.
  */
 #ifndef NN_KIT_WORKER_H
 #define NN_KIT_WORKER_H
@@ -25,13 +25,13 @@
  */
 #define WORKER_IDENTIFY "--identify"
 
-/* Longest identity, with its NUL. */
+/* Maximum size of an identity, with its NUL. */
 #define WORKER_IDENTITY 112
 
 /* File descriptors of a worker, besides an empty input and output and the log. */
-#define WORKER_CONTROL_FD 3	/* seqpacket socket: to the broker, then to the cache's keeper */
+#define WORKER_CONTROL_FD 3	/* seqpacket socket to the broker, later to the cache's keeper */
 #define WORKER_SESSION_FD 4	/* the session, once the worker has received it */
-#define WORKER_FILE_FD 5	/* file of a cached plan until it is mapped, if there is a cache */
+#define WORKER_FILE_FD 5	/* file of a cached plan, until the plan is mapped */
 #define WORKER_ENGINE_FD 6	/* this and the next descriptors are the engine's own files */
 
 /* Maximum number of dma-bufs and sync_files of an engine that may use drivers. */
@@ -82,7 +82,7 @@ struct worker_options {
 	unsigned int plugin_s;	/* time limit in seconds of a plug-in's function; 0 for no limit */
 };
 
-/* Room for the words of all options. */
+/* Maximum number of words of all options, and their maximum size. */
 #define WORKER_WORDS 12
 #define WORKER_TEXT (PATH_MAX + 512)
 
