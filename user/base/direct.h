@@ -30,7 +30,10 @@ enum direct_kind {
 	DIRECT_SLOT,
 };
 
-/* A message on the second socket. Fields that its kind does not use are 0. */
+/*
+ * A message: DIRECT_HELLO on the first socket, other kinds on the second. Fields that its kind does
+ * not use are 0.
+ */
 struct direct_message {
 	__u32 kind;
 	__u32 error;		/* 0, or EUSERS if the engine has too many clients */

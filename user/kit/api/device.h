@@ -26,9 +26,9 @@ void *device_list_extensions(const struct nna_engine *engine, size_t *size);
 bool device_register_extensions(const struct nna_engine *engine);
 
 /*
- * Registers the types of an extension for the life of the process, and sets *prefix to its number.
- * The names and arrays in *x must live as long as the process; *x itself need not. Returns
- * NN_INVALID_ARGUMENT if the name is registered already; or NN_OUT_OF_MEMORY or
+ * Registers the types of an extension for the life of the process, and sets *prefix to the prefix
+ * of its type codes. The names and arrays in *x must live as long as the process; *x itself need
+ * not. Returns NN_INVALID_ARGUMENT if the name is registered already; or NN_OUT_OF_MEMORY or
  * NN_RESOURCE_EXHAUSTED_PERSISTENT.
  */
 enum nn_status device_register_extension(const struct nn_device_extension *x, uint16_t *prefix,

@@ -25,7 +25,10 @@ struct running {
 	int fence;			/* fence from the engine, or -1 */
 	struct tasks *tasks;	/* threads that run `end` once a deferred execution has ended */
 	struct task end;
-	/* The end of the execution by the engine. The lock of running.c protects these fields. */
+	/*
+	 * Whether the engine deferred or ended the execution, and how. The lock of running.c
+	 * protects these fields.
+	 */
 	bool is_deferred, has_ended;
 	enum nn_status status;
 	struct nn_error reason;

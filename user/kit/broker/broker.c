@@ -383,7 +383,7 @@ static bool pass_to_keeper(struct broker *b, const struct worker *w)
 	return keeper_pass(&b->keeper, w->process.control, w->uid);
 }
 
-/* Passes a worker's socket to the keeper, together with the user, and stops watching it. */
+/* Passes a worker's socket to the keeper, together with the user, and stops watching the socket. */
 static void hand_over(struct broker *b, struct worker *w)
 {
 	if (!b->spawner.options.cache) {
@@ -762,7 +762,7 @@ static void dispatch(struct broker *b, const struct watch *what)
 	}
 }
 
-/* Waits for events, and handles those that came. */
+/* Waits for events, and handles them. */
 static void take_events(struct broker *b, int timeout_ms)
 {
 	struct epoll_event event;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cgroups (v2) for workers, inside one for each user, if the broker's own cgroup is delegated to
- * the broker. The cgroups limit memory and processes, and have a CPU weight.
+ * Cgroups (v2) for workers, each inside its user's cgroup, if the broker's own cgroup is delegated
+ * to the broker. The cgroups limit memory and processes, and have a CPU weight.
  *
  *	broker			the broker and the keeper
- *	idle/worker-N		workers that have no user yet
- *	user-UID/worker-N	workers of a user, which share the user's limits
- *	user-UID/box-M/worker-N	workers for clients whose cgroup has a lower memory limit
+ *	idle/worker-N		workers without a user
+ *	user-UID/worker-N	workers that share their user's limits
+ *	user-UID/box-M/worker-N	workers that share the limit of their clients' cgroup
  */
 #include <errno.h>
 #include <fcntl.h>

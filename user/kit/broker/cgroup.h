@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cgroups (v2) for workers, inside one for each user, if the broker's own cgroup is delegated to
- * the broker. The cgroups limit memory and processes, and have a CPU weight.
+ * Cgroups (v2) for workers, each inside its user's cgroup, if the broker's own cgroup is delegated
+ * to the broker. The cgroups limit memory and processes, and have a CPU weight.
  */
 #ifndef NN_KIT_CGROUP_H
 #define NN_KIT_CGROUP_H

@@ -186,7 +186,7 @@ static bool take_out(struct bursts *bursts, struct burst *burst)
 
 /*
  * Takes the last used scratch memory that is large enough, because it is still in the CPU's caches.
- * Returns NULL if none is.
+ * Returns NULL if none is large enough.
  */
 static struct scratch *take_scratch(struct bursts *bursts, uint32_t capacity)
 {
@@ -418,8 +418,8 @@ static bool execute(struct burst *burst, struct scratch *scratch, uint32_t count
 }
 
 /*
- * Returns until when to wait for the next request. The time is 0 if no other thread is idle, so
- * that this thread becomes free at once.
+ * Returns the time until which to wait for the next request. The time is 0 if no other thread is
+ * idle, so that this thread becomes free at once.
  */
 static uint64_t linger_until(struct bursts *bursts)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory of slots. At a slot's first use the kernel tells its memory. The memory is mapped, and
- * found by the slot's index, until the client frees the slot. The engine's own executor, if any,
- * gets the same slots.
+ * The memory of slots. At a slot's first use, the kernel is asked for its memory. The memory stays
+ * mapped, and is found by the slot's index, until the client frees the slot. The engine's own
+ * executor, if any, gets the same slots.
  */
 #include <errno.h>
 #include <stdlib.h>

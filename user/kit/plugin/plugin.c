@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Plug-ins of an engine. A plug-in's descriptor is checked in full. Then models may use the
- * plug-in's types, and clients see its extension. plugin_call.c calls their functions.
+ * plug-in's types, and clients see its extension. plugin_call.c calls the functions of plug-ins.
  */
 #define _GNU_SOURCE
 #include <ctype.h>

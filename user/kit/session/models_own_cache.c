@@ -105,8 +105,8 @@ static void parts_free(struct parts *parts)
 }
 
 /*
- * Finds the parts by the sizes in the head. Returns false if the sizes are wrong or memory runs
- * out; then errno is ENOMEM.
+ * Finds the parts by the sizes in the head. Returns false if the sizes are wrong or, with errno
+ * ENOMEM, if memory runs out.
  */
 static bool take_parts(const struct cached_parts *cached, const struct cache_files *files,
 		       struct evp_md_ctx_st *context, struct parts *parts)
