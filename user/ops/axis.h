@@ -20,7 +20,7 @@ static inline bool nn_axis(int32_t axis, uint32_t rank, uint32_t *index)
 	return true;
 }
 
-/* Sets a rank and zeroes the dimensions behind it. */
+/* Sets a tensor's rank, and its dimensions from that rank on to 0. */
 static inline void nn_tensor_set_rank(struct nn_tensor *t, uint32_t rank)
 {
 	t->rank = rank;
@@ -37,14 +37,14 @@ static inline void nn_tensor_like(struct nn_tensor *out, const struct nn_tensor 
 	out->zero_point = in->zero_point;
 }
 
-/* Infers an output that is like input 0. */
+/* Infers an output with the type, dimensions and quantisation of input 0. */
 static inline enum nn_status nn_infer_like(struct nn_run *r)
 {
 	nn_tensor_like(&r->outputs[0], &r->inputs[0]);
 	return NN_OK;
 }
 
-/* Infers an output with input 0's shape; the model gives its type and quantisation. */
+/* Infers an output with the shape of input 0, and the type and quantisation of the model. */
 static inline enum nn_status nn_infer_shape(struct nn_run *r)
 {
 	r->outputs[0].rank = r->inputs[0].rank;

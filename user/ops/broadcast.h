@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations on two broadcast tensors: the shape rule, and the walk that passes contiguous rows to
- * a kernel.
+ * Operations on two broadcast tensors: the shape rule, and a loop that calls a kernel for each
+ * contiguous row.
  */
 #ifndef NN_OPS_BROADCAST_H
 #define NN_OPS_BROADCAST_H
@@ -9,14 +9,14 @@
 #include "ops/op.h"
 
 /*
- * The shape rule: the dimensions of inputs 0 and 1, aligned at the last axis, are equal or one of
- * them is 1. The model sets type and quantisation of output 0.
+ * The shape rule. Inputs 0 and 1 are aligned at the last axis; on each axis their sizes are equal
+ * or one of them is 1. Output 0 has the type and quantisation that the model declares.
  */
 enum nn_status nn_broadcast_infer(struct nn_run *r);
 
 /*
- * Output axes of a broadcast. Adjacent axes are merged if both operands are contiguous across them.
- * The steps are the operands' strides in elements; 0 means broadcast.
+ * The output axes of a broadcast. Adjacent axes are merged if both operands are contiguous across
+ * them. The steps are the strides of operands a and b in elements; 0 means broadcast.
  */
 struct nn_broadcast_axes {
 	uint32_t count;			/* at least 1 */
@@ -27,7 +27,10 @@ struct nn_broadcast_axes {
 
 void nn_broadcast_axes(const struct nn_run *r, struct nn_broadcast_axes *x);
 
-/* A row of `count` outputs; each operand has `count` elements, or one for the whole row. */
+/*
+ * A row of `count` output elements. Operands a and b have `count` elements each, or one element for
+ * the whole row (one_a, one_b).
+ */
 struct nn_row {
 	const void *params;		/* the kernel's own */
 	const void *a;
@@ -44,8 +47,8 @@ typedef void nn_row_fn(const struct nn_row *row);
 void nn_broadcast(const struct nn_run *r, nn_row_fn *fn, const void *params);
 
 /*
- * Defines a row kernel: `expression` computes an `out_type` from x and y of type `in_type` and from
- * `p`, the `params`. It makes three loops that a compiler can vectorise.
+ * Defines a row kernel. `expression` computes an element of type `out_type` from x and y of type
+ * `in_type` and from the parameters `p`. The kernel has three loops, which compilers can vectorise.
  */
 #define NN_ROW_FN(name, in_type, out_type, params_type, expression)			\
 static void name(const struct nn_row *row)						\

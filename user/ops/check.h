@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Building blocks of signature checks: a rule per operand (types, ranks), and helpers for other
- * properties. All messages name the wrong operand.
+ * Functions that signature checks use: rules for the types and ranks of operands, and helpers for
+ * other properties. All messages name the wrong operand.
  */
 #ifndef NN_OPS_CHECK_H
 #define NN_OPS_CHECK_H
@@ -16,10 +16,10 @@
 		       NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL) | NN_T(NN_TENSOR_QUANT16_SYMM) | \
 		       NN_T(NN_TENSOR_QUANT16_ASYMM) | NN_T(NN_TENSOR_QUANT8_SYMM))
 
-/* Types that depend on an input's type. They may be combined with a set of types. */
+/* Types that depend on an input's type. They may be combined with sets of fundamental types. */
 #define NN_SAME (1u << 31)		/* the type of input 0, */
 #define NN_SAME_1 (1u << 30)		/* of input 1, */
-#define NN_SAME_2 (1u << 29)		/* type of input 2 */
+#define NN_SAME_2 (1u << 29)		/* the type of input 2 */
 /* scalar FLOAT16 if input 0 is TENSOR_FLOAT16, else FLOAT32 */
 #define NN_SCALAR_OF (1u << 28)
 /* the type of input 0 if float, else TENSOR_QUANT16_ASYMM */
@@ -31,7 +31,7 @@
 #define NN_SCALAR_BOOL { NN_T(NN_BOOL), 0, 0 }
 #define NN_SCALAR_FLOAT { NN_SCALAR_OF, 0, 0 }
 
-/* A rule for one operand. The rank is checked only if the operand's is known. */
+/* A rule for one operand. The rank is checked only if the operand's rank is known. */
 struct nn_rule {
 	uint32_t types;
 	uint8_t min_rank;	/* 0: any */
@@ -41,11 +41,11 @@ struct nn_rule {
 #define NN_RULES(...) (const struct nn_rule[]){ __VA_ARGS__ }
 #define NN_NUM_RULES(...) (sizeof(NN_RULES(__VA_ARGS__)) / sizeof(struct nn_rule))
 
-/* The rules of an operation's inputs; those from `least` on are optional. */
+/* The rules of an operation's inputs. Inputs from `least` on are optional. */
 #define NN_INPUTS(least, ...) .inputs = NN_RULES(__VA_ARGS__), .least_inputs = least,	\
 			      .num_inputs = NN_NUM_RULES(__VA_ARGS__)
 
-/* The rules of the operation's outputs: all are mandatory, or those before `least`. */
+/* The rules of an operation's outputs. All outputs are mandatory, or only those before `least`. */
 #define NN_OUTPUTS(...) NN_OUTPUTS_FROM(NN_NUM_RULES(__VA_ARGS__), __VA_ARGS__)
 #define NN_OUTPUTS_FROM(least, ...) .outputs = NN_RULES(__VA_ARGS__), .least_outputs = least, \
 				    .num_outputs = NN_NUM_RULES(__VA_ARGS__)
@@ -66,8 +66,8 @@ const struct nn_operand *nn_check_in(const struct nn_check *c, uint32_t index);
 const struct nn_operand *nn_check_out(const struct nn_check *c, uint32_t index);
 
 /*
- * Fail for an input or output: "CONV_2D: input 1 (TENSOR_INT32): <message>". They return
- * NN_INVALID_ARGUMENT. nn_check_fail() is for the operation as a whole.
+ * Return NN_INVALID_ARGUMENT and report an input or output: "CONV_2D: input 1 (TENSOR_INT32):
+ * <message>". nn_check_fail() reports the operation as a whole.
  */
 #define nn_check_fail_input(c, ...) nn_check_fail_operand(c, false, __VA_ARGS__)
 #define nn_check_fail_output(c, ...) nn_check_fail_operand(c, true, __VA_ARGS__)
@@ -76,7 +76,7 @@ enum nn_status nn_check_fail_operand(const struct nn_check *c, bool is_output, u
 enum nn_status nn_check_fail(const struct nn_check *c, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Returns whether two operands agree in rank and dimensions, if both are known. */
+/* Returns whether two operands have the same rank and dimensions; ignores unknown ones. */
 bool nn_check_shapes_agree(const struct nn_operand *a, const struct nn_operand *b);
 
 /* Checks that two inputs have the same type. */

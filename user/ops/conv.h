@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel of all convolutions over channels: an output pixel is a sum of dot products of input
- * stretches with filter stretches.
+ * The kernel of all convolutions over channels. It computes an output pixel as a sum of dot
+ * products of contiguous ranges of the input and of the filter.
  */
 #ifndef NN_OPS_CONV_H
 #define NN_OPS_CONV_H
@@ -9,7 +9,7 @@
 #include "ops/image.h"
 #include "ops/window.h"
 
-/* A contiguous stretch of input elements, and the start of the matching filter elements. */
+/* A contiguous range of input elements, and the start of the matching filter elements. */
 struct nn_stretch {
 	size_t in;		/* offset from the group's first channel in the image */
 	size_t filter;		/* offset from the start of a filter */
@@ -26,7 +26,7 @@ struct nn_conv {
 	uint32_t depth;		/* input channels of a group */
 	uint32_t width;		/* output channels of a group */
 	/*
-	 * Writes the stretches of output (y, x) to `spans`, at most one per tap; returns their
+	 * Writes the ranges for output (y, x) to `spans`, at most one per tap; returns their
 	 * number.
 	 */
 	size_t (*spans)(const struct nn_conv *c, uint32_t y, uint32_t x, struct nn_stretch *spans);
@@ -38,14 +38,17 @@ struct nn_conv {
  */
 enum nn_status nn_conv_prepare(const struct nn_run *r, int32_t groups, struct nn_conv *c);
 
-/* Reads and checks the arguments of a convolution or pooling; its `kernels` begins with it. */
+/*
+ * Reads and checks the arguments of a convolution or pooling. The operation's `kernels` begins with
+ * a pointer to this function.
+ */
 typedef enum nn_status nn_conv_prepare_fn(const struct nn_run *r, struct nn_conv *c);
 enum nn_status nn_conv_read(const struct nn_run *r, struct nn_conv *c);
 
 /* The shape rule of a convolution or pooling. */
 enum nn_status nn_conv_infer(struct nn_run *r);
 
-/* Computes output 0 from input 0, 1 (filters, one an output channel) and 2 (bias). */
+/* Computes output 0 from inputs 0 (images), 1 (one filter for each output channel) and 2 (bias). */
 enum nn_status nn_conv_execute(struct nn_run *r);
 
 #endif /* NN_OPS_CONV_H */

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Copies of few bytes whose number is known only at run time: faster than a call of memcpy().
- */
+/* Copies a small number of bytes, which is known only at run time, faster than memcpy() does. */
 #ifndef NN_OPS_COPY_H
 #define NN_OPS_COPY_H
 
 #include <stddef.h>
 #include <string.h>
 
-/* Maximum number of bytes that nn_copy() copies itself. */
+/* Maximum number of bytes that nn_copy() copies without memcpy(). */
 #define NN_COPY_FEW 128
 
-/* Copies `bytes` bytes, possibly with two overlapping moves for both ends. */
+/* Copies `bytes` bytes. Two moves, from the begin and up to the end, may overlap. */
 static inline void nn_copy(void *to, const void *from, size_t bytes)
 {
 	char *t = to;

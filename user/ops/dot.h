@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Dot products in many partial sums, which compilers keep in vectors.
- */
+/* Dot products, computed as many partial sums, which compilers keep in vector registers. */
 #ifndef NN_OPS_DOT_H
 #define NN_OPS_DOT_H
 
@@ -74,14 +72,14 @@ static inline float nn_dot_f32(const float *a, const float *b, size_t count)
 	return sum + (s0[0] + s0[1] + (s0[2] + s0[3]));
 }
 
-/* Sums for a dot product of 8-bit values minus their zero points. */
+/* Sums that make up a dot product of 8-bit values minus their zero points. */
 struct nn_dot_q8 {
 	int64_t products;
 	int64_t a;			/* the sums of both factors */
 	int64_t b;
 };
 
-/* Number of products that a lane holds without overflow. */
+/* Number of products that a vector lane can add up without overflow. */
 #define NN_DOT_BLOCK (1 << 14)
 
 #define NN_DOT_Q8(name, type)								\

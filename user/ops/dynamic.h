@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Floats that are quantised at run time, as the operations DYNAMIC_* do.
- */
+/* Quantises floats at run time for the operations DYNAMIC_*. */
 #ifndef NN_OPS_DYNAMIC_H
 #define NN_OPS_DYNAMIC_H
 
 #include "ops/op.h"
 
-/* Forms of quantisation; each is that of a runtime. */
+/* Forms of quantisation; each is what an inference runtime computes. */
 enum nn_dynamic_form {
 	/* One range for the whole tensor, to uint8: DynamicQuantizeLinear of ONNX. */
 	NN_DYNAMIC_TENSOR,
@@ -17,7 +15,7 @@ enum nn_dynamic_form {
 	NN_DYNAMIC_FORMS,
 };
 
-/* A common quantisation of numbers, as unsigned values; those of int8 are 128 larger. */
+/* A quantisation that numbers share. Stored values are unsigned; for int8 they are 128 larger. */
 struct nn_dynamic {
 	float scale;
 	int32_t zero;
@@ -28,18 +26,18 @@ struct nn_dynamic {
 	bool is_tensor;
 };
 
-/* Extends a range, which begins as 0 to 0, by numbers; NaN is ignored. */
+/* Extends a range so that it covers the numbers; ignores NaN. A range is 0 to 0 at first. */
 void nn_dynamic_range(const float *x, size_t count, float *low, float *high);
 
 /* Returns the quantisation of numbers in a range. */
 struct nn_dynamic nn_dynamic_of(enum nn_dynamic_form form, float low, float high);
 
 /*
- * Nearly a half. To round a number, this is added to its absolute value, and the fraction is cut off.
+ * Nearly a half. A number is rounded by adding this to its absolute value and truncating the sum.
  */
 #define NN_DYNAMIC_HALF 0x1.fffffep-2f
 
-/* Returns the number whose addition turns a rounded number into a byte. */
+/* Returns the number to add to a rounded number to get its byte. */
 static inline int32_t nn_dynamic_added(const struct nn_dynamic *d)
 {
 	return d->is_tensor ? d->zero : 128;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * IEEE half precision (fp16): exact conversion to float, and from float rounding to nearest even.
+ * IEEE half precision (fp16). Conversion to float is exact; conversion from float rounds to nearest
+ * even.
  */
 #ifndef NN_OPS_FLOAT16_H
 #define NN_OPS_FLOAT16_H

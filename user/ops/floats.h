@@ -8,14 +8,14 @@
 #include "ops/op.h"
 
 /*
- * Returns a private copy of a tensor's real values, or NULL if memory runs out. Types are
- * TENSOR_FLOAT32 and the quantised ones of 8 and 16 bits.
+ * Returns a private copy of a tensor's real values, or NULL if memory runs out. The type is
+ * TENSOR_FLOAT32 or a quantised type of 8 or 16 bits.
  */
 float *nn_floats_read(struct nn_run *r, const struct nn_tensor *t);
 
 /*
- * Returns the same values without copying floats. Read them only once, because other processes may
- * change them.
+ * Returns the same values, but does not copy floats. The caller must read each value only once,
+ * because other processes may change it.
  */
 const float *nn_floats_view(struct nn_run *r, const struct nn_tensor *t);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Images: tensors of rank 4 that are NHWC or, by a flag, NCHW. Kernels only use NHWC, and these
- * functions convert.
+ * Images: tensors of rank 4 that are NHWC or, by a flag, NCHW. Kernels use only NHWC; the functions
+ * here convert to and from it.
  */
 #ifndef NN_OPS_IMAGE_H
 #define NN_OPS_IMAGE_H
@@ -30,7 +30,7 @@ const void *nn_image_input(struct nn_run *r, const struct nn_tensor *t, bool nch
  */
 void *nn_image_output(struct nn_run *r, const struct nn_tensor *t, bool nchw);
 
-/* Converts the written memory to the output's layout. */
+/* Converts the memory of nn_image_output() to the output's layout. */
 void nn_image_finish(const struct nn_tensor *t, bool nchw, const void *nhwc);
 
 /* A position on an axis, between two adjacent elements. */

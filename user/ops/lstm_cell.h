@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The float LSTM cell of all float LSTM operations: the positions of its weights, its dimension
- * rules and one step of it.
+ * The LSTM cell of all float LSTM operations: positions of weights, rules for dimensions, and the
+ * computation of one step.
  */
 #ifndef NN_OPS_LSTM_CELL_H
 #define NN_OPS_LSTM_CELL_H
@@ -12,7 +12,7 @@
 /* Gates in the order of the operations' inputs. */
 enum nn_lstm_gate { NN_LSTM_INPUT, NN_LSTM_FORGET, NN_LSTM_CELL, NN_LSTM_OUTPUT, NN_LSTM_GATES };
 
-/* Offsets of other inputs from the first input weight. */
+/* Offsets of the cell's other inputs from the position of the first input weight. */
 enum nn_lstm_input {
 	NN_LSTM_RECURRENT = 4,
 	NN_LSTM_PEEPHOLE = 8,		/* input, forget and output gate */
@@ -22,9 +22,9 @@ enum nn_lstm_input {
 };
 
 /*
- * A cell. The inputs of the four gates begin at `weights`: 4 input weights, 4 recurrent weights, 3
- * peepholes, 4 biases, projection and its bias. Other positions are 0 if an operation lacks these
- * inputs.
+ * A cell. The cell's inputs begin at position `weights`: 4 input weights, 4 recurrent weights, 3
+ * peepholes, 4 biases, the projection and its bias. The other positions are 0 if an operation lacks
+ * the inputs that they are for.
  */
 struct nn_lstm_cell {
 	uint32_t weights;
@@ -39,49 +39,57 @@ struct nn_lstm_cell {
 	bool cifg, peephole, projection, normalized;
 };
 
-/* Checks presence and dimensions of a cell with inputs of `size`, and sets its other fields. */
+/*
+ * Checks which inputs of a cell are present, and their dimensions for steps of `size` elements.
+ * Sets the cell's other fields.
+ */
 enum nn_status nn_lstm_cell_shape(const struct nn_run *r, struct nn_lstm_cell *c, uint32_t batch,
 				  uint32_t size);
 
-/* Reads and checks an LSTM or a UNIDIRECTIONAL_SEQUENCE_LSTM; an LSTM is a sequence of one step. */
+/*
+ * Reads and checks the inputs of LSTM, which is a sequence of one step, or of
+ * UNIDIRECTIONAL_SEQUENCE_LSTM.
+ */
 enum nn_status nn_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
 			     struct nn_lstm_cell *c);
 
 /*
- * Reads and checks a BIDIRECTIONAL_SEQUENCE_LSTM. Without auxiliary weights, the backward cell
- * reads the auxiliary input instead of the input, and has its size.
+ * Reads and checks the inputs of BIDIRECTIONAL_SEQUENCE_LSTM. If there are no auxiliary weights,
+ * the backward cell reads the auxiliary input in place of the input.
  */
 enum nn_status nn_bidirectional_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
 					   struct nn_lstm_cell *forward,
 					   struct nn_lstm_cell *backward);
 
-/* Positions of its auxiliary input, and of the flag for one output of both cells. */
+/* Positions of the auxiliary input, and of the flag that merges the outputs of both cells. */
 enum { NN_BIDIRECTIONAL_LSTM_AUX = 39, NN_BIDIRECTIONAL_LSTM_MERGE = 51 };
 
 /*
  * Normalises each row of [batch, units] to mean 0 and variance 1, then multiplies by `gain` and
- * adds `bias`. It computes in double, because rows that hardly vary lose all digits of a float.
+ * adds `bias`. It computes in double precision, because in float the variance of nearly constant
+ * rows would lose all its digits.
  */
 void nn_lstm_normalize(float *values, const float *gain, const float *bias, uint32_t batch,
 		       uint32_t units);
 
 /*
- * Runs a cell along a time-major sequence, forwards or backwards. It writes columns of an output
- * sequence with rows of `width`; last_h and last_s (outputs, or NULL) get the last states.
+ * Runs a cell along a time-major sequence, forwards or backwards. Writes some columns of an output
+ * sequence with rows of `width` elements. last_h and last_s (outputs, or NULL) receive the last
+ * states.
  */
 enum nn_status nn_lstm_sequence(struct nn_run *r, const struct nn_lstm_cell *c,
 				const struct nn_sequence *s, const float *x, const float *aux,
 				bool backward, float *out, uint32_t column, uint32_t width,
 				float *last_h, float *last_s);
 
-/* The rules of a cell's weights, peepholes, biases and projection: 17 inputs from `first` on. */
+/* The rules of a cell's 17 inputs from `first` on: weights, peepholes, biases and projection. */
 #define NN_LSTM_CELL_RULES(first)								\
 	[(first) ... (first) + NN_LSTM_PEEPHOLE - 1] = { NN_SAME, 2, 2 },			\
 	[(first) + NN_LSTM_PEEPHOLE ... (first) + NN_LSTM_PROJECTION - 1] = { NN_SAME, 1, 1 },	\
 	[(first) + NN_LSTM_PROJECTION] = { NN_SAME, 2, 2 },					\
 	[(first) + NN_LSTM_PROJECTION_BIAS] = { NN_SAME, 1, 1 }
 
-/* The dimensions of the same inputs, by letters for units, inputs and outputs. */
+/* The dimensions of these 17 inputs, with letters for units, inputs and outputs. */
 #define NN_FOUR(word) word " " word " " word " " word " "
 #define NN_LSTM_CELL_DIMS(units, inputs, outputs)						\
 	NN_FOUR(units inputs) NN_FOUR(units outputs) NN_FOUR(units) units " " units " "		\

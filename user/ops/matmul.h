@@ -8,7 +8,7 @@
 
 #include "ops/op.h"
 
-/* A factor: its matrix dimensions after transposing, and its strides. */
+/* A factor: the dimensions of its matrices after transposing, and its strides. */
 struct nn_factor {
 	uint32_t rows, columns;
 	size_t row_step, column_step;
@@ -19,7 +19,10 @@ struct nn_factor nn_matmul_factor(const struct nn_run *r, uint32_t input);
 /* Checks the shapes of both factors and sets that of output 0. */
 enum nn_status nn_matmul_infer(struct nn_run *r);
 
-/* Returns the offset in elements of an input's matrix for batch `index` of the output. */
+/*
+ * Returns the offset, in elements, of the input's matrix that is used for batch `index` of the
+ * output.
+ */
 size_t nn_matmul_start(const struct nn_tensor *t, const struct nn_tensor *out, uint32_t index);
 
 #endif /* NN_OPS_MATMUL_H */

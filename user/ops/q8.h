@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A common view of both 8-bit encodings. A stored value, with its sign bit flipped if the type is
- * signed, is an unsigned value with a shifted zero point.
+ * A common view of both 8-bit encodings. Flipping the sign bit of a stored signed value gives an
+ * unsigned value, whose zero point is 128 larger.
  */
 #ifndef NN_OPS_Q8_H
 #define NN_OPS_Q8_H
@@ -39,8 +39,8 @@ static inline uint8_t nn_q8_stored(struct nn_q8 q, int32_t value)
 }
 
 /*
- * Returns the elements of a tensor, at `data`, for kernels that multiply: float unchanged,
- * quantised as int16_t without zero point. Returns NULL if memory runs out.
+ * Returns the elements of a tensor, at `data`, for kernels that multiply: floats unchanged,
+ * quantised values as int16_t with the zero point subtracted. Returns NULL if memory runs out.
  */
 const void *nn_q8_widened(struct nn_run *r, const struct nn_tensor *t, const void *data);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fixed-point arithmetic of the quantised kernels, bit-exact with NNAPI's reference: multipliers,
- * rounding shifts and transcendental functions.
+ * Fixed-point arithmetic of the quantised kernels, bit-exact with the reference of the NNAPI:
+ * multipliers, rounding shifts and transcendental functions.
  */
 #ifndef NN_OPS_QUANT_H
 #define NN_OPS_QUANT_H
@@ -15,8 +15,8 @@ struct nn_multiplier {
 };
 
 /*
- * Encode a factor. nn_quant_encode() accepts any d >= 0; the others return false unless 0 < d < 1
- * or d > 1.
+ * Encode a factor d. nn_quant_encode() accepts any d >= 0. The other two return false unless 0 < d
+ * < 1 or d > 1, respectively.
  */
 bool nn_quant_encode(double d, struct nn_multiplier *m);
 bool nn_quant_encode_below_one(double d, struct nn_multiplier *m);
@@ -40,7 +40,7 @@ static inline int16_t nn_saturate16(int64_t v)
 	return (int16_t)(v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v);
 }
 
-/* Multiplies x by an encoded factor. A left shift that overflows wraps. */
+/* Multiplies x by an encoded factor. If a left shift overflows, the result wraps. */
 int32_t nn_mbqm(int32_t x, int32_t value, int32_t shift);
 
 static inline int32_t nn_quant_scale(int32_t x, const struct nn_multiplier *m)
@@ -52,8 +52,8 @@ static inline int32_t nn_quant_scale(int32_t x, const struct nn_multiplier *m)
 int32_t nn_quant_radius(int32_t integer_bits, int32_t shift);
 
 /*
- * Functions of a fixed-point number with `integer_bits` integer bits, in 32 or 16 bits. The result
- * has none (raw 2^31 or 2^15 is 1).
+ * Functions of a fixed-point number of 32 or 16 bits, of which `integer_bits` are integer bits. The
+ * result has no integer bits (raw 2^31 or 2^15 is 1).
  */
 int32_t nn_quant_exp_negative(int32_t a, uint32_t integer_bits);	/* a <= 0 */
 int32_t nn_quant_logistic(int32_t a, uint32_t integer_bits);
@@ -86,13 +86,13 @@ static inline bool nn_tensor_quantised_alike(const struct nn_tensor *a, const st
 void nn_requantize_table(const struct nn_tensor *from, const struct nn_tensor *to,
 			 uint8_t table[256]);
 
-/* Makes such a table for an input and the output of CONCATENATION, which rounds differently. */
+/* Fills the same table for an input and the output of CONCATENATION, whose rounding differs. */
 void nn_concatenation_table(const struct nn_tensor *in, const struct nn_tensor *out,
 			    uint8_t table[256]);
 
 /*
- * Returns the range of an output under a fused activation (FuseCode), for a quantised and for a
- * float output. Returns false if it is no valid code.
+ * Return the range of an output under a fused activation (FuseCode), for a quantised and for a
+ * float output. Return false if the code is not valid.
  */
 bool nn_fused_range(int32_t activation, int32_t type, float scale, int32_t zero_point,
 		    int32_t *low, int32_t *high);

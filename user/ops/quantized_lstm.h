@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cells of QUANTIZED_LSTM and QUANTIZED_16BIT_LSTM: positions of their inputs and, of the
- * former, shapes and factors. The operations and their fast kernel use this file.
+ * The cells of QUANTIZED_LSTM and QUANTIZED_16BIT_LSTM: positions of inputs and, for
+ * QUANTIZED_LSTM, shapes and factors. Both operations and their fast kernel use this file.
  */
 #ifndef NN_OPS_QUANTIZED_LSTM_H
 #define NN_OPS_QUANTIZED_LSTM_H
@@ -10,7 +10,7 @@
 
 enum nn_qlstm_gate { NN_QLSTM_IN, NN_QLSTM_FORGET, NN_QLSTM_CELL, NN_QLSTM_OUT, NN_QLSTM_GATES };
 
-/* Positions of the inputs of QUANTIZED_LSTM; for groups of gates, of the first. */
+/* Positions of the inputs of QUANTIZED_LSTM; for a group of gates, that of the first gate. */
 enum {
 	NN_QLSTM_INPUT, NN_QLSTM_WEIGHTS, NN_QLSTM_RECURRENT = 5, NN_QLSTM_PEEPHOLE = 9,
 	NN_QLSTM_BIAS = 12, NN_QLSTM_PROJECTION = 16, NN_QLSTM_PROJECTION_BIAS = 17,
@@ -25,7 +25,10 @@ enum {
 	NN_Q16_LSTM_STATE_C = 13, NN_Q16_LSTM_STATE_H = 14, NN_Q16_LSTM_INPUTS = 15,
 };
 
-/* Inputs and outputs of this cell: real = (q - 128) / 128. Its cell state: real = q / 2^11. */
+/*
+ * Encoding of inputs and outputs of QUANTIZED_16BIT_LSTM: real = (q - 128) / 128. Encoding of the
+ * cell state of QUANTIZED_16BIT_LSTM: real = q / 2^11.
+ */
 #define NN_Q16_LSTM_ZERO 128
 
 struct nn_qlstm {
@@ -42,15 +45,15 @@ struct nn_qlstm {
 /* Reads a QUANTIZED_LSTM. */
 enum nn_status nn_qlstm_read(const struct nn_run *r, struct nn_qlstm *c);
 
-/* Returns the position of a gate's peephole weights, for gates that have some. */
+/* Returns the position of a gate's peephole weights; the gate must be one that has peepholes. */
 static inline uint32_t nn_qlstm_peephole(uint32_t gate)
 {
 	return NN_QLSTM_PEEPHOLE + (gate == NN_QLSTM_OUT ? 2 : gate);
 }
 
 /*
- * Sums of products of int8 rows with values of 16 bits: sums[i] of row i, which wrap. `x` has zeros
- * behind its `depth` values, up to a multiple of NN_Q16_PADDING.
+ * Computes sums[i], the dot product of int8 row i with the 16-bit values `x`; sums wrap. Zeros
+ * follow the `depth` values of `x` up to a multiple of NN_Q16_PADDING.
  */
 #define NN_Q16_PADDING 32
 
@@ -64,8 +67,9 @@ struct nn_dots_q16 {
 };
 
 /*
- * values[i] = sums[i] + bias[i], saturated to 32 bits, multiplied by a factor as nn_mbqm() does,
- * saturated to 16 bits. With `add` the result is added to the old value, and saturated again.
+ * Sets values[i] to sums[i] + bias[i], saturated to 32 bits, multiplied by a factor as nn_mbqm()
+ * does, and saturated to 16 bits. With `add`, the product is added to the old values[i], and the
+ * sum is saturated.
  */
 struct nn_scale_q16 {
 	size_t count;
@@ -86,7 +90,10 @@ struct nn_squash_q16 {
 	int16_t *out;
 };
 
-/* The loops that compute a cell, with the same results in each instruction set. */
+/*
+ * The loops that compute a cell. Implementations for different instruction sets compute the same
+ * results.
+ */
 struct nn_qlstm_loops {
 	void (*dots)(const struct nn_dots_q16 *d);
 	void (*scale)(const struct nn_scale_q16 *s);

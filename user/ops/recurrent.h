@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Common parts of recurrent operations: activations by code, products of weight matrices with a
- * batch of vectors, and the walk through a sequence.
+ * batch of vectors, and access to the steps of a sequence.
  */
 #ifndef NN_OPS_RECURRENT_H
 #define NN_OPS_RECURRENT_H
@@ -24,10 +24,10 @@ void nn_recurrent_multiply(const float *weights, const float *x, float *out, uin
 /* Returns the data of an input as floats; NULL if it is omitted. */
 const float *nn_recurrent_input(const struct nn_run *r, uint32_t index);
 
-/* Sets an output's dimensions; with `d2` of 0 there are two. */
+/* Sets an output's dimensions: three, or two if `d2` is 0. */
 void nn_recurrent_output(struct nn_run *r, uint32_t index, uint32_t d0, uint32_t d1, uint32_t d2);
 
-/* A sequence [T, B, I] or [B, T, I], with strides to walk it in time order. */
+/* A sequence [T, B, I] or [B, T, I], and the strides of its steps and batches. */
 struct nn_sequence {
 	uint32_t steps, batch, size;
 	bool time_major;
@@ -38,14 +38,14 @@ void nn_sequence_output(struct nn_run *r, uint32_t index, const struct nn_sequen
 			uint32_t width);
 
 /*
- * Sets the outputs of a bidirectional operation: rows of one sequence, or of two if it does not
- * merge them, then `count` states, which may be missing.
+ * Sets the dimensions of the outputs of a bidirectional operation: one sequence if the outputs are
+ * merged, otherwise two, then `count` states, which may be missing.
  */
 enum nn_status nn_bidirectional_outputs(struct nn_run *r, bool merge, const struct nn_sequence *s,
 					const uint32_t rows[2], uint32_t count,
 					const uint32_t *states);
 
-/* Returns the shape of a sequence input; that of input 0 if it is omitted. */
+/* Returns the shape of a sequence input, or of input 0 if that sequence input is omitted. */
 struct nn_sequence nn_sequence_of(const struct nn_run *r, uint32_t index, bool time_major);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Common parts of convolutions and FULLY_CONNECTED: the signature of input, filter and bias, and
- * the conversion of accumulators to quantised outputs.
+ * Common parts of convolutions and FULLY_CONNECTED: checks input, filter and bias, and converts
+ * accumulators to quantised outputs.
  */
 #ifndef NN_OPS_REQUANT_H
 #define NN_OPS_REQUANT_H
@@ -11,15 +11,15 @@
 
 /*
  * Checks input 0, input 1 (filter), input 2 (bias) and output 0: types, and the ranks of filter and
- * bias. `channel_dim` is the dimension of a filter quantised per channel; negative if that is not
- * allowed.
+ * bias. `channel_dim` is the channel dimension of filters quantised per channel; a negative number
+ * rejects such filters.
  */
 enum nn_status nn_filter_check(const struct nn_check *c, uint32_t filter_rank,
 			       int32_t channel_dim);
 
 /*
- * Checks at run time that there are elements, and the scale of the bias, which must be the product
- * of the input's and the filter's.
+ * Checks at run time that there are elements, and that the scale of the bias is the product of the
+ * input's and the filter's scales.
  */
 enum nn_status nn_filter_infer(const struct nn_run *r);
 
@@ -39,13 +39,13 @@ void nn_requant_multipliers(const struct nn_run *r, uint32_t first, uint32_t cou
 			    struct nn_multiplier *multipliers);
 
 /*
- * Computes the multipliers of `channels` output channels, and the range of the activation in input
- * `activation`. Returns NN_OUT_OF_MEMORY on failure.
+ * Computes the multipliers of `channels` output channels, and the output range of the activation,
+ * whose code is in input `activation`. Returns NN_OUT_OF_MEMORY on failure.
  */
 enum nn_status nn_requant_init(struct nn_requant *q, struct nn_run *r, uint32_t channels,
 			       uint32_t activation);
 
-/* Returns the output value of an accumulator, which counts modulo 2^32. */
+/* Returns the output value of an accumulator, which is a sum modulo 2^32. */
 static inline uint8_t nn_requant(const struct nn_requant *q, uint32_t channel, uint32_t acc)
 {
 	int32_t sum = (int32_t)(acc + (uint32_t)q->bias[channel]);

@@ -8,10 +8,10 @@
 #include "ops/quant.h"
 
 struct nn_softmax_q8 {
-	/* 0x80 for signed types: XOR with it makes bytes ordered like their values */
+	/* 0x80 for signed types: after XOR with it, bytes are ordered like their values */
 	uint8_t flip;
 	/*
-	 * The exponential for each distance from the maximum, as a fixed-point number without
+	 * The exponential for each difference from the maximum, as a fixed-point number without
 	 * integer bits.
 	 */
 	int32_t exponentials[256];
@@ -19,7 +19,8 @@ struct nn_softmax_q8 {
 };
 
 /*
- * Computes the factor of distances, beta times the input's scale. Returns false if it is too small.
+ * Computes the factor for differences: beta times the input's scale. Returns false if this product
+ * is too small.
  */
 bool nn_softmax_q8_factor(const struct nn_tensor *in, float beta, struct nn_multiplier *factor);
 
@@ -27,8 +28,8 @@ bool nn_softmax_q8_factor(const struct nn_tensor *in, float beta, struct nn_mult
 void nn_softmax_q8_init(struct nn_softmax_q8 *s, uint8_t flip, const struct nn_multiplier *factor);
 
 /*
- * Computes a lane of `size` elements, one in `stride`. If other threads write the input meanwhile,
- * the output may be anything.
+ * Computes the softmax of `size` elements that are `stride` elements apart. If other threads write
+ * the input meanwhile, the output may be anything.
  */
 void nn_softmax_q8(const struct nn_softmax_q8 *s, const uint8_t *in, uint8_t *out, size_t size,
 		   size_t stride);

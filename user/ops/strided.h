@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies elements between a dense array and a strided view of another: the common part of
+ * Copies elements between a dense array and a strided view of another array: the common part of
  * transposing, slicing, tiling, reversing and rearranging blocks.
  */
 #ifndef NN_OPS_STRIDED_H
@@ -11,8 +11,8 @@
 #define NN_STRIDED_MAX_RANK (2 * NN_MAX_RANK)
 
 /*
- * A view: element (i0, i1, ...) is at offset + i0 * strides[0] + ... elements in an array. Strides
- * may be 0 (repeat) or negative (reverse).
+ * A view of an array. Element (i0, i1, ...) of the view is element offset + i0 * strides[0] + ...
+ * of the array. A stride of 0 repeats elements, and a negative one reverses their order.
  */
 struct nn_strided {
 	uint32_t rank;
@@ -31,8 +31,8 @@ void nn_strided_axis(struct nn_strided *view, uint32_t dim, int64_t stride);
 int64_t nn_strided_step(const struct nn_tensor *t, uint32_t axis);
 
 /*
- * Makes the view of input 0 for STRIDED_SLICE, including the axes that it drops; *shrink has these
- * as bits. Returns NN_OK, or a failure with a message of the run.
+ * Makes the view of input 0 for STRIDED_SLICE. It includes the axes that the operation drops, which
+ * are the bits of *shrink. Returns NN_OK; or a failure, whose message is in the run.
  */
 enum nn_status nn_strided_slice_view(const struct nn_run *r, struct nn_strided *view,
 				     uint32_t *shrink);

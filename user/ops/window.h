@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sliding windows of convolutions and poolings: positions of their parameters among the inputs,
- * output sizes and paddings, and the taps inside the input.
+ * Sliding windows of convolutions and poolings: positions of parameters among the inputs, output
+ * sizes, paddings, and the taps that fall inside the input.
  */
 #ifndef NN_OPS_WINDOW_H
 #define NN_OPS_WINDOW_H
@@ -9,9 +9,9 @@
 #include "ops/check.h"
 
 /*
- * Positions of the parameters of a windowed operation. All operations have one order: tensors,
- * padding (a code, or left, right, top, bottom), strides (w, h), the operation's own parameters,
- * activation, NCHW flag, dilations (w, h).
+ * Positions of the parameters of a windowed operation. All windowed operations have the same order:
+ * tensors, padding (a code, or left, right, top, bottom), strides (w, h), the operation's own
+ * parameters, activation, NCHW flag, dilations (w, h).
  */
 struct nn_window_args {
 	bool explicit_padding;
@@ -24,24 +24,24 @@ struct nn_window_args {
 };
 
 /*
- * Returns the positions of the arguments after `tensors` tensors; `own` is the number of the
- * operation's own.
+ * Returns the positions of the arguments, which follow `tensors` tensors. `own` is the number of
+ * parameters that only this operation has.
  */
 struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explicit_padding);
 
 /*
- * Do the same for an operation with the positions in its traits. The number of inputs shows whether
- * the padding is explicit. If that number fits both forms, a flag at the implicit form's position
- * decides.
+ * Do the same with the numbers in the traits of an operation. The number of inputs shows whether
+ * padding is explicit or implicit. If the number fits both, padding is implicit if a BOOL is where
+ * the implicit form has its NCHW flag.
  */
 struct nn_window_args nn_window_check_args(const struct nn_check *c);
 struct nn_window_args nn_window_run_args(const struct nn_run *r);
 
-/* Parameters of an operation after its activation. */
+/* Parameters that an operation has after its activation. */
 enum nn_window_form {
 	NN_WINDOW_FLAG,			/* the NCHW flag, always */
 	NN_WINDOW_FLAG_OPTIONAL,
-	NN_WINDOW_DILATIONS_OPTIONAL,	/* dilations are optional, like the flag */
+	NN_WINDOW_DILATIONS_OPTIONAL,	/* the flag and the dilations, both optional */
 };
 
 /* Checks the number of inputs and outputs and the types of all scalars of `args`. */
@@ -64,17 +64,18 @@ struct nn_window {
 };
 
 /*
- * Reads and checks paddings, strides and dilations, and computes the outputs' sizes from `in` and
- * `filter`, which the caller has set on both axes. `r->border` is NULL, or padding that a PAD
- * operation would have added to the input before: left, right, top, bottom. The total padding must
- * be smaller than the filter.
+ * Reads and checks paddings, strides and dilations of both axes, and computes the output sizes from
+ * `in` and `filter`, which the caller has set. `r->border` is NULL, or the padding of a preceding
+ * PAD that this operation has taken over: left, right, top, bottom. The total padding must be
+ * smaller than the filter.
  */
 enum nn_status nn_window_infer(const struct nn_run *r, const struct nn_window_args *args,
 			       struct nn_window *window);
 
 /*
  * Does the same for the window of a transposed convolution. `request` is the requested output size
- * (h, w) for implicit padding. `head` is then the number of outputs cut off in front.
+ * (h, w) for implicit padding. Here `head` is the number of outputs that are cut off at the begin
+ * of an axis.
  */
 enum nn_status nn_window_infer_transposed(const struct nn_run *r,
 					  const struct nn_window_args *args,
