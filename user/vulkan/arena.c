@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Plans the buffer: parameters, constants, and the rest, where values share bytes that are not
- * needed at the same time.
+ * Plans the buffer: parameters, constants, then all other values. Among these, values that are not
+ * needed at the same time share memory.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define ALIGNMENT UINT64_C(256)
 
-/* Inputs are there before the first dispatch, and outputs after the last one. */
+/* Inputs live from before the first dispatch, and outputs until after the last one. */
 static void find_lifetimes(struct graph *g)
 {
 	for (uint32_t i = 0; i < g->num_values; i++) {
@@ -35,7 +35,7 @@ static void find_lifetimes(struct graph *g)
 			g->values[i].last = UINT32_MAX;
 }
 
-/* The largest first. */
+/* Orders values by size, largest first. */
 static int by_size(const void *a, const void *b, void *values)
 {
 	const struct value *all = values;
@@ -50,7 +50,7 @@ static bool lives_with(const struct value *a, const struct value *b)
 	return a->first <= b->last && b->first <= a->last;
 }
 
-/* Puts a value at the lowest place that no value needed at the same time uses. */
+/* Gives a value the lowest offset where it overlaps no value that is needed at the same time. */
 static void place(struct graph *g, const uint32_t *placed, uint32_t count, struct value *v)
 {
 	bool moved = true;

@@ -21,7 +21,7 @@
 
 enum { INPUT, FILTER, BIAS, PADDING, STRIDE, ACTIVATION, OUTPUT_OPERAND, OPERANDS };
 
-/* A convolution of zeros; all types of elements fit in its memory. */
+/* A convolution of zeros. Its memory is large enough for each type of elements. */
 struct sample {
 	struct nn_model model;
 	struct nn_subgraph main;

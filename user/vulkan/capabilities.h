@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The speed of a GPU beside plans on this machine's CPU, measured once for each driver.
- */
+/* The speed of a GPU relative to this machine's CPU, measured once for each driver. */
 #ifndef NN_VULKAN_CAPABILITIES_H
 #define NN_VULKAN_CAPABILITIES_H
 
 #include "vulkan/device.h"
 
-/* Time of a convolution on the GPU, in times of the CPU's. */
+/* Time of a convolution on the GPU, divided by its time on the CPU. */
 struct capabilities {
 	float float32;
 	float float16;
@@ -15,8 +13,8 @@ struct capabilities {
 };
 
 /*
- * Reads the figures of the GPU's driver from a file of `folder`, or measures and writes them there.
- * If `folder` is NULL, there is no file. A failure to write is ignored.
+ * Reads the ratios for the GPU's driver from a file in `folder`. If the file lacks them, measures
+ * them and writes them there. If `folder` is NULL, always measures. A failure to write is ignored.
  */
 enum nn_status capabilities_get(struct gpu *gpu, const char *folder,
 				struct capabilities *capabilities, struct nn_error *err);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records commands. Most dispatches read the output of the one before, so a barrier is before each.
+ * Records commands. Most dispatches read the output of the previous one, so there is a barrier
+ * before each dispatch.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -9,21 +10,24 @@
 #include "vulkan/commands.h"
 #include "vulkan/pipeline.h"
 
-/* A dispatch becomes at most 2 to the power of this pieces. */
+/* Maximum number of times that a dispatch is halved. */
 #define MAX_CUTS	10
 
-/* Rows of a product that take less than a tile if each is computed by itself. */
+/*
+ * Maximum number of rows of a product for which computing each row by itself is quicker than
+ * computing a tile.
+ */
 #define VECTOR_ROWS	4
 
-/* Work groups on an axis that every GPU has. */
+/* Number of work groups along a dimension that every GPU supports. */
 #define MAX_GROUPS	65535
 
-/* Nanoseconds that a unit of cost takes, before anything was measured. */
+/* Assumed nanoseconds for a unit of cost, until a model was measured. */
 #define NS_PER_COST	4
 
 /*
- * Records a barrier between all commands before it and all commands and reads of the host after it,
- * with changes of owners.
+ * Records a barrier between all earlier commands and all later commands and reads of the host.
+ * `owners` are the barriers that transfer ownership.
  */
 static void barrier(VkCommandBuffer commands, const VkBufferMemoryBarrier *owners, uint32_t count)
 {
@@ -72,7 +76,7 @@ static enum shader variant_of(const struct commands_target *t, const struct disp
 	return d->shader;
 }
 
-/* Some work groups of a dispatch. */
+/* A range of the work groups of a dispatch. */
 struct box {
 	uint32_t base[3];
 	uint32_t groups[3];
@@ -120,8 +124,8 @@ static VkResult begin(VkCommandBuffer commands)
 }
 
 /*
- * Lists the barriers that acquire the buffers whose memory others use, or release them. Arguments
- * may share one buffer.
+ * Lists the barriers that acquire (`is_taken`) or release buffers whose memory is used outside of
+ * the GPU. Arguments may share one buffer.
  */
 static uint32_t list_owners(const struct commands_target *t, const struct place *places,
 			    uint32_t count, bool is_taken, VkBufferMemoryBarrier *list)
@@ -149,8 +153,8 @@ static uint32_t list_owners(const struct commands_target *t, const struct place 
 }
 
 /*
- * A barrier is before each dispatch, and nothing runs before the inputs: the barriers there are for
- * owners only.
+ * Each dispatch has a barrier before it, and no command precedes the transfers of inputs. So these
+ * transfers need barriers only to change owners.
  */
 VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_target *t,
 			   const struct place *places, bool is_output)
@@ -198,7 +202,7 @@ VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_targ
 			barrier(*commands, owners, num_owners);
 		result = vkEndCommandBuffer(*commands);
 	}
-	/* Commands that were begun cannot be begun again. */
+	/* A command buffer whose recording has begun must be reset before it can be recorded again. */
 	if (result && *commands)
 		vkResetCommandBuffer(*commands, 0);
 	pthread_mutex_unlock(&t->gpu->lock);
@@ -241,7 +245,10 @@ static VkResult next(struct commands *c, struct gpu *gpu)
 	return begin(s->buffer);
 }
 
-/* Records work groups, in the next submission if this one has no time for them. */
+/*
+ * Records work groups: in the current submission, or in a new one if the time of both would be too
+ * long.
+ */
 static VkResult record_box(struct commands *c, const struct commands_target *t, uint32_t index,
 			   const struct box *box, double ns)
 {
@@ -263,7 +270,7 @@ static VkResult record_box(struct commands *c, const struct commands_target *t, 
 	return dispatch(s->buffer, t, index, box);
 }
 
-/* Records work groups by halves, as long as they take too long. */
+/* Records work groups; halves them until each part is short enough for a submission. */
 static VkResult record_halves(struct commands *c, const struct commands_target *t, uint32_t index,
 			      const struct box *all, double ns, uint32_t cuts)
 {
@@ -306,7 +313,7 @@ static VkResult record(struct commands *c, const struct commands_target *t)
 	return vkEndCommandBuffer(c->list[c->count - 1].buffer);
 }
 
-/* Shares what each submission took among its dispatches. */
+/* Divides the measured time of each submission among its dispatches. */
 static bool estimate(struct commands *c, const struct graph *g)
 {
 	bool is_measured = c->count > 0;
@@ -341,7 +348,7 @@ VkResult commands_record(struct commands *c, const struct commands_target *targe
 	c->count = 0;
 	c->num_pieces = 0;
 	result = record(c, target);
-	/* Commands that were begun cannot be begun again. */
+	/* A command buffer whose recording has begun must be reset before it can be recorded again. */
 	for (; result && c->count; c->count--)
 		vkResetCommandBuffer(c->list[c->count - 1].buffer, 0);
 	pthread_mutex_unlock(&target->gpu->lock);
@@ -387,7 +394,7 @@ static VkResult copy_now(struct gpu *gpu, VkCommandBuffer commands, VkBuffer fro
 	result = vkQueueSubmit(gpu->queue, 1, &submit, VK_NULL_HANDLE);
 	if (!result)
 		result = vkQueueWaitIdle(gpu->queue);
-	/* If that failed, the GPU may still hold the commands. */
+	/* If waiting failed, the GPU may still be using the commands. */
 	if (result)
 		vkDeviceWaitIdle(gpu->device);
 	pthread_mutex_unlock(&gpu->queue_lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands of a graph: recorded once, cut into submissions that are short enough for a desktop.
+ * The commands of a graph. They are recorded once, and divided into submissions that are short
+ * enough not to hold up a desktop.
  */
 #ifndef NN_VULKAN_COMMANDS_H
 #define NN_VULKAN_COMMANDS_H
@@ -8,17 +9,20 @@
 #include "vulkan/device.h"
 #include "vulkan/graph.h"
 
-/* A longer submission would hold up a desktop, or a watchdog would reset the GPU. */
+/*
+ * Longest submission in nanoseconds. A longer one would hold up a desktop, or a watchdog would
+ * reset the GPU.
+ */
 #define SUBMISSION_NS	20000000
 
 /* The location of an argument: in the staging buffer if it has no buffer of its own. */
 struct place {
-	VkBuffer buffer;		/* its memory may be used by others than the GPU */
+	VkBuffer buffer;		/* its memory may be shared with the CPU or other devices */
 	uint64_t offset;
-	uint64_t id;			/* of the buffer: a later one has another */
+	uint64_t id;			/* unique number of the buffer */
 };
 
-/* Bytes that go between the staging buffer, or a place, and the GPU's. */
+/* Bytes to copy between the GPU's buffer and an argument's place, or the staging buffer. */
 struct transfer {
 	uint64_t host;
 	uint64_t gpu;
@@ -46,7 +50,7 @@ struct commands {
 	struct piece *pieces;
 	uint32_t num_pieces;
 	uint32_t pieces_room;
-	double *ns;			/* by dispatch: the time that it probably takes */
+	double *ns;			/* for each dispatch: its expected time */
 };
 
 /* The objects that commands use. */
@@ -60,28 +64,29 @@ struct commands_target {
 	uint32_t num_inputs;
 	const struct transfer *outputs;
 	uint32_t num_outputs;
-	VkQueryPool times;		/* of two timestamps, the begin and the end; or none */
+	VkQueryPool times;		/* timestamps of the begin and the end; or none */
 };
 
 /*
- * Records the transfers of inputs, or of outputs, which have these places. Allocates the commands
- * if they are NULL.
+ * Records the transfers of inputs or, with `is_output`, of outputs, whose places are `places`.
+ * Allocates the command buffer if *commands is NULL.
  */
 VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_target *target,
 			   const struct place *places, bool is_output);
 
 /*
- * Records a graph's dispatches, which are submitted between the transfers of inputs and outputs. A
- * submission takes SUBMISSION_NS or less, by what was measured last; a dispatch that takes longer
- * is cut. Replaces what was recorded before, which must not run. A failure leaves no commands.
+ * Records a graph's dispatches, which are submitted between the transfers of inputs and outputs. By
+ * the last measurements, each submission takes SUBMISSION_NS or less; dispatches that take longer
+ * are divided. Replaces the earlier commands, which must not be running. After a failure there are
+ * no commands.
  */
 VkResult commands_record(struct commands *c, const struct commands_target *target);
 void commands_free(struct commands *c, struct gpu *gpu);
 
-/* Frees commands of commands_transfer(); there may be none. */
+/* Frees the commands of commands_transfer(); `list` may contain NULL. */
 void commands_drop(struct gpu *gpu, const VkCommandBuffer *list, uint32_t count);
 
-/* Copies between two buffers, and waits. */
+/* Copies between two buffers, and waits for the end of the copy. */
 VkResult commands_copy(struct gpu *gpu, VkBuffer from, VkBuffer to, uint64_t size);
 
 #endif /* NN_VULKAN_COMMANDS_H */

@@ -12,7 +12,7 @@
 #include "vulkan/pipeline.h"
 #include "vulkan/shaders/params.h"
 
-/* The headers of Debian 12 are older than cooperative matrices. */
+/* The Vulkan headers of Debian 12 do not have cooperative matrices. */
 #ifndef VK_KHR_cooperative_matrix
 #define VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME "VK_KHR_cooperative_matrix"
 #define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR	1000506000
@@ -54,7 +54,10 @@ static void uuid_text(const uint8_t uuid[VK_UUID_SIZE], char text[GPU_UUID_TEXT]
 					 uuid[i]);
 }
 
-/* Returns the first queue family that computes, or -1, and the bits of its timestamps. */
+/*
+ * Returns the first queue family that supports computing, or -1, and the number of bits of its
+ * timestamps.
+ */
 static int family_of(VkPhysicalDevice physical, uint32_t *timestamp_bits)
 {
 	VkQueueFamilyProperties families[32];
@@ -81,7 +84,10 @@ struct features {
 	VkPhysicalDeviceSubgroupSizeControlFeaturesEXT subgroups;
 };
 
-/* Chains the features that each GPU needs, and those of the extensions behind `variants`. */
+/*
+ * Chains the feature structures that every GPU needs, and those of the extensions that `variants`
+ * need.
+ */
 static void chain_features(struct features *f, uint32_t variants)
 {
 	void **next = &f->layout.pNext;
@@ -242,7 +248,7 @@ static const struct {
 	{ GPU_SYNC_FILE, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME },
 };
 
-/* Returns the variants whose extensions a GPU has. */
+/* Returns the variants whose extensions the GPU has. */
 static uint32_t extended(VkPhysicalDevice physical)
 {
 	VkExtensionProperties *list;
@@ -277,8 +283,8 @@ static bool has_sync_files(VkPhysicalDevice physical)
 }
 
 /*
- * Chooses matrices that divide a tile of the shader, so that each of its subgroups adds up as many.
- * Returns false if the GPU has none.
+ * Chooses a size of cooperative matrices that divides the shader's tile, so that all subgroups
+ * compute the same number of matrices. Returns false if the GPU has no such size.
  */
 static bool choose_matrix(struct gpu *gpu)
 {
@@ -318,7 +324,10 @@ static bool choose_matrix(struct gpu *gpu)
 	return false;
 }
 
-/* Drivers that compute on the CPU convert float16, and emulate dot products. */
+/*
+ * Variants are not quicker with drivers that compute on the CPU, which convert float16 and emulate
+ * dot products.
+ */
 static void choose_variants(struct gpu *gpu)
 {
 	VkPhysicalDeviceShaderIntegerDotProductPropertiesKHR dot = { 0 };

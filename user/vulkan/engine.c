@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The functions that the kit calls. All clients share the GPU. If the GPU is lost, it is opened
- * again.
+ * The functions that the kit calls. All clients share the GPU. If it is lost, it is opened again.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,7 +26,7 @@ static struct {
 	const char *folder;
 	bool gpu_waits;
 	struct gpu *gpu;		/* under the lock */
-	uint32_t stored;		/* number of this GPU's pipelines that the store has */
+	uint32_t stored;		/* number of this GPU's pipelines that are stored */
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void vulkan_engine_choose(const char *wanted, const char *folder, bool gpu_waits)
@@ -39,7 +38,7 @@ void vulkan_engine_choose(const char *wanted, const char *folder, bool gpu_waits
 
 /* ---- Pipelines in the engine's store ---- */
 
-/* Pipelines depend on this build's shaders, the driver and the GPU. */
+/* The key of stored pipelines: they depend on this build's shaders, the driver and the GPU. */
 static int key_of(const struct gpu *gpu, char key[256])
 {
 	char build[BUILD_ID_TEXT];
@@ -65,7 +64,7 @@ static void load_pipelines(struct gpu *gpu)
 	free(data);
 }
 
-/* Stores the pipelines if there are new ones. */
+/* Stores the pipelines if some are not stored yet. */
 static void store_pipelines(struct gpu *gpu)
 {
 	struct nn_error err = { "" };
@@ -96,7 +95,7 @@ static enum nn_status open_gpu(struct nn_error *err)
 	return status;
 }
 
-/* Returns the GPU with a reference for the caller. */
+/* Returns the GPU, with a reference that the caller must release. */
 static enum nn_status take_gpu(struct gpu **gpu, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
@@ -116,7 +115,7 @@ static enum nn_status take_gpu(struct gpu **gpu, struct nn_error *err)
 	return status;
 }
 
-/* The power that a GPU takes is not known; the CPU's power is assumed for the same time. */
+/* The power consumption of a GPU is not known, and is assumed to be that of the CPU. */
 static void set_speed(struct nn_device_info *info, const struct capabilities *c)
 {
 	static const int32_t types[] = {
@@ -271,7 +270,10 @@ static const struct nn_arg *argument_at(const struct nn_execution *e, uint32_t i
 	return i < e->num_inputs ? &e->inputs[i] : &e->outputs[i - e->num_inputs];
 }
 
-/* Indices get no place: the CPU checks them in memory that clients do not reach. */
+/*
+ * Finds an argument's place. Indices get no place, because the CPU checks a copy of them that
+ * clients cannot change.
+ */
 static enum nn_status find_place(const struct prepared *p, struct nna_engine_execution *execution,
 				 const struct nn_execution *e, uint32_t i, struct place *place,
 				 struct nn_error *err)
@@ -286,7 +288,7 @@ static enum nn_status find_place(const struct prepared *p, struct nna_engine_exe
 	return NN_OK;
 }
 
-/* Waits for the sync_file before an execution, if there is one. */
+/* Waits until the sync_file that an execution depends on is signalled, if there is one. */
 static enum nn_status await(const struct prepared_files *files, uint64_t deadline_ns,
 			    struct nn_error *err)
 {
@@ -306,7 +308,7 @@ static enum nn_status await(const struct prepared_files *files, uint64_t deadlin
 
 /*
  * Begins or ends the CPU's access to the memory of arguments without a place, because the kernel
- * leaves that to an engine of only_devices. Memory without a dma-buf takes nothing.
+ * leaves that to an engine of only_devices. Nothing is done for memory that is not a dma-buf.
  */
 static enum nn_status access_copies(struct nna_engine_execution *execution,
 				    const struct nn_execution *e, const struct place *places,
@@ -333,7 +335,10 @@ static enum nn_status access_copies(struct nna_engine_execution *execution,
 	return NN_OK;
 }
 
-/* Computes once the memory is ready; the CPU waits for that if it copies, and the GPU otherwise. */
+/*
+ * Computes once the memory is ready. If the CPU copies arguments, it waits for the memory;
+ * otherwise the GPU waits, if it can.
+ */
 static enum nn_status compute(struct prepared *p, struct nna_engine_execution *execution,
 			      struct nn_execution *e, const struct place *places, bool copies,
 			      struct prepared_files *files, struct nn_error *err)
@@ -399,7 +404,7 @@ static void forget_region(const struct nna_engine *engine, const struct nna_engi
 	import_forget(region->base);
 }
 
-/* Reports a missing GPU before there are clients. */
+/* Opens the GPU at the start, so that a missing one is reported before clients connect. */
 static bool start(const struct nna_engine *engine)
 {
 	struct nn_error err = { "" };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Joins dispatches: a chain of elementwise operations becomes one, and an activation goes into the
- * product, window or pooling before it.
+ * Fuses dispatches: a chain of elementwise operations becomes one dispatch, and an activation
+ * becomes part of the preceding product, window or pooling.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void count_uses(const struct graph *g, struct use *uses)
 	}
 }
 
-/* Returns whether a dispatch reads its tensor 0 in the order of memory. */
+/* Returns whether a dispatch reads its tensor 0 contiguously. */
 static bool is_dense(const struct elementwise_params *p)
 {
 	uint32_t step = 1;
@@ -44,8 +44,8 @@ static bool is_dense(const struct elementwise_params *p)
 }
 
 /*
- * Expresses two chains over the same elements by the axes of both. Returns false if they differ too
- * much. A chain of one axis reads each tensor as it lies.
+ * Gives chain `a` the axes of chain `b`, which has the same elements. Returns false unless the axes
+ * are equal already, or `a` has one axis. With one axis, each tensor is read with a constant step.
  */
 static bool same_axes(struct elementwise_params *a, const struct elementwise_params *b)
 {
@@ -63,7 +63,7 @@ static bool same_axes(struct elementwise_params *a, const struct elementwise_par
 	return true;
 }
 
-/* Appends the steps of `next` to `chain`, whose output its tensor 0 is. */
+/* Appends the steps of `next`, whose tensor 0 is the output of `chain`, to `chain`. */
 static bool append(struct dispatch *chain, const struct dispatch *next)
 {
 	struct elementwise_params a = chain->params.elementwise, b = next->params.elementwise;
@@ -93,7 +93,7 @@ static bool append(struct dispatch *chain, const struct dispatch *next)
 	return true;
 }
 
-/* Returns the step that computes the same from exchanged operands, or -1. */
+/* Returns the step that computes the same result after its operands are exchanged, or -1. */
 static int exchanged(uint32_t step)
 {
 	static const uint32_t pairs[][2] = {
@@ -131,7 +131,7 @@ static bool exchange(struct dispatch *d)
 	return true;
 }
 
-/* Makes a clamp a part of the product, window or pooling of floats whose output it clamps. */
+/* Fuses a clamp, `next`, into the float product, window or pooling that computes its input. */
 static bool clamp_window(struct dispatch *window, const struct dispatch *next)
 {
 	const struct elementwise_params *p = &next->params.elementwise;
@@ -150,7 +150,10 @@ static bool clamp_window(struct dispatch *window, const struct dispatch *next)
 	return true;
 }
 
-/* Returns the only writer of a value whose only reader is dispatch `d`, or NULL. */
+/*
+ * Returns the dispatch that writes a value, if it is the only writer and `d` the only reader;
+ * otherwise NULL.
+ */
 static struct dispatch *writer_of(struct graph *g, const struct use *uses, uint32_t value,
 				  uint32_t d)
 {
@@ -160,7 +163,7 @@ static struct dispatch *writer_of(struct graph *g, const struct use *uses, uint3
 	return &g->dispatches[uses[value].writer];
 }
 
-/* Joins dispatch `d` with the one before it. */
+/* Fuses dispatch `d` with the dispatch that writes its input, if possible. */
 static void join(struct graph *g, struct use *uses, uint32_t d)
 {
 	struct dispatch *next = &g->dispatches[d], *before, exchanged_next = *next;
@@ -176,7 +179,10 @@ static void join(struct graph *g, struct use *uses, uint32_t d)
 		if (!before || before->shader != SHADER_elementwise || !exchange(&exchanged_next))
 			return;
 	}
-	/* When the second dispatch runs, the operands of both exist. */
+	/*
+	 * The fused dispatch takes the position of the second one, where the operands of both have
+	 * been computed.
+	 */
 	if (append(before, &exchanged_next)) {
 		before->tensors[OUTPUT] = next->tensors[OUTPUT];
 		*next = *before;

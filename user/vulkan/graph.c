@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Walks over a model's operations: shapes by the shape rules of the reference, dispatches by the
- * functions of the table.
+ * Makes a graph from a model's operations: the reference's shape rules compute the shapes, and the
+ * functions of the table make the dispatches.
  */
 #define _GNU_SOURCE
 #include <stdarg.h>
@@ -62,7 +62,7 @@ uint32_t lower_output_type(const struct lower *l, uint32_t output)
 	return type_in_memory(operand_of(l, true, output)->type);
 }
 
-/* Arrays grow at powers of two. */
+/* Makes room for another element of an array, whose size is a power of two. */
 static void *grown(void *list, uint32_t count, size_t size)
 {
 	if (count & (count - 1))
@@ -173,7 +173,7 @@ struct strides lower_strides(const struct nn_image *i, bool nchw)
 
 /* ---- Tables by the reference ---- */
 
-/* Makes a tensor of all bytes along `axis` of `rank`. */
+/* Makes a tensor of rank `rank` that has all 256 bytes along `axis`. */
 static struct nn_tensor all_bytes(const struct nn_tensor *like, uint32_t rank, uint32_t axis,
 				  const uint8_t *bytes)
 {
@@ -219,7 +219,7 @@ void *lower_table(struct lower *l, const struct nn_tensor *inputs, uint32_t num_
 /* ---- Running the shape rule ---- */
 
 /*
- * Copies a scalar, or a tensor whose values determine a shape, because other processes may write
+ * Copies a scalar, or a tensor whose values determine a shape, because other processes may change
  * the original.
  */
 static enum nn_status copy_value(struct lower *l, uint32_t i, struct nn_tensor *t)
@@ -420,7 +420,7 @@ enum nn_status graph_supported(const struct nn_model *model, const VkPhysicalDev
 	return status;
 }
 
-/* All arguments get a value, also those that no operation uses. */
+/* Arguments that no operation uses also get a value. */
 static enum nn_status take_arguments(struct graph *g, struct nn_error *err)
 {
 	const struct nn_subgraph *main = &g->model->subgraphs[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model as a list of dispatches: which values each shader reads and writes, and where they lie in
- * one buffer. Nothing here calls Vulkan.
+ * A model as a list of dispatches: which values each shader reads and writes, and the offsets of
+ * these values in one buffer. Nothing here calls Vulkan.
  */
 #ifndef NN_VULKAN_GRAPH_H
 #define NN_VULKAN_GRAPH_H
@@ -14,7 +14,7 @@ typedef uint32_t uint;
 
 #define NO_VALUE UINT32_MAX
 
-/* Bytes in the buffer that dispatches read or write. */
+/* A range of the buffer that dispatches read or write. */
 struct value {
 	uint64_t size;
 	uint32_t element;		/* bytes of an element */
@@ -22,7 +22,7 @@ struct value {
 	void *owned;			/* freed with the graph */
 	bool is_input;
 	bool is_output;
-	uint32_t first;			/* dispatches that use it */
+	uint32_t first;			/* first and last dispatch that uses it */
 	uint32_t last;
 	uint64_t at;			/* in the buffer */
 };
@@ -36,7 +36,7 @@ struct gather_params { GATHER_PARAMS };
 struct quantise_params { QUANTISE_PARAMS };
 
 struct dispatch {
-	enum shader shader;	/* shader of the dispatch; SHADERS if it was fused into another */
+	enum shader shader;	/* its shader; SHADERS if fused into another dispatch */
 	uint32_t constants[SHADER_CONSTANTS];
 	uint32_t groups[3];
 	uint32_t tensors[TENSORS];	/* values, or NO_VALUE */
@@ -51,17 +51,17 @@ struct dispatch {
 		struct resize_params resize;
 		struct gather_params gather;
 		struct quantise_params quantise;
-		uint32_t at[TENSORS];	/* all parameters begin with these offsets */
+		uint32_t at[TENSORS];	/* the offsets that all parameters begin with */
 	} params;
 };
 
-/* Indices that an argument has, which lie in [0, limit). */
+/* An argument whose elements are indices, which must be in [0, limit). */
 struct index_check {
 	uint32_t input;
 	uint32_t limit;
 };
 
-/* The buffer begins with the parameters of the dispatches, then constants, then the rest. */
+/* The buffer has the parameters of the dispatches, then constants, then all other values. */
 struct graph {
 	const struct nn_model *model;
 	struct nn_tensor *tensors;	/* tensor of each operand, as the shape rules describe it */
@@ -75,12 +75,12 @@ struct graph {
 	uint64_t params_step;		/* bytes between parameters of dispatches */
 	uint64_t constants_end;
 	uint64_t size;			/* bytes of the buffer */
-	uint64_t unshared;		/* bytes that temporaries would take side by side */
+	uint64_t unshared;		/* bytes of temporaries if none shared memory */
 };
 
 /*
- * Makes a graph of a checked model, whose constants stay the model's. Returns NN_INVALID_ARGUMENT
- * with the reason if something in the model is not supported.
+ * Makes a graph of a checked model. The graph refers to the model's constants. Returns
+ * NN_INVALID_ARGUMENT with the reason if something in the model is not supported.
  */
 enum nn_status graph_create(const struct nn_model *model, const VkPhysicalDeviceLimits *limits,
 			    struct graph *graph, struct nn_error *err);
@@ -95,7 +95,7 @@ enum nn_status graph_supported(const struct nn_model *model, const VkPhysicalDev
 			       void (*refused)(uint32_t operation, const char *reason),
 			       struct nn_error *err);
 
-/* Gives each value its place; temporaries that are not needed at the same time share places. */
+/* Gives each value an offset. Temporaries that are not needed at the same time share memory. */
 enum nn_status arena_plan(struct graph *graph, uint64_t alignment, struct nn_error *err);
 
 /* Joins chains of elementwise dispatches, and activations with the products before them. */

@@ -15,11 +15,11 @@ struct import {
 	const void *base;
 	bool is_writable;
 	uint64_t id;
-	struct gpu_buffer buffer;	/* none: it cannot be imported */
+	struct gpu_buffer buffer;	/* none if the memory cannot be imported */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct import *list;		/* under the lock, as is the next one */
+static struct import *list;		/* `list` and `last_id` are protected by the lock */
 static uint64_t last_id;
 
 enum nn_device_memory import_way_of(const struct gpu *gpu)
@@ -41,7 +41,7 @@ const char *import_way_name(enum nn_device_memory way)
 	return names[way];
 }
 
-/* Returns a type among `allowed` that needs no flush, or -1. */
+/* Returns a memory type among `allowed` that needs no flushes, or -1. */
 static int coherent_type(const struct gpu *gpu, uint32_t allowed)
 {
 	for (uint32_t i = 0; i < gpu->memory.memoryTypeCount; i++)
@@ -51,7 +51,7 @@ static int coherent_type(const struct gpu *gpu, uint32_t allowed)
 	return -1;
 }
 
-/* Makes a buffer of memory that `from`, an import structure, describes. */
+/* Makes a buffer of the memory that `from`, an import structure of Vulkan, describes. */
 static VkResult import_memory(struct gpu *gpu, VkExternalMemoryHandleTypeFlagBits handle,
 			      const void *from, uint32_t types, struct gpu_buffer *b)
 {
@@ -132,13 +132,13 @@ static VkResult from_dma_buf(struct gpu *gpu, int file, struct gpu_buffer *b)
 		result = properties_of(gpu->device, handle, file, &properties);
 	if (!result)
 		result = import_memory(gpu, handle, &from, properties.memoryTypeBits, b);
-	/* The file is the driver's once the memory is made. */
+	/* If the import succeeded, the driver owns the file. */
 	if (!b->memory)
 		close(file);
 	return result;
 }
 
-/* Imports a region in the best way that works. */
+/* Imports a region: as a dma-buf or, if that fails, by address. */
 static void import_region(struct gpu *gpu, struct nna_engine_execution *execution, const void *data,
 			  const struct nna_engine_region *region, struct gpu_buffer *b)
 {
@@ -165,8 +165,8 @@ static void import_region(struct gpu *gpu, struct nna_engine_execution *executio
 }
 
 /*
- * Returns the import of a region, which it makes at first; NULL if memory runs out. The caller
- * holds the lock.
+ * Returns the import of a region; makes it if there is none. Returns NULL if memory runs out. The
+ * caller holds the lock.
  */
 static struct import *get(struct gpu *gpu, struct nna_engine_execution *execution, const void *data,
 			  const struct nna_engine_region *region)
@@ -223,7 +223,7 @@ void import_forget(const void *base)
 			continue;
 		}
 		*link = i->next;
-		/* After a deadline the GPU goes on. */
+		/* The GPU may still be computing for an execution whose deadline has passed. */
 		gpu_wait(i->gpu);
 		gpu_buffer_destroy(i->gpu, &i->buffer);
 		gpu_release(i->gpu);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An operation becomes dispatches. This header has the arguments of the functions in operations.c's
- * table, and the functions that they call.
+ * Translates operations to dispatches. This header has the argument of the functions in the table
+ * of operations.c, and helpers that these functions call.
  */
 #ifndef NN_VULKAN_LOWER_H
 #define NN_VULKAN_LOWER_H
@@ -14,20 +14,23 @@ struct lower {
 	struct graph *graph;
 	const struct nn_operation *operation;
 	uint32_t index;			/* of the operation */
-	uint32_t argument;		/* argument of the row in the table */
-	struct nn_run run;	/* the operation with known shapes; float16 is float32 there */
+	uint32_t argument;		/* `argument` of the table's row */
+	struct nn_run run;	/* the operation with known shapes, and with float32 for float16 */
 	bool out_of_memory;
 };
 
 typedef enum nn_status lower_fn(struct lower *l);
 
-/* A row of the table: an operation, the types of the input that it supports, its function. */
+/*
+ * A row of the table: an operation, the types of input `subject` that it supports, and its
+ * function.
+ */
 struct vulkan_op {
 	int32_t code;
 	uint32_t types;			/* NN_T() */
 	lower_fn *lower;
 	uint32_t argument;
-	uint32_t subject;		/* the input that has the type */
+	uint32_t subject;		/* the input whose type is checked */
 };
 
 const struct vulkan_op *vulkan_op_at(uint32_t index);
@@ -41,17 +44,18 @@ enum nn_status lower_refuse(const struct lower *l, const char *format, ...)
 uint32_t lower_input_type(const struct lower *l, uint32_t input);
 uint32_t lower_output_type(const struct lower *l, uint32_t output);
 
-/* Return the value of an operand; its first use makes it. */
+/* Return the value of an operand. The first call for an operand makes its value. */
 uint32_t lower_input(struct lower *l, uint32_t input);
 uint32_t lower_output(struct lower *l, uint32_t output);
 
 /*
- * Adds a constant of malloc()ed memory, which the graph owns from then on; NULL if memory ran out.
+ * Adds a constant. The graph takes ownership of `data`, which is from malloc(), or NULL if memory
+ * ran out.
  */
 uint32_t lower_constant(struct lower *l, void *data, uint64_t size, uint32_t element);
 uint32_t lower_temporary(struct lower *l, uint64_t size, uint32_t element);
 
-/* Adds a dispatch without tensors, with one invocation for each of `count` elements. */
+/* Returns a dispatch without tensors, with one invocation for each of `count` elements. */
 struct dispatch lower_linear(const struct lower *l, enum shader shader, uint64_t count);
 /* Does the same as lower_linear(), with a work group for each element. */
 struct dispatch lower_groups(const struct lower *l, enum shader shader, uint64_t count);
@@ -60,14 +64,14 @@ struct dispatch lower_groups(const struct lower *l, enum shader shader, uint64_t
 enum nn_status lower_add(struct lower *l, const struct dispatch *d);
 
 /*
- * Returns a table of the reference's results for bytes: input 0 of `inputs` stands for each byte.
- * With `arity` 2, the same is true of input 1. Returns NULL if memory runs out or the operation
- * fails.
+ * Returns a table of the results that the reference kernel computes if input 0 takes each of the
+ * 256 values of a byte. With `arity` 2, the table is for all pairs of bytes in inputs 0 and 1.
+ * Returns NULL if memory runs out or the operation fails.
  */
 void *lower_table(struct lower *l, const struct nn_tensor *inputs, uint32_t num_inputs,
 		  uint32_t arity);
 
-/* Distances of an image's elements. */
+/* Distances, in elements, between images, pixels and channels. */
 struct strides {
 	uint32_t image;
 	uint32_t pixel;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operations that compute each element by itself. An operation on bytes becomes a table of 256
- * results, which the reference fills.
+ * Operations that compute each element by itself. For an operation on bytes, the reference kernel
+ * fills a table of 256 results.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,10 @@ static bool is_bytes(int32_t type)
 	return (NN_QUANT8 | NN_T(NN_TENSOR_BOOL8)) & NN_T(type);
 }
 
-/* Begins a dispatch over the output. Its tensors 0 and 1 are the inputs, one or two, broadcast. */
+/*
+ * Begins a dispatch for all elements of the output. Its tensors 0 and 1 are the one or two inputs,
+ * which are broadcast.
+ */
 static struct dispatch begin(struct lower *l, enum shader shader, uint32_t num_inputs)
 {
 	struct dispatch d = lower_linear(l, shader, nn_tensor_count(&l->run.outputs[0]));

@@ -16,7 +16,7 @@ static uint32_t element_of(const struct lower *l)
 			       .operands[l->operation->outputs[0]].type)->element_size;
 }
 
-/* Returns a view of a whole dense array that has the dimensions of another view. */
+/* Returns a view of a whole dense array that has the dimensions of `view`. */
 static struct nn_strided dense_of(const struct nn_strided *view)
 {
 	struct nn_strided dense = { .rank = view->rank };
@@ -30,7 +30,10 @@ static struct nn_strided dense_of(const struct nn_strided *view)
 	return dense;
 }
 
-/* Drops axes of one element, and merges neighbouring axes that are contiguous in both views. */
+/*
+ * Sets the parameters of a copy between two views. Drops axes of one element, and merges adjacent
+ * axes that are contiguous in both views.
+ */
 static bool set_views(struct copy_params *p, const struct nn_strided *from,
 		      const struct nn_strided *to)
 {
@@ -77,7 +80,7 @@ static enum nn_status copy(struct lower *l, uint32_t value_from, const struct nn
 	return lower_add(l, &d);
 }
 
-/* Output 0 is what a view of input 0 shows. */
+/* Copies a view of input 0 to output 0. */
 static enum nn_status read_view(struct lower *l, const struct nn_strided *view)
 {
 	const struct nn_strided dense = dense_of(view);
@@ -85,7 +88,7 @@ static enum nn_status read_view(struct lower *l, const struct nn_strided *view)
 	return copy(l, lower_input(l, 0), view, lower_output(l, 0), &dense);
 }
 
-/* Input 0 becomes what a view of output 0 shows. */
+/* Copies input 0 to a view of output 0. */
 static enum nn_status write_view(struct lower *l, const struct nn_strided *view)
 {
 	const struct nn_strided dense = dense_of(view);
@@ -93,7 +96,7 @@ static enum nn_status write_view(struct lower *l, const struct nn_strided *view)
 	return copy(l, lower_input(l, 0), &dense, lower_output(l, 0), view);
 }
 
-/* The output has the same bytes, without a copy, unless both are arguments of the model. */
+/* A temporary output shares the bytes of the input. Any other output is a copy. */
 enum nn_status lower_reshape(struct lower *l)
 {
 	struct nn_strided all;
@@ -122,7 +125,7 @@ enum nn_status lower_transpose(struct lower *l)
 	return read_view(l, &view);
 }
 
-/* Inputs [first, first + count) lie one after the other along an axis of the output. */
+/* Concatenates inputs [first, first + count) along an axis of the output. */
 static enum nn_status join(struct lower *l, uint32_t first, uint32_t count, uint32_t axis,
 			   bool is_new)
 {
@@ -206,7 +209,7 @@ enum nn_status lower_strided_slice(struct lower *l)
 	return read_view(l, &view);
 }
 
-/* Puts input 0 into a tensor of another shape, whose other elements have one value. */
+/* Copies input 0 into a part of a larger tensor, whose other elements all have the same value. */
 static enum nn_status put_into(struct lower *l, const void *value, uint32_t to,
 			       const struct nn_tensor *shape, const int32_t *at)
 {
@@ -304,7 +307,10 @@ static struct axes axes_of(const struct lower *l, uint32_t flag)
 	return nn_run_bool(&l->run, flag, false) ? (struct axes){ 2, 3, 1 } : (struct axes){ 1, 2, 3 };
 }
 
-/* SPACE_TO_DEPTH reads the large image in the order of the small one, and DEPTH_TO_SPACE writes it. */
+/*
+ * Makes a view of the large image in the element order of the small one. SPACE_TO_DEPTH reads this
+ * view, and DEPTH_TO_SPACE writes it.
+ */
 enum nn_status lower_space(struct lower *l)
 {
 	const struct nn_tensor *big = l->argument ? &l->run.inputs[0] : &l->run.outputs[0];
@@ -329,7 +335,7 @@ enum nn_status lower_space(struct lower *l)
 	return l->argument ? read_view(l, &view) : write_view(l, &view);
 }
 
-/* Returns the view of the large image in the order of the small ones. */
+/* Returns a view of the large image in the element order of the small images. */
 static struct nn_strided batch_view(const struct nn_tensor *big, const struct axes *a,
 				    const int32_t *block)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Operations that pick elements by their place: resizing images, gathering slices.
- */
+/* Operations that select elements by their position: resizing images, gathering slices. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +8,10 @@
 #include "ops/resize.h"
 #include "vulkan/lower.h"
 
-/* Stores for each position along an output axis two input positions and the second's weight. */
+/*
+ * Makes a constant with, for each position on an output axis, two input positions and the weight of
+ * the second.
+ */
 static uint32_t sources(struct lower *l, const struct nn_resize *v, uint32_t in, uint32_t out)
 {
 	struct nn_source *all = malloc(out * sizeof(*all));

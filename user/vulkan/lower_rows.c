@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Operations along rows: softmax, reductions, normalisations, the place of the largest.
- */
+/* Operations along rows: softmax, reductions, normalisations, ARGMAX and ARGMIN. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,13 +9,19 @@
 #include "ops/strided.h"
 #include "vulkan/lower.h"
 
-/* Terms of a sum of bytes, which must fit 32 bits. */
+/* Maximum number of bytes to sum, so that the sum fits 32 bits. */
 #define MAX_TERMS (1u << 23)
 
-/* Elements of a row of SOFTMAX of bytes: the sum of their exponentials fits 32 bits. */
+/*
+ * Maximum number of elements of a row of an 8-bit SOFTMAX, so that the sum of their exponentials
+ * fits 32 bits.
+ */
 #define MAX_SOFTMAX 4096
 
-/* Returns the rows along an axis of input 0: their size, their distance, and their number. */
+/*
+ * Returns the parameters of rows along an axis of input 0: size, distance between elements, and
+ * number of rows.
+ */
 static struct rows_params rows_along(const struct nn_tensor *in, uint32_t axis)
 {
 	struct rows_params p = { .size = in->dims[axis] };
@@ -74,7 +78,7 @@ enum nn_status lower_softmax(struct lower *l)
 	return add_rows(l, lower_groups(l, SHADER_softmax, p.count), &p, l->argument);
 }
 
-/* Axes of input 0 with those of `reduced` (bits) last. */
+/* Returns parameters with the axes of input 0. Axes whose bit in `reduced` is set come last. */
 static struct rows_params reduction(const struct nn_tensor *in, uint32_t reduced)
 {
 	struct rows_params p = { .size = 1, .count = 1 };

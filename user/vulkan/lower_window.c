@@ -11,12 +11,15 @@
 #include "ops/requant.h"
 #include "vulkan/lower.h"
 
-/* The most groups of four elements in a filter. The shader divides group numbers as floats. */
+/*
+ * Maximum number of groups of four elements in a filter. The shader divides their numbers as
+ * floats.
+ */
 #define MAX_PARTS (1u << 22)
 
 /*
- * A work group finds the range of at least MIN_RANGE elements; a tensor has at most MAX_RANGES such
- * groups.
+ * Each work group that finds a range has at least MIN_RANGE elements. A tensor has at most
+ * MAX_RANGES such work groups.
  */
 #define MIN_RANGE 4096u
 #define MAX_RANGES 256u
@@ -55,7 +58,7 @@ static void set_window(struct window_params *p, const struct nn_window *w)
 	p->head_w = (int32_t)w->w.head;
 }
 
-/* Bounds of the output, and of bytes the zero points. */
+/* Sets the bounds of the output and, for bytes, the zero points. */
 static void set_range(struct lower *l, struct window_params *p, int32_t activation)
 {
 	const struct nn_tensor *x = &l->run.inputs[X], *out = &l->run.outputs[0];
@@ -73,15 +76,15 @@ static bool is_float(const struct lower *l)
 	return l->run.inputs[X].type == NN_TENSOR_FLOAT32;
 }
 
-/* Returns whether floats become bytes when the operation runs. */
+/* Returns whether floats are quantised to bytes when the operation runs. */
 static bool is_dynamic(const struct lower *l)
 {
 	return is_float(l) && l->run.inputs[FILTER].type != NN_TENSOR_FLOAT32;
 }
 
 /*
- * Sets, for each channel, a scale of a dynamic product, or a multiplier and a shift of an int8
- * product.
+ * Sets for each channel a scale if the product is quantised at run time; otherwise a multiplier and
+ * a shift.
  */
 static void set_scales(struct lower *l, struct dispatch *d, uint32_t channels)
 {
@@ -118,7 +121,10 @@ static void set_tensors(struct lower *l, struct dispatch *d, uint32_t channels)
 	set_scales(l, d, channels);
 }
 
-/* Quantises rows of `size` floats, `inner` elements apart, to bytes for a product. */
+/*
+ * Adds the dispatches that quantise rows of `size` floats, which are `inner` elements apart, to
+ * bytes for a product.
+ */
 static enum nn_status quantise(struct lower *l, struct dispatch *product, uint32_t size,
 			       uint32_t inner)
 {
@@ -168,7 +174,10 @@ static enum nn_status add_product(struct lower *l, struct dispatch *d, uint32_t 
 	return status ? status : lower_add(l, d);
 }
 
-/* Returns the dispatch of `batches` matrix products; `p` has the sizes of images and columns. */
+/*
+ * Returns the dispatch that computes `batches` matrix products; `p` has the sizes of images and
+ * columns.
+ */
 static struct dispatch product(struct lower *l, const struct window_params *p, uint32_t batches)
 {
 	const uint64_t rows = (uint64_t)p->images * p->out_h * p->out_w;
@@ -241,7 +250,7 @@ enum nn_status lower_transposed(struct lower *l)
 	return add_conv(l, &c, true);
 }
 
-/* Lowers operations with a window that compute each channel by itself. */
+/* Lowers operations with a window that compute channels independently. */
 static enum nn_status channelwise(struct lower *l, struct dispatch *d, uint32_t filter_h,
 				  uint32_t filter_w)
 {
@@ -294,7 +303,10 @@ enum nn_status lower_pool(struct lower *l)
 	return lower_add(l, &d);
 }
 
-/* Returns the parameters of a product of matrices, whose rows become images of one pixel. */
+/*
+ * Returns the parameters of a matrix product. Each row of the first factor is an image of one
+ * pixel.
+ */
 static struct window_params matrices(uint32_t rows, uint32_t depth, uint32_t columns)
 {
 	const struct nn_image in = { rows, 1, 1, depth }, out = { rows, 1, 1, columns };
@@ -322,8 +334,8 @@ enum nn_status lower_fully_connected(struct lower *l)
 }
 
 /*
- * Returns the elements between matrices along an axis of batches, or 0 if the matrices are repeated. Axes
- * count from the end.
+ * Returns the distance, in elements, between matrices along a batch axis; 0 if the matrices are
+ * repeated along it. `axis` counts from the end.
  */
 static uint32_t batch_step(const struct nn_tensor *t, uint32_t axis)
 {

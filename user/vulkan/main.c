@@ -63,7 +63,10 @@ static const char *value_of(char *const *argument, const char *option)
 	       (*argument)[length] ? NULL : argument[1];
 }
 
-/* Takes --gpu NAME and --gpu-waits out of the arguments; --state FOLDER is the library's as well. */
+/*
+ * Removes --gpu NAME and --gpu-waits from the arguments. Leaves --state FOLDER, which the library
+ * reads as well.
+ */
 static int take_options(int argc, char **argv)
 {
 	const char *gpu = NULL, *folder = NULL;

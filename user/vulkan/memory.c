@@ -16,7 +16,7 @@ static int type_with(const struct gpu *gpu, uint32_t allowed, VkMemoryPropertyFl
 	return -1;
 }
 
-/* Cached memory is quick to read; coherent memory needs no calls. */
+/* Cached memory is quick to read; coherent memory needs no flush or invalidate calls. */
 static int choose_type(const struct gpu *gpu, uint32_t allowed, bool host)
 {
 	static const VkMemoryPropertyFlags for_host[] = {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The table of operations that are supported. `nnaccel-vulkan --list-operations` prints it.
- */
+/* The table of supported operations. `nnaccel-vulkan --list-operations` prints the table. */
 #include <stddef.h>
 
 #include "vulkan/lower.h"

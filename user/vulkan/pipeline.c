@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Makes pipelines and keeps them.
- */
+/* Makes pipelines, and stores them for later use. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +20,7 @@ struct pipelines {
 	VkDescriptorSetLayout set_layout;
 	VkPipelineLayout layout;
 	VkPipelineCache cache;
-	VkShaderModule modules[SHADERS];	/* made when they are needed */
+	VkShaderModule modules[SHADERS];	/* each is made when it is first needed */
 	struct pipeline *list;
 	uint32_t count;
 };
@@ -101,7 +99,7 @@ uint32_t pipelines_count(const struct gpu *gpu)
 	return gpu->pipelines->count;
 }
 
-/* Whether data have the header that they must have. */
+/* Returns whether pipeline data begin with the header of this GPU and driver. */
 static bool is_ours(const struct gpu *gpu, const void *data, size_t size)
 {
 	VkPipelineCacheHeaderVersionOne header;
@@ -144,7 +142,7 @@ void *pipelines_save(struct gpu *gpu, size_t *size)
 	cache = gpu->pipelines->cache;
 	if (!vkGetPipelineCacheData(gpu->device, cache, size, NULL))
 		data = malloc(*size);
-	/* Mesa 26.2 may return only a part of the header. */
+	/* With Mesa 26.2, the data may be only a part of the header. */
 	if (data && (vkGetPipelineCacheData(gpu->device, cache, size, data) ||
 		     !is_ours(gpu, data, *size))) {
 		free(data);
@@ -205,7 +203,7 @@ static VkResult make(struct gpu *gpu, VkShaderModule module, struct pipeline *p)
 		.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT,
 		.stage = {
 			.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-			/* Cooperative matrices need all invocations of a subgroup. */
+			/* Shaders with cooperative matrices need full subgroups. */
 			.flags = p->shader == SHADER_conv_f_matrix ?
 				 VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT : 0,
 			.stage = VK_SHADER_STAGE_COMPUTE_BIT,

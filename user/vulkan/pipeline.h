@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pipelines of a GPU: one for each shader and its constants, made when it is first needed.
+ * Pipelines of a GPU: one for each shader and its constants. A pipeline is made when it is first
+ * needed.
  */
 #ifndef NN_VULKAN_PIPELINE_H
 #define NN_VULKAN_PIPELINE_H
@@ -16,7 +17,10 @@ enum shader {
 
 #define SHADER_CONSTANTS 3
 
-/* Bindings: 0 is the buffer with all tensors, 1 the parameters, at an offset of the dispatch. */
+/*
+ * Binding 0 of all pipelines is the buffer with all tensors. Binding 1 is the parameters, at the
+ * offset of the dispatch.
+ */
 enum nn_status pipelines_create(struct gpu *gpu, struct nn_error *err);
 void pipelines_destroy(struct gpu *gpu);
 
@@ -25,18 +29,18 @@ VkPipelineLayout pipelines_layout(const struct gpu *gpu);
 uint32_t pipelines_count(const struct gpu *gpu);
 
 /*
- * Begins with pipelines that were made before, as pipelines_save() returned them. Returns false if
- * they are damaged, or from another GPU or driver.
+ * Loads pipelines from the data that pipelines_save() returned in an earlier run. Returns false if
+ * the data are damaged, or from another GPU or driver.
  */
 bool pipelines_load(struct gpu *gpu, const void *data, size_t size);
 
 /* Returns all pipelines as malloc()ed data, or NULL. */
 void *pipelines_save(struct gpu *gpu, size_t *size);
 
-/* Returns whether the compiler of this build knew what a shader needs. */
+/* Returns whether a shader is in this build, whose compiler may have lacked what it needs. */
 bool pipelines_have(enum shader shader);
 
-/* Returns a pipeline that lives as long as the GPU. The caller holds its lock. */
+/* Returns a pipeline that lives as long as the GPU. The caller holds the GPU's lock. */
 VkResult pipeline_get(struct gpu *gpu, enum shader shader, const uint32_t constants[SHADER_CONSTANTS],
 		      VkPipeline *pipeline);
 

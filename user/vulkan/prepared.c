@@ -12,16 +12,21 @@
 #include "vulkan/commands.h"
 #include "vulkan/prepared.h"
 
-/* Executions after which submissions are cut again. */
+/*
+ * Number of first executions after each of which the commands are divided into submissions again.
+ */
 #define TUNINGS		4
 
 #define ARGUMENT_ALIGN	256
 
-/* Transfers, which are recorded by the places of arguments. Bursts use few places by turns. */
+/*
+ * Recorded transfers of inputs and outputs, for certain places of arguments. ENDS recordings are
+ * kept, because a burst uses a few sets of places in turn.
+ */
 #define ENDS		8
 
 struct ends {
-	VkCommandBuffer commands[2];	/* of inputs, and of outputs */
+	VkCommandBuffer commands[2];	/* for inputs, and for outputs */
 	struct place *places;		/* of all arguments */
 	bool is_recorded;
 };
@@ -29,29 +34,29 @@ struct ends {
 struct prepared {
 	struct gpu *gpu;
 	struct graph graph;
-	struct nn_model *own_model;	/* the graph's; NULL: somebody else owns it */
+	struct nn_model *own_model;	/* the graph's model; NULL: the caller owns it */
 	struct gpu_buffer memory;
 	struct gpu_buffer staging;
 	struct transfer *transfers;	/* transfers of inputs, then of outputs */
 	VkDescriptorPool pool;
 	VkDescriptorSet set;
 	VkFence fence;
-	VkSemaphore begin;		/* is made of a sync_file; none: the driver cannot */
-	VkSemaphore end;		/* becomes a sync_file; none: the driver cannot */
+	VkSemaphore begin;		/* imports a sync_file; none: the driver cannot */
+	VkSemaphore end;		/* exported as a sync_file; none: the driver cannot */
 	VkQueryPool times;		/* none: the GPU has no timestamps */
 
 	pthread_mutex_t lock;		/* protects the fields below; held during an execution */
 	struct commands commands;
 	struct ends ends[ENDS];
-	struct ends *now;		/* those of the execution */
-	uint32_t num_records;		/* number of times that ends were recorded */
+	struct ends *now;		/* the transfers of the current execution */
+	uint32_t num_records;		/* number of times that transfers were recorded */
 	uint64_t copies;
 	bool is_running;		/* the fence has not signalled yet */
-	bool cannot_export;		/* `end` stays signalled, because it did not become a sync_file */
+	bool cannot_export;		/* `end` stays signalled, because exporting it failed */
 	uint32_t tunings;		/* atomic; written under the lock */
 };
 
-/* Copies of all models; atomic. */
+/* Number of arguments that were copied, of all models; atomic. */
 static uint64_t all_copies;
 
 uint64_t prepared_copies(void)
@@ -73,8 +78,8 @@ static const struct nn_subgraph *main_of(const struct prepared *p)
 /* ---- Making it ---- */
 
 /*
- * Chooses the place of each argument in the host's buffer, after that of the times. Returns the
- * buffer's size.
+ * Chooses the offset of each argument in the staging buffer, which begins with the timestamps.
+ * Returns the buffer's size.
  */
 static uint64_t place_arguments(struct prepared *p)
 {
@@ -103,7 +108,7 @@ static void fill_constants(const struct prepared *p, uint8_t *base)
 			memcpy(base + g->values[i].at, g->values[i].data, g->values[i].size);
 }
 
-/* Parameters and constants go to the GPU once. */
+/* Copies parameters and constants to the GPU, once for all executions. */
 static enum nn_status upload(struct prepared *p, struct nn_error *err)
 {
 	struct gpu_buffer buffer;
@@ -189,7 +194,7 @@ static VkResult record(struct prepared *p)
 	return commands_record(&p->commands, &target);
 }
 
-/* Records the transfers, unless they are recorded with these places. */
+/* Records the transfers, unless transfers with these places are recorded already. */
 static VkResult record_ends(struct prepared *p, const struct place *places)
 {
 	const struct commands_target target = target_of(p);
@@ -212,7 +217,7 @@ static VkResult record_ends(struct prepared *p, const struct place *places)
 	return result;
 }
 
-/* Makes what tells the end of an execution, and its times. */
+/* Makes the fence, the semaphores, and the timestamps of an execution. */
 static VkResult make_signals(struct prepared *p)
 {
 	static const VkFenceCreateInfo fence = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
@@ -288,7 +293,10 @@ enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 	return status;
 }
 
-/* Waits for what was submitted last; an earlier deadline may have passed before. */
+/*
+ * Waits for the last submission, which may be that of an earlier execution whose deadline has
+ * passed.
+ */
 static VkResult finish(struct prepared *p, uint64_t deadline_ns)
 {
 	const uint64_t now = clock_ns();
@@ -309,7 +317,7 @@ void prepared_release(struct prepared *p)
 	VkDevice device = p->gpu->device;
 
 	finish(p, 0);
-	/* A lost GPU may still hold the commands. */
+	/* A lost GPU may still be using the commands. */
 	if (gpu_is_lost(p->gpu))
 		gpu_wait(p->gpu);
 	commands_free(&p->commands, p->gpu);
@@ -407,7 +415,7 @@ static enum nn_status check_arguments(const struct prepared *p, struct nn_execut
 	return status;
 }
 
-/* Checks indices of GATHER in the host's buffer, which clients do not reach. */
+/* Checks the indices of GATHER in the staging buffer, which clients cannot change. */
 static enum nn_status check_indices(const struct prepared *p, struct nn_error *err)
 {
 	for (uint32_t c = 0; c < p->graph.num_checks; c++) {
@@ -446,7 +454,7 @@ static enum nn_status wait_for(struct prepared *p, const struct nn_execution *e,
 	return gpu_fail(p->gpu, result, "the GPU failed", err);
 }
 
-/* Takes over the file if it succeeds. */
+/* Makes the semaphore `begin` wait for a sync_file. On success the driver owns the file. */
 static VkResult import_begin(const struct prepared *p, int sync_file)
 {
 	const VkImportSemaphoreFdInfoKHR info = {
@@ -463,8 +471,8 @@ static VkResult import_begin(const struct prepared *p, int sync_file)
 }
 
 /*
- * Submits the recorded commands number `index`. With `waits` they begin after one semaphore, and
- * with `signals` the other is signalled at their end.
+ * Submits the recorded commands number `index`. With `waits`, they wait for the semaphore `begin`;
+ * with `signals`, they signal the semaphore `end`.
  */
 static VkResult submit(struct prepared *p, uint32_t index, bool waits, bool signals)
 {
@@ -492,7 +500,10 @@ static VkResult submit(struct prepared *p, uint32_t index, bool waits, bool sign
 	return result;
 }
 
-/* Returns a sync_file of the end of what was submitted last, or -1: it has to be waited for. */
+/*
+ * Returns a sync_file that is signalled at the end of the last submission; -1 if the caller has to
+ * wait for it.
+ */
 static int export_end(struct prepared *p)
 {
 	const VkSemaphoreGetFdInfoKHR info = {
@@ -508,7 +519,10 @@ static int export_end(struct prepared *p)
 	return p->cannot_export ? -1 : file;
 }
 
-/* Submits and waits, except for the last commands if they have a sync_file, which `defers` allows. */
+/*
+ * Submits all commands, and waits for each submission. With `defers`, does not wait for the last
+ * one if a sync_file for its end can be made.
+ */
 static enum nn_status submit_all(struct prepared *p, const struct nn_execution *e,
 				 struct prepared_files *files, bool defers, struct nn_error *err)
 {
@@ -544,14 +558,20 @@ static enum nn_status submit_all(struct prepared *p, const struct nn_execution *
 	return status;
 }
 
-/* Divides the commands into submissions by their measured times. If it fails, the next run does. */
+/*
+ * Divides the commands into submissions by their measured times. If that fails, no commands are
+ * left, and the next run records them.
+ */
 static void tune(struct prepared *p)
 {
 	if (__atomic_fetch_add(&p->tunings, 1, __ATOMIC_RELAXED) < TUNINGS)
 		record(p);
 }
 
-/* Returns whether nothing is left to do after the GPU. Tuning takes times of the submissions. */
+/*
+ * Returns whether the CPU has nothing to do after the GPU ends. While submissions are tuned, it
+ * measures their times.
+ */
 static bool may_end_later(const struct prepared *p, const struct nn_execution *e,
 			  const struct place *places)
 {
@@ -609,7 +629,7 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, const stru
 		memcpy(e->outputs[i].data, p->staging.base + t->host, t->size);
 		count_copy(p);
 	}
-	/* Recording may wait for a compiler, a deadline may not. */
+	/* Recording may have to compile shaders, which would take too long before a deadline. */
 	if (!status && !e->deadline_ns)
 		tune(p);
 	return status;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parameters of shaders, for C and GLSL: names and order are the same in both. They lie in a
- * buffer, a block of PARAMS_BYTES for each dispatch. `at` has the place at which each tensor
- * begins, in elements.
+ * Parameters of shaders, with the same names and order in C and GLSL. A buffer has a block of
+ * PARAMS_BYTES for each dispatch. `at` has the element at which each tensor begins.
  */
 #ifndef NN_VULKAN_PARAMS_H
 #define NN_VULKAN_PARAMS_H
@@ -20,16 +19,22 @@
 #define TYPE_U8		3
 #define TYPE_I8		4
 
-/* Invocations of a work group, work groups of a row, and the tile of a product's work group. */
+/*
+ * Invocations of a work group, work groups along the first dimension, and the tile that a work
+ * group of a product computes.
+ */
 #define GROUP_SIZE	64
 #define GROUPS_X	32768
 #define TILE		32
 #define TILE_DEPTH	16
 
-/* Columns that a work group computes of a product of few rows. */
+/* Number of columns that a work group computes, if a product has few rows. */
 #define VECTOR_COLUMNS	8
 
-/* Steps of a chain of elementwise operations; `o` is the operand of the step, R the reverse order. */
+/*
+ * Steps of a chain of elementwise operations. An R before the name means that the operands are
+ * exchanged.
+ */
 #define MAX_STEPS	8
 #define STEP_ADD	0
 #define STEP_SUB	1
@@ -66,7 +71,10 @@
 
 #define MAX_AXES	10
 
-/* Tensors 0 to 2 broadcast to the output; steps have operand 0 (none), 1 or 2, and numbers x and y. */
+/*
+ * Tensors 0 to 2 are broadcast to the output. Each step has an operand (tensor 1 or 2; 0 for none)
+ * and the numbers x and y.
+ */
 #define ELEMENTWISE_PARAMS								\
 	uint at[TENSORS];								\
 	uint count;									\
@@ -80,7 +88,7 @@
 	float x[MAX_STEPS];								\
 	float y[MAX_STEPS];
 
-/* Elements of a view of tensor 0 go to a view of the output. */
+/* Copies the elements of a view of tensor 0 to a view of the output. */
 #define COPY_PARAMS									\
 	uint at[TENSORS];								\
 	uint count;									\
@@ -93,9 +101,9 @@
 
 /*
  * Products and windows. Element (n, pixel, channel) of an image lies at n * image + pixel *
- * in_pixel + channel * in_channel. A batch is `outer * inner_batches + inner`; a group of channels
- * is a batch, too. Each `row_size` elements of the image share the scale of their quantisation at
- * run time.
+ * in_pixel + channel * in_channel. The number of a batch is `outer * inner_batches + inner`; a
+ * group of channels is also a batch. In products that are quantised at run time, each `row_size`
+ * elements of the image share a scale.
  */
 #define WINDOW_PARAMS									\
 	uint at[TENSORS];								\
@@ -141,8 +149,8 @@
 	int high_q;
 
 /*
- * Rows: `outer` times `inner` rows of `size` elements that are `inner` apart. REDUCE has axes
- * instead, those that stay first.
+ * Rows: `outer` times `inner` rows of `size` elements that are `inner` apart. REDUCE has axes in
+ * place of `inner`: first the `kept` axes that stay, then those that it reduces.
  */
 #define ROWS_PARAMS									\
 	uint at[TENSORS];								\
@@ -159,8 +167,9 @@
 	uint moves[MAX_AXES];
 
 /*
- * Rows of floats become bytes side by side, as the operations DYNAMIC_* quantise them. Tensor 1 has
- * the range of each row, tensor 2 its scale and its zero point. The last row may be shorter.
+ * Quantises rows of floats to contiguous rows of bytes, as the operations DYNAMIC_* do. Tensor 1
+ * has the range of each row, tensor 2 its scale and zero point. The last row may be shorter than
+ * `size`.
  */
 #define QUANTISE_PARAMS									\
 	uint at[TENSORS];								\
@@ -172,7 +181,7 @@
 /* Nearly a half: NN_DYNAMIC_HALF of ops/dynamic.h. */
 #define DYNAMIC_HALF	0.49999997
 
-/* Ways of reducing, a constant of the shader. */
+/* Kinds of reduction: a constant of the shader. */
 #define REDUCE_SUM	0
 #define REDUCE_MEAN	1
 #define REDUCE_PROD	2
@@ -192,8 +201,8 @@
 #define NORM_INSTANCE	2
 
 /*
- * For each row, tensor 1 has its two source rows and the bits of a weight; for each column, tensor
- * 2 has the same.
+ * For each output row, tensor 1 has its two input rows and, as bits of a float, the weight of the
+ * second. Tensor 2 has the same for each output column.
  */
 #define RESIZE_PARAMS									\
 	uint at[TENSORS];								\
@@ -210,7 +219,10 @@
 	uint out_pixel;									\
 	uint out_channel;
 
-/* Slices of `inner` elements of tensor 0 that tensor 1 names, of `size` in each of `outer`. */
+/*
+ * Tensor 0 has `size` slices of `inner` elements in each outer position. Tensor 1 has the indices
+ * of the slices to copy.
+ */
 #define GATHER_PARAMS									\
 	uint at[TENSORS];								\
 	uint count;									\
