@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finds devices of the NNAPI by name, and names results and messages. */
+/* Finds devices of the NNAPI by name, returns names of result codes, and prints messages. */
 #include "clients/device.h"
 
 #include <stdarg.h>
@@ -119,6 +119,6 @@ void say(uint32_t verbosity, uint32_t level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	/* Use one call, so that lines of several threads do not mix. */
+	/* Write the line in one call, so that lines of several threads do not mix. */
 	fprintf(stderr, "nnaccel: %s%s\n", said_by, line);
 }

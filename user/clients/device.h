@@ -18,19 +18,22 @@ struct devices {
 	_Atomic(int) dynamic;	/* result of devices_have_dynamic() + 1; 0 before it is called */
 };
 
-/* Adds the device of that name, once. Returns false if no device has it. */
+/*
+ * Adds the device of that name, unless it is there already. Returns false if no device has the
+ * name.
+ */
 bool devices_add(struct devices *devices, const char *name);
 bool device_is_cpu(const ANeuralNetworksDevice *device);
 bool devices_have_cpu(const struct devices *devices);
-/* Returns whether a device has the operations of clients/dynamic.h; they are asked once. */
+/* Returns whether a device has the operations of clients/dynamic.h. Asks the devices only once. */
 bool devices_have_dynamic(const struct devices *devices);
-/* Joins the names, for messages. */
+/* Joins the names of the devices, for messages. */
 void devices_names(const struct devices *devices, char *names, size_t size);
 
 /*
  * Compiles a model for these devices, or for those that the NNAPI chooses if `devices` is NULL. The
- * token, which may be NULL, names the model in the cache. Returns a ResultCode, with no compilation
- * if it failed.
+ * token, which may be NULL, names the model in the cache. Returns a ResultCode; on failure there is
+ * no compilation.
  */
 int devices_compile(const struct devices *devices, const struct options *options,
 		    ANeuralNetworksModel *model, const uint8_t *token,
@@ -38,7 +41,7 @@ int devices_compile(const struct devices *devices, const struct options *options
 
 const char *result_name(int result);
 
-/* The beginning of lines of say(); each plug-in defines it. */
+/* The beginning of the lines that say() prints. Each plug-in defines this string. */
 extern const char said_by[];
 
 /* Prints a line on stderr, if verbosity is at least `level`. */

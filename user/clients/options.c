@@ -35,7 +35,7 @@ static const struct choice priorities[] = {
 #define AT(member) offsetof(struct options, member)
 #define NUMBERS "a number up to 2147483647"
 
-/* The second names are those of TensorFlow Lite's own NNAPI delegate in its tools. */
+/* The second names are those that the tools of TensorFlow Lite use for its own NNAPI delegate. */
 static const struct rule {
 	const char *name;
 	const char *other;

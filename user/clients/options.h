@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Options that all plug-ins of inference runtimes share: names and values as text.
- */
+/* Options that all plug-ins of inference runtimes share. Names and values are text. */
 #ifndef NN_CLIENTS_OPTIONS_H
 #define NN_CLIENTS_OPTIONS_H
 
@@ -22,15 +20,15 @@ struct options {
 	bool allow_fp16;
 	bool burst;
 	bool disallow_cpu;
-	uint32_t num_threads;	/* with 1 the device computes on one thread; 0 if not given */
+	uint32_t num_threads;	/* 1: the device computes on one thread; 0 if not given */
 	uint32_t max_partitions;	/* 0: any number */
 	uint32_t min_work;	/* minimum work of a partition that is not the whole graph */
-	/* Number of shapes that stay compiled; 0 if the plug-in has no such option. */
+	/* Number of shapes whose compilations are cached; 0 if the plug-in has no such option. */
 	uint32_t max_shapes;
 	uint32_t verbosity;
 };
 
-/* Sets the defaults; the plug-in sets those of the last four members. */
+/* Sets the defaults, except those of the last four members, which the plug-in sets. */
 void options_init(struct options *options);
 
 /*
@@ -39,7 +37,10 @@ void options_init(struct options *options);
  */
 bool options_set(struct options *options, const char *name, const char *value,
 		 char error[OPTIONS_ERROR_SIZE]);
-/* Returns the PreferenceCode, with RUNTIME_ONE_THREAD if the device is to compute on one thread. */
+/*
+ * Returns the PreferenceCode, combined with RUNTIME_ONE_THREAD if the device is to compute on one
+ * thread.
+ */
 int32_t options_preference(const struct options *options);
 void options_free(struct options *options);
 

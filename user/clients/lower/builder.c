@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Models of the NNAPI: recorded first, then created. */
+/* Models of the NNAPI, which are recorded first and then created. */
 #include "clients/lower/builder.h"
 
 #include <stdio.h>
@@ -190,7 +190,9 @@ void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep)
 	}
 	for (uint32_t i = 0; i < count; i++)
 		wanted[keep[i]] = true;
-	/* Operations are in order, so consumers of an output come later. */
+	/*
+	 * Operations are in topological order, so the consumers of an output come after its writer.
+	 */
 	for (uint32_t i = b->operation_count; i--;) {
 		const struct operation operation = b->operations[i];
 		bool used = false;
@@ -210,7 +212,7 @@ void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep)
 	free(wanted);
 }
 
-/* A model under construction: operands get numbers at their first use. */
+/* A model under construction. An operand gets its number in this model at its first use. */
 struct making {
 	const struct builder *b;
 	ANeuralNetworksModel *model;
@@ -269,7 +271,7 @@ static int number_of(struct making *m, uint32_t index, uint32_t *number)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Adds an operation, or identifies inputs and outputs of the model if the type is -1. */
+/* Adds an operation. If the type is -1, identifies the inputs and outputs of the model. */
 static int add(struct making *m, int32_t type, uint32_t in_count, const uint32_t *in,
 	       uint32_t out_count, const uint32_t *out)
 {
@@ -320,7 +322,7 @@ static int make(const struct builder *b, uint32_t from, uint32_t to, struct cons
 	return result;
 }
 
-/* Adds the model to a hash; constants of files only if `all`. */
+/* Adds the model to a hash; adds constants in files only if `all` is set. */
 static void hash_model(const struct builder *b, struct sha256 *hash, bool all)
 {
 	for (uint32_t i = 0; i < b->operation_count; i++) {
@@ -379,8 +381,8 @@ int builder_compile(const struct builder *b, struct constants *constants,
 }
 
 /*
- * Makes a model of some operations, with the operands that cross their border as inputs and
- * outputs.
+ * Makes a model of operations [from, to). Its inputs and outputs are the operands that connect
+ * these operations with others.
  */
 static int make_part(const struct builder *b, uint32_t from, uint32_t to,
 		     struct constants *constants, ANeuralNetworksModel **model)

@@ -20,7 +20,10 @@ struct mapping {
 	char path[4096];
 };
 
-/* Finds the mapping with the address `at`, if it is a read-only mapping of a file. */
+/*
+ * Finds the mapping that contains the address `at`. Returns false unless it is a read-only mapping
+ * of a file.
+ */
 static bool find_mapping(uintptr_t at, struct mapping *m)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");

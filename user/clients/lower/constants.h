@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Constants in place: as parts of the mapped model file. NNAPI refers to a memory made of the file
- * without copying it, but it copies values that are given by pointer.
+ * Constants that are not copied, because they are parts of the mapped model file. NNAPI refers to a
+ * memory made from a file, but it copies values that are passed by pointer.
  */
 #ifndef NN_LOWER_CONSTANTS_H
 #define NN_LOWER_CONSTANTS_H
@@ -11,7 +11,7 @@
 
 #include <android/NeuralNetworks.h>
 
-/* Smaller constants are given by pointer. */
+/* Constants with fewer bytes are passed by pointer. */
 #define CONSTANTS_LEAST 1024
 
 struct constants {
@@ -19,10 +19,10 @@ struct constants {
 	uint64_t size;			/* size of the largest placeholder */
 	bool tried;
 	ANeuralNetworksMemory *memory;
-	uintptr_t start, end;		/* the mapping of the memory; for placeholders sizes */
+	uintptr_t start, end;		/* addresses of the mapping; for placeholders: sizes */
 };
 
-/* Finds a value in a memory; returns NULL if it is in no memory. */
+/* Returns the memory that contains a value; NULL if there is none. */
 const ANeuralNetworksMemory *constants_find(struct constants *constants, const void *data,
 					    uint64_t size, uint64_t *offset);
 void constants_free(struct constants *constants);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Functions of one number; those that the NNAPI lacks are composed of arithmetic. */
+/* Functions of one number. Functions that the NNAPI lacks are composed of arithmetic operations. */
 #include "clients/lower/lowerings.h"
 #include "clients/lower/reader.h"
 

@@ -134,13 +134,13 @@ static uint64_t dims_count(uint32_t rank, const uint32_t *dims)
 {
 	uint64_t count = 1;
 
-	/* Dimensions above 32 bits cannot be operands, and must not wrap. */
+	/* The product must not wrap; one of more than 32 bits matches no operand. */
 	for (uint32_t i = 0; i < rank; i++)
 		count = count > UINT32_MAX ? count : count * dims[i];
 	return count;
 }
 
-/* Rejects a number that int32 has not. */
+/* Rejects a number that int32 cannot represent. */
 static int32_t whole(struct lowering *t, float value)
 {
 	if (REFUSED_IF(t, !(value >= -0x1p31f && value < 0x1p31f) || value != floorf(value),
@@ -327,7 +327,7 @@ uint32_t view(struct lowering *t, uint32_t x, uint32_t rank, const uint32_t *dim
 
 	if (t->refused || x == NO_OPERAND)
 		return NO_OPERAND;
-	/* A view of a view refers to the first operand. */
+	/* A view of a view becomes a view of the original operand. */
 	if (operand_of(t, x)->view_of && !is_of_shape(t, x, rank, dims))
 		x = operand_of(t, x)->view_of - 1;
 	operand = *operand_of(t, x);

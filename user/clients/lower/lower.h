@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Translates nodes of a runtime's graph to operations of the NNAPI. A translator reads the inputs
- * of a node, records operations and names the outputs. If it cannot, it calls refuse() with the
- * reason. Once a node is rejected the functions here do nothing, so their results need no check.
+ * of a node, records operations and sets the outputs. If it cannot translate the node, it calls
+ * refuse() with the reason. After that, the functions here do nothing for this node, so translators
+ * need not check their results.
  *
- * A value of rank 0 is an operand of shape [1]. If a value has more than four dimensions, the
- * operand merges the leading ones. view() gives any other shape of the same elements. An int64
- * value becomes an int32 operand.
+ * A value of rank 0 is an operand of shape [1]. If a value has more than four dimensions, its
+ * operand has the leading ones merged. view() makes operands with the same elements in another
+ * shape. An int64 value becomes an int32 operand.
  */
 #ifndef NN_LOWER_H
 #define NN_LOWER_H
@@ -19,7 +20,7 @@
 
 enum { MAX_RANK = 8 };
 
-/* A shape. A rank of -1 is unknown, and so is a dimension of -1. */
+/* A shape. A rank or a dimension of -1 is unknown. */
 struct shape {
 	int rank;
 	int64_t dims[MAX_RANK];
@@ -29,15 +30,15 @@ struct devices;
 struct lowering;
 typedef uint32_t function(struct lowering *t, uint32_t x);
 
-/* A node in translation; plug-ins embed it in their own structures. */
+/* The state of translating a node. Plug-ins embed this structure in their own. */
 struct lowering {
 	struct builder *b;
 	bool refused;
 	char reason[200];
-	uint64_t work;			/* work: multiplications; for other nodes, elements */
-	uint64_t written;		/* elements that operations write, except RESHAPE */
+	uint64_t work;			/* multiplications; for nodes without any, elements */
+	uint64_t written;		/* elements that operations except RESHAPE write */
 	int32_t fused;			/* FuseCode of the node's arithmetic */
-	const struct devices *devices;	/* devices to query; NULL: assume none */
+	const struct devices *devices;	/* devices to ask; NULL: none */
 	/* The next two fields come from the node's row in the plug-in's table. */
 	int32_t code;			/* OperationCode */
 	function *function;
@@ -53,8 +54,8 @@ bool has_own(const struct lowering *t);
 void refuse(struct lowering *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Rejects the node with a message if the condition holds. Returns whether the node is rejected. A
- * node that is rejected already may be as the condition does not expect, so it is not evaluated.
+ * Rejects the node with a message if the condition holds. Returns whether the node is rejected. If
+ * it was rejected before, the condition is not evaluated, because it may rely on earlier checks.
  */
 #define REFUSED_IF(t, condition, ...) \
 	((t)->refused || ((condition) && (refuse(t, __VA_ARGS__), true)))
@@ -65,22 +66,23 @@ const char *nnapi_type_name(int32_t type);
 /* ---- shapes ---- */
 
 /*
- * Returns the number of elements of a known shape; -1 if it is unknown or needs more than 31 bits.
+ * Returns the number of elements of a shape; -1 if the number is unknown or needs more than 31
+ * bits.
  */
 int64_t shape_count(const struct shape *shape);
 bool shape_known(const struct shape *shape);
 /* Returns the shape of the operand for a value of this shape. */
 uint32_t flat(const struct shape *shape, uint32_t dims[MAX_DIMS]);
-/* Returns the shape around an axis: [before, the axis, behind]. */
+/* Returns a shape of three dimensions: the axis, and the merged dimensions before and after it. */
 void around(const struct shape *shape, int axis, uint32_t dims[3]);
 /*
- * Returns in `dims` the operand's shape, made by flat() or around() so that one axis is left.
- * Returns the index of that axis.
+ * Sets `dims` to a shape of at most four dimensions, made by flat() or around(), in which `axis` is
+ * not merged with others. Returns the index of `axis` in it.
  */
 uint32_t facing(const struct shape *shape, int axis, uint32_t *rank, uint32_t dims[MAX_DIMS]);
-/* Returns the shape of two broadcast operands; rejects incompatible shapes. */
+/* Returns the shape that results from broadcasting two shapes; rejects incompatible shapes. */
 struct shape broadcast_shape(struct lowering *t, const struct shape *a, const struct shape *b);
-/* Returns an axis, counted from the end if negative; rejects one out of range. */
+/* Resolves an axis, which counts from the end if it is negative; rejects one out of range. */
 int axis_of(struct lowering *t, int64_t axis, int rank);
 
 /* ---- operands ---- */
@@ -89,14 +91,14 @@ const struct operand *operand_of(const struct lowering *t, uint32_t operand);
 bool is_float(const struct lowering *t, uint32_t operand);
 bool is_quant8(const struct lowering *t, uint32_t operand);
 bool is_type(const struct lowering *t, uint32_t operand, int32_t type);
-/* Returns whether both have one type, scale and zero point. */
+/* Returns whether two operands have the same type, scale and zero point. */
 bool is_alike(const struct lowering *t, uint32_t a, uint32_t b);
 uint32_t elements_of(const struct lowering *t, uint32_t operand);
 bool is_of_shape(const struct lowering *t, uint32_t operand, uint32_t rank, const uint32_t *dims);
 
 uint32_t scalar_int(struct lowering *t, int32_t value);
 uint32_t scalar_bool(struct lowering *t, bool value);
-/* Makes a scalar of the float type of `like`, or float if that is quantised. */
+/* Makes a scalar of the float type of `like`; of type FLOAT32 if `like` is quantised. */
 uint32_t scalar_float(struct lowering *t, uint32_t like, float value);
 uint32_t vector_int(struct lowering *t, uint32_t count, const int32_t *values);
 /* Makes a constant of the type of `like`: a float type, or int32. */
@@ -107,35 +109,40 @@ uint32_t constant_ints(struct lowering *t, uint32_t rank, const uint32_t *dims,
 		       const int32_t *values);
 /* Copies int64 numbers to memory of the builder as int32. Rejects numbers that do not fit. */
 const int32_t *narrowed(struct lowering *t, const int64_t *data, int64_t count);
-/* Makes a number of shape [1]. */
+/* Makes a constant of shape [1] with the type of `like`. */
 uint32_t number(struct lowering *t, uint32_t like, float value);
 /* Makes a constant of bytes that live as long as the builder. */
 uint32_t constant_bytes(struct lowering *t, const struct operand *type, const void *data);
 /* Makes a constant of bytes that are copied; sets the operand's data. */
 uint32_t constant_copy(struct lowering *t, struct operand *operand, const void *data);
-/* Makes a bias of int32 numbers that live as long as the builder; NULL after a failure. */
+/*
+ * Makes a bias of int32 numbers. `values` live as long as the builder, or are NULL after a failure.
+ */
 uint32_t bias_ints(struct lowering *t, uint32_t count, float scale, const int32_t *values);
 /* Makes a constant of the type of `like` whose bytes are 0. */
 uint32_t zeros(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims);
 /* Makes an omitted optional operand of the type of `like`. */
 uint32_t omitted(struct lowering *t, uint32_t like, uint32_t rank);
-/* Takes the elements from `first` on as [rows, columns]; the result of a constant is a constant. */
+/*
+ * Returns the elements from `first` on as a matrix [rows, columns]. If x is a constant, so is the
+ * result.
+ */
 uint32_t rows_from(struct lowering *t, uint32_t x, uint64_t first, uint32_t rows,
 		   uint32_t columns);
-/* Makes a result of the type of `like`. */
+/* Makes an operand for a result, with the type of `like`. */
 uint32_t result(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims);
-/* Makes a result of this type, scale and zero point. */
+/* Makes an operand for a result, with this type, scale and zero point. */
 uint32_t result_scaled(struct lowering *t, int32_t type, float scale, int32_t zero, uint32_t rank,
 		       const uint32_t *dims);
-/* Makes a result of the type and shape of x. */
+/* Makes an operand for a result, with the type and shape of x. */
 uint32_t result_like(struct lowering *t, uint32_t x);
 uint32_t result_type(struct lowering *t, int32_t type, uint32_t rank, const uint32_t *dims);
 /* Convert bool to 0 and 1, and back, because the NNAPI moves only numbers. */
 uint32_t bool_as_float(struct lowering *t, uint32_t x);
 uint32_t float_as_bool(struct lowering *t, uint32_t x);
-/* Views the same elements in another shape. */
+/* Returns an operand with the same elements in another shape. */
 uint32_t view(struct lowering *t, uint32_t operand, uint32_t rank, const uint32_t *dims);
-/* Copies the elements to an operand that an operation of its own writes. */
+/* Copies the elements to a new operand, which an operation writes. */
 uint32_t rewritten(struct lowering *t, uint32_t operand);
 uint32_t view_shape(struct lowering *t, uint32_t operand, const struct shape *shape);
 
@@ -148,39 +155,42 @@ uint32_t emit(struct lowering *t, int32_t type, uint32_t out, uint32_t count,
 	      const uint32_t *in);
 void emit_many(struct lowering *t, int32_t type, uint32_t out_count, const uint32_t *out,
 	       uint32_t count, const uint32_t *in);
-/* Emits an operation with a result of the type and shape of its first operand. */
+/* Emits an operation on x whose result has the type and shape of x. */
 uint32_t unary(struct lowering *t, int32_t type, uint32_t x);
-/* Emits DEQUANTIZE to a float type. */
+/* Emits DEQUANTIZE to the given float type. */
 uint32_t dequantised(struct lowering *t, uint32_t x, int32_t type);
 /* Emits CAST, unless x has this OperandCode. */
 uint32_t cast(struct lowering *t, uint32_t x, int32_t type);
 /* Emits an operation of x and a number, whose shape is [1]. */
 uint32_t with_number(struct lowering *t, int32_t type, uint32_t x, float value);
-/* Emits ADD, SUB, MUL or DIV with at most four dimensions; the first has the result's shape. */
+/*
+ * Emits ADD, SUB, MUL or DIV of operands with at most four dimensions. Operand a has the result's
+ * shape.
+ */
 uint32_t arithmetic(struct lowering *t, int32_t type, uint32_t a, uint32_t b);
 /* Emits SUB or DIV of a number of shape [1] and an operand. */
 uint32_t number_with(struct lowering *t, int32_t type, float value, uint32_t x);
-/* Emits a comparison; the bools have the shape of the first operand. */
+/* Emits a comparison. The result has the shape of the first operand. */
 uint32_t compared(struct lowering *t, int32_t type, uint32_t a, uint32_t b);
 uint32_t compared_number(struct lowering *t, int32_t type, uint32_t x, float value);
-/* Returns whether an operation of two operands has an activation. */
+/* Returns whether an operation on two operands has a fused activation. */
 static inline bool is_fused(int32_t type)
 {
 	return type == NN(ADD) || type == NN(SUB) || type == NN(MUL) || type == NN(DIV);
 }
 
 /*
- * Multiplies [batch, rows, inner] by [batch, inner, columns], or by [batch, columns, inner] if that
- * is transposed.
+ * Multiplies a [batch, rows, inner] by b [batch, inner, columns] or, if b is transposed, [batch,
+ * columns, inner].
  */
 uint32_t batch_product(struct lowering *t, uint32_t a, uint32_t b, const uint32_t sizes[4],
 		       bool is_transposed);
 /* Emits SELECT of two operands of one type and shape. */
 uint32_t selected(struct lowering *t, uint32_t mask, uint32_t a, uint32_t b);
-/* Emits an elementwise operation with broadcasting, to a given shape, as ranks may be above 4. */
+/* Emits an elementwise operation with broadcasting to a given shape. Ranks may be above 4. */
 uint32_t broadcast(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
 		   uint32_t b, const struct shape *bs, const struct shape *shape);
-/* Does the same as broadcast(), but the result is like the operand `like`, unless that is bool. */
+/* Does the same as broadcast(), but the result has the type of `like`, unless that is bool. */
 uint32_t broadcast_like(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
 			uint32_t b, const struct shape *bs, const struct shape *shape,
 			uint32_t like);

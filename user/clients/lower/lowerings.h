@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lowerings that both plug-ins share: functions of operands, and translators of nodes without
+ * Lowerings that both plug-ins share: functions on operands, and translators for nodes without
  * attributes.
  */
 #ifndef NN_LOWER_LOWERINGS_H
@@ -32,18 +32,20 @@ translator function_op;
  */
 bool fits_quantised(const struct lowering *t, int32_t code, uint32_t a, uint32_t b, uint32_t out);
 
-/* Translates t->code of one input. It stays an 8-bit operation if the scales fit. */
+/* Translates t->code of one input. The result is an 8-bit operation if the scales fit. */
 translator activation_op;
 /*
  * Translate t->code of two inputs with broadcasting, and MAXIMUM or MINIMUM of any number of
  * inputs.
  */
 translator binary_op, extremum_op;
-/* Combines all inputs by `code` in turn; sets the shape of the result. */
+/*
+ * Combines all inputs by operation `code`, one after the other. Sets *shape to the result's shape.
+ */
 uint32_t combined(struct lowering *t, int32_t code, struct shape *shape);
 /*
- * where_op() sets output 0 to input 1 or 2, chosen by input 0. Instead of input 0, choose() takes a
- * condition of the given shape.
+ * where_op() takes each element of output 0 from input 1 or 2, as input 0 says. choose() does the
+ * same, with `condition` of shape `shape` in place of input 0.
  */
 translator where_op;
 void choose(struct lowering *t, uint32_t condition, const struct shape *shape);
@@ -60,20 +62,23 @@ struct range {
 	int64_t count;			/* number of elements after cut_range() */
 };
 
-/* Counts negative numbers from the end, and cuts the range to `size`; rejects an empty range. */
+/*
+ * Resolves negative numbers, which count from the end, and clamps the range to `size` elements.
+ * Rejects an empty range.
+ */
 bool cut_range(struct lowering *t, int64_t size, struct range *range);
-/* Takes the ranges of all axes, which are cut. */
+/* Returns the elements in the ranges of all axes. cut_range() must have clamped them. */
 uint32_t ranged(struct lowering *t, uint32_t x, const struct shape *shape,
 		const struct range *ranges);
-/* Takes the elements [begin, begin + count) of an axis. */
+/* Returns the elements [begin, begin + count) of an axis. */
 uint32_t taken(struct lowering *t, uint32_t x, const struct shape *shape, int axis, int64_t begin,
 	       int64_t count);
-/* Gathers `count` elements of an axis. */
+/* Gathers `count` elements of an axis, whose indices are in operand `at`. */
 uint32_t gathered(struct lowering *t, uint32_t x, const struct shape *shape, int axis, uint32_t at,
 		  uint32_t count);
 /*
- * Concatenates operands along an axis of the resulting shape. `x` has room for one more operand.
- * The result has the type and quantisation of the operand `like`.
+ * Concatenates operands along an axis of `shape`, the result's shape. The array `x` must have room
+ * for one more operand. The result has the type and quantisation of the operand `like`.
  */
 uint32_t concatenated(struct lowering *t, uint32_t *x, uint32_t count, const struct shape *shape,
 		      int axis, uint32_t like);
@@ -81,13 +86,16 @@ uint32_t concatenated(struct lowering *t, uint32_t *x, uint32_t count, const str
 void divided(struct lowering *t, uint32_t x, const struct shape *shape, int axis, uint32_t count,
 	     uint32_t *parts);
 uint32_t reversed(struct lowering *t, uint32_t x, const struct shape *shape, int axis);
-/* Pads each dimension by a pair of numbers: PAD, or PAD_V2 and MIRROR_PAD with one more operand. */
+/*
+ * Pads each dimension by a pair of numbers, by PAD; or by PAD_V2 or MIRROR_PAD, whose last operand
+ * is `more`.
+ */
 uint32_t padded(struct lowering *t, int32_t code, uint32_t x, const int32_t *pairs, uint32_t more);
-/* Translates repetitions of each axis, which input 1 has. */
+/* Translates TILE: input 1 has the number of repetitions of each axis. */
 translator tile_op;
 uint32_t tiled(struct lowering *t, uint32_t x, const struct shape *shape, const int64_t *times,
 	       struct shape *to);
-/* Translates DEPTH_TO_SPACE and SPACE_TO_DEPTH. */
+/* Emits DEPTH_TO_SPACE or SPACE_TO_DEPTH. */
 uint32_t reblocked(struct lowering *t, int32_t code, uint32_t x, const uint32_t *dims,
 		   int64_t block, bool is_nchw);
 uint32_t resized(struct lowering *t, int32_t code, uint32_t x, const uint32_t *dims, bool is_nchw,
@@ -95,44 +103,54 @@ uint32_t resized(struct lowering *t, int32_t code, uint32_t x, const uint32_t *d
 
 /* ---- axes (reduce.c) ---- */
 
-/* Returns `shape` with the marked axes removed, or set to 1. */
+/* Returns `shape` with the marked axes removed or, with `keep`, set to 1. */
 struct shape reduced_shape(const struct shape *shape, const bool *marked, bool keep);
 /*
- * Reduces (MEAN, REDUCE_...) a tensor of any rank. The result has the shape of reduced_shape() with
- * `keep`, with at most four dimensions.
+ * Reduces (MEAN, REDUCE_...) a tensor of any rank. The result has the shape that flat() makes of
+ * reduced_shape() with `keep`.
  */
 uint32_t reduced(struct lowering *t, int32_t code, uint32_t x, const struct shape *shape,
 		 const bool *marked);
 /*
- * Finds the place of the largest (ARGMAX) or smallest (ARGMIN) element; of equal ones the first or
- * the last.
+ * Finds the index of the largest (ARGMAX) or smallest (ARGMIN) element along an axis: of equal
+ * elements the first or, with `is_last`, the last.
  */
 uint32_t place_of(struct lowering *t, int32_t code, uint32_t x, const struct shape *shape,
 		  int axis, bool is_last);
 /*
- * Finds the k largest or smallest elements of an axis and their places, [before, behind, k]; of
- * equal ones the lower place is first.
+ * Finds the k largest or smallest elements along an axis, and their indices, as [before, behind,
+ * k]. Of equal elements, the one with the lower index comes first.
  */
 void topmost(struct lowering *t, uint32_t x, const struct shape *shape, int axis, int64_t k,
 	     bool is_greatest, uint32_t out[2]);
-/* Compares the places [before, 1, behind] with those of [before, count, behind]. */
+/*
+ * Returns bools of the shape `dims`, [before, count, behind]: true where the index on the middle
+ * axis is that in `at`, [before, 1, behind].
+ */
 uint32_t is_place(struct lowering *t, uint32_t at, const uint32_t dims[3]);
-/* Converts places that may count from the end to places from the start. */
+/* Converts indices; negative ones count from the end. */
 uint32_t from_start(struct lowering *t, uint32_t at, int64_t size);
-/* Sets output 0 to `on` at the places of input 0 along a new axis, and to `off` elsewhere. */
+/*
+ * Sets output 0, which has one more axis than input 0: `on` at the indices `at` along that axis,
+ * and `off` elsewhere.
+ */
 void set_one_hot(struct lowering *t, uint32_t at, int64_t axis, int64_t depth, uint32_t like,
 		 float on, float off);
 /*
- * Sets output 0 to the lines of input 0 at the places `at`, which have the shape of input 1. The last
- * axis has a place for each axis behind `batch` ones, which both inputs share.
+ * Sets output 0 to the slices of input 0 at the indices `at`, which have the shape of input 1. Both
+ * inputs share the first `batch` axes. The last axis of `at` has an index for each of the next axes
+ * of input 0.
  */
 void set_lines(struct lowering *t, uint32_t at, int64_t batch);
-/* Sums each element and those before it along an axis; with `is_ahead`, those behind it. */
+/*
+ * Replaces each element by its sum with all elements before it along an axis or, with `is_ahead`,
+ * after it. With `is_exclusive`, the element itself is not added.
+ */
 uint32_t summed(struct lowering *t, uint32_t x, const struct shape *shape, int axis,
 		bool is_exclusive, bool is_ahead);
-/* Sets output 0 to these sums along the axis of input 1. */
+/* Sets output 0 to these sums of input 0, along the axis that input 1 gives. */
 void set_sums(struct lowering *t, bool is_exclusive, bool is_ahead);
-/* Computes SOFTMAX or LOG_SOFTMAX along one of three axes. */
+/* Emits SOFTMAX or LOG_SOFTMAX along an axis; the result has the type of `like`. */
 uint32_t softmax_of(struct lowering *t, int32_t code, uint32_t x, float beta, int axis,
 		    uint32_t like);
 
@@ -147,18 +165,21 @@ struct window {
 	bool is_nchw;
 };
 
-/* Pads so that the number of windows is size / stride; `upper`: an odd pad is at the end. */
+/*
+ * Sets the padding of an axis so that there are size / stride windows. If the padding is odd, the
+ * larger part is at the end with `upper`, otherwise at the begin.
+ */
 void window_same(struct window *w, int i, bool upper);
 /* Returns the dimensions of an image in the window's layout. */
 void window_dims(const struct window *w, uint32_t channels, const uint32_t size[2],
 		 uint32_t dims[4]);
 /* Views the input as an image. */
 uint32_t window_view(struct lowering *t, uint32_t x, const struct window *w);
-/* Pads an image with the zeros that exceed the maximum padding of NNAPI's windows. */
+/* Pads an image by PAD if the window's padding is more than the NNAPI supports. */
 uint32_t window_padded(struct lowering *t, uint32_t x, struct window *w);
-/* Pools; the result is like x. */
+/* Pools an image; the result has the type of x. */
 uint32_t pooled(struct lowering *t, int32_t code, uint32_t x, const struct window *w);
-/* Computes the mean or maximum of each channel of an image, by a window of its size. */
+/* Computes the mean or maximum of each channel of an image, by a window as large as the image. */
 uint32_t global_pooled(struct lowering *t, int32_t code, uint32_t x, const struct shape *shape);
 struct conv {
 	struct window w;
@@ -168,7 +189,7 @@ struct conv {
 	int32_t form;				/* of clients/dynamic.h */
 };
 
-/* Writes a convolution to the operand `out`. */
+/* Emits a convolution that writes the operand `out`. */
 uint32_t convolved(struct lowering *t, struct conv *c, uint32_t out);
 
 #endif

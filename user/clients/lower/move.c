@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * Transposes more dimensions than TRANSPOSE supports: moves the first dimension of the result, then
- * the next.
+ * Transposes more dimensions than TRANSPOSE supports. Each step moves one dimension to its position
+ * in the result, the first dimension first.
  */
 static uint32_t permuted_by_one(struct lowering *t, uint32_t x, int rank, int *places,
 				uint32_t *dims)
@@ -34,7 +34,7 @@ static uint32_t permuted_by_one(struct lowering *t, uint32_t x, int rank, int *p
 	return x;
 }
 
-/* Transposes. Dimensions that stay adjacent are merged, and those of size 1 are dropped. */
+/* Transposes x. Merges dimensions that stay adjacent, and drops those of size 1. */
 uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, const int *order)
 {
 	int groups[MAX_RANK], rank = 0, place[MAX_RANK], to[MAX_RANK];
@@ -46,14 +46,14 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 		seen |= 1u << order[i];
 	if (REFUSED_IF(t, seen != (1u << shape->rank) - 1, "an axis twice"))
 		return NO_OPERAND;
-	/* Find the group of each dimension, in the order of the result. */
+	/* Number the groups of merged dimensions in the order of the result. */
 	for (int i = 0; i < shape->rank; i++) {
 		int d = order[i];
 
 		groups[d] = -1;
 		if (shape->dims[d] == 1)
 			continue;
-		/* Dimensions of size 1 between two do not separate them. */
+		/* Two dimensions are adjacent even if dimensions of size 1 are between them. */
 		while (last >= 0 && last + 1 < d && shape->dims[last + 1] == 1)
 			last++;
 		if (d != last + 1 || last < 0)
@@ -79,7 +79,7 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 	return transposed(t, view(t, x, (uint32_t)rank, dims), (uint32_t)rank, place);
 }
 
-/* Takes a SLICE of an operand. */
+/* Emits SLICE of an operand. */
 static uint32_t sliced(struct lowering *t, uint32_t x, uint32_t rank, const int32_t *begin,
 		       const uint32_t *size)
 {
@@ -111,7 +111,7 @@ uint32_t gathered(struct lowering *t, uint32_t x, const struct shape *shape, int
 	return EMIT(t, NN(GATHER), result(t, x, rank, dims), x, scalar_int(t, (int32_t)place), at);
 }
 
-/* Counts a negative number from the end, and clamps it to two bounds. */
+/* Resolves an index, which counts from the end if it is negative, and clamps it to two bounds. */
 static int64_t cut(int64_t at, int64_t size, int64_t low, int64_t high)
 {
 	if (at < 0)

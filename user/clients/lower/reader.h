@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads inputs and sets outputs of the node in translation. Each plug-in defines these functions
- * for the translators that both share.
+ * Reads inputs and sets outputs of the node in translation. The translators that both plug-ins
+ * share call these functions, and each plug-in defines them.
  */
 #ifndef NN_LOWER_READER_H
 #define NN_LOWER_READER_H
@@ -22,18 +22,24 @@ int64_t constant_count(struct lowering *t, uint32_t index);
 /* Reads constant numbers to memory of the builder; rejects other inputs. */
 int64_t *ints_in(struct lowering *t, uint32_t index, int64_t *count);
 float *floats_of_count(struct lowering *t, uint32_t index, int64_t count);
-/* Reads exactly `count` constant numbers; NULL after a rejection that calls them `what`. */
+/*
+ * Reads exactly `count` constant numbers. If it cannot, rejects the node with a message that
+ * contains `what`, and returns NULL.
+ */
 int64_t *ints_of_count(struct lowering *t, uint32_t index, const char *what, int64_t count);
-/* Reads the constant number of an axis; 0 after a rejection. */
+/* Reads the constant index of an axis. Returns 0 if it rejects the node. */
 int axis_in(struct lowering *t, uint32_t index, int rank);
 
 bool has_out(struct lowering *t, uint32_t index);
-/* Sets an output to these elements; the operand may have another shape. */
+/*
+ * Sets an output to the elements of an operand. The output's shape is `shape`; the operand may have
+ * another one.
+ */
 void set_out(struct lowering *t, uint32_t index, uint32_t operand, const struct shape *shape);
 
 /*
- * Returns whether input 0 and output 0 have 8 bits, and their operands. If so, set_bytes() may set
- * the output.
+ * Returns whether input 0 and output 0 are 8-bit tensors, and an operand for each. If they are,
+ * set_bytes() may set the output.
  */
 bool bytes_in(struct lowering *t, uint32_t *x, uint32_t *out);
 void set_bytes(struct lowering *t, uint32_t operand, const struct shape *shape);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operations along axes: reductions, places of extreme elements, selection by place, Softmax. */
+/* Operations along axes: reductions, indices of extreme elements, selection by index, Softmax. */
 #include "clients/lower/lowerings.h"
 #include "clients/lower/reader.h"
 
@@ -38,8 +38,8 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 		dims[rank - 1] *= (uint32_t)shape->dims[i];
 	}
 	/*
-	 * Means of images stay operations on images: they are transposed together with the
-	 * operations beside them.
+	 * The mean of an image is a pooling, so that its image has the same layout as those of the
+	 * operations before and after it.
 	 */
 	if (type == NN(MEAN) && shape->rank == 4 && is_float(t, x) && !marked[0] && !marked[1] &&
 	    marked[2] && marked[3])
@@ -58,7 +58,10 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 	return view(t, x, rank, out_dims);
 }
 
-/* Refuses an axis so long that places, which are counted from its end, are not exact in float. */
+/*
+ * Rejects an axis that is too long. Its indices, which are subtracted from its size, would not be
+ * exact in float.
+ */
 static void count_from_end(struct lowering *t, int64_t size)
 {
 	if (size > 1 << 24)
@@ -86,8 +89,8 @@ uint32_t place_of(struct lowering *t, int32_t code, uint32_t x, const struct sha
 }
 
 /*
- * The NNAPI returns the higher place of equal elements, so the axis is reversed. The axis is the
- * last.
+ * Makes the axis the last one for TOPK_V2, and reverses it, because of equal elements the NNAPI
+ * returns the higher index first.
  */
 void topmost(struct lowering *t, uint32_t x, const struct shape *shape, int axis, int64_t k,
 	     bool is_greatest, uint32_t out[2])
@@ -162,7 +165,7 @@ void set_one_hot(struct lowering *t, uint32_t at, int64_t axis, int64_t depth, u
 			       filled(t, like, 3, dims, off)), &to);
 }
 
-/* Places in several axes become one place. */
+/* Combines the indices on several axes into one index. */
 void set_lines(struct lowering *t, uint32_t at, int64_t batch)
 {
 	const struct shape *shape = shape_in(t, 0), *places = shape_in(t, 1);
@@ -200,7 +203,10 @@ void set_lines(struct lowering *t, uint32_t at, int64_t batch)
 				     (float)step);
 		sum = sum == NO_OPERAND ? column : arithmetic(t, NN(ADD), sum, column);
 	}
-	/* The places so far are relative to their batch; `first` has where each batch begins. */
+	/*
+	 * The indices in `sum` are relative to their batch; `first` has the index at which each
+	 * batch begins.
+	 */
 	first = builder_alloc(t->b, rows * sizeof(*first));
 	for (uint32_t i = 0; first && i < rows; i++)
 		first[i] = (int32_t)(i / (rows / batches) * (lines.dims[0] / batches));
@@ -208,7 +214,10 @@ void set_lines(struct lowering *t, uint32_t at, int64_t batch)
 	set_out(t, 0, gathered(t, in(t, 0), &lines, 0, sum, rows), &to);
 }
 
-/* Moves elements of the middle axis that far back, or ahead, and puts zeros in their place. */
+/*
+ * Moves the elements of the middle axis by `by` positions, to lower ones with `ahead`, otherwise to
+ * higher ones. Fills the gap with zeros.
+ */
 static uint32_t shifted(struct lowering *t, uint32_t x, const uint32_t dims[3], uint32_t by,
 			bool ahead)
 {
@@ -231,7 +240,7 @@ uint32_t summed(struct lowering *t, uint32_t x, const struct shape *shape, int a
 	x = view(t, x, 3, dims);
 	if (is_exclusive)
 		x = shifted(t, x, dims, 1, is_ahead);
-	/* Each step doubles the number of elements that a sum covers. */
+	/* Each step doubles the number of elements in each sum. */
 	for (uint32_t by = 1; by < dims[1] && !t->refused; by *= 2)
 		x = arithmetic(t, NN(ADD), x, shifted(t, x, dims, by, is_ahead));
 	t->work += (uint64_t)shape_count(shape);

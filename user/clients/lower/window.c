@@ -95,7 +95,7 @@ uint32_t convolved(struct lowering *t, struct conv *c, uint32_t out)
 	const bool is_dynamic = c->code == NN_OP_DYNAMIC_CONV_2D;
 	uint32_t ins[16], count;
 
-	/* A window must be larger than the padding on each of its sides. */
+	/* NNAPI requires that a window is larger than the padding on each side. */
 	for (int i = 0; i < 2 && c->code != NN(TRANSPOSE_CONV_2D); i++) {
 		int64_t size = (c->w.size[i] - 1) * c->w.dilation[i] + 1;
 

@@ -89,7 +89,10 @@ static bool find_outputs(struct job *job)
 			memcpy(port->data, value->data, port->size);
 			continue;
 		}
-		/* An output has an operation as writer: it is no input, constant or other output. */
+		/*
+		 * Each output must be written by an operation, so copy one that is an input, a
+		 * constant or another output.
+		 */
 		is_own = value->operand == NO_OPERAND || builder_writes(&job->b, 0, value->operand);
 		for (uint32_t k = 0; k < made; k++)
 			is_own &= job->model_out[k] != value->operand;

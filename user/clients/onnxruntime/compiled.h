@@ -9,38 +9,39 @@
 #include "graph.h"
 #include "options.h"
 
-/* An input or output of the model, with its source or target. */
+/* An input or output of the model, and the input or output of the run that it belongs to. */
 struct port {
 	uint32_t index;			/* index of the run's input or output */
 	int type;			/* enum onnx_type */
 	struct shape shape;
 	int64_t count;
-	size_t size;			/* bytes in the model */
+	size_t size;			/* bytes of the model's operand */
 	void *data;			/* data of a constant output, in the output's type */
 };
 
 struct compiled {
 	const struct options *options;
-	/* shapes of all inputs, and their values, for which the model is compiled: see compiled_new() */
+	/* shapes and values of inputs for which the model is compiled: see compiled_new() */
 	struct shape *shapes;
 	ANeuralNetworksModel *model;	/* compiled model; NULL if no operations are left */
 	ANeuralNetworksCompilation *compilation;
 	struct port *in, *out;
 	uint32_t in_count, out_count;
 	pthread_mutex_t lock;		/* protects the bursts */
-	ANeuralNetworksBurst **bursts;	/* free bursts, at most as many as runs */
+	ANeuralNetworksBurst **bursts;	/* bursts that no run is using */
 	uint32_t burst_count, burst_room;
-	uint32_t users;			/* runs; under the program's lock */
+	uint32_t users;			/* number of runs using it; under the program's lock */
 	bool stands_in;			/* compiled for the CPU, which replaces failed devices */
 	bool dropped;			/* removed from the list; the last user frees it */
 	struct compiled *next;
 };
 
 /*
- * Translates a graph for inputs of these shapes and compiles it. As many other shapes follow: their
- * dimensions are the values of inputs that the model is compiled for; for other inputs the rank is
- * -1. `in` and `out` are the values of the run's inputs and outputs. On failure returns NULL with a
- * message. `result` is then the devices' ResultCode, or NO_ERROR if the failure is not theirs.
+ * Translates a graph for inputs of certain shapes and compiles it. `shapes` has the shape of each
+ * input, then another shape for each input. The dimensions of that one are the input's values, if
+ * the model is compiled for these values; otherwise its rank is -1. `in` and `out` are the values
+ * of the run's inputs and outputs. On failure returns NULL with a message. In this case *result is
+ * the devices' ResultCode; NO_ERROR if they did not cause the failure.
  */
 struct compiled *compiled_new(const struct graph *graph, const struct options *options,
 			      const struct devices *devices, const struct shape *shapes,
@@ -48,7 +49,7 @@ struct compiled *compiled_new(const struct graph *graph, const struct options *o
 			      const uint32_t *out, int *result, char *message, size_t size);
 void compiled_drop(struct compiled *compiled);
 
-/* Runs it with a burst, if possible; returns a ResultCode. */
+/* Runs the model, with a burst if possible. Returns a ResultCode. */
 int compiled_compute(struct compiled *compiled, ANeuralNetworksExecution *execution);
 
 #endif

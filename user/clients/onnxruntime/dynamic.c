@@ -14,7 +14,7 @@ static bool is_constant(const struct graph *graph, uint32_t value, int type)
 	return value != NO_VALUE && graph->values[value].data && graph->values[value].type == type;
 }
 
-/* Returns the other input of a Mul or Add, or NO_VALUE for another node. */
+/* Returns the input of a Mul or Add that is not `value`; NO_VALUE if the node is neither. */
 static uint32_t other_input(const struct node *node, const char *op, uint32_t value)
 {
 	if (!is_op(node, op) || node->in_count != 2 || node->in[0] == node->in[1])
@@ -23,8 +23,8 @@ static uint32_t other_input(const struct node *node, const char *op, uint32_t va
 }
 
 /*
- * Returns whether a value is a constant with an element for each output channel, broadcast as a
- * bias.
+ * Returns whether a value is a constant that can be a bias: one element for each output channel,
+ * along the axis of channels.
  */
 static bool is_bias(const struct graph *graph, uint32_t value, const struct node *product)
 {
@@ -59,8 +59,8 @@ struct chain {
 };
 
 /*
- * Finds a product whose inputs are the weights' scales (input `scales`), their zero points and a
- * bias, `step` inputs apart.
+ * Finds a product that has its own inputs for the weights' scales (input `scales`), the zero points
+ * and a bias, which are `step` inputs apart.
  */
 static bool find_product(const struct graph *graph, const struct node *quantise,
 			 const struct node *product, uint32_t scales, uint32_t step, struct chain *c)
@@ -112,7 +112,7 @@ static bool find_chain(const struct graph *graph, const struct node *quantise,
 	return is_constant(graph, c->what.scales, ONNX_FLOAT);
 }
 
-/* Marks the nodes of all GEMMs of the output of `quantise`, if it has no other consumer. */
+/* Marks the nodes of all GEMMs that read the output of `quantise`, if nothing else reads it. */
 static void mark(struct lowering *t, const struct node *quantise)
 {
 	const struct graph *graph = onnx(t)->graph;
@@ -146,7 +146,7 @@ static void mark(struct lowering *t, const struct node *quantise)
 }
 
 /*
- * Returns whether the operator's other input, besides `value`, is this number, and has no more
+ * Returns whether the operator's input other than `value` is this number, and has no more
  * dimensions than `value`.
  */
 static bool is_by(struct lowering *t, const struct node *node, const char *op, uint32_t value, float number)
@@ -159,8 +159,8 @@ static bool is_by(struct lowering *t, const struct node *node, const char *op, u
 }
 
 /*
- * Marks the nodes of GELU around an Erf: x / sqrt 2 or x * sqrt(1/2), 1 + erf, and the product with x and a
- * half in either order.
+ * Marks the nodes of GELU around an Erf: x / sqrt 2 or x * sqrt(1/2), 1 + erf, then the products
+ * with x and with a half in either order.
  */
 static void mark_gelu(struct lowering *t, const struct node *erf)
 {
@@ -248,8 +248,8 @@ uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const stru
 }
 
 /*
- * Reads one zero point, or one per channel; missing ones are 0. Returns false if their number is
- * wrong.
+ * Reads the zero point, or one for each channel; 0 if the input is missing. Returns false if their
+ * number is wrong.
  */
 static bool read_zeros(struct lowering *t, const struct dynamic_node *d, uint32_t channels,
 		       int32_t *zeros)

@@ -2,46 +2,48 @@
 /*
  * Dynamically quantised models. The pattern is DynamicQuantizeLinear, MatMulInteger or ConvInteger
  * with constant weights, Cast, Mul by the product of both scales and, optionally, Add of a constant
- * bias. ONNX Runtime's optimiser replaces all of them by DynamicQuantizeMatMul, or all except the
- * first by MatMulIntegerToFloat. The pattern becomes one operation of the project's own extension,
- * or a float operation with dequantised weights. The nodes of GELU are another pattern, and become
- * one operation if devices have it.
+ * bias. ONNX Runtime's optimiser may have replaced all of these nodes by DynamicQuantizeMatMul, or
+ * all except the first by MatMulIntegerToFloat. The pattern becomes one operation of the project's
+ * own extension, or a float operation with dequantised weights. The nodes of GELU are another
+ * pattern, and become one operation if the devices have GELU.
  */
 #ifndef NN_ORT_DYNAMIC_H
 #define NN_ORT_DYNAMIC_H
 
 #include "translate.h"
 
-/* The role of a node in such a pattern. */
+/* The role of a node in one of these patterns. */
 struct dynamic_node {
-	enum { NO_PART, SILENT, LAST } part;	/* the last node stands for the pattern */
+	/* LAST: its translator translates the whole pattern */
+	enum { NO_PART, SILENT, LAST } part;
 	/* First node of the pattern: DynamicQuantizeLinear, or the first node of GELU. */
 	const struct node *quantise;
 	const struct node *product;		/* NULL: GELU; the fields that follow belong to the last node */
-	uint32_t scales;			/* the value of the weights' scales */
+	uint32_t scales;			/* value (NO_VALUE: none) of the weights' scales */
 	uint32_t zeros;				/* value of the zero points, or NO_VALUE */
 	uint32_t bias;				/* the value, or NO_VALUE */
 };
 
 /*
- * Finds the nodes of such patterns. A DynamicQuantizeLinear has all of its patterns taken, or none.
+ * Finds the nodes of these patterns. Of the patterns that begin with one DynamicQuantizeLinear,
+ * takes all or none.
  */
 void dynamic_nodes(struct lowering *t);
 
-/* Translates a node of such a pattern. */
+/* Translates a node of one of these patterns. */
 translator dynamic_op;
 
 /* Returns input 0 of the GEMM in float, and its shape. */
 uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const struct shape **shape);
 
 /*
- * Makes an operand of 8-bit weights, grouped by the dims[0] channels: 8-bit if has_own(),
- * else float. The elements may be changed.
+ * Makes an operand of 8-bit weights, whose dims[0] rows are the channels. It is 8-bit if has_own(),
+ * otherwise float. May change the elements.
  */
 uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8_t *elements,
 			 uint32_t rank, const uint32_t *dims);
 
-/* Returns the bias of this many channels, or zeros. */
+/* Returns the bias, which has `channels` elements; zeros if there is none. */
 uint32_t dynamic_bias(struct lowering *t, const struct dynamic_node *d, uint32_t channels);
 
 /* Translate the last node (matmul.c, conv.c). */

@@ -15,7 +15,7 @@ const char said_by[] = "onnxruntime: ";
 
 struct ep {
 	struct ort_ep api;		/* the first field: ONNX Runtime has a pointer to it */
-	const struct ort *ort;		/* the factory's; it outlives this object */
+	const struct ort *ort;		/* owned by the factory, which outlives this object */
 	char *name;
 	struct options options;
 	struct devices devices;
@@ -75,7 +75,7 @@ static OrtStatus *fuse(struct ep *ep, const struct graph *graph, const struct pa
 	return status;
 }
 
-/* Returns whether a graph's name differs from the main graph's; false if that is unknown. */
+/* Returns whether a graph's name differs from the main graph's; false if a name is unknown. */
 static bool is_named_otherwise(const struct ort *ort, const OrtGraph *graph)
 {
 	OrtAllocator *allocator;
@@ -98,8 +98,8 @@ static bool is_named_otherwise(const struct ort *ort, const OrtGraph *graph)
 
 /*
  * Returns whether a graph is the inner graph of a node. ONNX Runtime asks about inner graphs first,
- * and names no parent of the graph in question. A graph is an inner one if it uses outer values, or
- * by its name.
+ * and does not give their parent nodes. So a graph counts as inner if it uses values of an outer
+ * graph, or if its name is not the main graph's.
  */
 static bool is_inner(const struct ep *ep, const OrtGraph *from, const struct graph *graph)
 {
@@ -111,15 +111,18 @@ static bool is_inner(const struct ep *ep, const OrtGraph *from, const struct gra
 
 /*
  * Returns whether a graph is left to ONNX Runtime. The body of a Loop or a Scan, which runs often,
- * has inputs; a branch of If has none. Up to 1.24, ONNX Runtime gives parts of two graphs of a
- * model one name, and fails.
+ * has inputs; a branch of If has none. Up to version 1.24, ONNX Runtime gives parts of different
+ * graphs of a model the same name, and fails.
  */
 static bool is_left(const struct ep *ep, const struct graph *graph, bool is_in_node)
 {
 	return ep->ort->names_parts ? is_in_node && graph->in_count : is_in_node || ep->compiled;
 }
 
-/* Logs once how many nodes run where, or writes the list of them. The main graph comes last. */
+/*
+ * Logs once how many nodes the device computes, and writes the report if one is wanted. ONNX
+ * Runtime asks about the main graph last.
+ */
 static void tell(struct ep *ep, const struct graph *graph, const struct partitions *partitions,
 		 bool is_last)
 {

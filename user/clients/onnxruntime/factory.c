@@ -97,7 +97,10 @@ static OrtStatus *create_stream(OrtEpFactory *factory, const OrtMemoryDevice *de
 
 /* ---- devices ---- */
 
-/* Chooses an NPU of ONNX Runtime's list, or the CPU, to stand for a device that it cannot know. */
+/*
+ * Chooses from ONNX Runtime's list an NPU, or else the CPU, to represent a device of the NNAPI,
+ * which the list lacks.
+ */
 static const OrtHardwareDevice *hardware_for(const struct ort *ort, bool is_cpu,
 					     const OrtHardwareDevice *const *devices, size_t count)
 {
@@ -202,7 +205,7 @@ OrtStatus *CreateEpFactories(const char *registered_name, const struct ort_api_b
 
 	(void)logger;
 	*count = 0;
-	/* Without the interface no status can be made, so no factory is returned. */
+	/* Without the interface, no error status can be made, so just return no factory. */
 	if (!factory || !ort_load(&factory->ort, base)) {
 		fprintf(stderr, "nnaccel: onnxruntime: version %s has not the interface of 1.%d\n",
 			base->GetVersionString(), ORT_VERSION);

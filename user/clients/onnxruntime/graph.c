@@ -186,7 +186,7 @@ static void *read_bytes(const struct ort *ort, const OrtOpAttr *from, OrtOpAttrT
 	return bytes;
 }
 
-/* Reads an attribute; for types that no translator needs only the name. */
+/* Reads an attribute; only its name if no translator needs its type. */
 static bool read_attribute(const struct ort *ort, const OrtOpAttr *from, struct attribute *to)
 {
 	const char *name;
@@ -261,7 +261,7 @@ static bool read_node(struct graph *graph, struct node *node)
 			 (void *)ort->Node_GetOutputs, &node->out, &node->out_count);
 }
 
-/* Marks values that a node's inner graphs use as used. */
+/* Counts the values that a node's inner graphs use as used. */
 static bool count_implicit(struct graph *graph, const struct node *node)
 {
 	uint32_t *numbers = NULL, count = 0;
@@ -312,7 +312,7 @@ static void link_values(struct graph *graph)
 	for (uint32_t i = 0; i < graph->out_count; i++)
 		if (graph->out[i] != NO_VALUE)
 			graph->values[graph->out[i]].is_output = true;
-	/* ONNX Runtime gives no dimensions to a scalar, and none to a value of unknown rank. */
+	/* ONNX Runtime reports no dimensions both for a scalar and for a value of unknown rank. */
 	for (uint32_t i = 0; i < graph->value_count; i++)
 		if (!graph->values[i].shape.rank && !graph->values[i].data)
 			graph->values[i].shape.rank = -1;

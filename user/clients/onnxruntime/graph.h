@@ -19,7 +19,7 @@ struct value {
 	uint32_t symbols[MAX_RANK];	/* hash of the name of each unknown dimension, or 0 */
 	const void *data;		/* of a constant */
 	size_t size;
-	void *owned;			/* data, if they were copied */
+	void *owned;			/* the copy, if the data were copied */
 	struct node *producer;	/* NULL for an input, a constant, or a value of another graph */
 	uint32_t consumers;		/* number of node inputs in this graph that use it */
 	struct node *consumer;		/* one of them */
@@ -29,8 +29,8 @@ struct value {
 
 struct attribute {
 	char *name;
-	int64_t *ints;			/* integers of the attribute; also a single one */
-	float *floats;			/* floats of the attribute; also a single one */
+	int64_t *ints;			/* integers of the attribute, one or more */
+	float *floats;			/* floats of the attribute, one or more */
 	/* strings, each with its terminator; count is the total number of bytes */
 	char *string;
 	size_t count;
@@ -44,7 +44,7 @@ struct attribute {
 struct node {
 	const OrtNode *ort;
 	char *name, *op, *domain;
-	int version;			/* first operator set with this definition */
+	int version;			/* operator set that introduced this definition */
 	uint32_t index;
 	uint32_t in_count, out_count, attribute_count;
 	uint32_t *in, *out;		/* numbers of values; NO_VALUE for omitted ones */
@@ -80,15 +80,16 @@ int64_t node_int(const struct node *node, const char *name, int64_t otherwise);
 float node_float(const struct node *node, const char *name, float otherwise);
 const char *node_string(const struct node *node, const char *name, const char *otherwise);
 /*
- * Returns the elements of a tensor of this type that has exactly `count` of them, otherwise NULL.
+ * Returns the elements of a tensor attribute if it has this type and exactly `count` elements,
+ * otherwise NULL.
  */
 const void *attribute_of_count(const struct attribute *attribute, int type, int64_t count);
 
-/* Returns the bytes of an element; 0 without a fixed size, or for an unknown type. */
+/* Returns the bytes of an element; 0 if the type is unknown or has no fixed size. */
 size_t onnx_size(int type);
 /* Returns the OperandCode; -1: none. */
 int32_t nnapi_type(int type);
-/* Returns an element of a type of int64, int32, int8 or uint8. */
+/* Returns an element of a tensor of int64, int32, int8 or uint8. */
 int64_t onnx_int(int type, const void *data, int64_t at);
 /* Sets an element of int64, int32 or float. Returns false if the number does not fit. */
 bool onnx_set_number(int type, void *data, int64_t at, int64_t number);
@@ -118,7 +119,10 @@ static inline const struct node *producer_of(const struct graph *graph, uint32_t
 	return value == NO_VALUE ? NULL : graph->values[value].producer;
 }
 
-/* Returns the only node that uses a value; NULL if it has more, or is an output of the graph. */
+/*
+ * Returns the only node that uses a value; NULL if several do, or if the value is an output of the
+ * graph.
+ */
 static inline const struct node *only_consumer(const struct graph *graph, uint32_t value)
 {
 	const struct value *v = value == NO_VALUE ? NULL : &graph->values[value];

@@ -9,8 +9,8 @@
 #define OPTION_HELP "Documentation/onnxruntime.rst"
 
 /*
- * Reads the options of the provider `name` from a session's entries. If it returns false, `error`
- * says why; options_free() must follow in any case.
+ * Reads the options of the provider `name` from a session's entries. On failure, returns false and
+ * sets `error`. The caller must call options_free() in any case.
  */
 bool options_read(struct options *options, const struct ort *ort, const OrtKeyValuePairs *entries,
 		  const char *name, char error[OPTIONS_ERROR_SIZE]);

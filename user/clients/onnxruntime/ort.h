@@ -77,9 +77,9 @@ enum onnx_type {
 	ONNX_UINT64,
 };
 
-/* The calls by name. */
+/* The functions of ONNX Runtime, by name. */
 struct ort {
-	/* parts of two graphs of a model get different names, since 1.25 */
+	/* from 1.25 on, parts of different graphs have different names */
 	bool names_parts;
 #define CALL(index, result, name, parameters) result (*name) parameters;
 #define EP_CALL CALL
@@ -106,7 +106,7 @@ struct ort_node_compute_info {
 	void (*ReleaseState)(OrtNodeComputeInfo *info, void *state);
 };
 
-/* Fields that a provider may leave NULL, as ours does, are only named. */
+/* Fields that this provider leaves NULL have only a name, not their type. */
 struct ort_ep {
 	uint32_t ort_version_supported;
 	const char *(*GetName)(const OrtEp *ep);
@@ -159,8 +159,9 @@ bool ort_load(struct ort *ort, const struct ort_api_base *base);
 bool ort_ok(const struct ort *ort, OrtStatus *status);
 
 /*
- * Returns a list of pointers by the two functions that ONNX Runtime has for each, of which one
- * counts. It is to be freed by free(); NULL if memory runs out or ONNX Runtime fails.
+ * Returns a list of pointers. For each list ONNX Runtime has two functions: one returns the number,
+ * the other the pointers. The caller frees the list by free(). Returns NULL if memory runs out or
+ * ONNX Runtime fails.
  */
 void *ort_list(const struct ort *ort, const void *object, void *counter, void *lister,
 	       size_t *count);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Chooses the nodes that the device computes. Each node is translated with the shapes that ONNX
- * Runtime infers, and the device is asked about its operations. Unknown dimensions are tried with
- * two sets of numbers; a node must succeed with both.
+ * Runtime infers, and the device is asked about its operations. Unknown dimensions are replaced by
+ * two sets of numbers in turn; a node must succeed with both.
  */
 #include "partition.h"
 
@@ -21,10 +21,16 @@ struct cost {
 	uint64_t work;
 };
 
-/* Shapes are tried with small numbers, and with numbers that are large enough for windows. */
+/*
+ * Unknown dimensions are first replaced by small numbers, then by numbers that are large enough for
+ * windows.
+ */
 enum { ROUNDS = 2, LARGE = ROUNDS };
 
-/* Returns a number for an unknown dimension; dimensions of the same name get the same number. */
+/*
+ * Returns a number to replace an unknown dimension. Dimensions of the same name get the same
+ * number.
+ */
 static int64_t trial_dimension(uint32_t symbol, uint32_t value, int dimension, bool is_large,
 			       int round)
 {
@@ -43,7 +49,10 @@ static bool trial_shape(const struct value *value, uint32_t number, int round, s
 	/* An input of the model that has no dimensions is a scalar. */
 	if (!value->producer && !value->is_outer && shape->rank < 0)
 		shape->rank = 0;
-	/* The last dimensions are those of images and sounds, the first one is the batch. */
+	/*
+	 * The last dimensions are large, because they may be those of images and sounds. The first
+	 * one may be the batch.
+	 */
 	for (int i = shape->rank - 1; i >= 0; i--) {
 		is_large &= i && shape->dims[i] < 0;
 		if (shape->dims[i] < 0)
@@ -53,7 +62,7 @@ static bool trial_shape(const struct value *value, uint32_t number, int round, s
 	return shape->rank >= 0;
 }
 
-/* Gives a value from outside the shape that ONNX Runtime infers. */
+/* Gives a value that no claimed node computes the shape that ONNX Runtime infers. */
 static void trial_value(struct translation *t, uint32_t number, int round)
 {
 	struct shape shape;
@@ -85,7 +94,7 @@ static bool asked(const struct builder *b, uint32_t from, const struct devices *
 	return !result && all;
 }
 
-/* Treats the outputs of a rejected node as values from outside. */
+/* Treats the outputs of a rejected node as values that no claimed node computes. */
 static void leave(struct translation *t, const struct node *node, int round)
 {
 	for (uint32_t i = 0; i < node->out_count; i++)
@@ -106,8 +115,8 @@ static bool has_unknown(const struct graph *graph)
 }
 
 /*
- * Rejects the other nodes of a dynamically quantised pattern too. Returns false if the node is in
- * no pattern.
+ * Rejects the other nodes of a rejected node's dynamically quantised pattern. Returns false if it
+ * is in no pattern.
  */
 static bool withdraw(const struct translation *t, uint32_t index, struct cost *costs, char **why)
 {
@@ -125,8 +134,8 @@ static bool withdraw(const struct translation *t, uint32_t index, struct cost *c
 }
 
 /*
- * Tries a node. If the node gets values such as axes with each run, tries values that agree with
- * the shape that ONNX Runtime infers for its output.
+ * Tries a node. If a run of the node gets values such as axes as an input, tries all sets of axes
+ * of the known number.
  */
 static bool try_node(struct translation *t, const struct node *node)
 {
@@ -137,8 +146,8 @@ static bool try_node(struct translation *t, const struct node *node)
 	const int rank = count >= 0 && t->values[x].ready ? t->values[x].shape.rank : 0;
 
 	/*
-	 * If a reduction has several axes and more dimensions than the NNAPI, it is possible along
-	 * some axes only.
+	 * A reduction of more dimensions than the NNAPI supports, along several axes, is possible
+	 * only for some sets of axes, so it is not tried.
 	 */
 	for (uint32_t set = 0; count >= 0 && (rank <= MAX_DIMS || count < 2) && set < 1u << rank; set++) {
 		int64_t values[MAX_RANK];
@@ -156,7 +165,10 @@ static bool try_node(struct translation *t, const struct node *node)
 	return translate_node(t, node);
 }
 
-/* Tries all nodes; `again`: an earlier node was rejected with a later one, so try again. */
+/*
+ * Tries all nodes. Sets *again if a node's rejection has also rejected earlier nodes: then all must
+ * be tried again.
+ */
 static bool try_nodes(const struct graph *graph, const struct devices *devices, int round,
 		      struct cost *costs, char **why, bool *again)
 {
@@ -166,7 +178,7 @@ static bool try_nodes(const struct graph *graph, const struct devices *devices, 
 
 	if (!t)
 		return false;
-	/* Dequantised constants are four times as large. */
+	/* A constant becomes four times as large if it is dequantised. */
 	for (uint32_t i = 0; i < graph->value_count; i++)
 		if (graph->values[i].data && graph->values[i].size * 4 > constants.size)
 			constants.size = graph->values[i].size * 4;
@@ -203,8 +215,8 @@ static bool try_nodes(const struct graph *graph, const struct devices *devices, 
 }
 
 /*
- * Computes depths so that claimed nodes of one depth have no other node on a path between them.
- * Depth grows by one from a claimed node to one that is not.
+ * Computes a depth for each node. It grows by one from a claimed node to a consumer that is not
+ * claimed. So no path between claimed nodes of the same depth goes through another node.
  */
 static void depths(const struct graph *graph, const struct cost *costs, int32_t *depth)
 {
@@ -224,7 +236,10 @@ static void depths(const struct graph *graph, const struct cost *costs, int32_t 
 	}
 }
 
-/* Moves a node that dequantises to its consumer's part, because fusing the two makes it free. */
+/*
+ * Moves a DequantizeLinear to its consumer's part, where it can be fused into the consumer at no
+ * cost.
+ */
 static void sink_dequantisers(const struct graph *graph, const struct cost *costs, int32_t *depth)
 {
 	for (uint32_t i = graph->node_count; i--;) {
@@ -286,8 +301,8 @@ static void weigh(const struct graph *graph, const struct cost *costs, const int
 }
 
 /*
- * Returns whether a part pays: it must compute enough for the cost of a call, and for the bytes
- * that move. A part that is the whole model always pays.
+ * Returns whether a part is worth claiming: its work must outweigh the cost of a call and of the
+ * bytes that are moved. A part that is the whole model always is.
  */
 static bool pays(const struct part *part, const struct options *options, bool whole)
 {
@@ -366,7 +381,10 @@ static int64_t try_all(const struct graph *graph, const struct devices *devices,
 	return count;
 }
 
-/* Tries small shapes, and large ones if nodes are left. Returns the round that is used, or -1. */
+/*
+ * Tries small shapes. If some nodes are rejected, also tries large shapes, and uses these if more
+ * nodes are claimed. Returns the first round of the shapes that are used, or -1.
+ */
 static int try_sizes(const struct graph *graph, const struct devices *devices, struct cost *costs,
 		     char **why)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chooses the nodes of a graph that the device computes, and groups them in parts. A part has
- * supported nodes with no path through another node between them, and must be worth its data
+ * Chooses the nodes of a graph that the device computes, and groups them in parts. No path between
+ * two nodes of a part goes through a node outside of it. A part's work must be worth its data
  * transfers.
  */
 #ifndef NN_ORT_PARTITION_H
@@ -13,7 +13,7 @@
 
 struct partitions {
 	uint32_t count;
-	int32_t *of;			/* part of each node; -1 for ONNX Runtime's */
+	int32_t *of;			/* part of each node; -1 if ONNX Runtime computes it */
 	char **why;	/* reason for -1; NULL if the node is claimed, or if memory ran out */
 	uint32_t node_count;
 };
@@ -24,9 +24,9 @@ bool partition(const struct graph *graph, const struct options *options,
 void partitions_free(struct partitions *partitions);
 
 /*
- * Lists the claimed nodes in the file of clients/report.h; write errors leave it incomplete.
- * Numbers of parts begin with `others`, because the file already has the lower ones. -1 begins a
- * new file.
+ * Lists the claimed nodes in a file (see clients/report.h); after a write error the file is
+ * incomplete. `others` is the number of parts that the file already has, and the first new part
+ * gets this number. -1 begins a new file.
  */
 void report_graph(const char *path, const struct graph *graph, const struct partitions *partitions,
 		  const struct devices *devices, int others);

@@ -13,7 +13,7 @@
 #include "compiled.h"
 #include "translate.h"
 
-enum { REASON = 512 };			/* maximum of a log line */
+enum { REASON = 512 };			/* maximum length of a log line */
 
 #define MOST_PAUSE_NS (60 * NS_PER_S)
 
@@ -30,19 +30,19 @@ struct program {
 	const struct ort *ort;
 	const struct options *options;
 	const struct devices *devices;
-	/* CPU device that replaces failed devices; empty if that is not allowed. */
+	/* CPU device that replaces failed devices; empty if a replacement is not allowed. */
 	struct devices cpu;
 	struct graph *graph;
 	uint32_t *in, *out;		/* values of the run's inputs and outputs */
 	uint32_t in_count, out_count;
 	bool *by_value;			/* inputs whose values the model is compiled for */
 	pthread_mutex_t lock;		/* protects the fields that follow */
-	struct compiled *compiled;	/* list of compilations, the last used one first */
+	struct compiled *compiled;	/* list of compilations, last used first */
 	struct making *making;
 	pthread_cond_t made;		/* signalled after each compilation */
 	bool on_cpu;			/* the devices failed, */
-	uint64_t again_ns;		/* time at which the devices are tried again */
-	/* length of the last pause; 0 if a run on the devices has succeeded since */
+	uint64_t again_ns;		/* time at which to try the devices again */
+	/* length of the last pause; 0 once a run on the devices has succeeded after it */
 	_Atomic uint64_t pause_ns;
 };
 
@@ -100,7 +100,7 @@ static bool find_values(struct program *p)
 	return p->by_value;
 }
 
-/* Returns shapes and values of inputs as compiled_new() wants them: those that are known. */
+/* Returns the known shapes and values of inputs, in the form that compiled_new() takes. */
 static struct shape *new_shapes(const struct program *p)
 {
 	struct shape *shapes = calloc(2 * (size_t)p->in_count + 1, sizeof(*shapes));
@@ -120,12 +120,12 @@ static void log_reason(enum nna_log_level level, const char *reason)
 }
 
 /*
- * Uses the CPU in place of the devices for a pause, which grows each time. Logs this as the NNAPI
- * does for programs that name no device.
+ * Uses the CPU in place of the devices for a pause, which is longer after each failure. Logs the
+ * fallback as the NNAPI does for programs that name no device.
  */
 static void go_to_cpu(struct program *p, int result, const char *reason)
 {
-	static atomic_uint said;	/* results that were logged, for all programs */
+	static atomic_uint said;	/* bits of results that were logged, for all programs */
 	char names[256];
 	bool is_new;
 
@@ -146,7 +146,7 @@ static void go_to_cpu(struct program *p, int result, const char *reason)
 			*reason ? reason : result_name(result));
 }
 
-/* Compiles for these shapes without the lock, because it takes long. */
+/* Compiles for these shapes. The caller does not hold the lock, because compiling takes long. */
 static struct compiled *compile(struct program *p, bool on_cpu, const struct shape *shapes,
 				char *message, size_t size)
 {
@@ -192,10 +192,10 @@ struct program *program_new(const struct ort *ort, const OrtGraph *part, const O
 	p->graph = graph_read(ort, part);
 	good = p->graph && (p->in = ports(p, fused, false, &p->in_count)) &&
 	       (p->out = ports(p, fused, true, &p->out_count)) && find_values(p);
-	/* A later compilation needs the constants after the OrtGraph is gone. */
+	/* Later compilations need the constants after the OrtGraph is freed. */
 	if (good)
 		good = graph_keep_constants(p->graph);
-	/* Compile at once if the shapes are known, so that errors appear now. */
+	/* Compile at once if the shapes are known, so that errors are reported now. */
 	if (good && all_known(p)) {
 		shapes = new_shapes(p);
 		if (shapes)
@@ -260,7 +260,7 @@ static void unlist(struct program *p, struct compiled *c)
 	c->dropped = true;
 }
 
-/* Drops the compilations unused for longest, beyond the number to keep. */
+/* Drops the least recently used compilations, until at most max_shapes are left. */
 static void shrink(struct program *p)
 {
 	struct compiled *next;
@@ -295,7 +295,10 @@ static bool is_making(const struct program *p, const struct shape *shapes)
 	return false;
 }
 
-/* Compiles for the shapes of a run. The caller holds the lock, which is released meanwhile. */
+/*
+ * Compiles for the shapes of a run. The caller holds the lock, which is released during the
+ * compilation.
+ */
 static struct compiled *make(struct run *run)
 {
 	struct program *p = run->program;
@@ -338,7 +341,10 @@ static struct compiled *acquire(struct run *run)
 	pthread_mutex_lock(&p->lock);
 	if (p->on_cpu && clock_ns() >= p->again_ns)
 		return_to_devices(p);
-	/* If the other compilation failed, this run compiles itself and gets its own message. */
+	/*
+	 * If another run is compiling for these shapes, wait. If it fails, this run compiles too,
+	 * and gets its own message.
+	 */
 	while (is_making(p, run->shapes))
 		pthread_cond_wait(&p->made, &p->lock);
 	c = take_compiled(p, run->shapes);
@@ -346,7 +352,9 @@ static struct compiled *acquire(struct run *run)
 		c = make(run);
 	if (c) {
 		c->users++;
-		/* The devices may have been tried again during the compilation for the CPU. */
+		/*
+		 * Another run may have returned to the devices while this one compiled for the CPU.
+		 */
 		c->dropped = c->stands_in && !p->on_cpu;
 	}
 	if (c && !c->dropped) {
@@ -499,7 +507,7 @@ static void widen(struct run *run, const struct compiled *c)
 	}
 }
 
-/* Returns a ResultCode; -1 if it failed earlier, with a message. */
+/* Returns a ResultCode; -1, with a message, if the failure was before the execution. */
 static int execute(struct run *run, struct compiled *c)
 {
 	ANeuralNetworksExecution *execution = NULL;
@@ -532,7 +540,7 @@ static int execute(struct run *run, struct compiled *c)
 	return result ? result : good ? ANEURALNETWORKS_NO_ERROR : -1;
 }
 
-/* Returns whether another compilation may help, because the engine died or failed temporarily. */
+/* Returns whether compiling again may help, because the engine died or failed temporarily. */
 static bool worth_another(int result)
 {
 	return result == ANEURALNETWORKS_DEAD_OBJECT ||
@@ -541,7 +549,7 @@ static bool worth_another(int result)
 	       result == ANEURALNETWORKS_OP_FAILED;
 }
 
-/* Tries up to three times: with the old compilation, with a new one, and on the CPU. */
+/* Tries up to three times: with the cached compilation, with a new one, and on the CPU. */
 static bool attempts(struct run *run)
 {
 	struct program *p = run->program;
@@ -583,7 +591,7 @@ bool program_run(struct program *p, OrtKernelContext *context, char *message, si
 	run.inputs = calloc(p->in_count + 1, sizeof(*run.inputs));
 	good = run.shapes && run.inputs;
 	for (uint32_t i = 0; good && i < p->in_count; i++) {
-		/* A constant has the graph's shape, which is not checked. */
+		/* The shape of a constant is that of the graph, and is not checked. */
 		good = read_input(&run, i);
 		if (!good)
 			snprintf(message, size, "input %u is not as in the model", i);

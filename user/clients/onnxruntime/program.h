@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A part of a graph that the device computes. It is compiled for the shapes of its inputs: at once
- * if they are known, otherwise at their first run. The compilations of the latest shapes are
- * cached. Many threads may run a program; each run has its own execution.
+ * if these are known, otherwise at the first run with these shapes. The compilations of the latest
+ * shapes are cached. Many threads may run a program; each run has its own execution.
  */
 #ifndef NN_ORT_PROGRAM_H
 #define NN_ORT_PROGRAM_H
@@ -14,9 +14,9 @@
 struct program;
 
 /*
- * Creates a program. `fused` is the node that replaces the part: its inputs and outputs, by name,
- * are those of runs. Returns NULL and a message of at most `size` bytes on failure. `options` and
- * `devices` must stay valid.
+ * Creates a program. `fused` is the node that replaces the part; the inputs and outputs of this
+ * node are those of each run. Returns NULL and a message of at most `size` bytes on failure.
+ * `options` and `devices` must outlive the program.
  */
 struct program *program_new(const struct ort *ort, const OrtGraph *part, const OrtNode *fused,
 			    const struct options *options, const struct devices *devices,

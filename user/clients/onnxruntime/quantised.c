@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Quantised models: nodes that can use 8-bit tensors, and their scales. */
+/* Quantised models: finds the nodes that can use 8-bit tensors, and the scales of these tensors. */
 #include "quantised.h"
 
 #include <math.h>
@@ -94,8 +94,8 @@ static void found(struct lowering *t, uint32_t value, float scale, int32_t zero)
 }
 
 /*
- * Sets the scale of embeddings, which ONNX Runtime's quantiser dequantises after nodes that move
- * them.
+ * Sets the scale of embeddings. ONNX Runtime's quantiser dequantises them only after nodes that
+ * move their elements.
  */
 static void found_before(struct lowering *t, uint32_t value, float scale, int32_t zero)
 {
@@ -114,7 +114,8 @@ void quantised_values(struct lowering *t)
 	int32_t zero;
 
 	/*
-	 * The node that produces a value has its most reliable scale, so look at producers first.
+	 * Look at producers first: the most reliable scale of a value is that of the node that
+	 * produces it.
 	 */
 	for (int want = 1; want >= 0; want--)
 		for (uint32_t i = 0; i < onnx(t)->graph->node_count; i++) {
@@ -128,7 +129,7 @@ void quantised_values(struct lowering *t)
 			if (!want)
 				found_before(t, node->in[0], scale, zero);
 		}
-	/* Inputs of QLinear operators, which have a scale and a zero point behind them. */
+	/* Inputs of QLinear operators. A scale and a zero point follow each of these inputs. */
 	for (uint32_t i = 0; i < onnx(t)->graph->node_count; i++) {
 		const struct node *node = &onnx(t)->graph->nodes[i];
 		const bool is_known = !*node->domain || !strcmp(node->domain, "com.microsoft");
@@ -240,7 +241,7 @@ bool quantised_node(struct lowering *t, uint32_t count, bool fuse)
 	return false;
 }
 
-/* Returns an 8-bit input, which is read in place of the dequantised value. */
+/* Returns the 8-bit input of a DequantizeLinear, which is read in place of its output. */
 uint32_t quantised_in(struct lowering *t, uint32_t index)
 {
 	const struct node *node = onnx(t)->node, *from = dequantiser(t, index);
@@ -330,8 +331,8 @@ bool same_quantisation(struct lowering *t, uint32_t index)
 /* ---- weights ---- */
 
 /*
- * Reads the zero point of weights, which is one number or `count` equal ones; returns false if they
- * differ or are unknown.
+ * Reads the zero point of weights, which is one number or `count` equal numbers. Returns false if
+ * the numbers differ or are unknown.
  */
 static bool weight_zero(struct lowering *t, uint32_t value, int type, int64_t count,
 			int32_t *zero)
@@ -376,7 +377,7 @@ bool weights_read(struct lowering *t, const struct node *node, uint32_t index,
 	if (!weight_zero(t, input_of(node, index + 2), weights->type, weights->scale_count,
 			 &weights->zero))
 		return false;
-	/* The NNAPI's per-channel weights are symmetric. */
+	/* Per-channel weights of the NNAPI are symmetric, without a zero point. */
 	return weights->scale_count == 1 || weights->zero == (weights->type == ONNX_INT8 ? 0 : 128);
 }
 
@@ -419,8 +420,8 @@ static bool bias_read(struct lowering *t, uint32_t index, int64_t count, struct 
 }
 
 /*
- * Converts a bias to integers of the accumulator's scale. ONNX Runtime adds the same integers if
- * the scales agree.
+ * Converts a bias to integers with the accumulator's scale. If its scale is the same, these are the
+ * integers that ONNX Runtime adds.
  */
 const int32_t *quantised_bias(struct lowering *t, uint32_t index, float input,
 			      const struct weights *weights, int64_t count)

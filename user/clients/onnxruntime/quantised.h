@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Quantised models: QuantizeLinear and DequantizeLinear around an operator. If all float inputs of
- * a node are dequantised and its output is only quantised, it becomes one operation on 8-bit
- * tensors. Otherwise QuantizeLinear and DequantizeLinear are separate operations, with the same
- * result.
+ * a node come from DequantizeLinear and only QuantizeLinear reads its output, these nodes become
+ * one operation on 8-bit tensors. Otherwise QuantizeLinear and DequantizeLinear become separate
+ * operations, with the same result.
  */
 #ifndef NN_ORT_QUANTISED_H
 #define NN_ORT_QUANTISED_H
@@ -20,7 +20,10 @@ bool scale_in(struct lowering *t, uint32_t index, float *scale, int32_t *zero);
 
 /* Returns an 8-bit input of a QLinear operator; its scale and zero point are the next inputs. */
 uint32_t qlinear_in(struct lowering *t, uint32_t index);
-/* Returns a result with the scale and zero point in the inputs from `index` on. */
+/*
+ * Makes an operand for a result, with the scale in input `index` and the zero point in the next
+ * one.
+ */
 uint32_t qlinear_result(struct lowering *t, uint32_t index, uint32_t rank, const uint32_t *dims);
 
 /* Finds the scale and zero point of every 8-bit value that a node quantises or dequantises. */
@@ -35,11 +38,14 @@ bool quantised_node(struct lowering *t, uint32_t count, bool fuse);
 
 /* Returns the 8-bit operand that input `index` is dequantised from. */
 uint32_t quantised_in(struct lowering *t, uint32_t index);
-/* Returns an operand for the output, with the scale and zero point of the following node. */
+/*
+ * Makes an operand for the output, with the scale and zero point of the QuantizeLinear that
+ * follows.
+ */
 uint32_t quantised_result(struct lowering *t, uint32_t rank, const uint32_t *dims);
-/* Sets the output to these elements, of this shape. */
+/* Sets the quantised output to the elements of an operand, with this shape. */
 void set_quantised_out(struct lowering *t, uint32_t operand, const struct shape *shape);
-/* Returns whether input `index` and the output have one scale and zero point. */
+/* Returns whether input `index` and the output have the same scale and zero point. */
 bool same_quantisation(struct lowering *t, uint32_t index);
 
 /* Weights with their quantisation: int8 per channel of dimension `axis` or per tensor, or uint8. */
@@ -57,13 +63,22 @@ struct weights {
  * type that the NNAPI supports.
  */
 bool quantised_weights(struct lowering *t, uint32_t index, int axis, struct weights *weights);
-/* Reads them from a node's inputs from `index` on: elements in this shape, scales, zero points. */
+/*
+ * Reads weights from a node's inputs: elements of this shape from input `index`, then scales and
+ * zero points.
+ */
 bool weights_read(struct lowering *t, const struct node *node, uint32_t index,
 		  const struct shape *shape, int axis, struct weights *weights);
-/* Returns the bias for the scale input * weights; NULL if that is not constant. */
+/*
+ * Returns the bias in input `index` as integers, whose scale is `input` times the weights' scale.
+ * Returns NULL if the bias is not constant.
+ */
 const int32_t *quantised_bias(struct lowering *t, uint32_t index, float input,
 			      const struct weights *weights, int64_t count);
-/* Makes a constant of weights in another order of elements, for use with such an input. */
+/*
+ * Makes a constant of the weights with their elements in another order, for use with operand
+ * `input`.
+ */
 uint32_t weights_operand(struct lowering *t, const struct weights *weights, uint32_t input,
 			 uint32_t rank, const uint32_t *dims, uint32_t channel, int8_t *elements);
 

@@ -10,7 +10,7 @@
 
 #include "clients/report.h"
 
-/* Operators that multiply and add; others count as zero. */
+/* Operators whose multiply-adds are counted; other operators have none. */
 static const struct rule {
 	const char *op;
 	enum { WEIGHTS_FIRST, WEIGHTS_OF_INPUT, INNER, RECURRENT, ATTENTION } kind;
@@ -37,7 +37,7 @@ static const struct rule {
 	{ "DynamicQuantizeMatMul", INNER, 1 },
 };
 
-/* An unknown dimension counts as 1. */
+/* Unknown dimensions are taken as 1. */
 static uint64_t dimension(const struct shape *shape, int at)
 {
 	return at >= 0 && at < shape->rank && shape->dims[at] > 0 ? (uint64_t)shape->dims[at] : 1;
@@ -104,7 +104,10 @@ static uint64_t bytes_of(const struct value *value)
 	return elements(&value->shape) * onnx_size(value->type);
 }
 
-/* Counts a value that a node of the part reads or writes, unless `met` has it already. */
+/*
+ * Adds the bytes of a value that a node of the part reads or writes, unless `met` says that it was
+ * added before.
+ */
 static void count_value(const struct graph *graph, const struct partitions *partitions, int32_t part,
 			uint32_t number, bool *met, struct report_part *sum)
 {
@@ -121,7 +124,7 @@ static void count_value(const struct graph *graph, const struct partitions *part
 		sum->out += bytes_of(value);
 }
 
-/* Counts values of the part that outside nodes read. */
+/* Adds the bytes of the part's values that nodes outside of it read. */
 static void count_taken(const struct graph *graph, const struct partitions *partitions, int32_t part,
 			const struct node *node, bool *met, struct report_part *sum)
 {

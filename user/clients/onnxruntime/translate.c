@@ -85,7 +85,9 @@ static uint32_t make_operand(struct lowering *t, struct translated *value, int t
 	}
 	if (value->data) {
 		operand.size = builder_size(&operand);
-		/* Numbers that do not fit mean only "to the end" of a slice, which ints_in() reads. */
+		/*
+		 * Clamp numbers that do not fit: in models they only mean "to the end" of a slice.
+		 */
 		operand.data = type == ONNX_INT64 ?
 			       narrowed(t, value->data, shape_count(&value->shape)) : value->data;
 		if (!operand.data)
@@ -251,7 +253,7 @@ int type_out(struct lowering *t, uint32_t index)
 	return has_out(t, index) ? value_at(t, onnx(t)->node->out[index])->type : ONNX_NONE;
 }
 
-/* Checks a shape against ONNX Runtime's inferred shape, which ONNX Runtime relies on. */
+/* Checks that a shape agrees with the one that ONNX Runtime has inferred and relies on. */
 static bool agrees(const struct shape *inferred, const struct shape *shape)
 {
 	if (inferred->rank < 0)
@@ -416,7 +418,7 @@ bool translate_node(struct translation *t, const struct node *node)
 	if (!t->l.refused)
 		return true;
 	builder_rewind(t->l.b, mark);
-	/* Forget the operands that were made for this node. */
+	/* Forget the operands that were made for the rejected node. */
 	for (uint32_t i = 0; i < t->graph->value_count; i++)
 		if (t->values[i].operand != NO_OPERAND && t->values[i].operand >= mark.operands) {
 			t->values[i].operand = NO_OPERAND;

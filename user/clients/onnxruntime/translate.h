@@ -20,9 +20,9 @@ struct qlinear {
 
 /* The state of a value while a graph is translated. */
 struct translated {
-	bool ready;	/* its shape is known, and it is constant or has an operand */
+	bool ready;	/* the shape is known, and the value is constant or has an operand */
 	struct shape shape;
-	uint32_t operand;	/* operand; constants and inputs get it at their first use */
+	uint32_t operand;	/* constants and inputs get an operand at their first use */
 	/* elements of a constant, in the value's ONNX type; otherwise NULL */
 	const void *data;
 	bool quantised;			/* scale and zero point are known */
@@ -38,9 +38,9 @@ struct translation {
 	const struct node *node;
 	bool *done;	/* for each node: it was translated as part of another node */
 	struct dynamic_node *dynamic;	/* for each node; see dynamic.h */
-	/* Description of a QLinear node; NULL for another kind of node. */
+	/* Description of the node if it is a QLinear operator, otherwise NULL. */
 	const struct qlinear *qlinear;
-	bool is_wide;			/* float16 is float32 inside of the node */
+	bool is_wide;			/* the node computes float16 values in float32 */
 	uint32_t quantised_out;	/* quantised output of a node in quantised form; see quantised.h */
 };
 
@@ -89,12 +89,12 @@ uint32_t number_of_in(struct lowering *t, uint32_t index);
 int type_in(struct lowering *t, uint32_t index);
 
 /*
- * Reads constants; other code must not read them. data_of_count() returns the elements of an input
- * that is a constant of this type with exactly `count` elements. It returns NULL for any other
- * input, and rejects the node with what the input is and what is needed.
+ * Only the next two functions read data of constants. data_of_count() returns the elements of an
+ * input that is a constant of this type with exactly `count` elements. For any other input, it
+ * rejects the node with a message and returns NULL.
  */
 const void *data_of_count(struct lowering *t, uint32_t index, int type, int64_t count);
-/* Does the same for a value of the graph, which may be NO_VALUE, without rejecting. */
+/* Does the same for a value of the graph, which may be NO_VALUE, but never rejects the node. */
 const void *value_of_count(struct lowering *t, uint32_t value, int type, int64_t count);
 /* Reads constant floats to memory of the builder. */
 float *floats_in(struct lowering *t, uint32_t index, int64_t *count);
@@ -112,7 +112,7 @@ static inline uint32_t out_count(struct lowering *t)
 }
 
 int type_out(struct lowering *t, uint32_t index);
-/* Sets an output to constant elements of the value's type, which must outlive it. */
+/* Sets an output to constant elements of type `type`. `data` must outlive the translation. */
 void set_out_data(struct lowering *t, uint32_t index, int type, const void *data,
 		  const struct shape *shape);
 
@@ -121,7 +121,7 @@ void set_out_data(struct lowering *t, uint32_t index, int type, const void *data
 struct translation *translation_new(const struct graph *graph, struct builder *b,
 				    const struct devices *devices);
 void translation_free(struct translation *t);
-/* Describes an input of the graph, before nodes are translated. */
+/* Sets the shape of an input of the graph. Must be called before nodes are translated. */
 void translation_input(struct translation *t, uint32_t value, const struct shape *shape);
 /* Translates a node. If it is rejected, returns false, sets t->reason, and records nothing. */
 bool translate_node(struct translation *t, const struct node *node);
@@ -129,13 +129,13 @@ bool translate_node(struct translation *t, const struct node *node);
 translator *translator_of(struct lowering *t, const struct node *node);
 
 /*
- * Returns the input of a node whose values may differ in each run, although the node is compiled for
- * them, or NO_VALUE.
+ * Returns the input of a node for whose values the node is compiled, although they may differ in
+ * each run; NO_VALUE if there is none.
  */
 uint32_t values_of(const struct node *node);
 
 /*
- * Gives a value up to MAX_RANK integers, as if it were constant. Returns false if it is of another
+ * Treats a value as a constant of up to MAX_RANK integers. Returns false if the value has another
  * type.
  */
 bool translation_values(struct translation *t, uint32_t value, const int64_t *values, int count);

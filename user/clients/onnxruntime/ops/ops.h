@@ -16,38 +16,43 @@ bool is_node(struct lowering *t, const char *op);
 
 /*
  * Reads kernel_shape, strides, dilations, pads and auto_pad, for an input of this shape. `size` is
- * the filter's, or NULL. With ceil_mode the tail grows so that the last window is complete.
+ * the filter's size, or NULL. With ceil_mode, the padding at the end is enlarged so that the last
+ * window is complete.
  */
 bool window_read(struct lowering *t, const struct shape *shape, const int64_t *size,
 		 struct window *window);
 /*
- * Reads the window of each of up to three axes into dimension 0 of one of `w`. The tail in
- * dimension 1 does not include the padding that ceil_mode adds.
+ * Reads the windows of up to three axes. Dimension 0 of each element of `w` is one axis; its tail
+ * in dimension 1 does not include the padding that ceil_mode adds.
  */
 bool axes_read(struct lowering *t, const struct shape *shape, const int64_t *filter,
 	       struct window w[3]);
 /* Returns the shape of the output with this many channels. */
 struct shape window_shape(const struct window *window, uint32_t channels);
 
-/* Applies the attribute `activation` to x, if it is there. */
+/* Applies the activation in the attribute `activation` to x, if there is one. */
 uint32_t activated(struct lowering *t, uint32_t x);
-/* Adds an input that is broadcast to x. */
+/* Adds input `index`, which is broadcast to the shape of x. */
 uint32_t plus_in(struct lowering *t, uint32_t x, const struct shape *shape, uint32_t index);
 
 /*
- * The operand to move: 8-bit numbers if input and output have the same scale, otherwise the input.
+ * The operand whose elements are moved: the 8-bit numbers if input and output have the same scale,
+ * otherwise the input.
  */
 struct moved {
 	bool quantised;
-	bool is_bool;			/* the float form of the result */
+	bool is_bool;			/* the elements are bools as floats */
 	uint32_t x;
 };
 
 struct moved moved_in(struct lowering *t);
-/* Sets output 0 to the elements, with the shape. */
+/* Sets output 0 to the moved elements, with this shape. */
 void moved_out(struct lowering *t, struct moved m, const struct shape *shape);
 
-/* Maximum number of elements; larger results are computed by the device. */
+/*
+ * Maximum number of elements that are computed during translation. The device computes larger
+ * results.
+ */
 enum { MOST_FOLDED = 1 << 16 };
 
 /*
@@ -55,10 +60,13 @@ enum { MOST_FOLDED = 1 << 16 };
  * constant, otherwise NULL; `size` is an element's size.
  */
 const void *small_data_in(struct lowering *t, uint32_t index, size_t *size);
-/* Picks the elements `at` these indices of an axis. Replaces `data` and `shape` by the result's. */
+/*
+ * Picks the elements at the indices `at` of an axis. Replaces *data and *shape by those of the
+ * result.
+ */
 bool folded_picks(struct lowering *t, int axis, const int64_t *at, int64_t count,
 		  const void **data, struct shape *shape);
-/* Fold ADD, SUB, MUL or DIV of two integer constants, and a cast of one. */
+/* Fold ADD, SUB, MUL or DIV of two integer constants, and a cast of an integer constant. */
 bool folded_arithmetic(struct lowering *t, int32_t operation, const struct shape *shape);
 bool folded_cast(struct lowering *t);
 
@@ -66,7 +74,7 @@ bool folded_cast(struct lowering *t);
 uint32_t product(struct lowering *t, uint32_t a, uint32_t b, uint32_t bias, uint32_t rows,
 		 uint32_t columns);
 
-/* Multiplies rows by input 1 [inner, columns] and adds input 2, if it is there. */
+/* Multiplies x [rows, inner] by input 1 [inner, columns] and adds input 2, if there is one. */
 uint32_t product_in(struct lowering *t, uint32_t x, uint32_t rows, uint32_t inner,
 		    uint32_t columns);
 
