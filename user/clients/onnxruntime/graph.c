@@ -261,7 +261,7 @@ static bool read_node(struct graph *graph, struct node *node)
 			 (void *)ort->Node_GetOutputs, &node->out, &node->out_count);
 }
 
-/* Counts the values that a node's inner graphs use as used. */
+/* Treats the values that a node's inner graphs use like outputs of this graph. */
 static bool count_implicit(struct graph *graph, const struct node *node)
 {
 	uint32_t *numbers = NULL, count = 0;

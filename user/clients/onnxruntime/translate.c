@@ -86,7 +86,8 @@ static uint32_t make_operand(struct lowering *t, struct translated *value, int t
 	if (value->data) {
 		operand.size = builder_size(&operand);
 		/*
-		 * Clamp numbers that do not fit: in models they only mean "to the end" of a slice.
+		 * Numbers that do not fit int32 are rejected. In models they only mean "to the end"
+		 * of a slice, whose translator calls ints_in().
 		 */
 		operand.data = type == ONNX_INT64 ?
 			       narrowed(t, value->data, shape_count(&value->shape)) : value->data;

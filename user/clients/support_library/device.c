@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of a support library's table about devices: cache files, performance, extensions, and
+ * The functions for devices in a support library's table: cache files, performance, extensions, and
  * caching in files that the caller has opened.
  */
 #include <float.h>

@@ -18,7 +18,7 @@
 #define UNKNOWN_TIME UINT64_MAX
 #define NS_PER_US 1000
 
-/* Facts of both compilations and executions. */
+/* Facts that compilations and executions share. */
 struct facts {
 	uint8_t hash[SHA256_SIZE];
 	char devices[1024];		/* "NAME=VERSION", with commas between them */
@@ -39,7 +39,7 @@ struct ANeuralNetworksDiagnosticExecutionInfo {
 	uint64_t runtime_ns, driver_ns, hardware_ns;
 };
 
-/* The latest callbacks. Older ones are never freed, because a thread may be using them. */
+/* The latest callbacks. Older callbacks are never freed, because a thread may be using them. */
 struct callbacks {
 	ANeuralNetworksDiagnosticCompilationFinishedCallback compiled;
 	ANeuralNetworksDiagnosticExecutionFinishedCallback executed;
@@ -108,7 +108,7 @@ static void hash_numbers(struct sha256 *hash, const uint32_t *numbers, uint32_t 
 		sha256_add(hash, numbers, count * sizeof(*numbers));
 }
 
-/* Hashes the architecture, without values of constants. */
+/* Hashes the model's architecture, without the values of its constants. */
 static void hash_subgraph(struct sha256 *hash, const struct nn_subgraph *s)
 {
 	for (uint32_t i = 0; i < s->num_operands; i++) {
@@ -174,7 +174,7 @@ static void compiled(const ANeuralNetworksCompilation *compilation, int result, 
 	c->compiled(c->context, &info);
 }
 
-/* Returns a time only if the program measures it. */
+/* Returns a duration of an execution; UNKNOWN_TIME unless the program measures it. */
 static uint64_t measured(const ANeuralNetworksExecution *execution, uint64_t us)
 {
 	return execution->measure && us != NNA_TIME_NONE ? us * NS_PER_US : UNKNOWN_TIME;
@@ -224,7 +224,7 @@ static void register_callbacks(ANeuralNetworksDiagnosticCompilationFinishedCallb
 typedef const ANeuralNetworksDiagnosticCompilationInfo compilation_info;
 typedef const ANeuralNetworksDiagnosticExecutionInfo execution_info;
 
-/* Returns a number of this process, the same for all its callbacks. */
+/* Returns a random number, which is the same in all callbacks of this process. */
 static int32_t session_id(void)
 {
 	static _Atomic(int32_t) session;
@@ -237,7 +237,7 @@ static int32_t session_id(void)
 	return atomic_compare_exchange_strong(&session, &none, random) ? random : none;
 }
 
-/* Defines an accessor for both kinds of information. */
+/* Defines an accessor for compilations and one for executions. */
 #define BOTH(type, name, of, value)							\
 static type compilation_##name(compilation_info *info)					\
 {											\

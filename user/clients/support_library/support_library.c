@@ -37,7 +37,7 @@ static uint32_t wanted_level(void)
 	return (uint32_t)level;
 }
 
-/* Fills the table before any other code can get it; it is constant afterwards. */
+/* Fills the table before any other code can get it. Afterwards the table does not change. */
 __attribute__((constructor)) static void fill_table(void)
 {
 	sl_fill_device(&table.base);

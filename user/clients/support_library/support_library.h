@@ -7,7 +7,7 @@
 
 #include <nnaccel/support_library.h>
 
-/* Fills in functions about devices, and about caching in open files. */
+/* Fills in the functions for devices, and for caching in open files. */
 void sl_fill_device(NnApiSLDriverImplFL5 *table);
 
 /* Fills in diagnostics. */

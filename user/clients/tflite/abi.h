@@ -4,7 +4,8 @@
  * up to the last member in use, and the codes. No header of TensorFlow Lite is needed;
  * tests/clients/tflite/abi_test.c compares sizes, offsets and values.
  *
- * Members that are not used keep the layout. Releases only append members.
+ * Members that the plug-in does not use are there for the layout. Releases of TensorFlow Lite only
+ * append members.
  */
 #ifndef NN_TFLITE_ABI_H
 #define NN_TFLITE_ABI_H
@@ -41,7 +42,7 @@ enum tfl_mirror { TFL_MIRROR_REFLECT = 1, TFL_MIRROR_SYMMETRIC = 2 };
 enum {
 	TFL_NO_TENSOR = -1,		/* an optional input that is absent */
 	TFL_NO_BUFFER = -1,
-	TFL_BUILTIN_DELEGATE = 51,	/* the code of a delegate's kernels */
+	TFL_BUILTIN_DELEGATE = 51,	/* the operation code of delegate kernels */
 	TFL_AFFINE_QUANTIZATION = 1,
 	TFL_FLAG_DYNAMIC_TENSORS = 1,	/* accepts graphs in which some tensors are dynamic */
 };
@@ -66,7 +67,7 @@ struct tfl_delegate;
 
 struct tfl_tensor {
 	int type;
-	void *contents;	/* data of a constant; only data_of_count() may read it, see graph.h */
+	void *contents;	/* only data_of_count() may read it if it is a constant's, see graph.h */
 	struct tfl_ints *dims;
 	struct {
 		float scale;
@@ -116,7 +117,7 @@ struct tfl_registration {
 	void *external;
 	void *async_kernel;
 	uint64_t inplace;
-	/* Members that later versions append, which get the structure by value. */
+	/* Later versions append members, and receive the structure by value. */
 	uint64_t later[4];
 };
 

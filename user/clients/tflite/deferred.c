@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deferred partitions: their shapes are known only when they run. All nodes are one part, which is
- * built for the shapes of each invocation. If NNAPI refuses a node, TensorFlow Lite's kernel
- * computes it, and the nodes before and behind it become parts.
+ * Deferred partitions, whose shapes are known only when they run. At first all nodes are one part,
+ * which is compiled for the shapes of an invocation. If NNAPI rejects a node, TensorFlow Lite's
+ * kernel computes it, and the nodes before and after it become separate parts.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "clients/tflite/kernel.h"
 
-/* A part stays with TensorFlow Lite after so many compilations that were little used. */
+/*
+ * TensorFlow Lite computes a part after MOST_CHANGES compilations, if each was used for fewer than
+ * LEAST_RUNS runs on average.
+ */
 enum { MOST_CHANGES = 8, LEAST_RUNS = 2, MOST_PARTS = 16 };
 
-/* Finds tensors that a part writes and that others read. Returns false if memory runs out. */
+/*
+ * Finds tensors that a part writes, and that later parts or the rest of the graph read. Returns
+ * false if memory runs out.
+ */
 static bool find_outputs(struct kernel *part, const struct kernel *k,
 			 const struct tfl_context *context)
 {
@@ -36,7 +42,8 @@ static bool find_outputs(struct kernel *part, const struct kernel *k,
 }
 
 /*
- * Finds tensors that a part reads and whose values give shapes. Returns false if memory runs out.
+ * Finds tensors that a part reads and whose values determine shapes. Returns false if memory runs
+ * out.
  */
 static bool find_pins(struct kernel *k, const struct tfl_context *context)
 {
@@ -107,8 +114,8 @@ void deferred_free(struct kernel *k)
 }
 
 /*
- * Makes parts of the refused node, and of those before and behind it. If it returns false, nothing
- * has changed.
+ * Divides a part into the refused node and the nodes before and after it. If it returns false,
+ * nothing has changed.
  */
 static bool split(struct kernel *k, int number, const struct tfl_context *context)
 {
@@ -163,7 +170,10 @@ void deferred_pin(struct kernel *k, struct tfl_context *context)
 			context->tensors[k->outputs[i]].allocation_type = TFL_PERSISTENT_READ_ONLY;
 }
 
-/* Restores pinned tensors. Outputs keep a type for which TensorFlow Lite looks at shapes again. */
+/*
+ * Restores pinned tensors. Outputs become dynamic, so that TensorFlow Lite reads their shapes
+ * again.
+ */
 void deferred_unpin(struct kernel *k, struct tfl_context *context)
 {
 	for (int i = 0; i < k->num_pins; i++)
@@ -199,7 +209,10 @@ static void follow(struct kernel *k, struct tfl_context *context)
 	deferred_unpin(k, context);
 }
 
-/* Copies tensors with buffers of the delegate to or from the memory that kernels use. */
+/*
+ * Copies tensors that have buffers of the delegate to or from the memory that TensorFlow Lite's
+ * kernels use.
+ */
 static int move_buffers(struct kernel *k, struct tfl_context *context, bool in)
 {
 	struct tfl_delegate *d = &k->delegate->base;

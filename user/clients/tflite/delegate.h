@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The delegate: its options, their devices, and the dma-bufs that the program has added.
+ * The delegate: its options, the devices that they name, and the dma-bufs that the program has
+ * added.
  */
 #ifndef NN_TFLITE_DELEGATE_H
 #define NN_TFLITE_DELEGATE_H
@@ -22,7 +23,7 @@ struct delegate {
 	struct tfl_delegate base;	/* TensorFlow Lite's view */
 	struct options options;
 	struct devices devices;
-	_Atomic(int) minor;	/* minor version of TensorFlow Lite 2 that calls; 0 if unknown */
+	_Atomic(int) minor;	/* minor version of the calling TensorFlow Lite 2; 0 if unknown */
 	bool all_devices;		/* NNAPI chooses, and its CPU replaces a failed device */
 
 	/* protects the buffers, which several interpreters may use */
@@ -44,22 +45,24 @@ ANeuralNetworksMemory *delegate_memory(struct delegate *delegate, int handle, si
 
 /*
  * Prepares the delegate: chooses the nodes of a graph that it claims, and replaces them by kernels. A
- * partition that is not the whole graph costs a call and the transfer of its tensors. If its nodes
- * together do less work than the option min_work, in multiplications or moved elements, it is left
- * to TensorFlow Lite.
+ * partition that is not the whole graph costs a call and the transfer of its tensors. If the work
+ * of its nodes, in multiplications or moved elements, is less than the option min_work, TensorFlow
+ * Lite computes it.
  */
 int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate);
 
 /*
  * Returns why the calling runtime cannot be trusted: its version, or a structure's member with an
- * impossible value. Returns NULL if it can be trusted. Plans are read only afterwards.
+ * impossible value. Returns NULL if it can be trusted. Must be called before execution plans are
+ * read.
  */
 const char *runtime_wrong(struct delegate *delegate, struct tfl_context *context,
 			  char text[OPTIONS_ERROR_SIZE]);
 
 /*
- * Wraps the functions of a node whose output shapes depend on computed values. With `is_value` the
- * node computes such a value, with `now` at once. Returns false if that is not possible.
+ * Wraps the functions of a node whose output shapes depend on computed values. With `is_value`, the
+ * node is one that computes such values; with `now`, it computes them at once. Returns false if
+ * wrapping is not possible.
  */
 bool fold_node(struct tfl_context *context, struct tfl_node *node,
 	       struct tfl_registration *registration, bool is_value, bool now);
@@ -67,9 +70,9 @@ bool fold_node(struct tfl_context *context, struct tfl_node *node,
 /*
  * The kernel that replaces a partition: an NNAPI model, compiled for the shapes of its tensors, and
  * executed by each invocation. A deferred partition has nodes whose shapes are known only when it
- * runs. Its first invocation compiles, and so does one with other shapes. Its nodes stay with
- * TensorFlow Lite's kernels if that fails, if it does too little work and is not `whole`, or if it had to
- * compile too often.
+ * runs. It compiles at the first invocation, and at later ones with other shapes. TensorFlow Lite's
+ * kernels compute its nodes if compiling fails, if it does too little work and is not `whole`, or
+ * if it had to compile too often.
  */
 struct tfl_registration kernel_registration(bool is_deferred, bool is_whole);
 

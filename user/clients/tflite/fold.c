@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lets TensorFlow Lite know early what follows from the shapes of its inputs. Models compute the
- * shape of a RESHAPE from a SHAPE. Versions up to 2.14 do so only when they run, so shapes behind
- * the RESHAPE are unknown before. Later versions compute such values when they prepare. The
- * functions of these nodes are wrapped so that earlier versions do that too.
+ * Lets TensorFlow Lite compute values that depend only on shapes before it runs. For example,
+ * models compute the shape for a RESHAPE from the output of SHAPE. Versions up to 2.14 compute it
+ * only when they run, so shapes after the RESHAPE are unknown until then. Later versions compute it
+ * when they prepare. The functions of these nodes are wrapped so that earlier versions do the same.
  */
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ struct wrapped {
 	node_function *prepare, *invoke;
 	void (*free)(struct tfl_context *context, void *buffer);
 	bool is_shape;			/* the value depends only on the shapes of its inputs */
-	bool is_dense;			/* TensorFlow Lite computes its value only once */
+	bool is_dense;			/* TensorFlow Lite computes the value only once */
 	bool is_value;	/* the value is computed as soon as its inputs are constant */
 };
 

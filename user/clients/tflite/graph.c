@@ -120,10 +120,7 @@ struct shape shape_of(const struct tfl_tensor *tensor)
 	return shape;
 }
 
-/*
- * For each type of TensorFlow Lite: its name, the bytes of an element, and the NNAPI's operand
- * type.
- */
+/* For each type of TensorFlow Lite: name, bytes of an element, and operand type of the NNAPI. */
 static const struct {
 	const char *name;
 	size_t size;
@@ -238,7 +235,7 @@ const struct shape *shape_in(struct lowering *t, uint32_t i)
 	return shape;
 }
 
-/* Sets the scales of a per-channel tensor; NNAPI has no zero points there. */
+/* Sets the scales of a per-channel tensor. NNAPI has no zero points for such tensors. */
 static void per_channel(struct lowering *t, const struct tfl_tensor *tensor, struct operand *to)
 {
 	const struct tfl_affine *affine = tensor->quantization.params;
@@ -273,8 +270,8 @@ static void quantised(struct lowering *t, const struct tfl_tensor *tensor, struc
 			to->zero = affine->zero_point->data[0];
 	}
 	/*
-	 * Plain 8-bit integers have no scale; operations that compute with them check
-	 * tensor->params.scale.
+	 * 8-bit integers that are not quantised have no scale. Operations that compute with a scale
+	 * check tensor->params.scale.
 	 */
 	if (to->scale == 0) {
 		to->scale = 1;
@@ -318,12 +315,18 @@ static uint32_t constant_of(struct lowering *t, const struct tfl_tensor *tensor,
 	if (!t->refused && tensor->bytes != builder_size(&type))
 		refuse(t, "a constant of %zu bytes that should be %zu", tensor->bytes,
 		       builder_size(&type));
-	/* Memory outside of the file may move when TensorFlow Lite prepares again. */
+	/*
+	 * Copy data that is not in the model file, because TensorFlow Lite may move it when it
+	 * prepares again.
+	 */
 	return type.in_file ? constant_bytes(t, &type, tensor->contents) :
 			      constant_copy(t, &type, tensor->contents);
 }
 
-/* Readings of int64 numbers from outside of the graph, of which NNAPI gets 32 bits. */
+/*
+ * What an operation needs of int64 numbers from outside of the partition. NNAPI receives 32 bits of
+ * them.
+ */
 enum reading { ALL_BITS, LOW_BITS, INDICES };
 
 static uint32_t find_in(struct lowering *t, uint32_t i, enum reading reading)
@@ -389,7 +392,7 @@ uint32_t in_as(struct lowering *t, uint32_t i, const struct operand *type)
 		return constant_of(t, tensor, *type);
 	if (REFUSED_IF(t, natural.scales, "a tensor with scales per channel that is not constant"))
 		return NO_OPERAND;
-	/* A tensor from outside gets the scale of its first reader. */
+	/* A tensor from outside of the partition gets the scale that its first reader needs. */
 	operand = &tfl(t)->operand_of[index_of(tfl(t)->node->inputs, i)];
 	natural.scale = type->scale;
 	if (*operand == NO_OPERAND)
@@ -462,7 +465,7 @@ void set_out(struct lowering *t, uint32_t i, uint32_t x, const struct shape *sha
 			      tensor_type_name(out->type), nnapi_type_name(operand_of(t, x)->type));
 	if (operand_of(t, x)->scale != type.scale || operand_of(t, x)->zero != type.zero)
 		return refuse(t, "output %u has another scale or zero point", i);
-	/* Copy an input, or the output of another node. */
+	/* If the operand is an input or the output of another node, copy it. */
 	if (!builder_writes(t->b, tfl(t)->first, x))
 		x = rewritten(t, x);
 	if (t->refused)

@@ -14,13 +14,13 @@
 struct graph_port {
 	uint32_t operand;
 	int tensor;
-	/* a variable tensor's new value, which is copied back to it */
+	/* the new value of a variable tensor, which is copied to that tensor */
 	bool state;
 	bool shared;			/* the state is also an output of its node */
 	/* output tensor that gets a copy of the value; or NO_TENSOR */
 	int also;
 	bool is_wide;			/* the tensor is int64, the operand int32 */
-	bool is_cut;			/* its low 32 bits count; otherwise it is an index */
+	bool is_cut;			/* only its low 32 bits matter; otherwise an index */
 	uint32_t size;
 };
 
@@ -31,8 +31,9 @@ struct graph {
 	struct builder b;
 	struct tfl_context *context;
 	uint32_t *operand_of;	/* operand of each tensor; NO_OPERAND if it is not used yet */
-	bool *produced;			/* for each tensor: a node of the graph writes it */
-	bool *is_cut;			/* by tensor: int64 numbers of which the low bits count */
+	bool *produced;			/* for each tensor: a node in the partition writes it */
+	/* for each tensor: only the low bits of its int64 numbers matter */
+	bool *is_cut;
 	struct graph_port *states;
 	uint32_t num_states;
 
@@ -40,7 +41,7 @@ struct graph {
 	const struct tfl_node *node;	/* in translation */
 	uint32_t first;			/* its first operation */
 	bool is_empty;			/* the node was rejected for a dimension of 0 */
-	bool dequantises;		/* compilation converts the node's weights to float32 */
+	bool dequantises;		/* compilation dequantises the node's weights */
 	bool take_int16;		/* the node's converter accepts int16 tensors */
 	bool take_int64;		/* int64 tensors are accepted too, as int32 */
 	bool is_checked;		/* the low 32 bits of int64 inputs suffice */
@@ -60,7 +61,7 @@ void graph_free(struct graph *g);
 
 /* ---- Contents of the TensorFlow Lite graph ---- */
 
-/* Return the tensors of the node; NULL if they are missing. */
+/* Return an input or an output tensor of the node; NULL if it is missing. */
 const struct tfl_tensor *tensor_in(const struct lowering *t, uint32_t i);
 const struct tfl_tensor *tensor_out(const struct lowering *t, uint32_t i);
 uint32_t out_count(const struct lowering *t);
@@ -68,10 +69,13 @@ uint32_t out_count(const struct lowering *t);
 const void *params(const struct lowering *t);
 
 /*
- * Returns whether the value is constant: it is in the model file, or stays as long as shapes stay.
+ * Returns whether the value is constant: in the model file, or unchanged while shapes do not
+ * change.
  */
 bool tensor_is_constant(const struct tfl_tensor *tensor);
-/* Returns whether TensorFlow Lite has computed all outputs of a node, and whenever shapes change. */
+/*
+ * Returns whether TensorFlow Lite computes all outputs of a node when it prepares for new shapes.
+ */
 bool node_is_folded(const struct tfl_context *context, const struct tfl_node *node);
 uint64_t tensor_count(const struct tfl_tensor *tensor);
 bool tensor_same_quant(const struct tfl_tensor *a, const struct tfl_tensor *b);
@@ -82,33 +86,33 @@ uint32_t dim(const struct tfl_tensor *tensor, int i);
 struct shape shape_of(const struct tfl_tensor *tensor);
 
 /*
- * Reads a constant; other code must not read them. Returns the elements of a tensor that is a
- * constant of this type with exactly `count` elements. For any other tensor it returns NULL, and
- * rejects the node with what it is and what is needed.
+ * Returns the elements of a tensor that is a constant of this type with exactly `count` elements.
+ * For any other tensor, rejects the node with a message and returns NULL. No other code may read
+ * data of constants.
  */
 const void *data_of_count(struct lowering *t, const struct tfl_tensor *tensor, int type,
 			  uint64_t count);
 
 /* ---- Operands ---- */
 
-/* Returns the type of a tensor as an operand; rejects types that NNAPI lacks. */
+/* Returns an operand with the type and shape of a tensor; rejects types that NNAPI lacks. */
 struct operand operand_type(struct lowering *t, const struct tfl_tensor *tensor);
-/* Makes a result for output i, with its type, scale and shape. */
+/* Makes an operand for output i, with the type, scale and shape of this output. */
 uint32_t out_like(struct lowering *t, uint32_t i);
-/* Returns input i, int32 or int64: its low 32 bits. */
+/* Returns the low 32 bits of input i, which is int32 or int64. */
 uint32_t low_in(struct lowering *t, uint32_t i);
-/* Returns input i, int32 or int64; an index that exceeds 32 bits becomes the nearest one that does not. */
+/* Returns input i, indices of int32 or int64. Indices that exceed 32 bits are clamped. */
 uint32_t index_in(struct lowering *t, uint32_t i);
 /*
- * Views a constant input's data as another type of the same size. Other inputs must already have
- * the shape and scale.
+ * Returns the data of a constant input as another type of the same size. An input that is not
+ * constant must already have the scale of `type`.
  */
 uint32_t in_as(struct lowering *t, uint32_t i, const struct operand *type);
 /* Sets output i, whose shape TensorFlow Lite has computed. */
 void set(struct lowering *t, uint32_t i, uint32_t operand);
 /* Makes an operand for the new value of variable tensor input i. */
 uint32_t new_state(struct lowering *t, uint32_t i);
-/* Declares that output i is also the new value of variable tensor input `state`. */
+/* Declares output i to be also the new value of variable tensor input `state`. */
 void state_as(struct lowering *t, uint32_t state, uint32_t i);
 
 /* Converts activation codes of TensorFlow Lite to NNAPI's; rejects those that NNAPI lacks. */

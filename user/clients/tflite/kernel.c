@@ -60,7 +60,10 @@ static int convert(struct kernel *k, struct tfl_context *context)
 		g->node = &m->node;
 		snprintf(what, sizeof(what), "node %d, %s", m->index, operation_name(m->code) ?: "?");
 		if (!operation_convert(g, m->code, m->index)) {
-			/* NNAPI may take the node with other shapes, which have elements. */
+			/*
+			 * If the node was rejected for a dimension of 0, NNAPI may accept it with
+			 * other shapes.
+			 */
 			k->refused = g->is_empty ? -1 : i;
 			return kernel_fail(k, context, what, g->l.reason);
 		}
@@ -81,7 +84,10 @@ static void add_port(struct kernel *k, int tensor)
 	};
 }
 
-/* Finds an output that is also a state: it is received once, and copied to both tensors. */
+/*
+ * Returns whether an output is also a state. Such an output is received once, and copied to both
+ * tensors.
+ */
 static bool is_state(struct graph *g, int tensor)
 {
 	for (uint32_t i = 0; i < g->num_states; i++)
@@ -112,8 +118,7 @@ static bool prune(struct kernel *k)
 }
 
 /*
- * Finds inputs, which the nodes read and do not write, and outputs, which other nodes read, and
- * states.
+ * Finds the ports: inputs, which the nodes only read; outputs, which other nodes read; and states.
  */
 static int find_ports(struct kernel *k, struct tfl_context *context)
 {
@@ -134,7 +139,7 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 	free(used);
 	k->num_inputs = k->num_ports;
 	for (int i = 0; i < k->num_outputs; i++) {
-		/* TensorFlow Lite has computed this value. */
+		/* TensorFlow Lite has computed the value of this output. */
 		if (tensor_is_constant(&context->tensors[k->outputs[i]]))
 			continue;
 		if (g->operand_of[k->outputs[i]] == NO_OPERAND || !g->produced[k->outputs[i]])
@@ -175,7 +180,7 @@ static int find_refused(struct kernel *k)
 		       b->operations[at].node != (uint32_t)k->nodes.list[i].index)
 			at++;
 		end = builder_end(b, at);
-		/* A device that does not answer has not refused a node. */
+		/* If a device does not answer, it has not refused the node. */
 		if (end > at && builder_ask(b, at, end, &k->constants, devices->list,
 					    devices->count, supported + at, why) && !*why)
 			break;
@@ -215,8 +220,8 @@ static int compile(struct kernel *k, struct tfl_context *context)
 }
 
 /*
- * Writes rank and dimensions of a list's tensors to `to` unless NULL, and values that follow from
- * shapes; returns their number.
+ * Writes the rank and dimensions of all tensors in a list to `to`, and values that depend on
+ * shapes. Returns the count of numbers. If `to` is NULL, only counts.
  */
 static size_t describe_list(const struct tfl_context *context, const struct tfl_ints *list, int *to)
 {
@@ -242,7 +247,7 @@ static size_t describe_list(const struct tfl_context *context, const struct tfl_
 	return count;
 }
 
-/* Does the same for all tensors that the nodes read and write. */
+/* Does the same as describe_list() for all tensors that the nodes read and write. */
 static size_t describe(const struct kernel *k, const struct tfl_context *context, int *to)
 {
 	size_t count = 0;
@@ -350,7 +355,7 @@ static int set_argument(struct kernel *k, uint32_t i)
 							   k->ports[i].size);
 }
 
-/* Configures an execution with the tensors' current places; it is reused while they stay. */
+/* Configures an execution with the tensors' current places. It is reused until a place changes. */
 static int configure(struct kernel *k, const struct tfl_context *context)
 {
 	int result;
@@ -430,7 +435,7 @@ int kernel_run(struct kernel *k, struct tfl_context *context)
 	result = k->is_idle ? ANEURALNETWORKS_NO_ERROR : k->compilation ? execute(k, context) :
 		 ANEURALNETWORKS_DEAD_OBJECT;
 	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
-		/* The engine died, and its models with it. A new engine may already run. */
+		/* The engine died, and its models are lost. A new engine may already be running. */
 		say(k->delegate->options.verbosity, 1, "the device's engine died; compiling again");
 		deferred_pin(k, context);
 		result = kernel_build(k, context);

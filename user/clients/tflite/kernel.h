@@ -10,38 +10,42 @@
 #include "clients/tflite/graph.h"
 #include "clients/tflite/members.h"
 
-/* The place of an argument when the execution was configured. */
+/* The location of an argument at the time when the execution was configured. */
 struct place {
 	const void *data;
 	int handle;
 };
 
-/* A tensor whose value gives the shape of another one inside of a deferred partition. */
+/* A tensor whose value determines the shape of another tensor in a deferred partition. */
 struct pin {
 	int tensor;
-	int allocation;			/* while it does not look constant */
+	int allocation;			/* its own type, while it is not made to look constant */
 };
 
 struct kernel {
 	struct delegate *delegate;
 	struct members nodes;
 	int *outputs;			/* tensors that the rest of the graph reads */
-	bool *known;			/* by output: TensorFlow Lite has computed the node */
+	bool *known;			/* for each output: TensorFlow Lite has computed its node */
 	int num_outputs;
 
 	bool is_deferred;		/* the shapes are known only when the kernel runs */
-	bool is_whole;			/* nearly all of the graph: it is never too small */
-	/* Consecutive nodes of a deferred kernel (deferred.c). The fields below are for them. */
+	bool is_whole;			/* nearly the whole graph, which is never too small */
+	/*
+	 * Parts of a deferred kernel: consecutive nodes (deferred.c). The fields down to num_pins
+	 * are used by parts.
+	 */
 	struct kernel **parts;
 	int num_parts;
 
-	bool is_left;			/* TensorFlow Lite computes these shapes */
+	/* TensorFlow Lite computes the nodes for the current shapes */
+	bool is_left;
 	int refused;			/* number of the member that NNAPI refuses; -1: none */
 	uint64_t changes, runs;
 	struct pin *pins;
 	int num_pins;
 
-	/* The fields below belong to one shape, and are freed with its model. */
+	/* The fields below are for one set of shapes, and are freed with its model. */
 	struct graph graph;		/* graph with constants that the compilation points to */
 	struct constants constants;	/* constants in the model file */
 	ANeuralNetworksModel *model;
@@ -49,7 +53,7 @@ struct kernel {
 	bool is_idle;			/* there is nothing to compute, so there is no model */
 	struct graph_port *ports;	/* inputs, then outputs, in the model's order */
 	uint32_t num_inputs, num_ports;
-	int *shapes;			/* ranks and dimensions for which it was built */
+	int *shapes;			/* ranks and dimensions for which the model was built */
 	size_t num_shapes;
 
 	ANeuralNetworksCompilation *compilation;
@@ -63,15 +67,15 @@ struct kernel {
 	char **own;
 };
 
-/* Reports a failure. If TensorFlow Lite computes the nodes instead, it is only logged. */
+/* Reports a failure. If TensorFlow Lite can compute the nodes, the failure is only logged. */
 int kernel_fail(const struct kernel *k, struct tfl_context *context, const char *what,
 		const char *why);
 void kernel_free_model(struct kernel *k);
 /* Translates the nodes and compiles them; on failure nothing is built. Returns enum tfl_status. */
 int kernel_build(struct kernel *k, struct tfl_context *context);
-/* Returns whether the shapes are those that it was built for. */
+/* Returns whether the current shapes are those for which the model was built. */
 bool kernel_same_shapes(const struct kernel *k, const struct tfl_context *context);
-/* Remembers the shapes of now. Returns enum tfl_status. */
+/* Stores the current shapes. Returns enum tfl_status. */
 int kernel_remember(struct kernel *k, const struct tfl_context *context);
 /* Executes the model. Returns enum tfl_status. */
 int kernel_run(struct kernel *k, struct tfl_context *context);
@@ -79,14 +83,17 @@ int kernel_run(struct kernel *k, struct tfl_context *context);
 /* Makes all nodes of a deferred kernel its first part. Returns false if memory runs out. */
 bool deferred_init(struct kernel *k, const struct tfl_context *context);
 void deferred_free(struct kernel *k);
-/* Gives outputs a type for which TensorFlow Lite looks at shapes after each invocation. */
+/* Makes outputs dynamic, so that TensorFlow Lite reads their shapes after each invocation. */
 void deferred_prepare(struct kernel *k, struct tfl_context *context);
 /*
  * Computes the nodes, on the device unless NNAPI refuses them. TensorFlow Lite computes a refused
- * node, and the nodes before and after it become parts of their own.
+ * node, and the nodes before and after it become separate parts.
  */
 int deferred_invoke(struct kernel *k, struct tfl_context *context);
-/* Make values that give shapes look like constants while a part is built, and restore them. */
+/*
+ * Make tensors whose values determine shapes look like constants while a part is built, and restore
+ * them.
+ */
 void deferred_pin(struct kernel *k, struct tfl_context *context);
 void deferred_unpin(struct kernel *k, struct tfl_context *context);
 

@@ -6,7 +6,10 @@
 
 #include "clients/tflite/operations.h"
 
-/* Number of tensors that may be added without moving the others, to which kernels have pointers. */
+/*
+ * Kernels have pointers to tensors. MOST_ADDED is the number that one call may add, and ROOM the
+ * number that TensorFlow Lite reserves, without moving the others.
+ */
 enum { MOST_ADDED = 8, ROOM = 16 };
 
 static struct tfl_ints *copy_ints(const struct tfl_ints *list)
@@ -119,9 +122,9 @@ int invoke_early(struct tfl_context *context, struct tfl_node *node, node_functi
 }
 
 /*
- * TensorFlow Lite makes room for new tensors before it calls one node. A list that grows beyond its
- * room moves, also if the kernel that adds to it still uses what has moved. Adds tensors until the
- * list has moved, and so has room for as many again.
+ * Makes room for more tensors. TensorFlow Lite reserves room before it calls a single node. If a
+ * kernel adds more tensors, the list moves, although the kernel may still use pointers to it. So
+ * this adds tensors until the list has moved and has room again.
  */
 static bool make_room(struct tfl_context *context, size_t *from)
 {
@@ -148,7 +151,10 @@ static int keep_outputs(const struct member *m, struct tfl_context *context)
 	return status;
 }
 
-/* Computes the shapes of a node. A shape that was computed is a new list of dimensions. */
+/*
+ * Computes the output shapes of a node. A list of dimensions that is not a new one was not
+ * computed.
+ */
 static int prepare_deferred(const struct members *m, struct member *member,
 			    struct tfl_context *context)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The nodes of a partition, their shapes and values. TensorFlow Lite's own functions compute the
- * shapes and, if NNAPI cannot, the values.
+ * The nodes of a partition. TensorFlow Lite's own functions compute their shapes and, if NNAPI
+ * cannot, their values.
  */
 #ifndef NN_TFLITE_MEMBERS_H
 #define NN_TFLITE_MEMBERS_H
@@ -11,8 +11,9 @@
 typedef int node_function(struct tfl_context *context, struct tfl_node *node);
 
 /*
- * A node. TensorFlow Lite shows nodes only while the delegate prepares, and moves them; the memory
- * that they point to stays. The list of temporary tensors is a copy, which `prepare` may replace.
+ * A node. Nodes are copied, because TensorFlow Lite gives access to them only while the delegate
+ * prepares, and moves them. The memory that they point to stays valid. The list of temporary
+ * tensors is also copied; `prepare` may replace it.
  */
 struct member {
 	struct tfl_node node;
@@ -25,7 +26,7 @@ struct member {
 struct members {
 	struct member *list;
 	int count;
-	struct tfl_ints **before;	/* earlier dimensions of a node's outputs */
+	struct tfl_ints **before;	/* dimensions of a node's outputs before `prepare` */
 };
 
 /*
@@ -41,15 +42,15 @@ void members_free(struct members *m);
  */
 int members_prepare(const struct members *m, struct tfl_context *context, bool deferred);
 
-/* Computes all nodes by TensorFlow Lite's kernels, also their shapes. */
+/* Computes the shapes and values of all nodes by TensorFlow Lite's kernels. */
 int members_invoke(const struct members *m, struct tfl_context *context);
 
-/* Gives a tensor memory of its own: of this enum tfl_allocation. Returns enum tfl_status. */
+/* Gives a tensor its own memory, with this enum tfl_allocation. Returns enum tfl_status. */
 int tensor_keep(struct tfl_context *context, int index, int allocation);
 
 /*
- * Calls `prepare` while inputs that were computed early look like constants of the file, because some
- * versions of some operations know no others.
+ * Calls `prepare`. During the call, inputs that were computed early look like constants in the
+ * model file, because some versions of some operations accept no other constants.
  */
 int prepare_known(struct tfl_context *context, struct tfl_node *node, node_function *prepare);
 

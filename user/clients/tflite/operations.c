@@ -13,10 +13,11 @@ struct row {
 	uint8_t data;			/* the main input */
 	uint8_t min_inputs, max_inputs;
 	bool params;			/* the node has parameters, which are mandatory */
-	bool optional;			/* inputs below min_inputs may be absent */
-	bool raw;			/* values are only moved, so quantised ones need no scale */
+	bool optional;			/* inputs before min_inputs may be absent */
+	/* values are only moved, so quantised tensors need no scale */
+	bool raw;
 	bool any;			/* output 0 has another type than the main input */
-	bool pair;			/* all inputs have one type */
+	bool pair;			/* all inputs have the same type */
 	uint32_t shape_inputs;		/* bits of inputs that the output's shape depends on */
 	/* reason that NNAPI cannot express it; NULL if NNAPI lacks the operation */
 	const char *why;
@@ -106,7 +107,7 @@ static bool check_dims(struct lowering *t, const struct tfl_tensor *tensor)
 	return !t->refused;
 }
 
-/* Rejects a type with those of the mask. */
+/* Rejects a type, with a message that lists the types of the mask. */
 static void refuse_type(struct lowering *t, int type, uint32_t types)
 {
 	char list[96] = "";

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of TensorFlow Lite's operations that NNAPI can express: their inputs, and the
- * translator that makes NNAPI operations. builtins.def and clients/lower/functions.def have its
- * rows.
+ * The table of TensorFlow Lite's operations that NNAPI can express. A row, in builtins.def or
+ * clients/lower/functions.def, has the operation's inputs, and the translator that makes NNAPI
+ * operations.
  */
 #ifndef NN_TFLITE_OPERATIONS_H
 #define NN_TFLITE_OPERATIONS_H
 
 #include "clients/tflite/graph.h"
 
-/* Codes by name: TFL_OP_ADD. Custom operations that have a row follow the last one. */
+/*
+ * Codes by name: TFL_OP_ADD. Codes of custom operations that have a row follow the last built-in
+ * code.
+ */
 enum {
 #define X(code, name) TFL_OP_##name = code,
 #define EXTRA(name, ...) TFL_OP_##name,
@@ -26,25 +29,31 @@ const char *operation_name(int32_t code);
 const char *operation_why(int32_t code);
 
 /*
- * Converts g->node of this code. If it is rejected, returns false, sets g->l.reason, and records
- * nothing.
+ * Translates g->node, whose code is `code`. If the node is rejected, returns false, sets
+ * g->l.reason, and records nothing.
  */
 bool operation_convert(struct graph *g, int32_t code, int index);
 
-/* Checks all but shapes and the values of constants; false: rejected, with g->l.reason. */
+/*
+ * Checks a node, except its shapes and the values of constants. If the node is rejected, returns
+ * false and sets g->l.reason.
+ */
 bool operation_check(struct graph *g, int32_t code);
 
-/* Returns bits of inputs whose values give the shapes of the outputs. */
+/* Returns as bits the inputs whose values determine the shapes of the outputs. */
 uint32_t operation_values(int32_t code);
 
 /* The time at which the shapes of a node's outputs are known. */
 enum deferral {
 	NOT_DEFERRED,
-	DEFERRED_BY_SHAPES,	/* known after it has run, but computable from other shapes */
+	DEFERRED_BY_SHAPES,	/* when it has run; but computable earlier, from other shapes */
 	DEFERRED,		/* known when the operation has run */
 };
 
-/* `shapes` says for each tensor whether its value depends on shapes only; NULL: on none. */
+/*
+ * `shapes` says for each tensor whether its value depends on shapes only; NULL means that no value
+ * does.
+ */
 enum deferral operation_deferral(const struct graph *g, int32_t code, const bool *shapes);
 
 /*
@@ -58,7 +67,7 @@ int prepare_transpose_conv_bias(struct tfl_context *context, struct tfl_node *no
 #define EXTRA(name, translate, ...) translator translate;
 #include "clients/tflite/builtins.def"
 
-/* Translate kinds of LSTM. Translators in other files call them. */
+/* Translate kinds of LSTM; called by translators in other files. */
 translator basic_lstm;
 void integer_lstm(struct lowering *t, float cell_clip, float projection_clip);
 void integer_sequence_lstm(struct lowering *t, float cell_clip, float projection_clip,

@@ -10,10 +10,10 @@
 struct choice {
 	struct tfl_context *context;
 	struct delegate *delegate;
-	struct candidate *nodes;	/* in the order of the execution plan */
+	struct candidate *nodes;	/* nodes in the order of the execution plan */
 	int count;
-	bool *dynamic;			/* by tensor: its shape is known only at run time */
-	bool *shapes;			/* by tensor: its value follows from shapes */
+	bool *dynamic;			/* for each tensor: its shape is known only at run time */
+	bool *shapes;			/* for each tensor: its value depends on shapes only */
 };
 
 static void leave(struct choice *c, struct candidate *n, const char *why)
@@ -37,8 +37,9 @@ static bool exist(const struct choice *c, const struct tfl_ints *tensors, int le
 }
 
 /*
- * TensorFlow Lite partitions a graph without checking that its tensors exist, and that each is
- * written once before it is read. Graphs that fail this check stay unchanged.
+ * Checks that all tensors of a graph exist, and that each is written once before it is read.
+ * TensorFlow Lite partitions graphs without this check. The delegate leaves graphs that fail it
+ * unchanged.
  */
 static bool is_sound(struct choice *c)
 {
@@ -91,7 +92,10 @@ static bool read_plan(struct choice *c)
 	return true;
 }
 
-/* Returns whether a tensor of the list has an unknown shape; with `mark`, all of them get one. */
+/*
+ * Returns whether a tensor of the list has an unknown shape. With `mark`, marks the shapes of all
+ * its tensors as unknown.
+ */
 static bool dynamic(struct choice *c, const struct tfl_ints *tensors, bool mark)
 {
 	bool any = false;
@@ -125,8 +129,8 @@ static bool is_dense(const struct choice *c, const struct candidate *n)
 }
 
 /*
- * Returns whether the outputs' values depend on shapes only: those of SHAPE, and results computed
- * from them.
+ * Returns whether the values of a node's outputs depend on shapes only: the node is SHAPE or RANK,
+ * or computes from such values.
  */
 static bool follows_shapes(const struct choice *c, const struct candidate *n)
 {
@@ -144,9 +148,9 @@ static bool follows_shapes(const struct choice *c, const struct candidate *n)
 }
 
 /*
- * If shapes follow from values, and those from other shapes, lets TensorFlow Lite compute them when
- * it prepares. It does not prepare what is behind a tensor whose shape it knows later; such nodes
- * are prepared when they run.
+ * Lets TensorFlow Lite compute shapes when it prepares, if they depend on values that depend only
+ * on other shapes. TensorFlow Lite does not prepare the nodes after the first one whose shapes are
+ * known only later. These nodes are prepared when they run.
  */
 static bool fold_shapes(struct choice *c)
 {
@@ -184,7 +188,10 @@ static bool fold_shapes(struct choice *c)
 	return deferred;
 }
 
-/* Rejects nodes that the translators reject. Deferred ones are translated when they run. */
+/*
+ * Rejects nodes that the translators reject. Deferred nodes are only checked, and translated when
+ * they run.
+ */
 static bool check_each(struct choice *c)
 {
 	struct graph g;
@@ -223,7 +230,7 @@ bool list_has(const struct tfl_ints *list, int number)
 	return false;
 }
 
-/* Leaves deferred nodes that make values which others need before they can be compiled. */
+/* Rejects deferred nodes whose values determine shapes of other deferred nodes. */
 static void leave_values(struct choice *c)
 {
 	for (int i = 0; i < c->count; i++) {
@@ -241,8 +248,8 @@ static void leave_values(struct choice *c)
 }
 
 /*
- * Asks the devices about the graph, or NNAPI about each node. Returns false if NNAPI rejects the
- * graph.
+ * Asks the devices about the graph or, with `each`, NNAPI about each node. Returns false if NNAPI
+ * rejects the graph.
  */
 static bool ask(struct choice *c, const struct graph *g, struct constants *constants, bool each,
 		bool *supported)
@@ -297,7 +304,7 @@ static bool check_devices(struct choice *c)
 		supported = calloc(g.b.operation_count + 1, sizeof(supported[0]));
 		ok = ok && supported && !g.b.failed;
 		taken = !ok || !g.b.operation_count || ask(c, &g, &constants, false, supported);
-		/* The model as a whole was rejected, so find the node. */
+		/* NNAPI has rejected the whole model, so find the node that it rejects. */
 		if (!taken && !attempt)
 			ask(c, &g, &constants, true, supported);
 		for (int i = 0; i < c->count && !taken && attempt; i++)
@@ -311,7 +318,10 @@ static bool check_devices(struct choice *c)
 	}
 }
 
-/* Rejects a node that only changes constants if other nodes need the result. */
+/*
+ * Rejects a node that only computes a constant from constants, if a node that is not claimed reads
+ * the result.
+ */
 static void leave_constants(struct choice *c)
 {
 	for (int i = 0; i < c->count; i++) {
@@ -327,7 +337,7 @@ static void leave_constants(struct choice *c)
 	}
 }
 
-/* Lists the claimed nodes that are translated when they run, or else the other claimed nodes. */
+/* Lists the claimed nodes that are deferred or, without `deferred`, those that are not. */
 static struct tfl_ints *list_taken(const struct choice *c, bool deferred)
 {
 	struct tfl_ints *list = malloc(sizeof(*list) + (size_t)c->count * sizeof(int));
@@ -389,8 +399,8 @@ static bool is_whole(const struct choice *c)
 }
 
 /*
- * Rejects partitions that are too small to pay, and the smallest ones if there would be more than
- * the maximum number. The work of deferred ones is not known yet.
+ * Rejects partitions whose work is not worth a call, and the smallest ones if there are more than
+ * the maximum number. The work of deferred partitions is not known yet.
  */
 static bool choose_partitions(struct choice *c, bool deferred, int *kept)
 {
@@ -437,7 +447,10 @@ static bool choose_partitions(struct choice *c, bool deferred, int *kept)
 	return true;
 }
 
-/* Logs how many nodes run where: at verbosity 1, and whenever the model has a name. */
+/*
+ * Logs how many nodes the devices compute, if the verbosity is 1 or more, or if the model has a
+ * name.
+ */
 static void tell(const struct delegate *d, int taken, int nodes, int partitions)
 {
 	const struct options *o = &d->options;
@@ -458,7 +471,10 @@ static int replace(struct choice *c, int partitions)
 	struct tfl_node *node;
 	int status = lists[0] && lists[1] ? TFL_OK : TFL_ERROR;
 
-	/* TensorFlow Lite itself lacks this operation, and gets the function that computes its shape. */
+	/*
+	 * TensorFlow Lite lacks this operation, so it is given the function that computes the
+	 * output shape.
+	 */
 	for (int i = 0; i < c->count && status == TFL_OK; i++)
 		if (c->nodes[i].taken && c->nodes[i].code == TFL_OP_Convolution2DTransposeBias) {
 			status = c->context->get_node(c->context, c->nodes[i].index, &node,

@@ -19,7 +19,7 @@ static uint64_t elements(const struct tfl_tensor *t)
 	return count;
 }
 
-/* Returns a dimension; a negative one counts from the last. */
+/* Returns dimension `i`; a negative `i` counts from the end. */
 static uint64_t dimension(const struct tfl_tensor *t, int at)
 {
 	int size = t && t->dims ? t->dims->size : 0;
@@ -33,7 +33,9 @@ static const struct tfl_tensor *tensor_of(const struct tfl_context *c, const str
 	return list && at < list->size && list->data[at] >= 0 ? &c->tensors[list->data[at]] : NULL;
 }
 
-/* Counts the work of a recurrent operation: each matrix multiplies each step of the input. */
+/*
+ * Counts the work of a recurrent operation, in which each matrix multiplies each step of the input.
+ */
 static uint64_t recurrent(const struct tfl_context *c, const struct tfl_node *node)
 {
 	const struct tfl_tensor *in = tensor_of(c, node->inputs, 0);
@@ -106,8 +108,8 @@ static const char *why_of(const struct candidate *n)
 }
 
 /*
- * Finds the parts of a list of nodes. Writes them to the file, or their numbers to `nodes`. Returns
- * their number.
+ * Finds the parts of a list of nodes. Writes the parts to the file or, if `nodes` is not NULL,
+ * their numbers to `nodes`. Returns how many there are.
  */
 static int find_parts(struct tfl_context *context, FILE *file, int first, struct candidate *nodes, int count,
 		      const struct tfl_ints *list)

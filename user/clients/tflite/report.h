@@ -10,7 +10,7 @@
 
 #include "clients/tflite/delegate.h"
 
-/* A node of the plan. */
+/* A node of the execution plan. */
 struct candidate {
 	int index;
 	const struct tfl_node *node;
@@ -18,17 +18,20 @@ struct candidate {
 	bool taken;
 	bool can_be_deferred;	/* TensorFlow Lite's kernels can compute the node at run time */
 	bool deferred;		/* shapes are known only when it runs */
-	bool dequantises;		/* compilation converts its weights to float32 */
+	bool dequantises;		/* compilation dequantises its weights */
 	uint64_t work;
-	int part;			/* for the report; -1: none */
-	/* the reason to leave it; NULL: claimed, or out of memory */
+	int part;			/* number of its part, for the report; -1: none */
+	/* why TensorFlow Lite computes it; NULL: claimed, or out of memory */
 	char *why;
 };
 
 /* Returns whether a list, which may be NULL, has the number. */
 bool list_has(const struct tfl_ints *list, int number);
 
-/* Writes the file of `count` nodes; those of the lists, one of them deferred ones, are claimed. */
+/*
+ * Writes the report on `count` nodes. The nodes in `lists` are claimed; lists[1] has the deferred
+ * ones.
+ */
 void report_graph(struct tfl_context *context, const struct delegate *delegate, struct candidate *nodes,
 		  int count, struct tfl_ints *const lists[2]);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks the TensorFlow Lite that calls before its structures are trusted. Releases only append
- * members, so the values of known members show whether a version is too old or has another layout.
+ * Checks the calling TensorFlow Lite before its structures are trusted. Releases only append
+ * members, so the values of known members show whether the version is too old or has another
+ * layout.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -11,7 +12,7 @@
 
 enum { LEAST_MINOR = 4, MOST_NODES = 1 << 24, MOST_DIMS = 1 << 8, LAST_TYPE = 63, LAST_PLACE = 15 };
 
-/* The program may contain TensorFlow Lite itself. */
+/* TensorFlow Lite may be linked into the program. */
 __attribute__((weak)) const char *TfLiteVersion(void);
 
 /* Returns the version of a function's library; NULL if the library does not have one. */

@@ -2,9 +2,9 @@
 /*
  * Activations, functions with parameters, normalisations.
  *
- * If NNAPI has an operation only for float32, or only for quantised tensors of one scale, other
- * cases are computed as float32 between DEQUANTIZE and QUANTIZE. This rounds the exact result once,
- * while TensorFlow Lite's integer kernels may differ by one quantum.
+ * If NNAPI supports an operation only for float32, or only for quantised tensors of certain scales,
+ * other tensors are computed as float32 between DEQUANTIZE and QUANTIZE. This rounds the exact
+ * result once, so it may differ by one quantum from TensorFlow Lite's integer kernels.
  */
 #include "clients/tflite/operations.h"
 

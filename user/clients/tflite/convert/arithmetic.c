@@ -23,8 +23,8 @@ void arithmetic_op(struct lowering *t)
 }
 
 /*
- * Returns whether an int32 divisor may be 0: For these, NNAPI's DIV rounds down, and TensorFlow
- * Lite's fails.
+ * Returns whether an int32 divisor may be 0. TensorFlow Lite's DIV fails for such a divisor;
+ * NNAPI's does not, and rounds down.
  */
 static bool may_be_zero(struct lowering *t)
 {
@@ -36,7 +36,7 @@ static bool may_be_zero(struct lowering *t)
 	return !divisor;
 }
 
-/* Translates FLOOR_DIV, which has a code, and FLOOR_MOD. */
+/* Translates FLOOR_DIV, whose row has an OperationCode, and FLOOR_MOD, whose row has none. */
 void floor_div_op(struct lowering *t)
 {
 	/* -9.9 / -3.3 is just below 3 in double precision, and 3 in float32. */
@@ -68,8 +68,8 @@ void add_n_op(struct lowering *t)
 }
 
 /*
- * TensorFlow Lite's first version has a condition of one element, or one for each row; the second
- * broadcasts all three.
+ * The condition of SELECT has one element, or one for each row. SELECT_V2 broadcasts all three
+ * inputs.
  */
 void select_op(struct lowering *t)
 {

@@ -9,7 +9,10 @@
 
 #include "clients/dynamic.h"
 
-/* Returns whether 8-bit weights meet activations that are quantised at run time. */
+/*
+ * Returns whether the weights have 8 bits and the activations are float32, which is quantised at
+ * run time.
+ */
 static bool is_hybrid(const struct tfl_tensor *x, const struct tfl_tensor *w)
 {
 	return x->type == TFL_FLOAT32 && w->type == TFL_INT8;
@@ -32,7 +35,8 @@ static struct operand filter_of(struct lowering *t, const struct tfl_tensor *x, 
 
 /*
  * Returns the bias, or zeros. The scale of a quantised bias is the product of the convolution's
- * scales. NNAPI needs exactly this number, but files have it with more or fewer digits.
+ * scales. It is computed here because NNAPI needs exactly this product, while model files have
+ * rounded values.
  */
 static uint32_t bias_of(struct lowering *t, const struct tfl_tensor *x, uint32_t input,
 			const struct operand *filter, uint32_t channels)
@@ -62,7 +66,7 @@ static uint32_t real_weights(struct lowering *t)
 	return float_in(t, 1);
 }
 
-/* Returns the operand that says how a hybrid product quantises its activations. */
+/* Returns the operand that says how the activations of a hybrid product are quantised. */
 static uint32_t form_of(struct lowering *t, bool is_asymmetric)
 {
 	return scalar_int(t, is_asymmetric ? DYNAMIC_ROWS_ASYMMETRIC : DYNAMIC_ROWS);
@@ -75,12 +79,12 @@ static void count_work(struct lowering *t, const struct tfl_tensor *of, uint64_t
 
 /* ---- Windows ---- */
 
-/* The first members of the structures of convolutions and poolings. */
+/* The first members of the parameters of convolutions and poolings. */
 struct strides {
 	int padding, width, height;
 };
 
-/* Reads the windows of a node from image x to output 0. */
+/* Reads the windows of a node, which computes output 0 from the image x. */
 static void read_window(struct lowering *t, struct window *w, const struct tfl_tensor *x,
 			const uint32_t size[2], const int dilation[2])
 {
@@ -121,14 +125,17 @@ void pool_op(struct lowering *t)
 static bool check_image(struct lowering *t, const struct tfl_tensor *x, const struct operand *w,
 			uint32_t channel)
 {
-	/* TensorFlow Lite's kernels assume 0 as an int8 filter's zero point. */
+	/* TensorFlow Lite's kernels assume that the zero point of an int8 filter is 0. */
 	if (!t->refused && x->type == TFL_INT8 && w->zero)
 		refuse(t, "int8 weights with a zero point that is not 0");
 	return !REFUSED_IF(t, w->scales && w->channel != channel,
 			   "weights with scales for dimension %u", w->channel);
 }
 
-/* Converts a depthwise filter to a filter of groups, by transposing the channels. */
+/*
+ * Converts a depthwise filter to the filter of a grouped convolution: makes channels the first
+ * dimension.
+ */
 static uint32_t by_channel(struct lowering *t, struct operand type)
 {
 	const uint32_t channels = type.dims[3], taps = type.dims[1] * type.dims[2];
@@ -141,8 +148,8 @@ static uint32_t by_channel(struct lowering *t, struct operand type)
 }
 
 /*
- * Translates CONV_2D and DEPTHWISE_CONV_2D, whose channels are the first and the last dimension of
- * weights.
+ * Translates CONV_2D and DEPTHWISE_CONV_2D. The weights' dimension of channels is the first in
+ * CONV_2D and the last in DEPTHWISE_CONV_2D.
  */
 void conv_op(struct lowering *t)
 {
@@ -166,7 +173,8 @@ void conv_op(struct lowering *t)
 	if (!check_image(t, x, &w, channel))
 		return;
 	/*
-	 * The multiplier is computed from the shapes, because the number in the file may be wrong.
+	 * The depth multiplier is computed from the shapes, because the number in the file may be
+	 * wrong.
 	 */
 	if (dim(x, 3) % c.inner || c.outputs % (dim(x, 3) / c.inner) ||
 	    (is_depthwise && w.dims[0] != 1))
@@ -187,8 +195,8 @@ void conv_op(struct lowering *t)
 }
 
 /*
- * Translates a transposed convolution of input `image`. The windows of `steps` places reach beyond
- * the output: half of the excess is cut off at the head, the rest at the tail.
+ * Translates a transposed convolution of input `image`. If the windows at `steps` positions exceed
+ * the output, half of the excess is cut off at the head, and the rest at the tail.
  */
 static void transposed_convolution(struct lowering *t, uint32_t image, uint32_t bias, int activation)
 {
@@ -230,8 +238,8 @@ void transpose_conv_op(struct lowering *t)
 }
 
 /*
- * Computes the shape of the output of MediaPipe's operation, which reads three parameters. Returns
- * false if the inputs or parameters have another form.
+ * Computes the output shape of MediaPipe's operation, which has three parameters. Returns false if
+ * the inputs or parameters have another form.
  */
 static bool mediapipe_shape(const struct tfl_node *node, const struct tfl_tensor *x,
 			    const struct tfl_tensor *w, int dims[4])
@@ -285,7 +293,10 @@ void transpose_conv_bias_op(struct lowering *t)
 
 /* ---- GEMM ---- */
 
-/* Multiplies by weights with a scale per channel, as a convolution of images of one pixel. */
+/*
+ * Multiplies by weights that have a scale for each channel, by a convolution of images of one
+ * pixel.
+ */
 static uint32_t by_conv(struct lowering *t, struct operand w, uint32_t rows, uint32_t bias,
 			uint32_t like)
 {
@@ -338,7 +349,7 @@ void fully_connected_op(struct lowering *t)
 	set(t, 0, y);
 }
 
-/* Views an operand with leading dimensions of 1. */
+/* Returns a view of an operand with leading dimensions of 1. */
 static uint32_t ranked(struct lowering *t, uint32_t operand, uint32_t rank)
 {
 	const uint32_t have = operand_of(t, operand)->rank;
@@ -349,7 +360,7 @@ static uint32_t ranked(struct lowering *t, uint32_t operand, uint32_t rank)
 }
 
 /*
- * Quantised operands are computed as float32, which is faster; sums are exact to far below a
+ * Quantised operands are computed as float32, which is faster. The error of the sums is far below a
  * quantum.
  */
 void batch_matmul_op(struct lowering *t)

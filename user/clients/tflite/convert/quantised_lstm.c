@@ -47,7 +47,9 @@ static bool is_basic(struct lowering *t)
 	return true;
 }
 
-/* Copies the result and the new state to the inputs, as TensorFlow Lite does. */
+/*
+ * Copies the result and the new state back to the inputs LAST and STATE, as TensorFlow Lite does.
+ */
 static void keep_states(struct lowering *t, uint32_t result, uint32_t state)
 {
 	set(t, RESULT, result);
@@ -56,7 +58,7 @@ static void keep_states(struct lowering *t, uint32_t result, uint32_t state)
 	state_as(t, STATE, NEW_STATE);
 }
 
-/* Concatenates the data and the last result; the concatenation is an output, too. */
+/* Concatenates the data and the last result. The node has the concatenation as an output, too. */
 static uint32_t join(struct lowering *t)
 {
 	const struct shape shape = shape_of(tensor_out(t, JOINED));
@@ -83,7 +85,7 @@ static void basic_float(struct lowering *t)
 	keep_states(t, arithmetic(t, NN(MUL), gates[OUT], unary(t, NN(TANH), state)), state);
 }
 
-/* Takes columns [first, first + count) of a gate's rows as a matrix. */
+/* Makes a matrix of columns [first, first + count) of a gate's rows. */
 static uint32_t matrix_of(struct lowering *t, enum gate gate, uint32_t first, uint32_t count)
 {
 	const struct tfl_tensor *w = tensor_in(t, WEIGHTS);
@@ -111,9 +113,9 @@ static uint32_t bias_of(struct lowering *t, enum gate gate)
 }
 
 /*
- * NNAPI's QUANTIZED_16BIT_LSTM is this kernel with two matrices for each gate. The reference
- * concatenates the recurrent weights before the others, but the data before the state. So the first
- * columns, which multiply the data, are named the recurrent weights there.
+ * NNAPI's QUANTIZED_16BIT_LSTM computes the same with two matrices for each gate. Its reference
+ * concatenates the recurrent weights before the input weights, but the data before the state. So
+ * the first columns, which multiply the data, must be passed as the recurrent weights.
  */
 static void basic_quantised(struct lowering *t)
 {
@@ -175,7 +177,10 @@ static const struct tfl_tensor *intermediate(const struct lowering *t, int i)
 	return &tfl(t)->context->tensors[list->data[i]];
 }
 
-/* Returns the scale of an intermediate result. If zero_point is NULL, the zero point must be 0. */
+/*
+ * Returns the scale of an intermediate result, and its zero point, which must be 0 if `zero_point`
+ * is NULL.
+ */
 static float intermediate_scale(struct lowering *t, int i, int32_t *zero_point)
 {
 	const struct tfl_tensor *tensor = intermediate(t, i);
@@ -191,7 +196,7 @@ static float intermediate_scale(struct lowering *t, int i, int32_t *zero_point)
 	return affine->scale->data[0];
 }
 
-/* Returns constant symmetric weights of `type`; missing ones are omitted. */
+/* Returns constant symmetric weights of type `type`; an omitted operand if they are missing. */
 static uint32_t symmetric(struct lowering *t, uint32_t i, int type, int32_t operand, uint32_t rank)
 {
 	const struct tfl_tensor *w = tensor_in(t, i);
@@ -228,7 +233,7 @@ static void read_cell(struct lowering *t, struct cell *c, float cell_clip, float
 		c->in[i] = symmetric(t, i, TFL_INT16, NN(TENSOR_QUANT16_SYMM), 1);
 	c->in[24] = scalar_float(t, NO_OPERAND, cell_clip);
 	c->in[25] = scalar_float(t, NO_OPERAND, projection_clip);
-	/* Without normalisation, gates have 3 integer bits. */
+	/* Without layer normalisation, the gates' values have 3 integer bits. */
 	for (int i = 0; i < GATES; i++)
 		c->in[26 + i] = scalar_float(t, NO_OPERAND,
 					     !tensor_in(t, NORMS + FORGET) ||

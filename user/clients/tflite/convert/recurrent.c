@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recurrent operations in float32. Their states are variable tensors of TensorFlow Lite. The NNAPI
- * model has them as inputs and outputs, which are copied back after each execution. Inputs have the
- * same order in both interfaces, up to the layer normalisation.
+ * Recurrent operations in float32. Their states are variable tensors in TensorFlow Lite. In the
+ * NNAPI model they are inputs and outputs, and the outputs are copied to the variable tensors after
+ * each execution. Inputs have the same order in TensorFlow Lite and NNAPI, up to the layer
+ * normalisation.
  */
 #include "clients/tflite/operations.h"
 
 /* An operation in construction. */
 struct cell {
 	uint32_t in[64], out[8], ins, outs;
-	uint32_t place[2];		/* place of the node's outputs among `out` */
+	uint32_t place[2];		/* index in `out` of each output of the node */
 };
 
 static void append(struct cell *c, uint32_t operand)
@@ -17,7 +18,10 @@ static void append(struct cell *c, uint32_t operand)
 	c->in[c->ins++] = operand;
 }
 
-/* Returns input i. If it has weights of int8, they are dequantised once: NNAPI has no hybrid cells. */
+/*
+ * Returns input i. Weights of int8 are dequantised once, during compilation, because NNAPI has no
+ * hybrid cells.
+ */
 static uint32_t real_in(struct lowering *t, uint32_t i)
 {
 	const struct tfl_tensor *tensor = tensor_in(t, i);
@@ -31,7 +35,10 @@ static uint32_t real_in(struct lowering *t, uint32_t i)
 	return float_in(t, i);
 }
 
-/* Adds inputs from..to-1 of the node; a missing one is omitted, with its rank from `ranks`. */
+/*
+ * Adds inputs [from, to) of the node. For a missing one, adds an omitted operand of the rank in
+ * `ranks`.
+ */
 static void inputs(struct lowering *t, struct cell *c, uint32_t from, uint32_t to,
 		   const char *ranks)
 {
@@ -43,7 +50,7 @@ static void inputs(struct lowering *t, struct cell *c, uint32_t from, uint32_t t
 	}
 }
 
-/* Adds an activation that recurrent operations of both TensorFlow Lite and NNAPI have. */
+/* Adds an activation. Rejects it unless recurrent operations of both interfaces have it. */
 static void activation(struct lowering *t, struct cell *c, int code)
 {
 	if (code != TFL_ACT_NONE && code != TFL_ACT_RELU && code != TFL_ACT_RELU6 &&
@@ -70,7 +77,7 @@ static void states(struct lowering *t, struct cell *c, uint32_t from, uint32_t t
 		c->out[c->outs++] = new_state(t, i);
 }
 
-/* Emits the operation; its work is that of one step times the steps. */
+/* Emits the operation. Its work is the work of one step times the number of steps. */
 static void finish(struct lowering *t, struct cell *c, uint32_t outputs, uint64_t steps)
 {
 	emit_many(t, t->code, c->outs, c->out, c->ins, c->in);
@@ -114,7 +121,7 @@ void lstm_op(struct lowering *t)
 	activation(t, &c, p->activation);
 	clips(t, &c, p->cell_clip, p->proj_clip);
 	layer_norm(t, &c);
-	/* NNAPI needs scratch space for the gates. */
+	/* NNAPI has an output for scratch memory of the gates. */
 	c.out[c.outs++] = result(t, in(t, 0), 2, (uint32_t[]){
 		dim(cell, 0), dim(cell, 1) * (tensor_in(t, 1) ? 4 : 3) });
 	states(t, &c, 18, 20);
@@ -160,7 +167,7 @@ void bidirectional_lstm_op(struct lowering *t)
 	finish(t, &c, outputs, steps(t, p->time_major));
 }
 
-/* Translates RNN, and SVDF, which has a rank. */
+/* Translates RNN, and SVDF, which in addition has a rank. */
 void rnn_op(struct lowering *t)
 {
 	const struct tfl_activated *rnn = params(t);

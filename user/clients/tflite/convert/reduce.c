@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reductions along axes, and places of elements.
- */
+/* Reductions along axes, and indices of extreme elements. */
 #include "clients/tflite/operations.h"
 
 #include <string.h>
@@ -23,7 +21,7 @@ static int read_axes(struct lowering *t, bool marked[MAX_RANK])
 
 /*
  * Computes the quantised mean over an image by a depthwise convolution with weights of 1 / (h * w).
- * It also changes the scale, in one rounding as TensorFlow Lite does.
+ * The convolution also converts to the output's scale and, like TensorFlow Lite, rounds once.
  */
 static void mean_of_image(struct lowering *t)
 {
@@ -52,7 +50,10 @@ static void mean_of_image(struct lowering *t)
 	set(t, 0, convolved(t, &c, result(t, out_like(t, 0), 4, dims)));
 }
 
-/* Translates reductions: MEAN and REDUCE_SUM as float32; the others keep the scale. */
+/*
+ * Translates reductions: MEAN and REDUCE_SUM are computed as float32; other reductions keep the
+ * scale.
+ */
 void reduce_op(struct lowering *t)
 {
 	const bool is_sum = t->code == NN(REDUCE_SUM) || t->code == NN(MEAN);

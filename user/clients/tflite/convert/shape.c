@@ -6,7 +6,7 @@
 
 #include "clients/tflite/operations.h"
 
-/* The target shape is the output's, which TensorFlow Lite has computed. */
+/* The target shape is that of the output, which TensorFlow Lite has computed. */
 void reshape_op(struct lowering *t)
 {
 	set(t, 0, in(t, 0));
@@ -24,7 +24,7 @@ void transpose_op(struct lowering *t)
 		set(t, 0, permuted(t, in(t, 0), shape, order));
 }
 
-/* TensorFlow Lite changes the scale of uint8 only. */
+/* TensorFlow Lite converts between scales only for uint8. */
 void concatenation_op(struct lowering *t)
 {
 	const struct tfl_concatenation *p = params(t);
@@ -66,7 +66,7 @@ void pack_op(struct lowering *t)
 		set(t, 0, emit(t, NN(PACK), result(t, x[1], 3, dims), count + 1, x));
 }
 
-/* Splits input `from` to all outputs. */
+/* Splits input `from` into all outputs. */
 static void split(struct lowering *t, uint32_t from, int64_t axis)
 {
 	const struct shape *shape = shape_in(t, from);
@@ -129,13 +129,13 @@ void slice_op(struct lowering *t)
 	set(t, 0, ranged(t, in(t, 0), shape, ranges));
 }
 
-/* Returns the range of an axis, which a mask may leave open or drop. */
+/* Returns the range of an axis. Masks may leave its begin or end open, or drop the axis. */
 static struct range strided(struct lowering *t, const struct tfl_strided_slice *p, int i,
 			    struct range range, int64_t size)
 {
 	const bool back = range.step < 0, is_open = p->begin_mask & 1 << i;
 
-	/* TensorFlow Lite does not clamp the place in an axis that it drops. */
+	/* TensorFlow Lite does not clamp the index on an axis that it drops. */
 	if (p->shrink_axis_mask & 1 << i &&
 	    REFUSED_IF(t, !is_open && (range.begin < -size || range.begin >= size),
 		       "place %lld of %lld in an axis that is dropped", (long long)range.begin,
@@ -168,7 +168,10 @@ void strided_slice_op(struct lowering *t)
 		given += !((p->ellipsis_mask | p->new_axis_mask) >> i & 1);
 	if (!t->refused && (count > 2 * MAX_RANK || given > shape->rank || !shape->rank))
 		refuse(t, "more indices than dimensions");
-	/* An ellipsis stands for all dimensions without an index of their own, a new axis for none. */
+	/*
+	 * An ellipsis stands for all dimensions that have no index. A new axis stands for no
+	 * dimension.
+	 */
 	for (int i = 0, rest = shape->rank - given; i < count && !t->refused; i++) {
 		if (p->ellipsis_mask >> i & 1)
 			for (; rest; rest--, d++)
@@ -188,8 +191,8 @@ void strided_slice_op(struct lowering *t)
 }
 
 /*
- * Translates BROADCAST_TO of input 0 and FILL of input 1, because NNAPI's FILL accepts only
- * constants.
+ * Translates BROADCAST_TO of input 0 and FILL of input 1. It does not use NNAPI's FILL, which
+ * accepts only constants.
  */
 void broadcast_to_op(struct lowering *t)
 {
@@ -205,7 +208,7 @@ void broadcast_to_op(struct lowering *t)
 	set(t, 0, expanded(t, in(t, t->code == NN(FILL)), shape, &to));
 }
 
-/* Shapes are constant in a partition, which is compiled again for other shapes. */
+/* In a partition, shapes are constant, because it is compiled again for other shapes. */
 void shape_op(struct lowering *t)
 {
 	const struct tfl_ints *dims = tensor_in(t, 0)->dims;
@@ -250,7 +253,10 @@ void pad_op(struct lowering *t)
 			return refuse(t, "a value of another scale or zero point than the input");
 		if (x->type == TFL_FLOAT32)
 			memcpy(&real, data, sizeof(real));
-		/* For types other than float, the operation reads only the low byte. */
+		/*
+		 * For types other than float, NNAPI's operation reads only the low byte of the
+		 * value.
+		 */
 		more = x->type == TFL_FLOAT32 ? scalar_float(t, in(t, 0), real) :
 						scalar_int(t, *data);
 	}
@@ -311,8 +317,8 @@ void embedding_lookup_op(struct lowering *t)
 }
 
 /*
- * Checks that keys ascend, because with equal or unsorted keys the interfaces may find different
- * ones.
+ * Checks that keys ascend. With equal or unsorted keys, TensorFlow Lite and NNAPI may find
+ * different ones.
  */
 static bool are_ascending(struct lowering *t, const struct tfl_tensor *keys)
 {
@@ -375,7 +381,7 @@ void lsh_projection_op(struct lowering *t)
 
 /* ---- Blocks ---- */
 
-/* Reads the constant lists of SPACE_TO_BATCH_ND and its inverse. */
+/* Reads the constant lists of SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND. */
 static bool read_blocks(struct lowering *t, int32_t block[2], int32_t margins[4], const char *what)
 {
 	int64_t *blocks, *given;
@@ -405,7 +411,7 @@ void space_to_batch_op(struct lowering *t)
 			       constant_ints(t, 2, (uint32_t[]){ 2, 2 }, padding)));
 }
 
-/* NNAPI's operation does not crop, so SLICE does. */
+/* NNAPI's operation does not crop, so a SLICE follows. */
 void batch_to_space_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), out = shape_of(tensor_out(t, 0));
@@ -455,8 +461,9 @@ void reverse_op(struct lowering *t)
 }
 
 /*
- * Reverses the first elements of an axis, as many as input 1 says for each place along another one.
- * Both axes become rows for a GATHER: for place s of n it reads n - 1 - s if s < n, otherwise s.
+ * Reverses the first n elements of the axis `time`; input 1 has n for each index on the axis
+ * `batch`. Both axes are merged to rows, and GATHER copies row n - 1 - s to row s if s < n,
+ * otherwise row s.
  */
 void reverse_sequence_op(struct lowering *t)
 {
@@ -507,7 +514,7 @@ void reverse_sequence_op(struct lowering *t)
 
 /* ---- Types ---- */
 
-/* Casts between types with the same result in both interfaces; rejects others. */
+/* Casts between types for which both interfaces compute the same results; rejects other types. */
 void cast_op(struct lowering *t)
 {
 	const struct tfl_tensor *from = tensor_in(t, 0), *to = tensor_out(t, 0);
@@ -540,7 +547,7 @@ void quantize_op(struct lowering *t)
 	set(t, 0, float_in(t, 0));
 }
 
-/* Converts weights stored as float16 by CAST; NNAPI folds them during compilation. */
+/* Converts weights that are stored as float16 by CAST, which NNAPI computes during compilation. */
 void dequantize_op(struct lowering *t)
 {
 	if (tensor_out(t, 0)->type != TFL_FLOAT32)
