@@ -13,8 +13,8 @@
 #define OP_ADD 0	/* ANEURALNETWORKS_ADD */
 
 /*
- * Four operands: two inputs, the activation (a constant, at byte 0 of `values`:
- * none) and the sum. `consumers` counts the operations that read an operand.
+ * Four operands: two inputs; the activation (NONE), a constant at byte 0 of `values`; and the sum.
+ * `consumers` counts the operations that read an operand.
  */
 static const struct nn_operand operands[] = {
 	{ .type = NN_TENSOR_FLOAT32, .rank = 1, .dims = { COUNT },
@@ -28,7 +28,10 @@ static const struct nn_operand operands[] = {
 };
 static const int64_t values[] = { 0 };
 
-/* One operation: operands 0 and 1 are added, with activation 2, to operand 3. */
+/*
+ * One operation: ADD of operands 0 and 1, with the activation in operand 2. Its result is operand
+ * 3.
+ */
 static const uint32_t inputs[] = { 0, 1, 2 };
 static const uint32_t outputs[] = { 3 };
 static const struct nn_operation operations[] = {
@@ -48,7 +51,7 @@ static const struct nn_model model = {
 	.values = (const uint8_t *)values, .values_size = sizeof(values),
 };
 
-/* Runs the prepared model on its own numbers. */
+/* Runs the prepared model on numbers that this function writes to the memory. */
 static enum nn_status run(struct nna_prepared_model *prepared, struct nna_memory *memory,
 			  struct nn_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An application for the engine of QEMU's PCI device for education (Documentation/hardware.rst). It
- * computes factorials, lets the device move an image, and gives it a command that does not finish in
- * time.
+ * lets the device compute factorials and copy an image, and then sends a command that misses its
+ * deadline.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -135,7 +135,7 @@ static void count(const ANeuralNetworksDevice *device)
 	ANeuralNetworksCompilation_free(compilation);
 }
 
-/* Makes a memfd with room for an image, its mapping, and an NNAPI memory of it. */
+/* Makes a memfd that can hold an image, maps it, and makes an NNAPI memory of it. */
 static uint8_t *make_memory(ANeuralNetworksMemory **memory)
 {
 	int fd = memfd_create("image", MFD_CLOEXEC);
@@ -150,7 +150,7 @@ static uint8_t *make_memory(ANeuralNetworksMemory **memory)
 	return at;
 }
 
-/* A disc with a shadow. */
+/* Draws a disc with a shadow. */
 static void draw(uint8_t *image)
 {
 	for (int y = 0; y < HEIGHT; y++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An application that uses vendor extensions: the first numbers of Fibonacci, and the
- * ratio of each to the one before it. See Documentation/extensions.rst.
+ * An application that uses vendor extensions to compute the first Fibonacci numbers, and the ratio
+ * of each to the previous one. See Documentation/extensions.rst.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The first network for the NNAPI: two layers that compute the exclusive or of two numbers. See
- * Documentation/tutorial.rst. An argument is the number of seconds for which it computes.
+ * Documentation/tutorial.rst. The argument, if there is one, is the number of seconds for which it
+ * computes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,8 @@
 /* model */
 
 /*
- * Each row of weights belongs to a unit: hidden = relu(input * w1' + b1), answer = hidden * w2' +
- * b2
+ * Each row of a weight matrix has the weights of a unit: hidden = relu(input * w1' + b1), answer =
+ * hidden * w2' + b2
  */
 static const float w1[2][2] = { { 1, 1 }, { 1, 1 } };
 static const float b1[2] = { 0, -1 };
@@ -35,7 +36,10 @@ static void must(int result, const char *what)
 	exit(EXIT_FAILURE);
 }
 
-/* Adds an operand; the value of a constant is copied, or has to last until the model is finished. */
+/*
+ * Adds an operand. The value of a small constant is copied. A large one must stay valid until the
+ * model is finished.
+ */
 static uint32_t add_operand(ANeuralNetworksModel *model, int32_t code, uint32_t rank,
 			    const uint32_t *dims, const void *value, size_t size)
 {
@@ -90,7 +94,7 @@ static ANeuralNetworksModel *make_model(void)
 
 /* device */
 
-/* The device behind /dev/nnaccel; its name is the engine's. */
+/* Returns the device behind /dev/nnaccel, which has the name of the engine. */
 static const ANeuralNetworksDevice *find_device(void)
 {
 	ANeuralNetworksDevice *device;

@@ -16,8 +16,8 @@
 #define OP_ADD 0	/* ANEURALNETWORKS_ADD */
 
 /*
- * Four operands: two inputs, the activation (a constant, at byte 0 of `values`:
- * none) and the sum. `consumers` counts the operations that read an operand.
+ * Four operands: two inputs; the activation (NONE), a constant at byte 0 of `values`; and the sum.
+ * `consumers` counts the operations that read an operand.
  */
 static const struct nn_operand operands[] = {
 	{ .type = NN_TENSOR_FLOAT32, .rank = 1, .dims = { COUNT },
@@ -31,7 +31,10 @@ static const struct nn_operand operands[] = {
 };
 static const int64_t values[] = { 0 };
 
-/* One operation: operands 0 and 1 are added, with activation 2, to operand 3. */
+/*
+ * One operation: ADD of operands 0 and 1, with the activation in operand 2. Its result is operand
+ * 3.
+ */
 static const uint32_t inputs[] = { 0, 1, 2 };
 static const uint32_t outputs[] = { 3 };
 static const struct nn_operation operations[] = {
@@ -51,7 +54,10 @@ static const struct nn_model model = {
 	.values = (const uint8_t *)values, .values_size = sizeof(values),
 };
 
-/* The memory of execution i: two inputs and an output in a row. */
+/*
+ * Bytes of an argument. In the memory, each execution has two inputs and an output, one after the
+ * other.
+ */
 static const size_t size = COUNT * sizeof(float);
 
 static enum nn_status make(struct nna_prepared_model *prepared, struct nna_memory *memory, int i,
@@ -101,7 +107,10 @@ static enum nn_status take(struct io_uring *ring, struct nna_submission *const *
 	return status;
 }
 
-/* Runs a batch. It takes all completions even after an error, because they may be in flight. */
+/*
+ * Runs a batch. After an error, it still waits for all completions, because other executions may be
+ * running.
+ */
 static enum nn_status run(struct io_uring *ring, struct nna_submission *const *submissions,
 			  const float *data, struct nn_error *err)
 {

@@ -19,10 +19,10 @@ struct kernels {
 	void (*on_float)(const struct nn_run *r);
 	int32_t (*on_q8)(int32_t x, const struct quantised *p);
 	float scale;			/* of the quantised output */
-	int32_t zero;			/* of the unsigned one; the signed one has 128 less */
+	int32_t zero;			/* of the unsigned output; 128 less for a signed one */
 };
 
-/* Infers a quantisation whose range is [0, 1) or [-1, 1). */
+/* Infers the fixed quantisation of an output with the range [0, 1) or [-1, 1). */
 static enum nn_status infer_sigmoid(struct nn_run *r)
 {
 	const struct kernels *k = r->op->kernels;
@@ -67,7 +67,7 @@ struct quantised {
 	struct nn_multiplier out;
 };
 
-/* Applies `fn`, which returns the output in units of its scale. */
+/* Applies `fn` to all elements. `fn` returns an output in units of the output's scale. */
 static void map_q8(const struct nn_run *r, int32_t (*fn)(int32_t x, const struct quantised *p),
 		   const struct quantised *p)
 {
@@ -98,7 +98,10 @@ static void clamp_float(const struct nn_run *r, int32_t activation)
 	}
 }
 
-/* A flipped sign bit orders the stored values of both types like their values. */
+/*
+ * After the sign bit of signed types is flipped, stored values are ordered like the values that
+ * they stand for.
+ */
 static void clamp_q8(const struct nn_run *r, int32_t activation)
 {
 	const struct nn_tensor *t = &r->inputs[0];
@@ -130,7 +133,10 @@ static enum nn_status execute_clamp(struct nn_run *r)
 
 /* ---- LOGISTIC and TANH ---- */
 
-/* Returns the input with four integer bits, which would overflow beyond the radius. */
+/*
+ * Returns the input as a fixed-point number with four integer bits. Inputs beyond the radius would
+ * overflow.
+ */
 static int32_t fixed_input(int32_t x, const struct quantised *p)
 {
 	return nn_srdhm((int32_t)((uint32_t)x << p->in.shift), p->in.value);
@@ -170,7 +176,7 @@ static enum nn_status execute_sigmoid(struct nn_run *r)
 	if (!nn_quant_encode_above_one((double)in->scale * 0x1p27, &p.in))
 		return nn_run_fail(r, "input 0: scale %g is too small", (double)in->scale);
 	p.radius = nn_quant_radius(4, p.in.shift);
-	/* With a radius of 0, only the input 0 is computed, and it needs no factor. */
+	/* If the radius is 0, only the value 0 is not saturated. It needs no factor. */
 	if (p.radius == 0)
 		p = (struct quantised){ .radius = 1 };
 	map_q8(r, k->on_q8, &p);

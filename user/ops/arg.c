@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * ARGMAX, ARGMIN and TOPK_V2: the places of the largest and smallest elements.
- */
+/* ARGMAX, ARGMIN and TOPK_V2: the indices of the largest and smallest elements. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +30,8 @@ static enum nn_status infer_arg(struct nn_run *r)
 }
 
 /*
- * Returns element i as a number with the order of its type; NaN is below all others. Every 32-bit
- * integer and float is exact as a double.
+ * Returns element i as a double that has the same order. NaN is below all other numbers. Every
+ * 32-bit integer and float is exact as a double.
  */
 static double value_at(const struct nn_tensor *t, size_t i)
 {
@@ -106,7 +104,7 @@ struct candidate {
 	uint32_t index;
 };
 
-/* Orders descending; of equal values the larger index comes first. */
+/* Orders candidates by value, largest first. Of equal values, the larger index comes first. */
 static int compare_candidates(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
@@ -119,7 +117,10 @@ static int compare_candidates(const void *a, const void *b)
 #define MAX_INSERTED 32		/* maximum size of a list sorted by insertion */
 #define BLOCK 16		/* elements that are compared together */
 
-/* Finds the first element from `i` on that is at least `least`, or `end`; NaN never is. */
+/*
+ * Returns the index of the first element from `i` on that is at least `least`, or `end`. NaN never
+ * qualifies.
+ */
 #define SKIP(name, type)									\
 static size_t name(const type *x, size_t i, size_t end, double least)			\
 {											\
@@ -157,7 +158,9 @@ static size_t skip(const struct nn_tensor *t, size_t i, size_t end, double least
 	}
 }
 
-/* Sifts the element at `at` down a heap whose root is the last in order. */
+/*
+ * Sifts the element at `at` down in a heap, whose root is the element that comes last in the order.
+ */
 static void sift(struct candidate *heap, size_t count, size_t at)
 {
 	const struct candidate moved = heap[at];
@@ -174,7 +177,7 @@ static void sift(struct candidate *heap, size_t count, size_t at)
 	heap[at] = moved;
 }
 
-/* Sorts the first `k` of a row by a heap, for a large k. */
+/* Finds the `k` elements of a row that come first, in order, by a heap. For large k. */
 static void sort_top(const struct nn_tensor *in, size_t start, uint32_t row, uint32_t k,
 		     struct candidate *list)
 {
@@ -189,7 +192,9 @@ static void sort_top(const struct nn_tensor *in, size_t start, uint32_t row, uin
 	qsort(list, k, sizeof(*list), compare_candidates);
 }
 
-/* Inserts an element into a sorted list in place of the last one, which is not above it. */
+/*
+ * Inserts an element into a sorted list. Removes the last element, whose value must not be larger.
+ */
 static void insert(struct candidate *list, uint32_t last, double value, uint32_t index)
 {
 	uint32_t at = last;
@@ -199,7 +204,7 @@ static void insert(struct candidate *list, uint32_t last, double value, uint32_t
 	list[at] = (struct candidate){ value, index };
 }
 
-/* Finds the first `k` of a row in order. */
+/* Finds the `k` elements of a row that come first, in order. */
 static void find_top(const struct nn_tensor *in, size_t start, uint32_t row, uint32_t k,
 		     struct candidate *list)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * BIDIRECTIONAL_SEQUENCE_LSTM: two float LSTM cells along one sequence, the second one backwards.
- * An auxiliary input links stacked operations.
+ * An auxiliary input connects stacked operations.
  */
 #include "ops/check.h"
 #include "ops/lstm_cell.h"
@@ -15,7 +15,7 @@ enum {
 	NUM_INPUTS = 61,
 };
 
-/* Checks whether auxiliary weights are given: for all gates with input weights, or for none. */
+/* Checks that auxiliary weights are present for all gates that have input weights, or for none. */
 static enum nn_status aux_weights(const struct nn_run *r, bool *given)
 {
 	*given = !r->inputs[FW_AUX + NN_LSTM_OUTPUT].omitted;
@@ -92,7 +92,8 @@ static enum nn_status execute_bidirectional_lstm(struct nn_run *r)
 	if (status)
 		return status;
 	/*
-	 * In a linked operation, the backward cell reads the auxiliary input, so it has that size.
+	 * With an auxiliary input but no auxiliary weights, the backward cell reads the auxiliary
+	 * input, which has the size of that cell.
 	 */
 	bw_s = s;
 	bw_s.size = bw.size;
@@ -122,13 +123,15 @@ static enum nn_status check_bidirectional_lstm(const struct nn_check *c)
 	       nn_check_fail(c, "%u outputs, must be 1, 2, 5 or 6", outputs);
 }
 
-/* Optional inputs of a cell: 17 from `weights` on. */
+/* The optional inputs among the 17 inputs of a cell that begin at `weights`. */
 #define OPTIONAL(weights) ((NN_IN(0) | NN_IN(4) | NN_IN(8) | NN_IN(9) | NN_IN(10) | NN_IN(11) |	\
 			    NN_IN(15) | NN_IN(16)) << (weights))
 /* Four consecutive inputs. */
 #define FOUR(first) (UINT64_C(0xf) << (first))
 
-/* The states' ranks are checked at their use; omitted inputs may have any rank. */
+/*
+ * Ranks of states are checked when the states are used, because omitted inputs may have any rank.
+ */
 NN_OPERATION(BIDIRECTIONAL_SEQUENCE_LSTM,
 	NN_INPUTS(NUM_INPUTS, { NN_FLOATS, 3, 3 }, NN_LSTM_CELL_RULES(FW_WEIGHTS),
 		  NN_LSTM_CELL_RULES(BW_WEIGHTS), [FW_H ... ACTIVATION - 1] = { NN_SAME, 0, 0 },

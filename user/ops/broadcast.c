@@ -2,7 +2,9 @@
 #include "ops/axis.h"
 #include "ops/broadcast.h"
 
-/* Returns dimension `axis` of a tensor that is extended to `rank` by leading ones. */
+/*
+ * Returns dimension `axis` of a tensor whose rank is extended to `rank` by leading dimensions of 1.
+ */
 static uint32_t stretched_dim(const struct nn_tensor *t, uint32_t rank, uint32_t axis)
 {
 	uint32_t missing = rank - t->rank;
@@ -45,7 +47,10 @@ static void add_axis(struct nn_broadcast_axes *x, uint32_t a, uint32_t b)
 	x->count++;
 }
 
-/* Converts flags of movement along the axes to steps in elements. */
+/*
+ * Converts each axis's flag (1 if the operand moves along the axis, 0 if it is broadcast) to a step
+ * in elements.
+ */
 static void set_steps(const struct nn_broadcast_axes *x, size_t *steps)
 {
 	size_t step = 1;
@@ -76,7 +81,7 @@ static size_t element_size(const struct nn_tensor *t)
 	return nn_type_info_of(t->type)->element_size;
 }
 
-/* Loops over all axes except the last, which is the row. */
+/* Loops over all axes except the last one, along which a row extends. */
 static void walk(const struct nn_broadcast_axes *x, struct nn_row *row, nn_row_fn *fn,
 		 size_t element_a, size_t element_b, size_t element_out)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CAST: converts elements to another type; quantised ones by their stored integer.
+ * CAST: converts elements to another type. Quantised elements are converted as their stored
+ * integers.
  */
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 #define CONVERTIBLE (NN_FLOATS | NN_T(NN_TENSOR_INT32) | NN_T(NN_TENSOR_QUANT8_ASYMM))
 
-/* Types other than convertible ones are only copied. */
+/* Elements of any other type can only be copied. */
 static enum nn_status check(const struct nn_check *c)
 {
 	const bool converts = NN_T(nn_check_in(c, 0)->type) & CONVERTIBLE;

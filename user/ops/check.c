@@ -131,8 +131,8 @@ enum nn_status nn_check_input(const struct nn_check *c, uint32_t index, struct n
 	char text[NN_MESSAGE_SIZE];
 
 	/*
-	 * An operand that may be omitted can be declared with any dimensions; the shape rule checks
-	 * them.
+	 * An operand that may be omitted can be declared with any dimensions, so its rank is left
+	 * to the shape rule.
 	 */
 	if (nn_has_input(c->op->omissible, index))
 		rule.min_rank = rule.max_rank = 0;

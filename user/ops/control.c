@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * IF and WHILE: their signatures. Plans run them, so they have neither shape rule nor kernel here.
+ * Signatures of IF and WHILE. Plans execute these operations, so there are no shape rules or
+ * kernels here.
  */
 #include "ops/check.h"
 
-/* Returns why one operand's values are not valid for the other, or NULL. */
+/* Returns why values of one operand are not valid for another operand; NULL if they are valid. */
 static const char *difference(const struct nn_operand *a, const struct nn_operand *b)
 {
 	if (a->type != b->type)
@@ -26,7 +27,7 @@ static const struct nn_operand *subgraph_out(const struct nn_subgraph *s, uint32
 	return &s->operands[s->outputs[index]];
 }
 
-/* Finds the subgraph of an input; *s is NULL if it is not known yet. */
+/* Finds the subgraph that an input refers to. *s is NULL if the subgraph is not known yet. */
 static enum nn_status find_subgraph(const struct nn_check *c, uint32_t input,
 				    const struct nn_subgraph **s)
 {
@@ -43,7 +44,10 @@ static enum nn_status find_subgraph(const struct nn_check *c, uint32_t input,
 	return NN_OK;
 }
 
-/* Checks the inputs from `first` on against those of the subgraph of `input`. */
+/*
+ * Checks the operation's inputs from `first` on against the inputs of the subgraph that input
+ * `input` refers to.
+ */
 static enum nn_status check_inputs(const struct nn_check *c, uint32_t input,
 				   const struct nn_subgraph *s, uint32_t first)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel of all convolutions over channels. It computes LANES output channels at a time, with
- * their filters interleaved.
+ * The kernel of all convolutions over channels. It computes LANES output channels at a time. The
+ * filters of these channels are interleaved.
  */
 #include "ops/conv.h"
 #include "ops/q8.h"
@@ -9,7 +9,7 @@
 
 #define LANES 16
 
-/* State of the kernel: all images are NHWC, and filters are packed. */
+/* State of the kernel. All images are NHWC, and filters are interleaved by pack(). */
 struct job {
 	const struct nn_conv *conv;
 	size_t taps;			/* elements of a filter */
@@ -18,7 +18,7 @@ struct job {
 	const float *bias;		/* of float operations */
 	float low;
 	float high;
-	struct nn_requant requant;	/* of quantised ones */
+	struct nn_requant requant;	/* of quantised operations */
 	struct nn_stretch *spans;
 };
 
@@ -27,7 +27,7 @@ struct block {
 	uint32_t group;
 	uint32_t first;
 	uint32_t count;
-	size_t filter;			/* offset of its filters */
+	size_t filter;			/* offset of the block's filters */
 };
 
 /* Computes acc[lane] += x[i] * w[i][lane]. */
@@ -47,7 +47,7 @@ static inline void madd_q8(uint32_t *restrict acc, const int16_t *restrict x,
 			acc[lane] += (uint32_t)(x[i] * w[i * LANES + lane]);
 }
 
-/* Computes one output pixel from the image at `in`. */
+/* Computes the block's channels of an output pixel from the image at `in`. */
 static void pixel_float(const struct job *j, const struct block *b, size_t in, size_t spans,
 			float *out)
 {
@@ -112,7 +112,10 @@ static void run_blocks(const struct job *j, bool is_float, void *out)
 	}
 }
 
-/* Interleaves the rows of LANES filters of a group; the last block is padded with zeros. */
+/*
+ * Interleaves the elements of each LANES filters of a group. Pads the group's last block with
+ * zeros.
+ */
 static const void *pack(struct nn_run *r, const struct nn_conv *c, size_t taps)
 {
 	const struct nn_tensor *filter = &r->inputs[1];

@@ -30,7 +30,10 @@ static enum nn_status set_groups(const struct nn_run *r, int32_t groups, struct 
 	return NN_OK;
 }
 
-/* With dilation 1 and a single group, the taps of a row are one stretch. */
+/*
+ * If the dilation is 1 and there is a single group, the taps of a filter row read one contiguous
+ * range.
+ */
 static size_t spans(const struct nn_conv *v, uint32_t y, uint32_t x, struct nn_stretch *s)
 {
 	const struct nn_axis *ah = &v->window.h, *aw = &v->window.w;

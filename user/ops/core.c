@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks and runs operations: everything common to all operations, so that an operation's own file
- * holds only its own rules.
+ * Checks and runs operations. Everything that operations have in common is here, so that the file
+ * of an operation has only its own rules.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,19 +18,19 @@ struct block {
 	struct block *next;
 };
 
-/* A run's private data, behind nn_run.scratch. */
+/* The private data of a run, to which nn_run.scratch points. */
 struct scratch {
 	struct block *blocks;
 	void *result;
-	const struct nn_tensor *inputs;	/* the caller's inputs, or converted ones in their place */
-	bool is_kept;			/* the data are in the caller's memory */
+	const struct nn_tensor *inputs;	/* the caller's inputs, while converted ones replace them */
+	bool is_kept;			/* this structure is in the caller's memory */
 };
 
 #define ALIGNMENT 64
 
 /*
- * Takes a part of the caller's memory, or returns NULL if that is too small. Records the size that
- * is needed.
+ * Returns a part of the caller's memory; NULL if this memory is too small. Records the size that
+ * would be needed.
  */
 static void *take(const struct nn_run *r, size_t bytes)
 {
@@ -228,7 +228,7 @@ enum nn_status nn_op_check(const struct nn_scope *scope, const struct nn_operati
 	return status || !c.op->check ? status : c.op->check(&c);
 }
 
-/* Returns whether all subgraphs that an operation refers to are `good`. */
+/* Returns whether `good` is true for all subgraphs that an operation refers to. */
 static bool references_are(const struct nn_subgraph *s, const struct nn_operation *operation,
 			   const bool *good)
 {
@@ -248,8 +248,9 @@ static bool is_supported(const struct nn_subgraph *s, const struct nn_operation 
 }
 
 /*
- * Finds the operations of the main subgraph that can be executed: those whose subgraphs have only
- * known operations. `good` starts out true and is lowered until nothing changes.
+ * Finds the operations of the main subgraph that can be executed. These are known, and their
+ * subgraphs have only known operations. All flags in `good` are true at first; subgraphs with other
+ * operations are set to false until nothing changes.
  */
 static void find_supported(const struct nn_model *model, bool *good, bool *supported)
 {
@@ -364,10 +365,10 @@ static enum nn_status check_inputs(const struct nn_run *r)
 	return NN_OK;
 }
 
-/* Checks the inputs' dimensions by the words of the entry. */
+/* Checks the inputs' dimensions against the words in nn_op.dims. */
 static enum nn_status check_dims(const struct nn_run *r)
 {
-	uint64_t sizes[26] = { 0 };	/* of letters, plus 1; 0 if it is not known yet */
+	uint64_t sizes[26] = { 0 };	/* size + 1 for each letter; 0 if not known yet */
 	const char *word = r->op->dims;
 
 	for (uint32_t i = 0; word && *word && i < r->num_inputs; i++) {
@@ -455,7 +456,9 @@ static enum nn_status convert_inputs(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Replaces the outputs by float copies; with `data` each gets a buffer. */
+/*
+ * Makes copies of the outputs in which float16 is float32. With `data`, each of these has a buffer.
+ */
 static enum nn_status convert_outputs(struct nn_run *r, bool data, struct nn_tensor **copies)
 {
 	struct nn_tensor *t = nn_run_alloc(r, r->num_outputs, sizeof(*t));
@@ -477,7 +480,9 @@ static enum nn_status convert_outputs(struct nn_run *r, bool data, struct nn_ten
 	return NN_OK;
 }
 
-/* Runs the shape rule on float copies and takes over its results. */
+/*
+ * Runs the shape rule on copies in which float16 is float32, and copies its results to the outputs.
+ */
 static enum nn_status infer_converted(struct nn_run *r)
 {
 	struct nn_tensor *outputs = r->outputs, *copies;
@@ -500,7 +505,7 @@ static enum nn_status infer_converted(struct nn_run *r)
 	return status;
 }
 
-/* Merges the shape rule's result with the model's declaration. */
+/* Checks an output of the shape rule against the model's declaration. */
 static enum nn_status merge_output(const struct nn_run *r, uint32_t index,
 				   const struct nn_tensor *declared)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * DEPTHWISE_CONV_2D: each input channel has `multiplier` filters of its own.
- */
+/* DEPTHWISE_CONV_2D: each input channel has its own `multiplier` filters. */
 #include <string.h>
 
 #include "ops/conv.h"
@@ -47,11 +45,11 @@ struct job {
 	const float *bias;		/* of float operations */
 	float low;
 	float high;
-	struct nn_requant requant;	/* of quantised ones */
+	struct nn_requant requant;	/* of quantised operations */
 	void *acc;			/* floats or uint32_t, one for each output channel */
 };
 
-/* Number of channels in a loop of constant length, which is vectorised. */
+/* Number of channels in a loop of constant length, which compilers vectorise. */
 #define LANES 16
 
 /* Computes acc[i * multiplier + m] += x[i] * w[i * multiplier + m] for `n` input channels. */
@@ -106,7 +104,7 @@ static void sum_pixel(const struct job *j, struct nn_taps h, struct nn_taps w, s
 {
 	const struct nn_conv *d = j->d;
 
-	/* Float zeros are zero bytes too. */
+	/* A float 0 also consists of zero bytes. */
 	memset(j->acc, 0, d->out.c * sizeof(uint32_t));
 	for (uint32_t i = h.first; i < h.last; i++) {
 		size_t row = (size_t)(h.start + (int64_t)i * d->window.h.dilation) * d->in.w;

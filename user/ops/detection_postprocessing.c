@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DETECTION_POSTPROCESSING: decodes boxes from anchors and keeps the best that do not overlap much,
- * for each class or for all classes together.
+ * DETECTION_POSTPROCESSING: decodes boxes from anchors. Keeps the best boxes that do not overlap
+ * much, for each class or for all classes together.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum { SCORES, DELTAS, ANCHORS, SCALE_Y, SCALE_X, SCALE_H, SCALE_W, REGULAR, MAX
        BACKGROUND_IN_LABEL };
 enum { OUT_SCORES, OUT_BOXES, OUT_CLASSES, OUT_COUNTS };
 
-/* Order of an anchor, its delta and the deltas' scales. */
+/* Order of the numbers of an anchor, of its delta, and of the deltas' scales. */
 enum { Y, X, H, W };
 
 static enum nn_status check_values(const struct nn_run *r)
@@ -58,12 +58,12 @@ struct job {
 	const float *anchor_boxes;
 	float *best;			/* best score of each anchor */
 	uint32_t *good;			/* anchors whose best score is above the threshold */
-	struct nn_box *boxes;		/* boxes of anchors that were placed */
+	struct nn_box *boxes;		/* box of each anchor, valid if is_placed */
 	bool *is_placed;
 	float *room;			/* for nms */
 	size_t num_good;
 	struct nn_candidate *candidates;
-	struct nn_candidate *ranked;	/* classes of an anchor */
+	struct nn_candidate *ranked;	/* classes of an anchor, best first */
 	float *out_scores;
 	float *out_boxes;
 	int32_t *out_classes;
@@ -123,7 +123,7 @@ static struct nn_box decode(const struct job *j, const float *delta, const float
 	return (struct nn_box){ x - w, y - h, x + w, y + h };
 }
 
-/* Computes the box of an anchor, once. */
+/* Computes the box of an anchor, unless it was computed before. */
 static bool place(const void *context, struct nn_box *boxes, uint32_t anchor)
 {
 	const struct job *j = context;
@@ -162,7 +162,7 @@ static void emit(struct job *j, float score, uint32_t anchor, uint32_t class)
 	j->count++;
 }
 
-/* Keeps only anchors that have a score above the threshold. */
+/* Drops anchors from `good` whose best score is not above the threshold. */
 static void drop_worse(struct job *j, float threshold)
 {
 	size_t left = 0;
@@ -194,9 +194,9 @@ static size_t detect_class(struct job *j, uint32_t class, float threshold,
 }
 
 /*
- * Detects class by class; a detection is numbered by class and anchor. Once the outputs are full, a
- * later detection needs a score above the worst of them. A detection with less does not suppress
- * better ones either.
+ * Detects class by class. A detection's number is class * anchors + anchor. Once the outputs are
+ * full, a further detection must have a score above the lowest in the outputs. One with a lower
+ * score can be ignored, because it cannot suppress a better one.
  */
 static void detect_regular(struct job *j)
 {
@@ -232,7 +232,8 @@ static void rank_classes(struct job *j, uint32_t anchor, size_t most)
 }
 
 /*
- * Detects all classes together. Anchors compete by their best class; the next best classes follow.
+ * Detects all classes together. Anchors are selected by the score of their best class; then the
+ * best classes of each selected anchor are written.
  */
 static void detect_fast(struct job *j, uint32_t most)
 {

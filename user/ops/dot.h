@@ -28,7 +28,7 @@ static inline void nn_dot_store(float *p, nn_dot_four v)
 	memcpy(p, &v, sizeof(v));
 }
 
-/* Computes a < b ? a : b in each lane, which is b for NaN. */
+/* Computes a < b ? a : b in each lane. The result is b if one of them is NaN. */
 static inline nn_dot_four nn_dot_least(nn_dot_four a, nn_dot_four b)
 {
 #ifdef __SSE__

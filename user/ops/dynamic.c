@@ -23,7 +23,10 @@ void nn_dynamic_range(const float *x, size_t count, float *low, float *high)
 	nn_dot_four least = { 0 }, largest = { 0 }, least_2 = { 0 }, largest_2 = { 0 };
 	size_t i = 0;
 
-	/* Two of each, because every minimum has to wait for the one before it. */
+	/*
+	 * Compute two minima and two maxima in parallel, because each step depends on the result of
+	 * the previous one.
+	 */
 	for (; i + 16 <= count; i += 16) {
 		const nn_dot_four a = nn_dot_load(x + i), b = nn_dot_load(x + i + 4);
 		const nn_dot_four c = nn_dot_load(x + i + 8), d = nn_dot_load(x + i + 12);
@@ -45,7 +48,7 @@ void nn_dynamic_range(const float *x, size_t count, float *low, float *high)
 	}
 }
 
-/* Returns a whole number from low to high; NaN gives low. */
+/* Converts to an integer, clamped to [low, high]. NaN becomes low. */
 static int32_t whole(double value, int32_t low, int32_t high)
 {
 	return value > low ? value < high ? (int32_t)value : high : low;
@@ -89,7 +92,7 @@ struct nn_dynamic nn_dynamic_of(enum nn_dynamic_form form, float low, float high
 	       form == NN_DYNAMIC_ROWS ? of_row(low, high) : of_row_asymmetric(low, high);
 }
 
-/* NaN becomes the lowest number. */
+/* Quantises a number. NaN becomes the lowest number. */
 static int32_t number_of(const struct nn_dynamic *d, float x)
 {
 	x = d->is_tensor ? x / d->factor : d->offset + x * d->factor;
@@ -104,7 +107,7 @@ struct quantised {
 	const float *scales;
 };
 
-/* Quantises rows; with the form TENSOR all rows share one range. */
+/* Quantises rows. With the form TENSOR, all rows share a range. */
 static bool quantise(struct nn_run *r, const float *x, size_t rows, size_t length,
 		     struct quantised *q)
 {
@@ -151,7 +154,7 @@ static enum nn_status check_rows(const struct nn_check *c)
 
 uint32_t nn_dynamic_form_input(const struct nn_run *r)
 {
-	/* The operand is the second of the convolution's own arguments. */
+	/* In a convolution, the form is the second of the operation's own arguments. */
 	return r->op->code == NN_OP_DYNAMIC_CONV_2D ? nn_window_run_args(r).own + 1 : FORM;
 }
 
@@ -230,7 +233,7 @@ static enum nn_status infer_batch_matmul(struct nn_run *r)
 	return infer_common(r, y->dims[columns]);
 }
 
-/* Returns the rows of all matrices of input 0. */
+/* Returns the rows of all matrices of input 0; copies them if they are not contiguous. */
 static const float *in_rows(struct nn_run *r, const struct nn_factor *a, size_t rows)
 {
 	const float *from = r->inputs[X].data;
@@ -249,7 +252,7 @@ static const float *in_rows(struct nn_run *r, const struct nn_factor *a, size_t 
 	return copy;
 }
 
-/* Copies the columns of a matrix one after the other. */
+/* Copies the columns of a matrix to `columns`, one after the other. */
 static void copy_columns(const int16_t *from, const struct nn_factor *b, int16_t *columns)
 {
 	for (size_t j = 0; j < b->columns; j++)
@@ -313,7 +316,7 @@ static enum nn_status prepare_conv(const struct nn_run *r, struct nn_conv *v)
 	return status ? status : nn_conv_prepare(r, nn_run_int(r, groups, 0), v);
 }
 
-/* Computes all channels of one output pixel; `image` is the input's. */
+/* Computes all channels of an output pixel of image number `image`. */
 static void conv_pixel(const struct nn_run *r, const struct nn_conv *v, const struct quantised *x,
 		       const int16_t *weights, uint32_t image, const struct nn_stretch *spans,
 		       size_t count, float *out)

@@ -30,7 +30,10 @@ float nn_fp16_to_float(uint16_t fp16)
 
 	if (magnitude >= 0x7c00)	/* infinity, NaN */
 		return float_of(sign | 0x7f800000 | magnitude << 13);
-	/* The exponent's bias is 112 lower; the multiplication also corrects subnormal numbers. */
+	/*
+	 * The bias of fp16's exponent is 112 lower than that of float. The multiplication corrects
+	 * this, also for subnormal numbers.
+	 */
 	return float_of(sign | bits_of(float_of(magnitude << 13) * 0x1p112f));
 }
 
@@ -45,8 +48,8 @@ uint16_t nn_float_to_fp16(float value)
 		return sign | 0x7c00;
 	if (magnitude < 0x38800000) {
 		/*
-		 * The result is subnormal: adding 1/2 keeps 24 - 14 bits, which the processor
-		 * rounds.
+		 * The result is subnormal. Adding 1/2 leaves 24 - 14 bits of it, and the processor
+		 * rounds to these bits.
 		 */
 		uint32_t shifted = bits_of(float_of(magnitude) + 0.5f);
 

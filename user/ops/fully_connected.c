@@ -8,7 +8,10 @@
 
 enum { X, WEIGHTS, BIAS, ACTIVATION };
 
-/* Checks known shapes: a bias for each unit, and an input of complete rows. */
+/*
+ * Checks shapes that are known: the bias must have a number for each unit, and the input must
+ * consist of whole rows.
+ */
 static enum nn_status check_shapes(const struct nn_check *c)
 {
 	const struct nn_operand *x = nn_check_in(c, X), *weights = nn_check_in(c, WEIGHTS);

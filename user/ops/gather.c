@@ -9,7 +9,7 @@
 #include "ops/check.h"
 #include "ops/op.h"
 
-/* Reads GATHER, or EMBEDDING_LOOKUP, which picks along axis 0. */
+/* Reads the arguments of GATHER or of EMBEDDING_LOOKUP, whose axis is 0. */
 static bool read_axis(const struct nn_run *r, const struct nn_tensor **values,
 		      const struct nn_tensor **indices, uint32_t *axis)
 {

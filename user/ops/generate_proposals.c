@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GENERATE_PROPOSALS: moves anchors over an image, refines them by deltas, and keeps the best that
- * do not overlap much.
+ * GENERATE_PROPOSALS: places anchors at each pixel of an image, refines them by deltas, and keeps
+ * the best boxes that do not overlap much.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum { SCORES, DELTAS, ANCHORS, IMAGE_INFO, HEIGHT_STRIDE, WIDTH_STRIDE, PRE_NMS
        IOU_THRESHOLD, MIN_SIZE, NCHW };
 enum { OUT_SCORES, OUT_BOXES, OUT_BATCH };
 
-/* The result of infer(), for execute(). */
+/* The result, which infer() computes and execute() copies. */
 struct result {
 	size_t count;
 	float *scores;
@@ -200,7 +200,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 NN_OPERATION(GENERATE_PROPOSALS,
-	/* Anchors are relative, and thus signed. */
+	/* Coordinates of anchors are relative to a pixel, so their type is signed. */
 	NN_INPUTS(11, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_SAME, 4, 4 }, { NN_ANCHOR_OF, 2, 2 },
 		  { NN_BOX_OF, 2, 2 }, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_INT, NN_SCALAR_INT,
 		  NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL),

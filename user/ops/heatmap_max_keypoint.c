@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * HEATMAP_MAX_KEYPOINT: finds the peak of each heat map, refined between its pixels by a quadratic
- * fit of its neighbourhood.
+ * HEATMAP_MAX_KEYPOINT: finds the highest pixel of each heat map, and refines its position by
+ * fitting a quadratic to the pixels around it.
  */
 #include <math.h>
 
@@ -14,11 +14,11 @@
 enum { HEATMAP, BOXES, NCHW };
 enum { SCORE, KEYPOINT };
 
-/* Below this value a Hessian counts as singular. */
+/* A Hessian whose determinant is below this value counts as singular. */
 #define TOLERANCE 1e-5f
 #define TOLERANCE_FLOAT16 1e-3f
 
-/* Maximum distance of the peak from its pixel. */
+/* Maximum distance of the refined peak from the highest pixel. */
 #define MAX_DELTA 1.5f
 
 /* A square map: element (y, x) is at (y * size + x) * stride. */
@@ -67,8 +67,8 @@ static size_t find_peak(const struct map *m)
 #define PIXELS 32
 
 /*
- * Finds the peaks of adjacent maps. If some pixels exceed all earlier ones, which is rare, it searches
- * for the first of them.
+ * Finds the highest pixels of MAPS adjacent maps. Only if a step of PIXELS pixels has a new
+ * maximum, which is rare, it searches the step for its position.
  */
 static void find_peaks(const struct map *m, size_t peaks[MAPS])
 {
@@ -112,7 +112,10 @@ static void find_all_peaks(const struct map *m, size_t c, size_t *peaks)
 	}
 }
 
-/* Mirrors positions at the borders: -1 is 1, and size is size - 2. */
+/*
+ * Returns position at + offset - 1, mirrored at the borders: -1 becomes 1, and size becomes size -
+ * 2.
+ */
 static size_t mirrored(size_t at, size_t offset, size_t size)
 {
 	size_t shifted = at + offset;
@@ -150,7 +153,10 @@ static struct peak refine(float g[3][3], float tolerance)
 			      (axx * x * x + 2 * axy * x * y + ayy * y * y) / 2 };
 }
 
-/* Refines the peak of a map that covers a box, from its highest pixel. */
+/*
+ * Refines the peak of a map from its highest pixel, and converts it to the coordinates of the box
+ * that the map covers.
+ */
 static struct peak locate(const struct map *m, size_t at, const struct nn_box *box)
 {
 	size_t y = at / m->size, x = at % m->size;
@@ -169,7 +175,7 @@ static enum nn_status execute(struct nn_run *r)
 	const struct nn_tensor *heatmap = &r->inputs[HEATMAP];
 	bool nchw = nn_run_bool(r, NCHW, false);
 	struct nn_image s = nn_image_of(heatmap, nchw);
-	/* If other threads change the values meanwhile, any pixel may be the peak. */
+	/* If other threads change the values during the search, any pixel may become the peak. */
 	const float *values = heatmap->type == NN_TENSOR_FLOAT32 ? heatmap->data :
 			      nn_floats_read(r, heatmap);
 	const struct nn_box *boxes = (void *)nn_floats_read(r, &r->inputs[BOXES]);

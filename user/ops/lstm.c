@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM: the float LSTM cell, once or along a sequence.
+ * LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM: run the float LSTM cell once, or for each step of a
+ * sequence.
  */
 #include <string.h>
 
@@ -36,7 +37,9 @@ enum nn_status nn_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
 	return nn_lstm_cell_shape(r, c, s->batch, s->size);
 }
 
-/* LSTM is a sequence of one step. Its outputs are scratch memory, both states, and the result. */
+/*
+ * LSTM is a sequence of one step. Its four outputs are scratch memory, two states, and the result.
+ */
 static enum nn_status infer_lstm(struct nn_run *r)
 {
 	const bool single = r->op->code == NN_OP_LSTM;
@@ -74,7 +77,9 @@ static enum nn_status execute_lstm(struct nn_run *r)
 	x = nn_sequence_read(r, 0, &s);
 	if (!x)
 		return NN_OUT_OF_MEMORY;
-	/* The scratch output may hold anything, so clear it. */
+	/*
+	 * The values of the scratch output do not matter. Clear it, because nothing else writes it.
+	 */
 	if (single)
 		memset(r->outputs[0].data, 0, nn_tensor_size(&r->outputs[0]));
 	return nn_lstm_sequence(r, &c, &s, x, NULL, false, r->outputs[single ? 3 : 0].data, 0,

@@ -19,7 +19,7 @@ static bool has(const struct nn_run *r, uint32_t index)
 	return index < r->num_inputs && !r->inputs[index].omitted;
 }
 
-/* Checks a gate's optional inputs: all of `indices` are present, or none. */
+/* Checks optional inputs that belong together: all inputs in `indices` must be present, or none. */
 static enum nn_status all_or_none(const struct nn_run *r, const uint32_t *indices, uint32_t count,
 				  const char *what, bool *present)
 {
@@ -127,7 +127,7 @@ static void clip(float *values, size_t count, float limit)
 		values[i] = fminf(fmaxf(values[i], -limit), limit);
 }
 
-/* Computes a gate before its activation; the peephole reads `state`. */
+/* Computes a gate up to its activation. The peephole reads `state`. */
 static void gate(const struct nn_run *r, const struct nn_lstm_cell *c, uint32_t g, const float *x,
 		 const float *aux, const float *h, const float *state, float *values)
 {
@@ -154,7 +154,10 @@ static void gate(const struct nn_run *r, const struct nn_lstm_cell *c, uint32_t 
 				  c->units);
 }
 
-/* Computes the output of a step from the gated cell state m [batch, units]. */
+/*
+ * Computes the output of a step from m [batch, units], the cell state multiplied by the output
+ * gate.
+ */
 static void project(const struct nn_run *r, const struct nn_lstm_cell *c, const float *m,
 		    float *next_h)
 {

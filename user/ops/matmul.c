@@ -61,7 +61,7 @@ size_t nn_matmul_start(const struct nn_tensor *t, const struct nn_tensor *out, u
 	return start;
 }
 
-/* Conversion of a quantised accumulator to an output element. */
+/* Parameters for converting a quantised accumulator to an output element. */
 struct conversion {
 	int32_t x_zero, y_zero, out_zero, low, high;
 	struct nn_multiplier multiplier;
@@ -104,7 +104,10 @@ static void name(const void *x, const struct nn_factor *a, const void *y,			\
 MATMUL(matmul_float, float, float, 0, 0, sum)
 MATMUL(matmul_int, int32_t, uint32_t, 0, 0, sum)
 
-/* Returns `count` stretches of a factor, `step` elements apart: in place, or as rows in `copy`. */
+/*
+ * Returns `count` rows or columns of a factor as contiguous rows. Copies them to `copy` if they are
+ * not contiguous.
+ */
 static const int8_t *stretches(const int8_t *from, uint32_t count, uint32_t length, size_t step,
 			       size_t inner_step, int8_t *copy)
 {
@@ -116,7 +119,7 @@ static const int8_t *stretches(const int8_t *from, uint32_t count, uint32_t leng
 	return copy;
 }
 
-/* Multiplies int8 matrices; `copy` has room for both factors. */
+/* Multiplies int8 matrices. `copy` is a buffer for both factors. */
 static void matmul_int8(const int8_t *x, const struct nn_factor *a, const int8_t *y,
 			const struct nn_factor *b, int8_t *out, const struct conversion *q,
 			int8_t *copy)

@@ -8,7 +8,7 @@
 #include "ops/check.h"
 #include "ops/quant.h"
 
-/* The output value of each stored value of both operands. */
+/* For each operand, the output value for each of its stored values. */
 struct requantised {
 	uint8_t a[256];
 	uint8_t b[256];

@@ -27,8 +27,9 @@ static void swap(struct nn_candidate *a, struct nn_candidate *b)
 #define FEW 16			/* maximum number for insertion sort */
 
 /*
- * A partially sorted list. `ends` divides it into parts, of which earlier ones have better
- * candidates. The last of `ends` is the nearest one. The part before `sorted` is in order.
+ * A partially sorted list. `ends` divides it into parts; all candidates of a part are better than
+ * those of later parts. The last element of `ends` is the end of the first unsorted part.
+ * Candidates before `sorted` are in order.
  */
 struct order {
 	struct nn_candidate *list;
@@ -36,7 +37,7 @@ struct order {
 	size_t sorted;
 	size_t ends[MAX_ENDS];
 	size_t num_ends;
-	size_t budget;	/* candidates that divide() may still move; without them all are sorted */
+	size_t budget;	/* candidates that divide() may still move; then qsort() is used */
 };
 
 _Static_assert(sizeof(struct nn_candidate) == sizeof(uint64_t), "divide() moves it as a number");
@@ -65,8 +66,9 @@ static void sort_few(struct nn_candidate *list, size_t count)
 }
 
 /*
- * Partitions by a pivot: moves the candidates before it to the front and returns their number, or 1
- * if it is the best. There are no branches on scores, which would be mispredicted.
+ * Partitions a list by a pivot: moves the candidates that are better than the pivot to the front.
+ * Returns their number, or 1 if the pivot is the best. There are no branches on scores, which would
+ * be mispredicted.
  */
 static size_t divide(struct nn_candidate *list, size_t count)
 {
@@ -81,7 +83,10 @@ static size_t divide(struct nn_candidate *list, size_t count)
 	if (is_before(c, a))
 		swap(a, c);
 	pivot = *c;
-	/* Moves each as one word, because loading a word right after storing its parts is slow. */
+	/*
+	 * Move each candidate as one word, because loading a word right after storing its parts is
+	 * slow.
+	 */
 	for (size_t i = 0; i + 1 < count; i++) {
 		struct nn_candidate x;
 		uint64_t whole;
@@ -97,7 +102,10 @@ static size_t divide(struct nn_candidate *list, size_t count)
 	return first ? first : 1;
 }
 
-/* Returns the best that is left, or NULL; earlier places in the list are free. */
+/*
+ * Returns the best candidate that was not returned before, or NULL. The caller may overwrite
+ * earlier elements of the list.
+ */
 static struct nn_candidate *order_next(struct order *o)
 {
 	while (o->at == o->sorted && o->num_ends) {
@@ -132,7 +140,7 @@ size_t nn_candidates_best(struct nn_candidate *candidates, size_t count, size_t 
 
 /* ---- Suppression, box by box ---- */
 
-/* Returns the factor for the score of a box with this overlap with a better one. */
+/* Returns the factor for the score of a box that has this overlap with a better box. */
 static float weight(const struct nn_nms *nms, float overlap)
 {
 	switch (nms->kernel) {
@@ -145,7 +153,10 @@ static float weight(const struct nn_nms *nms, float overlap)
 	}
 }
 
-/* Applies the suppression by a kept candidate; returns how many of `count` are left. */
+/*
+ * Lowers the scores of the other candidates by their overlap with a selected one. Returns how many
+ * of `count` are left.
+ */
 static size_t suppress(const struct nn_nms *nms, const struct nn_box *boxes, uint32_t kept,
 		       struct nn_candidate *rest, size_t count)
 {
@@ -184,7 +195,10 @@ static size_t select_at_once(const struct nn_nms *nms, const struct nn_box *boxe
 
 typedef int32_t mask __attribute__((vector_size(16)));
 
-/* The kept boxes, in an array for each coordinate, so that a vector holds four of them. */
+/*
+ * The selected boxes. There is an array for each coordinate, so that a vector can hold a coordinate
+ * of four boxes.
+ */
 struct kept {
 	float *x1;
 	float *y1;
@@ -212,7 +226,7 @@ static void keep(struct kept *k, const struct nn_box *b)
 	k->area[i] = nn_box_area(b);
 }
 
-/* Computes nn_box_overlap() of four boxes from `i` on with one that has no NaN. */
+/* Computes nn_box_overlap() of box `b`, which has no NaN, with four boxes from index `i` on. */
 static inline nn_dot_four overlap(const struct kept *k, size_t i, const struct nn_box *b,
 				  float area)
 {
@@ -255,8 +269,8 @@ static bool is_suppressed(const struct nn_nms *nms, const struct kept *k, const 
 }
 
 /*
- * Compares a candidate with the selected ones only when it is the best that is left, because no
- * other score can increase meanwhile.
+ * Selects boxes in the order of their scores. A candidate is compared with the selected boxes only
+ * when it is the best one left, because scores are not changed by suppression.
  */
 static size_t select_in_order(const struct nn_nms *nms, struct nn_box *boxes,
 			      struct nn_candidate *candidates, size_t count, size_t limit,

@@ -61,7 +61,7 @@ static void l2_float(const float *x, float *y, size_t size, size_t stride)
 		y[i * stride] = x[i * stride] / norm;
 }
 
-/* Both zero points are those of the operands, shifted if the type is signed. */
+/* Zero points of both operands; 128 larger if the type is signed. */
 static void l2_q8(struct nn_q8 q, const uint8_t *x, uint8_t *y, size_t size, size_t stride)
 {
 	uint32_t sum = 0;

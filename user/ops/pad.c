@@ -8,7 +8,7 @@
 #include "ops/check.h"
 #include "ops/strided.h"
 
-/* Returns entry (axis, side) of the paddings, side 0 before and 1 after. */
+/* Returns the padding before (side 0) or after (side 1) an axis. */
 static int32_t padding(const struct nn_run *r, uint32_t axis, uint32_t side)
 {
 	return ((const int32_t *)r->inputs[1].data)[2 * axis + side];
@@ -89,7 +89,7 @@ static enum nn_status execute_pad(struct nn_run *r)
 	return NN_OK;
 }
 
-/* mode of MIRROR_PAD: 0 mirrors without the edge, 1 repeats it */
+/* The mode of MIRROR_PAD: 0 does not repeat the elements at the edge, and 1 repeats them. */
 static enum nn_status infer_mirror_pad(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0];
@@ -111,8 +111,8 @@ static enum nn_status infer_mirror_pad(struct nn_run *r)
 }
 
 /*
- * Mirrors the borders of one axis of the output: it has `before` slabs, then `dim` slabs of the
- * input, then `after` slabs. Later axes of the slabs in the middle are complete already.
+ * Mirrors the borders of one axis of the output, which has `before` slabs, then `dim` slabs of the
+ * input, then `after` slabs. In the `dim` slabs, the borders of later axes are already complete.
  */
 static void mirror_axis(char *slab, size_t size, uint32_t before, uint32_t dim, uint32_t after,
 			uint32_t mode)
@@ -145,7 +145,7 @@ static enum nn_status execute_mirror_pad(struct nn_run *r)
 	return NN_OK;
 }
 
-/* As in the NNAPI, the paddings' rank is checked when they are used. */
+/* As in the NNAPI, the rank of the paddings is checked at run time. */
 NN_OPERATION(PAD,
 	NN_INPUTS(2, { NN_FLOATS | NN_QUANT8, 0, 4 }, { NN_T(NN_TENSOR_INT32), 0, 0 }),
 	NN_OUTPUTS({ NN_SAME, 0, 0 }),

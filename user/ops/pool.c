@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D: a common walk over the windows, and each operation's
- * function of a window.
+ * AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D: a common loop over the windows, and for each
+ * operation a function that computes a window.
  */
 #include <math.h>
 #include <string.h>
@@ -47,7 +47,9 @@ static enum nn_status infer(struct nn_run *r)
 	return nn_conv_infer(r);
 }
 
-/* The cells of one window: `h` rows, `stride` elements apart, of `w` pixels. */
+/*
+ * The part of the image in one window: `h` rows of `w` pixels, which begin `stride` elements apart.
+ */
 struct cells {
 	size_t h;
 	size_t w;
@@ -113,7 +115,7 @@ static void average_q8(const struct job *j, const struct cells *cells, const voi
 	int32_t bias = j->q.flip;
 	uint8_t *out = to;
 
-	/* A flipped sign bit makes a signed value 128 larger. */
+	/* Flipping the sign bit of a signed value makes it 128 larger. */
 	for (size_t c = 0; c < channels; c++)
 		sums[c] = -count * bias;
 	EACH(uint8_t, sums[c] += x[c] ^ j->q.flip)

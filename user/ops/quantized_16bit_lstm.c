@@ -10,7 +10,10 @@
 #include "ops/dot.h"
 #include "ops/quantized_lstm.h"
 
-/* Checks that all weights share a scale and zero point, and all biases the matching scale. */
+/*
+ * Checks that all weights have the same scale and zero point, and that all biases have the scale
+ * that follows from it.
+ */
 static enum nn_status check_quantisation(const struct nn_run *r)
 {
 	const struct nn_tensor *w = &r->inputs[NN_Q16_LSTM_WEIGHTS];
@@ -47,9 +50,9 @@ static enum nn_status infer_quantized_16bit_lstm(struct nn_run *r)
 }
 
 /*
- * Computes a gate of one unit before its activation, with three integer bits. NNAPI's reference and
- * its tests multiply the row [recurrent weights, input weights] by the column [input, state]: the
- * first weights meet the first values, regardless of their names.
+ * Computes a gate of one unit up to its activation, with three integer bits. NNAPI's reference and
+ * its tests multiply the row [recurrent weights, input weights] by the column [input, state]. So,
+ * despite their names, the recurrent weights multiply the input.
  */
 static int16_t gate(const struct nn_run *r, uint32_t g, uint32_t unit, const uint8_t *x,
 		    const uint8_t *h, const struct nn_multiplier *m)

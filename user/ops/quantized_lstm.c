@@ -16,7 +16,8 @@
 #define BLOCK_ROWS 64		/* rows of a gate that a task multiplies */
 
 /*
- * Checks shapes as for the float cell: all inputs except layer_norm have the same positions there.
+ * Checks shapes by the rules of the float cell, in which all inputs except layer_norm have the same
+ * positions.
  */
 static enum nn_status cell_shape(const struct nn_run *r, struct nn_qlstm *c)
 {
@@ -39,13 +40,13 @@ static enum nn_status cell_shape(const struct nn_run *r, struct nn_qlstm *c)
 	return status;
 }
 
-/* Encodes a factor as the reference computes it: as float. */
+/* Encodes a factor after rounding it to float, as the reference does. */
 static bool encode(double factor, struct nn_multiplier *m)
 {
 	return nn_quant_encode((double)(float)factor, m);
 }
 
-/* Computes the multipliers of a gate, whose intermediate results have a scale of their own. */
+/* Computes the multipliers of a gate, whose intermediate results have their own scale. */
 static bool gate_multipliers(const struct nn_run *r, struct nn_qlstm *c, uint32_t g)
 {
 	const struct nn_tensor *in = r->inputs;
@@ -161,9 +162,9 @@ static void normalize(const int16_t *gain, const int32_t *bias, struct nn_multip
 
 /* The arrays of a run, which lie in one allocation. */
 struct work {
-	int16_t *x;			/* less the zero point, with zeros behind */
+	int16_t *x;			/* minus the zero point, then padded with zeros */
 	int16_t *h;
-	int16_t *hidden;		/* numbers to be projected, also padded */
+	int16_t *hidden;		/* numbers to be projected, padded with zeros */
 	int16_t *gates[NN_QLSTM_GATES];	/* [units] */
 	int16_t *squashed;		/* [units] */
 	int32_t *sums;			/* [gates, units], or [outputs] */
@@ -183,8 +184,8 @@ static void *take(char *base, size_t *at, size_t count, size_t size)
 }
 
 /*
- * Divides the memory at `base`; if that is NULL, only counts. Returns the bytes that the parts
- * take.
+ * Divides the memory at `base` into the arrays of `w`. Returns the bytes that they need. If `base`
+ * is NULL, only computes this size.
  */
 static size_t divide(const struct nn_qlstm *c, char *base, struct work *w)
 {
@@ -208,7 +209,7 @@ size_t nn_qlstm_scratch(const struct nn_qlstm *c)
 	return divide(c, NULL, &work);
 }
 
-/* Copies bytes without their zero point; elements behind them up to padded() are zeroed. */
+/* Copies bytes, subtracts their zero point, and appends zeros up to padded() elements. */
 static void widen(const uint8_t *from, uint8_t flip, int32_t zero, size_t count, int16_t *to)
 {
 	for (size_t i = 0; i < count; i++)
@@ -232,14 +233,17 @@ static void scale(const struct nn_qlstm_run *r, const int32_t *sums, const int32
 	r->loops->scale(&s);
 }
 
-/* The products of all gates, cut in blocks of rows. */
+/* The products of all gates, divided into blocks of rows. */
 struct product {
 	const struct nn_qlstm_run *r;
 	const struct work *w;
 	uint32_t blocks;		/* of a gate */
 };
 
-/* Computes rows [first, first + count) of a gate: weights times x, scaled, then weights times h. */
+/*
+ * Computes rows [first, first + count) of a gate: adds the scaled products of weights with x and
+ * with h.
+ */
 static void multiply(const struct product *p, uint32_t gate, size_t first, size_t count)
 {
 	const struct nn_qlstm_run *r = p->r;
@@ -288,7 +292,9 @@ static void multiply_all(const struct nn_qlstm_run *r, const struct work *w)
 	r->each(run_block, &p, gates * p.blocks, products >= MIN_SHARED ? r->threads : 1);
 }
 
-/* Finishes a gate before its activation; the peephole looks at `state`. */
+/*
+ * Finishes a gate: adds the peephole, which reads `state`, normalises, and applies the activation.
+ */
 static void end_gate(const struct nn_qlstm_run *r, const struct work *w, uint32_t gate,
 		     const int16_t *state)
 {
@@ -309,7 +315,7 @@ static void end_gate(const struct nn_qlstm_run *r, const struct work *w, uint32_
 						  values });
 }
 
-/* Values with a zero point added, to signed bytes. */
+/* Adds a zero point to values, and converts them to signed bytes. */
 static void narrow(const int16_t *values, int32_t zero, int32_t limit, size_t count, int8_t *to)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -348,7 +354,7 @@ static void step(const struct nn_qlstm_run *r, const struct work *w, const int16
 	const uint32_t bits = (uint32_t)(15 + c->cell_shift);
 	int16_t *in = w->gates[NN_QLSTM_IN], *forget = w->gates[NN_QLSTM_FORGET];
 	int16_t *cell = w->gates[NN_QLSTM_CELL], *outgate = w->gates[NN_QLSTM_OUT];
-	/* The first of the gates is not read any more then. */
+	/* The memory of the input gate is free by the time that `hidden` is written. */
 	int8_t *hidden = c->projection ? (int8_t *)in : out;
 
 	end_gate(r, w, NN_QLSTM_FORGET, state);

@@ -16,8 +16,8 @@ struct philox {
 };
 
 /*
- * Returns the generator's block for its counter, and increments the counter. Source: Salmon et al.,
- * SC 2011.
+ * Returns the generator's random block for the current counter, and increments the counter. Source:
+ * Salmon et al., SC 2011.
  */
 static void philox_next(struct philox *p, uint32_t out[4])
 {
@@ -80,7 +80,7 @@ static double cumulate(const float *logits, uint32_t classes, double *cumulated)
 	return total;
 }
 
-/* Returns the first class whose accumulated probability is above `mark`. */
+/* Returns the first class whose accumulated probability exceeds `mark`. */
 static uint32_t find(const double *cumulated, uint32_t classes, double mark)
 {
 	uint32_t low = 0, high = classes - 1;

@@ -29,7 +29,7 @@ static enum nn_status infer_reduce(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0];
 	struct nn_tensor *out = &r->outputs[0];
-	/* MEAN has an INT32 for this, the others a BOOL. */
+	/* Input 2 is an INT32 in MEAN, and a BOOL in the other operations. */
 	const bool keeps_axes = nn_run_int(r, 2, 0) > 0;
 	uint32_t axes, rank = 0;
 	enum nn_status status = reduced_axes(r, &axes);
@@ -50,8 +50,8 @@ static enum nn_status infer_reduce(struct nn_run *r)
 }
 
 /*
- * Transposes the reduced axes to the end, so that each output element's inputs are a row of *row
- * elements. Returns NULL if memory runs out.
+ * Transposes the reduced axes to the end, so that the inputs of each output element are *row
+ * contiguous elements. Returns NULL if memory runs out.
  */
 static const void *reduced_last(struct nn_run *r, uint32_t *row)
 {

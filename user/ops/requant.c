@@ -38,7 +38,7 @@ static float product_scale(const struct nn_run *r, uint32_t channel)
 	       (per_channel ? extra->scales[channel] : r->inputs[FILTER].scale);
 }
 
-/* If the filter is quantised per channel, the bias has no scale of its own. */
+/* Checks the scales. If the filter is quantised per channel, the bias has no scale to check. */
 static enum nn_status check_scales(const struct nn_run *r, uint32_t channels)
 {
 	const struct nn_extra *extra = r->inputs[FILTER].extra;

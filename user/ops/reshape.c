@@ -14,7 +14,7 @@ static enum nn_status copy_data(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Gives the output the input's quantisation; the caller sets its dimensions. */
+/* Gives the output the type and quantisation of the input. The caller sets the dimensions. */
 static struct nn_tensor *like_input(struct nn_run *r)
 {
 	struct nn_tensor *out = &r->outputs[0];

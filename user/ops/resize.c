@@ -108,7 +108,7 @@ static const struct nn_source *all_sources(struct nn_run *r, const struct nn_res
 	return s;
 }
 
-/* The sum of four elements has the same order in a vector, so results are bit-exact. */
+/* Vectors add the four elements in the same order as the scalar loop, so results are bit-exact. */
 static void blend_float(const struct nn_corners *k, const float *in, float *restrict out,
 			size_t channels)
 {
@@ -128,7 +128,7 @@ static void blend_float(const struct nn_corners *k, const float *in, float *rest
 		out[i] = a[i] * wa + b[i] * wb + c[i] * wc + d[i] * wd;
 }
 
-/* Interpolates stored values directly, and truncates to integers. */
+/* Interpolates stored values without converting them, and truncates the results to integers. */
 static void blend_q8(const struct nn_corners *k, const uint8_t *in, uint8_t *restrict out,
 		     size_t channels, uint8_t flip)
 {

@@ -8,12 +8,12 @@
 #include "ops/check.h"
 #include "ops/recurrent.h"
 
-/* Positions of a cell's inputs; 0 for a missing auxiliary weight. */
+/* Positions of a cell's inputs. The position of the auxiliary weights is 0 if there are none. */
 struct cell {
 	uint32_t weights, recurrent, bias, state, aux_weights;
 	int32_t activation;
 
-	/* Set when the shape is read. */
+	/* The fields below are set when the shape is read. */
 	uint32_t batch, size, units;
 	uint32_t aux_size;		/* size of the input of the auxiliary weights */
 };
@@ -39,7 +39,10 @@ static enum nn_status cell_shape(const struct nn_run *r, struct cell *c, uint32_
 	return NN_OK;
 }
 
-/* Computes the state `next` of a batch from inputs `x` and `aux` (or NULL) and from `state`. */
+/*
+ * Computes the next state of a batch, `next`, from the inputs `x` and `aux` (or NULL) and the state
+ * `state`.
+ */
 static void cell_step(const struct nn_run *r, const struct cell *c, const float *x,
 		      const float *aux, const float *state, float *next)
 {
@@ -137,8 +140,7 @@ static enum nn_status execute_rnn(struct nn_run *r)
 
 /*
  * Reads both cells, the sequence and the auxiliary sequence. With auxiliary weights both cells also
- * get the auxiliary input. Without these weights, the auxiliary input is the backward cell's only
- * input.
+ * get the auxiliary input. Without these weights, the backward cell reads only the auxiliary input.
  */
 static enum nn_status read_both(const struct nn_run *r, struct cell *fw, struct cell *bw,
 				struct nn_sequence *s, struct nn_sequence *aux_s)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * ROI_ALIGN and ROI_POOLING: resample regions of images to one size.
- */
+/* ROI_ALIGN and ROI_POOLING: resample regions of images to the same size. */
 #include <math.h>
 #include <string.h>
 
@@ -21,12 +19,12 @@ static uint32_t nchw_input(const struct nn_run *r)
 }
 
 /*
- * Maximum samples of a cell. A sum of that many 8-bit values times weights of 255 fits 32 bits, and
- * more samples would only take more time.
+ * Maximum number of samples of a cell. The sum of this number of 8-bit values with weights of up to
+ * 255 fits 32 bits, and more samples would only take more time.
  */
 #define MAX_SAMPLES 32768
 
-/* A region in pixels of its image. */
+/* A region; the coordinates are in pixels of its image. */
 struct region {
 	uint32_t n;
 	float x1;
@@ -41,7 +39,9 @@ struct roi {
 	struct nn_image out;
 	float height_scale;
 	float width_scale;
-	/* Number of samples, ROI_ALIGN only; 0 for as many as there are pixels. */
+	/*
+	 * Number of samples in each direction of a cell, for ROI_ALIGN; 0 for the number of pixels.
+	 */
 	uint32_t height_samples;
 	uint32_t width_samples;
 	const float *boxes;
@@ -168,7 +168,7 @@ static enum nn_status run_regions(struct nn_run *r, struct roi *v, region_fn *fn
 	return status;
 }
 
-/* ROI_ALIGN: the average of samples spread evenly over each cell of a region */
+/* ROI_ALIGN: the average of evenly spaced samples in each cell of a region */
 
 /* The cells of one axis of a region. */
 struct line {
@@ -204,7 +204,7 @@ struct align {
 	double scale;	/* scale of a quantised sum, before the division by the number of samples */
 };
 
-/* Floats are exact here: the sum of four products has 18 bits. */
+/* Adds a sample. Floats are exact here, because the sum of four products has only 18 bits. */
 static void add_q8(const struct nn_corners *k, const uint8_t *in, uint32_t *restrict acc,
 		   size_t channels, struct nn_q8 q)
 {
@@ -233,7 +233,7 @@ static void add_floats(const struct nn_corners *k, const float *in, float *restr
 		acc[c] = acc[c] + x[0][c] * w[0] + x[1][c] * w[1] + x[2][c] * w[2] + x[3][c] * w[3];
 }
 
-/* Leaves the sums of the samples of a cell in `acc`, of floats or of bytes. */
+/* Sets `acc` to the sum of a cell's samples, for each channel: floats, or uint32_t for bytes. */
 static void sum_cell(const struct roi *v, const struct align *a, uint32_t n,
 		     const struct line *rows, const struct line *columns, uint32_t i, uint32_t j,
 		     void *acc)
@@ -334,8 +334,8 @@ static struct cell cell_of(float from, float to, uint32_t out, uint32_t index, u
 }
 
 /*
- * Finds the largest pixel of a cell, or `empty` if it has none. `flip` makes int8 comparable as
- * uint8.
+ * Finds the largest value of each channel in a cell; `empty` if the cell has no pixels. `flip`
+ * makes int8 values comparable as uint8.
  */
 #define MAX_OF(name, type, flip, empty)							\
 static void name(const struct roi *v, uint32_t n, struct cell h, struct cell w, struct nn_q8 q,	\
@@ -392,7 +392,7 @@ static enum nn_status execute_pooling(struct nn_run *r)
 	return columns ? run_regions(r, &v, pool_region, &columns) : NN_OUT_OF_MEMORY;
 }
 
-/* The first inputs of both operations: images, regions and their images' indices. */
+/* The first inputs of both operations: images, regions, and the index of each region's image. */
 #define REGIONS { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_BOX_OF, 2, 2 }, { NN_T(NN_TENSOR_INT32), 1, 1 }, \
 		NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT
 

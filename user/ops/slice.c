@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * SLICE, STRIDED_SLICE, SPLIT and TILE: parts of a tensor, and its repetition.
- */
+/* SLICE, STRIDED_SLICE and SPLIT copy parts of a tensor; TILE repeats it. */
 #include "ops/axis.h"
 #include "ops/check.h"
 #include "ops/strided.h"
@@ -42,7 +40,10 @@ static enum nn_status execute_slice(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Resolves an index of STRIDED_SLICE: from the end if negative, clamped to the axis. */
+/*
+ * Resolves an index of STRIDED_SLICE, which counts from the end if it is negative, and clamps it to
+ * the axis.
+ */
 static int64_t clamp_index(int64_t index, int64_t dim, bool forward)
 {
 	int64_t low = forward ? 0 : -1, high = forward ? dim : dim - 1;

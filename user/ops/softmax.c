@@ -36,7 +36,7 @@ static enum nn_status infer_softmax(struct nn_run *r)
 	return infer(r);
 }
 
-/* The elements along the axis: `size`, one in `stride`. */
+/* The elements along the axis: `size` elements, which are `stride` elements apart. */
 struct lane {
 	size_t size;
 	size_t stride;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOFTMAX of 8-bit values. There are 256 distances from the maximum, and as many exponentials.
+ * SOFTMAX of 8-bit values. There are only 256 different differences from the maximum, so their
+ * exponentials are in a table.
  */
 #include <math.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static inline uint8_t largest(const uint8_t *in, size_t size, size_t stride, uin
 	return max;
 }
 
-/* The division of exponentials by their sum. */
+/* Parameters for dividing exponentials by their sum. */
 struct divisor {
 	uint32_t reciprocal;
 	int32_t exponent;		/* of 2 */
@@ -53,12 +54,12 @@ static struct divisor divisor_of(uint64_t sum)
 {
 	int32_t headroom, exponent;
 
-	/* The sum is at least 2^19, unless the input changes meanwhile. */
+	/* The sum is at least 2^19, unless another thread changes the input. Avoid 0. */
 	sum += !sum;
 	/* sum = 2^(SUM_BITS - headroom) * (1 + x), x in [0, 1) with 31 bits */
 	headroom = __builtin_clzll(sum) - 32;
 	sum = headroom >= 0 ? sum << headroom : sum >> -headroom;
-	/* If the sum is this large, every result is 0. */
+	/* With an exponent above 31, every result is 0. */
 	exponent = SUM_BITS - headroom + 31 - 8;
 	if (exponent > 31)
 		return (struct divisor){ 0 };
@@ -79,15 +80,18 @@ static inline uint8_t divide(uint32_t exponential, const struct divisor *by)
 	return (uint8_t)(value > 255 ? 255 : value);
 }
 
-/* Returns the table index of a value: distances fit 8 bits even if the input changes. */
+/*
+ * Returns the difference of a value from the maximum, the index in the tables. It fits 8 bits even
+ * if the input changes.
+ */
 static inline uint8_t distance(const struct nn_softmax_q8 *s, uint8_t max, uint8_t value)
 {
 	return (uint8_t)(max - (value ^ s->flip));
 }
 
 /*
- * In a lane with fewer elements, each element is divided; in longer lanes, each of the 256 values
- * is.
+ * If there are fewer elements, each element is divided by the sum. Otherwise each of the 256
+ * exponentials is.
  */
 #define FEW 256
 
@@ -135,7 +139,7 @@ void run(const struct nn_softmax_q8 *s, const uint8_t *in, uint8_t *out, size_t 
 void nn_softmax_q8(const struct nn_softmax_q8 *s, const uint8_t *in, uint8_t *out, size_t size,
 		   size_t stride)
 {
-	/* The compiler vectorises loops over adjacent elements. */
+	/* The stride of 1 is a constant here, so that the compiler vectorises the loops. */
 	if (stride == 1)
 		run(s, in, out, size, 1);
 	else

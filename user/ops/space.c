@@ -9,7 +9,7 @@
 #include "ops/check.h"
 #include "ops/strided.h"
 
-/* Axes of an image tensor in its layout. */
+/* The axes of height, width and channels in an image tensor, by its layout. */
 struct axes {
 	uint32_t h, w, c;
 };
@@ -19,7 +19,10 @@ static struct axes layout(const struct nn_run *r, uint32_t flag)
 	return nn_run_bool(r, flag, false) ? (struct axes){ 2, 3, 1 } : (struct axes){ 1, 2, 3 };
 }
 
-/* Sets a dimension of the output to in * multiply / divide, which must be a whole number. */
+/*
+ * Sets a dimension of the output to in * multiply / divide. Returns false if this is not a whole
+ * number.
+ */
 static bool scale_dim(uint32_t in, uint64_t multiply, uint64_t divide, uint32_t *out)
 {
 	uint64_t product;
@@ -54,8 +57,8 @@ static enum nn_status infer_depth(struct nn_run *r)
 }
 
 /*
- * Views the spread tensor `big` in the order of the packed one, whose channels count (block row,
- * block column, channel).
+ * Makes a view of the large image `big` in the element order of the small one, whose channels are
+ * ordered by block row, block column and channel.
  */
 static void depth_view(struct nn_strided *view, const struct nn_tensor *big, struct axes a,
 		       uint32_t block)
@@ -124,8 +127,8 @@ static enum nn_status infer_batch_to_space(struct nn_run *r)
 }
 
 /*
- * Views the spread tensor `big` in the order of the packed one, whose batches are ordered by block
- * row, block column and batch.
+ * Makes a view of the large image `big` in the element order of the small ones, whose batches are
+ * ordered by block row, block column and batch.
  */
 static void batch_view(struct nn_strided *view, const struct nn_tensor *big, struct axes a,
 		       const int32_t *block)
@@ -155,7 +158,7 @@ static enum nn_status execute_batch_to_space(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Returns the input of SPACE_TO_BATCH_ND with its padding: dimensions only. */
+/* Returns the dimensions of SPACE_TO_BATCH_ND's input with its padding. */
 static enum nn_status padded_input(const struct nn_run *r, struct nn_tensor *padded)
 {
 	const int32_t *pad = r->inputs[2].data;
@@ -239,7 +242,7 @@ NN_OPERATION(BATCH_TO_SPACE_ND,
 	.dims = "**** 2", .determining = NN_IN(1),
 	.infer = infer_batch_to_space, .execute = execute_batch_to_space);
 
-/* As in the NNAPI, the paddings' rank is checked at their use. */
+/* As in the NNAPI, the rank of the paddings is checked at run time. */
 NN_OPERATION(SPACE_TO_BATCH_ND,
 	NN_INPUTS(3, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_T(NN_TENSOR_INT32), 1, 1 },
 		  { NN_T(NN_TENSOR_INT32), 0, 0 }, NN_SCALAR_BOOL),

@@ -74,8 +74,8 @@ static void copy_row(const char *from, int64_t from_step, char *to, int64_t to_s
 }
 
 /*
- * Copies `rows` rows of `bytes` bytes without gaps; steps are in bytes. The length is compared
- * once, not for each row.
+ * Copies `rows` rows of `bytes` contiguous bytes each; steps are in bytes. Compares the length once
+ * for all rows.
  */
 static void copy_rows(const char *from, int64_t from_step, char *to, int64_t to_step, uint32_t rows,
 		      size_t bytes)
@@ -90,7 +90,7 @@ static void copy_rows(const char *from, int64_t from_step, char *to, int64_t to_
 			memcpy(to + i, from + i, 16);
 }
 
-/* Walks the view row by row; `dense` advances with it, as source or target. */
+/* Copies row by row. The view is the source or the target; the other array is dense. */
 static void walk(const struct nn_strided *whole, const char *from, char *to, size_t element,
 		 bool view_is_source)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SVDF: a fully connected layer over time, factored into features and a memory of them.
+ * SVDF: a fully connected layer over time, factored into a product over features and one over time.
+ * A state stores past results of the first product.
  */
 #include <string.h>
 

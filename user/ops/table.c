@@ -107,7 +107,7 @@ const struct nn_op *nn_op_find(int32_t code)
 
 const struct nn_traits *nn_traits(int32_t code)
 {
-	/* The last line is for operations that ops.def does not list. */
+	/* The last element is for operations that ops.def does not list. */
 	static const struct nn_traits traits[] = {
 #define NN_OP(name, ...) { __VA_ARGS__ },
 #include "ops/ops.def"
@@ -136,7 +136,7 @@ const char *nn_op_name(int32_t code)
 
 uint32_t nn_op_feature_level(void)
 {
-	/* Code of the last operation of each level; 5 and 8 added none. */
+	/* Code of the last operation of each feature level. Levels 5 and 8 added none. */
 	static const int32_t last[] = { 28, 37, 94, 101, 101, 103, 105, 105 };
 	int32_t code = 0;
 	uint32_t level;

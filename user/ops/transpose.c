@@ -7,8 +7,8 @@
 #include "ops/strided.h"
 
 /*
- * Reads the permutation: explicit, or (omitted) the reversal of all axes. Fails on an axis out of
- * range or named twice, which would lead outside the input.
+ * Reads the permutation: explicit, or (omitted) the reversal of all axes. Fails if an axis is out
+ * of range or occurs twice, because the kernel would read outside of the input.
  */
 static enum nn_status permutation(const struct nn_run *r, uint32_t *perm)
 {

@@ -7,7 +7,7 @@
 #include "ops/conv.h"
 #include "ops/requant.h"
 
-/* Position of the requested output shape, which only the implicit form has. */
+/* Position of the requested output shape. Only the form with implicit padding has this input. */
 #define SHAPE 3
 
 #define EXPLICIT_COUNT 11
@@ -29,8 +29,9 @@ static enum nn_status check(const struct nn_check *c)
 }
 
 /*
- * The taps of an axis that reach output position `o`: every stride-th from `first`. The first tap
- * reads input `in`, and each further tap the input before.
+ * The taps of an axis that contribute to output position `o`: tap `first`, and every stride-th tap
+ * after it. The first tap reads input `in`; each further tap reads the input before that of the
+ * previous tap.
  */
 struct reach {
 	int64_t first;

@@ -34,11 +34,14 @@ KERNEL(neg_float, float, -x)
 KERNEL(rsqrt_float, float, 1 / sqrtf(x))
 KERNEL(sin_float, float, sinf(x))
 KERNEL(sqrt_float, float, sqrtf(x))
-/* Modulo 2^32: the smallest integer is unchanged. */
+/* NEG and ABS are modulo 2^32, so the smallest integer is unchanged. */
 KERNEL(abs_int, uint32_t, x >> 31 ? -x : x)
 KERNEL(neg_int, uint32_t, -x)
 
-/* Numbers not above zero have no finite root: the result is the maximum value. */
+/*
+ * Numbers that are not above zero have no finite reciprocal root. The result for them is the
+ * maximum value.
+ */
 static void rsqrt_q8(const struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0], *out = &r->outputs[0];

@@ -25,8 +25,8 @@ struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explic
 }
 
 /*
- * Returns the positions of arguments. A flag at the implicit form's position shows that padding is
- * implicit.
+ * Returns the positions of arguments. Padding is implicit if a BOOL is at `flag`, the position of
+ * the implicit form's NCHW flag.
  */
 static struct nn_window_args args_of(const struct nn_traits *traits, uint32_t num_inputs,
 				     uint32_t flag, int32_t type_of_flag)
@@ -80,8 +80,8 @@ enum nn_status nn_window_check(const struct nn_check *c, const struct nn_window_
 }
 
 /*
- * Returns how far windows of size `extent` reach past the end of `size`, for as many windows as
- * SAME padding needs at `stride`; negative if they end before it.
+ * Returns how far the windows exceed `size`; negative if they end before it. The windows have size
+ * `extent` and are `stride` apart; their number is that of SAME padding.
  */
 static int64_t overhang(int64_t size, int64_t stride, int64_t extent)
 {
@@ -136,7 +136,7 @@ static enum nn_status set_out(const struct nn_run *r, struct nn_axis *a, int64_t
 
 static const uint32_t no_border[2];
 
-/* Infers an axis: 0 for w and 1 for h, the order of the parameters. */
+/* Infers an axis. Axis 0 is w and axis 1 is h, as in the order of the parameters. */
 static enum nn_status infer_axis(const struct nn_run *r, const struct nn_window_args *args,
 				 uint32_t axis, struct nn_axis *a)
 {
@@ -185,8 +185,8 @@ enum nn_status nn_window_infer(const struct nn_run *r, const struct nn_window_ar
 }
 
 /*
- * Infers an axis of a transposed convolution: the output is what the windows cover, without the
- * padding.
+ * Infers an axis of a transposed convolution. The output has the size that the windows cover, minus
+ * the padding.
  */
 static enum nn_status infer_transposed_axis(const struct nn_run *r,
 					    const struct nn_window_args *args, uint32_t axis,

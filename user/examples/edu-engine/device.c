@@ -23,7 +23,7 @@
 #define VENDOR	0x1234
 #define DEVICE	0x11e8
 
-/* The registers; those from 0x80 on have 64 bits. */
+/* The registers. Registers from 0x80 on have 64 bits. */
 #define REG_ID			0x00
 #define REG_FACTORIAL		0x08
 #define REG_STATUS		0x20
@@ -44,19 +44,20 @@
 #define IRQ_FACTORIAL		0x001
 #define IRQ_DMA			0x100
 
-/* The device's own memory; all DMA goes through it. */
+/* The device's own memory. Each DMA transfer reads or writes this memory. */
 #define BUFFER			0x40000
 #define BUFFER_SIZE		4096
 
 /*
- * Maximum bytes of a transfer. QEMU before 8.2 ends when one touches the last byte of the buffer.
+ * Maximum bytes of a transfer. QEMU before 8.2 exits if a transfer includes the last byte of the
+ * buffer.
  */
 #define MAX_TRANSFER		(BUFFER_SIZE - 8)
 
 #define ID_MASK			0xffu	/* of 0x010000ed, whose upper bits are the version */
 #define ID			0xedu
 
-/* First address that the device gets; 0 stays invalid. */
+/* First DMA address. Address 0 is never mapped. */
 #define FIRST_IOVA		0x100000ull
 
 #define NS_PER_SECOND		1000000000ull
@@ -164,7 +165,7 @@ static bool find(char *address, size_t size)
 	return found;
 }
 
-/* Returns the device's IOMMU group, in which the device must be alone. */
+/* Returns the device's IOMMU group, which must not contain any other device. */
 static bool open_group(struct edu *edu, const char *address)
 {
 	struct vfio_group_status status = { .argsz = sizeof(status) };
@@ -271,7 +272,7 @@ void edu_close(struct edu *edu)
 {
 	const int files[] = { edu->device, edu->group, edu->container, edu->irq };
 
-	/* The mapping would keep the device open. */
+	/* Unmap the registers, because this mapping would keep the device open. */
 	if (edu->regs)
 		munmap((void *)edu->regs, edu->regs_size);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
@@ -287,7 +288,10 @@ void edu_close(struct edu *edu)
 
 /* ---- memory ---- */
 
-/* Finds the place in the list before which @size bytes of addresses are free, from *iova on. */
+/*
+ * Finds @size bytes of free addresses, which begin at *iova. Returns the link at which to insert
+ * their mapping.
+ */
 static struct edu_mapping **find_room(struct edu *edu, uint64_t size, uint64_t *iova)
 {
 	struct edu_mapping **at = &edu->mappings;
@@ -357,7 +361,7 @@ static int left_ms(const struct edu_limit *limit)
 	return (int)((limit->deadline_ns - now) / 1000000 % INT32_MAX) + 1;
 }
 
-/* Returns whether the wait must end now. */
+/* Returns why waiting must end now, or EDU_DONE if it may go on. */
 static enum edu_result check(const struct edu_limit *limit)
 {
 	struct pollfd cancel = { .fd = limit->cancel, .events = POLLIN };
@@ -367,7 +371,10 @@ static enum edu_result check(const struct edu_limit *limit)
 	return left_ms(limit) ? EDU_DONE : EDU_LATE;
 }
 
-/* Stops a device that does not answer or must not continue; it accesses no memory afterwards. */
+/*
+ * Stops a device that does not answer or must not continue. Afterwards the device accesses no
+ * memory.
+ */
 static void stop(struct edu *edu)
 {
 	edu->stopped = true;
@@ -382,7 +389,10 @@ static void stop(struct edu *edu)
 		fail("cannot reset");
 }
 
-/* A reset does not end the work of the device's units, so this waits until they are idle. */
+/*
+ * Prepares a stopped device for use. A reset does not stop the device's units, so this waits until
+ * they are idle.
+ */
 static enum edu_result restart(struct edu *edu, const struct edu_limit *limit)
 {
 	const struct timespec pause = { .tv_nsec = IDLE_POLL_NS };

@@ -26,9 +26,10 @@ struct edu {
 	volatile uint8_t *regs;
 	uint64_t regs_size;
 
-	/* held while a thread uses the registers; protects the fields below */
+	/* held while a thread uses the registers; protects the fields down to `resets` */
 	pthread_mutex_t busy;
-	bool stopped;			/* it was reset after a hang, and may still be busy */
+	/* the device was reset after a hang, and may still be busy */
+	bool stopped;
 	uint64_t transfers;
 	uint64_t dma_bytes;
 	uint64_t factorials;
@@ -63,8 +64,8 @@ uint64_t edu_now_ns(void);
 bool edu_open(struct edu *edu, const char *address);
 
 /*
- * Closes the device. DMA under way reaches no memory any more, because the kernel ends bus
- * mastering and the mappings.
+ * Closes the device. The kernel ends bus mastering and the mappings, so DMA that is still running
+ * can access no memory.
  */
 void edu_close(struct edu *edu);
 
@@ -78,8 +79,8 @@ bool edu_map(struct edu *edu, void *memory, uint64_t size, bool writable, uint64
 void edu_unmap(struct edu *edu, uint64_t iova);
 
 /*
- * Both functions wait for their turn and for the device's interrupts. If they fail, the device was
- * stopped: it no longer accesses memory for this call when they return.
+ * Both functions wait until the device is free, and then for its interrupt. After a failure the
+ * device has been stopped, and accesses no memory for this call any more.
  */
 enum edu_result edu_copy(struct edu *edu, uint64_t to, uint64_t from, uint64_t size,
 			 const struct edu_limit *limit);

@@ -9,9 +9,9 @@
 #define EDU_NAME "com.example.edu"
 
 /*
- * FACTORIAL: input 0, TENSOR_INT32, has any numbers. Output 0, TENSOR_INT32 of the same shape, gets
- * the factorial of each modulo 2^32, computed by the device's own unit. Numbers are read as uint32;
- * 2^32 - 1 keeps the device busy for seconds.
+ * FACTORIAL: input 0 is a TENSOR_INT32 of any numbers. Output 0, a TENSOR_INT32 of the same shape,
+ * receives the factorial of each number modulo 2^32. The device's factorial unit computes it.
+ * They are read as uint32. The number 2^32 - 1 keeps the device busy for seconds.
  */
 #define EDU_FACTORIAL 1
 

@@ -17,7 +17,7 @@
 #include "memory.h"
 #include "model.h"
 
-/* The longest time of the device for one operation, in a command without a deadline. */
+/* Time limit for an operation if the command has no deadline. */
 #define LIMIT_NS	(30 * 1000000000ull)
 
 static struct edu edu;
@@ -126,7 +126,7 @@ static enum nn_status run_copy(const struct run *r, struct nn_error *err)
 	return status ? status : from_device(edu_copy(&edu, to, from, r->size, &r->limit), r->e, err);
 }
 
-/* The device computes with numbers in its registers, so the CPU copies them there. */
+/* Runs FACTORIAL. The CPU copies the numbers, because the device takes them from a register. */
 static enum nn_status run_factorial(const struct run *r, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;

@@ -20,7 +20,10 @@ struct pinned {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pinned *list;
 
-/* Under the lock: returns the link to a region's entry, which holds NULL if there is no entry. */
+/*
+ * Returns the link to a region's entry; the link is NULL if there is no entry. The caller holds the
+ * lock.
+ */
 static struct pinned **find(const void *base)
 {
 	struct pinned **link = &list;

@@ -10,11 +10,11 @@
 
 #include "device.h"
 
-/* Sets *at to the address that the device uses for an argument's `data`. */
+/* Sets *at to the DMA address of an argument's `data`. */
 enum nn_status edu_memory_reach(struct edu *edu, struct nna_engine_execution *execution,
 				const void *data, uint64_t *at, struct nn_error *err);
 
-/* Unpins a region; the device cannot reach it any more. */
+/* Unpins a region, which the device then cannot access any more. */
 void edu_memory_forget(struct edu *edu, const struct nna_engine_region *region);
 
 #endif /* EDU_MEMORY_H */

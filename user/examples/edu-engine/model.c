@@ -9,7 +9,7 @@
 #include "edu.h"
 #include "model.h"
 
-/* Returns the extension's own code of an operation, or 0 if it belongs to no extension. */
+/* Returns the code that an operation has in its extension; 0 if it belongs to no extension. */
 static uint16_t own_code(const struct nn_model *model, int32_t type)
 {
 	for (uint32_t i = 0; i < model->num_extensions; i++)
@@ -19,7 +19,10 @@ static uint16_t own_code(const struct nn_model *model, int32_t type)
 	return 0;
 }
 
-/* Returns the position of an operand in a list; the list's length if it is not there. */
+/*
+ * Returns the position of an operand in a list, or the list's length if the operand is not in the
+ * list.
+ */
 static uint32_t find(const uint32_t *list, uint32_t count, uint32_t operand)
 {
 	uint32_t i = 0;

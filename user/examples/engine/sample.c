@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A sample engine: An engine with ADD and RELU of float32 tensors on the CPU, its own extension, an
- * executor of bursts, and a cached number. Documentation/writing-an-engine.rst builds it step by
- * step. It is built against installed headers and libnnaccel-engine.so only.
+ * A sample engine: An engine that computes ADD and RELU of float32 tensors on the CPU. It has an
+ * extension, an executor of bursts, and data in the cache. Documentation/writing-an-engine.rst
+ * explains it step by step. It is built against installed headers and libnnaccel-engine.so only.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,9 @@ static bool same_shape(const struct nn_operand *a, const struct nn_operand *b)
 	return a->type == b->type && a->rank == b->rank && !memcmp(a->dims, b->dims, sizeof(a->dims));
 }
 
-/* Returns ADD's fused activation: 0 none, 1 RELU, 2 RELU1, 3 RELU6; -1 if it is not known. */
+/*
+ * Returns ADD's fused activation: 0 none, 1 RELU, 2 RELU1, 3 RELU6; -1 if its value is not known.
+ */
 static int activation_of(const struct nn_model *model, const struct nn_operand *o)
 {
 	const void *value = o->type == NN_INT32 ? nn_operand_value(model, o) : NULL;
@@ -75,10 +77,11 @@ static enum nn_status supported(const struct nna_engine *engine, const struct nn
 
 /* ---- step 3: preparing a model ---- */
 
-/* A prepared model; its temporaries lie in `room` bytes, which is the number that is cached. */
+/* A prepared model. Its temporaries need `room` bytes; this number is saved in the cache. */
 struct prepared {
 	const struct nn_model *model;
-	struct nn_model *own;		/* the model, if this was loaded; otherwise NULL */
+	/* the model, if it was loaded from the cache; otherwise NULL */
+	struct nn_model *own;
 	uint64_t room;
 };
 
@@ -298,7 +301,10 @@ static enum nn_status load(const struct nna_engine *engine, const struct nna_eng
 		status = nna_engine_unpack(part->base, part->size - sizeof(room), &model, err);
 	}
 	free(part->base);
-	/* The number is trusted, because the library passes only parts that this engine saved. */
+	/*
+	 * The number needs no check, because the library passes only data that this engine has
+	 * saved.
+	 */
 	if (!status)
 		status = make(model, room, out, err);
 	if (!status)
@@ -315,7 +321,7 @@ static const struct nn_subgraph *signature(const struct nna_engine *engine, cons
 
 /* ---- step 6: an executor of bursts, which knows what memory there is ---- */
 
-/* A real device would map the slots. This one only records them. */
+/* An executor of bursts. For a real device it would map the slots; this one only records them. */
 struct executor {
 	void *prepared;
 	uint64_t slots;			/* a bit for each slot */

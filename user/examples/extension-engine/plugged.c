@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * An engine that computes the operations of plug-ins: vendor extensions in shared objects of the
- * folder that --extensions names. It has no operations of its own. It is built against installed
- * headers and libnnaccel-engine.so only; Documentation/extensions.rst runs it.
+ * An engine that computes only the operations of plug-ins. These are vendor extensions in shared
+ * objects, in the folder that --extensions names. It is built against installed headers and
+ * libnnaccel-engine.so only; Documentation/extensions.rst runs it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,9 @@ static void describe(const struct nna_engine *engine, struct nn_device_info *inf
 
 /* ---- models ---- */
 
-/* Returns the operation if a plug-in has it and accepts its operands, or NULL. */
+/*
+ * Returns the plug-in's operation; NULL if no plug-in has it, or if its operands are not accepted.
+ */
 static const struct nna_engine_plugin_operation *find(const struct nn_model *model,
 						      const struct nn_operation *of,
 						      struct nn_error *err)
@@ -206,7 +208,7 @@ static enum nn_status compute(struct run *r, uint32_t index)
 	return status ? status : nna_engine_plugin_execute(step->operation, &run, r->err);
 }
 
-/* All shapes are reported, also if an output is too short. */
+/* Copies the outputs. Reports all shapes, even if the memory of an output is too short. */
 static enum nn_status give_outputs(struct run *r)
 {
 	const struct nn_subgraph *main = &r->prepared->model->subgraphs[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An extension: the Fibonacci numbers as a tensor of 64-bit quantised elements,
- * whose scale and zero point travel as extension data. See Documentation/extensions.rst.
+ * An extension that computes Fibonacci numbers, as a tensor of 64-bit quantised elements. Its scale
+ * and zero point are extension data of the operand. See Documentation/extensions.rst.
  */
 #include <math.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static enum nnx_status check_skip(struct nnx_call *call, const struct nnx_attrib
 	       call->fail(call, NNX_INVALID_ARGUMENT, "must be an int64_t from 0 to %d", LAST);
 }
 
-/* Returns an attribute that was checked, or its default. */
+/* Returns the value of an attribute, which was checked before, or its default. */
 static int64_t value_of(const struct nnx_attribute *list, uint32_t count, uint16_t code,
 			int64_t otherwise)
 {
@@ -99,7 +99,7 @@ static enum nnx_status shape(struct nnx_call *call)
 	return NNX_OK;
 }
 
-/* Quantises as exactly as 64 bits allow. */
+/* Quantises a number as exactly as 64 bits allow. */
 static int64_t quantise(double value, const struct fibonacci_quant *quant)
 {
 	int64_t sum;

@@ -20,13 +20,13 @@ struct fibonacci_quant {
 };
 
 /*
- * FIBONACCI: input 0, INT64, is a count; output 0, TENSOR_QUANT64, gets that many numbers from the
- * first on.
+ * FIBONACCI: input 0, an INT64, is a count. Output 0, a TENSOR_QUANT64, receives that many
+ * Fibonacci numbers, beginning with the first.
  */
 #define FIBONACCI_FIBONACCI 1
 
 /* Attributes. */
 #define FIBONACCI_MODULUS 1	/* compilation, int64_t above 0: a modulus */
-#define FIBONACCI_SKIP 2	/* execution, int64_t: how many numbers are skipped */
+#define FIBONACCI_SKIP 2	/* execution, int64_t: how many numbers to skip */
 
 #endif /* FIBONACCI_H */

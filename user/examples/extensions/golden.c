@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An extension that needs another one: it has no operand type of its own, but an
- * operation on a type of com.example.fibonacci. It reads that type's extension data
- * once, when a model is prepared.
+ * An extension that needs another extension. It has no operand type, but an operation on a type of
+ * com.example.fibonacci. It reads the operand's extension data once, when a model is prepared.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 #define GOLDEN_NAME "com.example.golden"
 
 /*
- * RATIOS: input 0 is a TENSOR_QUANT64 of com.example.fibonacci with one dimension. Output 0,
- * TENSOR_FLOAT32 with one element less, gets the ratio of each number to the one before it.
+ * RATIOS: input 0 is a TENSOR_QUANT64 of com.example.fibonacci with one dimension. Output 0, a
+ * TENSOR_FLOAT32 with one element less, receives the ratio of each number to the previous one.
  */
 #define GOLDEN_RATIOS 7
 
