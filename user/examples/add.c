@@ -13,8 +13,8 @@
 #define OP_ADD 0	/* ANEURALNETWORKS_ADD */
 
 /*
- * Four operands: two inputs; the activation (NONE), a constant at byte 0 of `values`; and the sum.
- * `consumers` counts the operations that read an operand.
+ * Four operands: two inputs, the activation and the sum. The activation (NONE) is a constant at
+ * byte 0 of `values`. `consumers` counts the operations that read an operand.
  */
 static const struct nn_operand operands[] = {
 	{ .type = NN_TENSOR_FLOAT32, .rank = 1, .dims = { COUNT },

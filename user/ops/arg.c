@@ -104,7 +104,7 @@ struct candidate {
 	uint32_t index;
 };
 
-/* Orders candidates by value, largest first. Of equal values, the larger index comes first. */
+/* Orders candidates by value, largest first. If values are equal, the larger index comes first. */
 static int compare_candidates(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;

@@ -61,7 +61,10 @@ static void l2_float(const float *x, float *y, size_t size, size_t stride)
 		y[i * stride] = x[i * stride] / norm;
 }
 
-/* Zero points of both operands; 128 larger if the type is signed. */
+/*
+ * Normalises `size` elements. For signed types, the sign bits are flipped, so zero points are 128
+ * larger.
+ */
 static void l2_q8(struct nn_q8 q, const uint8_t *x, uint8_t *y, size_t size, size_t stride)
 {
 	uint32_t sum = 0;

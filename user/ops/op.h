@@ -106,8 +106,8 @@ struct nn_op {
 	uint64_t omissible_outputs;
 	uint64_t determining;		/* tensor inputs whose values determine shapes or addresses */
 	/*
-	 * Float16 inputs are converted to float32 before the shape rule and the kernel, and outputs
-	 * are converted back. Neither function sees float16.
+	 * Float16 inputs are converted to float32 before the shape rule and the kernel, so that
+	 * these do not see float16. Outputs are converted back.
 	 */
 	bool float16_as_float32;
 	/*
@@ -124,8 +124,8 @@ struct nn_op {
 	const struct nn_rule *outputs;
 	/*
 	 * The dimensions of inputs, which are checked when the operation runs; or NULL. Each input
-	 * has a word, and each axis a character: a digit is the axis's size, "*" accepts any size,
-	 * and all axes with the same letter have the same size. The word "-" accepts any input.
+	 * has a word, and each axis a character. A digit is the axis's size, and "*" accepts any
+	 * size. All axes with the same letter have the same size. The word "-" accepts any input.
 	 */
 	const char *dims;
 	uint8_t least_inputs;
@@ -191,7 +191,7 @@ enum nn_status nn_op_register(const struct nn_op *op, struct nn_error *err);
 uint64_t nn_op_added_fingerprint(void);
 
 /*
- * For operations whose output sizes depend on data (BOX_WITH_NMS_LIMIT, GENERATE_PROPOSALS).
+ * For operations whose output sizes depend on data (BOX_WITH_NMS_LIMIT, GENERATE_PROPOSALS). Their
  * infer() computes the result into a block of nn_run_alloc(), sets the shapes, and stores the block
  * by nn_run_set_result(). execute() copies the result.
  */
@@ -212,9 +212,9 @@ enum nn_status nn_run_fail(const struct nn_run *r, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Returns the operation of a code, or NULL. nn_op_at(i), for i < nn_op_count(), returns the entries
- * of the table in the order of their codes. nn_op_find() also finds registered operations, which
- * nn_op_count() does not count.
+ * nn_op_find() returns the operation of a code, or NULL. It also finds registered operations, which
+ * nn_op_count() does not count. For i < nn_op_count(), nn_op_at(i) returns the entries of the table
+ * in the order of their codes.
  */
 const struct nn_op *nn_op_find(int32_t code);
 size_t nn_op_count(void);

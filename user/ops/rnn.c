@@ -8,7 +8,10 @@
 #include "ops/check.h"
 #include "ops/recurrent.h"
 
-/* Positions of a cell's inputs. The position of the auxiliary weights is 0 if there are none. */
+/*
+ * Positions of a cell's inputs. The position of the auxiliary weights is 0 if the cell has no such
+ * weights.
+ */
 struct cell {
 	uint32_t weights, recurrent, bias, state, aux_weights;
 	int32_t activation;

@@ -165,8 +165,8 @@ static void import_region(struct gpu *gpu, struct nna_engine_execution *executio
 }
 
 /*
- * Returns the import of a region; makes it if there is none. Returns NULL if memory runs out. The
- * caller holds the lock.
+ * Returns the import of a region, which is made at the first call. Returns NULL if memory runs out.
+ * The caller holds the lock.
  */
 static struct import *get(struct gpu *gpu, struct nna_engine_execution *execution, const void *data,
 			  const struct nna_engine_region *region)

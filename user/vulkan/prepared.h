@@ -63,7 +63,8 @@ enum nn_status prepared_begin(struct prepared *prepared, struct nn_execution *ex
 bool prepared_waits(const struct prepared *prepared);
 
 /*
- * Returns whether the CPU checks the values of an argument. Such an argument must not have a place.
+ * Returns whether the CPU checks the values of an argument. In this case the argument must not have
+ * a place.
  */
 bool prepared_checks(const struct prepared *prepared, uint32_t argument);
 

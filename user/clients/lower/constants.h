@@ -22,7 +22,7 @@ struct constants {
 	uintptr_t start, end;		/* addresses of the mapping; for placeholders: sizes */
 };
 
-/* Returns the memory that contains a value; NULL if there is none. */
+/* Returns the memory that contains a value; NULL if no memory does. */
 const ANeuralNetworksMemory *constants_find(struct constants *constants, const void *data,
 					    uint64_t size, uint64_t *offset);
 void constants_free(struct constants *constants);

@@ -119,7 +119,7 @@ uint32_t place_of(struct lowering *t, int32_t code, uint32_t x, const struct sha
 		  int axis, bool is_last);
 /*
  * Finds the k largest or smallest elements along an axis, and their indices, as [before, behind,
- * k]. Of equal elements, the one with the lower index comes first.
+ * k]. Equal elements are in the order of their indices.
  */
 void topmost(struct lowering *t, uint32_t x, const struct shape *shape, int axis, int64_t k,
 	     bool is_greatest, uint32_t out[2]);

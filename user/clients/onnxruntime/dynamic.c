@@ -159,8 +159,8 @@ static bool is_by(struct lowering *t, const struct node *node, const char *op, u
 }
 
 /*
- * Marks the nodes of GELU around an Erf: x / sqrt 2 or x * sqrt(1/2), 1 + erf, then the products
- * with x and with a half in either order.
+ * Marks the nodes of GELU around an Erf: x / sqrt 2 or x * sqrt(1/2), 1 + erf, and products with x
+ * and 1/2 in either order.
  */
 static void mark_gelu(struct lowering *t, const struct node *erf)
 {

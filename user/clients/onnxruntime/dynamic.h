@@ -25,8 +25,8 @@ struct dynamic_node {
 };
 
 /*
- * Finds the nodes of these patterns. Of the patterns that begin with one DynamicQuantizeLinear,
- * takes all or none.
+ * Finds the nodes of these patterns. Takes all patterns that begin with the same
+ * DynamicQuantizeLinear, or none of them.
  */
 void dynamic_nodes(struct lowering *t);
 
@@ -43,7 +43,7 @@ uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const stru
 uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8_t *elements,
 			 uint32_t rank, const uint32_t *dims);
 
-/* Returns the bias, which has `channels` elements; zeros if there is none. */
+/* Returns the bias, which has `channels` elements; zeros if the node has no bias. */
 uint32_t dynamic_bias(struct lowering *t, const struct dynamic_node *d, uint32_t channels);
 
 /* Translate the last node (matmul.c, conv.c). */

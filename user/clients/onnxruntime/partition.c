@@ -236,10 +236,7 @@ static void depths(const struct graph *graph, const struct cost *costs, int32_t 
 	}
 }
 
-/*
- * Moves a DequantizeLinear to its consumer's part, where it can be fused into the consumer at no
- * cost.
- */
+/* Moves a DequantizeLinear to the part of its consumer, which can then take it over at no cost. */
 static void sink_dequantisers(const struct graph *graph, const struct cost *costs, int32_t *depth)
 {
 	for (uint32_t i = graph->node_count; i--;) {

@@ -130,7 +130,7 @@ translator *translator_of(struct lowering *t, const struct node *node);
 
 /*
  * Returns the input of a node for whose values the node is compiled, although they may differ in
- * each run; NO_VALUE if there is none.
+ * each run; or NO_VALUE.
  */
 uint32_t values_of(const struct node *node);
 

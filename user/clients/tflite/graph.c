@@ -324,8 +324,8 @@ static uint32_t constant_of(struct lowering *t, const struct tfl_tensor *tensor,
 }
 
 /*
- * What an operation needs of int64 numbers from outside of the partition. NNAPI receives 32 bits of
- * them.
+ * The part of int64 numbers from outside of the partition that an operation needs. NNAPI receives
+ * 32 bits of each.
  */
 enum reading { ALL_BITS, LOW_BITS, INDICES };
 

@@ -85,7 +85,7 @@ static void add_port(struct kernel *k, int tensor)
 }
 
 /*
- * Returns whether an output is also a state. Such an output is received once, and copied to both
+ * Returns whether an output is also a state. If so, the value is received once, and copied to both
  * tensors.
  */
 static bool is_state(struct graph *g, int tensor)
@@ -118,7 +118,8 @@ static bool prune(struct kernel *k)
 }
 
 /*
- * Finds the ports: inputs, which the nodes only read; outputs, which other nodes read; and states.
+ * Finds the ports. Inputs are tensors that the nodes only read. Outputs are tensors that other
+ * nodes read. States follow.
  */
 static int find_ports(struct kernel *k, struct tfl_context *context)
 {

@@ -11,7 +11,7 @@
 /*
  * FACTORIAL: input 0 is a TENSOR_INT32 of any numbers. Output 0, a TENSOR_INT32 of the same shape,
  * receives the factorial of each number modulo 2^32. The device's factorial unit computes it.
- * They are read as uint32. The number 2^32 - 1 keeps the device busy for seconds.
+ * Numbers of input 0 are read as uint32; 2^32 - 1 keeps the device busy for seconds.
  */
 #define EDU_FACTORIAL 1
 

@@ -167,9 +167,9 @@
 	uint moves[MAX_AXES];
 
 /*
- * Quantises rows of floats to contiguous rows of bytes, as the operations DYNAMIC_* do. Tensor 1
- * has the range of each row, tensor 2 its scale and zero point. The last row may be shorter than
- * `size`.
+ * Quantises rows of floats to contiguous rows of 8-bit values, as the operations DYNAMIC_* do.
+ * Tensor 1 has the range of each row, tensor 2 its scale and zero point. The last row may be
+ * shorter than `size`.
  */
 #define QUANTISE_PARAMS									\
 	uint at[TENSORS];								\

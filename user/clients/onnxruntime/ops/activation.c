@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Activations: those of the NNAPI, and those composed of arithmetic. */
+/* Activations. Activations that the NNAPI lacks are composed of arithmetic operations. */
 #include "ops.h"
 
 #include <math.h>
@@ -11,8 +11,8 @@ static void set(struct lowering *t, uint32_t x)
 }
 
 /*
- * Translates an activation between two 8-bit tensors. If their scales are equal it is an operation;
- * otherwise it is the fused activation of an ADD with zero.
+ * Translates an activation between two 8-bit tensors. If both have the same quantisation, emits the
+ * activation `type`. Otherwise emits an ADD with zero, whose fused activation is `fused`.
  */
 static bool quantised_activation(struct lowering *t, int32_t type, int32_t fused)
 {
@@ -83,7 +83,7 @@ void clip_op(struct lowering *t)
 	float low, high;
 
 	if (!bound(t, 1, "min", -INFINITY, &low) || !bound(t, 2, "max", INFINITY, &high)) {
-		/* Computed bounds are tensors of one element. */
+		/* Bounds that are not constant are tensors of one element. */
 		if (has_in(t, 1))
 			x = arithmetic(t, NN(MAXIMUM), x, in(t, 1));
 		if (has_in(t, 2))
@@ -102,7 +102,7 @@ void clip_op(struct lowering *t)
 	} else if (is_float(t, x) && low == 0 && isinf(high)) {
 		x = unary(t, NN(RELU), x);
 	} else {
-		/* If the lower bound is above the upper one, the result is the upper one. */
+		/* If the lower bound is above the upper bound, all results are the upper bound. */
 		x = bounded(t, x, low, high);
 	}
 	set(t, x);
@@ -170,7 +170,7 @@ void hard_sigmoid_op(struct lowering *t)
 			    attr_float(t, "beta", 0.5f)));
 }
 
-/* FusedConv has the activation's parameters in a list, FusedGemm by name. */
+/* Parameters of the activation are a list in FusedConv, and separate attributes in FusedGemm. */
 uint32_t activated(struct lowering *t, uint32_t x)
 {
 	const char *name = attr_string(t, "activation", "");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Attention: GEMMs of heads with a mask and Softmax between them, and rotary position embeddings.
+ * Attention: Attention: for each head two GEMMs, with a mask and Softmax between them. Also rotary
+ * position embeddings.
  */
 #include "ops.h"
 
@@ -10,11 +11,11 @@
 struct attention {
 	/* groups: number of heads of K and V, each shared by several heads of Q */
 	uint32_t batch, heads, groups;
-	uint32_t rows, past, columns;	/* positions of Q, of the past, of the past and K */
-	uint32_t depth, width;		/* size of a head of Q and K, and of V */
+	uint32_t rows, past, columns;	/* positions of Q, of the past, and of past plus K */
+	uint32_t depth, width;		/* size of a head of Q and K; of a head of V */
 };
 
-/* Views [batch, positions, heads * depth] as [batch, heads, positions, depth]. */
+/* Transposes [batch, positions, heads * depth] to [batch, heads, positions, depth]. */
 static uint32_t as_heads(struct lowering *t, uint32_t x, const struct shape *shape, int64_t heads,
 			 uint32_t dims[4])
 {
@@ -41,7 +42,10 @@ static uint32_t heads_in(struct lowering *t, uint32_t index, const char *named, 
 	return x;
 }
 
-/* Concatenates the past, [batch, heads, past, depth], and the new positions. */
+/*
+ * Concatenates the past [batch, heads, past, depth] and the new positions x. Sets output `out` to
+ * the result.
+ */
 static uint32_t with_past(struct lowering *t, uint32_t index, uint32_t x, uint32_t dims[4],
 			  uint32_t out, uint32_t *past)
 {
@@ -66,7 +70,7 @@ static uint32_t with_past(struct lowering *t, uint32_t index, uint32_t x, uint32
 	return x;
 }
 
-/* Returns numbers to add: 0 if a position is visible, and `unseen` otherwise. */
+/* Returns numbers to add to products: 0 for visible positions, and `unseen` for others. */
 static uint32_t masked(struct lowering *t, uint32_t x, uint32_t seen, const struct shape *shape,
 		       float unseen)
 {
@@ -89,7 +93,10 @@ static uint32_t add_mask(struct lowering *t, const struct attention *a, uint32_t
 		of = (struct shape){ 2, { a->rows, a->columns } };
 		for (uint32_t i = 0; seen && i < a->rows * a->columns; i++)
 			seen[i] = i % a->columns <= i / a->columns + a->past;
-		/* Each row has a visible position, so that no sum of exponentials is 0. */
+		/*
+		 * -INFINITY is possible, because each row has a visible position, so no sum of
+		 * exponentials is 0.
+		 */
 		mask = masked(t, x, constant_bytes(t, &type, seen), &of, -INFINITY);
 		x = broadcast(t, NN(ADD), x, shape, mask, &of, shape);
 	}
@@ -134,7 +141,10 @@ static bool read_attention(struct lowering *t, struct attention *a, uint32_t *q,
 	return !t->refused;
 }
 
-/* Multiplies by each head of K or V; its rows are the heads of Q that share it. */
+/*
+ * Multiplies x by each head of K or V. The rows of all heads of Q that share this head form one
+ * matrix.
+ */
 static uint32_t head_product(struct lowering *t, const struct attention *a, uint32_t x,
 			     uint32_t y, uint32_t inner, uint32_t columns, bool is_transposed)
 {
@@ -144,7 +154,10 @@ static uint32_t head_product(struct lowering *t, const struct attention *a, uint
 	return view(t, x, 4, (uint32_t[]){ a->batch, a->heads, a->rows, columns });
 }
 
-/* Output 0 is [batch, heads, rows, width] or [batch, rows, all], as input 0 is. */
+/*
+ * Sets output 0 to x as [batch, heads, rows, width]; as [batch, rows, heads * width] if input 0 has
+ * three dimensions.
+ */
 static void set_heads(struct lowering *t, const struct attention *a, uint32_t x)
 {
 	struct shape out = { 4, { a->batch, a->heads, a->rows, a->width } };
@@ -156,7 +169,10 @@ static void set_heads(struct lowering *t, const struct attention *a, uint32_t x)
 	set_out(t, 0, x, &out);
 }
 
-/* Hides positions by an int32 mask: 1 for each visible position, or lengths. */
+/*
+ * Hides positions by an int32 mask, which has 1 for each visible position, or the length of each
+ * batch.
+ */
 static uint32_t add_padding(struct lowering *t, const struct attention *a, uint32_t x,
 			    const struct shape *shape, uint32_t index)
 {
@@ -188,7 +204,7 @@ static uint32_t add_padding(struct lowering *t, const struct attention *a, uint3
 	return broadcast(t, NN(ADD), x, shape, mask, &of, shape);
 }
 
-/* Computes the output of q, k and v: [batch, heads, positions, depth]. */
+/* Computes the outputs from q, k and v, which are [batch, heads, positions, depth]. */
 static void attend(struct lowering *t, const struct attention *a, uint32_t q, uint32_t k,
 		   uint32_t v, uint32_t padding, uint32_t bias)
 {
@@ -198,7 +214,7 @@ static void attend(struct lowering *t, const struct attention *a, uint32_t q, ui
 	float scale = attr_float(t, "scale", usual);
 	uint32_t x, stages[4];
 
-	/* ONNX Runtime's own operators have a scale of 0 by default. */
+	/* In ONNX Runtime's own operators, a scale of 0 means the usual scale. */
 	scale = scale == 0 && *onnx(t)->node->domain ? usual : scale;
 	x = head_product(t, a, with_number(t, NN(MUL), q, scale), k, a->depth, a->columns, true);
 	stages[0] = x;
@@ -226,7 +242,7 @@ void attention_op(struct lowering *t)
 
 /* ---- com.microsoft ---- */
 
-/* One product computes Q, K and V side by side. Its bias is input 2. */
+/* One product, whose bias is input 2, computes the columns of Q, K and V. */
 void packed_attention_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *weights = shape_in(t, 1);
@@ -268,7 +284,7 @@ void packed_attention_op(struct lowering *t)
 	attend(t, &a, part[0], part[1], part[2], 3, 5);
 }
 
-/* Q, K and V are inputs, with a bias for all three side by side. */
+/* Q, K and V are inputs. Input 3 has their biases, one after the other. */
 void multi_head_attention_op(struct lowering *t)
 {
 	uint32_t dims[3][4] = { { 0 } }, part[3], past;
@@ -319,7 +335,10 @@ static uint32_t columns_of(struct lowering *t, uint32_t x, const uint32_t dims[3
 	return taken(t, x, &shape, 2, first, count);
 }
 
-/* Returns cosines or sines, [batch, 1, positions, half], of the named positions, or of all. */
+/*
+ * Returns the cosines or sines [batch, 1, positions, half]: of the positions in input 3, or of all
+ * if it is missing.
+ */
 static uint32_t angles_in(struct lowering *t, uint32_t index, const uint32_t dims[4],
 			  uint32_t half)
 {
@@ -340,7 +359,7 @@ static uint32_t angles_in(struct lowering *t, uint32_t index, const uint32_t dim
 	return view(t, x, 4, (uint32_t[]){ dims[0], 1, dims[2], half });
 }
 
-/* Rotates points in a plane: the two halves of x are their coordinates. */
+/* Rotates points in a plane. parts[0] and parts[1] are their two coordinates. */
 static void turn(struct lowering *t, uint32_t parts[2], const uint32_t dims[4], uint32_t half)
 {
 	const struct shape all = { 4, { dims[0], dims[1], dims[2], half } };

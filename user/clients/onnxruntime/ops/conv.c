@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Convolutions. Filters of ONNX are ordered output, input, space; those of the NNAPI differ. */
+/*
+ * Convolutions. Convolutions. The dimensions of filters have another order in ONNX (output, input,
+ * space) than in the NNAPI.
+ */
 #include "ops.h"
 
 #include <string.h>
@@ -30,7 +33,7 @@ static void filter_dims(const struct conv *c, uint32_t dims[4])
 	dims[3] = is_depthwise(c) ? c->outputs : c->inner;
 }
 
-/* Transposes a computed filter by operations. */
+/* Transposes a filter that is not constant by operations. */
 static uint32_t filter_operand(struct lowering *t, const struct conv *c)
 {
 	uint32_t dims[4], area = (uint32_t)(c->w.size[0] * c->w.size[1]), x;
@@ -78,7 +81,7 @@ static uint32_t weights_of(struct lowering *t, const struct conv *c,
 			       filters(t, weights->elements, 1, c));
 }
 
-/* Returns an operand for the result of a convolution, like its input. */
+/* Returns an operand for the result of a convolution, with the type of the input. */
 static uint32_t image(struct lowering *t, const struct conv *c)
 {
 	uint32_t dims[4];
@@ -87,7 +90,7 @@ static uint32_t image(struct lowering *t, const struct conv *c)
 	return result(t, c->x, 4, dims);
 }
 
-/* Sets output 0 to the result of a convolution that is written to `out`. */
+/* Emits a convolution that writes operand `out`, and sets output 0 to its result. */
 static void set_conv(struct lowering *t, struct conv *c, uint32_t out)
 {
 	const struct shape shape = window_shape(&c->w, c->outputs);
@@ -178,7 +181,7 @@ void dynamic_conv(struct lowering *t, const struct dynamic_node *d)
 	onnx(t)->node = node;
 	if (t->refused)
 		return;
-	/* Weights are per channel, which depthwise convolution on floats does not support. */
+	/* DEPTHWISE_CONV_2D on floats does not support weights with a scale for each channel. */
 	c.code = has_own(t) ? NN_OP_DYNAMIC_CONV_2D :
 		 c.groups == 1 ? NN(CONV_2D) : NN(GROUPED_CONV_2D);
 	c.form = DYNAMIC_TENSOR;
@@ -222,10 +225,13 @@ void qlinear_conv_op(struct lowering *t)
 
 /* ---- transposed ---- */
 
-/* Maximum number of groups, each of which is a convolution of its own. */
+/* Maximum number of groups. Each group becomes a separate convolution. */
 enum { MOST_GROUPS = 64 };
 
-/* Computes padding, which follows from the output's size if that is given. */
+/*
+ * Computes the padding and the size of the output. If the size is given, the padding follows from
+ * it.
+ */
 static void transposed_window(struct lowering *t, struct window *w, const struct shape *shape)
 {
 	const struct attribute *wanted = attr(t, "output_shape");
@@ -261,7 +267,7 @@ static void transposed_window(struct lowering *t, struct window *w, const struct
 	(void)shape;
 }
 
-/* Returns the result of one group. */
+/* Emits the convolution of one group and returns its result. */
 static uint32_t conv_transposed(struct lowering *t, struct conv c, uint32_t x, uint32_t filter,
 				uint32_t bias)
 {
@@ -290,7 +296,10 @@ void conv_transpose_op(struct lowering *t)
 	if (REFUSED_IF(t, filter->rank != shape->rank || shape->rank < 3 || shape->rank > 4,
 		       "%d dimensions of space", shape->rank - 2))
 		return;
-	/* The window may exceed the input if it is transposed. */
+	/*
+	 * The window of a transposed convolution may exceed the input, so check it against a larger
+	 * one.
+	 */
 	of = *shape;
 	for (int i = 0; i < shape->rank - 2; i++) {
 		size[i] = filter->dims[2 + i];

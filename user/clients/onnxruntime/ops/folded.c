@@ -13,7 +13,7 @@ const void *small_data_in(struct lowering *t, uint32_t index, size_t *size)
 	int64_t count = constant_count(t, index);
 
 	*size = onnx_size(type);
-	/* Leave 8-bit numbers, because they may have a scale, which is not known here. */
+	/* Do not fold 8-bit numbers, because they may have a scale, which is not known here. */
 	if (t->refused || count < 1 || count > MOST_FOLDED || !*size || type == ONNX_UINT8 ||
 	    type == ONNX_INT8)
 		return NULL;
@@ -43,7 +43,10 @@ bool folded_picks(struct lowering *t, int axis, const int64_t *at, int64_t count
 	return to;
 }
 
-/* Returns the index in a constant of shape `of` that is broadcast to element `at` of `to`. */
+/*
+ * Returns the index of the element in a constant of shape `of` that is broadcast to element `at` of
+ * shape `to`.
+ */
 static int64_t place(const struct shape *of, const struct shape *to, int64_t at)
 {
 	int64_t index = 0, step = 1;

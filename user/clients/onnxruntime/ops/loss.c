@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* Losses: they select the class of each element by comparing it with each class number. */
+/*
+ * Losses. They select the value of each element's class by comparing this class with each class
+ * number.
+ */
 #include "ops.h"
 
 #include <string.h>
 
-/* An input [batch, classes, rest] and the class of each element of [batch, rest]. */
+/* An input [batch, classes, rest], and for each element [batch, rest] its class. */
 struct loss {
 	uint32_t batch, classes, rest;
 	uint32_t dims[3];		/* of the input */
-	/* Bool tensor of the input's shape that marks the element's class. */
+	/* Bool tensor of the input's shape that is true at the class of each element. */
 	uint32_t chosen;
 };
 
@@ -38,8 +41,8 @@ static bool read_loss(struct lowering *t, struct loss *l)
 }
 
 /*
- * Selects the value in `x` of each element's class: [batch, 1, rest]. The value is 0 for an element
- * that has no class.
+ * Returns the value in `x` of each element's class, [batch, 1, rest]; 0 for an element that has no
+ * class.
  */
 static uint32_t of_class(struct lowering *t, const struct loss *l, uint32_t x)
 {
@@ -50,7 +53,10 @@ static uint32_t of_class(struct lowering *t, const struct loss *l, uint32_t x)
 	return reduced(t, NN(REDUCE_SUM), x, &full, marked);
 }
 
-/* Returns the weight of each class in the input's shape, 0 for the ignored class. */
+/*
+ * Returns the weight of each class, broadcast to the input's shape. The weight of the ignored class
+ * is 0.
+ */
 static uint32_t weights(struct lowering *t, const struct loss *l, uint32_t like)
 {
 	const struct shape full = { 3, { l->batch, l->classes, l->rest } };

@@ -15,7 +15,10 @@ uint32_t product(struct lowering *t, uint32_t a, uint32_t b, uint32_t bias, uint
 	return EMIT(t, NN(FULLY_CONNECTED), out, a, b, bias, scalar_int(t, t->fused));
 }
 
-/* Returns input 1 as weights [columns, inner]; `is_transposed`: it is in that order already. */
+/*
+ * Returns input 1 as weights [columns, inner]. With `is_transposed`, input 1 has this order
+ * already.
+ */
 static uint32_t weights_in(struct lowering *t, bool is_transposed, uint32_t inner,
 			   uint32_t columns)
 {
@@ -43,7 +46,7 @@ static uint32_t bytes_product(struct lowering *t, uint32_t x, const struct weigh
 	const float scale = operand_of(t, x)->scale * weights->scales[0];
 	void *elements;
 
-	/* A transposed row is a copy. */
+	/* If no transposition is needed, transpose a single row, which only copies. */
 	elements = transposed_copy(t->b, weights->elements, 1, 1, is_transposed ? 1 : inner,
 				   is_transposed ? (size_t)inner * columns : columns);
 	return EMIT(t, NN(FULLY_CONNECTED), out, x,
@@ -120,7 +123,7 @@ void gemm_op(struct lowering *t)
 	set_out(t, 0, activated(t, x), &shape);
 }
 
-/* Swaps rows and columns of matrices that are transposed. */
+/* Swaps the last two dimensions if the matrices are transposed. */
 static void transpose_shape(struct shape *shape, bool is_transposed)
 {
 	const int64_t rows = shape->rank < 2 ? 0 : shape->dims[shape->rank - 2];
@@ -131,7 +134,7 @@ static void transpose_shape(struct shape *shape, bool is_transposed)
 	shape->dims[shape->rank - 1] = rows;
 }
 
-/* Views both as [batch, rows, columns], with one batch. */
+/* Emits BATCH_MATMUL of both inputs as [batch, rows, columns], with all batch axes merged. */
 static void batched(struct lowering *t, struct shape *a, struct shape *b, bool at, bool bt,
 		    float alpha,
 		    const struct shape *shape, const struct shape *out_shape)
@@ -149,7 +152,7 @@ static void batched(struct lowering *t, struct shape *a, struct shape *b, bool a
 	rows = (uint32_t)as.dims[rank - 2];
 	inner = (uint32_t)as.dims[rank - 1];
 	columns = (uint32_t)bs.dims[rank - 1];
-	/* From here on shapes are those in memory, before a transposition. */
+	/* From here on, shapes are those of the inputs in memory, before they are transposed. */
 	transpose_shape(a, at);
 	transpose_shape(&as, at);
 	transpose_shape(b, bt);
@@ -164,7 +167,10 @@ static void batched(struct lowering *t, struct shape *a, struct shape *b, bool a
 	set_out(t, 0, alpha == 1 ? x : with_number(t, NN(MUL), x, alpha), out_shape);
 }
 
-/* Returns the shape of a product; vectors are a row and a column that are dropped. */
+/*
+ * Returns the shape of a product. A vector is treated as a row or a column, and this dimension is
+ * dropped from the result.
+ */
 static struct shape matmul_shape(struct lowering *t, struct shape *a, struct shape *b,
 				 struct shape *full)
 {
@@ -243,7 +249,10 @@ uint32_t product_in(struct lowering *t, uint32_t x, uint32_t rows, uint32_t inne
 
 /* ---- Einsum of two inputs ---- */
 
-/* Reads the labels of both inputs and the output, each once in a term. */
+/*
+ * Reads the labels of both inputs and of the output. Rejects an equation with a label twice in a
+ * term.
+ */
 static bool read_equation(struct lowering *t, char labels[3][MAX_RANK + 1])
 {
 	const char *text = attr_string(t, "equation", "");
@@ -270,7 +279,7 @@ static bool read_equation(struct lowering *t, char labels[3][MAX_RANK + 1])
 	return false;
 }
 
-/* Orders the axes with these labels. Returns the number of their elements. */
+/* Sets `order` to the axes with the labels in `wanted`. Returns the product of their sizes. */
 static uint32_t order_of(const char *labels, const struct shape *shape, const char *wanted,
 			 int *order)
 {
@@ -283,7 +292,10 @@ static uint32_t order_of(const char *labels, const struct shape *shape, const ch
 	return count;
 }
 
-/* Multiplies [batch, rows, inner] by [batch, columns, inner], each any number of axes. */
+/*
+ * Multiplies [batch, rows, inner] by [batch, columns, inner], where each name stands for any number
+ * of axes.
+ */
 void einsum_op(struct lowering *t)
 {
 	enum { BATCH, ROWS, COLUMNS, INNER, PARTS };

@@ -27,7 +27,10 @@ void moved_out(struct lowering *t, struct moved m, const struct shape *shape)
 
 /* ---- the same elements in the same order ---- */
 
-/* Views the input in another shape; a constant stays a constant. */
+/*
+ * Sets output 0 to the input in another shape. If the input is a small constant, the output is
+ * constant, too.
+ */
 static void viewed(struct lowering *t, const struct shape *shape)
 {
 	size_t size;
@@ -186,7 +189,7 @@ void space_op(struct lowering *t)
 	flat(&to, dims);
 	m = moved_in(t);
 	if (!strcmp(attr_string(t, "mode", "DCR"), "CRD")) {
-		/* Channels are [C, b, b]: transpose the two blocks in turn. */
+		/* Channels are [C, b, b]: transpose the two dimensions of b one after the other. */
 		const uint32_t b = (uint32_t)block, n = dims[0] * dims[1];
 		const uint32_t h = (uint32_t)shape->dims[2], w = (uint32_t)shape->dims[3];
 
@@ -362,7 +365,7 @@ static bool folded_concat(struct lowering *t, int axis)
 			if (d != axis && shape->dims[d] != to.dims[d])
 				return false;
 		to.dims[axis] += shape->dims[axis];
-		/* Many small constants may exceed the limit, or overflow the count. */
+		/* The sum of many small constants may exceed the limit, or overflow the count. */
 		if (type_in(t, i) != type_in(t, 0) || shape_count(&to) < 0 ||
 		    shape_count(&to) > MOST_FOLDED)
 			return false;
@@ -460,7 +463,7 @@ static bool pad_value(struct lowering *t, float *value)
 	return true;
 }
 
-/* Reads the padding of each axis, before and after; unnamed axes have 0. */
+/* Reads the padding before and after each axis. Axes that the node does not name have none. */
 static bool read_pads(struct lowering *t, const struct shape *shape, struct shape *to,
 		      int32_t *pads)
 {
@@ -488,7 +491,7 @@ static bool read_pads(struct lowering *t, const struct shape *shape, struct shap
 	return !t->refused;
 }
 
-/* Repeats the elements at the edges, or all of them. */
+/* Pads by repeating the elements at the edges or, with `wraps`, the whole axis. */
 static uint32_t repeated(struct lowering *t, uint32_t x, const struct shape *shape,
 			 const int32_t *pads, bool wraps)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Normalisations and Softmax; those that the NNAPI lacks are composed of means and arithmetic. */
+/*
+ * Normalisations and Softmax. Normalisations that the NNAPI lacks are composed of means and
+ * arithmetic.
+ */
 #include "ops.h"
 
 #include <math.h>
@@ -17,7 +20,7 @@ static uint32_t per_channel(struct lowering *t, uint32_t x, const struct shape *
 	return broadcast(t, NN(ADD), x, shape, view_shape(t, bias, &of), &of, shape);
 }
 
-/* Checks that inputs have one number for each channel. */
+/* Checks that each input from `first` on has one number for each channel. */
 static bool are_by_channel(struct lowering *t, const struct shape *shape, uint32_t first,
 			   uint32_t count)
 {
@@ -29,7 +32,10 @@ static bool are_by_channel(struct lowering *t, const struct shape *shape, uint32
 	return !t->refused;
 }
 
-/* Folds a batch normalisation with constant parameters. */
+/*
+ * Translates a batch normalisation with constant parameters, which are folded into a scale and a
+ * bias.
+ */
 static void folded_batch_norm(struct lowering *t, const struct shape *shape, float epsilon)
 {
 	uint32_t channels = (uint32_t)shape->dims[1], x = in(t, 0);
@@ -70,7 +76,7 @@ void batch_norm_op(struct lowering *t)
 	set_out(t, 0, per_channel(t, x, shape, scale, bias), shape);
 }
 
-/* Normalises each of `rows` lines of `count` elements by its mean and deviation. */
+/* Normalises each of `rows` rows of `count` elements by its mean and standard deviation. */
 static uint32_t normalised(struct lowering *t, uint32_t x, uint32_t rows, uint32_t count,
 			   float epsilon)
 {
@@ -110,14 +116,17 @@ static uint32_t scaled(struct lowering *t, int32_t type, uint32_t x, uint32_t in
 	return broadcast(t, type, x, shape, in(t, index), of, shape);
 }
 
-/* Combines x by `type` with a tensor of the reduced shape, in at most four dimensions. */
+/* Combines x, by operation `type`, with a tensor y of the reduced shape `small`. */
 static uint32_t by_reduced(struct lowering *t, int32_t type, uint32_t x, const struct shape *shape,
 			   uint32_t y, const struct shape *small)
 {
 	return view_shape(t, broadcast(t, type, x, shape, y, small, shape), shape);
 }
 
-/* Divides x by its deviation, around its mean if it is centred, then scales and adds a bias. */
+/*
+ * Subtracts the mean if `is_centred`, divides by the deviation, multiplies by a scale and adds a
+ * bias.
+ */
 static void set_layer_norm(struct lowering *t, uint32_t x, const struct shape *shape,
 			   bool is_centred,
 			   float epsilon, uint32_t scale, uint32_t bias)
@@ -182,7 +191,10 @@ void skip_layer_norm_op(struct lowering *t)
 		       is_simple ? NO_VALUE : 3);
 }
 
-/* Adds rows of a table at int32 places, which are an input, to x; NO_OPERAND is 0. */
+/*
+ * Adds rows of input `table` to x; input `places` has their int32 indices. If x is NO_OPERAND,
+ * returns the rows.
+ */
 static uint32_t plus_rows(struct lowering *t, uint32_t x, uint32_t table, uint32_t places,
 			  const struct shape *to)
 {
@@ -199,7 +211,10 @@ static uint32_t plus_rows(struct lowering *t, uint32_t x, uint32_t table, uint32
 	return x == NO_OPERAND ? table : broadcast(t, NN(ADD), x, to, table, &of, to);
 }
 
-/* Words, segments and positions by number from tables 2 to 4, their sum normalised. */
+/*
+ * Looks up words, positions and segments in tables (inputs 2 to 4), adds the three, and normalises
+ * the sum.
+ */
 void embed_layer_norm_op(struct lowering *t)
 {
 	const struct shape *ids = shape_in(t, 0), *table = shape_in(t, 2);
@@ -222,7 +237,7 @@ void embed_layer_norm_op(struct lowering *t)
 					(uint32_t)line.dims[1]), &line, &to);
 	set_out(t, 2, x, &to);
 	if (has_out(t, 1)) {
-		/* The number of words that the mask shows; without a mask it is 0. */
+		/* Output 1 is the number of words that the mask does not hide; 0 without a mask. */
 		batch.dims[0] = ids->dims[0];
 		if (has_in(t, 7)) {
 			lengths = cast(t, in(t, 7), NN(TENSOR_FLOAT32));

@@ -11,7 +11,7 @@ static const struct op {
 	int32_t code;
 	function *function;
 	bool is_microsoft, is_qlinear, is_wide;
-	bool takes_values;		/* input 1 may have other values in each run */
+	bool takes_values;		/* values of input 1 may differ in each run */
 	struct qlinear qlinear;
 } ops[] = {
 #define OP(op, since, until, op_of) \
@@ -38,7 +38,7 @@ static const struct op {
 #include "clients/lower/functions.def"
 };
 
-/* Functions whose intermediate results are too coarse in float16. */
+/* Functions whose intermediate results would be too inexact in float16. */
 static function *const wide[] = { function_Acos, function_Acosh, function_Asin, function_Asinh,
 				  function_Atan, function_Atanh, function_Cos, function_Erf,
 				  function_Sinh };

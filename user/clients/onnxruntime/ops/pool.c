@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* A window must be larger than the padding on each side of it. */
+/* Returns whether a window is larger than the padding on each side, as the NNAPI requires. */
 static bool pads_fit(const struct window *w)
 {
 	for (int i = 0; i < 2; i++)
@@ -14,7 +14,7 @@ static bool pads_fit(const struct window *w)
 }
 
 /*
- * Counts the elements of window `at` that lie in the input; with `padded` also those in the
+ * Counts the elements of window `at` that lie in the input or, with `padded`, also those in the
  * padding.
  */
 static int elements_of_window(const struct window *w, int64_t at, bool padded)
@@ -31,8 +31,8 @@ static int elements_of_window(const struct window *w, int64_t at, bool padded)
 }
 
 /*
- * Pools the middle one of three axes: combines element k of each window, for each k, by MAXIMUM or
- * ADD.
+ * Pools the middle one of three axes. For each k, one operation (MAXIMUM or ADD) combines element k
+ * of all windows with the result so far.
  */
 static uint32_t pooled_axis(struct lowering *t, uint32_t x, const uint32_t dims[3],
 			    const struct window *w, int32_t code)
@@ -75,12 +75,13 @@ static uint32_t as_means(struct lowering *t, uint32_t x, const uint32_t dims[3],
 			 constant(t, x, 3, (uint32_t[]){ 1, w->out[0], 1 }, parts), &line, &all);
 }
 
-/* Maximum number of elements of a window along an axis; each is an operation. */
+/* Maximum number of elements of a window along an axis. Each element becomes an operation. */
 #define MOST_ELEMENTS 64
 
 /*
- * Pools one axis after the other: three dimensions, dilated windows, and LpPool. A maximum of
- * maxima is the maximum; the number of elements is the product of the axes' numbers.
+ * Pools one axis after the other. For three dimensions, dilated windows, and LpPool. This is exact:
+ * maxima and sums of an axis's results are those of the window, and its number of elements is a
+ * product of one number for each axis.
  */
 static void pool_by_axes(struct lowering *t)
 {
@@ -154,7 +155,7 @@ void pool_op(struct lowering *t)
 	moved_out(t, m, &out);
 }
 
-/* Pools over all spatial dimensions, which become 1. */
+/* Pools over all spatial dimensions; their sizes become 1. */
 void global_pool_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);

@@ -2,7 +2,10 @@
 /* QuantizeLinear and DequantizeLinear as separate operations. */
 #include "ops.h"
 
-/* Checks that the scale and zero point from quantised_values() are this node's. */
+/*
+ * Checks that this node has the scale and zero point that quantised_values() has found for the
+ * value.
+ */
 static bool is_known(struct lowering *t, uint32_t value)
 {
 	const struct translated *known = &onnx(t)->values[value];
@@ -33,8 +36,8 @@ void quantize_op(struct lowering *t)
 }
 
 /*
- * Dequantises constants here and not on the device, because consumers may need the elements in
- * another order.
+ * Dequantises a constant here and not on the device, because consumers may have to reorder its
+ * elements.
  */
 static bool dequantise_constant(struct lowering *t)
 {
@@ -72,7 +75,7 @@ static bool dequantise_constant(struct lowering *t)
 	return true;
 }
 
-/* Rejects nodes that are not part of a GEMM pattern; those of a pattern have another translator. */
+/* Rejects nodes that are not part of a GEMM pattern. Nodes of a pattern have another translator. */
 void integer_op(struct lowering *t)
 {
 	refuse(t, "it is no part of a product of constant weights and what DynamicQuantizeLinear makes");

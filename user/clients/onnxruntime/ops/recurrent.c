@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * LSTM, GRU and RNN. The NNAPI has forward sequences of LSTM and RNN cells; a GRU is composed of
- * its parts, step by step. The backward direction is the same on a reversed sequence.
+ * LSTM, GRU and RNN. The NNAPI has sequences of LSTM and RNN cells in forward direction. A GRU is
+ * composed of other operations, step by step. The backward direction is computed forwards on a
+ * reversed sequence.
  */
 #include "ops.h"
 
@@ -12,7 +13,7 @@ enum { MAX_STEPS = 256 };
 
 struct recurrent {
 	uint32_t steps, batch, inputs, units, directions;
-	bool batch_first, backward;	/* backward: the layer runs only backwards */
+	bool batch_first, backward;	/* backward: only the backward direction */
 	uint32_t gates;
 	uint32_t x;
 };
@@ -77,7 +78,7 @@ static bool read_recurrent(struct lowering *t, struct recurrent *r, uint32_t gat
 	return are_of_shape(t, r) && ordinary(t, r);
 }
 
-/* Returns row `row` of an input with a number for each unit in a row. */
+/* Returns row `row` of an input whose rows have a number for each unit. */
 static uint32_t row_of(struct lowering *t, const struct recurrent *r, uint32_t index,
 		       uint32_t row)
 {
@@ -86,7 +87,10 @@ static uint32_t row_of(struct lowering *t, const struct recurrent *r, uint32_t i
 	return view(t, x, 1, &r->units);
 }
 
-/* Returns the weights of a gate in a direction: of the input (1) or the state (2). */
+/*
+ * Returns the weights of a gate in a direction: those for the input (`index` 1) or for the state
+ * (2).
+ */
 static uint32_t gate(struct lowering *t, const struct recurrent *r, uint32_t index,
 		     uint32_t direction, uint32_t number)
 {
@@ -97,7 +101,10 @@ static uint32_t gate(struct lowering *t, const struct recurrent *r, uint32_t ind
 			 columns);
 }
 
-/* Returns a gate's part of the biases [2 * gates * units]; `half`: 0 for the input, 1 the state. */
+/*
+ * Returns a gate's part of the biases [2 * gates * units]: that for the input (`half` 0) or for the
+ * state (1).
+ */
 static uint32_t half_bias(struct lowering *t, const struct recurrent *r, uint32_t direction,
 			  uint32_t number, uint32_t half)
 {
@@ -106,7 +113,7 @@ static uint32_t half_bias(struct lowering *t, const struct recurrent *r, uint32_
 	return row_of(t, r, 3, (direction * 2 + half) * r->gates + number);
 }
 
-/* Returns the sum of both biases; constants are added here. */
+/* Returns the sum of both biases of a gate. Constants are added during translation. */
 static uint32_t bias(struct lowering *t, const struct recurrent *r, uint32_t direction,
 		     uint32_t number)
 {
@@ -144,7 +151,9 @@ static uint32_t backwards(struct lowering *t, const struct recurrent *r, uint32_
 		    vector_int(t, 1, (int32_t[]){ r->batch_first }));
 }
 
-/* Checks that the named activations, if any, are these in each direction. */
+/*
+ * Checks that the activations that the node names, if any, are those in `names` for each direction.
+ */
 static bool activations_are(struct lowering *t, const char *const *names, size_t count)
 {
 	const struct attribute *given = attr(t, "activations");
@@ -169,7 +178,8 @@ static uint32_t joined(struct lowering *t, uint32_t a, uint32_t b, uint32_t befo
 }
 
 /*
- * Sets the outputs of each direction: all states, the last one, and for LSTM the last cell state.
+ * Sets the outputs: all states, the last state, and for LSTM the last cell state, of each
+ * direction.
  */
 static void set_outputs(struct lowering *t, const struct recurrent *r, uint32_t out[2][3])
 {
@@ -284,7 +294,7 @@ void rnn_op(struct lowering *t)
 
 /* ---- GRU: gates z, r, h ---- */
 
-/* Returns the rows of one step, from a GEMM of all steps with the weights of a gate. */
+/* Returns the rows of one step in `all`, the product of all steps with the weights of a gate. */
 static uint32_t step_of(struct lowering *t, const struct recurrent *r, uint32_t all, uint32_t step)
 {
 	const struct shape shape = { 2, { r->steps * r->batch, r->units } };

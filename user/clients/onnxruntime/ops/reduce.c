@@ -5,7 +5,8 @@
 #include <string.h>
 
 /*
- * Reads the axes of a node. Without axes it reduces all of them, or none with noop_with_empty_axes.
+ * Reads the axes of a node. If the node names no axes, marks all axes, or none with
+ * noop_with_empty_axes.
  */
 static bool read_axes(struct lowering *t, const struct shape *shape, bool *marked)
 {
@@ -20,7 +21,7 @@ static bool read_axes(struct lowering *t, const struct shape *shape, bool *marke
 	return !t->refused;
 }
 
-/* Unary operations before and after a reduction; MUL is the square. */
+/* Unary operations before and after a reduction; MUL stands for the square. */
 static const struct steps {
 	const char *op;
 	int32_t before, after;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Resize and Upsample, axis by axis, by ONNX's coordinate rules. An operation of the NNAPI is used
- * if it computes the same. Otherwise the nearest elements are gathered, and weighted sums are GEMMs
- * with a constant matrix.
+ * Resize and Upsample by ONNX's coordinate rules. If an operation of the NNAPI computes the same
+ * result, it is used. Otherwise each axis is resized in turn: nearest elements by GATHER, weighted
+ * sums by a GEMM with a constant matrix.
  */
 #include "ops.h"
 
@@ -117,7 +117,10 @@ static bool is_nnapi_linear(const struct resize *r, int axis, bool align, bool h
 	return true;
 }
 
-/* Returns whether an operation on the last two of four dimensions computes this, and its flags. */
+/*
+ * Returns whether an operation of the NNAPI computes this, on the last two of four dimensions. Sets
+ * its two flags.
+ */
 static bool is_nnapi(const struct resize *r, bool *align, bool *half)
 {
 	if (r->rank != 4 || r->mode == CUBIC || r->scale[0] != 1 || r->scale[1] != 1)
@@ -146,7 +149,10 @@ static float cubic_weight(float a, float x)
 	return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-/* Makes a matrix with a row for each element of the result and a column for each of the input. */
+/*
+ * Makes a matrix of weights, with a row for each element of the result and a column for each
+ * element of the input.
+ */
 static float *matrix(struct lowering *t, const struct resize *r, int axis)
 {
 	int64_t in = r->in[axis], out = r->out[axis];
@@ -236,7 +242,10 @@ static void resize(struct lowering *t, const struct resize *r)
 	moved_out(t, (struct moved){ .quantised = quantised, .x = x }, &to);
 }
 
-/* Returns the index of an attribute's value among others, or 0. */
+/*
+ * Returns the index of an attribute's value in a list of values; 0 if the list lacks it. A missing
+ * attribute has the value `usual`.
+ */
 static int number_of(struct lowering *t, const char *name, const char *usual,
 		     const char *const *values)
 {
@@ -367,13 +376,19 @@ void upsample_op(struct lowering *t)
 
 /* ---- GridSample ---- */
 
-/* For each place along one axis: both neighbours, or the nearest element, and their weights. */
+/*
+ * For each position along one axis: the indices and weights of both neighbours, or of the nearest
+ * element.
+ */
 struct neighbours {
 	uint32_t at[2], weight[2];
 	int count;
 };
 
-/* Reflects places at the ends of an axis: at its first and last element, or half an element beyond. */
+/*
+ * Reflects positions at the ends of an axis. The ends are the first and last element or, without
+ * `at_elements`, half an element beyond.
+ */
 static uint32_t reflected(struct lowering *t, uint32_t x, float size, bool at_elements)
 {
 	const float low = at_elements ? 0 : -0.5f, length = at_elements ? size - 1 : size;
@@ -388,7 +403,7 @@ static uint32_t reflected(struct lowering *t, uint32_t x, float size, bool at_el
 	return number_with(t, NN(SUB), length + low, x);
 }
 
-/* Finds the neighbours of each place of `x`; places from -1 to 1 span the axis. */
+/* Finds the neighbours of each position in `x`. Positions from -1 to 1 span the axis. */
 static struct neighbours neighbours_of(struct lowering *t, uint32_t x, int64_t size,
 				       bool is_nearest,
 				       const char *padding)
@@ -411,7 +426,7 @@ static struct neighbours neighbours_of(struct lowering *t, uint32_t x, int64_t s
 
 		rest = is_nearest ? filled_like(t, x, 1) : arithmetic(t, NN(SUB), x, low);
 		n.weight[i] = i || is_nearest ? rest : number_with(t, NN(SUB), 1, rest);
-		/* A place that is NaN has an index of 0, and NaN as the weight of a neighbour. */
+		/* A position that is NaN gets index 0; the weight of a neighbour is then NaN. */
 		n.at[i] = bounded(t, selected(t, compared(t, NN(EQUAL), at, at), at, filled_like(t, x, 0)), 0,
 				  last);
 		if (is_zero)
@@ -422,7 +437,7 @@ static struct neighbours neighbours_of(struct lowering *t, uint32_t x, int64_t s
 	return n;
 }
 
-/* Gathers pixels of all channels, and sums them by weight. */
+/* Gathers the neighbours of each position, in all channels, and adds them with their weights. */
 void grid_sample_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *grid = shape_in(t, 1);

@@ -26,14 +26,14 @@ static void read_numbers(struct lowering *t, const char *name, int64_t otherwise
 	}
 }
 
-/* Widens the tail so that a last, partial window fits. */
+/* Enlarges the padding at the end so that a partial last window fits. */
 static void widen_tail(struct window *w)
 {
 	int64_t size = (w->size[0] - 1) * w->dilation[0] + 1;
 	int64_t room = w->in[0] + w->head[0] + w->tail[0] - size;
 	int64_t out = room < 0 ? 0 : (room + w->stride[0] - 1) / w->stride[0] + 1;
 
-	/* Drop a window that would begin in the tail. */
+	/* Drop a window that would begin in the padding at the end. */
 	if (out > 1 && (out - 1) * w->stride[0] >= w->in[0] + w->head[0])
 		out--;
 	if (out > 0 && (out - 1) * w->stride[0] > room)
