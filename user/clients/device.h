@@ -15,7 +15,7 @@ enum { MAX_DEVICES = 8 };
 struct devices {
 	const ANeuralNetworksDevice *list[MAX_DEVICES];
 	uint32_t count;
-	_Atomic(int) dynamic;	/* result of devices_have_dynamic() + 1; 0 before it is called */
+	_Atomic(int) dynamic;	/* result of devices_have_dynamic() + 1; 0 before its first call */
 };
 
 /*
@@ -31,9 +31,9 @@ bool devices_have_dynamic(const struct devices *devices);
 void devices_names(const struct devices *devices, char *names, size_t size);
 
 /*
- * Compiles a model for these devices, or for those that the NNAPI chooses if `devices` is NULL. The
- * token, which may be NULL, names the model in the cache. Returns a ResultCode; on failure there is
- * no compilation.
+ * Compiles a model for `devices`. If `devices` is NULL, the NNAPI chooses the devices. The token,
+ * which may be NULL, names the model in the cache. Returns a ResultCode; on failure there is no
+ * compilation.
  */
 int devices_compile(const struct devices *devices, const struct options *options,
 		    ANeuralNetworksModel *model, const uint8_t *token,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions by io_uring: submits a batch of them in one system call and takes
- * each result as it comes. Needs liburing.
+ * Executions by io_uring: submits a batch of executions in one system call, and handles each result
+ * as it arrives. Needs liburing.
  */
 #include <liburing.h>
 #include <stdio.h>

@@ -59,7 +59,7 @@ FLOATS(tanh_float, tanhf(x))
 FLOATS(elu_float, fmaxf(0, x) + fminf(0, alpha * (expf(x) - 1)))
 FLOATS(hard_swish_float, x * fminf(6, fmaxf(0, x + 3)) / 6)
 
-/* Parameters of a quantised function; the input's value is in units of its scale. */
+/* Parameters of a quantised function, whose argument is the input in units of the input's scale. */
 struct quantised {
 	struct nn_multiplier in;	/* multiplier of the input for LOGISTIC and TANH */
 	int32_t radius;

@@ -9,7 +9,10 @@
 
 #include "ops/op.h"
 
-/* Resolves an axis, counted from the end if negative; returns false if it is not one of `rank`. */
+/*
+ * Resolves an axis, which counts from the end if it is negative. Returns false if it is out of
+ * range.
+ */
 static inline bool nn_axis(int32_t axis, uint32_t rank, uint32_t *index)
 {
 	int64_t resolved = axis < 0 ? (int64_t)axis + rank : axis;

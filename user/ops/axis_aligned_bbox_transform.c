@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AXIS_ALIGNED_BBOX_TRANSFORM: moves regions by the deltas of each class, and clips them to their
- * images.
+ * AXIS_ALIGNED_BBOX_TRANSFORM: moves each region by the deltas of each class, and clips the results
+ * to the region's image.
  */
 #include "ops/box.h"
 #include "ops/check.h"

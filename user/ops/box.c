@@ -23,7 +23,7 @@ struct nn_box nn_box_moved(const struct nn_box *b, const float delta[4], float h
 	float w = b->x2 - b->x1, h = b->y2 - b->y1;
 	float x = (b->x1 + b->x2) / 2 + delta[0] * w;
 	float y = (b->y1 + b->y2) / 2 + delta[1] * h;
-	/* If a side of the image is NaN, the box is not clipped along it. */
+	/* If the width or height of the image is NaN, the box is not clipped in this direction. */
 	float right = isnan(width) ? INFINITY : width, bottom = isnan(height) ? INFINITY : height;
 	const nn_dot_four zero = { 0 }, high = { right, bottom, right, bottom };
 	nn_dot_four corners;

@@ -15,8 +15,8 @@
 enum nn_status nn_broadcast_infer(struct nn_run *r);
 
 /*
- * The output axes of a broadcast. Adjacent axes are merged if both operands are contiguous across
- * them. The steps are the strides of operands a and b in elements; 0 means broadcast.
+ * The output axes of a broadcast. Adjacent axes are merged if each operand moves along both axes,
+ * or along neither. The steps are the strides of operands a and b in elements; 0 means broadcast.
  */
 struct nn_broadcast_axes {
 	uint32_t count;			/* at least 1 */

@@ -101,7 +101,7 @@ static void describe_types(uint32_t set, char *text, size_t size)
 	}
 }
 
-/* Describes how an operand breaks a rule; returns false if it does not. */
+/* Returns whether an operand breaks a rule, and describes how. */
 static bool breaks_rule(const struct nn_check *c, const struct nn_operand *o, struct nn_rule rule,
 			char *text, size_t size)
 {

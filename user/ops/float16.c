@@ -42,7 +42,7 @@ uint16_t nn_float_to_fp16(float value)
 	uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffff;
 	uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
 
-	if (magnitude > 0x7f800000)	/* NaN stays NaN, quiet */
+	if (magnitude > 0x7f800000)	/* NaN becomes a quiet NaN */
 		return sign | 0x7e00 | (uint16_t)(magnitude >> 13 & 0x3ff);
 	if (magnitude >= 0x477ff000)	/* rounds beyond the largest fp16 */
 		return sign | 0x7c00;

@@ -112,7 +112,7 @@ static bool is_large_inside(const struct nn_box *b, float least, const float *in
 	       (b->x1 + b->x2) / 2 < info[1] && (b->y1 + b->y2) / 2 < info[0];
 }
 
-/* Computes box `i` of an image: an anchor of a pixel, moved by its delta. */
+/* Computes box `i` of an image: an anchor, placed at a pixel and moved by a delta. */
 static bool place(const void *context, struct nn_box *boxes, uint32_t i)
 {
 	const struct job *j = context;

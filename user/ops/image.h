@@ -21,7 +21,10 @@ struct nn_image nn_image_of(const struct nn_tensor *t, bool nchw);
 /* Sets an output's rank to 4 with these sizes. */
 void nn_image_set(struct nn_tensor *t, bool nchw, const struct nn_image *image);
 
-/* Returns an input's elements as NHWC: its own data or a copy. Returns NULL if memory runs out. */
+/*
+ * Returns an input's elements as NHWC: the input's own data, or a copy. Returns NULL if memory runs
+ * out.
+ */
 const void *nn_image_input(struct nn_run *r, const struct nn_tensor *t, bool nchw);
 
 /*

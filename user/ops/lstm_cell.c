@@ -32,7 +32,7 @@ static enum nn_status all_or_none(const struct nn_run *r, const uint32_t *indice
 	return NN_OK;
 }
 
-/* Finds which optional parts a cell has, and checks that they are consistent. */
+/* Finds which optional inputs a cell has, and checks that these inputs are consistent. */
 static enum nn_status presence(const struct nn_run *r, struct nn_lstm_cell *c)
 {
 	uint32_t w = c->weights, ln = c->layer_norm;

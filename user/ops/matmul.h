@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products of matrices in the last two axes of inputs 0 and 1; inputs 2 and 3 are the flags to
- * transpose them.
+ * Products of matrices in the last two axes of inputs 0 and 1. Inputs 2 and 3 say whether the
+ * matrices of input 0 and of input 1 are transposed.
  */
 #ifndef NN_OPS_MATMUL_H
 #define NN_OPS_MATMUL_H

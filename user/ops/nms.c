@@ -67,8 +67,8 @@ static void sort_few(struct nn_candidate *list, size_t count)
 
 /*
  * Partitions a list by a pivot: moves the candidates that are better than the pivot to the front.
- * Returns their number, or 1 if the pivot is the best. There are no branches on scores, which would
- * be mispredicted.
+ * Returns their number, or 1 if the pivot is the best. It does not branch on scores, because these
+ * branches would be mispredicted.
  */
 static size_t divide(struct nn_candidate *list, size_t count)
 {

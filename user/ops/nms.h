@@ -29,8 +29,8 @@ struct nn_nms {
 	size_t most;		/* NN_NMS_DISCARD: number of best boxes to examine; 0: all */
 	/*
 	 * NULL; or, for NN_NMS_DISCARD, a function that computes a box when it is first examined.
-	 * Boxes are examined in the order of their scores, best first. Returns false if there is no
-	 * box.
+	 * Boxes are examined in the order of their scores, best first. The function returns false
+	 * if the candidate has no box.
 	 */
 	bool (*place)(const void *context, struct nn_box *boxes, uint32_t box);
 	const void *context;

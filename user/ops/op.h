@@ -20,7 +20,7 @@ struct nn_scope {
 	uint32_t num_subgraphs;
 };
 
-/* A signature check in progress; see check.h for its building blocks. */
+/* A signature check in progress. check.h has functions for such checks. */
 struct nn_check {
 	const struct nn_op *op;
 	const struct nn_scope *scope;
@@ -50,7 +50,7 @@ struct nn_tensor {
 	bool is_model_output;
 };
 
-/* Memory for nn_run_alloc() that its owner keeps between runs. */
+/* Memory for nn_run_alloc(), which its owner reuses in later runs. */
 struct nn_run_memory {
 	char *base;			/* aligned to 64 */
 	size_t size;

@@ -37,7 +37,7 @@ static enum nn_status infer_pad(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Writes the input into the middle of an output, without its border. */
+/* Copies the input to the middle of the output; does not write the border. */
 static void fill_middle(struct nn_run *r, size_t element)
 {
 	const struct nn_tensor *in = &r->inputs[0];

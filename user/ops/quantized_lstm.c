@@ -326,7 +326,7 @@ static void narrow(const int16_t *values, int32_t zero, int32_t limit, size_t co
 	}
 }
 
-/* Computes the output of a row from its hidden values, which have no zero point yet. */
+/* Computes the output of a row of the batch from its hidden values. */
 static void project(const struct nn_qlstm_run *r, const struct work *w, const int8_t *hidden,
 		    int8_t *out)
 {
@@ -346,7 +346,9 @@ static void project(const struct nn_qlstm_run *r, const struct work *w, const in
 	narrow(w->h, c->state_zero, c->projection_limit, c->outputs, out);
 }
 
-/* Computes one row of the batch after its products with the weights. */
+/*
+ * Computes one row of the batch, after multiply_all() has computed its products with the weights.
+ */
 static void step(const struct nn_qlstm_run *r, const struct work *w, const int16_t *state,
 		 int16_t *next, int8_t *out)
 {

@@ -79,8 +79,8 @@ static enum nn_status read_one(const struct nn_run *r, struct nn_sequence *s, st
 }
 
 /*
- * Runs a cell along a sequence, forwards or backwards, into columns of an output; `state` (an
- * output, or NULL) gets the last hidden state.
+ * Runs a cell along a sequence, forwards or backwards, and writes some columns of an output.
+ * `state` (an output, or NULL) receives the last hidden state.
  */
 static enum nn_status run_sequence(struct nn_run *r, const struct cell *c,
 				   const struct nn_sequence *s, const float *x, const float *aux,
@@ -107,7 +107,7 @@ static enum nn_status run_sequence(struct nn_run *r, const struct cell *c,
 	return NN_OK;
 }
 
-/* RNN is a sequence of one step; its state is both of its outputs. */
+/* RNN is a sequence of one step. Both of its outputs are the new state. */
 static enum nn_status infer_rnn(struct nn_run *r)
 {
 	struct cell c;

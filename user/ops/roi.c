@@ -107,8 +107,8 @@ static enum nn_status prepare(struct nn_run *r, struct roi *v)
 }
 
 /*
- * Reads region `i`, scaled to its image. Returns false if the region is not valid or lies outside
- * of the image.
+ * Reads region `i`, and scales its coordinates to pixels of its image. Returns false if the region
+ * is not valid or lies outside of the image.
  */
 static bool read_region(const struct roi *v, uint32_t i, struct region *g)
 {

@@ -21,7 +21,7 @@ struct nn_strided {
 	int64_t offset;
 };
 
-/* Makes the view of a whole dense tensor in its own order. */
+/* Makes the view of all elements of a dense tensor, in the tensor's own order. */
 void nn_strided_dense(struct nn_strided *view, const struct nn_tensor *t);
 
 /* Appends an axis to a view. */

@@ -14,8 +14,8 @@ enum nn_svdf_input {
 };
 
 /*
- * SVDF's sizes: `filters` is `units` times `rank`; each filter has a memory of its last `memory`
- * outputs.
+ * SVDF's sizes: `filters` is `units` times `rank`. The state has the last `memory` outputs of each
+ * filter.
  */
 struct nn_svdf {
 	uint32_t batch;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * TRANSPOSE_CONV_2D: each output pixel gathers the inputs whose windows cover it.
- */
+/* TRANSPOSE_CONV_2D: computes each output pixel from the inputs whose windows cover the pixel. */
 #include <string.h>
 
 #include "ops/conv.h"

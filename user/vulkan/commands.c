@@ -202,7 +202,7 @@ VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_targ
 			barrier(*commands, owners, num_owners);
 		result = vkEndCommandBuffer(*commands);
 	}
-	/* A command buffer whose recording has begun must be reset before it can be recorded again. */
+	/* A command buffer whose recording has begun must be reset before it is recorded again. */
 	if (result && *commands)
 		vkResetCommandBuffer(*commands, 0);
 	pthread_mutex_unlock(&t->gpu->lock);
@@ -348,7 +348,7 @@ VkResult commands_record(struct commands *c, const struct commands_target *targe
 	c->count = 0;
 	c->num_pieces = 0;
 	result = record(c, target);
-	/* A command buffer whose recording has begun must be reset before it can be recorded again. */
+	/* A command buffer whose recording has begun must be reset before it is recorded again. */
 	for (; result && c->count; c->count--)
 		vkResetCommandBuffer(c->list[c->count - 1].buffer, 0);
 	pthread_mutex_unlock(&target->gpu->lock);

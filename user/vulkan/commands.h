@@ -15,7 +15,10 @@
  */
 #define SUBMISSION_NS	20000000
 
-/* The location of an argument: in the staging buffer if it has no buffer of its own. */
+/*
+ * The location of an argument. If `buffer` is VK_NULL_HANDLE, the argument is in the staging
+ * buffer.
+ */
 struct place {
 	VkBuffer buffer;		/* its memory may be shared with the CPU or other devices */
 	uint64_t offset;

@@ -85,7 +85,7 @@ int gpu_list(struct gpu_name *names, uint32_t count, struct nn_error *err);
 /*
  * Opens the GPU whose name contains `wanted`, or whose UUID is `wanted`. NULL means the first
  * hardware GPU, and "software" the first software driver. Returns NN_DEVICE_UNAVAILABLE with the
- * reason if there is none.
+ * reason if no GPU fits.
  */
 enum nn_status gpu_open(const char *wanted, struct gpu **gpu, struct nn_error *err);
 

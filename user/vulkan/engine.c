@@ -307,8 +307,8 @@ static enum nn_status await(const struct prepared_files *files, uint64_t deadlin
 }
 
 /*
- * Begins or ends the CPU's access to the memory of arguments without a place, because the kernel
- * leaves that to an engine of only_devices. Nothing is done for memory that is not a dma-buf.
+ * Begins or ends the CPU's access to the memory of arguments without a place. With only_devices
+ * set, the kernel leaves this to the engine. Nothing is done for memory that is not a dma-buf.
  */
 static enum nn_status access_copies(struct nna_engine_execution *execution,
 				    const struct nn_execution *e, const struct place *places,

@@ -9,7 +9,7 @@
 
 #include "vulkan/graph.h"
 
-/* The number of readers of a value, and the dispatch that writes it. */
+/* The numbers of readers and writers of a value, and the dispatch that writes the value. */
 struct use {
 	uint32_t readers;
 	uint32_t writers;

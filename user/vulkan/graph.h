@@ -87,8 +87,8 @@ enum nn_status graph_create(const struct nn_model *model, const VkPhysicalDevice
 void graph_destroy(struct graph *graph);
 
 /*
- * Finds which operations of the main subgraph are supported. Calls `refused` with the reason for
- * each of the others.
+ * Finds which operations of the main subgraph are supported. Calls `refused` for each operation
+ * that is not, with the reason.
  */
 enum nn_status graph_supported(const struct nn_model *model, const VkPhysicalDeviceLimits *limits,
 			       bool *supported,
@@ -98,7 +98,7 @@ enum nn_status graph_supported(const struct nn_model *model, const VkPhysicalDev
 /* Gives each value an offset. Temporaries that are not needed at the same time share memory. */
 enum nn_status arena_plan(struct graph *graph, uint64_t alignment, struct nn_error *err);
 
-/* Joins chains of elementwise dispatches, and activations with the products before them. */
+/* Fuses chains of elementwise dispatches, and fuses activations into the products before them. */
 void fuse(struct graph *graph);
 
 #endif /* NN_VULKAN_GRAPH_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Imports regions of clients' memory as dma-bufs, or by their addresses. A region that cannot be
- * imported is remembered, so that each execution does not try again.
+ * Imports regions of clients' memory as dma-bufs, or by address. Remembers regions that cannot be
+ * imported, so that later executions do not try again.
  */
 #include <stdlib.h>
 #include <unistd.h>

@@ -355,7 +355,10 @@ static struct nn_strided batch_view(const struct nn_tensor *big, const struct ax
 	return view;
 }
 
-/* If there is a border, the image is first copied into a temporary. */
+/*
+ * Lowers BATCH_TO_SPACE_ND and SPACE_TO_BATCH_ND. If there is a border, the image is first copied
+ * into a temporary.
+ */
 enum nn_status lower_batch_space(struct lower *l)
 {
 	const struct axes a = axes_of(l, l->argument ? 3 : 2);

@@ -49,8 +49,7 @@ enum nn_status lower_resize(struct lower *l)
 }
 
 /*
- * Indices that are constants are checked now; those that are arguments are checked in each
- * execution.
+ * Checks constant indices now. If the indices are an argument, requests a check in each execution.
  */
 static enum nn_status check_indices(struct lower *l, uint32_t input, uint32_t count, uint32_t limit)
 {

@@ -37,7 +37,7 @@ struct operation {
 	int32_t type;			/* OperationCode */
 	uint32_t node;			/* the node of the graph that the operation implements */
 	uint32_t in_count, out_count;
-	/* index of its first input in refs; its outputs follow its inputs */
+	/* index in refs of the operation's first input; its outputs follow the inputs */
 	uint32_t first;
 };
 
@@ -114,7 +114,7 @@ int builder_compile(const struct builder *b, struct constants *constants,
 enum { BUILDER_WHY = 200 };
 
 /*
- * Asks the devices about the operations [from, to): sets `supported` for each of them. The values
+ * Asks the devices about the operations [from, to): sets supported[] for each operation. The values
  * of constants do not matter, so `constants` may be placeholders. Returns a ResultCode. If the
  * NNAPI rejects the model, the reason is written to `why` and not to the log; otherwise `why`
  * becomes empty. `why` may be NULL.

@@ -15,7 +15,7 @@
 #define CONSTANTS_LEAST 1024
 
 struct constants {
-	bool placeholders;		/* the values do not matter: zeros replace them */
+	bool placeholders;		/* values do not matter, and zeros replace them */
 	uint64_t size;			/* size of the largest placeholder */
 	bool tried;
 	ANeuralNetworksMemory *memory;

@@ -22,7 +22,10 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 	const bool merges = shape->rank > MAX_DIMS;
 	int last = -1;
 
-	/* If there are too many axes, merge adjacent ones that are both reduced or both kept. */
+	/*
+	 * If there are too many axes, merge adjacent axes that are both reduced, or both not
+	 * reduced.
+	 */
 	for (int i = 0; i < shape->rank; i++) {
 		if (merges && shape->dims[i] == 1)
 			continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Finds GEMMs of dynamically quantised activations, and reads their weights. Finds GELU. */
+/* Finds GEMMs whose activations are quantised at run time, and reads their weights. Finds GELU. */
 #include "dynamic.h"
 
 #include <math.h>
@@ -248,8 +248,8 @@ uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const stru
 }
 
 /*
- * Reads the zero point, or one for each channel; 0 if the input is missing. Returns false if their
- * number is wrong.
+ * Reads the zero point, or one for each channel; 0 if the input is missing. Returns false if the
+ * number of zero points is wrong.
  */
 static bool read_zeros(struct lowering *t, const struct dynamic_node *d, uint32_t channels,
 		       int32_t *zeros)

@@ -14,7 +14,8 @@
 const char said_by[] = "onnxruntime: ";
 
 struct ep {
-	struct ort_ep api;		/* the first field: ONNX Runtime has a pointer to it */
+	/* the first field, because ONNX Runtime has a pointer to it */
+	struct ort_ep api;
 	const struct ort *ort;		/* owned by the factory, which outlives this object */
 	char *name;
 	struct options options;
@@ -56,7 +57,7 @@ static OrtStatus *fuse(struct ep *ep, const struct graph *graph, const struct pa
 {
 	struct ort_node_fusion_options options = {
 		.ort_version_supported = ORT_VERSION,
-		/* Programs have copies of constants, so ONNX Runtime need not keep its own. */
+		/* Programs copy the constants, so ONNX Runtime may free its own copies. */
 		.drop_constant_initializers = true,
 	};
 	const OrtNode **nodes = calloc(graph->node_count + 1, sizeof(*nodes));

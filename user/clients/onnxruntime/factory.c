@@ -14,7 +14,8 @@
 #define EXPORT __attribute__((visibility("default")))
 
 struct factory {
-	struct ort_ep_factory api;	/* the first field: ONNX Runtime has a pointer to it */
+	/* the first field, because ONNX Runtime has a pointer to it */
+	struct ort_ep_factory api;
 	struct ort ort;
 	char *name;
 };

@@ -118,7 +118,7 @@ static bool read_value(const struct ort *ort, const OrtValueInfo *info, struct v
 	       read_tensor(ort, constant, &value->type, &value->shape, &value->data, &value->size);
 }
 
-/* Returns the number of a value, which is read at its first use. */
+/* Returns the number of a value; reads the value at the first call for it. */
 static bool value_number(struct graph *graph, const OrtValueInfo *info, uint32_t *number)
 {
 	const struct ort *ort = graph->ort;

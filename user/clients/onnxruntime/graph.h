@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A graph of ONNX Runtime as the plug-in reads it: nodes in topological order, numbered values,
- * copied attributes. Constants are in ONNX Runtime's memory, which is valid while the OrtGraph
- * exists, unless graph_keep_constants() copies them.
+ * A graph that the plug-in has read from ONNX Runtime. Nodes are in topological order, values have
+ * numbers, and attributes are copied. Constants are in ONNX Runtime's memory, which is valid while
+ * the OrtGraph exists, unless graph_keep_constants() copies them.
  */
 #ifndef NN_ORT_GRAPH_H
 #define NN_ORT_GRAPH_H
@@ -21,7 +21,7 @@ struct value {
 	size_t size;
 	void *owned;			/* the copy, if the data were copied */
 	struct node *producer;	/* NULL for an input, a constant, or a value of another graph */
-	uint32_t consumers;		/* number of node inputs in this graph that use it */
+	uint32_t consumers;		/* number of node inputs in this graph that use the value */
 	struct node *consumer;		/* one of them */
 	bool is_output;			/* of the graph */
 	bool is_outer;			/* the value belongs to an enclosing graph */
@@ -31,7 +31,7 @@ struct attribute {
 	char *name;
 	int64_t *ints;			/* integers of the attribute, one or more */
 	float *floats;			/* floats of the attribute, one or more */
-	/* strings, each with its terminator; count is the total number of bytes */
+	/* strings, each with a terminating 0; `count` is the number of bytes of all */
 	char *string;
 	size_t count;
 	OrtValue *tensor;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The calls of ONNX Runtime, taken from its tables by index. */
+/* Reads the functions of ONNX Runtime from its tables, by index. */
 #include "ort.h"
 
 #include <stdlib.h>

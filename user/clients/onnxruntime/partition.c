@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Chooses the nodes that the device computes. Each node is translated with the shapes that ONNX
- * Runtime infers, and the device is asked about its operations. Unknown dimensions are replaced by
- * two sets of numbers in turn; a node must succeed with both.
+ * Runtime infers, and the device is asked about the resulting operations. Unknown dimensions are
+ * replaced by two sets of numbers in turn; a node must succeed with both.
  */
 #include "partition.h"
 

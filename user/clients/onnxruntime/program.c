@@ -18,8 +18,8 @@ enum { REASON = 512 };			/* maximum length of a log line */
 #define MOST_PAUSE_NS (60 * NS_PER_S)
 
 /*
- * A compilation in progress. The program's lock is not held, and other runs of these shapes wait
- * for it.
+ * A compilation in progress. The program's lock is not held during the compilation. Other runs with
+ * these shapes wait for its end.
  */
 struct making {
 	const struct shape *shapes;
@@ -81,8 +81,8 @@ static bool all_known(const struct program *p)
 }
 
 /*
- * Finds inputs whose values, such as axes, the model is compiled for. Returns false if memory runs
- * out.
+ * Finds the inputs for whose values, such as axes, the model is compiled. Returns false if memory
+ * runs out.
  */
 static bool find_values(struct program *p)
 {
@@ -275,7 +275,9 @@ static void shrink(struct program *p)
 	}
 }
 
-/* Takes the compilation for these shapes from the list, or returns NULL. Under the lock. */
+/*
+ * Removes the compilation for these shapes from the list and returns it, or NULL. Under the lock.
+ */
 static struct compiled *take_compiled(struct program *p, const struct shape *shapes)
 {
 	struct compiled *c = p->compiled;
@@ -317,7 +319,7 @@ static struct compiled *make(struct run *run)
 	return c;
 }
 
-/* Tries the devices again: drops the compilations that replaced them. Under the lock. */
+/* Makes runs try the devices again: drops the compilations for the CPU. Under the lock. */
 static void return_to_devices(struct program *p)
 {
 	struct compiled *next;
@@ -377,7 +379,7 @@ static void release(struct program *p, struct compiled *c, bool drop)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Reads the values of input i, if the model is compiled for them. */
+/* Reads the values of input i, if the model is compiled for these values. */
 static void read_values(struct run *run, uint32_t i)
 {
 	const struct program *p = run->program;

@@ -286,7 +286,7 @@ void set_quantised_out(struct lowering *t, uint32_t operand, const struct shape 
 	out->operand = operand;
 	out->shape = *shape;
 	out->ready = true;
-	/* The float values between two such nodes are never computed. */
+	/* The float values between the node and the QuantizeLinear after it are never computed. */
 	for (const struct node *node = value->producer; node;) {
 		onnx(t)->done[node->index] = true;
 		if (node == onnx(t)->node)

@@ -11,8 +11,8 @@
 #include "translate.h"
 
 /*
- * Reads the constant scale in a node's input `index`, and the zero point in the next input, which
- * may be missing. scale_in() reads the node in translation, and rejects it on failure.
+ * Read the constant scale in a node's input `index`, and the zero point in the next input, which
+ * may be missing. On failure, scale_in() rejects the node, which is the one in translation.
  */
 bool scale_of_node(struct lowering *t, const struct node *node, uint32_t index,
 		   float *scale, int32_t *zero);
@@ -31,8 +31,8 @@ void quantised_values(struct lowering *t);
 
 /*
  * Returns whether the node in translation has a quantised form: its inputs [0, count) are
- * dequantised per-tensor 8-bit tensors. With `fuse`, a following Relu or Clip becomes its
- * activation, t->fused. Sets onnx(t)->quantised_out.
+ * dequantised per-tensor 8-bit tensors. With `fuse`, a Relu or Clip that follows becomes the node's
+ * fused activation, t->fused. Sets onnx(t)->quantised_out.
  */
 bool quantised_node(struct lowering *t, uint32_t count, bool fuse);
 

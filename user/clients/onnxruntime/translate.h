@@ -36,7 +36,7 @@ struct translation {
 	const struct graph *graph;
 	struct translated *values;
 	const struct node *node;
-	bool *done;	/* for each node: it was translated as part of another node */
+	bool *done;	/* for each node: translated as part of another node */
 	struct dynamic_node *dynamic;	/* for each node; see dynamic.h */
 	/* Description of the node if it is a QLinear operator, otherwise NULL. */
 	const struct qlinear *qlinear;
@@ -123,7 +123,9 @@ struct translation *translation_new(const struct graph *graph, struct builder *b
 void translation_free(struct translation *t);
 /* Sets the shape of an input of the graph. Must be called before nodes are translated. */
 void translation_input(struct translation *t, uint32_t value, const struct shape *shape);
-/* Translates a node. If it is rejected, returns false, sets t->reason, and records nothing. */
+/*
+ * Translates a node. If the node is rejected, returns false, sets t->reason, and records nothing.
+ */
 bool translate_node(struct translation *t, const struct node *node);
 /* Returns the translator of an operator, or NULL and a reason. */
 translator *translator_of(struct lowering *t, const struct node *node);

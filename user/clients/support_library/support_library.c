@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of functions that loaders of NNAPI support libraries request. The functions are those
- * of the runtime; device.c and diagnostic.c add those that only support libraries have.
+ * The table of functions that loaders of NNAPI support libraries request. Most functions are those
+ * of the runtime. device.c and diagnostic.c add the functions that only support libraries have.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>

@@ -187,7 +187,7 @@ void deferred_unpin(struct kernel *k, struct tfl_context *context)
 	}
 }
 
-/* Builds a part for the current shapes and values, if they have changed. */
+/* Compiles a part for the current shapes and values, if these have changed. */
 static void follow(struct kernel *k, struct tfl_context *context)
 {
 	deferred_pin(k, context);

@@ -24,7 +24,8 @@ struct delegate {
 	struct options options;
 	struct devices devices;
 	_Atomic(int) minor;	/* minor version of the calling TensorFlow Lite 2; 0 if unknown */
-	bool all_devices;		/* NNAPI chooses, and its CPU replaces a failed device */
+	/* NNAPI chooses devices, and replaces failed ones by its CPU */
+	bool all_devices;
 
 	/* protects the buffers, which several interpreters may use */
 	pthread_mutex_t lock;
@@ -44,10 +45,10 @@ void delegate_destroy(struct delegate *delegate);
 ANeuralNetworksMemory *delegate_memory(struct delegate *delegate, int handle, size_t *size);
 
 /*
- * Prepares the delegate: chooses the nodes of a graph that it claims, and replaces them by kernels. A
- * partition that is not the whole graph costs a call and the transfer of its tensors. If the work
- * of its nodes, in multiplications or moved elements, is less than the option min_work, TensorFlow
- * Lite computes it.
+ * Prepares the delegate: chooses the nodes of a graph that the delegate claims, and replaces these
+ * nodes by kernels. A partition that is not the whole graph costs a call and the transfer of its
+ * tensors. If the work of its nodes, in multiplications or moved elements, is less than the option
+ * min_work, TensorFlow Lite computes it.
  */
 int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate);
 

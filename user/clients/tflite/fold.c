@@ -11,7 +11,7 @@
 #include "clients/tflite/members.h"
 #include "clients/tflite/operations.h"
 
-/* The original functions of a wrapped node, kept in its user_data. */
+/* The original functions of a wrapped node. This structure replaces the node's user_data. */
 struct wrapped {
 	void *user_data;
 	node_function *prepare, *invoke;

@@ -17,7 +17,7 @@ struct graph_port {
 	/* the new value of a variable tensor, which is copied to that tensor */
 	bool state;
 	bool shared;			/* the state is also an output of its node */
-	/* output tensor that gets a copy of the value; or NO_TENSOR */
+	/* output tensor that the value is also copied to; or NO_TENSOR */
 	int also;
 	bool is_wide;			/* the tensor is int64, the operand int32 */
 	bool is_cut;			/* only its low 32 bits matter; otherwise an index */
@@ -65,7 +65,7 @@ void graph_free(struct graph *g);
 const struct tfl_tensor *tensor_in(const struct lowering *t, uint32_t i);
 const struct tfl_tensor *tensor_out(const struct lowering *t, uint32_t i);
 uint32_t out_count(const struct lowering *t);
-/* Returns the node's parameters, in its operation's structure. */
+/* Returns the node's parameters, in the structure of its operation. */
 const void *params(const struct lowering *t);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel that replaces a partition: see kernel_registration(). kernel.c builds and executes it,
- * deferred.c has what deferred partitions need.
+ * The kernel that replaces a partition: see kernel_registration(). kernel.c compiles and executes
+ * partitions; deferred.c has the functions for deferred ones.
  */
 #ifndef NN_TFLITE_KERNEL_H
 #define NN_TFLITE_KERNEL_H
@@ -32,8 +32,8 @@ struct kernel {
 	bool is_deferred;		/* the shapes are known only when the kernel runs */
 	bool is_whole;			/* nearly the whole graph, which is never too small */
 	/*
-	 * Parts of a deferred kernel: consecutive nodes (deferred.c). The fields down to num_pins
-	 * are used by parts.
+	 * Parts of a deferred kernel: consecutive nodes (deferred.c). The fields from is_left to
+	 * num_pins are used by parts.
 	 */
 	struct kernel **parts;
 	int num_parts;
@@ -80,7 +80,7 @@ int kernel_remember(struct kernel *k, const struct tfl_context *context);
 /* Executes the model. Returns enum tfl_status. */
 int kernel_run(struct kernel *k, struct tfl_context *context);
 
-/* Makes all nodes of a deferred kernel its first part. Returns false if memory runs out. */
+/* Makes one part of all nodes of a deferred kernel. Returns false if memory runs out. */
 bool deferred_init(struct kernel *k, const struct tfl_context *context);
 void deferred_free(struct kernel *k);
 /* Makes outputs dynamic, so that TensorFlow Lite reads their shapes after each invocation. */

@@ -37,8 +37,9 @@ bool members_init(struct members *m, struct tfl_context *context, const struct t
 void members_free(struct members *m);
 
 /*
- * Computes the shapes of all nodes in their order. With `deferred`, outputs get memory of their own,
- * and it is an error if a shape cannot be computed before the node runs. Returns enum tfl_status.
+ * Computes the shapes of all nodes in the order of the list. With `deferred`, each output has its
+ * own memory, and a shape that cannot be computed before its node runs is an error. Returns enum
+ * tfl_status.
  */
 int members_prepare(const struct members *m, struct tfl_context *context, bool deferred);
 

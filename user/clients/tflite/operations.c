@@ -175,8 +175,8 @@ uint32_t operation_values(int32_t code)
 }
 
 /*
- * Begins the translation of g->node. Returns false if it is rejected, or TensorFlow Lite has
- * computed its outputs.
+ * Begins the translation of g->node. Returns false if the node is rejected, or if TensorFlow Lite
+ * has computed its outputs.
  */
 static bool begin(struct graph *g, const struct row *op, bool with_shapes)
 {

@@ -25,7 +25,10 @@ int32_t operation_code(const struct tfl_registration *registration);
 /* Returns a name such as "RESHAPE"; NULL for an unknown code. */
 const char *operation_name(int32_t code);
 
-/* Returns why NNAPI cannot express the operation; NULL if it can, or if it lacks the operation. */
+/*
+ * Returns why NNAPI cannot express the operation; NULL if NNAPI can, or if it simply lacks the
+ * operation.
+ */
 const char *operation_why(int32_t code);
 
 /*

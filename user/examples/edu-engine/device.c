@@ -144,7 +144,7 @@ static bool bind(const char *address)
 	return true;
 }
 
-/* Finds the address of the first such device. */
+/* Finds the address of the first of these devices. */
 static bool find(char *address, size_t size)
 {
 	bool found = false;

@@ -48,7 +48,8 @@ enum edu_result {
 };
 
 /*
- * A time limit for waiting for the device, and a file that also ends the wait once it is readable.
+ * Limits of a wait for the device: a deadline, and a file that ends the wait when it becomes
+ * readable.
  */
 struct edu_limit {
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC */
@@ -58,8 +59,8 @@ struct edu_limit {
 uint64_t edu_now_ns(void);
 
 /*
- * Takes the device at a PCI address ("0000:01:00.0"; NULL: the first) from its driver, gives it to
- * vfio-pci and opens it. Errors are reported on stderr.
+ * Unbinds the device at a PCI address ("0000:01:00.0"; NULL: the first) from its driver, binds it
+ * to vfio-pci and opens it. Errors are reported on stderr.
  */
 bool edu_open(struct edu *edu, const char *address);
 
@@ -71,8 +72,8 @@ void edu_close(struct edu *edu);
 
 /*
  * Lets the device's DMA read, and if `writable` write, memory of this process: whole pages, pinned
- * until edu_unmap(). Returns false with errno. ENOSPC means that there is no room below the
- * device's DMA mask. EFAULT means that memory is missing (a file became shorter) or cannot be
+ * until edu_unmap(). Returns false with errno. ENOSPC means that no free addresses are left below
+ * the device's DMA mask. EFAULT means that memory is missing (a file became shorter) or cannot be
  * pinned.
  */
 bool edu_map(struct edu *edu, void *memory, uint64_t size, bool writable, uint64_t *iova);
@@ -87,7 +88,10 @@ enum edu_result edu_copy(struct edu *edu, uint64_t to, uint64_t from, uint64_t s
 enum edu_result edu_factorial(struct edu *edu, uint32_t n, uint32_t *result,
 			      const struct edu_limit *limit);
 
-/* Turns bus mastering on or off; edu_open() turns it on. Without it no DMA leaves the device. */
+/*
+ * Turns bus mastering on or off; edu_open() turns it on. Without bus mastering, no DMA leaves the
+ * device.
+ */
 bool edu_set_master(struct edu *edu, bool on);
 
 #endif /* EDU_DEVICE_H */

@@ -16,8 +16,8 @@
 #define EDU_FACTORIAL 1
 
 /*
- * COPY: output 0 gets the bytes of input 0, both TENSOR_QUANT8_ASYMM. The device's DMA engine moves
- * them, and the CPU does not touch them.
+ * COPY: copies the bytes of input 0 to output 0, both TENSOR_QUANT8_ASYMM. The device's DMA engine
+ * copies the bytes, and the CPU does not access them.
  */
 #define EDU_COPY 2
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * edu-engine: an engine for QEMU's PCI device for education, driven by VFIO, made with
- * libnnaccel-engine.so. It has one device, so threads of one process serve its clients. See
- * Documentation/hardware.rst.
+ * libnnaccel-engine.so. The engine has a single device, so threads of one process serve all
+ * clients. See Documentation/hardware.rst.
  */
 #include <errno.h>
 #include <stdatomic.h>

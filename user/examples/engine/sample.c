@@ -176,7 +176,7 @@ static void compute(const struct nn_model *model, const struct nn_operation *op,
 	}
 }
 
-/* Checks the arguments, takes their memory, and reports the outputs' shapes. */
+/* Checks the arguments, uses their memory for the values, and reports the outputs' shapes. */
 static enum nn_status take_args(const struct nn_subgraph *main, struct nn_execution *e,
 				struct value *values, struct nn_error *err)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct attention {
-	/* groups: number of heads of K and V, each shared by several heads of Q */
+	/* groups: number of heads of K and of V; several heads of Q share each */
 	uint32_t batch, heads, groups;
 	uint32_t rows, past, columns;	/* positions of Q, of the past, and of past plus K */
 	uint32_t depth, width;		/* size of a head of Q and K; of a head of V */

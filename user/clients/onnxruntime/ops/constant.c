@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operators whose results are computed during translation: shapes, and arithmetic on them. */
+/* Operators whose results are computed during translation: shapes, and arithmetic on shapes. */
 #include "ops.h"
 
 #include <string.h>

@@ -109,7 +109,7 @@ bool folded_arithmetic(struct lowering *t, int32_t operation, const struct shape
 	return to;
 }
 
-/* Casts integers to integers and floats, if they fit. */
+/* Casts integers to another integer type or to floats, if all values fit. */
 bool folded_cast(struct lowering *t)
 {
 	int from = type_in(t, 0), to = type_out(t, 0);

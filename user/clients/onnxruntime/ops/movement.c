@@ -63,7 +63,7 @@ void dropout_op(struct lowering *t)
 	set_out(t, 0, in(t, 0), shape_in(t, 0));
 	if (t->refused || !has_out(t, 1))
 		return;
-	/* A mask of ones drops no elements. */
+	/* Dropout drops no elements in inference, so its mask consists of ones. */
 	count = shape_count(shape_in(t, 0));
 	mask = builder_alloc(t->b, (size_t)count);
 	if (mask)

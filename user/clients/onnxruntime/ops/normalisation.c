@@ -309,7 +309,10 @@ void lrn_op(struct lowering *t)
 			   scalar_int(t, 1)), shape);
 }
 
-/* Operator set 13 normalises along one axis; earlier ones over all axes from a given one on. */
+/*
+ * From operator set 13 on, Softmax normalises along one axis. Before, it normalises over all axes
+ * from the given axis on.
+ */
 void softmax_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The translators of operators; ops.def maps operators to them. */
+/* The translators of operators. ops.def maps each operator to its translator. */
 #ifndef NN_ORT_OPS_H
 #define NN_ORT_OPS_H
 

@@ -60,7 +60,7 @@ static uint32_t pooled_axis(struct lowering *t, uint32_t x, const uint32_t dims[
 	return sum;
 }
 
-/* Divides sums of windows by the number of their elements. */
+/* Divides the sum of each window by the number of the window's elements. */
 static uint32_t as_means(struct lowering *t, uint32_t x, const uint32_t dims[3],
 			 const struct window *w)
 {

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Returns the number of a constant input of one element, or `otherwise` if it is missing. */
+/* Returns the number in a constant input of one element; `otherwise` if the input is missing. */
 static int64_t int_in(struct lowering *t, uint32_t index, int64_t otherwise)
 {
 	const int64_t *given = has_in(t, index) ? ints_of_count(t, index, "a number", 1) : NULL;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Operations that move elements, look them up or change their type.
- */
+/* Operations that move elements, look up elements, or change their type. */
 #include <string.h>
 
 #include "clients/tflite/operations.h"
