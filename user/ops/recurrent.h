@@ -27,7 +27,7 @@ const float *nn_recurrent_input(const struct nn_run *r, uint32_t index);
 /* Sets an output's dimensions: three, or two if `d2` is 0. */
 void nn_recurrent_output(struct nn_run *r, uint32_t index, uint32_t d0, uint32_t d1, uint32_t d2);
 
-/* A sequence [T, B, I] or [B, T, I], and the strides of its steps and batches. */
+/* A sequence [T, B, I], if `time_major`, or [B, T, I]. */
 struct nn_sequence {
 	uint32_t steps, batch, size;
 	bool time_major;

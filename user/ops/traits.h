@@ -58,7 +58,7 @@ struct nn_traits {
 	 * them.
 	 */
 	bool determines_no_shape;
-	/* values of inputs other than 0 determine the output's shape */
+	/* values of inputs that are not `determining` also determine the output's shape */
 	bool is_sized_by_values;
 
 	bool sees_types;		/* for the same values, the result depends on their type */

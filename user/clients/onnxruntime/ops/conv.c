@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Convolutions. Convolutions. The dimensions of filters have another order in ONNX (output, input,
- * space) than in the NNAPI.
+ * Convolutions. The dimensions of filters have another order in ONNX (output, input, space) than in
+ * the NNAPI.
  */
 #include "ops.h"
 
