@@ -2,39 +2,42 @@
 /*
  * nnaccel: neural network accelerator interface.
  *
- * Five kinds of file have this interface:
+ * This interface is that of five kinds of file:
  *
- * - a device, /dev/nnaccel, /dev/nnaccel1 and so on: a *context*, one per open.
- *   It belongs to the address space that opened it: a forked child, or a
- *   process that was passed the file, gets EACCES.
+ * - a device, /dev/nnaccel, /dev/nnaccel1 and so on. Each open of a device
+ *   makes a *context*, which belongs to the address space that opened it. A
+ *   forked child, or a process that was passed the file, gets EACCES.
  * - /dev/nnaccel-engine: the *engine node*. The broker of each engine opens it
  *   and registers the engine under a name, which makes it one of the devices.
- *   It is notified of contexts that want an engine, and gets a session for each.
- * - a *session*: made by NNACCEL_ENGINE_SESSION for one context and never
- *   bound to another. The worker that serves the context attaches to it. The
+ *   The broker is notified of contexts that want an engine, and gets a session
+ *   for each context.
+ * - a *session*: NNACCEL_ENGINE_SESSION makes it for one context, for which it
+ *   stays. The worker that serves the context attaches to the session. The
  *   worker fetches commands, maps granted memory and commits the answers.
- * - a *burst*: made by NNACCEL_WORK_BURST on a model. Client and worker map
- *   its rings and exchange executions there without the kernel.
- * - a *submission's file*: made by NNACCEL_SUBMIT with NNACCEL_SUBMIT_FILE. It
- *   polls readable at the end of an execution, on which others may depend.
+ * - a *burst*: NNACCEL_WORK_BURST makes it for a model. Client and worker map
+ *   the rings of the burst and exchange executions there without the kernel.
+ * - a *submission's file*: NNACCEL_SUBMIT with NNACCEL_SUBMIT_FILE makes it. It
+ *   polls readable when its execution has ended. Other executions may depend on
+ *   it.
  *
  * Every structure begins with its size in bytes. A structure shorter than the
- * first published version gives EINVAL. One longer than the kernel knows gives
- * E2BIG, unless the unknown tail is zero and the whole is at most a page long.
- * Unknown flags and non-zero reserved fields give EINVAL. Ids are 32 bits and
- * per context: an id of another context gives ENOENT, as one that never existed.
+ * first published version gives EINVAL. A structure longer than the kernel knows
+ * gives E2BIG, unless the unknown tail is zero and the structure is at most a
+ * page long. Unknown flags and non-zero reserved fields give EINVAL. Ids have 32
+ * bits and are valid in one context: an id of another context gives ENOENT, like
+ * an id that does not exist.
  *
  * NNACCEL_SUBMIT submits work to the engine, and NNACCEL_WAIT fetches the answer.
  *
  * Every ioctl may return these errors:
  * EFAULT: bad pointer.
- * EINVAL: size, flag or reserved field.
+ * EINVAL: an invalid size, an unknown flag or a non-zero reserved field.
  * E2BIG: a non-zero unknown tail, or a structure longer than a page.
  * ENOTTY: no such ioctl on this kind of file.
- * EACCES: not the owner's address space.
+ * EACCES: the caller does not have the owner's address space.
  * ENOMEM: out of memory.
- * EDQUOT: the user's limit of memory; only from calls for which the kernel allocates
- * memory, even if only during the call.
+ * EDQUOT: the user's limit of memory is reached. Only calls for which the kernel
+ * allocates memory return this, even if it frees the memory before the call ends.
  */
 #ifndef _UAPI_LINUX_NNACCEL_H
 #define _UAPI_LINUX_NNACCEL_H
@@ -43,8 +46,8 @@
 #include <linux/types.h>
 
 /*
- * Version of this interface, as NNACCEL_INFO reports it. It changes only if old programs would stop
- * working; nnaccel_info.features reports later additions.
+ * Version of this interface, as NNACCEL_INFO reports it. The version changes only if old programs
+ * would stop working. nnaccel_info.features reports additions to a version.
  */
 #define NNACCEL_ABI_VERSION	2
 
@@ -59,7 +62,7 @@
 /* Maximum number of pools of a command. */
 #define NNACCEL_MAX_CMD_POOLS	1024
 
-/* Maximum number of buffers of an execution, and of roles of a buffer. */
+/* Maximum number of buffers of an execution, and maximum number of roles of a buffer. */
 #define NNACCEL_MAX_CMD_BUFFERS	1024
 #define NNACCEL_MAX_ROLES	1024
 
@@ -71,15 +74,15 @@
 #define NNACCEL_MAX_BUS		16
 #define NNACCEL_MAX_HARDWARE	64
 
-/* Maximum size of a message, of an answer to a query, and of a model. */
+/* Maximum bytes of a message, of an answer to a query, and of a model. */
 #define NNACCEL_MAX_MESSAGE	512
 #define NNACCEL_MAX_QUERY	(64 * 1024)
 #define NNACCEL_MAX_WIRE	(256 * 1024 * 1024)
 
-/* Maximum number of operations for NNACCEL_WORK_SUPPORTED. */
+/* Maximum number of operations of a model for NNACCEL_WORK_SUPPORTED. */
 #define NNACCEL_MAX_OPERATIONS	(1024 * 1024)
 
-/* Maximum size of the attributes of a preparation or an execution. */
+/* Maximum bytes of the attributes of a preparation or an execution. */
 #define NNACCEL_MAX_ATTRIBUTES	(64 * 1024)
 
 enum {
@@ -112,16 +115,19 @@ enum {
 
 /**
  * enum nnaccel_status - The engine's verdict on a command
- * @NNACCEL_STATUS_NONE: it succeeded
- * @NNACCEL_STATUS_DEVICE_UNAVAILABLE: the device cannot do it now
- * @NNACCEL_STATUS_GENERAL_FAILURE: it failed
- * @NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE: an output is too small; the
- *	shapes say how large it must be
+ * @NNACCEL_STATUS_NONE: the command succeeded
+ * @NNACCEL_STATUS_DEVICE_UNAVAILABLE: the device cannot execute the command now
+ * @NNACCEL_STATUS_GENERAL_FAILURE: the command failed
+ * @NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE: an output is too small; the shapes
+ *	say how large the output must be
  * @NNACCEL_STATUS_INVALID_ARGUMENT: the model or an argument is wrong
- * @NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT: it took too long; another try may succeed
- * @NNACCEL_STATUS_MISSED_DEADLINE_PERSISTENT: it always takes longer than its deadline
+ * @NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT: the command took too long; a retry may
+ *	succeed
+ * @NNACCEL_STATUS_MISSED_DEADLINE_PERSISTENT: the command always takes longer than its
+ *	deadline
  * @NNACCEL_STATUS_RESOURCE_EXHAUSTED_TRANSIENT: not enough memory or threads now
- * @NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT: more memory than the device has
+ * @NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT: the command needs more memory
+ *	than the device has
  *
  * An ioctl that reached the engine returns 0 and sets its status field to one
  * of these. An ioctl that the kernel itself rejected returns an errno and does
@@ -153,13 +159,15 @@ enum nnaccel_status {
 enum nnaccel_engine_state {
 	/** @NNACCEL_ENGINE_ABSENT: No broker is registered for the device. */
 	NNACCEL_ENGINE_ABSENT = 0,
-	/** @NNACCEL_ENGINE_PENDING: A broker is there; no worker is attached to this context. */
+	/**
+	 * @NNACCEL_ENGINE_PENDING: A broker is registered; no worker is attached to this context.
+	 */
 	NNACCEL_ENGINE_PENDING = 1,
 	/** @NNACCEL_ENGINE_ATTACHED: A worker is attached to this context. */
 	NNACCEL_ENGINE_ATTACHED = 2
 };
 
-/* Flags of NNACCEL_INFO: request a worker for this context before the first call. */
+/* Flag of NNACCEL_INFO: request a worker for this context now, not at the first work. */
 #define NNACCEL_INFO_WANT	(1 << 0)
 
 /**
@@ -185,14 +193,14 @@ enum nnaccel_engine_state {
  * @max_buffers: out: buffers that this context may hold
  * @buffers: out: buffers that this context holds
  * @device: out: number of the device
- * @engine_wait_ms: out: longest wait for a worker to attach; a module that does not know this
- *	field leaves it alone
+ * @engine_wait_ms: out: longest wait for a worker to attach; an older module does not write
+ *	this field
  * @name: out: name of the device's engine; empty: none has been registered yet
- * @features: out: a bit for each thing that was added to this version; none so far
+ * @features: out: a bit for each addition to this version; none so far
  *
  * The first call that needs a worker requests it from the broker. NNACCEL_INFO_WANT
- * requests it earlier, and does not wait. Before that a context costs the engine
- * nothing.
+ * requests the worker earlier, and does not wait for it. Before the request the
+ * engine spends nothing on the context.
  *
  * Errors: none beyond those of every ioctl.
  */
@@ -228,10 +236,10 @@ struct nnaccel_info {
  * @size: sizeof(struct nnaccel_destroy)
  * @id: pool, model, buffer or submission to destroy
  *
- * The id is gone at once. It is reused only after all other ids were used. A
- * submission that has not ended is cancelled. The memory of a pool lives on while
- * a model, a command in flight, a mapping or an exported dma-buf refers to it. The
- * memory of a buffer lives on while a command in flight refers to it.
+ * The id becomes invalid at once. It is reused only after all other ids were used.
+ * A submission that has not ended is cancelled. The memory of a pool lives on
+ * while a model, a command in flight, a mapping or an exported dma-buf refers to
+ * it. The memory of a buffer lives on while a command in flight refers to it.
  *
  * Errors: ENOENT: no such object in this context.
  */
@@ -267,7 +275,7 @@ struct nnaccel_pool_alloc {
 };
 #define NNACCEL_POOL_ALLOC _IO(NNACCEL_TYPE, NNACCEL_CMD_POOL_ALLOC)
 
-/* Flags of NNACCEL_POOL_IMPORT: only devices can access the pool. */
+/* Flag of NNACCEL_POOL_IMPORT: only devices can access the pool. */
 #define NNACCEL_IMPORT_DEVICE	(1 << 0)
 
 /* Maximum number of planes of an image. */
@@ -275,9 +283,9 @@ struct nnaccel_pool_alloc {
 
 /**
  * struct nnaccel_plane - Where a plane of an image is
- * @fd: as of NNACCEL_POOL_IMPORT; -1: the first plane's
+ * @fd: a file, as for NNACCEL_POOL_IMPORT; -1: the file of the first plane
  * @stride: bytes from one row to the next, at least the bytes of a row
- * @offset: bytes into that file to the first row; any value
+ * @offset: bytes from the start of that file to the first row; any value
  */
 struct nnaccel_plane {
 	__s32 fd;
@@ -291,43 +299,47 @@ struct nnaccel_plane {
  * @flags: NNACCEL_IMPORT_DEVICE
  * @fd: a dma-buf, or a regular file (memfd included) that can be mapped
  * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE
- * @offset: bytes into the file, a multiple of the page size; for an image any
- *	offset, to the first row of the first plane
- * @length: bytes, at least 1; offset + length within the file. For an image: in: 0;
- *	out: bytes of all planes' pixels, which is the length of an argument
+ * @offset: bytes into the file, a multiple of the page size. For an image:
+ *	bytes to the first row of the first plane, any value
+ * @length: bytes, at least 1; offset + length must be within the file. For an
+ *	image: in: 0; out: bytes of the pixels of all planes together
  * @out_id: out: the pool
- * @fourcc: 0: bytes; all later fields are 0. Otherwise an image: a DRM_FORMAT_ of
- *	one plane whose pixels are whole bytes, or one of NV12, NV21, YUV420, YVU420
- *	and P010
- * @width: pixels of a row; even for a format of pairs, such as YUYV, or of several
- *	planes
- * @height: rows; even for a format of several planes
+ * @fourcc: 0: the pool holds bytes, and all fields below are 0. Otherwise the pool
+ *	is an image: a DRM_FORMAT_ of one plane with pixels of whole bytes, or NV12,
+ *	NV21, YUV420, YVU420 or P010
+ * @width: pixels of a row; must be even for a format of several planes or of
+ *	pairs, such as YUYV
+ * @height: rows; must be even for a format of several planes
  * @stride: bytes from one row of the first plane to the next, at least the bytes
  *	of a row
  * @__reserved: must be 0
  * @modifier: DRM_FORMAT_MOD_LINEAR (0)
- * @planes: the second and further planes, in the order of the fourcc's
- *	definition; 0 beyond its number of planes
+ * @planes: the second and further planes, in the order in which the fourcc
+ *	defines them; all further entries are 0
  *
- * The pool holds the file, not the fd. A dma-buf that this module exported gives the
- * memory of the exported pool. Each import is a pool of its own.
+ * The pool holds a reference to the file; the fd may be closed. If this module
+ * exported the dma-buf, the new pool shares the memory of the exported pool. Each
+ * import makes a new pool.
  *
- * With NNACCEL_IMPORT_DEVICE the dma-buf may be one that cannot be mapped: only the
- * engine's device accesses it, and its exporter sees no access by a CPU. Arguments of
- * executions and slots of bursts may name such a pool. Constants and wire forms of
- * models, parts of saved ones and NNACCEL_WORK_BUFFER_COPY give EOPNOTSUPP for it. So
- * does this flag if the engine did not register with NNACCEL_ENGINE_DEVICE_POOLS.
+ * With NNACCEL_IMPORT_DEVICE only the engine's device accesses the dma-buf, which
+ * need not support mmap(). The exporter sees no access by a CPU. Arguments of
+ * executions and slots of bursts may name a pool with this flag. EOPNOTSUPP is
+ * returned if a model's constants or wire form, a part of a saved model or
+ * NNACCEL_WORK_BUFFER_COPY names such a pool. The import returns EOPNOTSUPP if the
+ * engine did not register with NNACCEL_ENGINE_DEVICE_POOLS.
  *
- * An argument of an execution uses a whole image, with offset and length 0. It has the
- * rows of its planes, one plane after the other, without padding. A model's constants
- * and wire form cannot be in an image, and an image cannot be exported or copied. Each
- * file beyond the first counts as a pool of the context.
+ * An argument of an execution uses a whole image, with offset and length 0. The
+ * argument's data are the rows of the planes, one plane after the other, without
+ * padding. A model's constants and wire form cannot be in an image, and an image
+ * cannot be exported or copied. If the planes are in several files, each further
+ * file counts as a pool of the context.
  *
  * Errors:
  * EBADF: no such fd.
  * EINVAL: length 0, offset unaligned, range beyond the file, unknown or missing
  * protection.
- * EINVAL for an image: a length, a flag, a width or height that is 0 or must be even.
+ * EINVAL for an image: length or flags not 0, a width or height that is 0, or an odd
+ * one that must be even.
  * EINVAL for an image: a stride shorter than a row, rows beyond the file, or too many
  * planes.
  * EOPNOTSUPP: this kind of file cannot be imported, or the format or the modifier is
@@ -366,8 +378,8 @@ struct nnaccel_pool_import {
  *
  * Errors:
  * ENOENT: no such pool.
- * EOPNOTSUPP: the pool is a file, formatted, or an import that is not writable or
- * not of the whole buffer.
+ * EOPNOTSUPP: the pool is a regular file or an image, or it was imported without
+ * write access or from a part of a dma-buf.
  * EMFILE.
  */
 struct nnaccel_pool_export {
@@ -381,22 +393,23 @@ struct nnaccel_pool_export {
 /**
  * struct nnaccel_query - Work NNACCEL_WORK_QUERY
  * @size: sizeof(struct nnaccel_query)
- * @query: an NNACCEL_QUERY_ value, which the engine gets unchanged
- * @data: buffer for the answer
+ * @query: an NNACCEL_QUERY_ value, which the kernel passes to the engine
+ *	unchanged
+ * @data: memory for the answer
  * @data_size: in: bytes at @data, at most NNACCEL_MAX_QUERY; out: bytes written
  * @out_status: out: enum nnaccel_status; INVALID_ARGUMENT: unknown query
  *
  * The kernel does not read the answer.
  *
  * Errors of reaching the engine:
- * ENOTCONN: no broker is registered for the device, and none came within
+ * ENOTCONN: no broker is registered for the device, and none registered within
  * engine_absent_ms.
  * ETIMEDOUT: a broker is registered, but no worker attached within engine_wait_ms.
- * EUSERS: the broker refused a worker, because this user has too many.
- * EAGAIN: the broker refuses workers for a time, because they crashed.
+ * EUSERS: the broker refused a worker, because this user has too many workers.
+ * EAGAIN: workers crashed, so the broker starts no new worker for a time.
  * EPIPE: the worker died.
  * EINTR: the caller was killed.
- * EXFULL: too many commands in flight.
+ * EXFULL: the context has too many commands in flight.
  *
  * Further errors:
  * ENOBUFS: the answer does not fit into @data_size.
@@ -425,8 +438,8 @@ struct nnaccel_query {
  * @wire_length: bytes, at most NNACCEL_MAX_WIRE
  * @pools: const __u32[num_pools]: pool ids, in the order of the model's pools
  * @supported: __u8[num_operations]: out: 1 for each operation of the main
- *	subgraph that the engine can execute, else 0; written on
- *	NNACCEL_STATUS_NONE only
+ *	subgraph that the engine can execute, else 0; written only with
+ *	NNACCEL_STATUS_NONE
  * @num_operations: operations of the main subgraph, at most
  *	NNACCEL_MAX_OPERATIONS
  * @out_status: out: enum nnaccel_status
@@ -435,13 +448,13 @@ struct nnaccel_query {
  * @__reserved: must be 0
  *
  * If the exporter of a constant's memory refuses access or is gone, only the
- * operations that use the constant are not supported.
+ * operations that use this constant count as not supported.
  *
  * Errors:
  * ENOENT: no such pool.
  * EINVAL: range outside the pool, too many pools.
  * EOPNOTSUPP: a formatted pool.
- * EIO: the exporter of a dma-buf that the wire form lies in refused access.
+ * EIO: the wire form is in a dma-buf whose exporter refused access.
  * Errors of reaching the engine: see struct nnaccel_query.
  */
 struct nnaccel_supported {
@@ -474,9 +487,9 @@ enum nnaccel_preference {
 
 /**
  * enum nnaccel_priority - Order among the executions of one context
- * @NNACCEL_PRIORITY_LOW: after the others
+ * @NNACCEL_PRIORITY_LOW: executed after those of higher priority
  * @NNACCEL_PRIORITY_MEDIUM: the default
- * @NNACCEL_PRIORITY_HIGH: before the others
+ * @NNACCEL_PRIORITY_HIGH: executed before those of lower priority
  */
 enum nnaccel_priority {
 	NNACCEL_PRIORITY_LOW = 0,
@@ -485,8 +498,8 @@ enum nnaccel_priority {
 };
 
 /*
- * Flags of NNACCEL_WORK_PREPARE: the engine may cache the compiled model, and use a
- * cached one of the same model and user.
+ * Flag of NNACCEL_WORK_PREPARE: the engine may cache the compiled model, and may
+ * use a compiled model that it cached for the same model and user.
  */
 #define NNACCEL_PREPARE_CACHE	(1 << 0)
 
@@ -498,8 +511,8 @@ enum nnaccel_priority {
  * @num_pools: pools of the model's constants, at most NNACCEL_MAX_CMD_POOLS - 1
  * @wire_offset: bytes into the pool
  * @wire_length: bytes, at most NNACCEL_MAX_WIRE
- * @pools: const __u32[num_pools]: pool ids, in the order of the model's pools;
- *	the model holds them, the engine reads and never writes them
+ * @pools: const __u32[num_pools]: pool ids, in the order of the model's pools.
+ *	The model holds references to these pools. The engine only reads them
  * @preference: enum nnaccel_preference
  * @priority: enum nnaccel_priority
  * @deadline_ns: CLOCK_MONOTONIC time by which to be done, 0: none
@@ -511,8 +524,8 @@ enum nnaccel_priority {
  * @attributes: const __u8[attributes_size]: attributes for extensions of the
  *	engine; the kernel does not read them
  *
- * The model dies with the worker that prepared it; its id then gives ESTALE
- * until it is destroyed.
+ * The model can no longer be used once the worker that prepared it is dead.
+ * From then on its id gives ESTALE until the client destroys it.
  *
  * Errors:
  * ENOENT: no such pool.
@@ -546,14 +559,17 @@ struct nnaccel_prepare {
 /* Size of a token, the client's name of a saved model. */
 #define NNACCEL_TOKEN_SIZE	32
 
-/* Most parts of each kind that a saved model has: the NN HAL's bound for cache files. */
+/*
+ * Maximum number of parts of each kind in a saved model, which is the NN HAL's limit for cache
+ * files.
+ */
 #define NNACCEL_MAX_CACHE_PARTS	32
 
 /**
  * struct nnaccel_cache_part - Where a part of a saved model lies, or may be written
- * @pool: a pool of this context; 0: no memory, and all else is 0
+ * @pool: a pool of this context; 0: no memory, and all other fields are 0
  * @__reserved: must be 0
- * @offset: bytes into the pool; of a data part a multiple of the page size
+ * @offset: bytes into the pool; for a data part a multiple of the page size
  * @length: bytes
  */
 struct nnaccel_cache_part {
@@ -570,24 +586,27 @@ struct nnaccel_cache_part {
  * @num_model_parts: model parts, at most NNACCEL_MAX_CACHE_PARTS
  * @num_data_parts: data parts, likewise
  * @parts: const struct nnaccel_cache_part[num_model_parts + num_data_parts]: the parts
- *	that NNACCEL_WORK_CACHE_SAVE wrote, model parts first. The model holds the pools of
- *	data parts. The engine reads these in place and never writes them
+ *	that NNACCEL_WORK_CACHE_SAVE wrote, model parts first. The model holds references
+ *	to the pools of the data parts. The engine reads data parts in place and never
+ *	writes them
  * @token: the token that the parts were saved under
  * @preference: enum nnaccel_preference
  * @priority: enum nnaccel_priority
  * @deadline_ns: CLOCK_MONOTONIC time by which to be done, 0: none
  * @out_model: out: the model, valid with NNACCEL_STATUS_NONE only, else 0
- * @out_status: out: enum nnaccel_status; GENERAL_FAILURE: the parts are not
- *	what this engine saved under @token for this user, or are damaged.
- *	INVALID_ARGUMENT: the engine has another number of parts
+ * @out_status: out: enum nnaccel_status; GENERAL_FAILURE: the parts are
+ *	damaged, or this engine did not save them under @token for this user.
+ *	INVALID_ARGUMENT: the engine's models have another number of parts
  * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
- * @attributes_size: as of NNACCEL_WORK_PREPARE
- * @attributes: as of NNACCEL_WORK_PREPARE, the same as for the saved model
+ * @attributes_size: as for NNACCEL_WORK_PREPARE
+ * @attributes: as for NNACCEL_WORK_PREPARE; must equal the attributes of the
+ *	saved model
  *
  * Prepares a model as NNACCEL_WORK_PREPARE does, from saved parts. The engine copies
- * the model parts and must know their hash. The data parts are used in place and not
- * hashed; changing them can only change values of outputs.
+ * the model parts and must know their hash. The engine uses the data parts in place
+ * and does not hash them. If a client changes them, only values of outputs can
+ * change.
  *
  * Errors:
  * ENOENT: no such pool.
@@ -625,22 +644,23 @@ struct nnaccel_prepare_cached {
  * @model: a model of this context
  * @num_model_parts: model parts, at most NNACCEL_MAX_CACHE_PARTS
  * @num_data_parts: data parts, likewise
- * @out_status: out: enum nnaccel_status; OUTPUT_INSUFFICIENT_SIZE: the parts did
- *	not fit, and nothing was written. INVALID_ARGUMENT: the engine has another number
- *	of parts
- * @parts: const struct nnaccel_cache_part[num_model_parts + num_data_parts]: room for
- *	each, model parts first. Without any memory only the sizes are requested
- * @sizes: __u64[num_model_parts + num_data_parts]: out: bytes of each part, with
- *	NNACCEL_STATUS_NONE and NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE, else left alone
+ * @out_status: out: enum nnaccel_status; OUTPUT_INSUFFICIENT_SIZE: a part was larger
+ *	than its memory, and nothing was written. INVALID_ARGUMENT: the engine's models
+ *	have another number of parts
+ * @parts: const struct nnaccel_cache_part[num_model_parts + num_data_parts]: memory
+ *	for each part, model parts first. If no part has memory, only the sizes are
+ *	requested
+ * @sizes: __u64[num_model_parts + num_data_parts]: out: bytes of each part; written
+ *	only with NNACCEL_STATUS_NONE and NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE
  * @token: the token to save under
  * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @__reserved: must be 0
  *
  * Writes parts from which NNACCEL_WORK_PREPARE_CACHED can prepare the model again.
- * The engine stores the hash of the model parts durably, for this user and @token,
- * before it writes a byte. If the call fails, the contents of the memory are
- * undefined.
+ * Before the engine writes the parts, it durably stores the hash of the model
+ * parts for this user and @token. If the call fails, the contents of the memory
+ * are undefined.
  *
  * Errors:
  * ENOENT: no such model or pool.
@@ -669,16 +689,19 @@ struct nnaccel_cache_save {
 
 /* Flags of an argument. */
 #define NNACCEL_ARG_NO_VALUE	(1 << 0)
-/* The argument is a whole buffer of those that the execution names. */
+/* The argument is one of the buffers that the execution names, as a whole. */
 #define NNACCEL_ARG_BUFFER	(1 << 1)
 
 /**
  * struct nnaccel_arg - One input or output of an execution
- * @flags: NNACCEL_ARG_NO_VALUE: omitted; everything else must then be 0.
- *	NNACCEL_ARG_BUFFER: a buffer; @offset and @length must then be 0
- * @pool: index into the command's pools; BUFFER: into its buffers
+ * @flags: NNACCEL_ARG_NO_VALUE: the argument is omitted, and all other fields
+ *	must be 0. NNACCEL_ARG_BUFFER: the argument is a buffer, and @offset and
+ *	@length must be 0
+ * @pool: index into the execution's pools; with NNACCEL_ARG_BUFFER: into its
+ *	buffers
  * @offset: bytes into the pool
- * @length: bytes; offset + length within the pool; both 0 for a formatted one
+ * @length: bytes; offset + length must be within the pool. For an image both
+ *	are 0
  * @rank: dimensions given, at most NNACCEL_MAX_RANK; 0: those of the model
  * @dims: the dimensions; entries from @rank on must be 0
  * @__reserved: must be 0
@@ -693,7 +716,7 @@ struct nnaccel_arg {
 	__u32 __reserved;
 };
 
-/* Flags of a shape: the argument was large enough for the output. */
+/* Flag of a shape: the argument's memory was large enough for the output. */
 #define NNACCEL_SHAPE_SUFFICIENT	(1 << 0)
 
 /**
@@ -708,7 +731,7 @@ struct nnaccel_shape {
 	__u32 dims[NNACCEL_MAX_RANK];
 };
 
-/* Flags of NNACCEL_WORK_EXECUTE: measure, and fill the out times. */
+/* Flag of NNACCEL_WORK_EXECUTE: measure the execution, and write the out_*_ns fields. */
 #define NNACCEL_EXECUTE_MEASURE	(1 << 0)
 
 /* A time that was not measured. */
@@ -736,41 +759,44 @@ struct nnaccel_shape {
  * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @num_buffers: buffers that are arguments, at most NNACCEL_MAX_CMD_BUFFERS
- * @buffers: const __u32[num_buffers]: their ids, each once
- * @attributes: const __u8[attributes_size]: as of NNACCEL_WORK_PREPARE, for this
- *	execution
+ * @buffers: const __u32[num_buffers]: ids of these buffers, each once
+ * @attributes: const __u8[attributes_size]: attributes for this execution, as
+ *	for NNACCEL_WORK_PREPARE
  * @attributes_size: bytes there, at most NNACCEL_MAX_ATTRIBUTES
  * @__reserved: must be 0
- * @out_fenced_ns: out: time from the end of the last dependency to the engine's
- *	answer, or NNACCEL_TIME_NONE, also if the worker waited for fences; NNACCEL_SUBMIT
- *	names the dependencies
+ * @out_fenced_ns: out: time from the end of the last dependency (see NNACCEL_SUBMIT) to
+ *	the engine's answer. NNACCEL_TIME_NONE if not measured or if the worker waited for
+ *	fences
  *
- * Waits for the engine. The wait ends when the caller is killed, the worker
- * dies, or the deadline has passed by the module's grace period. The engine may
- * still read and write the pools of an execution whose caller has given up.
+ * A wait for an execution ends early if the caller is killed or the worker
+ * dies. It also ends when the module's grace period after the deadline has
+ * passed. After that the engine may still read and write the pools of the
+ * execution.
  *
  * Before the engine gets the command, the kernel waits for fences in the
- * reservation objects of dma-bufs, as long as the deadline allows. It waits for
- * writers, and for an output also for readers. It adds no fence.
+ * reservation objects of dma-bufs, at most until the deadline. For an input it
+ * waits for fences of writers, for an output also for fences of readers. The
+ * kernel adds no fence to these objects.
  *
- * A buffer must have the role of this input or output of this model. It may be
- * several inputs, or one output. As an output it is initialised with a new size
- * if the answer is NNACCEL_STATUS_NONE. If an execution that the engine got ends
- * in any other way, the buffer is uninitialised. The buffer is in use until that
- * end, even if the caller has given up.
+ * A buffer that is an argument must have the role of this input or output of
+ * this model. A buffer may be several inputs, or one output. With
+ * NNACCEL_STATUS_NONE an output buffer becomes initialised and gets a new size.
+ * If an execution that the engine got ends in any other way, its output buffer
+ * becomes uninitialised. A buffer is in use until the execution ends, even if
+ * the caller no longer waits.
  *
  * Errors:
  * ENOENT: no such model, pool or buffer.
  * ESTALE: the model's worker is dead.
- * EINVAL: an argument outside its pool or malformed, too many arguments, pools,
- * buffers or attributes, a buffer named twice or used as both input and output or as
- * two outputs.
- * EPERM: the buffer has no such role.
+ * EINVAL: a malformed argument, or an argument outside its pool. Too many arguments,
+ * pools, buffers or attributes. A buffer named twice, used as two outputs, or used
+ * as both input and output.
+ * EPERM: a buffer does not have the role of the argument.
  * ENODATA: an input buffer is not initialised.
- * EBUSY: a buffer is being written, or one to be written is being read.
+ * EBUSY: another command writes one of the buffers, or reads an output buffer.
  * EACCES: an output in a pool that is not writable.
  * ETIME: the deadline passed.
- * EIO: the exporter of a dma-buf refused access, or its end.
+ * EIO: the exporter of a dma-buf refused to begin or to end an access.
  * Errors of reaching the engine: see struct nnaccel_query.
  */
 struct nnaccel_execute {
@@ -809,7 +835,7 @@ enum nnaccel_role_kind {
 	NNACCEL_ROLE_OUTPUT = 1
 };
 
-/* Maximum frequency of a role: the buffer is used in each execution of the model. */
+/* Frequency of a role if each execution of the model uses the buffer. */
 #define NNACCEL_MAX_FREQUENCY	1000000
 
 /**
@@ -817,8 +843,8 @@ enum nnaccel_role_kind {
  * @model: a model of the context
  * @kind: enum nnaccel_role_kind
  * @index: which input or output
- * @frequency: executions with the buffer out of NNACCEL_MAX_FREQUENCY executions of
- *	the model, as a hint for the engine; 0: not known
+ * @frequency: how many of NNACCEL_MAX_FREQUENCY executions of the model use the
+ *	buffer, as a hint for the engine; 0: not known
  */
 struct nnaccel_role {
 	__u32 model;
@@ -832,24 +858,27 @@ struct nnaccel_role {
  * @size: sizeof(struct nnaccel_buffer_alloc)
  * @flags: must be 0
  * @capacity: bytes, at least 1; charged in whole pages
- * @roles: const struct nnaccel_role[num_roles]: its possible uses, each once
+ * @roles: const struct nnaccel_role[num_roles]: all roles of the buffer, each
+ *	once
  * @num_roles: 1 to NNACCEL_MAX_ROLES
- * @out_status: out: enum nnaccel_status; INVALID_ARGUMENT: no such buffer can
- *	have those roles
+ * @out_status: out: enum nnaccel_status; INVALID_ARGUMENT: no buffer of this
+ *	capacity can have all these roles
  * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @out_buffer: out: the buffer, valid with NNACCEL_STATUS_NONE only, else 0
  *
- * Allocates zeroed memory that the engine maps and the client never does: a
- * buffer of a memory domain. It counts as uninitialised. It outlives its models,
- * but cannot be used with dead or destroyed ones. Its contents can still be
- * copied then, unless the engine uses its own layout.
+ * Allocates a buffer of a memory domain: zeroed memory that the engine maps, but
+ * the client cannot. The new buffer counts as uninitialised. A buffer outlives
+ * the models of its roles, but executions of dead or destroyed models cannot use
+ * it. Its contents can still be copied after the models' end, unless the engine
+ * uses its own layout.
  *
  * Errors:
  * ENOENT: no such model.
  * ESTALE: a model's worker is dead.
- * EINVAL: capacity 0, no role, too many roles, an unknown kind, an index beyond any
- * model's, a frequency above the highest, a role twice.
+ * EINVAL: capacity 0, no role, too many roles, or the same role twice. A role with
+ * an unknown kind, an index that no model can have, or a frequency above
+ * NNACCEL_MAX_FREQUENCY.
  * EFBIG: capacity above max_pool_bytes.
  * EDQUOT: the context's or the user's limit.
  * ENOSPC: too many buffers.
@@ -868,8 +897,8 @@ struct nnaccel_buffer_alloc {
 };
 
 /*
- * Flags of NNACCEL_WORK_BUFFER_COPY: one of the first two for the direction, and
- * the third if the other side is a pool.
+ * Flags of NNACCEL_WORK_BUFFER_COPY: either _IN or _OUT for the direction, and
+ * _POOL if the copy is to or from a pool instead of the client's memory.
  */
 #define NNACCEL_COPY_IN		(1 << 0)
 #define NNACCEL_COPY_OUT	(1 << 1)
@@ -879,19 +908,21 @@ struct nnaccel_buffer_alloc {
  * struct nnaccel_buffer_copy - Work NNACCEL_WORK_BUFFER_COPY
  * @size: sizeof(struct nnaccel_buffer_copy)
  * @flags: NNACCEL_COPY_IN: into the buffer, or NNACCEL_COPY_OUT: out of it;
- *	NNACCEL_COPY_POOL: from or to a pool
+ *	NNACCEL_COPY_POOL: from or to @pool instead of @data
  * @buffer: a buffer of this context
  * @pool: a pool of this context, with NNACCEL_COPY_POOL; else 0
  * @data: the client's memory; 0 with NNACCEL_COPY_POOL
- * @length: bytes; IN: 1 to the buffer's capacity, which becomes its size; OUT:
- *	its size
- * @out_status: out: enum nnaccel_status: of the engine, if it converts
+ * @length: bytes; IN: the new size of the buffer, from 1 to its capacity; OUT:
+ *	the size of the buffer
+ * @out_status: out: enum nnaccel_status of the conversion, if the engine
+ *	converts the layout
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @message: char[message_size]: out: error message, terminated; or 0
- * @offset: bytes into the pool, any; else 0
+ * @offset: with NNACCEL_COPY_POOL: bytes into the pool, any value; else 0
  *
- * A copy into the buffer initialises it. If it fails after it has begun (EFAULT,
- * EINTR, EIO, EPIPE, or a status), the buffer is uninitialised.
+ * A copy into the buffer initialises the buffer. If this copy fails after it has
+ * begun (EFAULT, EINTR, EIO, EPIPE, or a status), the buffer becomes
+ * uninitialised.
  *
  * A CPU access to a dma-buf begins and ends as for an execution: the kernel first
  * waits for other drivers' fences, without a time limit, and notifies the
@@ -900,13 +931,15 @@ struct nnaccel_buffer_alloc {
  *
  * Errors:
  * ENOENT: no such buffer, or no such pool.
- * EINVAL: no direction or both, another length, or a range outside the pool.
- * EACCES: OUT to a pool that is not writable.
+ * EINVAL: no direction or both, a length that @length does not allow, or a
+ * range outside the pool.
+ * EACCES: the copy is OUT, and the pool is not writable.
  * EOPNOTSUPP: a formatted pool.
- * EIO: the pool's exporter refused access or is gone, or its file was truncated.
- * ENODATA: OUT of a buffer that is not initialised.
- * EBUSY: the buffer is being written or, for a copy IN, being read.
- * ESTALE: the worker that knows its layout is dead.
+ * EIO: the pool's exporter refused access or is gone, or the pool's file was
+ * truncated.
+ * ENODATA: the copy is OUT, and the buffer is not initialised.
+ * EBUSY: another command writes the buffer or, for a copy IN, reads it.
+ * ESTALE: the worker that knows the buffer's layout is dead.
  * A buffer in the engine's own layout also gives EDQUOT, and errors of reaching the
  * engine: see struct nnaccel_query.
  */
@@ -923,7 +956,7 @@ struct nnaccel_buffer_copy {
 	__aligned_u64 offset;
 };
 
-/* Flags of NNACCEL_CANCEL: cancel executions of every tag. */
+/* Flag of NNACCEL_CANCEL: cancel executions with any tag. */
 #define NNACCEL_CANCEL_ANY	(1 << 0)
 
 /**
@@ -934,8 +967,8 @@ struct nnaccel_buffer_copy {
  * @out_cancelled: out: how many were cancelled
  * @__reserved: must be 0
  *
- * Ends executions of io_uring with ECANCELED. The engine may still read and write the
- * pools of an execution that it has.
+ * Ends executions of io_uring with ECANCELED. If the engine has fetched an execution,
+ * it may still read and write the pools of this execution.
  *
  * Errors: ENOENT: no execution with that tag is in flight.
  */
@@ -948,7 +981,7 @@ struct nnaccel_cancel {
 };
 #define NNACCEL_CANCEL _IO(NNACCEL_TYPE, NNACCEL_CMD_CANCEL)
 
-/* Maximum number of datums of a burst's ring, and the number if 0 is requested. */
+/* Capacity of a burst's ring in datums: the maximum, and the default that 0 requests. */
 #define NNACCEL_BURST_MAX_CAPACITY	(256 * 1024)
 #define NNACCEL_BURST_DEFAULT_CAPACITY	1024
 
@@ -961,7 +994,7 @@ struct nnaccel_cancel {
  * struct nnaccel_burst_create - Work NNACCEL_WORK_BURST
  * @size: sizeof(struct nnaccel_burst_create)
  * @flags: NNACCEL_BURST_CLOEXEC, NNACCEL_BURST_NO_SPIN
- * @model: a model of this context; the burst holds it
+ * @model: a model of this context, to which the burst holds a reference
  * @capacity: datums of each ring, at most NNACCEL_BURST_MAX_CAPACITY; 0:
  *	NNACCEL_BURST_DEFAULT_CAPACITY
  * @out_fd: out: the burst, valid with NNACCEL_STATUS_NONE only, else -1
@@ -971,7 +1004,7 @@ struct nnaccel_cancel {
  * @__reserved: must be 0
  *
  * The burst ends with the last close of its file, with its context, or with the
- * worker. It belongs to the address space of its context.
+ * worker. The burst belongs to the address space of its context.
  *
  * Errors:
  * ENOENT: no such model.
@@ -995,19 +1028,20 @@ struct nnaccel_burst_create {
 };
 
 /* ------------------------------------------------------------------------
- * Submissions: work for the engine, and its answer
+ * Submissions: work for the engine, and the engine's answer
  *
- * A submission is an object of its context, with an id from the context's common
- * table. It keeps its work, and then the answer, until an NNACCEL_WAIT fetches
- * it. NNACCEL_DESTROY ends a submission earlier, and so does the last close of its
+ * A submission is an object of its context, with an id from the same table as all
+ * its objects. A submission exists until NNACCEL_WAIT has fetched its answer.
+ * NNACCEL_DESTROY ends a submission earlier, and so does the last close of its
  * file or of the context.
  *
- * A submission counts as one of the context's max_commands until then, and its
- * answer is charged to the user like all structures.
+ * While a submission exists, it counts as one of the context's max_commands.
+ * Its answer is charged to the user, like all memory that the kernel allocates
+ * for a context.
  *
  * poll() of the context's own file reports EPOLLIN while an answer can be fetched.
- * This does not include submissions with a file of their own, nor those that a call
- * with NNACCEL_SUBMIT_WAIT still waits for.
+ * Answers of submissions with their own file do not count, nor answers for which a
+ * call with NNACCEL_SUBMIT_WAIT still waits.
  */
 
 /**
@@ -1022,7 +1056,7 @@ struct nnaccel_burst_create {
  * @NNACCEL_WORK_BUFFER_COPY: struct nnaccel_buffer_copy
  * @NNACCEL_WORK_BURST: struct nnaccel_burst_create
  *
- * The comments of these structures list the errors of their work.
+ * The comment of each structure lists the errors of its kind of work.
  */
 enum nnaccel_work {
 	NNACCEL_WORK_QUERY = 1,
@@ -1038,8 +1072,10 @@ enum nnaccel_work {
 
 /**
  * enum nnaccel_state - State of a submission
- * @NNACCEL_STATE_PENDING: its answer can be fetched later, by its id or its file
- * @NNACCEL_STATE_DONE: its answer is written, and the submission is gone
+ * @NNACCEL_STATE_PENDING: the answer can be fetched later, by the submission's
+ *	id or file
+ * @NNACCEL_STATE_DONE: the answer is written, and the submission no longer
+ *	exists
  */
 enum nnaccel_state {
 	NNACCEL_STATE_PENDING = 0,
@@ -1051,9 +1087,9 @@ enum nnaccel_state {
 
 /* Flags of NNACCEL_SUBMIT. Wait for the answer in this call. */
 #define NNACCEL_SUBMIT_WAIT	(1 << 0)
-/* Make a file that reports the end; EXECUTE only, and not with NNACCEL_SUBMIT_WAIT. */
+/* Make a file that reports the end of the EXECUTE; invalid with NNACCEL_SUBMIT_WAIT. */
 #define NNACCEL_SUBMIT_FILE	(1 << 1)
-/* execve() closes the file of NNACCEL_SUBMIT_FILE, which must be set too. */
+/* With NNACCEL_SUBMIT_FILE: execve() closes the new file. */
 #define NNACCEL_SUBMIT_CLOEXEC	(1 << 2)
 
 /**
@@ -1064,61 +1100,68 @@ enum nnaccel_state {
  * @out_state: out: enum nnaccel_state
  * @work: user address of the structure that @kind names, which begins with its size
  * @dependencies: const __s32[num_dependencies]: fds, each a sync_file of any
- *	driver or a file that NNACCEL_SUBMIT_FILE made, in any context
+ *	driver or a submission's file of any context
  * @num_dependencies: at most NNACCEL_MAX_DEPENDENCIES; 0 for all kinds except EXECUTE
- * @out_id: out: the submission with NNACCEL_STATE_PENDING, else 0
- * @out_fd: out: with NNACCEL_SUBMIT_FILE the submission's file, else -1
+ * @out_id: out: id of the submission if @out_state is NNACCEL_STATE_PENDING,
+ *	else 0
+ * @out_fd: out: the submission's file if NNACCEL_SUBMIT_FILE is set, else -1
  * @__reserved: must be 0
  * @duration_ns: longest time from the end of the last dependency to the end of the
- *	execution, 0: no limit; the deadline applies too. 0 for all kinds except EXECUTE
+ *	execution; 0: no limit, and for all kinds except EXECUTE. The deadline in @work
+ *	applies too
  *
  * Copies the description of the work and submits it. The call does not wait for the
  * engine, for dependencies, or for fences of memory.
  *
- * BUFFER_COPY differs if the engine leaves the buffer's layout to the kernel: the
- * call itself copies, and returns NNACCEL_STATE_DONE with or without
- * NNACCEL_SUBMIT_WAIT. Before it reads or writes a pool, BUFFER_COPY waits for the
- * fences of the pool, here and in NNACCEL_WAIT.
+ * There is an exception for BUFFER_COPY if the engine leaves the buffer's layout
+ * to the kernel. The call itself copies then, and returns NNACCEL_STATE_DONE with
+ * or without NNACCEL_SUBMIT_WAIT. Before BUFFER_COPY reads or writes a pool, here
+ * or in NNACCEL_WAIT, it waits for the fences of the pool.
  *
- * With NNACCEL_SUBMIT_WAIT the call continues as NNACCEL_WAIT with the same @work. It
- * returns 0 with NNACCEL_STATE_DONE and the answer in @work, or an error, and the
- * submission is gone. A signal ends this wait: the call returns 0 with
- * NNACCEL_STATE_PENDING and the id, and NNACCEL_WAIT fetches the answer. The work is
- * submitted exactly once in both cases.
+ * With NNACCEL_SUBMIT_WAIT the call continues as NNACCEL_WAIT with the same @work.
+ * The call returns an error, or 0 with NNACCEL_STATE_DONE and the answer in @work. In
+ * both cases the submission no longer exists. If a signal ends this wait, the call
+ * returns 0 with NNACCEL_STATE_PENDING and the id, and NNACCEL_WAIT can fetch the
+ * answer. The work is never submitted twice.
  *
- * Without it the call returns 0 with NNACCEL_STATE_PENDING, and @work is not
- * written. The structure and the memory that it points to may be reused at once.
+ * Without NNACCEL_SUBMIT_WAIT the call returns 0 with NNACCEL_STATE_PENDING and
+ * does not write to @work. The caller may reuse at once the structure at @work
+ * and the memory to which that structure points.
  *
- * Dependencies: the execution begins when all have succeeded. If one ends with an
- * error or with another status than NNACCEL_STATUS_NONE, the execution does not run
- * and ends with EREMOTEIO. An fd is looked up once: closing it has no effect. A
- * dependency exists before the submission, so there is no cycle. A chain may be as
- * long as the max_commands of its contexts allow.
+ * Dependencies: the execution begins when all its dependencies have succeeded. If a
+ * dependency ends with an error or with another status than NNACCEL_STATUS_NONE,
+ * the execution does not run and ends with EREMOTEIO. Only this call looks up the
+ * fds, so they may be closed after it. Each dependency exists before the
+ * submission, so there is no cycle. Only the max_commands of the contexts limit the
+ * length of a chain.
  *
- * A deadline of @work counts from NNACCEL_SUBMIT on, even if no call waits.
+ * A deadline in @work applies from NNACCEL_SUBMIT on, even if no call waits.
  *
  * The file: poll() reports EPOLLIN once the execution has ended, and EPOLLPRI once
- * NNACCEL_SYNC_FILE has a fence to give out. Any process that has the file may poll it
- * and name it as a dependency, also a forked child or a process
- * that received it. The last close drops the answer and the id, at once or when the
- * execution ends. It does not cancel the execution, and a call that already waits gets
- * the answer. The file's number is reserved before the execution is submitted, and
- * installed when the call can no longer fail.
+ * NNACCEL_SYNC_FILE can return a fence. Any process that has the file, such as a
+ * forked child, may poll the file and name it as a dependency. The last close of the
+ * file drops the answer and the id once the execution has ended. The close does not
+ * cancel the execution, and a call that already waits gets the answer. The fd is
+ * reserved before the execution is submitted, and installed when the call can no
+ * longer fail.
  *
- * A model of PREPARE or PREPARE_CACHED, a buffer and a burst appear when their answer
- * is fetched, and never if the submission ends otherwise.
+ * A model of PREPARE or PREPARE_CACHED, a buffer or a burst exists from the moment
+ * its answer is fetched. If the submission ends in another way, the object never
+ * exists.
  *
- * After an error the submission is gone. Errors:
+ * After an error the submission does not exist. Errors:
  * EINVAL: an unknown kind or flag.
- * EINVAL: flags, dependencies or a duration that the kind does not have.
- * EINVAL: too many dependencies, or one that is neither a sync_file nor a file of a
- * submission.
- * EXFULL: the context has max_commands in flight or with answers to be fetched.
- * EMFILE: no number is left for the file, or for the burst with NNACCEL_SUBMIT_WAIT.
+ * EINVAL: flags, dependencies or a duration that this kind of work does not
+ * allow.
+ * EINVAL: too many dependencies, or a dependency that is neither a sync_file nor a
+ * submission's file.
+ * EXFULL: the context already has max_commands submissions and other commands.
+ * EMFILE: no fd is left for the submission's file or, with NNACCEL_SUBMIT_WAIT, for
+ * the burst.
  * ENOSPC: all ids are taken.
  * EINTR: the caller was killed.
- * The structure of the kind lists further errors. With NNACCEL_SUBMIT_WAIT, those of
- * NNACCEL_WAIT are possible, too.
+ * The comment of the structure at @work lists further errors. With
+ * NNACCEL_SUBMIT_WAIT, the errors of NNACCEL_WAIT are possible, too.
  */
 struct nnaccel_submit {
 	__u32 size;
@@ -1137,33 +1180,36 @@ struct nnaccel_submit {
 
 /**
  * struct nnaccel_uring_submit - IORING_OP_URING_CMD with NNACCEL_SUBMIT
- * @submit: const struct nnaccel_submit *: of the kind EXECUTE, with NNACCEL_SUBMIT_WAIT
- *	and no other flag
+ * @submit: const struct nnaccel_submit *: its kind is EXECUTE, and its only flag is
+ *	NNACCEL_SUBMIT_WAIT
  * @tag: the tag for NNACCEL_CANCEL, which need not be unique
  *
- * This is the cmd field of a submission queue entry. The entry's opcode is
- * IORING_OP_URING_CMD, its cmd_op is NNACCEL_SUBMIT and its fd is a context. It may have
- * 64 or 128 bytes. One entry submits the execution and completes with it. There is no
- * submission to wait for. @submit and the memory that it points to must stay valid until
- * the completion queue entry. The out fields of @submit are not written. The entry's res is
+ * This structure is the cmd field of a submission queue entry. The entry's opcode is
+ * IORING_OP_URING_CMD, its cmd_op is NNACCEL_SUBMIT and its fd is a context. An entry may
+ * have 64 or 128 bytes. One entry submits one execution, and completes when the execution
+ * ends. There is no submission for NNACCEL_WAIT. @submit and the memory to which it points
+ * must stay valid until the completion queue entry. The out fields of @submit are not
+ * written. The res of the completion queue entry is
  *
  * - 0: out_status is NNACCEL_STATUS_NONE, and the results are written.
- * - -EIO, or -ETIME for the MISSED_DEADLINE statuses, with another out_status:
- *   the engine failed it. The results are written as well.
- * - -errno: there is no answer, and out_status is not written. An error of NNACCEL_SUBMIT or
- *   one that NNACCEL_WAIT has as @out_error. ECANCELED: cancelled by NNACCEL_CANCEL, or
- *   because ring or task ended. ENOTTY: no such cmd_op. EOPNOTSUPP: another kind, or the
- *   ring polls for completions.
+ * - -ETIME if out_status is one of MISSED_DEADLINE, -EIO if it is another
+ *   failure: the engine answered with this status. The results are written as
+ *   well.
+ * - -errno: there is no answer, and out_status is not written. The errno is an error of
+ *   NNACCEL_SUBMIT, or an @out_error of NNACCEL_WAIT. ECANCELED: NNACCEL_CANCEL, or the end
+ *   of the ring or the task, cancelled the execution. ENOTTY: no such cmd_op. EOPNOTSUPP:
+ *   the kind of work is not EXECUTE, or the ring has IORING_SETUP_IOPOLL.
  *
- * A ring thus cancels entries that are linked to a failed execution, and shows the
- * failure even with IOSQE_CQE_SKIP_SUCCESS. Set out_status to 0 before submitting.
+ * Because a failed execution is an error in res, io_uring cancels entries that are
+ * linked to it, and reports the failure even with IOSQE_CQE_SKIP_SUCCESS. Set
+ * out_status to 0 before submitting.
  */
 struct nnaccel_uring_submit {
 	__aligned_u64 submit;
 	__aligned_u64 tag;
 };
 
-/* Flags of NNACCEL_WAIT: return at once with NNACCEL_STATE_PENDING if there is no answer yet. */
+/* Flag of NNACCEL_WAIT: return NNACCEL_STATE_PENDING at once if there is no answer yet. */
 #define NNACCEL_WAIT_NONBLOCK	(1 << 0)
 
 /**
@@ -1171,50 +1217,50 @@ struct nnaccel_uring_submit {
  * @size: sizeof(struct nnaccel_wait)
  * @flags: NNACCEL_WAIT_NONBLOCK
  * @id: the submission; 0: @fd names it
- * @fd: with @id 0: the submission's file; else 0
+ * @fd: the submission's file if @id is 0; else 0
  * @work: user address of a structure of the submission's kind, for the answer
  * @out_state: out: enum nnaccel_state; PENDING with NNACCEL_WAIT_NONBLOCK only
- * @out_error: out: with NNACCEL_STATE_DONE: 0, or the errno that the work ended with, of
- *	the list below; then @work is not written
- * @out_progress: out: with NNACCEL_STATE_PENDING: the last reported progress of a
- *	preparation, out of NNACCEL_PROGRESS_ALL; else 0
+ * @out_error: out: with NNACCEL_STATE_DONE: 0, or the errno with which the work ended,
+ *	from the list below. If it is not 0, @work is not written
+ * @out_progress: out: with NNACCEL_STATE_PENDING: the latest progress of a
+ *	preparation, from 0 to NNACCEL_PROGRESS_ALL; else 0
  * @__reserved: must be 0
  *
- * Fetches the answer once: it is written, and the submission and its id are gone. A
- * later call gives ENOENT. The file of the submission, if there is one, still polls
+ * Fetches the answer and ends the submission, so its id is then invalid: another
+ * call gives ENOENT. The file of the submission, if there is one, still polls
  * readable and may be named as a dependency.
  *
  * The call reads these fields of the structure at @work: its size, @data,
- * @data_size, @supported, @shapes, @sizes, @message and @message_size. They give the memory
- * for the answer. It must have room for all submitted operations, outputs or parts.
- * BUFFER_COPY out of a buffer into user memory writes to the @data given here. All
+ * @data_size, @supported, @shapes, @sizes, @message and @message_size. These fields give
+ * the memory for the answer, which must have room for all submitted operations, outputs or
+ * parts. BUFFER_COPY out of a buffer into user memory writes to the @data given here. All
  * other fields are ignored, and the out fields are written.
  *
  * A signal interrupts the wait without side effects. The kernel restarts the call
- * after a stop, and after a handler that was installed with SA_RESTART. After
- * another handler the call returns EINTR, and may be made again.
+ * after a stop, and after a handler that was installed with SA_RESTART. After a
+ * handler without SA_RESTART the call returns EINTR, and may be repeated.
  *
  * One call at a time may wait for a submission. Calls with NNACCEL_WAIT_NONBLOCK may come
- * from many threads: without an answer they return NNACCEL_STATE_PENDING, or EALREADY if
- * another call waits. NNACCEL_DESTROY of the submission cancels it, and so does the end of
- * the process: the waiting call gets ECANCELED as @out_error. Work that the engine has
- * fetched continues, and may read and write its pools until it ends. A deadline that passes
- * ends the submission with ETIME in the same way.
+ * from many threads: if there is no answer yet, these calls return NNACCEL_STATE_PENDING,
+ * or EALREADY if another call waits. NNACCEL_DESTROY and the end of the process cancel a
+ * submission: the waiting call gets ECANCELED as @out_error. A deadline that passes ends
+ * the submission in the same way, with ETIME. Work that the engine has fetched continues
+ * after that, and may read and write its pools until it ends.
  *
- * Errors do not change the submission:
+ * These errors do not change the submission:
  * ENOENT: no such submission, or the file is of another context's submission.
  * EBADF: no such fd.
  * EINVAL: an unknown flag, or @id and @fd both given.
  * EINVAL: @fd is not a file of a submission.
  * EINVAL: @work is shorter than its first published version, or @message_size is
  * above NNACCEL_MAX_MESSAGE.
- * E2BIG: a tail of @work that is not 0.
+ * E2BIG: the unknown tail of @work is not 0.
  * EALREADY: another call waits for the submission, or fetches its answer.
- * EMFILE: no number is left for the burst; ENOSPC: all ids are taken.
+ * EMFILE: no fd is left for the burst; ENOSPC: all ids are taken.
  * EFAULT: the answer could not be written in full.
  * ENOBUFS: the answer of QUERY does not fit into @data_size.
- * EIO: the exporter of the pool that BUFFER_COPY writes refused access.
- * EINTR: a signal, see above.
+ * EIO: BUFFER_COPY writes a pool whose exporter refused access.
+ * EINTR: a signal interrupted the wait, see above.
  * ENOMEM.
  *
  * @out_error is one of these:
@@ -1222,15 +1268,17 @@ struct nnaccel_uring_submit {
  * ENOTRECOVERABLE: the device is lost. The worker died, and a device that it used may
  * still write the memory of the work. See struct nnaccel_session_grant_fd.
  * ETIME: the deadline or @duration_ns passed.
- * ECANCELED: it was cancelled.
+ * ECANCELED: the submission was cancelled.
  * EREMOTEIO: a dependency ended with an error.
  * EIO: the exporter of a dma-buf refused access.
- * EBUSY, ENODATA, EINVAL: the state of a buffer when the work was to be queued.
+ * EBUSY, ENODATA, EINVAL: when the work was to be queued, a buffer had the
+ * wrong state.
  * ESTALE: the worker that knows a buffer's layout is dead.
  * EDQUOT: the answer exceeds the user's limit.
  * ENOMEM: out of memory.
  *
- * NNACCEL_SUBMIT with NNACCEL_SUBMIT_WAIT returns these as its own errors.
+ * NNACCEL_SUBMIT with NNACCEL_SUBMIT_WAIT returns these values as its own
+ * errors.
  */
 struct nnaccel_wait {
 	__u32 size;
@@ -1256,20 +1304,21 @@ struct nnaccel_wait {
  * @out_fd: out: a sync_file
  *
  * Returns the fence that the engine committed for an execution (NNACCEL_COMMIT_FENCE).
- * The module makes no fence of its own: an execution that a process computes only has the
- * submission's file, which other drivers cannot wait for. No work may follow the fence, so
- * all pools of the execution must be accessible only to devices (NNACCEL_IMPORT_DEVICE).
- * The call can be repeated while the file is open.
+ * The module itself makes no fence: if a process computes the execution, there is only the
+ * submission's file, for which other drivers cannot wait. When the fence signals, no work
+ * may be left for CPUs. So all pools of the execution must be accessible only to devices
+ * (NNACCEL_IMPORT_DEVICE). The call can be repeated while the file is open.
  *
  * Errors:
  * EBADF: no such fd.
  * EINVAL: an unknown flag, or the fd is not a file of a submission.
  * ENOENT: the file is of another context's submission.
  * EOPNOTSUPP: the execution names memory that CPUs can access.
- * EBUSY: a dependency that the module waits for has not ended yet.
- * EAGAIN: the engine has not committed yet. The submission's file polls EPOLLPRI when it has.
+ * EBUSY: the module still waits for a dependency.
+ * EAGAIN: the engine has not committed yet. When it has, the submission's file polls
+ * EPOLLPRI.
  * ENODATA: the execution has ended, and the engine committed no fence.
- * EMFILE: no number is left for the file.
+ * EMFILE: no fd is left for the sync_file.
  */
 struct nnaccel_sync_file {
 	__u32 size;
@@ -1283,15 +1332,15 @@ struct nnaccel_sync_file {
  * Burst
  *
  * poll(): EPOLLHUP once the burst is dead: its worker or its context is gone.
- * The status page reports that earlier.
+ * The status page reports the death before poll() does.
  *
- * mmap(): maps one whole region: offset = the region's, length = as in the
- * status page, rounded up to pages; MAP_SHARED. The worker maps the same
- * regions through its session, at the offset NNACCEL_BURST_MAP |
- * (off_t)burst << NNACCEL_BURST_SHIFT | the region's. Errors:
- * EACCES: the caller has another address space than the context, or the protection is not
- * granted.
- * EINVAL: no such region, or another length.
+ * mmap(): maps one whole region with MAP_SHARED. The offset is one of the
+ * constants below, and the length is that of the region, rounded up to pages.
+ * The worker maps the same regions through its session, at the offset
+ * NNACCEL_BURST_MAP | (off_t)burst << NNACCEL_BURST_SHIFT | constant. Errors:
+ * EACCES: the caller does not have the context's address space, or the protection exceeds
+ * that in the table.
+ * EINVAL: no such region, or a length that is not the region's.
  *
  *	region		length			client	worker
  *	STATUS		one page		r	r	written by the kernel
@@ -1299,23 +1348,23 @@ struct nnaccel_sync_file {
  *	RESULTS		ring_bytes		r	rw
  *	DOORBELL	one page		rw	r	one a context
  *
- * All words are in the byte order of the machine. A ring is a struct
- * nnaccel_ring_control, then lines at NNACCEL_RING_LINES. Documentation/burst.rst
- * describes how both ends use them.
+ * All words are in the byte order of the machine. A ring begins with a struct
+ * nnaccel_ring_control; its lines begin at NNACCEL_RING_LINES.
+ * Documentation/burst.rst describes how client and worker use the rings.
  */
 #define NNACCEL_BURST_STATUS	0x00000000ULL
 #define NNACCEL_BURST_REQUESTS	0x10000000ULL
 #define NNACCEL_BURST_RESULTS	0x20000000ULL
 #define NNACCEL_BURST_DOORBELL	0x30000000ULL
 
-/* Offset of a burst's regions in a session's mmap(). */
+/* Parts of the mmap() offset by which a session maps a burst's regions. */
 #define NNACCEL_BURST_SHIFT	30
 #define NNACCEL_BURST_MAP	(1ULL << 62)
 
 /**
- * enum nnaccel_burst_state - Life of a burst
- * @NNACCEL_BURST_ALIVE: it may be used
- * @NNACCEL_BURST_DEAD: it has ended; this state is final
+ * enum nnaccel_burst_state - State of a burst
+ * @NNACCEL_BURST_ALIVE: the burst may be used
+ * @NNACCEL_BURST_DEAD: the burst has ended; this state is final
  */
 enum nnaccel_burst_state {
 	NNACCEL_BURST_ALIVE = 1,
@@ -1326,12 +1375,12 @@ enum nnaccel_burst_state {
  * struct nnaccel_burst_status - The start of the status page
  * @state: enum nnaccel_burst_state; all other fields except @devices are constant
  * @lines: lines of each ring
- * @capacity: datums of each ring: the longest packet
+ * @capacity: datums of each ring, which is also the maximum size of a packet
  * @ring_bytes: length of the regions REQUESTS and RESULTS
- * @devices: becomes 1 when a device is first attached to memory of this module
- *	that is a pool of the context. From then on the worker calls
- *	NNACCEL_SESSION_SYNC around a request for each dma-buf that the request
- *	uses, and not only for grants with NNACCEL_PROT_SYNC
+ * @devices: becomes 1 when a device is first attached to a pool of the context
+ *	that this module allocated. From then on the worker calls
+ *	NNACCEL_SESSION_SYNC before and after a request for each dma-buf that
+ *	the request uses, even without NNACCEL_PROT_SYNC
  */
 struct nnaccel_burst_status {
 	__u32 state;
@@ -1341,30 +1390,34 @@ struct nnaccel_burst_status {
 	__u32 devices;
 };
 
-/* Words that the owner of a ring sleeps on: bits of struct nnaccel_ring_control. */
-/* The sequence of the next line that it will read in the other ring. */
+/*
+ * Bits of @waiting of struct nnaccel_ring_control: futexes on which the writer of the ring sleeps.
+ */
+/* The sequence word of the next line to be read in the other ring. */
 #define NNACCEL_WAIT_PACKET	(1 << 0)
 /* The other ring's consumed word. */
 #define NNACCEL_WAIT_SPACE	(1 << 1)
-/* The doorbell (worker only): add 1 to it, then wake it. */
+/* The doorbell (worker only): to wake the worker, add 1 to this word, then wake the futex. */
 #define NNACCEL_WAIT_DOORBELL	(1 << 2)
 
 /**
- * struct nnaccel_ring_control - Words of the end that writes a ring
- * @waiting: NNACCEL_WAIT_*: the word to wake it by; 0: it is awake
+ * struct nnaccel_ring_control - Words that the writer of a ring updates
+ * @waiting: NNACCEL_WAIT_*: the futexes on which the writer sleeps; 0: it is
+ *	awake
  * @__pad0: 0
- * @consumed: number of lines that it has read in the other ring
+ * @consumed: number of lines that the writer has read in the other ring
  * @__pad1: 0
  * @packets: packets sent
  * @spins: waits that ended without a sleep
  * @sleeps: waits that slept
- * @wakes: number of times that it woke the other end
- * @misses: slots that the kernel had to resolve
- * @fallbacks: executions that took the ordinary path
- * @device_ns: time on the device, of executions for which the worker knows it
+ * @wakes: number of times that the writer woke the peer
+ * @misses: slots that the worker had to look up in the kernel
+ * @fallbacks: executions by NNACCEL_SUBMIT instead of the burst
+ * @device_ns: sum of the times on the device, as far as the worker knows them
  * @__reserved: 0
  *
- * The counters are statistics for people; neither end depends on them.
+ * The counters, from @packets on, are only statistics: client and worker do not
+ * depend on them.
  */
 struct nnaccel_ring_control {
 	__u32 waiting;
@@ -1391,23 +1444,23 @@ struct nnaccel_ring_control {
  * enum nnaccel_datum_kind - Contents of a datum
  * @NNACCEL_DATUM_REQUEST: begins a request
  * @NNACCEL_DATUM_INPUT: an input
- * @NNACCEL_DATUM_INPUT_DIMENSION: one dimension of it
+ * @NNACCEL_DATUM_INPUT_DIMENSION: one dimension of the input
  * @NNACCEL_DATUM_OUTPUT: an output
- * @NNACCEL_DATUM_OUTPUT_DIMENSION: one dimension of it
- * @NNACCEL_DATUM_SLOT: memory
+ * @NNACCEL_DATUM_OUTPUT_DIMENSION: one dimension of the output
+ * @NNACCEL_DATUM_SLOT: the slot of a pool
  * @NNACCEL_DATUM_MEASURE: whether times are wanted
  * @NNACCEL_DATUM_RESULT: begins a result
  * @NNACCEL_DATUM_SHAPE: shape of an output
- * @NNACCEL_DATUM_SHAPE_DIMENSION: one dimension of it
+ * @NNACCEL_DATUM_SHAPE_DIMENSION: one dimension of the shape
  * @NNACCEL_DATUM_TIMING: times
  * @NNACCEL_DATUM_MESSAGE: a part of an error message
  *
  * A request consists of REQUEST, the inputs, the outputs, a SLOT for each pool,
- * and MEASURE. Each input is INPUT and an INPUT_DIMENSION for each dimension;
- * each output is OUTPUT and an OUTPUT_DIMENSION for each dimension. A result
- * consists of RESULT, the shapes of outputs, TIMING, and a MESSAGE for each part
- * of an error message that the client can log. Each shape is SHAPE and a
- * SHAPE_DIMENSION for each dimension.
+ * and MEASURE. Each input is an INPUT, then an INPUT_DIMENSION for each
+ * dimension. Each output is an OUTPUT, then an OUTPUT_DIMENSION for each
+ * dimension. A result consists of RESULT, the shapes of outputs, TIMING, and
+ * the parts of an error message for the client's log, each in a MESSAGE. Each
+ * shape is a SHAPE, then a SHAPE_DIMENSION for each dimension.
  */
 enum nnaccel_datum_kind {
 	NNACCEL_DATUM_REQUEST = 1,
@@ -1459,7 +1512,8 @@ struct nnaccel_datum_result {
  * @length: bytes
  * @__reserved: 0
  *
- * The datum's flags may have NNACCEL_ARG_NO_VALUE: all else is then 0.
+ * If the datum's flags have NNACCEL_ARG_NO_VALUE, all fields of this payload
+ * are 0.
  */
 struct nnaccel_datum_operand {
 	__u32 pool;
@@ -1471,9 +1525,9 @@ struct nnaccel_datum_operand {
 /**
  * struct nnaccel_datum_timing - Payload of TIMING; NNACCEL_TIME_NONE: not measured
  * @device_ns_low: time on the device, its lower half
- * @device_ns_high: its upper half
+ * @device_ns_high: upper half of the time on the device
  * @driver_ns_low: time in the engine, its lower half
- * @driver_ns_high: its upper half
+ * @driver_ns_high: upper half of the time in the engine
  */
 struct nnaccel_datum_timing {
 	__u32 device_ns_low;
@@ -1488,11 +1542,11 @@ struct nnaccel_datum_timing {
  * @flags: INPUT, OUTPUT: NNACCEL_ARG_NO_VALUE; SHAPE: NNACCEL_SHAPE_SUFFICIENT
  * @rank: INPUT, OUTPUT, SHAPE: dimensions that follow, at most
  *	NNACCEL_MAX_RANK
- * @u: by @kind; bytes that the kind does not use are 0
+ * @u: the payload, by @kind; bytes that the kind does not use are 0
  * @u.value: INPUT_DIMENSION, OUTPUT_DIMENSION, SHAPE_DIMENSION: the dimension;
  *	SLOT: the slot; MEASURE: 1: fill in the times, else 0
- * @u.text: MESSAGE: the next 16 bytes of text, at most NNACCEL_MAX_MESSAGE in
- *	all; unused bytes are 0
+ * @u.text: MESSAGE: the next 16 bytes of text; unused bytes are 0. All texts of
+ *	a packet together have at most NNACCEL_MAX_MESSAGE bytes
  */
 struct nnaccel_datum {
 	__u8 kind;
@@ -1511,15 +1565,16 @@ struct nnaccel_datum {
 
 /**
  * struct nnaccel_line - A cache line of a ring
- * @sequence: how often this line has been written, from 1
- * @datums: a packet begins with a line; unused datums of its last line are 0
+ * @sequence: number of times that this line has been written, at first 1
+ * @datums: each packet begins in a new line; unused datums of a packet's last
+ *	line are 0
  */
 struct nnaccel_line {
 	__u32 sequence;
 	struct nnaccel_datum datums[NNACCEL_LINE_DATUMS];
 };
 
-/* Maximum number of slots of a burst; a slot's lower bits are its index. */
+/* Maximum number of slots of a burst; the lower bits of a slot are its index. */
 #define NNACCEL_BURST_MAX_SLOTS	4096
 #define NNACCEL_SLOT_INDEX(slot)	((slot) & (NNACCEL_BURST_MAX_SLOTS - 1))
 
@@ -1527,23 +1582,26 @@ struct nnaccel_line {
  * struct nnaccel_burst_slot - ioctl(NNACCEL_BURST_SLOT)
  * @size: sizeof(struct nnaccel_burst_slot)
  * @flags: must be 0
- * @pool: a pool of the burst's context, which gets a slot; 0: @slot is freed
+ * @pool: a pool of the burst's context, to which the call gives a slot; 0: the
+ *	call frees @slot
  * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE; 0 if @pool is 0
- * @slot: out: the slot. NNACCEL_SLOT_INDEX() of it is the lowest free index; the
- *	bits above differ each time that an index is reused. If @pool is 0: in: the
- *	slot to free
+ * @slot: out: the new slot. Its NNACCEL_SLOT_INDEX() is the lowest free index; its
+ *	upper bits change each time an index is reused. If @pool is 0: in: the slot
+ *	to free
  * @__reserved: must be 0
  *
- * The slot holds the pool until it is freed or the burst is closed. A request in
- * flight that names a freed slot may still use the memory.
+ * The slot holds a reference to the pool until the slot is freed or the burst is
+ * closed. After a slot is freed, a request in flight that names it may still use
+ * the memory.
  *
  * Errors:
  * ENOENT: no such pool, or no such slot.
  * EINVAL: unknown or missing protection.
- * EACCES: the pool does not allow it.
- * EOPNOTSUPP: only devices can access the pool, and the engine does not support that.
+ * EACCES: the pool does not allow this protection.
+ * EOPNOTSUPP: only devices can access the pool, and the engine does not support such
+ * pools.
  * ENOSPC: too many slots.
- * EPIPE: the burst is dead, and its slots can only be freed.
+ * EPIPE: the burst is dead. Its slots can only be freed.
  */
 struct nnaccel_burst_slot {
 	__u32 size;
@@ -1558,12 +1616,13 @@ struct nnaccel_burst_slot {
 /* ------------------------------------------------------------------------
  * /dev/nnaccel-engine
  *
- * The first call on a file is NNACCEL_ENGINE_REGISTER; before it all others give
- * ENOTCONN, and poll() reports EPOLLERR. Afterwards the file reports only this
- * engine's contexts. poll() reports EPOLLIN while NNACCEL_ENGINE_NEXT has an event.
- * When the broker closes the file, sessions live on. Contexts that were offered to
- * it and have no session yet wait for the next broker of the engine's name. Other
- * engines are not affected.
+ * The first call on a file must be NNACCEL_ENGINE_REGISTER. Before registration all
+ * other calls give ENOTCONN, and poll() reports EPOLLERR. After it the file reports
+ * only contexts of the registered engine, and poll() reports EPOLLIN while
+ * NNACCEL_ENGINE_NEXT has an event. When the broker closes the file, its sessions
+ * continue. Contexts that were offered to this broker and have no session yet wait
+ * for the next broker that registers the same name. Other engines are not
+ * affected.
  */
 
 /**
@@ -1584,7 +1643,7 @@ enum nnaccel_device_type {
 	NNACCEL_DEVICE_ACCELERATOR = 4
 };
 
-/* Flags of NNACCEL_ENGINE_REGISTER: clients may use pools that only devices can access. */
+/* Flag of NNACCEL_ENGINE_REGISTER: clients may use pools that only devices can access. */
 #define NNACCEL_ENGINE_DEVICE_POOLS	(1 << 0)
 
 /**
@@ -1597,31 +1656,34 @@ enum nnaccel_device_type {
  *	with a hyphen; padded with 0
  * @version: printable ASCII; padded with 0
  * @bus: bus of the hardware, "pci" or "platform", padded with 0; empty: none
- * @hardware: the name that the hardware has on this bus, padded with 0; must be empty
- *	if @bus is
+ * @hardware: name of the hardware on @bus, padded with 0; must be empty if @bus is
+ *	empty
  *
- * Makes the engine a device. A name that was registered before, since the module
- * was loaded, gets its old device with the contexts that are open there. Any other
- * name gets the next number. /dev/nnaccel exists from the start, without a name, so
- * that clients can open it before its engine comes. The first name gets it. When
- * the broker closes the file, the device stays, and its state in sysfs is "absent".
+ * Makes the engine a device. If the name was registered before, since the module
+ * was loaded, the engine gets the device of that name with all its open contexts.
+ * Any other name gets a device with the next number. /dev/nnaccel exists once the
+ * module is loaded, so that clients can open it before an engine is registered. The
+ * first engine to be registered gets /dev/nnaccel. When the broker closes the file,
+ * the device stays, and its state in sysfs is "absent".
  *
- * /sys/class/nnaccel has a folder for each device with its name, version, type and
- * state. Each registration and its end is a change event there.
+ * /sys/class/nnaccel has a directory for each device, with files for the engine's
+ * name, version, type and state. The start and the end of each registration send a
+ * change uevent for the device.
  *
- * If @hardware is given, "device" in that folder is a link to it, and a link of the
- * folder's name leads back. When the hardware loses its driver or is removed, the engine
- * ends: it is absent, other calls of the file give ENODEV, and poll() reports
- * EPOLLHUP | EPOLLERR. Its sessions end as with NNACCEL_ATTACH_SHARED, but their workers
- * are not killed. The unbinding does not wait for the broker or for workers.
+ * If @hardware is given, the device's directory has a link "device" to the directory of
+ * the hardware, which has a link back with the device's name. When the hardware loses
+ * its driver or is removed, the registration ends: the state is "absent", other calls on
+ * the file give ENODEV, and poll() reports EPOLLHUP | EPOLLERR. The engine's sessions
+ * end as described for NNACCEL_ATTACH_SHARED, but their workers are not killed. The
+ * removal of the driver does not wait for the broker or for workers.
  *
  * Errors:
  * EINVAL: an unknown type or bus, a malformed name or version, or only one of @bus and
  * @hardware.
- * ENODEV: no such hardware, or it has no driver.
- * EEXIST: the file has been registered.
+ * ENODEV: no such hardware, or the hardware has no driver.
+ * EEXIST: an engine was already registered by this file.
  * EBUSY: an engine of this name is registered.
- * ENOSPC: there are as many devices as the module's parameter max_devices says.
+ * ENOSPC: the number of devices has reached the module's parameter max_devices.
  */
 struct nnaccel_engine_register {
 	__u32 size;
@@ -1639,11 +1701,11 @@ struct nnaccel_engine_register {
  * enum nnaccel_engine_event - Events of NNACCEL_ENGINE_NEXT
  */
 enum nnaccel_engine_event {
-	/** @NNACCEL_ENGINE_NEW: The context wants a session: answer with SESSION or REFUSE. */
+	/** @NNACCEL_ENGINE_NEW: A context needs a session: answer with SESSION or REFUSE. */
 	NNACCEL_ENGINE_NEW = 1,
 	/**
-	 * @NNACCEL_ENGINE_GONE: A context that was offered is gone:
-	 *	its worker has no more work.
+	 * @NNACCEL_ENGINE_GONE: An offered context is closed: its worker gets
+	 *	no more work.
 	 */
 	NNACCEL_ENGINE_GONE = 2,
 	/**
@@ -1653,7 +1715,7 @@ enum nnaccel_engine_event {
 	NNACCEL_ENGINE_PRIORITY = 3
 };
 
-/* Flags of NNACCEL_ENGINE_NEXT: return EAGAIN instead of waiting. */
+/* Flag of NNACCEL_ENGINE_NEXT: return EAGAIN instead of waiting. */
 #define NNACCEL_ENGINE_NONBLOCK	(1 << 0)
 
 /**
@@ -1661,18 +1723,21 @@ enum nnaccel_engine_event {
  * @size: sizeof(struct nnaccel_engine_next)
  * @flags: NNACCEL_ENGINE_NONBLOCK
  * @out_event: out: enum nnaccel_engine_event
- * @out_uid: out: the user that the context is charged to, in the broker's
- *	namespace: the effective user id of the opener; for an opener in a user
- *	namespace, the owner of the outermost one below the initial one
+ * @out_uid: out: the user to whom the context is charged, in the broker's
+ *	namespace: the effective user id of the opener. For an opener outside
+ *	the initial user namespace: the owner of its outermost namespace below
+ *	the initial one
  * @out_gid: out: effective group id of the opener, in the broker's namespace
- * @out_pid: out: process id of the opener in the broker's namespace, 0: none
+ * @out_pid: out: process id of the opener in the broker's namespace; 0: it has
+ *	none there
  * @out_context: out: the context's number, never reused
- * @out_priority: out: enum nnaccel_priority, the highest of the models that the
- *	context's worker has; MEDIUM if it has no models
+ * @out_priority: out: enum nnaccel_priority: the highest priority of the models
+ *	in the context's worker; MEDIUM if there are no models
  * @__reserved: 0
  *
- * PRIORITY events come only for contexts that were offered to this broker and that
- * have a session. Several changes before a fetch are one event.
+ * PRIORITY events are reported only for contexts that were offered to this broker
+ * and that have a session. If the priority changes several times between two
+ * calls, one event is reported.
  *
  * Errors:
  * EAGAIN: there is no event.
@@ -1702,11 +1767,11 @@ struct nnaccel_engine_next {
  * @out_fd: out: the session
  * @__reserved: must be 0
  *
- * The session ends with its last close: the broker closes its own copy once
- * the worker has it.
+ * The session ends with the last close of its file, so the broker must close
+ * its own fd once the worker has one.
  *
  * Errors:
- * ENOENT: no such context is offered, or it is gone.
+ * ENOENT: no such context is offered, or the context is closed.
  * EBUSY: the context has a session.
  * EMFILE.
  */
@@ -1722,14 +1787,16 @@ struct nnaccel_engine_session {
 /**
  * struct nnaccel_engine_refuse - ioctl(NNACCEL_ENGINE_REFUSE)
  * @size: sizeof(struct nnaccel_engine_refuse)
- * @error: EUSERS or EAGAIN, which the context's waiting calls return
+ * @error: EUSERS or EAGAIN, which the waiting calls of the context's client
+ *	return
  * @context: the number from NNACCEL_ENGINE_NEXT
  *
- * The context is offered again when it next needs an engine.
+ * The context is offered again when its client next submits work that needs a
+ * worker.
  *
  * Errors:
- * EINVAL: another error.
- * ENOENT: no such context is offered, or it is gone.
+ * EINVAL: @error has another value.
+ * ENOENT: no such context is offered, or the context is closed.
  * EBUSY: the context has a session.
  */
 struct nnaccel_engine_refuse {
@@ -1748,19 +1815,22 @@ struct nnaccel_engine_refuse {
  * @out_member: out: 1: the opener was in that group when it opened the context, by
  *	its effective group id or a supplementary one; 0: it was not
  * @out_lives: out: 1: the process that opened the context lives, and has executed
- *	no other program since; 0: it may have ended or executed another program
- * @out_pid: out: its process id in the broker's namespace; 0: it has none there,
- *	or @out_lives is 0
+ *	no other program since the open; 0: it may have ended or executed another
+ *	program
+ * @out_pid: out: process id of the opener in the broker's namespace; 0: it has
+ *	none there, or @out_lives is 0
  *
- * Groups that were joined or left since then do not count.
+ * Groups that the opener joined or left after it opened the context do not
+ * count.
  *
  * A broker can read the opener's properties in /proc. If @out_lives is 1, the process
- * id was not reused, so all that the broker read under @out_pid between
- * NNACCEL_ENGINE_NEXT and this call belongs to the opener. So does a pidfd that it
- * opened meanwhile. If it is 0, the data may belong to another process or program,
- * and must be discarded.
+ * id was not reused. So the opener owns all data that the broker read under @out_pid
+ * between NNACCEL_ENGINE_NEXT and this call, and any pidfd that the broker opened in
+ * that time. If @out_lives is 0, the data may belong to another process or program,
+ * and the broker must discard them.
  *
- * Errors: ENOENT: the broker does not know such a context, or it is gone.
+ * Errors: ENOENT: no such context was offered to this broker, or the context is
+ * closed.
  */
 struct nnaccel_engine_opener {
 	__u32 size;
@@ -1776,14 +1846,17 @@ struct nnaccel_engine_opener {
 /* ------------------------------------------------------------------------
  * Session
  *
- * poll(): EPOLLIN while a command waits, EPOLLHUP when the context is gone,
- * EPOLLHUP | EPOLLERR when the session was ended: see NNACCEL_ATTACH_SHARED.
+ * poll() reports EPOLLIN while a command is queued, EPOLLHUP when the context
+ * is closed, and EPOLLHUP | EPOLLERR when the module ended the session: see
+ * NNACCEL_ATTACH_SHARED.
  *
- * mmap(): maps all of a grant: offset = (off_t)grant << NNACCEL_GRANT_SHIFT,
- * length = the grant's length rounded up to pages, MAP_SHARED, PROT_READ and, if
- * granted, PROT_WRITE. For regions of a burst see above. Errors:
- * EACCES: not the attached address space, or a protection that is not granted.
- * EINVAL: no such grant, or another offset or length.
+ * mmap() maps a whole grant with MAP_SHARED, PROT_READ and, if granted,
+ * PROT_WRITE. The offset is (off_t)grant << NNACCEL_GRANT_SHIFT, and the length
+ * is the grant's length rounded up to pages. For the regions of a burst see
+ * NNACCEL_BURST_MAP. Errors:
+ * EACCES: the caller does not have the attached address space, or the
+ * protection is not granted.
+ * EINVAL: no such grant, or an offset or length that is not the grant's.
  * EOPNOTSUPP: only devices can access the memory.
  */
 
@@ -1791,39 +1864,40 @@ struct nnaccel_engine_opener {
 #define NNACCEL_GRANT_SHIFT	40
 
 /*
- * nnaccel_session_attach.flags: the process serves other clients, too. It is not
- * killed for an execution that it did not answer in time. The session ends
- * instead: poll() reports that. FETCH, SLOT, GRANT_FD, mmap() and the begin of SYNC
+ * nnaccel_session_attach.flags: the process serves other clients, too. So the module
+ * does not kill the process if it does not answer an execution in time, but ends the
+ * session, as poll() reports. FETCH, SLOT, GRANT_FD, mmap() and the begin of SYNC
  * give ESHUTDOWN, and dma-bufs of grants are revoked. The process must unmap the
- * client's memory and close the session within two seconds. Otherwise the session is
- * cut off from its context, which can get another worker. The process can still write
- * memory that it has not unmapped by then.
+ * client's memory and close the session within two seconds. Otherwise the module
+ * detaches the session from its context, which can then get another worker. The
+ * process can still write to memory that it has not unmapped by then.
  *
- * A worker that was killed and does not die within two seconds loses its session in
- * the same way.
+ * If a worker does not die within two seconds after it was killed, its session is
+ * detached in the same way.
  */
 #define NNACCEL_ATTACH_SHARED	(1U << 0)
 
 /*
  * nnaccel_session_attach.flags: only devices access the memory of executions and of
  * copies of buffers, by dma-bufs of NNACCEL_SESSION_GRANT_FD. The module waits for
- * fences, but does not give this memory to the CPU: it syncs nothing for devices that
- * have it mapped, and exporters see no access. NNACCEL_SESSION_SYNC only waits for
- * fences. Models are read by the CPU as in other sessions.
+ * the fences of this memory, but begins no CPU access: it does not sync mappings of
+ * devices, and exporters see no access. NNACCEL_SESSION_SYNC only waits for fences.
+ * The CPU reads models, as in other sessions.
  */
 #define NNACCEL_ATTACH_DEVICES	(1U << 1)
 
 /*
- * nnaccel_session_attach.flags, with NNACCEL_ATTACH_DEVICES only: the worker, or its
- * device, waits for the fences of an execution. These are the sync_files that its client
- * named and the fences that its memory had at submission. The execution can be fetched
- * once the submissions that it depends on have ended. NNACCEL_SESSION_FENCE gives the
- * fences. The answer must not come before they have signalled, except with
- * NNACCEL_COMMIT_FENCE. If one that the client named has failed by the end of the
- * execution, it ends with EREMOTEIO in place of the answer.
+ * nnaccel_session_attach.flags, with NNACCEL_ATTACH_DEVICES only: the worker or its
+ * device, instead of the module, waits for the fences of an execution. These fences are
+ * the sync_files that the client named and the fences that the execution's memory had at
+ * submission. The execution can be fetched once the submissions on which it depends have
+ * ended. NNACCEL_SESSION_FENCE returns the fences. The worker must not commit the answer
+ * before all fences have signalled, except with NNACCEL_COMMIT_FENCE. If a fence that
+ * the client named has failed when the execution ends, the client gets EREMOTEIO instead
+ * of the answer.
  *
- * The module itself waits before executions with @duration_ns, with buffers or with
- * formatted pools, and before all other commands.
+ * Even so, the module itself waits for fences before executions with @duration_ns,
+ * buffers or formatted pools, and before all other kinds of command.
  */
 #define NNACCEL_ATTACH_FENCES	(1U << 2)
 
@@ -1832,12 +1906,12 @@ struct nnaccel_engine_opener {
  * @size: sizeof(struct nnaccel_session_attach)
  * @flags: NNACCEL_ATTACH_SHARED, NNACCEL_ATTACH_DEVICES, NNACCEL_ATTACH_FENCES
  *
- * Binds the session to the caller's address space: only it can fetch, commit
- * and map from now on.
+ * Binds the session to the caller's address space: from then on only this
+ * address space can fetch, commit and map.
  *
  * Errors:
- * EBUSY: attached already.
- * ESHUTDOWN: the context is gone.
+ * EBUSY: the session is already attached.
+ * ESHUTDOWN: the context is closed.
  */
 struct nnaccel_session_attach {
 	__u32 size;
@@ -1851,38 +1925,46 @@ struct nnaccel_session_attach {
 enum nnaccel_cmd_kind {
 	/** @NNACCEL_DO_QUERY: Answer @query: commit with the answer as payload. */
 	NNACCEL_DO_QUERY = 1,
-	/** @NNACCEL_DO_SUPPORTED: Judge a model: commit with __u8[num_operations] as payload. */
+	/**
+	 * @NNACCEL_DO_SUPPORTED: Say which operations of a model are supported: commit with
+	 * __u8[num_operations] as payload.
+	 */
 	NNACCEL_DO_SUPPORTED = 2,
 	/** @NNACCEL_DO_PREPARE: Prepare a model under the number @model. */
 	NNACCEL_DO_PREPARE = 3,
 	/** @NNACCEL_DO_EXECUTE: Execute @model: commit with struct nnaccel_shape[] as payload. */
 	NNACCEL_DO_EXECUTE = 4,
-	/** @NNACCEL_DO_FORGET_MODEL: @model is gone: forget it. Takes no commit. */
+	/** @NNACCEL_DO_FORGET_MODEL: @model was destroyed: free it. Takes no commit. */
 	NNACCEL_DO_FORGET_MODEL = 5,
-	/** @NNACCEL_DO_FORGET_GRANT: @grant is gone: unmap it. Takes no commit. */
+	/** @NNACCEL_DO_FORGET_GRANT: @grant has ended: unmap it. Takes no commit. */
 	NNACCEL_DO_FORGET_GRANT = 6,
 	/**
-	 * @NNACCEL_DO_BURST: Serve requests for @model on @burst:
-	 *	commit once its rings are mapped.
+	 * @NNACCEL_DO_BURST: Serve requests for @model on @burst: commit once
+	 *	the rings are mapped.
 	 */
 	NNACCEL_DO_BURST = 7,
-	/** @NNACCEL_DO_BURST_GONE: @burst is gone: stop serving it, unmap it. Takes no commit. */
+	/**
+	 * @NNACCEL_DO_BURST_GONE: @burst has ended: stop serving it and unmap it. Takes no commit.
+	 */
 	NNACCEL_DO_BURST_GONE = 8,
-	/** @NNACCEL_DO_SLOT_GONE: Slot @grant of @burst is gone: forget it. Takes no commit. */
+	/**
+	 * @NNACCEL_DO_SLOT_GONE: Slot @grant of @burst was freed: do not use it. Takes no commit.
+	 */
 	NNACCEL_DO_SLOT_GONE = 9,
 	/**
-	 * @NNACCEL_DO_BUFFER: Judge a new buffer, the first grant, for its
-	 * roles: commit with enum nnaccel_layout, a __u32, as payload.
+	 * @NNACCEL_DO_BUFFER: Decide whether a new buffer, the first grant, can
+	 * have its roles: commit with its enum nnaccel_layout, as __u32, as
+	 * payload.
 	 */
 	NNACCEL_DO_BUFFER = 10,
 	/**
-	 * @NNACCEL_DO_COPY_IN: Write @wire_length bytes of the second grant into
-	 *	a buffer, the first.
+	 * @NNACCEL_DO_COPY_IN: Copy @wire_length bytes of the second grant into
+	 *	a buffer, the first grant.
 	 */
 	NNACCEL_DO_COPY_IN = 11,
 	/**
-	 * @NNACCEL_DO_COPY_OUT: Write a buffer, the first grant, as @wire_length
-	 *	bytes to the second.
+	 * @NNACCEL_DO_COPY_OUT: Copy a buffer, the first grant, to the second
+	 *	grant as @wire_length bytes.
 	 */
 	NNACCEL_DO_COPY_OUT = 12,
 	/** @NNACCEL_DO_PREPARE_CACHED: Prepare @model from parts saved under @token. */
@@ -1898,11 +1980,11 @@ enum nnaccel_cmd_kind {
  * enum nnaccel_layout - Layout of a buffer
  */
 enum nnaccel_layout {
-	/** @NNACCEL_LAYOUT_LINEAR: As in a pool: the kernel copies. */
+	/** @NNACCEL_LAYOUT_LINEAR: The layout of pools: the kernel copies. */
 	NNACCEL_LAYOUT_LINEAR = 0,
 	/**
-	 * @NNACCEL_LAYOUT_ENGINE: This worker's own, within the capacity: it
-	 * gets COPY_IN and COPY_OUT.
+	 * @NNACCEL_LAYOUT_ENGINE: The worker's own layout, within the capacity:
+	 * the worker executes COPY_IN and COPY_OUT.
 	 */
 	NNACCEL_LAYOUT_ENGINE = 1
 };
@@ -1912,7 +1994,7 @@ enum nnaccel_layout {
  * @model: number of the model
  * @kind: enum nnaccel_role_kind
  * @index: which input or output
- * @frequency: the client's; see struct nnaccel_role
+ * @frequency: the client's hint; see struct nnaccel_role
  * @__reserved: 0
  */
 struct nnaccel_cmd_role {
@@ -1926,13 +2008,13 @@ struct nnaccel_cmd_role {
 /**
  * struct nnaccel_model_memory - The optional payload of a commit to
  *	NNACCEL_DO_PREPARE and NNACCEL_DO_PREPARE_CACHED
- * @weights: bytes that the model keeps besides its pools: packed weights and
+ * @weights: bytes that the model needs besides its pools: packed weights and
  *	computed constants
  * @execution: bytes for each concurrent execution; 0: not known
  * @device: bytes of the device's own memory for the model
  *
- * It comes only with NNACCEL_STATUS_NONE. fdinfo shows the worker's numbers; the
- * kernel does not depend on them.
+ * This payload is allowed only with NNACCEL_STATUS_NONE. fdinfo shows the
+ * worker's numbers, and the kernel uses them for nothing else.
  */
 struct nnaccel_model_memory {
 	__aligned_u64 weights;
@@ -1940,25 +2022,29 @@ struct nnaccel_model_memory {
 	__aligned_u64 device;
 };
 
-/* In a grant's prot: a dma-buf of another driver; see NNACCEL_SESSION_SYNC. */
+/* In a grant's prot: the memory is a dma-buf of another driver; see NNACCEL_SESSION_SYNC. */
 #define NNACCEL_PROT_SYNC	(1 << 2)
 
-/* In a grant's prot: a formatted pool; a struct nnaccel_format comes with the grant. */
+/*
+ * In a grant's prot: the memory is a formatted pool, which is an image. A struct nnaccel_format
+ * describes it.
+ */
 #define NNACCEL_PROT_FORMATTED	(1 << 3)
 
 /*
- * In a grant's prot: a pool that only devices can access: mmap() and NNACCEL_SESSION_SYNC
- * give EOPNOTSUPP, and NNACCEL_SESSION_GRANT_FD gives the dma-buf for the device.
+ * In a grant's prot: only devices can access the pool. mmap() and NNACCEL_SESSION_SYNC
+ * give EOPNOTSUPP, and NNACCEL_SESSION_GRANT_FD returns the dma-buf for the device.
  */
 #define NNACCEL_PROT_DEVICE	(1 << 4)
 
 /**
  * struct nnaccel_grant - Memory that a command lets the worker map
- * @grant: number, the same for a pool as long as it lives
- * @prot: NNACCEL_PROT_*: the protection that this command needs, which the pool's
- *	grant includes; NNACCEL_PROT_SYNC, _FORMATTED and _DEVICE as flags. Without
- *	NNACCEL_PROT_READ and _WRITE, only in SUPPORTED: the exporter of these
- *	constants refused access, so operations that use them are not supported
+ * @grant: number of the grant, which stays the same during the pool's life
+ * @prot: NNACCEL_PROT_*: the protection that this command needs, at most that of
+ *	the pool's grant, and the flags NNACCEL_PROT_SYNC, _FORMATTED and _DEVICE.
+ *	SUPPORTED only: if NNACCEL_PROT_READ and _WRITE are missing, the exporter
+ *	of these constants refused access, so operations that use these constants
+ *	are not supported
  * @length: bytes
  */
 struct nnaccel_grant {
@@ -1969,10 +2055,11 @@ struct nnaccel_grant {
 
 /**
  * struct nnaccel_format_plane - Layout of a plane of a formatted pool
- * @grant: the grant to map: the pool's own, or that of the plane's file, with
- *	the protection that the pool's grant has so far. Grants of planes' own files
- *	end with NNACCEL_DO_FORGET_GRANT, after the pool's
- * @offset: bytes from the start of that mapping to the first row
+ * @grant: the grant to map: the pool's own or, if the plane is in another file,
+ *	that of this file. It has the present protection of the pool's grant. Grants
+ *	of planes' files end with NNACCEL_DO_FORGET_GRANT, after the grant of the
+ *	pool
+ * @offset: bytes from the start of this grant's mapping to the first row
  * @stride: bytes from one row to the next
  * @row_bytes: bytes of a row's pixels
  * @rows: rows
@@ -1988,16 +2075,17 @@ struct nnaccel_format_plane {
 };
 
 /**
- * struct nnaccel_format - Layout of a formatted pool, constant as long as its grant lives
+ * struct nnaccel_format - Layout of a formatted pool, constant until its grant ends
  * @fourcc: DRM_FORMAT_
  * @width: pixels of a row
  * @height: rows
  * @num_planes: planes
- * @planes: the planes; 0 beyond them. The first is in the pool's own grant
+ * @planes: the planes; further entries are 0. The first plane is in the pool's
+ *	own grant
  *
- * Commands that name the pool also name its planes' files, so that access to them
- * has begun when the command is fetched. For requests of a burst
- * NNACCEL_SESSION_SYNC does that.
+ * Commands that name the pool also name the files of its planes, so that CPU
+ * access to these files has begun when the command is fetched. For requests of a
+ * burst, NNACCEL_SESSION_SYNC begins the access to all files of the pool.
  */
 struct nnaccel_format {
 	__u32 fourcc;
@@ -2009,24 +2097,26 @@ struct nnaccel_format {
 
 /**
  * struct nnaccel_cmd - A command, as NNACCEL_SESSION_FETCH writes it
- * @size: bytes of the whole: this structure, then struct
+ * @size: bytes of the command: this structure, then struct
  *	nnaccel_grant[num_grants], then struct nnaccel_arg[num_inputs +
  *	num_outputs], then struct nnaccel_cmd_role[num_roles], then
  *	__u8[attributes_size], then, from the next multiple of 8 on, struct
  *	nnaccel_format[num_formats]
  * @kind: enum nnaccel_cmd_kind
- * @cookie: names the command in NNACCEL_SESSION_COMMIT; 0: takes no commit
+ * @cookie: names the command in NNACCEL_SESSION_COMMIT; 0: the command takes no
+ *	commit
  * @model: number of the model, unique in the session
- * @num_grants: grants. PREPARE, SUPPORTED: the first is the wire form, the
- *	others are the model's pools in order. EXECUTE: the pools, then the
- *	buffers, both indexed by the arguments' pool fields, then the files of
+ * @num_grants: number of grants. PREPARE, SUPPORTED: the first grant is the wire
+ *	form, the others are the model's pools in order. EXECUTE: the pools, then
+ *	the buffers, both indexed by the arguments' pool fields, then the files of
  *	planes of formatted pools. An argument with NNACCEL_ARG_BUFFER has the
  *	size (an input) or the capacity (an output) of its buffer as length.
- *	PREPARE_CACHED, CACHE_SAVE: those of the parts that have memory, in order;
- *	CACHE_SAVE without grants asks for the sizes
+ *	PREPARE_CACHED, CACHE_SAVE: the grants of the parts that have memory, in
+ *	order; CACHE_SAVE without grants requests only the sizes
  * @grant: FORGET_GRANT: the grant; SLOT_GONE: the slot
- * @num_inputs: EXECUTE: inputs; PREPARE_CACHED, CACHE_SAVE: model parts, whose arguments
- *	have a grant's index, an offset and a length, or NNACCEL_ARG_NO_VALUE if without memory
+ * @num_inputs: EXECUTE: inputs; PREPARE_CACHED, CACHE_SAVE: model parts. The argument of a
+ *	part has a grant's index, an offset and a length, or NNACCEL_ARG_NO_VALUE if the part
+ *	has no memory
  * @num_outputs: EXECUTE: outputs; PREPARE_CACHED, CACHE_SAVE: data parts, likewise
  * @flags: PREPARE: NNACCEL_PREPARE_CACHE; EXECUTE: NNACCEL_EXECUTE_MEASURE;
  *	BURST: NNACCEL_BURST_NO_SPIN
@@ -2035,7 +2125,7 @@ struct nnaccel_format {
  * @priority: PREPARE, PREPARE_CACHED, EXECUTE: enum nnaccel_priority of the
  *	model
  * @wire_offset: PREPARE, SUPPORTED: bytes into the first grant
- * @wire_length: the same, COPY_IN, COPY_OUT: bytes
+ * @wire_length: PREPARE, SUPPORTED, COPY_IN, COPY_OUT: bytes
  * @deadline_ns: CLOCK_MONOTONIC time, 0: none
  * @loop_timeout_ns: EXECUTE: longest time in one loop, 0: the default
  * @max_payload: maximum bytes of the answer's payload
@@ -2045,15 +2135,15 @@ struct nnaccel_format {
  * @num_roles: BUFFER: roles
  * @attributes_size: PREPARE, PREPARE_CACHED, EXECUTE: bytes of the client's
  *	attributes
- * @num_formats: EXECUTE: grants with NNACCEL_PROT_FORMATTED; their formats follow in
- *	the same order
+ * @num_formats: EXECUTE: number of grants with NNACCEL_PROT_FORMATTED; their formats
+ *	have the order of the grants
  * @num_fences: EXECUTE: fences that the worker waits for, with NNACCEL_ATTACH_FENCES; see
  *	NNACCEL_SESSION_FENCE
  *
  * The payload of an execution with a buffer as output is struct
  * nnaccel_shape[num_outputs], then __u64[num_outputs]: the bytes written to each
- * output, which are read only for buffers. With NNACCEL_STATUS_NONE this payload
- * is mandatory.
+ * output, of which the kernel reads only those of buffers. With
+ * NNACCEL_STATUS_NONE this payload is mandatory.
  */
 struct nnaccel_cmd {
 	__u32 size;
@@ -2081,7 +2171,7 @@ struct nnaccel_cmd {
 	__u32 num_fences;
 };
 
-/* Flags of NNACCEL_SESSION_FETCH and _COMMIT: return EAGAIN instead of waiting. */
+/* Flag of NNACCEL_SESSION_FETCH and _COMMIT: return EAGAIN instead of waiting. */
 #define NNACCEL_FETCH_NONBLOCK	(1 << 0)
 
 /**
@@ -2090,16 +2180,17 @@ struct nnaccel_cmd {
  * @flags: NNACCEL_FETCH_NONBLOCK
  * @buffer: room for a struct nnaccel_cmd and its arrays, 8-byte aligned
  * @buffer_size: bytes at @buffer
- * @out_size: out: bytes written; with EMSGSIZE: bytes needed
+ * @out_size: out: bytes written or, with EMSGSIZE, needed
  *
- * Fetches the queued command of the highest priority, the oldest first. Many
- * threads may fetch at once. A command that does not fit stays queued.
+ * Fetches the oldest of the queued commands of the highest priority. Several
+ * threads may fetch at the same time. A command that does not fit into @buffer
+ * stays queued.
  *
  * Errors:
  * EAGAIN: no command is queued.
  * EMSGSIZE: @buffer is too small.
- * EACCES: not attached.
- * ESHUTDOWN: the context is gone, or the session was ended.
+ * EACCES: the caller is not attached to the session.
+ * ESHUTDOWN: the context is closed, or the module ended the session.
  * EINTR.
  */
 struct nnaccel_session_fetch {
@@ -2111,62 +2202,73 @@ struct nnaccel_session_fetch {
 };
 #define NNACCEL_SESSION_FETCH _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_FETCH)
 
-/* Flags of NNACCEL_SESSION_COMMIT, besides those of the fetch: the command ends with @fence. */
+/*
+ * Flags of NNACCEL_SESSION_COMMIT, besides NNACCEL_FETCH_NONBLOCK: the command ends when @fence
+ * signals.
+ */
 #define NNACCEL_COMMIT_FENCE	(1 << 1)
 /* The command continues, and @fence is its progress. */
 #define NNACCEL_COMMIT_PROGRESS	(1 << 2)
 
-/* The progress at the end. */
+/* The progress of a complete preparation. */
 #define NNACCEL_PROGRESS_ALL	1000
 
 /**
  * struct nnaccel_session_commit - ioctl(NNACCEL_SESSION_COMMIT)
  * @size: sizeof(struct nnaccel_session_commit)
  * @status: enum nnaccel_status
- * @cookie: the command's. With @buffer: set to 0 once the answer was accepted;
- *	0 from the start commits nothing
+ * @cookie: the command's cookie. With @buffer, the kernel sets @cookie to 0
+ *	once it has accepted the answer. If @cookie is 0 in the call, nothing is
+ *	committed
  * @payload: the answer; see enum nnaccel_cmd_kind
  * @payload_size: bytes at @payload, at most the command's max_payload
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @message: error message for the client to log; need not be terminated
- * @device_ns: time on the device in ns, or NNACCEL_TIME_NONE; fdinfo adds up the times
- *	of executions, even if the client did not ask for them
+ * @device_ns: time on the device in ns, or NNACCEL_TIME_NONE. fdinfo shows the sum
+ *	over all executions, even if the client did not request times
  * @buffer: room for the next command, as in NNACCEL_SESSION_FETCH; 0: do not fetch
- * @buffer_size: bytes there
+ * @buffer_size: bytes at @buffer
  * @flags: NNACCEL_FETCH_NONBLOCK, only with @buffer; NNACCEL_COMMIT_FENCE or
  *	NNACCEL_COMMIT_PROGRESS
  * @out_size: out, with @buffer: as in NNACCEL_SESSION_FETCH
  * @fence: with NNACCEL_COMMIT_FENCE: a sync_file, of any driver; with
  *	NNACCEL_COMMIT_PROGRESS: the progress out of NNACCEL_PROGRESS_ALL; else 0
  *
- * A commit to a command whose caller has given up succeeds and is dropped.
+ * If the command's caller no longer waits, the commit succeeds and the answer
+ * is dropped.
  *
  * With @buffer the call continues as NNACCEL_SESSION_FETCH once the answer was accepted,
- * and may return its errors. An error with @cookie 0 comes from the fetch: the answer
- * counts. The call may then be repeated with the same structure, and only fetches.
+ * and may return the errors of NNACCEL_SESSION_FETCH. If @cookie is 0 after an error,
+ * the answer was accepted and the fetch failed. A repeated call with the same structure
+ * then only fetches.
  *
- * With NNACCEL_COMMIT_FENCE hardware still executes the command. An EXECUTE, COPY_IN or
- * COPY_OUT, answered with NNACCEL_STATUS_NONE, ends when @fence signals. An error of the
- * fence makes the status MISSED_DEADLINE_TRANSIENT (ETIME, ETIMEDOUT) or
- * GENERAL_FAILURE, without shapes. After the commit only the fence decides: the death of
- * worker, broker or client does not end the command, because the hardware continues. If
- * the fence takes longer than the module's limit, the command ends with ETIME; the driver
- * must then stop the hardware's writes. A caller with a deadline does not wait longer
- * than for other commands. NNACCEL_SYNC_FILE gives the fence to the client.
+ * With NNACCEL_COMMIT_FENCE hardware still executes the command. The command must be an
+ * EXECUTE, COPY_IN or COPY_OUT with NNACCEL_STATUS_NONE, and ends when @fence signals. An
+ * error of the fence changes the status to MISSED_DEADLINE_TRANSIENT (ETIME, ETIMEDOUT)
+ * or GENERAL_FAILURE, without shapes. After the commit only the fence ends the command:
+ * the hardware continues even if worker, broker or client dies. If the fence takes
+ * longer than the module's limit, the command ends with ETIME; the driver must then stop
+ * the hardware's writes. A caller with a deadline waits no longer than for commands
+ * without a fence. NNACCEL_SYNC_FILE returns the fence to the client.
  *
- * The fence is added to the reservation objects of the command's memory, for a writer
- * if the command writes there. So later commands and other drivers wait for it.
+ * The module adds the fence to the reservation objects of the command's memory, as a
+ * writer's fence if the command writes this memory. So later commands and other
+ * drivers wait for the fence.
  *
- * With NNACCEL_COMMIT_PROGRESS a PREPARE or PREPARE_CACHED continues, and another commit
- * answers it. The status is NNACCEL_STATUS_NONE, and there is no payload, message or
- * @buffer. ECANCELED: the client no longer waits for the answer, so the worker may stop.
+ * With NNACCEL_COMMIT_PROGRESS a PREPARE or PREPARE_CACHED continues until another
+ * commit answers it. The status must be NNACCEL_STATUS_NONE, and there must be no
+ * payload, message or @buffer. ECANCELED: the client no longer waits for the answer, so
+ * the worker may stop.
  *
  * Errors:
- * ENOENT: this session is not working on such a command.
- * EINVAL: an unknown status, or a size of payload that the command's kind does not allow.
- * EINVAL: a fence for another kind or status, or one that is not a sync_file.
- * EINVAL: progress of another kind, or above NNACCEL_PROGRESS_ALL.
- * EACCES: not attached.
+ * ENOENT: @cookie names no command that this session fetched and did not answer
+ * yet.
+ * EINVAL: an unknown status, or a payload size that this kind of command does not allow.
+ * EINVAL: NNACCEL_COMMIT_FENCE with a wrong kind of command or status, or
+ * @fence is not a sync_file.
+ * EINVAL: NNACCEL_COMMIT_PROGRESS with a wrong kind of command, or @fence is
+ * above NNACCEL_PROGRESS_ALL.
+ * EACCES: the caller is not attached to the session.
  */
 struct nnaccel_session_commit {
 	__u32 size;
@@ -2192,14 +2294,15 @@ struct nnaccel_session_commit {
  * @burst: the burst
  * @slot: the slot
  * @out_grant: out: the grant of the whole pool, with the slot's protection
- * @out_format: out: its format, if it has NNACCEL_PROT_FORMATTED; else 0
+ * @out_format: out: the format of the pool, if @out_grant has
+ *	NNACCEL_PROT_FORMATTED; else 0
  *
- * Mapped memory stays valid until NNACCEL_DO_FORGET_GRANT.
+ * A mapping of the grant stays valid until NNACCEL_DO_FORGET_GRANT.
  *
  * Errors:
- * ENOENT: no such burst, or no such slot in it.
- * ENOSPC: too many notices wait to be fetched.
- * EACCES: not attached.
+ * ENOENT: no such burst, or the burst has no such slot.
+ * ENOSPC: the session has too many notices that were not fetched.
+ * EACCES: the caller is not attached to the session.
  */
 struct nnaccel_session_slot {
 	__u32 size;
@@ -2226,18 +2329,20 @@ struct nnaccel_session_slot {
  *
  * Waits for the fences of other drivers, then notifies the exporter that the CPU
  * begins or ends its access, as DMA_BUF_IOCTL_SYNC does for a dma-buf's own fd.
- * Requests of a burst need this, because the kernel does not see them: for grants
- * with NNACCEL_PROT_SYNC, and for all grants if the burst's status page reports
- * devices. The kernel does it for commands before they can be fetched and after
- * their commit. An interrupted exporter is called again; an end is never lost.
+ * The worker must make this call for requests of a burst, because the kernel does
+ * not see them. The call is needed for grants with NNACCEL_PROT_SYNC, and for all
+ * grants if the burst's status page reports devices. For commands the kernel
+ * itself begins the access before the fetch and ends it after the commit. If a
+ * signal interrupts the exporter, the kernel calls it again, so the end of an
+ * access is never lost.
  *
  * Errors:
  * EINVAL: @flags has neither read nor write.
  * ENOENT: no such grant.
  * EOPNOTSUPP: the grant is not a dma-buf, or only devices can access it.
  * EACCES: the caller is not attached, or writing is not granted.
- * ESHUTDOWN: the session was ended. An access can still be ended until the session is
- * cut off from its context; the memory is not the worker's after that.
+ * ESHUTDOWN: the session was ended. NNACCEL_SYNC_END still works until the session is
+ * detached from its context; after that the worker has no right to the memory.
  * EIO: the exporter refused access.
  * EINTR: the caller was killed, or a signal came before the access began.
  * ENOMEM.
@@ -2265,38 +2370,40 @@ struct nnaccel_session_sync {
  * @__reserved: must be 0
  *
  * Returns a dma-buf of the granted memory only, for the engine's driver to import.
- * While the grant lives, each call with the same @prot gives the same dma-buf. It
- * cannot be imported as a pool.
+ * Until the grant ends, each call with the same @prot returns the same dma-buf.
+ * This dma-buf cannot be imported as a pool.
  *
  * Without NNACCEL_PROT_WRITE mmap() and DMA_BUF_IOCTL_SYNC for writing give EACCES.
- * Importers can map the dma-buf DMA_TO_DEVICE. If the client's pool can be written,
- * they can map it DMA_BIDIRECTIONAL as well, as DRM's PRIME does: the client's input
- * is then safe only as long as the engine and its driver do not write it. A device
- * cannot write a pool that was imported for reading.
+ * Importers can map the dma-buf with DMA_TO_DEVICE. If the client's pool is
+ * writable, importers can also use DMA_BIDIRECTIONAL, as DRM's PRIME does. The
+ * client's input is then safe only if the engine and its driver do not write to it.
+ * A device can never write to a pool that was imported for reading.
  *
- * The dma-buf has fences of its own, none at first. A command can be fetched when the
- * fences of its memory have signalled, or gives them by NNACCEL_SESSION_FENCE, and later
- * ones may wait for the command. So a driver that waits for all fences of the dma-buf
- * never waits for its own command.
- * Fences of its jobs reach the memory by NNACCEL_COMMIT_FENCE.
+ * The reservation object of the dma-buf is its own, and at first has no fence. The
+ * earlier fences of a command's memory have signalled before the command can be fetched,
+ * or NNACCEL_SESSION_FENCE returns them. Later fences of the memory may wait for the
+ * command, so they are not in the dma-buf. So a driver that waits for all fences of the
+ * dma-buf never waits for its own command. NNACCEL_COMMIT_FENCE adds the fences of the
+ * driver's jobs to the memory.
  *
  * The dma-buf is revoked when the grant ends, the session is closed or the client closes
  * its context. Attaching, mapping, mmap() and DMA_BUF_IOCTL_SYNC then give ENODEV, and
- * dynamic importers are notified (move_notify). Existing mappings of other importers
- * stay valid, and the pages are not freed, until they are unmapped.
+ * dynamic importers are notified (move_notify). Mappings that other importers made
+ * before stay valid, and their pages are not freed until they are unmapped.
  *
- * If the worker dies, commands that it has not answered wait until no device is
- * attached to the dma-bufs of their memory and the fences of these have signalled. They
- * end with EPIPE afterwards, or with ENOTRECOVERABLE if the module's bound for fences
- * passes. Their memory is not freed before that. A burst with slots for that memory does
- * not become dead earlier, either.
+ * If the worker dies, each command that it has not answered waits until the devices
+ * no longer use the command's memory. That is when all devices have detached from the
+ * dma-bufs of this memory, and all fences of these dma-bufs have signalled. The
+ * command then ends with EPIPE, or with ENOTRECOVERABLE if the module's limit for
+ * fences passes first. While devices use the memory, it is not freed, and a burst
+ * with slots for it does not become dead.
  *
  * Errors:
- * EINVAL: another @prot.
+ * EINVAL: @prot has another value.
  * ENOENT: no such grant.
  * EOPNOTSUPP: the grant is not a dma-buf, or is a part of another driver's dma-buf.
  * EACCES: the caller is not attached, or writing is not granted.
- * ESHUTDOWN: the context is gone.
+ * ESHUTDOWN: the context is closed.
  * EMFILE.
  */
 struct nnaccel_session_grant_fd {
@@ -2317,17 +2424,19 @@ struct nnaccel_session_grant_fd {
  * struct nnaccel_session_fence - ioctl(NNACCEL_SESSION_FENCE)
  * @size: sizeof(struct nnaccel_session_fence)
  * @flags: NNACCEL_FENCE_CLOEXEC
- * @cookie: an execution that was fetched and not answered
- * @index: number of the fence, below num_fences of struct nnaccel_cmd; in no order
+ * @cookie: an execution that was fetched and not answered yet
+ * @index: number of the fence, below num_fences of struct nnaccel_cmd; the order
+ *	means nothing
  * @out_fd: out: a sync_file
  *
- * Returns a fence of hardware that the worker waits for, because it attached with
+ * Returns a fence for which the worker must wait, because it attached with
  * NNACCEL_ATTACH_FENCES. The call can be repeated.
  *
  * Errors:
- * ENOENT: this session is not working on such an execution, or it has no such fence.
- * EACCES: not attached.
- * EMFILE: no number is left for the file.
+ * ENOENT: @cookie names no execution that this session works on, or @index is too
+ * high.
+ * EACCES: the caller is not attached to the session.
+ * EMFILE: no fd is left for the sync_file.
  */
 struct nnaccel_session_fence {
 	__u32 size;
