@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: access of the CPU to dma-bufs. Before a worker reads or writes one, its fences are
- * waited for and its exporter is notified. The exporter is notified again afterwards. This module
- * makes no fences. The fence that a worker commits is added to the memory of its command.
+ * nnaccel: access of the CPU to dma-bufs. Before a worker reads or writes a dma-buf, the module
+ * waits for its fences and notifies its exporter. After the access the module notifies the
+ * exporter again. This module makes no fences, but it adds the fence that a worker commits to the
+ * memory of the command.
  *
- * Memory of this module is synced under ctx->lock, when a command is queued and when it is
- * finished. A sync never waits for another driver. An exporter may block for any time, on locks and
- * on fences. So a thread of the context's own workqueue calls it, without ctx->lock. A command
- * counts for max_commands until the exporter has returned.
+ * Memory that this module allocated is synced under ctx->lock, when a command is queued and when
+ * the command is finished. This sync never waits for another driver. An exporter of another driver
+ * may block for any time, on locks and on fences. So a thread of the context's own workqueue calls
+ * the exporter, without ctx->lock. A command counts for max_commands until the exporter has
+ * returned.
  *
- * The CPU owns memory from the first command that uses it until the end of the last one. A command
- * in between notifies no exporter and syncs nothing, because that would destroy the outputs of the
- * others.
+ * If several commands use the same memory at a time, the CPU owns the memory from the start of the
+ * first command to the end of the last one. The other commands notify no exporter and sync
+ * nothing, because a sync would destroy outputs of the first command.
  */
 
 #include <linux/completion.h>
@@ -27,7 +29,7 @@
 #include "submit.h"
 #include "trace.h"
 
-/* Number of exporters that the threads of a context may call at a time. */
+/* Maximum number of exporters that the threads of a context call at a time. */
 #define NNACCEL_ACCESS_THREADS	16
 
 /* Longest delay before an exporter that returned EINTR or EAGAIN is called again. */
@@ -44,7 +46,8 @@ struct nnaccel_access_queue {
 };
 
 /**
- * struct nnaccel_late_end - An end of an access that its caller could not complete
+ * struct nnaccel_late_end - The end of an access that the caller could not
+ * complete
  * @work: calls the exporter until no signal interrupts it
  * @refs: references of the caller and the work
  * @done: the exporter has returned
@@ -83,7 +86,7 @@ static void nnaccel_fence_signalled(struct dma_fence *fence, struct dma_fence_cb
 	rcuwait_wake_up(&wait->wait);
 }
 
-/* Waits like dma_fence_wait(), but lets the system suspend meanwhile. */
+/* Waits like dma_fence_wait(), but lets the system suspend during the wait. */
 static int nnaccel_fence_wait(struct dma_fence *fence)
 {
 	struct nnaccel_fence_sleeper wait = {};
@@ -92,17 +95,19 @@ static int nnaccel_fence_wait(struct dma_fence *fence)
 	if (dma_fence_add_callback(fence, &wait.cb, nnaccel_fence_signalled))
 		return 0;
 	rcuwait_wait_event(&wait.wait, READ_ONCE(wait.done), TASK_INTERRUPTIBLE | TASK_FREEZABLE);
-	/* If no callback was left to remove, the fence has signalled and the callback is done. */
+	/* If the callback was already removed, the fence has signalled and the callback has run. */
 	if (!dma_fence_remove_callback(fence, &wait.cb))
 		return 0;
 	return -ERESTARTSYS;
 }
 
 /**
- * nnaccel_access_get_fence() - Returns a fence to wait for before the CPU accesses a dma-buf
+ * nnaccel_access_get_fence() - Returns the fence for which a CPU access to a dma-buf must
+ * wait
  * @dmabuf: the dma-buf
- * @write: the CPU writes, so readers are waited for as well as writers
- * @fence: out: a fence with a reference, which signals last; NULL if there is none to wait for
+ * @write: the CPU writes, so the fence covers readers as well as writers
+ * @fence: out: a fence with a reference, which signals when all of them have; NULL if none is
+ *	pending
  *
  * Return: 0 or -ENOMEM.
  */
@@ -148,7 +153,7 @@ static enum dma_data_direction nnaccel_access_direction(u32 prot)
 	}
 }
 
-/* Maps the error of an exporter: errors that ask for another call become -EAGAIN. */
+/* Maps the error of an exporter. Errors after which the call must be repeated become -EAGAIN. */
 static int nnaccel_access_error(int ret)
 {
 	switch (ret) {
@@ -167,8 +172,9 @@ static int nnaccel_access_error(int ret)
 }
 
 /*
- * Notifies the exporter of an access or its end. dma_buf_begin_cpu_access() must not be used: it
- * also waits for fences added after submission, which may wait for this command.
+ * Notifies the exporter of the begin or the end of an access. dma_buf_begin_cpu_access() must
+ * not be used, because it also waits for fences that were added after submission. Such a fence
+ * may wait for this command.
  */
 static int nnaccel_exporter_call(struct dma_buf *dmabuf, u32 prot, bool begin)
 {
@@ -192,11 +198,12 @@ static int nnaccel_exporter_call(struct dma_buf *dmabuf, u32 prot, bool begin)
  * @node: entry in nnaccel_cpu_uses
  * @dmabuf: the dma-buf; its users hold references
  * @refs: number of users and running calls; protected by nnaccel_cpu_uses_lock
- * @busy: bit 0 is a lock of the fields below; it is held while the exporter is called
- * @users: number of commands and copies that use it
- * @reads: the exporter was notified of a reader
- * @writes: the exporter was notified of a writer
- * @error: error of an exporter that refused the end
+ * @busy: bit 0 is the lock of the fields below, and is held while the exporter is
+ *	called
+ * @users: number of commands and copies that access the dma-buf
+ * @reads: the exporter was notified of read access
+ * @writes: the exporter was notified of write access
+ * @error: error of the exporter if it refused the end of an access
  */
 struct nnaccel_cpu_use {
 	struct hlist_node node;
@@ -213,7 +220,7 @@ struct nnaccel_cpu_use {
 static DEFINE_MUTEX(nnaccel_cpu_uses_lock);
 static DEFINE_HASHTABLE(nnaccel_cpu_uses, 6);
 
-/* Returns the entry of a dma-buf with a reference; NULL if memory is short at a begin. */
+/* Returns the entry of a dma-buf with a reference. NULL: @begin, and no memory is free. */
 static struct nnaccel_cpu_use *nnaccel_cpu_use_get(struct dma_buf *dmabuf, bool begin)
 {
 	struct nnaccel_cpu_use *use, *new = NULL;
@@ -223,7 +230,7 @@ retry:
 	hash_for_each_possible(nnaccel_cpu_uses, use, node, (unsigned long)dmabuf)
 		if (use->dmabuf == dmabuf)
 			break;
-	/* The end of a user finds its entry, and so does a user after the first. */
+	/* While counted users access the dma-buf, it has an entry. */
 	if (!use && !new) {
 		mutex_unlock(&nnaccel_cpu_uses_lock);
 		new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT | (begin ? 0 : __GFP_NOFAIL));
@@ -259,7 +266,10 @@ static int nnaccel_cpu_use_begin(struct nnaccel_cpu_use *use, u32 prot)
 	bool write = prot & NNACCEL_PROT_WRITE;
 	int ret = 0;
 
-	/* A begin for writing may destroy nothing, because readers have written nothing. */
+	/*
+	 * The begin of write access during read access cannot destroy data, because readers wrote
+	 * none.
+	 */
 	if (write ? !use->writes : !use->users) {
 		ret = nnaccel_exporter_call(use->dmabuf, prot, true);
 		if (ret)
@@ -290,8 +300,8 @@ static int nnaccel_cpu_use_end(struct nnaccel_cpu_use *use)
 }
 
 /*
- * Begins or ends an access to a dma-buf of another driver. An access that is not @counted does
- * nothing while a user accesses the dma-buf. Returns an error of nnaccel_access_error().
+ * Begins or ends an access to a dma-buf of another driver. If @counted is false, nothing is
+ * done while a counted user accesses the dma-buf. Returns an error of nnaccel_access_error().
  */
 static int nnaccel_cpu_add(struct dma_buf *dmabuf, u32 prot, bool counted, bool begin)
 {
@@ -312,7 +322,7 @@ static int nnaccel_cpu_add(struct dma_buf *dmabuf, u32 prot, bool counted, bool 
 			ret = nnaccel_exporter_call(dmabuf, prot, begin);
 		clear_and_wake_up_bit(0, &use->busy);
 	}
-	/* A user has its own reference until it ends. */
+	/* A counted user has a reference of its own until its access ends. */
 	if (counted && begin)
 		refs -= !ret;
 	else if (counted)
@@ -321,7 +331,7 @@ static int nnaccel_cpu_add(struct dma_buf *dmabuf, u32 prot, bool counted, bool 
 	return ret;
 }
 
-/* Begins or ends an access to any dma-buf, without waiting. */
+/* Begins or ends an access to any dma-buf, without waiting for fences. */
 static int nnaccel_access_once(struct dma_buf *dmabuf, u32 prot, bool counted, bool begin)
 {
 	if (!nnaccel_dmabuf_is_ours(dmabuf))
@@ -334,7 +344,7 @@ static int nnaccel_access_once(struct dma_buf *dmabuf, u32 prot, bool counted, b
 	return 0;
 }
 
-/* Must an exporter, which may block, be notified of accesses to the pool? */
+/* Is there an exporter of another driver that must be notified of accesses to the pool? */
 static bool nnaccel_access_is_foreign(const struct nnaccel_pool *pool)
 {
 	const struct dma_buf *dmabuf = pool->dmabuf;
@@ -372,7 +382,8 @@ int nnaccel_access_init(struct nnaccel_context *ctx)
 	if (!queue)
 		return -ENOMEM;
 	/*
-	 * The workqueue has no rescuer: it would run several works in turn, behind one that blocks.
+	 * The workqueue has no rescuer, because a rescuer would run works one after another, and a
+	 * work that blocks would delay all others.
 	 */
 	queue->wq = alloc_workqueue("nnaccel-%llu", WQ_UNBOUND, NNACCEL_ACCESS_THREADS,
 				    ctx->number);
@@ -406,7 +417,8 @@ void nnaccel_access_exit(struct nnaccel_context *ctx)
  * nnaccel_access_begin() - Begins an access of the CPU to a dma-buf, and waits until it is possible
  * @dmabuf: the dma-buf
  * @prot: NNACCEL_PROT_* of the access
- * @counted: the end will certainly come, so other users may rely on this begin
+ * @counted: nnaccel_access_end() will certainly be called, so other users may
+ *	rely on this begin
  *
  * Return: 0, and nnaccel_access_end() must be called later; or -ENOMEM, -ERESTARTSYS if a signal
  * came, -EIO if the exporter refused.
@@ -453,11 +465,11 @@ static void nnaccel_access_end_work(struct work_struct *work)
  * @prot: NNACCEL_PROT_* of the access
  * @counted: as in nnaccel_access_begin()
  *
- * If a signal interrupts the exporter, a thread without signals calls it again. A killed caller
- * does not wait for that.
+ * If a signal interrupts the exporter, a kernel thread calls the exporter again. A caller that
+ * is killed does not wait for this thread.
  *
- * Return: 0; -EINTR if the caller was killed, or -EIO if the exporter refused, and then written
- * data may be lost.
+ * Return: 0; -EINTR if the caller was killed; -EIO if the exporter refused, in which case
+ * written data may be lost.
  */
 int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 prot,
 		       bool counted)
@@ -521,11 +533,11 @@ int nnaccel_command_add_fence(const struct nnaccel_command *cmd, struct dma_fenc
 }
 
 /**
- * nnaccel_command_sync_own() - Syncs this module's memory of a command for the CPU, or for devices
+ * nnaccel_command_sync_own() - Syncs the memory of a command that this module allocated
  * @cmd: the command; ctx->lock is held
- * @begin: for the CPU
+ * @begin: sync for the CPU, not for devices
  *
- * A sync takes time only if a device that is not coherent has mapped the memory.
+ * A sync takes time only if a non-coherent device has mapped the memory.
  */
 void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin)
 {
@@ -551,7 +563,7 @@ static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 		if (nnaccel_access_is_foreign(cmd->pools[i]))
 			ret = nnaccel_cpu_add(cmd->pools[i]->dmabuf, cmd->grants[i].prot, true,
 					      true);
-		/* SUPPORTED can do without constants, which follow the serialised model. */
+		/* SUPPORTED tolerates missing constants, whose pools follow that of the model. */
 		if (ret == -EIO && cmd->head.kind == NNACCEL_DO_SUPPORTED && i) {
 			cmd->grants[i].prot = 0;
 			ret = 0;
@@ -582,7 +594,10 @@ static int nnaccel_command_end_foreign(struct nnaccel_command *cmd)
 	return cmd->access_error;
 }
 
-/* Runs in a thread of the context: begins the access, or ends it once the command is finished. */
+/*
+ * Runs in a thread of the context. Begins the access of a command, or ends it once the command is
+ * finished.
+ */
 static void nnaccel_command_access(struct work_struct *work)
 {
 	struct nnaccel_command *cmd = container_of(to_delayed_work(work), struct nnaccel_command,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: accounting. The memory of contexts is charged to their users and limited there.
+ * nnaccel: accounting. Charges the memory of contexts to their users, and limits it for
+ * each user.
  *
- * A user is a user id of the initial namespace. If a process in a user namespace opens the device,
- * the owner of the outermost namespace below the initial one is charged. So subordinate ids give a
- * user no additional limits.
+ * A user is a user id of the initial namespace. If the process that opens the device is in another
+ * user namespace, the owner of its outermost namespace below the initial one is charged. So a user
+ * does not get additional limits by subordinate ids.
  */
 
 #include <linux/capability.h>
@@ -24,7 +25,7 @@
  * @contexts: account lock: open contexts
  * @latency_requests: account lock: CPU-latency requests of bursts
  * @bytes: account lock: pinned memory of pools, buffers and bursts
- * @kernel_bytes: memory of the structures behind them, and of commands
+ * @kernel_bytes: memory of kernel structures, such as commands
  */
 struct nnaccel_user {
 	struct hlist_node node;
@@ -40,10 +41,11 @@ struct nnaccel_user {
  * struct nnaccel_account - Charges of one context
  * @refs: references of the context and of each dma-buf that it allocated
  * @user: the user that is charged
- * @unlimited: the opener has CAP_SYS_RESOURCE: the user's limits do not apply
+ * @unlimited: the opener has CAP_SYS_RESOURCE, so the user's limits do not
+ *	apply
  * @bytes: account lock: pinned memory
  *
- * A dma-buf that outlives its context keeps only the account alive.
+ * If a dma-buf outlives its context, only the account stays allocated.
  */
 struct nnaccel_account {
 	struct kref refs;
@@ -81,7 +83,7 @@ static struct nnaccel_user *nnaccel_user_open(kuid_t uid, bool unlimited)
 		user->refs++;
 		user->contexts++;
 	} else {
-		/* A user without references was just added: max_contexts is 0. */
+		/* If the user has no references, it was just added, and max_contexts is 0. */
 		if (!user->refs) {
 			hash_del(&user->node);
 			nnaccel_count(NNACCEL_USERS, -1);
@@ -149,7 +151,7 @@ struct nnaccel_account *nnaccel_account_open(kuid_t *uid)
 }
 
 /**
- * nnaccel_account_close() - Counts an open context less; its allocations may still be charged
+ * nnaccel_account_close() - Removes a context from the open ones; its memory may stay charged
  * @account: the context's account
  */
 void nnaccel_account_close(struct nnaccel_account *account)
@@ -276,7 +278,8 @@ void nnaccel_uncharge_kernel(struct nnaccel_account *account, size_t bytes)
 }
 
 /**
- * nnaccel_charge_latency() - Counts a CPU-latency request, if the user may have another one
+ * nnaccel_charge_latency() - Adds a CPU-latency request, unless the user has reached the
+ * limit
  * @account: the context's account
  *
  * The limit also applies to privileged users, because a request costs power.
@@ -297,7 +300,7 @@ bool nnaccel_charge_latency(struct nnaccel_account *account)
 }
 
 /**
- * nnaccel_uncharge_latency() - Counts a CPU-latency request less
+ * nnaccel_uncharge_latency() - Reverts nnaccel_charge_latency()
  * @account: the context's account
  */
 void nnaccel_uncharge_latency(struct nnaccel_account *account)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* nnaccel: what users are charged. */
+/* nnaccel: charges of memory to users. */
 #ifndef NNACCEL_ACCOUNT_H
 #define NNACCEL_ACCOUNT_H
 

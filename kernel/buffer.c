@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: buffers of memory domains. The engine maps them and the client does not. This file
- * tracks their allowed uses and the size of their contents. Copies are in copy.c.
+ * nnaccel: buffers of memory domains, which the engine can map and the client cannot. This
+ * file tracks the allowed uses of each buffer and the size of its contents. Copies are in
+ * copy.c.
  *
- * A buffer has either one writer or any number of readers. A use that conflicts with another one
- * fails at once. A use begins when its command is queued and ends with the command, both under
- * ctx->lock. Copies of the kernel are uses without a command.
+ * A buffer has either one writer or any number of readers. If a use conflicts with a use that
+ * has begun, it fails at once. A use begins when its command is queued and ends with the
+ * command, both under ctx->lock. When the kernel copies a buffer, the use has no command.
  */
 
 #include <linux/bsearch.h>
@@ -27,9 +28,8 @@ static struct nnaccel_buffer *to_buffer(struct nnaccel_pool *pool)
 /**
  * nnaccel_buffer_get() - Looks up a buffer
  * @ctx: the context
- * @id: its id
- *
- * Return: the buffer with a reference, or an error pointer: -ENOENT.
+ * @id: its id * * Return: the buffer with a reference, or an error pointer:
+ *-ENOENT.
  */
 struct nnaccel_buffer *nnaccel_buffer_get(struct nnaccel_context *ctx, u32 id)
 {
@@ -113,7 +113,7 @@ static struct nnaccel_buffer *nnaccel_command_buffer(const struct nnaccel_comman
 }
 
 /**
- * nnaccel_buffer_is_served() - Returns whether the worker that knows a buffer's layout is there
+ * nnaccel_buffer_is_served() - Returns whether the worker that knows a buffer's layout is alive
  * @cmd: the copy; ctx->lock is held
  *
  * Return: true if a session of that worker serves the context.
@@ -130,7 +130,7 @@ bool nnaccel_buffer_is_served(const struct nnaccel_command *cmd)
  * nnaccel_buffer_begin_all() - Begins the uses of the buffers of a command
  * @cmd: the command; ctx->lock is held
  *
- * Return: 0; or -EBUSY, -ENODATA, -EINVAL, and then no use began.
+ * Return: 0; or -EBUSY, -ENODATA, -EINVAL if no use has begun.
  */
 int nnaccel_buffer_begin_all(struct nnaccel_command *cmd)
 {
@@ -331,8 +331,8 @@ int nnaccel_buffer_check_roles(const struct nnaccel_command *cmd)
 
 /*
  * Sets a role for the buffer and for the worker. The model of the first role becomes the command's
- * model. If it is alive when the command is queued, all models of the roles still have the same
- * worker.
+ * model. If this model is alive when the command is queued, the models of all roles still have the
+ * same worker.
  */
 static int nnaccel_buffer_set_role(struct nnaccel_buffer *buffer, struct nnaccel_command *cmd,
 				   const struct nnaccel_role *from, u32 i)

@@ -21,15 +21,16 @@ struct nnaccel_buffer_role {
 
 /**
  * struct nnaccel_buffer - A buffer of a memory domain
- * @pool: its memory and base object; the length is the capacity
+ * @pool: memory and base object of the buffer; the pool's length is the
+ *	capacity
  * @id: its id, for traces; 0 if it has none
  * @layout: number of the session whose worker defines the layout; 0 if the buffer is linear
  * @num_roles: number of roles
  * @roles: the allowed uses, sorted
  * @initialised: ctx->lock, like all fields below: the buffer has valid contents
- * @written: a command writes it
- * @readers: number of uses that read it
- * @size: bytes of its contents
+ * @written: a use writes the buffer
+ * @readers: number of uses that read the buffer
+ * @size: bytes of the contents
  */
 struct nnaccel_buffer {
 	struct nnaccel_pool pool;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: bursts. A client and its worker exchange executions by two rings in shared memory,
- * without the kernel. This file has the lifetime of bursts, their mappings and their slots.
+ * without the kernel. This file implements the lifetime of bursts, their mappings and their
+ * slots.
  *
- * A burst dies once, under ctx->lock: when its file is closed, when its context is closed, or when
- * the session ends. The status page changes first, then poll() returns EPOLLHUP. If devices that
- * the worker left behind use the memory of slots, both wait for them. User space wakes its own
- * futexes.
+ * A burst dies under ctx->lock when its file or its context is closed or the session ends. First
+ * the status page reports the death, then poll() returns EPOLLHUP. If devices of a dead worker
+ * still use the memory of slots, both reports wait until they no longer do, or for a limited time.
+ * The kernel wakes no futexes: user space wakes its own.
  */
 
 #include <linux/anon_inodes.h>
@@ -27,7 +28,9 @@
 #include "session.h"
 #include "trace.h"
 
-/* The number of a slot has its index in the lower bits, and the count of binds above it. */
+/*
+ * The number of a slot has its index in the lower bits, and the number of binds so far above them.
+ */
 #define NNACCEL_SLOT_LIMIT	XA_LIMIT(0, NNACCEL_BURST_MAX_SLOTS - 1)
 #define NNACCEL_SLOT_SHIFT	ilog2(NNACCEL_BURST_MAX_SLOTS)
 #define NNACCEL_SLOT_BINDS	GENMASK(30 - NNACCEL_SLOT_SHIFT, 0)
@@ -38,7 +41,7 @@ static u64 nnaccel_burst_ring_bytes(u32 capacity)
 	       DIV_ROUND_UP(capacity, NNACCEL_LINE_DATUMS) * sizeof(struct nnaccel_line);
 }
 
-/* Returns the page that both sides read. */
+/* Returns the status page, which client and worker read. */
 static struct nnaccel_burst_status *nnaccel_burst_status(const struct nnaccel_burst *burst)
 {
 	return page_address(burst->pages[NNACCEL_FILE_STATUS]);
@@ -131,7 +134,7 @@ static int nnaccel_slot_bind(struct nnaccel_ucmd *ucmd)
 	return 0;
 }
 
-/* Returns the slot of that number, or NULL. */
+/* Returns the slot with this number, or NULL. */
 static struct nnaccel_slot *nnaccel_slot_find(struct nnaccel_burst *burst, u32 number)
 {
 	struct nnaccel_slot *slot;
@@ -201,17 +204,21 @@ struct nnaccel_pool *nnaccel_burst_resolve(struct nnaccel_burst *burst, u32 numb
 /* ---- memory ---- */
 
 /*
- * Creates shared memory that stays swappable, because a mapping outlives the burst and its charge.
+ * Creates shared memory. It stays swappable, because a mapping outlives the burst, after which no
+ * one is charged for the memory.
  */
 static struct file *nnaccel_burst_shmem(u64 bytes)
 {
 	struct file *file = nnaccel_shmem_file("nnaccel-burst", bytes);
 
-	/* tmpfs returns ENOSPC if it has no inode, but our ENOSPC means too many bursts. */
+	/*
+	 * tmpfs returns ENOSPC if it has no free inode, but to clients ENOSPC means too many
+	 * bursts.
+	 */
 	return file == ERR_PTR(-ENOSPC) ? ERR_PTR(-ENOMEM) : file;
 }
 
-/* Makes the doorbell of a context, with its first burst. */
+/* Makes the doorbell of a context, unless an earlier burst has made it. */
 static int nnaccel_burst_add_doorbell(struct nnaccel_context *ctx)
 {
 	struct file *file;
@@ -282,7 +289,10 @@ static int nnaccel_burst_add_memory(struct nnaccel_burst *burst)
 	status->capacity = burst->capacity;
 	status->ring_bytes = ring_bytes;
 	status->state = NNACCEL_BURST_ALIVE;
-	/* The burst holds the page, so it stays dirty until the last change of the state. */
+	/*
+	 * The burst has a reference to the page, so the page stays dirty until the state last
+	 * changes.
+	 */
 	set_page_dirty(burst->pages[NNACCEL_FILE_STATUS]);
 	return 0;
 }
@@ -305,7 +315,7 @@ static void nnaccel_burst_drop_memory(struct nnaccel_burst *burst)
  * @burst: the burst
  * @vma: the mapping
  * @offset: the region, NNACCEL_BURST_*
- * @worker: the worker maps it, not the client
+ * @worker: the caller is the worker, not the client
  *
  * Return: 0, -EINVAL, -EACCES, or the error of shmem's mmap().
  */
@@ -346,14 +356,16 @@ int nnaccel_burst_map(struct nnaccel_burst *burst, struct vm_area_struct *vma, u
 
 /* ---- life ---- */
 
-/* Returns the control words of a ring. User space writes them, so they may be wrong. */
+/*
+ * Returns the control words of a ring. User space writes these words, so their values may be wrong.
+ */
 static const struct nnaccel_ring_control *nnaccel_burst_control(const struct nnaccel_burst *burst,
 								enum nnaccel_burst_file ring)
 {
 	return page_address(burst->pages[ring]);
 }
 
-/* Adds the answers and the device time that the worker reported. */
+/* Adds the number of answers and the device time that the worker reported. */
 static void nnaccel_burst_count(const struct nnaccel_burst *burst, u64 *executions, u64 *device_ns)
 {
 	const struct nnaccel_ring_control *control =
@@ -384,8 +396,8 @@ void nnaccel_burst_add_up(struct nnaccel_context *ctx, u64 *executions, u64 *dev
 }
 
 /*
- * Keeps the CPUs out of deep sleep while the burst lives, because executions follow soon. A request
- * costs power, so each user may have only a few.
+ * Keeps the CPUs out of deep idle states during the life of the burst, because executions follow
+ * soon. This latency request costs power, so each user may have only a few of them.
  */
 static void nnaccel_burst_request_latency(struct nnaccel_burst *burst)
 {
@@ -403,16 +415,17 @@ static void nnaccel_burst_request_latency(struct nnaccel_burst *burst)
 
 static void nnaccel_burst_mark_devices(struct nnaccel_burst *burst)
 {
-	/* Pairs with the worker's read before each request. */
+	/* Pairs with the worker's read of this field before each request. */
 	smp_store_release(&nnaccel_burst_status(burst)->devices, 1);
 }
 
 /**
- * nnaccel_burst_tell_devices() - Marks the bursts of a context whose memory has a device
+ * nnaccel_burst_tell_devices() - Marks bursts after a device was attached to memory of
+ * the context
  * @ctx: the context
  *
- * Requests of bursts do not pass through the kernel. So from now on workers ask for syncs of the
- * memory.
+ * The kernel does not see requests of bursts. The mark lets workers call NNACCEL_SESSION_SYNC
+ * for each request.
  */
 void nnaccel_burst_tell_devices(struct nnaccel_context *ctx)
 {
@@ -427,7 +440,7 @@ void nnaccel_burst_tell_devices(struct nnaccel_context *ctx)
 	mutex_unlock(&ctx->lock);
 }
 
-/* Does a device that a dead worker left behind use the memory of a slot? */
+/* Does a device of a dead worker still use the memory of a slot? */
 static bool nnaccel_burst_is_left(struct nnaccel_burst *burst)
 {
 	struct nnaccel_slot *slot;
@@ -443,13 +456,15 @@ static bool nnaccel_burst_is_left(struct nnaccel_burst *burst)
 
 static void nnaccel_burst_tell(struct nnaccel_burst *burst)
 {
-	/* Pairs with the read of the state by client and worker before each sleep. */
+	/* Pairs with the read of this state by client and worker before each sleep. */
 	smp_store_release(&nnaccel_burst_status(burst)->state, NNACCEL_BURST_DEAD);
 	WRITE_ONCE(burst->told, true);
 	wake_up_poll(&burst->wait, EPOLLHUP);
 }
 
-/* Tells the client of the death once no device writes any more, or after a while. */
+/*
+ * Reports the death to the client once no device uses the memory of slots, or after fence_bound_ms.
+ */
 static void nnaccel_burst_lost(struct work_struct *work)
 {
 	struct nnaccel_burst *burst = container_of(to_delayed_work(work), struct nnaccel_burst,
@@ -468,7 +483,7 @@ static void nnaccel_burst_lost(struct work_struct *work)
 		return;
 	}
 	nnaccel_object_put(&burst->obj);
-	/* The exit of the module waits until the work has returned. */
+	/* The module's exit function waits until this work has returned. */
 	module_put(THIS_MODULE);
 }
 
@@ -508,7 +523,7 @@ static void nnaccel_burst_kill(struct nnaccel_burst *burst, bool worker_died)
 /**
  * nnaccel_burst_kill_all() - Kills the bursts of a context that is closed or lost its worker
  * @ctx: the context; its lock is held
- * @worker_died: the client is told once no device uses the memory that the worker left behind
+ * @worker_died: notify the client only once no device of the worker uses the memory
  */
 void nnaccel_burst_kill_all(struct nnaccel_context *ctx, bool worker_died)
 {
@@ -675,7 +690,7 @@ static const struct file_operations nnaccel_burst_fops = {
 
 /* ---- creation ---- */
 
-/* Allocates a burst with one reference. It is not alive yet. */
+/* Allocates a burst with one reference. The burst is not alive yet. */
 static struct nnaccel_burst *nnaccel_burst_alloc(struct nnaccel_context *ctx,
 						 const struct nnaccel_burst_create *arg)
 {
@@ -698,7 +713,7 @@ static struct nnaccel_burst *nnaccel_burst_alloc(struct nnaccel_context *ctx,
 	ret = nnaccel_object_init(&burst->obj, ctx, NNACCEL_OBJECT_BURST);
 	if (ret)
 		goto err_model;
-	/* From here on the last put frees everything. */
+	/* From here on, dropping the last reference frees everything. */
 	trace_nnaccel_burst_create(burst);
 	ret = nnaccel_burst_add_doorbell(ctx) ?: nnaccel_burst_add_memory(burst);
 	if (ret) {
@@ -714,7 +729,7 @@ err_burst:
 	return ERR_PTR(ret);
 }
 
-/* Makes a burst, which is now alive, and its file. */
+/* Makes a burst and its file. The burst is alive on return. */
 static struct file *nnaccel_burst_open(struct nnaccel_context *ctx,
 				       const struct nnaccel_burst_create *arg)
 {

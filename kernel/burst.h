@@ -17,21 +17,23 @@ enum nnaccel_burst_file {
 /**
  * struct nnaccel_burst - Two rings, and slots that name the memory of requests
  * @obj: base object, which has no id; references of the file and of the command that announces it
- * @model: the model that it executes, with a reference
+ * @model: the model that requests execute, with a reference
  * @capacity: capacity of a ring in datums
  * @flags: NNACCEL_BURST_NO_SPIN
  * @bytes: bytes charged
  * @files: memory files, one for each protection, because a mapping can be moved within its file
- * @pages: first page of each file; both sides read the page of STATUS, and only the module writes
- *	it
+ * @pages: first page of each file. Client and worker read the page of STATUS, which only the
+ *	module writes
  * @wait: pollers of the file
  * @node: ctx->lock, like all fields below: entry in the context's list; empty if dead
  * @dead: the burst is dead
- * @told: both sides were told that it is dead; waits read it without the lock
- * @bound_ns: when they are told at the latest, although devices still use the memory of its slots
+ * @told: client and worker were notified that the burst is dead; waits read
+ *	this field without the lock
+ * @bound_ns: latest time for @told, even if devices still use the memory of slots
  * @lost_delay: jiffies until the next check of these devices
- * @lost: checks them; has references to the burst and the module while it is pending
- * @number: its number in the session; 0 before it was announced
+ * @lost: checks these devices; has references to the burst and the module while it
+ *	is pending
+ * @number: number of the burst in the session; 0 before the burst was announced
  * @slots: index -> slot; a reserved index has no slot yet
  * @num_slots: number of bound slots
  * @binds: number of binds so far
@@ -68,8 +70,8 @@ struct nnaccel_burst {
  * @pool: the pool, with a reference
  * @number: number in requests
  * @prot: NNACCEL_PROT_* that are allowed
- * @resolved: ctx->lock: the worker has looked it up
- * @notice: notice of its end; NULL once it is posted
+ * @resolved: ctx->lock: the worker has looked up the slot
+ * @notice: notice of the slot's end; NULL once it is posted
  */
 struct nnaccel_slot {
 	struct nnaccel_pool *pool;

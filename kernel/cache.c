@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: the compilation cache. The parts of a prepared model are saved to memory of the client,
- * and can be prepared again from there. The engine defines and validates their contents.
+ * nnaccel: the compilation cache. The worker writes the parts of a prepared model to memory of the
+ * client, and can later prepare the model from these parts. The engine defines and validates the
+ * contents of parts.
  */
 
 #include <linux/mm.h>
@@ -31,7 +32,7 @@ static int nnaccel_cache_layout(u64 from, u32 num_model, u32 num_data,
 	return 0;
 }
 
-/* Adds the pool of a part and sets its argument. */
+/* Adds the pool of a part to the command, and sets the argument of the part. */
 static int nnaccel_cache_set_part(struct nnaccel_command *cmd, struct nnaccel_arg *to,
 				  const struct nnaccel_cache_part *part, u32 prot)
 {
@@ -62,7 +63,10 @@ static int nnaccel_cache_set_part(struct nnaccel_command *cmd, struct nnaccel_ar
 	return 0;
 }
 
-/* Adds parts to a command with space for them. Returns the number of grants of model parts. */
+/*
+ * Adds parts to a command, whose arrays must have space. Returns the number of grants of model
+ * parts.
+ */
 static int nnaccel_cache_set_parts(struct nnaccel_command *cmd, u32 num_model, u32 num_data,
 				   const struct nnaccel_cache_part *part, u32 prot)
 {

@@ -1,43 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * nnaccel: the order of locks, references, and what all files of the module share.
+ * nnaccel: the lock order, the references between objects, and declarations for all files.
  *
  * Locks, outermost first:
  *
- *   mmap_lock: The caller of a session's mmap() holds it.
- *   ctx->lock: A mutex of each context, for its objects, its session and its commands.
- *   devices' lock: In device.c, for the list of devices, their brokers and their hardware. The
- *	lock of hardware that loses its driver is outside of it.
- *   engine->lock: In engine.c, for the broker, the list of contexts, and what the broker knows.
- *   account lock: In account.c, a spinlock for the charges of users.
- *   table of CPU users: In access.c, a mutex, for the table only.
+ *   mmap_lock: Held by the caller of a session's mmap().
+ *   ctx->lock: A mutex of each context; protects its objects, session and commands.
+ *   devices' lock: In device.c; protects the list of devices, their brokers and hardware. When
+ *	hardware loses its driver, the driver core already holds its device lock.
+ *   engine->lock: In engine.c; protects the broker, the contexts, and what the broker knows.
+ *   account lock: In account.c; a spinlock that protects the charges of users.
+ *   table of CPU users: In access.c; a mutex that protects only the table.
  *
- * Each dma-buf of this module has a mutex inside of ctx->lock, for the attachments of devices and
- * their syncs. Over a call of another driver's exporter only the bit lock of that dma-buf's CPU
- * users is held; see access.c.
+ * Each dma-buf of this module has a mutex for the attachments of devices and their syncs; it is
+ * taken inside ctx->lock. While the module calls another driver's exporter, it holds only the bit
+ * lock of that dma-buf's CPU users; see access.c.
  *
- * User memory is not accessed with any of these locks held, because a fault takes mmap_lock.
- * Memory is not allocated with ctx->lock held, nor with a lock that is taken under it.
+ * No code accesses user memory with any of these locks held, because a fault takes mmap_lock. No
+ * code allocates memory with ctx->lock held, or with a lock that may be taken inside ctx->lock.
  *
  * Lifetimes: "->" is a reference, "...>" is a weak pointer.
  *
- *   Context's file -> context.	Its release sets ->closed and drops what the context holds.
+ *   Context's file -> context.	The file's release sets ->closed and drops what the context
+ *				holds.
  *   Context ...> session.	Under ctx->lock; cleared when the session is disconnected.
  *   Session's file -> session -> context.
  *   Table of objects -> pool, model, buffer or submission -> context.
- *   Command -> pools, buffers, model.	Until the worker and the hardware are done with it, even
- *				if its caller gave up.
+ *   Command -> pools, buffers, model.	Until the worker and the hardware no longer use them, even
+ *				if the caller no longer waits.
  *   Command in the state FENCED or LOST -> module.
- *   Caller, context -> command.	The context's list has a reference from the admission to
- *				the end. The lists of a session have none.
- *   Command -> context, and the fences and ends that it waits for.
+ *   Caller, context -> command.	The context's list has a reference from the command's
+ *				admission to its end. The lists of a session have none.
+ *   Command -> context, and the fences and ends for which the command waits.
  *   Submission -> command.	Until its answer is fetched.
- *   Submission -> its end, which holds nothing. So the end of a command frees only this
- *				command, however long a chain of dependencies is.
+ *   Submission -> its end (struct nnaccel_end), which holds nothing. So the end of a command
+ *				frees only this command, even in a long chain of dependencies.
  *   Command ...> submission.	Under ctx->lock; cleared when the submission ends.
  *   Submission's file -> submission.
- *   Submission's drop work -> submission.	If its file was closed; queued at the command's
- *				end, and ends the submission.
+ *   Submission's drop work -> submission.	If the submission's file was closed. The work is
+ *				queued at the command's end, and ends the submission.
  *   Model -> pools of its constants.
  *   Burst's file, command -> burst -> context, model.
  *   Slot of a burst -> pool.	Until the slot or the burst is freed.
@@ -45,24 +46,23 @@
  *   Context, session ...> burst.	Under ctx->lock; cleared when the burst dies.
  *   Model ...> session.	Under ctx->lock; cleared when the session is disconnected.
  *   Session ...> granted pool or buffer.	Cleared when its last reference is dropped.
- *   Buffer ...> models, session.	Its roles and layout name them by numbers that are never
- *				reused.
- *   Pool -> file.		A dma-buf or a regular file. No other file of this module is
- *				allowed, so files form no cycle.
+ *   Buffer ...> models, session.	The buffer names them by numbers that are never reused.
+ *   Pool -> file.		A dma-buf or a regular file. Of this module's files only
+ *				dma-bufs are allowed, so files form no cycle.
  *   Context ...> engine.	Engines live as long as the module is loaded.
  *   Engine -> hardware.		Until the broker closes its file or the hardware loses its
  *				driver.
  *   Context, dma-buf -> account -> user.
  *   Dma-buf ...> its pools.	Under the dma-buf's lock; cleared by the pool's release.
- *   Pool -> proxies of its grant.	Until the grant or the session ends; then the work that
- *				notifies importers holds them.
- *   Pool -> proxies of ended grants that devices still use.	Until a check finds that none
- *				does, or the pool is freed.
+ *   Pool -> proxies of its grant.	Until the grant or the session ends. Then the work that
+ *				notifies importers has a reference.
+ *   Pool -> proxies of ended grants that devices still use.	Until a check finds no such
+ *				device, or the pool is freed.
  *   Proxy -> the pool's dma-buf, account.
  *   Access work of a command -> command.	Until the exporters have returned.
- *   Access queue of a context -> module.	Until its threads are gone.
- *   Mapping -> file of the pool or the ring.	A mapping does not hold the file of a session
- *				or a burst, so their release is not delayed by it.
+ *   Access queue of a context -> module.	Until the threads of the queue have ended.
+ *   Mapping -> file of the pool or the ring.	A mapping has no reference to the file of a
+ *				session or a burst, so it does not delay their release.
  *   Open file -> module.
  */
 #ifndef NNACCEL_CORE_H
@@ -127,7 +127,7 @@ extern struct workqueue_struct *nnaccel_wq, *nnaccel_free_wq;
 /**
  * struct nnaccel_ucmd - An ioctl in progress
  * @object: the context, burst or session of the file; for the engine node, the file itself
- * @ubuffer: the caller's structure
+ * @ubuffer: address of the caller's structure
  * @user_size: size that the caller passed
  * @cmd: the module's copy, with the module's size of the structure
  * @new_id: id reserved for a new model or buffer; 0 if none
@@ -146,7 +146,7 @@ struct nnaccel_ucmd {
  * struct nnaccel_ioctl_op - An entry of a table of ioctls
  * @ioctl_num: number of the ioctl; 0 if the entry is unused
  * @size: size of the structure
- * @min_size: size of its first published version
+ * @min_size: size of the structure's first published version
  * @execute: implements the ioctl
  */
 struct nnaccel_ioctl_op {
@@ -160,8 +160,8 @@ struct nnaccel_ioctl_op {
 #define NNACCEL_UCMD_SIZE	256
 
 /*
- * Entry of NNACCEL_@_nr in a table that begins with NNACCEL_CMD_@_first. Its structure and its
- * function are called nnaccel_@_name and nnaccel_@_name_ioctl.
+ * Entry of NNACCEL_@_nr in a table that begins with NNACCEL_CMD_@_first. The structure and the
+ * function of this ioctl are called nnaccel_@_name and nnaccel_@_name_ioctl.
  */
 #define NNACCEL_IOCTL_OP(_first, _nr, _name, _last)				\
 	[NNACCEL_CMD_##_nr - NNACCEL_CMD_##_first] = {				\

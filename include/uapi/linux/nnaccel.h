@@ -2395,8 +2395,9 @@ struct nnaccel_session_sync {
  * no longer use the command's memory. That is when all devices have detached from the
  * dma-bufs of this memory, and all fences of these dma-bufs have signalled. The
  * command then ends with EPIPE, or with ENOTRECOVERABLE if the module's limit for
- * fences passes first. While devices use the memory, it is not freed, and a burst
- * with slots for it does not become dead.
+ * fences passes first. While devices use the memory, it is not freed. A burst
+ * with slots for this memory also becomes dead only when devices no longer use
+ * it, or when the limit passes.
  *
  * Errors:
  * EINVAL: @prot has another value.
