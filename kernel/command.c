@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: commands. A command is a request of a client to its worker. It is built from one copy of
- * the arguments, queued to the session, and watched until it ends.
+ * nnaccel: commands. A command is a request of a client to its worker. The module copies the
+ * arguments once, builds the command from the copy, queues it to the session, and enforces its
+ * timeouts.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -25,7 +26,9 @@
 #include "submit.h"
 #include "trace.h"
 
-/* Shortest and longest interval of the checks of devices that a dead worker left behind. */
+/*
+ * Shortest and longest interval between checks whether devices of a dead worker still use memory.
+ */
 #define NNACCEL_LOST_MIN_NS	NSEC_PER_MSEC
 #define NNACCEL_LOST_MAX_NS	NSEC_PER_SEC
 
@@ -36,7 +39,7 @@ static u64 nnaccel_after_ms(u64 ns, unsigned int ms)
 	return check_add_overflow(ns, (u64)ms * NSEC_PER_MSEC, &end) ? U64_MAX : end;
 }
 
-/* Returns the time at which a worker is killed if it still has the command. */
+/* Returns the time at which a worker is killed if it has not answered a command by then. */
 static u64 nnaccel_killed_ns(u64 deadline_ns)
 {
 	return nnaccel_after_ms(deadline_ns, READ_ONCE(nnaccel_kill_grace_ms));
@@ -55,7 +58,7 @@ static u64 nnaccel_command_told_ns(const struct nnaccel_command *cmd)
 	return cmd->state == NNACCEL_COMMAND_LOST ? min(deadline_ns, cmd->bound_ns) : deadline_ns;
 }
 
-/* Returns the time at which the module next acts on a command that has not ended. */
+/* Returns the time at which the module next checks a command that has not ended. */
 static u64 nnaccel_command_over_ns(const struct nnaccel_command *cmd)
 {
 	u64 deadline_ns = cmd->head.deadline_ns ?: U64_MAX;
@@ -94,22 +97,24 @@ void nnaccel_command_watch(struct nnaccel_command *cmd)
 	}
 	if (due_ns == U64_MAX)
 		return;
-	/* Most commands are never watched. */
+	/* Most commands have no timeout, so the work is initialised only here. */
 	if (!cmd->watched)
 		INIT_DELAYED_WORK(&cmd->expiry, nnaccel_command_expire);
 	cmd->watched = true;
 	kref_get(&cmd->refs);
-	/* The pending work already owns a reference; drop the extra one. */
+	/* The work was pending and has a reference of its own; drop the new one. */
 	if (mod_delayed_work(nnaccel_wq, &cmd->expiry, nnaccel_deadline_left(due_ns)))
 		nnaccel_command_put(cmd);
 }
 
 /**
- * nnaccel_command_bound() - Lets a command wait for devices, for a limited time
+ * nnaccel_command_bound() - Lets a command wait for devices until
+ * fence_bound_ms has passed
  * @cmd: the command of a session; ctx->lock is held
  * @state: FENCED or LOST
  *
- * The command holds the memory and the module until the devices are done with it.
+ * The command has references to the memory and the module until the devices no
+ * longer use the memory.
  */
 void nnaccel_command_bound(struct nnaccel_command *cmd, enum nnaccel_command_state state)
 {
@@ -120,7 +125,7 @@ void nnaccel_command_bound(struct nnaccel_command *cmd, enum nnaccel_command_sta
 	nnaccel_command_watch(cmd);
 }
 
-/* Do devices that a dead worker left behind use the memory of a command? */
+/* Do devices of a dead worker still use the memory of a command? */
 static bool nnaccel_command_is_left(const struct nnaccel_command *cmd)
 {
 	u32 i;
@@ -132,7 +137,7 @@ static bool nnaccel_command_is_left(const struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_lose() - Lets a command wait for devices that its dead worker left behind
+ * nnaccel_command_lose() - Lets a command wait until devices of its dead worker are done
  * @cmd: the command, in a list of its session; its grants have ended; ctx->lock is held
  *
  * Return: true if the command waits, and was removed from the session's list; false if it can end
@@ -148,8 +153,9 @@ bool nnaccel_command_lose(struct nnaccel_command *cmd)
 }
 
 /*
- * Kills a worker that takes too long. A process that serves itself is not killed. Returns the
- * worker if it was killed now, negative if it lost the session instead, else 0.
+ * Kills a worker that takes too long, unless the worker is the client itself. Returns the
+ * process id of the worker if this call killed it, the negative process id if it lost the
+ * session instead, else 0.
  */
 static pid_t nnaccel_command_overdue(struct nnaccel_command *cmd)
 {
@@ -162,7 +168,10 @@ static pid_t nnaccel_command_overdue(struct nnaccel_command *cmd)
 							pid_nr(session->pid);
 }
 
-/* Reports the end of a command while a worker, hardware or an exporter goes on with it. */
+/*
+ * Reports the end of a command to its client, while a worker, hardware or an exporter still works
+ * on it.
+ */
 static void nnaccel_command_abandon(struct nnaccel_command *cmd, int error)
 {
 	trace_nnaccel_command_abandon(cmd);
@@ -178,7 +187,7 @@ static pid_t nnaccel_command_check(struct nnaccel_command *cmd)
 
 	if (lost && !nnaccel_command_is_left(cmd)) {
 		nnaccel_command_finish(cmd, -EPIPE);
-		/* The exit of the module waits until the work has returned. */
+		/* The module's exit function waits until this work has returned. */
 		module_put(THIS_MODULE);
 		return 0;
 	}
@@ -193,7 +202,10 @@ static pid_t nnaccel_command_check(struct nnaccel_command *cmd)
 			nnaccel_command_finish(cmd, -ETIME);
 		return 0;
 	}
-	/* The worker, the hardware or the exporter may use the rest of its time. */
+	/*
+	 * Even if the client gets its error now, worker, hardware or exporter may work until their
+	 * own limit.
+	 */
 	if (nnaccel_command_told_ns(cmd) <= now)
 		nnaccel_command_abandon(cmd, lost && cmd->bound_ns <= now ? -ENOTRECOVERABLE :
 									    -ETIME);
@@ -218,14 +230,14 @@ static void nnaccel_command_expire(struct work_struct *work)
 	nnaccel_command_put(cmd);
 }
 
-/* Largest arrays, in bytes, of a command from the cache. */
+/* Maximum bytes of the arrays of a command that is allocated from the slab cache. */
 #define NNACCEL_SMALL_ARRAYS	384
 
 static struct kmem_cache *nnaccel_command_cache;
 
 /*
- * Clears memory that the cache gets. The cache does not clear the objects of a cache with a
- * constructor again, and nnaccel_command_alloc() clears or writes what is used.
+ * Clears each object once, when the slab cache gets its memory. After that
+ * nnaccel_command_alloc() clears or writes all that is used.
  */
 static void nnaccel_command_construct(void *object)
 {
@@ -242,7 +254,7 @@ int nnaccel_command_init(void)
 	const unsigned int told = offsetof(struct nnaccel_command, head);
 	const unsigned int size = sizeof(struct nnaccel_command) + NNACCEL_SMALL_ARRAYS;
 
-	/* The rest behind the head is copied from and to user memory. */
+	/* All that follows the head is copied from and to user memory. */
 	nnaccel_command_cache = kmem_cache_create_usercopy("nnaccel_command", size,
 							   __alignof__(struct nnaccel_command),
 							   SLAB_ACCOUNT, told, size - told,
@@ -258,7 +270,7 @@ void nnaccel_command_exit(void)
 	kmem_cache_destroy(nnaccel_command_cache);
 }
 
-/* Returns the bytes behind the head that the worker gets. */
+/* Returns the bytes after the head that the worker gets. */
 static size_t nnaccel_layout_told(const struct nnaccel_arrays *layout)
 {
 	return layout->num_grants * sizeof(struct nnaccel_grant) +
@@ -302,7 +314,7 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 	arrays = nnaccel_layout_told(layout) + layout->num_grants * sizeof(struct nnaccel_pool *) +
 		 layout->num_uses * sizeof(struct nnaccel_use) +
 		 min_t(size_t, layout->max_payload, NNACCEL_SMALL_PAYLOAD);
-	/* The waits are allocated later. */
+	/* The waits for fences of memory are allocated later, but charged here. */
 	charge = NNACCEL_COMMAND_BYTES + arrays + layout->num_grants * NNACCEL_WAIT_BYTES;
 	ret = nnaccel_charge_kernel(ctx->account, charge);
 	if (ret)
@@ -316,7 +328,7 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 		return ERR_PTR(-ENOMEM);
 	}
 	/*
-	 * The arrays are not cleared, because every element is written completely when it is added.
+	 * The arrays are not cleared, because adding an element writes all of it.
 	 */
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->cached = arrays <= NNACCEL_SMALL_ARRAYS;
@@ -344,7 +356,7 @@ static void nnaccel_command_free(struct kref *refs)
 	struct nnaccel_context *ctx = cmd->ctx;
 	u32 i;
 
-	/* The last put may be anywhere, so no exporter may be called here. */
+	/* The last reference may be dropped in any context, so no exporter may be called here. */
 	WARN_ON(cmd->num_accessed && cmd->foreign);
 	nnaccel_uncharge_kernel(ctx->account, cmd->charged);
 	if (cmd->burst_file)
@@ -385,7 +397,7 @@ void nnaccel_command_put(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_unlock_commands() - Unlocks a context, and puts the commands that were finished meanwhile
+ * nnaccel_unlock_commands() - Unlocks a context, and puts commands that finished under the lock
  * @ctx: the context
  */
 void nnaccel_unlock_commands(struct nnaccel_context *ctx)
@@ -417,7 +429,7 @@ int nnaccel_command_charge(struct nnaccel_command *cmd, size_t bytes)
 	return ret;
 }
 
-/* Adds a pool for reading; the arrays must have space. */
+/* Adds a pool that the worker may read; the arrays of the command must have space. */
 static int nnaccel_command_add_pool(struct nnaccel_command *cmd, u32 id)
 {
 	struct nnaccel_pool *pool;
@@ -432,7 +444,7 @@ static int nnaccel_command_add_pool(struct nnaccel_command *cmd, u32 id)
 }
 
 /**
- * nnaccel_command_add_pools() - Adds pools for reading
+ * nnaccel_command_add_pools() - Adds pools that the worker may read
  * @cmd: the command, with no pools yet and space for them
  * @first: id of the first pool; 0 if none
  * @ids: user address of the ids of the other pools
@@ -457,7 +469,7 @@ int nnaccel_command_add_pools(struct nnaccel_command *cmd, u32 first, u64 ids, u
 }
 
 /**
- * nnaccel_command_set_model_pools() - Adds the pools of a model; that of the wire form is the first
+ * nnaccel_command_set_model_pools() - Adds the pools of a model, the wire form's first
  * @cmd: the command
  * @wire_pool: pool of the wire form
  * @offset: offset of the wire form in its pool, in bytes
@@ -516,7 +528,8 @@ static bool nnaccel_command_copies(const struct nnaccel_command *cmd)
  * nnaccel_command_wants_engine() - Returns whether any worker can serve a command
  * @cmd: the command
  *
- * Return: false if only the worker with its model or its layout of the buffer can.
+ * Return: false if only the worker that has the command's model, or knows its
+ * buffer's layout, can serve it.
  */
 bool nnaccel_command_wants_engine(const struct nnaccel_command *cmd)
 {
@@ -537,10 +550,11 @@ bool nnaccel_command_is_devices(const struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_is_served() - Returns whether a worker is there that can serve a command
+ * nnaccel_command_is_served() - Returns whether a worker that can serve a command is
+ * attached
  * @cmd: the command; ctx->lock is held
  *
- * Return: true if such a worker is there.
+ * Return: true if there is such a worker.
  */
 bool nnaccel_command_is_served(const struct nnaccel_command *cmd)
 {
@@ -551,7 +565,7 @@ bool nnaccel_command_is_served(const struct nnaccel_command *cmd)
 		return nnaccel_buffer_is_served(cmd);
 	if (nnaccel_command_wants_engine(cmd))
 		return session && session->mm;
-	/* A living model has its worker. */
+	/* While a model is alive, the worker that prepared it is attached. */
 	return cmd->model->session;
 }
 
@@ -566,8 +580,9 @@ static void nnaccel_command_uncount(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_keep() - Lets a command count until its answer is fetched
- * @cmd: the command, at its end or not; ctx->lock is held
+ * nnaccel_command_keep() - Counts a command in num_commands until its answer is
+ * fetched
+ * @cmd: the command, ended or not; ctx->lock is held
  */
 void nnaccel_command_keep(struct nnaccel_command *cmd)
 {
@@ -587,7 +602,7 @@ void nnaccel_command_release(struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->kept = false;
-	/* A command that has not ended is uncounted when it ends. */
+	/* If the command has not ended, its end will uncount it. */
 	if (cmd->state == NNACCEL_COMMAND_DONE && !cmd->accessing)
 		nnaccel_command_uncount(cmd);
 }
@@ -596,7 +611,7 @@ void nnaccel_command_release(struct nnaccel_command *cmd)
  * nnaccel_deadline_left() - Returns the time until a deadline
  * @deadline_ns: the deadline, in CLOCK_MONOTONIC time
  *
- * Return: jiffies, at most MAX_SCHEDULE_TIMEOUT; 0 if the time is over.
+ * Return: jiffies, at most MAX_SCHEDULE_TIMEOUT; 0 if the deadline has passed.
  */
 unsigned long nnaccel_deadline_left(u64 deadline_ns)
 {
@@ -607,7 +622,7 @@ unsigned long nnaccel_deadline_left(u64 deadline_ns)
 	return min_t(u64, nsecs_to_jiffies64(deadline_ns - now) + 1, MAX_SCHEDULE_TIMEOUT);
 }
 
-/* Reports the end of a command to its client, once; @error is 0 if it is answered. */
+/* Reports the end of a command to its client, once. @error is 0 if the command has an answer. */
 static void nnaccel_command_report(struct nnaccel_command *cmd, int error)
 {
 	if (cmd->ended)
@@ -624,7 +639,7 @@ static void nnaccel_command_report(struct nnaccel_command *cmd, int error)
 		nnaccel_submission_tell(cmd->submission, cmd);
 }
 
-/* Completes a command and reports the end to the client. */
+/* Completes a command and reports its end to the client. */
 static void nnaccel_command_complete(struct nnaccel_command *cmd)
 {
 	cmd->state = NNACCEL_COMMAND_DONE;
@@ -632,27 +647,29 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 	if (cmd->head.kind == NNACCEL_DO_EXECUTE && cmd->head.flags & NNACCEL_EXECUTE_MEASURE)
 		cmd->end_ns = ktime_get_ns();
 	trace_nnaccel_command_end(cmd);
-	/* The caller holds a reference, so this put never frees the command. */
+	/* The caller has a reference, so this put never frees the command. */
 	if (cmd->watched && cancel_delayed_work(&cmd->expiry))
 		nnaccel_command_put(cmd);
-	/* A command counts until the work that calls exporters is done. */
+	/* A command counts in num_commands until the work that calls exporters has returned. */
 	if (!cmd->accessing)
 		nnaccel_command_uncount(cmd);
 	nnaccel_command_report(cmd, cmd->error);
 }
 
 /**
- * nnaccel_command_finish() - Finishes a command that the worker has answered or will not get
+ * nnaccel_command_finish() - Finishes a command that the worker has answered or will never
+ * get
  * @cmd: the admitted command, in a list of its session or in none; ctx->lock is held;
  *	nnaccel_unlock_commands() puts the reference of ctx->commands
  * @error: 0 if the command is answered
  *
- * If its memory has other exporters, a thread of the context notifies them first.
+ * If exporters of other drivers must be notified, the command completes after a
+ * thread of the context has notified them.
  */
 void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
-	/* The worker may have waited for fences, and need not notice that they failed. */
+	/* If the worker waited for the fences, it may not have noticed that one of them failed. */
 	if (!error && nnaccel_command_has_failed(cmd))
 		error = -EREMOTEIO;
 	list_move_tail(&cmd->node, &cmd->ctx->dead);
@@ -672,8 +689,8 @@ void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 
 /**
  * nnaccel_command_cancel() - Ends a command early, or only reports its end if its worker goes on
- * with it
- * @cmd: the command; nothing is done before it is admitted; ctx->lock is held
+ * * with it * @cmd: the command, with which nothing is done if it is not admitted yet;
+ * ctx->lock is held
  * @error: the error
  */
 void nnaccel_command_cancel(struct nnaccel_command *cmd, int error)
@@ -688,7 +705,7 @@ void nnaccel_command_cancel(struct nnaccel_command *cmd, int error)
 }
 
 /**
- * nnaccel_command_fail_all() - Fails the commands that no worker has
+ * nnaccel_command_fail_all() - Fails the commands that no worker has fetched
  * @ctx: the context; ctx->lock is held
  * @error: the error
  */
@@ -707,7 +724,7 @@ void nnaccel_command_fail_all(struct nnaccel_context *ctx, int error)
  * @cmd: the command
  * @error: -EIO if an exporter refused
  *
- * Return: true: the caller must put a reference.
+ * Return: true: the caller must drop a reference.
  */
 bool nnaccel_command_ended(struct nnaccel_command *cmd, int error)
 {

@@ -17,17 +17,17 @@ enum nnaccel_command_state {
 	NNACCEL_COMMAND_WAITING,
 	NNACCEL_COMMAND_QUEUED,
 	NNACCEL_COMMAND_IN_FLIGHT,
-	NNACCEL_COMMAND_FENCED,	/* answered; ends with a hardware fence */
-	NNACCEL_COMMAND_LOST,	/* the worker is dead; devices that it left behind still write */
-	NNACCEL_COMMAND_ENDING,	/* notifies exporters that the access has ended */
+	NNACCEL_COMMAND_FENCED,	/* answered; ends when a hardware fence signals */
+	NNACCEL_COMMAND_LOST,	/* the worker is dead, but its devices still use the memory */
+	NNACCEL_COMMAND_ENDING,	/* exporters are being notified of the access's end */
 	NNACCEL_COMMAND_DONE,
 };
 
 /**
  * struct nnaccel_engine_wait - A wait for a worker
  * @begun: the fields below are valid
- * @start: start of the wait, in jiffies
- * @refusals: refusals of the context at the start
+ * @start: time at which the wait began, in jiffies
+ * @refusals: nnaccel_context.refusals at that time
  */
 struct nnaccel_engine_wait {
 	bool begun;
@@ -55,19 +55,23 @@ struct nnaccel_arrays {
 	void *copy;
 };
 
-/* The arrays of a command have the wrong sizes, which were corrected. */
+/* The sizes of a command's arrays were wrong and are now corrected: build the command again. */
 #define NNACCEL_AGAIN	1
 
-/* Longest answer that is stored in the command; longer ones are allocated. */
+/*
+ * Maximum bytes of an answer that is stored in the command; memory for a longer answer is
+ * allocated.
+ */
 #define NNACCEL_SMALL_PAYLOAD	256
 
 /**
- * struct nnaccel_end - The end of an execution. It depends on a process, so it is no fence
+ * struct nnaccel_end - The end of an execution; no fence, because it depends on a process
  * @refs: references of the submission and of the commands that wait for it
  * @wait: pollers of the submission's file, and commands that wait for the end
  * @status: 0 until the end; then 1, or -EIO if there is no successful answer
  *
- * The structure holds no references, so it keeps nothing of the execution alive.
+ * The structure has no references to other objects, so it does not keep the
+ * execution's memory.
  */
 struct nnaccel_end {
 	refcount_t refs;
@@ -80,8 +84,8 @@ struct nnaccel_end {
  * @cmd: the command
  * @fence: the fence, with a reference, or NULL
  * @end: the end, with a reference, if @fence is NULL
- * @cb: entry in the fence's list until it signals
- * @entry: entry in the end's queue until it happens
+ * @cb: entry in the fence's list of callbacks until the fence signals
+ * @entry: entry in the end's wait queue until the execution ends
  */
 struct nnaccel_dependency {
 	struct nnaccel_command *cmd;
@@ -96,13 +100,15 @@ struct nnaccel_dependency {
 /**
  * struct nnaccel_command - A request to the worker
  * @refs: references of the caller, of ctx->commands, of @expiry, of @ready and of @access
- * @charged: bytes charged for it
+ * @charged: bytes charged for the command
  * @ctx: its context, with a reference
- * @all: ctx->lock: entry in ctx->commands, from its admission to its end
+ * @all: ctx->lock: entry in ctx->commands, from the command's admission to its
+ *	end
  * @node: ctx->lock: entry in the session's queue or its list of commands in flight; after that in
  *	ctx->dead
- * @engine_wait: its wait for a worker
- * @burst_file: file of the burst that it announces, with a reference, until it is installed
+ * @engine_wait: the wait for a worker
+ * @burst_file: file of the burst that the command announces, with a reference, until the
+ *	file is installed
  * @cloexec: install @burst_file with O_CLOEXEC
  * @copy: source or target of a buffer copy, or NULL
  * @start_ns: creation time
@@ -110,55 +116,61 @@ struct nnaccel_dependency {
  * @kind: kind of work
  * @state: ctx->lock: progress of the command
  * @progress: ctx->lock: last progress of a preparation that the worker reported
- * @expired: ctx->lock: its worker is being killed because it took too long
- * @counted: ctx->lock: it counts in nnaccel_context.num_commands
- * @kept: ctx->lock: it still counts there until its answer is fetched
- * @submission: ctx->lock: its submission, if any
+ * @expired: ctx->lock: the worker is being killed because it took too long
+ * @counted: ctx->lock: the command counts in nnaccel_context.num_commands
+ * @kept: ctx->lock: the command counts there until its answer is fetched
+ * @submission: ctx->lock: the submission of the command, or NULL
  * @uring: the ring's command, whose pdu points to this structure, or NULL
  * @uring_tag: the client's name for an execution of a ring
- * @uring_work: user address of its description
- * @uring_pid: process of its submitter if a ring cannot cancel commands; else NULL
- * @ended: ctx->lock: its client was told of its end; it can no longer be admitted; waits read it
- *	without the lock
- * @end_error: the error that its client was told; 0 if it is answered
+ * @uring_work: user address of the description of an execution of a ring
+ * @uring_pid: process of the submitter if a ring cannot cancel commands; else NULL
+ * @ended: ctx->lock: the client was notified of the end, and the command can no longer be
+ *	admitted; waits read this field without the lock
+ * @end_error: the error that was reported to the client; 0 if the command is
+ *	answered
  * @ready_ns: when the last dependency ended
  * @duration_ns: longest time after @ready_ns; 0 for no limit
- * @waits: the dependencies that its client named, ends first, and then the fences that its memory
- *	had at submission; NULL without either
+ * @waits: the dependencies that the client named, first those with an @end. Then the fences that
+ *	the memory had at submission. NULL if there are no waits
  * @num_waits: number of @waits
- * @num_named: number of dependencies that its client named
- * @num_ends: number of ends among them
+ * @num_named: number of dependencies that the client named
+ * @num_ends: number of these dependencies that have an @end
  * @num_armed: ctx->lock: number of waits that were started
- * @unsignalled: number of pending waits; plus 1 until all callbacks are added
- * @ready: advances the command when waits have ended; has a reference while waits or it are pending
- * @engine: entry in ctx->changes_wait while it waits for a worker
- * @engine_due_ns: ctx->lock: when to check that wait at the latest; 0 if it does not wait for a
- *	worker
- * @expiry: ends the command if it takes too long; has a reference while it is pending
+ * @unsignalled: number of pending waits, plus 1 until all callbacks are added
+ * @ready: advances the command when its waits have ended; has a reference while it or a wait is
+ *	pending
+ * @engine: entry in ctx->changes_wait while the command waits for a worker
+ * @engine_due_ns: ctx->lock: latest time of the next check of the wait for a worker; 0 if there
+ *	is no such wait
+ * @expiry: ends the command if it takes too long; this work has a reference while it
+ *	is pending
  * @watched: ctx->lock: @expiry is initialised, and was queued
  * @pools: pools and buffers, one for each of @grants
  * @first_buffer: index of the first buffer in @pools
  * @num_buffers: number of buffers in @pools
- * @uses: use of each buffer; NULL if the uses exclude no others
- * @writes: some buffers are written
- * @using: ctx->lock: the uses have begun
+ * @uses: use of each buffer; NULL if the command's uses are not tracked
+ * @writes: the command writes some buffers
+ * @using: ctx->lock: @uses have begun
  * @model: model to prepare, to execute or to serve
  * @burst: burst to serve
- * @foreign: some of @pools have exporters that are notified of accesses; see access.c
- * @synced: ctx->lock: this module's own memory is synced for the CPU
+ * @foreign: some of @pools have exporters that must be notified of accesses; see
+ *	access.c
+ * @synced: ctx->lock: the memory that this module allocated is synced for the
+ *	CPU
  * @accessed: ctx->lock: exporters were notified of the access, and must be notified of its end
  * @accessing: ctx->lock: @access is queued or running
- * @access: with @foreign: calls the exporters; has a reference until it is done
+ * @access: with @foreign: calls the exporters; this work has a reference until
+ *	it has returned
  * @access_delay: jiffies before an exporter is called again; used by @access only
  * @access_error: -EIO if an exporter refused the end, else 0; used by @access only
  * @num_accessed: number of @pools that are accessed; used by @access only while @accessing
- * @fetched_ns: when the worker fetched it
+ * @fetched_ns: when the worker fetched the command
  * @committed: the hardware fence that ends the command; written once, with ctx->lock held
  * @fence_error: error of that fence; 0 if it has none
- * @bound_ns: ctx->lock: when a FENCED command ends without its fence, and when the client of a LOST
- *	one stops waiting
- * @lost_poll_ns: interval of the checks of a LOST command
- * @wait: the call that waits for it; there is only one at a time
+ * @bound_ns: ctx->lock: when a FENCED command ends even if its fence has not signalled; when the
+ *	client of a LOST command gets an error
+ * @lost_poll_ns: interval between checks of a LOST command
+ * @wait: the call that waits for the command; only one call at a time waits
  * @error: 0, or why there is no answer
  * @status: enum nnaccel_status
  * @payload: the validated answer: @room or an allocation; NULL if none
@@ -172,10 +184,11 @@ struct nnaccel_dependency {
  * @roles: roles of a new buffer
  * @attributes: the client's attributes, which only the worker reads
  * @head: head of the command as the worker gets it
- * @told: the rest for the worker: grants, arguments, roles, attributes; @pools, @uses and @room
- *	follow
+ * @told: all else that the worker gets: grants, arguments, roles, attributes. @pools, @uses and
+ *	@room follow
  *
- * A command is a single allocation, except for long answers.
+ * A command and its arrays are a single allocation. Waits, messages and long
+ * answers are allocated separately.
  */
 struct nnaccel_command {
 	struct kref refs;
@@ -259,14 +272,14 @@ static inline bool nnaccel_command_prepares(const struct nnaccel_command *cmd)
 	return cmd->head.kind == NNACCEL_DO_PREPARE || cmd->head.kind == NNACCEL_DO_PREPARE_CACHED;
 }
 
-/* May hardware execute the command? */
+/* May a hardware fence end the command? */
 static inline bool nnaccel_command_computes(const struct nnaccel_command *cmd)
 {
 	return cmd->head.kind == NNACCEL_DO_EXECUTE || cmd->head.kind == NNACCEL_DO_COPY_IN ||
 	       cmd->head.kind == NNACCEL_DO_COPY_OUT;
 }
 
-/* Sets an entry of a command's pools, and takes over the caller's reference. */
+/* Sets an entry of a command's pools. The command takes over the caller's reference to the pool. */
 static inline void nnaccel_command_set_grant(struct nnaccel_command *cmd, u32 i,
 					     struct nnaccel_pool *pool, u32 prot)
 {
@@ -274,7 +287,7 @@ static inline void nnaccel_command_set_grant(struct nnaccel_command *cmd, u32 i,
 	cmd->grants[i] = (struct nnaccel_grant){ .prot = prot, .length = pool->length };
 }
 
-/* Bytes charged for a command without its arrays, and for a dependency. */
+/* Bytes charged for a command without its arrays, and for each wait. */
 #define NNACCEL_COMMAND_BYTES	(sizeof(struct nnaccel_command) + 1024)
 #define NNACCEL_WAIT_BYTES	64
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: answers of the worker. Each answer is copied, validated against its command, and ends
- * the command.
+ * nnaccel: answers of the worker. The module copies each answer, validates it against its
+ * command, and ends the command.
  */
 
 #include <linux/dma-fence.h>
@@ -46,8 +46,8 @@ struct nnaccel_answer {
 };
 
 /*
- * Are all bytes 0 or 1? A megabyte takes long, so large payloads are checked before ctx->lock is
- * taken.
+ * Are all bytes 0 or 1? To check a megabyte takes long, so large payloads are checked before
+ * ctx->lock is taken.
  */
 static bool nnaccel_payload_is_flags(const void *payload, u32 size)
 {
@@ -64,7 +64,7 @@ static bool nnaccel_payload_is_flags(const void *payload, u32 size)
 
 /*
  * Validates the copy of an answer against its command. A payload is empty or has the size that the
- * command asked for; only a query's may be shorter.
+ * command requested. Only the payload of a query may be shorter.
  */
 static int nnaccel_commit_check(const struct nnaccel_command *cmd,
 				const struct nnaccel_session_commit *arg,
@@ -90,7 +90,10 @@ static int nnaccel_commit_check(const struct nnaccel_command *cmd,
 	case NNACCEL_DO_BUFFER:
 		return size && *(u32 *)payload > NNACCEL_LAYOUT_ENGINE ? -EINVAL : 0;
 	case NNACCEL_DO_CACHE_SAVE:
-		/* Sizes come with these statuses only, and saved parts fit their memory. */
+		/*
+		 * Only success and INSUFFICIENT_SIZE have, and must have, the sizes of parts.
+		 * Saved parts must fit their memory.
+		 */
 		if (!size != (!success && arg->status != NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE))
 			return -EINVAL;
 		for (i = 0; success && cmd->head.num_grants && i < size / sizeof(*sizes); i++)
@@ -110,20 +113,22 @@ static void nnaccel_commit_count(struct nnaccel_command *cmd)
 	ctx->engine_ns += took_ns;
 	if (cmd->head.kind == NNACCEL_DO_EXECUTE) {
 		ctx->executions++;
-		/* An unknown device time is U64_MAX; this limits it to the time with the worker. */
+		/*
+		 * If the device time is unknown, it is U64_MAX, and the time at the worker counts.
+		 */
 		ctx->device_ns += min(cmd->device_ns, took_ns);
 		nnaccel_count(NNACCEL_EXECUTIONS_TOTAL, 1);
 	}
 }
 
-/* Moves an answer to its command, which then owns the allocations. */
+/* Moves an answer to its command, which then owns the answer's allocations. */
 static void nnaccel_commit_take(struct nnaccel_command *cmd, struct nnaccel_answer *answer,
 				u32 payload_size)
 {
 	if (answer->large) {
 		swap(cmd->payload, answer->large);
 	} else if (payload_size) {
-		/* The check has ensured that the payload fits. */
+		/* nnaccel_commit_check() has ensured that the payload fits. */
 		memcpy(cmd->room, answer->small, payload_size);
 		cmd->payload = cmd->room;
 	}
@@ -131,7 +136,7 @@ static void nnaccel_commit_take(struct nnaccel_command *cmd, struct nnaccel_answ
 	swap(cmd->message, answer->message);
 }
 
-/* Ends a FENCED command; @error is 0 if it is answered. */
+/* Ends a FENCED command. @error is 0 if the fence has signalled. */
 static void nnaccel_commit_fence_end(struct nnaccel_command *cmd, int error)
 {
 	int status = dma_fence_get_status(cmd->committed.fence);
@@ -145,11 +150,14 @@ static void nnaccel_commit_fence_end(struct nnaccel_command *cmd, int error)
 	}
 	nnaccel_commit_count(cmd);
 	nnaccel_command_finish(cmd, error);
-	/* The exit of the module waits until the work has returned. */
+	/* The module's exit function waits until this work has returned. */
 	module_put(THIS_MODULE);
 }
 
-/* Runs while the fence signals, with its lock held. The FENCED command holds itself until then. */
+/*
+ * Runs while the fence signals, with the fence's lock held. Until then a FENCED command has a
+ * reference to itself.
+ */
 static void nnaccel_commit_fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	nnaccel_command_kick(container_of(cb, struct nnaccel_dependency, cb)->cmd);
@@ -173,14 +181,14 @@ void nnaccel_commit_fence_check(struct nnaccel_command *cmd)
 void nnaccel_commit_fence_expire(struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
-	/* Otherwise the fence is signalling now, and its callback queues the work. */
+	/* If this fails, the fence is signalling now, and its callback queues the work. */
 	if (dma_fence_remove_callback(cmd->committed.fence, &cmd->committed.cb))
 		nnaccel_commit_fence_end(cmd, -ETIME);
 }
 
 /*
- * Charges an answer until its command is freed. If that fails, it goes back to @answer. Small
- * payloads are charged already.
+ * Charges the answer of a command until the command is freed. If the charge fails, the answer
+ * moves back to @answer. Small payloads were charged with the command.
  */
 static int nnaccel_commit_charge(struct nnaccel_command *cmd, struct nnaccel_answer *answer)
 {
@@ -241,7 +249,7 @@ int nnaccel_session_fence_ioctl(struct nnaccel_ucmd *ucmd)
 					  arg->flags & NNACCEL_FENCE_CLOEXEC, &arg->out_fd);
 }
 
-/* Adds the fence to the memory, before the fence can end the command. */
+/* Adds the fence to the command's memory, before the fence can end the command. */
 static int nnaccel_commit_add_fence(struct nnaccel_session *session,
 				    const struct nnaccel_session_commit *arg,
 				    const struct nnaccel_answer *answer)
@@ -289,7 +297,10 @@ static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_
 	trace_nnaccel_command_commit(cmd);
 	cmd->error = nnaccel_commit_charge(cmd, answer);
 	if (answer->fence) {
-		/* Hardware does not stop with the worker, so the command leaves its session. */
+		/*
+		 * Hardware continues after the worker's death, so the command is removed from the
+		 * session.
+		 */
 		nnaccel_submission_fenced(cmd, answer->fence);
 		cmd->committed.cmd = cmd;
 		swap(cmd->committed.fence, answer->fence);
@@ -306,7 +317,7 @@ out:
 	return ret;
 }
 
-/* Copies the worker's answer. The caller frees the allocations, also on failure. */
+/* Copies the worker's answer. The caller frees the allocations of @answer, also on failure. */
 static int nnaccel_answer_copy(struct nnaccel_answer *answer,
 			       const struct nnaccel_session_commit *arg)
 {
@@ -361,7 +372,7 @@ static int nnaccel_commit_answer(struct nnaccel_session *session,
 	return ret;
 }
 
-/* Stores the progress that the worker reports. The report has no other parts. */
+/* Stores the progress that the worker reports. Such a commit has no payload, message or buffer. */
 static int nnaccel_commit_progress(struct nnaccel_session *session,
 				   const struct nnaccel_session_commit *arg)
 {
@@ -408,8 +419,8 @@ static bool nnaccel_commit_is_valid(const struct nnaccel_ucmd *ucmd,
  * nnaccel_session_commit_ioctl() - Implements NNACCEL_SESSION_COMMIT
  * @ucmd: the ioctl
  *
- * If a signal interrupts the fetch after the commit, the restarted call reads a cookie of 0. So it
- * does not commit again.
+ * If a signal interrupts the fetch after the commit, the restarted call reads a cookie of 0, so it
+ * does not commit a second time.
  *
  * Return: 0, -EINVAL, -EACCES, -ENOENT, -ECANCELED, -EFAULT, -ENOMEM, or the error of
  * nnaccel_fetch_next().

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Differences between kernels from 6.1 to 7.2 and later. No other file uses LINUX_VERSION_CODE. */
+/*
+ * Definitions for differences between kernels, from 6.1 to 7.2 and later. Only this file uses
+ * LINUX_VERSION_CODE.
+ */
 #ifndef NNACCEL_COMPAT_H
 #define NNACCEL_COMPAT_H
 
@@ -33,7 +36,7 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #define NNACCEL_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
 #endif
 
-/* Asks dynamic importers to give up their mappings. */
+/* Requests dynamic importers to unmap a dma-buf. */
 #if KERNEL_VERSION(7, 1, 0) > LINUX_VERSION_CODE
 #define nnaccel_dma_buf_invalidate	dma_buf_move_notify
 #define nnaccel_importer_told		move_notify
@@ -70,7 +73,7 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #define nnaccel_uring_sqe_cmd(ioucmd)	((const void *)(ioucmd)->sqe->cmd)
 #endif
 
-/* Before 6.7 a ring cannot cancel a command; it waits for its end, also in execve(). */
+/* Before 6.7 a ring cannot cancel a command, but waits for the command's end, also in execve(). */
 #if KERNEL_VERSION(6, 7, 0) > LINUX_VERSION_CODE
 #define NNACCEL_URING_F_CANCEL	0
 #define nnaccel_uring_mark_cancelable(ioucmd, issue_flags)	do { } while (0)
@@ -81,7 +84,7 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #define nnaccel_task_executes(task)	false
 #endif
 
-/* Since 6.17 a filesystem may prepare a mapping by mmap_prepare() instead of mmap(). */
+/* Since 6.17 a file system may implement mmap_prepare() instead of mmap(). */
 #if KERNEL_VERSION(6, 17, 0) > LINUX_VERSION_CODE
 #define nnaccel_mmap_file		call_mmap
 #define nnaccel_can_mmap_file(file)	((file)->f_op->mmap)
@@ -90,14 +93,14 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #define nnaccel_can_mmap_file		can_mmap_file
 #endif
 
-/* Completes a ring's command; its completion queue entry has no second result. */
+/* Completes a command of a ring, without the second result of large completion queue entries. */
 #if KERNEL_VERSION(6, 18, 0) > LINUX_VERSION_CODE
 #define nnaccel_uring_done(ioucmd, ret, flags)	io_uring_cmd_done(ioucmd, ret, 0, flags)
 #else
 #define nnaccel_uring_done	io_uring_cmd_done
 #endif
 
-/* Defines the callback of io_uring_cmd_complete_in_task(); it calls fn(ioucmd, issue_flags). */
+/* Defines a callback for io_uring_cmd_complete_in_task() that calls fn(ioucmd, issue_flags). */
 #if KERNEL_VERSION(6, 19, 0) > LINUX_VERSION_CODE
 #define NNACCEL_URING_IN_TASK(name, fn)						\
 static void name(struct io_uring_cmd *ioucmd, unsigned int issue_flags)		\
@@ -114,7 +117,7 @@ static void name(struct io_tw_req req, io_tw_token_t token)			\
 
 /*
  * Does the ring poll for completions? Since 7.0 IO_URING_F_IOPOLL is not set for every command of
- * such a ring. Creates a shmem file whose bytes are accounted at once.
+ * a ring that does. The second macro creates a shmem file whose memory is accounted in advance.
  */
 #if KERNEL_VERSION(7, 0, 0) > LINUX_VERSION_CODE
 #define nnaccel_uring_polls(ioucmd, issue_flags)	((issue_flags) & IO_URING_F_IOPOLL)

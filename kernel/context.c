@@ -58,9 +58,9 @@ void nnaccel_context_put(struct nnaccel_context *ctx)
  * nnaccel_context_opener_lives() - Checks whether the process that opened a context still lives
  * @ctx: the context
  *
- * The process must still have a thread with the address space in which it opened the context. A
- * process that called execve() has another one. The context pins its @ctx->mm, so no other address
- * space can have the same address.
+ * The process must still have a thread with the address space in which it opened the context.
+ * After execve() a process has another address space. The context pins @ctx->mm, so the mm of
+ * another address space cannot have the same pointer.
  *
  * Return: true if the process lives and has not called execve().
  */
@@ -130,13 +130,19 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
-/* Commands of rings hold the file, and before 6.7 only this cancels them when the process ends. */
+/*
+ * Commands of rings have references to the file, so its release waits for them. Before 6.7 only
+ * this function cancels these commands when the process ends.
+ */
 static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 {
 	const struct nnaccel_cancel all = { .flags = NNACCEL_CANCEL_ANY };
 	struct nnaccel_context *ctx = file->private_data;
 
-	/* Each thread may have its own table of files, so the table cannot tell if all end. */
+	/*
+	 * Each thread may have its own table of files, so the end of a table does not mean that all
+	 * threads end.
+	 */
 	if (current->flags & PF_EXITING &&
 	    (!atomic_read(&ctx->mm->mm_users) ||
 	     (task_tgid(current) == ctx->pid && !atomic_read(&current->signal->live))))
@@ -145,14 +151,14 @@ static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 }
 
 /*
- * No ioctl is running, because each holds the file. The session, commands that their callers gave
- * up and open bursts may still point to the context.
+ * No ioctl is running, because each ioctl has a reference to the file. The session, open bursts,
+ * and commands for which no caller waits may still point to the context.
  */
 static int nnaccel_context_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_context *ctx = file->private_data;
 
-	/* Executions of rings hold the file, so none begins. */
+	/* Each execution of a ring has a reference to the file, so no new one can begin. */
 	cancel_delayed_work_sync(&ctx->leave);
 	mutex_lock(&ctx->lock);
 	WRITE_ONCE(ctx->closed, true);
@@ -186,10 +192,10 @@ static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 	struct nnaccel_context *ctx = file->private_data;
 	u64 allocated = nnaccel_account_bytes(ctx->account), burst_executions, device_ns;
 
-	/* The output is in memory that was allocated before. */
+	/* The seq_file has allocated its memory before, so nothing is allocated under the lock. */
 	mutex_lock(&ctx->lock);
 	nnaccel_burst_add_up(ctx, &burst_executions, &device_ns);
-	/* Keys of Documentation/gpu/drm-usage-stats.rst, for tools that know no others. */
+	/* Keys of Documentation/gpu/drm-usage-stats.rst, for tools that know only these keys. */
 	seq_puts(m, "drm-driver:\tnnaccel\n");
 	seq_printf(m, "drm-client-id:\t%llu\n", ctx->number);
 	seq_printf(m, "drm-total-memory:\t%llu KiB\n", (allocated + ctx->import_bytes) >> 10);

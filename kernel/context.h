@@ -9,7 +9,7 @@
 
 /* ---- context.c ---- */
 
-/* Progress of the broker with a context; see engine.c. */
+/* Stages of a context at the broker; see engine.c. */
 enum nnaccel_engine_stage {
 	NNACCEL_STAGE_IDLE,
 	NNACCEL_STAGE_WANTED,
@@ -38,25 +38,28 @@ enum nnaccel_object_type {
  * @gid: effective group id of the opener
  * @cred: credentials of the opener
  * @account: charges of the context
- * @doorbell: page that the bursts share; NULL before the first burst; never changes after that
- * @access: threads that call exporters; NULL before the first use; never changes after that
+ * @doorbell: page that the bursts share; NULL before the first burst, after which it never
+ *	changes
+ * @access: threads that call exporters; NULL before the first use, after which it never
+ *	changes
  * @changes_wait: commands that wait for a worker
  * @answers_wait: pollers of the file
  * @lock: protects the fields up to @stage
  * @closed: the file is closed; waits read it without the lock
- * @has_devices: a device was attached to memory of this module that is a pool of the context
+ * @has_devices: a device was attached to a pool of the context that this module allocated
  * @session: session of the worker, or NULL
  * @objects: id -> struct nnaccel_object; a reserved id has no object yet
  * @next_id: where the search for a free id begins
- * @num_objects: number of objects of each type, also of those without an id and of dead bursts
+ * @num_objects: number of objects of each type, including objects without an id and dead
+ *	bursts
  * @bursts: bursts that are alive
  * @num_commands: number of commands that wait, are queued or are in flight
  * @commands: commands that were admitted and have not ended, oldest first, with references
  * @dead: commands that were finished; nnaccel_unlock_commands() puts them
  * @leaves: @leave is pending or running
- * @leave: checks executions of rings that cannot cancel them; see uring.c
- * @num_answers: number of answers to fetch, of submissions without a file; poll() reads it without
- *	the lock
+ * @leave: cancels executions of rings if the rings cannot; see uring.c
+ * @num_answers: number of answers of submissions without a file that can be fetched; poll() reads
+ *	it without the lock
  * @num_sessions: number of sessions so far
  * @import_bytes: bytes of imported pools
  * @copied_in: bytes requested to be copied into buffers
@@ -65,13 +68,14 @@ enum nnaccel_object_type {
  * @burst_executions: executions of dead bursts, as their workers reported
  * @device_ns: device time of executions, also of dead bursts
  * @engine_ns: time that commands spent with the worker
- * @stage: stage for the broker; the engine's lock protects it and the fields below
+ * @stage: stage at the broker; the engine's lock protects this field and those
+ *	below
  * @offered: the current broker knows the context
- * @priority: highest priority among the models of its session; MEDIUM if it has none
- * @told_priority: priority that the broker knows
+ * @priority: highest priority of the models of @session; MEDIUM if there are none
+ * @told_priority: priority that was last reported to the broker
  * @refusals: number of requests for a worker that failed
- * @refusal: error of the last of them
- * @node: entry in the list of contexts
+ * @refusal: error of the last of these requests
+ * @node: entry in the engine's list of contexts
  * @event: entry in the list of events for the broker
  */
 struct nnaccel_context {

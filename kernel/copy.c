@@ -2,10 +2,10 @@
 /*
  * nnaccel: copies between buffers of memory domains and user memory or a pool.
  *
- * Any pool can be copied. If this module allocated it, its pages are copied directly. Any other
- * pool is mapped into the caller's address space during the copy. So every pool that an execution
- * can use can be copied, even if its exporter cannot map it for the kernel. If another thread of
- * the caller changes that mapping, it harms only the caller's own data.
+ * If this module allocated a pool, its pages are copied directly. Any other pool is mapped into
+ * the caller's address space during the copy. So a pool can be copied even if its exporter cannot
+ * map it for the kernel. If another thread of the caller changes this mapping, only the caller's
+ * own data is harmed.
  */
 
 #include <linux/dma-buf.h>
@@ -23,7 +23,8 @@
  * @flags: NNACCEL_COPY_*
  * @in: copy into the buffer
  * @length: number of bytes
- * @pool: the other side, with a reference; NULL for user memory
+ * @pool: pool from or to which data is copied, with a reference; NULL for user
+ *	memory
  * @offset: offset in @pool, in bytes
  * @data: address of the user memory
  * @accessing: access to @pool has begun
@@ -46,13 +47,13 @@ static enum nnaccel_use_kind nnaccel_copy_use(const struct nnaccel_copy *copy)
 	return copy->in ? NNACCEL_USE_WRITE : NNACCEL_USE_READ;
 }
 
-/* Returns the accesses to a side that is written or only read. */
+/* Returns NNACCEL_PROT_* for memory that the copy writes or only reads. */
 static u32 nnaccel_copy_prot(bool written)
 {
 	return written ? NNACCEL_PROT_READ | NNACCEL_PROT_WRITE : NNACCEL_PROT_READ;
 }
 
-/* Looks up both sides of a copy and validates it. */
+/* Looks up the buffer and the pool of a copy, and validates the copy. */
 static int nnaccel_copy_init(struct nnaccel_copy *copy, struct nnaccel_context *ctx,
 			     const struct nnaccel_buffer_copy *arg)
 {
@@ -82,7 +83,7 @@ static int nnaccel_copy_init(struct nnaccel_copy *copy, struct nnaccel_context *
 	return nnaccel_copy_prot(!copy->in) & ~pool->prot ? -EACCES : 0;
 }
 
-/* Waits until the CPU can access both sides. @memory is a dma-buf that this module allocated. */
+/* Waits until the CPU can access @memory, a dma-buf that this module allocated, and the pool. */
 static int nnaccel_copy_begin_access(struct nnaccel_copy *copy, struct dma_buf *memory)
 {
 	int ret = 0;
@@ -113,12 +114,17 @@ static int nnaccel_copy_end_access(struct nnaccel_copy *copy)
 	return ret;
 }
 
-/* Maps the range of the pool from @start of its file into the address space of the caller. */
+/*
+ * Maps the copied range of the pool, at offset @start of its file, into the caller's address space.
+ */
 static int nnaccel_copy_map(const struct nnaccel_copy *copy, u64 start, unsigned long *addr,
 			    u64 *length)
 {
 	unsigned long prot = PROT_READ | (copy->in ? 0 : PROT_WRITE);
-	/* A write-sealed file can only be mapped privately; it is only read here. */
+	/*
+	 * A write-sealed file can only be mapped MAP_PRIVATE, which suffices because it is only
+	 * read here.
+	 */
 	unsigned long flags = copy->in && !copy->pool->dmabuf ? MAP_PRIVATE : MAP_SHARED;
 	unsigned long base;
 
@@ -130,7 +136,7 @@ static int nnaccel_copy_map(const struct nnaccel_copy *copy, u64 start, unsigned
 	return 0;
 }
 
-/* Copies between the accessed memory and the other side; ends the access. */
+/* Copies between copy->memory and the pool or user memory. Ends the CPU access. */
 static int nnaccel_copy_move(struct nnaccel_copy *copy)
 {
 	u64 start = copy->pool ? copy->pool->offset + copy->offset : 0, length;
@@ -185,7 +191,10 @@ static void nnaccel_copy_count(const struct nnaccel_copy *copy)
 	trace_nnaccel_buffer_copy(copy->buffer, copy->flags, copy->length);
 }
 
-/* Copies a linear buffer. The buffer is checked again after the waits for both sides. */
+/*
+ * Copies a linear buffer. The waits for CPU access take time, so the buffer is checked again after
+ * them.
+ */
 static int nnaccel_copy_linear(struct nnaccel_copy *copy)
 {
 	struct nnaccel_buffer *buffer = copy->buffer;
@@ -213,8 +222,8 @@ static int nnaccel_copy_linear(struct nnaccel_copy *copy)
 }
 
 /*
- * Makes a command with a staging pool, that lets the worker convert the layout. The command owns
- * the copy.
+ * Makes a command with a staging pool, by which the worker converts the layout. The command then
+ * owns @copy.
  */
 static struct nnaccel_command *nnaccel_copy_convert(struct nnaccel_copy *copy)
 {
@@ -245,7 +254,7 @@ static struct nnaccel_command *nnaccel_copy_convert(struct nnaccel_copy *copy)
 }
 
 /**
- * nnaccel_copy_free() - Frees a copy and puts both of its sides
+ * nnaccel_copy_free() - Frees a copy and puts its buffer and pool
  * @copy: the copy
  */
 void nnaccel_copy_free(struct nnaccel_copy *copy)
@@ -262,7 +271,7 @@ void nnaccel_copy_free(struct nnaccel_copy *copy)
  * @ctx: the context
  * @from: the module's copy of the client's struct nnaccel_buffer_copy
  *
- * The buffer is checked before the wait for the other side, so invalid requests fail at once.
+ * The buffer is checked before the wait for CPU access, so invalid requests fail at once.
  *
  * Return: the command, or NULL if the kernel has copied; -ERESTARTSYS if a signal came before
  * anything was copied. Other errors: -EINVAL, -ENOENT, -EACCES, -EOPNOTSUPP, -EIO, -ENODATA,
@@ -288,7 +297,7 @@ struct nnaccel_command *nnaccel_copy_create(struct nnaccel_context *ctx, const v
 		ret = nnaccel_copy_check(copy);
 		mutex_unlock(&ctx->lock);
 	}
-	/* The layout was set before the id was published, and never changes. */
+	/* The layout was set before the buffer's id was published, and never changes. */
 	if (!ret && copy->buffer->layout)
 		cmd = nnaccel_copy_convert(copy);
 	else if (!ret)

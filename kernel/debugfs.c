@@ -26,8 +26,8 @@ static const char *const nnaccel_counter_names[NNACCEL_COUNTERS] = {
 };
 
 /*
- * Counters are per CPU because every execution adds to them. A CPU's counter may be negative; the
- * sum over all CPUs is not.
+ * Counters are per CPU, because every execution adds to them. The counter of one CPU may be
+ * negative, but the sum over all CPUs is not.
  */
 static DEFINE_PER_CPU(s64 [NNACCEL_COUNTERS], nnaccel_counters);
 static struct dentry *nnaccel_debugfs;
@@ -42,7 +42,7 @@ void nnaccel_count(enum nnaccel_counter counter, s64 n)
 	this_cpu_add(nnaccel_counters[counter], n);
 }
 
-/* A sum is exact only if nothing adds to the counter meanwhile. */
+/* A sum is exact only if no other thread adds to the counter at the same time. */
 static int nnaccel_summary_show(struct seq_file *m, void *unused)
 {
 	int i, cpu;

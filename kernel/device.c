@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: numbers, nodes and sysfs folders of devices. Each device belongs to one engine. A device
- * keeps its number and name until the module is unloaded, even while its engine is absent.
+ * nnaccel: numbers, nodes and sysfs directories of devices. Each device belongs to one engine. A
+ * device keeps its number and name until the module is unloaded, even while its engine is absent.
  */
 
 #include <linux/cdev.h>
@@ -18,7 +18,7 @@
 
 /* Serializes registrations. */
 static DEFINE_MUTEX(nnaccel_devices_lock);
-/* Entries are written with the lock held, and never change once set. */
+/* Entries are set with nnaccel_devices_lock held, and never change after that. */
 static struct nnaccel_engine *nnaccel_engines[NNACCEL_MAX_DEVICES];
 static dev_t nnaccel_devt;
 static struct cdev *nnaccel_cdev;
@@ -94,7 +94,7 @@ static struct class nnaccel_class = {
 	.devnode = nnaccel_devnode,
 };
 
-/* Creates the device of an unused number. */
+/* Creates the device with an unused number. */
 static struct nnaccel_engine *nnaccel_device_create(unsigned int number)
 {
 	struct nnaccel_engine *engine = kzalloc(sizeof(*engine), GFP_KERNEL_ACCOUNT);
@@ -115,7 +115,7 @@ static struct nnaccel_engine *nnaccel_device_create(unsigned int number)
 		return ERR_CAST(dev);
 	}
 	engine->dev = dev;
-	/* A process may have opened the node already; nnaccel_device_open() waits with the lock. */
+	/* If a process has already opened the node, nnaccel_device_open() waits for the lock. */
 	smp_store_release(&nnaccel_engines[number], engine);
 	return engine;
 }
@@ -136,8 +136,8 @@ struct nnaccel_engine *nnaccel_device_engine(unsigned int number)
  * nnaccel_device_open() - Returns the engine of a device's node
  * @inode: the node
  *
- * The node exists before its engine is published. If there is no engine yet, the function waits
- * until the creation of the device is finished.
+ * The node can be opened before its engine is published. In this case the function waits until
+ * the device is completely created.
  *
  * Return: the engine or NULL.
  */
@@ -153,14 +153,17 @@ struct nnaccel_engine *nnaccel_device_open(const struct inode *inode)
 	return engine;
 }
 
-/* Notifies sysfs and udev that a broker came or went. */
+/* Notifies sysfs and udev that a broker registered or left. */
 static void nnaccel_device_changed(struct nnaccel_engine *engine)
 {
 	sysfs_notify(&engine->dev->kobj, NULL, "state");
 	kobject_uevent(&engine->dev->kobj, KOBJ_CHANGE);
 }
 
-/* Returns the device with that name, or the first one without a name, created if needed. */
+/*
+ * Returns the engine with this name. If there is none, returns the first engine without a name, and
+ * creates it if needed.
+ */
 static struct nnaccel_engine *nnaccel_device_find(const char *name)
 {
 	unsigned int number;
@@ -170,7 +173,7 @@ static struct nnaccel_engine *nnaccel_device_find(const char *name)
 
 		if (!engine)
 			break;
-		/* Names change only with the devices' lock held. */
+		/* Names change only with nnaccel_devices_lock held. */
 		if (!engine->name[0] || !strcmp(engine->name, name))
 			return engine;
 	}
@@ -180,8 +183,8 @@ static struct nnaccel_engine *nnaccel_device_find(const char *name)
 }
 
 /*
- * Ends the engines of hardware that loses its driver, also because it is removed. The hardware's
- * lock is held, so the devices' lock is inside of it.
+ * Ends the engines of hardware that loses its driver or is removed. The driver core holds the
+ * hardware's lock, so nnaccel_devices_lock is taken inside that lock.
  */
 static int nnaccel_hardware_notify(struct notifier_block *notifier, unsigned long action,
 				   void *hardware)
@@ -197,7 +200,7 @@ static int nnaccel_hardware_notify(struct notifier_block *notifier, unsigned lon
 	return NOTIFY_OK;
 }
 
-/* The buses on which hardware is found. */
+/* The buses on which hardware is looked up. */
 static struct nnaccel_bus {
 	nnaccel_bus_type *type;
 	struct notifier_block notifier;
@@ -208,7 +211,10 @@ static struct nnaccel_bus {
 #endif
 };
 
-/* Returns the hardware that an engine names with a reference, NULL or an error pointer. */
+/*
+ * Returns the hardware that a broker names, with a reference. NULL if it names none; else an error
+ * pointer.
+ */
 static struct device *nnaccel_hardware_find(const struct nnaccel_engine_register *arg)
 {
 	struct device *hardware;
@@ -241,7 +247,8 @@ static int nnaccel_hardware_link(struct nnaccel_engine *engine, struct device *h
 
 /**
  * nnaccel_device_register() - Registers the engine of a broker
- * @arg: what the broker says about it; everything but the names of hardware is valid
+ * @arg: what the broker says about the engine; validated, except for the names of
+ *	hardware
  * @broker: the broker's file
  *
  * Return: the engine, which now has a broker, or an error pointer: -EINVAL, -ENODEV, -EBUSY,
@@ -257,7 +264,10 @@ struct nnaccel_engine *nnaccel_device_register(const struct nnaccel_engine_regis
 	if (IS_ERR(hardware))
 		return ERR_CAST(hardware);
 	mutex_lock(&nnaccel_devices_lock);
-	/* An unbinding changes the status before it calls the notifier, which takes the lock. */
+	/*
+	 * When a driver is unbound, the status changes before the notifier is called, which takes
+	 * the lock.
+	 */
 	if (hardware && READ_ONCE(hardware->links.status) != DL_DEV_DRIVER_BOUND)
 		engine = ERR_PTR(-ENODEV);
 	else
@@ -282,8 +292,8 @@ struct nnaccel_engine *nnaccel_device_register(const struct nnaccel_engine_regis
 /**
  * nnaccel_device_leave() - Removes the broker of an engine
  * @engine: the engine
- * @broker: the broker's file; NULL if the hardware goes
- * @hardware: the hardware that goes
+ * @broker: the broker's file; NULL if the hardware is removed
+ * @hardware: the hardware that is removed
  *
  * Return: true if the engine had this broker or this hardware.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: dma-bufs of allocated pools. Their zeroed pages come from the page allocator. A context
+ * nnaccel: dma-bufs of allocated pools. The zeroed pages come from the page allocator. The context
  * is charged until the last reference to the dma-buf is dropped.
  */
 
@@ -17,16 +17,16 @@
 #include "memory.h"
 
 /*
- * Blocks of 2 MiB are tried first: they need fewer calls, make longer copies, and need fewer
- * entries in tables of devices. A huge page may be larger (32 or 512 MiB with pages of 16 or 64
- * KiB), which is too much to zero at once.
+ * Blocks of 2 MiB are tried first, because they need fewer calls and fewer entries in tables of
+ * devices, and allow longer copies. The size is not that of a huge page, which may be 32 or 512
+ * MiB (with pages of 16 or 64 KiB): to zero that at once takes too long.
  */
 #define NNACCEL_DMABUF_ORDER	(ilog2(SZ_2M) - PAGE_SHIFT)
 
-/* Number of pages that a fault maps, and that are freed without a pause. */
+/* Number of pages that one fault maps, and that are freed before a reschedule. */
 #define NNACCEL_DMABUF_CHUNK	BIT(NNACCEL_DMABUF_ORDER)
 
-/* Number of pages that mmap() maps under the mmap_lock of the process; faults map the rest. */
+/* Maximum number of pages that mmap() maps with the mmap_lock held; faults map further pages. */
 #define NNACCEL_DMABUF_AT_ONCE	(8 * NNACCEL_DMABUF_CHUNK)
 
 /**
@@ -35,9 +35,9 @@
  * @num_pages: number of pages
  * @lock: protects the fields below, up to @pages
  * @attachments: attachments of devices
- * @attached: there was an attachment
- * @cpu_users: commands and copies that read or write it by the CPU; while there are any, the memory
- *	is the CPU's for every device
+ * @attached: a device was attached at some time
+ * @cpu_users: number of commands and copies by which the CPU accesses the memory; while it is not
+ *	0, mappings of all devices are synced for the CPU
  * @pools: pools of any context that use the memory
  * @pages: the pages
  */
@@ -68,7 +68,9 @@ struct nnaccel_attachment {
 	enum dma_data_direction dir;
 };
 
-/* Notifies the context of each pool of the memory, once, that a device is attached. */
+/*
+ * Notifies the contexts of all pools of the memory that a device is attached, once for each pool.
+ */
 static void nnaccel_dmabuf_tell_devices(struct nnaccel_dmabuf *memory)
 {
 	struct nnaccel_pool *pool, *next;
@@ -235,7 +237,7 @@ void nnaccel_dmabuf_unmap(struct dma_buf_attachment *attach, struct sg_table *ta
 	dma_unmap_sgtable(attach->dev, table, dir, DMA_ATTR_SKIP_CPU_SYNC);
 }
 
-/* Syncs memory for the CPU or for devices. Returns whether a device has mapped it. */
+/* Syncs memory for the CPU or for devices. Returns whether a device has mapped the memory. */
 static bool nnaccel_dmabuf_sync(struct nnaccel_dmabuf *memory, bool begin)
 {
 	struct nnaccel_attachment *a;
@@ -259,9 +261,9 @@ static bool nnaccel_dmabuf_sync(struct nnaccel_dmabuf *memory, bool begin)
  * @dmabuf: the dma-buf, allocated by this module
  * @begin: add the user
  *
- * The first user syncs the memory for the CPU, and the last one syncs it for the devices. Users in
- * between must not sync, because that would destroy data of other users. The function neither waits
- * for another driver nor allocates memory, because fences are signalled after it.
+ * The first user syncs the memory for the CPU, and the last one syncs it for the devices. Other
+ * users must not sync, because a sync would destroy data of the present users. The function must
+ * not wait for another driver or allocate memory, because fences signal only after it.
  *
  * Return: true if a device has mapped the memory and it was synced.
  */
@@ -277,7 +279,7 @@ bool nnaccel_dmabuf_use(const struct dma_buf *dmabuf, bool begin)
 	return changed;
 }
 
-/* Calls from user space come in any order, so they are not counted. */
+/* User space may call begin and end in any order, so these calls are not counted. */
 static int nnaccel_dmabuf_sync_uncounted(const struct dma_buf *dmabuf, bool begin)
 {
 	struct nnaccel_dmabuf *memory = dmabuf->priv;
@@ -300,8 +302,8 @@ static int nnaccel_dmabuf_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_d
 }
 
 /*
- * Maps the chunk around the address: its pages were not mapped by mmap(), or were dropped by
- * MADV_DONTNEED. Another thread may have mapped some of them already.
+ * Maps the chunk around the address, because mmap() did not map its pages, or MADV_DONTNEED
+ * unmapped them. Another thread may have mapped some of these pages already.
  */
 static vm_fault_t nnaccel_dmabuf_fault(struct vm_fault *vmf)
 {
@@ -331,7 +333,7 @@ static const struct vm_operations_struct nnaccel_dmabuf_vm_ops = {
 	.fault = nnaccel_dmabuf_fault,
 };
 
-/* The mapping holds the file of the dma-buf. dma_buf_mmap() has checked the range. */
+/* The mapping has a reference to the dma-buf's file. dma_buf_mmap() has checked the range. */
 static int nnaccel_dmabuf_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
 	struct nnaccel_dmabuf *memory = dmabuf->priv;
@@ -339,14 +341,16 @@ static int nnaccel_dmabuf_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vm
 
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
-	/* VM_MIXEDMAP lets faults insert pages with the mmap_lock held only for reading. */
+	/*
+	 * With VM_MIXEDMAP, faults can insert pages while they hold the mmap_lock only for reading.
+	 */
 	nnaccel_vm_flags_mod(vma, VM_DONTEXPAND | VM_MIXEDMAP, 0);
 	vma->vm_ops = &nnaccel_dmabuf_vm_ops;
 	vma->vm_private_data = memory;
 	return vm_insert_pages(vma, vma->vm_start, memory->pages + vma->vm_pgoff, &n);
 }
 
-/* The dma-buf core counts mappings, and calls this only for the first one. */
+/* The dma-buf core counts kernel mappings, and calls this function only for the first one. */
 static int nnaccel_dmabuf_vmap(struct dma_buf *dmabuf, struct iosys_map *map)
 {
 	struct nnaccel_dmabuf *memory = dmabuf->priv;
@@ -403,7 +407,8 @@ static const struct dma_buf_ops nnaccel_dmabuf_ops = {
 };
 
 /*
- * Allocates pages up to @num_pages. No allocation invokes the OOM killer; the caller gets -ENOMEM.
+ * Allocates pages until there are @num_pages. If memory is short, the caller gets -ENOMEM; the OOM
+ * killer is not invoked.
  */
 static int nnaccel_dmabuf_fill(struct nnaccel_dmabuf *memory, unsigned long num_pages)
 {
@@ -503,13 +508,16 @@ bool nnaccel_dmabuf_is_ours(const struct dma_buf *dmabuf)
 	return dmabuf->ops == &nnaccel_dmabuf_ops;
 }
 
-/* Counts contiguous pages from page @i on, up to @max. */
+/* Returns the number of physically contiguous pages from page @i on, at most @max. */
 static unsigned long nnaccel_dmabuf_run(const struct nnaccel_dmabuf *memory, unsigned long i,
 					unsigned long max)
 {
 	unsigned long n = 1;
 
-	/* Adjacent page structures may be of pages that are not adjacent. */
+	/*
+	 * Compare frame numbers, because adjacent struct pages may describe pages that are not
+	 * adjacent.
+	 */
 	while (n < max && page_to_pfn(memory->pages[i + n]) == page_to_pfn(memory->pages[i]) + n)
 		n++;
 	return n;
@@ -519,7 +527,7 @@ static unsigned long nnaccel_dmabuf_run(const struct nnaccel_dmabuf *memory, uns
  * nnaccel_dmabuf_copy() - Copies between user memory and memory that this module allocated
  * @dmabuf: the dma-buf, allocated by this module
  * @user: address of the user memory
- * @length: number of bytes, from the start of the dma-buf; must fit it
+ * @length: number of bytes from the start of the dma-buf, at most its size
  * @in: copy into the dma-buf
  *
  * Return: 0, -EFAULT, or -EINTR if the caller was killed.
@@ -553,7 +561,7 @@ int nnaccel_dmabuf_copy(const struct dma_buf *dmabuf, void __user *user, u64 len
  * @to_offset: offset in the target, in bytes
  * @from: the source, another dma-buf
  * @from_offset: offset in the source, in bytes
- * @length: number of bytes; must fit both
+ * @length: number of bytes; must fit both dma-bufs
  *
  * Return: 0, or -EINTR if the caller was killed.
  */

@@ -2,9 +2,9 @@
 /*
  * nnaccel: the engine node.
  *
- * A broker registers its engine here as a device. It fetches the contexts that want a worker, and
- * answers each with a session or a refusal. A context's calls wait here until a worker attaches.
- * Engines are independent of each other.
+ * A broker opens the node and registers its engine as a device. The broker then fetches the
+ * contexts that want a worker, and answers each context with a session or a refusal. Calls of a
+ * context's client wait until a worker attaches. Engines are independent of each other.
  *
  * A context has one of these stages, protected by the engine's lock:
  *
@@ -16,8 +16,9 @@
  *   SERVED -> IDLE	The session ended.
  *   Any -> GONE	The context was closed.
  *
- * The list of events has each WANTED context. It has a GONE context if the broker knows the
- * context, and a SERVED one if the broker knows another priority than the current one.
+ * The list of events contains each WANTED context, and each GONE context that the broker
+ * knows. It contains a SERVED context if its priority has changed since the broker last
+ * fetched it.
  */
 
 #include <linux/cred.h>
@@ -47,7 +48,7 @@ static void nnaccel_engine_notify(struct nnaccel_context *ctx, enum nnaccel_engi
 	wake_up(&engine->events_wait);
 }
 
-/* Lets the calls that wait for a worker of @ctx fail with @error. */
+/* Fails with @error all calls that wait for a worker of @ctx. */
 static void nnaccel_engine_fail_waits(struct nnaccel_context *ctx, int error)
 {
 	lockdep_assert_held(&ctx->engine->lock);
@@ -61,8 +62,8 @@ static void nnaccel_engine_fail_waits(struct nnaccel_context *ctx, int error)
  * nnaccel_engine_add() - Adds a new context to its engine
  * @ctx: the context
  *
- * The broker is notified only when the context needs a worker. So opening and closing the device
- * stays cheap.
+ * The broker is notified only when the context needs a worker, so that opening and closing a
+ * device is cheap.
  */
 void nnaccel_engine_add(struct nnaccel_context *ctx)
 {
@@ -75,7 +76,7 @@ void nnaccel_engine_add(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_engine_want_ahead() - Requests a worker before the first call that needs one
+ * nnaccel_engine_want_ahead() - Requests a worker before any call needs one
  * @ctx: the context
  */
 void nnaccel_engine_want_ahead(struct nnaccel_context *ctx)
@@ -92,7 +93,7 @@ void nnaccel_engine_want_ahead(struct nnaccel_context *ctx)
  * nnaccel_engine_remove() - Removes a closed context from its engine
  * @ctx: the context
  *
- * The broker is notified if it knows the context.
+ * The broker is notified if the context was offered to it.
  */
 void nnaccel_engine_remove(struct nnaccel_context *ctx)
 {
@@ -114,7 +115,7 @@ void nnaccel_engine_remove(struct nnaccel_context *ctx)
  * nnaccel_engine_session_ended() - Handles the end of a context's session
  * @ctx: the context
  *
- * The next call requests another session.
+ * The next call that needs a worker requests a new session.
  */
 void nnaccel_engine_session_ended(struct nnaccel_context *ctx)
 {
@@ -168,13 +169,14 @@ u32 nnaccel_engine_get_state(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_engine_time_left() - Requests a worker, unless one was refused since the wait began
+ * nnaccel_engine_time_left() - Requests a worker, unless the broker refused one during this
+ * wait
  * @cmd: the command that needs a worker, in ctx->changes_wait; ctx->lock is held
  *
  * The wait also ends at the command's deadline.
  *
- * Return: the jiffies that the command may still wait for the worker. If none will come: -ENOTCONN,
- * -ETIMEDOUT, -ETIME, -EPIPE, or the error of the broker's refusal.
+ * Return: the jiffies for which the command may still wait for a worker. If no worker will attach:
+ * -ENOTCONN, -ETIMEDOUT, -ETIME, -EPIPE, or the error of the broker's refusal.
  */
 long nnaccel_engine_time_left(struct nnaccel_command *cmd)
 {
@@ -212,7 +214,7 @@ long nnaccel_engine_time_left(struct nnaccel_command *cmd)
 	return left;
 }
 
-/* Dequeues the first event and returns its context for the caller to put, or NULL. */
+/* Dequeues the first event. Returns its context with a reference, or NULL if there is no event. */
 static struct nnaccel_context *nnaccel_engine_dequeue(const struct file *broker,
 						      struct nnaccel_engine_next *arg)
 {
@@ -225,7 +227,7 @@ static struct nnaccel_context *nnaccel_engine_dequeue(const struct file *broker,
 		ctx = ERR_PTR(-ENODEV);
 	} else if (ctx) {
 		list_del_init(&ctx->event);
-		/* The reference of a GONE event becomes the caller's. */
+		/* The caller takes over the reference of a GONE event. */
 		arg->out_event = NNACCEL_ENGINE_GONE;
 		if (ctx->stage == NNACCEL_STAGE_WANTED) {
 			arg->out_event = NNACCEL_ENGINE_NEW;
@@ -245,7 +247,7 @@ static struct nnaccel_context *nnaccel_engine_dequeue(const struct file *broker,
 	return ctx;
 }
 
-/* Puts an event back to the head of the list because it could not be reported. */
+/* Puts an event that could not be reported back to the head of the list. */
 static void nnaccel_engine_requeue(const struct file *broker, struct nnaccel_context *ctx,
 				   u32 event)
 {
@@ -253,7 +255,10 @@ static void nnaccel_engine_requeue(const struct file *broker, struct nnaccel_con
 
 	mutex_lock(&engine->lock);
 	if (engine->broker != broker) {
-		/* The next broker gets what was offered, and needs no other event. */
+		/*
+		 * This broker has left. The next broker gets the offered contexts without this
+		 * event.
+		 */
 	} else if (event == NNACCEL_ENGINE_GONE) {
 		nnaccel_context_get(ctx);
 		list_add(&ctx->event, &engine->events);
@@ -264,7 +269,7 @@ static void nnaccel_engine_requeue(const struct file *broker, struct nnaccel_con
 		ctx->stage = NNACCEL_STAGE_WANTED;
 		list_add(&ctx->event, &engine->events);
 	}
-	/* Another thread may have found the list empty meanwhile. */
+	/* Another thread of the broker may have found the list empty and now sleep. */
 	wake_up(&engine->events_wait);
 	mutex_unlock(&engine->lock);
 }
@@ -302,7 +307,9 @@ static int nnaccel_engine_next_ioctl(struct nnaccel_ucmd *ucmd)
 	return ret;
 }
 
-/* Returns the context that a broker names, without a reference, or an error pointer. */
+/*
+ * Returns the context with the number that a broker gave, without a reference; or an error pointer.
+ */
 static struct nnaccel_context *nnaccel_engine_find(const struct file *broker, u64 number)
 {
 	struct nnaccel_engine *engine = broker->private_data;
@@ -317,7 +324,7 @@ static struct nnaccel_context *nnaccel_engine_find(const struct file *broker, u6
 	return ERR_PTR(-ENOENT);
 }
 
-/* Moves an offered context to the stage @to, and returns it with a reference. */
+/* Moves an offered context to the stage @to. Returns the context with a reference. */
 static struct nnaccel_context *nnaccel_engine_end_offer(const struct file *broker, u64 number,
 							enum nnaccel_engine_stage to, int error)
 {
@@ -374,7 +381,7 @@ static int nnaccel_engine_create_session(struct nnaccel_ucmd *ucmd, struct nnacc
 		return ret;
 	}
 	nnaccel_session_install(file);
-	/* The hardware may have gone since the broker named the context. */
+	/* The engine may have lost its hardware since the broker's call began. */
 	if (READ_ONCE(ctx->engine->broker) != ucmd->object)
 		nnaccel_session_shut(ctx);
 	fd_install(fd, file);
@@ -455,7 +462,10 @@ static int nnaccel_engine_opener_ioctl(struct nnaccel_ucmd *ucmd)
 	return nnaccel_ucmd_respond(ucmd, sizeof(*arg));
 }
 
-/* Allows lower-case letters, digits and hyphens, but no hyphen first. Zeros fill the rest. */
+/*
+ * Allows lower-case letters, digits and hyphens, but not a hyphen as the first character. All bytes
+ * after the name must be 0.
+ */
 static bool nnaccel_engine_name_is_valid(const char name[NNACCEL_MAX_NAME])
 {
 	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
@@ -463,7 +473,7 @@ static bool nnaccel_engine_name_is_valid(const char name[NNACCEL_MAX_NAME])
 	return length && name[0] != '-' && !memchr_inv(name + length, 0, NNACCEL_MAX_NAME - length);
 }
 
-/* Allows printable ASCII. Zeros fill the rest, one at least. */
+/* Allows printable ASCII. All bytes after the text must be 0, and there must be at least one. */
 static bool nnaccel_engine_text_is_valid(const char *text, size_t size)
 {
 	size_t length = 0;
@@ -504,7 +514,7 @@ int nnaccel_engine_take(struct nnaccel_engine *engine, const struct nnaccel_engi
 }
 
 /**
- * nnaccel_engine_leave() - Removes the broker of an engine; the next broker gets all offers again
+ * nnaccel_engine_leave() - Removes an engine's broker; its open offers go to the next broker
  * @engine: the engine
  */
 void nnaccel_engine_leave(struct nnaccel_engine *engine)
@@ -539,7 +549,7 @@ static int nnaccel_engine_register_ioctl(struct nnaccel_ucmd *ucmd)
 
 	if (arg->flags & ~NNACCEL_ENGINE_DEVICE_POOLS || arg->type > NNACCEL_DEVICE_ACCELERATOR)
 		return -EINVAL;
-	/* The last byte of the name must be 0, so that the check does not read beyond it. */
+	/* The last byte of the name must be 0, so that the check does not read beyond the name. */
 	if (arg->name[NNACCEL_MAX_NAME - 1] || !nnaccel_engine_name_is_valid(arg->name) ||
 	    !nnaccel_engine_text_is_valid(arg->version, sizeof(arg->version)) ||
 	    !nnaccel_engine_text_is_valid(arg->bus, sizeof(arg->bus)) ||
@@ -551,7 +561,7 @@ static int nnaccel_engine_register_ioctl(struct nnaccel_ucmd *ucmd)
 		return PTR_ERR(engine);
 	arg->out_device = engine->number;
 	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-	/* If two calls race on one file, the second one releases its engine. */
+	/* If two registrations race on one file, the second one releases its engine below. */
 	if (!ret && cmpxchg_release(&file->private_data, NULL, engine))
 		ret = -EEXIST;
 	if (ret)
@@ -561,7 +571,9 @@ static int nnaccel_engine_register_ioctl(struct nnaccel_ucmd *ucmd)
 
 static int nnaccel_engine_open(struct inode *inode, struct file *file)
 {
-	/* The misc device had set it. */
+	/*
+	 * The misc device core has set private_data; NULL means that no engine is registered yet.
+	 */
 	file->private_data = NULL;
 	return nonseekable_open(inode, file);
 }
@@ -596,8 +608,7 @@ static const char *const nnaccel_stage_names[] = {
  * nnaccel_engine_show() - Prints a line for each context
  * @m: the output
  *
- * The values are read without their locks. Each value is right, but they may be from different
- * moments.
+ * The values are read without locks, so they may belong to slightly different times.
  */
 void nnaccel_engine_show(struct seq_file *m)
 {
@@ -652,7 +663,8 @@ void nnaccel_engine_end_sessions(struct nnaccel_engine *engine)
  * nnaccel_engine_next_context() - Iterates over the open contexts of all engines
  * @ctx: the previous context, whose reference is dropped; NULL to begin
  *
- * Contexts are in the order of their numbers. A caller that stops early must put its context.
+ * Returns contexts in the order of their numbers. A caller that stops before NULL must put
+ * its last context.
  *
  * Return: the next context with a reference, or NULL.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* nnaccel: engines, and the devices that they are to clients. */
+/* nnaccel: engines, each of which is a device to clients. */
 #ifndef NNACCEL_ENGINE_H
 #define NNACCEL_ENGINE_H
 
@@ -11,10 +11,11 @@
  * struct nnaccel_engine - An engine and its device
  * @number: number of the device
  * @dev: its device in sysfs
- * @hardware: devices' lock: its hardware, with a reference; NULL if unknown
- * @lock: protects the fields below and those of contexts that name it
- * @broker: file of the broker, written with the devices' lock held, too; NULL if none
- * @device_pools: it accepts pools that only devices can access
+ * @hardware: devices' lock: the engine's hardware, with a reference; NULL if
+ *	unknown
+ * @lock: protects the fields below, and the fields of contexts that say so
+ * @broker: file of the broker, or NULL; written with the devices' lock held as well
+ * @device_pools: the engine accepts pools that only devices can access
  * @name: name of the device; empty before the first registration, constant after it
  * @version: version from the last broker
  * @type: enum nnaccel_device_type from the last broker
@@ -26,7 +27,7 @@ struct nnaccel_engine {
 	unsigned int number;
 	struct device *dev;
 	struct device *hardware;
-	struct mutex lock;	/* only the account lock is inside */
+	struct mutex lock;	/* only the account lock may be taken inside it */
 	const struct file *broker;
 	bool device_pools;
 	char name[NNACCEL_MAX_NAME];

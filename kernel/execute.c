@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nnaccel: executions. The description of a client is copied once, validated and made a command. */
+/*
+ * nnaccel: executions. This file copies the client's description once, validates it, and builds a
+ * command.
+ */
 
 #include <linux/ktime.h>
 #include <linux/nospec.h>
@@ -10,7 +13,10 @@
 #include "command.h"
 #include "model.h"
 
-/* Validates an argument and widens the protection of its grant. Inputs have a negative @output. */
+/*
+ * Validates an argument, and adds the access that it needs to its grant. @output is negative for
+ * inputs.
+ */
 static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg,
 				     s64 output)
 {
@@ -63,8 +69,8 @@ static int nnaccel_execute_set_args(struct nnaccel_command *cmd, const struct nn
 }
 
 /*
- * Appends the pools of planes that lie in other files, with the protection of their formatted pool.
- * Their number is known only now.
+ * Appends the pools of planes in other files, with the protection of the formatted pool to which
+ * they belong. The number of these pools is known only now, after the lookup of all pools.
  */
 static int nnaccel_execute_add_planes(struct nnaccel_command *cmd, struct nnaccel_arrays *arrays)
 {
@@ -117,7 +123,7 @@ int nnaccel_execute_layout(const void *from, struct nnaccel_arrays *arrays)
  * nnaccel_execute_build() - Makes an execution from the description of a client
  * @cmd: the command
  * @from: as in nnaccel_execute_layout()
- * @arrays: get the number of all pools if it was wrong
+ * @arrays: sizes of the arrays; gets the number of all pools if it was wrong
  *
  * Return: 0, NNACCEL_AGAIN, -EINVAL, -ENOENT, -EACCES, -EPERM, -EOPNOTSUPP, -EFAULT.
  */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nnaccel: fetching. A worker gets notices first, and then commands by their priority. */
+/*
+ * nnaccel: fetching. A worker gets notices first, and then commands in the order of their priority.
+ */
 
 #include <linux/ktime.h>
 #include <linux/sched.h>
@@ -11,12 +13,13 @@
 #include "trace.h"
 
 /**
- * nnaccel_session_ready() - Returns whether the worker can fetch something
+ * nnaccel_session_ready() - Returns whether a fetch of the worker would return
+ * at once
  * @session: the session
  *
- * Waits call it without ctx->lock.
+ * Waits call this function without ctx->lock.
  *
- * Return: true if the session has work, or if it is over.
+ * Return: true if the session has a notice or a command, or is over.
  */
 bool nnaccel_session_ready(const struct nnaccel_session *session)
 {
@@ -24,14 +27,14 @@ bool nnaccel_session_ready(const struct nnaccel_session *session)
 	       READ_ONCE(session->ctx->closed) || READ_ONCE(session->ended);
 }
 
-/* Queues a command before or after those of equal priority. */
+/* Queues a command before or after the commands of the same priority. */
 static void nnaccel_session_insert(struct nnaccel_session *session, struct nnaccel_command *cmd,
 				   bool before)
 {
 	u32 priority = cmd->head.priority;
 	struct list_head *at;
 
-	/* From the end, because most commands have the same priority. */
+	/* Search from the end, because most commands have the same priority. */
 	list_for_each_prev(at, &session->queue) {
 		u32 other = list_entry(at, struct nnaccel_command, node)->head.priority;
 
@@ -43,7 +46,7 @@ static void nnaccel_session_insert(struct nnaccel_session *session, struct nnacc
 }
 
 /**
- * nnaccel_session_queue() - Queues a command behind those of its priority
+ * nnaccel_session_queue() - Queues a command after those of the same priority
  * @session: the session; ctx->lock is held
  * @cmd: the admitted command
  */
@@ -72,7 +75,7 @@ void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_comma
  * @number: number of the model, the grant or the slot
  * @burst: number of the burst
  *
- * The worker of a closed context ends anyway, so nothing is posted for it.
+ * Nothing is posted for a closed context, because its worker ends anyway.
  */
 void nnaccel_session_notify(struct nnaccel_session *session, struct nnaccel_notice **from,
 			    u32 kind, u64 number, u32 burst)
@@ -91,7 +94,9 @@ void nnaccel_session_notify(struct nnaccel_session *session, struct nnaccel_noti
 	wake_up(&session->wait);
 }
 
-/* Returns the size without the formats, which the command does not store. */
+/*
+ * Returns the size of a command without its formats, which struct nnaccel_command does not store.
+ */
 static size_t nnaccel_command_size(const struct nnaccel_command *cmd)
 {
 	const struct nnaccel_cmd *head = &cmd->head;
@@ -101,7 +106,7 @@ static size_t nnaccel_command_size(const struct nnaccel_command *cmd)
 	       head->num_roles * sizeof(*cmd->roles) + head->attributes_size;
 }
 
-/* Is nothing to be allocated to grant what a command names? */
+/* Can the pools and the burst of a command be granted without an allocation? */
 static bool nnaccel_fetch_is_granted(const struct nnaccel_command *cmd)
 {
 	u32 i;
@@ -112,7 +117,7 @@ static bool nnaccel_fetch_is_granted(const struct nnaccel_command *cmd)
 	return !cmd->burst;
 }
 
-/* Publishes the grants of what a command names, if numbers were reserved for them. */
+/* Publishes the grants of a command's pools for which numbers were reserved. */
 static void nnaccel_fetch_publish(struct nnaccel_session *session, struct nnaccel_command *cmd)
 {
 	u32 i;
@@ -142,12 +147,17 @@ static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_c
 		ret = nnaccel_burst_reserve(cmd->burst, session, &burst);
 
 	mutex_lock(&ctx->lock);
-	/* A session that was cut off has no grants, and the command has ended. */
+	/*
+	 * If the session was disconnected from its context, it has no grants, and the command has
+	 * ended.
+	 */
 	if (ctx->session != session) {
 		mutex_unlock(&ctx->lock);
 		return -ESHUTDOWN;
 	}
-	/* Grants were reserved in order; publish them also if memory ran out at a later one. */
+	/*
+	 * Grants were reserved in order. If memory ran out, publish those that were reserved.
+	 */
 	nnaccel_fetch_publish(session, cmd);
 	if (!ret && cmd->burst) {
 		ret = nnaccel_burst_announce(cmd->burst, burst);
@@ -158,13 +168,13 @@ static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_c
 }
 
 /*
- * Puts a command back into the queue because the worker could not be notified. Drops it if it is
- * cancelled, or if its burst is dead and can no longer be announced.
+ * Puts a command back into the queue if it could not be delivered to the worker. Drops a command
+ * that is cancelled, or whose burst is dead and can no longer be announced.
  */
 static void nnaccel_fetch_requeue(struct nnaccel_session *session, struct nnaccel_command *cmd)
 {
 	mutex_lock(&session->ctx->lock);
-	/* A thread that guessed the cookie may have committed it. */
+	/* A thread of the worker that guessed the cookie may have committed the command. */
 	if (cmd->state == NNACCEL_COMMAND_IN_FLIGHT) {
 		if (cmd->ended || (cmd->burst && cmd->burst->dead))
 			nnaccel_command_finish(cmd, -ECANCELED);
@@ -200,7 +210,7 @@ static int nnaccel_fetch_write(const struct nnaccel_fetch *fetch, const struct n
 	u64 deadline_ns = nnaccel_time_to_user(cmd->head.deadline_ns);
 	size_t size = nnaccel_command_size(cmd);
 
-	/* The arrays lie behind the head. */
+	/* The arrays directly follow the head. */
 	if (nnaccel_put(to, &cmd->head, size))
 		return -EFAULT;
 	if (deadline_ns != cmd->head.deadline_ns && put_user(deadline_ns, &to->deadline_ns))
@@ -209,7 +219,7 @@ static int nnaccel_fetch_write(const struct nnaccel_fetch *fetch, const struct n
 	       put_user(cmd->head.size, fetch->out_size);
 }
 
-/* Fetches the first notice. ctx->lock is held on entry, and released. */
+/* Fetches the first notice. The caller holds ctx->lock, which this function releases. */
 static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 {
 	struct nnaccel_session *session = fetch->session;
@@ -250,8 +260,8 @@ static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 }
 
 /*
- * Waits until the worker can fetch something. A wake-up reaches only one of the worker's threads,
- * and removes this thread from the wait queue.
+ * Waits until there is something to fetch. Each wake-up wakes only one of the worker's threads,
+ * and removes that thread from the wait queue.
  */
 static int nnaccel_fetch_wait(struct nnaccel_session *session)
 {
@@ -290,7 +300,7 @@ again:
 	if (ret)
 		goto out;
 
-	/* Notices are first, because they free memory. */
+	/* Notices are fetched before commands, because notices let the worker free memory. */
 	mutex_lock(&ctx->lock);
 	cmd = list_first_entry_or_null(&session->queue, struct nnaccel_command, node);
 	if (nnaccel_session_is_over(session)) {
@@ -317,7 +327,10 @@ again:
 		goto out;
 	}
 
-	/* This call needs its own reference: another thread may commit the command meanwhile. */
+	/*
+	 * Another thread may commit the command before this call ends, so this call takes a
+	 * reference.
+	 */
 	kref_get(&cmd->refs);
 	cmd->fetched_ns = ktime_get_ns();
 	cmd->state = NNACCEL_COMMAND_IN_FLIGHT;
@@ -333,11 +346,17 @@ again:
 	if (ret)
 		nnaccel_fetch_requeue(session, cmd);
 	nnaccel_command_put(cmd);
-	/* The burst died with its context, or was closed after an answer that came too early. */
+	/*
+	 * The burst of the command died: its context ended, or its file was closed after a
+	 * premature answer.
+	 */
 	if (ret == -ECANCELED)
 		goto again;
 out:
-	/* A wake-up reaches only one thread, so this thread wakes the next one if more is ready. */
+	/*
+	 * A wake-up wakes only one thread, so this thread wakes another one if there is more to
+	 * fetch.
+	 */
 	if (nnaccel_session_ready(session))
 		wake_up(&session->wait);
 	return ret;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: formatted pools. Their planes hold rows of pixels, like images of cameras and displays.
- * Only arguments of executions use them. The module does not interpret the pixels.
+ * nnaccel: formatted pools, which are images with rows of pixels in one or more planes, as cameras
+ * and displays use them. Only arguments of executions use formatted pools. The module does not
+ * interpret the pixels.
  *
- * A formatted pool holds the dma-buf of its first plane. For a plane in another file it holds an
- * additional pool without an id, which is granted and accessed like any other. A command lists the
+ * A formatted pool holds the dma-buf of its first plane. For each other file with planes it holds
+ * an additional pool without an id, which is granted and accessed like any pool. A command lists
  * additional pools after the pools that its caller named.
  */
 
@@ -16,8 +17,8 @@
 #include "memory.h"
 
 /*
- * Layouts of the formats: bytes of a pixel in the first plane, and multiples of width and height.
- * For the other planes, chroma_bytes counts the bytes of 2 x 2 pixels.
+ * Layouts of the formats: bytes of a pixel in the first plane, and of what width and height must
+ * be multiples. For the other planes, chroma_bytes is the number of bytes for 2 x 2 pixels.
  */
 static const struct nnaccel_format_info {
 	u32 fourcc;
@@ -44,7 +45,7 @@ static const struct nnaccel_format_info {
 
 /**
  * struct nnaccel_image_file - A file that contains planes of an image
- * @import: the part to import: from the file's start to the end of the last row
+ * @import: the part to import, from the file's start to the end of the last row
  * @file: the file, with a reference
  * @dmabuf: the dma-buf of the file, or NULL
  */
@@ -64,7 +65,10 @@ static const struct nnaccel_format_info *nnaccel_format_find(u32 fourcc)
 	return NULL;
 }
 
-/* Validates a client's description of an image, without its files, and lays out the planes. */
+/*
+ * Validates a client's description of an image, except for its files, and computes the layout of
+ * the planes.
+ */
 static int nnaccel_image_init(const struct nnaccel_pool_import *cmd,
 			      struct nnaccel_image *image)
 {
@@ -102,7 +106,7 @@ static int nnaccel_image_init(const struct nnaccel_pool_import *cmd,
 	return 0;
 }
 
-/* Looks up the files of all planes. @files gets each file once, with a reference. */
+/* Looks up the files of all planes. @files gets each file once, with one reference. */
 static int nnaccel_image_get_files(const struct nnaccel_pool_import *cmd,
 				   struct nnaccel_image *image, struct nnaccel_image_file *files)
 {
@@ -137,7 +141,8 @@ static int nnaccel_image_get_files(const struct nnaccel_pool_import *cmd,
 }
 
 /**
- * nnaccel_image_free() - Frees the image of a formatted pool and puts its other pools
+ * nnaccel_image_free() - Frees the image of a formatted pool and puts its additional
+ * pools
  * @pool: the pool, formatted or not
  */
 void nnaccel_image_free(struct nnaccel_pool *pool)
@@ -175,7 +180,7 @@ int nnaccel_image_import_ioctl(struct nnaccel_ucmd *ucmd)
 		return -ENOMEM;
 	ret = nnaccel_image_init(cmd, image) ?: nnaccel_image_get_files(cmd, image, files);
 
-	/* The pool of the first file has the image, which has the pools of the others. */
+	/* The pool of the first file owns the image, which owns the pools of the other files. */
 	for (i = 0; !ret && i < ARRAY_SIZE(files) && files[i].file; i++) {
 		each = nnaccel_import(ctx, &files[i].import, files[i].file, files[i].dmabuf,
 				      i ? NULL : &cmd->out_id);
@@ -223,7 +228,7 @@ u32 nnaccel_pool_num_others(const struct nnaccel_pool *pool)
  * @pool: the pool, formatted or not
  * @file: the value of nnaccel_image_plane.file
  *
- * Return: the pool itself, or another one that it holds.
+ * Return: @pool itself, or one of its additional pools.
  */
 struct nnaccel_pool *nnaccel_pool_of_file(struct nnaccel_pool *pool, u32 file)
 {
@@ -232,7 +237,7 @@ struct nnaccel_pool *nnaccel_pool_of_file(struct nnaccel_pool *pool, u32 file)
 
 /**
  * nnaccel_image_tell() - Describes the layout of a formatted pool for a worker
- * @pool: the pool, granted like the pools of its planes; ctx->lock is held
+ * @pool: the pool; it and its additional pools are granted; ctx->lock is held
  * @format: out: the description
  */
 void nnaccel_image_tell(struct nnaccel_pool *pool, struct nnaccel_format *format)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: mappings of a worker. It may map pools of commands and slots, the memory of bursts, and
- * dma-bufs that stand for grants.
+ * nnaccel: mappings of a worker. A worker may map pools of commands and slots, and the memory of
+ * bursts. It can also get dma-bufs of grants, for devices.
  */
 
 #include <linux/dma-buf.h>
@@ -14,12 +14,12 @@
 #include "session.h"
 
 /*
- * Limit of unfetched notices; above it the worker cannot look up more slots. Every notice is about
- * an object that the worker knows, and it fetches notices before commands.
+ * Limit of unfetched notices. Above this limit the worker cannot look up slots, so it cannot learn
+ * of more objects. Commands cannot exceed the limit, because the worker fetches notices first.
  */
 #define NNACCEL_MAX_NOTICES	(64 * 1024)
 
-/* Numbers of grants; their mmap() offsets are below those of bursts. */
+/* Numbers of grants. The mmap() offsets of grants are below those of bursts. */
 #define NNACCEL_GRANT_LIMIT	XA_LIMIT(1, (NNACCEL_BURST_MAP >> NNACCEL_GRANT_SHIFT) - 1)
 
 /**
@@ -28,8 +28,8 @@
  * @pool: the pool, with a reference
  * @number: out: the number; unchanged if the pool has a grant
  *
- * The function allocates memory, so ctx->lock must not be held. The lock is needed to signal
- * fences.
+ * The function allocates memory, so ctx->lock must not be held: fences may need this lock to
+ * signal.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -65,7 +65,9 @@ void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool 
 		pool->grant_prot = 0;
 		nnaccel_count(NNACCEL_GRANTS, 1);
 	} else if (*number && *number != pool->grant) {
-		/* Another thread was faster, or the command names the pool twice. */
+		/*
+		 * Another thread has granted the pool already, or the command names the pool twice.
+		 */
 		xa_erase(&session->grants, *number);
 	}
 	*number = pool->grant;
@@ -77,8 +79,8 @@ void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool 
  * @session: the session; ctx->lock is held
  * @pool: the pool, which has a grant
  *
- * The number stays reserved until the worker has fetched the notice. Storing NULL at an index that
- * is in use allocates nothing.
+ * The number stays reserved until the worker has fetched the notice. To store NULL at an index
+ * that is in use allocates nothing.
  */
 void nnaccel_grant_remove(struct nnaccel_session *session, struct nnaccel_pool *pool)
 {
@@ -106,15 +108,15 @@ void nnaccel_grant_revoke_fds(struct nnaccel_session *session)
 }
 
 /**
- * nnaccel_session_map_file() - Maps another file than the one on which mmap() was called
+ * nnaccel_session_map_file() - Maps @file instead of the file on which mmap() was called
  * @vma: the mapping
  * @file: the file to map
  * @offset: offset in the file, in bytes
  * @writable: the mapping may be written, now or after mprotect()
  *
- * A read-only mapping loses VM_SHARED as well as VM_MAYWRITE, like mmap() of a file that is open
- * read-only. So memfd seals do not count it as writable, and remap_file_pages() cannot make it
- * writable.
+ * The function clears VM_SHARED and VM_MAYWRITE of a read-only mapping, as mmap() does if the
+ * file is open read-only. So memfd seals do not count the mapping as writable, and
+ * remap_file_pages() cannot make it writable.
  *
  * Return: 0 or the error of the file's mmap().
  */
@@ -135,7 +137,7 @@ int nnaccel_session_map_file(struct vm_area_struct *vma, struct file *file, u64 
  * @offset: offset in the dma-buf, in bytes
  * @writable: the mapping may be written, now or after mprotect()
  *
- * A read-only mapping loses VM_SHARED only after the exporter has seen it.
+ * VM_SHARED of a read-only mapping is cleared only after the exporter's mmap().
  *
  * Return: 0 or the error of the exporter's mmap().
  */
@@ -202,7 +204,7 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 	mutex_lock(&ctx->lock);
 	if (session->ended)
 		ret = -ESHUTDOWN;
-	/* Grants were reserved in order; publish them also if memory ran out at a later one. */
+	/* Grants were reserved in order. If memory ran out, publish those that were reserved. */
 	for (i = 0; i < num && !session->ended; i++) {
 		struct nnaccel_pool *each = nnaccel_pool_of_file(pool, i);
 
@@ -221,8 +223,8 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 }
 
 /*
- * Returns the pool of a grant of a dma-buf with a reference, or an error pointer. A session that is
- * over may only end accesses.
+ * Returns the pool of a dma-buf's grant, with a reference, or an error pointer. If the session is
+ * over, it may only end accesses.
  */
 static struct nnaccel_pool *nnaccel_session_get_granted(struct nnaccel_session *session, u32 grant,
 							u32 prot, bool end)
@@ -269,7 +271,7 @@ int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
 	ret = pool->device ? -EOPNOTSUPP : nnaccel_access_init(session->ctx);
-	/* If only devices access the memory, it is not synced for the CPU. */
+	/* With NNACCEL_ATTACH_DEVICES the memory is not synced for the CPU. */
 	if (!ret && session->flags & NNACCEL_ATTACH_DEVICES)
 		ret = end ? 0 : nnaccel_access_wait(pool->dmabuf, prot & NNACCEL_PROT_WRITE);
 	else if (!ret && end)
@@ -309,7 +311,7 @@ int nnaccel_session_grant_fd_ioctl(struct nnaccel_ucmd *ucmd)
 				    arg->flags & NNACCEL_GRANT_FD_CLOEXEC, &arg->out_fd);
 }
 
-/* Returns the pool that a mapping asks for, or an error pointer; ctx->lock is held. */
+/* Returns the pool whose grant is to be mapped, or an error pointer. ctx->lock is held. */
 static struct nnaccel_pool *nnaccel_session_find_grant(struct nnaccel_session *session,
 						       const struct vm_area_struct *vma)
 {
@@ -323,7 +325,7 @@ static struct nnaccel_pool *nnaccel_session_find_grant(struct nnaccel_session *s
 	pool = xa_load(&session->grants, vma->vm_pgoff >> shift);
 	if (!pool || PAGE_ALIGN(pool->length) != vma->vm_end - vma->vm_start)
 		return ERR_PTR(-EINVAL);
-	/* Constants whose exporter refused have a grant without any protection. */
+	/* If the exporter of constants refused access, their grant has no protection at all. */
 	if (!(pool->grant_prot & NNACCEL_PROT_READ) ||
 	    (vma->vm_flags & VM_WRITE && !(pool->grant_prot & NNACCEL_PROT_WRITE)))
 		return ERR_PTR(-EACCES);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: neural network accelerator interface. This file has the parameters of the module, the
- * engine node and the entry of every ioctl.
+ * nnaccel: neural network accelerator interface. This file has the module's parameters, the
+ * registration of the engine node, and the common code of all ioctls.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -20,7 +20,10 @@
 #include "engine.h"
 #include "session.h"
 
-/* A parameter that can be changed at any time; Documentation/uapi.rst shows this table. */
+/*
+ * A parameter that can be changed at any time. Documentation/uapi.rst shows all uses of this macro
+ * as a table.
+ */
 #define NNACCEL_PARAM(_type, _name, _value, _text)				\
 	unsigned _type nnaccel_##_name = _value;				\
 	module_param_named(_name, nnaccel_##_name, u##_type, 0644);		\
@@ -56,16 +59,19 @@ NNACCEL_PARAM(int, deadline_grace_ms, 100,
 NNACCEL_PARAM(int, kill_grace_ms, 1000,
 	      "How long past its deadline an execution may go on before its worker is killed, in ms (default 1000)");
 
-/* GPU drivers allow a job the same time before they reset. */
+/* The default equals the time that GPU drivers allow a job before they reset the GPU. */
 NNACCEL_PARAM(int, fence_bound_ms, 10000,
 	      "How long a command waits for the fence that its worker committed, in ms (default 10000)");
 
-/* Runs work items that must not run while a fence signals or a lock is held. */
+/* Runs work that cannot run in the callback of a fence or under a lock. */
 struct workqueue_struct *nnaccel_wq;
-/* Ends the threads of freed contexts and notifies importers. Its work may allocate and block. */
+/*
+ * Ends the threads of freed contexts and notifies importers. Work of this queue may allocate and
+ * block.
+ */
 struct workqueue_struct *nnaccel_free_wq;
 
-/* mmap() offsets have the number of a grant in their upper half. */
+/* The mmap() offset of a grant has its number above bit 40, so it needs 64 bits. */
 static_assert(BITS_PER_LONG == 64);
 static_assert(NNACCEL_SYNC_READ == NNACCEL_PROT_READ && NNACCEL_SYNC_WRITE == NNACCEL_PROT_WRITE);
 
@@ -73,9 +79,9 @@ static_assert(NNACCEL_SYNC_READ == NNACCEL_PROT_READ && NNACCEL_SYNC_WRITE == NN
  * nnaccel_copy_struct() - Copies the caller's structure, once
  * @ucmd: the addresses of the structure and its copy; gets the size
  * @size: the module's size of the structure
- * @min_size: size of its first published version
+ * @min_size: size of the structure's first published version
  *
- * The size field of the copy is the value that was read first.
+ * The size is read only once: the copy has the value that was checked.
  *
  * Return: 0, -EFAULT, -EINVAL, -E2BIG.
  */
@@ -87,7 +93,7 @@ int nnaccel_copy_struct(struct nnaccel_ucmd *ucmd, size_t size, size_t min_size)
 		return -EFAULT;
 	if (ucmd->user_size < min_size)
 		return -EINVAL;
-	/* The tail is checked byte by byte without interruption, so its size is limited. */
+	/* The check of the tail cannot be interrupted, so the size is limited. */
 	if (ucmd->user_size > PAGE_SIZE)
 		return -E2BIG;
 	ret = copy_struct_from_user(ucmd->cmd, size, ucmd->ubuffer, ucmd->user_size);
@@ -135,7 +141,8 @@ long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, voi
  * @from: what is written
  * @size: number of bytes
  *
- * For few bytes copy_to_user() takes longer for its checks than for the copy.
+ * Writes few bytes without copy_to_user(), whose checks take longer than such a
+ * copy.
  *
  * Return: 0 or -EFAULT.
  */
@@ -166,7 +173,8 @@ int nnaccel_ucmd_respond(struct nnaccel_ucmd *ucmd, size_t size)
 }
 
 /**
- * nnaccel_ucmd_install() - Writes the structure back with an fd, and installs the file there
+ * nnaccel_ucmd_install() - Writes the structure back with a new fd, and installs the file as
+ * this fd
  * @ucmd: the ioctl
  * @size: the module's size of the structure
  * @file: the file; its reference is taken over, also on failure
@@ -193,7 +201,8 @@ int nnaccel_ucmd_install(struct nnaccel_ucmd *ucmd, size_t size, struct file *fi
 }
 
 /**
- * nnaccel_ucmd_install_fence() - Does the same for a sync_file of a fence
+ * nnaccel_ucmd_install_fence() - Writes the structure back with the fd of a new
+ * sync_file
  * @ucmd: the ioctl
  * @size: the module's size of the structure
  * @fence: the fence; its reference is taken over, also on failure
@@ -245,7 +254,9 @@ static s64 nnaccel_time_offset(void)
 #endif
 }
 
-/* Subtracts an offset from a time. 0 means no time; a time before the machine's start becomes 1. */
+/*
+ * Subtracts an offset from a time. 0 means no time and stays 0. A time before the boot becomes 1.
+ */
 static u64 nnaccel_time_less(u64 ns, s64 offset)
 {
 	if (!ns || !offset)
@@ -259,7 +270,7 @@ static u64 nnaccel_time_less(u64 ns, s64 offset)
  * nnaccel_time_from_user() - Converts a time from the caller's CLOCK_MONOTONIC to the kernel's
  * @ns: the time in the caller's time namespace; 0 means none
  *
- * Return: the kernel's time; 1, which is past, if it is before the machine's start.
+ * Return: the kernel's time; 1, which has passed, if the time is before the boot.
  */
 u64 nnaccel_time_from_user(u64 ns)
 {
@@ -336,7 +347,7 @@ static void __exit nnaccel_exit(void)
 	nnaccel_debugfs_exit();
 	destroy_workqueue(nnaccel_wq);
 	destroy_workqueue(nnaccel_free_wq);
-	/* The function that dropped the last reference to the module may still be returning. */
+	/* A function that dropped the last reference to the module may not have returned yet. */
 	rcu_barrier();
 	synchronize_rcu_tasks();
 	nnaccel_devices_free();

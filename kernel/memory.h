@@ -14,11 +14,12 @@
  * @obj: base object
  * @file: file of the dma-buf, or a regular file; a reference
  * @dmabuf: the dma-buf; NULL for a regular file
- * @hold: file that keeps write access to a regular file, so that no seal can forbid writing; or
- *	NULL
- * @node: entry in the pool list of a dma-buf of this module, under the dma-buf's lock; empty for
- *	others
- * @has_devices: under that lock: the context knows that a device is attached
+ * @hold: file that counts as a writable mapping of a regular file, so that no seal can forbid
+ *	writing; or NULL
+ * @node: entry in the list of pools of a dma-buf that this module allocated, under the dma-buf's
+ *	lock; else empty
+ * @has_devices: under the dma-buf's lock: the context was notified that a
+ *	device is attached
  * @prot: NNACCEL_PROT_* that are allowed
  * @imported: the memory was not allocated by this context
  * @device: only devices can access the memory
@@ -26,7 +27,8 @@
  * @length: length of the memory in bytes
  * @image: layout of the planes; NULL if the pool is not formatted
  * @grant: ctx->lock: number of the grant in the session; 0 if none
- * @grant_prot: ctx->lock: NNACCEL_PROT_* that commands have needed so far
+ * @grant_prot: ctx->lock: union of the NNACCEL_PROT_* that commands have needed
+ *	so far
  * @proxies: ctx->lock: proxy dma-bufs of the grant, with references: a read-only one and a writable
  *	one; NULL before their first use
  * @left: ctx->lock: proxies of ended grants that devices still use, with references
@@ -74,7 +76,7 @@ int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_p
 /**
  * struct nnaccel_image_plane - A plane of a formatted pool
  * @file: 0 for the pool's own file; n for the file of nnaccel_image.pools[n - 1]
- * @stride: bytes between the starts of two rows
+ * @stride: bytes from the start of a row to the start of the next
  * @row_bytes: bytes of the pixels of a row
  * @rows: number of rows
  * @offset: offset of the first row in the file, in bytes
@@ -153,7 +155,7 @@ int nnaccel_command_add_fence(const struct nnaccel_command *cmd, struct dma_fenc
 void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin);
 void nnaccel_command_queue_access(struct nnaccel_command *cmd);
 
-/* Is a rank possible, and are the dimensions behind it 0? */
+/* Is a rank valid, and are all dimensions from index @rank on 0? */
 static inline bool nnaccel_dims_are_valid(u32 rank, const u32 *dims)
 {
 	u32 rest = 0;

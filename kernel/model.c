@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* nnaccel: models. A worker prepares a model, which lives as long as the session of the worker. */
+/*
+ * nnaccel: models. A model is prepared by a worker, and can be used until the worker's session
+ * ends.
+ */
 
 #include <linux/seq_file.h>
 
@@ -8,7 +11,7 @@
 #include "session.h"
 #include "trace.h"
 
-/* Last serial number of a model; numbers are never reused. */
+/* Serial number of the latest model; serial numbers are never reused. */
 static atomic64_t nnaccel_last_serial;
 
 static struct nnaccel_model *to_model(struct nnaccel_object *obj)
@@ -58,7 +61,8 @@ void nnaccel_model_put(struct nnaccel_model *model)
 }
 
 /**
- * nnaccel_model_retire() - Notifies the worker of a model after its last put
+ * nnaccel_model_retire() - Notifies the worker after the last reference to a
+ * model was dropped
  * @obj: the model; ctx->lock is held
  */
 void nnaccel_model_retire(struct nnaccel_object *obj)
@@ -106,7 +110,7 @@ void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m)
 	xa_for_each(&ctx->objects, id, obj) {
 		const struct nnaccel_model_memory *memory;
 
-		/* The memory of a dead worker is gone. */
+		/* A model of a dead worker uses no memory. */
 		if (obj->type != NNACCEL_OBJECT_MODEL || !to_model(obj)->session)
 			continue;
 		memory = &to_model(obj)->memory;
@@ -124,7 +128,7 @@ void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m)
 	seq_printf(m, "drm-resident-device:\t%llu KiB\n", device >> 10);
 }
 
-/* Keeps the pools of the command from @first on, as long as the model lives. */
+/* Takes references to the pools of the command from @first on, which the model's release drops. */
 static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nnaccel_command *cmd,
 				    u32 first)
 {
@@ -156,7 +160,7 @@ static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nn
  * @deadline_ns: the client's deadline
  * @attributes: user address of the attributes
  *
- * The model has no id yet.
+ * The new model has no id yet.
  *
  * Return: 0, -EFAULT, -ENOMEM, -ENOSPC, -EDQUOT.
  */

@@ -10,15 +10,16 @@
 /**
  * struct nnaccel_model - A prepared model
  * @obj: base object
- * @session: ctx->lock: its session; NULL if the model is dead or not requested yet
+ * @session: ctx->lock: session of the worker; NULL if the model is dead or not
+ *	requested yet
  * @node: ctx->lock: entry in the session's list
- * @prepared: ctx->lock: the worker has prepared it
+ * @prepared: ctx->lock: the worker has prepared the model
  * @number: name of the model in the session
  * @serial: unique number, never reused
  * @priority: enum nnaccel_priority
  * @preference: enum nnaccel_preference
  * @memory: ctx->lock: memory use that the worker reported
- * @num_pools: number of pools of its constants
+ * @num_pools: number of pools of the model's constants
  * @pools: the pools, with references
  */
 struct nnaccel_model {

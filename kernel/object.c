@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: objects. Each context has a table of pools, models, buffers and submissions. Bursts have
- * files in place of ids. Ids are reserved first and published last. Dropping the last reference
- * frees an object.
+ * nnaccel: objects. Each context has a table of pools, models, buffers and submissions. Bursts are
+ * objects too, but have files instead of ids. An id is reserved before its object is made, and
+ * published when nothing can fail any more. Dropping the last reference frees an object.
  */
 
 #include "account.h"
@@ -18,15 +18,15 @@
 static const struct {
 	/* The limit of objects per context; NULL if commands are limited instead. */
 	const unsigned int *limit;
-	/* Bytes charged for the structure, its notice, a node of a table, and files. */
+	/* Bytes charged for an object: its structure, its notice, a node of a table, and files. */
 	size_t bytes;
 	enum nnaccel_counter counter;
 	/*
-	 * Notifies the worker after the last put, with ctx->lock held. NULL if it does not know the
-	 * type, or was notified already.
+	 * Notifies the worker after the last reference was dropped, with ctx->lock held. NULL if
+	 * the worker does not know objects of this type, or was notified before.
 	 */
 	void (*retire)(struct nnaccel_object *obj);
-	/* Drops what the object holds and frees it, without ctx->lock. */
+	/* Drops the object's references and frees the object; ctx->lock is not held. */
 	void (*release)(struct nnaccel_object *obj);
 } nnaccel_object_types[NNACCEL_OBJECT_TYPES] = {
 	[NNACCEL_OBJECT_POOL] = {
@@ -60,8 +60,7 @@ static const struct {
  * @ctx: the context
  * @type: pool, model, buffer, burst or submission
  *
- * Return: 0, -ENOMEM, -ENOSPC if the context has too many of them, or -EDQUOT if the user holds too
- * much.
+ * Return: 0, -ENOMEM, -ENOSPC if the context has too many objects of this type, or -EDQUOT.
  */
 int nnaccel_object_init(struct nnaccel_object *obj, struct nnaccel_context *ctx,
 			enum nnaccel_object_type type)
@@ -108,7 +107,7 @@ err_charge:
 }
 
 /**
- * nnaccel_object_charge() - Charges an array of an object, until the object is freed
+ * nnaccel_object_charge() - Charges an array of an object until the object is freed
  * @obj: the object
  * @bytes: number of bytes
  *
@@ -220,7 +219,7 @@ int nnaccel_object_destroy(struct nnaccel_context *ctx, u32 id, const struct nna
 {
 	struct nnaccel_object *obj;
 
-	/* A reserved id has no object; the call that reserved it still needs it. */
+	/* A reserved id has no object. Keep such an id, because a call still needs it. */
 	xa_lock(&ctx->objects);
 	obj = xa_load(&ctx->objects, id);
 	if (only && obj != only)
@@ -245,7 +244,10 @@ void nnaccel_object_destroy_all(struct nnaccel_context *ctx)
 	struct nnaccel_object *obj;
 	unsigned long id;
 
-	/* Works remove submissions whose files were closed, so each is looked up again. */
+	/*
+	 * Work items may remove submissions whose files were closed, so each object is looked up by
+	 * its id again.
+	 */
 	xa_for_each(&ctx->objects, id, obj)
 		nnaccel_object_destroy(ctx, id, NULL);
 	xa_lock(&ctx->objects);

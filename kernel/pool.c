@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: pools. A pool is memory of a context: allocated, or imported from a dma-buf or a regular
- * file.
+ * nnaccel: pools. A pool is memory of a context, which is allocated, or imported from a dma-buf or
+ * a regular file.
  */
 
 #include <linux/anon_inodes.h>
@@ -70,7 +70,8 @@ u32 nnaccel_pool_prot_flags(const struct nnaccel_pool *pool)
  * nnaccel_pool_may_execute() - Returns whether executions can name a pool
  * @pool: the pool
  *
- * Return: false if only devices can access it and the engine does not accept such pools.
+ * Return: false if only devices can access the pool and the engine does not accept such
+ * pools.
  */
 bool nnaccel_pool_may_execute(const struct nnaccel_pool *pool)
 {
@@ -81,7 +82,7 @@ bool nnaccel_pool_may_execute(const struct nnaccel_pool *pool)
  * nnaccel_pool_is_bytes() - Returns whether the CPU can access a pool as plain bytes
  * @pool: the pool
  *
- * Return: false if only devices can access it or if it is formatted.
+ * Return: false if only devices can access the pool, or if it is formatted.
  */
 bool nnaccel_pool_is_bytes(const struct nnaccel_pool *pool)
 {
@@ -89,7 +90,8 @@ bool nnaccel_pool_is_bytes(const struct nnaccel_pool *pool)
 }
 
 /**
- * nnaccel_pool_retire() - Revokes the grant of a pool after its last put
+ * nnaccel_pool_retire() - Ends the grant of a pool after its last reference was
+ * dropped
  * @obj: the pool; ctx->lock is held
  */
 void nnaccel_pool_retire(struct nnaccel_object *obj)
@@ -176,11 +178,11 @@ int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_p
 }
 
 /**
- * nnaccel_pool_may_have() - Returns whether memory of a length can be allocated at all
+ * nnaccel_pool_may_have() - Returns whether a pool of a length can be allocated at all
  * @length: length in bytes
  *
- * Besides the limit, the array of pages must fit vmalloc(), and a grant must fit its range of
- * mmap() offsets.
+ * Besides max_pool_bytes two limits apply: the array of pages must fit vmalloc(), and a grant
+ * must fit its range of mmap() offsets.
  *
  * Return: true if a pool may have this length.
  */
@@ -265,9 +267,10 @@ static int nnaccel_import_check_range(const struct nnaccel_pool_import *cmd, u64
 }
 
 /*
- * Allows regular files that mmap() can map, with these exceptions. hugetlbfs needs addresses that a
- * session's mmap() does not choose. Files of anonymous inodes may hold other files. Files of sysfs
- * and procfs are attributes or device memory, and may depend on the process that maps them.
+ * Allows regular files that mmap() can map, with three exceptions. Mappings of hugetlbfs need
+ * aligned addresses, which a session's mmap() does not choose. Files of anonymous inodes may have
+ * references to other files. Files of sysfs and procfs are attributes or device memory, and may
+ * depend on the process that maps them.
  */
 static int nnaccel_import_check_regular(const struct nnaccel_pool_import *cmd, struct file *file)
 {
@@ -312,9 +315,9 @@ static const struct file_operations nnaccel_hold_fops = {
 };
 
 /*
- * Makes a file that counts as a writable mapping of @file, so that no seal can forbid writing. It
- * is a file because the last fput() of a system call is deferred to its end. So the count stays
- * until the mapping that a session's mmap() makes has its own.
+ * Makes a file that counts as a writable mapping of @file, so that no seal can forbid writing. A
+ * file is used because fput() defers the release to the end of the system call. So this count
+ * lasts until a mapping by a session's mmap() has its own count.
  */
 static struct file *nnaccel_hold_create(struct file *file)
 {
