@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: dma-bufs that stand for grants, called proxies. An engine imports one into its own
- * driver. A proxy has only the granted memory and the protection of the grant, and is revoked with
- * it.
+ * nnaccel: proxies, which are dma-bufs that stand for grants. An engine imports a proxy into its
+ * own driver. A proxy gives access only to the granted memory, with the protection of the grant,
+ * and is revoked when the grant ends.
  *
- * A proxy has a reservation object of its own. A command is fetched after the fences that its
- * memory had at submission. Later fences of the memory may wait for the command, so the driver must
- * not wait for them. NNACCEL_COMMIT_FENCE adds the fences of the driver to the memory.
+ * A proxy has its own reservation object, not that of the memory. A command is fetched after the
+ * fences that its memory had at submission. Later fences of the memory may wait for the command, so
+ * the engine's driver must not wait for them. NNACCEL_COMMIT_FENCE adds the fences of the driver to
+ * the memory.
  *
- * Memory of this module is attached like its own dma-buf. Memory of another exporter has a nested
- * attachment. It stays mapped as long as it exists, because its reservation object cannot be locked
- * inside the proxy's. No lock of this module is held during calls of the exporter.
+ * If this module allocated the memory, devices attach to it as to its own dma-buf. For memory of
+ * another exporter, each attachment to the proxy has a nested attachment to that memory. The nested
+ * attachment stays mapped during its whole life, because the reservation object of the memory
+ * cannot be locked inside that of the proxy. No lock of this module is held while the exporter is
+ * called.
  */
 
 #include <linux/dma-buf.h>
@@ -32,10 +35,11 @@
  * @account: account that is charged, with a reference
  * @offset: offset of the grant in @memory, in bytes
  * @writable: the proxy may be written
- * @trusts: the importer may also map it for writing, but is trusted not to write
- * @device: only devices can access it
+ * @trusts: the importer may also map the proxy for writing, but is trusted not
+ *	to write
+ * @device: only devices can access the memory
  * @attached: number of attachments
- * @revoked: attaching and mapping fail; never cleared
+ * @revoked: attaching and mapping fail from now on; never cleared
  * @node: ctx->lock of the pool: entry in nnaccel_pool.left
  * @revoke: notifies importers; has a reference to the proxy once it is queued
  * @dmabuf: the dma-buf of the proxy, for @revoke
@@ -99,7 +103,7 @@ static int nnaccel_proxy_attach(struct dma_buf *dmabuf, struct dma_buf_attachmen
 	int ret;
 
 	atomic_inc(&proxy->attached);
-	/* Pairs with the smp_store_mb() of the revocation, which counts attachments. */
+	/* Pairs with the smp_store_mb() of the revocation, which then reads @attached. */
 	smp_mb__after_atomic();
 	if (READ_ONCE(proxy->revoked))
 		ret = -ENODEV;
@@ -129,8 +133,9 @@ static void nnaccel_proxy_detach(struct dma_buf *dmabuf, struct dma_buf_attachme
 }
 
 /*
- * Dynamic importers map with the reservation object locked; others are not notified. An importer
- * that saw @revoked unset is notified of the revocation afterwards.
+ * Dynamic importers map with the reservation object locked, so an importer that read @revoked
+ * before it was set is notified of the revocation after the mapping. Other importers are not
+ * notified.
  */
 static struct sg_table *nnaccel_proxy_map(struct dma_buf_attachment *attach,
 					  enum dma_data_direction dir)
@@ -170,7 +175,7 @@ static int nnaccel_proxy_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_
 
 	if (READ_ONCE(proxy->revoked))
 		return -ENODEV;
-	/* A read of the CPU is DMA_FROM_DEVICE. */
+	/* DMA_FROM_DEVICE means that the CPU reads. */
 	return nnaccel_proxy_check_cpu(proxy, dir != DMA_FROM_DEVICE) ?:
 	       dma_buf_begin_cpu_access(proxy->memory, dir);
 }
@@ -227,7 +232,8 @@ static const struct dma_buf_ops nnaccel_proxy_ops = {
  * nnaccel_dmabuf_is_proxy() - Returns whether a dma-buf is a proxy
  * @dmabuf: the dma-buf
  *
- * A proxy cannot become a pool, because proxies of proxies could be nested without limit.
+ * A proxy cannot be imported as a pool, because proxies of proxies could be nested
+ * without limit.
  *
  * Return: true if the dma-buf is a proxy.
  */
@@ -237,8 +243,8 @@ bool nnaccel_dmabuf_is_proxy(const struct dma_buf *dmabuf)
 }
 
 /*
- * A driver may hold the lock of the reservation object for long, so a work item waits for it. The
- * exit of the module waits for this work.
+ * A driver may hold the lock of the reservation object for a long time, so a work item waits for
+ * this lock. The module's exit function waits for this work.
  */
 static void nnaccel_proxy_revoke(struct work_struct *work)
 {
@@ -261,7 +267,7 @@ static struct dma_buf *nnaccel_proxy_create(const struct nnaccel_pool *pool, boo
 	info.ops = &nnaccel_proxy_ops;
 	info.size = PAGE_ALIGN(pool->length);
 	info.flags = writable ? O_RDWR : O_RDONLY;
-	/* A table of another exporter cannot be given out in part. */
+	/* If another exporter made the table, the proxy cannot give out a part of it. */
 	if (!nnaccel_dmabuf_is_ours(memory) && (pool->offset || info.size < memory->size))
 		return ERR_PTR(-EOPNOTSUPP);
 	proxy = kzalloc(sizeof(*proxy), GFP_KERNEL_ACCOUNT);
@@ -293,7 +299,8 @@ static struct dma_buf *nnaccel_proxy_create(const struct nnaccel_pool *pool, boo
 }
 
 /**
- * nnaccel_proxy_get() - Returns the proxy of a pool's grant, and makes it if needed
+ * nnaccel_proxy_get() - Returns the proxy of a pool's grant, and makes it if there
+ * is none
  * @session: the caller's session
  * @pool: the pool, a dma-buf with a grant in the session
  * @writable: a writable proxy, not a read-only one
@@ -316,7 +323,10 @@ struct dma_buf *nnaccel_proxy_get(const struct nnaccel_session *session, struct 
 			return new;
 		mutex_lock(&ctx->lock);
 	}
-	/* Another thread may have made the proxy meanwhile, or the session may have ended. */
+	/*
+	 * ctx->lock was not held: another thread may have made the proxy, or the session may have
+	 * ended.
+	 */
 	if (nnaccel_session_is_over(session)) {
 		dmabuf = ERR_PTR(-ESHUTDOWN);
 	} else {
@@ -334,8 +344,9 @@ struct dma_buf *nnaccel_proxy_get(const struct nnaccel_session *session, struct 
 }
 
 /*
- * May a device write the memory? An attached driver may begin a job at any time. Drivers with
- * explicit synchronisation put the fences of their jobs among those for bookkeeping.
+ * May a device write the memory? While a driver is attached, it may begin a job at any time.
+ * Drivers with explicit synchronisation add the fences of their jobs with
+ * DMA_RESV_USAGE_BOOKKEEP.
  */
 static bool nnaccel_proxy_is_used(const struct nnaccel_proxy *proxy)
 {
@@ -344,12 +355,14 @@ static bool nnaccel_proxy_is_used(const struct nnaccel_proxy *proxy)
 }
 
 /**
- * nnaccel_proxy_is_left() - Returns whether devices use a pool after its grant has ended
+ * nnaccel_proxy_is_left() - Returns whether devices still use a pool after its grant has
+ * ended
  * @pool: the pool; ctx->lock is held
  *
- * Forgets proxies that no device uses any more. fput() defers the release of their files.
+ * Drops the proxies that no device uses any more. This is possible under the lock,
+ * because fput() defers the release of their files.
  *
- * Return: true if a device may use it by a proxy of that grant.
+ * Return: true if a device may use the pool by a proxy of an ended grant.
  */
 bool nnaccel_proxy_is_left(struct nnaccel_pool *pool)
 {
@@ -381,7 +394,8 @@ void nnaccel_proxy_forget_all(struct nnaccel_pool *pool)
  * nnaccel_proxy_revoke_all() - Revokes the proxies of a grant that ends
  * @pool: the pool; ctx->lock is held
  *
- * The proxies are revoked at once. A work item notifies importers later.
+ * The proxies are revoked before the function returns. A work item notifies
+ * importers later.
  */
 void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool)
 {
@@ -396,7 +410,10 @@ void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool)
 			continue;
 		proxy = pool->proxies[i]->priv;
 		pool->proxies[i] = NULL;
-		/* Pairs with the barrier between the count of an attachment and its check. */
+		/*
+		 * Pairs with the smp_mb__after_atomic() between the count of a new attachment and
+		 * its check of @revoked.
+		 */
 		smp_store_mb(proxy->revoked, true);
 		trace_nnaccel_grant_revoke(pool->obj.ctx, pool->grant, proxy->writable);
 		if (nnaccel_proxy_is_used(proxy)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: queries. A client asks the worker about the device, or which operations of a model it
- * supports.
+ * nnaccel: queries. A client asks the worker for properties of the device, or which operations
+ * of a model the engine supports.
  */
 
 #include <linux/err.h>
@@ -59,7 +59,8 @@ int nnaccel_query_answer(struct nnaccel_ucmd *work, struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_supported_layout() - Validates a question for supported operations
+ * nnaccel_supported_layout() - Validates a request for the supported operations
+ * of a model
  * @from: the module's copy of the client's struct nnaccel_supported
  * @arrays: out: sizes of the command's arrays
  *

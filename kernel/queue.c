@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: the way of a command to its worker. No call drives it. A command waits for dependencies,
- * for fences of its memory, for a worker and for exporters, and is then queued.
+ * nnaccel: what happens to a command before its worker gets it. A command waits for dependencies,
+ * for fences of its memory, for a worker and for exporters, and is then queued. These waits do not
+ * need a waiting call: work items advance the command.
  */
 
 #include <linux/dma-buf.h>
@@ -17,7 +18,10 @@
 #include "submit.h"
 #include "trace.h"
 
-/* Ends a wait, perhaps with the lock of its fence held. Returns true if it was the last one. */
+/*
+ * Ends a wait of a command, perhaps with the lock of the wait's fence held. Returns true if no
+ * other wait is pending.
+ */
 static bool nnaccel_command_count_down(struct nnaccel_command *cmd)
 {
 	if (!atomic_dec_and_test(&cmd->unsignalled))
@@ -38,7 +42,7 @@ static void nnaccel_dependency_callback(struct dma_fence *fence, struct dma_fenc
 	nnaccel_dependency_over(container_of(cb, struct nnaccel_dependency, cb));
 }
 
-/* Pollers are also woken when the file has a fence. */
+/* Ignore wake-ups before the end: pollers are also woken when the submission has a fence. */
 static int nnaccel_dependency_woken(struct wait_queue_entry *entry, unsigned int mode, int flags,
 				    void *key)
 {
@@ -51,7 +55,7 @@ static int nnaccel_dependency_woken(struct wait_queue_entry *entry, unsigned int
 	return 0;
 }
 
-/* Starts a wait. Returns false if it is over; then nothing is called. */
+/* Starts a wait. Returns false if the wait is already over; no callback is called in that case. */
 static bool nnaccel_dependency_start(struct nnaccel_dependency *dep)
 {
 	struct nnaccel_end *end = dep->end;
@@ -59,7 +63,7 @@ static bool nnaccel_dependency_start(struct nnaccel_dependency *dep)
 
 	if (dep->fence)
 		return !dma_fence_add_callback(dep->fence, &dep->cb, nnaccel_dependency_callback);
-	/* A thread that writes the status then wakes the end with this lock held. */
+	/* A thread that sets the status wakes the waiters after that, with this lock held. */
 	spin_lock_irq(&end->wait.lock);
 	pending = !READ_ONCE(end->status);
 	if (pending)
@@ -68,7 +72,7 @@ static bool nnaccel_dependency_start(struct nnaccel_dependency *dep)
 	return pending;
 }
 
-/* Returns true if the wait was pending; then nothing will be called. */
+/* Stops a wait. Returns true if the wait was pending; its callback will not be called then. */
 static bool nnaccel_dependency_stop(struct nnaccel_dependency *dep)
 {
 	bool pending;
@@ -86,9 +90,11 @@ static bool nnaccel_dependency_stop(struct nnaccel_dependency *dep)
  * nnaccel_command_has_failed() - Returns whether a dependency that the client named has failed
  * @cmd: the command
  *
- * Only dependencies count: fences of its memory may fail.
+ * Only dependencies count: if fences of the memory fail, the command still
+ * runs.
  *
- * Return: true if one has failed; false if all have succeeded or are pending.
+ * Return: true if a dependency has failed; false if all have succeeded or are
+ * pending.
  */
 bool nnaccel_command_has_failed(const struct nnaccel_command *cmd)
 {
@@ -102,7 +108,7 @@ bool nnaccel_command_has_failed(const struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_end_create() - Makes the end of an execution
+ * nnaccel_end_create() - Allocates the struct nnaccel_end of an execution
  *
  * Return: the end with one reference, or NULL if memory ran out.
  */
@@ -128,8 +134,8 @@ void nnaccel_end_put(struct nnaccel_end *end)
 }
 
 /*
- * Starts the waits before @end. Returns true if they are over; otherwise @ready is queued when they
- * are.
+ * Starts the waits with indices below @end. Returns true if all of them are over. Otherwise the
+ * last one to end queues @ready.
  */
 static bool nnaccel_command_arm(struct nnaccel_command *cmd, u32 end)
 {
@@ -148,10 +154,11 @@ static bool nnaccel_command_arm(struct nnaccel_command *cmd, u32 end)
 }
 
 /**
- * nnaccel_command_forget_waits() - Ends the waits of a command before it is reported
+ * nnaccel_command_forget_waits() - Stops the waits of a command before its end is
+ * reported
  * @cmd: the command; ctx->lock is held
  *
- * After that only the work is pending.
+ * On return only the work may still be pending.
  */
 void nnaccel_command_forget_waits(struct nnaccel_command *cmd)
 {
@@ -167,8 +174,9 @@ void nnaccel_command_forget_waits(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_kick() - Lets a work look at a command
- * @cmd: the command, for which the caller has a reference; its fence's lock may be held
+ * nnaccel_command_kick() - Queues the work that advances a command
+ * @cmd: the command, for which the caller has a reference; the lock of a fence may be
+ *	held
  */
 void nnaccel_command_kick(struct nnaccel_command *cmd)
 {
@@ -193,7 +201,7 @@ int nnaccel_command_engine_changed(struct wait_queue_entry *entry, unsigned int 
 	return 0;
 }
 
-/* Returns 0 if a worker is attached, -EINPROGRESS if one may attach, or an error if none will. */
+/* Returns 0 if a worker is attached, -EINPROGRESS if a worker may still attach, else an error. */
 static int nnaccel_command_await_engine(struct nnaccel_command *cmd)
 {
 	long left;
@@ -212,7 +220,7 @@ static int nnaccel_command_await_engine(struct nnaccel_command *cmd)
 	return left;
 }
 
-/* Queues the command to its session. After an error the caller must finish it. */
+/* Queues the command to its session. If this fails, the caller must finish the command. */
 static int nnaccel_command_queue(struct nnaccel_command *cmd)
 {
 	int ret;
@@ -234,9 +242,9 @@ static int nnaccel_command_queue(struct nnaccel_command *cmd)
 }
 
 /*
- * Does the worker wait for the fences of an execution? It does not in three cases: a duration
- * begins when the fences have signalled, another execution uses a buffer until then, or the CPU
- * copies the rows of an image.
+ * Does the worker, instead of the module, wait for the fences of an execution? It must not in
+ * three cases: a duration begins when the fences have signalled, a buffer may be in use until
+ * then, or the CPU copies the rows of an image.
  */
 static bool nnaccel_command_gives_fences(const struct nnaccel_command *cmd)
 {
@@ -261,7 +269,10 @@ void nnaccel_command_advance(struct nnaccel_command *cmd)
 	    atomic_read(&cmd->unsignalled))
 		return;
 
-	/* The dependencies that the client named; the duration begins when they are over. */
+	/*
+	 * Wait for the dependencies that the client named. The duration begins when all of them are
+	 * over.
+	 */
 	if (nnaccel_command_gives_fences(cmd))
 		cmd->head.num_fences = cmd->num_waits - cmd->num_ends;
 	first = cmd->head.num_fences ? cmd->num_ends : cmd->num_named;
@@ -275,18 +286,18 @@ void nnaccel_command_advance(struct nnaccel_command *cmd)
 	    (!cmd->head.deadline_ns || end < cmd->head.deadline_ns))
 		cmd->head.deadline_ns = end;
 
-	/* The fences that the memory had at submission. */
+	/* Wait for the fences that the memory had at submission. */
 	if (!cmd->head.num_fences && cmd->num_armed < cmd->num_waits &&
 	    !nnaccel_command_arm(cmd, cmd->num_waits))
 		goto out_watch;
 
-	/* A worker. */
+	/* Wait for a worker. */
 	if (nnaccel_command_wants_engine(cmd))
 		ret = nnaccel_command_await_engine(cmd);
 	if (ret == -EINPROGRESS)
 		goto out_watch;
 
-	/* The exporters of the memory; nnaccel_command_begun() goes on. */
+	/* Notify the exporters of the memory. nnaccel_command_begun() then continues. */
 	if (!ret && cmd->foreign && !nnaccel_command_is_devices(cmd)) {
 		nnaccel_command_queue_access(cmd);
 		goto out_watch;
@@ -307,8 +318,8 @@ out_watch:
  * @cmd: the command
  * @error: error of an exporter, or 0
  *
- * Return: true if the caller must put a reference; false if the command has ended meanwhile, and
- * the caller must end its access too.
+ * Return: true if the caller must drop a reference; false if the command ended during the call
+ * of the exporters, so that the caller must end the access, too.
  */
 bool nnaccel_command_begun(struct nnaccel_command *cmd, int error)
 {
@@ -331,7 +342,8 @@ bool nnaccel_command_begun(struct nnaccel_command *cmd, int error)
 }
 
 /**
- * nnaccel_command_ready() - Advances a command whose waits or whose committed fence have ended
+ * nnaccel_command_ready() - Advances a command after its waits or its committed fence have
+ * ended
  * @work: nnaccel_command.ready
  */
 void nnaccel_command_ready(struct work_struct *work)
@@ -349,7 +361,7 @@ void nnaccel_command_ready(struct work_struct *work)
  * nnaccel_command_depends() - Returns whether a command waits for a dependency of its client
  * @cmd: the command; ctx->lock is held
  *
- * Return: true if the command waits for one.
+ * Return: true if the command waits for a dependency.
  */
 bool nnaccel_command_depends(const struct nnaccel_command *cmd)
 {
@@ -359,7 +371,10 @@ bool nnaccel_command_depends(const struct nnaccel_command *cmd)
 	return cmd->num_armed < cmd->num_named || atomic_read(&cmd->unsignalled);
 }
 
-/* Allocates the waits, once. Memory for a fence of each grant was charged before. */
+/*
+ * Allocates the waits, unless that was done before. The memory for one fence of each grant was
+ * charged with the command.
+ */
 static int nnaccel_command_alloc_waits(struct nnaccel_command *cmd, u32 num_named)
 {
 	int ret = cmd->waits ? 0 : nnaccel_command_charge(cmd, num_named * NNACCEL_WAIT_BYTES);
@@ -371,7 +386,7 @@ static int nnaccel_command_alloc_waits(struct nnaccel_command *cmd, u32 num_name
 	return cmd->waits ? 0 : -ENOMEM;
 }
 
-/* Sets a wait for a fence or, if that is NULL, for an end, and takes over the reference. */
+/* Sets a wait for @fence or, if @fence is NULL, for @end. Takes over the reference. */
 static void nnaccel_command_set_wait(struct nnaccel_command *cmd, u32 i, struct dma_fence *fence,
 				     struct nnaccel_end *end)
 {
@@ -389,7 +404,8 @@ static void nnaccel_command_set_wait(struct nnaccel_command *cmd, u32 i, struct 
 }
 
 /**
- * nnaccel_command_depend() - Adds the fences that a command waits for
+ * nnaccel_command_depend() - Adds the dependencies and fences for which a
+ * command waits
  * @cmd: the command, not admitted yet
  * @fds: user address of the fds of its dependencies: sync_files and submissions
  * @num_fds: number of dependencies
@@ -419,11 +435,11 @@ int nnaccel_command_depend(struct nnaccel_command *cmd, u64 fds, u32 num_fds)
 					 fence ? NULL : end);
 	}
 	cmd->num_named = num_fds;
-	/* Later fences are ignored, because they may wait for this command. */
+	/* Collect fences only now: fences that are added later may wait for this command. */
 	for (i = 0; i < cmd->head.num_grants; i++) {
 		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
 
-		/* Most memory never gets a fence, and then has no list of them. */
+		/* Most memory never gets a fence, so it has no list of fences. */
 		if (!dmabuf || !rcu_access_pointer(dmabuf->resv->fences))
 			continue;
 		ret = nnaccel_command_alloc_waits(cmd, 0) ?:
@@ -439,7 +455,8 @@ int nnaccel_command_depend(struct nnaccel_command *cmd, u64 fds, u32 num_fds)
 
 /**
  * nnaccel_command_admit() - Admits a command, so that its end will be reported
- * @cmd: the command; ctx->lock is held; takes a reference, which its end drops
+ * @cmd: the command; ctx->lock is held; the call takes a reference, which the
+ *	command's end drops
  *
  * Return: 0, -ESTALE, -EXFULL, -ECANCELED.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: sessions. A session connects a worker with one context. The worker attaches, fetches
- * commands, maps the memory that they name, and commits answers. The last close of a session means
- * that its worker has died.
+ * commands, maps the memory that commands name, and commits answers. After the last close of a
+ * session's file its worker counts as dead.
  */
 
 #include <linux/anon_inodes.h>
@@ -24,7 +24,7 @@
 /* A killed worker counts as dead after this time, even if it has not exited. */
 #define NNACCEL_KILL_NS		(2 * (u64)NSEC_PER_SEC)
 
-/* Interval of the checks whether a killed worker has died, in jiffies. */
+/* Interval between checks whether a killed worker has died, in jiffies. */
 #define NNACCEL_KILL_POLL	msecs_to_jiffies(5)
 
 /**
@@ -39,7 +39,8 @@ bool nnaccel_session_is_current(const struct nnaccel_session *session)
 }
 
 /**
- * nnaccel_session_update_priority() - Updates the priority of a session after a model came or went
+ * nnaccel_session_update_priority() - Updates a session's priority after a model was added or
+ * removed
  * @session: the session; ctx->lock is held
  */
 void nnaccel_session_update_priority(struct nnaccel_session *session)
@@ -59,7 +60,7 @@ void nnaccel_session_update_priority(struct nnaccel_session *session)
  * nnaccel_session_is_over() - Returns whether a session has ended or its context is closed
  * @session: the session; ctx->lock is held
  *
- * Return: true if one of both is the case.
+ * Return: true if the session has ended or the context is closed.
  */
 bool nnaccel_session_is_over(const struct nnaccel_session *session)
 {
@@ -67,7 +68,7 @@ bool nnaccel_session_is_over(const struct nnaccel_session *session)
 	return session->ended || session->ctx->closed;
 }
 
-/* Ends a session: the worker gets nothing more and must close it. */
+/* Ends a session: the worker gets no more commands, and must close the session. */
 static void nnaccel_session_end(struct nnaccel_session *session)
 {
 	lockdep_assert_held(&session->ctx->lock);
@@ -76,7 +77,10 @@ static void nnaccel_session_end(struct nnaccel_session *session)
 	wake_up_all(&session->wait);
 }
 
-/* Disconnects a session once its worker can no longer write, or after a while. */
+/*
+ * Starts the work that disconnects a session once its worker can no longer write, or after
+ * NNACCEL_KILL_NS.
+ */
 static bool nnaccel_session_begin_cutoff(struct nnaccel_session *session)
 {
 	lockdep_assert_held(&session->ctx->lock);
@@ -87,7 +91,7 @@ static bool nnaccel_session_begin_cutoff(struct nnaccel_session *session)
 }
 
 /**
- * nnaccel_session_shut() - Ends the session of a context, if it has one, because hardware is gone
+ * nnaccel_session_shut() - Ends the session of a context, if any, because its hardware is removed
  * @ctx: the context
  */
 void nnaccel_session_shut(struct nnaccel_context *ctx)
@@ -105,7 +109,8 @@ void nnaccel_session_shut(struct nnaccel_context *ctx)
  * nnaccel_session_kill() - Kills a worker that does not answer
  * @session: the session; its worker is not the client itself; ctx->lock is held
  *
- * A worker that serves other sessions is not killed, but loses this session and must close it.
+ * With NNACCEL_ATTACH_SHARED the worker is not killed, but loses this session and must close
+ * it.
  *
  * Return: true if this call ended a worker that could still write.
  */
@@ -164,8 +169,8 @@ static __poll_t nnaccel_session_poll(struct file *file, poll_table *wait)
 }
 
 /*
- * Disconnects a session from its context. Its file may stay open.
- * The engine node is notified first, so that later calls do not get the -EPIPE of this session.
+ * Disconnects a session from its context. The session's file may stay open. The engine is
+ * updated first, so that calls after this one wait for a new session and do not get -EPIPE.
  */
 static void nnaccel_session_disconnect(struct nnaccel_session *session)
 {
@@ -178,7 +183,7 @@ static void nnaccel_session_disconnect(struct nnaccel_session *session)
 	lockdep_assert_held(&ctx->lock);
 	nnaccel_engine_session_ended(ctx);
 	nnaccel_session_end(session);
-	/* Commands whose memory devices still write end later. */
+	/* If devices still use the memory of a command, the command ends later. */
 	list_for_each_entry_safe(cmd, next_cmd, &session->in_flight, node)
 		if (!nnaccel_command_lose(cmd))
 			nnaccel_command_finish(cmd, -EPIPE);
@@ -208,13 +213,16 @@ static void nnaccel_session_leave(struct nnaccel_session *session)
 	nnaccel_unlock_commands(ctx);
 }
 
-/* Disconnects a session whose worker was killed, once no thread can write, or after a while. */
+/*
+ * Disconnects a session whose worker was killed, once no thread of the worker is left or after
+ * NNACCEL_KILL_NS.
+ */
 static void nnaccel_session_cut_off(struct work_struct *work)
 {
 	struct nnaccel_session *session = container_of(to_delayed_work(work),
 						       struct nnaccel_session, cutoff);
 
-	/* No worker attaches to a session that has ended. */
+	/* If no worker has attached, none will, because the session has ended. */
 	if (session->mm && atomic_read(&session->mm->mm_users) &&
 	    ktime_get_ns() - session->killed_ns <= NNACCEL_KILL_NS)
 		queue_delayed_work(nnaccel_wq, &session->cutoff, NNACCEL_KILL_POLL);
@@ -229,7 +237,9 @@ static void nnaccel_session_free(struct nnaccel_session *session)
 	list_for_each_entry_safe(notice, next, &session->notices, node)
 		kfree(notice);
 	xa_destroy(&session->grants);
-	/* A number that was reserved while the session was cut off. */
+	/*
+	 * The table may still have a number that was reserved while the session was disconnected.
+	 */
 	xa_destroy(&session->bursts);
 	put_pid(session->pid);
 	if (session->mm)
@@ -239,12 +249,12 @@ static void nnaccel_session_free(struct nnaccel_session *session)
 	nnaccel_count(NNACCEL_SESSIONS, -1);
 }
 
-/* The worker has died, or never attached. */
+/* The last fd of the session is closed: the worker has died, or never attached. */
 static int nnaccel_session_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_session *session = file->private_data;
 
-	/* Once the session is disconnected, no command kills its worker, so no work is queued. */
+	/* After the disconnection no command kills the worker, so @cutoff is not queued again. */
 	nnaccel_session_leave(session);
 	cancel_delayed_work_sync(&session->cutoff);
 	nnaccel_session_free(session);
@@ -265,7 +275,7 @@ static const struct nnaccel_ioctl_op nnaccel_session_ops[] = {
 
 static long nnaccel_session_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	/* Only the worker makes other calls. */
+	/* Only the attached worker may make other calls. */
 	if (cmd != NNACCEL_SESSION_ATTACH && !nnaccel_session_is_current(file->private_data))
 		return -EACCES;
 	return nnaccel_ioctl(nnaccel_session_ops, ARRAY_SIZE(nnaccel_session_ops),
@@ -282,7 +292,8 @@ static const struct file_operations nnaccel_session_fops = {
 };
 
 /**
- * nnaccel_session_create() - Makes a session that is not installed yet
+ * nnaccel_session_create() - Makes a session, which is not yet that of its
+ * context
  * @ctx: the context
  *
  * Return: the session's file or an error pointer: -ENOMEM, -ENFILE.
@@ -315,7 +326,7 @@ struct file *nnaccel_session_create(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_session_install() - Makes a session the one of its context
+ * nnaccel_session_install() - Makes a session that of its context
  * @file: the session's file, which has no fd yet
  */
 void nnaccel_session_install(struct file *file)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* nnaccel: what a worker serves a context through. */
+/* nnaccel: sessions, by which workers serve contexts. */
 #ifndef NNACCEL_SESSION_H
 #define NNACCEL_SESSION_H
 
@@ -10,11 +10,11 @@
 /**
  * struct nnaccel_session - The connection of a worker to one context
  * @ctx: the context, with a reference
- * @number: ctx->lock: its number in the context, from 1
+ * @number: ctx->lock: number of the session in the context, from 1
  * @mm: ctx->lock: the worker's address space, pinned; NULL before a worker attached
  * @pid: ctx->lock: process of the worker; valid with @mm
- * @killed_ns: ctx->lock: when the worker was killed for an overdue execution, or the session ended
- *	together with its hardware; 0 if neither happened
+ * @killed_ns: ctx->lock: time at which the worker was killed for an overdue execution, or the
+ *	session ended because its hardware was removed; else 0
  * @flags: ctx->lock: NNACCEL_ATTACH_SHARED, _DEVICES, _FENCES; 0 without @mm
  * @ended: ctx->lock: the worker has lost the session and must close it
  * @cutoff: disconnects the session after a kill
@@ -24,8 +24,10 @@
  * @notices: ctx->lock: notices, oldest first
  * @num_notices: ctx->lock: number of notices
  * @models: ctx->lock: models requested in this session
- * @grants: ctx->lock: number -> pool; no pool if the worker was not notified of its end yet
- * @bursts: ctx->lock: number -> burst, for living bursts that were announced
+ * @grants: ctx->lock: number -> pool; NULL if the grant has ended and the worker has not
+ *	fetched the notice yet
+ * @bursts: ctx->lock: number -> burst, for bursts that were announced and are
+ *	not dead
  * @next_grant: ctx->lock: where the search for a free grant begins
  * @next_burst: ctx->lock: where the search for a free burst number begins
  * @next_model: ctx->lock: number of the last model

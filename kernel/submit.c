@@ -2,11 +2,11 @@
 /*
  * nnaccel: submissions. A client submits work by SUBMIT and fetches the answer by WAIT.
  *
- * A table describes the kinds of work: how a description becomes a command, and how its answer is
- * written. All waits except those of copies are in queue.c. So a call submits its work before it
- * waits, and a signal leaves nothing to undo.
+ * A table has an entry for each kind of work: how to build a command from the description, and
+ * how to write the answer. All waits except those of copies are in queue.c: a call submits
+ * its work before it waits. So there is nothing to undo if a signal ends the wait.
  *
- * A SUBMIT that waits has no submission. It makes one if a signal ends its wait.
+ * A SUBMIT that waits makes no submission, unless a signal ends its wait.
  */
 
 #include <linux/anon_inodes.h>
@@ -24,7 +24,7 @@
 #include "model.h"
 #include "submit.h"
 
-/* Bytes that the buffer of an ioctl has left after the structure of SUBMIT or WAIT. */
+/* Bytes of an ioctl's buffer that follow the structure of SUBMIT or WAIT. */
 #define NNACCEL_WORK_SIZE	(NNACCEL_UCMD_SIZE - sizeof(struct nnaccel_submit))
 
 #define NNACCEL_PLAIN_KIND(_work, _struct, _last, ...)				\
@@ -37,7 +37,7 @@
 		__VA_ARGS__							\
 	}
 
-/* A kind whose answer may have a message. */
+/* The entry of a kind of work whose answer may have a message. */
 #define NNACCEL_KIND(_work, _struct, _last, ...)				\
 	NNACCEL_PLAIN_KIND(_work, _struct, _last,				\
 			   .message = offsetof(struct nnaccel_##_struct, message),	\
@@ -78,9 +78,9 @@ static const struct nnaccel_kind nnaccel_kinds[] = {
 };
 
 /**
- * nnaccel_work_copy() - Copies the structure of a kind, and checks what an answer depends on
+ * nnaccel_work_copy() - Copies the structure of a kind, and validates fields for the answer
  * @kind: kind of work
- * @work: the client's structure; has room for the copy
+ * @work: the client's structure, and room for the copy
  *
  * Return: 0, -EFAULT, -EINVAL, -E2BIG.
  */
@@ -143,7 +143,8 @@ static int nnaccel_work_reserve(const struct nnaccel_command *cmd, struct nnacce
  * @cmd: the answered command; NULL if there was none
  * @work: the client's structure and the module's copy of it
  *
- * Return: 0, -EFAULT, or an error of the kind; nothing is lost.
+ * Return: 0, -EFAULT, or an error of the kind. After an error the answer can be
+ * written again.
  */
 int nnaccel_work_answer(const struct nnaccel_kind *kind, struct nnaccel_command *cmd,
 			struct nnaccel_ucmd *work)
@@ -178,7 +179,9 @@ int nnaccel_work_answer(const struct nnaccel_kind *kind, struct nnaccel_command 
 	return nnaccel_ucmd_respond(work, kind->size);
 }
 
-/* Publishes what the work made on success, or else releases its id or fd. */
+/*
+ * Publishes the object that the work made if @ret is 0. Otherwise releases the reserved id or fd.
+ */
 static void nnaccel_work_finish(struct nnaccel_command *cmd, struct nnaccel_ucmd *work, int ret)
 {
 	if (!cmd->kind->publish)
@@ -226,7 +229,7 @@ void nnaccel_submission_tell(struct nnaccel_submission *sub, struct nnaccel_comm
 }
 
 /**
- * nnaccel_submission_end() - Cancels a submission after its id was removed, unless it is answered
+ * nnaccel_submission_end() - Cancels an unanswered submission after its id was removed
  * @obj: the submission; a call may wait for it
  */
 void nnaccel_submission_end(struct nnaccel_object *obj)
@@ -343,7 +346,7 @@ static void nnaccel_submission_drop(struct nnaccel_submission *sub)
 
 /* ---- the file of a submission ---- */
 
-/* Discards the answer with the file, now or when the command ends. */
+/* After the last close of its file a submission is dropped, now or when its command ends. */
 static int nnaccel_submission_close(struct inode *inode, struct file *file)
 {
 	struct nnaccel_submission *sub = file->private_data;
@@ -385,7 +388,10 @@ static const struct file_operations nnaccel_submission_fops = {
 	.llseek = noop_llseek,
 };
 
-/* Returns the submission of a file, with a reference. @ctx: its context, or NULL for any. */
+/*
+ * Returns the submission to which a file belongs, with a reference. @ctx: the only allowed context,
+ * or NULL.
+ */
 static struct nnaccel_submission *nnaccel_submission_of_file(const struct nnaccel_context *ctx,
 							     int fd)
 {
@@ -486,7 +492,7 @@ static int nnaccel_submit_and_leave(struct nnaccel_ucmd *ucmd, struct nnaccel_co
 	ret = nnaccel_submit_respond(ucmd, NNACCEL_STATE_PENDING, sub->id, fd);
 	if (ret)
 		goto err_file;
-	/* A close of the file removes the id, so the id comes first. */
+	/* Publish the id before the file, because a close of the file removes the id. */
 	nnaccel_object_publish(&sub->obj, sub->id);
 	if (file)
 		fd_install(fd, file);
@@ -504,7 +510,7 @@ err_file:
 	return ret;
 }
 
-/* Keeps the answer for a later WAIT, because a signal ended the wait of the call. */
+/* Makes a submission, so that WAIT can fetch the answer, because a signal ended the call's wait. */
 static int nnaccel_submit_keep(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {
 	struct nnaccel_submission *sub = ERR_PTR(-EINTR);
@@ -537,14 +543,17 @@ static int nnaccel_submit_keep(struct nnaccel_ucmd *ucmd, struct nnaccel_command
 static int nnaccel_command_await(struct nnaccel_command *cmd)
 {
 	/*
-	 * The acquire pairs with the release in nnaccel_command_report(). The wait does not block
-	 * suspend: the worker may be frozen already.
+	 * The acquire pairs with the release in nnaccel_command_report(). The wait must be
+	 * freezable, because a worker that is already frozen cannot end it.
 	 */
 	return rcuwait_wait_event(&cmd->wait, smp_load_acquire(&cmd->ended),
 				  TASK_INTERRUPTIBLE | TASK_FREEZABLE) ? -ERESTARTSYS : 0;
 }
 
-/* Returns the kind of work, or NULL if the flags or dependencies are invalid for it. */
+/*
+ * Returns the kind of work, or NULL if it does not allow the flags, the dependencies or the
+ * duration.
+ */
 static const struct nnaccel_kind *nnaccel_submit_kind(const struct nnaccel_submit *arg)
 {
 	const u32 file = NNACCEL_SUBMIT_FILE | NNACCEL_SUBMIT_CLOEXEC;
@@ -562,7 +571,7 @@ static const struct nnaccel_kind *nnaccel_submit_kind(const struct nnaccel_submi
 	return &nnaccel_kinds[array_index_nospec(arg->kind, ARRAY_SIZE(nnaccel_kinds))];
 }
 
-/* Makes the command of a SUBMIT. Returns NULL if the work is already done. */
+/* Makes the command of a SUBMIT. Returns NULL if no command is needed, because the work is done. */
 static struct nnaccel_command *nnaccel_submit_create(struct nnaccel_context *ctx,
 						     const struct nnaccel_submit *arg,
 						     const struct nnaccel_kind *kind,
@@ -622,7 +631,10 @@ int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 		goto out;
 	}
 
-	/* Submit the command and wait for its end. A signal leaves nothing to undo. */
+	/*
+	 * Submit the command and wait for its end. If a signal ends the wait, there is nothing to
+	 * undo.
+	 */
 	ret = nnaccel_work_reserve(cmd, &work);
 	if (ret)
 		goto out;
@@ -633,7 +645,7 @@ int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 	nnaccel_unlock_commands(ctx);
 	ret = ret ?: nnaccel_command_await(cmd);
 
-	/* Write the answer, and then publish what the work made. */
+	/* Write the answer, and then publish the object that the work made. */
 	ret = ret ?: cmd->end_error;
 	ret = ret ?: nnaccel_work_answer(kind, cmd, &work);
 	ret = ret ?: nnaccel_submit_respond(ucmd, NNACCEL_STATE_DONE, 0, -1);
@@ -649,10 +661,11 @@ out:
  * nnaccel_submit_by_ring() - Makes an execution that a ring submits
  * @ctx: the context
  * @from: user address of a struct nnaccel_submit
- * @work: has room for the copy of the client's description; gets its address and size
+ * @work: has room for the copy of the client's description; gets the address and size
+ *	of the description
  *
- * Return: the execution, not admitted; or an error pointer: -EINVAL, -E2BIG, -EOPNOTSUPP, -EFAULT,
- * or an error of NNACCEL_SUBMIT.
+ * Return: the execution, not admitted yet; or an error pointer: -EINVAL, -E2BIG, -EOPNOTSUPP,
+ * -EFAULT, or an error of NNACCEL_SUBMIT.
  */
 struct nnaccel_command *nnaccel_submit_by_ring(struct nnaccel_context *ctx, u64 from,
 					       struct nnaccel_ucmd *work)
@@ -740,7 +753,7 @@ int nnaccel_wait_ioctl(struct nnaccel_ucmd *ucmd)
 	if (pending || ret)
 		goto out_sub;
 
-	/* Wait for its end, write the answer and end the submission. */
+	/* Wait for the command's end, write the answer and end the submission. */
 	ret = nnaccel_work_reserve(cmd, &work);
 	if (ret)
 		goto out_waited;

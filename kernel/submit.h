@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* nnaccel: work that is submitted, and its end. */
+/* nnaccel: submissions of work, and executions by io_uring. */
 #ifndef NNACCEL_SUBMIT_H
 #define NNACCEL_SUBMIT_H
 
@@ -10,20 +10,22 @@
 /**
  * struct nnaccel_kind - A kind of work
  * @size: size of its structure
- * @min_size: size of its first published version
+ * @min_size: size of the structure's first published version
  * @command: enum nnaccel_cmd_kind; unused with @create
  * @status: offset of out_status in the structure
  * @message: offset of message in the structure; 0 if it has none
  * @message_size: offset of message_size
- * @result: offset of the id or fd of what the answer makes; 0 if it makes nothing
- * @makes_file: the answer makes a file and not an object
+ * @result: offset of the field for the id or fd of the object that the work
+ *	makes; 0 if it makes none
+ * @makes_file: the work makes a file instead of an object with an id
  * @layout: validates the module's copy of the structure, and lays out the arrays of the command
  * @build: fills the command; NNACCEL_AGAIN if the arrays must have other sizes
- * @create: makes a command in place of @layout and @build; NULL if the work is already done;
- *	-ERESTARTSYS if a signal came before anything was done
- * @answer: writes what only this kind has to the client, and to the module's copy, or is NULL. An
- *	error loses nothing. It is -ERESTARTSYS if a signal came.
- * @publish: gives the client what the work made, once the answer is written; cannot fail
+ * @create: makes a command instead of @layout and @build. It returns NULL if the work is
+ *	already done, and -ERESTARTSYS if a signal came before anything was done
+ * @answer: writes the results that only this kind of work has, to the client and to the module's
+ *	copy; or NULL. After an error (-ERESTARTSYS if a signal came) it can be called again.
+ * @publish: publishes the object that the work made, once the answer is written; cannot
+ *	fail
  */
 struct nnaccel_kind {
 	u32 size;
@@ -46,17 +48,19 @@ struct nnaccel_kind {
  * @obj: base object
  * @kind: kind of work
  * @id: its id
- * @end: the command's end, for pollers of the file and for commands that depend on it; NULL
- *	without a file
+ * @end: the command's end, for pollers of the file and for dependent commands; NULL if
+ *	there is no file
  * @devices: only devices access the memory of its command
- * @fence: ctx->lock: the fence that the worker committed for such a command; or NULL; pollers read
- *	it without the lock
- * @cmd: ctx->lock: its command, with a reference; NULL after its answer was fetched or it was
- *	destroyed
- * @answered: ctx->lock: it counts in nnaccel_context.num_answers
- * @waited: ctx->lock: a call waits for it or fetches its answer
- * @closed: ctx->lock: its file was closed, so its answer will not be fetched
- * @drop: ends it after its file was closed; queued at the command's end
+ * @fence: ctx->lock: with @devices: the fence that the worker committed for the command, or NULL;
+ *	pollers read it without the lock
+ * @cmd: ctx->lock: the command, with a reference; NULL after the answer was fetched or the
+ *	submission was destroyed
+ * @answered: ctx->lock: the submission counts in nnaccel_context.num_answers
+ * @waited: ctx->lock: a call waits for the submission or fetches its answer
+ * @closed: ctx->lock: the submission's file was closed, so its answer will not
+ *	be fetched
+ * @drop: ends the submission after its file was closed; queued at the command's
+ *	end
  */
 struct nnaccel_submission {
 	struct nnaccel_object obj;

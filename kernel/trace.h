@@ -42,7 +42,7 @@
 			 { NNACCEL_COMMAND_FENCED, "FENCED" }, { NNACCEL_COMMAND_LOST, "LOST" }, \
 			 { NNACCEL_COMMAND_ENDING, "ENDING" }, { NNACCEL_COMMAND_DONE, "DONE" })
 
-/* An event about one object; its class has the name of the object's structure. */
+/* Defines an event about an object, in the event class with the name of the object's structure. */
 #define NNACCEL_EVENT(type, name) \
 	DEFINE_EVENT(nnaccel_##type, nnaccel_##name, \
 		     TP_PROTO(const struct nnaccel_##type *obj), \
@@ -109,7 +109,7 @@ DECLARE_EVENT_CLASS(nnaccel_pool_event,
 DEFINE_EVENT(nnaccel_pool_event, nnaccel_pool_create,
 	     TP_PROTO(const struct nnaccel_pool *pool, u32 id),
 	     TP_ARGS(pool, id));
-/* A destroyed pool has lost its id, so the event has 0. */
+/* When a pool is destroyed, it has no id any more, so the event has the id 0. */
 DEFINE_EVENT(nnaccel_pool_event, nnaccel_pool_destroy,
 	     TP_PROTO(const struct nnaccel_pool *pool, u32 id),
 	     TP_ARGS(pool, id));

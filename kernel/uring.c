@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: executions by io_uring. They have the same description and checks as those of
- * NNACCEL_SUBMIT. A completion queue entry reports their end.
+ * nnaccel: executions by io_uring. These executions are described and validated like
+ * those of NNACCEL_SUBMIT. A completion queue entry reports the end of each one.
  */
 
 #include <linux/sched.h>
@@ -10,17 +10,17 @@
 #include "compat.h"
 #include "submit.h"
 
-/* Interval of the checks for execve(). */
+/* Interval between checks whether a process that calls execve() waits for executions. */
 #define NNACCEL_LEAVE_POLL	msecs_to_jiffies(200)
 
-/* Returns where a ring's command has its execution, with a reference. */
+/* Returns the place in a ring's command that points to the execution and has a reference to it. */
 static struct nnaccel_command **nnaccel_uring_pdu(struct io_uring_cmd *ioucmd)
 {
 	BUILD_BUG_ON(sizeof(struct nnaccel_command *) > sizeof(ioucmd->pdu));
 	return (struct nnaccel_command **)&ioucmd->pdu;
 }
 
-/* Converts a status to an error, so that the ring cancels linked requests. */
+/* Converts a status to an error, so that the ring cancels linked requests after a failure. */
 static int nnaccel_uring_status(u32 status)
 {
 	switch (status) {
@@ -49,7 +49,10 @@ static int nnaccel_uring_respond(struct nnaccel_command *cmd)
 	       nnaccel_uring_status(cmd->status);
 }
 
-/* Runs in the task that submitted it, or in a kworker without its mm. */
+/*
+ * Runs in the task that submitted the execution or, if this task has exited, in a kworker without
+ * its mm.
+ */
 static void nnaccel_uring_complete(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 {
 	struct nnaccel_command *cmd = *nnaccel_uring_pdu(ioucmd);
@@ -62,7 +65,7 @@ NNACCEL_URING_IN_TASK(nnaccel_uring_in_task, nnaccel_uring_complete)
 
 /**
  * nnaccel_uring_end() - Reports the end of an execution to its ring
- * @cmd: the execution, whose client was told nothing yet; ctx->lock is held
+ * @cmd: the execution, whose end was not reported yet; ctx->lock is held
  */
 void nnaccel_uring_end(struct nnaccel_command *cmd)
 {
@@ -70,8 +73,8 @@ void nnaccel_uring_end(struct nnaccel_command *cmd)
 }
 
 /*
- * Must an execution end for its process? execve() waits, unkillably, for all commands of its rings.
- * The caller must stop the execution also if the process has exited.
+ * Must an execution end because its process exits or calls execve()? execve() waits unkillably for
+ * all commands of the rings of its process.
  */
 static bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd)
 {
@@ -86,8 +89,9 @@ static bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_uring_poll() - Cancels executions that must leave, because their rings cannot
- * @work: nnaccel_context.leave; ends with the last execution of a ring
+ * nnaccel_uring_poll() - Cancels executions that must end, if their rings cannot
+ * @work: nnaccel_context.leave; repeats until the last execution of a ring has
+ *	ended
  */
 void nnaccel_uring_poll(struct work_struct *work)
 {
@@ -118,7 +122,9 @@ static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd 
 	struct nnaccel_command *cmd;
 	int ret;
 
-	/* The client can change the submission queue, so each word is read only once. */
+	/*
+	 * The client can change the submission queue at any time, so each word is read only once.
+	 */
 	cmd = nnaccel_submit_by_ring(ctx, READ_ONCE(from->submit), &work);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
@@ -129,7 +135,10 @@ static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd 
 		cmd->uring_pid = get_pid(task_tgid(current));
 	*nnaccel_uring_pdu(ioucmd) = cmd;
 	kref_get(&cmd->refs);
-	/* The request is marked before the start, because the end of the execution frees it. */
+	/*
+	 * Mark the request before the execution is started, because the end of the execution frees
+	 * the request.
+	 */
 	nnaccel_uring_mark_cancelable(ioucmd, issue_flags);
 	mutex_lock(&ctx->lock);
 	ret = nnaccel_command_admit(cmd);
@@ -138,7 +147,10 @@ static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd 
 	if (!NNACCEL_URING_F_CANCEL && !ctx->leaves)
 		ctx->leaves = queue_delayed_work(nnaccel_wq, &ctx->leave, NNACCEL_LEAVE_POLL);
 	nnaccel_unlock_commands(ctx);
-	/* After a successful start nnaccel_uring_complete() ends it, perhaps already. */
+	/*
+	 * After a successful start nnaccel_uring_complete() ends the request, or has already ended
+	 * it.
+	 */
 	if (ret) {
 		nnaccel_uring_done(ioucmd, ret, issue_flags);
 		nnaccel_command_put(cmd);
@@ -148,8 +160,8 @@ static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd 
 }
 
 /*
- * Cancels a command of a ring or task that exits. The call may be repeated, and may come before the
- * command is admitted.
+ * Cancels a command because its ring or task exits. The function may be called several times, and
+ * before the command is admitted.
  */
 static void nnaccel_uring_cancel(struct nnaccel_command *cmd)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: an exporter of dma-bufs for the selftests. A test can make it refuse, block or interrupt
- * CPU accesses, and add and signal fences. It counts accesses, and frees the memory when its file
- * is closed.
+ * nnaccel: an exporter of dma-bufs for the selftests. A test can make the exporter refuse, block or
+ * interrupt CPU accesses, and add and signal fences. The exporter counts accesses. The memory is
+ * freed when the file that made it is closed.
  *
  * The module also has a device that maps dma-bufs and counts syncs, and hardware on the bus
  * "platform" that can be unbound from its driver.
@@ -47,7 +47,7 @@
  */
 struct exporter {
 	struct kref refs;
-	struct mutex lock;	/* not held over calls of the dma-buf core */
+	struct mutex lock;	/* not held during calls of the dma-buf core */
 	struct dma_buf *dmabuf;
 	unsigned long refused;
 	bool gone;
@@ -81,7 +81,7 @@ static struct miscdevice exporter_misc;
 
 #if defined(CONFIG_DMA_OPS) || defined(CONFIG_ARCH_HAS_DMA_OPS)
 
-/* The DMA operations count syncs of the mappings. */
+/* The device has DMA operations that count syncs of its mappings. */
 static bool exporter_counts_syncs;
 
 static int exporter_map_sg(struct device *dev, struct scatterlist *sgl, int n,
@@ -123,7 +123,10 @@ static const struct dma_map_ops exporter_dma_ops = {
 
 static int exporter_make_device(struct device *dev)
 {
-	/* With the parameter swiotlb=force the device has bounce buffers, as hardware has. */
+	/*
+	 * If the kernel has the parameter swiotlb=force, the device uses bounce buffers like real
+	 * hardware.
+	 */
 	exporter_counts_syncs = !is_swiotlb_force_bounce(dev);
 	if (exporter_counts_syncs)
 		set_dma_ops(dev, &exporter_dma_ops);
@@ -136,7 +139,7 @@ static const bool exporter_counts_syncs;
 
 static int exporter_make_device(struct device *dev)
 {
-	/* The result may be ignored: without DMA, attaching fails later. */
+	/* The result may be ignored, because without DMA attaching fails later. */
 	dma_coerce_mask_and_coherent(dev, DMA_BIT_MASK(64));
 	return 0;
 }
@@ -173,7 +176,7 @@ static void exporter_unmap(struct dma_buf_attachment *attach, struct sg_table *t
 	kfree(table);
 }
 
-/* Waits for writers, like drivers that track the work of their device by fences. */
+/* Waits for the fences of writers, like drivers that track the work of their device by fences. */
 static int exporter_wait_for_fences(struct dma_buf *dmabuf)
 {
 	long ret = dma_resv_lock_interruptible(dmabuf->resv, NULL);
@@ -402,7 +405,7 @@ static void exporter_told(struct dma_buf_attachment *attachment)
 {
 	struct exporter *e = attachment->importer_priv;
 
-	/* The test reads the counter, and detaches. */
+	/* Only count the request; the test reads the counter and detaches. */
 	WRITE_ONCE(e->counts.told, e->counts.told + 1);
 }
 
@@ -494,7 +497,7 @@ static int exporter_remap(struct exporter *e)
 	return exporter_map_attachment(e);
 }
 
-/* DMA addresses are physical addresses. */
+/* Accesses the word by the CPU: the device's DMA addresses are physical addresses. */
 static int exporter_dma(struct exporter *e, struct exporter_dma __user *user)
 {
 	struct exporter_dma dma;

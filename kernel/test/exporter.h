@@ -20,21 +20,22 @@ enum {
 	EXPORTER_NO_END = 4,
 	EXPORTER_BEGIN_BLOCKS = 8,
 	EXPORTER_END_BLOCKS = 16,
-	/* Locks the reservation object and waits for the writers' fences. */
+	/* The call locks the reservation object and waits for the fences of writers. */
 	EXPORTER_END_WAITS_FOR_FENCES = 32,
 	EXPORTER_BEGIN_WAITS_FOR_FENCES = 64,
 };
 
 /**
  * struct exporter_counts - Counters of a buffer
- * @begun: successful calls of begin_cpu_access, by direction: both, to the device, from it
+ * @begun: successful calls of begin_cpu_access, by direction: both, to the device, from
+ *	the device
  * @ended: successful calls of end_cpu_access, by direction
  * @fences: unsignalled fences in the reservation object
- * @calls: calls of both, with any result
+ * @calls: calls of begin_cpu_access and end_cpu_access, with any result
  * @blocked: calls that have not returned
- * @to_cpu: syncs of mappings of the test's device for the CPU, of all files
+ * @to_cpu: syncs for the CPU of all mappings of the test's device, of all files
  * @to_device: syncs of these mappings for the device
- * @told: how often the importer of the file was asked to give up a mapping
+ * @told: how often the importer of the file was notified to give up a mapping
  */
 struct exporter_counts {
 	__u32 begun[3];
@@ -61,7 +62,7 @@ struct exporter_failures {
 
 /* Creates the buffer of the file and returns its fd. Closing the file frees the memory. */
 #define EXPORTER_CREATE	_IO(0xBA, 0)
-/* Replaces the bits of EXPORTER_CREATE. */
+/* Replaces the failure bits that EXPORTER_CREATE set. */
 #define EXPORTER_REFUSE	_IO(0xBA, 1)
 #define EXPORTER_COUNTS	_IOR(0xBA, 2, struct exporter_counts)
 /* Adds a fence of a reader (0) or a writer (1). */
@@ -76,8 +77,9 @@ struct exporter_failures {
 /**
  * struct exporter_import - An attachment of the test's device
  * @fd: the dma-buf
- * @direction: direction of the mapping: 0 both, 1 to the device, 2 from it
- * @dynamic: the importer can give up its mapping when asked
+ * @direction: direction of the mapping: 0 both, 1 to the device, 2 from the
+ *	device
+ * @dynamic: the importer is dynamic: it can be notified to give up its mapping
  */
 struct exporter_import {
 	__s32 fd;
@@ -97,7 +99,7 @@ struct exporter_dma {
 	__u32 write;
 };
 
-/* Attaches like EXPORTER_ATTACH, with options, and also if syncs cannot be counted. */
+/* Attaches like EXPORTER_ATTACH, but with options, and even if syncs cannot be counted. */
 #define EXPORTER_IMPORT	_IOW(0xBA, 7, struct exporter_import)
 /* Unmaps and maps the attachment again. */
 #define EXPORTER_REMAP	_IO(0xBA, 8)
