@@ -46,8 +46,7 @@ struct nnaccel_access_queue {
 };
 
 /**
- * struct nnaccel_late_end - The end of an access that the caller could not
- * complete
+ * struct nnaccel_late_end - The end of an access that the caller could not complete
  * @work: calls the exporter until no signal interrupts it
  * @refs: references of the caller and the work
  * @done: the exporter has returned
@@ -102,8 +101,7 @@ static int nnaccel_fence_wait(struct dma_fence *fence)
 }
 
 /**
- * nnaccel_access_get_fence() - Returns the fence for which a CPU access to a dma-buf must
- * wait
+ * nnaccel_access_get_fence() - Returns the fence for which a CPU access to a dma-buf must wait
  * @dmabuf: the dma-buf
  * @write: the CPU writes, so the fence covers readers as well as writers
  * @fence: out: a fence with a reference, which signals when all of them have; NULL if none is
@@ -173,8 +171,8 @@ static int nnaccel_access_error(int ret)
 
 /*
  * Notifies the exporter of the begin or the end of an access. dma_buf_begin_cpu_access() must
- * not be used, because it also waits for fences that were added after submission. Such a fence
- * may wait for this command.
+ * not be used, because it also waits for fences that were added after submission. A fence that
+ * was added later may wait for this command.
  */
 static int nnaccel_exporter_call(struct dma_buf *dmabuf, u32 prot, bool begin)
 {
@@ -468,7 +466,7 @@ static void nnaccel_access_end_work(struct work_struct *work)
  * If a signal interrupts the exporter, a kernel thread calls the exporter again. A caller that
  * is killed does not wait for this thread.
  *
- * Return: 0; -EINTR if the caller was killed; -EIO if the exporter refused, in which case
+ * Return: 0, -EINTR if the caller was killed, or -EIO if the exporter refused. After -EIO
  * written data may be lost.
  */
 int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 prot,

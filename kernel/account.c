@@ -278,8 +278,7 @@ void nnaccel_uncharge_kernel(struct nnaccel_account *account, size_t bytes)
 }
 
 /**
- * nnaccel_charge_latency() - Adds a CPU-latency request, unless the user has reached the
- * limit
+ * nnaccel_charge_latency() - Adds a CPU-latency request, unless the user has reached the limit
  * @account: the context's account
  *
  * The limit also applies to privileged users, because a request costs power.

@@ -420,8 +420,7 @@ static void nnaccel_burst_mark_devices(struct nnaccel_burst *burst)
 }
 
 /**
- * nnaccel_burst_tell_devices() - Marks bursts after a device was attached to memory of
- * the context
+ * nnaccel_burst_tell_devices() - Marks bursts after a device was attached to memory of the context
  * @ctx: the context
  *
  * The kernel does not see requests of bursts. The mark lets workers call NNACCEL_SESSION_SYNC

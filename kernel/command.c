@@ -108,8 +108,7 @@ void nnaccel_command_watch(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_bound() - Lets a command wait for devices until
- * fence_bound_ms has passed
+ * nnaccel_command_bound() - Lets a command wait for devices until fence_bound_ms has passed
  * @cmd: the command of a session; ctx->lock is held
  * @state: FENCED or LOST
  *
@@ -550,8 +549,7 @@ bool nnaccel_command_is_devices(const struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_is_served() - Returns whether a worker that can serve a command is
- * attached
+ * nnaccel_command_is_served() - Returns whether a worker that can serve a command is attached
  * @cmd: the command; ctx->lock is held
  *
  * Return: true if there is such a worker.
@@ -580,8 +578,7 @@ static void nnaccel_command_uncount(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_keep() - Counts a command in num_commands until its answer is
- * fetched
+ * nnaccel_command_keep() - Counts a command in num_commands until its answer is fetched
  * @cmd: the command, ended or not; ctx->lock is held
  */
 void nnaccel_command_keep(struct nnaccel_command *cmd)
@@ -657,8 +654,7 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_command_finish() - Finishes a command that the worker has answered or will never
- * get
+ * nnaccel_command_finish() - Finishes a command that the worker has answered or will never get
  * @cmd: the admitted command, in a list of its session or in none; ctx->lock is held;
  *	nnaccel_unlock_commands() puts the reference of ctx->commands
  * @error: 0 if the command is answered
@@ -688,9 +684,8 @@ void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 }
 
 /**
- * nnaccel_command_cancel() - Ends a command early, or only reports its end if its worker goes on
- * * with it * @cmd: the command, with which nothing is done if it is not admitted yet;
- * ctx->lock is held
+ * nnaccel_command_cancel() - Ends a command, or only reports its end if a worker still has it
+ * @cmd: the command; nothing is done if it is not admitted yet; ctx->lock is held
  * @error: the error
  */
 void nnaccel_command_cancel(struct nnaccel_command *cmd, int error)

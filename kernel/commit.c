@@ -372,7 +372,10 @@ static int nnaccel_commit_answer(struct nnaccel_session *session,
 	return ret;
 }
 
-/* Stores the progress that the worker reports. Such a commit has no payload, message or buffer. */
+/*
+ * Stores the progress that the worker reports. A commit of progress has no payload, message or
+ * buffer.
+ */
 static int nnaccel_commit_progress(struct nnaccel_session *session,
 				   const struct nnaccel_session_commit *arg)
 {

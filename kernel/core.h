@@ -47,7 +47,7 @@
  *   Model ...> session.	Under ctx->lock; cleared when the session is disconnected.
  *   Session ...> granted pool or buffer.	Cleared when its last reference is dropped.
  *   Buffer ...> models, session.	The buffer names them by numbers that are never reused.
- *   Pool -> file.		A dma-buf or a regular file. Of this module's files only
+ *   Pool -> file.		A dma-buf or a regular file. No files of this module except
  *				dma-bufs are allowed, so files form no cycle.
  *   Context ...> engine.	Engines live as long as the module is loaded.
  *   Engine -> hardware.		Until the broker closes its file or the hardware loses its

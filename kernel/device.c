@@ -161,8 +161,8 @@ static void nnaccel_device_changed(struct nnaccel_engine *engine)
 }
 
 /*
- * Returns the engine with this name. If there is none, returns the first engine without a name, and
- * creates it if needed.
+ * Returns the engine with this name or, if no engine has it, the first engine without a name, which
+ * is created if needed.
  */
 static struct nnaccel_engine *nnaccel_device_find(const char *name)
 {

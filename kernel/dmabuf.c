@@ -18,8 +18,8 @@
 
 /*
  * Blocks of 2 MiB are tried first, because they need fewer calls and fewer entries in tables of
- * devices, and allow longer copies. The size is not that of a huge page, which may be 32 or 512
- * MiB (with pages of 16 or 64 KiB): to zero that at once takes too long.
+ * devices, and allow longer copies. Huge pages are too large to zero at once: with pages of 16
+ * or 64 KiB they have 32 or 512 MiB.
  */
 #define NNACCEL_DMABUF_ORDER	(ilog2(SZ_2M) - PAGE_SHIFT)
 

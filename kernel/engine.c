@@ -169,8 +169,7 @@ u32 nnaccel_engine_get_state(struct nnaccel_context *ctx)
 }
 
 /**
- * nnaccel_engine_time_left() - Requests a worker, unless the broker refused one during this
- * wait
+ * nnaccel_engine_time_left() - Requests a worker, unless the broker refused one during this wait
  * @cmd: the command that needs a worker, in ctx->changes_wait; ctx->lock is held
  *
  * The wait also ends at the command's deadline.

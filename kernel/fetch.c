@@ -13,8 +13,7 @@
 #include "trace.h"
 
 /**
- * nnaccel_session_ready() - Returns whether a fetch of the worker would return
- * at once
+ * nnaccel_session_ready() - Returns whether a fetch of the worker would return at once
  * @session: the session
  *
  * Waits call this function without ctx->lock.

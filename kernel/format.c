@@ -141,8 +141,7 @@ static int nnaccel_image_get_files(const struct nnaccel_pool_import *cmd,
 }
 
 /**
- * nnaccel_image_free() - Frees the image of a formatted pool and puts its additional
- * pools
+ * nnaccel_image_free() - Frees the image of a formatted pool and puts its additional pools
  * @pool: the pool, formatted or not
  */
 void nnaccel_image_free(struct nnaccel_pool *pool)

@@ -173,8 +173,7 @@ int nnaccel_ucmd_respond(struct nnaccel_ucmd *ucmd, size_t size)
 }
 
 /**
- * nnaccel_ucmd_install() - Writes the structure back with a new fd, and installs the file as
- * this fd
+ * nnaccel_ucmd_install() - Writes the structure back with a new fd, and installs the file
  * @ucmd: the ioctl
  * @size: the module's size of the structure
  * @file: the file; its reference is taken over, also on failure
@@ -201,8 +200,7 @@ int nnaccel_ucmd_install(struct nnaccel_ucmd *ucmd, size_t size, struct file *fi
 }
 
 /**
- * nnaccel_ucmd_install_fence() - Writes the structure back with the fd of a new
- * sync_file
+ * nnaccel_ucmd_install_fence() - Writes the structure back with the fd of a new sync_file
  * @ucmd: the ioctl
  * @size: the module's size of the structure
  * @fence: the fence; its reference is taken over, also on failure

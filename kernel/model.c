@@ -61,8 +61,7 @@ void nnaccel_model_put(struct nnaccel_model *model)
 }
 
 /**
- * nnaccel_model_retire() - Notifies the worker after the last reference to a
- * model was dropped
+ * nnaccel_model_retire() - Notifies the worker after the last reference to a model was dropped
  * @obj: the model; ctx->lock is held
  */
 void nnaccel_model_retire(struct nnaccel_object *obj)

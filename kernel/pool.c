@@ -90,8 +90,7 @@ bool nnaccel_pool_is_bytes(const struct nnaccel_pool *pool)
 }
 
 /**
- * nnaccel_pool_retire() - Ends the grant of a pool after its last reference was
- * dropped
+ * nnaccel_pool_retire() - Ends the grant of a pool after its last reference was dropped
  * @obj: the pool; ctx->lock is held
  */
 void nnaccel_pool_retire(struct nnaccel_object *obj)

@@ -299,8 +299,7 @@ static struct dma_buf *nnaccel_proxy_create(const struct nnaccel_pool *pool, boo
 }
 
 /**
- * nnaccel_proxy_get() - Returns the proxy of a pool's grant, and makes it if there
- * is none
+ * nnaccel_proxy_get() - Returns the proxy of a pool's grant, and makes it if there is none
  * @session: the caller's session
  * @pool: the pool, a dma-buf with a grant in the session
  * @writable: a writable proxy, not a read-only one
@@ -355,8 +354,7 @@ static bool nnaccel_proxy_is_used(const struct nnaccel_proxy *proxy)
 }
 
 /**
- * nnaccel_proxy_is_left() - Returns whether devices still use a pool after its grant has
- * ended
+ * nnaccel_proxy_is_left() - Returns whether devices still use a pool after its grant has ended
  * @pool: the pool; ctx->lock is held
  *
  * Drops the proxies that no device uses any more. This is possible under the lock,

@@ -59,8 +59,7 @@ int nnaccel_query_answer(struct nnaccel_ucmd *work, struct nnaccel_command *cmd)
 }
 
 /**
- * nnaccel_supported_layout() - Validates a request for the supported operations
- * of a model
+ * nnaccel_supported_layout() - Validates a request for the supported operations of a model
  * @from: the module's copy of the client's struct nnaccel_supported
  * @arrays: out: sizes of the command's arrays
  *

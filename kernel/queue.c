@@ -154,8 +154,7 @@ static bool nnaccel_command_arm(struct nnaccel_command *cmd, u32 end)
 }
 
 /**
- * nnaccel_command_forget_waits() - Stops the waits of a command before its end is
- * reported
+ * nnaccel_command_forget_waits() - Stops the waits of a command before its end is reported
  * @cmd: the command; ctx->lock is held
  *
  * On return only the work may still be pending.
@@ -242,9 +241,9 @@ static int nnaccel_command_queue(struct nnaccel_command *cmd)
 }
 
 /*
- * Does the worker, instead of the module, wait for the fences of an execution? It must not in
- * three cases: a duration begins when the fences have signalled, a buffer may be in use until
- * then, or the CPU copies the rows of an image.
+ * Does the worker, instead of the module, wait for the fences of an execution? The module
+ * waits in three cases: a duration begins when the fences have signalled, a buffer may be in
+ * use until then, or the CPU copies an image.
  */
 static bool nnaccel_command_gives_fences(const struct nnaccel_command *cmd)
 {
@@ -342,8 +341,7 @@ bool nnaccel_command_begun(struct nnaccel_command *cmd, int error)
 }
 
 /**
- * nnaccel_command_ready() - Advances a command after its waits or its committed fence have
- * ended
+ * nnaccel_command_ready() - Advances a command after its waits or its committed fence have ended
  * @work: nnaccel_command.ready
  */
 void nnaccel_command_ready(struct work_struct *work)
@@ -404,8 +402,7 @@ static void nnaccel_command_set_wait(struct nnaccel_command *cmd, u32 i, struct 
 }
 
 /**
- * nnaccel_command_depend() - Adds the dependencies and fences for which a
- * command waits
+ * nnaccel_command_depend() - Adds the dependencies and fences for which a command waits
  * @cmd: the command, not admitted yet
  * @fds: user address of the fds of its dependencies: sync_files and submissions
  * @num_fds: number of dependencies

@@ -39,8 +39,7 @@ bool nnaccel_session_is_current(const struct nnaccel_session *session)
 }
 
 /**
- * nnaccel_session_update_priority() - Updates a session's priority after a model was added or
- * removed
+ * nnaccel_session_update_priority() - Updates a session's priority after a change of its models
  * @session: the session; ctx->lock is held
  */
 void nnaccel_session_update_priority(struct nnaccel_session *session)
@@ -292,8 +291,7 @@ static const struct file_operations nnaccel_session_fops = {
 };
 
 /**
- * nnaccel_session_create() - Makes a session, which is not yet that of its
- * context
+ * nnaccel_session_create() - Makes a session, which is not yet that of its context
  * @ctx: the context
  *
  * Return: the session's file or an error pointer: -ENOMEM, -ENFILE.
