@@ -26,8 +26,8 @@
  *   Context ...> session.	Under ctx->lock; cleared when the session is disconnected.
  *   Session's file -> session -> context.
  *   Table of objects -> pool, model, buffer or submission -> context.
- *   Command -> pools, buffers, model.	Until the worker and the hardware no longer use them, even
- *				if the caller no longer waits.
+ *   Command -> pools, buffers, model.	Until the worker and the hardware no longer use them,
+ *				even if the caller no longer waits.
  *   Command in the state FENCED or LOST -> module.
  *   Caller, context -> command.	The context's list has a reference from the command's
  *				admission to its end. The lists of a session have none.

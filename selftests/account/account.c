@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Accounting: which user the module charges for a context's objects, the limits, and what it
- * reports.
+ * Accounting: which user the module charges for a context's objects, the limits, and the
+ * values that the module reports.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -69,7 +69,10 @@ static long long kernel_bytes(void)
 	return bytes;
 }
 
-/* Waits until the last references to commands are dropped, so that the charge is stable. */
+/*
+ * Waits until the last references to commands are dropped, and returns the charge, which is then
+ * stable.
+ */
 static long long kernel_bytes_at_rest(const FIXTURE_DATA(account) *self)
 {
 	summary_becomes(-1, "commands", 0);
@@ -206,7 +209,7 @@ static const struct {
 	{ "an execution that depends on others", do_file_that_waits },
 };
 
-/* Each call fails at the limit, at each of its allocations, and leaves no charge. */
+/* Each call fails if the limit is reached at any of its allocations, and then leaves no charge. */
 TEST_F(account, structures_are_bounded)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
@@ -247,7 +250,10 @@ TEST_F(account, structures_reach_the_bound)
 	param_set("max_user_kernel_bytes", old);
 }
 
-/* Checks that with @room bytes left a small execution runs, and this one is rejected. */
+/*
+ * Checks that with @room bytes left below the limit a small execution runs, and @execute is
+ * rejected.
+ */
 static void expect_charged(struct __test_metadata *_metadata, FIXTURE_DATA(account) *self,
 			   struct nnaccel_execute *execute, long long room)
 {
@@ -262,7 +268,7 @@ static void expect_charged(struct __test_metadata *_metadata, FIXTURE_DATA(accou
 	EXPECT_EQ(kernel_bytes_at_rest(self), before);
 }
 
-/* Each pool of a command costs at least the grant that the worker gets. */
+/* For each pool of a command at least the bytes of its grant are charged. */
 TEST_F(account, pools_of_a_command_are_charged)
 {
 	static uint32_t pools[NNACCEL_MAX_CMD_POOLS];
@@ -306,7 +312,7 @@ TEST_F(account, attributes_are_charged)
 	expect_charged(_metadata, self, &e.cmd, sizeof(attributes) / 2);
 }
 
-/* Fills in an allocation with as many roles as there may be. */
+/* Fills in an allocation with the maximum number of roles. */
 static void allocation_with_roles(struct nnaccel_buffer_alloc *alloc, uint32_t model)
 {
 	static struct nnaccel_role roles[NNACCEL_MAX_ROLES];
@@ -472,7 +478,7 @@ TEST_F(account, buffer_outlives_its_context)
 	ASSERT_EQ(in_child(give_buffer, pair[0]), 0);
 	buffer = receive_file(pair[1]);
 	ASSERT_GE(buffer, 0);
-	/* The context and its address space are gone, but the memory is still charged. */
+	/* The context and its address space no longer exist, but the memory is still charged. */
 	EXPECT_TRUE(summary_becomes(-1, "contexts-held", held));
 	EXPECT_EQ(summary_get(-1, "pool-bytes"), bytes + 3 * (long long)PAGE);
 	close(buffer);
@@ -518,7 +524,10 @@ TEST_F(account, memory_cgroup)
 	EXPECT_GT(roles - pool, BUFFERS * NNACCEL_MAX_ROLES * 16);
 	for (int i = 0; i < SLOTS; i++)
 		ASSERT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, NULL), 0);
-	/* Each CPU may hold 64 pages charged in advance. With large pages this hides the slots. */
+	/*
+	 * The cgroup is charged in advance for up to 64 pages of each CPU. If pages are large, this
+	 * charge hides that of the slots.
+	 */
 	slots = group_bytes();
 	EXPECT_GT(slots - roles, PAGE > 4096 ? -1 : SLOTS * 128 / 8);
 	TH_LOG("pool %lld, roles %lld, slots %lld KiB", (pool - before) >> 10,
@@ -543,7 +552,9 @@ TEST_F(account, memory_comes_back)
 	for (int i = 0; i < BURSTS; i++)
 		ASSERT_EQ(do_burst(self), 0);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-bursts", 1));
-	/* The bursts' pages exceed ROOM; the pages that CPUs hold charged in advance do not. */
+	/*
+	 * The bursts' pages alone would exceed ROOM. The pages that are charged in advance do not.
+	 */
 	EXPECT_LT(group_bytes() - before, PAGE > 4096 ? LLONG_MAX : ROOM);
 	TH_LOG("%lld KiB more", (group_bytes() - before) >> 10);
 	ASSERT_TRUE(write_file("/sys/fs/cgroup/cgroup.procs", "0"));
@@ -582,13 +593,13 @@ TEST_F(account, keys_of_drm_usage_stats)
 		  summary_get(fd, "nnaccel-memory-alloc") + 8 * (long long)PAGE / 1024);
 	EXPECT_EQ(do_execution(self), 0);
 	EXPECT_GT(summary_get(fd, "drm-engine-nn"), 0);
-	/* The sum covers the fixture's execution and this one. */
+	/* The sum covers this execution and that of the fixture. */
 	EXPECT_LE(summary_get(fd, "drm-engine-nn"), 2 * MOCK_DEVICE_NS);
 	EXPECT_EQ(summary_get(fd, "drm-resident-device"), 0);
 	close(file);
 }
 
-/* fdinfo adds up what a worker reports for a burst, also after the burst is closed. */
+/* fdinfo shows the sum of what workers reported for bursts, even after the bursts are closed. */
 TEST_F(account, executions_of_bursts)
 {
 	struct nnaccel_ring_control *results;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Buffers of memory domains: commands to the worker, rejected fields, roles and state at every use,
- * copies, the engine's own layouts, and ends.
+ * copies, the engine's own layouts, and the end of buffers.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -83,7 +83,7 @@ FIXTURE_TEARDOWN(buffers)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Fetches the next command that is no notice. */
+/* Fetches the next command, skipping notices. */
 static int fetch(FIXTURE_DATA(buffers) *self)
 {
 	int error;
@@ -401,7 +401,10 @@ static int copy_with_pool(FIXTURE_DATA(buffers) *self, uint32_t way, uint32_t po
 	return error ?: arg.out_status ? EREMOTEIO : 0;
 }
 
-/* Copies in from one place of a pool and out to another, and checks that the bytes around stay. */
+/*
+ * Copies from one place of a pool into the buffer, and from there to another place. Checks that the
+ * bytes around that place do not change.
+ */
 static void copy_through(struct __test_metadata *_metadata, FIXTURE_DATA(buffers) *self, int fd,
 			 uint32_t pool, size_t size)
 {
@@ -476,7 +479,10 @@ TEST_F(buffers, copy_with_other_drivers)
 	EXPECT_EQ(counts.begun[0], 4);
 	EXPECT_EQ(memcmp(counts.begun, counts.ended, sizeof(counts.ended)), 0);
 
-	/* The copy waits for another driver's fence; meanwhile other calls may use the buffer. */
+	/*
+	 * The copy waits for another driver's fence. During this wait other calls may use the
+	 * buffer.
+	 */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_FENCE, 1), 0);
 	arg = pool_copy(self, NNACCEL_COPY_IN, pool, 5, 500);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_COPY, &arg));
@@ -489,8 +495,8 @@ TEST_F(buffers, copy_with_other_drivers)
 	EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, 500), 0);
 
 	/*
-	 * If the access cannot begin, the buffer's bytes do not change; if it cannot end, they are
-	 * lost.
+	 * If the access to the pool cannot begin, the buffer does not change. If the access cannot
+	 * end, the buffer becomes uninitialised.
 	 */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, pool, 0, 100), EIO);
@@ -534,7 +540,10 @@ TEST_F(buffers, pool_copy_refusals)
 		  0);
 }
 
-/* A copy that fails halfway leaves the buffer empty; one that never began changes nothing. */
+/*
+ * If a copy fails halfway, the buffer becomes uninitialised. If a copy fails before it begins, the
+ * buffer does not change.
+ */
 TEST_F(buffers, copy_breaks_off)
 {
 	char *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -590,7 +599,7 @@ TEST_F(buffers, execute)
 	EXPECT_EQ(e.base.cmd.out_status, NNACCEL_STATUS_NONE);
 	EXPECT_EQ(e.base.cmd.out_num_shapes, 1);
 	EXPECT_EQ(e.base.shape.flags, NNACCEL_SHAPE_SUFFICIENT);
-	/* The call wrote only the shape there. */
+	/* The call wrote only the shape, not the bytes written. */
 	EXPECT_EQ((unsigned char)e.base.message[1], 0xa5);
 	EXPECT_TRUE(holds(self, output, 77));
 	EXPECT_EQ(memcmp(self->back, self->data + 5, 77), 0);
@@ -681,7 +690,7 @@ TEST_F(buffers, execute_refusals)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EPERM);
 }
 
-/* Each argument needs its own role: model, input or output, and index. */
+/* For each argument the buffer needs a role with this model, input or output, and index. */
 TEST_F(buffers, roles_at_use)
 {
 	struct allocation a;
@@ -696,7 +705,10 @@ TEST_F(buffers, roles_at_use)
 		a.cmd.num_roles = 1;
 		ASSERT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &a.cmd), 0);
 		for (uint32_t use = 0; use < 4; use++) {
-			/* Used as one of two inputs or of two outputs, the rest omitted. */
+			/*
+			 * Use the buffer as one of two inputs or of two outputs, and omit the other
+			 * arguments.
+			 */
 			struct nnaccel_arg args[4] = {
 				{ .flags = 1 }, { .flags = 1 }, { .flags = 1 }, { .flags = 1 },
 			};
@@ -771,7 +783,7 @@ TEST_F(buffers, failed_executions)
 		EXPECT_TRUE(is_empty(self, output));
 		EXPECT_TRUE(holds(self, self->buffer, 8));
 	}
-	/* A rejected execution did not change the buffer. */
+	/* The rejected executions did not change the buffer. */
 	ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
 	buffer_execution_init(&e, self->other_model, self->buffer, output);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EPERM);
@@ -854,8 +866,8 @@ TEST_F(buffers, abandoned)
 	EXPECT_EQ(commit(self, NNACCEL_STATUS_NONE, 8), 0);
 	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), 0);
 	/*
-	 * A command that was never fetched wrote nothing, but its buffer loses its bytes
-	 * nevertheless.
+	 * A command that was never fetched wrote nothing, but its output buffer becomes
+	 * uninitialised nevertheless.
 	 */
 	e.base.cmd.deadline_ns = now_ns() + 50000000;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), ETIME);
@@ -934,7 +946,10 @@ static uint32_t prepare_anew(FIXTURE_DATA(buffers) *self)
 	return async_wait(&self->async) ? 0 : arg.out_model;
 }
 
-/* Buffers that a dead worker was writing lose their bytes; those that it was reading keep them. */
+/*
+ * If a worker dies, the buffers that it was writing become uninitialised. Buffers that it was
+ * reading keep their contents.
+ */
 TEST_F(buffers, worker_dies)
 {
 	uint64_t output = allocate(&self->s, self->model, CAPACITY);
@@ -955,7 +970,10 @@ TEST_F(buffers, worker_dies)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), ESTALE);
 	EXPECT_EQ(buffer_alloc(self->s.fd, self->model, 1), 0);
 	EXPECT_EQ(errno, ESTALE);
-	/* The next worker numbers its models again, and these buffers have no roles there. */
+	/*
+	 * The next worker's models may have the same numbers, but these buffers have no roles of
+	 * those models.
+	 */
 	model = prepare_anew(self);
 	ASSERT_NE(model, 0);
 	e.base.cmd.model = model;
@@ -980,7 +998,10 @@ TEST_F(buffers, worker_dies_judging)
 
 /* ---- engine's own layout ---- */
 
-/* Reverses the order of the bytes and inverts each: a layout that no linear copy matches. */
+/*
+ * Reverses the order of the bytes and inverts each byte, so that no linear copy gives the same
+ * bytes.
+ */
 static void convert(unsigned char *to, const unsigned char *from, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -1000,7 +1021,7 @@ static uint32_t allocate_own(FIXTURE_DATA(buffers) *self)
 	return async_wait(&self->async) ? 0 : a.cmd.out_buffer;
 }
 
-/* Converts between the two layouts as a worker does for the fetched command. */
+/* As a worker, converts between the two layouts for the fetched command. */
 static int convert_for(FIXTURE_DATA(buffers) *self, uint32_t kind, uint64_t length)
 {
 	const struct nnaccel_grant *grants = command_grants(&self->cmd);
@@ -1062,7 +1083,7 @@ TEST_F(buffers, engine_layout)
 	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_NONE);
 	/* The temporary memory of the copy is freed. */
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), pools);
-	/* An execution finds the bytes in the engine's layout. */
+	/* During an execution the buffer has the engine's layout. */
 	buffer_execution_init(&e, self->model, buffer, 0);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd));
 	ASSERT_EQ(fetch(self), 0);
@@ -1092,7 +1113,7 @@ TEST_F(buffers, engine_layout_fails)
 	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, buffer, self->data, 1000));
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_IN, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
-	/* A copy out fails, and the buffer keeps its bytes. */
+	/* If a copy out fails, the buffer keeps its contents. */
 	copy = (struct nnaccel_buffer_copy){
 		.size = sizeof(copy),
 		.flags = NNACCEL_COPY_OUT,
@@ -1114,7 +1135,7 @@ TEST_F(buffers, engine_layout_fails)
 	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_OUT, buffer, self->back, 1000));
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_OUT, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
-	/* A copy in fails, and the buffer is empty afterwards. */
+	/* If a copy in fails, the buffer becomes uninitialised. */
 	ASSERT_TRUE(start_copy(self, &copy, NNACCEL_COPY_IN, buffer, self->data, 1000));
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(buffer_copy_out(self->s.fd, buffer, self->back, 1000), EBUSY);
@@ -1167,7 +1188,7 @@ TEST_F(buffers, layouts_that_are_wrong)
 
 /* ---- the client is killed ---- */
 
-/* A client that executes from one buffer into another. */
+/* Client process: executes a model with one buffer as input and another as output. */
 static void be_client(struct actor *actor, void *data)
 {
 	int fd = device_open();
@@ -1187,7 +1208,7 @@ static void be_client(struct actor *actor, void *data)
 	xioctl(fd, NNACCEL_WORK_EXECUTE, &e.base.cmd);
 }
 
-/* Serves the client as its worker until the execution waits to be fetched. */
+/* Serves the client as its worker until the client's execution is queued. */
 static int serve_client(FIXTURE_DATA(buffers) *self)
 {
 	static const uint32_t kinds[] = { NNACCEL_DO_PREPARE, NNACCEL_DO_BUFFER,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bursts: their ioctls, mappings of each side and slots. They end with their file, context or
- * worker, even while calls use them.
+ * Bursts: ioctls, slots, and mappings of client and worker. A burst ends with its file, its
+ * context or its worker, even while calls use the burst.
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -296,7 +296,10 @@ static int check_region(struct __test_metadata *_metadata, int fd, uint32_t numb
 		      burst_map(fd, r->offset, length_of(r), PROT_READ);
 	EXPECT_EQ(mprotect(at, length_of(r), PROT_RW) ? errno : 0, writes ? 0 : EACCES);
 	EXPECT_NE(mprotect(at, length_of(r), PROT_READ | PROT_EXEC), 0);
-	/* The mapping cannot grow, move in the file, or punch holes in pages that others wrote. */
+	/*
+	 * A mapping cannot be enlarged or moved to another offset of the file. It cannot punch
+	 * holes into pages that the peer writes.
+	 */
 	EXPECT_EQ(mremap(at, length_of(r), 2 * length_of(r), MREMAP_MAYMOVE), MAP_FAILED);
 	if (!writes) {
 		EXPECT_NE(syscall(SYS_remap_file_pages, at, PAGE, 0, 0, 0), 0);
@@ -418,7 +421,7 @@ TEST_F(bursts, bind_slots)
 	EXPECT_EQ(again.prot, POOL_RW);
 	EXPECT_EQ(try_grant(self->s.session, &grant, PROT_RW), 0);
 
-	/* A freed index can be used again, but the old slot cannot. */
+	/* The index of a freed slot is reused, but the number of the freed slot stays invalid. */
 	EXPECT_EQ(slot_free(self->burst, slot), 0);
 	EXPECT_EQ(slot_free(self->burst, slot), ENOENT);
 	ASSERT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, &third), 0);
@@ -439,7 +442,7 @@ TEST_F(bursts, announce_freed_slots)
 	ASSERT_EQ(slot_bind(self->burst, pool, NNACCEL_PROT_READ, &told), 0);
 	ASSERT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, &untold), 0);
 	ASSERT_EQ(slot_resolve(self->s.session, self->number, told, &grant), 0);
-	/* The slot keeps the pool, and the pool its grant. */
+	/* The slot has a reference to the pool, so the pool and its grant stay. */
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
 	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EAGAIN);
 	EXPECT_EQ(slot_free(self->burst, untold), 0);
@@ -456,7 +459,7 @@ TEST_F(bursts, announce_freed_slots)
 	EXPECT_EQ(summary_get(self->burst, "nnaccel-slot-resolves"), 1);
 }
 
-/* A notice that could not be delivered is delivered later, unchanged. */
+/* A notice that could not be delivered stays queued, and a later fetch delivers it unchanged. */
 TEST_F(bursts, announce_freed_slots_again)
 {
 	struct nnaccel_session_fetch bad = {
@@ -516,7 +519,7 @@ TEST_F(bursts, bind_what_the_pool_allows)
 	ASSERT_EQ(pool_import(self->s.fd, file, NNACCEL_PROT_READ, 0, PAGE, &pool), 0);
 	EXPECT_EQ(slot_bind(self->burst, pool, POOL_RW, NULL), EACCES);
 	EXPECT_EQ(slot_bind(self->burst, pool, NNACCEL_PROT_READ, NULL), 0);
-	/* A pool of another context is rejected like an id that never existed. */
+	/* A pool of another context is rejected like an id that does not exist. */
 	for (i = 0; i < 8; i++)
 		others = pool_alloc(other_fd, LENGTH);
 	EXPECT_EQ(slot_bind(self->burst, others, NNACCEL_PROT_READ, NULL), ENOENT);
@@ -556,7 +559,7 @@ TEST_F(bursts, belong_to_an_address_space)
 	ASSERT_TRUE(stranger_start(&stranger, use_as_stranger));
 	EXPECT_EQ(stranger_pass(&stranger, self->burst), 0);
 	EXPECT_EQ(in_child(use_as_stranger, self->burst), 0);
-	/* The mapping is not inherited: only the process that made it has it. */
+	/* A forked child does not inherit the mapping. */
 	EXPECT_EQ(mincore(status, PAGE, &there), 0);
 	if (!fork())
 		_exit(mincore(status, PAGE, &there) && errno == ENOMEM ? 0 : 1);
@@ -671,7 +674,8 @@ TEST_F(bursts, die_while_being_created)
 }
 
 /*
- * Client process: opens a context, prepares a model, binds a slot of a burst; waits at each step.
+ * Client process: opens a context, prepares a model, creates a burst and binds a slot. Waits
+ * after each step.
  */
 static void client_steps(struct actor *self, void *data)
 {
@@ -700,7 +704,7 @@ static void client_steps(struct actor *self, void *data)
 
 #define CLIENT_STEPS 5
 
-/* Returns the session of a client's context, which stays open meanwhile. */
+/* Gets the session of a client's context. The client keeps the context open. */
 static int session_of(int broker, pid_t pid, int *session)
 {
 	struct nnaccel_engine_next next;
@@ -756,7 +760,7 @@ TEST_F(bursts, survive_a_client_killed_at_each_step)
 	EXPECT_FALSE(burst_is_dead(self->burst, 0));
 }
 
-/* Worker process that inherits its session; waits at each step. */
+/* Worker process that inherits its session. Waits after each step. */
 static void worker_steps(struct actor *self, void *data)
 {
 	int session = *(int *)data;
@@ -786,7 +790,7 @@ static void worker_steps(struct actor *self, void *data)
 
 #define WORKER_STEPS 5
 
-/* The client of a worker that is killed at each step. */
+/* Serves as the client of a worker that is killed at each step. */
 struct client {
 	int fd;
 	int burst;
@@ -826,7 +830,7 @@ TEST_F(bursts, survive_a_worker_killed_at_each_step)
 			actor_go(&actor);
 			ASSERT_TRUE(actor_await(&actor));
 		}
-		/* Until step 3 the client waits for an answer; afterwards it waits for none. */
+		/* Up to step 3 the client waits for an answer; after step 3 it waits for none. */
 		while (summary_get(client.fd, "nnaccel-commands") != (step <= 3))
 			usleep(1000);
 		actor_kill(&actor);
@@ -869,7 +873,7 @@ TEST_F(bursts, come_by_the_hundreds)
 #define PROCESSES	10
 #define BURSTS_EACH	100
 
-/* Opens and closes bursts; half of the processes leave the rest open when they exit. */
+/* Opens and closes bursts. Half of the processes exit with some bursts still open. */
 static int open_and_close(int order)
 {
 	struct nnaccel_prepare prepare;
@@ -973,7 +977,7 @@ TEST_F(bursts, show_what_ends_say)
 
 /* ---- CPU-latency request ---- */
 
-/* Returns the CPU latency limit in us; -1: the kernel has no idle states. */
+/* Returns the CPU latency limit in us, or -1 if the kernel has no idle states. */
 static int32_t cpu_latency(void)
 {
 	int fd = open("/dev/cpu_dma_latency", O_RDONLY | O_CLOEXEC);
@@ -985,7 +989,10 @@ static int32_t cpu_latency(void)
 	return us;
 }
 
-/* Closes the fixture's burst with its request; returns the latency limit that is left. */
+/*
+ * Closes the fixture's burst, which removes its latency request. Returns the remaining latency
+ * limit.
+ */
 static int32_t without_request(FIXTURE_DATA(bursts) *self)
 {
 	close(self->burst);

@@ -35,7 +35,7 @@ FIXTURE_TEARDOWN(cache)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Returns whether the argument of a part is this range of a grant. */
+/* Returns whether the argument of a part names this grant and range. */
 static bool part_is(const union command *cmd, uint32_t part, uint32_t grant, uint64_t offset,
 		    uint64_t length)
 {
@@ -44,7 +44,7 @@ static bool part_is(const union command *cmd, uint32_t part, uint32_t grant, uin
 	return !memcmp(&command_args(cmd)[part], &arg, sizeof(arg));
 }
 
-/* Returns whether the part of that number has no memory. */
+/* Returns whether the part with this number has no memory. */
 static bool part_is_empty(const union command *cmd, uint32_t part)
 {
 	const struct nnaccel_arg arg = { .flags = NNACCEL_ARG_NO_VALUE };
@@ -161,7 +161,10 @@ TEST_F(cache, prepare_fails_in_the_engine)
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 0));
 }
 
-/* The model keeps the data part; the worker forgets the model part at once. */
+/*
+ * The model has a reference to the data part's pool. The grant of the model part's pool ends with
+ * that pool.
+ */
 TEST_F(cache, model_holds_its_data)
 {
 	struct nnaccel_prepare_cached prepare;
@@ -192,14 +195,17 @@ TEST_F(cache, model_holds_its_data)
 	EXPECT_EQ(cmd.head.grant, told[1]);
 }
 
-/* A description of a part, and the expected result of the call. */
+/* The description of a part, and the expected error of the call. */
 struct bad_part {
 	bool is_data;
 	struct nnaccel_cache_part part;
 	int error;
 };
 
-/* Counts the parts that are not rejected as they must be; each stands beside a valid one. */
+/*
+ * Returns how many of the parts are not rejected with the expected error. Each part is passed
+ * together with a valid one.
+ */
 static int check_parts(struct served *s, unsigned long request, void *work, struct saved *saved,
 		       const struct bad_part *cases, size_t num_cases)
 {
@@ -253,7 +259,8 @@ TEST_F(cache, bad_parts)
 			{ true, { .pool = dp, .length = DATA + 1 }, EINVAL },
 			{ true, { .pool = dp, .length = UINT64_MAX }, EINVAL },
 			/*
-			 * A pool that is only readable: the last two are valid in PREPARE_CACHED.
+			 * Parts in a read-only pool. PREPARE_CACHED accepts them, so it does not
+			 * test these last two cases.
 			 */
 			{ false, { .pool = read_only, .length = 1 }, EACCES },
 			{ true, { .pool = read_only }, EACCES },
@@ -269,7 +276,10 @@ TEST_F(cache, bad_parts)
 	close(other);
 }
 
-/* As many parts of each kind as the HAL allows; the model holds the pools of data parts. */
+/*
+ * The number of parts of each kind is limited as in the HAL. The model has references to the pools
+ * of data parts.
+ */
 TEST_F(cache, numbers_of_parts)
 {
 	static const struct { uint32_t model, data; int error; } cases[] = {
@@ -334,7 +344,7 @@ TEST_F(cache, numbers_of_parts)
 		ASSERT_EQ(session_fetch(self->s.session, 0, &cmd), 0);
 		EXPECT_EQ(cmd.head.kind, NNACCEL_DO_FORGET_MODEL);
 	}
-	/* All model parts together may have as many bytes as one alone. */
+	/* The limit of bytes applies to all model parts together. */
 	{
 		int file = file_new(NNACCEL_MAX_WIRE);
 		uint32_t pool;
@@ -465,7 +475,9 @@ TEST_F(cache, sizes_alone)
 	EXPECT_EQ(self->saved.data_size, 1ULL << 40);
 }
 
-/* A worker may commit sizes only with certain statuses, and within the room offered. */
+/*
+ * A worker may commit sizes only with certain statuses, and no larger than the memory of the parts.
+ */
 TEST_F(cache, commits_are_checked)
 {
 	const struct {
@@ -561,7 +573,7 @@ TEST_F(cache, save_refusals)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_CACHE_SAVE, &good), ENOENT);
 }
 
-/* The worker dies with a call in flight; then its model is stale. */
+/* If the worker dies during a call, the call fails, and its model gives ESTALE. */
 TEST_F(cache, worker_dies)
 {
 	uint32_t model = prepared(&self->s, self->model_pool);

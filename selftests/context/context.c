@@ -15,7 +15,7 @@ FIXTURE(context) {
 
 FIXTURE_SETUP(context)
 {
-	/* The test holds the engine node, so that no other process serves. */
+	/* The test registers as the broker, so that no other process serves its contexts. */
 	self->broker = broker_open();
 	ASSERT_GE(self->broker, 0);
 	ASSERT_TRUE(summary_read(&self->before));

@@ -131,7 +131,10 @@ TEST_F(query, no_engine)
 	ASSERT_GT(wait_ms, 0);
 	close(self->s.session);
 	self->s.session = -1;
-	/* The broker does not answer, then its worker does not attach, then the broker is gone. */
+	/*
+	 * First the broker does not answer, then its worker does not attach, then there is no
+	 * broker.
+	 */
 	EXPECT_EQ(ask(self->s.fd), ETIMEDOUT);
 	EXPECT_EQ(broker_await_new(self->s.broker, &context), 0);
 	EXPECT_EQ(broker_session(self->s.broker, context, &self->s.session), 0);

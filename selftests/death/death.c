@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Kills worker, client and broker at each stage of their work. Every waiter returns with an error,
- * a replacement takes over, and no object is left.
+ * Kills worker, client and broker at each stage of their work. Every waiting call returns an
+ * error, the next worker or broker takes over, and no object is left.
  */
 #include <poll.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 #define LENGTH PAGE
 
-/* The call that a client makes while the other side dies. */
+/* The call of the client during which a process is killed. */
 enum request { ASK_NOTHING, ASK_QUERY, ASK_SUPPORTED, ASK_PREPARE, ASK_EXECUTE, NUM_REQUESTS };
 
 static const char *const request_names[] = {
@@ -86,7 +86,7 @@ static int use(int fd, int session, struct client *client)
 	return 0;
 }
 
-/* Attaches this process with a new session to a context that wants one. */
+/* Gets a new session for a context that wants one, and attaches this process as its worker. */
 static int serve_again(int broker, int *session)
 {
 	uint64_t context;
@@ -95,7 +95,7 @@ static int serve_again(int broker, int *session)
 	       session_attach(*session);
 }
 
-/* Lets a new worker serve a context, after any end of the old one. */
+/* Lets a new worker serve a context after the end of the old worker. */
 static int recover(int broker, int fd, struct client *client, int *session)
 {
 	int error;
@@ -163,7 +163,7 @@ struct worker {
 	bool model_first;
 };
 
-/* Serves until the stage is reached; for ASK_EXECUTE it prepares a model first. */
+/* Worker process: serves until the stage is reached. For ASK_EXECUTE it first prepares a model. */
 static void work(struct actor *self, void *data)
 {
 	const struct worker *worker = data;
@@ -192,8 +192,8 @@ static void work(struct actor *self, void *data)
 }
 
 /*
- * Kills a worker at a stage while a client asks; returns the client's errno, or -1: the test
- * failed.
+ * Kills a worker at a stage while a client's request is made. Returns the errno of the
+ * client's call, or -1 if the test failed.
  */
 static int kill_worker(struct __test_metadata *_metadata, FIXTURE_DATA(death) *self,
 		       enum worker_stage stage, enum request request)
@@ -252,8 +252,8 @@ TEST_F(death, of_the_worker)
 			if (request == ASK_EXECUTE && stage == WORKER_STARTED)
 				continue;
 			/*
-			 * Before the worker attached, the call may still have waited for the offer.
-			 * In that case no other worker comes.
+			 * If the worker is killed before it attaches, the call may still wait, and
+			 * no other worker attaches.
 			 */
 			if (stage == WORKER_STARTED)
 				param_set("engine_wait_ms", 100);
@@ -326,7 +326,7 @@ static const char *const client_stage_names[] = {
 	"opened", "offered", "given", "attached", "queued", "fetched", "mapped", "committed",
 };
 
-/* Asks as a client; for ASK_EXECUTE it prepares a model first. */
+/* Client process: makes the request. For ASK_EXECUTE it first prepares a model. */
 static void be_client(struct actor *self, void *data)
 {
 	enum request request = *(enum request *)data;
@@ -428,7 +428,7 @@ TEST_F(death, of_the_client)
 			EXPECT_EQ(wrong, NULL)
 				TH_LOG("client %s asks for %s: %s", client_stage_names[stage],
 				       request_names[request], wrong);
-			/* This process keeps its mappings, and they keep the memory. */
+			/* This process still has mappings, which keep the memory allocated. */
 			if (stage < CLIENT_MAPPED) {
 				EXPECT_TRUE(summary_settles(&before));
 			}
@@ -474,7 +474,7 @@ TEST_F(death, of_the_broker)
 			struct actor actor;
 			int session, error = 0;
 
-			/* The context must be offered to another broker, so this one is closed. */
+			/* Close this broker, so that the context is offered to the next one. */
 			close(self->broker);
 			ASSERT_TRUE(actor_start(&actor, be_broker, &stage));
 			ASSERT_TRUE(actor_await(&actor));
@@ -484,7 +484,7 @@ TEST_F(death, of_the_broker)
 			actor_kill(&actor);
 			if (asking)
 				error = async_wait(&self->client.async);
-			/* The call waited for the next broker too long, or its session ended. */
+			/* The call waited too long for the next broker, or its session ended. */
 			EXPECT_TRUE(!asking || error == ENOTCONN || error == EPIPE)
 				TH_LOG("broker %s: %s", broker_stage_names[stage], strerror(error));
 			self->broker = broker_open();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Dma-bufs of other drivers. The exporter is notified of the worker's accesses. The module waits
- * for fences and adds none. If an exporter fails or goes away, executions fail. The tests' own
- * exporter counts these calls.
+ * Accesses to dma-bufs of other drivers. The module notifies the exporter of the worker's
+ * accesses. It waits for fences and adds none. If an exporter fails or is removed, executions
+ * fail. The tests' own exporter counts its calls.
  */
 #include <linux/dma-buf.h>
 #include <poll.h>
@@ -83,7 +83,7 @@ static int answer(FIXTURE_DATA(access) *self)
 	return session_answer(self->s.session, &self->cmd);
 }
 
-/* Returns whether a command arrives within a time that is ample unless it is blocked. */
+/* Returns whether a command is queued within a time that suffices unless the command is blocked. */
 static bool command_waits(FIXTURE_DATA(access) *self)
 {
 	struct pollfd poller = { self->s.session, POLLIN, 0 };
@@ -137,12 +137,12 @@ TEST_F(access, lasts_while_the_worker_goes_on)
 	EXPECT_EQ(async_wait(&self->async), ETIME);
 	EXPECT_COUNTS(1, 0, FROM_DEVICE);
 	EXPECT_EQ(answer(self), 0);
-	/* No call of a client waits for the command any more. */
+	/* Wait until the command has ended, because no call of the client waits for it. */
 	await_commands(self->s.fd, 0);
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 }
 
-/* Starts an execution of a command that reads the pool, or writes it too, and fetches it. */
+/* Starts an execution on these pools, and fetches it. */
 static int start_file(FIXTURE_DATA(access) *self, uint32_t input, uint32_t output,
 		      union command *cmd)
 {
@@ -154,15 +154,15 @@ static int start_file(FIXTURE_DATA(access) *self, uint32_t input, uint32_t outpu
 }
 
 /*
- * The CPU owns the memory until the last command ends; otherwise the others would lose their
- * outputs.
+ * If commands overlap, the CPU owns the memory until the last one ends. Otherwise commands
+ * would lose their outputs.
  */
 TEST_F(access, of_commands_that_overlap)
 {
 	static const struct {
 		const char *name;
 		bool first_writes, second_writes;
-		uint32_t reads, writes;		/* calls of the exporter */
+		uint32_t reads, writes;		/* expected calls of the exporter */
 	} cases[] = {
 		{ "two readers", false, false, 1, 0 },
 		{ "two writers", true, true, 0, 1 },
@@ -201,7 +201,10 @@ TEST_F(access, of_commands_that_overlap)
 	}
 }
 
-/* The same happens with the module's own memory, which a device has mapped. */
+/*
+ * Overlapping commands also share an access to memory that the module allocated and a device has
+ * mapped.
+ */
 TEST_F(access, of_commands_that_overlap_on_own_memory)
 {
 	const int buffer = pool_export(self->s.fd, self->own);
@@ -218,7 +221,10 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 	files[1] = start_file(self, self->own, self->own, &second);
 	ASSERT_GE(files[0], 0);
 	ASSERT_GE(files[1], 0);
-	/* Calls of user space, or another mapping, do not call the exporter in between, either. */
+	/*
+	 * During the access, syncs by user space and a new mapping of the device do not sync the
+	 * memory, either.
+	 */
 	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
 	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), 0);
 	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_REMAP), 0);
@@ -229,7 +235,7 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 	EXPECT_EQ(session_answer(self->s.session, &second), 0);
 	EXPECT_EQ(file_end(self->s.fd, files[1]), 0);
 	EXPECT_EQ(exporter_counts(&self->x).to_device, before.to_device + 1);
-	/* After that, such calls reach the exporter again. */
+	/* After the access, syncs by user space have an effect again. */
 	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
 	EXPECT_EQ(exporter_counts(&self->x).to_cpu, before.to_cpu + 2);
 	close(files[0]);
@@ -237,7 +243,10 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 	close(buffer);
 }
 
-/* A session may say that only devices access memory. The CPU still reads its models. */
+/*
+ * With NNACCEL_ATTACH_DEVICES only devices access the memory of executions. The CPU still reads the
+ * models.
+ */
 TEST_F(access, is_none_if_only_devices_access_memory)
 {
 	struct served s = { .broker = self->s.broker, .fd = device_open(), .session = -1 };
@@ -275,7 +284,7 @@ TEST_F(access, is_none_if_only_devices_access_memory)
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 	EXPECT_EQ(exporter_counts(&self->x).to_cpu, before.to_cpu);
 	EXPECT_EQ(exporter_counts(&self->x).to_device, before.to_device);
-	/* The module still waits for its fences. */
+	/* The module still waits for fences of the memory. */
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
 	ASSERT_TRUE(async_start(&self->async, s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 	usleep(100000);
@@ -311,7 +320,7 @@ TEST_F(access, refused_is_an_error)
 
 	ASSERT_TRUE(exporter_open(&other, EXPORTER_NO_BEGIN));
 	ASSERT_EQ(pool_import(self->s.fd, other.buffer, PROT_RW, 0, LENGTH, &pool), 0);
-	/* An access that began before the failure is ended. */
+	/* If the begin of a second access fails, the access that has begun is ended. */
 	execution_init(&self->e, self->model, self->pool, pool);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EIO);
 	await_commands(self->s.fd, 0);
@@ -412,7 +421,7 @@ TEST_F(access, waits_for_readers_to_write)
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 0), 0);
 	ASSERT_TRUE(execute(self, self->pool, self->own));
 	ASSERT_EQ(fetch(self), 0);
-	/* The worker's read adds no fence: the other reader's is the only one. */
+	/* The worker's read adds no fence, so the fence of the other reader is the only one. */
 	EXPECT_EQ(exporter_counts(&self->x).fences, 1);
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
@@ -448,8 +457,8 @@ TEST_F(access, waits_for_fences_of_own_memory)
 }
 
 /*
- * The submitting call does not wait. The access has ended when the execution's file becomes
- * readable.
+ * The call that submits does not wait for the access. The access has ended when the
+ * execution's file becomes readable.
  */
 TEST_F(access, is_around_an_execution_with_a_file)
 {
@@ -552,7 +561,7 @@ TEST_F(access, of_an_execution_with_a_file_waits)
 	close(other);
 }
 
-/* More executions wait than threads could wait for them. */
+/* Number of waiting executions, which exceeds the number of threads that could wait. */
 #define MANY 600
 
 TEST_F(access, of_executions_with_files_waits_without_a_thread)
@@ -574,7 +583,7 @@ TEST_F(access, of_executions_with_files_waits_without_a_thread)
 		waiting += files[i] >= 0;
 	}
 	EXPECT_EQ(waiting, MANY);
-	/* One execution ends, and another runs from start to end. */
+	/* While the others wait, the first execution ends, and a further one runs. */
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(file_end(self->s.fd, begun), 0);
 	close(begun);
@@ -776,7 +785,7 @@ TEST_F(sync, waits_for_fences)
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 1);
 }
 
-/* The exporter gets one call at a time, because a call may undo the purpose of another one. */
+/* The exporter gets one call at a time, because a call may revert the effect of another one. */
 TEST_F(sync, is_not_beside_a_command)
 {
 	uint32_t model = served_prepare(&self->s, pool_alloc(self->s.fd, PAGE));
@@ -803,7 +812,7 @@ static void ignore(int signal)
 {
 }
 
-/* A signal interrupts the call before the access begins. */
+/* A signal interrupts SESSION_SYNC before the access begins. */
 TEST_F(sync, is_interruptible)
 {
 	const struct sigaction action = { .sa_handler = ignore };

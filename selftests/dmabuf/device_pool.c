@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Pools for devices only: NNACCEL_IMPORT_DEVICE, with engines that registered
- * NNACCEL_ENGINE_DEVICE_POOLS. CPUs cannot map them, and their exporter is not notified of CPU
- * accesses.
+ * NNACCEL_ENGINE_DEVICE_POOLS. CPUs cannot map these pools, and the exporter is not notified
+ * of CPU accesses.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -144,7 +144,7 @@ TEST_F(device_pool, executes)
 	EXPECT_EQ(end(self), 0);
 	EXPECT_EQ(ioctl(self->device.fd, EXPORTER_DETACH), 0);
 	close(fd);
-	/* The exporter's own device sees what was written. */
+	/* The exporter's own device reads what the engine's device has written. */
 	ASSERT_EQ(device_attach(self->device.fd, self->x.buffer), 0);
 	EXPECT_EQ(device_word(self->device.fd, 16, NULL), said);
 	EXPECT_EQ(object_destroy(self->s.fd, self->pool), 0);
@@ -218,7 +218,7 @@ TEST_F(device_pool, slots)
 	close(burst);
 }
 
-/* An engine that did not register for such pools never gets one. */
+/* An engine that registered without NNACCEL_ENGINE_DEVICE_POOLS never gets such a pool. */
 TEST_F(device_pool, another_engine)
 {
 	int burst = served_burst(&self->s, self->model, NULL);
@@ -281,7 +281,7 @@ TEST_F(device_pool, sync_file)
 	close(hardware);
 }
 
-/* A call that waits for the fence would wait for the end of the dependency first. */
+/* SYNC_FILE returns no fence while the execution waits for the end of a dependency. */
 TEST_F(device_pool, sync_file_of_a_dependent)
 {
 	int hardware, first, file, fence;
@@ -298,7 +298,9 @@ TEST_F(device_pool, sync_file_of_a_dependent)
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(execution_fence(self->s.fd, first, &fence), EAGAIN);
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EBUSY);
-	/* An execution with a fence of its own does not make one for its dependent. */
+	/*
+	 * A dependency that ends with a fence gives no fence to the execution that depends on it.
+	 */
 	ASSERT_EQ(session_commit_fenced(self->s.session, self->cmd.head.cookie, hardware), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EAGAIN);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Dma-bufs of the kernel's own drivers in both directions: vgem (DRM PRIME), vivid (V4L2), the
- * system heap and udmabuf. Other drivers put fences on them. If a kernel lacks a driver, its tests
- * are skipped.
+ * Import and export of dma-bufs with the kernel's own drivers: vgem (DRM PRIME), vivid (V4L2), the
+ * system heap and udmabuf. Other drivers add fences to these dma-bufs. If the kernel lacks a
+ * driver, the tests of this driver are skipped.
  */
 #include <drm/drm.h>
 #include <drm/drm_mode.h>
@@ -62,7 +62,7 @@ static int finish(FIXTURE_DATA(drivers) *self)
 	return async_wait(&self->async) ?: error;
 }
 
-/* Returns the worker's mapping of a pool used as input or output; the execution has ended. */
+/* Executes with the pool as input or output, and returns the worker's mapping of the pool. */
 static uint8_t *map_as_worker(FIXTURE_DATA(drivers) *self, uint32_t pool, uint64_t length,
 			      bool write)
 {
@@ -135,8 +135,7 @@ TEST_F(drivers, vgem_fences)
 	EXPECT_EQ(vgem_signal(vgem, fence), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	/*
-	 * The module adds no fence, so a writer's fence meets no other one while the execution
-	 * runs.
+	 * The module adds no fence, so vgem can add a writer's fence while the execution runs.
 	 */
 	fence = vgem_fence(vgem, handle, VGEM_FENCE_WRITE);
 	EXPECT_NE(fence, 0);
@@ -209,7 +208,7 @@ static int vivid_queue(int camera, uint32_t memory, uint32_t index, int buffer)
 	return xioctl(camera, VIDIOC_QBUF, &b);
 }
 
-/* Captures a frame into buffer 0 of the queued buffers; false: no frame. */
+/* Captures a frame into buffer 0. Returns false if there is no frame. */
 static bool vivid_capture(int camera, uint32_t memory)
 {
 	struct v4l2_buffer b = { .type = TYPE, .memory = memory };
@@ -251,7 +250,9 @@ TEST_F(drivers, vivid_exports)
 	munmap(mine, length);
 	munmap(yours, length);
 	close(export.fd);
-	/* The camera is closed; its frame stays until the last reference is dropped. */
+	/*
+	 * After the camera is closed, the frame's memory stays until its last reference is dropped.
+	 */
 	close(camera);
 	yours = map_as_worker(self, pool, length, false);
 	ASSERT_NE(yours, NULL);
@@ -285,7 +286,7 @@ TEST_F(drivers, vivid_imports)
 
 /* ---- heap, udmabuf, sw_sync ---- */
 
-/* Puts a writer's fence on a buffer; it is pending until the driver of @x signals it. */
+/* Adds a writer's fence to a dma-buf. The fence is pending until @x signals it. */
 static bool put_fence(const struct exporter *x, int buffer)
 {
 	struct dma_buf_export_sync_file export = { .flags = DMA_BUF_SYNC_READ };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Formatted pools: images that can be imported, their valid uses, and the formats that the worker
- * gets.
+ * Formatted pools: which images can be imported, how they can be used, and the formats that the
+ * worker gets.
  */
 #include <drm/drm_fourcc.h>
 #include <fcntl.h>
@@ -149,7 +149,7 @@ TEST_F(formats, ends)
 	}
 }
 
-/* A row is shorter than 4 GiB. */
+/* Rows of 4 GiB or more are rejected. */
 TEST_F(formats, widest_rows)
 {
 	struct nnaccel_pool_import import = self->good;
@@ -321,7 +321,7 @@ TEST_F(formats, planes)
 			}
 		}
 	}
-	/* This image's planes were all in one file. */
+	/* The context has one pool, because all planes of this image were in one file. */
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 1);
 }
 
@@ -373,7 +373,7 @@ TEST_F(formats, planes_in_files_are_accessed)
 	self->e.args[0].length = 0;
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
-	/* The grants are the caller's two pools, then the plane's. */
+	/* The grants are the caller's two pools, then the pool of the plane's file. */
 	EXPECT_EQ(self->cmd.head.num_grants, 3);
 	EXPECT_EQ(command_grants(&self->cmd)[2].prot, NNACCEL_PROT_READ | NNACCEL_PROT_SYNC);
 	EXPECT_EQ(command_grants(&self->cmd)[2].length, 7 + 3 * 16 + WIDTH);
@@ -386,7 +386,10 @@ TEST_F(formats, planes_in_files_are_accessed)
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_EQ(exporter_counts(&x).ended[2], 1);
 
-	/* As an output the image and its plane are writable; an argument cannot name the plane. */
+	/*
+	 * If the image is an output, the pools of the image and of its plane are writable. An
+	 * argument cannot name the plane's pool.
+	 */
 	execution_init(&self->e, self->model, self->own, pool);
 	self->e.args[1].length = 0;
 	self->e.args[1].offset = 0;
@@ -455,7 +458,7 @@ TEST_F(formats, planes_in_files_are_told)
 	exporter_close(&x);
 }
 
-/* Returns whether a device can be attached; this works where any device can do DMA. */
+/* Returns whether a device can be attached, which requires a kernel whose devices can do DMA. */
 static bool device_attaches(void)
 {
 	struct exporter x, device;

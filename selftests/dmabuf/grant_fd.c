@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * SESSION_GRANT_FD returns dma-bufs for grants; a test device and vgem import them. They give
- * access to the granted memory only, with the grant's protection, until the grant ends.
+ * SESSION_GRANT_FD returns dma-bufs for grants, which a test device and vgem import. Until
+ * the grant ends, such a dma-buf gives access only to the granted memory, with the grant's
+ * protection.
  */
 #include <drm/drm.h>
 #include <linux/dma-buf.h>
@@ -32,7 +33,7 @@ FIXTURE(grant_fd) {
 	int fd;
 };
 
-/* Returns the grant that a new slot of the pool has, or 0. */
+/* Binds a new slot of the pool, and returns its grant, or 0. */
 static uint32_t grant_of(FIXTURE_DATA(grant_fd) *self, uint32_t pool, uint32_t prot, uint32_t *slot)
 {
 	struct nnaccel_grant grant;
@@ -77,7 +78,7 @@ FIXTURE_TEARDOWN(grant_fd)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Imports the dma-buf on the device's side; returns 0 or an errno. */
+/* Imports the dma-buf into the test's device. Returns 0 or an errno. */
 static int import(FIXTURE_DATA(grant_fd) *self, int fd, uint32_t direction)
 {
 	struct exporter_import import = { .fd = fd, .direction = direction };
@@ -180,7 +181,7 @@ TEST_F(grant_fd, refusals)
 	EXPECT_EQ(check_no_fd(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good)), 0);
 	EXPECT_EQ(check_fd_0(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good),
 			     offsetof(struct nnaccel_session_grant_fd, out_fd)), 0);
-	/* Each success creates an fd; the process' limit is high enough. */
+	/* Each successful call creates an fd, for which the process' limit is high enough. */
 	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good),
 				  0, true), 0);
 	for (int fd = self->fd + 1; fd < 1000; fd++)
@@ -216,8 +217,8 @@ TEST_F(grant_fd, is_the_memory)
 	EXPECT_EQ(self->memory[PAGE / 4], 4711);
 	EXPECT_EQ(buffer_sync(self->fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), 0);
 	/*
-	 * One grant always gets the same dma-buf, so that drivers recognise what they have
-	 * imported.
+	 * All calls for a grant return the same dma-buf, so that drivers recognise a
+	 * dma-buf that they have imported.
 	 */
 	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_GRANT_FD, &arg), 0);
 	EXPECT_EQ(arg.out_length, LENGTH);
@@ -267,7 +268,10 @@ TEST_F(grant_fd, read_only)
 		EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
 		EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE), EACCES);
 		EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), EACCES);
-		/* The client could have it written, so a driver that maps both ways is trusted. */
+		/*
+		 * The client itself may write the pool, so a driver may map the dma-buf for both
+		 * directions.
+		 */
 		EXPECT_EQ(import(self, fd, BOTH), 0);
 		EXPECT_EQ(device_read(self, 4), i ? 1 : 0);
 		EXPECT_EQ(detach(self), 0);
@@ -275,7 +279,10 @@ TEST_F(grant_fd, read_only)
 	}
 }
 
-/* No device writes a pool that the client itself may not write, also if another driver owns it. */
+/*
+ * No device can write a pool that the client itself may not write, even if another driver allocated
+ * the memory.
+ */
 TEST_F(grant_fd, of_a_read_only_import)
 {
 	int own = pool_export(self->s.fd, self->pool), fd;
@@ -318,7 +325,10 @@ TEST_F(grant_fd, part)
 	close(fd);
 }
 
-/* A grant of another driver's dma-buf must cover all of it; a file's memory has no dma-buf. */
+/*
+ * A dma-buf is returned only if the grant covers the whole dma-buf of the other driver. It is not
+ * returned for memory of a file.
+ */
 TEST_F(grant_fd, other_memory)
 {
 	uint32_t whole, part, filed, slot;
@@ -342,7 +352,7 @@ TEST_F(grant_fd, other_memory)
 	EXPECT_EQ(import(self, fd, BOTH), 0);
 	EXPECT_EQ(device_read(self, 12), 4711);
 	EXPECT_EQ(device_write(self, 16, 4712), 0);
-	/* The other exporter is notified of CPU accesses. */
+	/* The exporter of the memory is notified of CPU accesses. */
 	EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), 0);
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 1);
 	EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
@@ -452,8 +462,8 @@ static bool has_fences(int buffer)
 
 /*
  * The engine's driver does not wait for fences that are added after the submission, because these
- * may wait for the command. Before the commit the memory's next user does not wait for the driver's
- * job, either.
+ * may wait for the command. Conversely, before the commit the next user of the memory does not wait
+ * for the driver's job.
  */
 TEST_F(grant_fd, has_fences_of_its_own)
 {
@@ -489,7 +499,7 @@ TEST_F(grant_fd, has_fences_of_its_own)
 	close(next);
 }
 
-/* An execution whose worker dies. */
+/* Starts an execution whose worker dies. */
 static bool die(FIXTURE_DATA(grant_fd) *self, struct execution *e, struct async *async)
 {
 	union command cmd;
@@ -523,13 +533,16 @@ TEST_F(grant_fd, the_end_waits_for_devices)
 	expect_revoked(_metadata, self);
 	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
 	EXPECT_EQ(async_wait(&async), EPIPE);
-	/* The pool lives, and holds no object of the dead worker. */
+	/* The pool still exists, and has no reference to objects of the dead worker. */
 	close(self->fd);
 	self->fd = -1;
 	EXPECT_TRUE(summary_becomes(-1, "proxies", 0));
 }
 
-/* A driver that is still attached may begin a job after the death of the engine. */
+/*
+ * A driver that is still attached may begin a job after the worker's death, and the end of the
+ * execution waits for this job.
+ */
 TEST_F(grant_fd, the_end_waits_for_later_jobs)
 {
 	struct execution e;
@@ -548,8 +561,8 @@ TEST_F(grant_fd, the_end_waits_for_later_jobs)
 }
 
 /*
- * Closes all files of the client, and waits for a while, so that memory that is freed too early
- * shows.
+ * Closes all files of the client and waits for some time, so that the test detects memory that
+ * is freed too early.
  */
 static void close_client(FIXTURE_DATA(grant_fd) *self)
 {
@@ -561,7 +574,10 @@ static void close_client(FIXTURE_DATA(grant_fd) *self)
 	usleep(100000);
 }
 
-/* The client does not wait for ever, and the memory is not reused until then. */
+/*
+ * The client gets an error after a limited time, but the memory is not freed while the device uses
+ * it.
+ */
 TEST_F(grant_fd, a_device_is_lost)
 {
 	const long long bound = param_set("fence_bound_ms", 20);
@@ -612,7 +628,7 @@ TEST_F(grant_fd, the_death_of_a_burst_does_not_wait_for_ever)
 	EXPECT_TRUE(summary_becomes(-1, "bursts", 0));
 }
 
-/* Overlapping commands do not change each other's outputs, nor earlier output of the device. */
+/* Overlapping commands do not destroy each other's outputs, or what the device wrote before. */
 TEST_F(grant_fd, of_commands_that_overlap)
 {
 	union command first, second;
@@ -639,8 +655,8 @@ TEST_F(grant_fd, of_commands_that_overlap)
 }
 
 /*
- * The kernel's copies are CPU accesses. They get the buffer's memory from devices and give it back,
- * and wait for hardware that uses it longer than its command.
+ * The kernel's copies are CPU accesses. A copy syncs the buffer's memory for the CPU and then for
+ * devices. It waits for hardware that uses the buffer after the end of a command.
  */
 TEST_F(grant_fd, of_a_buffer_that_the_kernel_copies)
 {
@@ -692,7 +708,7 @@ TEST_F(grant_fd, of_a_buffer_that_the_kernel_copies)
 	close(fd);
 }
 
-/* A refused commit leaves the memory alone. */
+/* A refused commit adds no fence to the memory. */
 TEST_F(grant_fd, a_refused_commit_adds_no_fence)
 {
 	int buffer = pool_export(self->s.fd, self->pool), hardware, file;
@@ -720,7 +736,7 @@ TEST_F(grant_fd, a_refused_commit_adds_no_fence)
 
 /*
  * vgem imports the dma-buf. Older DRM maps an import at once, in both directions. Newer kernels map
- * on the first use of its addresses, and vgem uses none.
+ * the import when its addresses are first used, which vgem never does.
  */
 TEST_F(grant_fd, prime)
 {
@@ -748,7 +764,9 @@ TEST_F(grant_fd, prime)
 	close(vgem);
 }
 
-/* Requests the dma-buf while the client closes; only these errors are valid. */
+/*
+ * Requests the dma-buf repeatedly while the client closes its context. Only these errors are valid.
+ */
 static void *ask_again(void *data)
 {
 	FIXTURE_DATA(grant_fd) *self = data;

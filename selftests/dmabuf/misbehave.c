@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions on memory of an exporter that misbehaves. The exporter blocks at the begin or end of
- * an access, is interrupted, or goes away. Every execution with a deadline ends, and no other
- * client is blocked.
+ * Executions on memory of an exporter that misbehaves. The exporter blocks at the begin or the
+ * end of an access, is interrupted, or is removed. Every execution with a deadline ends, and no
+ * other client is blocked.
  */
 #include <liburing.h>
 #include <poll.h>
@@ -73,13 +73,13 @@ static int start(FIXTURE_DATA(misbehave) *self, int fence)
 	return file_start(self->s.fd, self->model, self->pool, fence);
 }
 
-/* Starts an execution whose deadline passes after some steps of the test. */
+/* Starts an execution whose deadline passes only after the next steps of the test. */
 static int start_with_deadline(FIXTURE_DATA(misbehave) *self)
 {
 	return file_start_until(self->s.fd, self->model, self->pool, -1, deadline_soon());
 }
 
-/* Starts an execution on the module's own memory. */
+/* Starts an execution on memory that the module allocated. */
 static int start_own(FIXTURE_DATA(misbehave) *self, int fence)
 {
 	return file_start(self->s.fd, self->model, self->own, fence);
@@ -90,7 +90,7 @@ static void misbehave(FIXTURE_DATA(misbehave) *self, unsigned long how)
 	ioctl(self->x.fd, EXPORTER_REFUSE, how);
 }
 
-/* Waits until a counter of the exporter has this value; returns false if that takes too long. */
+/* Waits until a counter of the exporter has this value. Returns false if this takes too long. */
 static bool becomes(const struct exporter *x, size_t offset, uint32_t value)
 {
 	for (unsigned long long i = scaled(10000); i; i--) {
@@ -165,7 +165,7 @@ TEST_F(misbehave, a_begin_that_blocks_ends_with_the_deadline)
 	fence = start_with_deadline(self);
 	EXPECT_EQ(file_end(self->s.fd, fence), ETIME);
 	EXPECT_EQ(exporter_counts(&self->x).blocked, 1);
-	/* The access begins after the deadline, and is ended. */
+	/* The exporter now begins the access, after the deadline, so the module ends the access. */
 	misbehave(self, 0);
 	EXPECT_PAIRS(1);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
@@ -242,7 +242,10 @@ TEST_F(misbehave, an_end_that_blocks_and_io_uring)
 	EXPECT_PAIRS(2);
 }
 
-/* A blocked execution counts against the client's limit, even after it was cancelled. */
+/*
+ * An execution whose exporter blocks counts against the client's limit, even after it was
+ * cancelled.
+ */
 TEST_F(misbehave, what_blocks_counts_against_the_limit)
 {
 	long long max = param_set("max_commands", 2);
@@ -251,7 +254,7 @@ TEST_F(misbehave, what_blocks_counts_against_the_limit)
 	misbehave(self, EXPORTER_BEGIN_BLOCKS);
 	for (size_t i = 0; i < ARRAY_SIZE(fences); i++)
 		fences[i] = start(self, -1);
-	/* The second waits for the first. */
+	/* The second execution waits for the first one. */
 	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
 	usleep(100000);
 	for (size_t i = 0; i < ARRAY_SIZE(fences); i++) {
@@ -334,7 +337,7 @@ TEST_F(misbehave, an_interrupted_begin_or_end_is_repeated)
 	}
 }
 
-/* Repeat this for a call that waits, which handles its own signals. */
+/* Like the test above, for calls that wait and can themselves be interrupted by signals. */
 TEST_F(misbehave, an_interrupted_begin_or_end_of_a_call_is_repeated)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
@@ -393,7 +396,7 @@ TEST_F(misbehave, the_exporter_goes_away_while_end_blocks)
 #define CROWD 300
 #define MOST_ROUNDS 100
 
-/* Another client with its own context; it uses the exporter's memory and the module's. */
+/* Another client with its own context, which uses memory of the exporter and of the module. */
 struct other {
 	struct served s;
 	struct exporter x;
@@ -441,7 +444,9 @@ static int other_runs(struct other *o, const char *when)
 	return failed;
 }
 
-/* Blocks more executions than there can be threads; another client still makes progress. */
+/*
+ * Blocks more executions than the maximum number of threads. Another client still makes progress.
+ */
 static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *self,
 		  unsigned long how)
 {
@@ -464,8 +469,8 @@ static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *se
 		EXPECT_EQ(answer(self), 0);
 	}
 	/*
-	 * Only one call is in the exporter. Threads that wait for it are limited, to a much smaller
-	 * number.
+	 * Only one call is inside the exporter. The number of threads that wait for this call is
+	 * limited, and much smaller than CROWD.
 	 */
 	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
 	EXPECT_EQ(other_runs(&other, how == EXPORTER_END_BLOCKS ? "300 ends blocked" :
