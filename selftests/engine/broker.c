@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * nnacceld under adverse conditions: killed at each file that it opens while it starts (usually
- * every fourth), with the reader of its log gone, and with SIGCHLD ignored.
+ * nnacceld under adverse conditions. It is killed when it opens a file during its start: at
+ * every file, or at every fourth one. It also runs with a log that no one reads, and with
+ * SIGCHLD ignored.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -83,7 +84,7 @@ static pid_t await_worker(FILE *log)
 	return 0;
 }
 
-/* Waits until no broker is registered; false: the node fails for another reason. */
+/* Waits until no broker is registered. Returns false if the node fails for another reason. */
 static bool node_becomes_free(void)
 {
 	int broker;
@@ -98,8 +99,8 @@ static bool node_becomes_free(void)
 }
 
 /*
- * Continues a traced nnacceld until it opens its file number @files since its first fork. Returns
- * false if it waits for events before that.
+ * Continues a traced nnacceld until it has opened @files files after its first fork. Returns
+ * false if nnacceld waits for events before that.
  */
 static bool step(pid_t pid, int files)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A running nnacceld as its clients see it. Workers start, are replaced after their death, end with
- * their contexts, and are limited per user.
+ * Tests a running nnacceld as a client. Workers start, are replaced after their death, end with
+ * their contexts, and are limited for each user.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,12 +24,12 @@
 #define SESSION_FD 4
 #define MAX_WORKERS 128
 
-/* These are nnacceld's defaults; the guest's nnacceld allows fewer workers. */
+/* Defaults of nnacceld, except FEW_WORKERS: nnacceld in the guest allows only so many workers. */
 #define WORKERS_PER_USER 64
 #define FEW_WORKERS "6"
 #define FREE_CRASHES 3
 
-/* Each test has a user id of its own, because its effects on the limits last. */
+/* Each test has its own user id, because a user's limits stay affected after the test. */
 enum { UID_CRASH = 5001, UID_MANY = 5002 };
 
 static int query(int fd, uint32_t what, uint32_t *status)
@@ -48,7 +48,10 @@ static int query(int fd, uint32_t what, uint32_t *status)
 	return error;
 }
 
-/* Asks for the device's description; returns 0 or an errno, EIO for the engine's status. */
+/*
+ * Queries the device's description. Returns 0 or an errno, which is EIO if the engine's status is a
+ * failure.
+ */
 static int ask(int fd)
 {
 	uint32_t status;
@@ -89,7 +92,7 @@ static int list_workers(pid_t *pids)
 	return count;
 }
 
-/* Returns the worker that started since @before; 0 if none did. */
+/* Returns a worker that is not in the list @before, or 0 if there is none. */
 static pid_t new_worker(const pid_t *before, int num_before)
 {
 	pid_t now[MAX_WORKERS];
@@ -124,7 +127,10 @@ static void wait_gone(pid_t pid)
 		usleep(1000);
 }
 
-/* Ends a worker, and waits until it is gone; returns false if it was gone before. */
+/*
+ * Ends a worker by a signal, and waits until the process is gone. Returns false if it was gone
+ * before the signal.
+ */
 static bool end_worker(pid_t pid, int signal)
 {
 	if (kill(pid, signal))
@@ -156,7 +162,7 @@ FIXTURE(engine) {
 FIXTURE_SETUP(engine)
 {
 	ASSERT_TRUE(started);
-	/* The wait must be long enough for slow machines. */
+	/* Calls must wait long enough for a worker on slow machines. */
 	self->wait_ms = param_set("engine_wait_ms", 100000);
 	self->fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 	ASSERT_GE(self->fd, 0);
@@ -197,7 +203,7 @@ TEST_F(engine, one_worker_for_each_context)
 	wait_gone(second);
 }
 
-/* SIGKILL comes from an administrator and never causes a back-off. */
+/* nnacceld takes SIGKILL for an act of an administrator, so no back-off follows. */
 TEST_F(engine, killed_worker_is_replaced)
 {
 	pid_t worker;
@@ -253,7 +259,7 @@ static int be_served(const int *fds, int count)
 	return read(fds[1], &byte, 1) == 1 ? 0 : 202;
 }
 
-/* Crashes a worker of this user; returns the errno of the user's next call. */
+/* Crashes a worker of this user. Returns the errno of the user's next call. */
 static int crash_once(uid_t uid)
 {
 	pid_t before[MAX_WORKERS], child, worker;
@@ -288,13 +294,16 @@ TEST_F(engine, crash_loop_backs_off)
 {
 	for (int i = 0; i <= FREE_CRASHES; i++)
 		ASSERT_EQ(crash_once(UID_CRASH), 0);
-	/* The broker notices the death a moment later. */
+	/* The broker notices the worker's death a moment later. */
 	while (crash_once(UID_CRASH) != EAGAIN)
 		;
 	EXPECT_EQ(ask(self->fd), 0);
 }
 
-/* Opens up to @count contexts until one is refused; exits with their number, or with 255. */
+/*
+ * Opens up to @count contexts until one is refused. Returns the number of those before it, 254 if
+ * none is refused, or 255 after another error.
+ */
 static int open_many(const int *fds, int count)
 {
 	for (int opened = 0; opened < count; opened++) {
@@ -315,7 +324,10 @@ TEST_F(engine, workers_of_a_user_are_limited)
 	EXPECT_EQ(ask(self->fd), 0);
 }
 
-/* Returns the nnacceld that this program started; its new children have the same name for a moment. */
+/*
+ * Returns the process id of the nnacceld that this program started. A new child of nnacceld has the
+ * same name for a moment.
+ */
 static pid_t find_broker(void)
 {
 	DIR *proc = opendir("/proc");
@@ -343,8 +355,8 @@ static pid_t find_broker(void)
 }
 
 /*
- * The last test: a new broker finds no state of the killed one, and contexts get new workers. The
- * killed broker is a child of another process, which does not wait for it.
+ * Must be the last test. After the broker is killed, a new broker serves contexts with new
+ * workers. The killed broker is the child of a process that does not wait for it.
  */
 TEST_F(engine, workers_end_with_the_broker)
 {

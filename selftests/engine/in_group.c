@@ -19,7 +19,7 @@ FIXTURE(in_group) {
 	uint64_t context;
 };
 
-/* Opens a context; the opener then leaves its groups for others. */
+/* Opens a context. The opener then replaces its groups by other groups. */
 FIXTURE_SETUP(in_group)
 {
 	const gid_t groups[] = { 1, SUPPLEMENTARY, UINT32_MAX - 1 }, later[] = { LATER };
@@ -43,7 +43,7 @@ FIXTURE_TEARDOWN(in_group)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Returns 1, 0, or a negative errno. */
+/* Returns out_member of OPENER for the group, or a negative errno. */
 static int is_member(int broker, uint64_t context, uint32_t gid)
 {
 	struct nnaccel_engine_opener arg = {

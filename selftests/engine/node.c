@@ -132,7 +132,7 @@ TEST_F(node, next_tells_of_those_who_want_a_worker)
 
 	fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 	info.flags = NNACCEL_INFO_WANT;
-	/* The second request causes no second event. */
+	/* A second request for the same context causes no second event. */
 	EXPECT_EQ(xioctl(fd, NNACCEL_INFO, &info), 0);
 	EXPECT_EQ(xioctl(fd, NNACCEL_INFO, &info), 0);
 	ASSERT_EQ(next_event(self->broker, &next), 0);
@@ -144,7 +144,7 @@ TEST_F(node, next_tells_of_those_who_want_a_worker)
 	EXPECT_EQ(next.out_event, NNACCEL_ENGINE_GONE);
 }
 
-/* A context that opens and closes between two looks causes no event. */
+/* A context that is opened and closed between two calls of NEXT causes no event. */
 TEST_F(node, next_tells_nothing_of_the_unknown)
 {
 	struct nnaccel_engine_next next;
@@ -209,7 +209,7 @@ TEST_F(node, next_refusals)
 	ASSERT_EQ(next_event(self->broker, &next), 0);
 	EXPECT_EQ(check_structure(self->broker, NNACCEL_ENGINE_NEXT, &good, sizeof(good), EAGAIN,
 				  true), 0);
-	/* If the event cannot be written to the broker, it stays pending. */
+	/* If NEXT cannot write the event, the event stays pending. */
 	close(self->broker);
 	self->broker = broker_open();
 	for (int i = 0; i < 2; i++) {
@@ -326,7 +326,8 @@ TEST_F(node, refuse)
 }
 
 /*
- * A new broker gets contexts that were offered but not answered; it gets no event of served ones.
+ * A new broker gets the contexts that were offered but not answered. It gets no events of
+ * contexts that have a session.
  */
 TEST_F(node, new_broker)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine node's OPENER: the process that opened a context counts as alive as long as one of its
- * threads has the address space of that time.
+ * The engine node's OPENER: the process that opened a context counts as alive while one of its
+ * threads has the address space in which it opened the context.
  */
 #include <poll.h>
 #include <sched.h>
@@ -97,7 +97,7 @@ TEST_F(opener, lives)
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(broker_await_new(self->broker, &self->context), 0);
 	EXPECT_EQ(opener_of(self), getpid());
-	/* Children and other holders of the file do not change the answer. */
+	/* It does not matter if children or other processes have the file. */
 	EXPECT_EQ(in_child(close, self->fd), 0);
 	EXPECT_EQ(opener_of(self), getpid());
 }
@@ -113,7 +113,10 @@ TEST_F(opener, dies)
 	}
 	ASSERT_TRUE(receive_context(self));
 	EXPECT_EQ(opener_of(self), self->pid);
-	/* The process first loses its address space; later its number becomes free. */
+	/*
+	 * A killed process first loses its address space. When it is reaped, its process id becomes
+	 * free.
+	 */
 	EXPECT_EQ(kill(self->pid, SIGKILL), 0);
 	EXPECT_TRUE(opener_ends(self));
 	EXPECT_EQ(waitpid(self->pid, NULL, 0), self->pid);
@@ -121,7 +124,7 @@ TEST_F(opener, dies)
 	EXPECT_EQ(opener_of(self), 0);
 }
 
-/* After execve() the process is the same, but its program is not. */
+/* After execve() the opener has the same process id, but another program. */
 TEST_F(opener, executes)
 {
 	self->pid = fork();
@@ -152,7 +155,7 @@ TEST_F(opener, leaves_a_twin)
 	if (!self->pid) {
 		if (!open_and_pass(self->sockets[1]))
 			_exit(1);
-		/* The parent is killed while it waits for the child. */
+		/* This parent is killed while it waits for its child. */
 		if (!syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0)) {
 			*twin = (pid_t)syscall(SYS_getpid);
 			for (;;)

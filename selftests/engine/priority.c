@@ -66,7 +66,7 @@ static int next_event(FIXTURE_DATA(priority) *self, struct nnaccel_engine_next *
 	return broker_next(self->broker, NNACCEL_ENGINE_NONBLOCK, next);
 }
 
-/* Waits, and returns the priority in the next event; -1 if the event is another one. */
+/* Waits for the next event. Returns its priority, or -1 if it is an event of another kind. */
 static int next_priority(FIXTURE_DATA(priority) *self)
 {
 	struct pollfd broker = { .fd = self->broker, .events = POLLIN };

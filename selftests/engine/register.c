@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several engines: what REGISTER rejects, and the names that it makes. Each engine sees only its
- * own contexts, and the death of one does not affect the clients of another.
+ * Several engines: what REGISTER rejects, and the devices that it makes. Each engine gets only
+ * its own contexts. If one engine dies, the clients of another engine are not affected.
  */
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -129,7 +129,7 @@ TEST_F(engines, refusals)
 	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
 	memset(arg.version, 'x', sizeof(arg.version));
 	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
-	/* The longest version and the last type are valid; the name is taken. */
+	/* The longest version and the last type are valid, but the name is in use. */
 	arg = good_register(others[0]);
 	memset(arg.version, 'x', sizeof(arg.version) - 1);
 	arg.type = NNACCEL_DEVICE_ACCELERATOR;
@@ -167,7 +167,10 @@ TEST_F(engines, unregistered)
 	close(poll_fd.fd);
 }
 
-/* A name keeps its device and its clients; another name gets neither of them. */
+/*
+ * If a name is registered again, its engine gets the old device and its contexts. Another name gets
+ * a new device.
+ */
 TEST_F(engines, again)
 {
 	struct nnaccel_info info;
@@ -227,7 +230,7 @@ static bool change_event(int events, uint32_t device)
 	return false;
 }
 
-/* Returns whether sysfs reports that a file changed since the last read. */
+/* Returns whether poll() reports that a file of sysfs has changed since it was last read. */
 static bool has_changed(int file)
 {
 	struct pollfd poll_fd = { .fd = file, .events = POLLPRI };
@@ -289,7 +292,7 @@ TEST_F(engines, types)
 	}
 }
 
-/* An engine sees only its own contexts, and cannot act on those of others. */
+/* An engine gets only its own contexts, and its calls reject contexts of other engines. */
 TEST_F(engines, are_apart)
 {
 	struct nnaccel_engine_opener opener = { .size = sizeof(opener) };
@@ -348,7 +351,7 @@ TEST_F(engines, death_of_one)
 		ASSERT_EQ(session_fetch(alive.session, 0, cmd), 0);
 	} while (cmd->head.kind != NNACCEL_DO_EXECUTE);
 
-	/* The first engine ends with its commands, and its client gets an error. */
+	/* The commands of the dead engine end, and its client gets an error. */
 	pool = pool_alloc(dead.fd, PAGE);
 	model = served_prepare(&dead, pool);
 	ASSERT_NE(model, 0);
@@ -380,7 +383,7 @@ static struct nnaccel_engine_register register_of(const char *name, const char *
 	return arg;
 }
 
-/* Names of hardware that are refused; the first registration of a name makes no device then. */
+/* Names of hardware that are refused. A refused registration with a new name makes no device. */
 TEST_F(engines, hardware_that_is_refused)
 {
 	static const struct {
@@ -402,7 +405,7 @@ TEST_F(engines, hardware_that_is_refused)
 		EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), cases[i].error)
 			TH_LOG("%s %s", cases[i].bus, cases[i].hardware);
 	}
-	/* A name without its final 0, and bytes behind it. */
+	/* A name without a final 0, and then a name with bytes after the final 0. */
 	arg = register_of(others[0], "platform", "x");
 	memset(arg.hardware, 'x', sizeof(arg.hardware));
 	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
@@ -427,7 +430,7 @@ static bool hardware_write(const char *what)
 	return !fclose(file) && done;
 }
 
-/* Returns whether the links between the tests' hardware and a device lead to each other. */
+/* Returns whether the tests' hardware and a device are linked to each other in sysfs. */
 static bool is_linked(uint32_t device)
 {
 	char own[128], hardware[128], *to, *back;
@@ -447,7 +450,9 @@ static bool is_linked(uint32_t device)
 	return linked == !access(hardware, F_OK) && linked;
 }
 
-/* Unbinding the hardware ends its engine and the sessions; another engine does not notice. */
+/*
+ * Unbinding the hardware ends its engine and the engine's sessions. Another engine is not affected.
+ */
 TEST_F(engines, end_with_their_hardware)
 {
 	struct nnaccel_engine_register arg = register_of(others[0], "platform", EXPORTER_DEVICE);
@@ -486,14 +491,19 @@ TEST_F(engines, end_with_their_hardware)
 	EXPECT_EQ(broker_refuse(end.fd, s.context, EAGAIN), ENODEV);
 	EXPECT_EQ(xioctl(end.fd, NNACCEL_ENGINE_REGISTER, &arg), EEXIST);
 	EXPECT_EQ(session_fetch(s.session, 0, &cmd), ESHUTDOWN);
-	/* The worker keeps its session for a limited time. */
+	/*
+	 * The worker does not close its session, so the module disconnects it after a limited time.
+	 */
 	EXPECT_EQ(async_wait(&async), EPIPE);
 	EXPECT_EQ(xioctl(s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ESTALE);
 	query_init(&query, 0, answer, sizeof(answer));
 	EXPECT_EQ(xioctl(s.fd, NNACCEL_WORK_QUERY, &query), ENOTCONN);
 	EXPECT_STREQ(attribute(self->devices[2], "state"), "ready");
 
-	/* Without a driver the hardware does not exist; with one, another engine has it. */
+	/*
+	 * Hardware without a driver cannot be registered. When it has a driver again, another
+	 * engine can register it.
+	 */
 	self->brokers[1] = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
 	EXPECT_EQ(xioctl(self->brokers[1], NNACCEL_ENGINE_REGISTER, &arg), ENODEV);
 	EXPECT_TRUE(hardware_write("bind"));
@@ -509,7 +519,10 @@ TEST_F(engines, end_with_their_hardware)
 	exporter_close(&x);
 }
 
-/* If the hardware goes, a context that a broker was offered goes to the next broker. */
+/*
+ * If the hardware is removed, a context that was offered to the broker is offered to the next
+ * broker.
+ */
 TEST_F(engines, offers_outlive_the_hardware)
 {
 	struct nnaccel_engine_register arg = register_of(others[0], "platform", EXPORTER_DEVICE);

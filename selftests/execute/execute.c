@@ -94,7 +94,7 @@ TEST_F(executions, tell_the_worker)
 	EXPECT_GT(summary_get(self->s.fd, "nnaccel-engine-time"), 0);
 }
 
-/* Attributes of every length reach the worker unchanged, also those of 0 bytes. */
+/* Attributes of any length reach the worker unchanged, even if the length is 0. */
 TEST_F(executions, attributes)
 {
 	/* Commands of 64 and of 65 bytes are allocated from different caches. */
@@ -127,7 +127,7 @@ TEST_F(executions, attributes)
 }
 
 /*
- * A worker's device time counts if it is no longer than the time that the worker had the command.
+ * The device time that a worker reports counts at most as long as the worker had the command.
  */
 TEST_F(executions, device_time_adds_up)
 {
@@ -243,7 +243,10 @@ TEST_F(executions, refusals)
 			REFUSE(struct nnaccel_execute, model, foreign, ENOENT),
 			REFUSE(struct nnaccel_execute, model, self->input, ENOENT),
 			REFUSE(struct nnaccel_execute, model, UINT32_MAX, ENOENT),
-			/* The call fails at the third id, which is 0. */
+			/*
+			 * The number of pools is valid, but the call fails at the third id, which
+			 * is 0.
+			 */
 			REFUSE(struct nnaccel_execute, num_pools, NNACCEL_MAX_CMD_POOLS, ENOENT),
 			REFUSE(struct nnaccel_execute, num_pools, NNACCEL_MAX_CMD_POOLS + 1, EINVAL),
 			REFUSE(struct nnaccel_execute, num_pools, UINT32_MAX, EINVAL),
@@ -285,7 +288,7 @@ TEST_F(executions, refusals)
 				TH_LOG("pool %u", pools[i].pool);
 		}
 	}
-	/* An input may be in memory that cannot be written. */
+	/* An input may be in read-only memory. */
 	execution_init(&e, self->model, unwritable, self->output);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), 0);
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd, sizeof(e.cmd), 0, true), 0);
@@ -397,7 +400,7 @@ TEST_F(executions, are_fetched_by_priority)
 		NNACCEL_PRIORITY_LOW, NNACCEL_PRIORITY_HIGH, NNACCEL_PRIORITY_MEDIUM,
 		NNACCEL_PRIORITY_HIGH, NNACCEL_PRIORITY_LOW,
 	};
-	/* Commands of equal priority are fetched in order of age. */
+	/* Commands of the same priority are fetched in the order in which they were submitted. */
 	const uint64_t expected[] = { 1, 3, 2, 0, 4 };
 	struct async async[ARRAY_SIZE(priorities)];
 	struct execution e[ARRAY_SIZE(priorities)];
@@ -430,7 +433,7 @@ TEST_F(executions, deadline_passes_in_the_queue)
 	e.cmd.deadline_ns = now_ns() + 100000000;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ETIME);
 	EXPECT_EQ(e.cmd.out_status, POISON);
-	/* The worker does not get an execution whose caller has given up. */
+	/* The worker does not get an execution for which no caller waits any more. */
 	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EAGAIN);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
 }
@@ -479,7 +482,7 @@ TEST_F(executions, deadline_grace)
 	EXPECT_EQ(param_set("deadline_grace_ms", old), 1000000);
 }
 
-/* Only a fatal signal ends the wait; this handler ignores others. */
+/* A signal handler that does nothing: only fatal signals end the wait. */
 static void ignore(int signal)
 {
 }
@@ -531,7 +534,7 @@ TEST_F(executions, of_a_dead_model)
 	execution_init(&e, self->model, self->input, self->output);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ESTALE);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 1);
-	/* A new worker does not have the model either. */
+	/* A new worker does not have the old model, either. */
 	ASSERT_EQ(broker_next(self->s.broker, NNACCEL_ENGINE_NONBLOCK,
 			      &(struct nnaccel_engine_next){}), EAGAIN);
 	wait_ms = param_set("engine_wait_ms", 10);
@@ -580,7 +583,7 @@ static bool write_to(const char *file, const char *text)
 	return written;
 }
 
-/* The freezer of control groups requires the same of tasks as suspend does. */
+/* Use the freezer of control groups, because it freezes tasks like suspend does. */
 static bool freezer_open(pid_t pid)
 {
 	char text[16];

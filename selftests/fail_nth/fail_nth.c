@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fault injection: every allocation and every user copy of every call fails in turn. The call
- * returns an error and leaves no object.
+ * Fault injection: in every call each allocation and each user copy fails in turn. The call
+ * then returns an error and leaves no object.
  */
 #include <fcntl.h>
 #include <liburing.h>
@@ -25,7 +25,7 @@ FIXTURE(fail_nth) {
 	char data[MAX_PAGE + 1];
 	int buffer;
 	int file;
-	/* State that the engine's calls need. */
+	/* State for the calls of broker and worker. */
 	bool queued;
 	bool fetched;
 	int other;
@@ -252,7 +252,7 @@ static int call_execute_with_file(FIXTURE_DATA(fail_nth) *self, int *made)
 	return *made < 0 ? errno : 0;
 }
 
-/* Submits the prepared entry and waits for it; returns the errno of the entry or the completion. */
+/* Submits the prepared entry and waits for its completion. Returns the errno of either. */
 static int through_ring(struct io_uring *ring)
 {
 	struct io_uring_cqe *cqe;
@@ -436,7 +436,7 @@ static int call_slot_resolve(FIXTURE_DATA(fail_nth) *self, int *made)
 	return slot_resolve(self->s.session, self->number, self->slot, &grant);
 }
 
-/* The first success provides the object for later calls. */
+/* After the first success later calls return the same object. */
 static int call_grant_fd(FIXTURE_DATA(fail_nth) *self, int *made)
 {
 	return session_grant_fd(self->s.session, command_grants(&self->cmd)[0].grant,
@@ -566,7 +566,10 @@ static void undo_attach(FIXTURE_DATA(fail_nth) *self, int made)
 	undo_next(self, made);
 }
 
-/* Returns whether the fault was injected; if not, it may hit this read or the switch-off. */
+/*
+ * Returns whether the fault was injected. If it was not, it may hit this read, or the write that
+ * disables the injection.
+ */
 static bool was_injected(int nth)
 {
 	char text[16] = "";
@@ -577,7 +580,10 @@ static bool was_injected(int nth)
 	return injected;
 }
 
-/* Fails the first, the second, ... allocation until a call succeeds without a fault. */
+/*
+ * Makes the call repeatedly, and fails its first, second, third... allocation, until the call needs
+ * fewer allocations.
+ */
 static void sweep(struct __test_metadata *_metadata, FIXTURE_DATA(fail_nth) *self,
 		  bool (*ready)(FIXTURE_DATA(fail_nth) *self), call_fn call,
 		  void (*undo)(FIXTURE_DATA(fail_nth) *self, int made))

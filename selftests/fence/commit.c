@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Commits with a fence: the command ends when the hardware's fence signals, even if client or
- * worker have died.
+ * Commits with a fence: the command ends when the hardware's fence signals, even if the
+ * client or the worker is dead.
  */
 #include <drm/drm.h>
 #include <drm/vgem_drm.h>
@@ -60,7 +60,7 @@ static int commit_fenced(FIXTURE_DATA(commit) *self, int fence)
 	return session_commit_fenced(self->s.session, self->cmd.head.cookie, fence);
 }
 
-/* Starts an execution and commits it with a fence; returns its file, or -1. */
+/* Starts an execution and commits it with a fence. Returns the submission's file, or -1. */
 static int start_file(FIXTURE_DATA(commit) *self, int fence)
 {
 	int file = file_start(self->s.fd, self->model, self->pool, -1);
@@ -73,7 +73,7 @@ static int start_file(FIXTURE_DATA(commit) *self, int fence)
 	return -1;
 }
 
-/* Does the same for an execution that a thread waits for. */
+/* Lets a thread execute and wait, and commits the execution with the fence of the hardware. */
 static int start_waited(FIXTURE_DATA(commit) *self, uint64_t deadline_ns)
 {
 	execution_init(&self->e, self->model, self->pool, self->pool);
@@ -93,9 +93,9 @@ TEST_F(commit, ends_an_execution_with_a_file)
 	ASSERT_TRUE(shown_command(self->s.fd, &shown));
 	EXPECT_STREQ(shown.state, "fenced");
 	EXPECT_FALSE(file_readable(file, 0));
-	/* CPUs can access the memory too, so work follows the fence. */
+	/* CPUs can access the memory, so the module has work after the fence and returns none. */
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EOPNOTSUPP);
-	/* The command is no longer the worker's. */
+	/* The worker cannot commit the command a second time. */
 	EXPECT_EQ(commit_fenced(self, self->hardware), ENOENT);
 	EXPECT_EQ(signal_hardware(self), 0);
 	EXPECT_EQ(file_end(self->s.fd, file), 0);
@@ -147,7 +147,8 @@ TEST_F(commit, fence_of_vgem)
 }
 
 /*
- * An answer with many shapes is dropped if the hardware's fence fails, before or after the commit.
+ * If the hardware's fence fails, before or after the commit, an answer with many shapes is
+ * dropped.
  */
 TEST_F(commit, error_of_the_fence_takes_the_answer_back)
 {
@@ -183,7 +184,7 @@ TEST_F(commit, error_of_the_fence_takes_the_answer_back)
 	}
 }
 
-/* The answer counts from the commit on, not from the end of the hardware. */
+/* The answer is charged from the commit on, not only when the hardware's fence signals. */
 TEST_F(commit, large_answer_is_charged)
 {
 	enum { NUM = 1000 };
@@ -237,7 +238,7 @@ TEST_F(commit, error_of_sw_sync)
 	close(hardware);
 }
 
-/* The hardware continues without the worker, so its fence decides. */
+/* The hardware continues after the worker's death, so the command ends with its fence. */
 TEST_F(commit, worker_dies)
 {
 	int fence = start_file(self, self->hardware);
@@ -260,7 +261,7 @@ TEST_F(commit, worker_and_client_die)
 	ASSERT_GE(fence, 0);
 	served_close(&self->s);
 	self->s = (struct served){ .broker = -1, .fd = -1, .session = -1 };
-	/* The module holds the memory until the hardware is done. */
+	/* The module has references to the memory until the hardware's fence signals. */
 	EXPECT_TRUE(file_readable(fence, -1));
 	EXPECT_EQ(signal_hardware(self), 0);
 	close(fence);
@@ -286,18 +287,21 @@ TEST_F(commit, bound)
 	EXPECT_GE(fence, 0);
 	EXPECT_EQ(file_end(self->s.fd, fence), ETIME);
 	close(fence);
-	/* The hardware may still write that memory, so no other command begins there. */
+	/*
+	 * The hardware may still write the old memory, on which no command can begin, so allocate a
+	 * new pool.
+	 */
 	self->pool = pool_alloc(self->s.fd, LENGTH);
 	EXPECT_EQ(start_waited(self, 0), 0);
 	EXPECT_EQ(async_wait(&self->async), ETIME);
 	param_set("fence_bound_ms", bound);
-	/* The worker lives, and a late signal changes nothing. */
+	/* The worker was not killed, and a late signal of the fence has no effect. */
 	EXPECT_EQ(signal_hardware(self), 0);
 	ASSERT_EQ(start_waited(self, 0), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 }
 
-/* The caller gets ETIME at the deadline; the command lasts until the fence. */
+/* The caller gets ETIME at the deadline, but the command ends only with the fence. */
 TEST_F(commit, deadline)
 {
 	ASSERT_EQ(start_waited(self, deadline_soon()), 0);
@@ -307,7 +311,7 @@ TEST_F(commit, deadline)
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
-/* The client's file ends at once; the command lasts until the fence. */
+/* The submission's file reports the end at once, but the command ends only with the fence. */
 TEST_F(commit, is_cancelled)
 {
 	int fence = start_file(self, self->hardware);
@@ -351,7 +355,7 @@ TEST_F(commit, refusals)
 	bad = good;
 	bad.size = offsetof(struct nnaccel_session_commit, out_size);
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &bad), EINVAL);
-	/* The rejected commits left the command with the worker. */
+	/* After the rejected commits the worker can still answer the command. */
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &good), 0);
 	EXPECT_EQ(signal_hardware(self), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);

@@ -51,7 +51,10 @@ static int start_after(FIXTURE_DATA(depend) *self, int file)
 	return file_start(self->s.fd, self->model, self->pool, file);
 }
 
-/* A chain of executions runs without its client: each is queued when the one before has ended. */
+/*
+ * A chain of executions runs without calls of the client: each execution is queued when the
+ * previous one has ended.
+ */
 TEST_F(depend, chain)
 {
 	int files[5] = { -1 };
@@ -150,8 +153,8 @@ TEST_F(depend, waits_for_as_many_as_may_be)
 }
 
 /*
- * An execution that depends on a failure does not run. The failure may come before or after its
- * submission, and at any depth.
+ * An execution that depends on a failure does not run. The failure may come before or after the
+ * submission, and anywhere in the chain.
  */
 TEST_F(depend, failure_spreads)
 {
@@ -179,7 +182,7 @@ static int start_with_buffers(FIXTURE_DATA(depend) *self, uint64_t from, uint64_
 	return submit_file(self->s.fd, &e.base.cmd, file);
 }
 
-/* Waits until so many commands of all contexts are queued. */
+/* Waits until @count commands of all contexts are queued. */
 static void await_queued(int count)
 {
 	struct shown all[8];
@@ -212,7 +215,7 @@ TEST_F(depend, priorities)
 		ASSERT_GE(files[i], 0);
 	}
 	EXPECT_EQ(session_answer(self->s.session, &first), 0);
-	/* They are queued one by one. */
+	/* Wait, because the executions are queued one after another. */
 	await_queued(ARRAY_SIZE(order));
 	for (uint32_t i = ARRAY_SIZE(order); i-- > 0;) {
 		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
@@ -269,7 +272,10 @@ TEST_F(depend, deadline_while_waiting)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 1);
 }
 
-/* The duration starts when the last dependency ends; the earlier of both limits applies. */
+/*
+ * The duration starts when the last dependency ends. If there is a deadline too, the earlier limit
+ * applies.
+ */
 TEST_F(depend, duration)
 {
 	int gate = start_after(self, -1);
@@ -345,8 +351,8 @@ TEST_F(depend, foreign)
 }
 
 /*
- * A fence that never signals holds an execution until its deadline; the module leaves nothing on
- * it.
+ * An execution waits for a fence that never signals until its deadline. After that the fence has
+ * no callback of the module.
  */
 TEST_F(depend, foreign_that_never_signals)
 {
@@ -396,7 +402,9 @@ enum stage { WAITING, QUEUED, FETCHED, NUM_STAGES };
 
 static const char *const stage_names[] = { "waiting", "queued", "fetched" };
 
-/* Starts an execution and brings it to a stage; @gate becomes the fence that it waits for. */
+/*
+ * Starts an execution and brings it to a stage. @gate gets the fence for which the execution waits.
+ */
 static int start_at(FIXTURE_DATA(depend) *self, enum stage stage, int *gate)
 {
 	*gate = -1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions whose worker waits for the fences of hardware (NNACCEL_ATTACH_FENCES). Ends of other
- * executions are still waited for by the module.
+ * Executions whose worker waits for the fences of hardware (NNACCEL_ATTACH_FENCES). The module
+ * still waits for the ends of other executions.
  */
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -82,7 +82,10 @@ static int start_after(FIXTURE_DATA(given) *self, int32_t a, int32_t b)
 	return xioctl(self->s.fd, NNACCEL_SUBMIT, &submit) ? -1 : submit.out_fd;
 }
 
-/* The execution ends with its fence, which may wait for those that were given. */
+/*
+ * The execution ends with the fence that the worker commits. This fence may wait for the fences
+ * that the worker got.
+ */
 TEST_F(given, at_once)
 {
 	const int file = file_start(self->s.fd, self->model, self->pool, self->hardware);
@@ -117,7 +120,7 @@ TEST_F(given, at_once)
 	close(file);
 }
 
-/* The end of a submission is no fence, in any place among the dependencies. */
+/* A submission among the dependencies, at any position, gives the worker no fence. */
 TEST_F(given, after_submissions)
 {
 	for (int end_first = 0; end_first < 2; end_first++) {
@@ -175,7 +178,7 @@ TEST_F(given, failure)
 	close(file);
 }
 
-/* Fences of the memory are given, too, and may fail. */
+/* The worker also gets the fences of the memory. If they fail, the execution does not. */
 TEST_F(given, fences_of_memory)
 {
 	const int buffer = pool_export(self->s.fd, self->pool);
@@ -208,7 +211,7 @@ TEST_F(given, fences_of_memory)
 	close(buffer);
 }
 
-/* No time is known that begins with the end of the fences. */
+/* The module does not know when the fences signalled, so it does not report the time since then. */
 TEST_F(given, measured)
 {
 	struct nnaccel_execute told = { .size = sizeof(told) };

@@ -49,7 +49,7 @@ static bool client_open(struct client *c, void (*work)(struct actor *self, void 
 	return true;
 }
 
-/* Closes the client; returns whether no object is left. */
+/* Closes the client. Returns whether no object is left. */
 static bool client_close(struct client *c)
 {
 	actor_kill(&c->worker);
@@ -64,7 +64,10 @@ FIXTURE(kill) {
 	_Atomic uint64_t *memory;
 };
 
-/* Worker: prepares a model, fetches an execution, then writes for ever. */
+/*
+ * Worker process: prepares a model, fetches an execution, then writes to the memory in an endless
+ * loop.
+ */
 static void write_for_ever(struct actor *self, void *data)
 {
 	int session = *(int *)data;
@@ -116,7 +119,7 @@ static void expect_dead(struct __test_metadata *_metadata, FIXTURE_DATA(kill) *s
 	EXPECT_EQ(errno, ESTALE);
 }
 
-/* The execution misses its deadline, and one that depends on it does not run. */
+/* The execution misses its deadline. An execution that depends on it does not run. */
 TEST_F(kill, worker_past_the_deadline)
 {
 	int file = file_start_until(self->c.fd, self->c.model, self->c.pool, -1, deadline_soon()), next;
@@ -130,7 +133,10 @@ TEST_F(kill, worker_past_the_deadline)
 	close(next);
 }
 
-/* A synchronous call returns after its grace period; the worker is killed after a longer one. */
+/*
+ * A synchronous call returns when deadline_grace_ms have passed after the deadline. The worker is
+ * killed later, after kill_grace_ms.
+ */
 TEST_F(kill, worker_of_a_synchronous_execution)
 {
 	struct execution e;
@@ -175,10 +181,10 @@ TEST_F(kill, worker_that_is_stopped)
 
 /* ---- a worker that leaves when it is killed ---- */
 
-/* Time after the deadline at which the worker leaves. */
+/* Time from the deadline until the worker closes its session. */
 static uint64_t late_ns;
 
-/* Worker: closes its session too late for an execution with a deadline, and lives on. */
+/* Worker process: closes its session after the deadline of an execution, and continues to run. */
 static void close_late(struct actor *self, void *data)
 {
 	int session = *(int *)data;
@@ -196,7 +202,7 @@ static void close_late(struct actor *self, void *data)
 	pause();
 }
 
-/* Reads the list of commands, which keeps the lock of the context busy. */
+/* Reads the list of commands in a loop, so that the lock of the context is often taken. */
 static void *read_for_ever(void *data)
 {
 	struct shown shown;
@@ -206,7 +212,10 @@ static void *read_for_ever(void *data)
 	return NULL;
 }
 
-/* Nothing of a session is left to do when it is freed, also if its worker is killed just then. */
+/*
+ * When a session is freed, none of its works is pending, even if its worker is killed at that
+ * moment.
+ */
 TEST(worker_that_closes_its_session)
 {
 	long long told = param_set("deadline_grace_ms", 0), most = param_set("max_commands", 1001);
@@ -228,7 +237,10 @@ TEST(worker_that_closes_its_session)
 		ASSERT_GE(file, 0);
 		pthread_create(&reader, NULL, read_for_ever, &stop);
 		EXPECT_NE(file_end(c.fd, file), 0);
-		/* Now the worker has left, or was killed, or never got the execution. */
+		/*
+		 * By now the worker has closed its session, was killed, or did not get the
+		 * execution.
+		 */
 		usleep(200000);
 		stop = true;
 		pthread_join(reader, NULL);
@@ -253,8 +265,8 @@ FIXTURE(shared) {
 } while (0)
 
 /*
- * Shared worker: misses a deadline, notices the end of its session, releases all its objects, and
- * survives. poll() waits only for the end.
+ * Process of a shared worker: misses a deadline, notices the end of its session by poll(),
+ * releases all objects of the session, and survives.
  */
 static void outlive_session(struct actor *self, void *data)
 {
@@ -328,7 +340,7 @@ TEST_F(shared, loses_its_session)
 	EXPECT_EQ(info.si_status, 0);
 }
 
-/* If the worker does not release the session, the client waits for a limited time, and so do later calls. */
+/* If the worker does not close the session, the client's calls wait only for a limited time. */
 TEST_F(shared, keeps_its_session)
 {
 	struct nnaccel_query query = { .size = sizeof(query) }, again = query;
@@ -347,7 +359,7 @@ TEST_F(shared, keeps_its_session)
 	ASSERT_TRUE(actor_await(&self->c.worker));
 	EXPECT_EQ(async_wait(&behind), EPIPE);
 	EXPECT_EQ(summary_get(-1, "grants"), 0);
-	/* The context gets another worker, while the first still has its session. */
+	/* The context gets a second worker while the first one still has its session. */
 	ASSERT_TRUE(async_start(&behind, self->c.fd, NNACCEL_WORK_QUERY, &again));
 	ASSERT_EQ(broker_await_new(self->c.broker, &context), 0);
 	ASSERT_EQ(broker_session(self->c.broker, context, &session), 0);
@@ -357,7 +369,7 @@ TEST_F(shared, keeps_its_session)
 	EXPECT_EQ(session_commit(session, cmd.head.cookie, NNACCEL_STATUS_INVALID_ARGUMENT, NULL,
 				 0, NULL), 0);
 	EXPECT_EQ(async_wait(&behind), 0);
-	/* This worker does not notice the end of the other session. */
+	/* The end of the first worker's session does not affect the second worker. */
 	actor_go(&self->c.worker);
 	ASSERT_TRUE(actor_await(&self->c.worker));
 	again.out_status = POISON;
@@ -369,7 +381,9 @@ TEST_F(shared, keeps_its_session)
 	close(session);
 }
 
-/* Shared worker: answers after its session has ended, and keeps it. */
+/*
+ * Process of a shared worker: answers after its session has ended, and does not close the session.
+ */
 static void commit_late(struct actor *self, void *data)
 {
 	int session = *(int *)data;
@@ -386,8 +400,8 @@ static void commit_late(struct actor *self, void *data)
 }
 
 /*
- * A late answer ends the command. The client loses the worker nevertheless, although the worker
- * keeps the session.
+ * A late answer ends the command. The client loses the worker nevertheless, even if the worker
+ * does not close the session.
  */
 TEST(late_answer)
 {
@@ -425,7 +439,10 @@ FIXTURE_TEARDOWN(client)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Prepares a model, starts two executions one after the other, and passes both files. */
+/*
+ * Client process: prepares a model, starts two executions, of which the second depends on the
+ * first, and passes both files.
+ */
 static void be_client(struct actor *self, void *data)
 {
 	int socket = *(int *)data, fd = device_open(), first, second;
@@ -442,7 +459,10 @@ static void be_client(struct actor *self, void *data)
 	actor_reached(self);
 }
 
-/* Kills a client with one execution @fetched or queued, and another that depends on it. */
+/*
+ * Kills a client that has two executions: one is @fetched or queued, and the other one depends on
+ * it.
+ */
 static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(client) *self,
 			bool fetched)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzzes ioctls and mmap() with damaged structures, for every kind of file. A few words of a valid
- * structure are changed, and changed again while the kernel reads them. NNACCEL_FUZZ_SECONDS sets
- * the time (default LIVES processes), NNACCEL_FUZZ_SEED the seed.
+ * Fuzzes ioctls and mmap() with damaged structures, for every kind of file. Each call changes a
+ * few words of a valid structure. Another thread changes words while the kernel reads them.
+ * NNACCEL_FUZZ_SECONDS sets the time (default LIVES processes), NNACCEL_FUZZ_SEED the seed.
  *
  * If the kernel has KCOV, a second test is guided by coverage: sequences of calls that reached new
  * code of the module are kept in a corpus and mutated. NNACCEL_FUZZ_CALLS sets the number of calls.
  * NNACCEL_FUZZ_CORPUS is a file with initial sequences. The test writes the corpus and the covered
- * places to the folder NNACCEL_OUT, for scripts/coverage.
+ * places to the directory NNACCEL_OUT, for scripts/coverage.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -23,7 +23,7 @@
 #include "exporters.h"
 #include "harness.h"
 
-/* NNACCEL_FUZZ_LIMIT limits the second test. */
+/* The second test has its own time limit, NNACCEL_FUZZ_LIMIT. */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 100000
 
@@ -32,7 +32,7 @@
 #define WORKERS		2	/* number of threads that fetch and answer */
 #define ROOM_MARGIN	(1UL << 32)
 #define LIFE_MS		400	/* maximum life of a process */
-#define FENCE_MS	300	/* maximum wait of a command for its own end */
+#define FENCE_MS	300	/* fence_bound_ms: maximum wait for a committed fence */
 #define FILES		16
 #define TAPE		384	/* maximum number of random numbers in a sequence */
 #define SEQUENCE	16	/* maximum number of calls in a sequence */
@@ -44,7 +44,7 @@
 #define GUIDED_CALLS	100000	/* or NNACCEL_FUZZ_CALLS */
 #define TELL_NS		60000000000ULL	/* time between two reports of progress */
 
-/* Memory that a thread passes to the kernel, and that another thread changes meanwhile. */
+/* Memory that a thread passes to the kernel, and that another thread changes during the call. */
 struct room {
 	union {
 		uint64_t words[32];
@@ -72,14 +72,14 @@ static struct {
 	uint32_t model;
 	uint32_t buffer;
 	int fence;			/* a sync_file */
-	/* number of the file of the last submission, which may be another file now */
+	/* fd of the last submission's file, which may have been closed and reused */
 	_Atomic int file;
 	_Atomic uint64_t last;		/* the last id that a call made */
 	_Atomic uint64_t submission;	/* last id; its kind is in the upper bits */
 	_Atomic uint64_t context;	/* the last context that wanted a worker */
-	_Atomic uint64_t cookie;	/* cookie of a command that is answered only by chance */
+	_Atomic uint64_t cookie;	/* of a command that only a random commit answers */
 	_Atomic uint32_t slot;
-	char *edge;	/* end of readable memory, before a page that is not */
+	char *edge;	/* end of readable memory, which is followed by an unreadable page */
 } world;
 
 static struct room *rooms;		/* by thread */
@@ -97,13 +97,13 @@ struct tape {
 	uint16_t draws[TAPE];
 };
 
-/* State of the guided test that outlives its processes. */
+/* State of the guided test, shared by all its processes. */
 static struct {
 	uint8_t seen[COVERAGE_TEXT];
 	_Atomic uint32_t places, num_entries;
 	_Atomic unsigned long calls[GUIDED];
 	unsigned long left;		/* number of calls that a signal ended */
-	unsigned long lives, stuck;	/* number of processes; of those that hung */
+	unsigned long lives, stuck;	/* number of processes, and of processes that hung */
 	struct tape entries[ENTRIES];
 	/* sequences of the initial corpus, which run first */
 	_Atomic uint32_t num_old, next_old;
@@ -117,7 +117,7 @@ struct fuzzer {
 	uint32_t at;
 };
 
-/* Returns the tape's next number; at its end the tape is extended. */
+/* Returns the next number of the tape. At the end of the tape, a random number is appended. */
 static uint32_t draw_tape(struct fuzzer *f)
 {
 	if (f->at < f->tape->length)
@@ -145,14 +145,14 @@ static int draw_file(struct fuzzer *f)
 
 static void keep_file(struct fuzzer *f, int fd)
 {
-	/* The first four files are the ones under test; keep them. */
+	/* Do not replace the first four files, which the test always needs. */
 	int old = atomic_exchange(&world.files[4 + draw(f, FILES - 4)], fd);
 
 	if (old >= 0)
 		close(old);
 }
 
-/* Returns a boundary value, or a value that is valid for another field. */
+/* Returns a boundary value, or a value that may be valid in some field. */
 static uint64_t draw_value(struct fuzzer *f)
 {
 	const uint64_t values[] = {
@@ -188,7 +188,7 @@ static void good_execution(struct fuzzer *f, struct nnaccel_execute *cmd)
 	buffer_execution_init(&r->bound, world.model, world.buffer, world.buffer);
 	if (draw(f, 2))
 		execution_init(&r->bound.base, world.model, world.pools[0], world.pools[1]);
-	/* Set a deadline because the answer may never come. */
+	/* Set a deadline, because a worker may never answer. */
 	r->bound.base.cmd.deadline_ns = now_ns() + draw(f, 20000000);
 	damage(f, &r->bound, sizeof(r->bound), 2);
 	*cmd = r->bound.base.cmd;
@@ -209,7 +209,7 @@ static void good_alloc(struct fuzzer *f, struct nnaccel_buffer_alloc *cmd)
 }
 
 /*
- * Fills in a call to the engine. Lists are not needed, because the context's worker has answered.
+ * Fills in a call to the engine.
  */
 static void good_engine_call(struct fuzzer *f, unsigned long request, void *arg)
 {
@@ -304,7 +304,7 @@ static void good_pool_call(struct fuzzer *f, unsigned long request, void *arg)
 	}
 }
 
-/* Describes work of a kind, and the place of its answer. */
+/* Fills in the description of a kind of work, and the memory for its answer. */
 static void good_work(struct fuzzer *f, uint32_t kind)
 {
 	struct room *r = f->room;
@@ -370,7 +370,7 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 	case NNACCEL_ENGINE_SESSION:
 	case NNACCEL_ENGINE_REFUSE:
 	case NNACCEL_ENGINE_OPENER:
-		/* All of these structures have the context at the same place. */
+		/* All of these structures have the field context at the same offset. */
 		((struct nnaccel_engine_session *)arg)->context = world.context;
 		((struct nnaccel_engine_refuse *)arg)->error =
 			request == NNACCEL_ENGINE_REFUSE ? EAGAIN : 0;
@@ -543,13 +543,16 @@ static void call_mmap(struct fuzzer *f)
 	if (at == MAP_FAILED)
 		return;
 	count->good++;
-	/* Try to widen the mapping's access by other calls. */
+	/* Try to get more access by other calls on the mapping. */
 	mprotect(at, length, draw(f, 8));
 	madvise(at, length, draw(f, 26));
 	munmap(at, length);
 }
 
-/* Registers another engine on a file of its own; the world's file is registered already. */
+/*
+ * Registers another engine on a new file, because world.files has a file that is already
+ * registered.
+ */
 static void call_register(struct fuzzer *f)
 {
 	struct nnaccel_engine_register *arg = (void *)&f->room->arg;
@@ -593,7 +596,7 @@ static void *client_thread(void *data)
 	return NULL;
 }
 
-/* Worker thread: answers most commands well, some badly, some never. */
+/* Worker thread: answers most commands correctly, some wrongly, and some never. */
 static void *worker_thread(void *data)
 {
 	static __thread union command cmd;
@@ -701,7 +704,7 @@ static void fuzz_main(uint64_t seed)
 
 /* ---- guided by coverage ---- */
 
-/* Makes the next allocation of the calling thread fail, or a later one. */
+/* Makes the calling thread's allocation number @nth fail, counted from now on. */
 static void inject_fault(int fail_nth, uint32_t nth)
 {
 	char text[12];
@@ -742,7 +745,10 @@ static sigjmp_buf away;
 /* Number of signals in this call. It is 2 between calls, so that signals have no effect there. */
 static volatile sig_atomic_t signals = 2;
 
-/* A signal restarts a call that waits, once; the second signal leaves the call unfinished. */
+/*
+ * After the first signal a waiting call is restarted. The second signal leaves the call by
+ * siglongjmp().
+ */
 static void leave_call(int signal)
 {
 	(void)signal;
@@ -863,8 +869,8 @@ static void kill_guided(void)
 }
 
 /*
- * Restarts a guided process that is gone or stuck. Returns false if it ended otherwise than by a
- * kill.
+ * Restarts a guided process that has ended or hangs. Returns false if the process ended in
+ * another way than by a kill.
  */
 static bool look_after(int number, uint64_t *seed)
 {
@@ -928,7 +934,7 @@ static void read_corpus(const char *path)
 		fclose(file);
 }
 
-/* Writes the sequences that reached code which no earlier one of this run had reached. */
+/* Writes each sequence that reached code that no earlier sequence of this run had reached. */
 static bool write_corpus(const char *path)
 {
 	FILE *file = fopen(path, "we");

@@ -144,7 +144,7 @@ TEST_F(imports, seals)
 		close(file);
 		if (cases[i].error)
 			continue;
-		/* The file is held, and the worker can map sealed memory. */
+		/* The pool has a reference to the file, and the worker can map sealed memory. */
 		EXPECT_NE(map_as_worker(self, pool, cases[i].prot == PROT_RW, LENGTH), NULL)
 			TH_LOG("seals %x", cases[i].seals);
 		EXPECT_EQ(finish(self), 0);
@@ -172,7 +172,7 @@ TEST_F(imports, sealing_afterwards)
 	EXPECT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	at = map_as_worker(self, other, false, LENGTH);
 	ASSERT_NE(at, NULL);
-	/* A grant for reading does not prevent the seal, nor the seal reading. */
+	/* A grant for reading does not prevent the seal, and the seal does not prevent reading. */
 	EXPECT_EQ(fcntl(file, F_ADD_SEALS, F_SEAL_WRITE), 0);
 	EXPECT_EQ(at[0], 0);
 	EXPECT_EQ(mprotect(at, LENGTH, PROT_READ | PROT_WRITE), -1);
@@ -210,7 +210,7 @@ TEST_F(imports, own_buffer)
 	uint32_t pool;
 
 	ASSERT_GE(buffer, 0);
-	/* Each import is a pool of its own, in this context and in others. */
+	/* Each import makes a new pool, in this context and in others. */
 	EXPECT_EQ(pool_import(self->s.fd, buffer, PROT_RW, 0, LENGTH, &pool), 0);
 	EXPECT_NE(pool, self->output);
 	EXPECT_EQ(pool_import(self->s.fd, buffer, NNACCEL_PROT_READ, 0, LENGTH, &pool), 0);
@@ -228,7 +228,7 @@ TEST_F(imports, own_buffer)
 	close(buffer);
 }
 
-/* The charge stays with the user after the charged context is gone, until the memory is freed. */
+/* After the charged context is closed, the user stays charged until the memory is freed. */
 TEST_F(imports, charge_outlives_the_context)
 {
 	int first = device_open(), buffer = pool_export(first, pool_alloc(first, LENGTH));
@@ -247,7 +247,7 @@ TEST_F(imports, charge_outlives_the_context)
 	munmap(at, LENGTH);
 }
 
-/* Uses another exporter's dma-buf as client and as worker. */
+/* Accesses another exporter's dma-buf as client and as worker. */
 static void use_foreign(struct __test_metadata *_metadata, FIXTURE_DATA(imports) *self, int buffer)
 {
 	char *mine = map_shared(buffer, LENGTH, PROT_READ | PROT_WRITE), *yours;

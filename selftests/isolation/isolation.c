@@ -69,7 +69,7 @@ static int start(FIXTURE_DATA(isolation) *self)
 	return error;
 }
 
-/* Ends the execution and fetches the notices that it leaves. */
+/* Ends the execution and fetches the notices that follow. */
 static int finish(FIXTURE_DATA(isolation) *self)
 {
 	int error = session_answer(self->s.session, &self->cmd);
@@ -141,7 +141,7 @@ static int attach_once(int session)
 	return session_attach(session);
 }
 
-/* A session belongs to the first process that attaches, for good. */
+/* A session belongs to the first process that attaches, even after the death of this process. */
 TEST_F(isolation, session_of_a_process_that_is_gone)
 {
 	uint64_t context;
@@ -159,7 +159,10 @@ TEST_F(isolation, session_of_a_process_that_is_gone)
 	close(other);
 }
 
-/* The last process with a context's file is not its owner: it can only close it. */
+/*
+ * Process that is the last one to have a context's file, but not its owner. It can only close the
+ * file.
+ */
 static void keep_context(struct actor *me, void *data)
 {
 	actor_reached(me);
@@ -330,7 +333,7 @@ static void read_only_stays(struct __test_metadata *_metadata, int session, uint
 	int memory = open("/proc/self/mem", O_RDWR);
 
 	ASSERT_NE(at, NULL);
-	/* Write as a debugger does to read-only memory. */
+	/* Write through /proc/self/mem, as debuggers write to read-only memory. */
 	ASSERT_GE(memory, 0);
 	EXPECT_EQ(pwrite(memory, "x", 1, (off_t)at), -1);
 	close(memory);
@@ -377,7 +380,9 @@ TEST_F(isolation, input_in_a_file_is_never_writable)
 	EXPECT_EQ(errno, EACCES);
 	read_only_stays(_metadata, self->s.session, grant);
 	EXPECT_EQ(finish(self), 0);
-	/* As an output the pool may be written, and the grant keeps its number. */
+	/*
+	 * If the pool is an output, the worker may write it. The grant still has the same number.
+	 */
 	execution_init(&e, self->model, self->input, pool);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
@@ -406,7 +411,7 @@ TEST_F(isolation, constants_are_never_writable)
 	EXPECT_EQ(finish(self), 0);
 }
 
-/* With an offset and length within a file, only these pages are accessible. */
+/* If a pool is a part of a file, only the pages of this part are accessible. */
 TEST_F(isolation, part_of_a_file)
 {
 	struct execution e;
@@ -510,7 +515,10 @@ TEST_F(isolation, grants_of_another_session)
 	EXPECT_EQ(finish(self), 0);
 }
 
-/* The next worker may only read an input, even if the last one could write it as an output. */
+/*
+ * The next worker may only read an input, even if the previous worker could write this pool as an
+ * output.
+ */
 TEST_F(isolation, grants_of_the_next_session)
 {
 	struct nnaccel_info info = { .size = sizeof(info), .flags = NNACCEL_INFO_WANT };

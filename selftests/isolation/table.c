@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The table of isolation attempts: every kind of handle is used by every party that does not own
- * it. Each attempt is rejected, and printed with its errno.
+ * Table of isolation attempts: every process or context that does not own a handle tries to use
+ * it, for each kind of handle. Each attempt is rejected, and printed with its errno.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 #define LENGTH PAGE
 #define PROT_RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 
-/* The objects of one party: a context with an object of each kind, its worker, and a burst. */
+/* The owner of the handles: a context with an object of each kind, its worker, and a burst. */
 struct owner {
 	struct served s;
 	uint32_t pool;
@@ -81,7 +81,10 @@ static int own(FIXTURE_DATA(table) *self)
 
 /* ---- attempts: each must return the error of its row ---- */
 
-/* Other processes have only the passed file; their other data are copies of the owner's. */
+/*
+ * Of the owner's files, other processes have only the one that was passed. Their data are copies of
+ * the owner's data.
+ */
 static struct owner *victim;
 
 static int try_context(int fd)
@@ -390,7 +393,7 @@ static int file_of(FIXTURE_DATA(table) *self, enum handle handle, enum party par
 	}
 }
 
-/* Makes attempt @i as its party does, and returns the errno. */
+/* Makes attempt @i in the process of its party. Returns the errno. */
 static int make_attempt(FIXTURE_DATA(table) *self, size_t i)
 {
 	int fd = file_of(self, attempts[i].file, attempts[i].party);

@@ -18,13 +18,15 @@ struct allocation {
 /** allocation_init() - Fills in an allocation with both roles of a model: input 0 and output 0. */
 void allocation_init(struct allocation *a, uint32_t model, uint64_t capacity);
 
-/** buffer_alloc() - Allocates a buffer with both roles of a model; its id, or 0 and errno. */
+/**
+ * buffer_alloc() - Allocates a buffer with both roles of a model; returns its id, or 0 and errno.
+ */
 uint32_t buffer_alloc(int fd, uint32_t model, uint64_t capacity);
 
-/** buffer_copy_in() - Copies into a buffer; EREMOTEIO: the engine failed it. */
+/** buffer_copy_in() - Copies into a buffer; EREMOTEIO: the engine's status is a failure. */
 int buffer_copy_in(int fd, uint32_t buffer, const void *data, uint64_t length);
 
-/** buffer_copy_out() - Copies out of a buffer; EREMOTEIO: the engine failed it. */
+/** buffer_copy_out() - Copies out of a buffer; EREMOTEIO: the engine's status is a failure. */
 int buffer_copy_out(int fd, uint32_t buffer, void *data, uint64_t length);
 
 /**
@@ -35,7 +37,9 @@ struct buffer_execution {
 	uint32_t buffers[2];
 };
 
-/** buffer_execution_init() - Fills in all fields; output 0: the input is the only argument. */
+/**
+ * buffer_execution_init() - Fills in all fields; if @output is 0, the input is the only argument.
+ */
 void buffer_execution_init(struct buffer_execution *e, uint32_t model, uint32_t input,
 			   uint32_t output);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bursts of the tests: both sides' calls and mappings.
+ * Bursts of the tests: calls and mappings of client and worker.
  */
 #include <errno.h>
 #include <poll.h>
@@ -32,7 +32,7 @@ int burst_create(int fd, uint32_t model, uint32_t capacity, int *burst)
 	return error;
 }
 
-/* Makes a call and answers the command that it causes; @cmd: out: the command. */
+/* Makes a call, and as the worker answers the command of this call. @cmd: out: the command. */
 static int call(struct served *s, unsigned long request, void *arg, union command *cmd)
 {
 	struct async async;

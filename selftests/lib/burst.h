@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bursts of the tests: both sides' calls and mappings. Functions return 0 or an errno, unless their
- * comments say otherwise.
+ * Bursts of the tests: calls and mappings of client and worker. Functions return 0 or an errno,
+ * unless their comments say otherwise.
  */
 #ifndef SELFTESTS_BURST_H
 #define SELFTESTS_BURST_H
@@ -30,11 +30,11 @@ uint32_t served_prepare(struct served *s, uint32_t pool);
 /**
  * served_burst() - Creates a burst and answers; returns its fd, or -1
  *
- * @number: out: its number in the session; may be NULL.
+ * @number: out: number of the burst in the session; may be NULL.
  */
 int served_burst(struct served *s, uint32_t model, uint32_t *number);
 
-/** served_burst_with() - The same with flags of NNACCEL_WORK_BURST. */
+/** served_burst_with() - Like served_burst(), with flags of NNACCEL_WORK_BURST. */
 int served_burst_with(struct served *s, uint32_t model, uint32_t flags, uint32_t *number);
 
 /** slot_bind() - Binds a new slot; @slot may be NULL. */
@@ -43,7 +43,7 @@ int slot_bind(int burst, uint32_t pool, uint32_t prot, uint32_t *slot);
 /** slot_free() - Frees a slot. */
 int slot_free(int burst, uint32_t slot);
 
-/** slot_resolve() - Looks a slot up as the worker. */
+/** slot_resolve() - Looks up a slot as the worker. */
 int slot_resolve(int session, uint32_t burst, uint32_t slot, struct nnaccel_grant *grant);
 
 /** burst_map() - Maps a region as the client; returns NULL and errno if that fails. */

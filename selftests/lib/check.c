@@ -75,7 +75,7 @@ static const char *name_of(unsigned long request)
 	return "ioctl";
 }
 
-/* Returns the size of a structure's first published version, if it is longer now. */
+/* Returns the size of a structure's first published version, if the present version is longer. */
 static uint32_t first_size(unsigned long request, size_t size)
 {
 	switch (request) {
@@ -96,7 +96,7 @@ static uint32_t first_size(unsigned long request, size_t size)
 	}
 }
 
-/* Returns whether the structure can be passed in its first published version. */
+/* Returns whether the first published version of the structure can express these values. */
 static bool fits_first(unsigned long request, const uint8_t *good, size_t size)
 {
 	for (size_t i = first_size(request, size); i < size; i++)
@@ -205,7 +205,7 @@ static int check_pointers(int fd, unsigned long request, const void *good, size_
 	return wrong;
 }
 
-/* Returns the number that the next file gets. */
+/* Returns the fd that the next open file will get. */
 static int next_fd(int fd)
 {
 	int next = dup(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Table-driven checks for every ioctl. A check prints a line for each error and returns their
- * number.
+ * Table-driven checks for every ioctl. Each check prints a line for each error and returns
+ * the number of errors.
  */
 #ifndef SELFTESTS_CHECK_H
 #define SELFTESTS_CHECK_H
@@ -44,8 +44,8 @@ struct refusal {
 	  sizeof(((_type *)0)->_field), (uint64_t)(_value), _error }
 
 /**
- * check_refusals() - Checks each rejection alone, in an otherwise valid structure:
- * the errno is right, and the structure is unchanged
+ * check_refusals() - Checks that each invalid value, in an otherwise valid
+ * structure, gives its errno and that the call does not change the structure
  */
 int check_refusals(int fd, unsigned long request, const void *good, size_t size,
 		   const struct refusal *cases, size_t num_cases);
@@ -54,18 +54,21 @@ int check_refusals(int fd, unsigned long request, const void *good, size_t size,
  * check_structure() - Checks lengths and pointers: shorter, longer with and without
  * zeros, up to a page, not mapped, partly mapped, and read-only if it is written back
  *
- * The valid structure must give @expected, also if it is passed repeatedly.
+ * The valid structure must give @expected, even if it is passed several times.
  */
 int check_structure(int fd, unsigned long request, const void *good, size_t size, int expected,
 		    bool written_back);
 
-/** check_read_only() - Checks for EFAULT, and no new file, if a valid structure is read-only */
+/** check_read_only() - Checks that a read-only valid structure gives EFAULT and makes no file */
 int check_read_only(int fd, unsigned long request, const void *good, size_t size);
 
-/** check_no_fd() - Checks for EMFILE if a call makes a file and the process may open no more */
+/**
+ * check_no_fd() - Checks that a call gives EMFILE if the process may not open the file that it
+ * makes
+ */
 int check_no_fd(int fd, unsigned long request, const void *good, size_t size);
 
-/** check_fd_0() - Checks that a call returns file 0, in the field at @out_fd, if 0 is free */
+/** check_fd_0() - Checks that a call returns fd 0 if it is free; @out_fd: offset of the field */
 int check_fd_0(int fd, unsigned long request, const void *good, size_t size, size_t out_fd);
 
 /**

@@ -15,7 +15,7 @@
 #define TEXT	"/sys/module/nnaccel/sections/.text"
 #define PLACES	(1u << 16)
 
-/* Returns the address of the module's code; 0 if the kernel does not show it. */
+/* Returns the address of the module's code, or 0 if the kernel does not report it. */
 static unsigned long text_begin(void)
 {
 	static unsigned long begin;

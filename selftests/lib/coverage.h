@@ -10,10 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** COVERAGE_TEXT - Bytes of the module's code that are told apart */
+/** COVERAGE_TEXT - Maximum size of the module's code that coverage is recorded for, in bytes */
 #define COVERAGE_TEXT (1u << 19)
 
-/** struct coverage - Places that a thread reached: [0] is their number; any thread may read it */
+/**
+ * struct coverage - Places that a thread reached; [0] is their number, which any thread may read
+ */
 struct coverage {
 	volatile unsigned long *places;
 };
@@ -22,8 +24,8 @@ struct coverage {
 bool coverage_begin(struct coverage *c);
 
 /**
- * coverage_take() - Adds the recorded places to @seen, a byte for each byte of the module's code,
- * and clears them; returns the number of new places.
+ * coverage_take() - Moves the recorded places to @seen, which has a byte for each byte of the
+ * module's code. Returns the number of new places.
  */
 unsigned int coverage_take(struct coverage *c, uint8_t *seen);
 

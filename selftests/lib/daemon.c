@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * nnacceld in the tests: most tests stop it and act as the engine, one starts it.
+ * nnacceld in the tests. Most tests stop nnacceld and act as the engine; other
+ * tests start it.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@
 /* The nnacceld that daemon_start() started, which must be reaped. */
 static pid_t started;
 
-/* Returns whether a process is nnacceld or one of its workers, and alive. */
+/* Returns whether a process is alive, and is nnacceld or one of its workers. */
 static bool is_daemon(const char *pid)
 {
 	char path[300], comm[32] = "", state = 'Z';
@@ -38,7 +39,7 @@ static bool is_daemon(const char *pid)
 	return state != 'Z' && !strncmp(comm, NAME, strlen(NAME));
 }
 
-/* Sends a signal to all these processes; returns their number. */
+/* Sends a signal to nnacceld and its workers. Returns the number of processes. */
 static int signal_all(int signal)
 {
 	DIR *proc = opendir("/proc");
@@ -65,7 +66,10 @@ bool daemon_stop(void)
 	return true;
 }
 
-/* Becomes nnacceld: ends with the test that started it, and writes its log to @log. */
+/*
+ * Executes nnacceld in this process. It ends with the test that started it, and writes its log to
+ * @log.
+ */
 static void daemon_exec(const struct stat *node, const char *option, int log)
 {
 	if (setgroups(0, NULL) || setresgid(node->st_gid, node->st_gid, node->st_gid) ||

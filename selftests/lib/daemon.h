@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnacceld in the tests: most tests stop it and act as the engine, one starts it.
+ * nnacceld in the tests. Most tests stop nnacceld and act as the engine; other
+ * tests start it.
  */
 #ifndef SELFTESTS_DAEMON_H
 #define SELFTESTS_DAEMON_H
 
 #include <stdbool.h>
 
-/** daemon_stop() - Stops a running nnacceld; false: it still runs. */
+/** daemon_stop() - Stops a running nnacceld; returns false if it still runs. */
 bool daemon_stop(void);
 
 /** daemon_start() - Starts nnacceld from PATH as the engine node's owner; @option may be NULL. */

@@ -18,7 +18,7 @@
 #include "summary.h"
 #include "runner.h"
 
-/* Gives up this thread's right to override limits, or takes it again. */
+/* Drops this thread's capability to override limits, or takes it back. */
 static void override_limits(bool may)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

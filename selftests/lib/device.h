@@ -15,11 +15,11 @@
 
 #define DEVICE		"/dev/nnaccel"
 
-/* The system's page size, and the largest that any supported system has. */
+/* The system's page size, and the largest page size of all supported systems. */
 #define PAGE		((unsigned long)sysconf(_SC_PAGESIZE))
 #define MAX_PAGE	65536UL
 
-/* The value of output fields before a call. */
+/* The value of output fields before a call, which shows whether the call writes them. */
 #define POISON		0xa5a5a5a5U
 
 /** device_open() - Opens a context that limits apply to; returns an fd, or -1 and errno. */
@@ -52,7 +52,7 @@ void *map_shared(int file, uint64_t length, int prot);
 /** prepare_init() - Fills in a PREPARE of a pool's first @length bytes. */
 void prepare_init(struct nnaccel_prepare *prepare, uint32_t pool, uint64_t length);
 
-/** struct saved - Describes a model part and a data part, with room for their sizes. */
+/** struct saved - Descriptions of a model part and a data part, and room for the parts' sizes. */
 struct saved {
 	struct nnaccel_cache_part model;
 	struct nnaccel_cache_part data;
@@ -60,7 +60,9 @@ struct saved {
 	uint64_t data_size;
 };
 
-/** prepare_cached_init() - Fills in a PREPARE_CACHED from two parts; pool 0: an empty one. */
+/**
+ * prepare_cached_init() - Fills in a PREPARE_CACHED from two parts; pool 0: a part without memory.
+ */
 void prepare_cached_init(struct nnaccel_prepare_cached *prepare, struct saved *saved, uint32_t pool,
 			 uint64_t length, uint32_t data, uint64_t data_length);
 
@@ -78,7 +80,8 @@ void query_init(struct nnaccel_query *query, uint32_t what, void *data, uint32_t
 /**
  * struct execution - An EXECUTE with one input and one output, and its arrays
  *
- * The input is 16 bytes at 0 of the first pool, the output 16 bytes at 16 of the second.
+ * The input is bytes 0 to 15 of the first pool; the output is bytes 16 to 31 of the
+ * second pool.
  */
 struct execution {
 	struct nnaccel_execute cmd;
@@ -109,7 +112,9 @@ int async_wait(struct async *async);
 /** now_ns() - Returns the time of CLOCK_MONOTONIC. */
 uint64_t now_ns(void);
 
-/** deadline_soon() - Returns a deadline before which a test has done some steps, however slowly. */
+/**
+ * deadline_soon() - Returns a deadline that leaves time for some steps of a test, even slow ones.
+ */
 uint64_t deadline_soon(void);
 
 /** await_commands() - Waits until a context has @n commands. */

@@ -207,7 +207,7 @@ int session_answer(int session, const union command *cmd)
 		memset(payload, 1, size);
 		break;
 	case NNACCEL_DO_EXECUTE:
-		/* If the client requested sizes, the answer 0 fits into every buffer. */
+		/* Report sizes of 0, which fit any memory that the client gave. */
 		size = cmd->head.max_payload;
 		for (i = 0; i < cmd->head.num_outputs; i++) {
 			shapes[i].flags = NNACCEL_SHAPE_SUFFICIENT;
@@ -216,7 +216,7 @@ int session_answer(int session, const union command *cmd)
 		}
 		break;
 	case NNACCEL_DO_CACHE_SAVE:
-		/* The payload is all zeros: both parts have 0 bytes. */
+		/* The payload is all zeros: each part has 0 bytes. */
 		size = cmd->head.max_payload;
 		break;
 	}

@@ -13,14 +13,14 @@
 
 #define ENGINE_NODE	"/dev/nnaccel-engine"
 
-/* The name is nnacceld's, so that the tests' engine gets the same device, DEVICE. */
+/* The name of nnacceld's engine, so that the tests' engine gets the same device, DEVICE. */
 #define ENGINE_NAME	"nnaccel"
 
-/* The time of an execution that the mock worker reports. */
+/* The device time that the tests' worker reports for each execution. */
 #define MOCK_DEVICE_NS	4711
 
 /**
- * broker_open() - Stops nnacceld if it runs and opens ENGINE_NAME's node; an fd, or -1 and errno.
+ * broker_open() - Stops nnacceld and registers ENGINE_NAME; returns an fd, or -1 and errno.
  */
 int broker_open(void);
 
@@ -31,11 +31,12 @@ int broker_register(int broker, const char *name, uint32_t *device);
 int broker_register_with(int broker, const char *name, uint32_t flags, uint32_t *device);
 
 /**
- * broker_open_as() - Opens and registers an engine: an fd, or -1 and errno; @device may be NULL.
+ * broker_open_as() - Opens the node and registers an engine; returns an fd, or -1 and errno.
+ * @device may be NULL.
  */
 int broker_open_as(const char *name, uint32_t *device);
 
-/** broker_next() - Fetches the next event; @flags as of NNACCEL_ENGINE_NEXT. */
+/** broker_next() - Fetches the next event; @flags are those of NNACCEL_ENGINE_NEXT. */
 int broker_next(int broker, uint32_t flags, struct nnaccel_engine_next *next);
 
 /** broker_await_new() - Waits for a context of this process that wants a session. */
@@ -50,7 +51,7 @@ int broker_refuse(int broker, uint64_t context, uint32_t error);
 /** session_attach() - Attaches this process as the worker. */
 int session_attach(int session);
 
-/** session_attach_as() - The same with flags of NNACCEL_SESSION_ATTACH. */
+/** session_attach_as() - Like session_attach(), with flags of NNACCEL_SESSION_ATTACH. */
 int session_attach_as(int session, uint32_t flags);
 
 /** union command - A command with its arrays */
@@ -81,14 +82,15 @@ const struct nnaccel_format *command_formats(const union command *cmd);
 int session_commit(int session, uint64_t cookie, uint32_t status, const void *payload,
 		   uint32_t payload_size, const char *message);
 
-/** session_commit_fenced() - Answers a command that ends with a fence. */
+/** session_commit_fenced() - Answers a command that ends when a fence signals. */
 int session_commit_fenced(int session, uint64_t cookie, int fence);
 
 /** session_answer() - Commits a success with a valid payload. */
 int session_answer(int session, const union command *cmd);
 
 /**
- * session_serve() - Fetches and answers until the context is gone; returns ESHUTDOWN or an error.
+ * session_serve() - Fetches and answers commands until the context is closed; returns ESHUTDOWN
+ * or another error.
  */
 int session_serve(int session);
 
@@ -98,7 +100,7 @@ void *session_map(int session, uint64_t grant, uint64_t length, int prot);
 /** session_grant_fd() - Makes a dma-buf of a grant. */
 int session_grant_fd(int session, uint32_t grant, uint32_t prot, int *fd);
 
-/** session_fence() - Gets a fence that the worker waits for before an execution. */
+/** session_fence() - Gets a fence for which the worker must wait before an execution. */
 int session_fence(int session, uint64_t cookie, uint32_t index, int *fence);
 
 /**
@@ -113,13 +115,13 @@ struct served {
 	pthread_t thread;
 };
 
-/** served_open() - Opens the broker, a context and its session, and attaches. */
+/** served_open() - Opens the broker, a context and its session, and attaches this process. */
 int served_open(struct served *s);
 
-/** served_open_as() - The same with flags of NNACCEL_SESSION_ATTACH. */
+/** served_open_as() - Like served_open(), with flags of NNACCEL_SESSION_ATTACH. */
 int served_open_as(struct served *s, uint32_t flags);
 
-/** served_start() - Starts a thread that serves. */
+/** served_start() - Starts a thread that serves the context. */
 int served_start(struct served *s);
 
 /** served_close() - Closes the files that are open. */

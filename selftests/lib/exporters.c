@@ -56,7 +56,7 @@ struct drm_signal {
 #define DRM_SIGNAL	_IOW('d', 0x42, struct drm_signal)
 #define DRM_DUMB	_IOWR('d', 0xb2, struct drm_dumb)
 
-/* Loads the tests' module, which lies beside nnaccel.ko. */
+/* Loads the tests' module, which is in the directory of nnaccel.ko. */
 static bool load_own(void)
 {
 	const char *nnaccel = getenv("NNACCEL_MODULE");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exporters of dma-bufs for the tests: the module that is made for them, and
- * the drivers of the kernel. Functions return an fd, or -1 and errno.
+ * Exporters of dma-bufs for the tests: the module nnaccel_exporter and drivers
+ * of the kernel. Functions return an fd, or -1 and errno.
  */
 #ifndef SELFTESTS_EXPORTERS_H
 #define SELFTESTS_EXPORTERS_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** struct exporter - The tests' own exporter: its fd, and its buffer's */
+/** struct exporter - The tests' own exporter: an fd of the exporter, and an fd of its dma-buf */
 struct exporter {
 	int fd;
 	int buffer;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions with files, and fences of sw_sync that stand for hardware, if the kernel has it.
+ * Executions with files, and fences that represent hardware, by sw_sync if the kernel has it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #define SW_SYNC "/sys/kernel/debug/sync/sw_sync"
 
-/* The kernel has no header for these. */
+/* The kernel has no header for these definitions of sw_sync. */
 struct sw_sync_fence {
 	uint32_t value;
 	char name[32];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions with files, and fences of sw_sync that stand for hardware, if the kernel has it.
+ * Executions with files, and fences that represent hardware, by sw_sync if the kernel has it.
  * Functions return 0 or an errno, unless their comments say otherwise.
  */
 #ifndef SELFTESTS_FENCE_H
@@ -21,7 +21,8 @@ int file_start_until(int fd, uint32_t model, uint32_t pool, int dependency, uint
 /**
  * file_end() - Waits for the end of an execution and fetches its answer
  *
- * Returns 0, the errno that it ended with, or EPROTO if its status is not NONE.
+ * Returns 0, the errno with which the execution ended, or EPROTO if its status
+ * is not NONE.
  */
 int file_end(int fd, int file);
 

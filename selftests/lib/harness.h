@@ -9,7 +9,7 @@
 
 #include "runner.h"
 
-/* The harness limits a test by an alarm in the parent. */
+/* The kernel's harness limits the time of a test by an alarm in the parent process. */
 static inline unsigned int scaled_alarm(unsigned int seconds)
 {
 	return alarm((unsigned int)scaled(seconds));

@@ -24,7 +24,7 @@ bool send_file(int socket, int fd);
 /** receive_file() - Returns the file that was passed, or -1. */
 int receive_file(int socket);
 
-/** struct stranger - A process that is older than the files passed to it */
+/** struct stranger - A process that was forked before the files that it receives were opened */
 struct stranger {
 	pid_t pid;
 	int socket;
@@ -39,7 +39,7 @@ int stranger_pass(struct stranger *stranger, int fd);
 /** become_user() - Becomes another user that may open the device. */
 bool become_user(uid_t uid, gid_t gid);
 
-/** struct actor - A child that runs in steps and waits after each */
+/** struct actor - A child that runs in steps and waits after each step */
 struct actor {
 	pid_t pid;
 	int said;

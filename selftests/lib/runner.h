@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the runner's variables: whether to run all parts, and how much slower than a quiet machine
- * this one is. Tests of user space include this file too.
+ * Reads the variables that the test runner sets: whether to run all parts of the tests, and how
+ * much slower this machine is than an idle one. The tests in user/ include this file too.
  */
 #ifndef SELFTESTS_RUNNER_H
 #define SELFTESTS_RUNNER_H

@@ -10,7 +10,7 @@
 #include "summary.h"
 #include "runner.h"
 
-/* The number of 10 ms waits before a test gives up. */
+/* Maximum number of waits of 10 ms before a test fails. */
 #define TRIES scaled(10000)
 
 #define SUMMARY "/sys/kernel/debug/nnaccel/summary"
@@ -74,7 +74,9 @@ bool summary_becomes(int fd, const char *name, long long value)
 {
 	long long now = -1;
 
-	/* The last user of a command drops it, possibly the worker. */
+	/*
+	 * The last reference to a command may be dropped later, for example by the worker's call.
+	 */
 	for (unsigned long long i = TRIES; i; i--) {
 		now = summary_get(fd, name);
 		if (now == value)

@@ -11,7 +11,7 @@
 
 #define NUM_COUNTERS 17
 
-/** struct summary - What exists now; in the order of the summary */
+/** struct summary - Numbers of existing objects, in the order of nnaccel/summary */
 struct summary {
 	long long counter[NUM_COUNTERS];
 };

@@ -90,7 +90,7 @@ TEST_F(models, prepare_tells_the_worker)
 	EXPECT_EQ(grants[2].length, 3 * PAGE);
 	EXPECT_EQ(cmd.head.attributes_size, 9);
 	EXPECT_EQ(memcmp(command_attributes(&cmd), "attribute", 9), 0);
-	/* The command wrote nothing behind its end. */
+	/* The fetch wrote nothing after the end of the command. */
 	EXPECT_EQ(((uint8_t *)&cmd)[cmd.head.size], 0xa5);
 	EXPECT_EQ(session_answer(self->s.session, &cmd), 0);
 	EXPECT_EQ(async_wait(&async), 0);
@@ -102,7 +102,10 @@ TEST_F(models, prepare_tells_the_worker)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 0);
 }
 
-/* A worker may report the memory of an existing model, with a structure of one size. */
+/*
+ * A worker may report the memory of a model only with success, and with a structure of exactly one
+ * size.
+ */
 TEST_F(models, memory_is_shown)
 {
 	const struct nnaccel_model_memory memory[2] = { { 5 << 20, 3 << 20, 9 << 20 },
@@ -139,14 +142,14 @@ TEST_F(models, memory_is_shown)
 	}
 	EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-model-weights"), 5 << 10);
-	/* Without a worker the model takes no memory. */
+	/* After the worker's death no memory is reported for the model. */
 	close(self->s.session);
 	self->s.session = -1;
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-model-weights"), 0);
 	EXPECT_EQ(summary_get(self->s.fd, "drm-resident-device"), 0);
 }
 
-/* Starts a PREPARE and commits this answer; returns the call's errno. */
+/* Starts a PREPARE and commits this answer. Returns the errno of the PREPARE. */
 static int prepare_answered(struct served *s, struct nnaccel_prepare *prepare, uint32_t status,
 			    const char *message)
 {
@@ -183,7 +186,10 @@ TEST_F(models, prepare_fails_in_the_engine)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 0);
 }
 
-/* A message is truncated to the client's buffer and terminated; no byte more is written. */
+/*
+ * A message is truncated to the size of the client's buffer, with its final 0. No further byte is
+ * written.
+ */
 TEST_F(models, messages)
 {
 	const struct {
@@ -281,7 +287,7 @@ TEST_F(models, prepare_refusals)
 		}
 	}
 	pools[1] = self->constants[1];
-	/* The worker may still hold the last model, which was undone. */
+	/* A call of the worker may still have a reference to the last model, which was undone. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 1));
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_PREPARE, &good, sizeof(good), 0, true), 0);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 5));
@@ -340,13 +346,13 @@ TEST_F(models, number_is_limited)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), ENOSPC);
 	EXPECT_EQ(prepare.out_status, POISON);
 	EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
-	/* The worker's last call may still hold the model. */
+	/* The worker's last call may still have a reference to the model. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 0));
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), 0);
 	EXPECT_EQ(param_set("max_models", old), 1);
 }
 
-/* Destroyed pools stay in the model, and are forgotten with it. */
+/* The model has references to pools that were destroyed. Their grants end with the model. */
 TEST_F(models, holds_its_pools)
 {
 	struct nnaccel_prepare prepare;
@@ -393,8 +399,8 @@ TEST_F(models, holds_its_pools)
 }
 
 /*
- * If the deadline passes while the worker has the command, the model is void and the commit
- * dropped.
+ * If the deadline passes while the worker has the command, there is no model, and the
+ * answer is dropped.
  */
 TEST_F(models, prepare_deadline_passes)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The module cannot be unloaded while one of its files is open. When it is unloaded it leaves
- * nothing behind, and it can be loaded again. $NNACCEL_MODULE names its file.
+ * The module cannot be unloaded while one of its files is open. After the module is unloaded,
+ * nothing of it is left, and it can be loaded again. $NNACCEL_MODULE names the module's file.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -66,7 +66,7 @@ TEST_F(module, stays_while_in_use)
 	buffer = pool_export(s.fd, pool_alloc(s.fd, PAGE));
 	at = map_shared(buffer, PAGE, PROT_READ);
 	ASSERT_NE(at, NULL);
-	/* The files are closed one by one; each alone keeps the module loaded. */
+	/* The files are closed one after another. Any open file keeps the module loaded. */
 	EXPECT_EQ(module_unload(), EAGAIN);
 	close(s.broker);
 	EXPECT_EQ(module_unload(), EAGAIN);
@@ -78,7 +78,7 @@ TEST_F(module, stays_while_in_use)
 	EXPECT_EQ(module_unload(), EAGAIN);
 	munmap(at, PAGE);
 
-	/* The device files are gone, and a second load creates new ones. */
+	/* The device files no longer exist. The next load creates them again. */
 	EXPECT_TRUE(file_has("/proc/devices", " nnaccel\n"));
 	ASSERT_EQ(stat(DEVICE, &device), 0);
 	unlink(node);
@@ -138,7 +138,7 @@ TEST_F(module, stays_while_a_file_exists)
 	ASSERT_EQ(module_load(self->path), 0);
 }
 
-/* The module works after it was reloaded repeatedly. */
+/* The module works after it was reloaded several times. */
 TEST_F(module, reloads)
 {
 	if (!self->path)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The module's reports to an administrator: commands with age and state, trace events, and a line
- * in the kernel's log when the module kills a worker.
+ * in the kernel's log for each worker that the module kills.
  */
 #include <fcntl.h>
 #include <sys/klog.h>
@@ -109,7 +109,7 @@ TEST_F(observe, commands)
 	EXPECT_FALSE(shown_command(self->s.fd, &shown));
 }
 
-/* An execution is shown while it waits for others, before the session has it. */
+/* An execution is shown while it waits for other executions, before it is queued to the session. */
 TEST_F(observe, commands_that_wait_for_others)
 {
 	struct nnaccel_cmd waiting = { .model = 1, .priority = NNACCEL_PRIORITY_MEDIUM };
@@ -271,7 +271,7 @@ TEST_F(observe, summary)
 	close(file);
 }
 
-/* The modes say which users may read and open the files. */
+/* The modes of the files say which users may open them. */
 TEST_F(observe, modes)
 {
 	const struct {
@@ -311,7 +311,7 @@ TEST_F(observe, parameters)
 	for (size_t i = 0; i < ARRAY_SIZE(params); i++) {
 		unsigned long long value = (unsigned long long)param_get(params[i].name);
 
-		/* Shares of the memory are whole pages. */
+		/* Defaults that are a share of the memory are rounded to whole pages. */
 		EXPECT_EQ(value >= PAGE ? value / PAGE : value,
 			  params[i].value >= PAGE ? params[i].value / PAGE : params[i].value)
 			TH_LOG("%s", params[i].name);
@@ -343,7 +343,7 @@ TEST_F(observe, events)
 	write_file(TRACING "trace", "\n");
 }
 
-/* Causes each trace event once in a context that a thread serves. */
+/* Causes each trace event once, in a context whose worker is a thread. */
 static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, int buffer)
 {
 	uint32_t pool, model, foreign, slot;
@@ -356,7 +356,7 @@ static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, 
 
 	pool = pool_alloc(s->fd, 100);
 	model = served_prepare(s, pool);
-	/* The worker keeps this command until its deadline has passed. */
+	/* The worker does not answer this command before its deadline has passed. */
 	execution_init(&e, model, pool, pool);
 	e.cmd.deadline_ns = deadline_soon();
 	ASSERT_TRUE(async_start(&async, s->fd, NNACCEL_WORK_EXECUTE, &e.cmd));
@@ -375,8 +375,8 @@ static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, 
 	EXPECT_EQ(slot_free(burst, slot), 0);
 	close(burst);
 	/*
-	 * The call begins an access for reading; a kernel thread begins one for reading and
-	 * writing.
+	 * The call itself begins the read access, and a kernel thread begins the read and
+	 * write access.
 	 */
 	ASSERT_EQ(pool_import(s->fd, buffer, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE, 0, 100,
 			      &foreign), 0);
@@ -467,7 +467,7 @@ TEST_F(observe, each_event)
 	write_file(TRACING "trace", "\n");
 }
 
-/* The module's own memory has access events if a device has mapped it. */
+/* Memory that the module allocated causes access events if a device has mapped it. */
 TEST_F(observe, access_events_of_own_memory)
 {
 	int buffer = pool_export(self->s.fd, self->pool);
@@ -484,7 +484,10 @@ TEST_F(observe, access_events_of_own_memory)
 	execution_init(&e, self->model, self->pool, self->pool);
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
-	/* The input is the first user, and the output is the last. */
+	/*
+	 * The memory is synced when its first user, the input, begins and its last user, the
+	 * output, ends.
+	 */
 	EXPECT_TRUE(file_has(TRACING "trace", "nnaccel_access_begin:", " prot=1 error=0"));
 	EXPECT_FALSE(file_has(TRACING "trace", "nnaccel_access_end:", " prot=3 error=0"));
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
@@ -496,7 +499,7 @@ TEST_F(observe, access_events_of_own_memory)
 	close(buffer);
 }
 
-/* Worker: fails every command of its client by exiting. */
+/* Worker process: exits at the first command of its client. */
 TEST_F(observe, end_of_a_command_that_nobody_took)
 {
 	int fence;
@@ -515,7 +518,7 @@ TEST_F(observe, end_of_a_command_that_nobody_took)
 	write_file(TRACING "trace", "\n");
 }
 
-/* Worker: prepares a model, fetches an execution and never answers. */
+/* Worker process: prepares a model, fetches an execution and never answers it. */
 static void never_answer(struct actor *self, void *data)
 {
 	int session = *(int *)data;

@@ -67,8 +67,8 @@ TEST_F(pools, alloc_refusals)
 	EXPECT_EQ(summary_get(self->fd, "nnaccel-pools"), 0);
 	EXPECT_EQ(check_structure(self->fd, NNACCEL_POOL_ALLOC, &good, sizeof(good), 0, true), 0);
 	/*
-	 * The first published size and a longer one with zeros succeeded; a failed answer left no
-	 * pool.
+	 * Two calls succeeded: that with the first published size, and that with a tail of zeros.
+	 * A call whose answer could not be written left no pool.
 	 */
 	EXPECT_EQ(summary_get(self->fd, "nnaccel-pools"), 4);
 }
@@ -138,7 +138,7 @@ TEST_F(pools, dropped_pages_come_back)
 	close(file);
 }
 
-/* The pool is larger than mmap() maps at once: each fault maps the right pages. */
+/* mmap() does not map the whole of this large pool. Check that each fault maps the right pages. */
 TEST_F(pools, faults_in_large_mappings)
 {
 	const size_t pages = (18UL << 20) / PAGE + 7, skipped[] = { 0, 5, 513 };
@@ -202,7 +202,7 @@ TEST_F(pools, export_refusals)
 	EXPECT_EQ(check_fd_0(self->fd, NNACCEL_POOL_EXPORT, &good, sizeof(good),
 			     offsetof(struct nnaccel_pool_export, out_fd)), 0);
 	EXPECT_EQ(check_structure(self->fd, NNACCEL_POOL_EXPORT, &good, sizeof(good), 0, true), 0);
-	/* This also closes the dma-bufs of the last check. */
+	/* This also closes the dma-bufs that the last check has opened. */
 	EXPECT_EQ(close_range((unsigned int)file, UINT32_MAX, 0), 0);
 }
 
@@ -324,8 +324,8 @@ static bool write_to(const char *path, const char *text)
 }
 
 /*
- * Memory is charged to the caller's cgroup: beyond its limit the call fails, and no process is
- * killed.
+ * Memory is charged to the caller's cgroup. If the limit of the cgroup is exceeded, the call
+ * fails, and no process is killed.
  */
 TEST_F(pools, no_memory)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * All operations at once, for a kernel with checkers: threads of short-lived clients make all
- * calls, workers answer, map and die, and no object is left.
+ * All operations at the same time, for a kernel with debug checks. Threads of short-lived
+ * clients make all calls, and workers answer, map memory and die. In the end no object is
+ * left.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -17,11 +18,11 @@
 #include "harness.h"
 
 #define CLIENTS	3		/* number of processes at a time */
-#define LIVES	how_often(8, 4)	/* number of processes that follow each other in each place */
+#define LIVES	how_often(8, 4)	/* number of processes in sequence, for each of CLIENTS */
 #define THREADS	4
 #define CALLS	200		/* number of calls of a thread, if its process lives that long */
 #define IDS	6		/* number of pools, and of models, that a client remembers */
-#define BUFFERS	2		/* number of buffers: few, so that threads use the same ones */
+#define BUFFERS	2		/* number of buffers; few, so that threads share them */
 #define BUFFER_THREADS	6	/* on one buffer */
 #define BUFFER_ROUNDS	(unsigned long)how_often(10, 4)	/* or NNACCEL_RACE_SECONDS */
 #define BUFFER_CALLS	200	/* minimum number of calls in a round */
@@ -44,7 +45,10 @@ struct client {
 	unsigned int seed;
 };
 
-/* Ids of this process' context, shared by all its threads; some are destroyed. */
+/*
+ * Ids of objects in this process' context, shared by all its threads. Some of the objects are
+ * already destroyed.
+ */
 static _Atomic uint32_t pools[IDS], models[IDS];
 
 static uint32_t draw_id(struct client *c, _Atomic uint32_t *ids)
@@ -52,7 +56,7 @@ static uint32_t draw_id(struct client *c, _Atomic uint32_t *ids)
 	return ids[draw(&c->seed, IDS)];
 }
 
-/* Replaces a remembered id; the old object is destroyed now or with the context. */
+/* Replaces a remembered id. Destroys the old object, or leaves it to the end of the context. */
 static void remember(struct client *c, _Atomic uint32_t *ids, uint32_t id)
 {
 	_Atomic uint32_t *place = &ids[draw(&c->seed, IDS)];
@@ -116,12 +120,12 @@ static void call_execute(struct client *c)
 	xioctl(c->fd, NNACCEL_WORK_EXECUTE, &e.cmd);
 }
 
-/* Some are closed, and their numbers belong to other files; 0 if there is no file yet. */
+/* Some of these files are closed, and their fds belong to other files. 0: no file yet. */
 static _Atomic int files[IDS];
 
 static _Atomic uint32_t submissions[IDS];
 
-/* Submits an execution, then waits for the execution of any thread, or ends it. */
+/* Submits an execution, then waits for or destroys an execution of any thread. */
 static void call_submissions(struct client *c)
 {
 	int32_t dependencies[2] = { files[draw(&c->seed, IDS)], files[draw(&c->seed, IDS)] };
@@ -159,7 +163,7 @@ static void call_submissions(struct client *c)
 
 static _Atomic uint32_t buffers[BUFFERS];
 
-/* Uses a buffer that other threads may be using, or have freed. */
+/* Uses a buffer that other threads may use at the same time, or may have freed. */
 static void use_buffer(int fd, unsigned int *seed, uint32_t model, uint32_t buffer, uint64_t other)
 {
 	static __thread char data[MAX_PAGE];
@@ -292,7 +296,7 @@ static void client_main(unsigned int seed)
 		clients[i] = (struct client){ .fd = fd, .seed = seed * THREADS + i };
 		pthread_create(&threads[i], NULL, client_thread, &clients[i]);
 	}
-	/* Some processes exit with calls in flight; the test kills the others. */
+	/* Some processes exit with calls in flight. The test kills the other processes. */
 	if (draw(&seed, 3)) {
 		for (unsigned int i = 0; i < THREADS; i++)
 			pthread_join(threads[i], NULL);
@@ -322,7 +326,7 @@ static void touch_grants(int session, const union command *cmd)
 	}
 }
 
-/* Maps the burst of a command, and looks up the slots that its client binds first. */
+/* Maps the burst of a command, and looks up those slots that clients bind first. */
 static void touch_burst(int session, const union command *cmd)
 {
 	struct nnaccel_session_slot slot = {
@@ -356,7 +360,8 @@ static void *worker_thread(void *data)
 		if (cmd.head.burst)
 			touch_burst(w.fd, &cmd);
 		/*
-		 * A command with a deadline may stay unanswered; the worker may be killed for it.
+		 * Do not answer some commands with a deadline, for which the worker may be
+		 * killed.
 		 */
 		if (cmd.head.cookie && (!cmd.head.deadline_ns || draw(&w.seed, 8)))
 			session_answer(w.fd, &cmd);
@@ -388,7 +393,7 @@ static void broker_main(int broker)
 			_exit(1);
 		if (!draw(&seed, 16)) {
 			close(broker);
-			/* A worker that was just forked has the node open for a moment. */
+			/* A worker that was just forked still has the node open for a moment. */
 			while ((broker = broker_open()) < 0)
 				pause_ms(1);
 			continue;
@@ -527,8 +532,7 @@ TEST(one_buffer)
 			pause_ms(200);
 		while (c.calls < BUFFER_CALLS);
 		/*
-		 * Replace the context's file while threads use it: their next calls reach
-		 * /dev/null.
+		 * Replace the context's file by /dev/null while threads use its fd.
 		 */
 		fd = open("/dev/null", O_RDWR);
 		dup2(fd, s.fd);
@@ -568,7 +572,7 @@ TEST(closed_files)
 			ASSERT_GE(file, 0);
 			close(file);
 		}
-		/* The close ends all executions, and works drop their answers meanwhile. */
+		/* The close ends all executions, while works drop their answers. */
 		close(s.fd);
 		s.fd = -1;
 		served_close(&s);
