@@ -129,7 +129,7 @@ TEST_F(sessions, fetch_nothing)
 				  true), 0);
 }
 
-/* A command that cannot be delivered stays queued, and the client does not notice. */
+/* If a fetch cannot write the command, the command stays queued. The client is not affected. */
 TEST_F(sessions, fetch_refusals)
 {
 	struct nnaccel_session_fetch good = {
@@ -165,7 +165,7 @@ TEST_F(sessions, fetch_refusals)
 		munmap(page, PAGE);
 		EXPECT_EQ(events_of(self->s.session, 0), POLLIN);
 
-		/* The same happens with a notice, and then with an empty queue. */
+		/* Repeat this with a queued notice, and then with an empty queue. */
 		ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FETCH, &good), 0);
 		EXPECT_EQ(good.out_size, sizeof(struct nnaccel_cmd));
 		EXPECT_EQ(self->cmd.head.kind, i ? NNACCEL_DO_FORGET_MODEL : NNACCEL_DO_QUERY);
@@ -309,7 +309,10 @@ TEST_F(sessions, too_small_wakes_another)
 	ASSERT_TRUE(ask(self));
 	EXPECT_EQ(async_wait(&second), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_QUERY);
-	/* The other thread was woken first if it slept first; otherwise it sleeps until the end. */
+	/*
+	 * If the second thread slept first, it was woken first. Otherwise it sleeps until the
+	 * context is closed.
+	 */
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	close(self->s.fd);
@@ -398,11 +401,14 @@ TEST_F(sessions, commit_refusals)
 			       NNACCEL_MAX_MESSAGE + 1, EINVAL),
 			REFUSE(struct nnaccel_session_commit, message_size, UINT32_MAX, EINVAL),
 			REFUSE(struct nnaccel_session_commit, fence, 1, EINVAL),
-			/* These fields belong to a fetch, which this call does not request. */
+			/*
+			 * These fields are valid only with a fetch, which this call does not
+			 * request.
+			 */
 			REFUSE(struct nnaccel_session_commit, flags, NNACCEL_FETCH_NONBLOCK,
 			       EINVAL),
 			REFUSE(struct nnaccel_session_commit, buffer_size, 1, EINVAL),
-			/* This field is valid only with a fetch. */
+			/* These values of @buffer are invalid. */
 			REFUSE(struct nnaccel_session_commit, buffer, 4, EINVAL),
 			REFUSE(struct nnaccel_session_commit, buffer, UINT64_MAX, EINVAL),
 		};
@@ -417,7 +423,7 @@ TEST_F(sessions, commit_refusals)
 				  false), 0);
 }
 
-/* Starts a second client call; its command is queued on return. */
+/* Starts a second call of the client. On return the command of this call is queued. */
 static bool ask_again(FIXTURE_DATA(sessions) *self, struct async *async,
 		      struct nnaccel_query *query, uint32_t *answer)
 {
@@ -461,7 +467,10 @@ TEST_F(sessions, commit_and_fetch)
 	EXPECT_EQ(self->answer, 7);
 	EXPECT_EQ(self->cmd.head.query, 8);
 
-	/* Nothing is queued: the answer still counts, and the call returns the fetch's error. */
+	/*
+	 * No command is queued. The answer counts nevertheless, and the call returns the error of
+	 * the fetch.
+	 */
 	commit = commit_and_fetch(self);
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), EAGAIN);
 	EXPECT_EQ(commit.cookie, 0);
@@ -475,7 +484,9 @@ TEST_F(sessions, commit_and_fetch)
 	EXPECT_EQ(async_wait(&async), 0);
 }
 
-/* A rejected commit fetches nothing; a failed fetch does not undo the commit. */
+/*
+ * If the commit is rejected, the call fetches nothing. If the fetch fails, the commit still counts.
+ */
 TEST_F(sessions, commit_and_fetch_errors)
 {
 	const uint64_t bad[] = { 8, 0xffff888000000000UL };
@@ -562,7 +573,7 @@ TEST_F(sessions, commit_before_fetch)
 	EXPECT_EQ(async_wait(&self->async), 0);
 }
 
-/* Payloads that a kind of command does not allow. */
+/* Checks which payloads each kind of command allows. */
 TEST_F(sessions, commit_payloads)
 {
 	uint32_t pool = pool_alloc(self->s.fd, 64);
@@ -598,7 +609,10 @@ TEST_F(sessions, commit_payloads)
 			{ 4, 0, 0xff000000, EINVAL },
 			{ 4, 0, 0x01000001, 0 },
 		} },
-		/* The payload exceeds the command's room; flags are checked word by word. */
+		/*
+		 * These payloads are too large for the memory in the command. The check reads flags
+		 * word by word.
+		 */
 		{ "supported by many", NNACCEL_WORK_SUPPORTED, &many, {
 			{ sizeof(flags), 0, 2, EINVAL },
 			{ sizeof(flags), 0, 0x01000000, 0 },
@@ -673,7 +687,7 @@ TEST_F(sessions, commit_shapes)
 	EXPECT_EQ(e.shape.rank, NNACCEL_MAX_RANK);
 }
 
-/* Cookies and model numbers of one session mean nothing in another. */
+/* Cookies and model numbers of one session are invalid in another session. */
 TEST_F(sessions, commit_of_another)
 {
 	uint64_t context, cookie;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * SUBMIT and WAIT: each kind of work and each error. Signals, second calls, destroyed objects and
- * deaths occur at each stage. It also tests files, dependencies and limits.
+ * SUBMIT and WAIT: each kind of work and each error; signals, second calls, destroyed objects and
+ * deaths at each stage; files, dependencies and limits.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -95,7 +95,10 @@ static int progress_of(FIXTURE_DATA(submit) *self, uint32_t id, void *work)
 	return (int)wait.out_progress;
 }
 
-/* The worker reports the progress of a preparation, and learns that the client has given up. */
+/*
+ * The worker reports the progress of a preparation. A report gives ECANCELED once the client no
+ * longer waits.
+ */
 TEST_F(submit, progress)
 {
 	const struct nnaccel_session_commit commit = {
@@ -132,7 +135,7 @@ TEST_F(submit, progress)
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &c), ECANCELED);
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &c), ENOENT);
-	/* Other commands have no such fields. */
+	/* Other kinds of command allow no progress. */
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_EXECUTE, &self->execution.cmd, &id), 0);
 	ASSERT_EQ(fetch(self), 0);
 	c.cookie = self->cmd.head.cookie;
@@ -156,7 +159,7 @@ union work {
 	struct nnaccel_burst_create burst;
 };
 
-/* The data to which the structures of works point. */
+/* The data to which the structures of all kinds of work point. */
 static struct {
 	uint32_t answer;
 	uint8_t supported[4];
@@ -164,7 +167,7 @@ static struct {
 	struct execution execution;
 	struct saved saved;
 	char bytes[16];
-	uint32_t converted;	/* a buffer whose layout is the worker's */
+	uint32_t converted;	/* a buffer in the worker's own layout */
 } at;
 
 static void init_query(FIXTURE_DATA(submit) *self, union work *work)
@@ -272,7 +275,7 @@ static void init_copy_out(FIXTURE_DATA(submit) *self, union work *work)
 
 static bool has_copy_out(const union work *work)
 {
-	/* The worker did not write to the new memory. */
+	/* The copy gave zeros, because the worker did not write to the copy's temporary memory. */
 	return has_copy(work) && !at.bytes[0] && !at.bytes[sizeof(at.bytes) - 1];
 }
 
@@ -361,7 +364,7 @@ TEST_F(submit, each_kind)
 	}
 }
 
-/* One call submits and waits. */
+/* Each kind of work is submitted, and waited for, by one call. */
 TEST_F(submit, each_kind_with_a_wait)
 {
 	struct nnaccel_submit submit;
@@ -390,7 +393,7 @@ TEST_F(submit, each_kind_with_a_wait)
 	}
 }
 
-/* An engine's failure is an answer, too. */
+/* A failure that the engine reports is an answer, too. */
 TEST_F(submit, statuses)
 {
 	union work work;
@@ -412,7 +415,7 @@ TEST_F(submit, statuses)
 			EXPECT_EQ(work.execute.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
 			EXPECT_STREQ(at.execution.message, "no");
 		}
-		/* The failed copy took what the buffer held. */
+		/* The failed copy made the buffer uninitialised, so initialise it again. */
 		if (kinds[i].command == NNACCEL_DO_COPY_IN) {
 			kinds[i].init(self, &work);
 			ASSERT_EQ(submit_work(self->s.fd, kinds[i].work, &work, &id), 0);
@@ -515,13 +518,16 @@ TEST_F(submit, refused_fields)
 	wait.work = (uintptr_t)&work;
 	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_WAIT, &wait, sizeof(wait), waits,
 				 sizeof(waits) / sizeof(waits[0])), 0);
-	/* An id of a submission is not valid for a pool, and the other way round. */
+	/*
+	 * Calls for a submission reject the id of a pool, and calls for other objects reject the id
+	 * of a submission.
+	 */
 	EXPECT_EQ(submission_try(self->s.fd, self->pool, &work, &done), ENOENT);
 	work.execute.model = wait.id;
 	EXPECT_EQ(submit_work(self->s.fd, NNACCEL_WORK_EXECUTE, &work, &wait.id), ENOENT);
 }
 
-/* The structure of each kind, in both calls. */
+/* SUBMIT and WAIT reject invalid structures of each kind of work. */
 TEST_F(submit, refused_work)
 {
 	union {
@@ -572,8 +578,8 @@ TEST_F(submit, refused_work)
 		}
 	}
 	/*
-	 * WAIT rejects the same fields, and the answer is not lost. The ids are those of the
-	 * table's order.
+	 * WAIT rejects the same fields, and the answer is not lost. The submissions have ids
+	 * in the order of the table.
 	 */
 	EXPECT_EQ(commands(self), NUM_KINDS);
 	for (uint32_t left = NUM_KINDS, next = 1; left; next++) {
@@ -619,7 +625,7 @@ TEST_F(submit, refused_by_the_kind)
 	init_burst(self, &work);
 	work.burst.capacity = NNACCEL_BURST_MAX_CAPACITY + 1;
 	EXPECT_EQ(submit_work(self->s.fd, NNACCEL_WORK_BURST, &work, &id), EINVAL);
-	/* A call that would wait is rejected in the same way. */
+	/* SUBMIT with NNACCEL_SUBMIT_WAIT is rejected in the same way. */
 	init_query(self, &work);
 	work.query.data_size = NNACCEL_MAX_QUERY + 1;
 	submit_init(&submit, NNACCEL_WORK_QUERY, &work);
@@ -629,7 +635,10 @@ TEST_F(submit, refused_by_the_kind)
 	EXPECT_EQ(commands(self), 0);
 }
 
-/* If the answer cannot be written, SUBMIT undoes the work, and WAIT keeps the answer. */
+/*
+ * If a call cannot write the answer, SUBMIT undoes the work, but after WAIT the answer can be
+ * fetched again.
+ */
 TEST_F(submit, nowhere_to_write)
 {
 	long long models = summary_get(-1, "models"), submissions = summary_get(-1, "submissions");
@@ -642,13 +651,16 @@ TEST_F(submit, nowhere_to_write)
 	ASSERT_NE(submit, MAP_FAILED);
 	work = (void *)submit + PAGE;
 	init_prepare(self, work);
-	/* The call's own structure is read-only: without a wait the engine gets no command. */
+	/*
+	 * If SUBMIT's own structure is read-only and the call does not wait, the engine gets no
+	 * command.
+	 */
 	submit_init(submit, NNACCEL_WORK_PREPARE, work);
 	ASSERT_EQ(mprotect(submit, PAGE, PROT_READ), 0);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, submit), EFAULT);
 	EXPECT_TRUE(worker_is_idle(self));
 	EXPECT_EQ(summary_get(-1, "submissions"), submissions);
-	/* With a wait, the worker is notified to forget the model that the call made. */
+	/* If the call waits, the model is made and destroyed again, so the worker gets a notice. */
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(mprotect(submit, 2 * PAGE, PROT_READ | PROT_WRITE), 0);
 		init_prepare(self, work);
@@ -678,7 +690,7 @@ TEST_F(submit, nowhere_to_write)
 	munmap(submit, 2 * PAGE);
 }
 
-/* An answer of a query that does not fit stays until there is room. */
+/* If a query's answer does not fit into the memory, WAIT can be repeated with more memory. */
 TEST_F(submit, answer_does_not_fit)
 {
 	struct nnaccel_submit submit;
@@ -695,7 +707,7 @@ TEST_F(submit, answer_does_not_fit)
 	init_query(self, &work);
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), 0);
 	EXPECT_TRUE(has_query(&work));
-	/* A call that waits drops an answer that does not fit. */
+	/* If SUBMIT waits, an answer that does not fit is dropped. */
 	work.query.data_size = 1;
 	submit_init(&submit, NNACCEL_WORK_QUERY, &work);
 	submit.flags = NNACCEL_SUBMIT_WAIT;
@@ -706,7 +718,10 @@ TEST_F(submit, answer_does_not_fit)
 	EXPECT_EQ(commands(self), 0);
 }
 
-/* A file number is reserved before the engine gets the command; otherwise the answer stays. */
+/*
+ * SUBMIT reserves the fd before the engine gets the command. If WAIT gets no fd, the answer can be
+ * fetched later.
+ */
 TEST_F(submit, no_number_for_a_file)
 {
 	struct nnaccel_submit submit;
@@ -770,13 +785,13 @@ TEST_F(submit, interrupted)
 		EXPECT_EQ(submission_wait(self->s.fd, submit.out_id, &work), 0);
 		EXPECT_TRUE(kind->has(&work))
 			TH_LOG("%s", kind->name);
-		/* The worker got the command once. */
+		/* The worker got the command only once. */
 		EXPECT_TRUE(worker_is_idle(self));
 		EXPECT_EQ(commands(self), 0);
 	}
 }
 
-/* WAIT can be interrupted any number of times without effect. */
+/* However often WAIT is interrupted, the submission does not change. */
 TEST_F(submit, interrupted_wait)
 {
 	struct nnaccel_wait wait = { .size = sizeof(wait) };
@@ -789,7 +804,7 @@ TEST_F(submit, interrupted_wait)
 	ASSERT_TRUE(handle(SIGUSR1, count_signal, 0));
 	for (int i = 0; i < 3; i++) {
 		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WAIT, &wait));
-		/* The thread may not be in the call yet; a signal before the call ends nothing. */
+		/* Repeat the signal, because the thread may not be in the call yet. */
 		while (pthread_tryjoin_np(async.thread, NULL)) {
 			pthread_kill(async.thread, SIGUSR1);
 			usleep(1000);
@@ -845,7 +860,10 @@ static void *execute_interrupted(void *data)
 	return NULL;
 }
 
-/* Signals at any point: each execution is sent once, and each answer arrives. */
+/*
+ * With signals at random times the engine gets each execution once, and the client gets each
+ * answer.
+ */
 TEST_F(submit, stress_by_signals)
 {
 	struct interrupted run = { .fd = self->s.fd };
@@ -894,7 +912,7 @@ TEST_F(submit, second_wait)
 	EXPECT_EQ(submission_wait(self->s.fd, wait.id, &other), ENOENT);
 }
 
-/* DESTROY ends a wait, whether or not the worker has the command. */
+/* DESTROY ends a call that waits, whether or not the worker has fetched the command. */
 TEST_F(submit, destroyed)
 {
 	struct async async;
@@ -926,14 +944,14 @@ TEST_F(submit, destroyed)
 			EXPECT_TRUE(worker_is_idle(self));
 			continue;
 		}
-		/* The command counts until the worker has answered. */
+		/* The command counts against max_commands until the worker has answered it. */
 		EXPECT_EQ(commands(self), 1);
 		EXPECT_EQ(answer(self), 0);
 		EXPECT_EQ(commands(self), 0);
 	}
 }
 
-/* Destroying an answer also destroys the objects made for it. */
+/* If an answered submission is destroyed, the objects that its work made are destroyed, too. */
 TEST_F(submit, destroyed_when_answered)
 {
 	union work work;
@@ -952,7 +970,7 @@ TEST_F(submit, destroyed_when_answered)
 	}
 }
 
-/* CANCEL works for fenced executions and for those of rings, which have a tag. */
+/* CANCEL does not find submissions, because only executions of rings have a tag. */
 TEST_F(submit, has_no_tag)
 {
 	struct nnaccel_cancel cancel = { .size = sizeof(cancel), .flags = NNACCEL_CANCEL_ANY };
@@ -984,7 +1002,7 @@ TEST_F(submit, deadline_while_queued)
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), ETIME);
 	EXPECT_EQ(work.execute.out_status, POISON);
 	EXPECT_TRUE(worker_is_idle(self));
-	/* WAIT also reports a deadline that was past from the start. */
+	/* WAIT also gives ETIME if the deadline had passed before SUBMIT. */
 	work.execute.deadline_ns = 1;
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_EXECUTE, &work, &id), 0);
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), ETIME);
@@ -1009,7 +1027,8 @@ TEST_F(submit, deadline_with_the_worker)
 		EXPECT_EQ(submission_wait(self->s.fd, id, &work), ETIME);
 		EXPECT_EQ(commands(self), 1);
 		/*
-		 * This process is its own worker, so it is not killed. The answer comes too late.
+		 * The answer comes too late. The worker is the client itself, so it was not
+		 * killed.
 		 */
 		EXPECT_EQ(answer(self), 0);
 		EXPECT_EQ(commands(self), 0);
@@ -1082,7 +1101,7 @@ TEST_F(submit, file_is_closed)
 	EXPECT_EQ(fcntl(submit.out_fd, F_GETFD), 0);
 	close(submit.out_fd);
 	ASSERT_EQ(fetch(self), 0);
-	/* Until then the submission can be found by its id. */
+	/* Until the execution ends, the submission can be found by its id. */
 	EXPECT_EQ(submission_try(self->s.fd, submit.out_id, &work, &done), 0);
 	EXPECT_FALSE(done);
 	EXPECT_EQ(commands(self), 1);
@@ -1104,7 +1123,7 @@ TEST_F(submit, file_is_closed)
 	EXPECT_EQ(submission_wait(self->s.fd, submit.out_id, &work), ENOENT);
 }
 
-/* A call that waits when the file is closed gets the answer. */
+/* If the file is closed during a call of WAIT, this call still gets the answer. */
 TEST_F(submit, file_is_closed_in_a_wait)
 {
 	struct nnaccel_wait wait = { .size = sizeof(wait) };
@@ -1145,7 +1164,7 @@ TEST_F(submit, file_number)
 			     offsetof(struct nnaccel_submit, out_fd)), 0);
 }
 
-/* Opens a second context and prepares a model there; this process serves it, too. */
+/* Opens a second context, which this process serves as well, and prepares a model there. */
 static bool open_second(struct served *other, FIXTURE_DATA(submit) *self, struct execution *e)
 {
 	uint32_t pool, model;
@@ -1162,7 +1181,10 @@ static bool open_second(struct served *other, FIXTURE_DATA(submit) *self, struct
 	return model;
 }
 
-/* Executions of two contexts depend on each other, and run in that order. */
+/*
+ * In a chain of executions, each one depends on the previous one, in the other context. They run in
+ * the order of the chain.
+ */
 TEST_F(submit, chain_over_contexts)
 {
 	struct execution e[2] = { self->execution };
@@ -1186,7 +1208,7 @@ TEST_F(submit, chain_over_contexts)
 					 0, NULL), 0);
 		EXPECT_TRUE(file_readable(files[i], -1));
 	}
-	/* Only the owner can WAIT. */
+	/* WAIT works only in the context of the submission. */
 	EXPECT_EQ(submission_wait_file(other.fd, files[0], &e[1].cmd), ENOENT);
 	for (int i = 0; i < 8; i++) {
 		EXPECT_EQ(submission_wait_file(i % 2 ? other.fd : self->s.fd, files[i],
@@ -1196,7 +1218,9 @@ TEST_F(submit, chain_over_contexts)
 	served_close(&other);
 }
 
-/* A chain may have the maximum length; freeing it does not recurse. */
+/*
+ * A chain may have as many executions as max_commands allows. Freeing the chain does not recurse.
+ */
 TEST_F(submit, longest_chain)
 {
 	const long long max = how_often(256, 32), old = param_set("max_commands", max);
@@ -1216,9 +1240,11 @@ TEST_F(submit, longest_chain)
 		ASSERT_EQ(fetch(self), 0);
 		ASSERT_EQ(answer(self), 0);
 	}
-	/* The files of those that have ended are closed. */
+	/*
+	 * The files of the executions that have ended are closed, so these do not count any more.
+	 */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", max - max / 2));
-	/* The first failure ends all others. */
+	/* The failure of one execution ends all executions after it. */
 	ASSERT_EQ(fetch(self), 0);
 	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
 				 NNACCEL_STATUS_GENERAL_FAILURE, NULL, 0, NULL), 0);
@@ -1229,7 +1255,7 @@ TEST_F(submit, longest_chain)
 	param_set("max_commands", old);
 }
 
-/* A dependency that has ended counts with its result. */
+/* If a dependency ended before SUBMIT, its result counts. */
 TEST_F(submit, dependency_has_ended)
 {
 	struct execution *e = &self->execution;
@@ -1280,7 +1306,7 @@ TEST_F(submit, dependency_is_destroyed)
 	close(file);
 }
 
-/* Closing the context of a dependency ends the submission that waits for it. */
+/* If the context of a dependency is closed, the submission that waits for this dependency ends. */
 TEST_F(submit, dependency_is_closed)
 {
 	struct execution *e = &self->execution, second;
@@ -1316,7 +1342,7 @@ TEST_F(submit, dependency_on_a_fence)
 	submit.dependencies = (uintptr_t)both;
 	submit.num_dependencies = 2;
 	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, &submit), 0);
-	/* A dependency is looked up only at submission. */
+	/* A dependency's fd is looked up only by SUBMIT, so it can be closed now. */
 	close(both[1]);
 	ASSERT_EQ(fetch(self), 0);
 	ASSERT_EQ(answer(self), 0);
@@ -1347,7 +1373,9 @@ TEST_F(submit, dependency_on_a_fence_that_fails)
 	close(file);
 }
 
-/* Memory of another driver: SUBMIT waits neither for its fences nor for its exporter. */
+/*
+ * SUBMIT does not wait for fences of another driver's memory, nor for the exporter of this memory.
+ */
 TEST_F(submit, foreign_memory)
 {
 	struct exporter_counts counts;
@@ -1382,7 +1410,10 @@ TEST_F(submit, foreign_memory)
 	EXPECT_EQ(submission_wait(self->s.fd, ids[1], &work[1]), 0);
 	EXPECT_TRUE(has_supported(&work[1]));
 	counts = exporter_counts(&exporter);
-	/* The execution writes. Commands that overlap share an access. */
+	/*
+	 * The execution writes the memory. Commands that overlap share one access, so there may be
+	 * fewer accesses than commands.
+	 */
 	EXPECT_GE(counts.begun[0], 1);
 	EXPECT_EQ(memcmp(counts.begun, counts.ended, sizeof(counts.begun)), 0);
 	close(file);
@@ -1432,7 +1463,7 @@ static int await_inherited(int fd)
 	return !file_readable(child_file, -1);
 }
 
-/* A process that received the file opens its own context, where the file is no submission. */
+/* A process that received the file opens its own context, in which WAIT rejects the file. */
 static int use_passed(int file)
 {
 	int fd = device_open(), error;
@@ -1462,7 +1493,7 @@ TEST_F(submit, other_processes)
 
 /* ---- deaths ---- */
 
-/* The worker dies while a command waits, is queued, is fetched, or is answered. */
+/* The worker dies when its commands wait, are queued, are fetched, or are answered. */
 TEST_F(submit, death_of_the_worker)
 {
 	struct execution *e = &self->execution;
@@ -1498,7 +1529,7 @@ TEST_F(submit, death_of_the_worker)
 	close(file);
 }
 
-/* Without a worker SUBMIT returns at once, and the work waits for one. */
+/* If there is no worker, SUBMIT returns at once, and the work waits for a worker. */
 TEST_F(submit, waits_for_a_worker)
 {
 	union work work[3];
@@ -1514,7 +1545,7 @@ TEST_F(submit, waits_for_a_worker)
 		init_query(self, &work[i]);
 		ASSERT_EQ(submit_work(fd, NNACCEL_WORK_QUERY, &work[i], &ids[i]), 0);
 	}
-	/* The broker refuses, and all submissions end. */
+	/* The broker refuses a worker, and all submissions end. */
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
 	EXPECT_EQ(submission_try(fd, ids[0], &work[0], &done), 0);
 	EXPECT_FALSE(done);
@@ -1543,7 +1574,10 @@ TEST_F(submit, waits_for_a_worker)
 	}
 }
 
-/* The wait ends if no worker comes, if there is no broker, and at a deadline. */
+/*
+ * The wait for a worker ends if no worker attaches in time, if there is no broker, and at the
+ * deadline.
+ */
 TEST_F(submit, no_worker_comes)
 {
 	long long wait = param_set("engine_wait_ms", 100), absent = param_set("engine_absent_ms", 50);
@@ -1567,7 +1601,7 @@ TEST_F(submit, no_worker_comes)
 	close(self->s.broker);
 	self->s.broker = -1;
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), ENOTCONN);
-	/* DESTROY ends this wait, too. */
+	/* DESTROY ends the wait for a worker, too. */
 	param_set("engine_absent_ms", 60000);
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_QUERY, &work, &id), 0);
 	EXPECT_EQ(object_destroy(self->s.fd, id), 0);
@@ -1589,7 +1623,7 @@ TEST_F(submit, closed)
 		kinds[i].init(self, &work);
 		if (submit_work(self->s.fd, kinds[i].work, &work, &id))
 			continue;
-		/* Every second command is answered; the worker still has the others. */
+		/* Every second command is answered. The worker does not answer the others. */
 		ASSERT_EQ(fetch(self), 0);
 		if (i % 2)
 			ASSERT_EQ(answer(self), 0);
@@ -1639,7 +1673,10 @@ static void die_with_work(struct actor *self, void *data)
 	close(file);
 }
 
-/* Clients are killed while work waits, is with the worker, or is answered, and during calls. */
+/*
+ * Clients are killed when their work waits, is fetched by the worker, or is answered, and during
+ * calls.
+ */
 TEST(death_of_the_client)
 {
 	struct nnaccel_engine_next next;
@@ -1705,7 +1742,10 @@ TEST_F(submit, too_many)
 	param_set("max_commands", old);
 }
 
-/* An answer is charged until it is fetched: here it has 1 MiB, one byte for each operation. */
+/*
+ * An answer is charged until it is fetched. The answers of this test have 1 MiB, a byte for each
+ * operation.
+ */
 TEST_F(submit, large_answers_are_charged)
 {
 	const uint32_t n = NNACCEL_MAX_OPERATIONS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions by io_uring: results, rejections, cancelling, and rings and processes that end, fork
- * or call execve() with commands in flight.
+ * Executions by io_uring: results, rejections and cancelling. Rings end, and processes end, fork
+ * or call execve(), with commands in flight.
  */
 #include <liburing.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 #define LENGTH 64
 #define DEPTH 32
 
-/* The submissions that the last entries point to. */
+/* The structures to which the latest entries point. */
 static struct nnaccel_submit submits[2 * DEPTH];
 static unsigned int num_submits;
 
@@ -36,7 +36,7 @@ static int submit(struct io_uring *ring, int fd, struct nnaccel_execute *cmd, ui
 	return io_uring_submit(ring);
 }
 
-/* Returns the result of the next completion. */
+/* Waits for the next completion and returns its result. */
 static int reap(struct io_uring *ring, uint64_t *tag)
 {
 	struct io_uring_cqe *cqe;
@@ -111,7 +111,7 @@ TEST_F(uring, writes_the_results)
 	EXPECT_EQ(self->cmd.head.attributes_size, 9);
 	EXPECT_EQ(memcmp(command_attributes(&self->cmd), "attribute", 9), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_EXECUTE);
-	/* The worker gets the client's deadline, and no earlier one. */
+	/* The worker gets exactly the client's deadline. */
 	EXPECT_EQ(self->cmd.head.deadline_ns, self->e.cmd.deadline_ns);
 	EXPECT_EQ(io_uring_cq_ready(&self->ring), 0);
 	EXPECT_EQ(self->e.cmd.out_status, POISON);
@@ -157,7 +157,10 @@ TEST_F(uring, depends_on_others)
 	EXPECT_EQ(fetch(self), EAGAIN);
 }
 
-/* An execution that the engine fails is an error of the entry; its structure has the status. */
+/*
+ * If the engine reports a failure, the entry's result is an error, and the execution's structure
+ * has the status.
+ */
 TEST_F(uring, tells_the_status)
 {
 	for (uint32_t status = 1; status <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT;
@@ -257,7 +260,7 @@ TEST_F(uring, linked)
 	EXPECT_EQ(fetch(self), EAGAIN);
 }
 
-/* Answers the command that waits. */
+/* Fetches the queued command and answers it. */
 static int answer(FIXTURE_DATA(uring) *self, uint32_t status)
 {
 	int error = session_fetch(self->s.session, 0, &self->cmd);
@@ -285,7 +288,7 @@ TEST_F(uring, a_failed_status_stops_what_is_linked)
 	EXPECT_EQ(fetch(self), EAGAIN);
 }
 
-/* With IOSQE_CQE_SKIP_SUCCESS only failures appear. */
+/* With IOSQE_CQE_SKIP_SUCCESS only failures cause completion queue entries. */
 TEST_F(uring, a_failed_status_is_shown_where_success_is_skipped)
 {
 	const uint32_t statuses[] = {
@@ -364,7 +367,9 @@ TEST_F(uring, refused_fields)
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
-/* No other command number is valid, and no other file of the module accepts one. */
+/*
+ * Only NNACCEL_SUBMIT is valid as cmd_op, and only for contexts, not for other files of the module.
+ */
 TEST_F(uring, refused_numbers)
 {
 	const int others[] = { self->s.broker, self->s.session };
@@ -407,7 +412,10 @@ TEST_F(uring, too_many)
 	EXPECT_EQ(reap(&self->ring, NULL), 0);
 }
 
-/* If the result's memory is unmapped, the client gets an error and others are unaffected. */
+/*
+ * If the memory for the result is unmapped, the entry gives an error. Other entries are not
+ * affected.
+ */
 TEST_F(uring, results_have_nowhere_to_go)
 {
 	struct nnaccel_execute *cmd = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
@@ -434,7 +442,8 @@ TEST_F(uring, cancel)
 	EXPECT_EQ(reap(&self->ring, NULL), -ECANCELED);
 	EXPECT_EQ(cancel(self->s.fd, 2), ENOENT);
 	/*
-	 * An execution at the worker is abandoned; it still holds the memory that the worker uses.
+	 * The entry of an execution that the worker has fetched ends. The command still has
+	 * references to the memory that the worker uses.
 	 */
 	EXPECT_EQ(cancel(self->s.fd, 1), 0);
 	EXPECT_EQ(reap(&self->ring, NULL), -ECANCELED);
@@ -447,8 +456,8 @@ TEST_F(uring, cancel)
 }
 
 /*
- * While hardware executes, a cancellation or a deadline ends the entry in the ring; the command
- * itself ends with the fence.
+ * While hardware executes, a cancellation or a deadline ends the entry in the ring. The command
+ * itself ends when the fence signals.
  */
 TEST_F(uring, hardware_has_it)
 {
@@ -512,7 +521,7 @@ TEST_F(uring, cancel_while_it_is_submitted)
 
 	ASSERT_EQ(served_start(&self->s), 0);
 	ASSERT_EQ(pthread_create(&thread, NULL, cancel_always, &c), 0);
-	/* Repeat until the scheduler has made both threads meet. */
+	/* Repeat until both threads have run at the same time. */
 	for (int round = 0; round < 30 || (!cancelled && round < 1000); round++) {
 		uint64_t seen = 0;
 
@@ -569,8 +578,8 @@ TEST_F(uring, has_no_bound_but_its_deadline)
 	EXPECT_EQ(reap(&self->ring, NULL), -ETIME);
 	EXPECT_EQ(fetch(self), EAGAIN);
 	/*
-	 * The deadline passes in the queue, and at a worker that does not answer. This process is
-	 * its own worker, so it is not killed.
+	 * The deadline passes while the command is queued, and at a worker that does not answer.
+	 * The worker is the client itself, so it is not killed.
 	 */
 	self->e.cmd.deadline_ns = now_ns() + 50000000;
 	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 3), 1);
@@ -594,7 +603,10 @@ TEST_F(uring, end_of_the_ring)
 	ASSERT_EQ(fetch(self), 0);
 	io_uring_queue_exit(&self->ring);
 	self->has_ring = false;
-	/* Before 6.7 a ring cannot cancel its entries when it ends; they end by their answers. */
+	/*
+	 * Before 6.7 a ring cannot cancel its entries when it ends. They end when they are
+	 * answered.
+	 */
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	while (!fetch(self))
 		EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
@@ -603,8 +615,8 @@ TEST_F(uring, end_of_the_ring)
 }
 
 /*
- * A forked child has the ring and the context but cannot use them together; its exit changes
- * nothing.
+ * A forked child has the ring and the context, but an execution by the child gives an error.
+ * The child's exit has no effect.
  */
 TEST_F(uring, fork)
 {
@@ -671,7 +683,7 @@ struct worker {
 	bool fetches;
 };
 
-/* Worker: prepares a model, fetches an execution if requested, and then does nothing. */
+/* Worker process: prepares a model, fetches an execution if requested, and then does nothing. */
 static void be_worker(struct actor *self, void *data)
 {
 	const struct worker *worker = data;
@@ -686,8 +698,8 @@ static void be_worker(struct actor *self, void *data)
 }
 
 /*
- * Ends a client whose worker does not answer, and also the worker, unless the deadline ends it.
- * Returns what went wrong, or NULL.
+ * Ends a client whose worker does not answer. Then ends the worker, unless it is killed because
+ * of the deadline. Returns what went wrong, or NULL.
  */
 static const char *end_client(int broker, enum ending ending, bool fetched, bool has_deadline)
 {
@@ -749,7 +761,7 @@ TEST(ends_of_processes)
 	close(broker);
 }
 
-/* A worker that is overdue is killed, although its client has left. */
+/* A worker that is overdue is killed even if its client has ended. */
 TEST(overdue_workers_of_processes_that_ended)
 {
 	long long grace = param_set("kill_grace_ms", 50);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Waits for the engine are interrupted by a signal, a stop, a tracer and the freezer. The wait
- * continues, and the engine gets the command once.
+ * Calls that wait for the engine are interrupted by a signal, a stop, a tracer and the
+ * freezer. The calls continue to wait, and the engine gets each command once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,8 @@ FIXTURE_TEARDOWN(wait)
 }
 
 /*
- * Makes a call in a thread, interrupts it before and after the worker has fetched it, then answers.
+ * Makes a call in a thread, interrupts it before and after the worker has fetched the command, and
+ * then answers.
  */
 static int disturbed(FIXTURE_DATA(wait) *self, unsigned long request, void *arg)
 {
@@ -140,7 +141,10 @@ TEST_F(wait, each_call)
 	close(burst.out_fd);
 }
 
-/* Interrupts a copy that the worker makes; its temporary memory is forgotten afterwards. */
+/*
+ * Interrupts a copy that the worker makes. Afterwards the worker gets the notice that the copy's
+ * temporary memory is freed.
+ */
 static int disturbed_copy(FIXTURE_DATA(wait) *self, struct nnaccel_buffer_copy *copy)
 {
 	int ret = disturbed(self, NNACCEL_WORK_BUFFER_COPY, copy);
@@ -205,7 +209,7 @@ TEST_F(wait, copy)
 	}
 	/* The copy out wrote the worker's bytes and nothing around them. */
 	EXPECT_EQ(memcmp(bytes, "xxx\0\0\0\0xxx", 10), 0);
-	/* The access ends if the worker fails the copy, too. */
+	/* The access also ends if the worker reports a failure of the copy. */
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
@@ -213,7 +217,10 @@ TEST_F(wait, copy)
 	EXPECT_EQ(async_wait(&async), 0);
 	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
 	counts = exporter_counts(&other);
-	/* A copy out begins its access after the worker has converted successfully. */
+	/*
+	 * A copy out begins to access the pool only after the worker has successfully converted the
+	 * layout.
+	 */
 	EXPECT_EQ(counts.begun[0], 1);
 	EXPECT_EQ(counts.begun[2], 1);
 	EXPECT_EQ(memcmp(counts.begun, counts.ended, sizeof(counts.begun)), 0);
@@ -254,7 +261,10 @@ TEST_F(wait, copy_of_what_is_gone)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
 }
 
-/* A signal every millisecond does not restart the time limit of the wait for an engine. */
+/*
+ * A wait for the engine does not restart its time limit, even if a signal interrupts it every
+ * millisecond.
+ */
 TEST_F(wait, stress_by_signals)
 {
 	const struct itimerval often = { .it_interval.tv_usec = 1000, .it_value.tv_usec = 1000 };
@@ -313,7 +323,10 @@ TEST_F(wait, in_a_handler)
 	await_commands(self->s.fd, 1);
 	ASSERT_TRUE(disturb(async.thread));
 	await_commands(self->s.fd, 2);
-	/* The inner wait is interrupted too: SIGUSR1 is blocked in its handler, SIGUSR2 is not. */
+	/*
+	 * The call in the handler is interrupted, too. It takes SIGUSR2, because SIGUSR1 is blocked
+	 * in its own handler.
+	 */
 	ASSERT_TRUE(handle(SIGUSR2, count_signal, 0));
 	ASSERT_EQ(pthread_kill(async.thread, SIGUSR2), 0);
 	for (int i = 0; i < 2; i++) {
@@ -379,7 +392,7 @@ FIXTURE(client) {
 	union command cmd;
 };
 
-/* Starts a client whose execution this process has fetched as the worker. */
+/* Starts a client process, and fetches its execution as the worker. */
 FIXTURE_SETUP(client)
 {
 	struct nnaccel_engine_next next;
@@ -408,7 +421,7 @@ FIXTURE_TEARDOWN(client)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Answers, and returns the client's exit status. */
+/* Answers the execution, and returns the client's exit status. */
 static int finish(FIXTURE_DATA(client) *self)
 {
 	union command more;
@@ -479,7 +492,10 @@ static bool put(const char *path, const char *text)
 	return done;
 }
 
-/* Waits until cgroup.events reports that all processes are frozen, or that some are not. */
+/*
+ * Waits until cgroup.events reports that all processes are frozen (@frozen is 1), or that some are
+ * not (0).
+ */
 static void await_frozen(int frozen)
 {
 	char text[256], want[16];
@@ -527,7 +543,7 @@ TEST_F(client, can_be_killed)
 
 #define AHEAD_S 1000
 
-/* Executes with a deadline in a time namespace whose clock is ahead. */
+/* Executes with a deadline in a time namespace whose clock is ahead of the host's. */
 static int execute_ahead(uint64_t deadline_ns)
 {
 	struct served s;
@@ -554,7 +570,7 @@ static int execute_ahead(uint64_t deadline_ns)
 		    off > (last ? 1000000000 : 0))
 			return 4;
 	}
-	/* A deadline before the machine's start counts as passed. */
+	/* A deadline before the boot counts as passed. */
 	for (int first = 0; first < 2; first++) {
 		e.cmd.deadline_ns = first ? 1 : now_ns();
 		if (xioctl(s.fd, NNACCEL_WORK_EXECUTE, &e.cmd) != ETIME)
