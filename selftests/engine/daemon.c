@@ -92,7 +92,7 @@ static int list_workers(pid_t *pids)
 	return count;
 }
 
-/* Returns a worker that is not in the list @before, or 0 if there is none. */
+/* Returns a worker that is not in the list @before, or 0 if all workers are. */
 static pid_t new_worker(const pid_t *before, int num_before)
 {
 	pid_t now[MAX_WORKERS];

@@ -82,8 +82,8 @@ static int own(FIXTURE_DATA(table) *self)
 /* ---- attempts: each must return the error of its row ---- */
 
 /*
- * Of the owner's files, other processes have only the one that was passed. Their data are copies of
- * the owner's data.
+ * Other processes have only the file that was passed to them. Their data are copies of the owner's
+ * data.
  */
 static struct owner *victim;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * SUBMIT and WAIT: each kind of work and each error; signals, second calls, destroyed objects and
- * deaths at each stage; files, dependencies and limits.
+ * SUBMIT and WAIT: each kind of work and each error; files, dependencies and limits. Signals,
+ * second calls, destroyed objects and deaths occur at each stage.
  */
 #include <errno.h>
 #include <fcntl.h>

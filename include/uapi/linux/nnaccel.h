@@ -1824,10 +1824,10 @@ struct nnaccel_engine_refuse {
  * count.
  *
  * A broker can read the opener's properties in /proc. If @out_lives is 1, the process
- * id was not reused. So the opener owns all data that the broker read under @out_pid
- * between NNACCEL_ENGINE_NEXT and this call, and any pidfd that the broker opened in
- * that time. If @out_lives is 0, the data may belong to another process or program,
- * and the broker must discard them.
+ * id was not reused. So all data that the broker read under @out_pid between
+ * NNACCEL_ENGINE_NEXT and this call belong to the opener, and so does a pidfd that
+ * the broker opened in that time. If @out_lives is 0, the data may belong to another
+ * process or program, and the broker must discard them.
  *
  * Errors: ENOENT: no such context was offered to this broker, or the context is
  * closed.
@@ -2379,9 +2379,9 @@ struct nnaccel_session_sync {
  * client's input is then safe only if the engine and its driver do not write to it.
  * A device can never write to a pool that was imported for reading.
  *
- * The reservation object of the dma-buf is its own, and at first has no fence. The
- * earlier fences of a command's memory have signalled before the command can be fetched,
- * or NNACCEL_SESSION_FENCE returns them. Later fences of the memory may wait for the
+ * The dma-buf has its own reservation object, which at first has no fence. The earlier
+ * fences of a command's memory have signalled before the command can be fetched, or
+ * NNACCEL_SESSION_FENCE returns them. Later fences of the memory may wait for the
  * command, so they are not in the dma-buf. So a driver that waits for all fences of the
  * dma-buf never waits for its own command. NNACCEL_COMMIT_FENCE adds the fences of the
  * driver's jobs to the memory.
