@@ -13,7 +13,7 @@
  *
  * If several commands use the same memory at a time, the CPU owns the memory from the start of the
  * first command to the end of the last one. The other commands notify no exporter and sync
- * nothing, because a sync would destroy outputs of the first command.
+ * nothing, because a sync would destroy outputs of commands that still run.
  */
 
 #include <linux/completion.h>

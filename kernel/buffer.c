@@ -28,8 +28,9 @@ static struct nnaccel_buffer *to_buffer(struct nnaccel_pool *pool)
 /**
  * nnaccel_buffer_get() - Looks up a buffer
  * @ctx: the context
- * @id: its id * * Return: the buffer with a reference, or an error pointer:
- *-ENOENT.
+ * @id: id of the buffer
+ *
+ * Return: the buffer with a reference, or an error pointer: -ENOENT.
  */
 struct nnaccel_buffer *nnaccel_buffer_get(struct nnaccel_context *ctx, u32 id)
 {

@@ -4,10 +4,10 @@
  * own driver. A proxy gives access only to the granted memory, with the protection of the grant,
  * and is revoked when the grant ends.
  *
- * A proxy has its own reservation object, not that of the memory. A command is fetched after the
- * fences that its memory had at submission. Later fences of the memory may wait for the command, so
- * the engine's driver must not wait for them. NNACCEL_COMMIT_FENCE adds the fences of the driver to
- * the memory.
+ * A proxy has its own reservation object, not that of the memory. The fences that a command's
+ * memory had at submission have signalled when the command is fetched, or the worker gets them.
+ * Later fences of the memory may wait for the command, so the engine's driver must not wait for
+ * them. NNACCEL_COMMIT_FENCE adds the fences of the driver to the memory.
  *
  * If this module allocated the memory, devices attach to it as to its own dma-buf. For memory of
  * another exporter, each attachment to the proxy has a nested attachment to that memory. The nested
