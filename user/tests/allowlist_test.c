@@ -24,8 +24,8 @@ static char list_path[] = "/tmp/nnaccel-list.XXXXXX";
 static char config_path[] = "/tmp/nnaccel-config.XXXXXX";
 
 /*
- * Replaces stat() and fstat() of the list: files may seem to be on other devices, and calls may
- * fail.
+ * Replaces stat() and fstat() for the code under test. A file can seem to be on another device, and
+ * calls can fail.
  */
 static dev_t other_device;
 static bool fstat_fails;
@@ -187,7 +187,10 @@ static void test_applications(void **state)
 	}
 }
 
-/* An application that is listed by its service is judged by the place of its script. */
+/*
+ * If the list names an application's service, its program must be in an allowed place; for an
+ * interpreter, the script.
+ */
 static void test_places_of_applications(void **state)
 {
 	static const struct {
@@ -274,7 +277,9 @@ static void test_unit_names(void **state)
 	assert_false(allowlist_unit_name(longest, name));
 }
 
-/* Lines with names of services, which only the system's manager can assign. */
+/*
+ * Lines can name services. Only the system's service manager can assign such a name to a process.
+ */
 static void test_services(void **state)
 {
 	static const struct {
@@ -376,7 +381,7 @@ static void write_in_place(const char *path, const char *text, time_t s, long ns
 	close(fd);
 }
 
-/* The list is read again if one field of stat() changes. */
+/* The list is read again if any field of the file's stat() changes. */
 static void test_each_change(void **state)
 {
 	enum { NOTHING, OTHER_FILE, DEVICE, SIZE, MODE, OWNER, SECONDS, NANOSECONDS, COUNT };
@@ -413,7 +418,7 @@ static void test_each_change(void **state)
 	put(list_path, NULL);
 }
 
-/* Lines after the first MiB of a list do not count, and a folder is not a list. */
+/* Lines after the first MiB of a list are ignored, and a folder is rejected as a list. */
 static void test_large_list(void **state)
 {
 	static const struct allowlist_program first = { .path = "/opt/first" },

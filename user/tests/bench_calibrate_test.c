@@ -110,7 +110,7 @@ static void test_constants(void **state)
 	}
 }
 
-/* Properties of the machine, which may have any value. */
+/* Lines with properties of the machine; their values are not checked. */
 static void test_machine(void **state)
 {
 	static const char *const names[] = {
@@ -124,8 +124,8 @@ static void test_machine(void **state)
 }
 
 /*
- * Lists all kernels that the CPU runs, with the rows of their tiles; the one that plans use comes
- * first.
+ * The output lists all kernels that the CPU can run, with the rows of their tiles. The kernel that
+ * plans use comes first.
  */
 static void test_kernels(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An assertion of a lower and an upper bound for cmocka, whose versions 1 and 2 name theirs
- * differently.
+ * An assertion of a lower and an upper bound. cmocka has one, too, but versions 1 and 2 of cmocka
+ * name it differently.
  */
 #ifndef NN_TESTS_BETWEEN_H
 #define NN_TESTS_BETWEEN_H

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters of this process's contexts and bursts, from their files' fdinfo.
+ * Counters of this process's contexts and bursts, read from the fdinfo of the contexts' and bursts'
+ * files.
  */
 #ifndef NN_TESTS_BURST_COUNTER_H
 #define NN_TESTS_BURST_COUNTER_H
 
 /*
  * Returns the sum of a counter ("nnaccel-client-packets") over all bursts of this process; negative
- * if there is no such counter. Unless fd is NULL, *fd becomes the file of one of the bursts.
+ * if there is no such counter. Unless fd is NULL, stores the file descriptor of one of the bursts
+ * in *fd.
  */
 long burst_counter(const char *name, int *fd);
 

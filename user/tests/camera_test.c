@@ -122,7 +122,7 @@ static void test_reads_what_it_never_saw(void **state)
 	nn_plan_free(plan);
 }
 
-/* Returns a pixel of a frame on the contact sheet, or of the sheet's background. */
+/* Asserts the colour of a pixel of the contact sheet. */
 static void assert_pixel(const struct sheet *s, uint32_t x, uint32_t y, int r, int g, int b)
 {
 	const uint8_t *pixel = s->pixels + ((size_t)y * s->width + x) * 3;
@@ -145,7 +145,7 @@ static void test_sheet(void **state)
 		{ 16, 128, 128, 0, 0, 0 }, { 235, 128, 128, 255, 255, 255 }, { 81, 90, 240, 254, 0, 0 },
 		{ 145, 54, 34, 0, 255, 1 }, { 41, 240, 110, 0, 0, 255 }, { 126, 128, 128, 128, 128, 128 },
 	};
-	/* Rows of the camera are longer than the frame. */
+	/* The stride of the camera's rows is larger than the width of the frame. */
 	static const struct camera wide = { .width = WIDTH, .height = HEIGHT, .stride = WIDTH + 16 };
 	static uint8_t image[(WIDTH + 16) * HEIGHT * 3 / 2];
 	static struct glyphs glyphs;
@@ -176,7 +176,10 @@ static void test_sheet(void **state)
 		assert_pixel(&s, x - 1, y, 32, 32, 32);
 		assert_pixel(&s, x + WIDTH, y, 32, 32, 32);
 		assert_pixel(&s, x, y - 1, 32, 32, 32);
-		/* The answer is below the frame, enlarged twice: green if it is right. */
+		/*
+		 * The network's answer is drawn below the frame, at twice its size: green if it is
+		 * right.
+		 */
 		for (uint32_t k = 0; k < 16 * 32; k++) {
 			uint32_t px = k % 16, py = k / 16;
 			const uint8_t *pixel = s.pixels + ((size_t)(y + HEIGHT + py) * s.width + x + px) * 3;

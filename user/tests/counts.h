@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counters of scripts/conditions, for processes whose sandbox cannot open a file at their end.
- * In other builds these functions do nothing.
+ * The coverage counters of scripts/conditions, for processes whose sandbox forbids them to open a
+ * file when they end. In builds without coverage these functions do nothing.
  */
 #ifndef NN_TESTS_COUNTS_H
 #define NN_TESTS_COUNTS_H

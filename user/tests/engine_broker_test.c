@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The broker, and an engine made with the kit that serves by processes. This file plays the kernel
- * by replacing their ioctl(). A named pipe stands for the engine node, and a memfd for each
- * session. A worker is this program: it records in its session that it has attached, and ends in
- * the way that the session says.
+ * Tests the broker of nnacceld, and that of an engine made with the kit whose clients are served by
+ * processes. This file replaces ioctl() and so plays the kernel. A named pipe stands for the engine
+ * node, and a memfd for each session. Workers run this program, too. A worker records in its
+ * session that it has attached, and then ends in the way that the test wrote into the session.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,10 +42,10 @@
 
 #define PATIENCE_MS (int)scaled(60000)
 #define MAX_CONTEXTS 4096
-/* The exit status of a worker that shall crash; it equals the number of SIGKILL. */
+/* The exit status of a worker that must crash; the same number as SIGKILL. */
 #define CRASH 9
 
-/* Size of a session's file in bytes. */
+/* Bytes in the file of a session. */
 enum { HAS, GONE, HOW };
 
 /* The ways in which a worker ends. */
@@ -67,8 +67,8 @@ int statfs(const char *path, struct statfs *fs)
 static struct {
 	pthread_mutex_t lock;
 	int register_error;
-	atomic_int next_error, asked;	/* error of the node's next call, and number of calls */
-	int unwatched;			/* the file of that number, from 1, cannot be watched */
+	atomic_int next_error, asked;	/* error of the next call for an event, number of calls */
+	int unwatched;			/* which file epoll refuses, counted from 1 */
 	struct {
 		char how;
 		bool has_gone;		/* the context ends before it has a session */
@@ -83,7 +83,7 @@ static int refuse(int error)
 	return error ? -1 : 0;
 }
 
-/* The test writes the event itself into the pipe. */
+/* The test writes the whole event into the pipe. */
 static int next_event(int node, struct nnaccel_engine_next *next)
 {
 	struct pollfd told = { .fd = node, .events = POLLIN };
@@ -177,7 +177,7 @@ static void be_worker(int argc, char **argv)
 	    message_receive(WORKER_CONTROL_FD, BROKER_TO_WORKER, 0, &message, &session) != 1)
 		_exit(EXIT_SUCCESS);
 	bytes = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, session, 0);
-	/* The broker has no use for the socket if there is no cache. */
+	/* Without a cache the broker closes its end of the socket. */
 	while (recv(WORKER_CONTROL_FD, &byte, 1, 0) < 0)
 		;
 	bytes[HAS] = 1;
@@ -227,7 +227,7 @@ static void await_logged(const char *part, unsigned int count)
 		fail_msg("not logged: %s", part);
 }
 
-/* There is no cgroup to set, so the weight is only written to the log. */
+/* These tests have no cgroups, so this function only logs whether the user's weight is low. */
 void __wrap_cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
 void __wrap_cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low)
 {
@@ -243,7 +243,7 @@ static int node, exit_code;
 static pthread_t thread;
 static bool is_running;
 static bool of_kit;			/* the broker belongs to the engine made with the kit */
-/* This function is never called here, because processes serve. */
+/* The broker calls no function of the engine, because processes serve the clients. */
 static const struct nna_engine engine = { .size = sizeof(engine), .name = "broker" };
 static long blocks;
 static int files;
@@ -279,7 +279,10 @@ static int set_up(void **state)
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGTERM);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
-	/* The library keeps a block for the stack of a thread that has ended. */
+	/*
+	 * The C library keeps a heap block for the stack of a thread that has ended. Allocate that
+	 * block before counting.
+	 */
 	if (node < 0 || pthread_create(&thread, NULL, do_nothing, NULL) ||
 	    pthread_join(thread, NULL))
 		return -1;
@@ -300,7 +303,7 @@ static void start_broker(void)
 	is_running = true;
 }
 
-/* Waits until the broker has ended. No worker, file or memory may be left of it. */
+/* Waits until the broker has ended. The broker must leave no worker, open file or memory. */
 static int await_end(void)
 {
 	int status;
@@ -383,7 +386,7 @@ static void await_served(uint64_t context)
 	assert_true(is_served(context));
 }
 
-/* Returns the error with which a context is refused. */
+/* Waits until the broker refuses a context; returns the error. */
 static int await_refused(uint64_t context)
 {
 	int error = 0;
@@ -404,7 +407,7 @@ static void close_context(uint64_t context)
 	tell(NNACCEL_ENGINE_GONE, context, 0, 0);
 }
 
-/* Returns the number in front of a text in the log; -1 if it is missing. */
+/* Returns the number in front of `text` in the log; -1 if the log does not contain `text`. */
 static pid_t number_before(const char *text)
 {
 	const char *at;
@@ -420,7 +423,7 @@ static pid_t number_before(const char *text)
 	return number;
 }
 
-/* Makes workers fail from now on, or no longer. */
+/* Makes workers that start after this call fail, or lets them succeed again. */
 static void have_workers_fail(bool fail_them)
 {
 	const long before = heap_blocks;
@@ -431,7 +434,7 @@ static void have_workers_fail(bool fail_them)
 
 /* ---- the tests ---- */
 
-/* Each context has its own worker, and some more are ready. */
+/* Each context has its own worker, and the broker keeps some idle workers ready. */
 static void test_serves(void **state)
 {
 	(void)state;
@@ -455,8 +458,8 @@ static void test_serves(void **state)
 }
 
 /*
- * A user has a smaller share of the CPUs while all models of its workers have low priority. Other
- * users do not count.
+ * A user has a smaller share of the CPUs while all models of its workers have low priority. The
+ * models of other users have no influence.
  */
 static void test_priorities(void **state)
 {
@@ -485,7 +488,7 @@ static void test_priorities(void **state)
 	}
 }
 
-/* Offers contexts of a user until one is served. */
+/* Offers contexts of a user, one after the other, until one is served. */
 static uint64_t offer_until_served(uint64_t context, uint32_t uid)
 {
 	for (;; context++) {
@@ -499,7 +502,9 @@ static uint64_t offer_until_served(uint64_t context, uint32_t uid)
 	}
 }
 
-/* A worker that outlives its context is killed after a second; others are left alone. */
+/*
+ * A worker that outlives its context is killed after a second; workers whose contexts live are not.
+ */
 static void test_outlives(void **state)
 {
 	uint64_t gone_ns;
@@ -513,7 +518,7 @@ static void test_outlives(void **state)
 	await_served(2);
 	gone_ns = clock_ns();
 	close_context(1);
-	/* After that the user may have another worker. */
+	/* After the kill the user may have another worker. */
 	offer_until_served(3, 5);
 	assert_true(clock_ns() - gone_ns >= NS_PER_S);
 	assert_int_equal(count_logged("context 1): killed: it outlived its context"), 1);
@@ -521,7 +526,7 @@ static void test_outlives(void **state)
 	assert_int_equal(count_logged("crash"), 0);
 }
 
-/* A worker that ends with its context makes room for another worker of the same user. */
+/* When a worker ends together with its context, the same user may have another worker. */
 static void test_ends_with_context(void **state)
 {
 	(void)state;
@@ -553,7 +558,7 @@ static void test_too_many(void **state)
 	await_served(5);
 }
 
-/* A user whose workers crash gets none for a while; other users do. */
+/* A user whose workers crash gets no worker for a while; other users get workers. */
 static void test_crashes(void **state)
 {
 	(void)state;
@@ -570,7 +575,7 @@ static void test_crashes(void **state)
 	await_served(6);
 }
 
-/* A context that has ended takes no worker, and its end is not an error. */
+/* A context that ends before it is served uses up no worker, and its end is not an error. */
 static void test_gone_before(void **state)
 {
 	(void)state;
@@ -603,7 +608,7 @@ static void test_idle_is_killed(void **state)
 	assert_int_equal(count_logged("crash"), 0);
 }
 
-/* A broker whose first worker does not start ends. */
+/* If the first worker does not start, the broker ends. */
 static void test_no_worker(void **state)
 {
 	(void)state;
@@ -615,7 +620,7 @@ static void test_no_worker(void **state)
 	assert_int_equal(count_logged("[2] ready"), 0);
 }
 
-/* Workers that fail to start later are tried again, and contexts that wait meanwhile are served. */
+/* If a later worker fails to start, the broker tries again and serves the contexts that waited. */
 static void test_worker_fails_later(void **state)
 {
 	(void)state;
@@ -631,7 +636,7 @@ static void test_worker_fails_later(void **state)
 	assert_int_equal(count_logged("no worker can be started"), 0);
 }
 
-/* If the node, the signals or a file of the first worker cannot be watched, it ends. */
+/* If epoll refuses the node, the signals or a file of the first worker, the broker ends. */
 static void test_cannot_watch(void **state)
 {
 	(void)state;
@@ -645,7 +650,7 @@ static void test_cannot_watch(void **state)
 	assert_int_equal(count_logged("no worker can be started"), 3);
 }
 
-/* A worker that crashes before it has a client is not replaced at once. */
+/* If a worker crashes before it has a client, the broker waits before it starts another one. */
 static void test_idle_crashes(void **state)
 {
 	uint64_t crash_ns;
@@ -674,7 +679,7 @@ static void test_hopeless(void **state)
 	assert_true(count_logged("ended with 1") >= 3);
 }
 
-/* A node without an event is asked again. */
+/* If the node has no event although poll() reported one, the broker continues and asks again. */
 static void test_nothing_told(void **state)
 {
 	(void)state;

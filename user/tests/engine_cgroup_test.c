@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cgroups of workers. A folder of this test stands for the file system of cgroups. A new folder
- * there gets its control files at once, and loses them when it is removed. Each control file can
- * fail.
+ * The cgroups of workers. A temporary folder stands for the cgroup file system. A folder that is
+ * made in it gets control files at once; removing the folder removes its control files. The test
+ * can make each control file fail.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -75,7 +75,7 @@ int openat(int folder, const char *path, int flags, ...)
 		errno = kernel.error;
 		return -1;
 	}
-	/* A write replaces all of a control file. */
+	/* A write replaces the whole contents of a control file. */
 	if ((flags & O_ACCMODE) == O_WRONLY)
 		flags |= O_TRUNC;
 	return (int)syscall(SYS_openat, folder, path, flags, 0600);
@@ -232,7 +232,7 @@ static int set_up(void **state)
 	make("/svc");
 	make("/client");
 	write_file("client/memory.max", "max");
-	/* The root cgroup has no limits. */
+	/* The root cgroup has no files with limits. */
 	for (int i = 0; i < 2; i++)
 		close((int)syscall(SYS_openat, AT_FDCWD, path_of(controls[i]), O_WRONLY | O_CREAT,
 				   0600));
@@ -278,7 +278,7 @@ static void test_init(void **state)
 	assert_int_equal(cgroup.base, -1);
 }
 
-/* A cgroup that was not delegated is not changed. */
+/* The engine does not change a cgroup that was not delegated to it. */
 static void test_not_delegated(void **state)
 {
 	(void)state;
@@ -298,7 +298,7 @@ static void test_not_delegated(void **state)
 	assert_int_equal(count_files(), files);
 }
 
-/* The root is the machine's, so the engine makes a folder of its own there. */
+/* The root cgroup belongs to the whole machine, so an engine in it makes its own folder below. */
 static void test_root(void **state)
 {
 	(void)state;
@@ -316,7 +316,7 @@ static void test_root(void **state)
 	assert_int_equal(count_files(), files);
 }
 
-/* Without cgroups there is nothing to do, and that is not an error. */
+/* If the machine has no cgroups, the functions do nothing and report no error. */
 static void test_none(void **state)
 {
 	struct cgroup_leaf leaf, other;
@@ -338,7 +338,7 @@ static void test_none(void **state)
 	cgroup_leaf_close(&leaf);
 }
 
-/* Limits of a worker without a client, and of the folder of these workers. */
+/* Limits of an idle worker, and of the folder of all idle workers. */
 static void test_idle(void **state)
 {
 	struct cgroup_options options = all;
@@ -362,7 +362,7 @@ static void test_idle(void **state)
 	check_file("svc/idle/worker-1/pids.max", "64");
 	check_file("svc/idle/worker-1/cgroup.pressure", "0");
 	check_file("svc/idle/worker-1/cgroup.subtree_control", "");
-	/* Names that an earlier broker used are skipped. */
+	/* The broker skips names of folders that an earlier broker left. */
 	make("svc/idle/worker-2");
 	assert_true(cgroup_leaf_create(&cgroup, &leaves[2]));
 	assert_string_equal(leaves[2].name, "idle/worker-3");
@@ -381,7 +381,10 @@ static void test_idle(void **state)
 	cgroup_leaf_close(&leaves[0]);
 }
 
-/* Control files that fail, and whether a worker starts even so. If not, its folder is removed. */
+/*
+ * Control files that fail, and whether a worker's folder can be made nevertheless. If it cannot,
+ * the folder is removed.
+ */
 static const struct {
 	const char *file;
 	int error;
@@ -405,7 +408,10 @@ static void test_faults(void **state)
 	cgroup_leaf_close(&leaf);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		fail_next(faults[i].file, faults[i].error, 1);
-		/* The folder of workers, which has no memory limit, is set first. */
+		/*
+		 * The engine first writes the limits of the parent folder, which do not include
+		 * memory.max.
+		 */
 		kernel.works_before = strcmp(faults[i].file, "memory.max") != 0;
 		snprintf(name, sizeof(name), "svc/idle/worker-%u", cgroup.serial);
 		if (cgroup_leaf_create(&cgroup, &leaf) != faults[i].is_made ||
@@ -420,7 +426,7 @@ static void test_faults(void **state)
 		cgroup_leaf_close(&leaf);
 	}
 	assert_int_equal(count_files(), files + 1);
-	/* The folder of the user is removed, too, and no worker is made. */
+	/* After a failure the user's folder is removed, too, and the worker has no folder. */
 	for (int i = 0; i < 2; i++) {
 		fail_next(i ? "cpu.weight" : "cgroup.subtree_control", EACCES, 1);
 		assert_string_equal(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &leaf),
@@ -432,7 +438,10 @@ static void test_faults(void **state)
 
 /* ---- workers of users ---- */
 
-/* The memory limit of a client's own cgroup counts if it is below that of the client's user. */
+/*
+ * If the memory limit of the client's own cgroup is below the limit of the client's user, a
+ * separate cgroup ("box") gets the lower limit.
+ */
 static const struct {
 	const char *limit;		/* memory limit of the client's cgroup */
 	uint64_t user_memory;
@@ -502,11 +511,11 @@ static void test_move(void **state)
 	assert_true(cgroup_leaf_create(&cgroup, &from));
 	cgroup_leaf_close(&from);
 	assert_null(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &to));
-	/* Workers have weights from the second one on. */
+	/* A user's workers get CPU weights when the user has a second worker. */
 	check_file("svc/user-5/cgroup.subtree_control", "+memory +pids");
 	assert_null(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &other));
 	check_file("svc/user-5/cgroup.subtree_control", "+memory +pids +cpu");
-	/* A worker that has died cannot be moved to a cgroup, so that is not tried. */
+	/* A dead worker cannot be moved to another cgroup, so the move fails. */
 	fail_next("cgroup.procs", ESRCH, 1);
 	assert_int_equal(cgroup_leaf_move(&cgroup, 99, &from, &to), ESRCH);
 	assert_string_equal(from.name, "idle/worker-0");
@@ -529,8 +538,8 @@ static void test_move(void **state)
 }
 
 /*
- * CPU weights of a worker and of a user's workers together: usually, and while all models have low
- * priority.
+ * CPU weights of one worker and of all workers of a user: the usual ones, and those while all
+ * models have low priority.
  */
 static const struct {
 	unsigned int worker, low, user;

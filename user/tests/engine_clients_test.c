@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clients of an engine made with the kit, which threads or processes serve. This file plays the
- * kernel by replacing their ioctl(). A named pipe stands for the engine's node, and a memfd for
- * each session. A client of threads requests the device's description. A serving process is this
- * program; it writes its progress into the session.
+ * Tests how an engine made with the kit serves its clients by threads or by processes. This file
+ * replaces ioctl() and so plays the kernel. A named pipe stands for the engine's node, and a memfd
+ * for each session. A client that threads serve requests the device's description. A process that
+ * serves a client runs this program, too, and writes its progress into the session.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -47,7 +47,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 
 static struct {
 	atomic_int session;		/* session of the newest client; earlier ones have ended */
-	atomic_int kept;		/* duplicate of that session's fd; 0 without one */
+	atomic_int kept;		/* duplicate of the session's fd; 0 without a session */
 	atomic_bool asks;		/* that client */
 	atomic_bool answered;
 	atomic_bool has_cache;		/* answer: whether the device has a cache */
@@ -153,7 +153,7 @@ static bool start(const struct nna_engine *engine)
 	return !pthread_sigmask(SIG_BLOCK, NULL, &blocked_at_start);
 }
 
-/* The function must exist, but is not called. */
+/* The engine must have this function, but nothing calls it. */
 static enum nn_status save(const struct nna_engine *engine, const void *prepared,
 			   struct nna_engine_image *image, struct nn_error *err)
 {
@@ -168,7 +168,10 @@ static const struct nna_engine engine = {
 	.describe = describe, .start = start, .save = save,
 };
 
-/* Runs in a process that serves a client; its socket leads to the keeper once it has a session. */
+/*
+ * Runs in a process that serves a client. Once the process has a session, its socket leads to the
+ * keeper.
+ */
 static void be_worker(int argc, char **argv)
 {
 	const struct message ready = { .kind = WORKER_READY };
@@ -244,7 +247,7 @@ static int tear_down(void **state)
 	return remove_folder(state) || exit_code ? -1 : 0;
 }
 
-/* Returns whether a new client has a compilation cache. */
+/* Makes a client; returns whether the engine offers it a compilation cache. */
 static bool new_client_has_cache(void)
 {
 	kernel.answered = false;
@@ -255,7 +258,7 @@ static bool new_client_has_cache(void)
 	return kernel.has_cache;
 }
 
-/* Returns the process that listens on the socket in the folder. */
+/* Returns the process id of the keeper, which listens on the socket in the state folder. */
 static pid_t find_keeper(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -296,7 +299,8 @@ static void await_in_session(char expected)
 }
 
 /*
- * A client's process notices the end of its keeper if only the keeper had the socket's other end.
+ * If only the keeper has the other end of the socket, a process that serves a client notices the
+ * keeper's end.
  */
 static void test_keeper_dies_on_processes(void **state)
 {
@@ -308,8 +312,8 @@ static void test_keeper_dies_on_processes(void **state)
 }
 
 /*
- * The broker also has the other end and gives it to a later keeper, so the process does not notice
- * a restart.
+ * The broker also holds the other end of the socket and gives it to the next keeper, so the process
+ * that serves a client does not notice the restart.
  */
 static void test_keeper_comes_again(void **state)
 {
@@ -332,7 +336,8 @@ static void test_keeper_comes_again(void **state)
 }
 
 /*
- * Threads that the engine makes in such a process do not receive the signals that end the engine.
+ * Threads that an engine makes in a process with serving threads block the signals that end the
+ * engine.
  */
 static void test_signals_at_start(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs requests of a burst by both executors. This program replaces ioctl() and so plays the kernel,
- * which says which memory is behind a slot. A memfd stands for the session; grant N lies at
- * offset N << SHIFT.
+ * Runs requests of a burst by the library's executor and by the engine's own. This program replaces
+ * ioctl() and so plays the kernel, which returns the memory of a slot. A memfd stands for the
+ * session; grant N lies at offset N << SHIFT.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,7 +30,7 @@
 /* Slots by their index; slot N has grant N. */
 enum { FIRST, SECOND, READ_ONLY, FOREIGN, OTHER_FOREIGN, IMAGE, LATE = 40, NUM_SLOTS };
 
-/* Another slot with the same index. */
+/* Another slot whose place in the table has the same index. */
 #define AGAIN(slot) ((slot) + NNACCEL_BURST_MAX_SLOTS)
 
 /* ---- the kernel ---- */
@@ -38,7 +38,7 @@ enum { FIRST, SECOND, READ_ONLY, FOREIGN, OTHER_FOREIGN, IMAGE, LATE = 40, NUM_S
 static struct {
 	unsigned int resolved;
 	struct { uint32_t grant, flags; } syncs[MAX_SYNCS];
-	unsigned int num_syncs, fails_at;	/* the sync of that number, from 1, fails */
+	unsigned int num_syncs, fails_at;	/* which sync fails, counted from 1; 0 for none */
 } kernel;
 
 static int refuse(int error)
@@ -67,8 +67,8 @@ static int resolve(struct nnaccel_session_slot *s)
 	s->out_grant.prot = prot;
 	s->out_grant.length = PAGE;
 	/*
-	 * An image has two rows of two numbers; the first begins at the third number, the second
-	 * four numbers later.
+	 * An image has two rows of two numbers. The first row begins at the third number of the
+	 * memory, the second row four numbers after that.
 	 */
 	if (index == IMAGE) {
 		s->out_format.num_planes = 1;
@@ -112,13 +112,13 @@ static struct {
 	enum nn_status status;
 	bool is_silent, is_short;
 	int forgets;			/* slot that is freed during an execution; -1 for none */
-	bool breaks;			/* mapping of the first memory, or NULL */
+	bool breaks;			/* the first mapping is lost in an execution */
 	unsigned int executions;
 	bool is_omitted;
 	uint64_t device_ns;		/* that it tells */
 	bool measure;			/* it was told */
-	void *better;			/* the current form of the model, or NULL */
-	void *released;			/* the last one */
+	void *better;			/* form that must be executed, or NULL */
+	void *released;			/* the last released form */
 } engine_state;
 
 static struct grants grants;
@@ -192,7 +192,7 @@ static void burst_destroy(void *own)
 {
 	(void)own;
 	assert_int_equal(burst_state.added, burst_state.removed);
-	/* The burst has not ended yet. */
+	/* The burst must not end before its executor is destroyed. */
 	assert_true(!burst_state.begun || burst_state.ended < burst_state.begun);
 	burst_state.destroyed++;
 }
@@ -299,7 +299,7 @@ static void begin(void)
 	executor->devices = &devices;
 }
 
-/* Doubles two numbers of a slot into another slot, 8 bytes further. */
+/* Makes a request to double two numbers of slot `from` into slot `to`, at an offset of 8 bytes. */
 static void request(uint32_t from, uint32_t to)
 {
 	struct nn_request *r = &scratch->request;
@@ -351,7 +351,7 @@ static void test_memory(void **state)
 	executor = NULL;
 }
 
-/* The result of an execution, and its time if that was asked for. */
+/* An execution has the right result, and reports its time if the request asks for it. */
 static void test_results(void **state)
 {
 	(void)state;
@@ -400,7 +400,9 @@ static void test_results(void **state)
 	assert_int_equal(scratch->result.num_outputs, 0);
 }
 
-/* Arguments inside and outside of their memory; only the former are executed. */
+/*
+ * Arguments inside and outside of their memory; only requests with arguments inside are executed.
+ */
 static const struct {
 	const char *name;
 	uint32_t from, to;
@@ -473,7 +475,10 @@ static void test_images(void **state)
 #define WRITE (NNACCEL_SYNC_READ | NNACCEL_SYNC_WRITE)
 #define END NNACCEL_SYNC_END
 
-/* Calls to the kernel for memory that devices use, and the result if one fails. */
+/*
+ * Expected sync calls to the kernel for memory that devices use, and the result if one of the calls
+ * fails.
+ */
 static const struct {
 	const char *name;
 	uint32_t from, to, devices;
@@ -540,7 +545,7 @@ static unsigned int users_of(uint32_t grant)
 	return 0;
 }
 
-/* Memory of a freed slot is released: at once, or after the execution that uses it. */
+/* The memory of a freed slot is released at once, or after the execution that uses it. */
 static void test_freed(void **state)
 {
 	(void)state;
@@ -564,7 +569,10 @@ static void test_freed(void **state)
 	engine_state.forgets = -1;
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.resolved, 2);
-	/* Both slots are freed; if one cannot be found, the other stays. */
+	/*
+	 * Both slots are freed. A request with a slot that cannot be found keeps its other slot
+	 * mapped.
+	 */
 	executor_forget(executor, SECOND);
 	assert_int_equal(run_slots(FIRST, NUM_SLOTS), NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_int_equal(users_of(FIRST), 1);
@@ -572,7 +580,7 @@ static void test_freed(void **state)
 	assert_int_equal(users_of(FIRST), 0);
 }
 
-/* An index that is used again names another slot, and the table of slots grows. */
+/* An index can be used again for another slot, and the table of slots grows. */
 static void test_indices(void **state)
 {
 	(void)state;
@@ -585,14 +593,20 @@ static void test_indices(void **state)
 	assert_true(memory[LATE][2] == 10);
 	assert_int_equal(users_of(FIRST), 0);
 	assert_int_equal(users_of(NUM_SLOTS + FIRST), 1);
-	/* The memory of the first slot would be freed while it is in use. */
+	/*
+	 * Two slots with one index are refused: the second would free the memory of the first
+	 * during the request.
+	 */
 	assert_int_equal(run_slots(AGAIN(SECOND), SECOND), NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_non_null(strstr(scratch->err.message, "cannot both be there"));
 	/* The same slot given twice counts once. */
 	assert_int_equal(run_slots(SECOND, SECOND), NNACCEL_STATUS_NONE);
 }
 
-/* An engine's own executor is notified of each slot before its first use, and of its end. */
+/*
+ * An engine's own executor is notified of each slot before the slot's first use, and when the slot
+ * is freed.
+ */
 static void test_own_executor(void **state)
 {
 	struct nn_error err = { "" };
@@ -626,7 +640,7 @@ static void test_own_executor(void **state)
 	burst_state.adds_none = false;
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(burst_state.added, 4);
-	/* A slot that the executor lost is added again. */
+	/* Slots that the executor has dropped are added again. */
 	burst_state.forgets_all = true;
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(burst_state.added, 6);
@@ -641,7 +655,10 @@ static void test_own_executor(void **state)
 	assert_int_equal(burst_state.destroyed, 1);
 }
 
-/* Requests use a better form from the next one on, except in an executor of the engine's own. */
+/*
+ * After a better form replaces a model, the next request uses it. An executor of the engine's own
+ * keeps the old form.
+ */
 static void test_replaced(void **state)
 {
 	static int forms[3];
@@ -668,7 +685,7 @@ static void test_replaced(void **state)
 	assert_ptr_equal(engine_state.released, &forms[1]);
 }
 
-/* The engine is notified of each burst, and can refuse one with its own status. */
+/* The engine is notified of each burst, and can refuse a burst with a status of its choice. */
 static void test_begin_and_end(void **state)
 {
 	struct nn_error err = { "" };
@@ -689,7 +706,10 @@ static void test_begin_and_end(void **state)
 	assert_string_equal(err.message, "no bursts today");
 	assert_null(executor);
 	assert_int_equal(burst_state.ended, 1);
-	/* A burst that has begun also ends if it gets no executor. */
+	/*
+	 * If no executor can be made for a burst that has begun, the engine is notified of the
+	 * burst's end.
+	 */
 	engine.burst = &engine_burst;
 	burst_state.begins_none = false;
 	burst_state.creates_none = true;

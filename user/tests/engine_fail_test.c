@@ -2,7 +2,7 @@
 /*
  * Each allocation of a keeper fails in turn, first alone and then with all later ones. The keeper
  * ends or continues without the memory, workers get an answer, and stored entries are still found.
- * The same is done to the broker while it starts the keeper.
+ * Allocations of the broker fail in the same way while the broker starts the keeper.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -15,7 +15,10 @@
 static const uint8_t token[CACHE_TOKEN_SIZE] = { 1 }, noted[CACHE_TOKEN_SIZE] = { 2 };
 static uint8_t hash[CACHE_TOKEN_SIZE] = { 3 };
 
-/* The requests of a worker while allocations fail. An error is a valid answer. */
+/*
+ * Sends a worker's requests to the keeper while the keeper's allocations fail. The keeper may
+ * answer with an error.
+ */
 static void ask(void)
 {
 	struct cache_client client;
@@ -33,7 +36,10 @@ static void ask(void)
 	close(sockets[1]);
 }
 
-/* Checks that a keeper without a fault still knows an entry that was stored before. */
+/*
+ * Checks that a new keeper, whose allocations succeed, finds the entry that was stored before the
+ * failures.
+ */
 static void check_noted(void)
 {
 	struct cache_client client;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time limits of calls of plug-ins: each case is a process, which may end overdue.
+ * Time limits of calls of plug-ins. Each case runs in its own process, because an overdue call ends
+ * the process.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -26,7 +27,7 @@
 
 static struct nna_engine_call a, b, c;
 static int told;			/* a pipe for messages to clients */
-static volatile unsigned long turns;	/* counter of the thread that must stop */
+static volatile unsigned long turns;	/* counts until the thread stops */
 
 static void begin(struct nna_engine_call *call, const char *function)
 {
@@ -91,7 +92,7 @@ static void without_job(void)
 		pause();
 }
 
-/* The watching thread sleeps until a call begins. */
+/* The thread that watches the time limits sleeps until a call begins. */
 static void second(void)
 {
 	start();

@@ -47,7 +47,7 @@ static int clear(void **state)
 	return 0;
 }
 
-/* Starts a worker of a user that crashes at once; returns the back-off. */
+/* Starts a worker that crashes at once; returns the back-off of the worker's user. */
 static uint64_t crash(uint32_t uid, uint64_t now)
 {
 	assert_int_equal(limits_acquire(&limits, uid, now), 0);
@@ -65,7 +65,7 @@ static void test_user_bound(void **state)
 	assert_int_equal(limits_acquire(&limits, 1000, START), 0);
 }
 
-/* Users are numbered from 1, so that root is not among them. */
+/* Users are numbered from 1, because limits do not apply to root. */
 static void test_total_bound(void **state)
 {
 	(void)state;
@@ -108,7 +108,7 @@ static void test_reserve(void **state)
 }
 
 /*
- * One user alone cannot have the last eighth of the workers. At least one worker is reserved for
+ * A single user cannot have the last eighth of the workers. At least one worker is reserved for
  * others, unless the total is one.
  */
 static void test_reserve_of_few(void **state)
@@ -141,7 +141,10 @@ static void test_orderly_users_are_forgotten(void **state)
 		limits_release(&limits, uid, false, START);
 	}
 	assert_int_equal(limits.workers, 0);
-	/* All earlier starts are forgotten, so a new user is the only one counted. */
+	/*
+	 * The starts of all earlier users are forgotten a second later, so only the new user is
+	 * counted.
+	 */
 	assert_int_equal(limits_acquire(&limits, 7000000, START + NS_PER_S), 0);
 	assert_int_equal(limits.num_users, 1);
 	limits_release(&limits, 7000000, false, START + NS_PER_S);
@@ -209,7 +212,7 @@ static void test_modesty(void **state)
 	assert_true(limits_is_modest(&limits, 1000, START + PRICE));
 }
 
-/* If a user asks again at once after each refusal, the answers come later and later. */
+/* If a user asks again at once after each refusal, each answer takes longer than the one before. */
 static void test_refusals_slow_down(void **state)
 {
 	uint64_t delay = 0, last = 0;
@@ -296,7 +299,7 @@ static void test_short_turns(void **state)
 	assert_int_equal(serve(WAITING_ALL), 2);
 }
 
-/* The last idle worker is not given to a user with many earlier workers. */
+/* The last idle worker is not given to a user who recently had many workers. */
 static void test_the_modest_first(void **state)
 {
 	(void)state;
@@ -311,7 +314,9 @@ static void test_the_modest_first(void **state)
 	assert_int_equal(serve(WAITING_ALL), 1);
 }
 
-/* Some idle workers are reserved for users with no other context, served or waiting. */
+/*
+ * Some idle workers are reserved for users who have no other context, neither served nor waiting.
+ */
 static void test_the_alone_first(void **state)
 {
 	(void)state;
@@ -324,13 +329,13 @@ static void test_the_alone_first(void **state)
 	add(4, 1002);
 	assert_int_equal(serve(WAITING_ALONE), 4);
 	assert_int_equal(serve(WAITING_MODEST), 1);
-	/* A context that is due to be refused does not count as waiting. */
+	/* A context that is about to be refused does not count as a waiting one. */
 	add(5, 1000);
 	waiting.first->error = EUSERS;
 	assert_int_equal(serve(WAITING_ALONE), 5);
 }
 
-/* These contexts are not postponed for ever. */
+/* Contexts for which no idle worker is reserved are not postponed for ever. */
 static void test_waited_long(void **state)
 {
 	(void)state;
@@ -460,7 +465,10 @@ static void test_forgiven(void **state)
 	assert_int_equal(limits.users[0].crashes, 1);
 }
 
-/* A long-lived worker's crash counts from the crash, not from its start. */
+/*
+ * The crash of a long-lived worker counts from the time of the crash, not from the start of the
+ * worker.
+ */
 static void test_old_crashes_do_not_add_up(void **state)
 {
 	uint64_t now = START;

@@ -24,7 +24,7 @@ static const struct {
 	uint32_t kind;
 	uint8_t token, hash;
 	uint64_t model_size, data_size;
-	enum message_way way;		/* direction in which it is valid; 0 for none */
+	enum message_way way;		/* direction in which the message is valid; 0 for none */
 } messages[] = {
 	{ CACHE_STORE, 1, 1, 0, 0, WORKER_TO_KEEPER }, { CACHE_STORE, 0, 0, 0, 0, WORKER_TO_KEEPER },
 	{ CACHE_STORE, 1, 1, 1, 0, 0 }, { CACHE_STORE, 1, 1, 0, 1, 0 },
@@ -56,7 +56,7 @@ static const struct {
 	{ UINT32_MAX, 0, 0, 0, 0, 0 },
 };
 
-/* Each message has one direction and one valid length, and is copied. */
+/* A message is valid in one direction and with one length. Parsing copies the message. */
 static void test_messages(void **state)
 {
 	struct message message, parsed;
@@ -80,7 +80,7 @@ static void test_messages(void **state)
 	}
 }
 
-/* Sends a control message of another kind, or with two files. */
+/* Sends a control message that the receiver must reject: another type, or two files. */
 static void send_other(int socket, int type, const void *data, size_t size)
 {
 	union {
@@ -137,8 +137,8 @@ static void test_files(void **state)
 	send_other(ends[0], SCM_RIGHTS, (int[]){ file, file }, 2 * sizeof(int));
 	assert_int_equal(receive(ends[1], 1), -1);
 	/*
-	 * Rejected messages: one with an unwanted file, one of the wrong direction, others of the
-	 * wrong length.
+	 * Messages with an unwanted file, of the wrong direction or of the wrong length are
+	 * rejected.
 	 */
 	assert_true(message_send(ends[0], &ready, file));
 	assert_int_equal(message_receive(ends[1], WORKER_TO_BROKER, 0, &message, NULL), 1);

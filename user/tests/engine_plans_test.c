@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine's own cache: its store, in this process or in one that is killed at every system call,
- * and the keeper's part of it.
+ * The engine's own cache: the store of its entries, and the keeper. The store runs in this process,
+ * or in one that is killed at every system call.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -30,11 +30,13 @@
 #define ENTRY (MODEL + PAGE)
 #define SIZES(model, data) ((struct blob){ .model_size = model, .data_size = data })
 
-/* Number of times that the keeper is killed; in every second run, one in this many writes fails. */
+/*
+ * Number of times that the keeper is killed. In every second run, one of FULL_ONE_IN writes fails.
+ */
 #define KILLS how_often(300, 40)
 #define FULL_ONE_IN 6
 
-/* The number of entries that fit into the store. It is full when its process is killed. */
+/* The number of entries that fit into the store. The store is full when its process is killed. */
 #define FITTING 3
 
 static struct cache_index *index_;
@@ -86,14 +88,14 @@ static const uint8_t *key_of(uint32_t number)
 	return key;
 }
 
-/* An entry's bytes say which user and number it belongs to. */
+/* The bytes of an entry encode the entry's user and number. */
 static void fill(uint8_t bytes[ENTRY], uint32_t number)
 {
 	for (size_t i = 0; i < ENTRY; i++)
 		bytes[i] = (uint8_t)(number * 31 + i * 7);
 }
 
-/* Does all steps of a put, one after the other. */
+/* Stores an entry; does all steps of the work one after the other. */
 static bool put_blob(uint32_t uid, uint32_t number, const void *bytes, const struct blob *blob)
 {
 	struct blob_work work;
@@ -118,7 +120,7 @@ static bool put(uint32_t uid, uint32_t number)
 	return put_bytes(uid, number, bytes, MODEL, PAGE);
 }
 
-/* Puts an entry into the engine's own store, with contents that a number determines. */
+/* Puts an entry into the engine's own store. The number `contents` determines its bytes. */
 static bool put_own(uint32_t uid, uint32_t number, uint32_t contents)
 {
 	const struct blob blob = { .model_size = MODEL, .data_size = PAGE, .is_own = true };
@@ -129,7 +131,10 @@ static bool put_own(uint32_t uid, uint32_t number, uint32_t contents)
 	       put_blob(uid, number, bytes, &blob);
 }
 
-/* Returns 1 if an entry has the contents of that number, 0 if it is missing, -1 if it is wrong. */
+/*
+ * Returns 1 if an entry has the bytes that `contents` determines, 0 if there is no such entry, -1
+ * if its bytes are wrong.
+ */
 static int get_as(uint32_t uid, uint32_t number, uint32_t contents)
 {
 	uint8_t bytes[ENTRY], found[ENTRY + 1], hash[DIGEST_SIZE];
@@ -170,7 +175,7 @@ static unsigned int count_files(void)
 	return count;
 }
 
-/* Returns the path of the only entry's file. */
+/* Opens the file of the only entry. */
 static int only_file(int flags)
 {
 	DIR *d = opendir(plans());
@@ -262,7 +267,9 @@ static void test_limits(void **state)
 		assert_true(put(1, i));
 	assert_int_equal(get(1, 0), 1);
 	assert_true(put(1, 4));
-	/* Uses are written to the index at the next store at the latest. */
+	/*
+	 * The time of last use is written to the index no later than when the next entry is stored.
+	 */
 	assert_int_equal(get(1, 4), 1);
 	assert_int_equal(count_files(), 4);
 	for (uint32_t uid = 2; uid < 5; uid++)
@@ -296,7 +303,7 @@ static void test_many_entries(void **state)
 	assert_int_equal(count_files(), BLOB_PER_USER);
 }
 
-/* After a failed statement the rest of the transaction is skipped. */
+/* If a statement fails, the rest of its transaction is skipped. */
 static void test_failed_batch(void **state)
 {
 	const uint8_t token[CACHE_TOKEN_SIZE] = { 1 };
@@ -352,7 +359,10 @@ static void test_damaged_files(void **state)
 			assert_int_equal(ftruncate(fd, ENTRY + 1), 0);
 			break;
 		default:
-			/* The store checks the data part, the worker the model part. */
+			/*
+			 * The store verifies the data part of an entry; the worker verifies the
+			 * model part.
+			 */
 			assert_int_equal(pread(fd, &byte, 1, i == 3 ? 0 : PAGE - 1), 1);
 			byte ^= 4;
 			assert_int_equal(pwrite(fd, &byte, 1, i == 3 ? 0 : PAGE - 1), 1);
@@ -367,7 +377,10 @@ static void test_damaged_files(void **state)
 	}
 }
 
-/* The sizes in a damaged index have the right sum, and the file was verified before. */
+/*
+ * The index is damaged after the file was verified: each size in the row is wrong, but their sum is
+ * right.
+ */
 static void test_sizes_that_wrap(void **state)
 {
 	(void)state;
@@ -380,7 +393,7 @@ static void test_sizes_that_wrap(void **state)
 	assert_int_equal(count_files(), 0);
 }
 
-/* Returns the number of faults that a check finds, and its first line in `line`. */
+/* Checks the store; returns the number of faults, and the first line of the report in `line`. */
 static uint64_t count_faults(char line[128])
 {
 	int report = memfd_create("report", MFD_CLOEXEC);
@@ -399,7 +412,7 @@ static uint64_t count_faults(char line[128])
 	return faults;
 }
 
-/* A check finds each fault, and nothing else. */
+/* A check of the store finds each fault and reports nothing else. */
 static void test_check(void **state)
 {
 	static const struct {
@@ -423,11 +436,11 @@ static void test_check(void **state)
 	fill(bytes, 3);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_true(put(1, 1));
-		/* Returns the path of the only file so far. */
+		/* So far there is only the file of the first entry. */
 		fd = only_file(O_RDWR);
 		assert_true(put(2, 2));
 		assert_int_equal(count_faults(line), 0);
-		/* A file that is being written is not a fault. */
+		/* A file that is still being written is not reported as a fault. */
 		assert_true(blob_store_put(store, 1, key_of(3), bytes, &SIZES(MODEL, PAGE), &work));
 		blob_work_run(&work);
 		assert_int_equal(count_faults(line), 0);
@@ -441,10 +454,7 @@ static void test_check(void **state)
 			assert_int_equal(pwrite(fd, &byte, 1, cases[i].at), 1);
 		}
 		close(fd);
-		/*
-		 * If a row is damaged so that it does not name its file, that file is a second
-		 * fault.
-		 */
+		/* If a damaged row names a wrong file, the file without a row is a second fault. */
 		assert_int_equal(count_faults(line), strstr(cases[i].fault, "not there") ? 2 : 1);
 		if (!strstr(line, cases[i].fault))
 			fail_msg("%s: %s", cases[i].fault, line);
@@ -527,8 +537,8 @@ static void reopen(const char *version, const char *identity)
 }
 
 /*
- * An entry of the engine's own store outlives the build but not the identity, and replaces an older
- * one.
+ * An entry of the engine's own store survives a new build of the engine but not another identity.
+ * It replaces an older entry with the same key.
  */
 static void test_own(void **state)
 {
@@ -555,7 +565,10 @@ static void test_own(void **state)
 	assert_false(put_own(1, 2, 4));
 }
 
-/* The index of an older build, which had no such entries, loses nothing. */
+/*
+ * If an older build, which had no entries of the engine's own, made the index, the index keeps all
+ * plans.
+ */
 static void test_own_in_an_old_index(void **state)
 {
 	(void)state;
@@ -568,7 +581,10 @@ static void test_own_in_an_old_index(void **state)
 	assert_int_equal(get(1, 2), 1);
 }
 
-/* A user may have 4 entries of both kinds together; the least recently used one is removed. */
+/*
+ * Plans and own entries count together: a user may have 4, and the least recently used one is
+ * removed.
+ */
 static void test_own_evicted(void **state)
 {
 	(void)state;
@@ -582,7 +598,7 @@ static void test_own_evicted(void **state)
 	assert_int_equal(get(1, 2), 0);
 	for (uint32_t i = 3; i < 6; i++)
 		assert_int_equal(get(1, i), 1);
-	/* A put in place of an entry takes the room of no other. */
+	/* Replacing an entry evicts no other entry. */
 	assert_true(put_own(1, 4, 7));
 	assert_int_equal(get_as(1, 4, 7), 1);
 	assert_int_equal(get(1, 0), 1);
@@ -624,7 +640,10 @@ static void test_own_of_two_processes(void **state)
 		close_store();
 		_exit(!byte);
 	}
-	/* A store that opens removes files that no entry has yet. */
+	/*
+	 * A process that opens the store removes files without an entry, also files that the other
+	 * process is writing.
+	 */
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	assert_true(put_often(200));
 	assert_int_equal(waitpid(other, &status, 0), other);
@@ -659,8 +678,8 @@ static void test_interrupted(void **state)
 }
 
 /*
- * Two workers of a user make the same plan at a time: one is kept, and other requests are still
- * served.
+ * If two workers of a user make the same plan at the same time, one plan is kept. Other requests
+ * are still served.
  */
 static void test_same_twice(void **state)
 {
@@ -687,8 +706,8 @@ static void test_same_twice(void **state)
 }
 
 /*
- * An index that is damaged while plans are written is replaced. The new one continues the numbers
- * of files.
+ * An index that is damaged while plans are written is replaced. The new index continues the
+ * numbering of files.
  */
 static void test_replaced(void **state)
 {
@@ -711,7 +730,10 @@ static void test_replaced(void **state)
 	assert_int_equal(get(2, 2), 1);
 }
 
-/* A file of the new index is not verified because the old index had one of the same number. */
+/*
+ * A file of the new index does not count as verified because the old index had a verified file with
+ * the same number.
+ */
 static void test_replaced_verified(void **state)
 {
 	DIR *d;
@@ -792,7 +814,7 @@ static void test_full_batch(void **state)
 
 /* ---- killed, or failed by the disk, at every system call ---- */
 
-/* Runs in the process that is killed: puts another entry into a store that is full. */
+/* Runs in the process that is killed: puts an entry into a store that is already full. */
 static int be_victim(const char *in, bool opening)
 {
 	strcpy(folder, in);
@@ -840,7 +862,7 @@ static void check_survival(bool acknowledged)
 		assert_true(found >= 0);
 		there += (unsigned int)found;
 	}
-	/* No entry is missing, except perhaps the one that was removed to make room. */
+	/* No entry is missing, except perhaps the one that was evicted for the new entry. */
 	assert_true(there >= FITTING - 1 && there <= FITTING);
 	assert_int_equal(count_files(), there);
 	assert_int_equal(get(1, 0) + get(1, FITTING) <= 1, 1);
@@ -862,7 +884,10 @@ static void test_killed_anywhere(void **state)
 	limits = usual;
 }
 
-/* Tests what test_killed_anywhere() tests, on a disk with errors, the opening included. */
+/*
+ * Does the same as test_killed_anywhere(), but system calls fail with disk errors, also while the
+ * store is opened.
+ */
 static void test_disk_errors(void **state)
 {
 	struct blob_limits usual = limits;
@@ -892,7 +917,7 @@ static void send_request(int worker, const struct message *request)
 	assert_int_equal(send(worker, request, sizeof(*request), MSG_NOSIGNAL), sizeof(*request));
 }
 
-/* An answer's verdict, and the file that came with it or -1. */
+/* Receives an answer; returns its verdict. *file is the file that came with the answer, or -1. */
 static uint32_t receive(int worker, const struct message *request, int *file)
 {
 	struct message answer = { 0 };
@@ -959,7 +984,9 @@ static int data_version(sqlite3 *db)
 	return version;
 }
 
-/* A worker that drops missing plans, however often, causes no writes. */
+/*
+ * If a worker drops plans that do not exist, the index is not written, however often this happens.
+ */
 static void test_drop_of_nothing(void **state)
 {
 	struct cache_client client;
@@ -983,7 +1010,7 @@ static void test_drop_of_nothing(void **state)
 	}
 	sqlite3_close(db);
 	close(client.socket);
-	/* Uses are written when nothing is asked for a second. */
+	/* The times of last use are written to the index after a second without requests. */
 	assert_true(changes <= 3);
 }
 
@@ -1006,7 +1033,7 @@ static void test_no_late_writes(void **state)
 	assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_NO);
 	munmap(map, ENTRY);
 	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &none), CACHE_NO);
-	/* The file stays open, but sealed. */
+	/* The worker's file stays open but is sealed: writes to it fail. */
 	assert_int_equal(ask(worker, CACHE_NEW, 1, MODEL, PAGE, &file), CACHE_YES);
 	fill(bytes, 1);
 	assert_int_equal(pwrite(file, bytes, ENTRY, 0), ENTRY);
@@ -1019,8 +1046,8 @@ static void test_no_late_writes(void **state)
 }
 
 /*
- * In an hour a user may write four times its limit. After that its requests are put off, but not
- * those of other users.
+ * In an hour a user may write four times its limit. After that the user's requests are deferred;
+ * those of other users are not.
  */
 static void test_too_much_written(void **state)
 {
@@ -1046,10 +1073,7 @@ static void test_too_much_written(void **state)
 	close(other);
 }
 
-/*
- * S5: the worker left a hole in its memory, whose pages would be allocated when the keeper reads
- * them.
- */
+/* S5: the worker left a hole in its memory. Reading the hole would allocate its pages. */
 static void test_no_holes(void **state)
 {
 	const uint64_t data = 64 * PAGE;
@@ -1062,7 +1086,7 @@ static void test_no_holes(void **state)
 		for (uint64_t at = 0; at < written; at += PAGE)
 			assert_int_equal(pwrite(file, "x", 1, (off_t)at), 1);
 		assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_NO);
-		/* The keeper did not allocate these pages. */
+		/* The keeper did not allocate the pages of the hole. */
 		assert_int_equal(fstat(file, &st), 0);
 		assert_int_equal(st.st_blocks * 512, written);
 		close(file);
@@ -1072,7 +1096,7 @@ static void test_no_holes(void **state)
 
 /* ---- a disk that takes its time ---- */
 
-/* Shared with the keeper: before it syncs a file with this path, the keeper waits. */
+/* Shared with the keeper, which waits before it syncs a file whose path contains `part`. */
 static struct slow_disk {
 	char part[16];			/* part of the file's path; empty for none */
 	/* One in this many writes fails because the disk is full; 0 for none. */
@@ -1095,7 +1119,10 @@ static struct slow_disk *map_slow_disk(const char *in, int flags)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-/* Blocks a call of the keeper while a test wants that; the file's path leads to `slow_disk`. */
+/*
+ * Blocks a system call of the keeper on a file while a test wants that. The folder in the path of
+ * the file contains the file of `slow_disk`.
+ */
 static void be_slow(int fd)
 {
 	char link[64], path[256] = "", *end;
@@ -1130,7 +1157,7 @@ static bool is_full(void)
 	return (random_state >> 16) % slow_disk->full_one_in == 0;
 }
 
-/* SQLite calls these functions, too. */
+/* SQLite also calls the replaced functions below. */
 __attribute__((visibility("default"))) ssize_t pwrite64(int fd, const void *bytes, size_t size,
 							off64_t at)
 {
@@ -1170,7 +1197,10 @@ static int stop_slow_keeper(void **state)
 	return failed;
 }
 
-/* A worker that has written a plan. The test fails if the worker gets no answer. */
+/*
+ * Connects a worker that writes a plan; *done is the request to store the plan. The test fails if
+ * the worker gets no answer.
+ */
 static int writer_of(uint32_t uid, uint32_t number, struct message *done)
 {
 	const struct timeval patience = { .tv_sec = 30 };
@@ -1186,7 +1216,7 @@ static int writer_of(uint32_t uid, uint32_t number, struct message *done)
 	return worker;
 }
 
-/* While a plan is written, other requests are answered; the next plan to be written waits. */
+/* While a plan is written, other requests are answered, and a second plan to write waits. */
 static void test_slow_disk(void **state)
 {
 	struct message first_done, second_done, third_done;
@@ -1205,7 +1235,7 @@ static void test_slow_disk(void **state)
 		assert_int_equal(cache_client_query(&client, key_of(1), key_of(2), NULL), NN_OK);
 		assert_int_equal(ask(other, CACHE_GET, 1, 0, 0, &file), CACHE_NO);
 	}
-	/* A further plan gets neither a place in the queue nor an entry. */
+	/* A third plan gets neither a place in the queue nor an entry. */
 	close(third);
 	assert_int_equal(recv(first, &file, sizeof(file), MSG_DONTWAIT), -1);
 	assert_int_equal(recv(second, &file, sizeof(file), MSG_DONTWAIT), -1);
@@ -1223,7 +1253,7 @@ static void test_slow_disk(void **state)
 	close(client.socket);
 }
 
-/* Waits until the keeper has opened its index; from then on the index waits for the disk. */
+/* Waits until the keeper has opened its index, and then makes the disk slow for the index. */
 static void slow_index_down(void)
 {
 	int worker = worker_of(9), file;
@@ -1318,7 +1348,10 @@ static void test_end_while_writing(void **state)
 	close(worker);
 }
 
-/* Several workers get a plan that was not verified before, and then one that is damaged. */
+/*
+ * Several workers request a plan at once: first one that was not verified before, then a damaged
+ * one.
+ */
 static void test_verified_for_many(void **state)
 {
 	int workers[8], worker = worker_of(1), file;
@@ -1412,7 +1445,7 @@ static bool send_it(struct hand *h, int i, uint32_t kind, uint64_t model, uint64
 	return h->asks;
 }
 
-/* Begins a step that runs beside those of the other workers. */
+/* Begins a random request of worker `i`, at the same time as requests of other workers. */
 static bool begin_step(int i)
 {
 	struct hand *h = &crowd[i];
@@ -1643,7 +1676,7 @@ static void test_own_by_keeper(void **state)
 	check_text("ab", "two", NULL);
 	assert_int_equal(put_text("ab", "three"), NN_OK);
 	check_text("ab", "three", NULL);
-	/* A plan with the same hash as its key is another entry. */
+	/* A plan whose key equals the hash of an own entry's key is a different entry. */
 	assert_true(digest("ab", 2, hash));
 	assert_int_equal(cache_client_get(&own_client, hash, &plan, NULL), NN_GENERAL_FAILURE);
 	assert_int_equal(nna_engine_store_put("", 0, "x", 1, NULL), NN_OK);
@@ -1660,7 +1693,7 @@ static void test_own_by_keeper(void **state)
 	open_own(2);
 	check_text("a", NULL, NO_ENTRY);
 	close_own();
-	/* Another identity does not see these entries. */
+	/* An engine with another identity does not find these entries. */
 	keeper_stop(&keeper);
 	options.identity = "library 2";
 	assert_true(keeper_start(&keeper, &options));

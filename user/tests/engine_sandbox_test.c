@@ -45,7 +45,7 @@
 #define PATIENCE_MS (int)scaled(60000)
 #define NOBODY 65534
 
-/* The sanitizers reserve terabytes of address space. */
+/* The sanitizers reserve terabytes of address space, so workers then get no memory limit. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1
@@ -57,7 +57,7 @@
 #define MAX_MEMORY (UINT64_C(1) << 30)
 #endif
 
-/* The worker's engine: nnacceld's, with a file of its own. */
+/* The worker's engine is that of nnacceld, with an additional file of its own. */
 static const uint32_t requests[] = { RNDGETENTCNT };
 static const struct nna_engine_file random_file = {
 	.size = sizeof(random_file), .use = NNA_ENGINE_FILE_READ, .path = "/dev/urandom",
@@ -180,7 +180,7 @@ static void test_privileges(void **state)
 	assert_string_equal(status_of("NSpid"), ids);
 }
 
-/* A worker blocks no signals, even if its broker does, and ignores one of these. */
+/* A worker blocks no signals even if its broker does. The worker ignores only SIGPIPE. */
 static void test_signals(void **state)
 {
 	const uint64_t these = 1 << (SIGTERM - 1) | 1 << (SIGCHLD - 1) | 1 << (SIGPIPE - 1);
@@ -191,7 +191,7 @@ static void test_signals(void **state)
 	assert_int_equal(strtoull(status_of("SigIgn"), NULL, 16) & these, 1 << (SIGPIPE - 1));
 }
 
-/* A worker knows the spin limit of bursts, and nothing else from its broker's environment. */
+/* A worker gets only the spin limit of bursts from its broker's environment. */
 static void test_environment(void **state)
 {
 	static const char text[] = "NNACCEL_SPIN_US=17";
@@ -275,7 +275,7 @@ static void test_root_is_empty(void **state)
 	assert_ptr_equal(strchr(mounts, '\n'), mounts + strlen(mounts) - 1);
 }
 
-/* There is one line for each network device, after two of headings. */
+/* /proc/net/dev has two lines of headings, and then one line for each network device. */
 static void test_no_network(void **state)
 {
 	const char *devices, *line;
@@ -325,7 +325,7 @@ static void test_limits(void **state)
 		assert_non_null(strstr(limits, "Max data size             1073741824 "));
 }
 
-/* A worker with this log level has an engine with all permissions. */
+/* A worker that is started with this log level uses an engine with all permissions. */
 #define PERMITTED LOG_DEBUG
 
 static void test_limit_of_threads(void **state)
@@ -366,7 +366,8 @@ static void test_refuses_what_is_no_session(void **state)
 }
 
 /*
- * A descriptor that is not a session is not read; the worker only tries the session's ioctls on it.
+ * A worker does not read from a descriptor that is not a session. It only tries the session's
+ * ioctls on that descriptor.
  */
 static void test_refuses_a_foreign_file(void **state)
 {
@@ -409,9 +410,7 @@ static void *nothing(void *arg)
 	return arg;
 }
 
-/*
- * Makes a clone() call that fails in its own way, so that only an allowed thread gets this error.
- */
+/* Starts and joins a thread. Exits with BROKEN if that fails without a verdict of the filter. */
 static long make_thread(void)
 {
 	pthread_t thread;
@@ -578,7 +577,9 @@ static long await_file(void)
 	return syscall(SYS_ppoll, NULL, 0, &none, NULL, 0);
 }
 
-/* Files of drivers have the numbers above the engine's. */
+/*
+ * The session's ioctls for files of drivers have higher numbers than those of an ordinary engine.
+ */
 static long export_memory(void)
 {
 	return syscall(SYS_ioctl, WORKER_SESSION_FD, NNACCEL_SESSION_GRANT_FD, NULL);
@@ -678,7 +679,7 @@ static enum verdict try_call(bool (*load)(void), long (*call)(void))
 	return WEXITSTATUS(status);
 }
 
-/* Calls of engines with permissions, and what remains forbidden. */
+/* System calls of engines with permissions, and the calls that remain forbidden. */
 static const struct {
 	const char *name;
 	uint32_t permissions;
@@ -783,7 +784,7 @@ static long seal_memory(void)
 	return syscall(SYS_fcntl, STDIN_FILENO, F_ADD_SEALS, F_SEAL_GROW);
 }
 
-/* The keeper may lock and seal files, but cannot make them send signals. */
+/* The keeper may lock and seal files, but cannot make files send signals. */
 static void test_keepers_filter(void **state)
 {
 	static long (*const killed[])(void) = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine of QEMU's PCI device for education, through libnnaccel: for scripts/guest/edu. The
- * device takes a tenth of a second for a transfer of 4 KiB, so little is moved.
+ * Tests the engine of QEMU's "edu" PCI device through libnnaccel; scripts/guest/edu runs this test.
+ * The device takes a tenth of a second to copy 4 KiB, so the tests copy little.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@
 #define PAGE		4096u
 #define SIZE		(2 * PAGE + 100)	/* three transfers in each direction */
 #define MANY		(64 * PAGE)		/* some 13 s */
-#define NEVER		UINT32_MAX	/* its factorial keeps the device busy for seconds */
+#define NEVER		UINT32_MAX	/* the device computes its factorial for seconds */
 
 /* ---- models and their executions ---- */
 
@@ -57,7 +57,7 @@ static struct nna_prepared_model *prepare(struct nna_device *on, uint16_t code, 
 	return prepared;
 }
 
-/* Moves from @in_offset of one memory to @out_offset of another, or of the same. */
+/* Copies from @in_offset of @in to @out_offset of @out, which may be the same memory. */
 static enum nn_status run(struct nna_prepared_model *prepared, struct nna_memory *in,
 			  uint64_t in_offset, struct nna_memory *out, uint64_t out_offset,
 			  uint64_t size, uint64_t deadline_ns)
@@ -165,7 +165,10 @@ static void test_factorial(void **state)
 	nna_prepared_model_free(prepared);
 }
 
-/* The source's file is open for reading only, so the IOMMU lets the device only read it. */
+/*
+ * The file of the source is open for reading only, so the IOMMU lets the device read the source but
+ * not write it.
+ */
 static void test_copy_from_file_to_own(void **state)
 {
 	struct nna_prepared_model *prepared = prepare(device, EDU_COPY, SIZE);
@@ -190,7 +193,10 @@ static void test_copy_from_file_to_own(void **state)
 	close(fd);
 }
 
-/* The memory is first used as an input, so that the device gets more access to it afterwards. */
+/*
+ * The memory is an input at first, which the device only reads. Later it is an output, so the
+ * device also gets write access.
+ */
 static void test_copy_within(void **state)
 {
 	struct nna_prepared_model *prepared = prepare(device, EDU_COPY, 100);
@@ -212,7 +218,9 @@ static void test_copy_within(void **state)
 	close(fd);
 }
 
-/* Another driver's memory can be pinned if its pages are the kernel's own. */
+/*
+ * Memory of another driver (here vgem) can be pinned if it consists of the kernel's ordinary pages.
+ */
 static void test_copy_of_vgem(void **state)
 {
 	struct nna_prepared_model *prepared = prepare(device, EDU_COPY, 100);
@@ -247,7 +255,10 @@ static void test_copy_of_vgem(void **state)
 	close(vgem);
 }
 
-/* The address needs more than 28 bits. The file uses no memory, so no other limit rejects it. */
+/*
+ * The end of the file would need an address of more than 28 bits. The file uses no memory, so no
+ * other limit rejects it.
+ */
 static void test_too_large(void **state)
 {
 	struct nna_prepared_model *prepared = prepare(device, EDU_COPY, 100);
@@ -294,7 +305,8 @@ static void test_truncated(void **state)
 }
 
 /*
- * The device continues to work for seconds although it was reset, and then serves the next command.
+ * After a missed deadline a reset does not stop the device at once. The next command is served when
+ * the device has finished, seconds later.
  */
 static void test_hang(void **state)
 {
@@ -313,7 +325,7 @@ static void test_hang(void **state)
 	nna_prepared_model_free(four);
 }
 
-/* A client that moves a lot from one part of a file to another, until it is killed. */
+/* Starts a client that copies much from one part of a file to another until the test kills it. */
 static pid_t start_client(int fd)
 {
 	struct nna_prepared_model *prepared;
@@ -340,7 +352,7 @@ static uint32_t moved(const uint8_t *at)
 	return n;
 }
 
-/* Once its client is dead, the device moves no more bytes for it, and works for others. */
+/* After a client has died, the device copies no more bytes for it and serves other clients. */
 static void test_client_dies_during_dma(void **state)
 {
 	struct nna_prepared_model *prepared = prepare(device, EDU_FACTORIAL, 4);
@@ -363,8 +375,8 @@ static void test_client_dies_during_dma(void **state)
 	assert_int_equal(waitpid(client, &status, 0), client);
 	assert_true(WIFSIGNALED(status));
 	/*
-	 * This call waits for the device. The call gets the device when the dead client's thread
-	 * has released it.
+	 * This call waits for the device. The call gets the device after the engine's thread for
+	 * the dead client has released it.
 	 */
 	factorials_of(prepared, memory);
 	n = moved(at);
@@ -378,7 +390,7 @@ static void test_client_dies_during_dma(void **state)
 	close(fd);
 }
 
-/* Both clients use the same addresses, and each moves its own bytes. */
+/* Two clients use the same device addresses, and each copies its own bytes. */
 static void test_two_clients(void **state)
 {
 	struct nna_memory *memories[2];
@@ -430,8 +442,8 @@ static void *keep_busy(void *data)
 }
 
 /*
- * The last test: the engine ends when the device's driver is unbound, and so do its executions. The
- * unbinding itself returns once the engine has closed the device.
+ * The last test: when the device's driver is unbound, the engine and its executions end. The write
+ * that unbinds the driver returns once the engine has closed the device.
  */
 static void test_unbind(void **state)
 {

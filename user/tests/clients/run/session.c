@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that loads ONNX Runtime by dlopen(): makes a session of a model, and tells its inputs.
+ * A program that loads ONNX Runtime by dlopen(), makes a session of a model, and prints the number
+ * of the model's inputs.
  *
- * usage: session LIBRARY MODEL [cpu]. With cpu it first makes a session whose options are a copy,
- * and name the CPU.
+ * usage: session LIBRARY MODEL [cpu]. With "cpu" the program first makes a session whose options
+ * name the CPU and are a copy of other options.
  */
 #include <dlfcn.h>
 #include <onnxruntime_c_api.h>
@@ -29,7 +30,7 @@ static int run(const OrtEnv *env, const char *model, bool cpu)
 	if (bad(api->CreateSessionOptions(&options)) || (cpu && bad(add_cpu(options, 0))) ||
 	    bad(api->CloneSessionOptions(options, &copy)))
 		return 1;
-	/* New options may later get this address. */
+	/* Options that are made later may get the address of these. */
 	api->ReleaseSessionOptions(options);
 	if (bad(api->CreateSession(env, model, copy, &session)) ||
 	    bad(api->SessionGetInputCount(session, &inputs)))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Plays a TensorFlow Lite whose models compute four values of the type TYPE, a number of TensorFlow
- * Lite's. If a delegate is given, the first value differs by APART: for floats, by this share of
- * the largest value. An interpreter is the same object as its options.
+ * Plays a TensorFlow Lite whose models compute four values. TYPE is TensorFlow Lite's number of
+ * their type. If a delegate is given, the first value is wrong by APART; for floats, APART is a
+ * share of the largest value. One object is both the interpreter and its options.
  */
 #include <stdbool.h>
 #include <stddef.h>
