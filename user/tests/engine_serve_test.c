@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session's commands, one after the other on one thread: this program plays the kernel by
- * replacing its ioctl(). It returns the commands of a list and stores the answers; the session ends
- * after the last command. A memfd stands for the session; grant N lies at offset N << SHIFT.
+ * Serves the commands of a session one after the other on one thread. This program replaces ioctl()
+ * and so plays the kernel. The played kernel returns the commands of a list and stores the answers;
+ * the session ends after the last command. A memfd stands for the session; grant N lies at offset N
+ * << SHIFT.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -152,7 +153,7 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus)
 	return num_cpus ? 0 : -1;
 }
 
-/* There is a thread for each CPU, but at least two and at most a limit. */
+/* The server uses one thread for each CPU, but at least two and at most SERVER_MAX_THREADS. */
 static void test_threads(void **state)
 {
 	static const unsigned int threads[] = { SERVER_MAX_THREADS, 2, 2, 3, 4, 4, 4 };
@@ -165,15 +166,15 @@ static void test_threads(void **state)
 /* ---- the engine: it adds ---- */
 
 static struct {
-	enum nn_status status;		/* status that its functions return */
+	enum nn_status status;		/* status that the engine's functions return */
 	bool is_short, is_silent;	/* an output is too small, and no shapes are reported */
 	int fence;			/* fence to end executions with, or -1 */
 	bool took_fence, may_export;
-	uint64_t device_ns;		/* time that it reports */
-	bool measure;			/* it was told to measure */
+	uint64_t device_ns;		/* time that the engine reports */
+	bool measure;			/* the execution asked for times */
 	int prepared, released;
-	void *better;			/* form of the model that replaces the executed one */
-	bool goes_on;	/* the client still wanted the model when 300 of 1000 were done */
+	void *better;			/* form that replaces the model's executed form */
+	bool goes_on;	/* result of nna_engine_progress(): the client still wants the model */
 	void *executed, *last_released;
 	struct nna_engine_preparation how;
 	uint64_t deadline_ns, loop_timeout_ns;
@@ -181,9 +182,9 @@ static struct {
 	bool omitted;			/* the second input */
 	uint32_t rank, dim;		/* of the first */
 	void *own;			/* the buffer of the first argument, or NULL */
-	bool cuts;			/* the session's file is truncated while it executes */
+	bool cuts;			/* truncates the session's file while executing */
 	uint32_t attribute;		/* code of the execution's attribute, or 0 */
-	uint32_t num_outputs, room;	/* and its outputs, and room for times */
+	uint32_t num_outputs, room;	/* of the execution: outputs, and room for times */
 } engine_state;
 
 static struct server server;
@@ -320,7 +321,7 @@ static void buffer_destroy(const struct nna_engine *engine, void *buffer)
 	buffer_state.destroyed++;
 }
 
-/* In the engine's layout each byte is inverted. */
+/* The engine's own layout inverts each byte. */
 static enum nn_status buffer_copy_in(const struct nna_engine *engine, void *buffer, void *base,
 				     const void *from, uint64_t length, struct nn_error *err)
 {
@@ -407,8 +408,8 @@ static int tear_down(void **state)
 }
 
 /*
- * An image of two rows of two numbers; the first row begins at the third number, the second four
- * numbers later.
+ * An image of two rows of two numbers. The first row begins at the third number of the memory, the
+ * second row four numbers after that.
  */
 static const struct nnaccel_format image_format = {
 	.num_planes = 1,
@@ -450,7 +451,7 @@ static void add(const struct nnaccel_cmd *head, const void *grants, const void *
 	kernel.commands[kernel.count++].size = size;
 }
 
-/* Serves the commands of the list, and empties it. */
+/* Serves the commands of the list, and empties the list. */
 static void run(void)
 {
 	uint64_t gone;
@@ -547,7 +548,7 @@ static void test_queries(void **state)
 	engine.only_devices = true;
 	assert_true(server_attach(&server));
 	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES);
-	/* A process must have the permission. */
+	/* In a process, an engine without the permission to use drivers gets no fences. */
 	engine.takes_fences = true;
 	gone = server.grants.gone;
 	server.grants.gone = -1;
@@ -567,8 +568,8 @@ static void test_queries(void **state)
 	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED);
 	engine.size = sizeof(engine);
 	/*
-	 * Try it without a keeper, with one for the engine's own store only, and with one for
-	 * models too.
+	 * Query the device without a keeper, with a keeper for the engine's own store only, and
+	 * with a keeper that also stores models.
 	 */
 	for (int i = 0; i < 3; i++) {
 		const bool has_cache = i == 2;
@@ -576,7 +577,7 @@ static void test_queries(void **state)
 		server.cache.socket = i ? 0 : -1;
 		engine.save = i == 1 ? NULL : save;
 		query.query = NNACCEL_QUERY_DEVICE;
-		/* An older library has less room, and one that is newer more. */
+		/* An older library offers less room for the answer, a newer one more. */
 		query.max_payload = i ? sizeof(*info) + 8 : older;
 		assert_int_equal(ask(&query, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
 		assert_int_equal(kernel.commits[0].payload_size, i ? sizeof(*info) : older);
@@ -585,7 +586,7 @@ static void test_queries(void **state)
 		assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 		assert_int_equal(info->magic, NN_DEVICE_MAGIC);
 		assert_string_equal(info->version, "serve");
-		/* The engine has no cache if the library reports none. */
+		/* Only an engine with a keeper for models reports cache files. */
 		assert_int_equal(info->model_cache_files, has_cache);
 		assert_int_equal(info->data_cache_files, has_cache);
 	}
@@ -601,7 +602,10 @@ static void test_queries(void **state)
 
 /* ---- models ---- */
 
-/* Operations with constants in pools: 0 reads pool 0; 1 and 3 read pool 1; 2 reads no pool. */
+/*
+ * Models with constants in pools. Operation 0 reads pool 0, operations 1 and 3 read pool 1, and
+ * operation 2 reads no pool.
+ */
 static const struct {
 	const char *name;
 	struct nnaccel_grant pools[2];
@@ -627,7 +631,7 @@ static const struct {
 	  3, NNACCEL_STATUS_INVALID_ARGUMENT, { false } },
 };
 
-/* x + pool 0, x + pool 1, x + x, and a branch that adds pool 1. */
+/* Writes a model of x + pool 0, x + pool 1, x + x, and a branch that adds pool 1. */
 static size_t write_pools(const struct nnaccel_grant pools[2], uint64_t offset)
 {
 	uint32_t x, none, condition, operand[2], to[4], branch;
@@ -674,7 +678,10 @@ static void test_supported(void **state)
 		if (kernel.commits[0].payload_size != (models[i].status ? 0 : models[i].count) ||
 		    memcmp(kernel.payloads[0], models[i].supported, kernel.commits[0].payload_size))
 			fail_msg("%s", models[i].name);
-		/* Memory that became unreadable is mapped again for the next model. */
+		/*
+		 * The file of grant LAST is too short to be read. Forget the grant, so that the
+		 * next model maps it again.
+		 */
 		grants_forget(&server.grants, LAST);
 	}
 	engine_state.status = NN_DEVICE_UNAVAILABLE;
@@ -724,7 +731,10 @@ static void test_prepare(void **state)
 	assert_int_equal(kernel.commits[0].payload_size, 0);
 	assert_string_equal(kernel.messages[0], "it fails");
 	engine_state.status = NN_OK;
-	/* A pool that cannot be mapped, and a pool whose memory is gone when it is read. */
+	/*
+	 * First a pool cannot be mapped, and then the memory of a pool is gone when the server
+	 * reads it.
+	 */
 	grants[2].length = INT64_MAX / 2;
 	head.wire_length = write_pools(grants + 1, 0);
 	assert_int_equal(ask(&head, grants, NULL, NULL),
@@ -736,14 +746,14 @@ static void test_prepare(void **state)
 	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
 	assert_non_null(strstr(kernel.messages[0], "pool 1 is gone"));
 	assert_int_equal(engine_state.released, 1);
-	/* The model itself lies beyond the end of its file. */
+	/* The serialised model lies beyond the end of its file. */
 	grants[0] = (struct nnaccel_grant){ LAST, NNACCEL_PROT_READ, 2 * PAGE };
 	head.wire_offset = PAGE;
 	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
 	assert_non_null(strstr(kernel.messages[0], "shorter"));
 }
 
-/* The engine checks attributes itself; the command of a preparation has them, too. */
+/* Attributes are checked by the engine. Preparations have attributes, too. */
 static enum nn_status check_attributes(const struct nna_engine *e,
 				       const struct nn_attributes *attributes, bool is_execution,
 				       struct nn_error *err)
@@ -829,7 +839,10 @@ static void test_execute(void **state)
 	assert_false(engine_state.measure);
 	assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 	assert_int_equal(kernel.commits[0].flags, NNACCEL_FETCH_NONBLOCK);
-	/* An execution with times, an omitted argument, and another argument's dimensions. */
+	/*
+	 * An execution that asks for times, omits an argument, and gives the dimensions of another
+	 * argument.
+	 */
 	memcpy(args, three_args, sizeof(args));
 	args[0].rank = 1;
 	args[0].dims[0] = 2;
@@ -842,7 +855,10 @@ static void test_execute(void **state)
 	assert_int_equal(engine_state.rank, 1);
 	assert_int_equal(engine_state.dim, 2);
 	assert_true(numbers[6] == 4 && numbers[7] == 8);
-	/* A device time that the engine reports has priority, and the kernel always gets it. */
+	/*
+	 * If the engine reports a device time, that time is used. The kernel gets the time even if
+	 * the client asks for none.
+	 */
 	engine_state.device_ns = UINT64_C(5) << 40;
 	assert_int_equal(ask(&head, &memory_grant, args, NULL), NNACCEL_STATUS_NONE);
 	assert_true(kernel.commits[0].device_ns == engine_state.device_ns);
@@ -865,7 +881,7 @@ static void test_execute(void **state)
 	assert_string_equal(kernel.messages[0], "it fails");
 }
 
-/* Attributes of preparations and executions are checked as such, and reach the engine. */
+/* Attributes of preparations and of executions are checked separately, and reach the engine. */
 static void test_attributes(void **state)
 {
 	const struct nnaccel_cmd prepare_head = {
@@ -900,10 +916,7 @@ static uint32_t ask_for_times(const struct nnaccel_arg *args)
 	return ask_with_attribute_of(TIMES_EXTENSION, &head, &memory_grant, args, 0);
 }
 
-/*
- * The last output receives the times at which the engine began and ended, and at which operations
- * ran.
- */
+/* The last output receives the times of the engine's begin and end, and of each operation. */
 static void test_times(void **state)
 {
 	static const struct { uint64_t offset, length; uint32_t flags; } without_room[] = {
@@ -927,7 +940,10 @@ static void test_times(void **state)
 	assert_int_equal(engine_state.num_outputs, 1);
 	assert_int_equal(engine_state.attribute, 0);
 	assert_int_equal(engine_state.room, 3);
-	/* With a fence the end of the execution would not be known. */
+	/*
+	 * The engine must not end the execution with a fence, because the end would not be known
+	 * then.
+	 */
 	assert_false(engine_state.took_fence);
 	assert_true(head->begin_ns >= before && head->end_ns >= head->begin_ns && head->end_ns <= clock_ns());
 	assert_int_equal(head->count, 1);
@@ -952,12 +968,12 @@ static void test_times(void **state)
 	assert_int_equal(ask_with_attribute_of(TIMES_EXTENSION, &two, grants, args, 0),
 			 NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_string_equal(kernel.messages[0], "no room for times");
-	/* Other executions do not ask for times. */
+	/* An ordinary execution does not ask for times. */
 	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(engine_state.room, 0);
 }
 
-/* Lost memory is reported in place of any other failure, and without shapes. */
+/* If memory is lost, the answer reports that in place of any other failure, and has no shapes. */
 static void test_memory_goes(void **state)
 {
 	const struct nnaccel_grant huge = { MEMORY, RW, INT64_MAX / 2 };
@@ -975,7 +991,7 @@ static void test_memory_goes(void **state)
 	assert_int_equal(kernel.commits[0].payload_size, 0);
 }
 
-/* The same happens with the memory of a model's constants. */
+/* Lost memory of a model's constants is reported in the same way. */
 static void test_constants_go(void **state)
 {
 	const struct nnaccel_grant grants[] = { wire_grant, { OTHER, NNACCEL_PROT_READ, 2 * PAGE },
@@ -1040,7 +1056,10 @@ static void test_images(void **state)
 		image[i] = (float)i;
 	assert_int_equal(ask(&head, grants, from, NULL), NNACCEL_STATUS_NONE);
 	assert_memory_equal(numbers, ((float[]){ 2, 3, 6, 7 }), 16);
-	/* Hardware cannot end the execution alone, because the output must be copied afterwards. */
+	/*
+	 * The engine must not end the execution with a fence, because the output must be copied
+	 * after the execution.
+	 */
 	assert_false(engine_state.took_fence);
 	close(engine_state.fence);
 	engine_state.fence = -1;
@@ -1055,7 +1074,10 @@ static void test_images(void **state)
 	assert_memory_equal(image, ((float[]){ 0, 1, 50, 51, 4, 5, 52, 53, 8, 9 }), 40);
 }
 
-/* A better form is used from the next execution on, and the old one is released after its last. */
+/*
+ * After a better form replaces a model, the next execution uses it. The old form is released after
+ * the last execution that uses it.
+ */
 static void test_replaced(void **state)
 {
 	const struct nnaccel_cmd gone = { .kind = NNACCEL_DO_FORGET_MODEL, .model = 1 };
@@ -1116,10 +1138,10 @@ static void test_fences(void **state)
 				 cases[i].is_committed);
 		if (cases[i].is_committed) {
 			assert_int_equal(kernel.commits[0].fence, engine_state.fence);
-			/* Work that hardware has not finished has no time. */
+			/* An execution that a fence will end has no device time yet. */
 			assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 		}
-		/* The engine still owns a fence that was refused. */
+		/* A fence that was refused still belongs to the engine. */
 		assert_int_equal(close(engine_state.fence), cases[i].is_allowed ? -1 : 0);
 	}
 }
@@ -1212,7 +1234,7 @@ static void test_roles(void **state)
 		else
 			assert_int_equal(told_layout(), NNACCEL_LAYOUT_LINEAR);
 	}
-	/* All references to the models were dropped. */
+	/* Only the list of models refers to the models any more. */
 	for (struct loaded_model *m = server.models.list; m; m = m->next)
 		assert_int_equal(m->users, 1);
 }
@@ -1234,7 +1256,10 @@ static void forget(uint32_t grant)
 	assert_int_equal(kernel.num_commits, 0);
 }
 
-/* Buffers whose layout is the engine's are converted, found in executions, and destroyed. */
+/*
+ * Buffers in the engine's own layout: copies convert the data, executions find the buffer, and the
+ * engine destroys it.
+ */
 static void test_own_layout(void **state)
 {
 	const struct nnaccel_cmd_role role = { .model = 2, .kind = IN };
@@ -1268,7 +1293,7 @@ static void test_own_layout(void **state)
 	assert_int_equal(buffer_state.operand.rank, 2);
 	assert_int_equal(buffer_state.operand.dims[0], 0);
 	assert_int_equal(buffer_state.operand.dims[1], 2);
-	/* The engine gets the roles with its own prepared models. */
+	/* The engine gets the roles with the pointers to its own prepared models. */
 	assert_int_equal(make_buffer(IMAGE, 8, 2, roles), NNACCEL_STATUS_NONE);
 	assert_int_equal(buffer_state.num_roles, 2);
 	for (uint32_t i = 0; i < 2; i++) {
@@ -1299,8 +1324,8 @@ static void test_own_layout(void **state)
 	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
 	assert_ptr_equal(engine_state.own, buffer_of_engine);
 	/*
-	 * The buffer is not in use, so it is destroyed at once; the other one is destroyed with the
-	 * client.
+	 * Buffer OTHER is not in use, so it is destroyed at once. Buffer IMAGE is destroyed with
+	 * the client.
 	 */
 	forget(OTHER);
 	assert_int_equal(buffer_state.destroyed, 1);
@@ -1331,7 +1356,7 @@ static void test_forgotten_in_use(void **state)
 	forget(OTHER);
 	assert_int_equal(buffer_state.destroyed, 0);
 	assert_null(buffers_get(&server.buffers, OTHER));
-	/* Another buffer gets the same number. */
+	/* Give the number of the forgotten buffer to a new buffer. */
 	assert_int_equal(make_buffer(OTHER, 8, 1, &role), NNACCEL_STATUS_NONE);
 	again = buffers_get(&server.buffers, OTHER);
 	assert_ptr_not_equal(again, one);
@@ -1377,13 +1402,16 @@ static void test_held(void **state)
 		if (ask(&head, grants, args, NULL) != held[i].status)
 			fail_msg("%zu: %s", i, kernel.messages[0]);
 	}
-	/* The engine checks whether memory of a pool is large enough. */
+	/*
+	 * If the argument is memory of a pool, the server leaves the check of its length to the
+	 * engine.
+	 */
 	args[1].flags = 0;
 	args[1].length = 4;
 	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
 }
 
-/* The sizes of the written data follow the shapes. */
+/* The size of the data in a buffer follows from the shape that an execution reported. */
 static void test_sizes(void **state)
 {
 	struct nnaccel_cmd head = execution;
@@ -1413,7 +1441,7 @@ static struct {
 	uint32_t num_model, num_data;	/* parts */
 	unsigned int saves, ends;
 	const void *prepared;		/* prepared model that was saved last */
-	void *better;			/* model that replaces a saved one and was not saved */
+	void *better;			/* model that replaces the saved one, not saved itself */
 	char model[16], data[16];	/* that were loaded */
 	size_t model_size, data_size;
 	/* Numbers of loaded parts with the right contents. */
@@ -1507,7 +1535,7 @@ static void begin_saving(void)
 	engine.load = load;
 }
 
-/* The answer of the keeper to the next request. */
+/* Sends the keeper's answer to the next request. */
 static void keeper_says(int keeper, enum message_kind verdict)
 {
 	const struct message answer = {
@@ -1562,7 +1590,7 @@ static void test_saved(void **state)
 	assert_string_equal(kernel.messages[0], "no such model");
 	assert_int_equal(prepare_add(1, MB_DIMS(2)), NNACCEL_STATUS_NONE);
 
-	/* An engine that saves nothing is not called. */
+	/* An engine without a save function cannot save or load a model. */
 	engine.save = NULL;
 	for (int i = 0; i < 2; i++) {
 		head.kind = i ? NNACCEL_DO_PREPARE_CACHED : NNACCEL_DO_CACHE_SAVE;
@@ -1573,8 +1601,8 @@ static void test_saved(void **state)
 	engine.save = save;
 
 	/*
-	 * The engine returns only the sizes, then no parts because it has not compiled, then a
-	 * failure.
+	 * The engine first returns only the sizes, then no parts because the model is not compiled,
+	 * then an error.
 	 */
 	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.commits[0].payload_size, 2 * sizeof(*sizes));
@@ -1593,7 +1621,7 @@ static void test_saved(void **state)
 	assert_int_equal(kernel.commits[0].payload_size, 0);
 	engine_state.status = NN_OK;
 
-	/* There is too little memory for one part, then for the other one. */
+	/* The memory is too small for the model part, and then for the data part. */
 	head.num_grants = 2;
 	for (int i = 0; i < 2; i++) {
 		parts[0].length = sizeof(MODEL_PART) - (i == 0);
@@ -1636,7 +1664,7 @@ static void test_saved(void **state)
 	assert_string_equal(kernel.messages[0], "it fails");
 	engine_state.status = NN_OK;
 
-	/* The number of parts differs from the engine's number of files. */
+	/* The request has another number of parts than the engine has files. */
 	head.num_inputs = 0;
 	head.num_grants = 1;
 	parts[1].pool = 0;
@@ -1663,8 +1691,8 @@ static void hash_several(uint32_t num_model, uint32_t num_data, uint8_t hash[DIG
 }
 
 /*
- * A client learns the engine's numbers of files, and gets as many parts. The hash of the data
- * identifies an entry without a model part.
+ * The device's description has the engine's numbers of cache files, and a client gets the same
+ * numbers of parts. If there is no model part, the hash of the data part identifies the entry.
  */
 static void test_several_files(void **state)
 {
@@ -1736,7 +1764,10 @@ static void test_several_files(void **state)
 
 /* ---- cached models ---- */
 
-/* Queues the keeper's answer to the `number`-th request from now on, with a file or -1. */
+/*
+ * Queues the keeper's answer to the `number`-th request after this call, with a file unless `file`
+ * is -1.
+ */
 static void keeper_answers(int keeper, uint32_t number, struct message answer, int file)
 {
 	answer.serial = server.cache.serial + number;
@@ -1760,7 +1791,7 @@ static int start_keeping(void)
 
 	begin_saving();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-	/* A request without an answer fails the test. */
+	/* If a request gets no answer, a timeout makes the test fail. */
 	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	server.cache.socket = ends[0];
 	return ends[1];
@@ -1846,7 +1877,7 @@ static void test_cached(void **state)
 		close(file);
 		assert_int_equal(saved.ends, i + 1);
 	}
-	/* A better form replaces the keeper's plan. */
+	/* If the engine replaces the model by a better form, the keeper's plan is replaced, too. */
 	file = memfd_create("cached", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
 	keeper_answers(keeper, 1, yes, -1);
@@ -1873,7 +1904,7 @@ static void test_cached(void **state)
 			take_request(keeper, CACHE_NEW);
 		assert_int_equal(recv(keeper, bytes, 1, MSG_DONTWAIT), -1);
 	}
-	/* A plan is not cached if its model is replaced while it is saved. */
+	/* If a model is replaced while its plan is saved, the plan is not cached. */
 	saved.better = &last;
 	file = memfd_create("cached", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
@@ -1891,8 +1922,8 @@ static const struct {
 	const char *name;
 	uint32_t files;			/* number of the engine's files of each kind */
 	uint64_t model_size, data_size;
-	struct head head;		/* the file begins with this head, */
-	const char *model;		/* followed by the first model part */
+	struct head head;		/* beginning of the file */
+	const char *model;		/* first model part, after the head */
 	bool is_taken, is_dropped;
 } cached[] = {
 	{ "sound", 1, HEAD + M, PAGE, { { M }, { PAGE } }, MODEL_PART, true, false },
@@ -1981,7 +2012,10 @@ static void test_kept_before(void **state)
 
 /* ---- commands ---- */
 
-/* The answer of an execution also fetches the next command; other answers do not. */
+/*
+ * The call that answers an execution also fetches the next command; the answers of other commands
+ * do not.
+ */
 static void test_commit_and_fetch(void **state)
 {
 	struct nnaccel_cmd head = execution;
@@ -1996,7 +2030,7 @@ static void test_commit_and_fetch(void **state)
 		assert_int_equal(kernel.commits[i].cookie, i + 1);
 		assert_true(kernel.commits[i].buffer);
 	}
-	/* The last fetch reports the end. */
+	/* The last fetch reports the end of the session. */
 	assert_int_equal(kernel.fetches, 2);
 	/* The answer of a query fetches no command. */
 	head = (struct nnaccel_cmd){ .kind = NNACCEL_DO_QUERY, .query = NNACCEL_QUERY_DEVICE };
@@ -2004,7 +2038,9 @@ static void test_commit_and_fetch(void **state)
 	assert_int_equal(kernel.commits[0].buffer, 0);
 }
 
-/* A command that is larger than the room is fetched again, and so is an interrupted one. */
+/*
+ * If a command is larger than the buffer or a fetch is interrupted, the command is fetched again.
+ */
 static void test_large_command(void **state)
 {
 	struct nnaccel_grant grants[NNACCEL_MAX_CMD_POOLS];
@@ -2018,7 +2054,7 @@ static void test_large_command(void **state)
 	head.attributes_size = 0;
 	kernel.interrupts = true;
 	assert_int_equal(ask(&head, grants, three_args, NULL), NNACCEL_STATUS_NONE);
-	/* The command is also fetched with the answer of an execution. */
+	/* Now the answer of an execution fetches the large command. */
 	head.cookie = 5;
 	add(&execution, &memory_grant, three_args, NULL, NULL);
 	add(&head, grants, three_args, NULL, NULL);
@@ -2027,7 +2063,7 @@ static void test_large_command(void **state)
 	assert_int_equal(kernel.commits[0].cookie, 5);
 }
 
-/* A malformed command is answered if its cookie can be read. */
+/* The server answers a malformed command if it can read the command's cookie. */
 static void test_malformed(void **state)
 {
 	const struct nnaccel_cmd head = { .kind = 99, .cookie = 4 };
@@ -2043,7 +2079,9 @@ static void test_malformed(void **state)
 	assert_non_null(strstr(kernel.messages[0], "malformed command"));
 }
 
-/* A session whose answers are refused ends. Unread commands stay in the queue. */
+/*
+ * If the kernel refuses an answer, the server ends the session. The next commands are not fetched.
+ */
 static void test_commit_fails(void **state)
 {
 	const struct nnaccel_cmd head = {
@@ -2059,7 +2097,7 @@ static void test_commit_fails(void **state)
 	assert_int_equal(kernel.fetches, 1);
 }
 
-/* Writing into memory that the client lost is no success. */
+/* An execution fails if the client has lost the memory that it writes to. */
 static void test_revoked(void **state)
 {
 	(void)state;

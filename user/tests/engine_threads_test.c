@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client that threads serve. This file plays the kernel by replacing their ioctl(). A memfd
- * stands for the session; grant N lies at N times GRANT_SIZE, and the rings of bursts lie there,
- * too.
+ * Tests a client that is served by threads. This file replaces ioctl() and so plays the kernel. A
+ * memfd stands for the session. It contains grant N at offset N * GRANT_SIZE, and the rings of
+ * bursts.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -69,11 +69,11 @@ static struct {
 	uint64_t committed;		/* cookie of the last answer */
 	uint32_t status;
 	uint32_t statuses[DEFERRED + NUM_DEFERRED];	/* by cookie */
-	char message[NN_MESSAGE_SIZE];	/* message of that answer */
-	int fence;			/* fence of that answer, or -1 */
+	char message[NN_MESSAGE_SIZE];	/* message of the last answer */
+	int fence;			/* fence of the last answer, or -1 */
 	struct nnaccel_session_grant_fd exported;	/* the last requested export of a grant */
 	uint32_t num_fences;		/* fences that executions depend on */
-	uint32_t open_fences;		/* of these, the number that can be opened */
+	uint32_t open_fences;		/* how many of these can be opened */
 	uint32_t merged;
 	bool cannot_merge;
 } kernel = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .fence = -1 };
@@ -185,7 +185,7 @@ int ioctl(int file, unsigned long request, ...)
 	}
 }
 
-/* The parameter of the module that says when it ends a session. */
+/* The module's parameter kill_grace_ms: the time after which the module ends an overdue session. */
 static const char *kill_grace = "";
 
 FILE *fopen(const char *path, const char *mode)
@@ -199,7 +199,10 @@ FILE *fopen(const char *path, const char *mode)
 	return fmemopen((void *)kill_grace, strlen(kill_grace) + 1, "r");
 }
 
-/* Offers a command until a thread fetches it. Returns false if no thread did in time. */
+/*
+ * Offers a command until a thread fetches it. Returns false if no thread fetches the command in
+ * time.
+ */
 static bool send_command(const struct nnaccel_cmd *head, const struct nnaccel_grant *grants,
 			 const struct nnaccel_arg *args)
 {
@@ -227,7 +230,7 @@ static bool send_command(const struct nnaccel_cmd *head, const struct nnaccel_gr
 	return taken;
 }
 
-/* Returns the status of the last answer. */
+/* Waits for the answer with this cookie; returns its status. */
 static uint32_t await_answer(uint64_t cookie)
 {
 	struct timespec until = { .tv_sec = (time_t)(clock_ns() / NS_PER_S) + PATIENCE_MS / 1000 };
@@ -260,13 +263,13 @@ static struct {
 	bool waits, waits_for_end, exports;
 	int fence;			/* sync_file that ends the execution, or -1 */
 	int dependencies;		/* errno of these */
-	bool depends;			/* it has a fence for them */
+	bool depends;			/* the engine got a fence for them */
 	atomic_bool defers;		/* another thread ends the execution */
 	_Atomic(struct nna_engine_execution *) execution;	/* the last one */
 	_Atomic(void *) base;		/* base of the region that the engine saw */
 	_Atomic(void *) forgotten;
 	atomic_int released;
-	_Atomic(pthread_t) ender;	/* a thread that must not be called, or 0 */
+	_Atomic(pthread_t) ender;	/* thread that must not call the engine, or 0 */
 	atomic_bool saved;
 	struct nna_engine_slot added;	/* the last one */
 	atomic_int adds, removes;
@@ -274,7 +277,7 @@ static struct {
 	int prepared;
 	/* notifications of ended bursts, freed slots and unmapped regions hang */
 	atomic_bool hangs;
-	atomic_bool hanging;		/* and it hangs there */
+	atomic_bool hanging;		/* such a notification hangs now */
 } engine_state;
 
 static void describe(const struct nna_engine *engine, struct nn_device_info *info)
@@ -358,7 +361,7 @@ static enum nn_status execute(const struct nna_engine *engine, void *prepared,
 	while (engine_state.waits && !engine_state.go_on)
 		usleep(1000);
 	((float *)e->outputs[0].data)[0] = 2 * ((const float *)e->inputs[0].data)[0];
-	/* A driver that had no fence for the job returned this. */
+	/* An engine may pass -1 if a driver returned no fence for the work. */
 	if (nna_engine_end_with_fence(execution, -1))
 		return NN_GENERAL_FAILURE;
 	if (engine_state.fence >= 0 && !nna_engine_end_with_fence(execution, engine_state.fence))
@@ -545,7 +548,7 @@ static void test_execution(void **state)
 	const struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_GRANT, .grant = MEMORY };
 
 	(void)state;
-	/* Memory that does not belong to an argument has no file. */
+	/* Outside of an execution, memory has no file for devices. */
 	assert_int_equal(nna_engine_region_file(NULL, memory), -1);
 	engine_state.exports = true;
 	memory[0] = 21;
@@ -565,7 +568,7 @@ static void test_execution(void **state)
 	await_end();
 }
 
-/* The engine gets one sync_file for all fences, and no file is left. */
+/* The engine gets one sync_file for all fences, and no file stays open. */
 static void test_dependencies(void **state)
 {
 	static const struct {
@@ -593,7 +596,7 @@ static void test_dependencies(void **state)
 		assert_int_equal(count_files(), files);
 	}
 	kernel.num_fences = 0;
-	/* The execution has ended. */
+	/* Executions that have ended have no dependencies. */
 	after = 0;
 	assert_false(nna_engine_dependencies(engine_state.execution, &after));
 	assert_int_equal(errno, EINVAL);
@@ -603,8 +606,8 @@ static void test_dependencies(void **state)
 }
 
 /*
- * Prepares a model to be cached whose constant is the end of a large memory. The cookie is its
- * number.
+ * Prepares a model that is to be cached. Its constant is the end of a large memory. The cookie is
+ * also the number of the model.
  */
 static void prepare_cached(uint64_t cookie, uint32_t length)
 {
@@ -642,7 +645,7 @@ static void prepare_cached(uint64_t cookie, uint32_t length)
 	assert_int_equal(await_answer(cookie), NN_OK);
 }
 
-/* Limits this process to its current memory and `more` bytes. */
+/* Limits the memory of this process to the current size plus `more` bytes. */
 static void limit_data(rlim_t more)
 {
 	struct rlimit limit;
@@ -658,7 +661,10 @@ static void limit_data(rlim_t more)
 	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
 }
 
-/* The copy from which a cached model is compiled takes memory for its constants only. */
+/*
+ * A model that is to be cached is compiled from a copy, which takes only as much memory as its
+ * constants.
+ */
 static void test_kept_in_little_memory(void **state)
 {
 	(void)state;
@@ -672,7 +678,7 @@ static void test_kept_in_little_memory(void **state)
 	await_end();
 }
 
-/* A model whose constants do not fit in memory twice is prepared without being cached. */
+/* If there is no memory for a copy of a model's constants, the model is prepared but not cached. */
 static void test_no_room_to_keep(void **state)
 {
 	(void)state;
@@ -750,7 +756,7 @@ static void open_burst(struct burst_end *b, uint32_t number)
 		.state = NNACCEL_BURST_ALIVE, .lines = nn_ring_lines(CAPACITY),
 		.capacity = CAPACITY, .ring_bytes = 8192,
 	};
-	/* All bursts of a client have one doorbell; here it is the first burst's. */
+	/* All bursts of a client share one doorbell; here the doorbell of burst 1. */
 	map = (struct nn_ring_map){
 		.status = b->status, .mine = map_burst(number, NNACCEL_BURST_REQUESTS, 8192),
 		.peer = map_burst(number, NNACCEL_BURST_RESULTS, 8192),
@@ -811,7 +817,7 @@ static void await_true(const atomic_bool *what)
 	assert_true(*what);
 }
 
-/* Does the kernel's part of a burst's end. */
+/* Does what the kernel does at the end of a burst. */
 static void close_burst(struct burst_end *b)
 {
 	const struct nnaccel_cmd gone = { .kind = NNACCEL_DO_BURST_GONE, .burst = b->number };
@@ -822,7 +828,10 @@ static void close_burst(struct burst_end *b)
 	assert_true(send_command(&gone, NULL, NULL));
 }
 
-/* An executor with a cache gets each slot before its first use, and again if it lost the slot. */
+/*
+ * An executor that caches slots is notified of a slot before its first use, and again if the
+ * executor has dropped the slot.
+ */
 static void test_slots_of_executors(void **state)
 {
 	struct burst_end b;
@@ -924,7 +933,7 @@ static void test_no_burst(void **state)
 	munmap(status, 4096);
 }
 
-/* An engine that hangs in the end of one burst delays no other burst. */
+/* If the engine hangs while it handles the end of a burst, other bursts are not delayed. */
 static void test_burst_end_hangs(void **state)
 {
 	struct burst_end one, other;
@@ -936,7 +945,10 @@ static void test_burst_end_hangs(void **state)
 	engine_state.waits = true;
 	send_request(&one);
 	await_true(&engine_state.executes);
-	/* The burst is closed while it executes, so that it ends on the thread that serves it. */
+	/*
+	 * The burst is closed during an execution, so that the thread that serves the burst handles
+	 * its end.
+	 */
 	close_burst(&one);
 	engine_state.hangs = true;
 	engine_state.go_on = true;
@@ -951,7 +963,10 @@ static void test_burst_end_hangs(void **state)
 	unmap_burst(&other);
 }
 
-/* An engine that hangs when a slot is freed delays no other burst; its burst ends meanwhile. */
+/*
+ * If the engine hangs in the notification of a freed slot, other bursts are not delayed, and the
+ * slot's burst can end.
+ */
 static void test_slot_end_hangs(void **state)
 {
 	const struct nnaccel_cmd freed = {
@@ -982,7 +997,7 @@ static void test_slot_end_hangs(void **state)
 	unmap_burst(&third);
 }
 
-/* Waits until another execution than the last one has begun. */
+/* Waits until an execution other than `before` has begun, and returns it. */
 static struct nna_engine_execution *await_execution(const struct nna_engine_execution *before)
 {
 	for (int i = 0; i < PATIENCE_MS && engine_state.execution == before; i++)
@@ -991,7 +1006,7 @@ static struct nna_engine_execution *await_execution(const struct nna_engine_exec
 	return engine_state.execution;
 }
 
-/* Checks that an end is refused, with the reason that another one came first. */
+/* Checks that an execution cannot be ended again; the reason is that it has ended already. */
 static void assert_ended(struct nna_engine_execution *execution)
 {
 	struct nn_error err = { "" };
@@ -1061,7 +1076,7 @@ static void test_deferred_in_burst(void **state)
 	unmap_burst(&b);
 }
 
-/* A client that goes before its execution has ended takes its memory away. */
+/* If a client dies before its execution has ended, the execution loses the client's memory. */
 static void test_never_ended(void **state)
 {
 	struct nna_engine_execution *execution;
@@ -1095,13 +1110,16 @@ static void execute_once(uint64_t cookie, float x)
 static struct nna_engine_execution *deferred[NUM_DEFERRED];
 static uint32_t num_deferred;
 
-/* Waits until the engine defers what was just sent, and `before` was the last execution. */
+/*
+ * Waits until the engine has deferred the execution that was sent last; `before` is the execution
+ * before.
+ */
 static void await_deferral(const struct nna_engine_execution *before)
 {
 	deferred[num_deferred++] = await_execution(before);
 }
 
-/* Defers as many executions; none has an answer. */
+/* Starts `count` executions, which the engine defers and does not answer. */
 static void defer(uint32_t count)
 {
 	engine_state.defers = true;
@@ -1119,7 +1137,10 @@ static enum nn_status status_of(uint32_t i)
 	return i % 3 ? NN_OK : NN_DEVICE_UNAVAILABLE;
 }
 
-/* Ends all deferred executions, the last one first. The library must not call the engine here. */
+/*
+ * Ends all deferred executions, the last one first. The library must not call the engine on this
+ * thread.
+ */
 static void *end_all_here(void *ended)
 {
 	engine_state.ender = pthread_self();
@@ -1157,7 +1178,7 @@ static void assert_answers(void)
 		assert_int_equal(kernel.statuses[DEFERRED + i], status_of(i));
 }
 
-/* On one CPU a client has two threads for commands. */
+/* Sets up a client on one CPU, so that it has two threads for commands. */
 static int set_up_on_one_cpu(void **state)
 {
 	cpu_set_t all, one;
@@ -1175,7 +1196,10 @@ static int set_up_on_one_cpu(void **state)
 	return sched_setaffinity(0, sizeof(all), &all) ? -1 : result;
 }
 
-/* Deferred executions take no thread: other commands are served, and the order is the engine's. */
+/*
+ * Deferred executions occupy no thread: other commands are served, and the engine decides the order
+ * of the ends.
+ */
 static void test_many_deferred(void **state)
 {
 	const struct nnaccel_cmd query = {
@@ -1206,7 +1230,10 @@ static void test_many_deferred(void **state)
 	unmap_burst(&b);
 }
 
-/* The execution keeps its model and memory. A thread of the library gives them back. */
+/*
+ * A deferred execution holds references to its model and memory after the client frees them. A
+ * thread of the library drops these references.
+ */
 static void test_deferred_after_forgetting(void **state)
 {
 	const struct nnaccel_cmd forget[] = {
@@ -1261,7 +1288,10 @@ static void unmap_bursts(struct burst_end *bursts, uint32_t count)
 		unmap_burst(&bursts[i]);
 }
 
-/* There are more bursts than threads for them. A freed slot stays until the execution's end. */
+/*
+ * There are more bursts than threads for them. A freed slot stays mapped until the end of the
+ * execution that uses it.
+ */
 static void test_deferred_in_many_bursts(void **state)
 {
 	const struct nnaccel_cmd freed = {
@@ -1282,7 +1312,7 @@ static void test_deferred_in_many_bursts(void **state)
 		for (int i = 0; i < PATIENCE_MS && engine_state.removes == round; i++)
 			usleep(1000);
 	}
-	/* The first one is closed while its execution is deferred. */
+	/* The first burst is closed while its execution is deferred. */
 	defer_in_bursts(bursts, 1);
 	close_burst(&bursts[0]);
 	end_all();
@@ -1293,7 +1323,10 @@ static void test_deferred_in_many_bursts(void **state)
 	unmap_bursts(bursts, NUM_BURSTS);
 }
 
-/* Checks that the client's death reaches the engine, and that its threads wait for the ends. */
+/*
+ * Checks that the engine is notified of the client's death, and that the client's threads wait
+ * until all executions end.
+ */
 static void die(void)
 {
 	struct pollfd ended = { .fd = thread_client_file(client), .events = POLLIN };
@@ -1329,7 +1362,7 @@ static void test_death_with_many_bursts(void **state)
 	die_with_bursts(NUM_BURSTS);
 }
 
-/* The last end wakes the threads that had no work. */
+/* The end of the last execution wakes the threads that had no work. */
 static void test_death_with_a_burst(void **state)
 {
 	(void)state;
@@ -1372,7 +1405,7 @@ static void test_stop_with_many_deferred(void **state)
 	await_end();
 }
 
-/* An engine that hangs when memory is forgotten delays no other burst. */
+/* If the engine hangs in forget_region, bursts are not delayed. */
 static void test_forget_hangs(void **state)
 {
 	const struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_GRANT, .grant = MEMORY };
@@ -1395,7 +1428,7 @@ static void test_forget_hangs(void **state)
 static void test_overdue_forget_hangs(void **state)
 {
 	(void)state;
-	/* The engine is notified of memory that no execution uses any more. */
+	/* The library calls forget_region for memory that no execution uses any more. */
 	execute_once(2, 3);
 	engine_state.waits = true;
 	engine_state.executes = false;
@@ -1409,7 +1442,7 @@ static void test_overdue_forget_hangs(void **state)
 	await_end();
 }
 
-/* The engine is notified of the client's end while it executes. */
+/* The engine is notified of the client's end during an execution. */
 static void test_gone(void **state)
 {
 	(void)state;
@@ -1421,7 +1454,10 @@ static void test_gone(void **state)
 	assert_ptr_equal(engine_state.forgotten, engine_state.base);
 }
 
-/* An overdue execution loses the session and the client's memory, and continues without them. */
+/*
+ * An overdue execution loses access to the session and to the client's memory, but the engine's
+ * call continues.
+ */
 static void test_overdue(void **state)
 {
 	const uint64_t deadline_ns = clock_ns() + scaled(NS_PER_S / 2);
@@ -1436,16 +1472,22 @@ static void test_overdue(void **state)
 		usleep(1000);
 	assert_int_equal(fstat(session, &st), 0);
 	assert_true(S_ISCHR(st.st_mode));
-	/* The kernel would end the session after twice that time; 1 s if the time is not known. */
+	/*
+	 * The library waits half of the module's kill_grace_ms after the deadline; if that is not
+	 * known, half of 1 s.
+	 */
 	assert_true(clock_ns() >= deadline_ns + (kill_grace[0] ? 300 : 500) * UINT64_C(1000000));
-	/* The watching thread had to answer, or the kernel would end the process. */
+	/*
+	 * The library's watching thread answered for the execution; otherwise the kernel would kill
+	 * the process.
+	 */
 	assert_int_equal(await_answer(2), NN_MISSED_DEADLINE_TRANSIENT);
 	assert_null(engine_state.forgotten);
 	engine_state.go_on = true;
 	await_end();
 	/*
-	 * The execution wrote to memory that no longer belongs to the client, and its answer is
-	 * dropped.
+	 * The execution wrote to memory that no longer belongs to the client, and the result of the
+	 * execution is dropped.
 	 */
 	assert_ptr_equal(engine_state.forgotten, engine_state.base);
 	assert_int_equal(kernel.status, NN_MISSED_DEADLINE_TRANSIENT);
@@ -1459,7 +1501,7 @@ static void test_overdue_with_a_grace(void **state)
 	kill_grace = "";
 }
 
-/* A thread may end without a request. */
+/* The threads of a client that sent no request can be stopped. */
 static void test_stop(void **state)
 {
 	(void)state;

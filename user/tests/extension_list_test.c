@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A client reads a worker's list of extensions: a valid one, and one with each kind of fault. */
+/* A client reads a worker's list of extensions: a valid list, and lists with one fault each. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -148,7 +148,7 @@ static void test_refusals(void **state)
 	}
 }
 
-/* Each wrong length is rejected. */
+/* A list with a wrong length is rejected. */
 static void test_lengths(void **state)
 {
 	struct nn_device_extension *list;

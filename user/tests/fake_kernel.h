@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kernel and an engine played by the test's own program. Its open() returns the device, and its
- * ioctl() does the requests and can fail one of them. Only one file may include it, in a program
- * that is linked with libnnaccel.
+ * A kernel and an engine played by the test's own program. The functions open() and ioctl() are
+ * replaced: open() returns the device, and ioctl() handles the requests and can make one of them
+ * fail. Only one file of a program may include this header; the program is linked with libnnaccel.
  */
 #ifndef NN_TESTS_FAKE_KERNEL_H
 #define NN_TESTS_FAKE_KERNEL_H
@@ -35,16 +35,16 @@
 #define FAKE_SUBMISSION 0x20000000
 #define FAKE_MOST_IDS (1 << 20)
 #define FAKE_MOST_COMMANDS 32	/* maximum number of submissions with unfetched answers */
-#define FAKE_MOST_SUBMISSIONS 256	/* including those whose files may be open */
+#define FAKE_MOST_SUBMISSIONS 256	/* including those with only an open file */
 #define FAKE_EXTENSION "dev.nnaccel.fake"
 
-/* Used in place of an errno: the engine refuses a request without a reason. */
+/* Used in place of an errno: the engine refuses the request and gives no reason. */
 #define FAKE_REFUSES -1
 
 /* Objects that have ids. */
 enum fake_kind { FAKE_NONE, FAKE_POOL, FAKE_MODEL, FAKE_BUFFER };
 
-/* Work with its answer, which exists from the start. */
+/* Work and its answer. The answer exists as soon as the work is submitted. */
 union fake_work {
 	uint32_t size;
 	struct nnaccel_query query;
@@ -59,7 +59,7 @@ union fake_work {
 };
 
 struct fake_submission {
-	uint32_t id;	/* id of the submission; 0 if its answer was fetched, or if it is free */
+	uint32_t id;	/* 0 if the answer was fetched or the place is free */
 	uint32_t kind;
 	int fd;				/* the submission's file, or -1 */
 	int device;			/* its context's file */
@@ -67,10 +67,10 @@ struct fake_submission {
 };
 
 static struct {
-	unsigned int countdown;	/* number of requests up to the one that fails; 0 if none does */
-	int error;			/* error of that request: an errno or FAKE_REFUSES */
+	unsigned int countdown;	/* the countdown-th request fails; 0 for none */
+	int error;			/* error of the failing request: an errno or FAKE_REFUSES */
 	unsigned int failures;
-	bool is_on;			/* if false, this machine's kernel gets all requests */
+	bool is_on;			/* if false, all requests go to the real kernel */
 	uint32_t ids;
 	uint8_t kinds[FAKE_MOST_IDS];	/* kind of each id: enum fake_kind */
 	int live;			/* number of ids that were not released */
@@ -79,19 +79,22 @@ static struct {
 	bool is_short;			/* the next execution's outputs do not fit in the memory */
 	uint32_t num_extensions;	/* 1: FAKE_EXTENSION; or 0 */
 	/*
-	 * A test's own answers to requests, or NULL. It returns true if it has answered. For
-	 * NNACCEL_SUBMIT, `request` is the enum nnaccel_work and `arg` the work's structure.
+	 * A test's own answers to requests, or NULL. The function returns true if it has answered.
+	 * For NNACCEL_SUBMIT, `request` is the enum nnaccel_work and `arg` the work's structure.
 	 */
 	bool (*answer)(unsigned long request, void *arg, int *result);
 	uint32_t num_submissions;	/* so far */
 	struct fake_submission submissions[FAKE_MOST_SUBMISSIONS];
-	unsigned int signals;		/* number of signals that come while a call waits */
+	unsigned int signals;		/* number of signals that interrupt a waiting call */
 	bool is_busy;			/* no submission ends */
 	uint32_t progress;		/* that those tell */
 	int end;			/* an errno that the next submissions end with, or 0 */
 } fake;
 
-/* Makes the `number`-th request from now on fail; ends that, and returns how many failed. */
+/*
+ * Makes the `number`-th request after this call fail. fake_end() ends that, and returns how many
+ * requests failed.
+ */
 static inline void fake_begin(unsigned int number, int error)
 {
 	fake.failures = 0;
@@ -119,7 +122,7 @@ static uint32_t fake_id(enum fake_kind kind, uint32_t flags)
 	return fake.ids | flags;
 }
 
-/* Counts an id that is unknown or of another kind. The id 0 stands for no object. */
+/* Counts an id as wrong if it is unknown or of another kind. The id 0 stands for no object. */
 static void fake_look(uint64_t id, enum fake_kind kind)
 {
 	fake.wrong += id && fake.kinds[(id & ~(uint64_t)FAKE_IMPORT) % FAKE_MOST_IDS] != kind;
@@ -131,7 +134,7 @@ static void fake_look_all(uint64_t ids, uint32_t count)
 		fake_look(((const uint32_t *)(uintptr_t)ids)[i], FAKE_POOL);
 }
 
-/* Releases an id even if the request fails, because a client does not repeat it. */
+/* Releases an id even if the request fails, because a client does not repeat the request. */
 static void fake_give_back(uint64_t id)
 {
 	uint8_t *kind = &fake.kinds[(id & ~(uint64_t)FAKE_IMPORT) % FAKE_MOST_IDS];
@@ -189,7 +192,7 @@ static int fake_execute(struct nnaccel_execute *e)
 	return 0;
 }
 
-/* A burst whose rings are never read by a worker. No memory gets a slot, so no packet is sent. */
+/* Makes a burst whose rings no worker reads. No memory gets a slot, so no packet is sent. */
 static int fake_burst(struct nnaccel_burst_create *c)
 {
 	const struct nnaccel_burst_status status = {
@@ -211,7 +214,7 @@ static int fake_fail(int error)
 	return -1;
 }
 
-/* Fills in the parts of a saved model. */
+/* Checks the ids of the parts of a saved model. */
 static void fake_look_parts(uint64_t address, uint32_t count)
 {
 	const struct nnaccel_cache_part *parts = (const void *)(uintptr_t)address;
@@ -270,7 +273,7 @@ static int fake_work(enum nnaccel_work kind, union fake_work *w)
 	return fake_fail(EINVAL);
 }
 
-/* The size of each kind of work's structure, and the place of its status. */
+/* Returns the size of the structure of a kind of work; *status points to the status in it. */
 static uint32_t fake_work_size(uint32_t kind, union fake_work *w, uint32_t **status)
 {
 	switch (kind) {
@@ -291,7 +294,10 @@ static uint32_t fake_work_size(uint32_t kind, union fake_work *w, uint32_t **sta
 	return 0;
 }
 
-/* Returns the submission of an id, or of a file if the id is 0, or NULL. */
+/*
+ * Returns the submission with this id or, if the id is 0, with this file; NULL if it does not
+ * exist.
+ */
 static struct fake_submission *fake_find(uint32_t id, int fd)
 {
 	for (uint32_t i = 0; i < FAKE_MOST_SUBMISSIONS; i++) {
@@ -304,7 +310,8 @@ static struct fake_submission *fake_find(uint32_t id, int fd)
 }
 
 /*
- * Returns the number of submissions with unfetched answers. An answer is dropped with its file.
+ * Returns the number of submissions with unfetched answers. Closing the file of a submission drops
+ * its answer.
  */
 static inline unsigned int fake_pending(void)
 {
@@ -320,7 +327,10 @@ static inline unsigned int fake_pending(void)
 	return count;
 }
 
-/* Returns a place for a submission: an unused one, or that of a file whose answer was fetched. */
+/*
+ * Returns a place for a submission: an unused place, or that of a submission whose answer was
+ * fetched and whose file may be open.
+ */
 static struct fake_submission *fake_room(void)
 {
 	struct fake_submission *room = NULL;
@@ -338,7 +348,7 @@ static void fake_drop(struct fake_submission *s)
 		s->kind = 0;
 }
 
-/* The model of a submission never appears. */
+/* Releases the model of a submission, so that the client never gets it. */
 static void fake_lose_model(struct fake_submission *s)
 {
 	if (s->kind != NNACCEL_WORK_PREPARE || !s->work.prepare.out_model)
@@ -347,7 +357,10 @@ static void fake_lose_model(struct fake_submission *s)
 	s->work.prepare.out_model = 0;
 }
 
-/* Opens a file for a submission; a closed one may have had the same number. */
+/*
+ * Opens a file for a submission. If a closed file had the same number, frees the submission of that
+ * file.
+ */
 static int fake_submission_file(void)
 {
 	int fd = fake_file(0);
@@ -422,7 +435,7 @@ static int fake_wait(struct nnaccel_wait *w, bool refuses)
 	w->out_error = (uint32_t)fake.end;
 	if (fake.end)
 		return 0;
-	/* The structure of this call says where the answer must be written. */
+	/* The pointers of this call, not those of the submission, say where to write the answer. */
 	given = *to;
 	if (refuses)
 		*status = NNACCEL_STATUS_GENERAL_FAILURE;
@@ -446,7 +459,7 @@ static int fake_destroy(uint32_t id)
 	return s || !(id & FAKE_SUBMISSION) ? 0 : fake_fail(ENOENT);
 }
 
-/* Answers a request that does not fail. */
+/* Answers a request without an errno; if `refuses` is set, the engine refuses the work. */
 static int fake_do(int fd, unsigned long request, void *arg, bool refuses)
 {
 	struct nnaccel_pool_import *import = arg;
@@ -490,7 +503,7 @@ static int fake_do(int fd, unsigned long request, void *arg, bool refuses)
 	return 0;
 }
 
-/* Returns the size that a request begins with; 0 for another driver's request. */
+/* Returns the size in the first field of a request; 0 for a request to another driver. */
 static uint32_t fake_size(unsigned long request)
 {
 	switch (request) {
@@ -538,14 +551,17 @@ __attribute__((visibility("default"))) int open(const char *path, int flags, ...
 	mode = flags & O_CREAT ? va_arg(args, int) : 0;
 	va_end(args);
 	fd = (int)syscall(SYS_openat, AT_FDCWD, is_fake ? "/dev/null" : path, flags, mode);
-	/* The submissions of a context ended with it. */
+	/*
+	 * The number of an earlier context's file is used again. The submissions of that context
+	 * have ended.
+	 */
 	for (uint32_t i = 0; is_fake && i < FAKE_MOST_SUBMISSIONS; i++)
 		if (fake.submissions[i].device == fd)
 			fake.submissions[i] = (struct fake_submission){ .id = 0 };
 	return fd;
 }
 
-/* A burst's file can be polled, which a file of memory cannot. */
+/* The file of a real burst can be polled. A memfd stands for it here, and cannot. */
 __attribute__((visibility("default"))) int epoll_ctl(int epoll, int op, int fd,
 						     struct epoll_event *event)
 {

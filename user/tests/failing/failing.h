@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Failing allocations in everything that is linked into a program with the Makefile's `failing`, on
- * any thread: memory, mappings, memfds, eventfds and threads.
+ * Makes allocations fail on any thread, in all code that is linked into a program with the
+ * Makefile's `failing`: memory, mappings, memfds, eventfds and threads.
  */
 #ifndef NN_TESTS_FAILING_H
 #define NN_TESTS_FAILING_H
@@ -13,7 +13,7 @@
 enum failing_who { FAILING_SELF, FAILING_BROKER, FAILING_WORKER, FAILING_KEEPER, FAILING_COUNT };
 
 struct failing {
-	/* Number of allocations up to the one that fails; 0 if none fails or it has failed. */
+	/* The `countdown`-th allocation from now fails; 0 if none is to fail or it has failed. */
 	atomic_uint countdown;
 	atomic_uint failures;
 	atomic_bool is_lasting;
@@ -23,19 +23,21 @@ struct failing {
 #define FAILING_FILE "/run/nnaccel-failing"
 
 /*
- * Opens FAILING_FILE at `path`, to set failures of other processes. Returns false if it is missing.
+ * Opens FAILING_FILE at `path`, to set failures of other processes. Returns false if the file is
+ * missing.
  */
 bool failing_open(const char *path);
 
 /*
- * For a program of the engine: obeys the engine's file of failures from now on. Does nothing
- * without a file.
+ * Called by a program of the engine: its allocations fail from now on as the file at `path` says.
+ * Does nothing if there is no such file.
  */
 void failing_obey(enum failing_who who, const char *path);
 
 /*
- * Makes the `number`-th allocation from now on fail, and with `lasting` all later ones; 0 ends the
- * failures. Before failures of other processes, failing_open() must be called.
+ * Makes the `number`-th allocation after this call fail; if `lasting` is set, all allocations after
+ * it fail, too. The number 0 ends the failures. To make allocations of other processes fail, call
+ * failing_open() first.
  */
 void failing_begin(enum failing_who who, unsigned int number, bool lasting);
 

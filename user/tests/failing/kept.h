@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts objects that a program has not released. It watches everything that is linked with the
- * Makefile's `failing`, on any thread.
+ * Counts objects that a program has not released. All code that is linked with the Makefile's
+ * `failing` is watched, on any thread.
  */
 #ifndef NN_TESTS_KEPT_H
 #define NN_TESTS_KEPT_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Kinds of objects. KEPT_WRONG counts releases of objects that were not taken. */
+/* Kinds of objects. KEPT_WRONG counts releases of objects that were never acquired. */
 #define KEPT_KINDS(X)							\
 	X(MEMORY, "blocks of memory") X(MAPS, "bytes that are mapped")	\
 	X(FILES, "files") X(LOCKS, "locks that exist")			\
@@ -26,15 +26,15 @@ struct kept {
 	unsigned long counts[KEPT_COUNT];
 };
 
-/* Starts watching. Call it first, while there is one thread. */
+/* Starts watching. Call this function first, while the process has one thread. */
 void kept_start(void);
 
-/* For wrapped functions: records a new object of a kind. NULL is ignored. */
+/* Called by wrapped functions: records a new object of a kind. NULL is ignored. */
 void kept_add(const void *what, enum kept_kind kind);
 
 /*
- * Forgets an object. An unknown object is a fault, except for memory, which the C library may have
- * allocated.
+ * Forgets an object. An object that was not recorded is a fault, unless it is memory, which the C
+ * library may have allocated.
  */
 void kept_remove(const void *what, enum kept_kind kind);
 
@@ -43,7 +43,7 @@ void kept_mapped(size_t size);
 /* Returns the current counts. */
 struct kept kept_now(void);
 
-/* Returns the name of the first kind that `after` has more of, or NULL. */
+/* Returns the name of the first kind with more objects in `after` than in `before`, or NULL. */
 const char *kept_more(const struct kept *before, const struct kept *after);
 
 #endif /* NN_TESTS_KEPT_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sample engine with one fault of faults.def, which the environment's variable NNACCEL_FAULT
- * names. Each fault breaks a rule that the sample keeps. Without the variable, or with
- * NNACCEL_FAULT=NONE, nothing is changed.
+ * The sample engine with one fault of faults.def. The environment variable NNACCEL_FAULT names the
+ * fault. Each fault breaks a rule that the sample engine follows. Without the variable, or with
+ * NNACCEL_FAULT=NONE, the engine has no fault.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -77,7 +77,7 @@ static void faulty_describe(const struct nna_engine *engine, struct nn_device_in
 		memset(info->operations, fault == CLAIMS_ALL ? 0xff : 0, sizeof(info->operations));
 }
 
-/* Changes constants of a model: activations, or float tensors. */
+/* Changes constants of a model, as the fault demands: activations or float tensors. */
 static void spoil(struct nn_model *model)
 {
 	const struct nn_subgraph *main = &model->subgraphs[0];
@@ -102,7 +102,7 @@ static void spoil(struct nn_model *model)
 	}
 }
 
-/* Gives a prepared model a copy of its model, whose constants are wrong. */
+/* Replaces the model of a prepared model by a copy with wrong constants. */
 static void spoil_copy(struct prepared *p)
 {
 	struct nn_model *copy = NULL;
@@ -173,7 +173,7 @@ static enum nn_status faulty_prepare(const struct nna_engine *engine, const stru
 	return NN_OK;
 }
 
-/* The models that were executed. */
+/* The prepared models that were executed so far. */
 static const void *executed[MAX_SET];
 
 static bool was_executed(const void *prepared)
@@ -249,7 +249,7 @@ static void exchange_result(const struct nn_arg *out, uint64_t size)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The last float is dropped together with its remaining bits. */
+/* Rounds each float: only its upper 20 bits remain. */
 static void round_floats(const struct nn_arg *out, uint64_t size)
 {
 	uint32_t bits;
@@ -273,7 +273,7 @@ static bool has_zero(const struct nn_arg *in)
 	return false;
 }
 
-/* Writes to a place in writable memory in which no output lies. */
+/* Writes a wrong float at an address in the client's writable memory where no output lies. */
 static void write_at(struct nna_engine_execution *execution, const struct nn_arg *out, char *at)
 {
 	const float wrong = 42;
@@ -284,7 +284,10 @@ static void write_at(struct nna_engine_execution *execution, const struct nn_arg
 		memcpy(at, &wrong, sizeof(wrong));
 }
 
-/* Replaces a second input by that of the first execution of the model that was executed last. */
+/*
+ * Replaces an input (the weights) by the data that it had when this model was first executed after
+ * another one.
+ */
 static void keep_weights(const void *prepared, struct nn_arg *in)
 {
 	static const void *owner;
@@ -326,7 +329,7 @@ static void change_inputs(const struct prepared *p, struct nna_engine_execution 
 	}
 }
 
-/* Replaces outputs that are too short by memory that is long enough. */
+/* Replaces each output that is too short by memory of the engine that is long enough. */
 static void lengthen(const struct nn_subgraph *main, const struct nn_execution *e, struct nn_arg *out)
 {
 	for (uint32_t i = 0; i < e->num_outputs; i++) {
@@ -396,7 +399,7 @@ static void spoil_result(const struct prepared *p, struct nna_engine_execution *
 		memcpy(in->data, out->data, size < in->length ? size : in->length);
 }
 
-/* Spoils the results of a failed execution, and returns its status. */
+/* Applies faults that concern failed executions; returns the status that the engine reports. */
 static enum nn_status spoil_failure(struct nna_engine_execution *execution, struct nn_execution *e,
 				    enum nn_status status)
 {
@@ -503,7 +506,7 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 
 /* ---- bursts ---- */
 
-/* The sample's executor, and the first memory of each slot's place. */
+/* The sample's executor, and the first memory that had each slot index. */
 struct faulty_executor {
 	/* first member, because the sample's functions take a pointer to it */
 	struct executor own;
@@ -561,7 +564,10 @@ static enum nn_status faulty_add(void *executor, const struct nna_engine_slot *s
 	return burst_add(executor, slot, err);
 }
 
-/* Takes inputs from a copy of the first memory that the slot had, a fault. */
+/*
+ * Takes inputs from the first memory that the index of the slot had, or from a copy of it, which is
+ * a fault.
+ */
 static void take_stale(struct nna_engine_execution *execution, struct faulty_executor *x,
 		       const uint32_t *slots, struct nn_arg *in, uint32_t count)
 {
@@ -629,7 +635,7 @@ static const struct nna_engine_burst faulty_executor = {
 
 /* ---- buffers, which have the layout of clients' memory ---- */
 
-/* A buffer, with a copy of the last data that were copied to it. */
+/* A buffer, and a copy of the data that the client wrote to it last. */
 struct faulty_buffer {
 	void *bytes;
 	uint64_t length;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * nnacceld's engine with a fault. Most faults concern certain operations only; for models with
- * these the last element of the first output is changed.
+ * The engine of nnacceld with one fault. Most faults concern certain operations. If a model
+ * contains such an operation, the last element of the first output is changed.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static enum fault fault;
 
 /* ---- the models that the fault concerns ---- */
 
-/* The last prepared models, and whether the fault concerns each. */
+/* The models that were prepared last, and whether the fault concerns them. */
 static struct hit {
 	const void *prepared;
 	bool is_hit, is_executed;
@@ -48,7 +48,7 @@ struct view {
 	const struct nn_operand *in, *other, *out;
 };
 
-/* Returns an input that is a constant scalar, or 0. */
+/* Returns the value of an input that is a constant scalar; 0 for other inputs. */
 static int32_t number(const struct view *v, uint32_t index)
 {
 	const struct nn_operand *o = index < v->op->num_inputs ?
@@ -280,7 +280,10 @@ static bool is_hit(const struct hit *hit, const struct nn_subgraph *main, const 
 				       memcmp(&hit->shape, shape, sizeof(*shape))));
 }
 
-/* Returns whether an input has an integer beyond all dimensions, or a float beyond 64. */
+/*
+ * Returns whether an input has an integer beyond 2^20 (fault HUGE_INDEX) or a float beyond 64
+ * (LARGE_FLOAT).
+ */
 static bool has_large(const struct nn_subgraph *main, const struct nn_execution *e)
 {
 	int32_t n;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Only this file of the engine runs without the kernel's interface. */
+/* This is the only source file of sessions that works without the kernel's interface. */
 #include "kit/session/command.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -59,7 +59,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!buffer)
 		return 0;
 	memcpy(buffer, data, size);
-	/* The size is set here, because a fuzzer rarely finds the right one. */
+	/*
+	 * The command's size field is often set here, because a fuzzer rarely finds the right
+	 * value.
+	 */
 	if (size >= sizeof(struct nnaccel_cmd) && data[sizeof(struct nnaccel_cmd) - 1] & 1) {
 		uint32_t own = (uint32_t)size;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the decoding of a worker's list of extensions in a client. The list is rejected, or all
- * pointers stay in the one allocation and can be used.
+ * Fuzzes the decoding of a worker's list of extensions in a client. Either the list is rejected, or
+ * all pointers of the decoded list lie in one allocation and are valid.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /*
  * Writes the seeds of model_fuzz and plan_cache_fuzz: serialised forms of the tests' sample models
  * and of single operations, each in a file of the folder that the first argument names. The second
- * argument is a number of zero bytes to write before each (default 0).
+ * argument is the number of zero bytes at the beginning of each file (default 0).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct seed_operand {
 	uint32_t rank;
 	uint32_t dims[4];
 	const int32_t *constant;
-	float scale;	/* scale; if it is 0, types that need one get a scale, with zero point 0 */
+	float scale;	/* 0: if the type needs a scale, choose one, with zero point 0 */
 	int32_t zero;
 	bool omitted;
 };
@@ -58,8 +58,8 @@ struct seed_operand {
 	FOUR(NUMBERS(2, 3, 2)), FOUR(NUMBERS(2, 3, 3)), NUMBERS(1, 3), NUMBERS(1, 3), \
 	NUMBERS(1, 3), FOUR(NUMBERS(1, 3)), NUMBERS(2, 3, 3), NUMBERS(1, 3)
 /*
- * The same LSTM with weights that each run packs; the optional weights of the first gate are
- * omitted.
+ * The same LSTM with weights that are inputs, so that each run packs them. The optional weights of
+ * the first gate are omitted.
  */
 #define LSTM_GIVEN \
 	NUMBERS(2, 3, 2), TENSOR(F32, 3, 2), TENSOR(F32, 3, 2), TENSOR(F32, 3, 2), \
@@ -72,8 +72,8 @@ struct seed_operand {
 static const int32_t numbers[32] = { 0x3f800000, 0x40000000, (int32_t)0xbf800000, 0x3f000000 };
 
 /*
- * Makes a model of one operation. If no output is given, it has the first input's type and an
- * unknown shape; the plan of this model is not serialised.
+ * Makes a model of one operation. If no output is given, the output has the type of the first input
+ * and an unknown shape, and the model's plan is not serialised.
  */
 static const struct single {
 	const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes a worker's handling of a client's model. Decodes hostile bytes and, if they are a model,
- * checks its operations, plans it and runs it once.
+ * Fuzzes a worker's handling of a client's model. Decodes arbitrary bytes. If they are a valid
+ * model, checks its operations, compiles it, and runs it once.
  */
 #include "base/clock.h"
 #include "model/extension.h"
@@ -11,8 +11,8 @@
 #define MAX_POOL_SIZE 4096
 
 /*
- * Usually replaces one word and keeps the size, because a form with a wrong size is rejected by its
- * header.
+ * Usually replaces one word and keeps the size, because the header contains the size and a wrong
+ * size is rejected.
  */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
@@ -24,7 +24,10 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
-/* The extension of the sample models, so that their codes are mapped to this process's prefix. */
+/*
+ * Registers the extension of the sample models, so that their codes are mapped to this process's
+ * prefix.
+ */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	static const struct nn_extension_type types[] = {
@@ -70,8 +73,8 @@ static uint32_t offer_pools(const uint8_t *wire, size_t size, struct nn_pool *po
 }
 
 /*
- * A model has one wire form: a decoded model must encode to the same bytes, except for
- * the prefixes of extensions.
+ * A model has exactly one wire form. A decoded model must encode to the same bytes, except for the
+ * prefixes of extensions.
  */
 static void check_round_trip(const struct nn_model *model, const uint8_t *wire, size_t size)
 {
@@ -85,7 +88,7 @@ static void check_round_trip(const struct nn_model *model, const uint8_t *wire, 
 	free(again);
 }
 
-/* No code of an unregistered extension may remain. */
+/* A decoded model must not contain codes of an extension that is not registered. */
 static void check_prefix(const struct nn_model *model, int32_t code)
 {
 	uint16_t prefix = (uint32_t)code >> 16;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes one operation of the table: checks it, infers its shapes and runs it with hostile
- * operands, in buffers of exactly the size of the operands.
+ * Fuzzes one operation of the table: checks it, infers its shapes, and runs it on arbitrary
+ * operands. Each buffer has exactly the size of its operand.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,13 +22,13 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 const char *__asan_default_options(void);
 
-/* Large allocations fail, as in a worker's cgroup. */
+/* Large allocations fail, as they do in the cgroup of a worker. */
 const char *__asan_default_options(void)
 {
 	return "allocator_may_return_null=1:max_allocation_size_mb=64:detect_leaks=1";
 }
 
-/* Usually changes one field and keeps the places of the records. */
+/* Usually changes one field and moves no record. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
 	static const int32_t words[] = { 0, 1, -1, 2, INT32_MAX, INT32_MIN, 0x7f800000, 0x7fc00000 };
@@ -105,8 +105,8 @@ static void quantise_channels(struct nn_operand *o, const struct os_operand *s)
 }
 
 /*
- * Returns false for an operand that no model can contain, or that is too large here. The rank of an
- * output may be unknown.
+ * Returns false if no model can contain the operand, or if it is too large for this fuzzer. The
+ * rank of an output may be unknown.
  */
 static bool read_operand(struct nn_operand *o, const struct os_operand *s, bool is_input)
 {
@@ -190,7 +190,7 @@ static enum nn_status check(struct job *j)
 	return nn_op_check(&scope, &operation, &j->err);
 }
 
-/* The number of samples is limited, because they take time and do not show in any shape. */
+/* Limits the number of samples: many samples take long, and no shape limits their number. */
 static bool takes_long(const struct nn_run *r)
 {
 	return r->op->code == ROI_ALIGN && (nn_run_int(r, ROI_SAMPLES, 0) > MAX_SAMPLES ||

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzzes the data that an end of a burst reads: the lines of the other end's ring, and the packets
- * in them as requests and as results. A packet that is accepted must encode to the same bytes.
+ * Fuzzes the data that the client or the worker of a burst reads: the lines of the other side's
+ * ring, and the packets in them, as requests and as results. A packet that is accepted must encode
+ * to the same bytes.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -71,7 +72,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	packet = malloc(CAPACITY * sizeof(*packet));
 	require(packet != NULL);
 	while (!nn_ring_receive(&ring, packet, &n, NN_RING_FOREVER)) {
-		/* Copies it to memory of exactly that length, so that reads beyond it are found. */
+		/*
+		 * Copy the packet to memory of exactly its length, so that the sanitizer finds
+		 * reads beyond its end.
+		 */
 		struct nnaccel_datum *exact = malloc(n * sizeof(*exact));
 
 		require(exact != NULL);

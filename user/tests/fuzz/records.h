@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of the fuzzers of the plug-ins. Their inputs are records of bytes; most mutations
- * change one byte and move no record.
+ * The common part of the fuzzers of the plug-ins. The input of such a fuzzer consists of records of
+ * bytes; most mutations change one byte and move no record.
  */
 #ifndef NN_TESTS_RECORDS_H
 #define NN_TESTS_RECORDS_H
@@ -18,7 +18,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 const char *__asan_default_options(void);
 
-/* Models that need much memory fail, because an application has a limit too. */
+/* Models that need much memory fail, because the memory of an application is limited, too. */
 const char *__asan_default_options(void)
 {
 	return "allocator_may_return_null=1:max_allocation_size_mb=64:detect_leaks=1:"
@@ -26,8 +26,7 @@ const char *__asan_default_options(void)
 }
 
 /*
- * The library and the plug-ins log what they accept and reject; libFuzzer has its own copy of the
- * stream.
+ * Discards the log of the library and the plug-ins. libFuzzer prints on its own copy of the stream.
  */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -40,7 +39,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return setenv("NNACCEL_LOG", "none", 1);
 }
 
-/* Takes the next bytes of an input; returns false if it has fewer. */
+/* Takes the next bytes of an input; returns false if too few remain. */
 static bool take(const uint8_t **data, size_t *size, void *to, size_t bytes)
 {
 	if (*size < bytes)
@@ -51,7 +50,7 @@ static bool take(const uint8_t **data, size_t *size, void *to, size_t bytes)
 	return true;
 }
 
-/* Returns the dimension that a byte means, mostly a small one. */
+/* Maps a byte to a dimension, which is mostly small. */
 static int64_t size_of_dim(uint8_t byte)
 {
 	static const int64_t small[] = { 1, 2, 3, 4, 1, 2, 3, 4, 5, 8, 6, 16, 0, 7, 64, 1 };
@@ -66,7 +65,7 @@ static uint8_t chosen(const uint8_t *list, size_t count)
 	return list[(size_t)random() % count];
 }
 
-/* Chooses one of these bytes. */
+/* Chooses one of the given bytes. */
 #define ANY_OF(...) chosen((const uint8_t[]){ __VA_ARGS__ }, sizeof((uint8_t[]){ __VA_ARGS__ }))
 
 /* Writes records that may be valid; returns their size, or 0 if they do not fit. */

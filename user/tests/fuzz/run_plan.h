@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of the fuzzers of models and of saved plans: the change of a word in a serialised
- * form, and a run of a plan on arguments that a seed byte determines.
+ * The common part of the fuzzers of models and of saved plans. It changes a word of a serialised
+ * form, and runs a plan on arguments that a seed byte determines.
  */
 #ifndef NN_TESTS_RUN_PLAN_H
 #define NN_TESTS_RUN_PLAN_H
@@ -15,7 +15,7 @@
 
 #define MAX_ARGS 16
 #define MAX_ARG_SIZE 4096
-#define UNKNOWN_DIM 2		/* size of an input's dimension that the model does not know */
+#define UNKNOWN_DIM 2		/* size of an input's unknown dimension */
 #define RUN_NS 20000000		/* time limit of a compiled run */
 #define EXECUTE_NS 2000000
 #define LOOP_NS 200000
@@ -26,8 +26,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 const char *__asan_default_options(void);
 
 /*
- * Large allocations fail, as in a worker's cgroup. Reports name only two callers of an allocation,
- * because unwinding is slow; ASAN_OPTIONS=malloc_context_size=30 names more.
+ * Large allocations fail, as they do in the cgroup of a worker. Reports name only two callers of an
+ * allocation, because unwinding is slow; with ASAN_OPTIONS=malloc_context_size=30 they name more.
  */
 const char *__asan_default_options(void)
 {
@@ -35,7 +35,7 @@ const char *__asan_default_options(void)
 	       "malloc_context_size=2";
 }
 
-/* Replaces one word behind `header` bytes. Returns false if there is no such word. */
+/* Replaces one word after the first `header` bytes. Returns false if there is no such word. */
 static bool replace_word(uint8_t *data, size_t size, size_t header)
 {
 	uint32_t word;
@@ -65,7 +65,7 @@ static bool replace_word(uint8_t *data, size_t size, size_t header)
 
 static uint8_t arg_memory[2 * MAX_ARGS][MAX_ARG_SIZE];
 
-/* Sets an input with the model's shape. Returns false if it is larger than the fuzzer's memory. */
+/* Sets an input with the model's shape. Returns false if the input is larger than MAX_ARG_SIZE. */
 static bool set_input(const struct nn_operand *o, uint8_t *memory, struct nn_arg *arg)
 {
 	struct nn_operand known = *o;
@@ -81,7 +81,7 @@ static bool set_input(const struct nn_operand *o, uint8_t *memory, struct nn_arg
 	return true;
 }
 
-/* Runs the plan, unless the model has too many or too large arguments. */
+/* Runs the plan, unless the model has too many arguments or an argument is too large. */
 static void run_plan(const struct nn_plan *plan, uint8_t seed)
 {
 	const struct nn_subgraph *s = nn_plan_main(plan);
