@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fenced executions and executions by io_uring, with the engine that is installed: results, chains,
- * times, errors, time limits, and signals that come while a call waits. Needs /dev/nnaccel and a
- * running nnacceld.
+ * Fenced executions and executions by io_uring, on the installed engine: results, chains, times,
+ * errors, time limits, and signals that interrupt a waiting call. Needs /dev/nnaccel and a running
+ * nnacceld.
  */
 #include <liburing.h>
 #include <poll.h>
@@ -24,7 +24,10 @@
 #define LINKS	20
 #define SIGNALLED 200	/* minimum number of executions and of signals */
 
-/* Makes a request of sample_add() from one place of a memory to another. */
+/*
+ * A request for the model of sample_add() that reads at one offset of a memory and writes at
+ * another.
+ */
 struct add {
 	struct nna_argument in;
 	struct nna_argument out;
@@ -108,7 +111,10 @@ static void test_fence(void **state)
 	close(fence);
 }
 
-/* Each execution adds to the result of the one before; only the last one is waited for. */
+/*
+ * Each execution adds to the result of the execution before. The test waits only for the last
+ * execution.
+ */
 static void test_chain(void **state)
 {
 	int fence = -1, next;
@@ -131,8 +137,8 @@ static void test_chain(void **state)
 }
 
 /*
- * Repeats test_chain() with buffers that the client never maps. Only the first is filled, and only
- * the last is read.
+ * Repeats test_chain() with buffers that the client never maps. The test fills only the first
+ * buffer and reads only the last one.
  */
 static void test_chain_over_buffers(void **state)
 {
@@ -194,7 +200,7 @@ static void test_fence_refusals(void **state)
 	a.out.offset = LENGTH;
 	assert_int_equal(nna_execute_fenced(prepared, &a.request, NULL, NULL, &fence, &err),
 			 NN_INVALID_ARGUMENT);
-	/* An output without a shape, in the model or in the request. */
+	/* The output has no shape, neither in the model nor in the request. */
 	sample_reshape(&b);
 	check(nna_prepare_model(device, &b.model, NULL, NULL, &reshape, &err));
 	set_add(&a, 0, 64);
@@ -216,7 +222,10 @@ static void test_fence_refusals(void **state)
 	nna_prepared_model_free(reshape);
 }
 
-/* An execution that cannot be computed ends with an error, and so does one that depends on it. */
+/*
+ * An execution that cannot be computed ends with an error, and an execution that depends on it
+ * fails, too.
+ */
 static void test_fence_failure(void **state)
 {
 	int fences[2];
@@ -278,14 +287,17 @@ static void test_signals(void **state)
 
 /* ---- limits of time ---- */
 
-/* Checks that the deadline passed during the execution, or before a busy machine began it. */
+/* Checks that the deadline passed during the execution, or, on a busy machine, before it began. */
 static void assert_late(enum nn_status status)
 {
 	assert_true(status == NN_MISSED_DEADLINE_TRANSIENT ||
 		    status == NN_MISSED_DEADLINE_PERSISTENT);
 }
 
-/* A loop runs until its deadline. Its worker stops between operations and lives. */
+/*
+ * A loop runs until its deadline. The worker stops the loop between two operations and is not
+ * killed.
+ */
 static void test_deadline_while_running(void **state)
 {
 	struct nna_execute_options options = { .size = sizeof(options),
@@ -348,7 +360,7 @@ static void submit(struct nna_submission *submission)
 	check(nna_submission_prepare(submission, io_uring_get_sqe(&ring), &err));
 }
 
-/* Returns the next completion and its submission. */
+/* Returns the result of the next completion; stores its submission. */
 static int reap(struct nna_submission **submission)
 {
 	struct io_uring_cqe *cqe;
@@ -402,7 +414,10 @@ static void test_uring(void **state)
 		nna_submission_free(submissions[i]);
 }
 
-/* Bursts and fences work while a ring is full, and the ring works while they are used. */
+/*
+ * Bursts and fences work while an io_uring is full, and the io_uring works while bursts and fences
+ * are used.
+ */
 static void test_uring_beside_others(void **state)
 {
 	struct nna_submission *submissions[DEPTH], *done;

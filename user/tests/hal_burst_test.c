@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bursts of libnnaccel through the module and the engine: needs /dev/nnaccel, a
- * running nnacceld and root, who may kill a worker.
+ * Bursts of libnnaccel through the module and the engine. Needs /dev/nnaccel, a running nnacceld,
+ * and root, because the test kills workers.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -38,7 +38,7 @@
 #define PAGE		4096
 #define RUNS		200
 #define THREADS		4
-#define MANY		how_often(200, 30)	/* number of bursts at a time */
+#define MANY		how_often(200, 30)	/* number of bursts at the same time */
 #define IDLE		how_often(1000, 30)	/* number of idle bursts */
 #define BYTE_STEP	(uint32_t)how_often(1, 9)	/* in a packet */
 #define MUTATIONS	(uint32_t)how_often(300, 10)
@@ -46,8 +46,8 @@
 #define LONG_NS		UINT64_C(3600000000000)
 
 /*
- * Prepares the sum of two vectors of `count` elements; if it is 0, the request determines the
- * number.
+ * Prepares the sum of two vectors of `count` elements. If `count` is 0, the request determines the
+ * number of elements.
  */
 static struct nna_prepared_model *prepare(uint32_t count)
 {
@@ -86,7 +86,7 @@ static struct nna_memory *alloc(void)
 	return m;
 }
 
-/* Adds two vectors at the start of a memory, into the place after them. */
+/* Adds the two vectors at the start of a memory; the sum follows them. */
 static enum nn_status add(struct nna_burst *b, struct nna_memory *m,
 			  const struct nna_execute_options *options, struct nna_timing *timing)
 {
@@ -97,7 +97,7 @@ static enum nn_status add(struct nna_burst *b, struct nna_memory *m,
 	return nna_burst_execute(b, &r, options, NNA_SIZED(nna_results, .timing = timing), NULL);
 }
 
-/* Does the same as add(), with numbers; counts wrong sums. */
+/* Fills in numbers, calls add(), and returns the number of wrong sums. */
 static int add_numbers(struct nna_burst *b, struct nna_memory *m, float from)
 {
 	float *data = nna_memory_map(m, NULL);
@@ -140,7 +140,10 @@ static void test_executions(void **state)
 	nna_memory_free(m);
 }
 
-/* Each end looks a memory up once, and releases it when it is freed. */
+/*
+ * The client and the worker look a memory up once for a burst, and release it when the client frees
+ * the memory.
+ */
 static void test_memory_frees_its_slots(void **state)
 {
 	struct nna_prepared_model *p = prepare(COUNT);
@@ -157,13 +160,13 @@ static void test_memory_frees_its_slots(void **state)
 	check(nna_device_get_context_info(device, &before, &err));
 	nna_memory_free(m);
 	assert_int_equal(burst_counter("nnaccel-slots", NULL), 2);
-	/* The worker releases it some time later. */
+	/* The worker releases the memory some time later. */
 	do {
 		usleep(1000);
 		check(nna_device_get_context_info(device, &after, &err));
 	} while (after.pool_bytes == before.pool_bytes);
 	assert_int_equal(after.pool_bytes, before.pool_bytes - PAGE);
-	/* A new memory at its address is not mistaken for it. */
+	/* A new memory at the address of the freed memory gets a new slot. */
 	m = alloc();
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(add_numbers(b[i], m, 3), 0);
@@ -242,7 +245,7 @@ static void test_timing(void **state)
 	nna_memory_free(m);
 }
 
-/* Requests that do not fit into the rings are executed by the ioctl. */
+/* Requests that do not fit into the ring are executed by an ioctl. */
 static void test_fallback(void **state)
 {
 	struct nna_execute_options options = { .size = sizeof(options),
@@ -290,7 +293,7 @@ static void test_wrong_requests(void **state)
 	r.num_inputs = 1;
 	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, &err),
 			 NN_INVALID_ARGUMENT);
-	/* The worker's message is the same as with the ioctl. */
+	/* The message of the worker is the same as for an execution by the ioctl. */
 	assert_int_equal(nna_execute(p, &r, NULL, NULL, &plain), NN_INVALID_ARGUMENT);
 	assert_int_equal(strncmp(err.message, "burst: ", 7), 0);
 	assert_int_equal(strncmp(plain.message, "execute: ", 9), 0);
@@ -307,7 +310,7 @@ static void test_wrong_requests(void **state)
 	nna_memory_free(m);
 }
 
-/* The worker, too, refuses an output in memory that is only readable. */
+/* The worker refuses an output in memory that is only readable, as the library does. */
 static void test_read_only_memory(void **state)
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
@@ -340,7 +343,10 @@ struct looping {
 	enum nn_status status;
 };
 
-/* Executes a loop that counts up to the third number; the fourth and fifth become results. */
+/*
+ * Executes a loop that counts up to the third number of the memory. The results are the fourth and
+ * fifth number.
+ */
 static void *loop_main(void *arg)
 {
 	struct looping *l = arg;
@@ -452,7 +458,8 @@ static void test_many(void **state)
 }
 
 /*
- * Returns the CPU time in ns that a worker takes in a second; -1 if the kernel does not count it.
+ * Returns the CPU time in ns that a worker uses in a second; -1 if the kernel does not count CPU
+ * time.
  */
 static int64_t cpu_time_in_a_second(pid_t worker)
 {
@@ -462,7 +469,7 @@ static int64_t cpu_time_in_a_second(pid_t worker)
 	return used_ns < 0 ? -1 : workers_cpu_time(worker) - used_ns;
 }
 
-/* Measures the worker's CPU time while many bursts that were used before are idle. */
+/* Uses many bursts, and then measures the worker's CPU time while these bursts are idle. */
 static void test_idle(void **state)
 {
 	const struct rlimit files = { 2 * IDLE, 2 * IDLE };
@@ -484,7 +491,7 @@ static void test_idle(void **state)
 	worker = workers_find();
 	used_ns = workers_cpu_time(worker);
 	/*
-	 * The kernel may not count CPU time so finely. Then the test only shows that many bursts
+	 * Some kernels have no fine-grained CPU times. Then the test only shows that many bursts
 	 * can be open.
 	 */
 	if (getenv("NN_TEST_THREADS"))
@@ -494,8 +501,8 @@ static void test_idle(void **state)
 	else
 		assert_true(used_ns > 0);
 	/*
-	 * The worker's threads stay with a burst for a moment. A thread that never stopped spinning
-	 * would use more CPU time than this.
+	 * The worker's threads poll the ring of a burst for a moment. A thread that spun without
+	 * end would use more CPU time than the limit here.
 	 */
 	while ((used_ns = cpu_time_in_a_second(worker)) >= (int64_t)NS_PER_S / 10)
 		;
@@ -528,7 +535,7 @@ static void *map_region(int fd, uint64_t offset, size_t length, int prot)
 	return base;
 }
 
-/* Opens the only burst of the process; libnnaccel does nothing on its rings. */
+/* Opens the rings of the process's only burst; libnnaccel does not use them meanwhile. */
 static void hostile_open(struct hostile *h, struct nna_prepared_model *p)
 {
 	const struct nnaccel_burst_status *status;
@@ -561,7 +568,7 @@ static void hostile_close(struct hostile *h)
 	munmap(h->regions[3], PAGE);
 }
 
-/* Makes a valid request with dimensions; only its slot is missing. */
+/* Makes a request with dimensions that is valid except that its slot is missing. */
 static void hostile_request(struct hostile *h)
 {
 	struct nnaccel_arg args[3] = {
@@ -598,7 +605,7 @@ static void hostile_send(struct hostile *h)
 	}
 }
 
-/* Each byte of a packet is wrong in turn, then random ones. */
+/* One byte of a packet is wrong, each byte in turn; then random bytes are. */
 static void test_hostile_packets(void **state)
 {
 	struct nna_prepared_model *p = prepare(COUNT);
@@ -631,7 +638,7 @@ static void test_hostile_packets(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Every word of control and lines is overwritten while the worker looks. */
+/* Overwrites every word of the ring's control page and lines while the worker reads them. */
 static void test_hostile_rings(void **state)
 {
 	struct nna_prepared_model *p = prepare(COUNT);
@@ -691,7 +698,7 @@ out:
 	nna_prepared_model_free(p);
 }
 
-/* The worker dies while it executes and the client sleeps. */
+/* The worker dies during an execution for which the client sleeps. */
 static void test_death_during_execution(void **state)
 {
 	struct nna_prepared_model *p = prepare_loop();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The plans in the engine's own cache, as root sees them: files of nnacceld, and mappings of its
+ * Counts plans in the engine's own cache as root: the files of nnacceld, and the mappings of its
  * workers.
  */
 #ifndef NN_TESTS_HAL_CACHED_H
@@ -32,7 +32,7 @@ static inline int count_cached(void)
 	return count;
 }
 
-/* The worker stores the plan after its answer. */
+/* Waits for `count` plans, because a worker stores a plan only after it has answered. */
 static inline bool await_cached(int count)
 {
 	while (count_cached() < count)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libnnaccel through the module and the engine. It needs /dev/nnaccel, a running nnacceld and root,
- * who can kill a worker.
+ * Tests libnnaccel with the module and the engine. Needs /dev/nnaccel, a running nnacceld, and
+ * root, because the test kills workers.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -37,7 +37,7 @@
 #define THREADS		4
 #define THREAD_RUNS	20
 
-/* Prepares the sum of two vectors, of COUNT elements or of a number that the request determines. */
+/* Builds the sum of two vectors. If `count` is 0, the request determines the number of elements. */
 static void build_add(struct model_builder *b, uint32_t count)
 {
 	uint32_t x, y, none, sum;
@@ -50,7 +50,7 @@ static void build_add(struct model_builder *b, uint32_t count)
 	mb_operation(b, OP_ADD, MB_LIST(x, y, none), MB_LIST(sum));
 }
 
-/* Prepares the sum of a vector and a constant vector, which lies in a pool from byte 8 on. */
+/* Builds the sum of a vector and a constant vector, which lies at byte 8 of a pool. */
 static void build_add_constant(struct model_builder *b)
 {
 	uint32_t x, y, none, sum;
@@ -90,7 +90,7 @@ static float *map(struct nna_memory *m)
 	return data;
 }
 
-/* Adds two vectors at the start of a memory, into the place after them. */
+/* Adds the two vectors at the start of a memory; the sum follows them. */
 static enum nn_status add(struct nna_prepared_model *p, struct nna_memory *m,
 			  const struct nna_execute_options *options, struct nna_timing *timing,
 			  struct nn_error *e)
@@ -102,7 +102,7 @@ static enum nn_status add(struct nna_prepared_model *p, struct nna_memory *m,
 	return nna_execute(p, &r, options, NNA_SIZED(nna_results, .timing = timing), e);
 }
 
-/* Does the same as add(), with numbers; counts wrong sums. */
+/* Fills in numbers, calls add(), and returns the number of wrong sums. */
 static int add_numbers(struct nna_prepared_model *p, struct nna_memory *m, float *data, float from)
 {
 	int wrong = 0;
@@ -148,7 +148,7 @@ static void test_executions_are_counted(void **state)
 	assert_true(context.pool_bytes >= PAGE);
 	nna_prepared_model_free(p);
 	nna_memory_free(m);
-	/* The worker has the memory mapped until it has handled the notification. */
+	/* The worker maps the memory until it handles the notification that the memory is freed. */
 	while (context.pool_bytes) {
 		usleep(1000);
 		check(nna_device_get_context_info(device, &context, &err));
@@ -192,7 +192,7 @@ static void test_supported_operations(void **state)
 	assert_false(supported[1]);
 }
 
-/* The engine's message names the operation. */
+/* The engine's error message names the operation that it refuses. */
 static void test_wrong_model(void **state)
 {
 	struct nna_prepared_model *p;
@@ -257,7 +257,7 @@ static void test_timing(void **state)
 	nna_memory_free(m);
 }
 
-/* Only the request gives the sizes; then an output is too small for them. */
+/* Only the request gives the sizes. In a second request, the output is too small for its size. */
 static void test_dynamic_shapes(void **state)
 {
 	struct nna_argument in[] = {
@@ -296,7 +296,7 @@ static void test_dynamic_shapes(void **state)
 	nna_memory_free(m);
 }
 
-/* Adds a constant that is COUNT floats from byte 8 of a memory on. */
+/* Adds a constant of COUNT floats, which lie at byte 8 of a memory. */
 static void add_constant(struct nna_memory *constants)
 {
 	struct nna_memory *m = alloc();
@@ -346,7 +346,7 @@ static void test_constants_in_files(void **state)
 	}
 }
 
-/* Imported memory is mapped by its file. */
+/* Maps the file of a memory that is imported. */
 static float *map_file(int fd)
 {
 	float *data = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -450,7 +450,7 @@ struct thread {
 	int wrong;
 };
 
-/* Each thread uses its own model and memories, and a model that all threads share. */
+/* Each thread uses a model and memories of its own, and also a model that all threads share. */
 static void *run_thread(void *arg)
 {
 	struct nna_prepared_model *own = NULL;
@@ -494,7 +494,7 @@ static void test_threads(void **state)
 	nna_prepared_model_free(shared);
 }
 
-/* The dead worker's model is dead; the next prepare gets a new worker. */
+/* The models of a dead worker cannot be used; the next preparation gets a new worker. */
 static void test_dead_worker(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT), *next = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Three engines through libnnaccel: listed, opened by name, each computes for its own clients, and
- * the death of one does not affect the clients of another. Needs a running nnacceld, its program,
- * and root, because the test starts two more engines.
+ * Three engines through libnnaccel. They are listed and opened by name, and each computes for its
+ * own clients. If one engine dies, the clients of the others are not affected. Needs a running
+ * nnacceld. The test starts two more engines, so it needs the program of nnacceld and root.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #define COUNT	4
 #define SIZE	(COUNT * sizeof(float))
 
-/* A device with a model that adds two vectors, and memory for all of them. */
+/* A device, a model that adds two vectors, and memory for the vectors and their sum. */
 struct adder {
 	struct nna_device *device;
 	struct nna_prepared_model *model;
@@ -48,7 +48,7 @@ static void close_adder(struct adder *a)
 	nna_device_close(a->device);
 }
 
-/* Checks a sum; returns the status, which may be an error that the test expects. */
+/* Computes and checks a sum; returns the status, because a test may expect an error. */
 static enum nn_status add(struct adder *a, float from)
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
@@ -96,8 +96,8 @@ static void test_list(void **state)
 		assert_string_not_equal(entry->version, "");
 	}
 	/*
-	 * Lists with room for no device, for some, and for entries that are longer than the
-	 * library's.
+	 * List the devices with room for none, with room for some, and with entries that are longer
+	 * than the library's.
 	 */
 	check(nna_device_list(NULL, sizeof(entries[0]), &none, &err));
 	assert_int_equal(none, count);
@@ -173,8 +173,8 @@ static void test_death_of_one(void **state)
 		usleep(1000);
 	stop_other(1, SIGKILL);
 	/*
-	 * The engine's workers end some time after the engine; a worker that is being started is
-	 * the last.
+	 * The workers of an engine end some time after the engine; last of all a worker that is
+	 * just starting.
 	 */
 	while (!add(&dead, 1))
 		usleep(1000);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compilation cache and models with extensions: their entries in files and in the engine's own
- * cache, the clients that may use them, and plug-ins that are changed or removed. It has the same
- * needs as hal_extension_test. The parts store, changed and removed are for a nnacceld that is
- * restarted with other plug-ins in between (scripts/guest/extensions).
+ * The compilation cache for models with extensions. Tests entries in files and in the engine's own
+ * cache, which clients may use an entry, and plug-ins that are changed or removed. Needs the same
+ * as hal_extension_test. The parts store, changed and removed are for a nnacceld that is restarted
+ * with other plug-ins in between (scripts/guest/extensions).
  */
 #define _GNU_SOURCE
 #include "tests/hal_entry.h"
 #include "tests/hal_extension_fixture.h"
 #include "tests/hal_cached.h"
 
-/* Entries in the folder: with extensions, and without. */
+/* Numbers of the entries in the folder: GOLDEN uses extensions, CORE does not. */
 enum { GOLDEN = 30, CORE };
 
 /* ---- entries in files ---- */
 
-/* Checks the prepared model and frees it. */
+/* Executes the prepared model, checks the result, and frees the model. */
 static void end_golden(struct job *j)
 {
 	check(nna_execute(j->prepared, &j->request, NULL, NULL, &err));
@@ -76,7 +76,9 @@ static void test_files(void **state)
 	nna_device_close(other);
 }
 
-/* A client of the same user, with the same files and token, but without plug-ins. */
+/*
+ * A client of the same user that has the same files and token but no plug-ins cannot use the entry.
+ */
 static void test_stranger(void **state)
 {
 	struct nna_device *member = open_as(true), *stranger = open_as(false);
@@ -92,7 +94,7 @@ static void test_stranger(void **state)
 	nna_device_close(stranger);
 }
 
-/* Flips each bit of some bytes of the model file, in turn. */
+/* Flips each bit of some bytes of the model file, one at a time. */
 static void test_bits(void **state)
 {
 	struct nna_device *member = open_as(true);
@@ -179,7 +181,10 @@ static void test_store(void **state)
 	nna_device_close(device);
 }
 
-/* Another plug-in that computes the same makes saved plans void. The plans are made again. */
+/*
+ * If a plug-in is replaced by another one, saved plans are invalid even if both compute the same.
+ * The plans are compiled again.
+ */
 static void test_changed(void **state)
 {
 	struct entry e;
@@ -200,8 +205,8 @@ static void test_changed(void **state)
 }
 
 /*
- * Without the plug-in neither the saved plan nor the model can be used. Plans of models that do not
- * need it are compiled again.
+ * Without the plug-in neither the saved plan nor the model can be used. Models that do not need the
+ * plug-in are compiled again.
  */
 static void test_removed(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sample engine of user/examples/engine behind libnnaccel: its operations by each path, its
- * extension, its executor of bursts, and models in cache files. Needs /dev/nnaccel, that engine
- * with a keeper, and root (scripts/guest/sample-engine).
+ * The sample engine of user/examples/engine, used through libnnaccel: each way to execute its
+ * operations, its extension, its executor of bursts, and models in cache files. Needs /dev/nnaccel,
+ * the sample engine with a keeper, and root (scripts/guest/sample-engine).
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define COUNT 6
 #define SIZE (COUNT * sizeof(float))
 
-/* relu(square(x + y) + constant); `last` stands for RELU. */
+/* Builds relu(square(x + y) + constant); `last` is the code of the last operation, usually RELU. */
 static void build_sample(struct model_builder *b, int32_t last)
 {
 	static const float shift[COUNT] = { -10, -10, -10, -10, -10, -10 };
@@ -52,7 +52,7 @@ static struct nna_prepared_model *prepare_sample(const struct nna_prepare_option
 	return p;
 }
 
-/* Executes once, in a burst unless it is NULL. */
+/* Executes once; in the burst unless `burst` is NULL. */
 static enum nn_status run_sample(struct nna_prepared_model *p, struct nna_burst *burst,
 			  const struct nna_execute_options *options)
 {
@@ -135,7 +135,7 @@ static void test_executions(void **state)
 
 	(void)state;
 	check(nna_burst_create(p, NULL, &burst, &err));
-	/* Each execution has its own memory, so slots come and go. */
+	/* Each execution has its own memory, so that slots are added and freed. */
 	for (int i = 0; i < 100; i++) {
 		check(run_sample(p, NULL, NULL));
 		check(run_sample(p, burst, NULL));
@@ -164,8 +164,8 @@ static void test_saved(void **state)
 	nna_prepared_model_free(p);
 
 	/*
-	 * The number is stored in the file. With another number the file does not belong to this
-	 * engine.
+	 * The engine stores a number in the file. With another number the file does not belong to
+	 * this engine.
 	 */
 	assert_int_equal(pread(e.model, &byte, 1, size_of(e.model) / 2), 1);
 	byte ^= 1;
@@ -175,7 +175,10 @@ static void test_saved(void **state)
 	entry_close(&e);
 }
 
-/* A model that was prepared once comes from the keeper, also in another process of this user. */
+/*
+ * When a model is prepared again, its plan comes from the keeper, even in another process of the
+ * same user.
+ */
 static void test_cached(void **state)
 {
 	static const struct nna_prepare_options options = {
@@ -198,7 +201,7 @@ static void test_dead_process(void **state)
 	struct nna_prepared_model *p;
 
 	(void)state;
-	/* If threads serve, there is no process that could die alone. */
+	/* If threads serve the clients, no worker process can be killed alone. */
 	if (getenv("NN_TEST_THREADS"))
 		return;
 	p = prepare_sample(NULL);

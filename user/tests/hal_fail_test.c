@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Each allocation of worker, keeper and broker fails in turn, first alone and then with all later
- * ones. A client gets an error or a right answer in finite time, and the next client is served. The
- * same is done while a broker starts. Needs /dev/nnaccel and tests/failing/nnacceld
- * (scripts/guest/allocation-failures). NN_TEST_PART=I/N: only every N-th allocation. NN_TEST_ONLY: a pattern of
- * the tests to run.
+ * ones. Each client gets an error or a right answer in finite time, and the next client is served.
+ * Allocations also fail while a broker starts. Needs /dev/nnaccel and tests/failing/nnacceld
+ * (scripts/guest/allocation-failures). With NN_TEST_PART=I/N, only every N-th allocation fails.
+ * NN_TEST_ONLY is a pattern of the tests to run.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -14,10 +14,10 @@
 #include "tests/failing/failing.h"
 #include "tests/hal_entry.h"
 
-/* The longest time that a client may take, in seconds; no single wait of a client is longer. */
+/* The time limit of a client in seconds, which also limits each of its waits. */
 #define PATIENCE 120
 
-/* Exit statuses of a client: it was served, refused, or got a wrong answer. */
+/* Exit statuses of a client, which was served, was refused, or got a wrong answer. */
 enum { SERVED, REFUSED, WRONG };
 
 static unsigned int part, parts = 1;
@@ -45,7 +45,9 @@ static int check_row(const float *y, float times)
 	return SERVED;
 }
 
-/* Prepares both models, from the entry if it exists, with the request to cache them. */
+/*
+ * Prepares both models and asks to cache them. A model comes from its cache entry if that exists.
+ */
 static int prepare_both(struct client *c)
 {
 	struct nna_prepare_options options = {
@@ -60,7 +62,10 @@ static int prepare_both(struct client *c)
 		w[i * WIDTH + i] = 2;
 	build(&b);
 	TRY(!w || nna_prepare_model(c->device, &b.model, &c->weights, &options, &c->model, NULL));
-	/* The entry may be missing, because a model does not depend on being saved. */
+	/*
+	 * The cache entry may be missing, because a preparation succeeds even if its model cannot
+	 * be saved.
+	 */
 	nna_prepare_model_from_cache(c->device, &c->entry.cache, NULL, &c->cached, NULL);
 	return SERVED;
 }
@@ -154,7 +159,7 @@ static int client(bool cold)
 	return result;
 }
 
-/* Runs in a process of its own, which ends a client that waits for ever. */
+/* Runs a client in its own process. A timeout kills a client that waits for ever. */
 static int start_client(bool cold)
 {
 	int status;
@@ -171,8 +176,8 @@ static int start_client(bool cold)
 }
 
 /*
- * The broker refuses a user for a while after workers failed, so a refused client asks again. It
- * stops when @failures, if given, says that an allocation of @who failed meanwhile.
+ * Runs a client. The broker refuses a user for a while after workers failed, so a refused client
+ * asks again. If @failures is given, the client stops asking after a failed allocation of @who.
  */
 static int patient_client(bool cold, enum failing_who who, unsigned int number, bool lasting,
 			  unsigned int *failures)
@@ -192,7 +197,7 @@ static int patient_client(bool cold, enum failing_who who, unsigned int number, 
 	return result;
 }
 
-/* Runs a client after the failure. */
+/* Runs a client while no allocation fails. */
 static int next_client(bool cold)
 {
 	return patient_client(cold, 0, 0, false, NULL);
@@ -254,7 +259,10 @@ static bool engine_is_gone(void)
 	return system("kill -0 $(cat /run/nnacceld.pid) 2>/dev/null");
 }
 
-/* The broker starts without the missing part and serves, or it ends and the next one starts. */
+/*
+ * If an allocation fails while a broker starts, the broker either serves without the missing part,
+ * or ends, and the next broker starts.
+ */
 static void fail_each_start(bool lasting)
 {
 	unsigned int number = 1 + part, runs = 0, ended = 0, failures;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine made with the kit, with clients whose executions take long and must not disturb other
- * clients. It needs /dev/nnaccel and the engine of tests/kit_engine, whose log is the file
+ * An engine made with the kit. Executions of some clients take long, which must not disturb other
+ * clients. Needs /dev/nnaccel and the engine of tests/kit_engine, whose log is the file
  * $NN_TEST_LOG.
  */
 #include <fcntl.h>
@@ -27,10 +27,10 @@
 
 #define OP_ADD 0
 
-/* time after which new workers no longer count against a user */
+/* time after which starts of workers no longer count */
 #define SHARE_PAUSE_S 2
 
-/* Prepares x + x for one number. */
+/* Prepares a model of x + x for one number. */
 static enum nn_status try_prepare_double(struct nna_device *from,
 					 const struct nna_prepare_options *options,
 					 struct nna_prepared_model **p)
@@ -54,7 +54,7 @@ static struct nna_prepared_model *prepare_double(struct nna_device *from)
 	return p;
 }
 
-/* The numbers that both sides have mapped: x, then 2 x. */
+/* The numbers x and 2 x, which the client and the engine map. */
 static float *numbers;
 static int numbers_file;
 
@@ -97,7 +97,10 @@ static void free_numbers(void)
 	close(numbers_file);
 }
 
-/* The offset of a test's lines in the log, which earlier engines wrote, too. */
+/*
+ * The offset in the log at which the lines of this test begin; earlier engines wrote the lines
+ * before.
+ */
 static long log_start;
 
 static void begin_log(void)
@@ -108,7 +111,7 @@ static void begin_log(void)
 	log_start = (long)st.st_size;
 }
 
-/* Returns the lines of the log since then that the engine's function wrote. */
+/* Returns whether the engine's log function has written the text since begin_log(). */
 static bool log_has(const char *text)
 {
 	FILE *file = fopen(getenv("NN_TEST_LOG"), "re");
@@ -129,9 +132,7 @@ static void await_log(const char *text)
 		usleep(100000);
 }
 
-/*
- * The execution of one client is overdue: this client loses its models, and no other client does.
- */
+/* An execution of one client is overdue: only this client loses its models. */
 static void test_overdue(void **state)
 {
 	struct nna_device *other;
@@ -143,12 +144,15 @@ static void test_overdue(void **state)
 	of_other = prepare_double(other);
 	check(twice(other, of_other, 1, 0));
 	/*
-	 * Half of the time that the engine takes; a sandboxed process does not know the scale of
-	 * time limits.
+	 * The deadline is half of the time that the engine takes. Both are fixed times, because a
+	 * sandboxed process does not know the scale of time limits.
 	 */
 	assert_int_equal(twice(device, p, KIT_ENGINE_LATE, clock_ns() + 2 * NS_PER_S),
 			 NN_MISSED_DEADLINE_TRANSIENT);
-	/* An execution fails when it has lost its memory, before the session ends. */
+	/*
+	 * Executions fail as soon as the client's memory is taken away; some time later the session
+	 * ends.
+	 */
 	while (twice(device, p, 2, 0) != NN_DEAD_OBJECT)
 		usleep(100000);
 	assert_int_equal(twice(device, p, 2, 0), NN_DEAD_OBJECT);
@@ -157,7 +161,7 @@ static void test_overdue(void **state)
 	nna_prepared_model_free(p);
 	p = prepare_double(device);
 	check(twice(device, p, 4, 0));
-	/* Executions that still ran could not write any more. */
+	/* Executions that were still running could no longer write to the client's memory. */
 	usleep(KIT_ENGINE_LATE_NS / 1000);
 	assert_true(numbers[1] == 8);
 	check(twice(device, p, 5, 0));
@@ -206,7 +210,7 @@ static void test_fence(void **state)
 	begin_log();
 	check(twice(device, p, KIT_ENGINE_FENCED, 0));
 	assert_true(numbers[1] == 2 * KIT_ENGINE_FENCED);
-	/* The lines of a process arrive by a pipe. */
+	/* The log lines of a process arrive later, because they go through a pipe. */
 	await_log(KIT_ENGINE_SIGNALS);
 	check(twice(device, p, 4, 0));
 	nna_prepared_model_free(p);
@@ -214,8 +218,9 @@ static void test_fence(void **state)
 }
 
 /*
- * The engine gets an execution before the two fences that it depends on have signalled, and waits for
- * both. If the execution depends on another one, the engine gets it after that one has ended.
+ * The engine gets an execution before the two fences that it depends on have signalled, and waits
+ * for both. If an execution depends on another execution, the engine gets it after the other has
+ * ended.
  */
 static void test_dependencies(void **state)
 {
@@ -280,7 +285,7 @@ static float device_number(const struct exporter *x, uint32_t offset, const floa
 	return number;
 }
 
-/* Starts an execution, and asks for the fence that ends it. */
+/* Starts an execution, gets the fence that ends it, and checks the status and message. */
 static void check_sync_file(struct nna_prepared_model *p, const struct nna_request *r,
 			    enum nn_status status, const char *message)
 {
@@ -321,8 +326,8 @@ static void test_device_memory(void **state)
 	assert_int_equal(ioctl(reader.fd, EXPORTER_IMPORT, &import), 0);
 	device_number(&reader, 0, &number);
 	/*
-	 * All of the memory is used, because a part of another driver's dma-buf has no dma-buf of
-	 * its own.
+	 * Import the whole dma-buf, because the engine cannot get a dma-buf of only a part of
+	 * another driver's dma-buf.
 	 */
 	check(nna_memory_import(device, NNA_SIZED(nna_file, .fd = exporter.buffer,
 				.prot = PROT_READ | PROT_WRITE,
@@ -340,7 +345,7 @@ static void test_device_memory(void **state)
 	exporter_close(&exporter);
 }
 
-/* The engine gets a dma-buf of the memory, if one exists. */
+/* The engine can get a dma-buf of the memory if the memory has one. */
 static void test_export(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -373,8 +378,8 @@ static void test_export(void **state)
 }
 
 /*
- * Another thread of the engine ends the execution, once. If no thread does, the client loses its
- * models.
+ * Another thread of the engine ends the execution exactly once. If no thread does, the client loses
+ * its models.
  */
 static void test_deferred(void **state)
 {
@@ -398,7 +403,7 @@ static void test_deferred(void **state)
 	free_numbers();
 }
 
-/* The device takes more executions than the engine's library has threads. */
+/* The engine's device accepts more executions than the library has threads. */
 static void test_queue(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -433,7 +438,7 @@ static void test_queue(void **state)
 	free_numbers();
 }
 
-/* The engine has its own file, and can use it only in the declared ways. */
+/* The engine has a file of its own, and can use this file only in the declared ways. */
 static void test_file(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -442,7 +447,9 @@ static void test_file(void **state)
 	make_numbers();
 	check(twice(device, p, KIT_ENGINE_READ, 0));
 	assert_true(numbers[1] == 2 * KIT_ENGINE_READ);
-	/* Threads have no filter; for them the permissions do not count. */
+	/*
+	 * Threads that serve have no system call filter, so the permissions have no effect on them.
+	 */
 	assert_int_equal(twice(device, p, KIT_ENGINE_STRAY, 0),
 			 getenv("NN_TEST_THREADS") ? NN_GENERAL_FAILURE : NN_DEAD_OBJECT);
 	nna_prepared_model_free(p);
@@ -497,8 +504,8 @@ static void test_told(void **state)
 }
 
 /*
- * The engine can serve no more bursts: the client gets the engine's status and reason. The client
- * gets a burst when another one ends.
+ * If the engine cannot serve another burst, the client gets the engine's status and reason. The
+ * client gets a burst when another burst ends.
  */
 static void test_refused_burst(void **state)
 {
@@ -512,7 +519,7 @@ static void test_refused_burst(void **state)
 	assert_non_null(strstr(err.message, KIT_ENGINE_NO_BURST));
 	assert_null(more);
 	nna_burst_free(bursts[0]);
-	/* The burst ends some time later. */
+	/* The engine handles the end of the freed burst some time later. */
 	while (nna_burst_create(p, NULL, &bursts[0], &err))
 		usleep(1000);
 	for (int i = 0; i < KIT_ENGINE_BURSTS; i++)
@@ -520,7 +527,9 @@ static void test_refused_burst(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Opens clients until one is refused, and closes all. Returns how many clients were served. */
+/*
+ * Opens clients until one is refused, and closes all of them. Returns how many clients were served.
+ */
 static int count_served(void)
 {
 	struct nna_device *clients[KIT_ENGINE_MOST + 1];
@@ -542,13 +551,17 @@ static int count_served(void)
 	return served;
 }
 
-/* A user may have a share of all clients, and clients that end make room. */
+/*
+ * A user may have only a share of all clients. When a client ends, the user may have another one.
+ */
 static void test_share(void **state)
 {
 	int served;
 
 	(void)state;
-	/* Old clients may still be ending, and too many new clients per second have to wait. */
+	/*
+	 * Earlier clients may still be ending, and clients that are opened too fast have to wait.
+	 */
 	while ((served = count_served()) != KIT_ENGINE_MOST) {
 		assert_true(served < KIT_ENGINE_MOST);
 		sleep(SHARE_PAUSE_S);

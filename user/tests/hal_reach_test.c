@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every kind of memory in every use that it can have, with the engine that is installed: a test for
- * each pair, and a table of them at the end. Memory that cannot be reached gives GENERAL_FAILURE,
- * and operations that use it are not supported. Needs /dev/nnaccel, a running nnacceld and root.
+ * Tests each kind of memory in each of its uses, on the installed engine. Each pair has a test, and
+ * the test prints a table of all pairs at the end. Memory that cannot be reached gives
+ * GENERAL_FAILURE, and operations that use it are not supported. Needs /dev/nnaccel, a running
+ * nnacceld and root.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -32,7 +33,7 @@
 #define OP_ADD	0
 #define OP_RELU	19
 
-/* Memory under test: SIZE bytes at `offset` of a file. */
+/* Memory under test: The SIZE bytes at `offset` of a file. */
 struct subject {
 	struct nna_memory *memory;	/* the memory; NULL if it cannot be imported */
 	int fd;				/* file by which the test reads it, or -1 */
@@ -104,7 +105,7 @@ static enum made make_read_only(void)
 	return import(t.s.fd, PROT_READ, 0);
 }
 
-/* Adds a fence that another driver's device has not signalled yet. */
+/* Adds to the memory a fence that another driver's device has not signalled yet. */
 static enum made with_fence(int fd)
 {
 	if (import(fd, PROT_READ | PROT_WRITE, 0) || !exporter_open(&t.s.x, 0))
@@ -160,7 +161,7 @@ static enum made make_gone_exporter(void)
 	return MADE;
 }
 
-/* Makes memory that cannot be mapped, not even imported. */
+/* Makes memory that cannot be mapped, and therefore not even imported. */
 static enum made make_unmappable_exporter(void)
 {
 	if (!exporter_open(&t.s.x, EXPORTER_NO_MMAP))
@@ -202,7 +203,7 @@ static char *map_subject(size_t *length)
 	return at;
 }
 
-/* memcpy() is used, because a float cannot be accessed at an odd offset. */
+/* memcpy() is used, because the offset may be odd and a float cannot be accessed there. */
 static void set_numbers(float from)
 {
 	float values[COUNT];
@@ -230,8 +231,8 @@ static void check_numbers(float from)
 /* ---- uses ---- */
 
 /*
- * Makes x + constant, where the constant is pool 0, and ReLU(x), which uses no pool; or only one of
- * them.
+ * Makes a model of x + constant, whose constant is pool 0, or of ReLU(x), which uses no pool, or of
+ * both.
  */
 static void build(struct model_builder *b, bool with_constant, bool with_relu)
 {
@@ -367,7 +368,10 @@ static enum nn_status output(void)
 	return status;
 }
 
-/* Returns NN_OK if the operation on the memory is supported. The other operation always is. */
+/*
+ * Returns NN_OK if the operation that uses the memory is supported. The operation without memory
+ * must always be supported.
+ */
 static enum nn_status supported(void)
 {
 	struct model_builder b;
@@ -451,7 +455,7 @@ static void test_cell(void **state)
 	if (reachable && c->kind->can_be_written)
 		set_numbers(1);
 	if (!t.s.memory && c->use->needs_memory)
-		status = NN_GENERAL_FAILURE;	/* make() has checked the failure already */
+		status = NN_GENERAL_FAILURE;	/* make() has checked that the import fails */
 	else
 		status = t.s.has_fence ? run_with_fence(c->use) : c->use->act();
 	/* An import without the needed protection is a mistake in the call. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions with dependencies, of the runtime on the device nnaccel: chains, times, memory of the
- * device, and executions that need a thread. It needs /dev/nnaccel and a running nnacceld.
+ * Executions with dependencies by the NNAPI runtime on the device nnaccel: chains, times, memory of
+ * the device, and executions that need a thread. Needs /dev/nnaccel and a running nnacceld.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -55,7 +55,10 @@ static int end(void **state)
 	return 0;
 }
 
-/* Adds the tensors at two places of the memory into a third. */
+/*
+ * Makes an execution that adds the tensors at places `a` and `b` of the memory; the sum goes to
+ * place `to`.
+ */
 static ANeuralNetworksExecution *add(uint32_t a, uint32_t b, uint32_t to)
 {
 	ANeuralNetworksExecution *e;
@@ -70,7 +73,10 @@ static ANeuralNetworksExecution *add(uint32_t a, uint32_t b, uint32_t to)
 	return e;
 }
 
-/* Starts an execution that the device runs itself: its event is a file, and has no thread. */
+/*
+ * Starts an execution that the device runs itself, so that its event is a file and the runtime
+ * needs no thread.
+ */
 static ANeuralNetworksEvent *start(ANeuralNetworksExecution *e, const ANeuralNetworksEvent *before)
 {
 	const int files = count_files();
@@ -94,10 +100,7 @@ static void test_event(void **state)
 	t.data[ADD_ELEMENTS] = 4;
 	assert_ok(ANeuralNetworksExecution_setMeasureTiming(e, true));
 	event = start(e, NULL);
-	/*
-	 * Hardware does not end the execution, so it has no sync fence, neither before its end nor
-	 * after.
-	 */
+	/* No hardware ends the execution, so its event never has a sync fence. */
 	assert_result(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
 	assert_int_equal(fd, -1);
 	assert_ok(ANeuralNetworksEvent_wait(event));
@@ -113,7 +116,7 @@ static void test_event(void **state)
 	ANeuralNetworksExecution_free(e);
 }
 
-/* Each execution depends on the event of the one before. */
+/* Each execution depends on the event of the execution before. */
 static void test_chain(void **state)
 {
 	ANeuralNetworksExecution *e[LINKS];
@@ -187,7 +190,10 @@ static void test_sync_file(void **state)
 	ANeuralNetworksEvent_free(fence);
 }
 
-/* An execution is known to have ended although no thread waited for its event, and runs again. */
+/*
+ * The runtime notices the end of an execution although no thread waited for its event, and the
+ * execution can run again.
+ */
 static void test_polled(void **state)
 {
 	ANeuralNetworksExecution *e = add(0, 1, 2);
@@ -217,8 +223,8 @@ static void test_polled(void **state)
 }
 
 /*
- * Makes an execution whose inputs are given by pointers; its output is in the memory or at a
- * pointer too.
+ * Makes an execution whose inputs are at pointers. Its output is at the pointer `sum`, or in the
+ * memory if that is NULL.
  */
 static ANeuralNetworksExecution *add_pointers(const float *a, float *sum)
 {
@@ -235,7 +241,7 @@ static ANeuralNetworksExecution *add_pointers(const float *a, float *sum)
 	return e;
 }
 
-/* Inputs at pointers are copied during the call if there is no dependency to wait for. */
+/* If no dependency is pending, inputs at pointers are copied during the call. */
 static void test_pointer_inputs(void **state)
 {
 	float one[ADD_ELEMENTS] = { 1 };
@@ -275,7 +281,7 @@ static ANeuralNetworksMemory *device_memory(void)
 	return memory;
 }
 
-/* Computes to = from + from, once an event has ended; the event may be NULL. */
+/* Computes to = from + from after the event `before`, which may be NULL. */
 static ANeuralNetworksEvent *start_double(const ANeuralNetworksMemory *from,
 					  const ANeuralNetworksMemory *to,
 					  const ANeuralNetworksEvent *before, uint64_t timeout,
@@ -312,9 +318,7 @@ static void test_device_memories(void **state)
 	for (uint32_t i = 0; i < ADD_ELEMENTS; i++)
 		assert_true(((float *)base)[i] == add_a[i] * (1 << LINKS));
 
-	/*
-	 * A failed execution writes nothing, and neither do later ones that depend on it.
-	 */
+	/* A failed execution writes nothing, and executions that depend on it write nothing. */
 	events[0] = start_double(memories[0], memories[1], NULL, 1, &e[0]);
 	events[1] = start_double(memories[1], memories[0], events[0], 0, &e[1]);
 	assert_int_not_equal(ANeuralNetworksEvent_wait(events[0]), ANEURALNETWORKS_NO_ERROR);
@@ -329,7 +333,7 @@ static void test_device_memories(void **state)
 	munmap(base, SIZE);
 }
 
-/* If an output is memory of the application, a thread runs the execution. */
+/* If an output is at a pointer, a thread of the runtime runs the execution. */
 static void test_pointer_outputs(void **state)
 {
 	float one[ADD_ELEMENTS] = { 1 }, sum[ADD_ELEMENTS] = { 0 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Three engines of different kinds serve one program at once: libneuralnetworks splits a model over
- * them by their figures, and `nnaccel stat` shows what each did. The fence of a device's hardware
- * goes to another driver. It needs nnacceld as nnaccel, and the engines sample-engine and kit-engine
- * beside it.
+ * Three engines of different kinds serve one program at once. libneuralnetworks splits a model over
+ * them by the performance that they report, and `nnaccel stat` shows what each engine did. The test
+ * also passes a fence of a device's hardware to another driver. Needs nnacceld as the device
+ * nnaccel, and the engines sample-engine and kit-engine.
  */
 #include <errno.h>
 #include <linux/dma-buf.h>
@@ -14,7 +14,7 @@
 #include "tests/kit_engine/engine.h"
 #include "tests/named_devices.h"
 
-/* (a + b) * b: the sample engine reports that it is faster, and lacks MUL. */
+/* Makes (a + b) * b. The sample engine reports better performance than the others but lacks MUL. */
 static ANeuralNetworksModel *sum_and_product(void)
 {
 	enum { A, B, NONE, SUM, PRODUCT };
@@ -101,7 +101,7 @@ static ANeuralNetworksCompilation *compile_double(ANeuralNetworksModel **model)
 	return c;
 }
 
-/* A word of memory that no CPU maps. */
+/* Reads or writes a word of memory that no CPU maps. */
 static uint32_t device_word(const struct exporter *reader, uint32_t offset, const float *written)
 {
 	struct exporter_dma word = { .offset = offset, .write = written != NULL };
@@ -113,8 +113,8 @@ static uint32_t device_word(const struct exporter *reader, uint32_t offset, cons
 }
 
 /*
- * Hands the fence that ends an execution to vgem. Returns whether the fence was still pending when
- * vgem had refused to write its buffer.
+ * Hands the fence that ends an execution to vgem. Returns whether the fence was still pending after
+ * vgem had refused to write the buffer.
  */
 static bool hand_over(ANeuralNetworksExecution *e, int vgem)
 {
@@ -171,7 +171,7 @@ static void test_sync_fence(void **state)
 	c = compile_double(&model);
 	assert_ok(ANeuralNetworksMemory_createFromFd(size, PROT_READ | PROT_WRITE, exporter.buffer, 0,
 						     &memory));
-	/* On a busy machine the fence may signal before vgem is asked. */
+	/* On a busy machine the fence may signal before vgem is asked. Then try again. */
 	do {
 		assert_ok(ANeuralNetworksExecution_create(c, &e));
 		assert_ok(ANeuralNetworksExecution_setInputFromMemory(e, 0, NULL, memory, 0,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compilation caching of a model that is split over two devices, nnaccel and nnapi-reference, in
- * three steps. Each step has an entry, which is used if it is valid and replaced otherwise. Needs
- * /dev/nnaccel and a running nnacceld.
+ * three steps. Each step has a cache entry. A valid entry is used; an invalid one is replaced.
+ * Needs /dev/nnaccel and a running nnacceld.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #define ROW 40
 #define STEPS 3
 
-/* The devices of a compilation: both, or one. */
+/* The devices of a compilation: both devices, or one of them. */
 struct devices {
 	const ANeuralNetworksDevice *list[2];
 	uint32_t count;
@@ -66,7 +66,7 @@ static void no_activation(ANeuralNetworksModel *model, uint32_t operand)
 
 static const uint32_t row[] = { 1, ROW }, open_row[] = { 0, ROW };
 
-/* Makes a branch: a + b, or a * b; the number of b's rows is unknown. */
+/* Makes a model for a branch: a + b or a * b, where b has an unknown number of rows. */
 static ANeuralNetworksModel *branch(ANeuralNetworksOperationType type)
 {
 	const ANeuralNetworksOperandType types[] = {
@@ -89,8 +89,8 @@ static float weight(uint32_t unit, uint32_t input)
 }
 
 /*
- * FULLY_CONNECTED (nnaccel), IF with an input of unknown size (nnapi-reference), and ADD (nnaccel).
- * The inputs are a condition, x and y.
+ * Makes a model of FULLY_CONNECTED (runs on nnaccel), IF with an input of unknown size (runs on
+ * nnapi-reference), and ADD (runs on nnaccel). The inputs are a condition, x and y.
  */
 static ANeuralNetworksModel *split_model(const ANeuralNetworksModel *yes,
 					 const ANeuralNetworksModel *no)
@@ -159,7 +159,7 @@ static void assert_right(ANeuralNetworksCompilation *c, bool condition)
 	}
 }
 
-/* Compiles and runs for these devices; log_text gets the log. */
+/* Compiles the model for the given devices and runs it; stores the log in log_text. */
 static void run(const struct devices *d)
 {
 	ANeuralNetworksModel *yes = branch(ANEURALNETWORKS_ADD), *no = branch(ANEURALNETWORKS_MUL);
@@ -192,7 +192,7 @@ static const char *path_of(uint32_t file)
 	return path;
 }
 
-/* There are entries of all steps, and no other files. */
+/* Makes the entries of all steps, and checks that there are no other files. */
 static void make_entries(const struct devices *d)
 {
 	remove_all();
@@ -214,7 +214,10 @@ static void test_miss_and_hit(void **state)
 	}
 }
 
-/* The same model and token for one device alone have their own entry, for the whole model. */
+/*
+ * If the same model is compiled with the same token for one device alone, the whole model has one
+ * separate entry.
+ */
 static void test_one_device(void **state)
 {
 	const struct devices d = both();
@@ -258,7 +261,7 @@ static void zero(const char *path, off_t size)
 	close(fd);
 }
 
-/* A damaged entry is replaced, the other entries are used, and the answer is right. */
+/* If one entry is damaged, it is replaced, the other entries are used, and the result is right. */
 static void test_one_damaged(void **state)
 {
 	static void (*const damages[])(const char *path, off_t size) = { cut, empty, zero };
@@ -270,7 +273,7 @@ static void test_one_damaged(void **state)
 		const char *path = path_of(file);
 		struct stat st;
 
-		/* A model without constants has an empty data part. */
+		/* The data file of a model without constants is empty. */
 		assert_int_equal(stat(path, &st), 0);
 		(st.st_size ? damages[file % ARRAY_SIZE(damages)] : zero)(path, st.st_size);
 		run(&d);
@@ -296,7 +299,7 @@ static void test_one_missing(void **state)
 	}
 }
 
-/* The files of one step replace those of another step, of either device. */
+/* The test exchanges the files of two steps, which may belong to different devices. */
 static void test_entries_exchanged(void **state)
 {
 	const struct devices d = both();
@@ -339,7 +342,7 @@ static void test_other_process(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* Runs in the other process. */
+/* Runs in the process that uses the entries. */
 static int be_other(const char *folder)
 {
 	const struct devices d = both();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cgroup that limits a worker: that of the client's container, if its memory limit is below
- * that of a user. It needs root. It is skipped if workers have no cgroups.
+ * The memory limit of a worker: the limit of the client's container, if that is below the limit of
+ * a user. It needs root. The test is skipped if workers have no cgroups.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -30,7 +30,7 @@
 #define OUTER_BYTES (256 << 20)
 #define INNER_BYTES (64 << 20)
 
-/* Number of the model's floats: 64 MiB, which exceed the limit. */
+/* Number of floats of the model. They take 64 MiB, which exceeds the limit. */
 #define HUGE (1 << 24)
 
 static bool write_to(const char *path, const char *text)
@@ -118,7 +118,7 @@ static int open_device(void *status)
 	return 0;
 }
 
-/* Opens the device in a process that shares this one's memory and files, and then ends. */
+/* Opens the device in a process that shares memory and files with this process, and then ends. */
 static uint8_t open_in_child(void)
 {
 	static char stack[256 * 1024] __attribute__((aligned(16)));
@@ -222,7 +222,7 @@ static int set_up_container(void **state)
 		usleep(10000);
 	mkdir(CONTAINER, 0755);
 	if (!write_to(CONTAINER "/cgroup.subtree_control", "+memory"))
-		return 0;	/* without cgroups the rest is skipped */
+		return 0;	/* without cgroups, the tests are skipped */
 	mkdir(INNER, 0755);
 	mkdir(OTHER, 0755);
 	write_to(INNER "/cgroup.subtree_control", "+memory");
@@ -237,7 +237,7 @@ static int set_up_container(void **state)
 static int tear_down_container(void **state)
 {
 	(void)state;
-	/* A test that failed leaves clients and cgroups behind. */
+	/* A failed test may leave clients and cgroups; remove them. */
 	for (int i = 0; i < CLIENTS; i++)
 		if (living[i]) {
 			kill(living[i], SIGKILL);
@@ -251,7 +251,10 @@ static int tear_down_container(void **state)
 	return 0;
 }
 
-/* All clients in a container share its memory: the smallest of their limits. */
+/*
+ * All clients in a container share one memory limit: the smallest limit of the cgroups that contain
+ * them.
+ */
 static void test_containers(void **state)
 {
 	struct client inner, twin, outer, free_one;
@@ -274,17 +277,17 @@ static void test_containers(void **state)
 	assert_true(find(ENGINE "/box-*", again));
 	assert_string_equal(again, box);
 	end(&twin);
-	/* The model of this client does not fit, and ends its own worker. */
+	/* The model of this client exceeds the limit, so the client's worker is killed. */
 	assert_int_not_equal(tell(&inner, HUGE_MODEL), NN_OK);
 	end(&inner);
 	while (!access(box, F_OK))
 		usleep(10000);
-	/* The limit of this client is that of a cgroup above its own. */
+	/* The limit of this client is set in a parent of its cgroup. */
 	outer = begin(OTHER);
 	assert_int_equal(tell(&outer, ASK), NN_OK);
 	assert_true(find(ENGINE "/box-*", box));
 	assert_int_equal(number_in(box, "memory.max"), OUTER_BYTES);
-	/* A client without a limit can have as much as a user. */
+	/* A client without a limit may use as much memory as a user. */
 	free_one = begin("");
 	assert_int_equal(tell(&free_one, HUGE_MODEL), NN_OK);
 	assert_true(find(ENGINE "/worker-*", folder));
@@ -292,7 +295,10 @@ static void test_containers(void **state)
 	end(&outer);
 }
 
-/* The limit of a cgroup also holds in the last of five nested folders with the longest names. */
+/*
+ * The limit of a cgroup also applies to a client in the innermost of five nested cgroups with the
+ * longest possible names.
+ */
 static void test_long_names(void **state)
 {
 	char path[2048] = OTHER, box[512];
@@ -340,7 +346,7 @@ static void test_dead_opener(void **state)
 	assert_int_equal(tell(&c, ORPHAN), NN_OK);
 	assert_int_not_equal(tell(&c, ASK), NN_OK);
 	assert_false(find(ENGINE "/worker-*", folder));
-	/* This client opens the device itself, and is served. */
+	/* After the client has opened the device itself, it is served. */
 	assert_int_equal(tell(&c, CLOSE), 0);
 	assert_int_equal(tell(&c, ASK), NN_OK);
 	end(&c);
@@ -362,7 +368,7 @@ static unsigned int find_idle(char names[2048])
 	return count;
 }
 
-/* A user whose cgroup cannot be made is refused, and takes no worker from other users. */
+/* If the cgroup of a user cannot be made, the user is refused, and no idle worker is lost. */
 static void test_no_cgroup(void **state)
 {
 	char idle[512], most[600], before[2048], after[2048];
@@ -382,7 +388,7 @@ static void test_no_cgroup(void **state)
 	c = begin("");
 	assert_int_not_equal(tell(&c, ASK), NN_OK);
 	end(&c);
-	/* Killed workers would be gone by then. */
+	/* Wait until idle workers that were killed by mistake would have ended. */
 	usleep(500000);
 	assert_true(write_to(most, "max"));
 	find_idle(after);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client truncates a file that the engine has mapped: the command fails, and the worker
+ * If a client truncates a file that the engine has mapped, the command fails and the worker
  * continues.
  */
 #define _GNU_SOURCE
@@ -19,7 +19,7 @@
 #define BYTES (COUNT * sizeof(float))
 #define OP_ADD 0	/* ANEURALNETWORKS_ADD */
 
-/* sum = input + constant, where the constant is the whole of pool 0. */
+/* The model sum = input + constant; the constant fills pool 0. */
 static const struct nn_operand operands[] = {
 	{ .type = NN_TENSOR_FLOAT32, .rank = 1, .dims = { COUNT },
 	  .lifetime = NN_SUBGRAPH_INPUT, .consumers = 1 },
@@ -120,7 +120,10 @@ static void test_input(void **state)
 	assert_int_equal(ftruncate(c.input_fd, 0), 0);
 	assert_int_equal(execute(&err), NN_GENERAL_FAILURE);
 	assert_non_null(strstr(err.message, "shorter"));
-	/* The worker and the model are the same; a dead one would answer NN_DEAD_OBJECT. */
+	/*
+	 * The worker and its model still work; after the death of the worker the status would be
+	 * NN_DEAD_OBJECT.
+	 */
 	assert_int_equal(ftruncate(c.input_fd, BYTES), 0);
 	assert_int_equal(execute(&err), NN_OK);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of tests of the compilation cache in the engine: a folder for its
- * state, a keeper that runs there, and workers' ends of its sockets.
+ * The common part of tests of the engine's compilation cache: a state folder, a keeper that uses
+ * the folder, and sockets that stand for the keeper's workers.
  */
 #ifndef NN_TESTS_KEEPER_FIXTURE_H
 #define NN_TESTS_KEEPER_FIXTURE_H
@@ -30,13 +30,13 @@
 
 static char folder[64];
 static struct keeper keeper;
-/* The test is the keeper's program, too. */
+/* The keeper runs the program of the test. */
 static struct keeper_options options = {
 	.plans = { 1 << 20, 1 << 20 }, .log_level = LOG_INFO, .program = "/proc/self/exe",
 	.engine = "test", .identity = "library 1",
 };
 
-/* For main(): turns this process into a keeper, and does not return. */
+/* Called by main(): turns this process into a keeper, and does not return. */
 static inline void be_keeper(int argc, char **argv)
 {
 	struct counts counts;
@@ -49,7 +49,7 @@ static inline void be_keeper(int argc, char **argv)
 	_exit(counts_write(&counts) ? status : EXIT_FAILURE);
 }
 
-/* The folder is in memory, which is faster than a disk and serves the tests as well. */
+/* Makes the state folder in memory, because that is faster than a disk. */
 static inline int make_folder(void **state)
 {
 	(void)state;
@@ -83,7 +83,10 @@ static inline int stop_keeper(void **state)
 	return remove_folder(state);
 }
 
-/* Returns a worker's end of a socket; the keeper gets the other end. */
+/*
+ * Makes a socket pair for a new worker of a user; returns the worker's end, and gives the other end
+ * to the keeper.
+ */
 static inline int worker_of(uint32_t uid)
 {
 	int sockets[2];
@@ -100,8 +103,8 @@ static inline void client_of(struct cache_client *client, uint32_t uid)
 }
 
 /*
- * Sends a request as administrator on the socket in the folder. Returns the answer's verdict; 0 if
- * the request is refused.
+ * Sends a request as administrator through the socket in the state folder. Returns the kind of the
+ * answer; 0 if the request is refused.
  */
 static inline uint32_t ask_as_admin(uint64_t uid, uint32_t kind, struct message *answer, int *file)
 {

@@ -25,11 +25,11 @@
 #define MAX_NAMES 64
 #define NO_CALL UINT32_MAX
 
-/* Marks: system calls that a victim makes for no other purpose. */
+/* System calls that mark places in the trace. A victim makes them for no other purpose. */
 #define MARK "getppid"
 #define ACKNOWLEDGE "getpgid"
 
-/* The fd to which a victim writes its acknowledgement. */
+/* The fd to which a victim writes its acknowledgement, the sign that its data are stored. */
 #define ACKNOWLEDGED_FD 9
 
 /* A system call as strace names it: its name, and its number among calls of that name. */
@@ -41,8 +41,8 @@ struct call {
 struct calls {
 	struct call list[MAX_CALLS];		/* the calls between the marks */
 	unsigned int count, marks;
-	unsigned int acknowledged;	/* calls before that, or NO_CALL */
-	unsigned int written, synced;		/* last such calls before that, plus 1 */
+	unsigned int acknowledged;	/* calls before the acknowledgement, or NO_CALL */
+	unsigned int written, synced;		/* index of last write and sync before it, plus 1 */
 };
 
 void killing_mark(void)
@@ -58,8 +58,8 @@ void killing_acknowledge(void)
 }
 
 /*
- * Errors of calls on a disk that is full, read-only or broken. Reads do not fail with EIO, because
- * SQLite treats such a page as damaged.
+ * Errors that system calls return on a disk that is full, read-only or broken. Reads do not fail
+ * with EIO here, because SQLite treats a page that cannot be read as damaged.
  */
 static const struct disk_error {
 	const char *call, *error;
@@ -79,10 +79,7 @@ static const struct disk_error {
 	{ "unlinkat", "EROFS" },
 };
 
-/*
- * Runs this program under strace with the given arguments; returns the exit status as waitpid()
- * does.
- */
+/* Runs this program as a victim under strace; returns its status in the form of waitpid(). */
 static int strace(const char *log, const char *inject, const char *what, const char *folder,
 		  bool *acknowledged)
 {
@@ -108,7 +105,7 @@ static int strace(const char *log, const char *inject, const char *what, const c
 	return status;
 }
 
-/* Counts a call among those of its name. */
+/* Counts a call; returns its number among the calls of the same name. */
 static unsigned int count_name(struct call *names, const char *name)
 {
 	unsigned int i = 0;
@@ -157,7 +154,8 @@ static void read_calls(const char *log, struct calls *c)
 }
 
 /*
- * Runs the victim to its end, records its calls, and checks that nothing is acknowledged too early.
+ * Runs the victim to its end, records its system calls, and checks that it acknowledges only after
+ * its last write is synced.
  */
 static void find_calls(const char *log, const char *what, const char *folder, struct calls *c)
 {
@@ -171,7 +169,10 @@ static void find_calls(const char *log, const char *what, const char *folder, st
 	assert_true(c->written > 0 && c->synced > c->written);
 }
 
-/* Returns N if each N-th call is tested: NN_TEST_EACH, for emulated machines, else mostly 7. */
+/*
+ * Returns N if only each N-th call is tested: the value of NN_TEST_EACH, which emulated machines
+ * set, or a default.
+ */
 static unsigned int each(void)
 {
 	const char *text = getenv("NN_TEST_EACH");
@@ -180,7 +181,7 @@ static unsigned int each(void)
 	return number > 0 ? (unsigned int)number : 1;
 }
 
-/* Makes the first run, without a failure; returns false without strace. */
+/* Runs the victim once without a failure; returns false if strace is missing. */
 static bool begin(char log[64], const char *what, const char *folder, void (*prepare)(void),
 		  void (*check)(bool acknowledged), struct calls *calls)
 {
@@ -209,7 +210,10 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 		snprintf(inject, sizeof(inject), "inject=%.23s:signal=SIGKILL:when=%u",
 			 calls.list[i].name, calls.list[i].number);
 		status = strace(log, inject, what, folder, &acknowledged);
-		/* A run may have fewer calls of a name, for example with sanitizers. */
+		/*
+		 * If this run has fewer calls of the name, for example with sanitizers, the victim
+		 * is not killed.
+		 */
 		assert_true(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
 		tried++;
 		killed += status != 0;
@@ -221,7 +225,10 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 	return calls.count;
 }
 
-/* Makes one call fail, or all from that call on. Returns true if the victim was refused. */
+/*
+ * Makes one call fail, or this call and all later ones. Returns true if the victim reported a
+ * failure.
+ */
 static bool fail_call(const char *log, const struct call *call, const char *error, bool once,
 		      const char *what, const char *folder, void (*check)(bool acknowledged))
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * An engine for tests of the kit. It has nnacceld's operations and a layout of its own for buffers
- * of memory domains. Lines of the log go through a function, and some inputs make an execution take
- * long.
+ * An engine for tests of the kit. The engine has the operations of nnacceld, and its own layout for
+ * buffers of memory domains. It writes log lines by a function. Certain input values are commands,
+ * for example to take long.
  */
 #include <linux/random.h>
 #include <poll.h>
@@ -38,7 +38,7 @@ static void convert(void *to, const void *from, uint64_t length)
 		((uint8_t *)to)[i] = ((const uint8_t *)from)[i] ^ MASK;
 }
 
-/* Buffers of a scalar or of one element have the common layout. */
+/* Buffers of a scalar or of one element have the ordinary layout. */
 static enum nn_status create(const struct nna_engine *engine,
 			     const struct nna_engine_new_buffer *wanted, void **buffer,
 			     struct nn_error *err)
@@ -113,10 +113,10 @@ static struct {
 	struct deferred work;
 	struct deferred queue[KIT_ENGINE_QUEUE];
 	uint32_t num_queued;
-	int buffer;			/* handle of its memory, or 0 */
+	int buffer;			/* handle of the exporter's memory, or 0 */
 } device = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-/* Ends an execution with its result. */
+/* Computes a deferred execution and ends it with the result. */
 static enum nn_status end_with_result(const struct nna_engine *engine, const struct deferred *work)
 {
 	struct nn_error err = { "" };
@@ -127,7 +127,10 @@ static enum nn_status end_with_result(const struct nna_engine *engine, const str
 	return status;
 }
 
-/* Under the lock. Ends an execution twice; may first wait for the client's end. */
+/*
+ * Under the lock. Ends the deferred execution, and tries to end it again. May first wait until the
+ * client is gone.
+ */
 static void end_deferred(const struct nna_engine *engine)
 {
 	struct pollfd gone = {
@@ -166,7 +169,7 @@ static void *be_device(void *arg)
 	return NULL;
 }
 
-/* Takes the device for one piece of work, under the lock. */
+/* Waits until the device is free; returns with the lock held. */
 static void lock_device(void)
 {
 	pthread_mutex_lock(&device.lock);
@@ -191,7 +194,7 @@ static enum nn_status defer(struct nna_engine_execution *execution, void *prepar
 	return NNA_ENGINE_DEFERRED;
 }
 
-/* Lets a fence of the exporter end the execution; the fence signals after a while. */
+/* Ends the execution with a fence of the exporter, which signals after a while. */
 static bool leave_to_fence(struct nna_engine_execution *execution)
 {
 	bool is_fenced;
@@ -212,7 +215,7 @@ static bool leave_to_fence(struct nna_engine_execution *execution)
 
 /* ---- executions ---- */
 
-/* Checks that the dma-buf of an argument's memory has the same contents. */
+/* Checks that the dma-buf of an argument's memory has the same contents as the argument. */
 static bool look_at_file(struct nna_engine_execution *execution, const struct nn_arg *arg)
 {
 	struct nna_engine_region region;
@@ -231,7 +234,7 @@ static bool look_at_file(struct nna_engine_execution *execution, const struct nn
 	return same;
 }
 
-/* Makes an ioctl on the engine's first file. */
+/* Makes an ioctl on the first of the engine's own files. */
 static bool use_file(unsigned long request)
 {
 	char byte;
@@ -260,7 +263,7 @@ static enum nn_status get_entry(char key, struct nn_error *err)
 	return status;
 }
 
-/* Returns the first input if it is a single number, or 0. */
+/* Returns the value of the first input if that is a single number, otherwise 0. */
 static float wish_of(const struct nn_execution *e)
 {
 	float wish = 0;
@@ -271,8 +274,8 @@ static float wish_of(const struct nn_execution *e)
 }
 
 /*
- * Does what the first input commands, if it is a single number. Returns false if the command
- * failed.
+ * If the first input is a single number, does what the number commands. Returns false if the
+ * command failed.
  */
 static bool obey(struct nna_engine_execution *execution, struct nn_execution *e,
 		 struct nn_error *err)
@@ -307,7 +310,9 @@ static bool obey(struct nna_engine_execution *execution, struct nn_execution *e,
 	return true;
 }
 
-/* Copies arguments whose buffers have the engine's layout to other memory. */
+/*
+ * Arguments whose buffers have the engine's layout are copied to memory with the ordinary layout.
+ */
 struct plain {
 	struct nn_arg *args;		/* inputs, then outputs */
 	void **copies;			/* copy of each argument, or NULL */
@@ -349,7 +354,10 @@ static void end(const struct nn_execution *e, struct plain *p)
 	free(p->args);
 }
 
-/* The tests' device doubles a number in memory that no CPU maps; a fence may end the execution. */
+/*
+ * Lets the device of the tests double a number in memory that no CPU maps. A fence may end the
+ * execution.
+ */
 static bool double_by_device(struct nna_engine_execution *execution, struct nn_execution *e,
 			     const struct nna_engine_region *region)
 {
@@ -459,7 +467,10 @@ static void end_burst(const struct nna_engine *engine, void *prepared)
 
 static uint32_t num_model, num_data;
 
-/* The saved form has the model's size, the model, and from the next page on the data. */
+/*
+ * The saved form of a model: the size of the model part, the model part, and, from the next page
+ * on, the data part.
+ */
 struct saved {
 	struct nna_engine_image whole;	/* nnacceld's */
 	char *bytes;
@@ -471,7 +482,7 @@ static size_t page_end(size_t size)
 	return (size + NNA_ENGINE_DATA_ALIGN - 1) / NNA_ENGINE_DATA_ALIGN * NNA_ENGINE_DATA_ALIGN;
 }
 
-/* Returns where the i-th of n parts begins. The first part is never empty. */
+/* Returns the offset of the i-th of n parts. The first part is never empty. */
 static size_t cut(size_t units, uint32_t i, uint32_t n)
 {
 	return (units * i + n - 1) / n;
@@ -531,7 +542,7 @@ static void end_save(const struct nna_engine *engine, struct nna_engine_image *i
 	free(s);
 }
 
-/* A loaded model, and the data that it uses. */
+/* A loaded model, and the memory with the data that it uses. */
 static struct loaded {
 	struct loaded *next;
 	void *prepared, *bytes;
@@ -606,7 +617,7 @@ static void release(const struct nna_engine *engine, void *prepared)
 	free(l);
 }
 
-/* Takes the numbers of cache files from the environment, if they are given there. */
+/* Sets the numbers of cache files if the environment has them. */
 static void cut_files(struct nna_engine *engine)
 {
 	const char *text = getenv(KIT_ENGINE_FILES);
@@ -632,7 +643,7 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 	return cpu_engine.prepare(engine, model, how, prepared, err);
 }
 
-/* With --cache-all a model of an earlier test is loaded. */
+/* With --cache-all, the engine may load a model that an earlier test cached. */
 static enum nn_status load_cached(const struct nna_engine *engine, const struct nna_engine_part *model,
 				const struct nna_engine_part *data,
 				const struct nna_engine_preparation *how, void **prepared,
@@ -661,7 +672,7 @@ static void write_line(const struct nna_engine *engine, enum nna_engine_level le
 		return;
 }
 
-/* At this point only threads have the store. */
+/* When the engine starts, it can use its store only if threads serve the clients. */
 static bool start(const struct nna_engine *engine)
 {
 	pthread_t thread;
@@ -707,7 +718,10 @@ int main(int argc, char **argv)
 	if (!access(EXPORTER_PATH, R_OK | W_OK)) {
 		files[1] = &exporter_file;
 		engine.permissions = NNA_ENGINE_MAY_USE_DRIVERS;
-		/* The CPU computes here, but the guests' CPUs see what devices write. */
+		/*
+		 * The engine computes on the CPU all the same; this works because the guests' CPUs
+		 * see what devices write.
+		 */
 		engine.only_devices = true;
 		engine.takes_fences = true;
 	}
