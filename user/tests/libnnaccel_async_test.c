@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions by libnnaccel that do not wait: behind fences and by io_uring. This program plays the
+ * Asynchronous executions by libnnaccel: with fences, and by io_uring. This program plays the
  * kernel: it checks the requests and answers as each case says.
  */
 #define _GNU_SOURCE
@@ -24,7 +24,9 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ROW 16
 
-/* y = RELU(x), whose number of rows is unknown, as may be its rank. */
+/*
+ * y = RELU(x), where x and y have an unknown number of rows; a test may also make the rank unknown.
+ */
 static const uint32_t x = 0, y = 1;
 static const struct nn_operation relu = { NN_OP_RELU, 1, 1, &x, &y };
 static struct nn_operand operands[] = {
@@ -41,7 +43,7 @@ static struct nna_memory *memory;
 static struct nn_error err;
 static struct kept kept;
 
-/* The last requests, and answers to them. */
+/* The last requests, and the answers that the played kernel gives. */
 static struct {
 	struct nnaccel_submit submit;
 	struct nnaccel_execute execute;
@@ -53,7 +55,7 @@ static struct {
 	int cancel_errno;
 	int sync_errno;
 	unsigned int sync_waits;	/* number of calls that report that there is no fence yet */
-	uint32_t out_status;		/* status of executions, with a message if it is not 0 */
+	uint32_t out_status;		/* status of executions; if not 0, there is a message */
 } asked;
 
 static int fail_with(int error)
@@ -191,7 +193,9 @@ static void test_what_is_asked(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* An output needs a shape, from the request, the model, or both together. */
+/*
+ * An output needs a complete shape, which may come from the request, the model, or both together.
+ */
 static void test_declared_shapes(void **state)
 {
 	static const struct {
@@ -261,7 +265,9 @@ static int start(struct nna_prepared_model *p)
 	return fence;
 }
 
-/* The kernel gives the answer once, and nna_fence_get_info() any number of times. */
+/*
+ * The kernel returns an answer only once, but nna_fence_get_info() returns it any number of times.
+ */
 static void test_fence_info(void **state)
 {
 	static const struct {
@@ -314,7 +320,10 @@ static void test_fence_info(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* The library waits for the fence until the kernel reports that there will be none. */
+/*
+ * The library waits for a sync_file until the kernel returns one or reports that there will be
+ * none.
+ */
 static void test_sync_file(void **state)
 {
 	static const struct {
@@ -356,7 +365,7 @@ static void test_sync_file(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* A running execution has no answer yet, and other files have none. */
+/* A running execution has no answer yet, and files that are not fences never have one. */
 static void test_no_fence_info(void **state)
 {
 	static const char not_one[] =
@@ -371,7 +380,7 @@ static void test_no_fence_info(void **state)
 		assert_string_equal(err.message, "execute: the execution has not ended yet");
 	}
 	fake.is_busy = false;
-	/* A request that fails is not the end of the execution. */
+	/* If the request for the answer fails, it can be repeated. */
 	fake_begin(1, ENOMEM);
 	assert_int_equal(nna_fence_get_info(device, fence, NULL, NULL, &err),
 			 NN_RESOURCE_EXHAUSTED_TRANSIENT);
@@ -388,8 +397,8 @@ static void test_no_fence_info(void **state)
 	close(file);
 
 	/*
-	 * An answer that was fetched without the library is missing, and an older one is not
-	 * returned.
+	 * If the client fetches an answer without the library, the library reports that it is
+	 * missing and does not return an older answer.
 	 */
 	asked.out_status = NNACCEL_STATUS_GENERAL_FAILURE;
 	fence = start(p);
@@ -398,7 +407,7 @@ static void test_no_fence_info(void **state)
 	assert_string_equal(err.message, not_one);
 	close(fence);
 
-	/* A duplicate names the same execution. */
+	/* A duplicate of the fence's fd stands for the same execution. */
 	fence = start(p);
 	copy = dup(fence);
 	fake_find(0, fence)->fd = copy;
@@ -409,7 +418,7 @@ static void test_no_fence_info(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Answers that the client never fetches are dropped with their files, and take no place. */
+/* Closing a fence drops an answer that was not fetched and frees its place. */
 static void test_answers_of_closed_files(void **state)
 {
 	const struct nna_request r = { .size = sizeof(r) };
@@ -436,7 +445,10 @@ static void test_answers_of_closed_files(void **state)
 		assert_int_equal(nna_fence_get_info(device, fences[i], NULL, NULL, &err), NN_OK);
 		close(fences[i]);
 	}
-	/* A new fence with a closed fence's fd replaces what was stored for the old answer. */
+	/*
+	 * If a new fence has the fd number of a closed fence, the new answer replaces the stored
+	 * one.
+	 */
 	blocks = kept_now().counts[KEPT_MEMORY];
 	for (int i = 1; i < FAKE_MOST_COMMANDS; i++) {
 		fences[i] = start(p);
@@ -448,7 +460,7 @@ static void test_answers_of_closed_files(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* A forked child makes no call, and does not take the locks that its parent may hold. */
+/* A forked child makes no request, and takes no lock that its parent may hold. */
 static void test_child(void **state)
 {
 	struct nna_prepared_model *p = prepare(2, 1, 4);
@@ -477,7 +489,7 @@ static void test_submissions(void **state)
 	static const struct {
 		int res;
 		uint32_t out_status;
-		bool was_past;		/* the deadline, at the submission */
+		bool was_past;		/* the deadline, when the request is submitted */
 		enum nn_status status;
 	} cases[] = {
 		{ 0, 0, false, NN_OK },
@@ -537,7 +549,7 @@ static void test_submissions(void **state)
 		assert_int_equal(e->num_inputs, 1);
 		assert_int_equal(e->num_outputs, 1);
 		assert_int_equal(e->flags, NNACCEL_EXECUTE_MEASURE);
-		/* The answer of the engine, if any. */
+		/* The answer of the engine, if it ran the execution. */
 		e->out_status = cases[i].out_status;
 		e->out_num_shapes = 1;
 		e->out_device_ns = 7000;
@@ -560,7 +572,7 @@ static void test_submissions(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* A submission copies everything that its request points to. */
+/* A submission copies all data to which its request points. */
 static void test_submissions_keep_requests(void **state)
 {
 	struct nna_prepared_model *p = prepare(2, 1, 4);

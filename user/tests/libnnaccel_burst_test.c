@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bursts of libnnaccel against a kernel and a worker that this program plays: good answers, wrong
- * ones with every byte changed, and rings overwritten while the client looks. It needs no module,
- * so it runs with sanitizers.
+ * Bursts of libnnaccel against a kernel and a worker that this program plays. Tests valid answers,
+ * answers with one wrong byte, and rings that are overwritten while the client reads them. The test
+ * needs no module, so it can run with sanitizers.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,7 +42,7 @@
 enum behaviour { ANSWER, REFUSE, MUTATE, DIE, STAY_AWAY };
 
 static struct kernel {
-	int file;			/* the last burst's memory */
+	int file;			/* memory of the last burst */
 	int hangup[2];			/* its life: EPOLLHUP once the writing end is closed */
 	int create_error;
 	uint32_t create_status;
@@ -124,7 +124,7 @@ static int do_create(struct nnaccel_burst_create *c)
 	return 0;
 }
 
-/* Plays the kernel and the worker after a burst was closed. */
+/* Does what the kernel and the worker do after a burst was closed. */
 static void end_burst(void)
 {
 	atomic_store(&kernel.stop, true);
@@ -189,7 +189,10 @@ int ioctl(int fd, unsigned long request, ...)
 	return do_request(request, arg);
 }
 
-/* Files of memory cannot be polled, so a pipe stands for the burst's life. */
+/*
+ * A memfd stands for the burst's file but cannot be polled. So polls for the end of the burst use a
+ * pipe.
+ */
 int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 {
 	long result = syscall(SYS_epoll_ctl, epoll, op, fd, event);
@@ -418,7 +421,7 @@ static void test_fallback(void **state)
 	close_burst(b);
 }
 
-/* Each byte of a result is wrong in turn, then random ones. */
+/* One byte of the result is wrong: each byte in turn, and then random bytes. */
 static void test_mutated_results(void **state)
 {
 	unsigned int seed = 3;
@@ -438,7 +441,7 @@ static void test_mutated_results(void **state)
 	assert_true(failed > MUTATIONS);
 }
 
-/* Overwrites the results until the client is done. */
+/* Overwrites the ring of results until the client is done. */
 static void *scribble(void *unused)
 {
 	uint32_t *words = (uint32_t *)kernel.results;
@@ -449,8 +452,8 @@ static void *scribble(void *unused)
 		uint32_t value = i % 3 ? (uint32_t)rand_r(&seed) % 8 : (uint32_t)rand_r(&seed);
 
 		/*
-		 * Every second change is in the first word of a line: a sequence number, or the
-		 * head of its first datum.
+		 * Every second change is near the beginning of a line: in its sequence number or
+		 * the head of its first datum.
 		 */
 		if (i % 2)
 			at = (NNACCEL_RING_LINES + at % 4 * 64) / 4 + i / 2 % 3;
@@ -482,7 +485,7 @@ static void test_death(void **state)
 
 	(void)state;
 	assert_int_equal(execute(b), NN_DEAD_OBJECT);
-	/* Nothing is sent on a dead burst; the kernel is called. */
+	/* After the burst is dead, executions use the ioctl and send nothing on the ring. */
 	assert_int_equal(execute(b), NN_OK);
 	assert_int_equal(kernel.executions, 1);
 	close_burst(b);

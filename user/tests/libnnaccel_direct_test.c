@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libnnaccel and the kit without the module: kit_engine serves this program's clients at a socket, by
- * processes and by threads.
+ * libnnaccel and the kit without the module. kit_engine serves the clients of this program through
+ * a socket, by processes and by threads.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,7 +36,7 @@
 #include "tests/model_builder.h"
 
 #define COUNT 5
-#define MOST 2			/* number of clients at a time */
+#define MOST 2			/* maximum number of clients */
 
 static char program[4096];
 static char folder[] = "/tmp/nnaccel-direct-XXXXXX", path[64];
@@ -54,7 +54,7 @@ static void check(enum nn_status status)
 
 static const char *another;	/* another option of the engine, or NULL */
 
-/* Starts the engine with two options. */
+/* Starts the engine with the option for its kind of clients and another option. */
 static void fork_engine(const char *clients, const char *option)
 {
 	char direct[80];
@@ -175,7 +175,7 @@ static enum nn_status run(struct nna_prepared_model *p, struct nna_burst *burst,
 	return nna_execute(p, &r, &o, NULL, &err);
 }
 
-/* Executes with its own memory, which is freed afterwards. */
+/* Executes with new memory, which is freed after the execution, and checks the result. */
 static void check_sum(struct nna_prepared_model *p, struct nna_burst *burst, float from)
 {
 	struct nna_memory *m = fill(COUNT, from);
@@ -187,7 +187,7 @@ static void check_sum(struct nna_prepared_model *p, struct nna_burst *burst, flo
 	nna_memory_free(m);
 }
 
-/* Slots of a burst are made and freed; a model and a burst outlive other freed objects. */
+/* Slots of a burst are added and freed. A burst still works after another one is freed. */
 static void test_executions(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT);
@@ -209,7 +209,7 @@ static void test_executions(void **state)
 }
 
 /*
- * Makes each call that allocates memory once. Returns false if a call failed, with its reason.
+ * Makes each call that allocates memory once. Returns false if a call failed; the reason is in err.
  */
 static bool run_all(void)
 {
@@ -239,7 +239,9 @@ static bool run_all(void)
 	return good;
 }
 
-/* Each allocation fails in turn. A failure leaves no object, and the calls work again. */
+/*
+ * Each allocation fails in turn. After each failure no object is left, and the calls succeed again.
+ */
 static void test_out_of_memory(void **state)
 {
 	unsigned int failures, number = 0, failed = 0;
@@ -255,7 +257,10 @@ static void test_out_of_memory(void **state)
 		left = kept_now();
 		if (kept_more(&before, &left))
 			fail_msg("allocation %u: %s are left", number, kept_more(&before, &left));
-		/* A library without a connection connects again, once the engine has ended the last one. */
+		/*
+		 * If the library has lost its connection, it connects again as soon as the engine
+		 * has closed the old connection.
+		 */
 		while (!run_all())
 			usleep(1000);
 	} while (failures);
@@ -306,8 +311,8 @@ static void await_death(struct nna_prepared_model *p)
 }
 
 /*
- * An execution returns soon after its deadline. If the engine still computes, the client's models
- * die, and are prepared again.
+ * An execution returns soon after its deadline. If the engine is still computing, the client loses
+ * its models and prepares them again.
  */
 static void test_deadline(void **state)
 {
@@ -326,7 +331,9 @@ static void test_deadline(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Another thread of the engine ends an execution. If none does, the client loses its models. */
+/*
+ * Another thread of the engine ends an execution. If no thread does, the client loses its models.
+ */
 static void test_deferred(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, 1);
@@ -367,7 +374,7 @@ static void *run_here(void *arg)
 	return NULL;
 }
 
-/* The engine defers more executions than it has threads for a client, some of them in bursts. */
+/* The engine defers more executions of a client than the client has threads; some are in bursts. */
 static void test_queue(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, 1);
@@ -394,7 +401,10 @@ static void test_queue(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* The client of a lost device gets the reason, loses its models, and prepares them again. */
+/*
+ * If the engine reports that the device is lost, the client gets the reason, loses its models, and
+ * prepares them again.
+ */
 static void test_lost(void **state)
 {
 	(void)state;
@@ -439,8 +449,8 @@ static void test_many_clients(void **state)
 }
 
 /*
- * All objects of a client die with its engine, and all calls return. The next engine serves the
- * client.
+ * If the engine dies, all objects of its clients are lost, and all waiting calls return. The next
+ * engine serves the client again.
  */
 static void test_death(void **state)
 {
@@ -654,7 +664,7 @@ static void test_wrong_work(void **state)
 	size = q.data_size;
 	assert_int_equal(work(NNACCEL_WORK_QUERY, &q), 0);
 	assert_int_equal(q.data_size, size);
-	/* A library with less room gets the description's beginning. */
+	/* A library with a shorter buffer gets the beginning of the description. */
 	q.data_size = size - 1;
 	assert_int_equal(work(NNACCEL_WORK_QUERY, &q), 0);
 	assert_int_equal(q.data_size, size - 1);
@@ -685,7 +695,7 @@ static void test_supported(void **state)
 	assert_false(supported[1]);
 	check(nna_device_get_info(device, &info, &err));
 	assert_true(info.version[0]);
-	/* Models with a constant in memory: x + 1, x + 2, ... */
+	/* Make models with a constant in memory: x + 1, x + 2, ... */
 	mb_init(&b);
 	b.model.num_pools = 1;
 	b.pools[0].size = nna_memory_size(m);
@@ -704,7 +714,7 @@ static void test_supported(void **state)
 	nna_memory_free(m);
 }
 
-/* Memory that could not be imported is NULL; then operations that use it are not supported. */
+/* NULL stands for memory that could not be imported. Operations that use it are not supported. */
 static void test_unreachable(void **state)
 {
 	struct nna_memory *m = fill(COUNT, 1);
@@ -874,7 +884,10 @@ static void test_wrong_buffers(void **state)
 	buffers[0] = p->id;
 	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), ENOENT);
 	buffers[0] = a.out_buffer;
-	/* The buffer was made for another input, or for an input only. */
+	/*
+	 * The buffer's roles do not include this use: the buffer was made for another input, and
+	 * for no output.
+	 */
 	role.index = 1;
 	args[1] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_BUFFER };
 	args[0] = (struct nnaccel_arg){ .length = BYTES };
@@ -886,7 +899,10 @@ static void test_wrong_buffers(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* The engine reports the sizes. An engine without a cache saves and loads nothing. */
+/*
+ * The engine reports the sizes of the parts that it saves. An engine without cache files cannot
+ * save or load models.
+ */
 static void test_cache(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT);
@@ -937,7 +953,9 @@ static void test_cache(void **state)
 		c.message_size = 0;
 	}
 	assert_true(strlen(whole) > 10 && strlen(whole) < sizeof(whole) - 1);
-	/* The reason is truncated if there is no room for it, and is always terminated. */
+	/*
+	 * A reason that is longer than the buffer is truncated, and always ends with a null byte.
+	 */
 	parts[0].pool = read_only.out_id;
 	parts[1].pool = pool;
 	c.deadline_ns = 0;
@@ -967,7 +985,7 @@ static off_t size_of(int fd)
 	return st.st_size;
 }
 
-/* Saves x + 1 to the engine's numbers of files, and loads it. */
+/* Saves the model x + 1 to as many files as the engine wants, and loads it. */
 static void check_files(uint32_t model_files, uint32_t data_files)
 {
 	const uint32_t count = model_files + data_files;
@@ -997,7 +1015,7 @@ static void check_files(uint32_t model_files, uint32_t data_files)
 	check_sum(p, NULL, 5);
 	nna_prepared_model_free(p);
 
-	/* The engine refuses another number. */
+	/* The engine refuses any other number of files. */
 	other.num_model_files = model_files ? model_files - 1 : 1;
 	other.model_files = model_files ? fds + 1 : fds;
 	if (other.num_model_files + other.num_data_files) {
@@ -1005,7 +1023,7 @@ static void check_files(uint32_t model_files, uint32_t data_files)
 				 NN_INVALID_ARGUMENT);
 		assert_non_null(strstr(err.message, "cache files, the device has"));
 	}
-	/* If a bit of a model part is moved or changed, the entry is not valid any more. */
+	/* If two model parts are exchanged or a bit is changed, the entry is no longer valid. */
 	if (model_files > 1) {
 		int first = fds[0];
 
@@ -1019,7 +1037,7 @@ static void check_files(uint32_t model_files, uint32_t data_files)
 		close(fds[i]);
 }
 
-/* Empties the folder of the engine's state. */
+/* Removes all files in the state folder of the engine. */
 static void empty_folder(void)
 {
 	char command[80];
@@ -1028,7 +1046,7 @@ static void empty_folder(void)
 	assert_int_equal(system(command), 0);
 }
 
-/* Returns the number of the last file in the engine's own cache. */
+/* Returns the highest number of a file in the engine's own cache. */
 static long last_cached(void)
 {
 	char plans[80];
@@ -1045,7 +1063,9 @@ static long last_cached(void)
 	return last;
 }
 
-/* Prepares x + 1 for the engine's own cache, and loads it, so that the entry stays. */
+/*
+ * Prepares x + 1 with the engine's own cache, and checks that the next preparation loads the entry.
+ */
 static void check_cached(void)
 {
 	const struct nna_prepare_options keep = {
@@ -1086,7 +1106,7 @@ static void test_cache_files(void **state)
 		stop_engine();
 		empty_folder();
 	}
-	/* The engine does not start with more cache files than allowed. */
+	/* The engine does not start if it wants more cache files than allowed. */
 	for (size_t i = 0; i < 2; i++) {
 		int status;
 
@@ -1100,8 +1120,8 @@ static void test_cache_files(void **state)
 }
 
 /*
- * A second engine with the state folder of a running engine does not start, and does not disturb
- * the first.
+ * A second engine with the state folder of a running engine does not start. The running engine is
+ * not disturbed.
  */
 static void test_taken_state(void **state)
 {
@@ -1129,7 +1149,9 @@ static void test_taken_state(void **state)
 
 /* ---- the engine's own store ---- */
 
-/* Executes a command to the store, in the next engine or this one. The reason is in err. */
+/*
+ * Makes the engine execute a command that uses its store. If the command fails, err has the reason.
+ */
 static enum nn_status command(float which)
 {
 	struct nna_prepared_model *p = prepare(device, 1);
@@ -1149,7 +1171,10 @@ static void check_no_entry(float which, const char *reason)
 	assert_non_null(strstr(err.message, reason));
 }
 
-/* The engine keeps an entry for its identity, although no client asks for caching. */
+/*
+ * The engine's own store has an entry for the engine's identity, although no client asks for
+ * caching.
+ */
 static void test_store(void **state)
 {
 	static const char *const identities[] = { "library 1", "library 1", "library 2", NULL };
@@ -1183,7 +1208,7 @@ static void test_store(void **state)
 		stop_engine();
 	}
 	empty_folder();
-	/* Without a folder the engine cannot have a store. */
+	/* An engine that is started without a state folder has no store. */
 	setenv(KIT_ENGINE_IDENTITY, identities[0], 1);
 	start_engine(*state);
 	check(nna_device_open(path, &device, &err));
@@ -1194,7 +1219,7 @@ static void test_store(void **state)
 	unsetenv(KIT_ENGINE_IDENTITY);
 }
 
-/* With --cache-all a plan is cached although no client asked for it. */
+/* With --cache-all, plans are cached even if the client does not ask for caching. */
 static void test_keep_all(void **state)
 {
 	char option[80];
@@ -1220,7 +1245,7 @@ static void test_keep_all(void **state)
 	empty_folder();
 }
 
-/* The device reports whether it has an engine, and the engine's number of executions. */
+/* The device reports whether it has an engine, and how many executions the engine has done. */
 static void test_info(void **state)
 {
 	struct nnaccel_info info = { .size = sizeof(info) };
@@ -1256,7 +1281,10 @@ static void test_info(void **state)
 	start_engine(*state);
 }
 
-/* A client's models take no more of the device's memory than the option allows. */
+/*
+ * The option --device-memory limits how much of the device's memory the models of one client may
+ * take.
+ */
 static void test_device_memory(void **state)
 {
 	struct nna_prepared_model *p[2];
@@ -1272,12 +1300,12 @@ static void test_device_memory(void **state)
 	assert_null(prepare(device, COUNT));
 	assert_string_equal(err.message, "prepare: the model takes 3072 KiB of the device's memory, the "
 			    "client's others 6144, a client at most 7168 (--device-memory)");
-	/* Another client has a limit of its own. */
+	/* Each client has its own limit. */
 	check(nna_device_open(path, &other, &err));
 	nna_prepared_model_free(prepare(other, COUNT));
 	nna_device_close(other);
 	nna_prepared_model_free(p[0]);
-	/* The engine frees the model soon. */
+	/* The engine frees the model some time later. */
 	do
 		p[0] = prepare(device, COUNT);
 	while (!p[0] && prepared == NN_RESOURCE_EXHAUSTED_TRANSIENT);
@@ -1320,7 +1348,7 @@ static void test_wrong_bursts(void **state)
 	assert_int_equal(NNACCEL_SLOT_INDEX(first), 0);
 	SLOT(0);
 	assert_int_equal(NNACCEL_SLOT_INDEX(s.slot), 1);
-	/* The index of a freed slot is used next, with another slot number. */
+	/* The next slot has the index of the freed slot but another slot number. */
 	s.pool = 0;
 	s.slot = first;
 	SLOT(0);
@@ -1384,7 +1412,7 @@ static void answer(int socket, uint64_t cookie)
 	packet_send(socket, &a, size, -1);
 }
 
-/* Serves a connection until its end. */
+/* Plays an engine: serves a connection until it is closed. */
 static void serve(int socket)
 {
 	union { struct direct_message hello; struct nnaccel_cmd head; char bytes[16384]; } got;

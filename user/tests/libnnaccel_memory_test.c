@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks the requests that libnnaccel makes for files and images. This program plays the kernel.
+ * Checks the requests by which libnnaccel imports files and images. This program plays the kernel.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -19,7 +19,7 @@ static struct nna_device *device;
 static struct nn_error err;
 static struct kept kept;
 
-/* The last requests, and the error of requests for images. */
+/* The last requests, and the error that requests for images get. */
 static struct {
 	struct nnaccel_pool_import import;
 	struct nnaccel_pool_import image;
@@ -99,7 +99,10 @@ static void test_files(void **state)
 	}
 }
 
-/* The library tries memory that no CPU maps once more, as memory for devices only. */
+/*
+ * If an import fails because no CPU can map the memory, the library imports it again for devices
+ * only.
+ */
 static void test_device_memory(void **state)
 {
 	struct nna_memory *memory;
@@ -122,7 +125,9 @@ static void test_device_memory(void **state)
 	nna_memory_free(memory);
 }
 
-/* Each field arrives, and planes up to the first one without a stride. */
+/*
+ * The request has each field of the image, and all planes before the first plane without a stride.
+ */
 static void test_images(void **state)
 {
 	struct nna_memory *memory;

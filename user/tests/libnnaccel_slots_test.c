@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of a burst's slots: an added slot is found until it is removed, also from
- * another thread, while others come and go.
+ * The table of a burst's slots. A slot can be found from when it is added until it is removed, also
+ * by another thread while other slots are added and removed.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -16,9 +16,9 @@
 
 #define COUNT	1000
 #define ROUNDS	20000
-#define LIVE	8	/* number of memories at a time, while memories are added and removed */
+#define LIVE	8	/* number of memories that exist at the same time */
 
-/* Only the addresses matter: they stand for memories, and have the same distance. */
+/* The addresses of these elements stand for memories, and have equal distances. */
 static char places[COUNT][112];
 
 static const struct nna_memory *memory(int i)
@@ -76,7 +76,7 @@ static void test_many(void **state)
 	nna_slots_destroy(&slots);
 }
 
-/* There are only few memories at a time, but always new ones: the table must not grow. */
+/* Few memories exist at the same time, but they are always new: the table must not grow. */
 static void test_come_and_go(void **state)
 {
 	struct nna_slots slots;
@@ -99,7 +99,7 @@ static void test_come_and_go(void **state)
 	nna_slots_destroy(&slots);
 }
 
-/* Another thread frees memories while this one executes on others. */
+/* Frees memories on another thread while the test's thread executes on other memories. */
 static void *remove_second_half(void *data)
 {
 	uint32_t slot;
@@ -129,7 +129,7 @@ static void test_removed_meanwhile(void **state)
 	nna_slots_destroy(&slots);
 }
 
-/* Memory and locks before a test. */
+/* Counts of memory blocks and locks before a test. */
 static struct kept kept;
 
 static int begin(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libnnaccel against a kernel that this program plays: it replaces ioctl(), so that it can give
- * every answer and every errno, and check the requests.
+ * libnnaccel against a kernel that this program plays by replacing ioctl(). So it can return each
+ * answer and each errno, and check the requests.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,16 +41,16 @@ static struct kernel {
 	int info_error;			/* of NNACCEL_INFO */
 	uint32_t abi;
 	uint32_t engine;
-	uint32_t status;		/* status of commands to the engine */
+	uint32_t status;		/* status of the commands for the engine */
 	const char *message;
 	uint32_t next_id;
 	int live[MAX_IDS];
 	unsigned int queries;
 	struct nn_device_info device;
 	uint32_t device_size;
-	/* The last import except that of a serialised model. */
+	/* The last import of memory that is not a serialised model. */
 	struct nnaccel_pool_import import;
-	unsigned int imports;	/* number of imports, and the access that any of them asked for */
+	unsigned int imports;	/* number of imports, and all access flags that they asked for */
 	uint32_t imported_prot;
 	bool saves_to_memory;			/* total size of all parts that is rejected */
 	void *wire;			/* serialised form of the last model, and its size */
@@ -61,7 +61,7 @@ static struct kernel {
 	struct nnaccel_arg args[16];
 	struct nnaccel_shape shape;
 	uint32_t num_shapes;
-	/* An allocation takes as long as `holds` is set; `held` is set meanwhile. */
+	/* An allocation does not return while `holds` is set; `held` is set while it waits. */
 	atomic_bool holds, held;
 } kernel;
 
@@ -368,7 +368,10 @@ static void test_info_is_asked_once(void **state)
 	assert_int_equal(kernel.queries, 3);
 }
 
-/* A size that was never set is refused, in either direction. */
+/*
+ * A structure whose size field has an impossible value is refused, whether the library reads or
+ * writes it.
+ */
 static void test_sizes_beyond_reason(void **state)
 {
 	static uint32_t longer[2048] __attribute__((aligned(8)));
@@ -389,7 +392,10 @@ static void test_sizes_beyond_reason(void **state)
 	nna_memory_free(m);
 }
 
-/* The worker that answered is gone; the next one may belong to another engine. */
+/*
+ * When the worker that described the device is gone, the library asks again, because the next
+ * worker may belong to another engine.
+ */
 static void test_info_of_another_engine(void **state)
 {
 	struct nn_device_info info = { .size = sizeof(info) };
@@ -399,7 +405,7 @@ static void test_info_of_another_engine(void **state)
 	strcpy(kernel.device.version, "2");
 	assert_int_equal(nna_device_get_info(device, &info, &err), NN_OK);
 	assert_string_equal(info.version, "1");
-	/* Without an engine, the data of the last one stay. */
+	/* While there is no engine, the library returns the description of the last engine. */
 	kernel.engine = NNACCEL_ENGINE_ABSENT;
 	assert_int_equal(nna_device_get_info(device, &info, &err), NN_OK);
 	assert_string_equal(info.version, "1");
@@ -410,7 +416,7 @@ static void test_info_of_another_engine(void **state)
 	assert_int_equal(kernel.queries, 2);
 }
 
-/* A model started the worker, before the worker's information was requested. */
+/* A preparation starts the worker before the client asks for the device's description. */
 static void test_info_after_a_model(void **state)
 {
 	struct nna_memory *m = alloc(24);
@@ -468,7 +474,7 @@ static void test_errno_to_status(void **state)
 	assert_int_equal(num_live(), 0);
 }
 
-/* A missing engine and a slow one give different errors. */
+/* The error for a missing engine differs from that for a slow engine. */
 static void test_slow_worker(void **state)
 {
 	struct nna_memory *m = alloc(24);
@@ -532,7 +538,10 @@ static void *alloc_page(void *arg)
 	return alloc(PAGE);
 }
 
-/* A child forked while another thread allocates has none of its locks to wait for. */
+/*
+ * If the process forks while another thread allocates memory, the child does not wait for that
+ * thread's locks.
+ */
 static void test_memory_in_a_child(void **state)
 {
 	struct nna_memory *m = alloc(PAGE), *other;
@@ -582,7 +591,10 @@ static void test_unaligned_import(void **state)
 	assert_int_equal(num_live(), 0);
 }
 
-/* NNAPI programs can request it only by this variable; only the value 1 counts. */
+/*
+ * NNAPI programs can request the engine's own cache only by this environment variable; its only
+ * valid value is 1.
+ */
 static void test_cache_by_environment(void **state)
 {
 	static const struct {
@@ -638,7 +650,10 @@ static void test_protections_of_imports(void **state)
 	assert_int_equal(num_live(), 0);
 }
 
-/* Otherwise a thousand imports would use up all descriptors that a process may have. */
+/*
+ * An import must keep no file descriptor, because a thousand imports would use up the process's
+ * limit.
+ */
 static void test_imports_keep_no_descriptor(void **state)
 {
 	int fd = make_file(), next;
@@ -744,7 +759,7 @@ static void test_prepare_failures_leave_nothing(void **state)
 	nna_memory_free(m);
 }
 
-/* The files of an entry and a third one of the application, in a folder. */
+/* Names of files in a folder: the two files of an entry, and another file of the application. */
 static const char *const cache_files[] = { "model", "data", "other" };
 
 static int open_cache_file(const char *folder, uint32_t i, int flags)
@@ -771,7 +786,10 @@ static void assert_untouched(const char *folder, const int *fds)
 	}
 }
 
-/* The engine only reads cache files. If it rejects them, nothing removes or empties them. */
+/*
+ * The engine only reads cache files. If the engine rejects cache files, the library neither removes
+ * nor empties them.
+ */
 static void test_cache_files_are_the_callers(void **state)
 {
 	char folder[] = "/tmp/libnnaccel-cache-XXXXXX";
@@ -804,7 +822,7 @@ static void test_cache_files_are_the_callers(void **state)
 	assert_int_equal(kernel.imports, 4);
 	assert_int_equal(kernel.imported_prot, NNACCEL_PROT_READ);
 
-	/* The engine writes to memory, and the library to the files. */
+	/* The engine saves the model to memory, and the library writes that to the files. */
 	kernel.status = 0;
 	assert_int_equal(nna_prepare_model(device, &add_model, &m, &saving, &p, &err), NN_OK);
 	assert_true(not_saved.message[0]);
@@ -977,7 +995,7 @@ static void test_execute_distrusts_shapes(void **state)
 	nna_memory_free(m);
 }
 
-/* More arguments, pools and tokens than fit on the stack. */
+/* A request with more arguments and pools than the library's arrays on the stack can hold. */
 static void test_execute_many_arguments(void **state)
 {
 	struct nna_memory *m[20];
@@ -1006,12 +1024,15 @@ static void test_execute_many_arguments(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 /*
- * A caller's structure of a newer header, with additional fields at the end. The library reads the
- * fields that it knows and no others.
+ * The structure of a caller that was built with a newer header, which has more fields at the end.
+ * The library reads only the fields that it knows.
  */
 #define GROWN(type) struct { struct type now; uint64_t later; }
 
-/* Calls with a size of 0, a larger one with zeros at the end, and one with other numbers there. */
+/*
+ * Calls with a size of 0, then with a larger structure whose new fields are zero, then with new
+ * fields that are not.
+ */
 #define assert_sizes(grown, call) \
 	do { \
 		(grown).now.size = 0; \
@@ -1054,7 +1075,7 @@ static void test_sizes(void **state)
 	nna_memory_free(m);
 }
 
-/* The library never writes beyond the end of the caller's structure. */
+/* The library does not write beyond the size that the caller's structure has. */
 static void test_sizes_of_answers(void **state)
 {
 	GROWN(nna_context_info) context = { .later = 1 };

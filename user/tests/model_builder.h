@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds small models for tests, in arrays of fixed size that are filled in order. A test may then
- * make any field invalid.
+ * Builds small models for tests. The elements of a model lie in arrays of fixed size, in the order
+ * in which they are added. A test may make any field of a finished model invalid.
  */
 #ifndef NN_TESTS_MODEL_BUILDER_H
 #define NN_TESTS_MODEL_BUILDER_H
@@ -35,13 +35,16 @@ struct model_builder {
 #define MB_LIST(...) MB_DIMS(__VA_ARGS__)
 #define MB_NONE 0, NULL
 
-/* Makes an empty model, and begins its main subgraph. */
+/* Makes an empty model; elements that are added next belong to its main subgraph. */
 void mb_init(struct model_builder *b);
 
-/* Begins the next subgraph. */
+/* Elements that are added after this call belong to a new subgraph. */
 void mb_subgraph(struct model_builder *b);
 
-/* Adds an operand and returns its index; inputs and outputs are listed in this order. */
+/*
+ * Adds an operand and returns its index. The model's inputs and outputs have the order in which
+ * they are added.
+ */
 uint32_t mb_operand(struct model_builder *b, int32_t type, enum nn_lifetime lifetime,
 		    uint32_t rank, const uint32_t *dims);
 
@@ -58,7 +61,7 @@ uint32_t mb_reference(struct model_builder *b, int32_t type, uint32_t pool, uint
 /* Adds a reference to subgraph `index`. */
 uint32_t mb_subgraph_operand(struct model_builder *b, uint32_t index);
 
-/* Adds an operation; counts its inputs as consumers. */
+/* Adds an operation, which counts as a consumer of its inputs. */
 void mb_operation(struct model_builder *b, int32_t type, uint32_t num_inputs,
 		  const uint32_t *inputs, uint32_t num_outputs, const uint32_t *outputs);
 

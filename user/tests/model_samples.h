@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models that several tests and the fuzzer's seeds begin with.
+ * Models on which several tests and the seeds of fuzzers are based.
  */
 #ifndef NN_TESTS_MODEL_SAMPLES_H
 #define NN_TESTS_MODEL_SAMPLES_H
@@ -11,8 +11,8 @@
 #define SAMPLE_EXTENSION_OPERATION 0x00030001
 
 /*
- * A model with one of each kind of element; the source lists its operands and operations. Its pool
- * 0 has 64 bytes, which are not mapped.
+ * Makes a model with one element of each kind; model_samples.c lists the operands and operations.
+ * Pool 0 of the model has 64 bytes, which are not mapped.
  */
 void sample_everything(struct model_builder *b);
 
@@ -25,7 +25,7 @@ void sample_if(struct model_builder *b);
 /* i[1] and sum[1]: while (i < limit) { i += 1; sum += i; } */
 void sample_while(struct model_builder *b);
 
-/* out = reshape(in[6], shape[2]), out of unknown dimensions; shape is an input */
+/* out = reshape(in[6], shape[2]); shape is an input, so the dimensions of out are unknown */
 void sample_reshape(struct model_builder *b);
 
 #endif /* NN_TESTS_MODEL_SAMPLES_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records a client's settings when it compiles and runs models: it replaces these calls of the
- * NNAPI, and forwards them. It may be included by one file of a program.
+ * Records the settings with which a client compiles and runs models. The functions of the NNAPI for
+ * that are replaced; they forward each call. Only one file of a program may include this header.
  */
 #ifndef NN_TESTS_NNAPI_CALLS_H
 #define NN_TESTS_NNAPI_CALLS_H
@@ -16,7 +16,7 @@
 
 static char nnapi_calls[512];
 
-/* The next `times` executions compute nothing and return this result. */
+/* The next `times` executions compute nothing and return `result`. */
 static struct {
 	int times, result;
 } nnapi_failing;
@@ -32,7 +32,10 @@ static void nnapi_called(const char *format, ...)
 	va_end(args);
 }
 
-/* Defines int NAME(parameters), which calls the next function of that name with the arguments. */
+/*
+ * Defines int NAME(parameters). The function calls the replaced function of the same name with the
+ * arguments.
+ */
 #define NNAPI_CALL(name, parameters, arguments, ...) \
 	int name parameters \
 	{ \
@@ -90,7 +93,7 @@ static const char *const nnapi_results[] = {
 	"RESOURCE_EXHAUSTED_PERSISTENT", "DEAD_OBJECT",
 };
 
-/* Lines of the log of calls: values that are set, and two runs in a burst. */
+/* Parts of the log of calls: settings of a compilation, and two runs in a burst. */
 #define NNAPI_SET(devices, preference, priority) \
 	"for " #devices ", preference " #preference ", priority " #priority ", "
 #define NNAPI_IN_BURST "burst, run in it, run in it, "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Graphs of a few nodes through the execution provider, on an ONNX Runtime that this program plays.
- * Their outputs, or the reasons of their rejection, are in onnxruntime_nodes.def.
+ * Small graphs, which the execution provider runs. This program plays the ONNX Runtime.
+ * onnxruntime_nodes.def has the graphs, and the outputs or the reason of the rejection of each.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -34,7 +34,7 @@ enum { VALUES = 48, ROOM = 1 << 16, EACH = 600 /* allocations that fail one by o
 struct value {
 	struct OrtValueInfo info;
 	struct OrtValue value;
-	struct OrtValue shaped;		/* the value with the dimensions of the run */
+	struct OrtValue shaped;		/* copy of the value with its dimensions at run time */
 	char name[16];
 	bool is_read, is_made, is_dynamic, is_rankless;
 };
@@ -92,8 +92,8 @@ static struct value *value_named(struct the_case *c, const char *name)
 }
 
 /*
- * Reads a type and dimensions; dimensions after "?" are unknown in the model. Returns the remaining
- * text.
+ * Reads a type and dimensions. A "?" marks a dimension that is unknown in the model. Returns the
+ * text after them.
  */
 static const char *read_type(const char *text, struct value *v, size_t *elements)
 {
@@ -449,7 +449,7 @@ static bool compute(struct the_case *c, OrtNodeComputeInfo *compiled, const char
 
 static struct ort_ep_factory *factory;
 
-/* The third option may be NULL. */
+/* Makes a provider with two options and an optional third one, `key`, which may be NULL. */
 static struct ort_ep *provider(long min_work, long max_partitions, const char *key, const char *value)
 {
 	static const struct OrtKeyValuePairs metadata = { { "device" }, { "nnapi-reference" }, 1 };
@@ -468,7 +468,7 @@ static struct ort_ep *provider(long min_work, long max_partitions, const char *k
 	return (struct ort_ep *)ep;
 }
 
-/* Returns the nodes that the provider claims, and its message, which the caller frees. */
+/* Asks which nodes the provider claims. Returns the provider's message, which the caller frees. */
 static char *capability(const struct the_case *c, struct ort_ep *ep,
 			struct OrtEpGraphSupportInfo *info)
 {
@@ -500,7 +500,7 @@ static const struct {
 #include "onnxruntime_nodes.def"
 };
 
-/* A compiled graph has its own copies of constants. */
+/* Overwrites the constants, because a compiled graph must have copies of them. */
 static bool forget_constants(struct the_case *c)
 {
 	for (int i = 0; i < c->value_count; i++)
@@ -509,7 +509,10 @@ static bool forget_constants(struct the_case *c)
 	return true;
 }
 
-/* Compiles and runs a graph as a whole; returns whether the result is the one in the file. */
+/*
+ * Compiles and runs a graph as a whole; returns whether the result is the one in
+ * onnxruntime_nodes.def.
+ */
 static bool compile(struct the_case *c, struct ort_ep *ep, enum kind kind, const char *text)
 {
 	struct OrtNode whole = { .op = "whole", .in_count = c->graph.in_count,
@@ -541,7 +544,10 @@ static bool compile(struct the_case *c, struct ort_ep *ep, enum kind kind, const
 	return good;
 }
 
-/* Reads numbers of nodes in parts, such as "0 1|3". */
+/*
+ * Returns whether the provider claims exactly the parts in a text such as "0 1|3", which has the
+ * numbers of nodes.
+ */
 static bool are_parts(const struct the_case *c, const struct OrtEpGraphSupportInfo *info,
 		      const char *wanted)
 {
@@ -601,8 +607,8 @@ static void try_cases(void)
 		const enum kind kind = cases[i].kind;
 
 		/*
-		 * The device takes a part with exactly the minimum of work, and rejects a part with
-		 * less.
+		 * The provider claims a part with exactly the minimum of work, and leaves a part
+		 * with less.
 		 */
 		for (int more = 0; more <= (kind == PAYS); more++) {
 			read_case(&c, cases[i].graph, cases[i].outputs);
@@ -625,8 +631,8 @@ static void test_nodes(void **unused)
 }
 
 /*
- * Weights are dequantised for devices that lack the extension, or its newest operations;
- * convolutions in groups then have no dilation.
+ * For devices that lack the extension or its newest operations, weights are dequantised. Grouped
+ * convolutions then cannot have a dilation.
  */
 static void test_without_extension(void **unused)
 {
@@ -655,7 +661,7 @@ static void test_without_extension(void **unused)
 	assert_int_equal(failed, 0);
 }
 
-/* The first run makes all allocations that are never freed. */
+/* Only the first run makes allocations that are never freed. */
 static void test_nothing_is_left(void **unused)
 {
 	const long blocks = heap_blocks, files = count_files();
@@ -667,7 +673,7 @@ static void test_nothing_is_left(void **unused)
 	assert_int_equal(recorded_locks, 0);
 }
 
-/* Claims, compiles and runs a graph. A failed allocation must not leak other objects. */
+/* Claims, compiles and runs a graph. If an allocation fails, no other object may be leaked. */
 static bool use(struct the_case *c)
 {
 	static const struct OrtKeyValuePairs metadata = { { "device" }, { "nnapi-reference" }, 1 };
@@ -726,7 +732,7 @@ static void test_memory_fails(void **unused)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		long blocks, files;
 
-		/* Failing each of them would take minutes. */
+		/* Only some cases are tried, because all would take minutes. */
 		if (cases[i].kind > AS || i % (getenv("NNACCEL_ALL") ? 5 : 37))
 			continue;
 		read_case(&c, cases[i].graph, cases[i].outputs);
@@ -734,8 +740,8 @@ static void test_memory_fails(void **unused)
 		blocks = heap_blocks;
 		files = count_files();
 		/*
-		 * A long sequence allocates in each step, so only some allocations are tried: the
-		 * later they are, the fewer.
+		 * A long sequence allocates in each step, so not every allocation is made to fail:
+		 * the later ones less often.
 		 */
 		for (unsigned int n = 1, failed = 1; failed; n += 1 + n / EACH * 7, tried++) {
 			read_case(&c, cases[i].graph, cases[i].outputs);
@@ -766,7 +772,7 @@ static void test_memory_fails(void **unused)
 	"DequantizeLinear-13 q s z > x | DequantizeLinear-13 w ws > v axis=" axis " | " \
 	"Conv-11 x v > c | QuantizeLinear-13 c t tz > y"
 
-/* Models that differ in anything have different tokens; equal models have the same token. */
+/* Two models have the same token only if they are equal in everything. */
 static void test_tokens(void **unused)
 {
 	static const struct {
@@ -830,7 +836,7 @@ static void test_tokens(void **unused)
 	assert_null(ReleaseEpFactory((OrtEpFactory *)factory));
 }
 
-/* Returns the multiply-adds that the report has for the first case that begins with this text. */
+/* The report has the right number of multiply-adds for each graph. */
 static void test_report(void **unused)
 {
 	static const struct { const char *graph; unsigned long multiply_adds; } reports[] = {
@@ -848,7 +854,10 @@ static void test_report(void **unused)
 		{ "x:f3,1,2 w=f1,8,2~ r=f1,8,2~ | LSTM-14", 3 * (16 + 16) },
 		{ "x:f3,2,2 w=f1,2,2~ r=f1,2,2~ b=f1,4 | RNN-14", 6 * (4 + 4) },
 		{ "x:f2,2,3 w=f2,6,3~ r=f2,6,2~ b:f2,12 h0:f2,2,2 | GRU-14", 4 * (36 + 24) },
-		/* The scores are 2 by 3 products of 4 numbers each, and there are sums of 2. */
+		/*
+		 * There are 2 by 3 scores, each a product of 4 numbers; each score is used in sums
+		 * of 2 outputs.
+		 */
 		{ "q:f1,2,4 k:f1,3,4 v:f1,3,2 | Attention-23", 6 * 4 + 6 * 2 },
 		/* Products for Q, K and V, and in 2 batches scores and sums of 3 by 3. */
 		{ "x:f2,3,4 w=f4,12~ b=f12~ | microsoft:Attention-1", 6 * 4 * 12 + 18 * 4 + 18 * 4 },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The execution provider for ONNX Runtime, on an ONNX Runtime that this program plays: devices,
- * options, which nodes it claims, their results, and rejections. Tests with Debian's ONNX Runtime
- * are in user/tests/clients/onnxruntime.
+ * The execution provider for ONNX Runtime. This program plays the ONNX Runtime. Tests devices,
+ * options, the nodes that the provider claims, their results, and rejections. Tests with Debian's
+ * ONNX Runtime are in user/tests/clients/onnxruntime.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -85,7 +85,7 @@ static void test_devices(void **unused)
 	assert_true(count >= 1);
 	assert_string_equal(devices[count - 1]->device, "nnapi-reference");
 	assert_string_equal(devices[count - 1]->type, "cpu");
-	/* The first CPU device stands for that of the NNAPI. */
+	/* ONNX Runtime's first CPU device stands for the CPU device of the NNAPI. */
 	assert_ptr_equal(devices[count - 1]->hardware, all[1]);
 	for (size_t i = 0; i < count; i++)
 		free(devices[i]);
@@ -97,7 +97,7 @@ static void test_devices(void **unused)
 	unload(factory);
 }
 
-/* The functions return what ONNX Runtime assumes for providers that lack them. */
+/* Simple functions return what ONNX Runtime assumes for a provider without these functions. */
 static void test_plain_functions(void **unused)
 {
 	struct ort_ep_factory *f = load();
@@ -186,7 +186,10 @@ static void test_options(void **unused)
 	unload(factory);
 }
 
-/* Makes y = relu(x w), x [N, 2], and z = tan(y), which the NNAPI lacks; w is constant. */
+/*
+ * The graph y = relu(x w) and z = tan(y), with x of shape [N, 2] and a constant w. The NNAPI lacks
+ * tan.
+ */
 static float weights[] = { 1, -1, 2, 3, 0, -4 };
 static const struct OrtValue w_value = { { ONNX_FLOAT, 2, { 2, 3 } }, weights, sizeof(weights) };
 static struct OrtValueInfo x = { "x", { ONNX_FLOAT, 2, { -1, 2 } }, NULL, false };
@@ -214,8 +217,8 @@ static void test_capability(void **unused)
 
 	(void)unused;
 	/*
-	 * A part that does not pay is left to ONNX Runtime unless requested; a graph that is a
-	 * single part always pays.
+	 * A part with too little work is left to ONNX Runtime unless the options request it. A
+	 * graph that is a single part is always claimed.
 	 */
 	for (int i = 0; i < 3; i++) {
 		ep = provider(factory, i == 1 ? "ep.nn.min_work" : NULL, "0");
@@ -228,7 +231,10 @@ static void test_capability(void **unused)
 	unload(factory);
 }
 
-/* Index of an operation that no device supports, or -1; and the result of the query. */
+/*
+ * `refused` is the index of an operation that no device supports, or -1; `result` is the result of
+ * the query.
+ */
 static struct {
 	int refused, result;
 } asking = { .refused = -1 };
@@ -274,8 +280,8 @@ static void test_refused_operation(void **unused)
 }
 
 /*
- * A product and a tangent: the part pays if its work is at least 20,000, and a fourth of the moved
- * bytes.
+ * A product and a tangent. By default the part is claimed if its work is at least 20,000 plus a
+ * fourth of the number of moved bytes.
  */
 static void test_usual_work(void **unused)
 {
@@ -312,7 +318,7 @@ static void test_usual_work(void **unused)
 	unload(factory);
 }
 
-/* The provider takes 16 of 17 parts by default; an option changes that. */
+/* By default the provider claims at most 16 parts; an option changes that limit. */
 static void test_usual_parts(void **unused)
 {
 	enum { PARTS = 17 };
@@ -350,7 +356,7 @@ static void test_usual_parts(void **unused)
 	unload(factory);
 }
 
-/* Weights that a node makes are larger than all constants of the graph. */
+/* A node computes weights that are larger than all constants of the graph. */
 static void test_made_weights(void **unused)
 {
 	static int64_t dims[] = { 512, 1024 };
@@ -376,7 +382,7 @@ static void test_made_weights(void **unused)
 	unload(factory);
 }
 
-/* Parts of a branch come before those of the main graph. */
+/* In the report, the parts of a branch come before the parts of the main graph. */
 static void test_report_of_branch(int fd, const char *path)
 {
 	static const struct OrtGraph branch = { { &matmul, &relu }, { NULL }, { &y }, 2, 0, 1 };
@@ -403,7 +409,7 @@ static void test_report_of_branch(int fd, const char *path)
 	unload(factory);
 }
 
-/* Tests the report that nnaccel explain reads. Unknown dimensions count as one. */
+/* Tests the report that nnaccel explain reads. An unknown dimension counts as 1. */
 static void test_report(void **unused)
 {
 	static const struct OrtGraph whole = { { &matmul, &relu, &tangent }, { &x }, { &z }, 3, 1, 1 };
@@ -441,7 +447,10 @@ static void test_report(void **unused)
 	close(fd);
 }
 
-/* Catch text on standard error between the two calls, at most as much as a pipe can hold. */
+/*
+ * Catch the text on standard error between calls of hear_from() and the next function, at most as
+ * much as a pipe can hold.
+ */
 static void hear_from(int saved[2])
 {
 	int ends[2];
@@ -467,9 +476,10 @@ static void hear_to(int saved[2], char *text, size_t size)
 }
 
 /*
- * ONNX Runtime asks about the graph of a node first. Its name differs from the main graph's. The
- * body of a loop has inputs, so the plug-in does not claim it. It claims a branch if parts of two
- * graphs get different names, and if that pays.
+ * ONNX Runtime first asks about the graph inside a node. The name of the inner graph differs from
+ * that of the main graph. The body of a loop has inputs, so the plug-in does not claim it. The
+ * plug-in claims parts of a branch if the work is large enough and the parts of the two graphs get
+ * different names.
  */
 static void test_inner_graph(void **unused)
 {
@@ -566,7 +576,7 @@ static void test_runs(void **unused)
 		assert_memory_equal(context.out[0].data, expected,
 				    (size_t)rows * 3 * sizeof(float));
 	}
-	/* A value that does not fit the model is refused, and the next run succeeds. */
+	/* A run refuses an input value of a wrong type or shape; the next run succeeds. */
 	value.info.type = ONNX_DOUBLE;
 	run((struct ort_node_compute_info *)infos[0], &value, &context);
 	assert_non_null(strstr(last->text, "input 0"));
@@ -590,7 +600,7 @@ static void test_runs(void **unused)
 	unload(factory);
 }
 
-/* Options of the provider. By default all runs share one burst. */
+/* Tests the calls that the provider makes with its options. By default all runs share one burst. */
 static void test_calls(void **unused)
 {
 	static const struct {
@@ -637,7 +647,10 @@ static void test_calls(void **unused)
 	unload(factory);
 }
 
-/* Without another device, a failure that a new compilation may mend is tried once more. */
+/*
+ * If there is no other device and a new compilation may help, the provider compiles and runs again
+ * once.
+ */
 static void test_failures(void **unused)
 {
 	static const int again[] = {
@@ -672,7 +685,7 @@ static void test_failures(void **unused)
 			if (last)
 				assert_non_null(strstr(last->text, result > ANEURALNETWORKS_DEAD_OBJECT ?
 						       "unknown" : nnapi_results[result]));
-			/* The next run compiles the failed part again. */
+			/* The next run compiles the part again after a failure. */
 			assert_int_equal(!!strstr(nnapi_calls, "for 1, "), is_tried || result > 1 ||
 					 times > 1);
 		}
@@ -701,7 +714,7 @@ int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *
 	return result;
 }
 
-/* The line is a warning if the CPU is one of the devices. */
+/* The log line about a fallback is a warning if the CPU is one of the devices. */
 static void test_warning(void **unused)
 {
 	static const struct {
@@ -754,7 +767,7 @@ static int count_text(const char *text, const char *wanted)
 	return found;
 }
 
-/* A run is tried twice on a device, and then once on the CPU, which computes all later runs. */
+/* If a run fails twice on the device, the CPU computes this run and all later ones. */
 static void test_cpu_takes_over(void **unused)
 {
 	static const struct {
@@ -804,15 +817,18 @@ static void test_cpu_takes_over(void **unused)
 	unload(factory);
 }
 
-/* The device is tried again after growing pauses, and used again if compiling for it succeeds. */
+/*
+ * After pauses that become longer, the provider tries the device again, and uses it if the
+ * compilation succeeds.
+ */
 static void test_device_comes_back(void **unused)
 {
 	static const struct {
-		unsigned int ms;		/* time in ms that passes before a run, */
-		int failing, compiled;	/* numbers that the run must have */
+		unsigned int ms;		/* time in ms that passes before a run */
+		int failing, compiled;	/* expected failing runs, and compilations */
 	} steps[] = {
 		{ 0, 2, 3 }, { 999, 0, 0 }, { 1, 0, 1 }, { 5000, 0, 0 },
-		/* The pause is one second again, and then doubled. */
+		/* After a success the pause is one second again, and then doubles. */
 		{ 0, 2, 2 }, { 1000, 2, 3 }, { 1999, 0, 0 }, { 1, 2, 3 }, { 3999, 0, 0 }, { 1, 1, 2 }, { 60000, 0, 0 },
 		/* The longest pause is one minute. */
 		{ 0, 2, 2 }, { 1000, 2, 3 }, { 2000, 2, 3 }, { 4000, 2, 3 }, { 8000, 2, 3 }, { 16000, 2, 3 },
@@ -853,7 +869,7 @@ static void test_device_comes_back(void **unused)
 	unload(factory);
 }
 
-/* An input has at most eight dimensions. */
+/* An input may have at most eight dimensions. */
 static void test_ranks(void **unused)
 {
 	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 8, { -1, 1, 1, 1, 1, 1, 1, 2 } }, NULL, false };
@@ -887,7 +903,7 @@ static void test_ranks(void **unused)
 }
 
 /*
- * A compilation waits here while the gate is shut. The given number of following runs return this
+ * While the gate is shut, compilations wait. The next runs, as many as given, return the given
  * result.
  */
 static struct {
@@ -926,14 +942,14 @@ static void take_line(void *context, enum nna_log_level level, const char *line)
 #define COMPILATION "Compilation_finish"
 
 /*
- * Two parts that fail for one reason log only one line, which says that the CPU replaces the
+ * If two parts fail for the same reason, only one line is logged. It says that the CPU replaces the
  * device.
  */
 static void test_fallbacks(void **unused)
 {
 	static const struct {
 		const char *name;
-		int runs, compilations;	/* number of failing runs and compilations of each part */
+		int runs, compilations;	/* failing runs and compilations of each part */
 		int result;
 		const char *option;
 		enum nna_log_level level;
@@ -998,7 +1014,7 @@ static void test_fallbacks(void **unused)
 }
 
 /*
- * int64 is converted to int32: a run with a number that does not fit fails, and the next run
+ * int64 inputs are converted to int32. A run with a number beyond int32 fails, and the next run
  * succeeds.
  */
 static void test_numbers_that_do_not_fit(void **unused)
@@ -1046,7 +1062,7 @@ static void test_numbers_that_do_not_fit(void **unused)
 	unload(factory);
 }
 
-/* A graph has compilations for the 8 most recently used shapes. */
+/* The provider keeps compilations for the 8 shapes that were used last. */
 static void test_usual_shapes(void **unused)
 {
 	static const struct {
@@ -1098,7 +1114,7 @@ static OrtStatus *run_rows(struct ort_node_compute_info *info, int64_t rows)
 	return status;
 }
 
-/* If compiling for a shape failed, it is tried again when the shape comes again. */
+/* If the compilation for a shape failed, the next run with this shape tries it again. */
 static void test_compilation_fails(void **unused)
 {
 	struct ort_ep_factory *factory = load();
@@ -1130,7 +1146,7 @@ static void *run_three_rows(void *info)
 	return run_rows(info, 3);
 }
 
-/* A run with a compiled shape does not wait for another shape to be compiled. */
+/* A run with a shape that is already compiled does not wait while another shape is compiled. */
 static void test_run_while_compiling(void **unused)
 {
 	struct ort_ep_factory *factory = load();
@@ -1176,7 +1192,7 @@ static void *guarded(const void *data, size_t size)
 	return memcpy(at + room - size, data, size);
 }
 
-/* Makes a constant of rank 4 at most, whose elements are 1. */
+/* A constant of rank 4 at most, whose elements are all 1. */
 struct constant {
 	struct OrtValueInfo info;
 	struct OrtValue value;
@@ -1219,8 +1235,8 @@ static void free_constant(struct constant *c)
 }
 
 /*
- * A graph of one node is not claimed. If ONNX Runtime compiles it nevertheless, that fails with a
- * message that says why.
+ * A graph of one node is not claimed. If ONNX Runtime compiles the graph nevertheless, the
+ * compilation fails with a message that says why.
  */
 static void refused(const struct OrtGraph *graph, const char *why)
 {
@@ -1279,8 +1295,8 @@ static void test_missing_input(void **unused)
 }
 
 /*
- * If an output's type differs from the result of its node, it needs another size than ONNX Runtime
- * allocates.
+ * The declared type of an output differs from the type of its node's result, so ONNX Runtime would
+ * allocate a wrong size.
  */
 static void test_other_type(void **unused)
 {
@@ -1304,7 +1320,10 @@ static void test_other_type(void **unused)
 	}
 }
 
-/* Inputs of QLinearConcat come after the result's scale and zero point, which may be missing. */
+/*
+ * In QLinearConcat, the inputs follow the scale and zero point of the result. The zero point may be
+ * missing.
+ */
 static void test_no_zero_point(void **unused)
 {
 	struct constant *scale = constant("s", ONNX_FLOAT, sizeof(float), DIMS(1));
@@ -1330,7 +1349,10 @@ static void test_no_zero_point(void **unused)
 	free_constant(scale);
 }
 
-/* The input x has shape [1, 1, 1], with one unit; another input has only one element. */
+/*
+ * Recurrent operators with one unit and an input x of [1, 1, 1]. One of the other inputs is too
+ * short: one element.
+ */
 static void test_short_recurrent(void **unused)
 {
 	static const char *const ops[] = { "LSTM", "GRU", "RNN" };
@@ -1364,7 +1386,7 @@ static void test_short_recurrent(void **unused)
 	}
 }
 
-/* A quantised convolution by eight filters, with one bias or one scale of the bias. */
+/* A quantised convolution with eight filters but only one bias, or only one scale. */
 static void test_short_bias(void **unused)
 {
 	static const struct OrtValueInfo data = { "x", { ONNX_UINT8, 4, { 1, 1, 2, 2 } }, NULL, false };
@@ -1405,7 +1427,10 @@ static void test_short_bias(void **unused)
 
 /* ---- numbers that are too large to compute with ---- */
 
-/* Indices that count from the end of an axis are floats in between. */
+/*
+ * Indices that count from the end of an axis are converted through floats, which limits the length
+ * of the axis.
+ */
 static void test_long_axis(void **unused)
 {
 	static const int64_t size = (1 << 24) + 2, one = 1, last_index = 1;
@@ -1430,7 +1455,7 @@ static void test_long_axis(void **unused)
 	refused(&graphs[1], "at most 16777216");
 }
 
-/* One of three constants is among the largest or smallest numbers. */
+/* One of three constants has the largest or the smallest possible value. */
 static void test_far_numbers(void **unused)
 {
 	static const int64_t far[] = { INT64_MIN, INT64_MAX }, one = 1;
@@ -1455,7 +1480,7 @@ static void test_far_numbers(void **unused)
 	}
 }
 
-/* An attribute or a constant list has some of the largest numbers. */
+/* An attribute or a constant contains some of the largest or smallest numbers. */
 static void far_list(const char *op, int version, const char *name, const int64_t *list, size_t count)
 {
 	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 4, { 1, 4, 2, 2 } }, NULL, false };
@@ -1493,7 +1518,7 @@ static void test_far_lists(void **unused)
 	far_list("ConvTranspose", 11, "output_padding", more, 2);
 }
 
-/* The numbers of attributes have another type than the operator requires. */
+/* An attribute has numbers of another type than the operator requires. */
 static void test_other_kind(void **unused)
 {
 	static const float half = 0.5f, transposed[] = { 1, 0 };
@@ -1528,7 +1553,7 @@ static void test_other_kind(void **unused)
 	unload(factory);
 }
 
-/* Triangles begin at the most distant diagonal. */
+/* The triangle of Trilu begins at the most distant diagonal. */
 static void test_far_diagonal(void **unused)
 {
 	static const int64_t far[] = { INT64_MIN, INT64_MAX };
@@ -1554,7 +1579,7 @@ static void test_far_diagonal(void **unused)
 	unload(factory);
 }
 
-/* A scale makes each axis as long as allowed, and the output too large for the memory. */
+/* A scale makes each axis as long as allowed, so that the output is too large for the memory. */
 static void test_huge_resize(void **unused)
 {
 	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 4, { 1, 1, 1, 1 } }, NULL, false };
@@ -1575,7 +1600,7 @@ static void test_huge_resize(void **unused)
 	}
 }
 
-/* Each of these tests, when run again, frees all its blocks. */
+/* Each of these tests frees all its memory when it runs for the second time. */
 static void test_nothing_is_left(void **unused)
 {
 	static void (*const again[])(void **) = {

@@ -5,7 +5,7 @@
 
 #include <dirent.h>
 
-/* Returns the number of entries in /proc, of which some always exist. */
+/* Returns the number of entries of /proc/self/fd. A few of them always exist. */
 static inline int count_files(void)
 {
 	DIR *folder = opendir("/proc/self/fd");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Convolutions and FULLY_CONNECTED: signatures, results compared with sums by the operations'
- * definitions, and invalid parameters.
+ * Convolutions and FULLY_CONNECTED. Tests signatures, invalid parameters, and results, which are
+ * compared with sums that follow the operations' definitions.
  */
 #include <math.h>
 
@@ -12,7 +12,7 @@
 static void test_signatures(void **state)
 {
 	static const struct oc_signature table[] = {
-		/* Tests signatures with every type, form and number of operands. */
+		/* Valid signatures: every type, form and number of operands. */
 		{ "CONV_2D", "f4 f4 f1 I I I I > f4", true },
 		{ "CONV_2D", "h4 h4 h1 I I I I B > h4", true },
 		{ "CONV_2D", "u4 u4 w1 I I I I B I I > u4", true },
@@ -20,7 +20,10 @@ static void test_signatures(void **state)
 		{ "CONV_2D", "u4 p40 w1 I I I I I I I B > u4", true },
 		{ "CONV_2D", "s4 p40 w1 I I I I I I I B I I > s4", true },
 		{ "CONV_2D", "f0 f0 f0 I I I I > f0", true },
-		/* The cases have no dilation, one, one operand too many, no output, two outputs. */
+		/*
+		 * Invalid: dilation incomplete, an operand too few or too many, no output, two
+		 * outputs.
+		 */
 		{ "CONV_2D", "f4 f4 f1 I I I > f4", false },
 		{ "CONV_2D", "f4 f4 f1 I I I I B I > f4", false },
 		{ "CONV_2D", "f4 f4 f1 I I I I I I I B I > f4", false },
@@ -95,7 +98,7 @@ static const char *const names[] = {
 	"CONV_2D", "DEPTHWISE_CONV_2D", "GROUPED_CONV_2D", "TRANSPOSE_CONV_2D",
 };
 
-/* A convolution with explicit paddings; in pairs the height comes first. */
+/* A convolution with explicit paddings. In a pair of numbers the one for the height comes first. */
 struct shape {
 	enum kind kind;
 	int32_t activation;
@@ -111,7 +114,7 @@ struct shape {
 
 static uint32_t seed;
 
-/* Returns a random number from -1 to 1 in steps of 1/64, so that sums are exact. */
+/* Returns a random multiple of 1/64 from -1 to 1, so that sums are exact. */
 static float any(void)
 {
 	seed = seed * 1664525 + 1013904223;
@@ -125,7 +128,8 @@ static uint32_t any_below(uint32_t n)
 }
 
 /*
- * Return the size of an output, and the position in the input that a tap of an output reads.
+ * Return the size of an output along an axis, and the position in the input that an element of the
+ * filter reads for an output.
  */
 static int32_t out_size(const struct shape *s, int axis, int32_t in, int32_t filter)
 {
@@ -154,7 +158,8 @@ static size_t at4(bool nchw, const uint32_t *hwc, uint32_t n, uint32_t y, uint32
 }
 
 /*
- * Return the number of a filter's input channels, and the first one that output channel `k` reads.
+ * Return the number of input channels that a filter reads, and the first input channel that output
+ * channel `k` reads.
  */
 static uint32_t depth_of(const struct shape *s)
 {
@@ -175,7 +180,7 @@ static size_t filter_at(const struct shape *s, uint32_t k, uint32_t i, uint32_t 
 	return ((k * s->fh + i) * s->fw + j) * depth_of(s) + d;
 }
 
-/* Returns the sum of products for one output, without bias. */
+/* Returns the sum of products for one output element, without the bias. */
 static double sum_at(const struct shape *s, const double *x, const double *filter, uint32_t n,
 		     uint32_t oy, uint32_t ox, uint32_t k)
 {
@@ -270,7 +275,7 @@ static void assert_output_dims(const struct shape *s, const struct nn_tensor *ou
 	assert_memory_equal(out->dims, dims, sizeof(dims));
 }
 
-/* Calls `compare` for every output, with the output's sum. */
+/* Calls `compare` for each output element, with the exact sum. */
 static void compare_all(const struct shape *s, const struct values *v, const struct nn_tensor *out,
 			void (*compare)(const struct shape *s, const struct nn_tensor *out,
 					size_t at, uint32_t channel, double exact))
@@ -339,7 +344,10 @@ static void test_float(void **state)
 #define FILTER_SCALE 0.25f
 #define OUT_SCALE 0.75f
 
-/* Quantised operations compute with integers: bytes minus the zero point. */
+/*
+ * Fills in random bytes, and the integers (bytes minus the zero point) that quantised operations
+ * compute with.
+ */
 static const uint8_t *fill_bytes(struct values *v, double *exact, uint32_t count, bool is_signed,
 				 int32_t zero)
 {
@@ -360,7 +368,9 @@ static const int32_t *fill_ints(struct values *v, uint32_t count)
 
 static float channel_scales[64];
 
-/* The output must be the multiplied sum, rounded by the fixed-point rules. */
+/*
+ * The output must be the sum times the multiplier, rounded by the rules of fixed-point arithmetic.
+ */
 static void compare_quantised(const struct shape *s, const struct nn_tensor *out, size_t at,
 			      uint32_t channel, double exact)
 {
@@ -377,7 +387,7 @@ static void compare_quantised(const struct shape *s, const struct nn_tensor *out
 	assert_int_equal(got, expected);
 }
 
-/* Input 1 is quantised like input 0, or per channel. */
+/* Runs a case in which input 1 has the type of input 0, or is quantised per channel. */
 static void run_quantised(const struct shape *s, int32_t type, bool per_channel)
 {
 	static struct values v;
@@ -582,7 +592,10 @@ static void test_conv_parameters(void **state)
 	static const int32_t big = INT32_MAX, least = INT32_MIN;
 	static const struct {
 		const char *name;
-		/* Paddings l r t b, strides w h, activation, dilations w h. */
+		/*
+		 * Paddings (left right top bottom), strides (width height), activation, dilations
+		 * (width height).
+		 */
 		int32_t scalars[9];
 		enum nn_status status;
 	} table[] = {
@@ -681,7 +694,7 @@ static void test_conv_shapes(void **state)
 static void test_transposed_parameters(void **state)
 {
 	static const struct {
-		/* Paddings l r t b, strides w h. */
+		/* Paddings (left right top bottom), strides (width height). */
 		int32_t scalars[6];
 		enum nn_status status;
 	} table[] = {
@@ -717,7 +730,7 @@ static void test_transposed_parameters(void **state)
 	}
 }
 
-/* The sum of products and bias wraps if it overflows; scales that do not match are refused. */
+/* A sum of products and bias that overflows wraps around. Scales that do not match are refused. */
 static void test_scales(void **state)
 {
 	static const struct {
@@ -774,7 +787,7 @@ static void test_fully_connected_shapes(void **state)
 
 		oc_init(&c, "FULLY_CONNECTED");
 		oc_input(&c, NN_TENSOR_FLOAT32, 2, table[i].x, NULL);
-		/* The model leaves the shape open, so the shape rule has to compute it. */
+		/* The model does not declare the shape, so the error is found by the shape rule. */
 		c.operands[0].rank = 0;
 		oc_input(&c, NN_TENSOR_FLOAT32, 2, table[i].weights, NULL);
 		oc_input(&c, NN_TENSOR_FLOAT32, 1, &table[i].bias, NULL);

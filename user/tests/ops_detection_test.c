@@ -95,12 +95,12 @@ static void assert_ints(const struct op_case *c, uint32_t output, const int32_t 
 
 /* ---- Regions ---- */
 
-/* An image of 4 by 4 pixels: 10 y + x. */
+/* An image of 4 by 4 pixels whose values are 10 y + x. */
 static const float small_image[] = {
 	0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23, 30, 31, 32, 33,
 };
 
-/* ROI_ALIGN or ROI_POOLING of one region into 2 by 2; strides are 2. */
+/* Runs ROI_ALIGN or ROI_POOLING of one region, with 2 by 2 outputs and strides of 2. */
 static enum nn_status run_region(struct op_case *c, bool align, const float box[4], int32_t batch,
 				 int32_t samples)
 {
@@ -133,7 +133,7 @@ static void test_regions(void **state)
 		{ true, { 0, 0, 4, 4 }, 1, { 5.5f, 6.5f, 15.5f, 16.5f } },
 		{ true, { 0, 0, 4, 4 }, 2, { 5.5f, 6.5f, 15.5f, 16.5f } },
 		{ true, { 0, 0, 4, 4 }, 0, { 5.5f, 6.5f, 15.5f, 16.5f } },
-		/* The samples are at 2.5 and 3.5; the latter is beyond the last pixel. */
+		/* The samples are at 2.5 and 3.5; the position 3.5 is beyond the last pixel. */
 		{ true, { 4, 4, 8, 8 }, 1, { 27.5f, 28, 32.5f, 33 } },
 		/* A region without size counts as one pixel. */
 		{ true, { 2, 2, 2, 2 }, 1, { 13.75f, 14.25f, 18.75f, 19.25f } },
@@ -191,7 +191,7 @@ static void test_bad_regions(void **state)
 	}
 }
 
-/* Quantised images with two channels, in both layouts. */
+/* Quantised images with two channels, as NHWC and as NCHW. */
 static void test_quantised_regions(void **state)
 {
 	static const uint8_t nhwc[] = { 10, 20, 30, 40, 50, 60, 70, 80 };
@@ -199,8 +199,8 @@ static void test_quantised_regions(void **state)
 	static const uint16_t box[] = { 0, 0, 16, 16 };
 	static const int32_t batch;
 	/*
-	 * The center is the mean of 40 and 50 minus the zero point of 30, in steps of half the
-	 * size.
+	 * The result at the center is the mean of 40 and 50 minus the zero point of 30. The scale
+	 * of the output differs by a factor of 2.
 	 */
 	static const uint8_t mean[] = { 25, 45 }, most[] = { 70, 80 };
 
@@ -233,7 +233,7 @@ static void test_quantised_regions(void **state)
 	}
 }
 
-/* A cell that covers a white image is white, with the largest allowed number of samples. */
+/* With the largest allowed number of samples, a cell that covers a white image is white. */
 static void test_many_samples(void **state)
 {
 	static const struct {
@@ -285,7 +285,7 @@ static void test_many_samples(void **state)
 
 static int32_t channel_type;
 
-/* Fills `count` channels with noise, from `first` on. */
+/* Adds an image input of `count` channels: those of `noise` from channel `first` on. */
 static void add_channels(struct op_case *c, const uint8_t *noise, uint32_t first, uint32_t count)
 {
 	size_t element = channel_type == NN_TENSOR_FLOAT32 ? sizeof(float) : 1;
@@ -323,7 +323,7 @@ static void run_channels(struct op_case *c, const char *name, const uint8_t *noi
 		oc_float(c, 2);
 	}
 	if (align) {
-		/* There are more samples than are summed at a time. */
+		/* The number of samples exceeds what the kernel sums in one block. */
 		oc_int(c, 7);
 		oc_int(c, 0);
 	}
@@ -341,7 +341,9 @@ static void run_channels(struct op_case *c, const char *name, const uint8_t *noi
 		fail_msg("%s: %s", name, c->err.message);
 }
 
-/* Channels with noise give the same results one by one and together. */
+/*
+ * Channels with noise give the same results whether they are computed one by one or all together.
+ */
 static void test_channels(void **state)
 {
 	static const char *const names[] = { "ROI_ALIGN", "ROI_POOLING", "HEATMAP_MAX_KEYPOINT" };
@@ -368,7 +370,7 @@ static void test_channels(void **state)
 				const struct nn_tensor *a = oc_result(&all, out);
 				const struct nn_tensor *b = oc_result(&one, out);
 				/*
-				 * Returns an element of a channel's result: a keypoint has two
+				 * An element of a channel's result; a keypoint is an element of two
 				 * numbers.
 				 */
 				size_t size = nn_tensor_size(b) / (i / 3 < 2 ? 6 : 1);
@@ -399,8 +401,8 @@ static enum nn_status run_heatmap(struct op_case *c, const float *map, uint32_t 
 }
 
 /*
- * 8 - 2 (x - 1.25)^2 - (y - 1)^2 peaks at (1.25, 1), which the quadratic fit finds. Beyond the
- * border the image is mirrored, so a peak in a corner stays on its pixel.
+ * 8 - 2 (x - 1.25)^2 - (y - 1)^2 peaks at (1.25, 1), which the quadratic fit finds. The image is
+ * mirrored at its border, so a peak in a corner stays on its pixel.
  */
 static void test_heatmap(void **state)
 {
@@ -439,7 +441,9 @@ static void test_heatmap(void **state)
 	}
 }
 
-/* A peak is too flat for float16, so its pixel is the keypoint. */
+/*
+ * The peak is too flat for the quadratic fit in float16, so the keypoint is the pixel of the peak.
+ */
 static void test_flat_heatmap(void **state)
 {
 	static const float low = 1 - 0x1p-6f, high = 1 - 0x1p-11f;
@@ -505,8 +509,8 @@ static enum nn_status run_transform(struct op_case *c, const float box[4], int32
 }
 
 /*
- * A box of 8 by 8 is moved by half its width and a quarter of its height, then enlarged, then
- * clipped.
+ * A box of 8 by 8 is first moved by half its width and a quarter of its height, then enlarged, and
+ * then clipped.
  */
 static void test_transform(void **state)
 {
@@ -534,7 +538,7 @@ static void test_transform(void **state)
 
 /* ---- BOX_WITH_NMS_LIMIT ---- */
 
-/* A case: its inputs besides scores and boxes, and the result. */
+/* A case of non-maximum suppression: the inputs other than scores and boxes, and the result. */
 struct nms_case {
 	const char *name;
 	int32_t limit, kernel;
@@ -545,8 +549,8 @@ struct nms_case {
 };
 
 /*
- * Four regions, the background and two classes. The boxes of 0 and 1 overlap by
- * half of their union, 2 is alone, 3 is of another image.
+ * Four regions, the background and two classes. The boxes of regions 0 and 1 overlap by half of
+ * their union. Region 2 overlaps no other region, and region 3 belongs to another image.
  */
 static const float nms_scores[] = {
 	0, 0.9f, 0.1f, 0, 0.8f, 0.6f, 0, 0.7f, 0.1f, 0, 0.1f, 0.5f,
@@ -613,7 +617,7 @@ static void test_nms(void **state)
 	}
 }
 
-/* Soft suppression reduces the score of the second of two boxes that overlap by half. */
+/* Two boxes overlap by half. Soft suppression reduces the score of the second box. */
 static void test_soft_nms(void **state)
 {
 	static const int32_t kernels[] = { 1, 2 };
@@ -655,8 +659,9 @@ static void test_bad_nms(void **state)
 /* ---- GENERATE_PROPOSALS ---- */
 
 /*
- * One anchor over 1 by 3 pixels, at a distance of 4, in an image of 9 by 10: boxes from 0 to 6, 4
- * to 9 and 8 to 9. The second box overlaps the first by 8 in 36 and the third by 4 in 20.
+ * One anchor at each of 1 by 3 pixels with a stride of 4, in an image of 9 by 10. The boxes reach
+ * from 0 to 6, 4 to 9 and 8 to 9. The second box overlaps the first by 8 in 36 and the third by 4
+ * in 20.
  */
 static void test_proposals(void **state)
 {
@@ -705,7 +710,9 @@ static void test_proposals(void **state)
 	}
 }
 
-/* Boxes to the right of the image and below it are clipped to an edge, whose center is outside. */
+/*
+ * Boxes to the right of the image or below it are clipped to its edge; their centers are outside.
+ */
 static void test_proposals_outside(void **state)
 {
 	static const float scores[] = { 0.9f, 0.8f, 0.7f }, info[] = { 10, 9 };
@@ -749,8 +756,8 @@ struct post_case {
 };
 
 /*
- * Three anchors, the background and two classes. Anchors 0 and 1 overlap by 12
- * in 20; anchor 2 is moved by half its size, and its height doubled.
+ * Three anchors, the background and two classes. Anchors 0 and 1 overlap by 12 in 20. Anchor 2 is
+ * moved by half of its size, and its height is doubled.
  */
 static enum nn_status run_post(struct op_case *c, const struct post_case *p, float scale)
 {
@@ -815,8 +822,8 @@ static void test_postprocessing(void **state)
 }
 
 /*
- * Chooses the best of few and of many classes, above the threshold or not. A larger score lies
- * behind that of the last class, and must not be read.
+ * The best of few or many classes is chosen, with scores above and below the threshold. A larger
+ * score follows the score of the last class, and must not be read.
  */
 static void test_many_classes(void **state)
 {
@@ -893,7 +900,7 @@ static void test_bad_postprocessing(void **state)
 
 static void test_shapes(void **state)
 {
-	/* Dimensions of up to four tensors, of which one is wrong. */
+	/* Dimensions of up to four tensors, one of which has wrong dimensions. */
 	static const struct {
 		const char *op, *scalars, *outputs;
 		uint32_t dims[4][4];

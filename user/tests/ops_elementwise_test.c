@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic, comparisons, logic, functions of one element, SELECT, CAST, FILL and RANK:
- * signatures, broadcasting, and results compared with their definitions.
+ * Arithmetic, comparisons, logic, functions of one element, SELECT, CAST, FILL and RANK. Tests
+ * signatures, broadcasting, and results, which are compared with the operations' definitions.
  */
 #include <limits.h>
 #include <math.h>
@@ -129,7 +129,7 @@ static void test_signatures(void **state)
 		oc_assert_signature(&table[i]);
 }
 
-/* The output's scale must be larger than the product of the inputs' scales. */
+/* The scale of the output must be larger than the product of the scales of the inputs. */
 static void test_mul_scale(void **state)
 {
 	static const int32_t types[] = { NN_TENSOR_QUANT8_ASYMM, NN_TENSOR_QUANT8_ASYMM_SIGNED };
@@ -170,7 +170,9 @@ static const struct shapes broadcasts[] = {
 	{ 2, { 0, 3 }, 2, { 1, 3 }, 2, { 0, 3 } },
 };
 
-/* Returns the index of an operand's element that belongs to element `index` of the output. */
+/*
+ * Returns the index of the operand's element from which element `index` of the output is computed.
+ */
 static uint32_t source(const struct shapes *s, uint32_t rank, const uint32_t *dims, uint32_t index)
 {
 	uint32_t at = 0, stride = 1;
@@ -248,7 +250,7 @@ static void run_float_case(const struct float_case *t, int32_t type)
 
 	oc_init(&c, t->op);
 	if (half) {
-		/* The tests need only 1.5 and -2. */
+		/* The tests need only the float16 values 1.5 and -2. */
 		fp16[0] = t->a == 1.5f ? 0x3e00 : 0xc000;
 		fp16[1] = t->b == 1.5f ? 0x3e00 : 0xc000;
 	}
@@ -436,7 +438,7 @@ static void test_quantised_pairs(void **state)
 	}
 }
 
-/* An output whose scale is too small for the sum. */
+/* ADD is refused if the scale of the output is too small for the sum. */
 static void test_add_scale(void **state)
 {
 	struct op_case c;
@@ -467,8 +469,8 @@ static void test_comparisons(void **state)
 		{ "LESS", 1, 0, 0 },  { "GREATER_EQUAL", 0, 1, 1 }, { "LESS_EQUAL", 1, 1, 0 },
 	};
 	/*
-	 * Numbers are compared by real value: less, equal, greater. The scales are 0.5 and 0.25,
-	 * the zero points 1 and -1.
+	 * Comparisons use the real values. In the three columns the first number is less, equal and
+	 * greater. The scales are 0.5 and 0.25, the zero points 1 and -1.
 	 */
 	static const float a[] = { -1, 2, 3 }, b[] = { 1, 2, -3 };
 	static const int32_t ints_a[] = { INT32_MIN, 2, 3 }, ints_b[] = { INT32_MAX, 2, -3 };
@@ -590,7 +592,10 @@ static void test_functions(void **state)
 	}
 }
 
-/* Every value of both 8-bit types; a number without a root gives the largest value. */
+/*
+ * Every value of both 8-bit types is computed. A number without a square root gives the largest
+ * value.
+ */
 static void test_rsqrt_of_bytes(void **state)
 {
 	static const struct {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations that move elements: signatures, results on numbered elements, and invalid values.
+ * Operations that move elements. Tests signatures, results for tensors whose elements are numbered,
+ * and invalid values.
  */
 #include "op_case.h"
 #include "tests/heap_blocks.h"
@@ -123,9 +124,9 @@ struct list {
 #define PAIRS(n, ...) { 2, { n, 2 }, { __VA_ARGS__ } }
 
 /*
- * An operation on a tensor of `dims` whose elements are numbered from 0. Letters are its operands
- * in order: x is that tensor, l the next list, i the next number as INT32, b the same as BOOL, o an
- * omitted list.
+ * An operation on a tensor with dimensions `dims` whose elements are numbered from 0. Letters stand
+ * for the operands in order. x is the tensor, l the next list, and o an omitted list; i is the next
+ * number as INT32, b as BOOL.
  */
 struct move {
 	const char *op, *operands;
@@ -134,7 +135,7 @@ struct move {
 	int32_t numbers[4];
 	uint32_t out_rank, out_dims[5];	/* a rank of 0 means that the operation must fail */
 	uint8_t out[40];
-	const char *why;		/* a part of the message of the failure */
+	const char *why;		/* part of the error message */
 };
 
 static void build(struct op_case *c, const struct move *m, int32_t type, uint32_t outputs)
@@ -379,7 +380,9 @@ static void test_refusals(void **state)
 		struct op_case c;
 
 		build(&c, m, NN_TENSOR_QUANT8_ASYMM, 1);
-		/* The model does not know the shapes, so the shape rule must compute them. */
+		/*
+		 * The model does not declare the shapes, so the error is found by the shape rule.
+		 */
 		for (uint32_t k = 0; k < c.num_inputs; k++)
 			c.operands[k].rank = 0;
 		if (oc_run(&c) != NN_GENERAL_FAILURE)
@@ -406,7 +409,7 @@ static void test_split(void **state)
 	oc_free(&c);
 }
 
-/* The output has another quantisation, so each stored value is converted. */
+/* The output has another scale or zero point than the inputs, so each stored value is converted. */
 static void test_concatenation_requantises(void **state)
 {
 	static const uint8_t bytes[] = { 0, 10, 128, 255 }, expected[] = { 64, 69, 128, 192 };
@@ -471,7 +474,7 @@ static void test_order(void **state)
 	oc_free(&c);
 }
 
-/* x [2, 2] times y [2, 3], the second one transposed, batches broadcast. */
+/* x [2, 2] times y [2, 3]. y is given transposed, and the batches are broadcast. */
 static void test_batch_matmul(void **state)
 {
 	static const float x[] = { 1, 2, 3, 4 }, y[] = { 1, 4, 2, 5, 3, 6 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Poolings and normalizations: signatures, results compared with their definitions, and invalid
- * parameters.
+ * Poolings and normalizations. Tests signatures, invalid parameters, and results, which are
+ * compared with the operations' definitions.
  */
 #include <math.h>
 
@@ -68,7 +68,7 @@ enum kind { AVERAGE, MAX, L2 };
 
 static const char *const names[] = { "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D" };
 
-/* A pooling with explicit paddings; in pairs the height comes first. */
+/* A pooling with explicit paddings. In a pair of numbers the one for the height comes first. */
 struct shape {
 	bool nchw;
 	int32_t activation;
@@ -126,7 +126,7 @@ static size_t at4(bool nchw, uint32_t h, uint32_t w, uint32_t channels, uint32_t
 	return ((size_t)(n * h + y) * w + x) * channels + c;
 }
 
-/* Returns an output before rounding and activation, computed from the values `x`. */
+/* Computes an output element from the values `x`; returns it before rounding and activation. */
 static double pooled(const struct shape *s, enum kind kind, const double *x, uint32_t n,
 		     uint32_t oy, uint32_t ox, uint32_t c)
 {
@@ -159,7 +159,7 @@ static double activated(const struct shape *s, double value, double one, double 
 		    limits[s->activation][1] * one + zero);
 }
 
-/* Returns an element of a tensor without dequantising it. */
+/* Returns the stored value of a tensor's element, without dequantising it. */
 static double stored(const struct nn_tensor *t, size_t at)
 {
 	if (t->type == NN_TENSOR_FLOAT32)
@@ -171,7 +171,7 @@ static double stored(const struct nn_tensor *t, size_t at)
 
 #define SCALE 0.125f
 
-/* Stored averages round half away from zero; activations count in stored values. */
+/* Quantised averages are rounded half away from zero. Activations clamp the stored values. */
 static void compare(const struct shape *s, enum kind kind, const double *x,
 		    const struct nn_tensor *out)
 {
@@ -242,7 +242,10 @@ static void test_pool_parameters(void **state)
 {
 	static const int32_t big = INT32_MAX, least = INT32_MIN;
 	static const struct {
-		/* Paddings l r t b, strides w h, filter w h, activation. */
+		/*
+		 * Paddings (left right top bottom), strides (width height), filter (width height),
+		 * activation.
+		 */
 		int32_t scalars[9];
 		enum nn_status status;
 	} table[] = {
@@ -308,7 +311,8 @@ static void test_pool_sizes(void **state)
 /* ---- Normalization ---- */
 
 /*
- * Slices of a [2, 3, 2] tensor along each axis: their first elements and the distance of elements.
+ * Slices of a [2, 3, 2] tensor along each axis: the index of each slice's first element, and the
+ * distance between the elements of a slice.
  */
 static void test_l2_normalization(void **state)
 {
@@ -339,7 +343,10 @@ static void test_l2_normalization(void **state)
 	}
 }
 
-/* The norm of (3, 4) is 5, so the results are 3/5 and 4/5 of 128. A slice of zeros stays zero. */
+/*
+ * The norm of (3, 4) is 5, so the results are 3/5 and 4/5 of 128. A slice whose elements are all
+ * zero stays zero.
+ */
 static void test_l2_normalization_quantised(void **state)
 {
 	static const struct {
@@ -396,7 +403,7 @@ static void test_local_response_normalization(void **state)
 	}
 }
 
-/* Two channels, 1 3 5 7 and 0 0 0 8, in both layouts. */
+/* Two channels, with values 1 3 5 7 and 0 0 0 8, as NHWC and as NCHW. */
 static void test_instance_normalization(void **state)
 {
 	static const float nhwc[] = { 1, 0, 3, 0, 5, 0, 7, 8 }, nchw[] = { 1, 3, 5, 7, 0, 0, 0, 8 };

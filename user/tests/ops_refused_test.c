@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shapes, values and scales that an operation rejects at run time; each stands beside one that it
- * accepts. The ranks are unknown in the model, so the signature cannot reject any.
+ * Shapes, values and scales that an operation rejects at run time. Each is listed together with an
+ * accepted one. The model does not declare ranks, so the check of the signature cannot reject them.
  */
 #include <stdio.h>
 
@@ -13,14 +13,14 @@
 #define MAX_WORD 96
 
 /*
- * Operands are words: the letter of a type (see op_case.h), dimensions "[2,3]", quantisation
- * "@scale,zero" and values "{1,2}", of which the last three may be missing. A scalar has its value
- * behind the letter. "~" omits an input.
+ * An operand is a word: the letter of a type (see op_case.h), optionally followed by dimensions
+ * "[2,3]", quantisation "@scale,zero" and values "{1,2}". The value of a scalar follows the letter.
+ * "~" omits an input.
  */
 struct change {
 	uint32_t operand;
 	const char *word;
-	const char *message;	/* a part of the message, or NULL if the operation accepts it */
+	const char *message;	/* part of the message; NULL if the word is accepted */
 };
 
 struct refused {
@@ -94,7 +94,7 @@ static void add_word(struct op_case *c, const char *word, bool output)
 	c->operands[t - c->tensors].rank = 0;
 }
 
-/* Runs an operation whose operand `changed` is another word. */
+/* Runs an operation; `word` replaces operand `changed`. */
 static enum nn_status run(struct op_case *c, const char *op, const char *operands, uint32_t changed,
 			  const char *word)
 {
@@ -130,8 +130,8 @@ static void check(const struct refused *r, const struct change *change)
 }
 
 /*
- * Cells of batch 2, input 3, 4 units and output 5. CELL has all weights that may be omitted, CIFG
- * has none of them.
+ * LSTM cells with batch 2, input 3, 4 units and output 5. CELL has all optional weights, CIFG has
+ * none.
  */
 #define GATES(u, i) FOUR("f[" #u "," #i "]")
 #define VECTORS "f[4] f[4] f[4] "
@@ -447,7 +447,7 @@ static void test_refused(void **state)
 static const struct {
 	const char *op;
 	const char *operands;
-	const char *free;	/* accepted "operand.axis" sizes, optional "operand"s */
+	const char *free;	/* "operand.axis" of any size, optional "operand"s */
 } cells[] = {
 	{ "LSTM", "f[2,3] " CELL "f[2,5] f[2,4] I4 F0 F0 " FOUR("f[4]") "> f f f f", " 17 " },
 	{ "LSTM", "f[2,3] " CIFG "f[2,4] f[2,4] I4 F0 F0 ~f[1] ~f[1] ~f[1] ~f[1] > f f f f", " " },
@@ -464,8 +464,8 @@ static const struct {
 };
 
 /*
- * Changes the word at a position: its dimension `axis` becomes one larger, or gets another one
- * behind it.
+ * Copies the word of an operand with a change: dimension `axis` is one larger, or a dimension is
+ * added.
  */
 static void enlarge(const char *operands, uint32_t operand, uint32_t axis, char word[MAX_WORD])
 {
@@ -513,7 +513,7 @@ static void check_cell(size_t i, uint32_t operand, const char *word, bool good)
 }
 
 /*
- * Tries invalid operands of cells: each dimension one larger, each tensor with another dimension,
+ * Tries invalid operands of cells: each dimension one larger, each tensor with an added dimension,
  * and each optional tensor omitted or given.
  */
 static void test_cells(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: signatures, results for every placement of the
+ * RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR. Tests signatures, results for each placement of the
  * samples, and invalid sizes.
  */
 #include <math.h>
@@ -41,7 +41,7 @@ static void test_signatures(void **state)
 		oc_assert_signature(&table[i]);
 }
 
-/* Expected rows for an input row of 0, 8, 16, 24. */
+/* Expected output rows for the input row 0, 8, 16, 24. */
 static const struct placement {
 	int op;
 	uint32_t out;
@@ -177,7 +177,7 @@ static void test_sizes(void **state)
 {
 	static const struct {
 		int32_t width;
-		float scale;		/* a factor instead of a size, or 0 */
+		float scale;		/* scale factor instead of a size, or 0 */
 		bool align, half;
 		uint32_t batch, height, out;
 		enum nn_status status;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory by the models of C and the kernel, for spin. A word remembers its stores. A thread has a
- * view: for each word the oldest store that it may still read. A load returns this store or any
- * later one. A release store carries the view of its thread, and an acquire load takes it over. A
- * full barrier exchanges views with all threads that had one. A thread's loads and stores are done
- * in program order, except late_load(), which ends at any time before late_wait(). Stores never
- * become visible before a condition on which they depend.
+ * The memory models of C and of the Linux kernel, for the model checker spin. For each word all
+ * stores are recorded. Each thread has a view: for each word, the oldest store that the thread may
+ * still read. A load returns the value of that store or of any later store. A release store
+ * contains the view of its thread, and an acquire load of the store adds that view to the loading
+ * thread's view. A full barrier merges the view of its thread with those of all threads that had a
+ * full barrier before. Loads and stores of a thread happen in program order, except late_load(),
+ * which may happen at any time before late_wait() returns. Stores never become visible before a
+ * condition on which they depend.
  *
  * A model defines THREADS, WORDS and STORES (maximum per word), and includes this file.
  */
@@ -29,7 +31,7 @@ typedef word {
 
 word words[WORDS];
 view knows[THREADS];
-view all;			/* joint view of all threads with full barriers */
+view all;			/* merged view of all threads that had a full barrier */
 hidden byte at, w;
 
 inline join(to, from)
@@ -80,8 +82,8 @@ inline put(thread, name, with, order)
 }
 
 /*
- * A load that ends at any time: late_load() begins it, `late_loads` does it, and it has ended when
- * late_wait() returns. LATE_THREAD has at most one at a time.
+ * A load that may happen late: late_load() begins the load, `late_loads` does it at any time, and
+ * late_wait() waits for its end. LATE_THREAD has at most one such load at a time.
  */
 #ifdef LATE_THREAD
 bool late;
@@ -116,7 +118,7 @@ inline barrier(thread)
 }
 
 /*
- * Atomically reads the last store and adds another one, either as acquire and release or relaxed.
+ * Atomically reads the last store and adds a new store, either with acquire and release or relaxed.
  */
 inline exchange(thread, name, with, order, into)
 {
@@ -159,7 +161,7 @@ inline unlock(thread)
 	}
 }
 
-/* A sequentially consistent load or store, as full barriers make it. */
+/* A sequentially consistent load or store, made with full barriers. */
 inline sc_load(thread, name, into)
 {
 	atomic {
