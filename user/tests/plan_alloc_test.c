@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * During an execution nothing is allocated, mapped, freed or locked. The program is linked so that
- * calls of plan and operations go through the functions here.
+ * these calls of plans and operations go through wrappers in this file, which count them.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -51,15 +51,21 @@ COUNTED(int, pthread_mutex_lock, (pthread_mutex_t *mutex), (mutex))
 
 static struct model_builder built;
 
-/* The shape of the inputs; rank 0 means the model's shape. */
+/* The shape of the inputs; with rank 0, the inputs have the shape of the model. */
 static uint32_t rank, dims[4];
 
-/* The number of shapes that are run in turn. Each first dimension is 8 less than the one before. */
+/*
+ * The number of shapes that executions use in turn. The first dimension of each shape is 8 less
+ * than that of the shape before.
+ */
 static uint32_t shapes_in_turn = 1;
 
 #define MAX_BYTES 65536
 
-/* Executes the built model a few times; returns the calls of the later executions. */
+/*
+ * Executes the built model several times; returns the number of counted calls in the later
+ * executions.
+ */
 static uint32_t count_calls(uint32_t preference)
 {
 	static _Alignas(64) char in[3][MAX_BYTES], out[2][MAX_BYTES];
@@ -91,7 +97,7 @@ static uint32_t count_calls(uint32_t preference)
 	    nn_plan_create(&built.model, &options, &plan, &err))
 		fail_msg("%s", err.message);
 	assert_true(plan->compiled || plan->sections);
-	/* Hot plans tune themselves for a while. */
+	/* Plans that are often executed tune themselves for a while. */
 	for (uint32_t i = 0; i < NN_PLAN_HOT + NN_PLAN_TUNING + 20; i++) {
 		if (i == shapes_in_turn)
 			before = atomic_load(&calls);
@@ -103,7 +109,7 @@ static uint32_t count_calls(uint32_t preference)
 	before = atomic_load(&calls) - before;
 	/* Sections were compiled. */
 	assert_true(plan->compiled || sections_made(plan));
-	/* Executions that follow one another use the memory of one. */
+	/* Successive executions share the memory of a single execution. */
 	if (plan->compiled) {
 		compiled_memory(plan->compiled, &memory);
 		assert_int_equal(compiled_cached(plan->compiled), memory.execution);
@@ -118,7 +124,7 @@ static void assert_no_calls(void)
 		assert_int_equal(count_calls(preference), 0);
 }
 
-/* Making a plan allocates, which shows that the counters work. */
+/* Making a plan allocates memory, which shows that calls are counted. */
 static void test_counting(void **state)
 {
 	uint32_t before = atomic_load(&calls), x, y;
@@ -132,7 +138,7 @@ static void test_counting(void **state)
 	assert_true(atomic_load(&calls) > before);
 }
 
-/* A convolution whose windows are copied to scratch memory, shared by threads. */
+/* A convolution that copies its windows to scratch memory, on several threads. */
 static void test_kernels(void **state)
 {
 	static const float weights[8 * 9 * 2];
@@ -155,7 +161,7 @@ static void test_kernels(void **state)
 	assert_no_calls();
 }
 
-/* Weights that come with the execution, and are packed by threads. */
+/* Weights that are inputs, so that threads pack them in each execution. */
 static void test_dynamic_weights(void **state)
 {
 	uint32_t x, weights, bias, y, out;
@@ -173,7 +179,7 @@ static void test_dynamic_weights(void **state)
 	assert_no_calls();
 }
 
-/* Tests reference kernels that need scratch memory, and indices that the caller gives. */
+/* Reference kernels that need scratch memory, and indices that are inputs. */
 static void test_reference_kernels(void **state)
 {
 	uint32_t x, indices, y, values, places;
@@ -190,7 +196,7 @@ static void test_reference_kernels(void **state)
 	assert_no_calls();
 }
 
-/* fp16 operands that a reference kernel gets converted. */
+/* fp16 operands that are converted for a reference kernel. */
 static void test_conversions(void **state)
 {
 	uint32_t x, y;
@@ -205,7 +211,7 @@ static void test_conversions(void **state)
 }
 
 #ifndef __SANITIZE_ADDRESS__
-/* A loop whose values pass from one iteration to the next, and a branch. */
+/* A branch, and a loop whose iterations pass on values. */
 static void test_control_flow(void **state)
 {
 	(void)state;
@@ -240,7 +246,7 @@ static void test_unknown_shapes(void **state)
 	dims[0] = 64;
 	dims[1] = 8;
 	assert_no_calls();
-	/* There are as many shapes as slots for plans. */
+	/* The executions use as many shapes as the model has slots for plans. */
 	shapes_in_turn = SECTION_PLANS;
 	assert_no_calls();
 	shapes_in_turn = 1;
@@ -256,7 +262,10 @@ int main(void)
 		cmocka_unit_test(test_dynamic_weights),
 		cmocka_unit_test(test_reference_kernels),
 		cmocka_unit_test(test_conversions),
-		/* With AddressSanitizer, the system allocates each block of a heap. */
+		/*
+		 * With AddressSanitizer, the library's own heap requests each block from the
+		 * system.
+		 */
 #ifndef __SANITIZE_ADDRESS__
 		cmocka_unit_test(test_control_flow),
 		cmocka_unit_test(test_unknown_shapes),

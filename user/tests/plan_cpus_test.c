@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The number of CPUs that cpu.max allows, in folders that look like cgroups.
+ * Tests the number of CPUs that cpu.max allows, in folders that look like cgroups.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Domains of CPUs, from folders that look like /sys/devices/system/cpu.
+ * Tests how domains of CPUs are read from folders that look like /sys/devices/system/cpu.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,16 +37,16 @@ static void put(const char *machine, uint32_t cpu, const char *name, const char 
 	fclose(f);
 }
 
-/* The contents of a CPU's files; NULL if the file is missing. */
+/* The contents of the files of a CPU; NULL for a missing file. */
 struct cpu {
-	const char *second, *third;	/* CPUs that share the caches of these levels */
+	const char *second, *third;	/* CPUs that share the cache of level 2 or 3 */
 	const char *package, *siblings;
 };
 
 struct machine {
 	const char *name;
 	struct cpu cpus[CPUS];
-	uint32_t count;			/* number of domains; 0 if the system does not know */
+	uint32_t count;			/* number of domains; 0 if the files do not tell it */
 	uint32_t bits[CPUS], packages[CPUS];
 };
 
@@ -65,8 +65,8 @@ static const struct machine machines[] = {
 		{ "6", "6-7", "1", "4-7" }, { "7", "6-7", "1", "4-7" } },
 	  4, { 1, 1, 2, 2, 4, 4, 8, 8 }, { 3, 3, 3, 3, 12, 12, 12, 12 } },
 	/*
-	 * Fast cores with two threads, and slow cores in groups of four; all share the last-level
-	 * cache.
+	 * Fast cores with two threads, and slow cores in groups of four. All cores share the
+	 * last-level cache.
 	 */
 	{ "hybrid", {
 		{ "0-1", "0-7", "0", "0-7" }, { "0-1", "0-7", "0", "0-7" },
@@ -74,7 +74,7 @@ static const struct machine machines[] = {
 		{ "4-7", "0-7", "0", "0-7" }, { "4-7", "0-7", "0", "0-7" },
 		{ "4-7", "0-7", "0", "0-7" }, { "4-7", "0-7", "0", "0-7" } },
 	  1, { 1, 1, 1, 1, 1, 1, 1, 1 }, { 1, 1, 1, 1, 1, 1, 1, 1 } },
-	/* Without a third-level cache: clusters, and CPUs that share only their package. */
+	/* Without a third-level cache: clusters of CPUs, and CPUs that share only their package. */
 	{ "clusters", {
 		{ "0-3", NULL, "0", "0-7" }, { "0-3", NULL, "0", "0-7" },
 		{ "0-3", NULL, "0", "0-7" }, { "0-3", NULL, "0", "0-7" },
@@ -93,7 +93,7 @@ static const struct machine machines[] = {
 	  1, { 1, 1, 1, 1, 1, 1, 1, 1 }, { 1, 1, 1, 1, 1, 1, 1, 1 } },
 	{ "untold", { { NULL, NULL, "0", NULL } }, 0, { 0 }, { 0 } },
 	{ "damaged", { { NULL, "x", "0", "7-" } }, 0, { 0 }, { 0 } },
-	/* CPU 0 is not in its own list. */
+	/* The list of CPU 0 does not contain CPU 0. */
 	{ "odd", { { NULL, "1-7", "0", NULL } }, 0, { 0 }, { 0 } },
 };
 
@@ -133,7 +133,7 @@ static void test_machines(void **state)
 	}
 }
 
-/* More domains than there are bits: the 33rd has the bit of the first. */
+/* There are more domains than bits: domain 33 has the same bit as domain 1. */
 static void test_many(void **state)
 {
 	struct domains d;
@@ -155,7 +155,7 @@ static void test_many(void **state)
 	free(d.of);
 }
 
-/* Each CPU of this machine is in a domain with its package's other CPUs. */
+/* On this machine, the domain of each CPU belongs to the CPU's package. */
 static void test_own(void **state)
 {
 	struct domain d;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Weights that are not constants. Kernels pack them in each execution and give the same results as
- * the reference kernels, which run if a kernel cannot handle them. Also inputs that are quantised when
- * they come.
+ * Weights that are not constants. Kernels pack these weights in each execution and give the same
+ * results as the reference kernels. If a kernel cannot handle the weights, the reference kernel
+ * runs. The test also has float inputs that are quantised in each execution.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@
 #define MAX_BYTES (1 << 17)
 #define NONE (-1)
 
-/* An operation with an input, a filter and a bias; then scalars, ended by NONE. */
+/* An operation with an input, a filter and a bias. The scalars follow; NONE ends their list. */
 struct weighted {
 	const char *name;
 	int32_t code;
@@ -31,7 +31,7 @@ struct weighted {
 	uint32_t channels;
 	uint32_t out[4];
 	int32_t scalars[8];
-	uint32_t threads;		/* minimum number of packing tasks on two threads */
+	uint32_t threads;		/* minimum number of packing tasks with two threads */
 };
 
 static const struct weighted cases[] = {
@@ -79,7 +79,7 @@ static void quantise(uint32_t operand, int32_t type, float scale, int32_t zero)
 		o->zero_point = 0;
 }
 
-/* Filter and bias are inputs of the model, or one of them is a constant of zeros. */
+/* Builds a model whose filter and bias are inputs; the bias may instead be a constant of zeros. */
 static void build(const struct weighted *w, int32_t type, bool constant_bias)
 {
 	static const char zeros[1024];
@@ -159,7 +159,10 @@ static void execute(const struct nn_plan *plan, char *out)
 		fail_msg("%s", err.message);
 }
 
-/* Executes by kernels and by the reference; floats differ because sums have another order. */
+/*
+ * Compares the results of kernels and reference kernels. Floats may differ slightly, because sums
+ * are computed in another order.
+ */
 static void compare(const struct nn_plan *plan, const struct nn_plan *reference,
 		    const struct weighted *w, int32_t type)
 {
@@ -200,7 +203,10 @@ static void check(const struct weighted *w, int32_t type, const char *kernels, b
 			fill(type);
 			compare(plan, reference, w, type);
 		}
-		/* Sums that exceed 30 bits or wrap, in an execution between others. */
+		/*
+		 * An execution with sums that exceed 30 bits or wrap around, between two ordinary
+		 * ones.
+		 */
 		if (!is_float && !constant_bias) {
 			((int32_t *)in[2])[w->channels - 1] = INT32_MAX;
 			((int32_t *)in[2])[0] = 1 << 30;
@@ -226,8 +232,8 @@ static void test_weights(void **state)
 }
 
 /*
- * The kernel of a transposed convolution computes stride_height * stride_width parts. If their
- * number needs more than 32 bits, the reference kernel runs.
+ * The kernel of a transposed convolution computes stride_height * stride_width parts. If the number
+ * of parts needs more than 32 bits, the reference kernel runs.
  */
 static void test_parts_that_wrap(void **state)
 {
@@ -259,8 +265,8 @@ static void test_parts_that_wrap(void **state)
 }
 
 /*
- * Groups in float16, which a model with LSH_PROJECTION does not convert. The distance between the
- * biases of two groups is counted in fp16 elements.
+ * A grouped convolution in float16, which is not converted to float32 because the model contains
+ * LSH_PROJECTION. The distance between the biases of two groups is counted in fp16 elements.
  */
 static void test_groups_of_fp16(void **state)
 {
@@ -302,7 +308,7 @@ static void test_groups_of_fp16(void **state)
 
 #define DEPTH 8
 
-/* Adds the product of `rows` rows of floats with one column of weights. */
+/* Adds to the model a product of `rows` rows of floats and one column of weights. */
 static uint32_t dynamic_product(uint32_t x, uint32_t rows)
 {
 	static const int8_t weights[DEPTH] = { 100, -3, 20, 7, -50, 127, 1, 60 };
@@ -329,7 +335,7 @@ static uint32_t arithmetic(int32_t code, uint32_t a, uint32_t b, int32_t lifetim
 	return out;
 }
 
-/* Compares a model of two rows, of which the second has far larger numbers. */
+/* Compares kernels and reference for an input of two rows; the second has far larger numbers. */
 static void compare_rows(void)
 {
 	struct nn_plan *reference = create("none", 0);
@@ -351,8 +357,9 @@ static void compare_rows(void)
 }
 
 /*
- * Successive products look at one input once. They look again if the second one reads a part of the
- * same memory, or if the memory has other numbers meanwhile.
+ * If successive products have the same input, the range of its numbers is computed once. The range
+ * is computed again if the second product reads only a part of the memory, or if the numbers in the
+ * memory have changed.
  */
 static void test_ranges(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every operation in every type that it supports, in random shapes. Compiled and interpreted
- * results are compared: bytes and whole numbers must be equal, floats nearly so. The models come
- * from vectors/form.h. Runs are counted, and an operation that never ran fails the test. NN_SEED
- * sets the first seed.
+ * Tests every operation in every type that it supports, in random shapes. Compiled and interpreted
+ * results are compared: integers must be equal, floats nearly equal. The models come from
+ * vectors/form.h. Runs are counted, and an operation that never ran fails the test. NN_SEED sets
+ * the first seed.
  */
 #include <float.h>
 #include <math.h>
@@ -26,14 +26,14 @@
 #include "vectors/form.h"
 #include "vectors/random.h"
 
-#define ROUNDS (uint64_t)how_often(12, 4)	/* rounds of each operation in each type */
+#define ROUNDS (uint64_t)how_often(12, 4)	/* rounds for each operation and type */
 #define FIRST_SEED 1
 
 static const struct form large_forms[] = {
 #include "plan_each_large.def"
 };
 
-/* Replaces the library's function, so that there are threads on each machine. */
+/* Replaces the library's function, so that plans use several threads on any machine. */
 uint32_t cpus_usable(void)
 {
 	return 3;
@@ -46,14 +46,14 @@ struct result {
 	struct nn_output_shape shapes[8];
 	enum nn_status status;
 	struct nn_error err;
-	uint32_t tasks;			/* maximum number of tasks of a step of the plan */
+	uint32_t tasks;			/* maximum number of tasks of the plan's steps */
 };
 
 static struct result results[2];
 
 #define MOST_OPS 128
 
-/* Returns an operation's position in the table. */
+/* Returns the index of an operation in the table of operations. */
 static size_t place_of(const struct nn_op *op)
 {
 	size_t i = 0;
@@ -66,13 +66,14 @@ static size_t place_of(const struct nn_op *op)
 
 /* Number of serialised plans, by operation and type. */
 static uint32_t serialised[MOST_OPS][FORM_NUM_TYPES];
-/*
- * The first round of each operation, and the first set of kernels: plans of these are always saved.
- */
+/* Plans are always saved in the first round of an operation and for the first set of kernels. */
 static bool is_first_round, is_first_set;
 static struct damage_counts damaged;
 
-/* A saved and loaded plan gives the same bits. A damaged serialised plan does no harm. */
+/*
+ * A plan that was saved and loaded gives the same bits. A plan from damaged bytes is refused or
+ * stays within its memory.
+ */
 static void check_saved(const struct nn_plan *plan, const struct nn_execution *as,
 			const struct result *right)
 {
@@ -112,7 +113,10 @@ static void check_saved(const struct nn_plan *plan, const struct nn_execution *a
 	free(data);
 }
 
-/* A value that changes addresses, but no shape, may be unknown when the model is compiled. */
+/*
+ * Checks that the plan is compiled. A value that determines addresses but no shape may be unknown
+ * when the model is compiled.
+ */
 static void check_compiled(const struct nn_plan *plan, const char *kernels)
 {
 	static const int32_t always[] = {
@@ -159,7 +163,7 @@ static void execute_by(const char *kernels, uint32_t preference, struct result *
 		fail_msg("%s", r->err.message);
 	check_compiled(plan, kernels);
 	r->tasks = most_tasks(plan);
-	/* Executes twice; the second time uses memory that the first one left. */
+	/* Execute twice: the second execution uses memory that the first one has changed. */
 	for (uint32_t i = 0; i < 2; i++)
 		r->status = nn_plan_execute(plan, &e, &r->err);
 	if (strcmp(kernels, "none") && !r->status &&
@@ -186,7 +190,10 @@ static float float_at(int32_t type, const char *x, uint32_t i)
 	return value;
 }
 
-/* Returns the largest term: errors of sums are in proportion to it, above all in float16. */
+/*
+ * Returns the largest absolute value of the elements. Errors of sums are proportional to that, most
+ * of all in float16.
+ */
 static float largest_of(int32_t type, const char *x, uint32_t count)
 {
 	float largest = 0;
@@ -253,7 +260,7 @@ static bool is_executed(void)
 	return !results[1].status;
 }
 
-/* An operation that fixes its output's quantisation refuses another scale and zero point. */
+/* If an operation determines the scale and zero point of its output, it must refuse other ones. */
 static void check_quantised(void)
 {
 	static const int32_t free_ones[] = {
@@ -280,10 +287,7 @@ static void check_quantised(void)
 	}
 }
 
-/*
- * Gives the outputs their shapes, because a plan with an open shape is not saved in the serialised
- * form.
- */
+/* Declares the shapes of the outputs, because a plan with an unknown shape is not saved. */
 static void declare_outputs(const struct result *r)
 {
 	const struct nn_subgraph *s = &form.subgraphs[0];
@@ -302,7 +306,10 @@ static uint32_t try_form(const struct nn_op *op, const struct form *f, uint64_t 
 	uint32_t count = 0;
 
 	for (size_t t = 0; t < FORM_NUM_TYPES; t++) {
-		/* The numbers are the same for each set of kernels, and for the interpreter. */
+		/*
+		 * The same seed gives the same numbers for each set of kernels and for the
+		 * interpreter.
+		 */
 		random_start((seed * 131 + (uint64_t)op->code) * 7919 + t);
 		if (form_types[t].type == NN_INT32 || !form_build(op, f, form_types[t].type))
 			continue;
@@ -351,7 +358,10 @@ static void test_threads(void **unused)
 			execute_by(kernels, NN_PREFER_LOW_POWER + 1, &results[1]);
 			assert_int_equal(results[0].status, results[1].status);
 			ran += !results[0].status;
-			/* Other steps are accompanied by conversions, which are divided as well. */
+			/*
+			 * Plans in float16 also have conversion steps, which are divided into
+			 * tasks, too.
+			 */
 			if (form_types[t].type != NN_TENSOR_FLOAT16 && results[1].tasks > tasks)
 				tasks = results[1].tasks;
 			if (memcmp(results[0].data, results[1].data, sizeof(results[0].data)))
@@ -383,8 +393,8 @@ static void tell_types(const struct nn_op *op)
 }
 
 /*
- * Operations whose kernels can save their steps. The list makes the test fail if such a kernel
- * saves no step.
+ * Operations whose kernels can save their steps. The test fails if no step of a listed operation
+ * was saved.
  */
 static const struct {
 	const char *types;

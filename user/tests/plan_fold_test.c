@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations that a plan folds away: the remaining number of steps of small models, and the same
- * results as the interpreter. It also tests the choice between several kernels.
+ * Operations that a plan folds away. Small models must have the expected number of steps, and the
+ * same results as the interpreter. This test also checks the choice between several kernels.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ enum {
 #define MAX_BYTES 4096
 
 static struct model_builder built;
-static size_t arena_size;		/* arena of the plan that ran last */
+static size_t arena_size;		/* size of the last plan's arena */
 
 static uint32_t tensor(enum nn_lifetime lifetime, uint32_t rank, const uint32_t *dims)
 {
@@ -65,7 +65,9 @@ static uint32_t flag(bool value)
 	return mb_constant(&built, NN_BOOL, &value, 1, MB_NONE);
 }
 
-/* Runs the built model. Returns the steps of its plan, or 0 if it is interpreted. */
+/*
+ * Runs the built model. Returns the number of steps of its plan, or 0 if the model is interpreted.
+ */
 static uint32_t run(const char *kernels, float out[MAX_BYTES / sizeof(float)])
 {
 	const struct nn_plan_options options = { .kernels = kernels };
@@ -116,7 +118,7 @@ static void assert_steps(uint32_t count)
 
 /* ---- PAD ---- */
 
-static int32_t fused_before = -1;	/* the activation, if the operation is an ADD */
+static int32_t fused_before = -1;	/* activation of the ADD before the PAD, or -1 */
 
 /* Makes a PAD_V2 of [1, 4, 4, 4] by one pixel, and an operation with windows of 3 by 3. */
 static void build_padded(int32_t code, float value, bool nchw, bool relu)
@@ -163,7 +165,7 @@ static void build_padded(int32_t code, float value, bool nchw, bool relu)
 		in[count++] = mb_int32(&built, 2);
 	if (code == DEPTHWISE_CONV_2D)
 		in[count++] = mb_int32(&built, 1);
-	/* The filter has four groups with the same quantisation. */
+	/* The filter is quantised in four groups with the same scale. */
 	if (code == NN_OP_DYNAMIC_CONV_2D) {
 		in[count++] = mb_int32(&built, 4);
 		in[count++] = mb_int32(&built, 0);
@@ -182,13 +184,13 @@ static void test_pad_into_convolution(void **state)
 	(void)state;
 	build_padded(CONV_2D, 0, false, false);
 	assert_steps(2);
-	/* The padded image of 576 bytes is never made. */
+	/* The arena has no room for a padded image of 576 bytes. */
 	assert_between(arena_size, 4 * 4 * 4 * sizeof(float), 575);
 	build_padded(GROUPED_CONV_2D, 0, false, false);
 	assert_steps(2);
 	build_padded(DEPTHWISE_CONV_2D, 0, false, false);
 	assert_steps(2);
-	/* A border of zeros does not change the quantisation of the image. */
+	/* If the border is zeros, the image can be quantised without it. */
 	build_padded(NN_OP_DYNAMIC_CONV_2D, 0, false, false);
 	assert_steps(2);
 	build_padded(CONV_2D, 1, false, false);
@@ -203,7 +205,8 @@ static void test_pad_into_pool(void **state)
 	build_padded(MAX_POOL_2D, -1, false, true);
 	assert_steps(2);
 	/*
-	 * A padding value above the smallest value of the input, or one that counts like the input.
+	 * The PAD stays if the padding value can be the maximum of a window, or counts in an
+	 * average.
 	 */
 	build_padded(MAX_POOL_2D, 1, false, true);
 	assert_steps(3);
@@ -213,7 +216,7 @@ static void test_pad_into_pool(void **state)
 	assert_steps(3);
 }
 
-/* RELU and RELU6 leave nothing below the 0 of the border. */
+/* After RELU or RELU6 no value is below the zeros of the border. */
 static void test_pad_behind_fused(void **state)
 {
 	(void)state;
@@ -226,9 +229,7 @@ static void test_pad_behind_fused(void **state)
 
 /* ---- NCHW ---- */
 
-/*
- * The steps are TRANSPOSE, the convolution with its border, and TRANSPOSE back; NEG stays the same.
- */
+/* The steps are TRANSPOSE, the convolution with its border, TRANSPOSE back, and NEG. */
 static void test_nchw_padded(void **state)
 {
 	(void)state;
@@ -244,7 +245,7 @@ static void test_nchw_padded(void **state)
 	assert_steps(4);
 }
 
-/* Images stay in NHWC from the first operation to the last one that can use it. */
+/* Images stay in NHWC from the first to the last operation that can use that layout. */
 static void test_nchw_chain(void **state)
 {
 	uint32_t x, list[4], joined, out, none, one, yes;
@@ -353,8 +354,8 @@ static void test_nchw_short_slice(void **state)
 }
 
 /*
- * A shuffle of channels, from [2, 3] to [3, 2], between two poolings: no image is transposed for
- * it.
+ * Builds a shuffle of channels, from [2, 3] to [3, 2], between two poolings. No image is transposed
+ * for the shuffle.
  */
 static void build_shuffle(uint32_t rank, const uint32_t *dims, const int32_t *order, bool read)
 {
@@ -394,8 +395,8 @@ static void test_nchw_shuffle(void **state)
 	build_shuffle(MB_DIMS(1, 2, 3, 20), (int32_t[]){ 0, 2, 1, 3 }, false);
 	assert_steps(5);
 	/*
-	 * Shuffles of another order or other parts, and one whose value another operation also
-	 * reads.
+	 * Shuffles with another order or other parts, and a shuffle whose intermediate value
+	 * another operation also reads.
 	 */
 	build_shuffle(MB_DIMS(2, 3, 20), (int32_t[]){ 0, 2, 1 }, false);
 	assert_steps(7);
@@ -407,7 +408,7 @@ static void test_nchw_shuffle(void **state)
 
 /* ---- Activations ---- */
 
-/* An operation that can have an activation is followed by one. */
+/* Builds an operation that can have a fused activation, followed by an activation. */
 static void build_activated(int32_t code, int32_t activation)
 {
 	static const float numbers[] = { 2, -1, 4, 1, 1, -3 };
@@ -452,7 +453,8 @@ static void test_activation_after(void **state)
 /* ---- TRANSPOSE ---- */
 
 /*
- * Transposes rows of three and of four columns, fp32 and int8, with more rows than a vector holds.
+ * Transposes matrices with three or four columns, fp32 and int8, and more rows than a vector
+ * register holds.
  */
 static void test_few_columns(void **state)
 {
@@ -483,7 +485,10 @@ static void test_few_columns(void **state)
 		}
 }
 
-/* NEG, two TRANSPOSE operations and ABS; another operation may read the value in between. */
+/*
+ * Builds NEG, two TRANSPOSE operations and ABS. Another operation may read the value between the
+ * TRANSPOSE operations.
+ */
 static void build_transposes(const int32_t *first, const uint32_t *between, const int32_t *second,
 			     bool read_twice)
 {
@@ -519,8 +524,8 @@ static void test_transpose_pair(void **state)
 }
 
 /*
- * The first TRANSPOSE stays if other operations also read its output. Moving axes of one element
- * needs no step.
+ * The first TRANSPOSE stays if other operations also read its output. A TRANSPOSE that moves only
+ * axes of one element needs no step.
  */
 static void test_transpose_alone(void **state)
 {
@@ -561,7 +566,7 @@ static void test_reshape_of_arguments(void **state)
 	assert_steps(1);
 }
 
-/* A result that becomes two outputs is copied to one of them. */
+/* If a result becomes two outputs, it is written to one and copied to the other. */
 static void test_reshape_to_two_outputs(void **state)
 {
 	uint32_t x, y, out;
@@ -579,7 +584,10 @@ static void test_reshape_to_two_outputs(void **state)
 	assert_steps(2);
 }
 
-/* NEG and ABS of the input, which `code` concatenates along axis 1 or a new one. */
+/*
+ * Builds NEG and ABS of the input, and operation `code`, which joins the results along axis 1 or a
+ * new axis.
+ */
 static uint32_t build_join(int32_t code, uint32_t batch, enum nn_lifetime lifetime)
 {
 	uint32_t x, parts[2], joined;
@@ -612,7 +620,7 @@ static void test_join(void **state)
 	assert_steps(2);
 	build_join(CONCATENATION, 2, NN_SUBGRAPH_OUTPUT);
 	assert_steps(3);
-	/* The output is a part of a larger operand in the arena. */
+	/* The joined operand is part of a larger operand in the arena. */
 	joined = build_join(CONCATENATION, 1, NN_TEMPORARY);
 	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(2, 6, 4));
 	mb_operation(&built, CONCATENATION, MB_LIST(joined, joined, mb_int32(&built, 0)),
@@ -620,7 +628,7 @@ static void test_join(void **state)
 	assert_steps(3);
 }
 
-/* SPLIT of the input along an axis, then NEG of one part and ABS of the other. */
+/* Builds a SPLIT of the input, and then NEG of one part and ABS of the other part. */
 static void build_split(uint32_t batch, enum nn_lifetime lifetime)
 {
 	uint32_t x, parts[2], outs[2];
@@ -650,7 +658,7 @@ static void test_split(void **state)
 
 /* ---- Which kernel ---- */
 
-/* Makes a depthwise convolution of 4 channels; returns the name of its kernel. */
+/* Compiles a depthwise convolution of 4 channels; returns the name of the chosen kernel. */
 static const char *depthwise_kernel(uint32_t multiplier)
 {
 	static const struct nn_plan_options options;
@@ -691,7 +699,7 @@ static void test_depthwise_kernels(void **state)
 	assert_string_equal(depthwise_kernel(8), "convolution in parts");
 }
 
-/* An operation on constants is computed while the model is prepared, but not after the deadline. */
+/* An operation on constants is computed during preparation, unless the deadline has passed. */
 static void test_deadline(void **state)
 {
 	static const uint64_t deadlines_ns[] = { 1, UINT64_MAX, 0 };

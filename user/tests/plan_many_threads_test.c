@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads of a process as on a machine of 300 CPUs.
+ * Tests the threads of a process as if the machine had 300 CPUs.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -27,10 +27,10 @@
 #define TASKS	5000
 #define JOBS	200
 #define SLEEP_US 2000		/* time after which idle threads sleep */
-#define NEAR	10		/* number of helpers in a domain */
+#define NEAR	10		/* number of helpers in each domain */
 #define HANG_S	(unsigned int)scaled(120)	/* time after which a hanging process is killed */
 
-/* Replaces the library's function; the functions of domains are replaced, too. */
+/* The following functions replace those of the library. */
 uint32_t cpus_usable(void)
 {
 	return CPUS;
@@ -41,8 +41,8 @@ void domains_start(void)
 }
 
 /*
- * NEAR of the 255 helpers sleep in the caller's domain, and as many in another domain of its
- * package.
+ * NEAR of the 255 helpers sleep in the caller's domain, and NEAR others in another domain of the
+ * caller's package.
  */
 static _Thread_local uint32_t domain;
 
@@ -54,7 +54,8 @@ struct domain domain_here(void)
 		domain = 1;
 	} else if (!domain) {
 		/*
-		 * The near helpers fall asleep last, so without domains they would be woken last.
+		 * The near helpers fall asleep last. If domains were ignored, they would be woken
+		 * last.
 		 */
 		uint32_t i = helpers++ % (MOST - 1);
 
@@ -66,7 +67,7 @@ struct domain domain_here(void)
 static atomic_uint met, done[TASKS];
 static atomic_bool seen[MOST];
 
-/* A task that ends when all threads run a task, which shows that each thread was woken. */
+/* A task that waits until all threads run such a task, which shows that each thread was woken. */
 static void meet(void *arg, uint32_t task, uint32_t thread)
 {
 	(void)arg;
@@ -96,7 +97,7 @@ static void test_all_are_woken(void **state)
 
 static atomic_uint beyond, in_slot[MOST];
 
-/* Checks that each of `arg` threads has a number of its own below `arg`. */
+/* Checks that each thread has a number of its own, below the number of threads at `arg`. */
 static void number(void *arg, uint32_t task, uint32_t thread)
 {
 	const uint32_t threads = *(const uint32_t *)arg;
@@ -110,8 +111,8 @@ static void number(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * A plan has memory for as many threads as there were when it was compiled. A process that was
- * forked later may have more helpers.
+ * A plan has memory for as many threads as there were when it was compiled. A child that is forked
+ * after the compilation may have more helpers.
  */
 static void test_numbers_of_threads(void **state)
 {
@@ -150,7 +151,7 @@ static void test_each_task_once(void **state)
 	alarm(0);
 }
 
-/* Returns the state of a thread as the kernel reports it: "S" if the thread sleeps. */
+/* Returns the state of a thread as the kernel reports it; 'S' if the thread sleeps. */
 static char state_of(const char *thread)
 {
 	char path[320], state = 0;
@@ -195,8 +196,8 @@ static void meet_here(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * A job of few threads wakes threads in its opener's domain; a larger job also wakes some in the
- * package.
+ * A job for few threads wakes threads in the caller's domain; a larger job also wakes threads in
+ * the caller's package.
  */
 static void test_near_first(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The networks of the benchmarks, with small images: a plan gives the reference kernels' results,
- * exactly for integers and nearly for floats.
+ * The networks of the benchmarks, with small images. A plan gives the results of the reference
+ * kernels: exactly for integers, nearly for floats.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -79,7 +79,10 @@ static void compare_floats(const float *a, const float *right, size_t count)
 			fail_msg("element %zu is %g, not %g", i, (double)a[i], (double)right[i]);
 }
 
-/* Returns whether the bytes are not all equal. Saturated ones would hide a wrong kernel. */
+/*
+ * Returns whether the bytes are not all equal. If all results were saturated, a wrong kernel would
+ * not be noticed.
+ */
 static bool varies(const uint8_t *bytes, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
@@ -138,8 +141,8 @@ static void check_net(net_fn *make, enum net_type type)
 }
 
 /*
- * These quantised networks have float layers inside, which round differently, so results may
- * differ.
+ * These quantised networks contain float layers. Kernels round floats differently, so results may
+ * differ slightly.
  */
 static void check_sequence(sequence_fn *make)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Passes rewrite small models. The resulting operations and types are compared, and the results
- * must stay the same. All numbers are exact in float16.
+ * Tests the passes that rewrite models. The rewritten model must have the expected operations and
+ * types, and compute the same results. All numbers in the models are exact in float16.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,9 +23,9 @@
 #define ELEMENTS 8
 
 /*
- * Models are written as text. Each operation has a word, followed by a word of the tensors that it
- * reads and, at the end, the one that it writes. A tensor is a letter: x is the input of the model;
- * k, w and v are weights, and k is a constant. The others are images of [1, 2, 2, 2].
+ * Models are written as text. An operation is a word for its name and a word for its tensors: those
+ * that it reads, then the one that it writes. A tensor is a letter: x is the input of the model; k,
+ * w and v are weights, of which k is a constant. All other tensors are images of [1, 2, 2, 2].
  */
 struct pass_case {
 	const char *model;
@@ -64,7 +64,7 @@ static uint32_t flag(uint8_t value)
 
 static const float numbers[] = { 1, -2, 0.5f, 3, -1, 2, 0.25f, -0.5f, 1, 2, -1, 4, 1, 1, 2, -2 };
 
-/* Reads the tensors of a word, and adds the operation's other inputs. */
+/* Reads the input tensors of a word, and adds the other inputs that the operation needs. */
 static uint32_t read_inputs(const char *name, const char *tensors, uint32_t *in)
 {
 	static const int32_t none[8], shape[] = { 1, 2, 2, 2 };
@@ -101,7 +101,7 @@ static uint32_t read_inputs(const char *name, const char *tensors, uint32_t *in)
 			in[count++] = mb_int32(&built, i ? i < 5 : 2);
 		in[count++] = flag(true);
 	}
-	/* The images have 2 by 2 pixels, or the blocks one pixel. */
+	/* The size: images of 2 by 2 pixels for RESIZE, or else blocks of one pixel. */
 	if (!strncmp(name, "RESIZE", 6) || strstr(name, "_TO_")) {
 		in[count++] = mb_int32(&built, *name == 'R' ? 2 : 1);
 		if (*name == 'R')
@@ -162,8 +162,8 @@ static void add_output(const char *name, char letter, const char *outputs)
 }
 
 /*
- * WIDE is a CAST of constant float16 weights to float32, NARROW a CAST to float16, and WIDER one
- * back.
+ * WIDE is a CAST of constant float16 weights to float32, NARROW a CAST to float16, and WIDER a CAST
+ * to float32.
  */
 static void add_cast(const char *name, const char *tensors, const char *outputs)
 {
@@ -219,7 +219,7 @@ static void tell(const struct nn_model *model, char *text, size_t size)
 		size_t used = strlen(text);
 		uint32_t bytes;
 
-		/* The new model has all shapes. */
+		/* The rewritten model must declare all shapes. */
 		assert_true(nn_operand_size(out, &bytes) && bytes);
 		snprintf(text + used, size - used, "%s%s%s", i ? " " : "",
 			 nn_op_name(s->operations[i].type),
@@ -227,7 +227,7 @@ static void tell(const struct nn_model *model, char *text, size_t size)
 	}
 }
 
-/* Interprets a model with the arguments of the built model. */
+/* Executes a model by the interpreter, with the arguments of the built model. */
 static void interpret(const struct nn_model *model, uint32_t out[4][2 * ELEMENTS])
 {
 	const struct nn_plan_options options = { .kernels = "none" };
@@ -277,7 +277,10 @@ static void check_cases(const struct pass_case *cases, size_t count,
 	}
 }
 
-/* Products with constant weights become fp16, and so do neighbours that lose no precision. */
+/*
+ * Products with constant weights are computed in fp16, and so are adjacent operations that lose no
+ * precision by that.
+ */
 static void test_float16(void **state)
 {
 	static const struct pass_case cases[] = {
@@ -307,11 +310,11 @@ static void test_float16(void **state)
 		  "CAST:h CAST:h CAST:h CONV_2D:h CONCATENATION:h CAST" },
 		{ "CONV xa NEG ab", "b", "CAST:h CAST:h CAST:h CONV_2D:h CAST NEG" },
 		{ "CONV xa MAXIMUM ab", "b", "CAST:h CAST:h CAST:h CONV_2D:h CAST MAXIMUM" },
-		/* Only the second input was computed in float16. */
+		/* Only the second input of ADD was computed in float16. */
 		{ "CONV xa NEG xb ADD bac", "c",
 		  "CAST:h CAST:h CAST:h CONV_2D:h NEG CAST:h ADD:h CAST" },
 		/*
-		 * Operations before it are converted too, if no other operation reads their
+		 * Operations before a product are converted, too, if no other operation reads their
 		 * results.
 		 */
 		{ "RELU xa CONV ab", "b", "CAST:h RELU:h CAST:h CAST:h CONV_2D:h CAST" },
@@ -323,11 +326,11 @@ static void test_float16(void **state)
 		{ "RELU xa CONV xb ADD bac", "c",
 		  "CAST:h RELU:h CAST:h CAST:h CONV_2D:h ADD:h CAST" },
 		{ "NEG xa CONV ab", "b", "NEG CAST:h CAST:h CAST:h CONV_2D:h CAST" },
-		/* One conversion serves all operations that read it. */
+		/* Several operations can read the result of one conversion. */
 		{ "CONV xa NEG ab NEG ac", "abc", "CAST:h CAST:h CAST:h CONV_2D:h CAST NEG NEG" },
 		{ "CONV xa CONV xb", "ab",
 		  "CAST:h CAST:h CAST:h CONV_2D:h CAST:h CAST:h CONV_2D:h CAST CAST" },
-		/* The weights were float16 before. */
+		/* The weights are float16 already in the original model. */
 		{ "WIDE w CONV xwa", "a", "CAST:h CAST:h CONV_2D:h CAST" },
 		{ "WIDE w CONV xwa NEG wv", "av", "CAST:h CAST:h CONV_2D:h CAST NEG CAST" },
 		{ "NARROW xh WIDER ha CONV ab", "b", "CAST:h CAST:h CAST:h CONV_2D:h CAST" },
@@ -339,7 +342,7 @@ static void test_float16(void **state)
 	check_cases(cases, LENGTH(cases), plan_float16);
 }
 
-/* The whole model is in float32, with conversions at the inputs and outputs. */
+/* The whole model is converted to float32, with conversions at its inputs and outputs. */
 static void test_float32(void **state)
 {
 	static const struct pass_case cases[] = {
@@ -361,7 +364,7 @@ static void test_float32(void **state)
 	check_cases(&single, 1, plan_float32);
 }
 
-/* Images stay in NHWC as long as their readers support it. */
+/* Images stay in NHWC as long as the operations that read them support that layout. */
 static void test_nhwc(void **state)
 {
 	static const struct pass_case cases[] = {
@@ -396,17 +399,19 @@ static void test_nhwc(void **state)
 		{ "CONV_NCHW xa PAD ab", "b", "TRANSPOSE CONV_2D PAD TRANSPOSE" },
 		{ "CONV_NCHW xa CONCATENATION aab", "b",
 		  "TRANSPOSE CONV_2D CONCATENATION TRANSPOSE" },
-		/* A border that only operations with windows read is added to the NHWC image. */
+		/*
+		 * If only operations with windows read a border, it is added to the image in NHWC.
+		 */
 		{ "PAD xa CONV_NCHW ab", "b", "TRANSPOSE PAD CONV_2D TRANSPOSE" },
 		{ "PAD xa CONV_NCHW ab NEG ac", "bc", "PAD TRANSPOSE CONV_2D NEG TRANSPOSE" },
 		{ "RELU xa CONV_NCHW ab", "b", "RELU TRANSPOSE CONV_2D TRANSPOSE" },
-		/* One image is transposed, the other is not. */
+		/* ADD reads one image that was transposed, and one that was not. */
 		{ "CONV_NCHW xa ADD axb", "b", "TRANSPOSE CONV_2D TRANSPOSE ADD" },
 		{ "CONV_NCHW xa CONV_NCHW xb ADD abc", "c",
 		  "TRANSPOSE CONV_2D CONV_2D ADD TRANSPOSE" },
 		{ "CONV_NCHW xa CONCATENATION axb", "b",
 		  "TRANSPOSE CONV_2D TRANSPOSE CONCATENATION" },
-		/* One transposed image serves all operations that read it. */
+		/* Several operations can read one transposed image. */
 		{ "CONV_NCHW xa RESHAPE ab RESHAPE ac", "bc",
 		  "TRANSPOSE CONV_2D TRANSPOSE RESHAPE RESHAPE" },
 		{ "CONV_NCHW xa RELU ab", "ab", "TRANSPOSE CONV_2D RELU TRANSPOSE TRANSPOSE" },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Steps that a damaged plan may contain, although no compiler makes them. Restored steps stay
- * within their memory, also if several threads share the work.
+ * Tests steps that a damaged plan may contain, although the compiler never makes them. Steps that
+ * are restored must stay within their memory, even if several threads share the work.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@
 
 #define THREADS 2
 
-/* Restores a step from numbers; the caller frees its state. */
+/* Restores a step from words; the caller frees the state of the step. */
 static struct nn_ready restore(const struct nn_kernel *kernel, const void *words, size_t size,
 			       const struct nn_bounds *bounds)
 {
@@ -51,7 +51,7 @@ struct saved_binary {
 	} axes[2];
 };
 
-/* Many tasks share the elements of one row, after an axis of one element. */
+/* The step has an axis of one element and then one long row, whose elements many tasks share. */
 static void test_one_row_of_two_axes(void **state)
 {
 	enum { COUNT = 50001 };
@@ -100,7 +100,9 @@ struct saved_depthwise {
 	struct saved_bytes bytes;
 };
 
-/* The number of one-byte rows is near 2^32: rounding it up must not wrap to 0. */
+/*
+ * The number of one-byte rows is near 2^32. When this number is rounded up, it must not wrap to 0.
+ */
 static void test_most_rows(void **state)
 {
 	enum { IMAGES = 3, ROWS = UINT32_MAX / IMAGES };
@@ -119,7 +121,7 @@ static void test_most_rows(void **state)
 	free(ready.state);
 }
 
-/* Blocks of channels follow one another, and begin again with each pixel. */
+/* In a pixel, blocks of channels follow one another; the next pixel begins with the first block. */
 static void test_blocks(void **state)
 {
 	(void)state;
@@ -145,7 +147,10 @@ struct saved_product {
 	uint32_t weights;
 };
 
-/* Weights and scales are random bytes, in memory of exactly their size, for the sanitizer. */
+/*
+ * Weights and scales are random bytes. Their memory has exactly their size, so that the sanitizer
+ * finds accesses beyond it.
+ */
 static void test_any_weights(void **state)
 {
 	enum { ROWS = 5, COLUMNS = 35, DEPTH = 70 };
@@ -190,7 +195,7 @@ static void test_any_weights(void **state)
 	}
 }
 
-/* Steps with too few or too many words; memory after the words cannot be read. */
+/* Steps with too few or too many words. The memory after the words cannot be accessed. */
 static void test_words_that_end(void **state)
 {
 	static const uint32_t values[] = { 0, 1, 2, UINT32_MAX };
@@ -267,7 +272,7 @@ static bool complete_numbers(void *state, struct nn_ready *ready)
 	return ((const struct numbers *)state)->zero != 99;
 }
 
-/* The last of 2 * 3 elements is 2 + 1 * 5 + 2 * 7 elements away. */
+/* The offset of the last of 2 * 3 elements is 2 + 1 * 5 + 2 * 7 elements. */
 #define NUMBERS_OF(byte, flag, flip, zero, choice, dim, head, scale)			\
 	{ byte, flag, flip, (uint32_t)(zero), 2, choice, 0, 2, 5, dim, 7, head, scale }
 #define HALF 0x3f000000
@@ -277,7 +282,7 @@ static void test_rows(void **state)
 	static const struct {
 		const char *name;
 		uint32_t words[13];
-		uint32_t missing;	/* the operand that is a byte smaller or unaligned */
+		uint32_t missing;	/* which operand is a byte smaller, or unaligned */
 		bool taken;
 	} cases[] = {
 		{ "as it is", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, HALF), 0, true },
@@ -340,7 +345,7 @@ static void test_rows(void **state)
 		assert_int_equal(nn_step_reads(&ready), NN_IN(1));
 		assert_int_equal(n.copy, 2);
 		assert_int_equal(n.zero, (int32_t)cases[i].words[3]);
-		/* There is one word too many, and then a number that does not fit into a word. */
+		/* First there is one word too many; then a number does not fit into a word. */
 		again[13] = 0;
 		assert_false(nn_step_restore(&kernel, again, 14, &bounds, &ready, &other));
 		n.dims[1] = (size_t)UINT32_MAX + 1;

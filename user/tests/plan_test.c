@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans: arguments, shapes that are only known at run time, outputs that are too small, foreign
- * memory, control flow, deadlines.
+ * Tests plans: arguments, shapes that are known only at run time, outputs that are too small,
+ * unaligned memory, control flow, deadlines.
  */
 #include <float.h>
 #include <math.h>
@@ -115,7 +115,7 @@ static const float four[] = { 1, 2, 3, 4 };
 
 /* ---- when operations ran ---- */
 
-/* Makes (x + 0) * x of four float16 or float32 numbers; a dimension of 0 is unknown. */
+/* Builds (x + 0) * x of four float16 or float32 numbers; a dimension of 0 means unknown. */
 static void build_sum_and_product(int32_t type, uint32_t rank, const uint32_t *dims)
 {
 	uint32_t in, sum, out;
@@ -136,7 +136,10 @@ static void build_if(int32_t type, uint32_t rank, const uint32_t *dims)
 	sample_if(&built);
 }
 
-/* The operations whose times are reported; those of a rewritten model have its numbers. */
+/*
+ * The operations whose times are reported. If the model was rewritten, the numbers are those of the
+ * rewritten model.
+ */
 static const struct {
 	const char *name;
 	void (*build)(int32_t type, uint32_t rank, const uint32_t *dims);
@@ -221,7 +224,7 @@ static void test_fp16_is_computed_in_float(void **state)
 	in = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_INPUT, MB_DIMS(1));
 	between = mb_operand(&built, NN_TENSOR_FLOAT16, NN_TEMPORARY, MB_DIMS(1));
 	out = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
-	/* A scalar that is omitted keeps no plan from float32. */
+	/* A model with an omitted float16 scalar is still computed in float32. */
 	mb_operand(&built, NN_FLOAT16, NN_NO_VALUE, 0, NULL);
 	mb_operation(&built, ADD, MB_LIST(in, mb_constant(&built, NN_TENSOR_FLOAT16, &small, 2,
 							  MB_DIMS(1)), mb_int32(&built, 0)),
@@ -241,7 +244,7 @@ static void test_fp16_is_computed_in_float(void **state)
 	nn_plan_free(plan);
 }
 
-/* A CAST to float16 rounds, also if its result is not an output. */
+/* A CAST to float16 rounds even if its result is not an output of the model. */
 static void test_fp16_is_rounded_by_cast(void **state)
 {
 	static const float x = 1 + 0x1p-12f;
@@ -275,7 +278,7 @@ static void test_fp16_is_rounded_by_cast(void **state)
 	nn_plan_free(plan);
 }
 
-/* LSH_PROJECTION hashes its input's bytes, which conversion to float32 would change. */
+/* LSH_PROJECTION hashes the bytes of its input, so the input must not be converted to float32. */
 static void test_fp16_is_hashed_as_it_is(void **state)
 {
 	static const uint16_t hash[] = { 0x3000, 0xb800, 0x3c00, 0x4500, 0xc500, 0x2c00, 0x4200,
@@ -310,7 +313,7 @@ static void test_fp16_is_hashed_as_it_is(void **state)
 	assert_int_equal(bits[0], bits[1]);
 }
 
-/* Runs the model that was built in float, interpreted and compiled. */
+/* Runs the built float model twice: interpreted and compiled. */
 static void run_both_ways(const float *x, uint32_t x_count, float results[2][4])
 {
 	struct nn_plan_options options = { .kernels = "none" };
@@ -332,7 +335,7 @@ static void run_both_ways(const float *x, uint32_t x_count, float results[2][4])
 	}
 }
 
-/* Without an activation infinity is not clamped. */
+/* An operation without an activation does not clamp infinity. */
 static void test_infinity(void **state)
 {
 	static const int32_t passing[] = { MAXIMUM, MINIMUM, PRELU };
@@ -368,7 +371,7 @@ static void test_infinity(void **state)
 	assert_memory_equal(results[0], results[1], sizeof(results[0]));
 }
 
-/* The sum of a window exceeds 32 bits. */
+/* The sum of the values in a window needs more than 32 bits. */
 static void test_large_average(void **state)
 {
 	enum { SIDE = 4096 };
@@ -493,7 +496,7 @@ static void test_broken_calls(void **state)
 	nn_plan_free(plan);
 }
 
-/* Memory of the caller and constants may have any alignment. */
+/* Arguments and constants may lie at any alignment. */
 static void test_unaligned(void **state)
 {
 	static const float expected[] = { 3, 5, 5, 7 };
@@ -566,7 +569,10 @@ static void test_shape_from_values(void **state)
 	assert_int_equal(c.shapes[0].dims[0], 3);
 	assert_int_equal(c.shapes[0].dims[1], 2);
 
-	/* The memory is too small: the shape is reported, and memory beyond it is not written. */
+	/*
+	 * The output's memory is too small: the shape is reported, and bytes after the memory are
+	 * not written.
+	 */
 	out[5] = 77;
 	c.outputs[0].length = sizeof(out) - 4;
 	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 20 bytes, not 24");
@@ -580,7 +586,8 @@ static void test_shape_from_values(void **state)
 	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 0 bytes, not 24");
 
 	/*
-	 * The argument may give dimensions that are unknown in the model; they must be right.
+	 * The argument may give dimensions that the model does not know; these dimensions must be
+	 * right.
 	 */
 	c.outputs[0] = (struct nn_arg){ .data = out, .length = sizeof(out), .rank = 2,
 					.dims = { 0, 2 } };
@@ -592,7 +599,10 @@ static void test_shape_from_values(void **state)
 	nn_plan_free(plan);
 }
 
-/* Values that determine addresses are read once, so a later change is never seen. */
+/*
+ * Another thread changes values that determine addresses. A plan reads such values once, so a later
+ * change has no effect.
+ */
 static atomic_bool stop_changing;
 
 static void *change_shape(void *data)
@@ -638,7 +648,7 @@ static void test_changing_shape(void **state)
 	nn_plan_free(plan);
 }
 
-/* The output sum = x + y is read by product = sum * x, which is an output as well. */
+/* Builds sum = x + y and product = sum * x; both are outputs. */
 static void build_two_outputs(void)
 {
 	uint32_t x, y, none, sum, product;
@@ -690,7 +700,8 @@ static void test_output_that_is_read(void **state)
 	assert_memory_equal((char *)product + 2, products, sizeof(products));
 
 	/*
-	 * The first output does not fit; shape and data of the second one are right nevertheless.
+	 * The first output does not fit into its memory. The shape and data of the second output
+	 * are right nevertheless.
 	 */
 	two_outputs_call(&c, sum, product);
 	c.outputs[0].length = 4;
@@ -707,7 +718,7 @@ static void test_output_that_is_read(void **state)
 	nn_plan_free(plan);
 }
 
-/* An input's shape must be known by the model or by the argument. */
+/* Either the model or the argument must give the complete shape of an input. */
 static void test_unknown_input_shape(void **state)
 {
 	float sum[4], product[4];
@@ -800,7 +811,7 @@ static void test_if(void **state)
 	nn_plan_free(plan);
 }
 
-/* Nested IFs, as deep as a model may be; the innermost adds 1. */
+/* IFs that are nested as deep as allowed; the innermost one adds 1. */
 static void test_deep_if(void **state)
 {
 	enum { DEPTH = NN_MAX_NESTING };
@@ -884,7 +895,7 @@ static void test_while(void **state)
 	assert_runs(plan, &c);
 	assert_true(out[0] == 10 && out[1] == 55);
 
-	/* If there is no iteration, the initial values are the result. */
+	/* If the loop has no iteration, the results are the initial values. */
 	while_call(&c, none, out);
 	assert_runs(plan, &c);
 	assert_true(out[0] == 3 && out[1] == 4);
@@ -981,7 +992,10 @@ static void test_growing_list(void **state)
 	assert_int_equal(c.shapes[0].dims[0], 5);
 	nn_plan_free(plan);
 
-	/* A declared size must be right, and is checked when the real size is known. */
+	/*
+	 * A size that the model declares must be right, which is checked when the real size is
+	 * known.
+	 */
 	build_growing_list(true);
 	plan = make_plan();
 	c.outputs[0].length = sizeof(out);
@@ -990,7 +1004,10 @@ static void test_growing_list(void **state)
 	nn_plan_free(plan);
 }
 
-/* The condition's subgraph may declare another shape than the values have at run time. */
+/*
+ * The subgraph of a loop's condition may declare shapes that differ from those at run time, which
+ * is an error.
+ */
 static void test_shape_of_subgraph_input(void **state)
 {
 	const float zero = 0, one = 1, five = 5;
@@ -1050,8 +1067,8 @@ static void test_threads(void **state)
 }
 
 /*
- * Builds ADD, PAD, and CONV_2D with a filter of 3 by 3 ones, which sums each pixel's neighbours.
- * The image of 2 by 2 is enlarged by `border`. Returns the padded image.
+ * Builds ADD, PAD, and CONV_2D. The filter is 3 by 3 ones, so it sums a pixel and its neighbours.
+ * PAD enlarges the image of 2 by 2 by `border`. Returns the padded image.
  */
 static uint32_t build_padded(int32_t border, int32_t channels, enum nn_lifetime lifetime)
 {
@@ -1080,7 +1097,10 @@ static uint32_t build_padded(int32_t border, int32_t channels, enum nn_lifetime 
 	return padded;
 }
 
-/* Counts the model's remaining steps, whose number is the same when it is saved and loaded. */
+/*
+ * Returns the number of steps of the model's plan; a plan that is saved and loaded must have the
+ * same number.
+ */
 static uint32_t count_steps(void)
 {
 	static const struct nn_plan_options options;
@@ -1124,7 +1144,10 @@ static void test_fold_pad(void **state)
 	assert_runs(plan, &c);
 	assert_memory_equal(out, right, sizeof(right));
 	nn_plan_free(plan);
-	/* A PAD stays if it is as large as the filter, pads channels, or writes an output. */
+	/*
+	 * A PAD is not folded if its border is as large as the filter, if it pads channels, or if
+	 * it writes an output.
+	 */
 	build_padded(3, 0, NN_TEMPORARY);
 	assert_int_equal(count_steps(), 3);
 	build_padded(1, 1, NN_TEMPORARY);
@@ -1144,7 +1167,9 @@ static void test_fold_pad_read_twice(void **state)
 	assert_int_equal(count_steps(), 4);
 }
 
-/* Builds PAD of 5 by 5 pixels and CONV_2D with 3 by 3 different weights. */
+/*
+ * Builds PAD of an image of 5 by 5 pixels, and CONV_2D with a filter of 3 by 3 different weights.
+ */
 static void build_window(int32_t head, int32_t tail, int32_t code, int32_t stride)
 {
 	static const float weights[9] = { 1, 2, 4, 8, 16, 32, 64, 128, 256 }, zero;
@@ -1207,11 +1232,14 @@ static void test_fold_pad_windows(void **state)
 		folded += run_window(NULL, out);
 		assert_memory_equal(out, right, sizeof(right));
 	}
-	/* VALID paddings can all be folded, and SAME ones if they stay smaller than the filter. */
+	/*
+	 * With VALID, all borders can be folded; with SAME, only those that stay smaller than the
+	 * filter.
+	 */
 	assert_between(folded, 27 + 1, 2 * 27 - 1);
 }
 
-/* QUANTIZE, DEQUANTIZE, QUANTIZE by another scale or the same, DEQUANTIZE. */
+/* Builds QUANTIZE, DEQUANTIZE, QUANTIZE (with the same or another scale), DEQUANTIZE. */
 static void build_round_trip(float scale)
 {
 	uint32_t list[5];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The decisions of tuning, with given times in place of measured ones.
+ * Tests the decisions of tuning; given times replace measured ones.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,11 +21,11 @@
 typedef uint64_t time_fn(uint32_t run, uint32_t step, uint32_t threads, uint32_t others);
 
 struct tuned {
-	uint32_t runs;			/* number of runs until tuning was done */
+	uint32_t runs;			/* number of runs until tuning ended */
 	uint32_t threads[STEPS];
 };
 
-/* Tunes a plan that will be measured after `wait` executions. */
+/* Tunes a plan whose measurements begin after `wait` executions. */
 static struct tuned tune_after(struct compiled *c, int wait, time_fn *time)
 {
 	struct tuned result = { 0 };
@@ -73,7 +73,7 @@ static struct tuned tune(time_fn *time)
 	return result;
 }
 
-/* Step 1 is faster on one thread, independent of the others. */
+/* Step 1 is faster on one thread, independent of the other steps. */
 static uint64_t one_is_faster(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {
 	(void)run;
@@ -82,8 +82,8 @@ static uint64_t one_is_faster(uint32_t run, uint32_t step, uint32_t threads, uin
 }
 
 /*
- * Each step alone is faster on one thread; but if one step runs alone, the others have threads to
- * wake.
+ * Each step alone is faster on one thread. But then the other steps have to wake threads, so the
+ * plan is slower.
  */
 static uint64_t together_is_slower(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {
@@ -111,7 +111,7 @@ static uint64_t all_are_faster(uint32_t run, uint32_t step, uint32_t threads, ui
 }
 
 /*
- * In three runs of four the threads of step 1 are late; in the others they are as fast as one
+ * In three of four runs the threads of step 1 are late; in the fourth run they are as fast as one
  * thread.
  */
 static uint64_t threads_are_late(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
@@ -166,7 +166,9 @@ static void test_proposes_nothing(void **state)
 	assert_memory_equal(t.threads, ((uint32_t[STEPS]){ 0 }), sizeof(t.threads));
 }
 
-/* Other programs used the CPUs during the first tuning, and after a restart during the third. */
+/*
+ * The first tuning, and the third after a restart, were disturbed by programs that used the CPUs.
+ */
 static void test_tunes_again(void **state)
 {
 	static time_fn *const times[] = { one_is_faster, all_are_faster, one_is_faster, noise };

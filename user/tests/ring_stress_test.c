@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two processes wait for each other many times, by sleeps, spins that become sleeps, and the
- * doorbell, with random delays. A waiting thread continues only when it is woken. So a lost wake-up
- * is a hang, which an alarm ends.
+ * Two processes wait for each other many times: by sleeping, by spinning and then sleeping, and by
+ * the doorbell, with random delays. A thread that sleeps continues only when it is woken. So a lost
+ * wake-up makes the test hang until an alarm ends it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,9 @@ static uint32_t next_random(uint32_t *state)
 	return *state >> 8;
 }
 
-/* Delays are mostly short, so that the next step meets the other end in the middle of its work. */
+/*
+ * Delays are mostly short, so that the next step happens while the other process is still working.
+ */
 static void delay(uint32_t *random)
 {
 	uint32_t n = next_random(random);
@@ -61,7 +63,10 @@ static void begin(struct nn_ring *ring, struct shared *shared, int mine)
 	ring->slice_ns = HOUR_NS;
 }
 
-/* Sets a budget with which the next wait sleeps at once, soon, or hardly ever. */
+/*
+ * Sets the time that the next wait spins: none, a short time, or so long that it hardly ever
+ * sleeps.
+ */
 static void vary(struct nn_ring *ring, uint32_t *random)
 {
 	static const uint64_t budgets[] = { 0, 0, 1000, 20000 };
@@ -70,7 +75,10 @@ static void vary(struct nn_ring *ring, uint32_t *random)
 	nn_waiter_learn(&ring->waiter, 300, false);
 }
 
-/* Takes the next packet, sometimes by the doorbell; returns false if the burst is dead. */
+/*
+ * Takes the next packet, sometimes after waiting for the doorbell; returns false if the burst is
+ * dead.
+ */
 static bool take(struct nn_ring *ring, struct shared *shared, struct nnaccel_datum *datums,
 		 uint32_t *random)
 {

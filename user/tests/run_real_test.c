@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlsym() of the library of `nnaccel run`, and how it finds the functions of a runtime. The library
- * itself plays the runtime: it has functions with these names.
+ * Tests dlsym() of the library of `nnaccel run`, and how that library finds the functions of a
+ * runtime. The library itself plays the runtime, because it has functions with the same names.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -19,11 +19,11 @@
 #include "run/run.h"
 
 #define RUNTIME "../lib/libnnaccel_run.so"
-/* A library that can be unloaded, and a function of it. */
+/* A library that can be unloaded, and one of its functions. */
 #define OTHER "libpng16.so.16"
 #define OF_OTHER "png_create_read_struct"
 
-/* The functions of this program, which are found before those of runtimes. */
+/* Functions of this program with the names of a runtime's; the linker finds them first. */
 #define FUNCTION(name) void name(void); void name(void) { }
 #include "run/functions.def"
 #undef FUNCTION
@@ -68,7 +68,7 @@ static int set_up(void **state)
 	return !runtime;
 }
 
-/* A program without a device gets the original function. */
+/* If there is no device, a program gets the original function. */
 static void test_no_device(void **state)
 {
 	(void)state;
@@ -78,7 +78,7 @@ static void test_no_device(void **state)
 
 		assert_non_null(found);
 		assert_ptr_not_equal(found, functions[i].ours);
-		/* The program has no other function of this name. */
+		/* No object after this program has a function of this name. */
 		assert_null(run_real((const void *)set_up, functions[i].name));
 	}
 }
@@ -93,7 +93,7 @@ static void test_device(void **state)
 		const char *name = functions[i].name;
 		void *theirs = true_of(runtime, name);
 
-		/* A library without such functions, and a lookup with RTLD_NEXT, change nothing. */
+		/* Lookups in a library without such functions, or with RTLD_NEXT, find nothing. */
 		assert_null(dlsym(other, name));
 		assert_null(dlsym(RTLD_NEXT, name));
 		assert_null(run_real((const void *)set_up, name));
@@ -102,7 +102,7 @@ static void test_device(void **state)
 		assert_null(dlsym(other, name));
 		assert_ptr_equal(run_real((const void *)set_up, name), theirs);
 	}
-	/* Other names are never replaced. */
+	/* Functions with other names are never replaced. */
 	assert_ptr_equal(dlsym(runtime, "_exit"), true_of(runtime, "_exit"));
 	assert_ptr_not_equal(dlsym(runtime, "_exit"), NULL);
 	assert_null(dlsym(runtime, "OrtGetApiBases"));
@@ -114,7 +114,8 @@ static void test_device(void **state)
 }
 
 /*
- * A library that calls dlsym() gets the same result as without `nnaccel run`, and can be unloaded.
+ * If another library calls dlsym(), it gets the same result as without `nnaccel run`, and it can be
+ * unloaded.
  */
 static void test_caller(void **state)
 {
@@ -129,7 +130,7 @@ static void test_caller(void **state)
 	assert_ptr_equal(run_real(of_other, OF_OTHER), of_other);
 	dlclose(other);
 	assert_null(dlopen(OTHER, RTLD_NOW | RTLD_NOLOAD));
-	/* The address does not belong to any object. */
+	/* The caller's address belongs to no loaded object. */
 	assert_null(run_real(NULL, OF_OTHER));
 }
 

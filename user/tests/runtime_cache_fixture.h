@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of tests of the NNAPI's compilation caching: a folder of entries and its
- * contents, a token, and the library's log.
+ * The common part of tests of the NNAPI's compilation caching: a folder of entries, a token, and
+ * the library's log.
  */
 #ifndef NN_TESTS_RUNTIME_CACHE_FIXTURE_H
 #define NN_TESTS_RUNTIME_CACHE_FIXTURE_H
@@ -16,7 +16,7 @@
 
 #define TOKEN_SIZE ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN
 
-/* The files of an entry. */
+/* The two files of a cache entry. */
 enum { MODEL_FILE, DATA_FILE, FILES };
 
 static char dir[] = "/tmp/runtime_cache_test.XXXXXX";
@@ -56,7 +56,7 @@ static inline uint32_t count(const char *what)
 	return n;
 }
 
-/* This many steps came from the cache, and this many lines report a fault. */
+/* Asserts how many steps came from the cache, and how many log lines are warnings. */
 static inline void assert_logged(uint32_t hits, uint32_t warnings)
 {
 	if (count("prepared from the cache") != hits || count("warn:") != warnings)
@@ -75,7 +75,7 @@ static inline int compare_names(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* Lists the files in order: those of an entry follow each other, the model file first. */
+/* Lists the files in order: the model file of an entry, then its data file, then the next entry. */
 static inline struct listing list(void)
 {
 	DIR *d = opendir(dir);
@@ -106,7 +106,7 @@ static inline void remove_all(void)
 /* ---- how often the engine saves ---- */
 
 #define SAVE_NS UINT64_C(110000000)	/* a user may save one entry in this time, */
-#define SAVES_AT_ONCE 30		/* and this many in a row after a pause */
+#define SAVES_AT_ONCE 30		/* and this many at once after a pause */
 
 /* Waits until the limit of saves per time allows `entries` more saves. */
 static inline void pace_saves(uint32_t entries)
@@ -123,7 +123,7 @@ static inline void pace_saves(uint32_t entries)
 		usleep((useconds_t)((paid_ns - now_ns) / 1000));
 }
 
-/* Call it first, because the library reads its environment once. */
+/* Must be called first, because the library reads its environment only once. */
 static inline void cache_fixture_init(void)
 {
 	for (int i = 0; i < TOKEN_SIZE; i++)

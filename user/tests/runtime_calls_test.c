@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls in any order: a few objects of each kind live for a short time, get right and wrong calls,
- * and are freed in any order. It finds faults that sanitizers report, results that are not a
- * ResultCode, and objects from failing calls. NN_SEED sets another order.
+ * Makes calls in random order. A few objects of each kind live for a short time, get valid and
+ * invalid calls, and are freed in random order. The test finds faults that sanitizers report,
+ * results that are not a ResultCode, and failing calls that return an object. NN_SEED selects
+ * another order.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static struct {
 	ANeuralNetworksMemoryDesc *descs[DESCS];
 	ANeuralNetworksMemory *memories[MEMORIES];
 	uint64_t random;
-	uint32_t succeeded;			/* executions, of any kind */
+	uint32_t succeeded;			/* successful executions of any kind */
 } w;
 
 static uint32_t below(uint32_t n)
@@ -66,7 +67,7 @@ static ANeuralNetworksOperandType any_tensor(void)
 
 /* ---- models ---- */
 
-/* Makes out = a OP b, on floats; LESS returns booleans. */
+/* Describes out = a OP b for floats, where OP is ADD, MUL or LESS; LESS returns booleans. */
 static void describe_binary(ANeuralNetworksModel *model)
 {
 	const int32_t codes[] = { ANEURALNETWORKS_ADD, ANEURALNETWORKS_MUL, ANEURALNETWORKS_LESS };
@@ -92,7 +93,7 @@ static void describe_binary(ANeuralNetworksModel *model)
 							       outputs));
 }
 
-/* Adds IF or WHILE with existing models. */
+/* Describes a model with an IF or WHILE that refers to existing models. */
 static void describe_control(ANeuralNetworksModel *model)
 {
 	const bool loop = below(2);
@@ -222,7 +223,7 @@ static int set_memory(ANeuralNetworksExecution *execution, int32_t index, bool o
 								    0, length);
 }
 
-/* Tries shapes and lengths until one is right. */
+/* Sets an argument with random shapes and lengths until a call succeeds. */
 static void set_argument(ANeuralNetworksExecution *execution, int32_t index, bool output,
 			 void *buffer)
 {
@@ -255,7 +256,7 @@ static void new_execution(void)
 	assert_int_equal(succeeds(result), *execution != NULL);
 	succeeds(ANeuralNetworksExecution_setReusable(*execution, below(2)));
 	succeeds(ANeuralNetworksExecution_setMeasureTiming(*execution, below(2)));
-	/* With a deadline, bursts are not used. */
+	/* Only some executions get a loop timeout. */
 	if (below(2))
 		succeeds(ANeuralNetworksExecution_setLoopTimeout(*execution, 1000000));
 	set_argument(*execution, 0, false, in);
@@ -323,7 +324,7 @@ static void change_desc(void)
 		succeeds(ANeuralNetworksMemoryDesc_finish(*desc));
 }
 
-/* Replaces a memory when no execution uses it. */
+/* Replaces a memory that no execution uses. */
 static void new_memory(void)
 {
 	ANeuralNetworksMemory **place = &w.memories[FIXED + below(MEMORIES - FIXED)], *memory;
@@ -419,7 +420,7 @@ static void test_calls(void **state)
 	(void)state;
 	for (i = 0; i < LIVES; i++)
 		live((seed ? (uint32_t)strtoul(seed, NULL, 0) : 1) + i);
-	/* Not all calls were rejected. */
+	/* Enough calls succeeded. */
 	assert_true(w.succeeded > LIVES);
 }
 
@@ -429,7 +430,7 @@ int main(void)
 		cmocka_unit_test(test_calls),
 	};
 
-	/* Most calls are wrong on purpose, so their log is useless. */
+	/* Most calls are wrong on purpose, so the log of their errors is useless. */
 	setenv("NNACCEL_LOG", "none", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

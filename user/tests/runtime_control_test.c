@@ -13,7 +13,7 @@ static const uint32_t dims[] = { ELEMENTS };
 static const uint32_t one[] = { 1 };
 
 /*
- * Makes out = x + constant; the constant (more than 128 bytes) is in a memory or given as a
+ * Makes out = x + constant. The constant has more than 128 bytes, and is in a memory or given as a
  * pointer.
  */
 static ANeuralNetworksModel *addition(const float *values, const ANeuralNetworksMemory *memory)
@@ -42,8 +42,8 @@ static ANeuralNetworksModel *addition(const float *values, const ANeuralNetworks
 }
 
 /*
- * Makes out = condition ? yes(x) : no(x); the condition is an input (`constant` NULL) or a
- * constant.
+ * Makes out = condition ? yes(x) : no(x). The condition is an input if `constant` is NULL,
+ * otherwise a constant.
  */
 static ANeuralNetworksModel *choice(const bool *constant, const ANeuralNetworksModel *yes,
 				    const ANeuralNetworksModel *no)
@@ -72,7 +72,7 @@ static ANeuralNetworksModel *choice(const bool *constant, const ANeuralNetworksM
 	return model;
 }
 
-/* Returns the result for x = 1. */
+/* Runs the model for x = 1; returns the result. */
 static float run(ANeuralNetworksModel *model, bool condition)
 {
 	ANeuralNetworksCompilation *compilation = compile(model, true);
@@ -166,7 +166,7 @@ static void test_depth(void **state)
 	ANeuralNetworksModel_free(ten);
 }
 
-/* Branches must match the operation, and both must exist. */
+/* Both branches must be set, and match the inputs and outputs of the operation. */
 static void test_refusals(void **state)
 {
 	const uint32_t operands[] = { 0, 1, 2, 3 }, output = 4, other_output = 5;
@@ -185,7 +185,10 @@ static void test_refusals(void **state)
 	assert_ok(ANeuralNetworksModel_addOperand(model, &floats));
 	assert_ok(ANeuralNetworksModel_addOperand(model, &fewer));
 	assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, 1, f->add_ten));
-	/* First the second branch is missing; then no branch has the output. */
+	/*
+	 * First the second branch is missing; then the branches do not match the operation's
+	 * output.
+	 */
 	assert_result(BAD_DATA, ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_IF, 4,
 								  operands, 1, &output));
 	assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, 2, f->add_hundred));
@@ -250,8 +253,8 @@ static ANeuralNetworksModel *loop_model(const ANeuralNetworksModel *condition,
 }
 
 /*
- * A loop timeout of 0 ends at once; it is not the default. A timeout beyond the maximum becomes the
- * maximum.
+ * With a loop timeout of 0, the loop ends at once: 0 does not mean the default. A timeout above the
+ * maximum is replaced by the maximum.
  */
 static void test_loop_timeout(void **state)
 {

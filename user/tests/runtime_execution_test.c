@@ -60,7 +60,7 @@ static void test_null(void **state)
 		      ANeuralNetworksExecution_getOutputOperandDimensions(execution, 0, NULL));
 	assert_result(UNEXPECTED_NULL,
 		      ANeuralNetworksExecution_getDuration(NULL, 0, &duration));
-	/* In each case one pointer is NULL. */
+	/* One pointer is NULL in each call. */
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(
 					       NULL, NULL, 0, 0, &event));
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(
@@ -101,7 +101,7 @@ static void test_compute(void **state)
 	uint32_t rank, dims[2];
 	float sum[ADD_ELEMENTS];
 
-	/* An invalid output does not change the execution. */
+	/* A rejected call for the output does not change the execution. */
 	assert_result(BAD_DATA, ANeuralNetworksExecution_compute(execution));
 	assert_result(BAD_STATE,
 		      ANeuralNetworksExecution_getOutputOperandRank(execution, 0, &rank));
@@ -155,7 +155,7 @@ static const uint32_t dims_open[] = { 0, 2 };
 
 struct argument_case {
 	const char *name;
-	bool open;			/* the model with an unknown dimension */
+	bool open;			/* use the model with an unknown dimension */
 	int32_t index;
 	uint32_t rank;			/* rank in the type; 0 without a type */
 	const uint32_t *dims;
@@ -216,7 +216,9 @@ struct type_case {
 	int result;
 };
 
-/* Types that are given for a TENSOR_FLOAT32 of [2, 2]: only their dimensions count. */
+/*
+ * Types that are given for a TENSOR_FLOAT32 of [2, 2]; only the dimensions of such a type are used.
+ */
 static const struct type_case type_cases[] = {
 	{ "as wide", { ANEURALNETWORKS_TENSOR_INT32, 2, dims_2x2, 0, 0 }, 16, OK },
 	{ "narrower", { ANEURALNETWORKS_TENSOR_FLOAT16, 2, dims_2x2, 0, 0 }, 16, OK },
@@ -234,7 +236,10 @@ static const struct type_case type_cases[] = {
 	{ "a zero point", { ANEURALNETWORKS_TENSOR_QUANT16_SYMM, 2, dims_2x2, 1, 1 }, 16, BAD },
 };
 
-/* Sets both inputs and the output with `c`; returns the first result that is not `c`'s. */
+/*
+ * Sets both inputs and the output with the type of `c`; returns the first result that `c` does not
+ * expect.
+ */
 static int set_typed(ANeuralNetworksExecution *execution, const struct type_case *c,
 		     ANeuralNetworksMemory *memory, float *data)
 {
@@ -317,7 +322,9 @@ static void test_padding(void **state)
 	ANeuralNetworksExecution_free(execution);
 }
 
-/* Makes an execution of the model with unknown dimensions, with `length` bytes for its output. */
+/*
+ * Makes an execution of the model with unknown dimensions; the output has `length` bytes of memory.
+ */
 static ANeuralNetworksExecution *open_execution(struct add_models *f, float *sum, size_t length)
 {
 	const ANeuralNetworksOperandType type = tensor_type(2, dims_2x2);
@@ -443,7 +450,7 @@ static void test_start_compute(void **state)
 	ANeuralNetworksEvent_free(event);
 }
 
-/* An eventfd behaves to poll() as a fence that is not signalled yet. */
+/* For poll(), an eventfd looks like a fence that has not signalled yet. */
 static void test_dependencies(void **state)
 {
 	struct add_models *f = *state;
@@ -517,7 +524,9 @@ static void test_fenced_refusals(void **state)
 	float sum[ADD_ELEMENTS];
 	ANeuralNetworksExecution *execution = open_execution(f, sum, sizeof(sum));
 
-	/* The model's output has an unknown shape, and it is compiled for all devices. */
+	/*
+	 * The output of the model has an unknown shape, and the model is compiled for all devices.
+	 */
 	assert_result(BAD_DATA, ANeuralNetworksExecution_startComputeWithDependencies(
 					execution, NULL, 0, 0, &event));
 	assert_result(BAD_DATA, ANeuralNetworksExecution_startComputeWithDependencies(
@@ -528,7 +537,7 @@ static void test_fenced_refusals(void **state)
 			      &event));
 	assert_null(event);
 
-	/* After it has run, that error has priority over all others. */
+	/* After the execution has run, BAD_STATE has priority over all other errors. */
 	assert_ok(ANeuralNetworksExecution_compute(execution));
 	assert_result(BAD_STATE, ANeuralNetworksExecution_startComputeWithDependencies(
 					 execution, NULL, 0, 1, &event));

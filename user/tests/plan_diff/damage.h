@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Damage to saved plans, and to the steps in them.
+ * Damages saved plans and the steps in them.
  */
 #ifndef NN_TESTS_PLAN_DIFF_DAMAGE_H
 #define NN_TESTS_PLAN_DIFF_DAMAGE_H
@@ -13,7 +13,7 @@ struct damage_counts {
 	uint32_t refused;
 	uint32_t loaded;
 	uint32_t steps;			/* number of damaged steps that ran */
-	uint32_t packing;		/* number of these steps that pack weights first */
+	uint32_t packing;		/* number of damaged steps that first pack weights */
 	uint32_t bounds[64];	/* steps that were tested at their bounds */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Puts the random graph into models that are not compiled as a whole: with shapes that are known
- * only at run time, and as both branches of an IF.
+ * Puts the random graph into models that are not compiled as a whole. Their shapes are known only
+ * at run time, or they have an IF whose branches both are the graph.
  */
 #ifndef NN_TESTS_PLAN_DIFF_WRAP_H
 #define NN_TESTS_PLAN_DIFF_WRAP_H
@@ -14,7 +14,7 @@
 struct wrapped {
 	struct nn_model model;
 	struct nn_subgraph subgraphs[3];
-	/* Operands of the graph, with unknown dimensions. */
+	/* Copies of the graph's operands, with unknown dimensions. */
 	struct nn_operand operands[MAX_OPERANDS];
 	struct nn_operand main[WRAP_OPERANDS];
 	struct nn_operation operation;
@@ -23,10 +23,10 @@ struct wrapped {
 	uint32_t num_inputs;
 };
 
-/* Makes all dimensions unknown, except those of constants. */
+/* Makes a model of the graph whose dimensions are all unknown, except those of constants. */
 void wrap_unknown(struct wrapped *w);
 
-/* Makes an IF with the graph as both branches, with unknown or known dimensions. */
+/* Makes a model with an IF whose branches both are the graph, with unknown or known dimensions. */
 void wrap_branches(struct wrapped *w, bool unknown);
 
 /* Fills in the arguments of an execution that takes one of the branches. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gives the CPU device of libneuralnetworks.so plug-ins, as a worker has: both examples are
- * registered before the first call. It is for conformance runs, in which this must not change NNAPI
- * operations.
+ * Gives the CPU device of libneuralnetworks.so plug-ins such as a worker has: registers both
+ * example plug-ins before the first call. Conformance runs use this to check that plug-ins do not
+ * change NNAPI operations.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

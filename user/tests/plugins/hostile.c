@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An extension whose operations misbehave, each in its own way: com.example.hostile. All have one
- * input and one output of type TENSOR_FLOAT32.
+ * The extension com.example.hostile, whose operations misbehave, each in another way. All
+ * operations have one input and one output of type TENSOR_FLOAT32.
  */
 #include <signal.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static enum nnx_status execute(struct nnx_call *call)
 		*nowhere = 1;
 		break;
 	case STUBBORN:
-		/* No signal may end it. */
+		/* Signals that can be blocked do not end the loop. */
 		sigfillset(&all);
 		sigprocmask(SIG_SETMASK, &all, NULL);
 		loop();
