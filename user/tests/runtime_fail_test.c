@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Each allocation of libneuralnetworks and libnnaccel fails in turn, first alone and then with all
- * later ones. A call returns an error or succeeds, nothing crashes or leaks, and the same calls are
- * right afterwards. It runs on nnapi-reference, or on the device that NN_TEST_DEVICE names. Each
- * request to a kernel, which the test plays, fails in the same way. A failing call logs the reason,
- * also if an argument is invalid.
+ * later ones. A call returns an error or succeeds, nothing crashes or leaks, and afterwards the
+ * same calls succeed. The test uses nnapi-reference, or the device that NN_TEST_DEVICE names. Each
+ * request to the kernel, which the test plays, also fails in turn. Each failing call must log a
+ * reason, even if only an argument is invalid.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +26,7 @@
 #define IN_SIZE (IN * sizeof(float))
 #define OUT_SIZE (OUT * sizeof(float))
 
-/* The objects of a run, freed after it. */
+/* The objects that a run makes; they are freed after the run. */
 struct made {
 	ANeuralNetworksModel *model, *all;
 	ANeuralNetworksCompilation *compilation;
@@ -38,7 +38,7 @@ struct made {
 	AHardwareBuffer *buffer;
 };
 
-/* The objects that are made before allocations fail. */
+/* Objects that all runs use; they are made before allocations fail. */
 static struct {
 	const ANeuralNetworksDevice *device;
 	ANeuralNetworksModel *model;
@@ -61,7 +61,10 @@ static void take_line(void *context, enum nna_log_level level, const char *text)
 	snprintf(line, sizeof(line), "%s", text);
 }
 
-/* Checks that the line of a failed NNAPI call has its name, its result and a reason. */
+/*
+ * Checks that the log line of a failed NNAPI call has the name and the result of the call, and a
+ * reason.
+ */
 static void look_for_reason(const char *call)
 {
 	size_t length = strcspn(call, "(");
@@ -76,7 +79,7 @@ static void look_for_reason(const char *call)
 	line[0] = '\0';
 }
 
-/* Makes a call; if it fails, returns its result from the calling function. */
+/* Makes a call. If the call fails, returns its result from the function that uses this macro. */
 #define TRY(call) do {			\
 	int result_ = call;		\
 					\
@@ -172,7 +175,7 @@ static int run_compilation(struct made *m)
 	return compute(m, m->compilation);
 }
 
-/* A model refers to another one, and is compiled for all devices. */
+/* A model that refers to another model is compiled for all devices. */
 static int run_split(struct made *m)
 {
 	static const uint32_t one[] = { 1 }, dims[][2] = { { 1, IN }, { 1, OUT } };
@@ -240,7 +243,7 @@ static int run_dependencies(struct made *m)
 	TRY(ANeuralNetworksExecution_startComputeWithDependencies(m->execution, NULL, 0, 0, &m->event));
 	first = m->event;
 	TRY(ANeuralNetworksExecution_startComputeWithDependencies(m->second, &first, 1, 0, &m->next));
-	/* An execution that depends on a failed one also fails, with its own code. */
+	/* An execution that depends on a failed execution also fails, with another result code. */
 	TRY(ANeuralNetworksEvent_wait(m->event));
 	TRY(ANeuralNetworksEvent_wait(m->next));
 	return 0;
@@ -269,7 +272,7 @@ static int run_files(struct made *m)
 	return 0;
 }
 
-/* The arguments are files, so that a device with fences needs no thread. */
+/* All arguments are memory of files, so that a device with fences needs no thread. */
 static int run_fenced(struct made *m)
 {
 	uint32_t rank, dims[2];
@@ -290,7 +293,7 @@ static int run_fenced(struct made *m)
 	return 0;
 }
 
-/* A result is in device memory, and is copied to a file. */
+/* A result in device memory is copied to memory of a file. */
 static int run_domain(struct made *m)
 {
 	TRY(ANeuralNetworksMemoryDesc_create(&m->desc));
@@ -354,7 +357,8 @@ static const struct run {
 static const struct run hardware_buffer = { "hardware buffer", run_hardware_buffer, true, false };
 
 /*
- * Returns whether a code reports a missing resource; a file that cannot be mapped has its own code.
+ * Returns whether a result code reports a missing resource. A file that cannot be mapped has its
+ * own code.
  */
 static bool says_so(int result)
 {
@@ -362,7 +366,7 @@ static bool says_so(int result)
 	       result == ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT;
 }
 
-/* Returns how many allocations failed. *result: the result of the run. */
+/* Makes a run once; returns how many allocations failed. *result is the result of the run. */
 static unsigned int run_once(const struct run *run, unsigned int number, bool lasting, int *result)
 {
 	struct made made = { 0 };
@@ -380,7 +384,7 @@ static unsigned int run_once(const struct run *run, unsigned int number, bool la
 	return failures;
 }
 
-/* Makes the state that an execution leaves in a compilation for the next one. */
+/* Executes once, because the first execution leaves state in the compilation. */
 static void settle(void)
 {
 	static const struct run execution = { .name = "execution", .run = run_execution };
@@ -389,7 +393,9 @@ static void settle(void)
 	run_once(&execution, 0, false, &result);
 }
 
-/* Repeats runs until all allocations of a run were tried; returns their number. */
+/*
+ * Repeats a run until each of its allocations has failed once; returns the number of allocations.
+ */
 static unsigned int fail_each(const struct run *run, bool lasting)
 {
 	unsigned int number = 0, refused = 0, failures;
@@ -416,7 +422,10 @@ static unsigned int fail_each(const struct run *run, bool lasting)
 			has_grown = false;
 			continue;
 		}
-		/* The CPU may have replaced the device for the first time. A leak would repeat. */
+		/*
+		 * Memory may grow once, when the CPU replaces the device for the first time. A leak
+		 * would be seen again.
+		 */
 		if (has_grown)
 			fail_msg("%s: allocation %u: not given back: %s", run->name, number,
 				 kept_more(&kept, &left));
@@ -437,7 +446,7 @@ static void test_each_allocation(void **state)
 			assert_true(fail_each(&runs[i], lasting) > 0);
 }
 
-/* Emulated system calls have no ioctls of dma-bufs. */
+/* Under emulation of system calls, the ioctls of dma-bufs are missing. */
 static bool are_locked(void)
 {
 	const AHardwareBuffer_Desc desc = {
@@ -467,7 +476,7 @@ static void test_hardware_buffer(void **state)
 
 /*
  * Makes the first call of a process, which finds the devices. The CPU device is found even if
- * others fail.
+ * allocations for other devices fail.
  */
 static int first_call(unsigned int number, bool lasting)
 {
@@ -544,7 +553,7 @@ static int let_go(void **state)
 
 /* ---- requests that fail, of a device that is not there ---- */
 
-/* Returns how many requests failed. */
+/* Makes a run once while a request fails; returns how many requests failed. */
 static unsigned int request_once(const struct run *run, unsigned int number, int error, int *result)
 {
 	struct made made = { 0 };
@@ -560,7 +569,8 @@ static unsigned int request_once(const struct run *run, unsigned int number, int
 }
 
 /*
- * Makes the same calls without a failure, first those that leave state in a compilation.
+ * Makes the same run without a failure; before it, makes the calls that leave state in a
+ * compilation.
  */
 static int request_again(const struct run *run)
 {
@@ -572,7 +582,10 @@ static int request_again(const struct run *run)
 	return result ? result : executed;
 }
 
-/* Returns false if an object was not released to the C library or to the kernel. */
+/*
+ * Makes each request of a run fail. Returns false if an object of the C library or of the kernel is
+ * leaked.
+ */
 static bool fail_requests(const struct run *run, int error)
 {
 	unsigned int number = 0, refused = 0, failures;
@@ -601,7 +614,7 @@ static bool fail_requests(const struct run *run, int error)
 	return true;
 }
 
-/* This runs in its own process, which has not searched for devices yet. */
+/* The requests fail in a child process, which has not searched for devices yet. */
 static void test_each_request(void **state)
 {
 	static const int errors[] = { EIO, ENOMEM, EINVAL, ETIMEDOUT, EPIPE, FAKE_REFUSES };
@@ -613,13 +626,16 @@ static void test_each_request(void **state)
 		fake.shape = (struct nnaccel_shape){ .rank = 2, .dims = { 1, OUT } };
 		if (get_ready(state))
 			_exit(2);
-		/* The threads of the CPU device are never ended. */
+		/*
+		 * Start the threads of the CPU device now, because they never end and would look
+		 * like a leak.
+		 */
 		threads_start();
 		for (size_t i = 0; i < ARRAY_SIZE(runs) * ARRAY_SIZE(errors); i++)
 			if (!fail_requests(&runs[i / ARRAY_SIZE(errors)],
 					   errors[i % ARRAY_SIZE(errors)]))
 				_exit(3);
-		/* Allocations fail as well, so nothing is computed. */
+		/* Now allocations fail, too; the played device computes nothing. */
 		for (size_t i = 0; i < 2 * ARRAY_SIZE(runs); i++) {
 			struct run run = runs[i / 2];
 
@@ -740,7 +756,7 @@ static bool is_one_of(const char *name, const char *const *list, size_t count)
 	return false;
 }
 
-/* A function that is exported and not called here would not be tested. */
+/* Each exported function must be called here, otherwise the test fails. */
 static void test_bad_arguments(void **state)
 {
 	FILE *map = fopen(EXPORTS, "re");

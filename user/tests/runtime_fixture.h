@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of tests of the runtime: small models, and assertions of a call in
- * one line.
+ * The common part of tests of the runtime: small models, and macros that make a call and check its
+ * result.
  */
 #ifndef NN_TESTS_RUNTIME_FIXTURE_H
 #define NN_TESTS_RUNTIME_FIXTURE_H
@@ -24,7 +24,7 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Operands of the model that add_model() makes, and the elements of its tensors. */
+/* Operands of the model that add_model() makes, and the number of elements of each tensor. */
 enum { ADD_A, ADD_B, ADD_ACTIVATION, ADD_SUM, ADD_ELEMENTS = 4 };
 
 static inline ANeuralNetworksOperandType tensor_type(uint32_t rank, const uint32_t *dims)
@@ -37,7 +37,10 @@ static inline ANeuralNetworksOperandType scalar_type(int32_t type)
 	return (ANeuralNetworksOperandType){ type, 0, NULL, 0, 0 };
 }
 
-/* Makes sum[rows, 2] = a + b, without finishing it; 0 rows are unknown. */
+/*
+ * Makes sum[rows, 2] = a + b, but does not finish the model. If `rows` is 0, the number of rows is
+ * unknown.
+ */
 static inline ANeuralNetworksModel *unfinished_add_model(uint32_t rows)
 {
 	const uint32_t dims[] = { rows, 2 };
@@ -79,7 +82,7 @@ static inline const ANeuralNetworksDevice *cpu_device(void)
 	return device;
 }
 
-/* Returns the device of that name, or NULL. */
+/* Returns the device with the given name, or NULL. */
 static inline const ANeuralNetworksDevice *find_device(const char *wanted)
 {
 	ANeuralNetworksDevice *device;
@@ -105,7 +108,7 @@ static inline const ANeuralNetworksDevice *nnaccel_device(void)
 	return device;
 }
 
-/* Compile for all devices, or for the CPU by name. */
+/* Compiles a model for all devices or, if `by_name` is set, for the CPU device by name. */
 static inline ANeuralNetworksCompilation *compile(ANeuralNetworksModel *model, bool by_name)
 {
 	const ANeuralNetworksDevice *device = cpu_device();
@@ -120,12 +123,15 @@ static inline ANeuralNetworksCompilation *compile(ANeuralNetworksModel *model, b
 	return compilation;
 }
 
-/* Compilations of add_model(2), and of add_model(0), whose number of rows each request gives. */
+/*
+ * The models add_model(2) and add_model(0), and their compilations. Requests give the number of
+ * rows of add_model(0).
+ */
 struct add_models {
 	ANeuralNetworksModel *model;
 	ANeuralNetworksModel *open_model;
 	ANeuralNetworksCompilation *compilation;	/* compilation for the CPU by name */
-	ANeuralNetworksCompilation *open;		/* the same, or for all devices */
+	ANeuralNetworksCompilation *open;		/* of open_model, or for all devices */
 };
 
 static inline void add_models_init(struct add_models *m, bool open_by_name)

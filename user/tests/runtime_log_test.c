@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log: a failing call writes one line with the name of the function, its result and the fault,
- * depending on NNACCEL_LOG.
+ * The log. Depending on NNACCEL_LOG, a failing call writes one line with the name of the function,
+ * the result and the fault.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -13,7 +13,10 @@
 #include "runtime_fixture.h"
 #include "tests/heap_blocks.h"
 
-/* Returns a process's output on stderr at a level. A process reads its environment only once. */
+/*
+ * Makes the calls in a child process at a log level; returns what the child wrote to stderr. Each
+ * level needs a new process, because a process reads NNACCEL_LOG only once.
+ */
 static const char *log_of(const char *level, void (*calls)(void))
 {
 	static char text[4096];
@@ -106,7 +109,7 @@ static const char *failing_call(const char *level)
 	return log_of(level, refused_operand);
 }
 
-/* Compiles twice for all devices, when the CPU is the only one. */
+/* Compiles twice for all devices; the CPU is the only device. */
 static void compile_twice(void)
 {
 	for (int i = 0; i < 2; i++) {
@@ -125,7 +128,7 @@ static void compile_by_name(void)
 	ANeuralNetworksModel_free(model);
 }
 
-/* If the CPU computes without a request for it, the log says why, once. */
+/* If the CPU computes although the program did not request it, the log says why, but only once. */
 static void test_on_the_cpu(void **state)
 {
 	const char *note = "nnaccel: note: this program computes on the CPU: ", *text, *at;
@@ -161,12 +164,14 @@ static void test_levels(void **state)
 	assert_true(failing_call(NULL)[0]);
 	assert_true(failing_call("warn")[0]);
 	assert_true(failing_call("info")[0]);
-	/* An empty value counts as unset. */
+	/* An empty value has the same effect as no variable. */
 	assert_true(failing_call("")[0]);
 	assert_null(strstr(failing_call(""), "NNACCEL_LOG"));
 }
 
-/* An invalid level is reported once, with the valid levels, and the default is used. */
+/*
+ * An invalid level is reported once, together with the valid levels, and the default level is used.
+ */
 static void test_unknown_level(void **state)
 {
 	const char *said = "nnaccel: error: NNACCEL_LOG: no level is named \"debug\" "
@@ -214,7 +219,7 @@ static void test_function(void **state)
 	assert_null(strstr(own + 25, "error|"));
 }
 
-/* An error goes to the text of a caller that handles it, at each level. */
+/* If the caller passes a buffer for errors, an error is stored there at each log level. */
 static void kept_errors(void)
 {
 	char kept[24] = "before", whole[256];

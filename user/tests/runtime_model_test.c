@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of building a model: each rule is broken once, and the call must fail with the right
+ * The rules for building a model. Each rule is broken once, and the call must fail with the right
  * result.
  */
 #define _GNU_SOURCE
@@ -116,7 +116,7 @@ static void test_null(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Sets a model's only constant to `length` bytes. */
+/* Makes a model with one constant, sets that to `length` bytes, and returns the result. */
 static int set_constant(const ANeuralNetworksOperandType *type, size_t length)
 {
 	static const uint8_t value[4096];
@@ -162,7 +162,7 @@ static void test_values(void **state)
 	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandValue(model, -1, NULL, 0));
 	ANeuralNetworksModel_free(model);
 
-	/* An OEM scalar may be set to 0 bytes, several times. */
+	/* An OEM scalar may have 0 bytes, and may be set several times. */
 	assert_ok(ANeuralNetworksModel_create(&model));
 	assert_ok(ANeuralNetworksModel_addOperand(model, &oem));
 	assert_ok(ANeuralNetworksModel_setOperandValue(model, 0, "", 0));
@@ -270,7 +270,7 @@ static void test_operations(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Sets operand `index` of add_model()'s model. */
+/* Adds operand `index` of the model that add_model() makes. */
 static void add_add_operand(ANeuralNetworksModel *model, int index)
 {
 	const ANeuralNetworksOperandType tensor = tensor_type(2, dims_2x2);
@@ -317,7 +317,7 @@ static void test_identify(void **state)
 	}
 }
 
-/* A wrong index is found before the model changes. */
+/* A call with a wrong index is rejected before it changes the model. */
 static void test_identify_again(void **state)
 {
 	const uint32_t inputs[] = { ADD_A, ADD_B, ADD_ACTIVATION }, outputs[] = { ADD_SUM };
@@ -340,7 +340,7 @@ static void test_identify_again(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Calls each function that changes a model on a finished one. */
+/* Calls each function that changes a model, and checks that the finished model rejects it. */
 static void assert_immutable(ANeuralNetworksModel *model)
 {
 	const ANeuralNetworksOperandType type = scalar_type(ANEURALNETWORKS_INT32);
@@ -389,7 +389,10 @@ static void add_sum(ANeuralNetworksModel *model, uint32_t x, uint32_t y, uint32_
 						    &sum));
 }
 
-/* Operand 0 is the constant that ADD needs; operands 1 to `count` are tensors. */
+/*
+ * Makes a model without operations. Operand 0 is the activation of ADD, and operands 1 to `count`
+ * are tensors.
+ */
 static ANeuralNetworksModel *tensors_model(uint32_t count)
 {
 	const ANeuralNetworksOperandType tensor = tensor_type(2, dims_2x2);
@@ -406,7 +409,10 @@ static ANeuralNetworksModel *tensors_model(uint32_t count)
 	return model;
 }
 
-/* Makes sums of tensors 1 (input), 2 (input) and so on. Without an output 0 the model has none. */
+/*
+ * A graph of sums of tensors; tensors 1 and 2 are inputs. If `output` is 0, the model has no
+ * output.
+ */
 struct graph_case {
 	const char *name;
 	uint32_t num_tensors;
@@ -451,8 +457,9 @@ static void test_graphs(void **state)
 }
 
 /*
- * A chain of sums whose operands and operations are numbered in any order; each is computed after
- * its inputs. Sum i adds the last sum and, if there is one, the sum before.
+ * A chain of sums. Operands and operations are added in random order, but each sum must be computed
+ * after its inputs. Each sum adds the two sums before it; the first two sums also use the input and
+ * zeros.
  */
 static void test_any_order(void **state)
 {
@@ -471,8 +478,8 @@ static void test_any_order(void **state)
 		ANeuralNetworksModel *model;
 
 		/*
-		 * The operands are the activation number[0], the input number[1], the sums, and a
-		 * constant.
+		 * The operands are the activation number[0], the input number[1], the sums, and at
+		 * the end a constant.
 		 */
 		for (uint32_t i = 0; i < OPERANDS; i++) {
 			uint32_t k = (uint32_t)rand_r(&seed) % (i + 1);
@@ -491,7 +498,7 @@ static void test_any_order(void **state)
 			assert_ok(ANeuralNetworksModel_addOperand(model, i == number[0] ? &scalar :
 								  &tensor));
 		assert_ok(ANeuralNetworksModel_setOperandValue(model, number[0], &none, 4));
-		/* Zeros, which the first sum adds. */
+		/* The constant of zeros, which the first sum adds. */
 		assert_ok(ANeuralNetworksModel_setOperandValue(model, number[OPERANDS - 1],
 							       (float[4]){ 0 }, sizeof(sum)));
 		for (uint32_t i = 0; i < LENGTH; i++) {
@@ -525,7 +532,10 @@ static void test_any_order(void **state)
 	}
 }
 
-/* Constants that stay in place until the model is finished, and end in the middle of huge pages. */
+/*
+ * Large constants, which are not copied until the model is finished, and end in the middle of huge
+ * pages.
+ */
 static void test_large_constants(void **state)
 {
 	enum { A, B, NONE, IN, AB, OUT, COUNT, ROWS = 400000 };
@@ -557,7 +567,7 @@ static void test_large_constants(void **state)
 	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, first, 1, &ab));
 	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, &in_operand, 1, &out_operand));
 	assert_ok(ANeuralNetworksModel_finish(model));
-	/* From here on they belong to the model. */
+	/* From here on the model has its own copy of the constants. */
 	memset(a, 0, size);
 	memset(b, 0, size);
 	compilation = compile(model, true);
@@ -582,7 +592,7 @@ static void test_late_constant(void **state)
 	ANeuralNetworksModel *model = unfinished_add_model(2);
 
 	(void)state;
-	/* An input that becomes a constant is found by finishing. */
+	/* If an input of the model is set to a constant, finish() rejects the model. */
 	assert_ok(ANeuralNetworksModel_setOperandValue(model, ADD_A, add_a, sizeof(add_a)));
 	assert_result(BAD_DATA, ANeuralNetworksModel_finish(model));
 	ANeuralNetworksModel_free(model);
@@ -628,7 +638,10 @@ static void test_supported(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The results are in the order in which operations were added, not in that of the graph. */
+/*
+ * The support of operations is reported in the order in which they were added, not in the order of
+ * execution.
+ */
 static void test_supported_order(void **state)
 {
 	const uint32_t inputs[] = { 1, 2 }, outputs[] = { 5 };
@@ -651,7 +664,7 @@ static void test_supported_order(void **state)
 	assert_false(supported[1]);
 	assert_true(supported[2]);
 
-	/* No device executes an OEM operation, and nothing replaces it. */
+	/* No device supports an OEM operation, and the runtime has no fallback for it. */
 	assert_ok(ANeuralNetworksCompilation_create(model, &compilation));
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_finish(compilation));
 	ANeuralNetworksCompilation_free(compilation);
@@ -685,8 +698,8 @@ static void test_extensions(void **state)
 }
 
 /*
- * The project's own extension needs neither a device that has it nor an entry of this program in
- * the list.
+ * The project's own extension can be used even if no device has it and the list of allowed programs
+ * lacks this program.
  */
 static void test_own_extension(void **state)
 {
@@ -724,7 +737,7 @@ static void test_own_extension(void **state)
 	for (int32_t i = 0; i < 2; i++)
 		assert_ok(ANeuralNetworksModel_setOperandValue(model, 3 + i, &scalars[i],
 							       sizeof(*scalars)));
-	/* An operation that does not exist, and one that lacks an input. */
+	/* First the operation does not exist; then it lacks an input. */
 	assert_result(BAD_DATA, ANeuralNetworksModel_addOperation(model, type + 0x7fff, 5, in, 1,
 								  &out));
 	assert_result(BAD_DATA, ANeuralNetworksModel_addOperation(model, type, 4, in, 1, &out));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library watches compilations and executions: the events of NNACCEL_TRACE, the report, and lines for
- * fallbacks. Each case runs in a child, which reads the environment for itself.
+ * The library observes compilations and executions. Tests the events of NNACCEL_TRACE, the report,
+ * and log lines about fallbacks. Each case runs in a child process, because a process reads the
+ * environment only once.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +25,7 @@ static char folder[] = "/tmp/nn-trace-XXXXXX";
 
 /* ---- children ---- */
 
-/* The status of a child, and its standard error. */
+/* The exit status of a child, and its output on standard error. */
 static struct {
 	int status;
 	char said[8192];
@@ -52,7 +53,10 @@ static void in_child(const char *variable, const char *value, void (*calls)(void
 	close(log);
 }
 
-/* A call writes at most this many bytes (0: all), and every second call is interrupted. */
+/*
+ * Limits the bytes that one call writes (0: no limit). If limited, every second call is
+ * interrupted.
+ */
 static size_t most_bytes;
 
 __attribute__((visibility("default"))) ssize_t write(int fd, const void *bytes, size_t size)
@@ -103,7 +107,7 @@ struct event {
 	const char *rest;
 };
 
-/* The slice of a thread that is open, with the thread's numbers. */
+/* The ids of a thread, and its slice that has begun but not ended. */
 struct track {
 	int pid, tid;
 	double us;
@@ -116,7 +120,7 @@ static struct {
 	struct track tracks[MAX_TRACKS];
 	unsigned int num_tracks, processes;
 	unsigned int adds, queues, engines, flows, fallbacks, fenced;
-	char flow[64], async[64];	/* those that have begun, or "" */
+	char flow[64], async[64];	/* begun but not ended, or "" */
 	int flow_pid;
 	bool is_plain;			/* run_on_device() alone */
 } seen;
@@ -171,7 +175,7 @@ static const char *id_of(const struct event *e)
 	return id;
 }
 
-/* A flow leads from a slice of the runtime to one of the engine. */
+/* A flow connects a slice of the runtime with a slice of the engine. */
 static void take_flow(const struct track *t, const struct event *e)
 {
 	assert_int_equal(t->depth > 0, 1);
@@ -247,7 +251,7 @@ static void take_event(const char *line)
 	}
 }
 
-/* Checks a trace line by line; `is_plain`: of run_on_device(). */
+/* Checks a trace line by line; `is_plain` means that run_on_device() wrote it. */
 static void check_trace(const char *path, bool is_plain)
 {
 	FILE *file = fopen(path, "re");
@@ -328,7 +332,7 @@ static void run_and_be_killed(void)
 	kill(getpid(), SIGKILL);
 }
 
-/* Parent and child write to one file. */
+/* Parent and child write to the same trace file. */
 static void run_in_two(void)
 {
 	pid_t pid;
@@ -374,7 +378,7 @@ static void run_late(void)
 	run_on_device();
 }
 
-/* The operation ends before it begins. */
+/* The engine reports an operation that ends before it begins. */
 static void run_backwards(void)
 {
 	accel.times[0].begin_ns = 2 * OPERATION_NS;
@@ -406,7 +410,10 @@ static void run_with_fallback(void)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Number of events in the file after each step; run_on_device() executes three times. */
+/*
+ * The steps, and the number of events in the file after each step. run_on_device() executes three
+ * times.
+ */
 static const struct {
 	const char *name;
 	void (*calls)(void);
@@ -448,7 +455,7 @@ static void test_events(void **state)
 	}
 }
 
-/* "%p" is the process's number, and a second program appends to the file of the first. */
+/* "%p" is replaced by the process id. A second program appends to the file of the first program. */
 static void test_files(void **state)
 {
 	char name[64];
@@ -475,7 +482,10 @@ static void test_files(void **state)
 		assert_int_equal(seen.processes, i);
 	}
 	unlink(path_of("both"));
-	/* A file that cannot be written is named once, and the program computes. */
+	/*
+	 * If the file cannot be written, one error line names it, and the program computes
+	 * nevertheless.
+	 */
 	in_child("NNACCEL_TRACE", path_of("no/file"), run_on_device);
 	assert_int_equal(child.status, 0);
 	assert_int_equal(count(child.said, '\n'), 1);
@@ -484,7 +494,7 @@ static void test_files(void **state)
 
 /* ---- the report ---- */
 
-/* The first execution allocates all memory that stays. */
+/* Checks that only the first execution allocates memory that stays. */
 static void run_and_count_blocks(void)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -525,7 +535,7 @@ static void test_report(void **state)
 	assert_string_equal(child.said, "");
 }
 
-/* A child goes on with a compilation of its parent's. */
+/* A forked child continues to use a compilation of its parent. */
 static void run_on_in_child(void)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -545,7 +555,7 @@ static void run_on_in_child(void)
 		_exit(1);
 }
 
-/* The child reports its own two runs, and its parent two models. */
+/* The child's report has two runs, and the parent's report has two models. */
 static void test_report_of_child(void **state)
 {
 	(void)state;
@@ -561,7 +571,8 @@ static void test_report_of_child(void **state)
 }
 
 /*
- * The engine runs its own form of the model, so nothing is reported about the model's operations.
+ * The engine executes its own form of the model, so the times are not those of the model's
+ * operations, and no operation is reported.
  */
 static void run_other_form(void)
 {
@@ -570,7 +581,10 @@ static void run_other_form(void)
 	run_on_device();
 }
 
-/* (a + b) + b: of two operations of 1 and 3 us, the second is the first one's, as far as `num_times` says. */
+/*
+ * Executes (a + b) + b. The engine reports `num_times` times of the two operations, which take 1
+ * and 3 us.
+ */
 static void run_two(uint32_t num_times)
 {
 	const uint32_t dims[] = { 2, 2 }, in[] = { 0, 1 }, first[] = { 0, 1, 2 }, second[] = { 3, 1, 2 };
@@ -596,7 +610,7 @@ static void run_two(uint32_t num_times)
 		ANeuralNetworksExecution *execution = add_execution(c);
 		float sum[ADD_ELEMENTS];
 
-		/* The last time the order is different. */
+		/* In the last run the operations are reported in another order. */
 		if (i == 2 && num_times == 2) {
 			accel.times[0] = (struct nn_operation_time){ 1, ANEURALNETWORKS_ADD, 0, 3 * OPERATION_NS };
 			accel.times[1] = (struct nn_operation_time){ 0, ANEURALNETWORKS_ADD, 3 * OPERATION_NS,
@@ -621,7 +635,7 @@ static void run_one_of_two(void)
 	run_two(1);
 }
 
-/* The time of an operation that the model does not have. */
+/* The engine reports the time of an operation that the model does not have. */
 static void run_without_times(void)
 {
 	accel.times[0].index = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SHA-256 against the standard's examples, in one piece and in pieces of all sizes.
+ * Compares SHA-256 with the examples of the standard, hashed in one piece and in pieces of all
+ * sizes.
  */
 #include <setjmp.h>
 #include <stdarg.h>

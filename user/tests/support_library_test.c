@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libnnapi_sl_nnaccel.so as its loaders use it: every function is called through the table.
+ * Tests libnnapi_sl_nnaccel.so in the way that loaders use it: each function is called through the
+ * table.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,7 +25,7 @@
 #define assert_ok(call) assert_int_equal(call, ANEURALNETWORKS_NO_ERROR)
 #define assert_result(name, call) assert_int_equal(call, ANEURALNETWORKS_##name)
 
-/* Path of the library, relative to the folder of this program. */
+/* The path of the library, relative to the folder of this program. */
 #define LIBRARY "../lib/libnnapi_sl_nnaccel.so"
 #define ELEMENTS 4
 
@@ -66,8 +67,8 @@ static void test_layout(void **state)
 	(void)state;
 	assert_int_equal(nn->base.implFeatureLevel, ANEURALNETWORKS_FEATURE_LEVEL_8);
 	/*
-	 * There are 71 functions of the NNAPI, 7 of support libraries and 26 of diagnostics; level
-	 * 8 adds two.
+	 * The table has 71 functions of the NNAPI, 7 of support libraries and 26 of diagnostics.
+	 * Level 8 adds two functions.
 	 */
 	assert_int_equal(sizeof(NnApiSLDriverImplFL5), 8 + (71 + 7 + 26) * sizeof(void *));
 	assert_int_equal(sizeof(*table), sizeof(*nn) + 2 * sizeof(void *));
@@ -77,8 +78,8 @@ static void test_layout(void **state)
 }
 
 /*
- * A new process tries each level that a loader may request, because the table is filled at load
- * time.
+ * Each level that a loader may request needs a new process, because the table is filled when the
+ * library is loaded.
  */
 static void test_levels(void **state)
 {
@@ -196,7 +197,7 @@ static void test_devices(void **state)
 
 /* ---- Models ---- */
 
-/* Makes y = x + constant, both [ELEMENTS]; the constant is in a memory. */
+/* Makes y = x + constant for tensors of [ELEMENTS]; the constant is in a memory. */
 static ANeuralNetworksModel *make_model(void)
 {
 	static const float constant[ELEMENTS] = { 1, 2, 3, 4 };
@@ -332,14 +333,17 @@ static void test_executions(void **state)
 	assert_sum(x, y);
 	assert_result(BAD_DATA, nn->ANeuralNetworksEvent_getSyncFenceFd(event, &fd));
 	nn->ANeuralNetworksEvent_free(event);
-	/* Every file that can be polled is a fence. Freeing an event waits for it. */
+	/*
+	 * The library accepts each file that can be polled as a fence. Freeing an event waits until
+	 * the event has signalled.
+	 */
 	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
 	assert_int_equal(write(pipe_fds[1], "", 1), 1);
 	assert_ok(nn->ANeuralNetworksEvent_createFromSyncFenceFd(pipe_fds[0], &other));
 	nn->ANeuralNetworksEvent_free(other);
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
-	/* Extensions' attributes need an extension. */
+	/* An attribute of an extension is rejected if no device has the extension. */
 	assert_int_not_equal(table->ANeuralNetworksExecution_addExtensionAttribute(
 				     e, "com.example.none", 0, x, 4), ANEURALNETWORKS_NO_ERROR);
 	nn->ANeuralNetworksExecution_free(e);
@@ -402,7 +406,7 @@ static off_t size_of(int fd)
 	return st.st_size;
 }
 
-/* Compiles with files, executes, and checks whether the model file changed. */
+/* Compiles a model with cache files, and executes it. */
 static void run_cached(const int *fds)
 {
 	static const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = { 7 };
@@ -459,7 +463,7 @@ static void test_caching(void **state)
 	}
 	run_cached(fds);
 	assert_true(size_of(fds[0]) > 0);
-	/* The second compilation finds an entry, logs that, and does not write to the file. */
+	/* The second compilation uses the entry, logs that, and does not write to the file. */
 	assert_int_equal(futimens(fds[0], (struct timespec[2]){ { 1, 0 }, { 1, 0 } }), 0);
 	assert_int_equal(fstat(fds[0], &before), 0);
 	assert_true(run_logged(fds));
@@ -494,7 +498,7 @@ static void test_caching(void **state)
 
 /* ---- Diagnostics ---- */
 
-/* The information that the callbacks got. */
+/* The information that the callbacks received. */
 static struct {
 	const void *context;
 	int compilations, executions;
@@ -530,7 +534,10 @@ static void compiled(const void *context, const ANeuralNetworksDiagnosticCompila
 	snprintf(told.devices, sizeof(told.devices), "%s", COMPILATION(getDeviceIds));
 }
 
-/* Checks the fields that executions share with their compilation. */
+/*
+ * The callback for executions: checks the fields that must be the same as in the compilation's
+ * information.
+ */
 static void executed(const void *context, const ANeuralNetworksDiagnosticExecutionInfo *info)
 {
 	assert_ptr_equal(context, told.context);
@@ -557,7 +564,7 @@ static void register_both(void *context)
 	nn->SL_ANeuralNetworksDiagnostic_registerCallbacks(compiled, executed, context);
 }
 
-/* Makes models that cast from one type to another. */
+/* Models of a CAST from one type to another. */
 static const struct {
 	const char *name;
 	int32_t in, out;
@@ -599,8 +606,8 @@ static ANeuralNetworksModel *make_casts(int32_t in, int32_t out, float scale, ui
 }
 
 /*
- * Makes s = first(x, y) and t = MUL(x, y). The hash differs for each variant except another
- * constant.
+ * Variants of the model s = first(x, y) and t = MUL(x, y). Each variant has another hash, except
+ * the variant with another constant.
  */
 static const struct {
 	const char *name;
@@ -721,7 +728,7 @@ static void test_control_flow_diagnostics(void **state)
 	register_both(NULL);
 	compile_and_drop(branch);
 	assert_true(told.control_flow);
-	/* A bool and floats. */
+	/* The inputs are a bool and floats. */
 	assert_int_equal(told.in, ANNDIAG_DATA_CLASS_MIXED);
 	nn->ANeuralNetworksModel_free(branch);
 	nn->ANeuralNetworksModel_free(casts);
@@ -753,7 +760,7 @@ static void test_execution_diagnostics(void **state)
 	assert_true(told.compilations > 1 && told.executions > 1);
 }
 
-/* An execution that fails because its deadline has passed; the callback reports the failure. */
+/* An execution fails because its deadline has passed, and the callback reports the failure. */
 static void test_failed_diagnostics(void **state)
 {
 	static const float x[ELEMENTS] = { 5, -1, 0.5f, 7 };
@@ -778,7 +785,7 @@ static void test_failed_diagnostics(void **state)
 	assert_int_equal(told.executions, 1);
 	assert_true(told.error == ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT ||
 		    told.error == ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT);
-	/* The callbacks are not called for an execution that did not begin. */
+	/* If an execution does not begin, no callback is called. */
 	assert_result(BAD_STATE, nn->ANeuralNetworksExecution_compute(e));
 	assert_int_equal(told.executions, 1);
 	nn->ANeuralNetworksExecution_free(e);
@@ -786,7 +793,7 @@ static void test_failed_diagnostics(void **state)
 	nn->ANeuralNetworksModel_free(model);
 }
 
-/* Registers one callback, and then none. */
+/* Registers only one callback at a time, and then no callback. */
 static void test_registration(void **state)
 {
 	(void)state;
@@ -820,7 +827,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_registration),
 	};
 
-	/* Runs as a loader in another environment. */
+	/* With --level, this program is a loader that requests a level. */
 	if (argc > 1 && !strcmp(argv[1], "--level")) {
 		if (load(NULL))
 			return 1;

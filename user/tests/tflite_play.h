@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A TensorFlow Lite that a test plays. Nodes and tensors of its context are in arrays, and a
- * partition is a run of consecutive nodes. It is for tflite_test.c and the fuzzer of the delegate.
+ * A TensorFlow Lite that a test plays. The nodes and tensors of a context are in arrays, and a
+ * partition is a sequence of consecutive nodes. tflite_test.c and the fuzzer of the delegate use
+ * it.
  */
 #ifndef NN_TESTS_TFLITE_PLAY_H
 #define NN_TESTS_TFLITE_PLAY_H
@@ -20,7 +21,10 @@ struct tfl_delegate *tflite_plugin_create_delegate(char **names, char **values, 
 						   void (*report_error)(const char *));
 void tflite_plugin_destroy_delegate(struct tfl_delegate *delegate);
 
-/* Maximum numbers of tensors, nodes and inputs; a file with larger graphs defines them itself. */
+/*
+ * Maximum number of tensors, nodes and inputs. A file with larger graphs defines its own maximum
+ * before it includes this header.
+ */
 #ifndef PLAY_MOST
 #define PLAY_MOST 32
 #endif
@@ -121,8 +125,8 @@ static bool has(const struct list *list, int value)
 }
 
 /*
- * A partition is a run of consecutive nodes; its outputs are all tensors that it writes and other
- * nodes read.
+ * A partition is a sequence of consecutive nodes. Its outputs are those tensors that it writes and
+ * that other nodes read.
  */
 static int preview(struct tfl_context *context, const struct tfl_ints *nodes,
 		   struct tfl_partition **partitions, int *count)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs `nnaccel demo` and `nnaccel demo camera`. This program plays the device of the first, the
- * camera of the second, the clock, and files of /proc. The results of the networks are really
- * computed.
+ * Runs `nnaccel demo` and `nnaccel demo camera`. This program plays the device of `nnaccel demo`,
+ * the camera of `nnaccel demo camera`, the clock, and files of /proc. The CPU really computes the
+ * results of the networks.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,7 +30,7 @@
 #include "tools/camera/glyphs.h"
 #include "tools/tool.h"
 
-/* The sanitizers' libraries refer to these functions. */
+/* The libraries of the sanitizers call these functions, too. */
 #pragma GCC visibility push(default)
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 int __wrap_open(const char *path, int flags, ...);
@@ -50,7 +50,10 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {
 	(void)clock;
 	*t = (struct timespec){ (time_t)(now_ns / (1000 * MS)), (long)(now_ns % (1000 * MS)) };
-	/* Threads of a plan read it at any time. */
+	/*
+	 * Only the main thread advances the clock, because the threads of a plan read the time at
+	 * random moments.
+	 */
 	if (gettid() == getpid())
 		now_ns += tick_ns;
 	return 0;
@@ -72,10 +75,10 @@ struct nna_prepared_model {
 
 static struct {
 	const char *fails;		/* name of the function whose call fails, or NULL */
-	int skip;			/* number of successful calls of that name before */
-	int wrong;			/* number, from 1, of the model that answers 0 */
+	int skip;			/* number of successful calls before the failure */
+	int wrong;			/* which model answers 0, counted from 1 */
 	uint64_t missed;		/* number of executions that the module does not count */
-	/* Numbers of existing devices, memories and models. */
+	/* Numbers of executions, of live objects, and of models. */
 	uint64_t executions, objects;
 	int models;
 } device;
@@ -92,7 +95,7 @@ enum nn_status nna_device_open(const char *path, struct nna_device **made, struc
 	static struct nna_device it;
 	enum nn_status status = call("open", error);
 
-	/* The library of the other demo looks for devices, too. */
+	/* The library that the camera demo uses looks for devices, too, and must find no other. */
 	if (!path || strcmp(path, "/dev/played"))
 		return nn_fail(error, NN_DEVICE_UNAVAILABLE, "there is no other");
 	now_ns += 2 * MS;
@@ -118,7 +121,7 @@ enum nn_status nna_device_get_info(struct nna_device *of, struct nn_device_info 
 enum nn_status nna_device_get_context_info(struct nna_device *of, struct nna_context_info *info, struct nn_error *error)
 {
 	(void)of;
-	/* The process executed before, too. */
+	/* The process has done 1000 executions before. */
 	info->executions = 1000 + device.executions - (device.executions ? device.missed : 0);
 	return call("context", error);
 }
@@ -174,7 +177,7 @@ void *nna_memory_map(struct nna_memory *memory, struct nn_error *error)
 	return call("map", error) ? NULL : memory->bytes;
 }
 
-/* An execution takes 1 ms longer for each image, and half as long in 8 bits. */
+/* The time of an execution grows by 1 ms for each image; in 8 bits it is half as long. */
 enum nn_status nna_execute(struct nna_prepared_model *p, const struct nna_request *request,
 			   const struct nna_execute_options *options,
 			   const struct nna_results *results, struct nn_error *error)
@@ -210,10 +213,13 @@ static void read_into(int fd, char *to, size_t size)
 	close(fd);
 }
 
-/* The standard output and error of this program. */
+/* Duplicates of this program's standard output and standard error. */
 static int out, err;
 
-/* A test that failed inside a command left the standard output replaced. */
+/*
+ * Restores standard output and error, because a test that failed inside a command left them
+ * replaced.
+ */
 static void restore_output(void)
 {
 	fflush(stdout);
@@ -288,7 +294,7 @@ static void test_demo(void **state)
 	       "Opening the device and its engine took 5.000 ms.\n"
 	       "The module counted 16 executions of this client.\n");
 	assert_int_equal(device.objects, 0);
-	/* Fewer images than are shown. */
+	/* The demo has fewer images than it usually shows. */
 	assert_int_equal(run(tool_demo, DEMO "--count 1"), TOOL_OK);
 	assert_int_equal(lines_with(" is  "), 1);
 	expect("1 images of digits, drawn from seed 2026 ");
@@ -345,15 +351,15 @@ static struct {
 	unsigned long fails;		/* ioctl that fails, */
 	int skip;			/* number of successful calls before */
 	uint32_t stride, sequence, fourcc, num_buffers, fps, caps;
-	uint32_t late;			/* number of a frame before which frames are missing */
-	/* number of the first frame that shows its predecessor's number */
+	uint32_t late;			/* frames are missing before the frame of this number */
+	/* number of the first frame that shows the number of the frame before */
 	uint32_t wrong;
 	int other, vivid, streaming;	/* files of two cameras */
 	int buffers[BUFFERS];
 	uint32_t queue[BUFFERS], queued;
-	int patterns, movement;		/* how often the control was set, and its value */
+	int patterns, movement;		/* how often the control was set; its last value */
 	bool has_no_frame, has_no_numbers, is_mapped, has_no_io;
-	int64_t moved;			/* bytes of the next call, which moves half of them */
+	int64_t moved;			/* bytes in /proc/self/io; each read adds half */
 } camera;
 
 int __real_open(const char *path, int flags, ...);
@@ -364,7 +370,7 @@ int __wrap_open(const char *path, int flags, ...)
 	va_list args;
 
 	if (!strcmp(path, "/dev/video1") || !strcmp(path, "/dev/video3")) {
-		/* The number of a closed file is used again. */
+		/* The fd of an earlier, closed camera may be used again for this file. */
 		camera.other = camera.vivid = -1;
 		*file = memfd_create("camera", MFD_CLOEXEC);
 		return *file;
@@ -565,8 +571,8 @@ static int set_up_camera(void **state)
 }
 
 /*
- * Twenty frames contain each digit twice; after them 60 frames count, and the clock is read twice
- * for each.
+ * First, twenty frames contain each digit twice. The next 60 frames are counted, and the clock is
+ * read twice for each frame.
  */
 #define REPORT(right, accuracy, missed) \
 	"camera: played (vivid), 320 x 180, NV12, 30 frames a second, in 4 dma-bufs\n" \
@@ -580,7 +586,7 @@ static void test_camera(void **state)
 	int files;
 
 	set_up_camera(state);
-	/* The library has its own open files. */
+	/* The first run opens files that the library keeps open. */
 	assert_int_equal(run(tool_demo, CAMERA), TOOL_OK);
 	files = count_files();
 	set_up_camera(state);
@@ -632,7 +638,7 @@ static void test_camera_reports(void **state)
 
 static void test_camera_promises(void **state)
 {
-	/* 57 of 60 are 95 %. */
+	/* The demo needs 95 % right answers, which are 57 of 60. */
 	for (uint32_t right = 56; right < 58; right++) {
 		set_up_camera(state);
 		camera.late = UINT32_MAX;
@@ -689,7 +695,7 @@ static void test_camera_fails(void **state)
 		assert_int_equal(camera.streaming, 0);
 		assert_int_equal(count_files(), files);
 	}
-	/* Cameras that cannot deliver frames, each for another reason. */
+	/* Cameras that cannot deliver frames, each for a different reason. */
 	for (int i = 0; i < 6; i++) {
 		static const char *const reasons[] = {
 			"it has no frames of NV12", "3 buffers instead of 4", "none of the driver vivid",
@@ -702,8 +708,8 @@ static void test_camera_fails(void **state)
 		camera.caps &= ~(uint32_t)(i == 2 ? V4L2_CAP_VIDEO_CAPTURE : i == 3 ? V4L2_CAP_STREAMING : 0);
 		camera.has_no_frame = i == 4;
 		/*
-		 * The first eight of ten digits are examined; seven of these do not change for
-		 * long.
+		 * The demo examines the first eight of ten digits. At this number, seven of these
+		 * do not change for a long time.
 		 */
 		camera.sequence = i == 5 ? 1000000000 : 0;
 		assert_int_equal(run(tool_demo, CAMERA), TOOL_FAILED);
@@ -724,7 +730,7 @@ static void test_camera_sizes(void **state)
 		snprintf(words, sizeof(words), "demo camera --size %s", wrong[i]);
 		assert_int_equal(run(tool_demo, words), TOOL_USAGE);
 	}
-	/* The error is the missing camera, not a wrong size. */
+	/* The sizes are valid: the error is that the camera is missing. */
 	assert_int_equal(run(tool_demo, "demo camera --video /dev/null/x --size 320x180"), TOOL_FAILED);
 	assert_int_equal(run(tool_demo, "demo camera --video /dev/null/x --size 8192x8192"), TOOL_FAILED);
 }

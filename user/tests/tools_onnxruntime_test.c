@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models of ONNX Runtime in the tools. This program plays the library, of which each call can fail.
+ * Tests models of ONNX Runtime in the tools. This program plays the library of ONNX Runtime; each
+ * call of the library can fail.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,7 +24,7 @@ static void *play_dlsym(void *library, const char *symbol);
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define NAMED "onnxruntime 1.23.2"
 
-/* Kinds of objects, besides values. */
+/* Kinds of objects that are counted, except values. */
 enum { ENVS, OPTIONS, SESSIONS, STATUSES, MEMORIES, TYPES, INFOS, STRINGS, KINDS };
 
 struct OrtValue {
@@ -46,11 +47,11 @@ static char library, allocator;
 
 static struct {
 	const char *version;
-	const char *fails;		/* call whose status is an error */
+	const char *fails;		/* name of the call that returns an error */
 	int live[KINDS], live_values;
 	bool is_registered;
 	int threads;
-	size_t num_devices, num_options;	/* options that the session got */
+	size_t num_devices, num_options;	/* number of options that the session got */
 	const char *name, *value;
 	size_t in_count, out_count;
 	const struct shape *inputs;
@@ -72,7 +73,7 @@ static void released(int what, const void *place)
 	played.live[what]--;
 }
 
-/* The status of a call. */
+/* Returns the status of a call: an error if the call is to fail, otherwise NULL. */
 static OrtStatus *does(const char *call)
 {
 	return played.fails && !strcmp(played.fails, call) ? made(STATUSES) : NULL;
@@ -152,7 +153,7 @@ PLAY(void, ReleaseSession, OrtSession *session)
 }
 
 /*
- * The devices are one of another provider, one without metadata, another one of the plug-in, and
+ * The devices: one of another provider, one without metadata, an unwanted one of the plug-in, and
  * the wanted one.
  */
 static const struct device {
@@ -276,7 +277,7 @@ PLAY(void, ReleaseMemoryInfo, OrtMemoryInfo *memory)
 	released(MEMORIES, memory);
 }
 
-/* The type of an input is represented by its index. */
+/* The index of an input stands for the type information of the input. */
 PLAY(OrtStatus *, SessionGetInputTypeInfo, const OrtSession *session, size_t index, OrtTypeInfo **type)
 {
 	assert_ptr_equal(session, &places[SESSIONS]);
@@ -400,7 +401,7 @@ PLAY(OrtStatus *, Run, OrtSession *session, const OrtRunOptions *run, const char
 		assert_string_equal(out_names[i], name);
 		assert_null(out[i]);
 	}
-	/* The outputs of the previous run are released. */
+	/* The caller must have released the outputs of the previous run. */
 	assert_int_equal(played.live_values, in_count);
 	played.runs++;
 	DOES("Run");
@@ -665,7 +666,7 @@ static void test_preparing(void **state)
 	}
 }
 
-/* The maximum number of tensors. */
+/* A model with the maximum number of tensors is accepted. */
 static void test_most_tensors(void **state)
 {
 	static struct shape scalars[MAX_TENSORS];

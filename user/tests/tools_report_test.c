@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs `nnaccel info`, `stat`, `cdi` and `doctor` on a machine that this program plays. The machine's
- * files lie in a folder, its accounts and limits are variables, and the libraries' functions are here.
+ * Runs `nnaccel info`, `stat`, `cdi` and `doctor` on a machine that this program plays. The files
+ * of the machine lie in a folder, its accounts and limits are variables, and this file has the
+ * functions of the libraries.
  */
 #define _GNU_SOURCE
-/* The headers may define readlink() inline, and clang does not accept a second definition. */
+/*
+ * With _FORTIFY_SOURCE, headers may define readlink() inline, and clang does not accept a second
+ * definition.
+ */
 #undef _FORTIFY_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -51,19 +55,22 @@ struct node {
 	gid_t gid;
 };
 
-/* The user nnaccel, this user, the group of the device, and another group. */
+/* The ids of the user nnaccel, of the test's user, of the device's group, and of another group. */
 enum { ENGINE_UID = 900, USER_UID = 1000, DEVICE_GID = 800, OTHER_GID = 801 };
 
 static struct machine {
 	const char *release;
 	struct node module, device, engine, list, state;
-	const char *file;		/* a file of /proc or /sys and its line, or NULL */
+	const char *file;		/* changed file of /proc or /sys, or NULL */
 	const char *line;
 	bool has_no_proc, has_no_devices;
-	/* The list of clients is missing; an index of modules contains this module. */
+	/*
+	 * has_no_clients: the list of clients is missing. has_index: an index of modules contains
+	 * nnaccel.
+	 */
 	bool has_no_clients, has_index;
 	bool has_engine_user, session_has_group, account_has_group, is_own_group;
-	int group_at;			/* which of two groups the device has */
+	int group_at;			/* place of the device's group in the list of groups */
 	rlim_t files;
 	uint64_t blocks, available;	/* of the file system with the engine's state */
 	enum nn_status open_status, info_status, context_status;
@@ -74,7 +81,10 @@ static struct machine {
 
 static char root[] = "/tmp/nnaccel-tools-XXXXXX";
 
-/* Returns the place of a path of the played machine, or the path itself. */
+/*
+ * Returns the path in the test's folder for a path of the played machine; other paths are returned
+ * unchanged.
+ */
 static const char *place(const char *path, char *to)
 {
 	if (strncmp(path, "/proc", 5) && strncmp(path, "/sys", 4))
@@ -103,7 +113,7 @@ SEEN FILE *fopen(const char *path, const char *mode)
 	return is_index ? NULL : REAL(fopen)(place(path, to), mode);
 }
 
-/* A folder's entries, sorted, in the place of the C library's DIR. */
+/* The sorted entries of a folder; replaces the DIR of the C library. */
 struct folder {
 	struct dirent **entries;
 	int count, next;
@@ -142,7 +152,7 @@ SEEN int closedir(DIR *dir)
 	return 0;
 }
 
-/* Ends a loop that would go on for ever. */
+/* The last pause; nanosleep() ends loops that would go on for ever. */
 static struct timespec paused;
 
 SEEN int nanosleep(const struct timespec *pause, struct timespec *left)
@@ -229,7 +239,7 @@ SEEN int ioctl(int fd, unsigned long request, ...)
 
 SEEN int uname(struct utsname *name)
 {
-	/* Sanitizers call uname() before a test has set the machine. */
+	/* The sanitizers call uname() before a test has set up the machine. */
 	if (!machine.release)
 		return (int)syscall(SYS_uname, name);
 	memset(name, 0, sizeof(*name));
@@ -386,7 +396,7 @@ enum nn_status nna_device_get_context_info(struct nna_device *device, struct nna
 	return machine.context_status;
 }
 
-/* `cdi` finds the libraries by these functions. */
+/* `nnaccel cdi` finds the path of each library by one of the library's functions. */
 int64_t ANeuralNetworks_getRuntimeFeatureLevel(void)
 {
 	return 0;
@@ -423,7 +433,7 @@ static void write_file(const char *text, const char *format, ...)
 	close(fd);
 }
 
-/* Adds a file that a process has open, with its fdinfo. */
+/* Adds an open file of a process, and the fdinfo of the file. */
 static void open_file(int pid, int fd, const char *target, const char *info)
 {
 	char path[PATH_MAX];
@@ -451,7 +461,7 @@ static int make_machine(void **state)
 		  "drm-engine-nn:\t1234567890 ns\ndrm-resident-device:\t48 KiB\n"
 		  "nnaccel-model-1: 10 KiB weights, 5 KiB an execution, 8 KiB of the device\n"
 		  "nnaccel-model-2: 20 KiB weights, 6 KiB an execution\n");
-	/* The same context again, and two bursts of it. */
+	/* The process has the same context open again, and two bursts of the context. */
 	open_file(10, 4, "/dev/nnaccel",
 		  "nnaccel-client-id:\t7\nnnaccel-device:\tnnaccel1\nnnaccel-executions:\t3\n"
 		  "nnaccel-model-1: 10 KiB weights, 5 KiB an execution\n");
@@ -460,7 +470,7 @@ static int make_machine(void **state)
 		  "nnaccel-client-spins:\t100\nnnaccel-executions:\t77\n");
 	open_file(10, 6, "anon_inode:[nnaccel-burst]",
 		  "nnaccel-client-id:\t7\nnnaccel-burst:\t2\nnnaccel-slots:\t3\n");
-	/* A file with a wrong name, and a file with wrong contents. */
+	/* A file that is not of the device, and a file without fields of a client. */
 	open_file(10, 7, "/dev/null", "nnaccel-client-id:\t50\n");
 	open_file(10, 8, "/srv/nnaccel/file", "pos:\t0\n");
 	write_file("two\n", "/proc/99/comm");
@@ -538,7 +548,7 @@ static int tear_down(void **state)
 	return open_devices || count_files() != open_files;
 }
 
-/* Returns the text that a command prints to a file descriptor. */
+/* Runs a command; returns the text that it prints to a file descriptor. */
 static const char *print(int fd, int (*command)(int argc, char **argv), int *status,
 			 const char *arguments)
 {
@@ -716,7 +726,10 @@ static void test_info(void **state)
 	assert_prints(tool_info, "--json", info_json);
 }
 
-/* Nothing is printed if an engine does not tell, or tells what a newer library knows. */
+/*
+ * If an engine does not report its kind of memory, or reports one that only a newer library knows,
+ * nothing is printed.
+ */
 static void test_info_memory(void **state)
 {
 	static const char *const ways[][2] = {
@@ -750,7 +763,7 @@ static void test_info_memory(void **state)
 	}
 }
 
-/* All operations, in lines of at most 60 columns and a name. */
+/* All operations are printed; a line ends with the first name that goes beyond 60 columns. */
 static void test_info_lines(void **state)
 {
 	const char *out, *line, *end;
@@ -797,7 +810,7 @@ static void test_info_without_engine(void **state)
 	}
 }
 
-/* A process that has ended has no name. */
+/* The name of a process that has ended is empty. */
 static void test_no_name(void **state)
 {
 	char name[CLIENT_NAME_SIZE + 1] = "one";
@@ -936,7 +949,7 @@ static void test_messages(void **state)
 		     "nnaccel info: the memory of models cannot be read: no /proc, or too little memory\n");
 }
 
-/* The command reads again after each interval. */
+/* `nnaccel stat` reads the files again after each interval. */
 static void test_intervals(void **state)
 {
 	static const struct {
@@ -966,7 +979,7 @@ static void test_intervals(void **state)
 	}
 }
 
-/* Names that processes give themselves, as labels and on a terminal. */
+/* Processes choose their names, so names are escaped in labels and on a terminal. */
 static void test_stat_names(void **state)
 {
 	const char *out;
@@ -994,7 +1007,7 @@ static void test_cdi(void **state)
 	(void)state;
 	assert_true(size > 0);
 	self[size] = '\0';
-	/* All functions of this library are replaced here. */
+	/* This file replaces all functions of the library, so the program itself is found. */
 	n = snprintf(expected, sizeof(expected), "%s",
 "{\n"
 "  \"cdiVersion\": \"0.5.0\",\n"
@@ -1020,7 +1033,7 @@ static void test_cdi(void **state)
 
 /* ---- doctor ---- */
 
-/* Each case: its name, the machine's fault, and lines of the verdict. */
+/* Each case has a name, a fault of the machine, and lines that `doctor` prints. */
 #define CASES(X) \
 	X("6.0", machine.release = "6.0.9", \
 	  "problem  kernel       6.0.9 is older than 6.1, which the module needs\n" \
@@ -1190,7 +1203,7 @@ static void test_doctor(void **state)
 	CASES(TRY)
 }
 
-/* Checks the number of problems in the text, and the JSON output. */
+/* The text of `doctor` has the right number of problems, and the JSON output is right. */
 static void test_doctor_counts(void **state)
 {
 	const char *out;

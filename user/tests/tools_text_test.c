@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Untrusted text, on terminals and in JSON. */
+/* Tests how the tools print untrusted text on terminals and in JSON. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +54,8 @@ static void test_json(void **state)
 		{ "Gr\xc3\xbc\xc3\x9f", "\"Gr\xc3\xbc\xc3\x9f\"" },
 		{ "\xe2\x82\xac \xf0\x9f\x98\x80", "\"\xe2\x82\xac \xf0\x9f\x98\x80\"" },
 		/*
-		 * invalid: truncated, a lone byte, too long, a surrogate, beyond the last character
+		 * Invalid UTF-8: truncated, a lone byte, too long, a surrogate, beyond the last
+		 * character.
 		 */
 		{ "x\xc3", "\"x\\ufffd\"" },
 		{ "\xe2\x82", "\"\\ufffd\\ufffd\"" },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sizes, offsets and numbers of include/uapi/linux/nnaccel.h, which programs that were built
- * before rely on: a change here is a break.
+ * Checks the sizes, offsets and numbers of include/uapi/linux/nnaccel.h. Programs that are already
+ * built rely on them, so a change breaks these programs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,8 +74,8 @@ static const struct entry sizes[] = {
 };
 
 /*
- * The last member of each structure: with the size, this shows that there is no hidden padding at
- * the end.
+ * The offset of the last member of each structure. Together with the size it shows that the
+ * structure has no hidden padding at its end.
  */
 static const struct entry offsets[] = {
 	OFFSET(nnaccel_info, bursts, 92),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dispatches that models become for the engine on Vulkan run on the CPU (vulkan/shaders.h),
- * against the reference. The models are random graphs, small models that are fused, and single
- * operations in random shapes: each operation in each type of the engine's table. NN_SEED sets the
- * first seed.
+ * Lowers models to the dispatches of the engine on Vulkan, runs these on the CPU
+ * (vulkan/shaders.h), and compares the results with the reference. The models are random graphs,
+ * small models that are fused, and single operations in random shapes: each operation in each type
+ * of the engine's table. NN_SEED sets the first seed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +76,7 @@ static float element(int32_t type, const void *data, uint32_t i)
 					   ((const float *)data)[i];
 }
 
-/* Returns whether floats are nearly equal, in proportion to the largest one. */
+/* Returns whether floats are equal within a tolerance that is proportional to the largest float. */
 static bool is_near(int32_t type, const void *got, const void *right, uint32_t count)
 {
 	const float tolerance = type == NN_TENSOR_FLOAT16 ? 2e-3f : 1e-5f;
@@ -111,7 +111,7 @@ static void compare(const struct form_case *c, const char *name, uint64_t seed)
 	}
 }
 
-/* Forms that the table lacks: different scales, images with channels first, borders. */
+/* Forms that the table of forms lacks: different scales, images with channels first, borders. */
 static const struct form more_forms[] = {
 	{ "CONCATENATION", "X[a,b,c] X[a,b,c] i:0|1|2 > X" },
 	{ "BATCH_TO_SPACE_ND", "X[n*6,c,h,w] i32[2]{2,3} b:1 > =" },
@@ -217,7 +217,7 @@ static void test_graphs(void **unused)
 
 /* ---- Fused operations ---- */
 
-/* A CAST of float16, and a sum whose other operand is float32. */
+/* Makes a CAST from float16, and a sum of its result and a float32 operand. */
 static void make_widened(void)
 {
 	static const float terms[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
@@ -232,7 +232,7 @@ static void make_widened(void)
 	mb_operation(&b, NN_OP_ADD, MB_LIST(wide, c, mb_int32(&b, 0)), MB_LIST(out));
 }
 
-/* The sample becomes one dispatch, with the results of the reference. */
+/* Checks that the built sample becomes one dispatch and has the results of the reference. */
 static void check_fused(void)
 {
 	const struct nn_plan_options options = { .kernels = "none" };
@@ -292,7 +292,7 @@ static void test_fused(void **unused)
 
 /* ---- Quotients ---- */
 
-/* Quotients with the error that Vulkan allows. */
+/* Error to add to each quotient, as large as Vulkan allows. */
 static int32_t off;
 
 static uint32_t bits_of(float x)

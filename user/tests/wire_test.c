@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wire form of models: a sent model arrives unchanged; one that is cut, padded, damaged or sent
- * with other pools is rejected.
+ * The wire form of models. A sent model arrives unchanged. A wire form that is truncated, padded,
+ * damaged or sent with other pools is rejected.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -124,7 +124,7 @@ static void test_round_trip(void **state)
 	}
 }
 
-/* Extension data of any size arrive unchanged, and so does the largest prefix. */
+/* Extension data of any size and the largest prefix arrive unchanged. */
 static void test_extension_data(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 4095, 3u << 20 };
@@ -153,7 +153,7 @@ static void test_extension_data(void **state)
 	}
 }
 
-/* A wire form may lie at any byte boundary, because nothing guarantees its alignment. */
+/* A wire form may lie at any byte address, because clients need not align it. */
 static void test_unaligned(void **state)
 {
 	struct nn_model *model;
@@ -174,8 +174,8 @@ static void test_unaligned(void **state)
 }
 
 /*
- * The block has exactly the size of the decoded data, so that a sanitizer detects an access beyond
- * it.
+ * Decodes a copy in a block of exactly its size, so that a sanitizer detects an access beyond the
+ * block.
  */
 static enum nn_status decode_copy(const uint8_t *wire, size_t size, struct nn_error *err)
 {
@@ -210,7 +210,7 @@ static void test_every_length(void **state)
 	free(wire);
 }
 
-/* A damaged byte is rejected, or makes another model whose only serialised form this is. */
+/* A wire form with a damaged byte is either rejected, or is the only wire form of another model. */
 static void test_every_byte(void **state)
 {
 	static const uint8_t flips[] = { 0x01, 0x80, 0xff };
@@ -238,7 +238,7 @@ static void test_every_byte(void **state)
 	free(wire);
 }
 
-/* Records of the wire form that the table below makes invalid. */
+/* A wire form and its records; the table below makes each record invalid. */
 struct spoiled {
 	uint8_t *wire;
 	uint64_t start[W_END + 1];

@@ -8,24 +8,26 @@
 #include <sys/types.h>
 
 /*
- * Returns the worker that serves this program; -1 if not exactly one serves a client, after workers
- * of ended clients had time to end.
+ * Waits until workers of ended clients have ended. Returns the worker that serves this program; -1
+ * if not exactly one worker serves a client.
  */
 pid_t workers_find(void);
 
-/* Returns the keeper of the compilation cache; -1 if there is not exactly one. */
+/* Returns the keeper of the compilation cache; -1 if not exactly one keeper runs. */
 pid_t workers_find_keeper(void);
 
-/* Returns the thread of a worker that has used the most CPU time; -1 if /proc does not show it. */
+/*
+ * Returns the worker's thread that has used the most CPU time; -1 if /proc does not show CPU times.
+ */
 pid_t workers_busiest_thread(pid_t worker);
 
-/* Returns the CPU time in ns of all threads of a worker; -1 if /proc does not show it. */
+/* Returns the CPU time in ns of all threads of a worker; -1 if /proc does not show CPU times. */
 int64_t workers_cpu_time(pid_t worker);
 
 /* Returns whether the running nnacceld was started with an option, such as "--lazy". */
 bool workers_have_option(const char *option);
 
-/* Kills the running nnacceld; returns false if none runs. */
+/* Kills the running nnacceld; returns false if no nnacceld runs. */
 bool workers_kill(void);
 
 #endif /* NN_TESTS_WORKERS_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kills parts of the engine and clients while the soak's clients work. The kills do not wait for
- * the engine to be back: keepers, workers and clients die while a broker starts, and half of the
- * brokers die while they start.
+ * Kills parts of the engine and clients while the soak's clients work. The kills do not wait until
+ * the engine serves again: keepers, workers and clients die while a broker starts, and half of the
+ * brokers die during their start.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -11,14 +11,17 @@
 #include "base/clock.h"
 #include "tests/soak/soak.h"
 
-/* Number of executions of all clients during the full life of a broker. */
+/*
+ * Number of executions of all clients after which a broker is killed that was not killed during its
+ * start.
+ */
 #define SERVED		10
-/* Number of kills by which one part may be ahead of another. */
+/* A part may be killed this many times more often than the broker. */
 #define AHEAD		3
-/* An engine that has not served by then never will. */
+/* After this time without an execution, the engine counts as failed. */
 #define NEVER_NS	(120 * NS_PER_S)
 
-/* A client has no name. */
+/* The parts that are killed; `name` is the process name, which clients lack. */
 enum { KEEPER, WORKER, CLIENT, BROKER, PARTS };
 static const struct {
 	const char *title, *name;
@@ -29,18 +32,18 @@ static const struct {
 
 static struct kills_options options;
 static unsigned int kills[PARTS], early_kills, gave_up;
-static uint64_t next_kill;		/* time of the next kill, except of the broker */
-/* Number of executions at the last kill, if no number of kills is wanted. */
+static uint64_t next_kill;		/* time of the next kill of a part other than the broker */
+/* Number of executions at the last kill; used if options.wanted is 0. */
 static unsigned long long had_executed;
 
 /* The engine. */
 static pid_t command;			/* the running command that starts the broker */
 static bool down;			/* the broker was killed since the command began, */
 static bool hurt;			/* or another part of the engine was */
-static bool early;			/* this broker dies during its start, */
+static bool early;			/* this broker is killed during its start, */
 static uint64_t early_at;		/* which is this */
 static uint64_t began_at, ready_at;
-static uint64_t start_ns = NS_PER_S;	/* time of the last start */
+static uint64_t start_ns = NS_PER_S;	/* how long the last start took */
 static unsigned long long served_before;
 
 void kills_begin(const struct kills_options *o)
@@ -54,7 +57,7 @@ static uint64_t random_ns(uint64_t most)
 	return (uint64_t)rand() * 7919 % (most + 1);
 }
 
-/* Returns between 0.5 and 1.5 times the configured spacing. */
+/* Returns a random time of 0.5 to 1.5 times the configured spacing. */
 static uint64_t spacing_ns(void)
 {
 	uint64_t spacing = options.spacing_ms * (NS_PER_S / 1000);
@@ -83,7 +86,7 @@ bool kills_ended(pid_t pid, int status, unsigned long long executions)
 	if (!command || pid != command)
 		return true;
 	command = 0;
-	/* A broker whose worker dies while it starts ends itself. */
+	/* If a worker dies while the broker starts, the broker ends. */
 	gave_up += status && !down && hurt;
 	if (down || (status && hurt)) {
 		start_engine();
@@ -102,7 +105,9 @@ static bool kill_broker(void)
 	kills[BROKER]++;
 	early_kills += command != 0;
 	down = true;
-	/* A running command notices that; another one is begun when it has ended. */
+	/*
+	 * If the start command is running, it fails, and another command is started after its end.
+	 */
 	if (!command)
 		start_engine();
 	return true;
@@ -132,8 +137,8 @@ static unsigned int least_kills(void)
 }
 
 /*
- * Decides on the broker if a number of kills is wanted: only kills of the broker are counted here,
- * and the other parts are killed as often.
+ * Decides whether to kill the broker if a number of kills is wanted. The other parts are killed as
+ * often as the broker.
  */
 static bool count_brokers(uint64_t now, unsigned long long executions)
 {
@@ -157,7 +162,10 @@ bool kills_step(const pid_t *clients, unsigned long long executions)
 		return true;
 	next_kill = now + spacing_ns();
 	if (!options.wanted) {
-		/* Even a slow machine serves some client between two kills. */
+		/*
+		 * Wait for an execution between two kills, so that even a slow machine serves some
+		 * clients.
+		 */
 		if (executions == had_executed)
 			return true;
 		had_executed = executions;
@@ -165,7 +173,10 @@ bool kills_step(const pid_t *clients, unsigned long long executions)
 		return true;
 	}
 	part %= BROKER;
-	/* Most brokers reach this state before they are killed. */
+	/*
+	 * Spare most workers during a start, so that most brokers become ready before they are
+	 * killed.
+	 */
 	if (part == WORKER && command && rand() % 4)
 		return true;
 	if (kills[part] < options.wanted && kills[part] <= kills[BROKER] + AHEAD)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The samples of a soak: the module's counters, the kernel's memory, and the engine's processes.
+ * Takes the samples of a soak: the module's counters, the kernel's memory, and the engine's
+ * processes.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -13,24 +14,30 @@
 
 #define CGROUP "/sys/fs/cgroup/nnacceld/"
 
-/* The module's gauges are compared differently: at rest they must be as before. */
+/*
+ * The module's gauges (the first values) may not grow: at rest they must have the same values as
+ * before.
+ */
 const struct soak_value soak_values[SOAK_VALUES] = {
 	{ "contexts", 0, 0 },
 	{ "models", 0, 0 },
 	{ "commands", 0, 0 },
 	{ "pool-KiB", 0, 0 },
 	{ "slab-KiB", 5, 2048 },		/* SUnreclaim */
-	/* Memory of its cgroup; one worker more or less may be ready. */
+	/* Memory of the engine's cgroup; the number of idle workers may differ by one. */
 	{ "engine-KiB", 5, 8192 },
 	{ "engine-threads", 20, 64 },		/* including workers that wait for clients */
 	{ "broker-fds", 0, 8 },
 	{ "keeper-fds", 0, 8 },
 	{ "broker-KiB", 10, 1024 },		/* private memory */
 	{ "keeper-KiB", 10, 1024 },
-	{ "open-files", 0, 64 },		/* for the whole machine */
+	{ "open-files", 0, 64 },		/* of the whole machine */
 };
 
-/* Returns the number after `name` in a file of lines, or -1. */
+/*
+ * Returns the number that follows `name` at the start of a line of a file; -1 if no line has that
+ * name.
+ */
 static long long number_in(const char *path, const char *name)
 {
 	size_t length = strlen(name);
@@ -58,7 +65,9 @@ static long long first_in(const char *path)
 	return value;
 }
 
-/* Returns whether a process runs under a name: the last part of its first argument. */
+/*
+ * Returns whether a process has a name, which is the last part of the path in its first argument.
+ */
 static bool is_named(const char *pid, const char *name)
 {
 	char path[300], text[256] = "";
@@ -77,8 +86,8 @@ static bool is_named(const char *pid, const char *name)
 }
 
 /*
- * Returns whether a process was forked by another one of that name; it keeps this name until it
- * sets its own.
+ * Returns whether the parent of a process has the same name. A forked process keeps that name until
+ * it sets its own.
  */
 static bool is_copy(const char *pid, const char *name)
 {
@@ -89,7 +98,7 @@ static bool is_copy(const char *pid, const char *name)
 	return is_named(parent, name);
 }
 
-/* Returns one of the processes with that name, which `turn` chooses, or 0. */
+/* Returns one of the processes with a name, which `turn` selects; 0 if no process has the name. */
 static pid_t find(const char *name, unsigned int turn)
 {
 	pid_t found[256] = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of the soak: the clients, their counters for the program that watches them, and
- * the samples of that program.
+ * The common part of the soak: the clients, the counters that they share with the program that
+ * watches them, and the samples that this program takes.
  */
 #ifndef NN_TESTS_SOAK_SOAK_H
 #define NN_TESTS_SOAK_SOAK_H
@@ -23,14 +23,14 @@ struct soak_client {
 	atomic_uint models;		/* number of models whose executions all succeeded */
 	atomic_uint refused;		/* number of failed calls that were allowed to fail */
 	atomic_uint cached;		/* number of models that came from the cache */
-	atomic_ullong longest_ns;	/* of a preparation or execution, also a failed one */
-	char refusal[200];		/* the reason of the last of these failures */
+	atomic_ullong longest_ns;	/* of any preparation or execution, even failed */
+	char refusal[200];		/* the reason of the last allowed failure */
 	char message[600];		/* reason of an unexpected end */
 };
 
 struct soak {
 	atomic_bool stop;
-	bool disturbed;	/* parts of the engine are killed or lack resources, so calls may fail */
+	bool disturbed;	/* calls may fail: the engine is killed or lacks resources */
 	/* One execution in this many kills its client; 0 for no kills. */
 	unsigned int kill_one_in;
 	char folder[64];		/* of cache files */
@@ -39,7 +39,9 @@ struct soak {
 
 extern const char *const soak_kinds[SOAK_KINDS];
 
-/* Runs as client number `kind` until soak.stop is set, then ends the process. */
+/*
+ * Runs this process as a client of kind `kind` until soak.stop is set, and then ends the process.
+ */
 _Noreturn void soak_client(struct soak *soak, enum soak_kind kind, uint64_t seed);
 
 /*
@@ -53,7 +55,7 @@ bool soak_kill(const char *name);
 struct kills_options {
 	unsigned int spacing_ms;	/* time between two kills; 0 for no kills */
 	/*
-	 * Wanted number of kills of each: keepers, workers, clients and brokers; 0 for any number.
+	 * This many keepers, workers, clients and brokers are killed, each; 0 for no fixed number.
 	 */
 	unsigned int wanted;
 	const char *restart;		/* a command that returns when the engine is ready, or NULL */
@@ -62,18 +64,20 @@ struct kills_options {
 void kills_begin(const struct kills_options *options);
 
 /*
- * Kills the parts whose next kill is due. `clients` has the process of each kind, or 0. Returns
- * false if the engine serves no more.
+ * Kills those parts whose next kill is due. `clients` has the process id of each kind of client, or
+ * 0. Returns false if the engine no longer serves.
  */
 bool kills_step(const pid_t *clients, unsigned long long executions);
 
 /*
- * Handles the end of a child of the program. Returns false if the child was the command, and the
- * engine did not start.
+ * Handles the end of a child of the program. Returns false if the child was the start command and
+ * the engine did not start.
  */
 bool kills_ended(pid_t pid, int status, unsigned long long executions);
 
-/* Return whether the command runs, and whether the wanted number of kills is reached. */
+/*
+ * Return whether the start command is running, and whether the wanted number of kills is reached.
+ */
 bool kills_starting(void);
 bool kills_done(void);
 
@@ -89,8 +93,8 @@ struct soak_sample {
 };
 
 /*
- * A sampled value, and its allowed growth from rest to rest: in percent, but at least an absolute
- * value.
+ * A sampled value, and its allowed growth between two samples at rest: `percent`, but at least
+ * `slack`.
  */
 struct soak_value {
 	const char *name;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes plans of libneuralnetworks.so run on a software driver of Vulkan, for conformance runs
- * without /dev/nnaccel. The device refuses operations that the engine refuses. The file
- * NN_VULKAN_LOG gets the reasons.
+ * Makes libneuralnetworks.so execute plans on a software driver of Vulkan, for conformance runs
+ * without /dev/nnaccel. The device refuses the same operations as the engine on Vulkan. The reasons
+ * are written to the file that NN_VULKAN_LOG names.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,10 @@ __attribute__((constructor)) static void begin(void)
 	reasons = path ? fopen(path, "ae") : NULL;
 }
 
-/* The computing process opens the GPU itself, because a driver's threads do not survive a fork. */
+/*
+ * Each process that computes opens the GPU itself, because the threads of a driver do not survive a
+ * fork.
+ */
 static struct gpu *the_gpu(struct nn_error *err)
 {
 	if (!gpu)

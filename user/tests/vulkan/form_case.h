@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of one operation in a random shape, with the right outputs.
+ * A model of one operation with random shapes, and its right outputs.
  */
 #ifndef NN_TESTS_VULKAN_FORM_CASE_H
 #define NN_TESTS_VULKAN_FORM_CASE_H
@@ -18,7 +18,7 @@ struct form_case {
 	struct nn_arg inputs[FORM_MAX_OPERANDS];
 	struct nn_arg outputs[FORM_OUTPUTS];
 	struct nn_output_shape shapes[FORM_OUTPUTS];
-	struct nn_execution execution;	/* execution that uses the memory of `got` */
+	struct nn_execution execution;	/* an execution whose outputs are in `got` */
 	char right[FORM_OUTPUTS][FORM_MAX_BYTES / 4];
 	char got[FORM_OUTPUTS][FORM_MAX_BYTES / 4];
 };
@@ -31,7 +31,10 @@ static inline const struct nn_op *form_op(const struct form *f)
 	return NULL;
 }
 
-/* Returns whether the reference computes it; its outputs then have the reported shapes. */
+/*
+ * Computes the right outputs by the reference; returns whether that succeeds. The outputs of the
+ * model then get the reported shapes.
+ */
 static inline bool form_compute(struct form_case *c)
 {
 	const struct nn_plan_options options = { .kernels = "none" };
@@ -62,8 +65,8 @@ static inline bool form_compute(struct form_case *c)
 }
 
 /*
- * Makes the model of a form. Returns false if the operation does not support the type or the
- * numbers.
+ * Makes the model of a form with random shapes. Returns false if the operation does not support the
+ * type or the chosen numbers.
  */
 static inline bool form_make(const struct form *f, int32_t type, uint64_t seed, struct form_case *c)
 {

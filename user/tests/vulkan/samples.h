@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small models whose operations become one dispatch.
+ * Small models whose operations are fused into one dispatch.
  */
 #ifndef NN_TESTS_VULKAN_SAMPLES_H
 #define NN_TESTS_VULKAN_SAMPLES_H
@@ -22,12 +22,12 @@ static uint32_t tensor(int32_t type, enum nn_lifetime lifetime)
 	return index;
 }
 
-/* The last operation of make_chain(), whose second input is the chain. */
+/* The last operation of make_chain(); its second input is the result of the operations before. */
 static int32_t last_code = NN_OP_MUL;
 
 /*
- * Makes x + y, then RELU6, then an operation on a constant and that result; all of it is one
- * dispatch.
+ * Makes x + y, then RELU6, then an operation on a constant and the result of RELU6. All three
+ * become one dispatch.
  */
 static void make_chain(void)
 {

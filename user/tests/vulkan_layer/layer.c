@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The layer. All GPUs that a process opens have one driver, so the next functions of the chain are
- * stored once.
+ * The layer. All GPUs that a process opens have the same driver, so the next functions in the chain
+ * of layers are stored only once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,9 @@ static PFN_vkGetInstanceProcAddr next_instance;
 static PFN_vkGetDeviceProcAddr next_device;
 
 /*
- * Only calls on queues report a lost GPU, and only calls for files that there are too many. Calls that
- * record commands and wait without end are never late. `of` is the device or the queue of the call.
+ * Only calls on queues report that the GPU is lost, and only calls that export files report that
+ * there are too many. Calls that record commands, and calls that wait without a timeout, never
+ * report a timeout. `of` is the device or the queue of the call.
  */
 static bool fails(const char *name, const void *of, bool is_endless)
 {
@@ -95,7 +96,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkQueueSubmit(VkQueue queue, uint32_t 
 	       next_vkQueueSubmit(queue, count, list, fence);
 }
 
-/* If the end is past, a driver may give -1. The layer then gives a file that polls readable. */
+/*
+ * If the semaphore has already signalled, a driver may return -1 in place of a file. The layer then
+ * returns a file that is readable for poll().
+ */
 NEXT(vkGetSemaphoreFdKHR);
 static VKAPI_ATTR VkResult VKAPI_CALL own_vkGetSemaphoreFdKHR(VkDevice device,
 							      const VkSemaphoreGetFdInfoKHR *info,
@@ -123,7 +127,10 @@ own_vkCreatePipelineCache(VkDevice device, const VkPipelineCacheCreateInfo *info
 
 /* ---- Memory that is not coherent ---- */
 
-/* The host reads and writes a copy, which is exchanged with the memory when it is flushed. */
+/*
+ * The host reads and writes a copy of the memory. A flush or an invalidation copies the data
+ * between the copy and the memory.
+ */
 static struct shadow {
 	VkDeviceMemory memory;
 	uint64_t size;
@@ -188,7 +195,9 @@ static VKAPI_ATTR void VKAPI_CALL own_vkFreeMemory(VkDevice device, VkDeviceMemo
 	next_vkFreeMemory(device, memory, allocator);
 }
 
-/* Whole memories only. The layer answers in place of the driver, whose memory is coherent. */
+/*
+ * Whole memories only. The layer does not call the driver, because the driver's memory is coherent.
+ */
 static VKAPI_ATTR VkResult VKAPI_CALL
 own_vkFlushMappedMemoryRanges(VkDevice device, uint32_t count, const VkMappedMemoryRange *ranges)
 {
@@ -232,14 +241,20 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkEnumeratePhysicalDevices(VkInstance 
 								     uint32_t *count,
 								     VkPhysicalDevice *list)
 {
-	/* Mesa's device_select layer of Debian 12 crashes if the list is empty without an error. */
+	/*
+	 * Return an error, because the device_select layer of Mesa in Debian 12 crashes if the list
+	 * is empty and there is no error.
+	 */
 	return nn_test_layer.is_gone ? VK_ERROR_INITIALIZATION_FAILED :
 				       next_vkEnumeratePhysicalDevices(instance, count, list);
 }
 
 /* ---- The chain ---- */
 
-/* Returns the loader's part of what an instance or a device is made of; both begin alike. */
+/*
+ * Returns the loader's structure in the chain that creates an instance or a device. Both kinds
+ * begin with the same fields.
+ */
 static void *link_of(const void *chain, VkStructureType type)
 {
 	const VkLayerInstanceCreateInfo *link = chain;
