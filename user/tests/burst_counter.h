@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters of this process's contexts and bursts, read from the fdinfo of the contexts' and bursts'
- * files.
+ * Counters of this process's contexts and bursts, from the fdinfo of the open files of both.
  */
 #ifndef NN_TESTS_BURST_COUNTER_H
 #define NN_TESTS_BURST_COUNTER_H

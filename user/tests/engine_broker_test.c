@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the broker of nnacceld, and that of an engine made with the kit whose clients are served by
- * processes. This file replaces ioctl() and so plays the kernel. A named pipe stands for the engine
- * node, and a memfd for each session. Workers run this program, too. A worker records in its
- * session that it has attached, and then ends in the way that the test wrote into the session.
+ * Tests nnacceld's broker, and that of a kit engine whose clients are served by processes. This
+ * file replaces ioctl() and so plays the kernel. A named pipe stands for the engine node, and a
+ * memfd for each session. Workers run this program, too. A worker records in its session that it
+ * has attached, and then ends in the way that the test wrote into the session.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -280,8 +280,8 @@ static int set_up(void **state)
 	sigaddset(&ends, SIGTERM);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	/*
-	 * The C library keeps a heap block for the stack of a thread that has ended. Allocate that
-	 * block before counting.
+	 * The C library keeps a block for the stack of an ended thread; allocate it before
+	 * counting.
 	 */
 	if (node < 0 || pthread_create(&thread, NULL, do_nothing, NULL) ||
 	    pthread_join(thread, NULL))
@@ -679,7 +679,7 @@ static void test_hopeless(void **state)
 	assert_true(count_logged("ended with 1") >= 3);
 }
 
-/* If the node has no event although poll() reported one, the broker continues and asks again. */
+/* If the node has no event, the broker asks again. */
 static void test_nothing_told(void **state)
 {
 	(void)state;

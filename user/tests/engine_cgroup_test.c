@@ -439,8 +439,8 @@ static void test_faults(void **state)
 /* ---- workers of users ---- */
 
 /*
- * If the memory limit of the client's own cgroup is below the limit of the client's user, a
- * separate cgroup ("box") gets the lower limit.
+ * If the memory limit of the client's own cgroup is below that of the client's user, a separate
+ * cgroup ("box") gets it.
  */
 static const struct {
 	const char *limit;		/* memory limit of the client's cgroup */

@@ -312,8 +312,8 @@ static void test_keeper_dies_on_processes(void **state)
 }
 
 /*
- * The broker also holds the other end of the socket and gives it to the next keeper, so the process
- * that serves a client does not notice the restart.
+ * The broker also holds the socket's other end and gives it to the next keeper, so the serving
+ * process does not notice the restart.
  */
 static void test_keeper_comes_again(void **state)
 {

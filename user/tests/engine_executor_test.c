@@ -67,8 +67,8 @@ static int resolve(struct nnaccel_session_slot *s)
 	s->out_grant.prot = prot;
 	s->out_grant.length = PAGE;
 	/*
-	 * An image has two rows of two numbers. The first row begins at the third number of the
-	 * memory, the second row four numbers after that.
+	 * An image has two rows of two numbers. The first row begins at the third number, the
+	 * second row at the seventh.
 	 */
 	if (index == IMAGE) {
 		s->out_format.num_planes = 1;
@@ -299,7 +299,7 @@ static void begin(void)
 	executor->devices = &devices;
 }
 
-/* Makes a request to double two numbers of slot `from` into slot `to`, at an offset of 8 bytes. */
+/* Makes a request to double two numbers of slot `from` into `to`, at byte 8. */
 static void request(uint32_t from, uint32_t to)
 {
 	struct nn_request *r = &scratch->request;
@@ -706,10 +706,7 @@ static void test_begin_and_end(void **state)
 	assert_string_equal(err.message, "no bursts today");
 	assert_null(executor);
 	assert_int_equal(burst_state.ended, 1);
-	/*
-	 * If no executor can be made for a burst that has begun, the engine is notified of the
-	 * burst's end.
-	 */
+	/* If a burst that has begun gets no executor, the engine is notified of its end. */
 	engine.burst = &engine_burst;
 	burst_state.begins_none = false;
 	burst_state.creates_none = true;

@@ -335,7 +335,7 @@ static void test_the_alone_first(void **state)
 	assert_int_equal(serve(WAITING_ALONE), 5);
 }
 
-/* Contexts for which no idle worker is reserved are not postponed for ever. */
+/* Contexts of users without a reserve are not postponed for ever. */
 static void test_waited_long(void **state)
 {
 	(void)state;
@@ -465,10 +465,7 @@ static void test_forgiven(void **state)
 	assert_int_equal(limits.users[0].crashes, 1);
 }
 
-/*
- * The crash of a long-lived worker counts from the time of the crash, not from the start of the
- * worker.
- */
+/* A worker's crash counts from the time of the crash, not from the worker's start. */
 static void test_old_crashes_do_not_add_up(void **state)
 {
 	uint64_t now = START;

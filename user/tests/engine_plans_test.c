@@ -267,9 +267,7 @@ static void test_limits(void **state)
 		assert_true(put(1, i));
 	assert_int_equal(get(1, 0), 1);
 	assert_true(put(1, 4));
-	/*
-	 * The time of last use is written to the index no later than when the next entry is stored.
-	 */
+	/* Times of last use are written when the next entry is stored, or earlier. */
 	assert_int_equal(get(1, 4), 1);
 	assert_int_equal(count_files(), 4);
 	for (uint32_t uid = 2; uid < 5; uid++)
@@ -537,8 +535,8 @@ static void reopen(const char *version, const char *identity)
 }
 
 /*
- * An entry of the engine's own store survives a new build of the engine but not another identity.
- * It replaces an older entry with the same key.
+ * An entry of the engine's own store survives a new build but not another identity, and replaces an
+ * older entry.
  */
 static void test_own(void **state)
 {
@@ -565,10 +563,7 @@ static void test_own(void **state)
 	assert_false(put_own(1, 2, 4));
 }
 
-/*
- * If an older build, which had no entries of the engine's own, made the index, the index keeps all
- * plans.
- */
+/* An index of an older build, which lacks such own entries, keeps all plans. */
 static void test_own_in_an_old_index(void **state)
 {
 	(void)state;
@@ -640,10 +635,7 @@ static void test_own_of_two_processes(void **state)
 		close_store();
 		_exit(!byte);
 	}
-	/*
-	 * A process that opens the store removes files without an entry, also files that the other
-	 * process is writing.
-	 */
+	/* Opening a store removes files without an entry, even those of running puts. */
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	assert_true(put_often(200));
 	assert_int_equal(waitpid(other, &status, 0), other);
@@ -884,10 +876,7 @@ static void test_killed_anywhere(void **state)
 	limits = usual;
 }
 
-/*
- * Does the same as test_killed_anywhere(), but system calls fail with disk errors, also while the
- * store is opened.
- */
+/* Does the same as test_killed_anywhere() with disk errors, even while the store is opened. */
 static void test_disk_errors(void **state)
 {
 	struct blob_limits usual = limits;
@@ -984,9 +973,7 @@ static int data_version(sqlite3 *db)
 	return version;
 }
 
-/*
- * If a worker drops plans that do not exist, the index is not written, however often this happens.
- */
+/* Dropping plans that do not exist never writes the index. */
 static void test_drop_of_nothing(void **state)
 {
 	struct cache_client client;
@@ -1033,7 +1020,7 @@ static void test_no_late_writes(void **state)
 	assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_NO);
 	munmap(map, ENTRY);
 	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &none), CACHE_NO);
-	/* The worker's file stays open but is sealed: writes to it fail. */
+	/* The worker's file stays open, but writes to it fail. */
 	assert_int_equal(ask(worker, CACHE_NEW, 1, MODEL, PAGE, &file), CACHE_YES);
 	fill(bytes, 1);
 	assert_int_equal(pwrite(file, bytes, ENTRY, 0), ENTRY);
@@ -1120,8 +1107,8 @@ static struct slow_disk *map_slow_disk(const char *in, int flags)
 }
 
 /*
- * Blocks a system call of the keeper on a file while a test wants that. The folder in the path of
- * the file contains the file of `slow_disk`.
+ * Blocks a system call of the keeper while a test wants that. Finds `slow_disk` by the path of the
+ * call's file.
  */
 static void be_slow(int fd)
 {
@@ -1198,8 +1185,8 @@ static int stop_slow_keeper(void **state)
 }
 
 /*
- * Connects a worker that writes a plan; *done is the request to store the plan. The test fails if
- * the worker gets no answer.
+ * Connects a worker and writes its plan; *done is the request to store that. The test fails if the
+ * worker gets no answer.
  */
 static int writer_of(uint32_t uid, uint32_t number, struct message *done)
 {

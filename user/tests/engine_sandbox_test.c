@@ -45,7 +45,7 @@
 #define PATIENCE_MS (int)scaled(60000)
 #define NOBODY 65534
 
-/* The sanitizers reserve terabytes of address space, so workers then get no memory limit. */
+/* The sanitizers reserve terabytes of address space, so there is no limit then. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1

@@ -548,7 +548,7 @@ static void test_queries(void **state)
 	engine.only_devices = true;
 	assert_true(server_attach(&server));
 	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES);
-	/* In a process, an engine without the permission to use drivers gets no fences. */
+	/* In a process, the engine needs a permission for fences. */
 	engine.takes_fences = true;
 	gone = server.grants.gone;
 	server.grants.gone = -1;
@@ -678,10 +678,7 @@ static void test_supported(void **state)
 		if (kernel.commits[0].payload_size != (models[i].status ? 0 : models[i].count) ||
 		    memcmp(kernel.payloads[0], models[i].supported, kernel.commits[0].payload_size))
 			fail_msg("%s", models[i].name);
-		/*
-		 * The file of grant LAST is too short to be read. Forget the grant, so that the
-		 * next model maps it again.
-		 */
+		/* Forget the grant that could not be read, so that the next model maps it again. */
 		grants_forget(&server.grants, LAST);
 	}
 	engine_state.status = NN_DEVICE_UNAVAILABLE;
@@ -856,8 +853,8 @@ static void test_execute(void **state)
 	assert_int_equal(engine_state.dim, 2);
 	assert_true(numbers[6] == 4 && numbers[7] == 8);
 	/*
-	 * If the engine reports a device time, that time is used. The kernel gets the time even if
-	 * the client asks for none.
+	 * A device time from the engine is preferred, and the kernel gets it even if the client
+	 * does not ask.
 	 */
 	engine_state.device_ns = UINT64_C(5) << 40;
 	assert_int_equal(ask(&head, &memory_grant, args, NULL), NNACCEL_STATUS_NONE);
@@ -940,10 +937,7 @@ static void test_times(void **state)
 	assert_int_equal(engine_state.num_outputs, 1);
 	assert_int_equal(engine_state.attribute, 0);
 	assert_int_equal(engine_state.room, 3);
-	/*
-	 * The engine must not end the execution with a fence, because the end would not be known
-	 * then.
-	 */
+	/* A fence must not end the execution, because then its end would be unknown. */
 	assert_false(engine_state.took_fence);
 	assert_true(head->begin_ns >= before && head->end_ns >= head->begin_ns && head->end_ns <= clock_ns());
 	assert_int_equal(head->count, 1);
@@ -1056,10 +1050,7 @@ static void test_images(void **state)
 		image[i] = (float)i;
 	assert_int_equal(ask(&head, grants, from, NULL), NNACCEL_STATUS_NONE);
 	assert_memory_equal(numbers, ((float[]){ 2, 3, 6, 7 }), 16);
-	/*
-	 * The engine must not end the execution with a fence, because the output must be copied
-	 * after the execution.
-	 */
+	/* A fence must not end the execution, because the output must be copied afterwards. */
 	assert_false(engine_state.took_fence);
 	close(engine_state.fence);
 	engine_state.fence = -1;
@@ -1402,16 +1393,13 @@ static void test_held(void **state)
 		if (ask(&head, grants, args, NULL) != held[i].status)
 			fail_msg("%zu: %s", i, kernel.messages[0]);
 	}
-	/*
-	 * If the argument is memory of a pool, the server leaves the check of its length to the
-	 * engine.
-	 */
+	/* The server leaves the length of pool memory to the engine. */
 	args[1].flags = 0;
 	args[1].length = 4;
 	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
 }
 
-/* The size of the data in a buffer follows from the shape that an execution reported. */
+/* The size of a buffer's data follows from the reported shape. */
 static void test_sizes(void **state)
 {
 	struct nnaccel_cmd head = execution;
@@ -1691,8 +1679,8 @@ static void hash_several(uint32_t num_model, uint32_t num_data, uint8_t hash[DIG
 }
 
 /*
- * The device's description has the engine's numbers of cache files, and a client gets the same
- * numbers of parts. If there is no model part, the hash of the data part identifies the entry.
+ * The device's description has the engine's numbers of files, and clients get as many parts. If
+ * there is no model part, the hash of the data part identifies the entry.
  */
 static void test_several_files(void **state)
 {
@@ -1877,7 +1865,7 @@ static void test_cached(void **state)
 		close(file);
 		assert_int_equal(saved.ends, i + 1);
 	}
-	/* If the engine replaces the model by a better form, the keeper's plan is replaced, too. */
+	/* If a better form replaces a model, the keeper's plan is replaced, too. */
 	file = memfd_create("cached", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
 	keeper_answers(keeper, 1, yes, -1);

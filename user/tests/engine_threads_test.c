@@ -661,10 +661,7 @@ static void limit_data(rlim_t more)
 	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
 }
 
-/*
- * A model that is to be cached is compiled from a copy, which takes only as much memory as its
- * constants.
- */
+/* A model to be cached is compiled from a copy, which takes memory only for constants. */
 static void test_kept_in_little_memory(void **state)
 {
 	(void)state;
@@ -1231,8 +1228,8 @@ static void test_many_deferred(void **state)
 }
 
 /*
- * A deferred execution holds references to its model and memory after the client frees them. A
- * thread of the library drops these references.
+ * A deferred execution holds references to its model and memory. A thread of the library drops
+ * these references.
  */
 static void test_deferred_after_forgetting(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kernel and an engine played by the test's own program. The functions open() and ioctl() are
- * replaced: open() returns the device, and ioctl() handles the requests and can make one of them
- * fail. Only one file of a program may include this header; the program is linked with libnnaccel.
+ * A kernel and an engine played by the test's own program. This header replaces open(), which
+ * returns the device, and ioctl(), which handles requests and can fail one of them. Only one file
+ * of a program may include this header; the program is linked with libnnaccel.
  */
 #ifndef NN_TESTS_FAKE_KERNEL_H
 #define NN_TESTS_FAKE_KERNEL_H
@@ -327,10 +327,7 @@ static inline unsigned int fake_pending(void)
 	return count;
 }
 
-/*
- * Returns a place for a submission: an unused place, or that of a submission whose answer was
- * fetched and whose file may be open.
- */
+/* Returns a place for a submission: an unused one, or one whose answer was fetched. */
 static struct fake_submission *fake_room(void)
 {
 	struct fake_submission *room = NULL;
@@ -459,7 +456,7 @@ static int fake_destroy(uint32_t id)
 	return s || !(id & FAKE_SUBMISSION) ? 0 : fake_fail(ENOENT);
 }
 
-/* Answers a request without an errno; if `refuses` is set, the engine refuses the work. */
+/* Answers a request that gets no errno. */
 static int fake_do(int fd, unsigned long request, void *arg, bool refuses)
 {
 	struct nnaccel_pool_import *import = arg;
@@ -551,10 +548,7 @@ __attribute__((visibility("default"))) int open(const char *path, int flags, ...
 	mode = flags & O_CREAT ? va_arg(args, int) : 0;
 	va_end(args);
 	fd = (int)syscall(SYS_openat, AT_FDCWD, is_fake ? "/dev/null" : path, flags, mode);
-	/*
-	 * The number of an earlier context's file is used again. The submissions of that context
-	 * have ended.
-	 */
+	/* An earlier context with this fd has ended, and so have its submissions. */
 	for (uint32_t i = 0; is_fake && i < FAKE_MOST_SUBMISSIONS; i++)
 		if (fake.submissions[i].device == fd)
 			fake.submissions[i] = (struct fake_submission){ .id = 0 };

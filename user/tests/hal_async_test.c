@@ -24,10 +24,7 @@
 #define LINKS	20
 #define SIGNALLED 200	/* minimum number of executions and of signals */
 
-/*
- * A request for the model of sample_add() that reads at one offset of a memory and writes at
- * another.
- */
+/* A request for sample_add() that reads at one offset of a memory and writes at another. */
 struct add {
 	struct nna_argument in;
 	struct nna_argument out;

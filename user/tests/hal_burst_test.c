@@ -140,10 +140,7 @@ static void test_executions(void **state)
 	nna_memory_free(m);
 }
 
-/*
- * The client and the worker look a memory up once for a burst, and release it when the client frees
- * the memory.
- */
+/* Client and worker look a memory up once, and release it when the client frees it. */
 static void test_memory_frees_its_slots(void **state)
 {
 	struct nna_prepared_model *p = prepare(COUNT);

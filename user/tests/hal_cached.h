@@ -32,7 +32,7 @@ static inline int count_cached(void)
 	return count;
 }
 
-/* Waits for `count` plans, because a worker stores a plan only after it has answered. */
+/* Waits for `count` plans, which workers store after their answers. */
 static inline bool await_cached(int count)
 {
 	while (count_cached() < count)

@@ -182,8 +182,8 @@ static void test_store(void **state)
 }
 
 /*
- * If a plug-in is replaced by another one, saved plans are invalid even if both compute the same.
- * The plans are compiled again.
+ * Saved plans become invalid with another plug-in, even if that computes the same. The plans are
+ * compiled again.
  */
 static void test_changed(void **state)
 {

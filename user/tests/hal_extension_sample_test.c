@@ -18,7 +18,7 @@
 #define COUNT 6
 #define SIZE (COUNT * sizeof(float))
 
-/* Builds relu(square(x + y) + constant); `last` is the code of the last operation, usually RELU. */
+/* Builds relu(square(x + y) + constant); `last` is the code of RELU. */
 static void build_sample(struct model_builder *b, int32_t last)
 {
 	static const float shift[COUNT] = { -10, -10, -10, -10, -10, -10 };

@@ -260,8 +260,8 @@ static bool engine_is_gone(void)
 }
 
 /*
- * If an allocation fails while a broker starts, the broker either serves without the missing part,
- * or ends, and the next broker starts.
+ * If an allocation fails while a broker starts, the broker serves without the missing part, or ends
+ * and the next one starts.
  */
 static void fail_each_start(bool lasting)
 {

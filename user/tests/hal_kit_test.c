@@ -144,8 +144,8 @@ static void test_overdue(void **state)
 	of_other = prepare_double(other);
 	check(twice(other, of_other, 1, 0));
 	/*
-	 * The deadline is half of the time that the engine takes. Both are fixed times, because a
-	 * sandboxed process does not know the scale of time limits.
+	 * The deadline is half of the engine's time. The deadline is not scaled, because a
+	 * sandboxed process does not know the scale.
 	 */
 	assert_int_equal(twice(device, p, KIT_ENGINE_LATE, clock_ns() + 2 * NS_PER_S),
 			 NN_MISSED_DEADLINE_TRANSIENT);
@@ -519,7 +519,7 @@ static void test_refused_burst(void **state)
 	assert_non_null(strstr(err.message, KIT_ENGINE_NO_BURST));
 	assert_null(more);
 	nna_burst_free(bursts[0]);
-	/* The engine handles the end of the freed burst some time later. */
+	/* The freed burst ends some time later. */
 	while (nna_burst_create(p, NULL, &bursts[0], &err))
 		usleep(1000);
 	for (int i = 0; i < KIT_ENGINE_BURSTS; i++)

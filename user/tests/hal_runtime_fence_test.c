@@ -55,10 +55,7 @@ static int end(void **state)
 	return 0;
 }
 
-/*
- * Makes an execution that adds the tensors at places `a` and `b` of the memory; the sum goes to
- * place `to`.
- */
+/* Makes an execution that adds tensors `a` and `b` of the memory into tensor `to`. */
 static ANeuralNetworksExecution *add(uint32_t a, uint32_t b, uint32_t to)
 {
 	ANeuralNetworksExecution *e;

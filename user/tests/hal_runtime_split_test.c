@@ -89,8 +89,8 @@ static float weight(uint32_t unit, uint32_t input)
 }
 
 /*
- * Makes a model of FULLY_CONNECTED (runs on nnaccel), IF with an input of unknown size (runs on
- * nnapi-reference), and ADD (runs on nnaccel). The inputs are a condition, x and y.
+ * Makes FULLY_CONNECTED (for nnaccel), IF with an input of unknown size (for nnapi-reference), and
+ * ADD (for nnaccel). The inputs are a condition, x and y.
  */
 static ANeuralNetworksModel *split_model(const ANeuralNetworksModel *yes,
 					 const ANeuralNetworksModel *no)

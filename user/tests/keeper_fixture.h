@@ -84,8 +84,7 @@ static inline int stop_keeper(void **state)
 }
 
 /*
- * Makes a socket pair for a new worker of a user; returns the worker's end, and gives the other end
- * to the keeper.
+ * Makes a socket for a worker of a user; returns the worker's end and sends the keeper the other.
  */
 static inline int worker_of(uint32_t uid)
 {

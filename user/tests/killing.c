@@ -29,7 +29,7 @@
 #define MARK "getppid"
 #define ACKNOWLEDGE "getpgid"
 
-/* The fd to which a victim writes its acknowledgement, the sign that its data are stored. */
+/* The fd to which a victim writes that its data are stored. */
 #define ACKNOWLEDGED_FD 9
 
 /* A system call as strace names it: its name, and its number among calls of that name. */

@@ -24,9 +24,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ROW 16
 
-/*
- * y = RELU(x), where x and y have an unknown number of rows; a test may also make the rank unknown.
- */
+/* y = RELU(x) with an unknown number of rows; the rank may be unknown, too. */
 static const uint32_t x = 0, y = 1;
 static const struct nn_operation relu = { NN_OP_RELU, 1, 1, &x, &y };
 static struct nn_operand operands[] = {
@@ -397,8 +395,8 @@ static void test_no_fence_info(void **state)
 	close(file);
 
 	/*
-	 * If the client fetches an answer without the library, the library reports that it is
-	 * missing and does not return an older answer.
+	 * If the client fetches an answer itself, the library reports no answer, in particular no
+	 * older one.
 	 */
 	asked.out_status = NNACCEL_STATUS_GENERAL_FAILURE;
 	fence = start(p);

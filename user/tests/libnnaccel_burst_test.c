@@ -189,10 +189,7 @@ int ioctl(int fd, unsigned long request, ...)
 	return do_request(request, arg);
 }
 
-/*
- * A memfd stands for the burst's file but cannot be polled. So polls for the end of the burst use a
- * pipe.
- */
+/* A memfd stands for the burst's file but cannot be polled, so a pipe is polled. */
 int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 {
 	long result = syscall(SYS_epoll_ctl, epoll, op, fd, event);

@@ -54,7 +54,7 @@ static void check(enum nn_status status)
 
 static const char *another;	/* another option of the engine, or NULL */
 
-/* Starts the engine with the option for its kind of clients and another option. */
+/* Starts the engine with options for its clients. */
 static void fork_engine(const char *clients, const char *option)
 {
 	char direct[80];
@@ -884,10 +884,7 @@ static void test_wrong_buffers(void **state)
 	buffers[0] = p->id;
 	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), ENOENT);
 	buffers[0] = a.out_buffer;
-	/*
-	 * The buffer's roles do not include this use: the buffer was made for another input, and
-	 * for no output.
-	 */
+	/* The buffer was made for another input, and for no output. */
 	role.index = 1;
 	args[1] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_BUFFER };
 	args[0] = (struct nnaccel_arg){ .length = BYTES };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of a burst's slots. A slot can be found from when it is added until it is removed, also
- * by another thread while other slots are added and removed.
+ * The table of a burst's slots. Any thread finds an added slot until its removal, while other slots
+ * are added and removed.
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -368,10 +368,7 @@ static void test_info_is_asked_once(void **state)
 	assert_int_equal(kernel.queries, 3);
 }
 
-/*
- * A structure whose size field has an impossible value is refused, whether the library reads or
- * writes it.
- */
+/* An impossible size of a structure is refused, whether the library reads or writes it. */
 static void test_sizes_beyond_reason(void **state)
 {
 	static uint32_t longer[2048] __attribute__((aligned(8)));
@@ -393,8 +390,8 @@ static void test_sizes_beyond_reason(void **state)
 }
 
 /*
- * When the worker that described the device is gone, the library asks again, because the next
- * worker may belong to another engine.
+ * After the end of a worker the library asks again, because the next worker may belong to another
+ * engine.
  */
 static void test_info_of_another_engine(void **state)
 {
@@ -995,7 +992,7 @@ static void test_execute_distrusts_shapes(void **state)
 	nna_memory_free(m);
 }
 
-/* A request with more arguments and pools than the library's arrays on the stack can hold. */
+/* A request with more arguments, pools and tokens than fit on the stack. */
 static void test_execute_many_arguments(void **state)
 {
 	struct nna_memory *m[20];
@@ -1024,8 +1021,8 @@ static void test_execute_many_arguments(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 /*
- * The structure of a caller that was built with a newer header, which has more fields at the end.
- * The library reads only the fields that it knows.
+ * A caller's structure from a newer header, which has more fields at the end. The library reads
+ * only the fields that it knows.
  */
 #define GROWN(type) struct { struct type now; uint64_t later; }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds small models for tests. The elements of a model lie in arrays of fixed size, in the order
- * in which they are added. A test may make any field of a finished model invalid.
+ * Builds small models for tests. Elements lie in arrays of fixed size, in the order of their
+ * addition. A test may make any field of a finished model invalid.
  */
 #ifndef NN_TESTS_MODEL_BUILDER_H
 #define NN_TESTS_MODEL_BUILDER_H
@@ -38,7 +38,7 @@ struct model_builder {
 /* Makes an empty model; elements that are added next belong to its main subgraph. */
 void mb_init(struct model_builder *b);
 
-/* Elements that are added after this call belong to a new subgraph. */
+/* Begins a new subgraph for elements that are added later. */
 void mb_subgraph(struct model_builder *b);
 
 /*

@@ -449,7 +449,7 @@ static bool compute(struct the_case *c, OrtNodeComputeInfo *compiled, const char
 
 static struct ort_ep_factory *factory;
 
-/* Makes a provider with two options and an optional third one, `key`, which may be NULL. */
+/* Makes a provider with options; `key` may be NULL. */
 static struct ort_ep *provider(long min_work, long max_partitions, const char *key, const char *value)
 {
 	static const struct OrtKeyValuePairs metadata = { { "device" }, { "nnapi-reference" }, 1 };
@@ -544,10 +544,7 @@ static bool compile(struct the_case *c, struct ort_ep *ep, enum kind kind, const
 	return good;
 }
 
-/*
- * Returns whether the provider claims exactly the parts in a text such as "0 1|3", which has the
- * numbers of nodes.
- */
+/* Returns whether the claimed parts have the node numbers of a text such as "0 1|3". */
 static bool are_parts(const struct the_case *c, const struct OrtEpGraphSupportInfo *info,
 		      const char *wanted)
 {

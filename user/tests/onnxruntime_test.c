@@ -476,10 +476,9 @@ static void hear_to(int saved[2], char *text, size_t size)
 }
 
 /*
- * ONNX Runtime first asks about the graph inside a node. The name of the inner graph differs from
- * that of the main graph. The body of a loop has inputs, so the plug-in does not claim it. The
- * plug-in claims parts of a branch if the work is large enough and the parts of the two graphs get
- * different names.
+ * ONNX Runtime first asks about the graph inside a node. The inner graph's name differs from the
+ * main graph's. The body of a loop has inputs, so the plug-in does not claim it. The plug-in claims
+ * parts of a branch if they have enough work and names that differ from the main graph's.
  */
 static void test_inner_graph(void **unused)
 {
@@ -1349,10 +1348,7 @@ static void test_no_zero_point(void **unused)
 	free_constant(scale);
 }
 
-/*
- * Recurrent operators with one unit and an input x of [1, 1, 1]. One of the other inputs is too
- * short: one element.
- */
+/* Recurrent operators with one unit and x of [1, 1, 1]. Another input is too short: one element. */
 static void test_short_recurrent(void **unused)
 {
 	static const char *const ops[] = { "LSTM", "GRU", "RNN" };

@@ -98,7 +98,7 @@ static const char *const names[] = {
 	"CONV_2D", "DEPTHWISE_CONV_2D", "GROUPED_CONV_2D", "TRANSPOSE_CONV_2D",
 };
 
-/* A convolution with explicit paddings. In a pair of numbers the one for the height comes first. */
+/* A convolution with explicit paddings; in pairs of numbers, the height comes first. */
 struct shape {
 	enum kind kind;
 	int32_t activation;
@@ -128,8 +128,8 @@ static uint32_t any_below(uint32_t n)
 }
 
 /*
- * Return the size of an output along an axis, and the position in the input that an element of the
- * filter reads for an output.
+ * Return the size of an output, and the position in the input at which a filter's element reads for
+ * an output.
  */
 static int32_t out_size(const struct shape *s, int axis, int32_t in, int32_t filter)
 {
@@ -344,10 +344,7 @@ static void test_float(void **state)
 #define FILTER_SCALE 0.25f
 #define OUT_SCALE 0.75f
 
-/*
- * Fills in random bytes, and the integers (bytes minus the zero point) that quantised operations
- * compute with.
- */
+/* Fills in random bytes, and the integers that they stand for: bytes minus the zero point. */
 static const uint8_t *fill_bytes(struct values *v, double *exact, uint32_t count, bool is_signed,
 				 int32_t zero)
 {
@@ -387,7 +384,7 @@ static void compare_quantised(const struct shape *s, const struct nn_tensor *out
 	assert_int_equal(got, expected);
 }
 
-/* Runs a case in which input 1 has the type of input 0, or is quantised per channel. */
+/* Runs a case; input 1 is quantised like input 0, or per channel. */
 static void run_quantised(const struct shape *s, int32_t type, bool per_channel)
 {
 	static struct values v;

@@ -198,10 +198,7 @@ static void test_quantised_regions(void **state)
 	static const uint8_t nchw[] = { 10, 30, 50, 70, 20, 40, 60, 80 };
 	static const uint16_t box[] = { 0, 0, 16, 16 };
 	static const int32_t batch;
-	/*
-	 * The result at the center is the mean of 40 and 50 minus the zero point of 30. The scale
-	 * of the output differs by a factor of 2.
-	 */
+	/* The center is the mean of 40 and 50 minus the zero point of 30, at another scale. */
 	static const uint8_t mean[] = { 25, 45 }, most[] = { 70, 80 };
 
 	(void)state;
@@ -441,9 +438,7 @@ static void test_heatmap(void **state)
 	}
 }
 
-/*
- * The peak is too flat for the quadratic fit in float16, so the keypoint is the pixel of the peak.
- */
+/* The peak is too flat for the fit in float16, so its pixel is the keypoint. */
 static void test_flat_heatmap(void **state)
 {
 	static const float low = 1 - 0x1p-6f, high = 1 - 0x1p-11f;
@@ -550,7 +545,7 @@ struct nms_case {
 
 /*
  * Four regions, the background and two classes. The boxes of regions 0 and 1 overlap by half of
- * their union. Region 2 overlaps no other region, and region 3 belongs to another image.
+ * their union, region 2 overlaps none, and region 3 is of another image.
  */
 static const float nms_scores[] = {
 	0, 0.9f, 0.1f, 0, 0.8f, 0.6f, 0, 0.7f, 0.1f, 0, 0.1f, 0.5f,

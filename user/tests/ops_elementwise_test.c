@@ -469,8 +469,8 @@ static void test_comparisons(void **state)
 		{ "LESS", 1, 0, 0 },  { "GREATER_EQUAL", 0, 1, 1 }, { "LESS_EQUAL", 1, 1, 0 },
 	};
 	/*
-	 * Comparisons use the real values. In the three columns the first number is less, equal and
-	 * greater. The scales are 0.5 and 0.25, the zero points 1 and -1.
+	 * Real values are compared: in the three columns they are less, equal and greater. The
+	 * scales are 0.5 and 0.25, the zero points 1 and -1.
 	 */
 	static const float a[] = { -1, 2, 3 }, b[] = { 1, 2, -3 };
 	static const int32_t ints_a[] = { INT32_MIN, 2, 3 }, ints_b[] = { INT32_MAX, 2, -3 };

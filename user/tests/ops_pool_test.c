@@ -68,7 +68,7 @@ enum kind { AVERAGE, MAX, L2 };
 
 static const char *const names[] = { "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D" };
 
-/* A pooling with explicit paddings. In a pair of numbers the one for the height comes first. */
+/* A pooling with explicit paddings; in pairs of numbers, the height comes first. */
 struct shape {
 	bool nchw;
 	int32_t activation;
@@ -311,8 +311,8 @@ static void test_pool_sizes(void **state)
 /* ---- Normalization ---- */
 
 /*
- * Slices of a [2, 3, 2] tensor along each axis: the index of each slice's first element, and the
- * distance between the elements of a slice.
+ * Slices of a [2, 3, 2] tensor along each axis: index of the first element, and distance between
+ * elements.
  */
 static void test_l2_normalization(void **state)
 {

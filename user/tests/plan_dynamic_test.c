@@ -357,9 +357,8 @@ static void compare_rows(void)
 }
 
 /*
- * If successive products have the same input, the range of its numbers is computed once. The range
- * is computed again if the second product reads only a part of the memory, or if the numbers in the
- * memory have changed.
+ * Successive products with one input compute its range once. The range is computed again if the
+ * second product reads only a part of the memory, or if the numbers in the memory have changed.
  */
 static void test_ranges(void **state)
 {

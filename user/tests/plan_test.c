@@ -600,8 +600,7 @@ static void test_shape_from_values(void **state)
 }
 
 /*
- * Another thread changes values that determine addresses. A plan reads such values once, so a later
- * change has no effect.
+ * A plan reads values that determine addresses once, so a change by another thread has no effect.
  */
 static atomic_bool stop_changing;
 
@@ -1004,10 +1003,7 @@ static void test_growing_list(void **state)
 	nn_plan_free(plan);
 }
 
-/*
- * The subgraph of a loop's condition may declare shapes that differ from those at run time, which
- * is an error.
- */
+/* The condition's subgraph may declare shapes that differ from those at run time. */
 static void test_shape_of_subgraph_input(void **state)
 {
 	const float zero = 0, one = 1, five = 5;
@@ -1145,8 +1141,8 @@ static void test_fold_pad(void **state)
 	assert_memory_equal(out, right, sizeof(right));
 	nn_plan_free(plan);
 	/*
-	 * A PAD is not folded if its border is as large as the filter, if it pads channels, or if
-	 * it writes an output.
+	 * A PAD is not folded if its border is as large as the filter, pads channels, or writes an
+	 * output.
 	 */
 	build_padded(3, 0, NN_TEMPORARY);
 	assert_int_equal(count_steps(), 3);

@@ -553,7 +553,7 @@ static int let_go(void **state)
 
 /* ---- requests that fail, of a device that is not there ---- */
 
-/* Makes a run once while a request fails; returns how many requests failed. */
+/* Makes a run; returns how many requests failed. */
 static unsigned int request_once(const struct run *run, unsigned int number, int error, int *result)
 {
 	struct made made = { 0 };
@@ -582,10 +582,7 @@ static int request_again(const struct run *run)
 	return result ? result : executed;
 }
 
-/*
- * Makes each request of a run fail. Returns false if an object of the C library or of the kernel is
- * leaked.
- */
+/* Makes each request fail; returns false if an object of the C library or kernel is leaked. */
 static bool fail_requests(const struct run *run, int error)
 {
 	unsigned int number = 0, refused = 0, failures;
@@ -626,10 +623,7 @@ static void test_each_request(void **state)
 		fake.shape = (struct nnaccel_shape){ .rank = 2, .dims = { 1, OUT } };
 		if (get_ready(state))
 			_exit(2);
-		/*
-		 * Start the threads of the CPU device now, because they never end and would look
-		 * like a leak.
-		 */
+		/* The threads of the CPU device never end, so start them before counting. */
 		threads_start();
 		for (size_t i = 0; i < ARRAY_SIZE(runs) * ARRAY_SIZE(errors); i++)
 			if (!fail_requests(&runs[i / ARRAY_SIZE(errors)],

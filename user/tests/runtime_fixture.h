@@ -37,10 +37,7 @@ static inline ANeuralNetworksOperandType scalar_type(int32_t type)
 	return (ANeuralNetworksOperandType){ type, 0, NULL, 0, 0 };
 }
 
-/*
- * Makes sum[rows, 2] = a + b, but does not finish the model. If `rows` is 0, the number of rows is
- * unknown.
- */
+/* Makes sum[rows, 2] = a + b, but does not finish the model; 0 rows means unknown. */
 static inline ANeuralNetworksModel *unfinished_add_model(uint32_t rows)
 {
 	const uint32_t dims[] = { rows, 2 };
@@ -108,7 +105,7 @@ static inline const ANeuralNetworksDevice *nnaccel_device(void)
 	return device;
 }
 
-/* Compiles a model for all devices or, if `by_name` is set, for the CPU device by name. */
+/* Compiles for all devices or, if `by_name` is set, for the CPU. */
 static inline ANeuralNetworksCompilation *compile(ANeuralNetworksModel *model, bool by_name)
 {
 	const ANeuralNetworksDevice *device = cpu_device();

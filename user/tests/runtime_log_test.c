@@ -14,8 +14,8 @@
 #include "tests/heap_blocks.h"
 
 /*
- * Makes the calls in a child process at a log level; returns what the child wrote to stderr. Each
- * level needs a new process, because a process reads NNACCEL_LOG only once.
+ * Makes calls in a child at a log level; returns its output on stderr. A process reads NNACCEL_LOG
+ * only once.
  */
 static const char *log_of(const char *level, void (*calls)(void))
 {

@@ -116,7 +116,7 @@ static void test_null(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Makes a model with one constant, sets that to `length` bytes, and returns the result. */
+/* Makes a model with one constant of `length` bytes; returns the result. */
 static int set_constant(const ANeuralNetworksOperandType *type, size_t length)
 {
 	static const uint8_t value[4096];

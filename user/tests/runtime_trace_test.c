@@ -571,8 +571,8 @@ static void test_report_of_child(void **state)
 }
 
 /*
- * The engine executes its own form of the model, so the times are not those of the model's
- * operations, and no operation is reported.
+ * The engine executes its own form of the model, so no times of the model's operations are
+ * reported.
  */
 static void run_other_form(void)
 {

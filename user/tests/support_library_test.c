@@ -343,7 +343,7 @@ static void test_executions(void **state)
 	nn->ANeuralNetworksEvent_free(other);
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
-	/* An attribute of an extension is rejected if no device has the extension. */
+	/* An attribute of an unknown extension is rejected. */
 	assert_int_not_equal(table->ANeuralNetworksExecution_addExtensionAttribute(
 				     e, "com.example.none", 0, x, 4), ANEURALNETWORKS_NO_ERROR);
 	nn->ANeuralNetworksExecution_free(e);
@@ -534,10 +534,7 @@ static void compiled(const void *context, const ANeuralNetworksDiagnosticCompila
 	snprintf(told.devices, sizeof(told.devices), "%s", COMPILATION(getDeviceIds));
 }
 
-/*
- * The callback for executions: checks the fields that must be the same as in the compilation's
- * information.
- */
+/* Called for executions: checks the fields that must equal those of the compilation. */
 static void executed(const void *context, const ANeuralNetworksDiagnosticExecutionInfo *info)
 {
 	assert_ptr_equal(context, told.context);

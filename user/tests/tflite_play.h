@@ -22,8 +22,7 @@ struct tfl_delegate *tflite_plugin_create_delegate(char **names, char **values, 
 void tflite_plugin_destroy_delegate(struct tfl_delegate *delegate);
 
 /*
- * Maximum number of tensors, nodes and inputs. A file with larger graphs defines its own maximum
- * before it includes this header.
+ * Maximum number of tensors, nodes and inputs. A file with larger graphs defines PLAY_MOST itself.
  */
 #ifndef PLAY_MOST
 #define PLAY_MOST 32

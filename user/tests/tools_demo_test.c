@@ -50,10 +50,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {
 	(void)clock;
 	*t = (struct timespec){ (time_t)(now_ns / (1000 * MS)), (long)(now_ns % (1000 * MS)) };
-	/*
-	 * Only the main thread advances the clock, because the threads of a plan read the time at
-	 * random moments.
-	 */
+	/* Other threads read the time at random moments, so they do not advance it. */
 	if (gettid() == getpid())
 		now_ns += tick_ns;
 	return 0;
@@ -95,7 +92,7 @@ enum nn_status nna_device_open(const char *path, struct nna_device **made, struc
 	static struct nna_device it;
 	enum nn_status status = call("open", error);
 
-	/* The library that the camera demo uses looks for devices, too, and must find no other. */
+	/* The camera demo's library looks for other devices, too. */
 	if (!path || strcmp(path, "/dev/played"))
 		return nn_fail(error, NN_DEVICE_UNAVAILABLE, "there is no other");
 	now_ns += 2 * MS;
@@ -708,8 +705,8 @@ static void test_camera_fails(void **state)
 		camera.caps &= ~(uint32_t)(i == 2 ? V4L2_CAP_VIDEO_CAPTURE : i == 3 ? V4L2_CAP_STREAMING : 0);
 		camera.has_no_frame = i == 4;
 		/*
-		 * The demo examines the first eight of ten digits. At this number, seven of these
-		 * do not change for a long time.
+		 * The demo examines the first eight of ten digits; from here on, seven of them
+		 * rarely change.
 		 */
 		camera.sequence = i == 5 ? 1000000000 : 0;
 		assert_int_equal(run(tool_demo, CAMERA), TOOL_FAILED);

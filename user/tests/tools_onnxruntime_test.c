@@ -73,7 +73,7 @@ static void released(int what, const void *place)
 	played.live[what]--;
 }
 
-/* Returns the status of a call: an error if the call is to fail, otherwise NULL. */
+/* Returns an error if `call` is to fail. */
 static OrtStatus *does(const char *call)
 {
 	return played.fails && !strcmp(played.fails, call) ? made(STATUSES) : NULL;

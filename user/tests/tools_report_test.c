@@ -727,8 +727,7 @@ static void test_info(void **state)
 }
 
 /*
- * If an engine does not report its kind of memory, or reports one that only a newer library knows,
- * nothing is printed.
+ * If an engine does not report its kind of memory, or reports an unknown one, nothing is printed.
  */
 static void test_info_memory(void **state)
 {

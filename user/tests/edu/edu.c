@@ -166,8 +166,8 @@ static void test_factorial(void **state)
 }
 
 /*
- * The file of the source is open for reading only, so the IOMMU lets the device read the source but
- * not write it.
+ * The source's file is open for reading only, so the IOMMU lets the device read it but not write
+ * it.
  */
 static void test_copy_from_file_to_own(void **state)
 {
@@ -194,8 +194,8 @@ static void test_copy_from_file_to_own(void **state)
 }
 
 /*
- * The memory is an input at first, which the device only reads. Later it is an output, so the
- * device also gets write access.
+ * The memory is first an input, which the device only reads, and later an output, for which it gets
+ * write access.
  */
 static void test_copy_within(void **state)
 {
@@ -256,8 +256,8 @@ static void test_copy_of_vgem(void **state)
 }
 
 /*
- * The end of the file would need an address of more than 28 bits. The file uses no memory, so no
- * other limit rejects it.
+ * The end of the file needs an address of more than 28 bits. The file uses no memory, so no other
+ * limit rejects it.
  */
 static void test_too_large(void **state)
 {
@@ -305,8 +305,8 @@ static void test_truncated(void **state)
 }
 
 /*
- * After a missed deadline a reset does not stop the device at once. The next command is served when
- * the device has finished, seconds later.
+ * After a missed deadline the device works on for seconds although it was reset, and then serves
+ * the next command.
  */
 static void test_hang(void **state)
 {

@@ -35,9 +35,9 @@ bool failing_open(const char *path);
 void failing_obey(enum failing_who who, const char *path);
 
 /*
- * Makes the `number`-th allocation after this call fail; if `lasting` is set, all allocations after
- * it fail, too. The number 0 ends the failures. To make allocations of other processes fail, call
- * failing_open() first.
+ * Makes the `number`-th allocation after this call fail, and, if `lasting` is set, all later ones.
+ * The number 0 ends the failures. To make allocations of other processes fail, call failing_open()
+ * first.
  */
 void failing_begin(enum failing_who who, unsigned int number, bool lasting);
 

@@ -564,10 +564,7 @@ static enum nn_status faulty_add(void *executor, const struct nna_engine_slot *s
 	return burst_add(executor, slot, err);
 }
 
-/*
- * Takes inputs from the first memory that the index of the slot had, or from a copy of it, which is
- * a fault.
- */
+/* A fault: takes inputs from (a copy of) the first memory that the slot's index had. */
 static void take_stale(struct nna_engine_execution *execution, struct faulty_executor *x,
 		       const uint32_t *slots, struct nn_arg *in, uint32_t count)
 {

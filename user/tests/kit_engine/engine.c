@@ -127,10 +127,7 @@ static enum nn_status end_with_result(const struct nna_engine *engine, const str
 	return status;
 }
 
-/*
- * Under the lock. Ends the deferred execution, and tries to end it again. May first wait until the
- * client is gone.
- */
+/* Under the lock. Ends the deferred execution twice; may first wait until the client is gone. */
 static void end_deferred(const struct nna_engine *engine)
 {
 	struct pollfd gone = {
@@ -672,7 +669,7 @@ static void write_line(const struct nna_engine *engine, enum nna_engine_level le
 		return;
 }
 
-/* When the engine starts, it can use its store only if threads serve the clients. */
+/* At its start the engine has its store only if threads serve clients. */
 static bool start(const struct nna_engine *engine)
 {
 	pthread_t thread;
@@ -719,8 +716,8 @@ int main(int argc, char **argv)
 		files[1] = &exporter_file;
 		engine.permissions = NNA_ENGINE_MAY_USE_DRIVERS;
 		/*
-		 * The engine computes on the CPU all the same; this works because the guests' CPUs
-		 * see what devices write.
+		 * The engine still computes on the CPU, which works because the guests' CPUs see
+		 * what devices write.
 		 */
 		engine.only_devices = true;
 		engine.takes_fences = true;

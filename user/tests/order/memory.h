@@ -3,11 +3,10 @@
  * The memory models of C and of the Linux kernel, for the model checker spin. For each word all
  * stores are recorded. Each thread has a view: for each word, the oldest store that the thread may
  * still read. A load returns the value of that store or of any later store. A release store
- * contains the view of its thread, and an acquire load of the store adds that view to the loading
- * thread's view. A full barrier merges the view of its thread with those of all threads that had a
- * full barrier before. Loads and stores of a thread happen in program order, except late_load(),
- * which may happen at any time before late_wait() returns. Stores never become visible before a
- * condition on which they depend.
+ * contains its thread's view; an acquire load of this store adds that view to its own thread's. A
+ * full barrier merges views with all threads that had a full barrier before. Loads and stores of a
+ * thread happen in program order, except late_load(), which may happen at any time before
+ * late_wait() returns. Stores never become visible before a condition on which they depend.
  *
  * A model defines THREADS, WORDS and STORES (maximum per word), and includes this file.
  */

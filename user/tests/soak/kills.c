@@ -11,17 +11,14 @@
 #include "base/clock.h"
 #include "tests/soak/soak.h"
 
-/*
- * Number of executions of all clients after which a broker is killed that was not killed during its
- * start.
- */
+/* Executions of all clients before a broker is killed, unless it is killed during its start. */
 #define SERVED		10
-/* A part may be killed this many times more often than the broker. */
+/* The numbers of kills of two parts may differ by this many. */
 #define AHEAD		3
 /* After this time without an execution, the engine counts as failed. */
 #define NEVER_NS	(120 * NS_PER_S)
 
-/* The parts that are killed; `name` is the process name, which clients lack. */
+/* Clients have no process name of their own. */
 enum { KEEPER, WORKER, CLIENT, BROKER, PARTS };
 static const struct {
 	const char *title, *name;
@@ -162,10 +159,7 @@ bool kills_step(const pid_t *clients, unsigned long long executions)
 		return true;
 	next_kill = now + spacing_ns();
 	if (!options.wanted) {
-		/*
-		 * Wait for an execution between two kills, so that even a slow machine serves some
-		 * clients.
-		 */
+		/* Wait for an execution between two kills, even on a slow machine. */
 		if (executions == had_executed)
 			return true;
 		had_executed = executions;
@@ -173,10 +167,7 @@ bool kills_step(const pid_t *clients, unsigned long long executions)
 		return true;
 	}
 	part %= BROKER;
-	/*
-	 * Spare most workers during a start, so that most brokers become ready before they are
-	 * killed.
-	 */
+	/* Spare most workers during a start, so that most brokers become ready. */
 	if (part == WORKER && command && rand() % 4)
 		return true;
 	if (kills[part] < options.wanted && kills[part] <= kills[BROKER] + AHEAD)

@@ -14,10 +14,7 @@
 
 #define CGROUP "/sys/fs/cgroup/nnacceld/"
 
-/*
- * The module's gauges (the first values) may not grow: at rest they must have the same values as
- * before.
- */
+/* The module's gauges may not grow: at rest they must be as before. */
 const struct soak_value soak_values[SOAK_VALUES] = {
 	{ "contexts", 0, 0 },
 	{ "models", 0, 0 },
@@ -34,10 +31,7 @@ const struct soak_value soak_values[SOAK_VALUES] = {
 	{ "open-files", 0, 64 },		/* of the whole machine */
 };
 
-/*
- * Returns the number that follows `name` at the start of a line of a file; -1 if no line has that
- * name.
- */
+/* Returns the number after `name` in a file; -1 if `name` is missing. */
 static long long number_in(const char *path, const char *name)
 {
 	size_t length = strlen(name);

@@ -32,8 +32,8 @@ static inline const struct nn_op *form_op(const struct form *f)
 }
 
 /*
- * Computes the right outputs by the reference; returns whether that succeeds. The outputs of the
- * model then get the reported shapes.
+ * Returns whether the reference computes the model; then the model's outputs get the reported
+ * shapes.
  */
 static inline bool form_compute(struct form_case *c)
 {

@@ -97,8 +97,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkQueueSubmit(VkQueue queue, uint32_t 
 }
 
 /*
- * If the semaphore has already signalled, a driver may return -1 in place of a file. The layer then
- * returns a file that is readable for poll().
+ * If the semaphore has signalled already, a driver may return -1. The layer then returns a file
+ * that is readable for poll().
  */
 NEXT(vkGetSemaphoreFdKHR);
 static VKAPI_ATTR VkResult VKAPI_CALL own_vkGetSemaphoreFdKHR(VkDevice device,
@@ -127,10 +127,7 @@ own_vkCreatePipelineCache(VkDevice device, const VkPipelineCacheCreateInfo *info
 
 /* ---- Memory that is not coherent ---- */
 
-/*
- * The host reads and writes a copy of the memory. A flush or an invalidation copies the data
- * between the copy and the memory.
- */
+/* The host reads and writes a copy of the memory; flushes and invalidations transfer the data. */
 static struct shadow {
 	VkDeviceMemory memory;
 	uint64_t size;
@@ -242,8 +239,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkEnumeratePhysicalDevices(VkInstance 
 								     VkPhysicalDevice *list)
 {
 	/*
-	 * Return an error, because the device_select layer of Mesa in Debian 12 crashes if the list
-	 * is empty and there is no error.
+	 * Return an error, because Mesa's device_select layer of Debian 12 crashes if the list is
+	 * only empty.
 	 */
 	return nn_test_layer.is_gone ? VK_ERROR_INITIALIZATION_FAILED :
 				       next_vkEnumeratePhysicalDevices(instance, count, list);
