@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine's description of its device: the plain data that answers
- * NNACCEL_QUERY_DEVICE, and its accessors. Follows the NN HAL 1.3 Capabilities.
+ * An engine's description of its device: plain data that answers NNACCEL_QUERY_DEVICE, and
+ * functions that read this data. The data follow the NN HAL 1.3 Capabilities.
  */
 #ifndef NNACCEL_DEVICE_H
 #define NNACCEL_DEVICE_H
@@ -12,7 +12,7 @@
 
 #define NN_DEVICE_MAGIC 0x76646e6eu	/* "nndv" */
 
-/* Size in bytes of the set of operations that a device has: codes 0 to 127 of the NNAPI. */
+/* Size in bytes of a bit set of the NNAPI's operations, codes 0 to 127. */
 #define NN_DEVICE_OPERATIONS 16
 
 /* The HAL's DeviceType. */
@@ -23,7 +23,7 @@ enum nn_device_type {
 	NN_DEVICE_ACCELERATOR = 4,
 };
 
-/* The way in which a device reaches the memory of arguments that it can reach. */
+/* The way in which a device reads and writes the memory of arguments. */
 enum nn_device_memory {
 	NN_DEVICE_MEMORY_UNTOLD = 0,	/* the engine does not tell */
 	NN_DEVICE_MEMORY_DMA_BUF = 1,	/* it imports dma-bufs */
@@ -53,13 +53,17 @@ struct nn_device_info {
 	struct nn_performance operand[NN_TYPE_COUNT];
 	/*
 	 * Operations that the device executes for some types: code c is bit c % 8 of byte c / 8.
-	 * Only nna_get_supported_operations() says whether it executes those of a model.
+	 * Only nna_get_supported_operations() says whether the device executes the operations of a
+	 * model.
 	 */
 	uint8_t operations[NN_DEVICE_OPERATIONS];
 	/* ---- added after the first version, which ends here ---- */
 	uint32_t memory;		/* enum nn_device_memory */
 	uint32_t reserved;		/* 0 */
-	/* Arguments of all clients that the CPU copied since the engine began; 0 if it does not tell. */
+	/*
+	 * Number of arguments that the CPU copied since the engine's start; 0 if the engine does
+	 * not tell.
+	 */
 	uint64_t copies;
 };
 

@@ -5,14 +5,15 @@
  * sandboxed process for each client, fetches commands and commits answers, maps memory, serves
  * bursts and verifies cache files. Documentation/writing-an-engine.rst builds an engine.
  *
- * A function that returns NN_DEAD_OBJECT says that the device is lost, with all that lay on it. The
- * client gets DEVICE_UNAVAILABLE with the reason, and loses its session: its models are dead, and it
+ * If a function returns NN_DEAD_OBJECT, the device and all data on it are lost. The client gets
+ * DEVICE_UNAVAILABLE with the reason and loses its session. The client's models are dead, and it
  * may prepare them again.
  *
- * Structs that the engine fills in have a size field, so that a newer library takes older ones.
- * Structs that the library fills in grow at their end. Elements of arrays (struct nn_arg, struct
- * nn_output_shape, struct nna_engine_role) never grow. Functions may be called from several threads
- * at a time. A function that fails returns its status by nn_fail(), and the client sees the reason.
+ * Structs that the engine fills in have a size field, so that a newer library accepts the structs
+ * of older engines. Structs that the library fills in grow at their end. Elements of arrays (struct
+ * nn_arg, struct nn_output_shape, struct nna_engine_role) never grow. Several threads may call the
+ * engine's functions at a time. A function that fails returns nn_fail(), and the client sees the
+ * reason given there.
  */
 #ifndef NNACCEL_ENGINE_H
 #define NNACCEL_ENGINE_H
@@ -35,7 +36,7 @@ struct nna_engine;
 /* The options of a client for the preparation of a model. */
 struct nna_engine_preparation {
 	uint32_t preference;		/* 0 low power, 1 fast single answer, 2 sustained speed */
-	uint32_t priority;	/* priority of all its executions: 0 low, 1 medium, 2 high */
+	uint32_t priority;	/* priority of the model's executions: 0 low, 1 medium, 2 high */
 	bool may_be_put_off;		/* compiling may be deferred to the first execution */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	const struct nn_attributes *attributes;	/* or NULL; they outlive `prepared` */
@@ -43,15 +44,18 @@ struct nna_engine_preparation {
 };
 
 /*
- * An execution, from the call of `execute` to its end. Any thread may use it. After the end, also
- * while later executions run, functions that take it fail.
+ * An execution, from the call of `execute` to its end. Any thread may use it. After its end,
+ * functions that take the execution fail, also while later executions run.
  */
 struct nna_engine_execution;
 
 /* Returned by `execute` if nna_engine_end() ends the execution, or has already ended it. */
 #define NNA_ENGINE_DEFERRED ((enum nn_status)0x100)
 
-/* Bytes that a prepared model keeps besides the model, and that each concurrent execution takes. */
+/*
+ * Memory in bytes: `weights` of a prepared model (without the model), `execution` of each
+ * execution.
+ */
 struct nna_engine_memory {
 	uint64_t weights;
 	uint64_t execution;
@@ -69,10 +73,10 @@ struct nna_engine_part {
 
 /*
  * A prepared model in its saved form, with a part for each of the engine's cache files. The model
- * parts hold everything that controls an execution. The library stores their hash durably, and
- * calls `load` only with the same bytes. The data parts hold values, which the owner of the files
- * may change. Any part except the first may be empty. If all are empty, the model cannot be saved
- * yet.
+ * parts hold everything that controls an execution. The library stores the hash of the model parts
+ * durably, and calls `load` only with the same bytes. The data parts hold values, which the owner
+ * of the files may change. Any part except the first may be empty. If all parts are empty, the
+ * model cannot be saved yet.
  */
 struct nna_engine_image {
 	struct nna_engine_part model[NNA_ENGINE_MAX_CACHE_FILES];	/* the engine's memory */
@@ -102,7 +106,7 @@ enum nna_engine_plugin {
 	NNA_ENGINE_PLUGIN_WAITS,
 };
 
-/* Memory behind a slot of a burst, mapped until it is removed. */
+/* The memory of a burst's slot, which stays mapped until the slot is removed. */
 struct nna_engine_slot {
 	uint32_t slot;
 	bool is_writable;
@@ -121,13 +125,13 @@ struct nna_engine_region {
 
 /*
  * An engine's own executor of bursts, which keeps its mappings of a client's memory, like the HAL's
- * IBurstExecutorWithCache. Without one the library executes the prepared model on memory that it
- * keeps mapped. Calls for one executor come one at a time, except `remove`, which may come at any
- * time except during an execution.
+ * IBurstExecutorWithCache. Without such an executor, the library keeps clients' memory mapped and
+ * executes the prepared model. Calls for one executor do not overlap. Only `remove` may overlap
+ * with another call, but never with an execution.
  */
 struct nna_engine_burst {
 	uint32_t size;			/* sizeof(struct nna_engine_burst) */
-	/* It may refuse, like begin_burst of the engine. */
+	/* Creates an executor; may fail, like begin_burst of the engine. */
 	enum nn_status (*create)(const struct nna_engine *engine, void *prepared, void **executor,
 				 struct nn_error *err);
 	void (*destroy)(void *executor);
@@ -139,8 +143,9 @@ struct nna_engine_burst {
 	/* The client freed the slot; its memory is unmapped afterwards. */
 	void (*remove)(void *executor, uint32_t slot);
 	/*
-	 * Does the same as `execute` of the engine, and may defer the execution. slots[num_inputs +
-	 * num_outputs] has the slot of each argument; it is undefined for omitted ones.
+	 * Does the same as `execute` of the engine, and may defer the execution. The array
+	 * slots[num_inputs + num_outputs] has the slot of each argument; entries of omitted
+	 * arguments are undefined.
 	 */
 	enum nn_status (*execute)(void *executor, const uint32_t *slots,
 				  struct nna_engine_execution *execution,
@@ -156,7 +161,7 @@ struct nna_engine_role {
 	float frequency;
 };
 
-/* A buffer that a client requests. Its pointers are valid during the call. */
+/* A buffer that a client requests. The pointers are valid only during `create`. */
 struct nna_engine_new_buffer {
 	/* Type and dimensions that all its roles have; unknown dimensions are 0. */
 	const struct nn_operand *operand;
@@ -166,8 +171,9 @@ struct nna_engine_new_buffer {
 };
 
 /*
- * Buffers of memory domains in the device's own layout. Clients' copies in and out are converted.
- * Calls for one buffer come one at a time, and `destroy` is the last one.
+ * Buffers of memory domains in the device's own layout. The functions copy_in and copy_out convert
+ * clients' data to this layout and back. Calls for one buffer come one at a time, and `destroy` is
+ * the last one.
  */
 struct nna_engine_buffers {
 	uint32_t size;			/* sizeof(struct nna_engine_buffers) */
@@ -187,7 +193,7 @@ struct nna_engine_buffers {
 				   void *to, uint64_t length, struct nn_error *err);
 };
 
-/* The calls, besides mmap(), that a client's process makes on a file of the engine. */
+/* The calls, besides mmap(), that a client's process may make on a file of the engine. */
 enum nna_engine_file_use {
 	NNA_ENGINE_FILE_READ = 1,	/* read(), pread() */
 	/* Allows write() and pwrite(); the file is opened for writing, too. */
@@ -196,8 +202,9 @@ enum nna_engine_file_use {
 };
 
 /*
- * A further file for clients' processes, such as a driver's node. The engine's user opens it before
- * the process is sandboxed. The process may make only the calls on it that this structure names.
+ * A file that clients' processes use, such as a driver's node. The engine's user opens it before
+ * the process is sandboxed. The process may make only those calls on the file that this structure
+ * names.
  */
 struct nna_engine_file {
 	uint32_t size;			/* sizeof(struct nna_engine_file) */
@@ -209,30 +216,30 @@ struct nna_engine_file {
 
 /*
  * Permissions of clients' processes after `start`, besides the use of files. The log shows them to
- * the administrator. A client that breaks its process has the same permissions.
+ * the administrator. A client that takes control of its process gets the same permissions.
  */
 enum nna_engine_permission {
 	NNA_ENGINE_MAY_MAKE_THREADS = 1,	/* threads: up to 256 at a time */
 	/* Anonymous memory may become executable, for drivers that compile at run time. */
 	NNA_ENGINE_MAY_MAKE_CODE = 2,
 	/*
-	 * The process gives its client's memory to drivers by nna_engine_region_file(), begins
-	 * executions after their fences, and ends them by their fences. It may have 64 dma-bufs and
-	 * sync_files at a time, and make their own ioctls. The drivers' nodes are files of the
-	 * engine.
+	 * The process passes its client's memory to drivers by nna_engine_region_file(), begins
+	 * executions after drivers' fences, and ends executions by such fences. It may have 64
+	 * dma-bufs and sync_files at a time, and make the ioctls of these files. The drivers' nodes
+	 * are files of the engine.
 	 */
 	NNA_ENGINE_MAY_USE_DRIVERS = 4,
 };
 
 /* The threads or processes that serve an engine's clients. */
 enum nna_engine_clients {
-	/* A process for each client, or with the option --clients=threads the same as THREADS. */
+	/* A process serves each client. With the option --clients=threads, threads do. */
 	NNA_ENGINE_CLIENTS_EITHER = 0,
 	/* A sandboxed process serves each client, so a fault there affects only that client. */
 	NNA_ENGINE_CLIENTS_PROCESSES = 1,
 	/*
-	 * Threads of the engine's process serve clients, for engines that reach hardware and trust
-	 * themselves with any client's input. Functions are called for several clients at a time.
+	 * Threads of the engine's process serve clients. This is for engines that access hardware
+	 * and withstand any client's input. Functions are called for several clients at a time.
 	 */
 	NNA_ENGINE_CLIENTS_THREADS = 2,
 };
@@ -245,13 +252,15 @@ enum nna_engine_level {
 	NNA_ENGINE_DEBUG = 3,
 };
 
-/* A device of the kernel: its bus, "pci" or "platform", and its name there ("0000:01:00.0"). */
+/*
+ * A device of the kernel: its bus ("pci" or "platform") and its name on that bus ("0000:01:00.0").
+ */
 struct nna_engine_hardware {
 	const char *bus;
 	const char *name;
 };
 
-/* An engine. A function may be NULL only if its comment says "or NULL". */
+/* An engine. A function may be NULL only if its comment says so. */
 struct nna_engine {
 	uint32_t size;			/* sizeof(struct nna_engine) */
 	uint32_t clients;		/* enum nna_engine_clients */
@@ -260,23 +269,27 @@ struct nna_engine {
 
 	/* ---- the device ---- */
 
-	/* Fills *info, in which magic, size and "unoffered" figures are set and the rest is zero. */
+	/*
+	 * Fills in *info. On entry, magic and size are set, all speeds are FLT_MAX, and the rest is
+	 * zero.
+	 */
 	void (*describe)(const struct nna_engine *engine, struct nn_device_info *info);
 	/*
-	 * NULL, or: the extensions that the device has. Types and operations have the codes of
-	 * nna_engine_code() in models.
+	 * Returns the extensions that the device has; may be NULL. In models, their types and
+	 * operations have the codes that nna_engine_code() returns.
 	 */
 	const struct nn_device_extension *(*extensions)(const struct nna_engine *engine,
 							uint32_t *count);
 	/*
-	 * Checks a model. If it is NULL, the library requires that the model's extensions are the
-	 * device's. Otherwise this function must check that, and the extension data of operands.
+	 * Checks a model. If this function is NULL, the library requires that the device has the
+	 * model's extensions. Otherwise the function must check that, and the extension data of
+	 * operands.
 	 */
 	enum nn_status (*check_model)(const struct nna_engine *engine, const struct nn_model *model,
 				      struct nn_error *err);
 	/*
-	 * Checks the attributes of a preparation or an execution; if it is NULL, attributes are
-	 * rejected.
+	 * Checks the attributes of a preparation or an execution. If this function is NULL, the
+	 * library rejects attributes.
 	 */
 	enum nn_status (*check_attributes)(const struct nna_engine *engine,
 					   const struct nn_attributes *attributes,
@@ -284,16 +297,17 @@ struct nna_engine {
 
 	/* ---- models: checked, with constants where they lie: see nn_operand_value() ---- */
 
-	/* supported[i] for each operation of the main subgraph. */
+	/* Sets supported[i] to whether the device can execute operation i of the main subgraph. */
 	enum nn_status (*supported)(const struct nna_engine *engine, const struct nn_model *model,
 				    bool *supported, struct nn_error *err);
 	/*
-	 * The model and its pools outlive *prepared. Other processes may write the memory of pools.
+	 * Prepares a model. The model and its pools outlive *prepared. Other processes may write
+	 * the memory of pools.
 	 */
 	enum nn_status (*prepare)(const struct nna_engine *engine, const struct nn_model *model,
 				  const struct nna_engine_preparation *how, void **prepared,
 				  struct nn_error *err);
-	/* Called once no execution uses it. */
+	/* Called when no execution uses the prepared model any more. */
 	void (*release)(const struct nna_engine *engine, void *prepared);
 	/* Reports the memory that a model takes; may be NULL. */
 	void (*memory)(const struct nna_engine *engine, const void *prepared,
@@ -306,30 +320,32 @@ struct nna_engine {
 	 * NN_OUTPUT_INSUFFICIENT_SIZE it fills arguments->shapes, which say whether each output was
 	 * large enough, and sets shapes_known. If the deadline has passed, it returns
 	 * NN_MISSED_DEADLINE_TRANSIENT. It may set arguments->device_ns, and should if
-	 * arguments->measure is set. Otherwise the library measures the execution.
+	 * arguments->measure is set. If the engine leaves device_ns at 0, the library measures the
+	 * execution.
 	 *
-	 * The returned status ends the execution, except NNA_ENGINE_DEFERRED. Everything that
-	 * `arguments` points to stays until the end.
+	 * Each status except NNA_ENGINE_DEFERRED ends the execution. Everything that `arguments`
+	 * points to stays valid until the execution's end.
 	 */
 	enum nn_status (*execute)(const struct nna_engine *engine, void *prepared,
 				  struct nna_engine_execution *execution,
 				  struct nn_execution *arguments, struct nn_error *err);
 	/*
-	 * Called when a client makes a burst; may be NULL. It may refuse: the client then gets the
-	 * status and the reason. end_burst (may be NULL) follows the burst's last execution.
+	 * Called when a client makes a burst; may be NULL. If it fails, the client gets no burst,
+	 * but the status and the reason. After the burst's last execution, end_burst (may be NULL)
+	 * is called.
 	 */
 	enum nn_status (*begin_burst)(const struct nna_engine *engine, void *prepared,
 				      struct nn_error *err);
 	void (*end_burst)(const struct nna_engine *engine, void *prepared);
-	/* Makes the engine's own executor of a burst, after begin_burst; may be NULL. */
+	/* The engine's own executor of bursts, created after begin_burst; may be NULL. */
 	const struct nna_engine_burst *burst;
 
 	/* ---- caching: all, or all NULL ---- */
 
 	/*
 	 * Makes the model parts of an image and sets the sizes of the data parts. The function
-	 * write_data writes all of the data part of that index; it is NULL if an image never has
-	 * one. The function end_save frees the image, also if it is all zero.
+	 * write_data writes the whole data part of that index; it is NULL if no image has data
+	 * parts. The function end_save frees an image, also one that is all zero.
 	 */
 	enum nn_status (*save)(const struct nna_engine *engine, const void *prepared,
 			       struct nna_engine_image *image, struct nn_error *err);
@@ -337,11 +353,11 @@ struct nna_engine {
 			   uint32_t index, void *data);
 	void (*end_save)(const struct nna_engine *engine, struct nna_engine_image *image);
 	/*
-	 * Prepares from the parts, as many of each kind as the engine has cache files. The memory
-	 * of each model part comes from malloc() and belongs to the engine from now on; on failure
-	 * it is freed. It has the bytes that this engine saved. The memory of data parts is
-	 * read-only, outlives *prepared, and may change at any time. Returns NN_GENERAL_FAILURE if
-	 * the parts do not belong together.
+	 * Prepares a model from its saved parts; each kind has as many parts as the engine has
+	 * cache files. The memory of each model part comes from malloc() and belongs to the engine
+	 * from now on; on failure it is freed. The model parts have the bytes that this engine
+	 * saved. The memory of data parts is read-only, outlives *prepared, and may change at any
+	 * time. Returns NN_GENERAL_FAILURE if the parts do not belong together.
 	 */
 	enum nn_status (*load)(const struct nna_engine *engine, const struct nna_engine_part *model,
 			       const struct nna_engine_part *data,
@@ -357,51 +373,53 @@ struct nna_engine {
 	/* ---- the process ---- */
 
 	/*
-	 * Called once in each process that serves clients; may be NULL. A client's own process is
-	 * sandboxed by then, except for its filter of system calls. The engine starts its threads
-	 * here.
+	 * Called once in each process that serves clients; may be NULL. A process for one client is
+	 * already sandboxed then, except for the filter of system calls. The engine starts its
+	 * threads here.
 	 */
 	bool (*start)(const struct nna_engine *engine);
-	/* Loads a plug-in, a file of the folder of extensions; may be NULL. */
+	/* Loads a plug-in, which is a file in the folder of extensions; may be NULL. */
 	enum nna_engine_plugin (*load_plugin)(const struct nna_engine *engine, const char *path,
 					      struct nn_error *err);
 
 	/*
-	 * Receives the lines of the log instead of standard error, including those of clients'
-	 * processes, without '\n'; may be NULL. Any thread of the engine's own process may call it.
+	 * Receives the log's lines, also those of clients' processes, without '\n'; may be NULL.
+	 * The lines then do not go to standard error. Any thread of the engine's own process may
+	 * call it.
 	 */
 	void (*log)(const struct nna_engine *engine, enum nna_engine_level level,
 		    const char *line);
 	/*
-	 * Called before memory of nna_engine_region_of() is unmapped, and after the executions that
-	 * use it; may be NULL. The engine ends the hardware's mapping here. Any thread may call it.
-	 * It must not wait for an execution.
+	 * Called before memory that nna_engine_region_of() returned is unmapped, and after the last
+	 * execution that uses the memory; may be NULL. The engine removes the hardware's mapping
+	 * here. Any thread may call it. It must not wait for an execution.
 	 */
 	void (*forget_region)(const struct nna_engine *engine,
 			      const struct nna_engine_region *region);
 	/* Memory domains with the engine's own layouts, or NULL. See nna_engine_buffer(). */
 	const struct nna_engine_buffers *buffers;
 	/*
-	 * Lines of --help for options that the program itself removes from its arguments, or NULL.
+	 * The lines of --help for the program's own options, or NULL. The program itself removes
+	 * these options from its arguments.
 	 */
 	const char *help;
 	/*
-	 * Files that the processes that serve clients need: an array of at most 16 that ends with
-	 * NULL; or NULL for none. They are open when `start` is called. If one cannot be opened, no
-	 * client is served. See nna_engine_file_at().
+	 * The files that processes need to serve clients: at most 16, then NULL; or NULL for no
+	 * files. The files are open when `start` is called. If a file cannot be opened, no client
+	 * is served. See nna_engine_file_at().
 	 */
 	const struct nna_engine_file *const *files;
 	/*
-	 * Clients may have memory that no CPU maps, if threads serve them or processes that
-	 * NNA_ENGINE_MAY_USE_DRIVERS. The address of an argument in such memory is only for
-	 * nna_engine_region_of() and nna_engine_region_file(), and faults if it is accessed: `execute`
-	 * looks at is_device_memory of each region first.
+	 * Clients may use memory that no CPU maps. Either threads must serve clients, or processes
+	 * with NNA_ENGINE_MAY_USE_DRIVERS. The address of an argument in such memory is only for
+	 * nna_engine_region_of() and nna_engine_region_file(); an access faults. So `execute` must
+	 * look at is_device_memory of each region first.
 	 */
 	bool takes_device_memory;
 	/*
 	 * The numbers of cache files of each kind in a client's cache entry, up to
-	 * NNA_ENGINE_MAX_CACHE_FILES. If both are 0, there is one of each kind. Without model files
-	 * the hash of an entry is that of its data.
+	 * NNA_ENGINE_MAX_CACHE_FILES. If both are 0, there is one of each kind. Without model
+	 * files, the hash of an entry is the hash of its data files.
 	 */
 	uint32_t model_cache_files;
 	uint32_t data_cache_files;
@@ -409,11 +427,11 @@ struct nna_engine {
 	/* ---- added after the first version, which ends here ---- */
 
 	/*
-	 * Only devices access the memory of arguments and of buffers, by nna_engine_region_file().
-	 * The kernel then moves no bytes between CPU and devices for it (NNACCEL_ATTACH_DEVICES),
-	 * so `execute` and the functions of `buffers` must not touch it, except between two
-	 * DMA_BUF_IOCTL_SYNC on that file. Images whose rows have gaps are copied by the CPU, and
-	 * may be wrong on devices that are not coherent.
+	 * Only devices access the memory of arguments and buffers, by nna_engine_region_file(). The
+	 * kernel then moves no bytes of this memory between CPU and devices
+	 * (NNACCEL_ATTACH_DEVICES). So `execute` and the functions of `buffers` must not touch the
+	 * memory, except between two DMA_BUF_IOCTL_SYNC on that file. Images whose rows have gaps
+	 * are copied by the CPU, and may be wrong on devices that are not coherent.
 	 */
 	bool only_devices;
 	/*
@@ -424,23 +442,24 @@ struct nna_engine {
 	const char *store_identity;
 	/*
 	 * The hardware behind the engine, or NULL. sysfs links it to the engine's device, and the
-	 * engine ends with its sessions when the hardware loses its driver. It is read when the
-	 * engine registers: after `start` if threads serve clients.
+	 * engine ends with its sessions when the hardware loses its driver. The library reads this
+	 * field when the engine registers: after `start` if threads serve clients.
 	 */
 	const struct nna_engine_hardware *hardware;
 	/* Permissions of clients' processes: enum nna_engine_permission, or 0. */
 	uint32_t permissions;
 	/*
-	 * Executions come before the fences of hardware that they depend on have signalled
-	 * (NNACCEL_ATTACH_FENCES). So a device can wait for the one before it. `execute` calls
-	 * nna_engine_dependencies(), and the engine or its device waits. It needs only_devices and,
-	 * for processes, NNA_ENGINE_MAY_USE_DRIVERS; without this permission the kernel waits.
+	 * The library calls `execute` before the hardware's fences that the execution depends on
+	 * have signalled (NNACCEL_ATTACH_FENCES). So one device can wait for another. `execute`
+	 * calls nna_engine_dependencies(), and the engine or its device waits. This needs
+	 * only_devices and, for processes, NNA_ENGINE_MAY_USE_DRIVERS; without the permission the
+	 * kernel waits.
 	 */
 	bool takes_fences;
 };
 
 /*
- * Runs an engine with the options that --help lists. If the library executed the program for a
+ * Runs an engine with the options that --help lists. In a process that the library started for a
  * client, it serves that client. Returns main()'s exit code.
  */
 int nna_engine_main(const struct nna_engine *engine, int argc, char **argv);
@@ -453,45 +472,45 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv);
 bool nna_engine_progress(const struct nna_engine_preparation *how, uint32_t thousandths);
 
 /*
- * Replaces what prepare() or load() made by a better form of the same model, from any thread and
- * while executions run. Executions that have begun use the old form, which is released after the
- * last of them. A burst with an executor of the engine's keeps its form. If the library had
- * cached the old form itself, it caches the better one instead; a client's cache files get it when
- * they are written next. Returns false if the model is gone or memory runs out; nothing has
- * changed then.
+ * Replaces a prepared model of prepare() or load() by a better form of it. Any thread may call it,
+ * also while executions run. Executions that have begun use the old form, which is released after
+ * the last such execution. A burst with the engine's own executor keeps the old form. If the
+ * library itself had cached the old form, it caches the better form instead. A client's cache files
+ * get the better form when they are next written. Returns false and changes nothing if the model is
+ * gone or memory runs out.
  */
 bool nna_engine_replace(void *prepared, void *better);
 
 /*
- * The engine's own store, for tuned settings, compiled shaders and the like. It is there whether
- * clients ask for caching or not, if the engine has a store_identity and runs with --state. It is
- * one store with cached plans, with one limit for both: 64 entries and --cache-per-user MiB of a
- * user. The least recently used entries are removed. Entries outlive the engine's process and its
- * build. Another store_identity or `nnaccel cache clear` removes them, so any entry may be missing
- * at any time.
+ * The engine's own store, for tuned settings, compiled shaders and the like. The store exists if
+ * the engine has a store_identity and runs with --state, even if no client asks for caching. It
+ * shares its limits with cached plans: 64 entries and --cache-per-user MiB for each user. The least
+ * recently used entries are removed. Entries outlive the engine's process and its build. A changed
+ * store_identity or `nnaccel cache clear` removes the entries, so any entry may be missing at any
+ * time.
  *
- * A client's process has the store of the client's user, but not yet in `start`. Threads share the
- * store of the engine's user, and have it in `start`. Any thread may call these functions, which
- * wait for the disk: at most ten seconds if the keeper does not answer.
+ * A client's process uses the store of the client's user, but cannot do so in `start`. Threads
+ * share the store of the engine's user, and can use it in `start`. Any thread may call these
+ * functions, which wait for the disk: at most ten seconds if the keeper does not answer.
  */
 
 /*
  * Gets the entry of a key, which is any key_size bytes. The caller frees *data, which has *size
- * bytes; on failure they are NULL and 0. Returns NN_OK, or NN_GENERAL_FAILURE if there
- * is no such entry or no store. An entry that was damaged is removed, with the same status.
- * NN_OUT_OF_MEMORY.
+ * bytes. On failure *data is NULL and *size is 0. Returns NN_OK, NN_OUT_OF_MEMORY, or
+ * NN_GENERAL_FAILURE if there is no such entry or no store. If the entry is damaged, removes it and
+ * returns NN_GENERAL_FAILURE.
  */
 enum nn_status nna_engine_store_get(const void *key, size_t key_size, void **data, size_t *size,
 				    struct nn_error *err);
 
 /*
- * Puts a copy of `size` bytes into the store, 1 to NNA_ENGINE_MAX_STORED, in place of an entry of
- * the same key. Returns NN_OK once the entry is on the disk. After a failure the older entry may
- * be gone.
+ * Puts a copy of `size` bytes (1 to NNA_ENGINE_MAX_STORED) into the store. The copy replaces an
+ * entry of the same key. Returns NN_OK once the entry is on the disk. After a failure the replaced
+ * entry may be gone.
  *
  * NN_INVALID_ARGUMENT: the size is wrong. NN_RESOURCE_EXHAUSTED_TRANSIENT: the user stores more
- * than ten entries a second, after the first 32, or four times --cache-per-user in an hour.
- * NN_GENERAL_FAILURE: there is no store, or no room for the entry. NN_OUT_OF_MEMORY.
+ * than ten entries a second (after the first 32), or more than four times --cache-per-user in an
+ * hour. NN_GENERAL_FAILURE: there is no store, or no room for the entry. NN_OUT_OF_MEMORY.
  */
 enum nn_status nna_engine_store_put(const void *key, size_t key_size, const void *data, size_t size,
 				    struct nn_error *err);
@@ -504,19 +523,19 @@ int32_t nna_engine_code(const char *extension, uint16_t code);
 
 /*
  * Returns the file at that index of the engine's list, or -1. It can be called from `start` on. The
- * library owns the file. All threads share one, and a client's process has its own.
+ * library owns the file. All threads share one open file; each client's process has its own.
  */
 int nna_engine_file_at(uint32_t index);
 
 /*
  * Ends an execution whose `execute` returns NNA_ENGINE_DEFERRED, with a status and the reason of a
- * failure (NULL: none). Any thread may call it, also before `execute` returns and with locks of the
- * engine's held, but only once: it does not block, and calls no function of the engine. The engine
- * must not touch the arguments afterwards.
+ * failure (NULL: none). Any thread may call it, also before `execute` returns, but only once for an
+ * execution. It does not block and calls no function of the engine, so the caller may hold locks.
+ * The engine must not touch the arguments afterwards.
  *
- * A deferred execution keeps no thread of the library. A client has up to 256 of them at a time,
- * as the module's max_commands says, and one more in each burst. An execution that the engine never
- * ends counts as a call of `execute` that does not return.
+ * A deferred execution occupies no thread of the library. A client has up to 256 deferred
+ * executions at a time (the module's max_commands), and one more in each burst. An execution that
+ * the engine never ends counts as a call of `execute` that does not return.
  *
  * NN_INVALID_ARGUMENT: the execution has ended already, or the status is NNA_ENGINE_DEFERRED.
  * Nothing has changed then, and the log has the reason.
@@ -525,57 +544,61 @@ enum nn_status nna_engine_end(struct nna_engine_execution *execution, enum nn_st
 			      const char *message, struct nn_error *err);
 
 /*
- * Returns a file that polls readable once the client is gone or has lost its session. Poll it while
- * the hardware works. The library owns it. Returns -1 after the execution's end, or if a process
- * serves the client: that process is killed then.
+ * Returns a file that polls readable once the client is gone or has lost its session. Poll the file
+ * while the hardware works. The library owns the file. Returns -1 after the execution's end. Also
+ * returns -1 if a process serves the client, because that process is killed when the client is
+ * gone.
  */
 int nna_engine_gone_file(struct nna_engine_execution *execution);
 
 /*
- * Returns a dma-buf of exactly the memory of nna_engine_region_of(), which another driver can import.
- * It is writable if the region is, and revoked when the client or its memory goes. The caller closes
- * it. Returns -1 on failure. errno is then EOPNOTSUPP if the memory is a file's, which can only be
- * mapped, or if the module is too old. It is EPERM if a process without NNA_ENGINE_MAY_USE_DRIVERS
- * serves the client.
+ * Returns a dma-buf of exactly the memory of nna_engine_region_of(), which another driver can
+ * import. The dma-buf is writable if the region is, and is revoked when the client or its memory is
+ * gone. The caller closes it. Returns -1 with errno on failure: EOPNOTSUPP if the memory is a
+ * file's, which can only be mapped, or if the module is too old. EPERM means that a process without
+ * NNA_ENGINE_MAY_USE_DRIVERS serves the client.
  */
 int nna_engine_region_file(struct nna_engine_execution *execution, const void *data);
 
 /*
- * Lets an execution end when the fence of a sync_file of any driver does, and with its result. The
- * engine still ends it, with NN_OK and the shapes. The library then owns the file, and the fence's
- * driver keeps the deadlines. Returns false if the engine has to wait itself: in a burst, before a
- * copy of an image, if sync_file is negative, or in a process without NNA_ENGINE_MAY_USE_DRIVERS.
+ * Lets an execution end when the fence of any driver's sync_file signals, with the fence's result.
+ * The engine must still end the execution, with NN_OK and the shapes. The library then owns the
+ * file, and the fence's driver enforces the deadlines. Returns false if the engine itself has to
+ * wait for the fence: in a burst, before a copy of an image, if sync_file is negative, or in a
+ * process without NNA_ENGINE_MAY_USE_DRIVERS.
  */
 bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file);
 
 /*
- * Gets a sync_file that signals when all hardware has ended that the execution depends on. These
- * are the sync_files that its client named and the fences that its memory had. The file is -1 if
- * nothing is to be waited for, also without takes_fences and in bursts. The caller closes it.
+ * Gets a sync_file that signals when all hardware that the execution depends on has finished. It
+ * combines the sync_files that the client named and the fences of the execution's memory. The file
+ * is -1 if there is nothing to wait for, also without takes_fences and in bursts. The caller closes
+ * it.
  *
- * The engine must not touch the memory before, and must end the execution after it, or by a fence
- * that signals after it. It gives up at the deadline. The kernel ends the execution with an error
- * if a fence that the client named has failed. Returns false with errno on failure.
+ * The engine must not touch the memory before the sync_file signals. It must end the execution
+ * after that, or by a fence that signals after that. At the deadline the engine stops waiting. The
+ * kernel ends the execution with an error if a fence that the client named has failed. Returns
+ * false with errno on failure.
  */
 bool nna_engine_dependencies(struct nna_engine_execution *execution, int *sync_file);
 
 /*
- * Gets the memory of the client that an argument's `data` lies in, all of it, for an engine that
- * has hardware reach it. It stays mapped, at this place and for further executions, until
+ * Gets the client's whole memory that contains an argument's `data`, for an engine whose hardware
+ * accesses it. The memory stays mapped at this address, also for later executions, until
  * forget_region(). Returns false if the data are the library's copy of an image.
  */
 bool nna_engine_region_of(struct nna_engine_execution *execution, const void *data,
 			  struct nna_engine_region *region);
 
 /*
- * Returns the handle by nna_engine_buffers.create of the buffer that an argument's `data` belongs
- * to. Returns NULL if it belongs to no buffer of the engine's own layout.
+ * Returns the handle that nna_engine_buffers.create made for the buffer of an argument's `data`.
+ * Returns NULL if `data` is in no buffer of the engine's own layout.
  */
 void *nna_engine_buffer(struct nna_engine_execution *execution, const void *data);
 
 /*
  * nna_engine_pack() copies a model with all of its constants into one block for a model part. The
- * caller frees the block. nna_engine_unpack() makes a model of such a block again.
+ * caller frees the block. nna_engine_unpack() makes the model from such a block.
  */
 enum nn_status nna_engine_pack(const struct nn_model *model, void **block, size_t *size,
 			       struct nn_error *err);
@@ -583,15 +606,18 @@ enum nn_status nna_engine_unpack(const void *block, size_t size, struct nn_model
 				 struct nn_error *err);
 
 /*
- * Enclose a call of a function of that extension's plug-in, on one thread. If it takes longer than
- * the broker allows, the library answers the client and ends its process. The caller owns the
- * names, which must stay valid until the end.
+ * Mark the begin and the end of a call into that extension's plug-in, on one thread. If the call
+ * takes longer than the broker allows, the library answers the client and ends the client's
+ * process. The caller owns the names, which must stay valid until nna_engine_call_end().
  */
 void nna_engine_call_begin(struct nna_engine_call *call, const char *extension,
 			   const char *function);
 void nna_engine_call_end(struct nna_engine_call *call);
 
-/* Writes a line, printf-like, to the engine's log; of a client's process by way of the engine. */
+/*
+ * Writes a line, printf-like, to the engine's log. Clients' processes send it to the engine's
+ * process.
+ */
 void nna_engine_log(enum nna_engine_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

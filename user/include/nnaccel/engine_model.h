@@ -16,8 +16,8 @@ extern "C" {
 const char *nn_status_name(enum nn_status status);
 
 /*
- * Writes the reason, printf-like, unless there is one already. Returns `status`, so that a check
- * reads `return nn_fail(err, NN_INVALID_ARGUMENT, …)`. `err` may be NULL.
+ * Writes the reason, printf-like, unless there is one already. Returns `status`, so that callers
+ * can write `return nn_fail(err, NN_INVALID_ARGUMENT, …)`. `err` may be NULL.
  */
 enum nn_status nn_fail(struct nn_error *err, enum nn_status status,
 		       const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -50,8 +50,8 @@ bool nn_operand_size(const struct nn_operand *operand, uint32_t *size);
 bool nn_operand_is_specified(const struct nn_operand *operand);
 
 /*
- * Completes the unknown dimensions of `operand` from `rank` dimensions, where 0 is unknown too
- * (rank 0: all). Returns false and changes nothing if they disagree.
+ * Completes the unknown dimensions of `operand` from `dims`, where 0 is unknown (rank 0: all are
+ * unknown). Returns false and changes nothing if known dimensions differ.
  */
 bool nn_operand_merge_dims(struct nn_operand *operand, uint32_t rank, const uint32_t *dims);
 
@@ -68,7 +68,7 @@ const void *nn_operand_value(const struct nn_model *model, const struct nn_opera
  * Checks a model, except the signatures of operations, which nn_ops_check_model() checks. It checks
  * operands: types, ranks, scales and zero points, sizes without overflow, lifetimes, locations
  * inside values and pools, and numbers of consumers. It checks the graph: lists of inputs and
- * outputs, indices, single assignment, that every operand is written before its use, and extension
+ * outputs, indices, single assignment, the order of writes and reads of each operand, and extension
  * prefixes. References between subgraphs have no cycle and are no deeper than NN_MAX_NESTING.
  *
  * Returns NN_OK or NN_INVALID_ARGUMENT with the operand or operation named in

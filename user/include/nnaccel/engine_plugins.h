@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Plug-ins in an engine: shared objects that each hold a vendor extension, which
- * <nnaccel/extension.h> describes. An engine that takes them sets load_plugin to
- * nna_engine_plugin_load(), or calls it there. From then on the library lists their extensions
- * beside the engine's own, and lets them check the extension data of models and attributes. The
- * engine calls them to check operations of a model, and to compute the shapes and values of
- * outputs. Documentation/extensions.rst has an example.
+ * <nnaccel/extension.h> describes. An engine that accepts plug-ins sets load_plugin to
+ * nna_engine_plugin_load(), or calls this from its own load_plugin. The library then lists the
+ * plug-ins' extensions beside the engine's own, and lets plug-ins check the extension data of
+ * models and attributes. The engine calls plug-ins to check operations of a model, and to compute
+ * the shapes and values of outputs. Documentation/extensions.rst has an example.
  *
- * All of this is for processes that serve one client: see --extensions in an engine's --help. The
- * library owns what a pointer returns, for the life of the process. Several threads may call
- * functions at a time, except nna_engine_plugin_load() and nna_engine_plugin_take().
+ * Only processes that serve one client can load plug-ins: see --extensions in an engine's --help.
+ * The library owns all objects that these functions return, for the life of the process. Several
+ * threads may call functions at a time, except nna_engine_plugin_load() and
+ * nna_engine_plugin_take().
  */
 #ifndef NNACCEL_ENGINE_PLUGINS_H
 #define NNACCEL_ENGINE_PLUGINS_H
@@ -24,24 +25,25 @@ extern "C" {
 
 /* One operation of a plug-in. The structure may grow at its end. */
 struct nna_engine_plugin_operation {
-	int32_t type;			/* its code in models of this process, or NN_OP_OEM */
+	int32_t type;			/* the code in models of this process, or NN_OP_OEM */
 	const struct nnx_operation *descriptor;
 	const char *extension;		/* whose it is */
-	/* Version of the plug-in's file: 64 bits of a hash; 0 without a file. */
+	/* Version: 64 bits of the hash of the plug-in's file; 0 without a file. */
 	uint64_t version;
 };
 
 /*
  * Loads the shared object at `path`, checks it completely and registers its extensions. Returns
- * REFUSED or WAITS with the reason in err. Its signature is load_plugin()'s. Only one thread may
- * call it, before any model comes.
+ * REFUSED or WAITS with the reason in err. The parameters are those of load_plugin(). Only one
+ * thread may call it, before the first model.
  */
 enum nna_engine_plugin nna_engine_plugin_load(const struct nna_engine *engine, const char *path,
 					      struct nn_error *err);
 
 /*
- * Does the same with a descriptor that is part of the engine's program. The descriptor and its data
- * must stay valid for the life of the process. `version` must change with its code.
+ * Registers extensions in the same way from a descriptor in the engine's program. The descriptor
+ * and its data must stay valid for the life of the process. `version` must change when the
+ * plug-in's code changes.
  */
 enum nna_engine_plugin nna_engine_plugin_take(const struct nna_engine *engine,
 					      const struct nnx_extension *descriptor,
@@ -53,7 +55,7 @@ uint32_t nna_engine_plugin_count(void);
 /* Returns a hash of all plug-ins and their versions, for keys of caches; 0 without plug-ins. */
 uint32_t nna_engine_plugin_fingerprint(void);
 
-/* Returns an operation of all plug-ins, in the order of loading, or NULL after the last. */
+/* Returns operation `index` of all plug-ins, in the order of loading, or NULL after the last. */
 const struct nna_engine_plugin_operation *nna_engine_plugin_operation_at(uint32_t index);
 
 /*
@@ -65,14 +67,14 @@ const struct nna_engine_plugin_operation *nna_engine_plugin_operation_of(int32_t
  * Checks the parts of a decoded model that only plug-ins can check: extension data of operands, and
  * that all its extensions are registered. Returns NN_INVALID_ARGUMENT with a message that names the
  * operand or the extension. The library calls this itself if the engine has no check_model().
- * Otherwise check_model() must call it, also for models that load() makes.
+ * Otherwise check_model() must call this function, also for models that load() makes.
  */
 enum nn_status nna_engine_plugin_check_model(const struct nn_model *model, struct nn_error *err);
 
 /*
  * Checks attributes of a preparation or an execution (NULL: no attributes). Returns
  * NN_INVALID_ARGUMENT with a message that names the first attribute that no plug-in accepts. The
- * library calls it itself if the engine has no check_attributes().
+ * library calls this itself if the engine has no check_attributes().
  */
 enum nn_status nna_engine_plugin_check_attributes(const struct nn_attributes *attributes,
 						  bool is_execution, struct nn_error *err);
@@ -94,9 +96,9 @@ struct nna_engine_plugin_run {
 
 /*
  * Sets *to from an operand of the model, without a value; the model owns the arrays. For a run the
- * engine adds value, value_size, and the rank and dimensions that are known. The value is
- * aligned to the largest power of two in the element size. Scalars and the tensors of
- * descriptor->value_inputs must lie in memory that the client cannot write meanwhile.
+ * engine adds value, value_size, and the known rank and dimensions. The value is aligned to the
+ * largest power of two in the element size. Scalars and the tensors of descriptor->value_inputs
+ * must lie in memory that the client cannot write during the run.
  */
 void nna_engine_plugin_operand(const struct nn_operand *from, struct nnx_operand *to);
 
@@ -105,8 +107,8 @@ bool nna_engine_plugin_needs_value(const struct nna_engine_plugin_operation *ope
 				   const struct nnx_operand *operand, uint32_t input);
 
 /*
- * Checks the signature; operands are those of its subgraph. Returns NN_INVALID_ARGUMENT with the
- * reason.
+ * Checks the signature of operation `of`; `operands` are those of its subgraph. Returns
+ * NN_INVALID_ARGUMENT with the reason.
  */
 enum nn_status nna_engine_plugin_check(const struct nna_engine_plugin_operation *operation,
 				       const struct nn_operand *operands,
@@ -122,8 +124,9 @@ struct nna_engine_plugin_use {
 };
 
 /*
- * Calls the operation's compile(). *state is for its runs, or NULL if the operation keeps none.
- * nna_engine_plugin_release() frees it, and accepts NULL. The attributes must outlive the state.
+ * Calls the operation's compile(). *state is for the operation's runs; NULL if the operation keeps
+ * no state. nna_engine_plugin_release() frees the state, and accepts NULL. The attributes must
+ * outlive the state.
  */
 enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operation *operation,
 					 const struct nna_engine_plugin_use *use, void **state,
@@ -131,15 +134,15 @@ enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operatio
 void nna_engine_plugin_release(const struct nna_engine_plugin_operation *operation, void *state);
 
 /*
- * Fills in rank, dims, scale and zero_point of the outputs, which begin as the model declares them.
- * The caller must check that the results agree with the declarations. Returns NN_OK,
+ * Computes rank, dims, scale and zero_point of the outputs. On entry they are as the model declares
+ * them. The caller must check that the results agree with the declarations. Returns NN_OK,
  * NN_GENERAL_FAILURE or NN_OUT_OF_MEMORY.
  */
 enum nn_status nna_engine_plugin_shape(const struct nna_engine_plugin_operation *operation,
 				       const struct nna_engine_plugin_run *run,
 				       struct nn_error *err);
 
-/* Computes the values of the outputs, whose shapes were computed before. Fails likewise. */
+/* Computes the values of the outputs, whose shapes are known. Returns the same statuses. */
 enum nn_status nna_engine_plugin_execute(const struct nna_engine_plugin_operation *operation,
 					 const struct nna_engine_plugin_run *run,
 					 struct nn_error *err);

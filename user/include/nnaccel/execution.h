@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An execution: its arguments, their memory, and the shapes of its outputs. Follows the NN HAL 1.3
- * Request, with memory that is mapped.
+ * An execution: its arguments, their memory, and the shapes of its outputs. The structures follow
+ * the NN HAL 1.3 Request, with mapped memory.
  */
 #ifndef NNACCEL_EXECUTION_H
 #define NNACCEL_EXECUTION_H
@@ -10,7 +10,7 @@
 
 /* One input or output of an execution. */
 struct nn_arg {
-	void *data;			/* data; other processes may write them meanwhile */
+	void *data;			/* data; other processes may write them at any time */
 	uint64_t length;		/* bytes at data */
 	uint32_t rank;			/* 0: the model's dimensions */
 	uint32_t dims[NN_MAX_RANK];
@@ -34,15 +34,15 @@ struct nn_operation_time {
 };
 
 /*
- * Added to the index of an operation if that is in an equivalent model, which the engine made from
- * the client's.
+ * Added to an operation's index if the operation is not in the client's model, but in an equivalent
+ * model that the engine made from it.
  */
 #define NN_OTHER_MODEL 0x80000000u
 #define NN_OPERATIONS (-1)
 
 /* The times of a model's operations. */
 struct nn_times {
-	struct nn_operation_time *list;	/* other processes may write the list meanwhile */
+	struct nn_operation_time *list;	/* other processes may write the list at any time */
 	uint32_t room;
 	uint32_t count;
 };
@@ -57,7 +57,7 @@ struct nn_execution {
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	uint64_t loop_timeout_ns;	/* 0: 2 s; clamped at 15 s */
 	const struct nn_attributes *attributes;	/* attributes for extensions, or NULL */
-	/* The list in which an engine records when operations ran, in their order; or NULL. */
+	/* The list in which an engine records, in order, when operations ran; or NULL. */
 	struct nn_times *times;
 	bool measure;			/* the time on the device is requested */
 	uint64_t device_ns;	/* out: time on the device; 0 if the engine does not report it */

@@ -26,8 +26,8 @@ struct nna_submission;
 
 /*
  * Creates a request that can be submitted any number of times, but only once at a time. It holds
- * its memories and buffers; `request` and `options` are not used afterwards. Free it before the
- * prepared model, and not while it is in flight, because the kernel writes its results into it.
+ * references to its memories and buffers; `request` and `options` may be freed. Free it before the
+ * prepared model, but not in flight, because the kernel writes the results into it.
  */
 enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 				     const struct nna_request *request,
@@ -36,24 +36,24 @@ enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 void nna_submission_free(struct nna_submission *submission);
 
 /*
- * Fills in an entry of 64 or 128 bytes; its user_data is the submission. The caller may add flags.
- * Returns NN_INVALID_ARGUMENT or NN_GENERAL_FAILURE if a buffer cannot be used or has another
- * shape; the entry is then a no-operation.
+ * Fills in an entry of 64 or 128 bytes, whose user_data becomes the submission. The caller may add
+ * flags to the entry. Returns NN_INVALID_ARGUMENT or NN_GENERAL_FAILURE if a buffer cannot be used
+ * or does not have the model's shape; the entry is then a no-operation.
  */
 enum nn_status nna_submission_prepare(struct nna_submission *submission, struct io_uring_sqe *sqe,
 				      struct nn_error *err);
 
 /*
- * Returns the results of a submission whose completion queue entry has this `res`, like
- * nna_execute(). NN_GENERAL_FAILURE may also mean that it was cancelled. An execution without NN_OK
- * has a negative `res`, so linked entries do not begin.
+ * Returns the status and the results, like nna_execute(), of a submission whose completion queue
+ * entry has this `res`. NN_GENERAL_FAILURE may also mean that the submission was cancelled. An
+ * execution that fails has a negative `res`, so linked entries do not begin.
  */
 enum nn_status nna_submission_result(struct nna_submission *submission, int res,
 				     const struct nna_results *results, struct nn_error *err);
 
 /*
- * Completes a submission in flight at once, with a status other than NN_OK. The engine may continue
- * to use the memories. Returns NN_INVALID_ARGUMENT if it is not in flight.
+ * Completes a submission in flight immediately, with a status other than NN_OK. The engine may
+ * continue to use the memories. Returns NN_INVALID_ARGUMENT if the submission is not in flight.
  */
 enum nn_status nna_submission_cancel(struct nna_submission *submission, struct nn_error *err);
 
