@@ -9,10 +9,10 @@ struct nna_burst;
 struct nna_device;
 struct nna_memory;
 
-/* Wakes the threads that wait for a burst of the device; does nothing if the burst is gone. */
+/* Wakes the threads that wait for a burst of the device; does nothing if the burst was freed. */
 void nna_bursts_interrupt(struct nna_device *device, const struct nna_burst *burst);
 
-/* Frees the slots of an unused memory in every burst. */
+/* Frees the slots of a memory, which no execution uses any more, in all bursts. */
 void nna_bursts_forget(struct nna_memory *memory);
 
 #endif /* NN_HAL_BURST_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of a compilation cache entry. They are opened again and locked against readers or
- * writers in other processes. A crash while writing leaves an empty entry, never a mixed one.
+ * The files of a compilation cache entry. This library opens the caller's files again and locks
+ * them against readers or writers in other processes. A crash while writing leaves an empty entry,
+ * never files of different models.
  */
 #ifndef NN_HAL_CACHE_FILES_H
 #define NN_HAL_CACHE_FILES_H
@@ -14,15 +15,18 @@
 
 #define NNA_MAX_CACHE_FILES (2 * NNACCEL_MAX_CACHE_PARTS)
 
-/* Model files come first. */
+/* The files of an entry. In all arrays, model files come first. */
 struct nna_cache_files {
 	uint32_t num_model, count;
-	/* Open files of this process alone, so that the locks are its own too. */
+	/*
+	 * Open file descriptions that no other process shares, so no other process shares the
+	 * locks.
+	 */
 	int fds[NNA_MAX_CACHE_FILES];
 	uint64_t sizes[NNA_MAX_CACHE_FILES];
 };
 
-/* Bytes that a file is to hold. */
+/* The bytes that will be written to a file. */
 struct nna_cache_bytes {
 	const void *bytes;
 	size_t size;
@@ -34,17 +38,17 @@ int nna_cache_file(const struct nna_cache *cache, uint32_t i);
 /*
  * Opens and locks the files of an entry, for reading unless `writes`. Returns NN_INVALID_ARGUMENT
  * for wrong files, no files, or more than 32 of a kind, and NN_GENERAL_FAILURE if other processes
- * keep them locked. nna_cache_files_close() must follow. It ends the locks unless another reference
- * holds the open files, as a pool of the kernel does.
+ * keep the files locked. The caller must call nna_cache_files_close(), which ends the locks. If a
+ * pool of the kernel still refers to an open file, that file stays locked.
  */
 enum nn_status nna_cache_files_open(const struct nna_cache *cache, bool writes,
 				    struct nna_cache_files *files, struct nn_error *err);
 void nna_cache_files_close(struct nna_cache_files *files);
 
 /*
- * Writes all parts of an entry that was opened for writing. A data file that already has these
- * bytes stays, even if a loaded model keeps it locked. If writing fails, the entry is left empty,
- * because its first file is empty.
+ * Writes all parts of an entry that was opened for writing. A data file that already has the right
+ * bytes is not written, even if a loaded model keeps it locked. If writing fails, the first file is
+ * empty, so the entry counts as empty.
  */
 enum nn_status nna_cache_files_write(struct nna_cache_files *files,
 				     const struct nna_cache_bytes *parts, struct nn_error *err);

@@ -8,18 +8,20 @@
 #include "prepare.h"
 
 /*
- * Duplicates an entry's handles for a model. `put_off` says that nothing was saved, because the
- * engine compiles at the first execution. If memory runs out, nothing is saved later.
+ * Duplicates a cache entry's handles, to save the model later. `put_off` says that nothing was
+ * saved yet, because the engine compiles at the first execution. If memory runs out, there is no
+ * later save.
  */
 void nna_deferred_begin(struct nna_prepared_model *prepared, const struct nna_cache *cache,
 			bool put_off);
 
 /*
- * Records that an execution has succeeded, or waits for a fence; any number of threads may call it.
+ * Records that an execution has succeeded, or was submitted and waits for a fence. Any number of
+ * threads may call this.
  */
 void nna_deferred_executed(struct nna_prepared_model *prepared);
 
-/* Waits for a save in progress, and closes the handles. */
+/* Waits for a save that is in progress, and closes the duplicated handles. */
 void nna_deferred_end(struct nna_prepared_model *prepared);
 
 #endif /* NN_HAL_DEFERRED_H */

@@ -34,20 +34,20 @@ struct nna_device {
 	atomic_uint users;
 
 	/*
-	 * The engine's description of itself, and the worker that gave it. A new worker may belong
-	 * to another engine, so it is queried again.
+	 * The engine's description of itself, and the worker that sent the description. A new
+	 * worker may belong to another engine, so the description is queried again.
 	 */
 	pthread_mutex_t info_lock;	/* held during queries */
-	atomic_uint worker;		/* number of the worker expected now, from 1 */
-	/* Number of the worker that gave the information; 0 if it is not known yet. */
+	atomic_uint worker;		/* number of the current worker, from 1 */
+	/* Number of the worker that sent the information; 0 if the information is not known yet. */
 	uint32_t info_of;
 	uint32_t extensions_of;
 	struct nn_device_info info;
 	struct nna_extensions *extensions;	/* the newest list; NULL if it is not known yet */
 
 	/*
-	 * Indexed by token, from 1; free places are NULL. No other lock is held when this one is
-	 * taken.
+	 * The buffers, indexed by token, from 1; free places are NULL. The lock is taken only while
+	 * no other lock is held.
 	 */
 	pthread_mutex_t buffers_lock;
 	struct nna_buffer **buffers;
@@ -55,12 +55,13 @@ struct nna_device {
 	uint32_t first_free;		/* first free place; all earlier places are used */
 
 	/*
-	 * The fetched answers of fenced executions. No other lock is held when this one is taken.
+	 * The fetched answers of fenced executions. The lock is taken only while no other lock is
+	 * held.
 	 */
 	pthread_mutex_t fences_lock;
 	struct nna_fence *fences;
 
-	pthread_mutex_t bursts_lock;	/* no other lock is held when this one is taken */
+	pthread_mutex_t bursts_lock;	/* taken only while no other lock is held */
 	struct nna_burst *bursts;
 	struct nna_watcher watcher;	/* notices bursts that end */
 };
@@ -72,16 +73,16 @@ struct nna_device *nna_device_get(struct nna_device *device);
 void nna_device_put(struct nna_device *device);
 
 /*
- * Returns whether this process opened the device. In a forked child the kernel rejects all calls,
- * and threads that the child does not have may hold the locks. A child's
- * functions that free something therefore take no lock.
+ * Returns whether this process opened the device. In a forked child the kernel rejects all calls on
+ * the device. Threads of the parent, which do not exist in the child, may hold the locks. So
+ * functions that free objects take no lock in a child.
  */
 bool nna_device_is_ours(const struct nna_device *device);
 
-/* Call this before a call that may give this context a new worker. */
+/* Counts a new worker. Call this before a call that may give this context a new worker. */
 void nna_device_expect_worker(struct nna_device *device);
 
-/* Returns whether there is a deadline and it has passed. */
+/* Returns whether a deadline (0: none) has passed. */
 bool nna_is_past(uint64_t deadline_ns);
 
 #endif /* NN_HAL_DEVICE_H */

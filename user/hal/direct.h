@@ -3,8 +3,8 @@
  * A device without the module: this process does the module's work, and talks to an engine that was
  * started with --direct. See base/direct.h.
  *
- * It supports synchronous work, memory in files, buffers and bursts. Fenced executions, io_uring,
- * images and dma-bufs return EOPNOTSUPP.
+ * The device supports synchronous work, memory in files, buffers and bursts. Fenced executions,
+ * io_uring, images and dma-bufs return EOPNOTSUPP.
  */
 #ifndef NN_HAL_DIRECT_H
 #define NN_HAL_DIRECT_H
@@ -14,14 +14,17 @@
 
 struct direct;
 
-/* Returns the device of an engine's socket, without connecting yet; NULL with errno. */
+/*
+ * Returns the device of an engine's socket, but does not connect yet. Returns NULL with errno on
+ * failure.
+ */
 struct direct *direct_open(const char *path);
 void direct_close(struct direct *d);
 
-/* Calls ioctl() of a device. Returns 0, or -1 with errno. */
+/* Replaces ioctl() of a device. Returns 0, or -1 with errno. */
 int direct_call(struct direct *d, unsigned long request, void *arg);
 
-/* ioctl(), mmap() and close() of a burst, by the number of its file. */
+/* Replace ioctl(), mmap() and close() of a burst's file; `burst` is the number of the file. */
 int direct_burst_call(struct direct *d, int burst, unsigned long request, void *arg);
 void *direct_burst_map(struct direct *d, int burst, size_t length, int prot, uint64_t offset);
 void direct_burst_close(struct direct *d, int burst);

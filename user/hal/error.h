@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Converts errors of the kernel and the engine to a status and one line.
- */
+/* Converts errors of the kernel and the engine to a status and one line of text. */
 #ifndef NN_HAL_ERROR_H
 #define NN_HAL_ERROR_H
 
 #include "device.h"
 
 /*
- * Clears the reason of an earlier call. Each exported function does this first, also when it is
- * called internally, so it must not be called after a failure.
+ * Clears the reason of an earlier call. Each exported function begins with this, also if the
+ * library calls it. So after a failure, the library calls no exported function with the same err.
  */
 static inline void nna_error_clear(struct nn_error *err)
 {
@@ -24,7 +22,7 @@ static inline void nna_error_clear(struct nn_error *err)
 enum nn_status nna_fail_errno(const struct nna_device *device, const char *call, int error,
 			      struct nn_error *err);
 
-/* Converts an engine's status, with its message. */
+/* Converts an engine's status, and copies the engine's message to err. */
 enum nn_status nna_fail_status(const char *call, uint32_t status, const char *message,
 			       struct nn_error *err);
 

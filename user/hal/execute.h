@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The steps of synchronous, fenced and submitted executions: begin (check and take references),
- * translate, submit, read back, end (release). Only submitting differs between them.
+ * translate, submit, read back, end (release). Only the step that submits differs between the three
+ * kinds.
  */
 #ifndef NN_HAL_EXECUTE_H
 #define NN_HAL_EXECUTE_H
@@ -13,7 +14,7 @@
 #define SMALL_OUTPUTS	4
 #define SMALL_POOLS	8
 
-/* A call. The call's arrays are in `small`, or in one heap block. */
+/* A call. Its arrays args, shapes and pools are in `small` if they fit, or in one heap block. */
 struct nna_call {
 	const struct nna_prepared_model *prepared;
 	const struct nna_request *request;
@@ -22,7 +23,7 @@ struct nna_call {
 	struct nnaccel_shape *shapes;
 	uint32_t *pools;
 	void *block;
-	void *attributes;		/* encoded for the engine by the first translation */
+	void *attributes;		/* encoded by the first nna_call_translate() */
 	size_t attributes_size;
 	struct nna_buffer_uses buffers;
 	struct {
@@ -34,8 +35,8 @@ struct nna_call {
 };
 
 /*
- * Copies a caller's request and options (NULL: the defaults) to this library's versions. Call it
- * first. Returns NN_INVALID_ARGUMENT if their size is not valid.
+ * Copies a caller's request and options (NULL: the defaults) to this library's versions. Call this
+ * before the other functions. Returns NN_INVALID_ARGUMENT if a structure's size is not valid.
  */
 enum nn_status nna_take_request(struct nna_request *ours, const struct nna_request *request,
 				struct nn_error *err);
@@ -46,37 +47,40 @@ struct nna_spare {
 	struct nna_timing timing;
 };
 
-/* Copies `results`, with no pointer but `shapes` NULL, and begins with none. */
+/*
+ * Copies a caller's results to this library's version. Pointers of unwanted results point to
+ * `spare`, except `shapes`, which stays NULL. Sets the number of shapes to 0.
+ */
 enum nn_status nna_take_results(struct nna_results *ours, const struct nna_results *results,
 				struct nna_spare *spare, struct nn_error *err);
 enum nn_status nna_take_options(struct nna_execute_options *ours,
 				const struct nna_execute_options *options, struct nn_error *err);
 
 /*
- * Checks and holds the request's memories and initialises a call, which must not be moved from then
- * on. After NN_OK nna_call_end() must follow.
+ * Initialises a call, and checks the request's memories and takes references to them. The call must
+ * not be moved afterwards. After NN_OK, nna_call_end() must follow.
  */
 enum nn_status nna_call_begin(struct nna_call *call, const struct nna_prepared_model *prepared,
 			      const struct nna_request *request, struct nn_error *err);
 
 /*
- * Fills in call->execute and holds the request's buffers. It is called before each submission of
- * the call; the attributes of the first time are used again.
+ * Fills in call->execute and takes references to the request's buffers. It is called before each
+ * submission of the call. Only its first call encodes the attributes.
  */
 enum nn_status nna_call_translate(struct nna_call *call, const struct nna_execute_options *options,
 				  struct nn_error *err);
 
 /*
- * Returns the status of a call whose ioctl returned `error` (an errno, 0: the engine answered), and
- * records the buffers' contents. Sets *again if a buffer has grown; the call can then be submitted
- * again unchanged. `was_past` says that the deadline had passed before the submission.
+ * Returns the status of a call whose ioctl returned `error` (an errno; 0 if the engine answered),
+ * and records the state of the buffers' contents. Sets *again if a buffer has grown; the call can
+ * then be submitted again unchanged. `was_past` says that the deadline had passed before the
+ * submission.
  */
 enum nn_status nna_call_read_back(struct nna_call *call, int error, bool was_past, bool *again,
 				  struct nn_error *err);
 
 /*
- * Writes shapes and times of a call with the given status to the results that nna_take_results()
- * prepared.
+ * Writes the shapes and times of a call that ended with `status` to results of nna_take_results().
  */
 enum nn_status nna_call_results(const struct nna_call *call, enum nn_status status,
 				const struct nna_results *to, struct nn_error *err);
@@ -84,7 +88,7 @@ enum nn_status nna_call_results(const struct nna_call *call, enum nn_status stat
 void nna_call_end(struct nna_call *call);
 
 /*
- * Translates the request's arguments to the kernel's: inputs, then outputs. Returns
+ * Translates the request's arguments to the kernel's structures: inputs, then outputs. Returns
  * NN_INVALID_ARGUMENT if an argument is not within the request's memories.
  */
 enum nn_status nna_set_args(const struct nna_request *request, struct nnaccel_arg *args,

@@ -7,7 +7,7 @@
 
 #include "device.h"
 
-/* Forgets all fetched answers, when the device is closed. */
+/* Frees all fetched answers when the device is closed. */
 void nna_fences_forget(struct nna_device *device);
 
 #endif /* NN_HAL_FENCE_H */

@@ -16,7 +16,9 @@ struct nna_memory {
 	atomic_bool has_slots;		/* the memory may be in the slots of a burst */
 	uint64_t offset;		/* offset of the memory's first byte in the pool */
 	uint64_t size;
-	/* the memory is an image, which is always used as a whole; `size` is that of its rows */
+	/*
+	 * the memory is an image, which is always used as a whole; `size` is the size of all rows
+	 */
 	bool is_formatted;
 
 	pthread_mutex_t map_lock;
@@ -27,8 +29,8 @@ struct nna_memory *nna_memory_get(struct nna_memory *memory);
 void nna_memory_put(struct nna_memory *memory);
 
 /*
- * Holds each memory of a list. If one is NULL or of another device, returns NN_INVALID_ARGUMENT and
- * holds none.
+ * Takes a reference to each memory of a list. If a memory is NULL or of another device, returns
+ * NN_INVALID_ARGUMENT and takes no reference.
  */
 enum nn_status nna_memories_hold(const struct nna_device *device, const char *call,
 				 struct nna_memory *const *memories, uint32_t count,

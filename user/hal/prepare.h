@@ -14,18 +14,19 @@ struct nna_prepared_model {
 	bool low_power;
 	/* signature of the model; NULL if the model came from a cache */
 	struct nna_signature *signature;
-	struct nna_deferred *deferred;	/* deferred save; NULL if nothing will be saved later */
+	struct nna_deferred *deferred;	/* later save; NULL if there is none */
 };
 
 /*
- * Copies a caller's options (NULL: the defaults) to this library's version, with preference and
- * priority as the kernel has them. NN_INVALID_ARGUMENT: their size or a value is not valid.
+ * Copies a caller's options (NULL: the defaults) to this library's version, with the kernel's
+ * values of preference and priority. Returns NN_INVALID_ARGUMENT if the structure's size or a value
+ * is not valid.
  */
 enum nn_status nna_take_prepare_options(struct nna_prepare_options *ours,
 					const struct nna_prepare_options *options,
 					struct nn_error *err);
 
-/* Creates a handle for a model of the kernel; on failure it destroys the model. */
+/* Creates a handle for a model of the kernel. If that fails, destroys the model. */
 enum nn_status nna_prepared_model_new(struct nna_device *device, uint32_t id,
 				      const struct nna_prepare_options *options,
 				      struct nna_prepared_model **prepared, struct nn_error *err);

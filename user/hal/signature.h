@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The signature of a model: types and shapes of its main subgraph's inputs and outputs. It outlives
- * the model.
+ * The signature of a model: types and shapes of its main subgraph's inputs and outputs. The
+ * signature outlives the model.
  */
 #ifndef NN_HAL_SIGNATURE_H
 #define NN_HAL_SIGNATURE_H
@@ -12,8 +12,8 @@
 /* An input or an output. */
 struct nna_signature_operand {
 	/*
-	 * The device's description of an extension's type. `operand` then counts each element as
-	 * one byte: a TENSOR_QUANT8_ASYMM or a BOOL. It is NULL for a type of NNAPI.
+	 * The device's description of the type; NULL for a type of the NNAPI. For an extension's
+	 * type, the type in `operand` has elements of one byte: TENSOR_QUANT8_ASYMM or BOOL.
 	 */
 	const struct nn_device_extension_item *type;
 	struct nn_operand operand;
@@ -26,14 +26,14 @@ struct nna_signature {
 };
 
 /*
- * Copies the model's signature, with the extensions of its device, which must outlive it. Returns
- * NULL if memory runs out. nna_signature_free() accepts NULL.
+ * Copies the model's signature. The signature refers to `extensions` of the device, which must
+ * outlive it. Returns NULL if memory runs out. nna_signature_free() accepts NULL.
  */
 struct nna_signature *nna_signature_create(const struct nn_model *model,
 					   const struct nn_device_extension *extensions,
 					   uint32_t num_extensions);
 
-/* Returns whether the model's signature has extension types. */
+/* Returns whether an input or output of the model has an extension type. */
 bool nna_signature_needs_extensions(const struct nn_model *model);
 void nna_signature_free(struct nna_signature *signature);
 

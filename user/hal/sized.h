@@ -12,15 +12,15 @@
 #include "base/sized.h"
 
 /*
- * Maximum size of a structure in this and later versions; a larger size was not initialised by the
- * caller.
+ * Maximum size of a structure in this and later versions. A larger size means that the caller has
+ * not initialised the structure.
  */
 #define NNA_MAX_STRUCT 4096
 
 /*
- * Copies a caller's structure into this library's version, with zeros where the caller's ends.
- * `what` names it. Returns NN_INVALID_ARGUMENT if it is shorter than `least`, longer than
- * NNA_MAX_STRUCT, or not zero beyond this library's version.
+ * Copies a caller's structure into this library's version, and fills the rest with zeros. `what` is
+ * the structure's name for messages. Returns NN_INVALID_ARGUMENT if the caller's structure is
+ * shorter than `least`, longer than NNA_MAX_STRUCT, or not zero beyond this library's version.
  */
 enum nn_status nna_take_struct(void *ours, size_t size, size_t least, const void *callers,
 			       const char *what, struct nn_error *err);
@@ -31,8 +31,9 @@ enum nn_status nna_take_struct(void *ours, size_t size, size_t least, const void
 			what, err)
 
 /*
- * Copies this library's version of a structure to a caller, up to the caller's size at
- * `callers_size`, with zeros beyond this library's version. Sets *callers_size to the bytes copied.
+ * Copies this library's version of a structure to a caller, at most *callers_size bytes. Fills the
+ * caller's structure with zeros beyond this library's version. Sets *callers_size to the number of
+ * bytes copied.
  */
 enum nn_status nna_give_struct(void *callers, uint32_t *callers_size, const void *ours, size_t size,
 			       size_t least, const char *what, struct nn_error *err);

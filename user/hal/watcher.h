@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The watcher: one thread per device that waits until a burst ends, which the kernel reports by
- * EPOLLHUP. It wakes the threads that wait for the burst's rings.
+ * The watcher: a thread of each device that wakes threads waiting for a burst's rings when the
+ * burst ends. The kernel reports the end by EPOLLHUP.
  */
 #ifndef NN_HAL_WATCHER_H
 #define NN_HAL_WATCHER_H
@@ -24,7 +24,7 @@ void nna_watcher_destroy(struct nna_watcher *watcher);
 
 /*
  * Watches a burst's file until it is closed. The caller holds the device's bursts_lock, which the
- * thread takes to look the burst up. Returns 0, or an errno.
+ * watcher's thread takes to find the burst. Returns 0, or an errno.
  */
 int nna_watcher_add(struct nna_device *device, struct nna_burst *burst, int fd);
 

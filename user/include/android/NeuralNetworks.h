@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The NNAPI up to feature level 8: build a model, compile it for devices,
- * execute the compilation. Source and binary compatible with Android's NDK.
+ * The NNAPI up to feature level 8: build a model, compile it for devices, execute the compilation.
+ * The interface is source and binary compatible with Android's NDK.
  *
- * Objects: functions that create one leave NULL in their last parameter when
- * they fail; the _free functions take NULL. A model must outlive its
- * compilations and the models that refer to it, a compilation its executions and
- * bursts, a memory the models and executions that use it.
+ * Objects: functions that create one leave NULL in their last parameter when they fail; the _free
+ * functions take NULL. A model must outlive its compilations and the models that refer to it. A
+ * compilation must outlive its executions and bursts. A memory must outlive the models and
+ * executions that use it.
  *
- * Results: every function that returns int returns a ResultCode. UNEXPECTED_NULL
- * means that a pointer is NULL and must not be. BAD_STATE means that the object is
- * not in the state that the call needs. With NNACCEL_LOG=error (the default) each
- * failed call writes a line to stderr.
+ * Results: every function that returns int returns a ResultCode. UNEXPECTED_NULL means that a
+ * pointer must not be NULL, but is. BAD_STATE means that the object is not in the state that the
+ * call requires. With NNACCEL_LOG=error (the default) each failed call writes a line to stderr.
  *
  * Threads: one thread at a time may change an object. Many threads may use a finished
  * model or compilation, and many may wait for an event.
@@ -29,23 +28,29 @@ extern "C" {
 
 /* ---- Runtime and devices ---- */
 
-/* The highest FeatureLevelCode all of whose operations this library has. */
+/* Returns the highest FeatureLevelCode for which this library has all operations. */
 int64_t ANeuralNetworks_getRuntimeFeatureLevel(void);
 
-/* Time after which a WHILE ends with MISSED_DEADLINE_TRANSIENT, unless set: 2 s, in ns. */
+/*
+ * Returns the default loop timeout in ns: 2 s. After it, a WHILE ends with
+ * MISSED_DEADLINE_TRANSIENT.
+ */
 uint64_t ANeuralNetworks_getDefaultLoopTimeout(void);
 
-/* The longest loop timeout that can be set: 15 s, in ns. */
+/* Returns the longest loop timeout that can be set, in ns: 15 s. */
 uint64_t ANeuralNetworks_getMaximumLoopTimeout(void);
 
 /*
- * The devices are fixed at first use and the same for the life of the process; the last one is
- * always the CPU, "nnapi-reference". BAD_DATA: there is no device with that index.
+ * The list of devices is made at its first use and stays the same for the life of the process. The
+ * last device is always the CPU, "nnapi-reference". BAD_DATA: there is no device with that index.
  */
 int ANeuralNetworks_getDeviceCount(uint32_t *numDevices);
 int ANeuralNetworks_getDevice(uint32_t devIndex, ANeuralNetworksDevice **device);
 
-/* Name, version (both live as long as the process), DeviceTypeCode, FeatureLevelCode. */
+/*
+ * Return the name, the version, the DeviceTypeCode and the FeatureLevelCode. The strings stay valid
+ * for the life of the process.
+ */
 int ANeuralNetworksDevice_getName(const ANeuralNetworksDevice *device, const char **name);
 int ANeuralNetworksDevice_getVersion(const ANeuralNetworksDevice *device, const char **version);
 int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *type);
@@ -62,34 +67,35 @@ int ANeuralNetworksDevice_wait(const ANeuralNetworksDevice *device);
 /*
  * Makes a memory of `size` bytes at `offset` of a file that can be mapped: a temporary file,
  * /dev/shm, a memfd, a dma-buf. `protect` is PROT_READ or PROT_READ | PROT_WRITE. The fd is
- * duplicated. The file is mapped when first needed; if that fails, the call returns UNMAPPABLE.
- * BAD_DATA: the size is 0, or the fd is wrong.
+ * duplicated. The file is mapped by the first call that needs its contents; that call returns
+ * UNMAPPABLE if mapping fails. BAD_DATA: the size is 0, or the fd is wrong.
  */
 int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t offset,
 				       ANeuralNetworksMemory **memory);
 
 /*
- * Makes a memory of a buffer of <android/hardware_buffer.h>, and holds a reference to that. A BLOB
- * consists of bytes, like any memory. A buffer of another format is an image: an argument uses it
- * whole, with offset and length 0, and its value is the rows without padding. An image cannot be a
- * constant, and cannot be copied.
+ * Makes a memory from a buffer of <android/hardware_buffer.h>, and holds a reference to the buffer.
+ * A buffer of the format BLOB consists of bytes, like any memory. A buffer of another format is an
+ * image: an argument uses the whole image, with offset and length 0, and the argument's value is
+ * the rows without padding. An image cannot be a constant, and cannot be copied.
  */
 int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer *ahwb,
 						    ANeuralNetworksMemory **memory);
 
 /*
- * Makes a memory in the place and layout that suits the roles of a finished description. It has no
- * contents before an execution or ANeuralNetworksMemory_copy() wrote it. Returns OP_FAILED if its
- * size is not known. No process maps this memory. If the application reads or writes the values
- * after each execution, ANeuralNetworksMemory_createFromFd() saves a copy.
+ * Makes a memory in the place and layout that suits the roles of a finished description. The memory
+ * has no contents until an execution or ANeuralNetworksMemory_copy() writes it. Returns OP_FAILED
+ * if the size of the memory is not known. No process maps this memory. If the application reads or
+ * writes the values after each execution, memory of ANeuralNetworksMemory_createFromFd() avoids a
+ * copy.
  */
 int ANeuralNetworksMemory_createFromDesc(const ANeuralNetworksMemoryDesc *desc,
 					 ANeuralNetworksMemory **memory);
 
 /*
- * Copies the whole of a memory to another of the same size. BAD_DATA: a source
- * without contents, or shapes or sizes that differ. After a failure a destination
- * made from a description has no contents.
+ * Copies a whole memory to another memory of the same size. BAD_DATA: the source has no contents,
+ * or shapes or sizes differ. If the copy fails, a destination that was made from a description has
+ * no contents.
  */
 int ANeuralNetworksMemory_copy(const ANeuralNetworksMemory *src,
 			       const ANeuralNetworksMemory *dst);
@@ -97,9 +103,10 @@ int ANeuralNetworksMemory_copy(const ANeuralNetworksMemory *src,
 void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory);
 
 /*
- * A description of a memory: roles as inputs and outputs of finished compilations, of one type and
- * shape. `frequency` in (0, 1] hints how often the role is used. BAD_DATA: a repeated role, a role
- * that does not agree with the others, or a bad index. finish needs at least one role.
+ * A description of a memory lists its roles: the inputs and outputs of finished compilations that
+ * will use it. All roles have the same type and shape. `frequency` in (0, 1] is a hint how often
+ * the role is used. BAD_DATA: a role is repeated or does not agree with the others, or an index is
+ * wrong. A description needs at least one role before it can be finished.
  */
 int ANeuralNetworksMemoryDesc_create(ANeuralNetworksMemoryDesc **desc);
 int ANeuralNetworksMemoryDesc_addInputRole(ANeuralNetworksMemoryDesc *desc,
@@ -119,36 +126,40 @@ int ANeuralNetworksModel_create(ANeuralNetworksModel **model);
 void ANeuralNetworksModel_free(ANeuralNetworksModel *model);
 
 /*
- * Ends the building: sorts the operations and checks the whole model. Returns BAD_DATA
- * for a cycle, an operand that is read and never written, or another fault that only
- * shows in the whole model. A refused model can only be freed.
+ * Finishes a model: sorts its operations and checks the whole model. Returns BAD_DATA for a cycle,
+ * an operand that is read and never written, or another error that only the whole model shows. If
+ * this fails, the model can only be freed.
  */
 int ANeuralNetworksModel_finish(ANeuralNetworksModel *model);
 
-/* Adds an operand; the first is 0. BAD_DATA: a type, shape, scale or zero point is not valid. */
+/*
+ * Adds an operand; the first one has index 0. BAD_DATA: a type, shape, scale or zero point is
+ * wrong.
+ */
 int ANeuralNetworksModel_addOperand(ANeuralNetworksModel *model,
 				    const ANeuralNetworksOperandType *type);
 
 /*
  * Makes an operand constant. Values of up to 128 bytes are copied at once; larger ones must stay
- * unchanged until ANeuralNetworksModel_finish() has copied them. NULL and 0 omit the operand.
- * BAD_DATA: a length other than the operand's.
+ * unchanged until ANeuralNetworksModel_finish() has copied them. A NULL buffer with length 0 omits
+ * the operand. BAD_DATA: the length is not the operand's.
  */
 int ANeuralNetworksModel_setOperandValue(ANeuralNetworksModel *model, int32_t index,
 					 const void *buffer, size_t length);
 
-/* Makes an operand constant, its value in a memory that is referred to and never copied. */
+/*
+ * Makes an operand constant, with its value in a memory. The model refers to the memory and never
+ * copies it.
+ */
 int ANeuralNetworksModel_setOperandValueFromMemory(ANeuralNetworksModel *model, int32_t index,
 						   const ANeuralNetworksMemory *memory,
 						   size_t offset, size_t length);
 
-/* Gives an operand of type ANEURALNETWORKS_MODEL the finished model that it stands for. */
+/* Sets the finished model that an operand of type ANEURALNETWORKS_MODEL refers to. */
 int ANeuralNetworksModel_setOperandValueFromModel(ANeuralNetworksModel *model, int32_t index,
 						  const ANeuralNetworksModel *value);
 
-/*
- * Sets the scales of an ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL operand, which are copied.
- */
+/* Sets and copies the scales of an ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL operand. */
 int ANeuralNetworksModel_setOperandSymmPerChannelQuantParams(
 	ANeuralNetworksModel *model, int32_t index,
 	const ANeuralNetworksSymmPerChannelQuantParams *channelQuant);
@@ -159,7 +170,7 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model,
 				      const uint32_t *inputs, uint32_t outputCount,
 				      const uint32_t *outputs);
 
-/* Says which operands executions provide and receive. */
+/* Sets which operands are the model's inputs and outputs. */
 int ANeuralNetworksModel_identifyInputsAndOutputs(ANeuralNetworksModel *model,
 						  uint32_t inputCount, const uint32_t *inputs,
 						  uint32_t outputCount, const uint32_t *outputs);
@@ -169,8 +180,8 @@ int ANeuralNetworksModel_relaxComputationFloat32toFloat16(ANeuralNetworksModel *
 							  bool allow);
 
 /*
- * Sets, for each operation in the order of adding, whether any of the devices can execute it.
- * BAD_DATA: no device, or a repeated one.
+ * Sets supportedOps for each operation, in the order in which they were added: whether any of the
+ * devices can execute it. BAD_DATA: no device is given, or a device twice.
  */
 int ANeuralNetworksModel_getSupportedOperationsForDevices(
 	const ANeuralNetworksModel *model, const ANeuralNetworksDevice *const *devices,
@@ -179,13 +190,13 @@ int ANeuralNetworksModel_getSupportedOperationsForDevices(
 /* ---- Compilations ---- */
 
 /*
- * Compiles for all devices: each operation runs on the fastest one, and on the CPU if a device
- * fails.
+ * Creates a compilation for all devices: each operation runs on the device that is fastest for it,
+ * and on the CPU if that device fails.
  */
 int ANeuralNetworksCompilation_create(ANeuralNetworksModel *model,
 				      ANeuralNetworksCompilation **compilation);
 
-/* Creates a compilation for these devices only. BAD_DATA: no device, or a device twice. */
+/* Creates a compilation for the given devices only. BAD_DATA: no device, or a device twice. */
 int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel *model,
 						const ANeuralNetworksDevice *const *devices,
 						uint32_t numDevices,
@@ -194,31 +205,31 @@ void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation);
 
 /*
  * Sets a directory for compiled models, and 32 bytes that are unique to this model, such as a
- * SHA-256 of its file. A second model with the same token and arguments computes the values of the
- * first one, and no call fails. See Documentation/cache.rst.
+ * SHA-256 of its file. If two models have the same token and the same shapes of arguments, no call
+ * fails, but the second model computes the values of the first one. See Documentation/cache.rst.
  */
 int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilation,
 					  const char *cacheDir, const uint8_t *token);
 
-/* PreferenceCode and PriorityCode. BAD_DATA: neither. */
+/* Set a PreferenceCode and a PriorityCode. BAD_DATA: the value is no such code. */
 int ANeuralNetworksCompilation_setPreference(ANeuralNetworksCompilation *compilation,
 					     int32_t preference);
 int ANeuralNetworksCompilation_setPriority(ANeuralNetworksCompilation *compilation,
 					   int priority);
 
 /*
- * Sets the longest time for finish in ns; 0 for no limit. BAD_DATA: the compilation is not for
- * exactly one device.
+ * Sets the longest time in ns that ANeuralNetworksCompilation_finish() may take; 0 for no limit.
+ * BAD_DATA: the compilation is not for exactly one device.
  */
 int ANeuralNetworksCompilation_setTimeout(ANeuralNetworksCompilation *compilation,
 					  uint64_t duration);
 
-/* Compiles. BAD_DATA: an operation that no device can execute. */
+/* Compiles the model. BAD_DATA: no device of the compilation can execute an operation. */
 int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation);
 
 /*
- * Returns the alignment of the address, and the padding of the length, in bytes, for which an input
- * or output is fastest; both are powers of two. BAD_DATA: the index is not valid.
+ * Return the alignment of the address and the padding of the length, in bytes, with which an input
+ * or output is fastest. Both are powers of two. BAD_DATA: the index is wrong.
  */
 int ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
 	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *alignment);
@@ -234,15 +245,16 @@ int ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(
 int ANeuralNetworksExecution_create(ANeuralNetworksCompilation *compilation,
 				    ANeuralNetworksExecution **execution);
 
-/* The call is ignored while the execution runs. */
+/* Frees an execution. While the execution runs, the call does nothing. */
 void ANeuralNetworksExecution_free(ANeuralNetworksExecution *execution);
 
 /*
- * Arguments, by position in the lists of ANeuralNetworksModel_identifyInputsAndOutputs(), each set
- * once. With a NULL `type` the model's is used; otherwise it completes the dimensions that the
- * model left unknown. NULL and 0 omit the argument. Memory made from a description is used whole,
- * with offset and length 0. BAD_DATA: a shape or length that does not fit, bytes outside the
- * memory.
+ * Set an argument; `index` is its position in a list of
+ * ANeuralNetworksModel_identifyInputsAndOutputs(). Each argument can be set once. If `type` is
+ * NULL, the model's type is used; otherwise `type` completes the dimensions that the model left
+ * unknown. A NULL buffer with length 0 omits the argument. Memory made from a description is used
+ * whole, with offset and length 0. BAD_DATA: the shape or the length does not fit, or bytes are
+ * outside the memory.
  */
 int ANeuralNetworksExecution_setInput(ANeuralNetworksExecution *execution, int32_t index,
 				      const ANeuralNetworksOperandType *type, const void *buffer,
@@ -261,31 +273,38 @@ int ANeuralNetworksExecution_setOutputFromMemory(ANeuralNetworksExecution *execu
 						 const ANeuralNetworksMemory *memory,
 						 size_t offset, size_t length);
 
-/* Asks for times to be measured. BAD_DATA: the compilation is not for exactly one device. */
+/* Sets whether times are measured. BAD_DATA: the compilation is not for exactly one device. */
 int ANeuralNetworksExecution_setMeasureTiming(ANeuralNetworksExecution *execution, bool measure);
 
 /*
- * Sets the longest time that an execution should take, in ns; 0 for no limit. BAD_DATA: as above.
+ * Sets the longest time that an execution should take, in ns; 0 for no limit. BAD_DATA: the
+ * compilation is not for exactly one device.
  */
 int ANeuralNetworksExecution_setTimeout(ANeuralNetworksExecution *execution, uint64_t duration);
 
-/* Sets the longest time that each WHILE may take, in ns, at most the maximum; 0 is no time. */
+/*
+ * Sets the longest time of each WHILE, in ns, up to ANeuralNetworks_getMaximumLoopTimeout(). With 0
+ * each WHILE times out.
+ */
 int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
 					    uint64_t duration);
 
-/* Sets whether the execution may be computed again after its end. */
+/* Sets whether the execution may run more than once. */
 int ANeuralNetworksExecution_setReusable(ANeuralNetworksExecution *execution, bool reusable);
 
-/* Lengths of arguments may exceed the operands' sizes. Call it before any argument is set. */
+/*
+ * Allows lengths of arguments that exceed the operands' sizes. Call it before any argument is set.
+ */
 int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecution *execution,
 							 bool enable);
 
 /*
- * Run an execution. The first waits for its end. The second makes an event for the end.
- * The third runs it in a burst. The fourth starts it once all of `dependencies` have
- * ended, limits it to `duration` ns from then on (0: no limit), and needs outputs of
- * known shapes. An execution runs once, unless it is reusable. Return BAD_DATA if an
- * argument is not set. After OUTPUT_INSUFFICIENT_SIZE the shapes of outputs can be read.
+ * Run an execution. Compute waits for its end. StartCompute returns an event that signals its end.
+ * BurstCompute runs it in a burst. StartComputeWithDependencies starts it once all `dependencies`
+ * have ended, and limits it to `duration` ns from that moment (0: no limit). The shapes of its
+ * outputs must then be known. An execution runs only once, unless it is reusable. The functions
+ * return BAD_DATA if an argument is not set. After OUTPUT_INSUFFICIENT_SIZE the shapes of outputs
+ * can be read.
  */
 int ANeuralNetworksExecution_compute(ANeuralNetworksExecution *execution);
 int ANeuralNetworksExecution_startCompute(ANeuralNetworksExecution *execution,
@@ -298,7 +317,8 @@ int ANeuralNetworksExecution_startComputeWithDependencies(
 
 /*
  * Returns the shape of an output after an execution. OUTPUT_INSUFFICIENT_SIZE: the output did not
- * fit, and the shape is what it needs. BAD_DATA: a scalar, which has no dimensions.
+ * fit, and the returned shape is the one it needs. BAD_DATA: the output is a scalar, which has no
+ * dimensions.
  */
 int ANeuralNetworksExecution_getOutputOperandRank(ANeuralNetworksExecution *execution,
 						  int32_t index, uint32_t *rank);
@@ -311,27 +331,33 @@ int ANeuralNetworksExecution_getDuration(const ANeuralNetworksExecution *executi
 
 /* ---- Bursts ---- */
 
-/* A burst runs one execution at a time; a second one meanwhile gets BAD_STATE. */
+/*
+ * A burst runs one execution at a time. While one runs, another execution in the burst returns
+ * BAD_STATE.
+ */
 int ANeuralNetworksBurst_create(ANeuralNetworksCompilation *compilation,
 				ANeuralNetworksBurst **burst);
 void ANeuralNetworksBurst_free(ANeuralNetworksBurst *burst);
 
 /* ---- Events ---- */
 
-/* Makes an event that ends when a sync_file does. The fd is duplicated. BAD_DATA: no fd. */
+/*
+ * Makes an event that signals when a sync_file does. The fd is duplicated. BAD_DATA: the fd is
+ * wrong.
+ */
 int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetworksEvent **event);
 
 /*
- * Returns a duplicate of an event's sync_file, which the caller closes. BAD_DATA (and -1): the
- * event has no sync_file, like events of executions on the CPU. Another result means a shortage of
- * memory or files; ask again.
+ * Returns a duplicate of an event's sync_file, which the caller closes. BAD_DATA (and fd -1): the
+ * event has no sync_file; events of executions on the CPU never have one. Any other error means
+ * that memory or fds ran out; the call may be repeated.
  */
 int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *sync_fence_fd);
 
-/* Waits for the end and returns the execution's result. */
+/* Waits for the end of an event's execution and returns the execution's result. */
 int ANeuralNetworksEvent_wait(ANeuralNetworksEvent *event);
 
-/* Freeing an event waits for its end. */
+/* Frees an event; waits until its execution has ended. */
 void ANeuralNetworksEvent_free(ANeuralNetworksEvent *event);
 
 #pragma GCC visibility pop

@@ -20,8 +20,8 @@ int ANeuralNetworksDevice_getExtensionSupport(const ANeuralNetworksDevice *devic
 					      bool *isExtensionSupported);
 
 /*
- * Return the codes, for this process, of an extension's operand type and operation. Return BAD_DATA
- * if no device knows the extension.
+ * Return the codes that an extension's operand type and operation have in this process. Return
+ * BAD_DATA if no device knows the extension.
  */
 int ANeuralNetworksModel_getExtensionOperandType(ANeuralNetworksModel *model,
 						 const char *extensionName,
@@ -33,16 +33,16 @@ int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model,
 						   ANeuralNetworksOperationType *type);
 
 /*
- * Sets bytes that belong to an operand of an extension type, which are copied. NULL and 0 set no
- * bytes.
+ * Copies `length` bytes of data to an operand of an extension type. NULL with length 0 sets no
+ * data.
  */
 int ANeuralNetworksModel_setOperandExtensionData(ANeuralNetworksModel *model, int32_t index,
 						 const void *data, size_t length);
 
 /*
- * Adds an extension's hint to a compilation or an execution for exactly one device. BAD_DATA: the
- * extension is not known, the attribute is repeated, or the compilation is not for exactly one
- * device.
+ * Adds an extension's attribute, a hint, to a compilation or an execution for exactly one device.
+ * BAD_DATA: the extension is not known, the attribute is repeated, or the compilation is not for
+ * exactly one device.
  */
 int ANeuralNetworksCompilation_addExtensionAttribute(ANeuralNetworksCompilation *compilation,
 						     const char *extensionName,

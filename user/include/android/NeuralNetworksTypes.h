@@ -18,15 +18,15 @@ struct AHardwareBuffer;
 typedef struct AHardwareBuffer AHardwareBuffer;
 
 /*
- * Operand types. A tensor's element i of a quantised type stands for the real
- * number (q[i] - zeroPoint) * scale.
+ * Operand types. In a tensor of a quantised type, element q[i] represents the real number (q[i] -
+ * zeroPoint) * scale.
  */
 typedef enum {
 	ANEURALNETWORKS_FLOAT32 = 0,			/* scalar */
 	ANEURALNETWORKS_INT32 = 1,			/* scalar */
 	ANEURALNETWORKS_UINT32 = 2,			/* scalar */
 	ANEURALNETWORKS_TENSOR_FLOAT32 = 3,
-	ANEURALNETWORKS_TENSOR_INT32 = 4,		/* scale and zero point for biases only */
+	ANEURALNETWORKS_TENSOR_INT32 = 4,		/* scale and zero point only for biases */
 	ANEURALNETWORKS_TENSOR_QUANT8_ASYMM = 5,	/* uint8, scale > 0, zero point 0..255 */
 	ANEURALNETWORKS_BOOL = 6,			/* scalar byte, 0 is false */
 	ANEURALNETWORKS_TENSOR_QUANT16_SYMM = 7,	/* int16, scale > 0, zero point 0 */
@@ -121,7 +121,7 @@ typedef enum {
 	ANEURALNETWORKS_MINIMUM = 66,
 	ANEURALNETWORKS_NEG = 67,
 	ANEURALNETWORKS_NOT_EQUAL = 68,
-	ANEURALNETWORKS_PAD_V2 = 69,			/* PAD with a given value */
+	ANEURALNETWORKS_PAD_V2 = 69,			/* pads with a given value */
 	ANEURALNETWORKS_POW = 70,
 	ANEURALNETWORKS_PRELU = 71,
 	ANEURALNETWORKS_QUANTIZE = 72,			/* real to quantised */
@@ -194,12 +194,12 @@ typedef enum {
 	ANEURALNETWORKS_DEVICE_ACCELERATOR = 4,
 } DeviceTypeCode;
 
-/* Results of every function that returns int. */
+/* Results of the functions that return int. */
 typedef enum {
 	ANEURALNETWORKS_NO_ERROR = 0,
 	ANEURALNETWORKS_OUT_OF_MEMORY = 1,
 	ANEURALNETWORKS_INCOMPLETE = 2,
-	ANEURALNETWORKS_UNEXPECTED_NULL = 3,	/* a pointer is NULL that must not be */
+	ANEURALNETWORKS_UNEXPECTED_NULL = 3,	/* a pointer that must not be NULL is */
 	ANEURALNETWORKS_BAD_DATA = 4,		/* an argument, model or execution is wrong */
 	ANEURALNETWORKS_OP_FAILED = 5,		/* a compilation or execution failed */
 	ANEURALNETWORKS_BAD_STATE = 6,		/* the object is in the wrong state */
@@ -252,20 +252,20 @@ typedef struct ANeuralNetworksMemory ANeuralNetworksMemory;
 typedef struct ANeuralNetworksModel ANeuralNetworksModel;
 /* A model made ready for devices. */
 typedef struct ANeuralNetworksCompilation ANeuralNetworksCompilation;
-/* A compilation applied to a set of inputs. */
+/* A run of a compilation on a set of inputs. */
 typedef struct ANeuralNetworksExecution ANeuralNetworksExecution;
 /* A series of executions of one compilation in quick succession. */
 typedef struct ANeuralNetworksBurst ANeuralNetworksBurst;
 /* The end of an execution, or a sync fence. */
 typedef struct ANeuralNetworksEvent ANeuralNetworksEvent;
-/* A device; lives as long as the process. */
+/* A device; the object lives as long as the process. */
 typedef struct ANeuralNetworksDevice ANeuralNetworksDevice;
-/* The roles of a memory that a device allocates. */
+/* A description of a memory that a device allocates: its roles. */
 typedef struct ANeuralNetworksMemoryDesc ANeuralNetworksMemoryDesc;
 
 /*
  * The type of an operand. `dimensions` is NULL if and only if dimensionCount is 0, for a scalar or
- * a tensor of unknown rank. A dimension of 0 is unknown too.
+ * a tensor of unknown rank. A dimension of 0 is unknown, too.
  */
 typedef struct ANeuralNetworksOperandType {
 	int32_t type;			/* OperandCode, or an extension's */
@@ -279,7 +279,7 @@ typedef int32_t ANeuralNetworksOperationType;
 
 /* Scales of an ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL operand. */
 typedef struct ANeuralNetworksSymmPerChannelQuantParams {
-	uint32_t channelDim;		/* dimension that the scales are for */
+	uint32_t channelDim;		/* index of the dimension with one scale an index */
 	uint32_t scaleCount;		/* its size */
 	const float *scales;		/* all > 0 */
 } ANeuralNetworksSymmPerChannelQuantParams;

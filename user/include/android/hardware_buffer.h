@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AHardwareBuffer: memory of an image or of plain bytes that devices share. Names,
- * values and layouts are those of Android's NDK. Here the memory is a dma-buf, or a
- * memfd if there is no device. The library is libnativewindow.so, as on Android.
+ * AHardwareBuffer: memory of an image or of plain bytes that devices share. Names, values and
+ * layouts are those of Android's NDK. On Linux the memory is a dma-buf, or a memfd if there is no
+ * device. The library is libnativewindow.so, as on Android.
  *
- * Functions return 0 or a negative errno, unless they say otherwise, and may be called
- * from any thread.
+ * Any thread may call the functions. They return 0 or a negative errno, unless their comment says
+ * otherwise.
  */
 #ifndef ANDROID_HARDWARE_BUFFER_H
 #define ANDROID_HARDWARE_BUFFER_H
@@ -98,9 +98,9 @@ typedef struct AHardwareBuffer_Planes {
 } AHardwareBuffer_Planes;
 
 /*
- * Allocates zeroed memory of /dev/nnaccel, which is charged to this user until the last reference
- * is gone. Without a device it is a memfd. The caller has one reference. Returns -EINVAL for a
- * wrong description, or -ENOMEM, -EDQUOT and other errors of the device.
+ * Allocates a buffer of zeroed memory from /dev/nnaccel, which is charged to this user until the
+ * last reference is gone. Without a device the memory is a memfd. The caller gets one reference.
+ * Returns -EINVAL for a wrong description, or -ENOMEM, -EDQUOT and other errors of the device.
  */
 int AHardwareBuffer_allocate(const AHardwareBuffer_Desc *desc, AHardwareBuffer **outBuffer);
 void AHardwareBuffer_acquire(AHardwareBuffer *buffer);
@@ -113,9 +113,9 @@ void AHardwareBuffer_describe(const AHardwareBuffer *buffer, AHardwareBuffer_Des
 int AHardwareBuffer_isSupported(const AHardwareBuffer_Desc *desc);
 
 /*
- * Begins an access of the CPU, which an unlock must end. Waits for `fence` (-1: none), which it
- * closes, and for the fences of other drivers. `usage` is CPU_READ, CPU_WRITE or both. The address
- * is that of the buffer, also if `rect` (NULL: all) begins further inside. lockPlanes returns the
+ * Begins an access of the CPU, which an unlock must end. Waits for other drivers' fences and for
+ * `fence` (-1: none), and closes `fence`. `usage` is CPU_READ, CPU_WRITE or both. The returned
+ * address is the start of the buffer, wherever `rect` (NULL: all) begins. lockPlanes returns the
  * addresses of Y, Cb and Cr of an image with several planes.
  */
 int AHardwareBuffer_lock(AHardwareBuffer *buffer, uint64_t usage, int32_t fence, const ARect *rect,
@@ -126,16 +126,19 @@ int AHardwareBuffer_lockAndGetInfo(AHardwareBuffer *buffer, uint64_t usage, int3
 int AHardwareBuffer_lockPlanes(AHardwareBuffer *buffer, uint64_t usage, int32_t fence,
 			       const ARect *rect, AHardwareBuffer_Planes *outPlanes);
 
-/* The access has ended when this returns. Sets *fence to -1, unless `fence` is NULL. */
+/*
+ * Ends an access; the access has ended when this returns. Sets *fence to -1, unless `fence` is
+ * NULL.
+ */
 int AHardwareBuffer_unlock(AHardwareBuffer *buffer, int32_t *fence);
 
-/* Sends the memory to the process that reads the other end. */
+/* Send a buffer's memory over a unix socket, and receive it from there. */
 int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int socketFd);
 int AHardwareBuffer_recvHandleFromUnixSocket(int socketFd, AHardwareBuffer **outBuffer);
 
 /*
- * Returns a number that all buffers of the same memory share, and no other memory while this one
- * exists.
+ * Returns the id of a buffer's memory. All buffers of the same memory have the same id; no other
+ * memory has it while this memory exists.
  */
 int AHardwareBuffer_getId(const AHardwareBuffer *buffer, uint64_t *outId);
 

@@ -564,8 +564,8 @@ int nna_engine_region_file(struct nna_engine_execution *execution, const void *d
  * Lets an execution end when the fence of any driver's sync_file signals, with the fence's result.
  * The engine must still end the execution, with NN_OK and the shapes. The library then owns the
  * file, and the fence's driver enforces the deadlines. Returns false if the engine itself has to
- * wait for the fence: in a burst, before a copy of an image, if sync_file is negative, or in a
- * process without NNA_ENGINE_MAY_USE_DRIVERS.
+ * wait for the fence. This is so in a burst, before a copy of an image, if sync_file is negative,
+ * or in a process without NNA_ENGINE_MAY_USE_DRIVERS.
  */
 bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file);
 

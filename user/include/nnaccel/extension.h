@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vendor extensions: the descriptor that a plug-in of the engine exports, and the functions that it
- * gets.
+ * Vendor extensions: the descriptor that a plug-in exports to the engine, and the functions that
+ * the engine gives the plug-in.
  *
  * A plug-in is a shared object in the engine's folder of extensions that exports
  * one variable, the descriptor:
@@ -9,12 +9,13 @@
  *	NNX_EXPORT const struct nnx_extension nnaccel_extension = { ... };
  *
  * A plug-in includes this header, the C library's headers, and nothing else of nnaccel. It also
- * links nothing of nnaccel: functions that it may call are given by pointer. Only libraries that
- * the engine has loaded (libc, libm) are available.
+ * links nothing of nnaccel: it calls the engine's functions by pointers that it receives. Only
+ * libraries that the engine has loaded (libc, libm) are available.
  *
- * It is loaded in the sandboxed worker of one client. Its constructors run in the sandbox too:
- * without files, network, new threads or processes. A system call that is not allowed ends the
- * worker. Functions may be called from several threads at a time, on different calls.
+ * A plug-in is loaded in the sandboxed worker of one client. Its constructors run in the sandbox,
+ * too: without files, network, new threads or processes. A system call that is not allowed ends the
+ * worker. Several threads may call the plug-in's functions at a time, each with its own struct
+ * nnx_call.
  *
  * The interface is version NNX_ABI_VERSION. An engine loads plug-ins that were built for its own
  * version or for an older one, and refuses newer ones. Structures only grow at their end; `size` is
@@ -50,7 +51,7 @@ extern "C" {
 #define NNX_SYMBOL "nnaccel_extension"
 
 /*
- * The result of a function. A function gives the reason of each result except NNX_OK by
+ * The result of a function. For each result except NNX_OK, the function reports the reason by
  * nnx_call.fail().
  */
 enum nnx_status {
@@ -83,8 +84,8 @@ struct nnx_operand {
 	uint32_t data_size;
 	/*
 	 * The value, or NULL if it is not known yet. The client may write the memory of an input
-	 * meanwhile, unless that is a scalar or in value_inputs. So no address may depend on a
-	 * value that is read twice. The memory is aligned to the largest power of two in the
+	 * during a call, unless the input is a scalar or in value_inputs. So no address may depend
+	 * on a value that is read twice. The memory is aligned to the largest power of two in the
 	 * element size.
 	 */
 	void *value;
@@ -104,7 +105,10 @@ struct nnx_attribute {
 
 struct nnx_operation;
 
-/* One call of a function: its operation and arguments, and the engine's services for it. */
+/*
+ * One call of a plug-in's function: the operation, its arguments, and the engine's functions for
+ * the call.
+ */
 struct nnx_call {
 	uint32_t size;			/* sizeof(struct nnx_call) of the engine */
 	uint32_t relaxed;		/* float32 may be computed as float16 */
@@ -114,7 +118,7 @@ struct nnx_call {
 	const struct nnx_operand *inputs;
 	struct nnx_operand *outputs;	/* shape writes rank, dims, scale and zero_point, */
 					/* only execute may write, and only to value */
-	void *state;			/* in shape and execute: the state by compile */
+	void *state;			/* in shape and execute: the state that compile made */
 
 	/*
 	 * Returns zeroed memory, 64-byte aligned, which is valid until the function returns; NULL
@@ -122,13 +126,16 @@ struct nnx_call {
 	 */
 	void *(*alloc)(struct nnx_call *call, size_t count, size_t size);
 
-	/* Says what is wrong, printf-like, and returns `status`. Later reasons are ignored. */
+	/*
+	 * Records the reason of a failure, printf-like, and returns `status`. Only the first reason
+	 * of a call is kept.
+	 */
 	enum nnx_status (*fail)(struct nnx_call *call, enum nnx_status status,
 				const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-	/* Since version 2: the attributes of the compilation, in compile, shape and execute, */
+	/* Since version 2: the attributes of the compilation, for compile, shape and execute. */
 	uint32_t num_attributes;
-	/* and those of the execution, in shape and execute. */
+	/* Since version 2: the attributes of the execution, for shape and execute. */
 	uint32_t num_execution_attributes;
 	const struct nnx_attribute *attributes;
 	const struct nnx_attribute *execution_attributes;
@@ -157,28 +164,28 @@ struct nnx_operation {
 	uint16_t flags;
 	uint32_t reserved;		/* 0 */
 	const char *name;		/* for messages: "FIBONACCI" */
-	/* Sets of inputs and outputs, bit i for the i-th of up to 64. */
+	/* Bit sets of inputs and outputs: bit i is input or output i of up to 64. */
 	uint64_t omissible_inputs;	/* bits of the inputs that may be omitted */
 	uint64_t omissible_outputs;
 	uint64_t value_inputs;		/* tensors whose values determine addresses or shapes */
 
 	/*
-	 * The signature: numbers, types, and ranks and dimensions as far as known, of
-	 * inputs and outputs; values are NULL. NNX_OK or NNX_INVALID_ARGUMENT.
+	 * Checks the signature: the numbers and types of inputs and outputs, and their ranks and
+	 * dimensions as far as known. Values are NULL. Returns NNX_OK or NNX_INVALID_ARGUMENT.
 	 */
 	enum nnx_status (*check)(struct nnx_call *call);
 
 	/*
 	 * Computes the outputs' shapes (and scale, zero_point) from the inputs'. Only scalars and
-	 * value_inputs have values. On entry outputs are as the model declares them, with 0 for
-	 * unknown dimensions. Declared dimensions must not change.
+	 * value_inputs have values. On entry, outputs have the shapes that the model declares, with
+	 * 0 for unknown dimensions. Dimensions that the model declares must not change.
 	 */
 	enum nnx_status (*shape)(struct nnx_call *call);
 
 	/*
 	 * Prepares the operation of one model; may be NULL. Only constant inputs have values. shape
-	 * and execute get *state, and release() frees it, which must not be NULL then. After a
-	 * failure nothing is freed.
+	 * and execute get *state, and release() frees it. Either compile and release are both set,
+	 * or both are NULL. If compile fails, release() is not called.
 	 */
 	enum nnx_status (*compile)(struct nnx_call *call, void **state);
 	void (*release)(void *state);
@@ -187,7 +194,7 @@ struct nnx_operation {
 	enum nnx_status (*execute)(struct nnx_call *call);
 };
 
-/* Flags of an attribute: the objects that can have it; at least one of them. */
+/* Flags of an attribute: the objects that can have the attribute; at least one flag is set. */
 #define NNX_OF_COMPILATION 1u
 #define NNX_OF_EXECUTION 2u
 
@@ -203,7 +210,7 @@ struct nnx_attribute_type {
 struct nnx_extension {
 	uint32_t abi;			/* NNX_ABI_VERSION */
 	uint32_t size;			/* sizeof(struct nnx_extension) of that version */
-	const char *name;		/* by reverse domain: "com.example.fibonacci"; letters, */
+	const char *name;		/* reverse domain name "com.example.fibonacci"; letters, */
 					/* digits, '.', '_' and '-', at least one dot */
 	uint32_t version;		/* the vendor's own */
 	uint32_t num_types;
@@ -215,12 +222,12 @@ struct nnx_extension {
 	const char *const *needs;
 	/*
 	 * Executes the NNAPI's OEM_OPERATION, with operands such as OEM scalar and TENSOR_OEM_BYTE;
-	 * may be NULL. `code` is ignored. Only one extension can have this.
+	 * may be NULL. `code` is ignored. Only one loaded extension can have this.
 	 */
 	const struct nnx_operation *oem_operation;
 	/*
-	 * Since version 2: the attributes that it accepts. Models and executions with other
-	 * attributes are rejected. An extension of version 1 accepts no attributes.
+	 * Since version 2: the attributes that the extension accepts. Models and executions with
+	 * other attributes are rejected. An extension of version 1 accepts no attributes.
 	 */
 	const struct nnx_attribute_type *attributes;
 	uint32_t num_attributes;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * AHardwareBuffer on Linux: conversions from and to its dma-bufs.
- */
+/* AHardwareBuffer on Linux: makes buffers from dma-bufs, and returns the dma-bufs of buffers. */
 #ifndef NNACCEL_HARDWARE_BUFFER_H
 #define NNACCEL_HARDWARE_BUFFER_H
 
@@ -16,8 +14,8 @@ extern "C" {
 #define NNA_HARDWARE_PLANES	4
 
 /*
- * AHardwareBuffer_Desc's format of YUYV, for which the NDK has no name: Android's
- * HAL_PIXEL_FORMAT_YCBCR_422_I.
+ * The value for YUYV in AHardwareBuffer_Desc's `format`. The NDK has no name for it; it is
+ * Android's HAL_PIXEL_FORMAT_YCBCR_422_I.
  */
 #define NNA_HARDWARE_FORMAT_YUYV	0x14
 
@@ -42,20 +40,22 @@ struct nna_hardware_layout {
 };
 
 /*
- * Makes a buffer of a dma-buf (of a camera, a display, a heap) or of a memfd. `desc` describes its
- * contents from `offset` on. `stride` is the distance of rows in the first plane in bytes (0:
- * desc->stride pixels, or a row if that is 0 too). Other planes follow the first without a gap;
- * their strides depend on its stride. The caller still owns the fd. Returns 0, -EBADF, -ENOMEM, or
- * -EINVAL for a description that is wrong or exceeds the file.
+ * Makes a buffer from a dma-buf (of a camera, a display, a heap) or a memfd. `desc` describes the
+ * file's contents from `offset` on. `stride` is the distance between rows of the first plane in
+ * bytes. If it is 0, the distance is desc->stride pixels; if that is 0 too, rows have no gaps. The
+ * other planes follow the first without a gap; their strides depend on its stride. The caller still
+ * owns the fd. Returns 0, -EBADF, -ENOMEM, or -EINVAL for a description that is wrong or exceeds
+ * the file.
  */
 int nna_hardware_buffer_from_fd(int fd, const AHardwareBuffer_Desc *desc, uint64_t offset,
 				uint32_t stride, AHardwareBuffer **buffer);
 
 /*
- * An image of a camera, a decoder or a display, in the terms of V4L2 and DRM. Planes are those of
- * the fourcc in DRM's order. For each plane fd, stride and offset are read; the other fields are
- * computed. The formats are those of AHardwareBuffer with one plane, YUYV, NV12, NV21, YUV420,
- * YVU420 and P010; width and height of the last five are even, YUYV's width is.
+ * An image of a camera, a decoder or a display, in the terms of V4L2 and DRM. The planes are those
+ * of the fourcc, in DRM's order. The caller sets fd, stride and offset of each plane; the other
+ * fields are ignored. Allowed formats are those of AHardwareBuffer with one plane, YUYV, NV12,
+ * NV21, YUV420, YVU420 and P010. The width must be even for YUYV; width and height must be even for
+ * the formats after it.
  */
 struct nna_hardware_image {
 	uint32_t fourcc;	/* DRM_FORMAT_ */
@@ -68,9 +68,10 @@ struct nna_hardware_image {
 };
 
 /*
- * Makes a buffer of an image. The caller still owns the fds. Returns 0, -EBADF or -ENOMEM. Returns
- * -EOPNOTSUPP for an unknown fourcc or a modifier that is not linear. Returns -EINVAL for an odd
- * size, a stride shorter than a row, a wrong number of planes, or planes that exceed their files.
+ * Makes a buffer from an image. The caller still owns the fds. Returns 0, -EBADF or -ENOMEM.
+ * Returns -EOPNOTSUPP for an unknown fourcc or a modifier that is not linear. Returns -EINVAL for
+ * an odd size, a stride shorter than a row, a wrong number of planes, or planes that exceed their
+ * files.
  */
 int nna_hardware_buffer_from_planes(const struct nna_hardware_image *image,
 				    AHardwareBuffer **buffer);
@@ -78,12 +79,12 @@ int nna_hardware_buffer_from_planes(const struct nna_hardware_image *image,
 /* Returns the file of the first plane, which the buffer owns. */
 int nna_hardware_buffer_fd(const AHardwareBuffer *buffer);
 
-/* The buffer owns the fds in the layout. */
+/* Returns the layout of a buffer, which owns the fds in it. */
 void nna_hardware_buffer_layout(const AHardwareBuffer *buffer, struct nna_hardware_layout *layout);
 
 /*
- * Begins an access of the CPU, as AHardwareBuffer_lock() without a fence; data[i] is the first row
- * of plane i of the layout. AHardwareBuffer_unlock() must end it.
+ * Begins an access of the CPU, like AHardwareBuffer_lock() without a fence. data[i] becomes the
+ * first row of plane i of the layout. AHardwareBuffer_unlock() must end the access.
  */
 int nna_hardware_buffer_lock(AHardwareBuffer *buffer, uint64_t usage,
 			     void *data[NNA_HARDWARE_PLANES]);

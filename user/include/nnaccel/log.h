@@ -22,28 +22,28 @@ enum nna_log_level {
 	NNA_LOG_INFO = 4,	/* devices and plans */
 };
 
-/* Returns the name of a level, such as "error". Returns "none" for other numbers. */
+/* Returns the name of a level, such as "error"; "none" for a number that is no level. */
 const char *nna_log_level_name(enum nna_log_level level);
 
-/* Receives a line without its newline. Any thread of the program calls it, several at a time. */
+/* Receives a line without its newline. Several threads of the program may call it at a time. */
 typedef void nna_log_fn(void *context, enum nna_log_level level, const char *line);
 
 /*
- * Sends lines up to `level` to a function instead of stderr (NULL: to stderr again). Before the
- * first call, NNACCEL_LOG sets the level ("none" to "info", default "error"). A wrong value is
- * reported on stderr once. When this returns, other threads may still be in the previous function.
- * The function must not call functions that log. A forked child keeps its parent's function.
+ * Sends lines up to `level` to the function `fn`, or to stderr if `fn` is NULL. Before the first
+ * call, NNACCEL_LOG sets the level ("none" to "info", default "error"). A wrong value is reported
+ * on stderr once. When nna_log_set() returns, other threads may still run the previous function.
+ * `fn` must not call functions that log. A forked child keeps its parent's function.
  */
 void nna_log_set(nna_log_fn *fn, void *context, enum nna_log_level level);
 
 /*
- * Keeps errors out of the log, for a caller that tolerates a failure. From now on the last line of
- * NNA_LOG_ERROR that calls of this thread cause goes to `line`, truncated to `size`. With NULL it
- * goes to the log again. Empties `line` first.
+ * Keeps errors of this thread out of the log, for a caller that tolerates a failure. After this
+ * call, the thread's lines of NNA_LOG_ERROR go to `line`, truncated to `size`; only the last line
+ * remains there. If `line` is NULL, they go to the log again. The call empties `line` first.
  */
 void nna_log_keep_error(char *line, size_t size);
 
-/* Writes a line, printf-like, if that level is wanted. */
+/* Writes a line, printf-like, if the log includes that level. */
 void nna_log(enum nna_log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

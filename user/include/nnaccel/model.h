@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The model: its form in memory, its flat wire form, and its checker. Code that runs after the
- * checker can trust a model. Follows the NN HAL 1.3 Model.
+ * checker can trust a model. The structures follow the NN HAL 1.3 Model.
  */
 #ifndef NNACCEL_MODEL_H
 #define NNACCEL_MODEL_H
@@ -20,13 +20,16 @@
 /* Maximum rank of a tensor; equals NNACCEL_MAX_RANK of the kernel. */
 #define NN_MAX_RANK 16
 
-/* Maximum nesting of subgraphs, with the main one. It limits every recursion over them. */
+/*
+ * Maximum nesting of subgraphs, including the main subgraph. It limits every recursion over
+ * subgraphs.
+ */
 #define NN_MAX_NESTING 128
 
 /*
- * Operand types: codes of the NNAPI. Larger values than 0xffff are extension
- * types: a prefix that the model gives an extension in the high 16 bits, the
- * extension's own code in the low 16. The same holds for operations.
+ * Operand types: codes of the NNAPI. Values above 0xffff are extension types. The high 16 bits are
+ * a prefix that the model gives to the extension, the low 16 bits are the extension's own code.
+ * Codes of operations have the same form.
  */
 enum nn_type {
 	NN_FLOAT32 = 0,
@@ -62,7 +65,10 @@ enum nn_lifetime {
 					/* subgraphs[offset + 1] of the model */
 };
 
-/* The place of a constant. All fields are zero for other lifetimes. */
+/*
+ * The place of a constant's value; NN_SUBGRAPH uses only `offset`. For other lifetimes all fields
+ * are zero.
+ */
 struct nn_location {
 	uint32_t pool;
 	uint32_t length;	/* bytes */
@@ -91,7 +97,7 @@ struct nn_operand {
 	uint32_t dims[NN_MAX_RANK];	/* 0: unknown; entries from `rank` on are 0 */
 	float scale;
 	int32_t zero_point;
-	uint32_t consumers;		/* how often it is an input in its subgraph */
+	uint32_t consumers;		/* number of uses as an input in its subgraph */
 	struct nn_location location;
 	struct nn_extra extra;
 };
@@ -115,7 +121,7 @@ struct nn_subgraph {
 	const uint32_t *outputs;
 };
 
-/* Memory that contains constants. The checker needs only the size; base may be NULL then. */
+/* Memory that contains constants. For the checker only the size is needed, and base may be NULL. */
 struct nn_pool {
 	const void *base;
 	uint64_t size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The NNAPI's operations by their codes, which are those of its OperationCode, and those of the
- * project's own extension.
+ * The codes of operations: those of the NNAPI's OperationCode, and those of the project's own
+ * extension.
  */
 #ifndef NNACCEL_OPERATION_H
 #define NNACCEL_OPERATION_H
@@ -9,11 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The project's own extension. Its prefix is the same in all models, which do not list it. */
+/*
+ * The project's own extension. The prefix of this extension is the same in all models, and models
+ * do not list it.
+ */
 #define NN_OWN_EXTENSION "org.nnaccel"
 #define NN_OWN_PREFIX 0x6e6e
 
-/* Returns whether an operation's code is one of that extension, which may be unknown. */
+/*
+ * Returns whether an operation's code is in that extension, even if the extension has no such
+ * operation.
+ */
 static inline bool nn_is_own(int32_t code)
 {
 	return (uint32_t)code >> 16 == NN_OWN_PREFIX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Status codes of every nnaccel library, and the buffer in which a failing call leaves its reason.
+ * Status codes of every nnaccel library, and the buffer to which a failing call writes the reason.
  */
 #ifndef NNACCEL_STATUS_H
 #define NNACCEL_STATUS_H
@@ -28,9 +28,10 @@ enum nn_status {
 #define NN_MESSAGE_SIZE 512
 
 /*
- * The reason of a failure: one line without a newline. Functions of libnnaccel.so empty it when
- * they begin. So it is empty after a successful call, and has the reason after a failed one. Within
- * a call the first reason stays: nn_fail() does not overwrite it.
+ * The reason of a failure: one line without a newline. Functions of libnnaccel.so empty the buffer
+ * when they begin. So the buffer is empty after a successful call, and has the reason after a
+ * failed call. The function nn_fail() does not overwrite a reason, so the first reason of a call
+ * stays.
  */
 struct nn_error {
 	char message[NN_MESSAGE_SIZE];

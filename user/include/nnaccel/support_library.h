@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The NNAPI as a table of functions, for loaders of NNAPI support libraries such as TensorFlow
- * Lite's benchmark_model --nnapi_support_library_path. libnnapi_sl_nnaccel.so returns it.
+ * Lite's benchmark_model --nnapi_support_library_path. A function of libnnapi_sl_nnaccel.so returns
+ * the table.
  *
  * The layout is that of Android's support libraries: the feature level, then a pointer to each
- * function. Functions of the NNAPI have the same names and behaviour here. Functions whose names
- * begin with SL_ exist in support libraries only.
+ * function. Functions of the NNAPI have their usual names and behaviour in the table. Functions
+ * whose names begin with SL_ exist in support libraries only.
  */
 #ifndef NNACCEL_SUPPORT_LIBRARY_H
 #define NNACCEL_SUPPORT_LIBRARY_H
@@ -78,11 +79,11 @@ typedef struct NnApiSLDriverImpl {
 	int64_t implFeatureLevel;
 } NnApiSLDriverImpl;
 
-/* A pointer to a function of the NNAPI, under its name. */
+/* A pointer to a function of the NNAPI, in a field with the function's name. */
 #define NN_SL_ENTRY(name) __typeof__(name) *name
 #define NN_SL_MEMBER(name) NN_SL_ENTRY(name);
 
-/* The functions of the NNAPI that a table has, in its order. */
+/* The functions of the NNAPI in a table, in the table's order. */
 #define NN_SL_FUNCTIONS(X) \
 	X(ANeuralNetworksBurst_create) \
 	X(ANeuralNetworksBurst_free) \
@@ -162,10 +163,10 @@ typedef struct NnApiSLDriverImplFL5 {
 	NN_SL_FUNCTIONS(NN_SL_MEMBER)
 
 	/*
-	 * Does the same as ANeuralNetworksCompilation_setCaching with files in place of their
-	 * folder: as many of each kind as the compilation's only device needs, open for reading and
-	 * writing. The files are duplicated. Empty files are filled when the compilation is
-	 * finished. BAD_DATA: the compilation is not for exactly one device, or the numbers differ.
+	 * Sets cache files, where ANeuralNetworksCompilation_setCaching sets their folder. There
+	 * must be as many files of each kind as the compilation's only device needs, open for
+	 * reading and writing. The fds are duplicated. Finishing the compilation fills empty files.
+	 * BAD_DATA: the compilation is not for exactly one device, or the number of files is wrong.
 	 */
 	int (*SL_ANeuralNetworksCompilation_setCachingFromFds)(
 		ANeuralNetworksCompilation *compilation, const int *modelCacheFds,
@@ -174,7 +175,10 @@ typedef struct NnApiSLDriverImplFL5 {
 	int (*SL_ANeuralNetworksDevice_getNumberOfCacheFilesNeeded)(
 		const ANeuralNetworksDevice *device, uint32_t *numModelCacheFiles,
 		uint32_t *numDataCacheFiles);
-	/* Takes a SL_ANeuralNetworksPerformanceInfoCode. Returns BAD_DATA for another value. */
+	/*
+	 * Returns the figure of a SL_ANeuralNetworksPerformanceInfoCode; BAD_DATA for another
+	 * value.
+	 */
 	int (*SL_ANeuralNetworksDevice_getPerformanceInfo)(
 		const ANeuralNetworksDevice *device, int32_t performanceInfoKind,
 		SL_ANeuralNetworksPerformanceInfo *performanceInfo);
@@ -182,7 +186,7 @@ typedef struct NnApiSLDriverImplFL5 {
 	int (*SL_ANeuralNetworksDevice_forEachOperandPerformanceInfo)(
 		const ANeuralNetworksDevice *device, void *context,
 		void (*callback)(SL_ANeuralNetworksOperandPerformanceInfo, void *));
-	/* The device's vendor extensions; names live as long as the process. */
+	/* Return the device's vendor extensions; names stay valid for the life of the process. */
 	int (*SL_ANeuralNetworksDevice_getVendorExtensionCount)(
 		const ANeuralNetworksDevice *device, uint32_t *vendorExtensionCount);
 	int (*SL_ANeuralNetworksDevice_getVendorExtensionName)(
@@ -193,10 +197,10 @@ typedef struct NnApiSLDriverImplFL5 {
 		void (*callback)(SL_ANeuralNetworksExtensionOperandTypeInformation, void *));
 
 	/*
-	 * Diagnostics for callbacks. A session is a process, and its id is random. Device ids are
-	 * "NAME=VERSION", with commas between them. The hash has 32 bytes, and does not include
+	 * Diagnostics for callbacks. The session id is a random number of the process. Device ids
+	 * are "NAME=VERSION", with commas between them. The hash has 32 bytes, and does not include
 	 * constants. An unknown time is UINT64_MAX. The times of the driver and the hardware are
-	 * known if the program measures the execution.
+	 * known only if the program measures the execution.
 	 */
 	int32_t (*SL_ANeuralNetworksDiagnosticCompilationInfo_getSessionId)(
 		const ANeuralNetworksDiagnosticCompilationInfo *info);
@@ -254,10 +258,10 @@ typedef struct NnApiSLDriverImplFL5 {
 	bool (*SL_ANeuralNetworksDiagnosticExecutionInfo_areDynamicTensorsUsed)(
 		const ANeuralNetworksDiagnosticExecutionInfo *info);
 	/*
-	 * From now on `compilationCallback` is called when a compilation was finished, with and
-	 * without an error. `executionCallback` is called when an execution has ended, on the
-	 * thread that ends it. Either may be NULL. They replace earlier callbacks. The caller still
-	 * owns the context.
+	 * Registers callbacks, which replace earlier ones. `compilationCallback` is called when a
+	 * compilation was finished, with or without an error. `executionCallback` is called when an
+	 * execution has ended, on the thread that ended it. Either callback may be NULL. The caller
+	 * still owns the context.
 	 */
 	void (*SL_ANeuralNetworksDiagnostic_registerCallbacks)(
 		ANeuralNetworksDiagnosticCompilationFinishedCallback compilationCallback,
@@ -279,7 +283,7 @@ typedef struct NnApiSLDriverImplFL8 {
 
 /*
  * Returns the table, which is never NULL: a NnApiSLDriverImplFL8. For a loader that accepts only
- * older ones, the environment's NNACCEL_SL_FEATURE_LEVEL names the level, 5 to 8. The table lives
+ * older levels, NNACCEL_SL_FEATURE_LEVEL in the environment sets the level, 5 to 8. The table lives
  * as long as the library is loaded.
  */
 NnApiSLDriverImpl *ANeuralNetworks_getSLDriverImpl(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tensors in dma-bufs. libnnaccel_tflite.so exports this besides TensorFlow Lite's two entry
- * points of external delegates.
+ * Tensors in dma-bufs. libnnaccel_tflite.so exports this function besides TensorFlow Lite's two
+ * entry points of external delegates.
  */
 #ifndef NNACCEL_TFLITE_H
 #define NNACCEL_TFLITE_H
@@ -15,10 +15,11 @@ extern "C" {
 struct TfLiteDelegate;
 
 /*
- * Makes a buffer handle of a dma-buf, or of another fd that can be mapped for reading and
- * writing, for Interpreter::SetBufferHandle(). If a tensor with the handle is an input or output
- * of a partition, the device uses that memory without a copy. `size` bytes from `offset` must hold
- * the tensor. The fd is duplicated. The handle ends when TensorFlow Lite frees it.
+ * Makes a buffer handle for Interpreter::SetBufferHandle() from a dma-buf, or from another fd that
+ * can be mapped for reading and writing. If a tensor with the handle is an input or output of a
+ * delegated partition, the device uses this memory without a copy. The tensor must fit in the
+ * `size` bytes from `offset`. The fd is duplicated. The handle is valid until TensorFlow Lite frees
+ * it.
  *
  * Returns the handle, or -EINVAL if the fd cannot be mapped for this access, -ENOMEM or -EBADF. Any
  * thread may call it.
