@@ -18,7 +18,7 @@
 /* A buffer of unknown size begins with as many whole elements as fit into a page. */
 #define FIRST_CAPACITY 4096
 
-/* Initial size of a device's table. */
+/* Initial size of a device's table of buffers. */
 #define FIRST_BUFFERS 16
 
 struct nna_buffer {
@@ -28,13 +28,15 @@ struct nna_buffer {
 	uint32_t num_roles;
 	struct nnaccel_role *roles;
 
-	/* protects the fields that follow; not held during ioctls that copy */
+	/* protects the following fields; not held during ioctls that copy */
 	pthread_mutex_t lock;
 	uint32_t kernel_id;
 	uint64_t capacity;
-	/* Type of the device's extension, as in a signature's operand; NULL for a type of NNAPI. */
+	/*
+	 * The extension's type, as in struct nna_signature_operand; NULL for a type of the NNAPI.
+	 */
 	const struct nn_device_extension_item *type;
-	/* The operand of all roles and the description, without extras. */
+	/* The operand that merges all roles and the description, without extra parameters. */
 	struct nn_operand initial;
 	struct nn_operand current;	/* the operand with the shape of the current contents */
 	bool initialised;
@@ -85,7 +87,7 @@ static enum nn_status grow(struct nna_buffer *b, uint64_t size, struct nn_error 
 	return NN_OK;
 }
 
-/* Source or target of a copy: a whole memory, or data of this process. */
+/* The source or target of a copy: a whole memory, or data in this process. */
 struct place {
 	const struct nna_memory *memory;	/* or NULL */
 	void *data;
@@ -133,7 +135,7 @@ static void buffer_put(struct nna_buffer *b)
 	free(b);
 }
 
-/* Returns the buffer of a token, held, or NULL. */
+/* Returns the buffer of a token with a reference, or NULL. */
 static struct nna_buffer *buffer_find(struct nna_device *device, uint32_t token)
 {
 	struct nna_buffer *b = NULL;
@@ -161,7 +163,7 @@ static bool grow_table(struct nna_device *device)
 	return true;
 }
 
-/* Gives the buffer a token: the first free index, from 1. */
+/* Gives the buffer a token: the first free index of the table, from 1. */
 static bool publish(struct nna_buffer *b)
 {
 	struct nna_device *device = b->device;
@@ -281,13 +283,13 @@ static enum nn_status add_roles(struct nna_buffer *b, const struct role_list *li
 	return status;
 }
 
-/* Returns the unit of a buffer's sizes: the element size of an extension's type, or 1. */
+/* Returns the factor of a buffer's size: the element size of an extension's type, or 1. */
 static uint32_t unit_of(const struct nna_buffer *b)
 {
 	return b->type ? b->type->element_size : 1;
 }
 
-/* Returns the initial size: that of the shape, or of a few elements if the shape is open. */
+/* Returns the initial size: the size of the shape, or FIRST_CAPACITY if dimensions are unknown. */
 static uint64_t first_capacity(const struct nna_buffer *b)
 {
 	struct nn_operand least = b->initial;
@@ -580,7 +582,7 @@ static enum nn_status hold(struct nna_buffer_uses *uses, struct nna_device *devi
 	return NN_OK;
 }
 
-/* Under the lock. Checks that the buffer can be this input. */
+/* Under the lock. Checks that the buffer's contents fit this input. */
 static enum nn_status check_input(struct nna_buffer *b, struct nnaccel_arg *arg, uint32_t index,
 				  struct nn_error *err)
 {
@@ -597,7 +599,7 @@ static enum nn_status check_input(struct nna_buffer *b, struct nnaccel_arg *arg,
 	return NN_OK;
 }
 
-/* Under the lock. Checks that the buffer can be this output. */
+/* Under the lock. Checks that the buffer fits this output. */
 static enum nn_status check_output(struct nna_buffer *b, const struct nnaccel_arg *arg,
 				   uint32_t index, struct nn_error *err)
 {
@@ -635,7 +637,7 @@ enum nn_status nna_buffers_in(struct nna_buffer_uses *uses, struct nna_device *d
 	return status;
 }
 
-/* Under the lock. Records the contents of an output. */
+/* Under the lock. Records the shape of an output's contents. */
 static void note_output(struct nna_buffer *b, bool success, const struct nnaccel_shape *shape,
 			bool *again)
 {

@@ -27,14 +27,14 @@
 struct nna_burst {
 	struct nna_device *device;
 	struct nna_prepared_model *prepared;
-	struct nna_burst *next, *previous;	/* under the device's bursts_lock */
+	struct nna_burst *next, *previous;	/* protected by the device's bursts_lock */
 	int fd;
 	struct nn_rings rings;
 	struct nn_region doorbell;
 	struct nna_slots slots;
 
-	atomic_flag busy;		/* set by the thread that owns the following fields */
-	bool broken;			/* the two ends disagree, so the rings are unusable */
+	atomic_flag busy;		/* set by the thread that uses the following fields */
+	bool broken;			/* the rings are corrupt and are not used any more */
 	struct nn_ring ring;
 	struct nnaccel_datum *datums;	/* [capacity] */
 	uint32_t capacity;
@@ -222,7 +222,7 @@ void nna_burst_free(struct nna_burst *burst)
 
 /* ---- execution ---- */
 
-/* Returns whether the request and its longest possible result fit into the rings. */
+/* Returns whether a request and its longest possible result fit into the rings. */
 static bool may_fit(const struct nna_burst *b, const struct nna_request *r)
 {
 	uint64_t args = (uint64_t)r->num_inputs + r->num_outputs;
@@ -257,7 +257,7 @@ static enum nn_status reserve_all(struct nna_burst *b, const struct nna_request 
 	return NN_OK;
 }
 
-/* Binds a memory to a slot at its first use. Returns false if the memory gets no slot. */
+/* Binds a memory to a slot at the memory's first use. Returns false if the memory gets no slot. */
 static bool bind_slot(struct nna_burst *b, struct nna_memory *memory, uint32_t *slot)
 {
 	struct nnaccel_burst_slot bind = {
@@ -270,8 +270,8 @@ static bool bind_slot(struct nna_burst *b, struct nna_memory *memory, uint32_t *
 	if (burst_call(b, &bind))
 		return false;
 	/*
-	 * Set the flag before the slot can be found: a thread that frees the memory then looks for
-	 * its slots.
+	 * Set the flag before other threads can find the slot. A thread that frees the memory
+	 * searches for slots only if the flag is set.
 	 */
 	memory->has_slots = true;
 	*slot = bind.slot;
@@ -292,7 +292,10 @@ static bool get_slots(struct nna_burst *b, const struct nna_request *r)
 	return true;
 }
 
-/* Sends the request. Returns false if the rings cannot carry it; then nothing was sent. */
+/*
+ * Sends the request. Returns false if nothing was sent, because the rings or the slots do not allow
+ * it.
+ */
 static bool send_request(struct nna_burst *b, const struct nna_request *r, bool measure)
 {
 	const struct nn_request request = {
@@ -316,7 +319,10 @@ static bool send_request(struct nna_burst *b, const struct nna_request *r, bool 
 	return result == NN_RING_OK;
 }
 
-/* Receives the result. The request was sent, so the other path is no longer possible. */
+/*
+ * Receives the result. The request was already sent, so a failure must not repeat it by
+ * nna_execute().
+ */
 static enum nn_status receive_result(struct nna_burst *b, const struct nna_request *r,
 				     struct nn_result *result, struct nn_error *err)
 {
@@ -341,7 +347,7 @@ static enum nn_status receive_result(struct nna_burst *b, const struct nna_reque
 	return NN_OK;
 }
 
-/* Copies shapes and times; the status comes from the worker. */
+/* Copies shapes and times. Returns the worker's status unless the shapes are wrong. */
 static enum nn_status take_result(const struct nna_request *r, const struct nn_result *result,
 				  const struct nna_results *to, struct nn_error *err)
 {
@@ -364,8 +370,8 @@ static enum nn_status take_result(const struct nna_request *r, const struct nn_r
 }
 
 /*
- * Executes through the rings. Sets *sent if they accepted the request; otherwise NN_OK tells the
- * caller to use the ioctl.
+ * Executes through the rings. Sets *sent if the request was sent. If *sent stays false and NN_OK is
+ * returned, the caller must use the ioctl.
  */
 static enum nn_status execute(struct nna_burst *b, const struct nna_request *r, bool measure,
 			      bool *sent, const struct nna_results *to, struct nn_error *err)

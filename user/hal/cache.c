@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The compilation cache: copies the engine's parts of a prepared model to the caller's files, and
- * back. The engine never gets the files.
+ * back. The engine never gets the caller's files.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,7 +17,10 @@
 #include "sized.h"
 #include "submit.h"
 
-/* Maximum number of requests for the sizes, which may change meanwhile. */
+/*
+ * Maximum number of times that the sizes are queried, because they may change before the parts are
+ * read.
+ */
 #define SAVE_TRIES 3
 
 enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model_files,
@@ -94,7 +97,10 @@ static enum nn_status check_sizes(const struct nna_cache_files *files, struct nn
 	return NN_OK;
 }
 
-/* Loads a model. The kernel's model holds the data files' pools, which hold the files' locks. */
+/*
+ * Loads a model. The kernel's model refers to the data files' pools, and the pools keep the files
+ * locked.
+ */
 static enum nn_status load(struct nna_device *device, const struct nna_cache *cache,
 			   const struct nna_cache_files *files,
 			   const struct nna_prepare_options *options, uint32_t *id,
@@ -248,8 +254,8 @@ static enum nn_status check_parts(const struct parts *parts, struct nn_error *er
 }
 
 /*
- * Has the engine write the parts to memory of this process. If all parts are empty, compilation was
- * deferred. `err` must not be NULL, and stays empty on success.
+ * Lets the engine write the parts to memory of this process. If all parts are empty, compilation
+ * was deferred. `err` must not be NULL, and stays empty on success.
  */
 static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 				const struct nna_cache *cache, struct parts *parts,
@@ -266,7 +272,10 @@ static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 			status = ask_save(prepared, cache, parts, err);
 		if (status != NN_OUTPUT_INSUFFICIENT_SIZE)
 			return status ? status : check_parts(parts, err);
-		/* The model was tuned meanwhile, so this try is no failure. */
+		/*
+		 * The engine tuned the model after the sizes were read, so the next try may
+		 * succeed.
+		 */
 		free_parts(parts);
 		err->message[0] = '\0';
 		status = NN_OK;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The files of a compilation cache entry: opening, locking, writing.
- */
+/* Opens, locks and writes the files of a compilation cache entry. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +14,7 @@
 #include "base/write.h"
 #include "cache_files.h"
 
-/* Number of tries for a lock, and the pause between. */
+/* Number of tries for a lock, and the pause between two tries. */
 #define LOCK_TRIES 50
 #define LOCK_PAUSE_NS 10000000
 
@@ -32,8 +30,8 @@ static enum nn_status fail_errno(const char *what, int error, struct nn_error *e
 }
 
 /*
- * Opens the file behind a handle again, because locks belong to an open file and the caller's may
- * be in use for another model. If that fails, returns a duplicate of the caller's handle.
+ * Opens the file of a handle again. Locks belong to an open file description, and the caller's may
+ * be in use for another model. If opening fails, returns a duplicate of the caller's handle.
  */
 static int open_again(int fd)
 {
@@ -107,7 +105,7 @@ static enum nn_status open_file(const struct nna_cache *cache, struct nna_cache_
 
 /*
  * Locks the files always in the same order, so that two processes cannot wait for each other. A
- * writer first locks the data files for reading, because they may already have the right contents.
+ * writer first locks data files only for reading, because they may already have the right contents.
  */
 enum nn_status nna_cache_files_open(const struct nna_cache *cache, bool writes,
 				    struct nna_cache_files *files, struct nn_error *err)

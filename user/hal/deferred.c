@@ -23,12 +23,12 @@ struct nna_deferred {
 	int fds[NNA_MAX_CACHE_FILES];	/* duplicates of the caller's handles: model files first */
 	struct nna_cache cache;		/* of these handles */
 	_Atomic(uint64_t) executions;
-	/* the execution after which to save; NEVER while a thread saves */
+	/* number of executions after which to save; NEVER while a thread saves */
 	_Atomic(uint64_t) next;
-	bool is_last;	/* this save has the tuned model; set only by the thread */
+	bool is_last;	/* the next save is the last; set only by the thread */
 	pthread_mutex_t lock;		/* protects the fields that follow */
 	pthread_t thread;
-	pid_t process;	/* process in which the thread runs; a forked child does not have it */
+	pid_t process;	/* process in which the thread runs; a forked child has no such thread */
 	bool has_thread;
 };
 
@@ -72,8 +72,8 @@ static void *save(void *arg)
 		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: not saved");
 	if (put_off) {
 		/*
-		 * The reported execution has only begun, because it waits for a fence. A later
-		 * execution may find the plan.
+		 * The reported execution has only begun, because it waits for a fence. After a
+		 * later execution there may be a model to save.
 		 */
 		atomic_store(&deferred->next, atomic_load(&deferred->executions) + 1);
 		return NULL;
@@ -119,7 +119,10 @@ void nna_deferred_executed(struct nna_prepared_model *prepared)
 	if (atomic_fetch_add_explicit(&deferred->executions, 1, memory_order_relaxed) + 1 < next ||
 	    !atomic_compare_exchange_strong(&deferred->next, &next, NEVER))
 		return;
-	/* The finished thread may be one that another caller is still starting. */
+	/*
+	 * The lock waits for another caller that may still be starting the thread of the previous
+	 * save.
+	 */
 	pthread_mutex_lock(&deferred->lock);
 	join_thread(deferred);
 	deferred->has_thread = start_thread(deferred);

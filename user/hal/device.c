@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The device: opening, descriptions from kernel and engine, and lifetime.
- */
+/* Opens devices, asks the kernel and the engine for descriptions, and counts references. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -177,7 +175,10 @@ enum nna_device_status nna_device_status(struct nna_device *device)
 	return info.engine == NNACCEL_ENGINE_ABSENT ? NNA_OFFLINE : NNA_AVAILABLE;
 }
 
-/* Queries the engine. `size` is the room at `answer`, and becomes the bytes written. */
+/*
+ * Queries the engine. On entry `size` is the size of `answer`; on return it is the number of bytes
+ * written.
+ */
 static enum nn_status query(struct nna_device *device, uint32_t what, const char *call,
 			    void *answer, uint32_t *size, struct nn_error *err)
 {
@@ -208,7 +209,10 @@ static enum nn_status query_info(struct nna_device *device, struct nn_device_inf
 	return status ? status : nn_device_info_decode(&answer, size, info, err);
 }
 
-/* Called under info_lock. If the new list equals the last one, the last one stays in use. */
+/*
+ * Called under info_lock. If the new list equals the newest one of the device, that list stays in
+ * use.
+ */
 static enum nn_status query_extensions(struct nna_device *device, struct nn_error *err)
 {
 	struct nna_extensions *e, *last = device->extensions;
@@ -245,8 +249,8 @@ void nna_device_expect_worker(struct nna_device *device)
 }
 
 /*
- * Called under info_lock. Returns whether to query the engine again for information about worker
- * number `of` (0 without a worker). Without an engine, the known information stays valid.
+ * Called under info_lock. Returns whether information from worker number `of` (0: none yet) is
+ * outdated, so the engine must be queried again. Without an engine, known information stays valid.
  */
 static bool is_outdated(struct nna_device *device, uint32_t of)
 {

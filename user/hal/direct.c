@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A device without the module: its objects, commands and their answers.
- */
+/* A device without the module: the objects of the device, and commands and their answers. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +22,8 @@
 #include "ring/ring.h"
 
 /*
- * The module's defaults: an overdue execution returns after the first time, and its worker is
- * killed after the second.
+ * Times after an execution's deadline, with the module's defaults: the call returns after GRACE_NS,
+ * and the worker is killed after KILL_NS.
  */
 #define GRACE_NS UINT64_C(100000000)
 #define KILL_NS NS_PER_S
@@ -35,14 +33,14 @@ static const struct timeval greeting = { .tv_sec = 10 };
 
 enum object_kind { POOL, MODEL, BUFFER };
 
-/* An object of the context. */
+/* An object of a device: a pool, a model or a buffer. */
 struct object {
 	struct object *next;
 	uint32_t id;
 	enum object_kind kind;
 	bool has_id;			/* the object is not destroyed yet */
 	unsigned int uses;	/* number of references: its id, models, slots and commands */
-	/* the session that has the pool, the model or the layout */
+	/* the session whose engine has the pool, the model or the buffer's layout */
 	uint32_t session;
 	/* a pool */
 	int file;
@@ -62,13 +60,13 @@ struct object {
 };
 
 /*
- * A command. The thread that sent it frees it; if that thread has given up, the thread that reads
- * its answer does.
+ * A command. The thread that sent the call frees it. If that thread no longer waits, the thread
+ * that reads the answer frees the call.
  */
 struct call {
 	struct call *next;
 	struct nnaccel_cmd head;
-	struct object **objects;	/* the granted objects, with a reference to each */
+	struct object **objects;	/* objects that the grants name, with a reference to each */
 	struct nnaccel_grant *grants;
 	struct nnaccel_arg *args;
 	struct nnaccel_cmd_role *roles;
@@ -87,7 +85,7 @@ struct slot {
 struct burst {
 	struct burst *next;
 	uint32_t number, session;
-	int fd, alive;	/* ends of a pipe: fd reports EPOLLHUP once `alive` is closed */
+	int fd, alive;	/* ends of a pipe: `fd` reports EPOLLHUP after `alive` was closed */
 	int file;			/* of the regions */
 	struct nnaccel_burst_status *status;
 	struct slot *slots;
@@ -146,7 +144,7 @@ static void die(struct direct *d)
 	pthread_cond_broadcast(&d->changed);
 }
 
-/* Takes an answer of `size` bytes. */
+/* Gives an answer of `size` bytes to the call that waits for it. */
 static void take_answer(struct direct *d, uint8_t *bytes, size_t size)
 {
 	const struct direct_answer *answer = (const void *)bytes;
@@ -178,7 +176,10 @@ static void take_answer(struct direct *d, uint8_t *bytes, size_t size)
 		pthread_cond_broadcast(&d->changed);
 }
 
-/* Returns the time by which the engine must answer; UINT64_MAX if there is no limit. */
+/*
+ * Returns the time when the first overdue execution ends the session; UINT64_MAX if no execution
+ * has a deadline.
+ */
 static uint64_t end_ns(const struct direct *d)
 {
 	uint64_t first_ns = UINT64_MAX;
@@ -190,7 +191,7 @@ static uint64_t end_ns(const struct direct *d)
 	return first_ns;
 }
 
-/* Reads the answers of one connection until its end. */
+/* Reads the answers of one connection until the connection ends. */
 static void *read_answers(void *arg)
 {
 	struct direct *d = arg;
@@ -207,7 +208,10 @@ static void *read_answers(void *arg)
 			break;
 		}
 		pthread_mutex_unlock(&d->lock);
-		/* Wake up in time for deadlines that are set meanwhile. */
+		/*
+		 * Wake up early enough for deadlines of calls that other threads send during
+		 * poll().
+		 */
 		if (until_ns > clock_ns() + KILL_NS / 2)
 			until_ns = clock_ns() + KILL_NS / 2;
 		poll(&fd, 1, clock_ms_until(until_ns));
@@ -228,8 +232,8 @@ static void *read_answers(void *arg)
 }
 
 /*
- * Closes a dead connection. The lock is held at the call and at the return, but released in
- * between.
+ * Closes a dead connection. The caller holds the lock, which is released while this waits for the
+ * reader.
  */
 static void disconnect(struct direct *d)
 {
@@ -259,7 +263,9 @@ static void notify(struct direct *d, const struct nnaccel_cmd *notice)
 	struct nnaccel_cmd head = *notice;
 
 	head.size = sizeof(head);
-	/* An engine that reads no message for this long has failed. */
+	/*
+	 * If the socket has no room for the notice, the engine has stopped reading and has failed.
+	 */
 	if (d->is_connected && !packet_send(d->commands, &head, sizeof(head), -1))
 		die(d);
 }
@@ -489,7 +495,10 @@ static void call_free(struct direct *d, struct call *c)
 	free(c);
 }
 
-/* Grants a pool; returns an errno if it is NULL. */
+/*
+ * Grants a call access to a pool. Returns 0, or an errno if the pool is NULL or does not allow
+ * `prot`.
+ */
 static int add_grant(struct call *c, struct object *pool, uint32_t prot)
 {
 	if (!pool)
@@ -512,7 +521,7 @@ static int add_pools(struct direct *d, struct call *c, uint64_t ids, uint32_t co
 	return error;
 }
 
-/* Sends a pool to the session. */
+/* Sends a pool to the session's engine unless it already has the pool. */
 static bool tell(struct direct *d, struct object *pool)
 {
 	const struct direct_message m = {
@@ -566,8 +575,8 @@ static void await(struct direct *d, struct call *c)
 }
 
 /*
- * Sends a command and waits for its answer. Returns 0 or an errno. If the command is late, *call
- * becomes NULL, because the reader owns it then.
+ * Sends a command and waits for its answer. Returns 0 or an errno. If no answer comes in time,
+ * *call becomes NULL, because the thread that reads answers then owns the call.
  */
 static int ask(struct direct *d, struct call **call)
 {
@@ -652,7 +661,8 @@ static int do_supported(struct direct *d, struct nnaccel_supported *s, struct ca
 }
 
 /*
- * Sends a model, which takes a reference to each pool that the command names. *id is 0 on failure.
+ * Sends a command that makes a model. The model takes a reference to each pool that the command
+ * names. *id is 0 on failure.
  */
 static int make_model(struct direct *d, struct call **call, uint32_t *id)
 {
@@ -737,7 +747,10 @@ static int do_prepare_cached(struct direct *d, struct nnaccel_prepare_cached *p,
 	return error;
 }
 
-/* Returns the model of an id if its worker still has it; otherwise NULL, and *error. */
+/*
+ * Returns the model of an id if its worker still has the model. Otherwise returns NULL and sets
+ * *error.
+ */
 static struct object *live_model(struct direct *d, uint32_t id, int *error)
 {
 	struct object *model = find(d, id, MODEL);
@@ -808,7 +821,10 @@ static int set_buffer(struct direct *d, struct call *c, const struct nnaccel_exe
 	return 0;
 }
 
-/* Checks an argument in a pool, as the module does, and adds its access to the grant. */
+/*
+ * Checks an argument in a pool, as the module does, and adds the argument's access to the pool's
+ * grant.
+ */
 static int add_access(struct call *c, const struct nnaccel_execute *e, uint32_t i)
 {
 	const struct nnaccel_arg *arg = &c->args[i];
@@ -978,7 +994,7 @@ static int copy(int to, uint64_t to_offset, void *to_data, int from, uint64_t fr
 	return 0;
 }
 
-/* Has the engine convert between its layout and the client's. */
+/* Lets the engine convert between its own layout and the client's layout. */
 static int convert(struct direct *d, struct object *buffer, struct object *plain,
 		   struct nnaccel_buffer_copy *b, struct call **call)
 {
@@ -1055,7 +1071,7 @@ static bool burst_is_alive(const struct direct *d, const struct burst *b)
 	return d->is_connected && b->session == d->session;
 }
 
-/* Frees a burst that is in no list. The engine learns from the notice that the burst is dead. */
+/* Frees a burst that is in no list. The notice tells the engine that the burst is dead. */
 static void burst_free(struct direct *d, struct burst *b)
 {
 	if (b->status && b->status != MAP_FAILED)
@@ -1275,7 +1291,10 @@ static struct call *call_of(const struct nnaccel_submit *s)
 	return call_new(kinds[s->kind], num_grants, num_args);
 }
 
-/* Returns whether any worker can do this kind of work, so that it may start a session. */
+/*
+ * Returns whether this kind of work needs no existing model or burst, so it may start a new
+ * session.
+ */
 static bool wants_session(uint32_t kind)
 {
 	return kind == NNACCEL_WORK_QUERY || kind == NNACCEL_WORK_SUPPORTED ||
@@ -1323,7 +1342,7 @@ static int submit(struct direct *d, struct nnaccel_submit *s)
 	return error;
 }
 
-/* Fills in INFO; the module's limits do not apply. */
+/* Answers NNACCEL_INFO; the module's limits do not apply. */
 static void tell_info(const struct direct *d, struct nnaccel_info *info)
 {
 	*info = (struct nnaccel_info){
@@ -1405,10 +1424,7 @@ struct direct *direct_open(const char *path)
 
 void direct_close(struct direct *d)
 {
-	/*
-	 * A forked child does not have the reader thread, and its lock may be held by a thread of
-	 * the parent.
-	 */
+	/* A forked child has no reader thread, and a thread of the parent may hold the lock. */
 	if (d->process != getpid())
 		return;
 	pthread_mutex_lock(&d->lock);

@@ -15,7 +15,7 @@ static const struct {
 	enum nn_status status;
 	const char *message;
 } errors[] = {
-	/* The engine cannot be reached, or is gone. */
+	/* The engine cannot be reached or has ended. */
 	{ ENOTCONN, NN_DEVICE_UNAVAILABLE, "no engine is running (start nnacceld)" },
 	{ ETIMEDOUT, NN_DEVICE_UNAVAILABLE, "the engine is running, but no worker came in time" },
 	{ EUSERS, NN_DEVICE_UNAVAILABLE, "the engine serves too many clients of this user" },
@@ -69,7 +69,7 @@ enum nn_status nna_fail_errno(const struct nna_device *device, const char *call,
 	const char *text = strerrordesc_np(error);
 	size_t i;
 
-	/* EACCES has two meanings, but only one of them for NNACCEL_INFO. */
+	/* EACCES has two meanings; for NNACCEL_INFO it has only one of the two. */
 	if (error == EACCES && nna_device_call(device, NNACCEL_INFO, &info) && errno == EACCES)
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "%s: the device was opened by another "
 			       "process: each must open its own", call);

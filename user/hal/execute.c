@@ -99,7 +99,7 @@ enum nn_status nna_call_begin(struct nna_call *c, const struct nna_prepared_mode
 
 /* ---- translate ---- */
 
-/* Sets an argument that is a whole buffer. */
+/* Sets an argument that is a buffer, which is always used whole. */
 static enum nn_status set_buffer_arg(struct nnaccel_arg *arg, const struct nna_argument *a,
 				     const struct nna_request *r, const char *kind, uint32_t index,
 				     struct nn_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fenced executions: submitted without waiting, with files for their dependencies and for their
- * end.
+ * Fenced executions: they are submitted without waiting; files stand for their dependencies and
+ * their end.
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,13 +25,13 @@ struct end {
 /* An answer that was fetched. It is stored because the kernel returns it only once. */
 struct nna_fence {
 	struct nna_fence *next;
-	int fd;			/* the file that the answer was fetched by */
+	int fd;			/* number of the file by which the answer was fetched */
 	struct end end;
 };
 
 /*
- * Gets the shape of an output from the request and the model; from the request alone if the model
- * is not known. Returns NN_INVALID_ARGUMENT if the shape is not complete.
+ * Gets the shape of an output from the request and the model's signature, or only from the request
+ * if the signature is not known. Returns NN_INVALID_ARGUMENT if the shape is not complete.
  */
 static enum nn_status declared_shape(const struct nna_prepared_model *p,
 				     const struct nna_argument *a, uint32_t index,
@@ -60,8 +60,8 @@ static enum nn_status declared_shape(const struct nna_prepared_model *p,
 }
 
 /*
- * Declares the future shapes of outputs that are buffers, because later executions of a chain check
- * them.
+ * Declares the shapes of outputs before the execution ends. Later executions that depend on it
+ * check the shapes of their buffers.
  */
 static enum nn_status declare_shapes(struct nna_call *c, struct nn_error *err)
 {
@@ -86,7 +86,7 @@ static struct nna_fence **find(struct nna_device *device, int fd)
 	return at;
 }
 
-/* Drops the stored answer of an older execution whose file had the same number. */
+/* Frees the stored answer of an older execution whose file had the same number. */
 static void forget(struct nna_device *device, int fd)
 {
 	struct nna_fence **at, *old;
@@ -100,7 +100,10 @@ static void forget(struct nna_device *device, int fd)
 	free(old);
 }
 
-/* Submits the execution; its file gives the answer. Declares the future shapes of buffers. */
+/*
+ * Submits the execution, whose answer is fetched by its file. Records the declared shapes of
+ * outputs that are buffers.
+ */
 static enum nn_status submit(struct nna_call *c, struct nnaccel_submit *s, struct nn_error *err)
 {
 	struct nna_device *device = c->prepared->device;
@@ -212,8 +215,8 @@ void nna_fences_forget(struct nna_device *device)
 }
 
 /*
- * Fetches the result of a file's execution, or uses the fetched one. Returns the same values as
- * fetch().
+ * Fetches the result of a file's execution, or copies the stored result if it was fetched before.
+ * Returns the same values as fetch().
  */
 static int look_up(struct nna_device *device, int fd, struct end *e)
 {
@@ -240,7 +243,7 @@ static int look_up(struct nna_device *device, int fd, struct end *e)
 	return error;
 }
 
-/* Says why the kernel did not answer for a file. */
+/* Fails with the reason why the kernel did not return the result of a file. */
 static enum nn_status fail_file(const struct nna_device *device, int error, struct nn_error *err)
 {
 	if (error == EINVAL || error == EBADF || error == ENOENT)
@@ -268,7 +271,10 @@ enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 	int error;
 
 	nna_error_clear(err);
-	/* A forked child has none of the locks, and the kernel rejects its calls. */
+	/*
+	 * A forked child must take no lock, because the parent's threads may hold them; the kernel
+	 * rejects the child's calls anyway.
+	 */
 	if (!nna_device_is_ours(device))
 		return nna_fail_errno(device, "execute", EACCES, err);
 	error = look_up(device, fence, &e);

@@ -18,7 +18,10 @@
 
 #define CLASS "/sys/class/nnaccel"
 
-/* Reads a file of a device's folder, without the newline; empty if that fails. */
+/*
+ * Reads a file of a device's folder into `text`, without the newline. If reading fails, `text` is
+ * empty.
+ */
 static void read_attribute(const char *node, const char *attribute, char *text, size_t size)
 {
 	char path[300];
@@ -98,7 +101,7 @@ enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_si
 	if (found < 0 && errno == ENOMEM)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "device list: out of memory");
 	*count = 0;
-	/* Without sysfs only the first device is found. */
+	/* Without sysfs only the first device can be found. */
 	if (found < 0 && !access(NNA_DEVICE_PATH, F_OK)) {
 		memset(&entry, 0, sizeof(entry));
 		strcpy(entry.path, NNA_DEVICE_PATH);

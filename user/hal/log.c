@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The log: the sink and level of lines.
- */
+/* The log: the function or stream that receives lines, and the level. */
 #define _GNU_SOURCE
 #include <nnaccel/log.h>
 
@@ -28,13 +26,13 @@ static const char *const names[] = {
 static void write_to_stderr(void *context, enum nna_log_level level, const char *line)
 {
 	(void)context;
-	/* Use one call, so that lines of several threads do not mix. */
+	/* Write with one call, so that lines of several threads do not mix. */
 	fprintf(stderr, "nnaccel: %s: %s\n", nna_log_level_name(level), line);
 }
 
 /*
- * The function that gets the lines of the log. It is never freed, because a replaced one may still
- * be in use.
+ * The function that gets the lines of the log. It is never freed, because another thread may still
+ * call a function that was replaced.
  */
 struct sink {
 	nna_log_fn *fn;

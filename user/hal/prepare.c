@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prepares a model: checks it and takes references, serialises it into a sealed memfd, submits that
- * to the engine, reads the answer, and releases.
+ * Prepares a model: checks the model and takes references, serialises it into a sealed memfd,
+ * submits the memfd to the engine, reads the answer, and drops the references.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,8 +24,8 @@
 #define PAUSE_US 10000
 
 /*
- * A model on its way to the engine: the pool of its serialised form, and references to the pools of
- * its constants.
+ * A model that is sent to the engine: the pool of its serialised form, and references to the pools
+ * of its constants.
  */
 struct sent_model {
 	struct nna_memory *const *memories;
@@ -37,7 +37,7 @@ struct sent_model {
 
 /* ---- translate ---- */
 
-/* Copies a subgraph's operands, with the places of constants in the kernel's pools. */
+/* Copies a subgraph's operands, with offsets of constants in the kernel's pools. */
 static struct nn_operand *moved_operands(const struct nn_subgraph *g,
 					 struct nna_memory *const *memories)
 {
@@ -165,7 +165,7 @@ static void model_end(const struct nna_device *device, struct sent_model *sent)
 	free(sent->pools);
 }
 
-/* Passes a model to the kernel. On success model_end() must follow. */
+/* Passes a model to the kernel. On success the caller must call model_end(). */
 static enum nn_status model_begin(const struct nna_device *device, const struct nn_model *model,
 				  struct nna_memory *const *memories, struct sent_model *sent,
 				  struct nn_error *err)
@@ -325,7 +325,7 @@ struct nna_preparation {
 	struct nna_device *device;	/* held */
 	uint32_t id;	/* id of the submission; 0 if it has ended or was never submitted */
 	int error;			/* errno with which the submission ended, or 0 */
-	bool was_past;			/* the deadline was past at the start */
+	bool was_past;			/* the deadline had passed before the submission */
 	struct nnaccel_prepare work;
 	char message[NNACCEL_MAX_MESSAGE];
 	struct nna_prepare_options options;
@@ -333,7 +333,10 @@ struct nna_preparation {
 	struct nna_signature *signature;
 };
 
-/* Hands a model over to the engine. Without `waits` the answer is fetched later. */
+/*
+ * Submits a model to the engine. With `waits`, also waits for the answer; otherwise the answer is
+ * fetched later.
+ */
 static enum nn_status submit(struct nna_preparation *p, const struct sent_model *sent, bool waits,
 			     struct nn_error *err)
 {
@@ -369,7 +372,7 @@ static enum nn_status submit(struct nna_preparation *p, const struct sent_model 
 		p->error = nna_submit(p->device, &s);
 		p->id = p->error ? 0 : s.out_id;
 	}
-	/* A direct device cannot prepare in the background: the call waits there. */
+	/* A direct device cannot prepare in the background, so this call waits for it. */
 	if (waits || p->error == EOPNOTSUPP)
 		p->error = nna_ask(p->device, NNACCEL_WORK_PREPARE, &p->work);
 	free(attributes);
@@ -424,7 +427,7 @@ enum nn_status nna_prepared_model_new(struct nna_device *device, uint32_t id,
 	return NN_OK;
 }
 
-/* Saves a model. If that fails, the model is still prepared, and the error is logged. */
+/* Saves a model. If saving fails, the model is still prepared, and not_saved has the reason. */
 static void save(struct nna_prepared_model *prepared, const struct nna_cache *cache)
 {
 	struct nn_error reason = { "" };
@@ -445,17 +448,14 @@ static enum nn_status make_signature(struct nna_device *device, const struct nn_
 	const struct nn_device_extension *extensions = NULL;
 	uint32_t count = 0;
 
-	/*
-	 * If the device's extensions are not known, only their types are missing, which only
-	 * buffers need.
-	 */
+	/* If this fails, the signature lacks the extensions' types, but only buffers need them. */
 	if (nna_signature_needs_extensions(model))
 		nna_device_get_extensions(device, &extensions, &count, NULL);
 	*signature = nna_signature_create(model, extensions, count);
 	return *signature ? NN_OK : nn_fail(err, NN_OUT_OF_MEMORY, "prepare: out of memory");
 }
 
-/* Starts a preparation; the caller owns its memory. */
+/* Starts a preparation in memory that the caller owns. */
 static enum nn_status start(struct nna_preparation *p, struct nna_device *device,
 			    const struct nn_model *model, struct nna_memory *const *memories,
 			    const struct nna_prepare_options *options, bool waits,
@@ -526,7 +526,7 @@ enum nn_status nna_preparation_finish(struct nna_preparation *p,
 	if (status)
 		return status;
 	status = nna_prepared_model_new(p->device, p->work.out_model, &p->options, prepared, err);
-	/* From here on the model is handed over or destroyed. */
+	/* The model now belongs to *prepared or was destroyed, so `p` must not free it. */
 	p->error = ENOENT;
 	if (status)
 		return status;
@@ -563,7 +563,7 @@ void nna_preparation_free(struct nna_preparation *p)
 	if (p->id)
 		nna_drop(p->device, p->id);
 	else if (!p->error && !p->work.out_status)
-		nna_drop(p->device, p->work.out_model);	/* the model was not handed over */
+		nna_drop(p->device, p->work.out_model);	/* nobody took the model */
 	nna_signature_free(p->signature);
 	nna_device_put(p->device);
 	free(p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The signature of a model: types and shapes of its main subgraph's inputs and outputs. It outlives
- * the model.
+ * The signature of a model: types and shapes of its main subgraph's inputs and outputs. The
+ * signature outlives the model.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -56,10 +56,7 @@ static const struct nn_device_extension_item *find_type(const struct nn_device_e
 	return NULL;
 }
 
-/*
- * Returns the device's description of a type, by its name in the model; NULL if there is no such
- * type.
- */
+/* Returns the device's description of an extension's type; NULL if the device has no such type. */
 static const struct nn_device_extension_item *
 find_extension_type(const struct nn_model *model, const struct nn_device_extension *extensions,
 		    uint32_t num_extensions, int32_t type)

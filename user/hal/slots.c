@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The slots of a burst and the memories bound to them. The executing thread reads this hash table
- * without a lock while other threads remove memories.
+ * The slots of a burst: a hash table of the memories bound to them. The executing thread reads the
+ * table without a lock while other threads remove memories.
  */
 #include "slots.h"
 
@@ -26,8 +26,8 @@ void nna_slots_destroy(struct nna_slots *slots)
 }
 
 /*
- * Returns the memory's place in the table, or the free place that ends the search. There is always
- * a free one.
+ * Returns the memory's place in the table, or the free place that ends the search. The table always
+ * has a free place.
  */
 static struct nna_slot *search(const struct nna_slots *slots, const struct nna_memory *memory)
 {

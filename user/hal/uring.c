@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Executions by io_uring: submission queue entries filled in, completions read.
- */
+/* Executions by io_uring: fills in submission queue entries and reads completion queue entries. */
 #include <errno.h>
 #include <linux/io_uring.h>
 #include <stdlib.h>
@@ -76,10 +74,7 @@ enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 	if (!status)
 		status = nna_call_begin(&s->call, prepared, &s->request, err);
 	if (!status) {
-		/*
-		 * Check now that the attributes can be encoded; the caller may free them
-		 * afterwards.
-		 */
+		/* Encode the attributes now, because the caller may free them after this call. */
 		status = nna_call_translate(&s->call, &s->options, err);
 		if (status)
 			nna_call_end(&s->call);
@@ -143,7 +138,10 @@ enum nn_status nna_submission_result(struct nna_submission *s, int res,
 	status = nna_take_results(&w, results, &spare, err);
 	if (status)
 		return status;
-	/* A failed execution has an error here, and a status only if the engine failed it. */
+	/*
+	 * `res` is an error for each failed execution; a status exists only if the engine caused
+	 * the failure.
+	 */
 	answered = res >= 0 || s->call.execute.out_status;
 	status = nna_call_read_back(&s->call, answered ? 0 : -res, s->was_past, &again, err);
 	status = nna_call_results(&s->call, status, &w, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices: the list of them, and the functions that the runtime calls for each: supported
- * operations, preparing a graph, executing it.
+ * The list of devices, and the functions of each device: query supported operations, prepare a
+ * graph, execute it.
  */
 #ifndef NN_RUNTIME_DEVICE_H
 #define NN_RUNTIME_DEVICE_H
@@ -17,7 +17,7 @@
 
 struct prepare_options {
 	uint32_t preference;		/* PreferenceCode */
-	uint32_t choice;		/* PreferenceCode by which devices are chosen */
+	uint32_t choice;		/* PreferenceCode for the choice of devices */
 	uint32_t priority;		/* 0 low, 1 medium, 2 high */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	const struct nn_attributes *attributes;	/* attributes of the device's extensions, or NULL */
@@ -46,9 +46,9 @@ struct request {
 	bool measure;
 	const struct nn_attributes *attributes;	/* attributes of the device's extensions, or NULL */
 	struct channel *channel;		/* channel of a burst, or NULL */
-	struct trace_run *trace;	/* times that the device is to report too, or NULL */
+	struct trace_run *trace;	/* more times for the device to report, or NULL */
 
-	/* What comes back. */
+	/* Results of the execution. */
 	struct nn_output_shape *shapes;		/* [num_outputs] */
 	bool shapes_known;
 	uint64_t on_device_us;			/* NNA_TIME_NONE: unknown */
@@ -65,7 +65,7 @@ struct prepared_role {
 	struct prepared *prepared;
 	uint32_t index;
 	bool output;
-	float frequency;		/* performance of the executions, in (0, 1] */
+	float frequency;		/* share of executions with this role, in (0, 1] */
 };
 
 struct memory_domain;
@@ -73,29 +73,33 @@ struct memory_domain;
 /* A burst's connection to a prepared model; each kind of device has its own. */
 struct channel;
 
-/* Functions that may fail return a ResultCode. The graph must outlive its prepared models. */
+/*
+ * The functions of a kind of device. Functions that may fail return a ResultCode. A graph must
+ * outlive its prepared models.
+ */
 struct device_ops {
-	/* supported[i] for each operation of the main subgraph. */
+	/* Sets supported[i] for each operation i of the main subgraph. */
 	int (*get_supported)(const ANeuralNetworksDevice *device, const struct graph *graph,
 			     bool *supported, struct nn_error *err);
 	/*
-	 * Prepares a graph, and also saves it if `cache` is not NULL. A failure to save is not a
-	 * failure of this call.
+	 * Prepares a graph, and also saves it if `cache` is not NULL. If saving fails, the call
+	 * still succeeds.
 	 */
 	int (*prepare)(const ANeuralNetworksDevice *device, const struct graph *graph,
 		       const struct prepare_options *options, const struct nna_cache *cache,
 		       struct prepared **prepared, struct nn_error *err);
-	/* These functions exist only for devices whose info gives numbers of cache files. */
+	/* Prepares from cache files; NULL if the device has none. */
 	int (*prepare_cached)(const ANeuralNetworksDevice *device, const struct graph *graph,
 			      const struct prepare_options *options,
 			      const struct nna_cache *cache, struct prepared **prepared,
 			      struct nn_error *err);
-	/* Any number of threads may call it at once. */
+	/* Executes a request. Any number of threads may call this at the same time. */
 	int (*execute)(struct prepared *prepared, struct request *request, struct nn_error *err);
 	/*
-	 * Starts an execution once sync_files and files of executions have signalled, and returns a
-	 * file for its end; NULL if the device has no such executions. Outputs must be in memories;
-	 * inputs that are pointers are copied before the call returns.
+	 * Starts an execution after the `wait_for` files (sync_files and files of executions) have
+	 * signalled, and returns a file that signals the end. NULL if the device has no fenced
+	 * executions. Outputs must be in memories; inputs that are pointers are copied before the
+	 * call returns.
 	 */
 	int (*execute_fenced)(struct prepared *prepared, const struct request *request,
 			      const int *wait_for, uint32_t count, uint64_t duration_ns,
@@ -111,16 +115,17 @@ struct device_ops {
 			 struct nn_error *err);
 	void (*free)(struct prepared *prepared);
 	/*
-	 * Opens a channel for one execution at a time. It allocates nothing in the steady state,
-	 * and must be freed before the prepared model. NULL if the device has no channels.
+	 * Opens a channel, which runs one execution at a time. Executions allocate nothing once the
+	 * channel has seen one like them. Close the channel before freeing the prepared model. NULL
+	 * if the device has no channels.
 	 */
 	int (*open_channel)(struct prepared *prepared, struct channel **channel,
 			    struct nn_error *err);
 	void (*close_channel)(struct channel *channel);
 	int (*wait)(const ANeuralNetworksDevice *device, struct nn_error *err);
 	/*
-	 * Allocates memory for these roles and sets domain->buffer and token. Dimensions of
-	 * domain->operand may be unknown. NULL if the device uses this process's memory.
+	 * Allocates memory of the device for `roles`, and sets domain->buffer and token. Dimensions
+	 * of domain->operand may be unknown. NULL if the device has no memory of its own.
 	 */
 	int (*allocate)(const ANeuralNetworksDevice *device, const struct prepared_role *roles,
 			uint32_t count, struct memory_domain *domain, struct nn_error *err);
@@ -130,7 +135,7 @@ struct accel_handle;
 
 /*
  * A device's description of itself. It is never changed or freed, because applications have
- * pointers into it. If another engine serves the device, newer facts are added.
+ * pointers into it. If another engine begins to serve the device, a newer description is added.
  */
 struct device_facts {
 	struct device_facts *older;
@@ -158,26 +163,28 @@ static inline const struct nn_device_info *device_info(const ANeuralNetworksDevi
 }
 
 /*
- * Fills in a device. Returns false with a reason in err if there is no device. With `wait`, waits
- * for an engine that is just starting, as long as the kernel does.
+ * Fill in a device. device_nnaccel_open() returns false with the reason in err if there is no
+ * device. With `wait`, it waits for an engine that is starting, as long as the kernel does.
  */
 void device_cpu_open(ANeuralNetworksDevice *device);
 bool device_nnaccel_open(ANeuralNetworksDevice *device, const struct nna_device_entry *entry,
 			 bool wait, struct nn_error *err);
 
-/*
- * Asks the engine again for the device's properties, if the engine may be another one than before.
- */
+/* Asks the engine for the device's properties again if another engine may serve the device. */
 void device_nnaccel_refresh(ANeuralNetworksDevice *device);
 void device_refresh(void);
 
-/* Called around a fork. No other thread then uses the list of devices, so a child can use it. */
+/*
+ * Lock the list of devices during a fork, so that no other thread has it locked and the child can
+ * use it.
+ */
 void device_lock_list(void);
 void device_unlock_list(void);
 
 /*
- * All devices in the order in which they were found, the CPU last. Missing devices are searched
- * again, after growing pauses; once found, they stay in the list.
+ * Returns the number of devices. They are listed in the order in which they were found; the CPU is
+ * last. If devices are missing, later calls search for them again, after growing pauses. Devices
+ * are never removed.
  */
 uint32_t device_count(void);
 const ANeuralNetworksDevice *device_at(uint32_t index);
@@ -188,7 +195,7 @@ const char *device_missing(void);
 
 #define DEVICE_MAX (NNA_MAX_DEVICES + 1)
 
-/* Looks for devices and lists them; returns their number. */
+/* Searches for devices, lists all devices, and returns their number. */
 uint32_t device_list(const ANeuralNetworksDevice *devices[DEVICE_MAX]);
 
 static inline bool device_is_cpu(const ANeuralNetworksDevice *device)
@@ -196,7 +203,7 @@ static inline bool device_is_cpu(const ANeuralNetworksDevice *device)
 	return !device->handle;
 }
 
-/* Returns UNEXPECTED_NULL or BAD_DATA unless the list has valid devices, each once. */
+/* Returns UNEXPECTED_NULL or BAD_DATA unless all devices of the list are valid and different. */
 int device_check_list(const ANeuralNetworksDevice *const *devices, uint32_t count,
 		      struct nn_error *err);
 

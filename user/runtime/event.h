@@ -9,12 +9,12 @@
 
 struct ANeuralNetworksEvent {
 	int fence;			/* sync_file, the file of an execution, or -1 */
-	uint32_t process;		/* value of handle_process() in the process that made it */
-	const ANeuralNetworksDevice *device;	/* if the fence is an execution's file */
-	/* Protected by the lock; NULL once the execution knows of its end. */
+	uint32_t process;		/* handle_process() when the event was made */
+	const ANeuralNetworksDevice *device;	/* set if the fence is an execution's file */
+	/* The execution, until its end was recorded in it; then NULL. Protected by the lock. */
 	ANeuralNetworksExecution *execution;
 	pthread_t thread;		/* thread that runs the execution, if there is no fence */
-	atomic_uint references;		/* by application, execution, and dependents */
+	atomic_uint references;		/* from application, execution and dependents */
 
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
@@ -26,8 +26,8 @@ struct ANeuralNetworksEvent {
 };
 
 /*
- * Runs a started execution in a thread: once all dependencies have ended, and
- * then for at most `duration_ns` (0: no limit). On failure the execution has ended.
+ * Runs a started execution in a thread. It begins once all dependencies have ended, and then takes
+ * at most `duration_ns` (0: no limit). If the call fails, the execution has ended.
  */
 int event_start_execution(ANeuralNetworksExecution *execution,
 			  const ANeuralNetworksEvent *const *dependencies, uint32_t count,
@@ -35,14 +35,14 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 			  struct nn_error *err);
 
 /*
- * Starts an execution on the device if the device can wait for all dependencies and has all inputs;
- * otherwise in a thread.
+ * Starts an execution on its device if the device can wait for all dependencies and can read all
+ * inputs. Otherwise runs the execution in a thread.
  */
 int event_start_fenced(ANeuralNetworksExecution *execution,
 		       const ANeuralNetworksEvent *const *dependencies, uint32_t count,
 		       uint64_t duration_ns, ANeuralNetworksEvent **event, struct nn_error *err);
 
-/* Ends the execution of an event whose fence has signalled; does not wait. */
+/* If the event's fence has signalled, records the end in the event's execution. Does not wait. */
 void event_look(ANeuralNetworksEvent *event);
 
 /* Drops a reference; accepts NULL. */

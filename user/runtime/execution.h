@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Executions: a compilation's arguments, the states of running, and the results. */
+/* Executions: the arguments of a compilation, the state of a run, and its results. */
 #ifndef NN_RUNTIME_EXECUTION_H
 #define NN_RUNTIME_EXECUTION_H
 
@@ -36,7 +36,10 @@ struct ANeuralNetworksExecution {
 	struct nn_attributes attributes;
 	ANeuralNetworksMemory *temporaries;	/* NULL until a run needs them */
 
-	/* The thread that sets EXECUTION_STARTED owns the fields below until the next state. */
+	/*
+	 * The thread that sets EXECUTION_STARTED owns the following fields until the state changes
+	 * again.
+	 */
 	_Atomic enum execution_state state;
 	int result;
 	struct nn_output_shape *shapes;	/* [num_outputs], of NO_ERROR and INSUFFICIENT_SIZE */
@@ -46,30 +49,30 @@ struct ANeuralNetworksExecution {
 	uint64_t deadline_ns;
 	/* Event of the last fence, with a reference; NULL without a fence. */
 	ANeuralNetworksEvent *event;
-	enum execution_way way;		/* the way in which it was last started */
-	uint64_t started_ns;		/* when it was started; set for traces and reports only */
+	enum execution_way way;		/* how it was last started */
+	uint64_t started_ns;		/* start time; set only for traces and reports */
 	uint64_t traced;		/* trace_async_begin() of a fenced execution */
 };
 
 /*
- * Returns OP_FAILED if an input is memory made from a description that is empty, or whose contents
- * have another shape.
+ * Returns OP_FAILED if an input is memory made from a description and is empty, or has contents of
+ * another shape.
  */
 int execution_check_memories(const ANeuralNetworksExecution *execution, struct nn_error *err);
 
 /*
- * Runs a started execution to its end, by a deadline (CLOCK_MONOTONIC, 0: none), and returns its
- * result. `burst` is a locked burst of its compilation, or NULL.
+ * Runs a started execution to its end, with a deadline (CLOCK_MONOTONIC, 0: none), and returns its
+ * result. `burst` is a locked burst of the compilation, or NULL.
  */
 int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst,
 		  uint64_t deadline_ns, struct nn_error *err);
 
 /*
- * Hands a started execution to its device, which waits for the sync_files and the files of
- * executions. The file *fence polls readable at its end. The caller must call
- * execution_end_fenced() after that. *fence is -1 if the device cannot do that or failed; then
- * nothing has begun. `at_once` says that all these files have signalled, so that the contents of
- * inputs are known.
+ * Submits a started execution to its device, which waits for the `wait_for` files: sync_files and
+ * files of executions. The file *fence becomes readable at the execution's end; the caller must
+ * then call execution_end_fenced(). If the device has no fenced executions or fails, *fence is -1
+ * and nothing has begun. `at_once` says that all `wait_for` files have signalled, so that the
+ * contents of inputs are known.
  */
 void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait_for,
 			    uint32_t count, bool at_once, uint64_t duration_ns, int *fence);

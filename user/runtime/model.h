@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models: a builder that takes operands and operations one by one, and the flat
- * graph that finishing leaves.
+ * Models: a builder that adds operands and operations one by one, and the flat graph that finishing
+ * makes.
  */
 #ifndef NN_RUNTIME_MODEL_H
 #define NN_RUNTIME_MODEL_H
@@ -14,14 +14,14 @@
 #include "runtime/arena.h"
 #include "runtime/memory.h"
 
-/* The input of a device's compilation: a model, and the memory of each of its pools. */
+/* The input of a device's compilation: a model, and the memory of each pool. */
 struct graph {
 	struct nn_model model;			/* pools of the graph; their base is not set */
 	ANeuralNetworksMemory *const *memories;	/* [model.num_pools] */
 };
 
 struct ANeuralNetworksModel {
-	/* Number of references: the application, and objects made from this. */
+	/* Number of references: the application's, and those of objects made from this. */
 	atomic_uint references;
 	bool finished;
 	bool invalid;	/* finishing failed, so the model can only be freed */
@@ -42,7 +42,7 @@ struct ANeuralNetworksModel {
 	const uint32_t *outputs;
 	uint8_t *values;			/* small constants */
 	ANeuralNetworksMemory **memories;	/* by location.pool */
-	/* Models, indexed by location.offset of NN_SUBGRAPH. */
+	/* Referenced models, indexed by location.offset of NN_SUBGRAPH operands. */
 	const ANeuralNetworksModel **children;
 	const struct nn_subgraph **child_graphs;
 	struct arena arena;			/* memory of index lists, scales, graph */
@@ -72,9 +72,9 @@ static inline const struct nn_operand *model_output(const ANeuralNetworksModel *
 }
 
 /*
- * Takes a reference to a model. Each compilation holds one, so that the application may free the
- * model before it.
- * The model is const, because references do not change what a caller sees.
+ * Takes a reference to a model. Each compilation holds a reference, so the application may free the
+ * model before the compilation. The model is const, because references do not change what a caller
+ * sees.
  */
 const ANeuralNetworksModel *model_get(const ANeuralNetworksModel *model);
 void model_put(const ANeuralNetworksModel *model);

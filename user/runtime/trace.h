@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of preparations and executions in the file that NNACCEL_TRACE names, and with NNACCEL_REPORT their
- * sums on standard error at the program's end.
+ * Writes events of preparations and executions to the file that NNACCEL_TRACE names. With
+ * NNACCEL_REPORT, prints sums of their times on standard error at the program's end.
  */
 #ifndef NN_RUNTIME_TRACE_H
 #define NN_RUNTIME_TRACE_H
@@ -10,10 +10,13 @@
 
 #include "runtime/device.h"
 
-/* The events, the report, and the observer (observer.h). */
+/* What is recorded: events, the report, and calls of the observer (observer.h). */
 enum { WATCH_EVENTS = 1, WATCH_REPORT = 2, WATCH_OBSERVER = 4 };
 
-/* The set of wanted kinds. It is usually 0; an execution then costs only one additional branch. */
+/*
+ * The set of enabled WATCH_ flags. It is usually 0; tracing then costs an execution only one
+ * branch.
+ */
 extern int trace_watches __attribute__((visibility("hidden")));
 
 static inline bool trace_is_on(void)
@@ -30,31 +33,31 @@ static inline bool trace_wants(int what)
 void trace_start(void);
 
 /*
- * Write an event that begins and ends on this thread. `format` makes the members of a JSON object,
- * from numbers and from names that need no escapes.
+ * Write the begin and the end of an event of this thread. `format` produces members of a JSON
+ * object; its arguments are numbers, and names that need no escapes.
  */
 void trace_begin(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void trace_end(const char *name, int result);
 void trace_instant(const char *name, const char *reason);
 
 /*
- * Write the begin or the end of an event, on any thread. The first function returns a number for
- * the end, or 0 without a trace.
+ * Write the begin and the end of an event; any threads may call them. trace_async_begin() returns
+ * the number for trace_async_end(), or 0 without a trace.
  */
 uint64_t trace_async_begin(const char *name);
 void trace_async_end(const char *name, uint64_t number, int result);
 
-/* Writes the gathered events to the file. */
+/* Writes the buffered events to the file. */
 void trace_flush(void);
 
 /*
- * A device fills this in during an execution, by struct request. Times are CLOCK_MONOTONIC; 0 if
- * not known.
+ * The times of an execution, which the device fills in through struct request. Times are
+ * CLOCK_MONOTONIC; 0 if not known.
  */
 struct trace_run {
-	uint64_t submitted_ns;		/* to another process, */
+	uint64_t submitted_ns;		/* when it was submitted to another process */
 	uint64_t answered_ns;
-	uint64_t engine_begin_ns;	/* where the execution ran in the engine */
+	uint64_t engine_begin_ns;	/* when the engine computed it */
 	uint64_t engine_end_ns;
 	uint64_t copied_in;		/* bytes */
 	uint64_t copied_out;
@@ -67,13 +70,13 @@ struct step;
 
 /*
  * Returns a new step of the report; NULL if no report is wanted or memory runs out. Call it for all
- * steps of a model in a row.
+ * steps of a model one after the other.
  */
 struct trace_step *trace_new_step(const struct step *step, uint32_t number, uint32_t num_steps);
 
 /*
- * Executes a request that is traced or reported: of a step, or of the whole model if `step` is NULL.
- * It runs on its own device, or on the CPU.
+ * Executes a request of a step, or of the whole model if `step` is NULL, and traces or reports it.
+ * `prepared` is for the step's device or for the CPU.
  */
 int trace_execute(const struct step *step, struct prepared *prepared, struct request *request,
 		  struct nn_error *err);

@@ -150,7 +150,7 @@ typedef enum {
 	/* Feature level 4 */
 	ANEURALNETWORKS_QUANTIZED_LSTM = 95,
 	ANEURALNETWORKS_IF = 96,			/* runs one of two models */
-	ANEURALNETWORKS_WHILE = 97,			/* runs a model while another says so */
+	ANEURALNETWORKS_WHILE = 97,			/* runs a model while another yields true */
 	ANEURALNETWORKS_ELU = 98,
 	ANEURALNETWORKS_HARD_SWISH = 99,
 	ANEURALNETWORKS_FILL = 100,
