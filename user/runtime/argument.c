@@ -15,7 +15,7 @@
 struct checking {
 	const ANeuralNetworksExecution *execution;
 	const struct argument *argument;
-	struct nn_operand operand;	/* the model's, but with the argument's dimensions */
+	struct nn_operand operand;	/* the model's operand with the argument's dimensions */
 	struct nn_error *err;
 };
 
@@ -84,7 +84,7 @@ static int check_length(const struct checking *c)
 		       nn_type_name(c->operand.type), length, size);
 }
 
-/* Checks the part of a memory that an argument names. The operand's size is not considered. */
+/* Checks the part of a memory that an argument names, but not against the operand's size. */
 static int check_part(const struct checking *c)
 {
 	const struct argument *a = c->argument;
@@ -104,7 +104,7 @@ static int check_part(const struct checking *c)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* An image is used as a whole; its rows are the tensor. */
+/* Checks that the rows of an image, which is used as a whole, have the size of the tensor. */
 static int check_image(const struct checking *c)
 {
 	const struct argument *a = c->argument;
@@ -177,7 +177,7 @@ int execution_set_argument(ANeuralNetworksExecution *execution, const struct arg
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "%s %d was set already",
 			       argument->output ? "output" : "input", argument->index);
 	/*
-	 * From here on the application cannot switch padding on or off, even if the size is wrong.
+	 * After this, the application cannot enable or disable padding, even if the size is wrong.
 	 */
 	execution->any_set = true;
 	result = check_size(&c);

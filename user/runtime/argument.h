@@ -7,7 +7,7 @@
 
 #include "runtime/execution.h"
 
-/* An input or output as the application describes it. */
+/* An input or output of an execution, as the application describes it. */
 struct argument {
 	bool output;
 	int32_t index;
@@ -18,7 +18,7 @@ struct argument {
 	size_t length;
 };
 
-/* Checks an argument and stores it. BAD_STATE, BAD_DATA. */
+/* Checks an argument and stores it in the execution. BAD_STATE, BAD_DATA. */
 int execution_set_argument(ANeuralNetworksExecution *execution, const struct argument *argument,
 			   struct nn_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The choice of a device for each operation: the one that executes it at the lowest cost. Costs
- * come from the performance entry of the type of its first input.
+ * Chooses a device for each operation: the device with the lowest cost for it. The cost is the
+ * device's performance figure for the type of the operation's first input.
  */
 #include "runtime/assign.h"
 
@@ -87,8 +87,8 @@ static bool has_unknown_size(const struct nn_subgraph *subgraph,
 }
 
 /*
- * Returns whether the operation is control flow over operands of unknown size. Then the CPU
- * executes it, if allowed.
+ * Returns whether the operation is control flow over operands of unknown size. The CPU executes
+ * these operations if it is among the devices.
  */
 static bool is_for_cpu(const struct nn_subgraph *subgraph, const struct nn_operation *operation)
 {
@@ -96,9 +96,9 @@ static bool is_for_cpu(const struct nn_subgraph *subgraph, const struct nn_opera
 	       has_unknown_size(subgraph, operation);
 }
 
-/* The search for an operation's device. */
+/* The state of the search for an operation's device. */
 struct choice {
-	double cost;		/* lowest cost so far; INFINITY without a device */
+	double cost;		/* lowest cost so far; INFINITY if no device was found yet */
 	bool settled;		/* the CPU executes it, even if other devices could */
 	bool taken;		/* a device other than the CPU can execute the operation */
 };

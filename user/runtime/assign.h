@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The choice of a device for each operation, by the operations that devices support and the
- * performance that they report.
+ * Chooses a device for each operation, by the supported operations and the performance of devices.
  */
 #ifndef NN_RUNTIME_ASSIGN_H
 #define NN_RUNTIME_ASSIGN_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bursts: the rules of their use, and their channels to the devices. */
+/* Bursts: checks of their use, and their channels to the devices. */
 #include "runtime/burst.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bursts: executions of one compilation, one at a time. Their resources stay allocated from one
+ * Bursts: executions of one compilation, one at a time. A burst's resources stay allocated from one
  * execution to the next.
  */
 #ifndef NN_RUNTIME_BURST_H
@@ -14,14 +14,14 @@ struct ANeuralNetworksBurst {
 	const ANeuralNetworksCompilation *compilation;
 	atomic_flag busy;
 
-	/* The thread that holds the lock owns the fields below. */
+	/* Only the thread that locked the burst uses the following fields. */
 	/* The request of each step, with a channel if the step's device has one. */
 	struct request *requests;
 	ANeuralNetworksMemory *temporaries;	/* NULL until a run needs them */
 	struct arena arena;
 };
 
-/* Returns false if another execution holds the burst. */
+/* Locks a burst; returns false if another execution has locked it. */
 bool burst_try_lock(ANeuralNetworksBurst *burst);
 void burst_unlock(ANeuralNetworksBurst *burst);
 

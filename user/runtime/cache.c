@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compilation caching: names of the files for a prepared step, and preparing from them. */
+/* Compilation caching: names the cache files of a step, and prepares the step from them. */
 #define _GNU_SOURCE
 #include "runtime/cache.h"
 
@@ -27,7 +27,10 @@ struct entry {
 	int data[MAX_FILES];
 };
 
-/* Makes the key of an entry: the application's token and everything that makes plans differ. */
+/*
+ * Makes the key of an entry from the application's token and everything that changes the prepared
+ * step.
+ */
 static void make_token(const struct cache_options *cache, const struct step *step,
 		       const struct prepare_options *options, uint8_t token[SHA256_SIZE])
 {
@@ -45,7 +48,10 @@ static void make_token(const struct cache_options *cache, const struct step *ste
 
 		sha256_add(&s, at, sizeof(at));
 	}
-	/* The device's version names its plug-ins; this adds the extensions that the model uses. */
+	/*
+	 * The device's version identifies its plug-ins; this adds the extensions that the model
+	 * uses to the key.
+	 */
 	for (uint32_t i = 0; i < step->graph.model.num_extensions; i++)
 		sha256_add(&s, step->graph.model.extensions[i].name,
 			   strlen(step->graph.model.extensions[i].name) + 1);
@@ -134,7 +140,7 @@ static bool dup_entry(struct entry *e, const struct cache_options *cache,
 	return true;
 }
 
-/* Opens all files of an entry or none; then errno says why. */
+/* Opens all files of an entry. On failure none is open, and errno has the reason. */
 static bool open_entry(struct entry *e, const struct cache_options *cache,
 		       const struct nn_device_info *info, int flags)
 {
@@ -163,7 +169,7 @@ static bool open_entry(struct entry *e, const struct cache_options *cache,
 	return false;
 }
 
-/* Returns an entry's place, for messages. */
+/* Returns the place of an entry's files for messages. */
 static const char *where(const struct cache_options *cache)
 {
 	return cache->dir ? cache->dir : "the files given";
@@ -179,7 +185,10 @@ static void log_late(void *data, const char *reason)
 		nna_log(NNA_LOG_INFO, "a deferred cache entry was saved");
 }
 
-/* Returns false if the step has to be prepared. `reason` then holds the error, if there was one. */
+/*
+ * Returns false if the step must be prepared without the entry. If there was an error, `reason` has
+ * it.
+ */
 static bool load(const struct cache_options *cache, const struct step *step,
 		 const struct prepare_options *options, struct entry *e,
 		 struct prepared **prepared, struct nn_error *reason)
@@ -205,7 +214,7 @@ static bool load(const struct cache_options *cache, const struct step *step,
 	return result == ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Prepares a step and saves its entry; `reason` says why it was not saved. */
+/* Prepares a step and saves its entry. If saving fails, `reason` says why. */
 static int prepare(const struct cache_options *cache, const struct step *step,
 		   const struct prepare_options *options, struct entry *e,
 		   struct prepared **prepared, struct nn_error *reason, struct nn_error *err)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Compilation caching: names of the files for a prepared step, and preparing from them. */
+/* Compilation caching: prepares steps from cache files, and saves prepared steps to them. */
 #ifndef NN_RUNTIME_CACHE_H
 #define NN_RUNTIME_CACHE_H
 
 #include "runtime/partition.h"
 
-/* The caching that an application asked for. */
+/* The cache that an application set for a compilation. */
 struct cache_options {
 	const char *dir;		/* folder, which ends in '/'; NULL if `fds` has the files */
 	const int *fds;			/* model files, then data files, for the only device */
@@ -13,9 +13,10 @@ struct cache_options {
 };
 
 /*
- * Prepares a step from its cache entry; without a valid entry, prepares it and saves the entry. A
- * fault of the entry is only logged. If `cache` is NULL or the device has no cache files, the step
- * is only prepared. Open files belong to a whole model, so other steps are not cached in them.
+ * Prepares a step from its cache entry. Without a valid entry, prepares the step and saves the
+ * entry. An error of the entry is only logged. If `cache` is NULL or the device has no cache files,
+ * the step is prepared without a cache. The application's open files are for a whole model, so a
+ * step that is only a part of the model is not cached in them.
  */
 int cache_prepare(const struct cache_options *cache, const struct step *step,
 		  const struct prepare_options *options, struct prepared **prepared,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cache files of the device nnapi-reference: the model file is a header and a
- * plan's model part, the data file its data part.
+ * Cache files of the device nnapi-reference: the model file has a header and the model part of a
+ * plan, the data file has the plan's data part.
  */
 #define _GNU_SOURCE
 #include "runtime/cache_cpu.h"
@@ -23,7 +23,10 @@ enum { MODEL, DATA };		/* number of files of an entry */
 
 #define MAGIC UINT64_C(0x3265686361636e6e)	/* "nncache2" */
 
-/* Bytes of data that a thread reads and hashes at a time, so that they are still in its cache. */
+/*
+ * Bytes of data that a thread reads at a time, few enough to hash them while they are in the CPU's
+ * cache.
+ */
 #define CHUNK (UINT64_C(256) << 10)
 
 /* The hash only detects accidents, because the application may change its own files. */
@@ -57,7 +60,7 @@ static enum nn_status read_all(int fd, const char *kind, void *to, uint64_t from
 
 /* Data in chunks. */
 struct chunks {
-	int fd;	/* file from which the chunks are read; -1 if they are in memory already */
+	int fd;	/* file from which chunks are read; -1 if they are in memory */
 	char *data;
 	uint64_t size;
 	uint64_t *hashes;

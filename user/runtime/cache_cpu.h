@@ -8,7 +8,7 @@
 
 #include "runtime/device.h"
 
-/* A plan from files, and the memory of its values. */
+/* A plan loaded from files, and the memory of the plan's constants. */
 struct cpu_cached {
 	struct nn_plan *plan;
 	void *data;

@@ -364,7 +364,7 @@ int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 	return rt_end(result, &err);
 }
 
-/* All devices here prefer the same alignment for every input and output. */
+/* All devices prefer the same alignment for every input and output. */
 static int get_preferred(const ANeuralNetworksCompilation *compilation, uint32_t index,
 			 bool output, uint32_t *bytes, struct nn_error *err)
 {

@@ -36,19 +36,19 @@ ANeuralNetworksCompilation *compilation_get(const ANeuralNetworksCompilation *co
 void compilation_put(const ANeuralNetworksCompilation *compilation);
 
 /*
- * Sets open cache files in place of a folder: model files, then data files, as many as the only
- * device has. They are duplicated. Returns BAD_DATA for another number of files or devices, and
- * BAD_STATE once the compilation is finished.
+ * Sets open cache files instead of a folder. There must be as many model files and data files as
+ * the compilation's only device needs. The fds are duplicated. Returns BAD_DATA for a wrong number
+ * of files or devices, and BAD_STATE once the compilation is finished.
  */
 int compilation_set_cache_files(ANeuralNetworksCompilation *compilation, const int *model_fds,
 				uint32_t num_model, const int *data_fds, uint32_t num_data,
 				const uint8_t *token, struct nn_error *err);
 
-/* Returns BAD_STATE unless executions of the compilation may be made. */
+/* Returns BAD_STATE unless the compilation is finished and can be executed. */
 int compilation_check_valid(const ANeuralNetworksCompilation *compilation,
 			    struct nn_error *err);
 
-/* Returns whether the model has an operation of a vendor; then there is no fallback to the CPU. */
+/* Returns whether the model has a vendor's operation, so that it cannot fall back to the CPU. */
 bool compilation_is_foreign(const ANeuralNetworksCompilation *compilation);
 
 /* Returns whether the application named exactly one device. */

@@ -19,8 +19,8 @@
 #define LONGEST_PAUSE_NS UINT64_C(5000000000)
 
 /*
- * A device is complete before `num_accels` publishes it. Later only its `facts` change. The thread
- * that looks for accelerators holds the lock, which protects the time of the next look.
+ * A device is complete before `num_accels` includes it. After that only its `facts` change. A
+ * thread that searches for accelerators holds the lock, which protects the fields after it.
  */
 static struct {
 	pthread_once_t once;
@@ -61,13 +61,13 @@ static bool is_listed(const struct nna_device_entry *entry)
 	for (uint32_t i = 0; i < count_accels(); i++)
 		if (!strcmp(list.accels[i].path, entry->path))
 			return true;
-	/* Programs tell devices by their names. */
+	/* Programs distinguish devices by their names. */
 	return !strcmp(entry->name, list.cpu.name);
 }
 
 /*
- * Called with the lock held. With `wait` it waits for the first device's engine, which may be just
- * starting.
+ * Searches for accelerators. The lock is held. With `wait`, waits for the first device's engine,
+ * which may be starting.
  */
 static void look(bool wait)
 {
@@ -78,7 +78,10 @@ static void look(bool wait)
 	if (nna_device_list(entries, sizeof(entries[0]), &count, &reason))
 		count = 0;
 	if (!count) {
-		/* The error of opening it says why there is no device. */
+		/*
+		 * Try the default path, because the error of opening it says why there is no
+		 * device.
+		 */
 		memset(&entries[0], 0, sizeof(entries[0]));
 		strcpy(entries[0].path, NNA_DEVICE_PATH);
 		count = 1;
@@ -111,13 +114,13 @@ static void open_devices(void)
 }
 
 /*
- * Searches for accelerators if it is time. If none is known, it also searches in a forked child
- * that has not searched yet, and with `at_once` always.
+ * Searches for accelerators if the pause since the last search is over. If none is known, also
+ * searches if `at_once` is set, or in a forked child that has not searched yet.
  */
 static void find_devices(bool at_once)
 {
 	pthread_once(&list.once, open_devices);
-	/* If another thread is looking already, its result is seen at the next call. */
+	/* If another thread is searching, the next call sees the devices that it finds. */
 	if (pthread_mutex_trylock(&list.lock))
 		return;
 	if (clock_ns() >= list.next_ns ||
@@ -158,7 +161,7 @@ const char *device_missing(void)
 	return count_accels() ? NULL : list.missing.message;
 }
 
-/* Does not search for devices: an index refers to the list that device_count() counted. */
+/* Do not search for devices here: the index refers to the list that device_count() counted. */
 const ANeuralNetworksDevice *device_at(uint32_t index)
 {
 	const ANeuralNetworksDevice *devices[DEVICE_MAX];
@@ -217,7 +220,7 @@ int ANeuralNetworks_getDeviceCount(uint32_t *numDevices)
 int ANeuralNetworks_getDevice(uint32_t devIndex, ANeuralNetworksDevice **device)
 {
 	RT_NOT_NULL(device);
-	/* Applications never write to a device: all functions take it as const. */
+	/* All functions take devices as const, so applications never write to them. */
 	*device = (ANeuralNetworksDevice *)device_at(devIndex);
 	if (!*device)
 		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "device %u of %u", devIndex,
@@ -239,7 +242,7 @@ int ANeuralNetworksDevice_getVersion(const ANeuralNetworksDevice *device, const 
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* The HAL's types have the values of the NDK's. */
+/* The HAL's device types have the values of the NDK's device types. */
 int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *type)
 {
 	RT_NOT_NULL(device, type);

@@ -65,7 +65,7 @@ struct prepared_role {
 	struct prepared *prepared;
 	uint32_t index;
 	bool output;
-	float frequency;		/* share of executions with this role, in (0, 1] */
+	float frequency;		/* how often the role is used, in (0, 1] */
 };
 
 struct memory_domain;

@@ -21,7 +21,7 @@ struct cpu_prepared {
 	struct nn_model model;		/* the graph's model, with its pools mapped */
 	struct nn_pool *pools;
 	struct nn_plan *plan;
-	struct cpu_cached cached;	/* memory of a plan that came from the cache */
+	struct cpu_cached cached;	/* memory of a plan that was loaded from the cache */
 };
 
 /* Finds memories with constants that the CPU cannot map, and returns their number. */
@@ -79,8 +79,8 @@ static void cpu_free(struct prepared *prepared)
 }
 
 /*
- * Ends the accesses to the first `count` memories of constants; returns `result` if that is an
- * error already.
+ * Ends the accesses to the first `count` memories of constants. If `result` is an error, returns
+ * it.
  */
 static int end_pools(const struct cpu_prepared *cpu, const struct graph *graph, uint32_t count,
 		     int result, struct nn_error *err)
@@ -99,8 +99,8 @@ static int end_pools(const struct cpu_prepared *cpu, const struct graph *graph, 
 }
 
 /*
- * Begins to access the memory of the constants, which must not change from then on. So the access
- * may end when the plan is made, although the plan still reads them.
+ * Begins accesses to the memories of constants. Constants never change after this. So the accesses
+ * may end when the plan is made, although the plan reads the constants later.
  */
 static int begin_pools(struct cpu_prepared *cpu, const struct graph *graph, struct nn_error *err)
 {
@@ -204,7 +204,10 @@ static int cpu_prepare_cached(const ANeuralNetworksDevice *device, const struct 
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Begins the accesses to arguments; an argument whose data pointer is set has begun. */
+/*
+ * Begins accesses to the memories of arguments. The data pointer of an argument is set if its
+ * access has begun.
+ */
 static int begin_args(const struct request_arg *from, uint32_t count, int prot, struct nn_arg *to,
 		      struct nn_error *err)
 {
@@ -227,7 +230,7 @@ static int begin_args(const struct request_arg *from, uint32_t count, int prot, 
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Ends the access that begin_args() began; the data pointer is NULL if it began no access. */
+/* Ends an access that begin_args() began. The data pointer is NULL if there is no access. */
 static int end_arg(const struct request_arg *from, const struct nn_arg *arg, int prot,
 		   bool written, struct nn_error *err)
 {
@@ -322,7 +325,7 @@ static const struct device_ops cpu_ops = {
 	.wait = cpu_wait,
 };
 
-/* The performance of all devices is relative to this one. */
+/* The performance figures of all devices are relative to this device. */
 void device_cpu_open(ANeuralNetworksDevice *device)
 {
 	const struct nn_performance unit = { 1.0f, 1.0f };

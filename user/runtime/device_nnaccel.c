@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The devices of engines: libnnaccel's device behind the runtime's interface. Arguments that
+ * Devices with an engine: implements the runtime's device functions with libnnaccel. Arguments that
  * applications pass as pointers are copied to memory of the runtime.
  */
 #include <pthread.h>
@@ -22,13 +22,15 @@
 /* Arguments in staging memory begin at multiples of a cache line. */
 #define STAGING_ALIGN 64
 
-/* Pauses before a model whose worker keeps dying is prepared again: the first, and the longest. */
+/*
+ * The first and the longest pause before a model is prepared again, if its workers repeatedly die.
+ */
 #define FIRST_PAUSE_NS NS_PER_S
 #define LONGEST_PAUSE_NS UINT64_C(60000000000)
 
 /*
- * A prepared model ends with its worker, and a forked child cannot use it. It is then prepared
- * again from the graph.
+ * A prepared model is lost when its worker dies or the process forks. It is then prepared again
+ * from the graph.
  */
 struct accel_prepared {
 	struct prepared base;
@@ -38,8 +40,8 @@ struct accel_prepared {
 	const struct nn_subgraph *main;
 
 	/*
-	 * Held for reading while `model` or `device` are used, for writing while they are replaced.
-	 * They are not used if `process` is another process.
+	 * The lock is held for reading while `model` or `device` is used, and for writing while
+	 * both are replaced. Neither is used if `process` is not this process.
 	 */
 	pthread_rwlock_t life;
 	struct nna_device *device;
@@ -48,17 +50,17 @@ struct accel_prepared {
 	uint32_t generation;		/* number of times that the model was prepared again */
 	atomic_bool has_no_times;	/* the engine does not report when operations ran */
 	uint64_t pause_ns;		/* length of the last pause; 0 after a success */
-	uint64_t next_ns;		/* not again before */
+	uint64_t next_ns;		/* no preparation before this time */
 	atomic_bool has_served;		/* an execution of this generation has succeeded */
 
-	/* Staging memory that no execution uses, for the next one. */
+	/* Staging memory that no execution uses, kept for the next execution. */
 	pthread_mutex_t lock;
 	struct nna_memory *idle;
 
-	atomic_uint locks_process;	/* handle_process() of the locks' process */
+	atomic_uint locks_process;	/* handle_process() when the locks were made */
 };
 
-/* A request on its way to the device. */
+/* A request in the form in which it is sent to the device. */
 struct accel_request {
 	struct nna_argument *inputs;
 	struct nna_argument *outputs;
@@ -79,7 +81,10 @@ struct channel {
 	struct arena arena;
 };
 
-/* Imports the pools of a graph. Without `need_all`, memory that the device cannot reach is NULL. */
+/*
+ * Imports the pools of a graph. Without `need_all`, memory that the device cannot access becomes
+ * NULL.
+ */
 static int import_pools(struct nna_device *device, const struct graph *graph, bool need_all,
 			struct nna_memory ***memories, struct nn_error *err)
 {
@@ -127,10 +132,7 @@ static void accel_free(struct prepared *prepared)
 	free(accel);
 }
 
-/*
- * Makes new locks in a forked child, because threads that the child does not have may hold the
- * parent's.
- */
+/* Makes new locks in a forked child, because threads of the parent may hold the old ones. */
 static void init_locks(void *argument)
 {
 	struct accel_prepared *accel = argument;
@@ -164,7 +166,7 @@ static int accel_new(const ANeuralNetworksDevice *device, const struct graph *gr
 	return handle_get(device->handle, &a->device, err);
 }
 
-/* Gives the caller the prepared model if `result` is success, otherwise frees it. */
+/* If `result` is success, returns the prepared model to the caller; otherwise frees the model. */
 static int accel_finish(struct accel_prepared *accel, int result, struct prepared **prepared)
 {
 	if (result == ANEURALNETWORKS_NO_ERROR)
@@ -181,7 +183,7 @@ static uint32_t preference_of(uint32_t preference)
 	       NNA_PREFER_FAST_SINGLE_ANSWER;
 }
 
-/* The runtime counts priorities from the lowest on. */
+/* The runtime's priorities are 0 low, 1 medium, 2 high. */
 static uint32_t priority_of(uint32_t priority)
 {
 	return !priority ? NNA_PRIORITY_LOW : priority > 1 ? NNA_PRIORITY_HIGH : NNA_PRIORITY_MEDIUM;
@@ -248,7 +250,7 @@ static int accel_prepare_cached(const ANeuralNetworksDevice *device, const struc
 
 /* ---- Preparing again ---- */
 
-/* Called with accel->life held for writing. */
+/* Prepares the model again and replaces the lost one; accel->life is held for writing. */
 static int replace(struct accel_prepared *accel, uint64_t deadline_ns, struct nn_error *err)
 {
 	struct prepare_options options = accel->options;
@@ -274,8 +276,9 @@ static int replace(struct accel_prepared *accel, uint64_t deadline_ns, struct nn
 
 /*
  * Prepares a model again after its generation `dead` was lost, unless another thread has done so.
- * If the model has not executed since the last time, it may be what kills its workers, so this
- * pauses first. Without an engine there is no pause, because asking for one costs little.
+ * If the model has not executed since it was last prepared, it may itself kill its workers; this
+ * then fails until a pause is over. Without an engine no pause is needed, because the check for an
+ * engine is cheap.
  */
 static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t deadline_ns,
 			 struct nn_error *err)
@@ -309,7 +312,10 @@ static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t d
 /* A function that uses the prepared model; called with accel->life held for reading. */
 typedef int use_fn(struct accel_prepared *accel, void *argument, struct nn_error *err);
 
-/* Uses the prepared model. If the model is lost, prepares it again and uses it once more. */
+/*
+ * Calls `fn` with the prepared model. If the model is lost, prepares it again and calls `fn` once
+ * more.
+ */
 static int use(struct accel_prepared *accel, use_fn *fn, void *argument, uint64_t deadline_ns,
 	       struct nn_error *err)
 {
@@ -373,7 +379,9 @@ static bool init_request(struct accel_request *r, uint32_t num_inputs, uint32_t 
 	return r->inputs && r->outputs && r->memories && r->tokens && r->shapes;
 }
 
-/* Returns staging memory of this size: the request's memory, or new one. */
+/*
+ * Returns staging memory of this size: the request's memory if it is large enough, or new memory.
+ */
 static int get_staging(struct accel_prepared *accel, uint64_t size, struct accel_request *r,
 		       struct nn_error *err)
 {
@@ -431,7 +439,9 @@ static int refer(struct accel_prepared *accel, struct accel_request *r,
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Returns the index of a token in the request. Adds the token if it is new. */
+/*
+ * Returns the index of a token in the request, and adds the token if the request does not have it.
+ */
 static uint32_t refer_token(struct accel_request *r, uint32_t token)
 {
 	uint32_t i;
@@ -443,7 +453,7 @@ static uint32_t refer_token(struct accel_request *r, uint32_t token)
 	return i;
 }
 
-/* Pools of requests are memories first, then tokens. */
+/* In a request, indices of memories come first, then those of tokens. */
 static void number_tokens(const struct accel_request *r, const struct request_arg *from,
 			  uint32_t count, struct nna_argument *to)
 {
@@ -506,7 +516,7 @@ static void place_times(const struct request *request, struct accel_request *r, 
 	memset(r->base + at, 0, sizeof(struct times_head));
 }
 
-/* Copies the times once, because the engine may write them at any time. */
+/* Copy the times before checking them, because the engine may write them at any time. */
 static void fetch_times(const struct request *request, const struct accel_request *r)
 {
 	const uint8_t *from = r->base + r->outputs[request->num_outputs].offset;
@@ -559,7 +569,9 @@ static int place(struct accel_prepared *accel, const struct request *request,
 	return result;
 }
 
-/* Copies outputs to the application's pointers, as many bytes as their shapes have. */
+/*
+ * Copies outputs to the application's pointers; the number of bytes is that of the reported shapes.
+ */
 static void fetch_outputs(const struct accel_prepared *accel, const struct request *request,
 			  const struct accel_request *r)
 {
@@ -574,7 +586,7 @@ static void fetch_outputs(const struct accel_prepared *accel, const struct reque
 			continue;
 		shape.rank = r->shapes[i].rank;
 		memcpy(shape.dims, r->shapes[i].dims, sizeof(shape.dims));
-		/* The size of an OEM scalar is that of its argument. */
+		/* An OEM scalar has the size of its argument. */
 		size = shape.type == NN_OEM_SCALAR ? arg->length : operand_size(&shape);
 		size = size < arg->length ? size : arg->length;
 		memcpy(arg->pointer, r->base + r->outputs[i].offset, size);
@@ -668,8 +680,8 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 
 /*
  * Frees staging memory instead of reusing it if the execution failed: a worker that missed the
- * deadline may still write there. An output that is too small is an answer, and after an answer the
- * worker writes nothing.
+ * deadline may still write to it. If only an output was too small, the worker has answered and
+ * writes nothing more.
  */
 static void drop_written_late(struct nna_memory **staging, int result)
 {
@@ -702,7 +714,7 @@ static int execute_single(struct accel_prepared *accel, struct request *request,
 	return result;
 }
 
-/* Opens a channel to the current prepared model. If that fails, executions use the ioctl. */
+/* Opens a burst to the current prepared model. If opening fails, executions use the ioctl. */
 static void renew_channel(struct accel_prepared *accel, struct channel *channel)
 {
 	struct nn_error reason = { "" };
@@ -794,7 +806,10 @@ static int execute_fenced(struct accel_prepared *accel, void *argument, struct n
 			&options, NNA_SIZED(nna_dependencies, .files = f->wait_for,
 			.num_files = f->count, .duration_ns = f->duration_ns), f->fence, err));
 	}
-	/* The kernel holds everything that the execution needs, so the rest may be freed. */
+	/*
+	 * The kernel has references to everything that the execution needs, so the request may be
+	 * freed.
+	 */
 	nna_memory_free(r.staging);
 	arena_free(&arena);
 	return result;
@@ -894,7 +909,7 @@ static bool is_repeated(const struct prepared_role *roles, uint32_t index)
 	return i < index;
 }
 
-/* No model of the roles can be replaced between these two calls. */
+/* Locks the models of the roles, so that none is replaced until release_roles(). */
 static void hold_roles(const struct prepared_role *roles, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -971,7 +986,7 @@ static int accel_allocate(const ANeuralNetworksDevice *device, const struct prep
 	result = allocate(device, roles, count, domain, &reason);
 	release_roles(roles, count);
 	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
-		/* All these models have the same dead worker, so all of them are lost. */
+		/* The worker of all these models is dead, so prepare all of them again. */
 		for (uint32_t i = 0; i < count; i++) {
 			bool first = true;
 
@@ -1008,7 +1023,10 @@ static bool is_same(const struct device_facts *a, const struct device_facts *b)
 	       !memcmp(&a->info, &b->info, sizeof(a->info));
 }
 
-/* Returns false if the device does not answer; the known facts then stay. */
+/*
+ * Queries the device's facts. Returns false if the device does not answer; the old facts then stay
+ * in use.
+ */
 static bool get_facts(ANeuralNetworksDevice *device, struct nna_device *nna, struct nn_error *err)
 {
 	struct device_facts *facts = calloc(1, sizeof(*facts)), *last = atomic_load(&device->facts);
@@ -1026,9 +1044,7 @@ static bool get_facts(ANeuralNetworksDevice *device, struct nna_device *nna, str
 		return status == NN_OK;
 	}
 	facts->older = last;
-	/*
-	 * Two threads may have asked at the same time. The later answer is the newest.
-	 */
+	/* If two threads query at the same time, the facts stored last are used. */
 	while (!atomic_compare_exchange_weak(&device->facts, &facts->older, facts))
 		;
 	return true;
@@ -1046,13 +1062,13 @@ void device_nnaccel_refresh(ANeuralNetworksDevice *device)
 			device_info(device)->version);
 }
 
-/* The state of a device. It lives as long as the process. */
+/* The state of a device, which lives as long as the process. */
 struct accel_place {
 	struct accel_handle handle;
 	struct nna_device_entry entry;
 };
 
-/* If the engine registered after the devices were listed, it has a name by now. */
+/* Reads the name of an engine that registered only after the devices were listed. */
 static void read_name(struct nna_device_entry *entry)
 {
 	struct nna_device_entry entries[NNA_MAX_DEVICES];

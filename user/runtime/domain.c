@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of a device for a description's roles, and ordinary memory in its place if the CPU
- * replaces the device.
+ * Memory of a device for a description's roles. If the CPU replaces the device, ordinary memory
+ * replaces the device's memory.
  */
 #include "runtime/domain.h"
 
@@ -13,9 +13,9 @@
 
 /* ---- allocation ---- */
 
-/* The uses that steps make of the operands of a description's roles. */
+/* The uses of the operands of a description's roles, by the steps that read or write them. */
 struct users {
-	const ANeuralNetworksDevice *device;	/* device of the steps so far, or NULL */
+	const ANeuralNetworksDevice *device;	/* device of all steps found so far, or NULL */
 	bool several;				/* devices */
 	uint32_t count;
 	struct prepared_role *roles;
@@ -50,7 +50,7 @@ static int add_list(struct users *users, const struct step *step, const struct m
 	return result;
 }
 
-/* Adds the steps of a role. Later steps may also read an output of the model. */
+/* Adds the steps that use a role's operand. A later step may read an output of the model, too. */
 static int add_steps(struct users *users, const struct memory_role *role, struct nn_error *err)
 {
 	const struct nn_subgraph *main = model_main(role->compilation->model);

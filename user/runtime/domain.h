@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of a device for a description's roles, and ordinary memory in its place if the CPU
- * replaces the device.
+ * Memory of a device for a description's roles. If the CPU replaces the device, ordinary memory
+ * replaces the device's memory.
  */
 #ifndef NN_RUNTIME_DOMAIN_H
 #define NN_RUNTIME_DOMAIN_H
@@ -9,17 +9,18 @@
 #include "runtime/memory_desc.h"
 
 /*
- * Asks the one device that has all roles for memory, which becomes domain->buffer. Returns NO_ERROR
- * without a buffer if the device has no memory of its own, OP_FAILED if several devices or none
- * have the roles, or the device's error.
+ * Allocates domain->buffer from the single device that has all roles. Returns NO_ERROR without a
+ * buffer if the device has no memory of its own. Returns OP_FAILED if several devices or none have
+ * the roles, or the device's error.
  */
 int domain_allocate(const ANeuralNetworksMemoryDesc *desc, struct memory_domain *domain,
 		    struct nn_error *err);
 
 /*
  * Replaces device memory in a request by memory of this process: a copy of the inputs, and room for
- * outputs, whose shapes must be known (OP_FAILED). domain_unbounce() must follow. With `success` it
- * writes the outputs back; then it restores the request, and frees *saved.
+ * outputs, whose shapes must be known (OP_FAILED). The caller must then call domain_unbounce(),
+ * which restores the request and frees *saved. With `success`, it first writes the outputs back to
+ * the device memory.
  */
 struct bounce;
 int domain_bounce(struct request *request, struct bounce **saved, struct nn_error *err);

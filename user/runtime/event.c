@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Events: threads that run executions once their dependencies have ended, and
- * sync fences.
- */
+/* Events: sync fences, and threads that run executions once all dependencies have ended. */
 #define _GNU_SOURCE
 #include "runtime/event.h"
 
@@ -19,7 +16,7 @@
 #include "runtime/handle.h"
 #include "runtime/log.h"
 
-/* The arguments of a thread, which owns a reference to each event in it. */
+/* The arguments of a thread. The thread owns a reference to each event in them. */
 struct job {
 	ANeuralNetworksExecution *execution;
 	ANeuralNetworksEvent *event;
@@ -67,7 +64,7 @@ static void drop_job(struct job *job)
 	free(job);
 }
 
-/* The status that a signalled sync_file carries: 1, or a negative error. */
+/* Returns the status of a signalled sync_file: 1, or a negative error. */
 static int fence_status(int fence)
 {
 	struct sync_file_info info = { .status = 0 };
@@ -94,7 +91,7 @@ static int wait_fence(int fence, struct nn_error *err)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* The fence has signalled, but its execution may not know that yet. */
+/* Records the end of an execution whose fence has signalled, unless that was done before. */
 static void end_execution(ANeuralNetworksEvent *event)
 {
 	pthread_mutex_lock(&event->lock);
@@ -155,7 +152,7 @@ static int wait_dependencies(const struct job *job, struct nn_error *err)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Reads the outputs of dependencies only after these have ended. */
+/* Runs an execution after all dependencies have ended, because it may read their outputs. */
 static int run_job(const struct job *job, struct nn_error *err)
 {
 	uint64_t deadline = job->deadline_ns;
@@ -221,8 +218,8 @@ static struct job *new_job(const ANeuralNetworksEvent *const *dependencies, uint
 	}
 	for (i = 0; i < count; i++) {
 		/*
-		 * Only the number of references changes, which no caller sees, so dropping `const`
-		 * is harmless.
+		 * The cast drops `const`, but changes only the number of references, which no
+		 * caller sees.
 		 */
 		job->dependencies[i] = (ANeuralNetworksEvent *)dependencies[i];
 		atomic_fetch_add(&job->dependencies[i]->references, 1);
@@ -246,10 +243,7 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 	job->execution = execution;
 	job->deadline_ns = deadline_after(execution->timeout_ns);
 	job->duration_ns = duration_ns;
-	/*
-	 * The application has one reference, and the thread has the other, because either may end
-	 * first.
-	 */
+	/* The application and the thread have a reference each, because either may end first. */
 	atomic_fetch_add(&job->event->references, 1);
 	*event = job->event;
 	error = start_thread(job);
@@ -357,8 +351,8 @@ int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetwork
 }
 
 /*
- * Gets the sync_file of the fence that ends an execution, or -1. The first answer is stored. After
- * a shortage of memory or files the next call asks again.
+ * Gets the sync_file of the hardware's fence that ends an execution, or -1. The first answer is
+ * stored. If memory or files ran out, nothing is stored and the next call asks the device again.
  */
 static int get_sync_file(ANeuralNetworksEvent *event, int *fence, struct nn_error *reason)
 {
@@ -386,8 +380,8 @@ int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *
 	*sync_fence_fd = -1;
 	RT_NOT_NULL(event);
 	/*
-	 * An execution that a process computes has no fence: it ends with another file, or in a
-	 * thread.
+	 * An execution that a process computes has no sync_file: a file that is no sync_file, or a
+	 * thread, reports its end.
 	 */
 	fence = event->fence;
 	if (event->device)

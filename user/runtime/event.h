@@ -19,7 +19,7 @@ struct ANeuralNetworksEvent {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
 	int sync_file;	/* protected by the lock: file of the hardware's fence, or -1 */
-	bool has_asked;			/* the application asked for it, so it stays open */
+	bool has_asked;			/* the application asked for sync_file; it stays open */
 	bool has_ended;
 	int result;
 	struct nn_error reason;

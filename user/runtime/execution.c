@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Executions: setting one up, the four ways of running it, and its shapes and times afterwards. */
+/*
+ * Executions: sets arguments and options, runs executions in four ways, and returns shapes and
+ * times.
+ */
 #include "runtime/execution.h"
 
 #include <stdlib.h>
@@ -88,7 +91,7 @@ int ANeuralNetworksExecution_setInput(ANeuralNetworksExecution *execution, int32
 				      const ANeuralNetworksOperandType *type, const void *buffer,
 				      size_t length)
 {
-	/* Inputs are only read, so the const is cast away. */
+	/* The cast drops `const`, but inputs are only read. */
 	const struct argument argument = { .index = index, .type = type,
 					   .buffer = (void *)buffer, .length = length };
 
@@ -188,7 +191,7 @@ int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
 	result = RT_CALL(check_configuring(execution, &err));
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		execution->loop_timeout_ns = duration < most ? duration : most;
-	/* A duration of 0 is the default for devices; applications mean no time at all. */
+	/* To a device, 0 means the default; to an application it means no time at all. */
 	if (!execution->loop_timeout_ns)
 		execution->loop_timeout_ns = 1;
 	return result;
@@ -269,7 +272,7 @@ static int start_at_once(ANeuralNetworksExecution *execution, enum execution_way
 	return result;
 }
 
-/* Computes synchronously, by a burst or without one (NULL). */
+/* Computes synchronously, in a burst or without one (NULL). */
 static int compute(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst,
 		   struct nn_error *err)
 {
@@ -375,7 +378,7 @@ int ANeuralNetworksExecution_startComputeWithDependencies(
 				   &err));
 }
 
-/* Finds the shape of an output. Returns the result for a query of the shape, or an error. */
+/* Finds the shape of an output, and returns the result that a query of the shape has. */
 static int find_shape(const ANeuralNetworksExecution *execution, int32_t index,
 		      const struct nn_output_shape **shape, struct nn_error *err)
 {

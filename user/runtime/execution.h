@@ -42,7 +42,7 @@ struct ANeuralNetworksExecution {
 	 */
 	_Atomic enum execution_state state;
 	int result;
-	struct nn_output_shape *shapes;	/* [num_outputs], of NO_ERROR and INSUFFICIENT_SIZE */
+	struct nn_output_shape *shapes;	/* [num_outputs], set for NO_ERROR and INSUFFICIENT_SIZE */
 	uint64_t on_device_us;
 	uint64_t in_driver_us;
 	uint64_t fenced_in_driver_us;	/* time since the last dependency's end */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vendor extensions: which ones devices have, whether this program may use them, and which ones
- * models use.
+ * Vendor extensions: those that devices have and that models use, and this program's permission for
+ * them.
  */
 #define _GNU_SOURCE
 #include "runtime/extension.h"
@@ -21,15 +21,16 @@
 #include "runtime/operand.h"
 
 /*
- * The name that a program gives itself, for tests; it counts only if the configuration trusts it.
+ * The environment variable with the program's name, for tests. It is used only if the configuration
+ * allows it.
  */
 #define APP_NAME "NNACCEL_APP_NAME"
 
 /* ---- permission ---- */
 
 /*
- * Returns the rest of a line that begins with this prefix in a file of the kernel, or NULL. `text`
- * has room for the file.
+ * Finds the first line with the prefix `start` in a file of the kernel, and returns the rest of the
+ * line, or NULL. `text` is large enough for each line.
  */
 static const char *read_line(const char *path, const char *start, char *text, int size)
 {
@@ -66,7 +67,10 @@ static char *find_script(void)
 	return path;
 }
 
-/* Called for each use of an extension. Reads both files again if they changed. */
+/*
+ * Returns whether this program may use extensions. It is called for each use, and reads a
+ * configuration file again if the file has changed.
+ */
 static bool is_admitted(const char **reason)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -149,7 +153,10 @@ static struct nn_extension *make_extension(const struct nn_device_extension *fro
 	return e;
 }
 
-/* Returns the prefix of an extension in this process, which it gets at its first use. */
+/*
+ * Returns the prefix of an extension in this process. The first call for an extension assigns the
+ * prefix.
+ */
 static int get_prefix(const char *name, uint16_t *prefix, struct nn_error *err)
 {
 	const struct nn_device_extension *found = find_anywhere(name);
@@ -167,7 +174,7 @@ static int get_prefix(const char *name, uint16_t *prefix, struct nn_error *err)
 	if (nn_extension_register(extension, prefix, err) == NN_OK)
 		return ANEURALNETWORKS_NO_ERROR;
 	free(extension);
-	/* Another thread registered it first. */
+	/* Another thread registered the extension first. */
 	return *prefix ? ANEURALNETWORKS_NO_ERROR : ANEURALNETWORKS_BAD_DATA;
 }
 
@@ -360,7 +367,8 @@ int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model,
 	if (strcmp(extensionName, NN_OWN_EXTENSION))
 		return RT_CALL(get_code(extensionName, operationCodeWithinExtension, type, &err));
 	/*
-	 * All programs may use the operation; a device that lacks it reports it as not supported.
+	 * All programs may use operations of this extension; a device without them reports them as
+	 * not supported.
 	 */
 	*type = NN_OWN_PREFIX << 16 | operationCodeWithinExtension;
 	return ANEURALNETWORKS_NO_ERROR;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vendor extensions: which ones devices have, whether this program may use them, and which ones
- * models use.
+ * Vendor extensions: those that devices have and that models use, and this program's permission for
+ * them.
  */
 #ifndef NN_RUNTIME_EXTENSION_H
 #define NN_RUNTIME_EXTENSION_H
@@ -11,16 +11,16 @@
 /* Frees the attributes of a compilation or an execution. */
 void attributes_free(struct nn_attributes *attributes);
 
-/* Returns the attributes, or NULL if it has no attributes. */
+/* Returns the attributes, or NULL if there are none. */
 static inline const struct nn_attributes *attributes_given(const struct nn_attributes *attributes)
 {
 	return attributes->count ? attributes : NULL;
 }
 
 /*
- * Returns BAD_DATA unless a model may contain this type or operation of an extension. Its prefix
- * must have been assigned, and the extension must have the type. The program must be allowed to use
- * extensions.
+ * Returns BAD_DATA unless a model may contain this type or operation of an extension. The program
+ * must have permission for extensions, the extension's prefix must have been assigned, and the
+ * extension must have the type.
  */
 int extension_check_type(int32_t type, struct nn_error *err);
 int extension_check_operation(int32_t type, struct nn_error *err);

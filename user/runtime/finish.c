@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finishing a model: topological order, one flat graph with the referenced models, large constants
- * in one shared memory, and the check of the whole model.
+ * Finishes a model: sorts operations, merges referenced models into one flat graph, copies large
+ * constants to one shared memory, and checks the whole model.
  */
 #include "base/round.h"
 #include "runtime/finish.h"
@@ -20,7 +20,8 @@
 #define CONSTANT_ALIGN 64
 
 /*
- * The state of sorting: operations that wait for an operand, and how many operands each waits for.
+ * The state of sorting: for each operand the operations that read it, and for each operation the
+ * number of inputs that are not written yet.
  */
 struct sorting {
 	uint32_t *first;	/* first consumer of each operand, in `consumers` */
@@ -87,7 +88,7 @@ static uint32_t release(const ANeuralNetworksModel *model, struct sorting *s, ui
 	return ready;
 }
 
-/* Sorts by Kahn's algorithm: operations that become ready first come first. */
+/* Sorts by Kahn's algorithm: operations come in the order in which their inputs become complete. */
 static int sort_operations(const ANeuralNetworksModel *model, struct arena *arena,
 			   uint32_t *order, struct nn_error *err)
 {
@@ -110,7 +111,7 @@ static int sort_operations(const ANeuralNetworksModel *model, struct arena *aren
 		       nn_op_name(model->operations[i].type));
 }
 
-/* A chunk is as large as a huge page, so that two threads share none. */
+/* A chunk has the size of a huge page, so that two threads never write the same page. */
 #define CHUNK ((size_t)2 << 20)
 
 struct copying {
@@ -139,8 +140,8 @@ static void copy_chunk(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * Copies the constants whose memory callers keep into one memory, the last pool of the model. If
- * there is more than a chunk, threads share the work, because most of the time goes to page faults.
+ * Copies large constants from the application's buffers into one memory, the last pool of the
+ * model. Threads copy a chunk each, because page faults take most of the time.
  */
 static int copy_large_values(ANeuralNetworksModel *model, struct nn_error *err)
 {
@@ -170,7 +171,7 @@ static int copy_large_values(ANeuralNetworksModel *model, struct nn_error *err)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* The graph under construction; its arrays have room for everything. */
+/* The graph under construction; the arrays are large enough for the whole graph. */
 struct building {
 	ANeuralNetworksModel *model;
 	struct nn_subgraph *subgraphs;
@@ -196,7 +197,7 @@ static uint32_t add_pool(struct building *b, ANeuralNetworksMemory *memory)
 	return i;
 }
 
-/* Appends values at a multiple of 8, so that they keep their alignment. */
+/* Appends values at an offset that is a multiple of 8, so that they stay aligned. */
 static uint64_t add_values(struct building *b, const uint8_t *values, uint64_t size)
 {
 	uint64_t at = round_up(b->values_size, 8);

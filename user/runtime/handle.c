@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A process's handle of an accelerator. A forked child opens its own.
- */
+/* A process's handle of an accelerator. A forked child opens its own handle. */
 #include "runtime/handle.h"
 
 #include <pthread.h>
@@ -24,7 +22,7 @@ static atomic_uint forks;
 /* Protects handles. The lock is held during a fork, so that it is free in the child. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The locks are taken in this order, because handles are opened while the list is filled. */
+/* Take the list's lock first, as device.c does, which opens handles while it fills the list. */
 static void before_fork(void)
 {
 	device_lock_list();
@@ -60,7 +58,8 @@ int handle_get(struct accel_handle *handle, struct nna_device **device, struct n
 	pthread_mutex_lock(&lock);
 	if (handle->device && handle->process != handle_process()) {
 		/*
-		 * The parent keeps its handle open, and so do memories and models in this process.
+		 * Memories and models still refer to the parent's device, so it stays open until
+		 * they are freed.
 		 */
 		nna_device_close(handle->device);
 		handle->device = NULL;
@@ -96,7 +95,10 @@ void handle_renew(atomic_uint *process, void (*renew)(void *argument), void *arg
 	pthread_mutex_unlock(&lock);
 }
 
-/* Finds whether the handle has an engine, and until when to wait for a restart of it. */
+/*
+ * Returns whether the handle's device has an engine; *end_ns is when to stop waiting for its
+ * restart.
+ */
 static bool look(struct accel_handle *handle, uint64_t *end_ns)
 {
 	struct nna_device *device;

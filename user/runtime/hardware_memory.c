@@ -89,7 +89,7 @@ enum nn_status hardware_import(const ANeuralNetworksMemory *memory, struct nna_d
 					   imported, err);
 }
 
-/* Returns whether the pixels of all planes lie one after the other. */
+/* Returns whether the pixels of all planes follow each other without gaps. */
 static bool is_dense(const struct nna_hardware_layout *layout)
 {
 	bool dense;

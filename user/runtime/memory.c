@@ -25,7 +25,7 @@
 #include "runtime/hardware_memory.h"
 #include "runtime/log.h"
 
-/* Mapping and importing do not change what a caller sees of a memory. */
+/* Drops `const`, because mapping and importing do not change the memory as callers see it. */
 static ANeuralNetworksMemory *writable(const ANeuralNetworksMemory *memory)
 {
 	return (ANeuralNetworksMemory *)memory;
@@ -275,8 +275,8 @@ int memory_end(const ANeuralNetworksMemory *memory, int prot, bool written, uint
 }
 
 /*
- * Turns private memory into a file that is mapped at the same address, which readers do not notice.
- * Called with the lock held.
+ * Replaces private memory by a file that is mapped at the same address; readers do not notice the
+ * change. Called with the lock held.
  */
 static int share(ANeuralNetworksMemory *memory, struct nn_error *err)
 {
@@ -346,7 +346,7 @@ int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_devi
 	if (!*imported)
 		status = add_import(writable(memory), device, imported, err);
 	pthread_mutex_unlock(&writable(memory)->lock);
-	/* The reason is in the line of the log. */
+	/* The log has the reason. */
 	if (status == NN_INVALID_ARGUMENT || status == NN_GENERAL_FAILURE)
 		return ANEURALNETWORKS_UNMAPPABLE;
 	return rt_fail_status(err, status);

@@ -17,7 +17,7 @@ struct memory_role {
 	uint64_t serial;	/* serial number of the compilation, which is never used again */
 	uint32_t index;
 	bool output;
-	float frequency;		/* share of executions with this role, in (0, 1] */
+	float frequency;		/* how often the role is used, in (0, 1] */
 };
 
 /* The additional fields of a memory that was made from a description. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copying one memory to another: ordinary ones byte by byte, and those made from descriptions with
- * their shapes.
+ * Copies one memory to another. A memory that was made from a description is copied together with
+ * its shape.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "runtime/memory_desc.h"
 #include "runtime/operand.h"
 
-/* The contents of a memory: bytes, and their type and shape if these are known. */
+/* The contents of a memory: size, and type and shape if these are known. */
 struct contents {
 	const ANeuralNetworksMemory *memory;
 	bool is_typed;
@@ -34,7 +34,7 @@ static int get_source(const ANeuralNetworksMemory *memory, struct contents *sour
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* The shape that a destination made from a description takes from the source. */
+/* Sets the shape of a destination that was made from a description to the source's shape. */
 static int get_destination(const ANeuralNetworksMemory *memory, const struct contents *source,
 			   struct contents *destination, struct nn_error *err)
 {
@@ -54,7 +54,7 @@ static int get_destination(const ANeuralNetworksMemory *memory, const struct con
 				source->operand.dims))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "the destination was made with another shape than the source has");
-	/* The shape may have been open until now. */
+	/* The shape may have been unknown until now. */
 	if (memory_is_on_device(memory))
 		destination->size = operand_size(&destination->operand);
 	return ANEURALNETWORKS_NO_ERROR;
@@ -91,8 +91,8 @@ static int copy_through_host(const struct contents *source, const struct content
 }
 
 /*
- * Copies between memory of a device and other memory. Lets the device copy; *reached is false if it
- * cannot reach both memories.
+ * Lets a device copy between its own memory and other memory. *reached is false if the device
+ * cannot access the other memory.
  */
 static int copy_on_device(const struct contents *source, const struct contents *destination,
 			  bool *reached, struct nn_error *err)
@@ -113,7 +113,7 @@ static int copy_on_device(const struct contents *source, const struct contents *
 						   destination->operand.dims, err));
 }
 
-/* Copies in this process, also between two memories that belong to no device. */
+/* Copies with this process's CPU, between any two memories. */
 static int copy_here(const struct contents *source, const struct contents *destination,
 		     struct nn_error *err)
 {
@@ -188,7 +188,7 @@ static int copy(const ANeuralNetworksMemory *src, const ANeuralNetworksMemory *d
 		result = get_destination(dst, &source, &destination, err);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = copy_bytes(&source, &destination, err);
-	/* After a failed copy the destination holds nothing. */
+	/* After a failed copy the destination has no contents. */
 	if (dst->domain)
 		memory_note_written(dst, result == ANEURALNETWORKS_NO_ERROR,
 				    destination.operand.rank, destination.operand.dims);

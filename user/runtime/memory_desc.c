@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptions of memories, whose roles have to agree, and the state of memories that were made
- * from one. The memory is on the only device with all roles, or it is shared memory, which every
- * device reaches.
+ * Descriptions of memories, whose roles must agree, and the state of memories made from
+ * descriptions. The memory belongs to the single device with all roles, or it is shared memory,
+ * which all devices can access.
  */
 #include "runtime/memory_desc.h"
 
@@ -146,7 +146,7 @@ static int set_dimensions(ANeuralNetworksMemoryDesc *desc, uint32_t rank, const 
 	if (rank > NN_MAX_RANK)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "rank %u, more than %d", rank,
 			       NN_MAX_RANK);
-	/* Before the first role determines the type, it could be any tensor. */
+	/* Dimensions may be set before the first role determines the type; assume a tensor then. */
 	if (!desc->num_roles)
 		merged.type = NN_TENSOR_QUANT8_ASYMM;
 	if (!nn_operand_merge_dims(&merged, rank, dims))
@@ -193,7 +193,7 @@ static struct memory_domain *new_domain(const ANeuralNetworksMemoryDesc *desc)
 		return NULL;
 	}
 	memcpy(domain->roles, desc->roles, desc->num_roles * sizeof(domain->roles[0]));
-	/* The memory has no references to compilations; it stores their serial numbers. */
+	/* The memory stores the serial numbers of compilations instead of references. */
 	for (uint32_t i = 0; i < desc->num_roles; i++)
 		domain->roles[i].compilation = NULL;
 	domain->num_roles = desc->num_roles;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Descriptions of memories by their roles, and the rules for memories that were
- * made from one.
- */
+/* Descriptions of memories by their roles, and the rules for memories made from descriptions. */
 #ifndef NN_RUNTIME_MEMORY_DESC_H
 #define NN_RUNTIME_MEMORY_DESC_H
 
@@ -12,13 +9,13 @@ struct ANeuralNetworksMemoryDesc {
 	bool finished;
 	uint32_t num_roles;
 	struct memory_role *roles;
-	/* Operand of all roles; before the first role it has only dimensions. */
+	/* The operand of all roles; before the first role is added, only its dimensions are set. */
 	struct nn_operand operand;
 };
 
 /*
- * Returns BAD_DATA unless a memory may be that argument: it must have this role, be used whole, and
- * have this shape.
+ * Returns BAD_DATA unless a memory can be this argument: the memory must have the role, be used
+ * whole, and fit the operand's shape.
  */
 int memory_check_role(const ANeuralNetworksMemory *memory,
 		      const ANeuralNetworksCompilation *compilation, bool output, uint32_t index,
@@ -32,11 +29,11 @@ bool memory_may_hold(const ANeuralNetworksMemory *memory, uint32_t rank, const u
 int memory_check_input(const ANeuralNetworksMemory *memory, uint32_t index, uint32_t rank,
 		       const uint32_t *dims, struct nn_error *err);
 
-/* Records that an execution or a copy wrote a memory, or failed to. */
+/* Records that an execution or a copy has written a memory, or has failed. */
 void memory_note_written(const ANeuralNetworksMemory *memory, bool success, uint32_t rank,
 			 const uint32_t *dims);
 
-/* Returns whether the memory has contents, and their shape. */
+/* Returns whether the memory has contents, and gets their operand. */
 bool memory_get_contents(const ANeuralNetworksMemory *memory, struct nn_operand *operand);
 
 #endif /* NN_RUNTIME_MEMORY_DESC_H */

@@ -36,7 +36,7 @@ struct ANeuralNetworksModel {
 	size_t values_size;
 
 	struct nn_operand *operands;
-	const void **large_values;	/* for each operand: the value that finishing will copy */
+	const void **large_values;	/* by operand: values that finishing the model copies */
 	struct nn_operation *operations;	/* operations in the order of addition */
 	const uint32_t *inputs;
 	const uint32_t *outputs;

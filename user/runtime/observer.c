@@ -18,7 +18,7 @@ void observer_set(const struct observer *observer)
 		__atomic_fetch_and(&trace_watches, ~WATCH_OBSERVER, __ATOMIC_RELAXED);
 }
 
-/* The time is not known if the observer was not there at the beginning. */
+/* The time is not known if the observer was set after the beginning. */
 static uint64_t since(uint64_t begin_ns)
 {
 	return begin_ns ? clock_ns() - begin_ns : UINT64_MAX;

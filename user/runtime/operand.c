@@ -9,7 +9,7 @@
 #include "runtime/extension.h"
 #include "runtime/log.h"
 
-/* Types without a row have neither scale nor zero point. */
+/* Types without a row in the table have neither scale nor zero point. */
 static const struct {
 	bool quantised;
 	int32_t min_zero_point;

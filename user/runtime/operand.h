@@ -9,8 +9,8 @@
 #include <nnaccel/engine_model.h>
 
 /*
- * Checks a type by itself (BAD_DATA) and makes an operand of it: a temporary
- * without extra parameters.
+ * Checks a type, independently of its use, and makes a temporary operand without extra parameters
+ * from it. Returns BAD_DATA for a wrong type.
  */
 int operand_from_type(const ANeuralNetworksOperandType *type, struct nn_operand *operand,
 		      struct nn_error *err);
@@ -18,10 +18,13 @@ int operand_from_type(const ANeuralNetworksOperandType *type, struct nn_operand 
 bool operand_is_extension(int32_t type);
 bool operand_is_tensor(const struct nn_operand *operand);
 
-/* Returns whether an operation has to write the operand: it is neither an input nor a constant. */
+/*
+ * Returns whether an operation must write the operand, because it is neither an input nor a
+ * constant.
+ */
 bool operand_is_written(const struct nn_operand *operand);
 
-/* Returns nn_operand_size() of a checked operand; 0 if it is unknown. */
+/* Returns the bytes of a checked operand; 0 if its size is unknown. */
 uint32_t operand_size(const struct nn_operand *operand);
 
 /* Returns whether the rank or a dimension of a tensor is unknown. */

@@ -27,7 +27,7 @@ struct dividing {
 	uint32_t *step_of;	/* step of each operation, or NO_STEP */
 	uint32_t *written_by;	/* step that writes each operand, or NO_STEP */
 	bool *crosses;		/* a step other than the writing one reads the operand */
-	uint32_t *local;	/* operand of the whole graph -> operand of the current step + 1 */
+	uint32_t *local;	/* maps operands of the whole graph to operands of the step, + 1 */
 };
 
 static bool is_ready(const struct dividing *d, uint32_t operation)
@@ -44,7 +44,7 @@ static bool is_ready(const struct dividing *d, uint32_t operation)
 	return true;
 }
 
-/* Returns the last device that has an operation which is ready. */
+/* Returns the last device that has an operation whose inputs are all written. */
 static uint32_t next_device(const struct dividing *d)
 {
 	uint32_t device = 0, i;
@@ -56,8 +56,9 @@ static uint32_t next_device(const struct dividing *d)
 }
 
 /*
- * Adds to a step all operations that are or become ready for its device. One pass suffices, because
- * operations are in an executable order. Returns how many operations were added.
+ * Adds to a step all operations of its device that are ready, or become ready by operations added
+ * before. One pass is enough, because operations are in an executable order. Returns the number of
+ * added operations.
  */
 static uint32_t fill_step(struct dividing *d, uint32_t step, uint32_t device)
 {
@@ -93,7 +94,10 @@ static bool start_dividing(struct dividing *d, struct arena *arena)
 	return true;
 }
 
-/* Operands that cross steps live in memory that is laid out now, so their size must be known. */
+/*
+ * Assigns places in temporary memory to operands that one step writes and another reads. Their size
+ * must be known now.
+ */
 static int place_crossing(struct dividing *d, struct nn_error *err)
 {
 	struct partition *p = d->partition;
@@ -140,21 +144,21 @@ static bool place_arguments(struct partition *p)
 	return true;
 }
 
-/* A step's subgraph while it is put together. */
+/* A step's subgraph under construction. */
 struct step_building {
 	struct dividing *d;
 	uint32_t step;
 	struct nn_subgraph main;
 	struct nn_operand *operands;
 	struct nn_operation *operations;
-	uint32_t *inputs, *outputs;		/* operands of the step so far */
+	uint32_t *inputs, *outputs;		/* operands added to the step so far */
 	uint32_t *whole_inputs, *whole_outputs;	/* of the whole, */
 	uint32_t *whole_operations;		/* as these */
 };
 
 /*
- * Returns the step's own number for an operand of the whole graph, and adds the operand if it is
- * new.
+ * Returns the step's index of an operand of the whole graph, and adds the operand if the step does
+ * not have it.
  */
 static uint32_t local_operand(struct step_building *b, uint32_t whole)
 {
@@ -223,8 +227,8 @@ static bool start_step(struct step_building *b)
 }
 
 /*
- * Builds the graph of a step: its own main subgraph; everything else (referenced subgraphs, values,
- * pools) is shared with the whole graph.
+ * Builds the graph of a step: it has its own main subgraph, and shares referenced subgraphs, values
+ * and pools with the whole graph.
  */
 static bool build_step(struct dividing *d, uint32_t index)
 {
@@ -419,7 +423,7 @@ int partition_get_fallback(struct partition *partition, struct step *step,
 	struct prepare_options options = partition->options;
 	int result = ANEURALNETWORKS_NO_ERROR;
 
-	/* The deadline belonged to the compilation. */
+	/* The deadline was for the compilation, which has ended. */
 	options.deadline_ns = 0;
 	pthread_mutex_lock(&partition->lock);
 	if (!*kept)

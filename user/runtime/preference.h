@@ -3,7 +3,7 @@
 #ifndef NN_RUNTIME_PREFERENCE_H
 #define NN_RUNTIME_PREFERENCE_H
 
-/* Devices are chosen as without the bit, and each computes on one thread. */
+/* Makes each device compute on one thread. The bit does not change which devices are chosen. */
 #define RUNTIME_ONE_THREAD (1 << 8)
 
 #endif

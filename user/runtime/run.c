@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs an execution step after step, each on its device. The CPU replaces a failing device, if
- * allowed.
+ * Runs the steps of an execution in order, each on its device. If a device fails, the CPU runs the
+ * step if allowed.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -62,8 +62,8 @@ static void reset_shapes(ANeuralNetworksExecution *execution)
 }
 
 /*
- * Returns whether a reported shape is acceptable: a device may only fill open dimensions, and the
- * memory must have been made for the shape.
+ * Returns whether a reported shape is acceptable: it may only complete unknown dimensions, and a
+ * memory made from a description must allow it.
  */
 static bool is_acceptable(const ANeuralNetworksExecution *execution, uint32_t index,
 			  const struct nn_output_shape *shape)
@@ -76,7 +76,9 @@ static bool is_acceptable(const ANeuralNetworksExecution *execution, uint32_t in
 	       (!memory || !memory->domain || memory_may_hold(memory, shape->rank, shape->dims));
 }
 
-/* Takes the shapes of outputs from a step, or from the whole graph if it is NULL. */
+/*
+ * Copies the shapes of outputs from the request of a step, or of the whole graph if `step` is NULL.
+ */
 static int take_shapes(ANeuralNetworksExecution *execution, const struct step *step,
 		       const struct request *request, struct nn_error *err)
 {
@@ -99,7 +101,7 @@ static int take_shapes(ANeuralNetworksExecution *execution, const struct step *s
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Runs a request on a prepared model, and takes the reported shapes. */
+/* Runs a request on a prepared model, and copies the reported times and shapes. */
 static int run_request(ANeuralNetworksExecution *execution, const struct step *step,
 		       struct prepared *prepared, struct request *request, struct nn_error *err)
 {
@@ -121,7 +123,7 @@ static int run_request(ANeuralNetworksExecution *execution, const struct step *s
 	return taken != ANEURALNETWORKS_NO_ERROR ? taken : result;
 }
 
-/* Does the same as run_request(), on the CPU, which cannot reach the memory of devices. */
+/* Runs a request on the CPU. Device memory is replaced, because the CPU cannot access it. */
 static int run_on_cpu(ANeuralNetworksExecution *execution, const struct step *step,
 		      struct prepared *prepared, struct request *request, struct nn_error *err)
 {
@@ -173,8 +175,8 @@ static void fill_request(const ANeuralNetworksExecution *execution,
 }
 
 /*
- * Limits of the application also hold for the CPU, so an execution that exceeded one is not
- * repeated there.
+ * Returns whether the CPU may repeat a failed step. After a missed deadline it may not, because
+ * time limits also apply to the CPU.
  */
 static bool may_fall_back(const ANeuralNetworksExecution *execution, const struct step *step,
 			  int result)
@@ -187,7 +189,10 @@ static bool may_fall_back(const ANeuralNetworksExecution *execution, const struc
 	       !compilation_is_foreign(execution->compilation);
 }
 
-/* Runs a step by its filled request. If that fails, runs it on the CPU if that is allowed. */
+/*
+ * Runs a step with a complete request. If the step's device fails, runs the step on the CPU if
+ * allowed.
+ */
 static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 		    struct request *request, struct nn_error *err)
 {
@@ -197,7 +202,10 @@ static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 	int result;
 
 	result = run_request(execution, step, step->prepared, request, &reason);
-	/* If the CPU may not replace it, wait for an engine that is restarting. */
+	/*
+	 * If the CPU may not replace the device, wait for an engine that is restarting, and try
+	 * again.
+	 */
 	if (result == ANEURALNETWORKS_DEAD_OBJECT && execution->compilation->is_explicit &&
 	    !device_is_cpu(step->device) &&
 	    handle_comes_back(step->device->handle, execution->deadline_ns)) {
@@ -217,7 +225,7 @@ static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 	return result;
 }
 
-/* Runs a step with its own request, outside of a burst. */
+/* Runs a step outside of a burst, with a new request. */
 static int run_single(ANeuralNetworksExecution *execution, struct step *step,
 		      struct nn_error *err)
 {
@@ -244,7 +252,7 @@ static int run_in_burst(ANeuralNetworksExecution *execution, ANeuralNetworksBurs
 	return run_step(execution, step, request, err);
 }
 
-/* Runs the whole graph on the CPU, after a step failed there too. */
+/* Runs the whole graph on the CPU, after a single step failed on the CPU, too. */
 static int run_whole(ANeuralNetworksExecution *execution, struct nn_error *err)
 {
 	struct request request = {
@@ -299,7 +307,7 @@ static int run_steps(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *
 	return result == ANEURALNETWORKS_NO_ERROR ? result : rt_fail(err, result, "%s", reason.message);
 }
 
-/* Records for memories made from descriptions whether they were written, and with what shape. */
+/* Records whether outputs in memories made from descriptions were written, and their shapes. */
 static void note_outputs(const ANeuralNetworksExecution *execution, bool success)
 {
 	uint32_t i;
@@ -347,9 +355,9 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 }
 
 /*
- * Returns whether the device can read the inputs itself after it has waited. Inputs at a pointer,
- * or in shared memory that a dependency may still write, are complete only when all dependencies
- * have ended.
+ * Returns whether the device itself can read all inputs after waiting for the dependencies. The
+ * runtime must copy inputs at a pointer, or check shared memory of a description, after all
+ * dependencies have ended.
  */
 static bool finds_inputs(const ANeuralNetworksExecution *execution, bool at_once)
 {
@@ -400,8 +408,8 @@ void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait
 		if (result == ANEURALNETWORKS_NO_ERROR && trace_is_on())
 			execution->traced = trace_async_begin("fenced execution");
 		/*
-		 * The outputs count as written for executions started later, until the end reports
-		 * otherwise.
+		 * Later executions may use the outputs, so count them as written. If the execution
+		 * fails, execution_end_fenced() changes this.
 		 */
 		if (result == ANEURALNETWORKS_NO_ERROR)
 			note_outputs(execution, true);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The events, as a JSON array in the Trace Event format, one per line, so that a truncated file can
- * still be read. The engine appears as a process of its own. The real numbers of the engine's
- * threads are unknown here, so it has a thread for each thread of this process.
+ * Writes events as a JSON array in the Trace Event format, one per line, so that a truncated file
+ * can still be read. In the trace, the engine is a separate process. The numbers of the engine's
+ * threads are unknown, so the trace shows one engine thread for each thread of this process.
  */
 #define _GNU_SOURCE
 #include "runtime/trace.h"
@@ -28,8 +28,8 @@
 #include "runtime/trace_report.h"
 
 /*
- * The engine's number in a trace is this process's number plus ENGINE_PID, which is larger than any
- * real number.
+ * In a trace, the process number of the engine is this process's number plus ENGINE_PID, which is
+ * larger than any process number.
  */
 #define ENGINE_PID (1 << 23)
 #define LINE_ROOM 2048
@@ -40,25 +40,25 @@ int trace_watches;
 /* The lock is held during a fork, so that it is free in the child. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Protected by the lock, except for the path, which does not change. */
+/* The output. The lock protects all fields except the path, which does not change. */
 static struct {
 	char path[PATH_MAX];		/* "%p" stands for the process's number */
 	char text[1 << 16];
 	size_t used;
-	uint32_t process, engine;	/* the last process that was named; see current() */
+	uint32_t process, engine;	/* the last current() whose name was written */
 	uint64_t last_number;
 } out;
 
-/* The thread's number, and the process for which it and its engine were named. */
+/*
+ * This thread's number, and the last current() for which names of the thread and of the engine were
+ * written.
+ */
 static _Thread_local struct {
 	int tid;
 	uint32_t named, engine_named;
 } self;
 
-/*
- * Returns a number for this process. It is not 0 and differs from that of the process that forked
- * it.
- */
+/* Returns a number for this process that is not 0 and differs from the parent's number. */
 static uint32_t current(void)
 {
 	return handle_process() + 1;
@@ -92,8 +92,8 @@ static bool write_all(int fd, const char *text, size_t size)
 }
 
 /*
- * Other processes append to the same file. The file is open only during this call, because a
- * program may close all its files.
+ * Appends text to the file. Other processes append to the same file. It is open only during this
+ * call, because a program may close all its files.
  */
 static bool append(const char *text, size_t size)
 {
@@ -149,7 +149,9 @@ static void after_fork_in_child(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A process that changes its folder continues to write to the same file. */
+/*
+ * Makes the path absolute, so that a process that changes its folder still writes to the same file.
+ */
 static bool take_path(const char *path)
 {
 	char folder[PATH_MAX] = "";
@@ -221,7 +223,7 @@ static void put_string(const char *text)
 	put("\"");
 }
 
-/* Writes the beginning of a line; "args" must follow. */
+/* Writes the beginning of a line; the caller continues with "args". */
 static void begin_line(char phase, bool is_engine, uint64_t ns, const char *name)
 {
 	if (sizeof(out.text) - out.used < LINE_ROOM)
@@ -268,7 +270,7 @@ static void introduce(bool is_engine)
 	*thread = current();
 }
 
-/* Ends a line of the trace with the name of a result. */
+/* Ends a line of the trace with a result's name. */
 static void put_result(int result)
 {
 	put(",\"args\":{\"result\":\"%s\"}},\n", rt_result_name(result));
@@ -323,7 +325,10 @@ void trace_instant(const char *name, const char *reason)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Returns a number that no other process of this file has. */
+/*
+ * Writes an event's id, which contains the process number, because several processes share the
+ * file.
+ */
 static void put_id(uint64_t number)
 {
 	put(",\"id\":\"%x.%" PRIx64 "\"", (unsigned int)getpid(), number);
@@ -389,8 +394,8 @@ static void put_operations(const struct nn_times *times, bool is_engine)
 }
 
 /*
- * Writes the execution from its submission to its end in the engine, with a flow that begins in the
- * runtime.
+ * Writes an execution in the engine, and a flow (an arrow) from its submission in the runtime to
+ * the engine.
  */
 static void put_engine(const char *device, const struct trace_run *run)
 {
@@ -433,7 +438,7 @@ static void put_execution(const struct step *step, const char *device, const str
 	pthread_mutex_unlock(&lock);
 }
 
-/* Drops impossible times. The engine's process wrote the times, so they may be wrong. */
+/* Drops impossible times. The engine's process wrote the times, so they are not trusted. */
 static void check_times(struct trace_run *run, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t first = run->engine_begin_ns ? run->engine_begin_ns : begin_ns;

@@ -23,7 +23,7 @@ struct row {
 struct trace_step {
 	struct trace_step *next;	/* the older one */
 	uint32_t model, number, num_steps;
-	bool is_inherited;		/* the parent made it before a fork */
+	bool is_inherited;		/* made by the parent before a fork */
 	char device[64];
 	uint64_t runs, ns;		/* on the device */
 	uint64_t failures;
@@ -63,8 +63,8 @@ struct trace_step *trace_report_new_step(const struct step *step, uint32_t numbe
 }
 
 /*
- * Returns the row of an operation, which is made if it is new. All executions record their
- * operations in the same order.
+ * Returns the row of an operation, and makes a new row if there is none. All executions record
+ * their operations in the same order.
  */
 static struct row *find_row(struct trace_step *t, uint32_t from, const struct nn_operation_time *time)
 {
