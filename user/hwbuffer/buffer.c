@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* AHardwareBuffer: allocation, references, descriptions, and sending to other processes. */
+/*
+ * AHardwareBuffer: allocates, counts references, describes buffers, and sends them to other
+ * processes.
+ */
 #define _GNU_SOURCE
 #include "hwbuffer/buffer.h"
 
@@ -43,7 +46,10 @@ static int add_file(AHardwareBuffer *b, uint32_t plane)
 	b->layout.planes[plane].fd = b->files[i].fd;
 	if (end > b->files[i].size)
 		b->files[i].size = end;
-	/* A seek moves the offset that the application's descriptor shares, except in a dma-buf. */
+	/*
+	 * Only dma-bufs are measured by a seek. In other files it would move the offset that the
+	 * application's descriptor shares.
+	 */
 	size = S_ISREG(new.st_mode) ? new.st_size : lseek(b->files[i].fd, 0, SEEK_END);
 	return size < 0 || (uint64_t)size < end ? -EINVAL : 0;
 }
@@ -79,7 +85,7 @@ static int buffer_new_in(int fd, const AHardwareBuffer_Desc *desc,
 	return buffer_new(desc, layout, buffer);
 }
 
-/* Allocates memory of the device. Its dma-buf outlives the context that made it. */
+/* Allocates memory of the device. The dma-buf outlives the context in which it was made. */
 static int allocate_on_device(uint64_t size, int *fd)
 {
 	struct nna_device *device = NULL;
@@ -233,7 +239,7 @@ int AHardwareBuffer_getId(const AHardwareBuffer *buffer, uint64_t *outId)
 #define HANDLE_MAGIC 0x4248414e		/* "NAHB" */
 
 /*
- * The message that accompanies the fds; there is one fd for each plane. Both ends run on one
+ * The message that is sent with the fds, one for each plane. Sender and receiver run on the same
  * machine.
  */
 struct handle {
@@ -288,9 +294,9 @@ int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int so
 }
 
 /*
- * Returns whether memory from a peer cannot be truncated. Access beyond the end of a file kills
- * this process. A dma-buf has one size, and a memfd has to be sealed. Any other file can be
- * truncated.
+ * Returns whether memory from another process cannot be truncated, because access beyond the end of
+ * a file kills this process. A dma-buf never changes its size, and a memfd must be sealed. Other
+ * files can be truncated.
  */
 static bool is_lasting(int fd)
 {
@@ -302,7 +308,9 @@ static bool is_lasting(int fd)
 	return !fstat(fd, &st) && !S_ISREG(st.st_mode);
 }
 
-/* Makes the buffer that a handle describes, with the same checks as the functions above. */
+/*
+ * Makes the buffer that a received message describes, with the same checks as the functions above.
+ */
 static int take_handle(const struct handle *handle, const int *fds, size_t num_fds,
 		       AHardwareBuffer **buffer)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Formats of AHardwareBuffer, and the layouts of their bytes.
- */
+/* The formats of AHardwareBuffer, and the layouts of buffers in these formats. */
 #include <errno.h>
 
 #include "hwbuffer/buffer.h"
@@ -12,8 +10,9 @@
 #define AHB(name) AHARDWAREBUFFER_FORMAT_##name
 
 /*
- * DRM's names list the bits of a little-endian number from the highest down. If several formats
- * have one name, the first is allocated: a flexible YUV 4:2:0 is NV12.
+ * DRM's names list the components of a little-endian number from the highest bits down. If several
+ * rows have the same AHARDWAREBUFFER_FORMAT_, the first row is allocated: for flexible YUV 4:2:0
+ * this is NV12.
  */
 static const struct hardware_format formats[] = {
 	{ AHB(R8G8B8A8_UNORM), FOURCC('A', 'B', '2', '4'), 1, 4, 1, 1, 0, false },
@@ -108,12 +107,12 @@ int layout_init(const AHardwareBuffer_Desc *desc, uint64_t offset, uint32_t stri
 	for (uint32_t i = 0; i < layout->num_planes; i++) {
 		struct nna_hardware_plane *plane = &layout->planes[i];
 
-		/* Half of the adjacent pixels, with chroma_bytes for each pair. */
+		/* In a further plane, two adjacent pixels of a row share chroma_bytes. */
 		plane->stride = (uint32_t)(i ? row_stride / 2 * format->chroma_bytes /
 						format->pixel_bytes : row_stride);
 		plane->offset = offset;
 		*end = layout_plane_end(plane);
-		/* The next plane begins where the next row would begin. */
+		/* The next plane begins where another row of this plane would begin. */
 		if (!*end || __builtin_add_overflow(offset, (uint64_t)plane->stride * plane->rows,
 						    &offset))
 			return -EINVAL;

@@ -12,7 +12,7 @@
 
 #include "hwbuffer/buffer.h"
 
-/* Notifies the exporter; a memfd has no exporter and needs no cache maintenance. */
+/* Notifies the exporter of an access; a memfd has no exporter and needs no cache maintenance. */
 static int sync_fd(int fd, uint64_t flags)
 {
 	struct dma_buf_sync sync = { flags };
@@ -66,7 +66,7 @@ static int map(AHardwareBuffer *b, struct hardware_file *file)
 }
 
 /*
- * Notifies the exporters of the first `count` files. The end of an access is notified to all, even
+ * Notifies the exporters of the first `count` files. At the end of an access all are notified, even
  * after an error. Returns the first error.
  */
 static int sync_files(const AHardwareBuffer *b, uint32_t count, uint64_t flags)
@@ -104,8 +104,7 @@ static int begin(AHardwareBuffer *b, uint64_t flags, void *data[NNA_HARDWARE_PLA
 }
 
 /*
- * Returns the flags of DMA_BUF_IOCTL_SYNC for a usage; 0 if the CPU does not use it, or if other
- * bits are set.
+ * Returns the flags of DMA_BUF_IOCTL_SYNC for a usage; 0 if it has no CPU access or has other bits.
  */
 static uint64_t sync_flags(uint64_t usage)
 {
@@ -126,7 +125,10 @@ int nna_hardware_buffer_lock(AHardwareBuffer *buffer, uint64_t usage,
 	return buffer && data && flags ? begin(buffer, flags, data) : -EINVAL;
 }
 
-/* Waits for the fence, which is closed in any case, and locks; `out` is the caller's, or NULL. */
+/*
+ * Waits for the fence, closes it in any case, and locks the buffer. `out` is the caller's pointer,
+ * or NULL.
+ */
 static int lock(AHardwareBuffer *buffer, uint64_t usage, int32_t fence, const ARect *rect,
 		const void *out, void *data[NNA_HARDWARE_PLANES])
 {
@@ -164,8 +166,8 @@ int AHardwareBuffer_lockAndGetInfo(AHardwareBuffer *buffer, uint64_t usage, int3
 }
 
 /*
- * Describes samples of planes like the NDK. In an image with two planes, Cb and Cr lie in the
- * second one; NV21 has Cr first. Otherwise each plane is described by itself, and YVU420 has Cr
+ * Describes the samples of planes in the NDK's form. If an image has two planes, the second one has
+ * Cb and Cr; NV21 has Cr first. Otherwise each plane has its own description, and YVU420 has Cr
  * first.
  */
 static void tell_planes(const AHardwareBuffer *b, void *const data[NNA_HARDWARE_PLANES],
@@ -179,7 +181,7 @@ static void tell_planes(const AHardwareBuffer *b, void *const data[NNA_HARDWARE_
 		.planes = { { data[0], l->pixel_bytes, l->planes[0].stride } },
 	};
 	for (uint32_t i = 1; i < out->planeCount; i++) {
-		/* The index of the plane with this colour. */
+		/* The index of the plane with this colour component. */
 		uint32_t nth = cr_first ? 3 - i : i;
 		uint32_t of = l->num_planes == 2 ? 1 : nth;
 		uint8_t *first = data[of];

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns a part's size with its padding. */
+/* Returns the size of a part with padding. */
 static size_t padded(size_t size)
 {
 	return round_up(size, 8);
@@ -93,7 +93,7 @@ enum nn_status nn_attributes_encode(const struct nn_attributes *attributes, size
 	return NN_OK;
 }
 
-/* Reads the record at *at; name and data stay in place. */
+/* Reads the record at *at. Its name and data are not copied. */
 static bool take(const uint8_t **at, const uint8_t *end, struct nn_attribute *a)
 {
 	struct attribute_record record;
@@ -116,7 +116,7 @@ static bool take(const uint8_t **at, const uint8_t *end, struct nn_attribute *a)
 	return true;
 }
 
-/* Minimum size of an attribute. */
+/* Minimum size of an encoded attribute. */
 #define LEAST (sizeof(struct attribute_record) + 8)
 
 enum nn_status nn_attributes_decode(const void *data, size_t size,

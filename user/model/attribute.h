@@ -19,16 +19,16 @@ struct attribute_record {
 #define ATTRIBUTE_MAX_NAME 127
 
 /*
- * Encodes attributes (NULL: none) to *data, which the caller frees; NULL without attributes.
- * Returns NN_INVALID_ARGUMENT if a name is not valid, an attribute is repeated, or the total
+ * Encodes attributes (NULL: none) to *data, which the caller frees. Without attributes, *data is
+ * NULL. Returns NN_INVALID_ARGUMENT if a name is not valid, an attribute is repeated, or the total
  * exceeds max_size bytes; or NN_OUT_OF_MEMORY.
  */
 enum nn_status nn_attributes_encode(const struct nn_attributes *attributes, size_t max_size,
 				    void **data, size_t *size, struct nn_error *err);
 
 /*
- * Decodes untrusted data into one allocation, which the caller frees; *attributes is NULL without
- * attributes. Returns NN_INVALID_ARGUMENT or NN_OUT_OF_MEMORY on failure.
+ * Decodes untrusted data into *attributes, one allocation that the caller frees. Without
+ * attributes, *attributes is NULL. Returns NN_INVALID_ARGUMENT or NN_OUT_OF_MEMORY on failure.
  */
 enum nn_status nn_attributes_decode(const void *data, size_t size,
 				    struct nn_attributes **attributes, struct nn_error *err);

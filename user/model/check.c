@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks whole models: the graph of each subgraph, the references between them, the extensions. It
- * is linear in the model's size and does not recurse.
+ * Checks whole models: each subgraph, references between subgraphs, and extensions. The time is
+ * linear in the model's size, and no function recurses.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -88,7 +88,7 @@ static enum nn_status check_operation(const struct nn_model_checker *c, uint32_t
 	return NN_OK;
 }
 
-/* Checks rules that need the whole subgraph. */
+/* Checks rules that concern a whole subgraph. */
 static enum nn_status check_use(const struct nn_model_checker *c, uint32_t index)
 {
 	const struct nn_operand *o = &c->model->subgraphs[c->at].operands[index];
@@ -131,15 +131,15 @@ static enum nn_status check_subgraph(const struct nn_model_checker *c)
 	return status;
 }
 
-/* The state of a subgraph while references between subgraphs are walked. */
+/* The state of a subgraph in the depth-first search along references. */
 struct visit {
 	uint32_t parent;	/* the subgraph that refers to this one on the current path */
-	uint32_t next;		/* operand to examine next */
-	uint32_t height;	/* height of the tree of subgraphs below, this one included */
+	uint32_t next;		/* next operand to examine */
+	uint32_t height;	/* height of the tree of subgraphs from this one down */
 	bool open;		/* the subgraph is on the path from the root to the current one */
 };
 
-/* Leaves a subgraph after all its references were followed. */
+/* Leaves a subgraph after the search has followed all its references. */
 static enum nn_status close_visit(struct nn_model_checker *c, struct visit *visits)
 {
 	struct visit *v = &visits[c->at];
@@ -156,7 +156,7 @@ static enum nn_status close_visit(struct nn_model_checker *c, struct visit *visi
 	return NN_OK;
 }
 
-/* Walks all unvisited subgraphs below a root, depth first. */
+/* Visits all unvisited subgraphs that a root refers to, depth first. */
 static enum nn_status walk_references(struct nn_model_checker *c, struct visit *visits,
 				      uint32_t root)
 {

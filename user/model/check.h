@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The state of a model check, and the messages that name what is rejected.
- */
+/* The state of a model check, and messages that name the rejected part of the model. */
 #ifndef NN_MODEL_CHECK_H
 #define NN_MODEL_CHECK_H
 
 #include <nnaccel/engine_model.h>
 
-/* State of an operand while its subgraph is checked. */
+/* The state of an operand while the operand's subgraph is checked. */
 struct nn_operand_use {
 	uint32_t consumers;	/* seen so far */
 	bool listed;		/* the operand is listed as an input or output of the subgraph */
@@ -19,16 +17,16 @@ struct nn_model_checker {
 	struct nn_error *err;
 	uint32_t at;			/* the current subgraph */
 	struct nn_operand_use *uses;	/* nn_operand_use[most operands of a subgraph] */
-	uint8_t prefixes[8192];		/* bit set of the extension prefixes that are listed */
+	uint8_t prefixes[8192];		/* bit set of the extension prefixes in the model's list */
 };
 
-/* Checks the table of extensions and fills `prefixes` from it. */
+/* Checks the model's list of extensions and fills `prefixes` from the list. */
 enum nn_status nn_check_extensions(struct nn_model_checker *c);
 
-/* Returns true if the type or operation code is not an extension's, or its prefix is listed. */
+/* Returns false if the code of a type or operation has a prefix that the model's list lacks. */
 bool nn_check_prefix(const struct nn_model_checker *c, int32_t code);
 
-/* Checks the rules of one operand that need no other operand. */
+/* Checks the rules that concern one operand alone. */
 enum nn_status nn_check_operand(const struct nn_model_checker *c, uint32_t index);
 
 /*

@@ -25,7 +25,7 @@ struct quant_rule {
 	int32_t max_zero_point;
 };
 
-/* Types without a row have neither a scale nor a zero point. */
+/* Types without a row in this table have neither a scale nor a zero point. */
 static const struct quant_rule quant_rules[NN_TYPE_COUNT] = {
 	[NN_TENSOR_INT32] = { SCALE_NOT_NEGATIVE, 0, 0 },
 	[NN_TENSOR_QUANT8_ASYMM] = { SCALE_POSITIVE, 0, 255 },

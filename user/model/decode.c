@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decodes an untrusted serialised model. Every section is a queue of as many records as the header
- * says.
+ * Decodes an untrusted serialised model. The header gives the number of records of each section;
+ * records are read in order.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "extension.h"
 #include "wire.h"
 
-/* The rest of a section, in the serialised form and in the model's allocation. */
+/* The unread records of a section, and the place for them in the model's allocation. */
 struct section {
 	const uint8_t *wire;
 	uint32_t left;
@@ -19,14 +19,17 @@ struct section {
 
 struct reader {
 	struct section sections[W_POOLS];	/* those with records */
-	/* The other sections are copied whole. These pointers point to the next unused part. */
+	/*
+	 * The other sections are copied whole. These pointers point to the next unused element of
+	 * each copy.
+	 */
 	const uint32_t *indices;
 	const float *scales;
 	const uint8_t *bytes;
 	uint32_t indices_left;
 	uint32_t scales_left;
 	uint32_t bytes_left;
-	/* The next unused places in the model's allocation. */
+	/* The next unused elements of arrays in the model's allocation. */
 	struct nn_operand *operands;
 	struct nn_operation *operations;
 	char *names;
@@ -76,8 +79,8 @@ static size_t place(size_t *end, uint64_t count, size_t size)
 }
 
 /*
- * Computes the layout of the allocation. No sum overflows: the header's counts fit the serialised
- * form, which is in memory, and each record here is at most four times as large.
+ * Computes the layout of the allocation. No sum overflows: the counts fit the serialised form,
+ * which is in memory, and a decoded record is at most four times as large as a serialised one.
  */
 static void lay_out(const struct wire_header *h, struct layout *l)
 {
@@ -92,7 +95,7 @@ static void lay_out(const struct wire_header *h, struct layout *l)
 	l->indices = place(&l->size, h->num_indices, sizeof(uint32_t));
 	l->scales = place(&l->size, h->num_scales, sizeof(float));
 	l->bytes = place(&l->size, h->num_bytes, 1);
-	/* Names are copied with a terminator, because the serialised ones have none. */
+	/* Names are copied with a terminator, because serialised names have none. */
 	l->names = place(&l->size, (uint64_t)h->num_bytes + h->num_extensions, 1);
 }
 
@@ -195,7 +198,7 @@ static enum nn_status read_subgraph(struct reader *r, struct nn_subgraph *g, uin
 	struct wire_subgraph wire;
 	uint32_t i;
 
-	/* There is one record for each subgraph, because both come from one count. */
+	/* A record exists for each subgraph, because the same count determines both numbers. */
 	next_record(r, W_SUBGRAPHS, &wire, sizeof(wire));
 	g->num_operands = wire.num_operands;
 	g->num_operations = wire.num_operations;
@@ -235,7 +238,9 @@ static enum nn_status read_extension(struct reader *r, struct nn_extension_prefi
 	return NN_OK;
 }
 
-/* Rejects records and bytes that no subgraph uses, so that a model has only one serialised form. */
+/*
+ * Rejects records and bytes that no subgraph uses, so that a model has exactly one serialised form.
+ */
 static enum nn_status check_all_used(const struct reader *r)
 {
 	if (r->sections[W_OPERANDS].left || r->sections[W_OPERATIONS].left || r->indices_left ||

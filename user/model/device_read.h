@@ -8,8 +8,8 @@
 #include <nnaccel/device.h>
 
 /*
- * Checks a worker's description (`size` bytes at `data`) and copies it to *info. NN_GENERAL_FAILURE
- * names an invalid field.
+ * Checks a worker's description (`size` bytes at `data`) and copies it to *info. Returns
+ * NN_GENERAL_FAILURE with the name of an invalid field in err.
  */
 enum nn_status nn_device_info_decode(const void *data, size_t size, struct nn_device_info *info,
 				     struct nn_error *err);

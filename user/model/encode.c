@@ -7,7 +7,7 @@
 
 #include "wire.h"
 
-/* Totals of a model; their type is wider than the header's counts, so that they cannot overflow. */
+/* Totals of a model. Their type is wider than that of the header's counts, so no sum overflows. */
 struct totals {
 	uint64_t operands;
 	uint64_t operations;
@@ -50,7 +50,7 @@ static void add_subgraph(struct totals *t, const struct nn_subgraph *g)
 	}
 }
 
-/* Makes a model's header; returns false if the model is too large for its fields. */
+/* Makes a model's header; returns false if a total does not fit a field of the header. */
 static bool make_header(const struct nn_model *model, struct wire_header *h,
 			uint64_t start[W_END + 1])
 {

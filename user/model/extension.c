@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extensions of this process: their operand types, with prefixes of its own. Codes of decoded
- * models are mapped to these prefixes.
+ * Extensions registered in this process: their operand types, and a prefix that the process gives
+ * to each. Codes of decoded models are mapped to these prefixes.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #include "check.h"
 #include "extension.h"
 
-/* Entry i has prefix i + 1. Entries are only added, and never change. */
+/* Entry i has prefix i + 1. Entries are added, but never changed or removed. */
 static _Atomic(const struct nn_extension *) extensions[NN_MAX_EXTENSIONS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -65,7 +65,9 @@ const struct nn_type_info *nn_extension_type_info(int32_t type)
 	return NULL;
 }
 
-/* Maps a model's prefixes to those of this process, 0 for unlisted ones. */
+/*
+ * Maps a model's prefixes to those of this process; prefixes that the model does not list become 0.
+ */
 static enum nn_status map_prefixes(const struct nn_model *model, uint16_t *map,
 				   struct nn_error *err)
 {

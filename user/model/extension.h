@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extensions of this process: their operand types, with prefixes of its own. Codes of decoded
- * models are mapped to these prefixes.
+ * Extensions registered in this process: their operand types, and a prefix that the process gives
+ * to each. Codes of decoded models are mapped to these prefixes.
  */
 #ifndef NN_MODEL_EXTENSION_H
 #define NN_MODEL_EXTENSION_H
@@ -9,8 +9,9 @@
 #include <nnaccel/engine_model.h>
 
 /*
- * A process registers an extension once, under a prefix of its own. Its types then have facts, and
- * decoded models get its codes. Types of unregistered extensions are opaque: of any size and rank.
+ * A process registers an extension once, and gives it a prefix. The sizes of the extension's types
+ * are then known, and decoded models have codes with this prefix. Types of unregistered extensions
+ * are opaque: they may have any size and rank.
  */
 #define NN_MAX_EXTENSIONS 64
 
@@ -27,13 +28,13 @@ struct nn_extension {
 
 /*
  * Registers an extension for the life of the process, from any thread; *extension must stay valid.
- * Returns NN_INVALID_ARGUMENT if the name is registered already, under *prefix, and
- * NN_RESOURCE_EXHAUSTED_PERSISTENT if there are NN_MAX_EXTENSIONS already.
+ * Returns NN_INVALID_ARGUMENT if the name is already registered, and sets *prefix to its prefix.
+ * Returns NN_RESOURCE_EXHAUSTED_PERSISTENT if NN_MAX_EXTENSIONS are already registered.
  */
 enum nn_status nn_extension_register(const struct nn_extension *extension, uint16_t *prefix,
 				     struct nn_error *err);
 
-/* Returns the prefix of a registered extension, from 1, or 0. */
+/* Returns the prefix of an extension, from 1; 0 if the extension is not registered. */
 uint16_t nn_extension_prefix(const char *name);
 
 /* Returns the extension of a prefix, or NULL. */
@@ -44,7 +45,7 @@ const struct nn_type_info *nn_extension_type_info(int32_t type);
 
 /*
  * Maps the codes of a newly decoded model to the prefixes of this process; nn_model_decode() calls
- * this. Without registered extensions it does nothing. Returns NN_INVALID_ARGUMENT for an
+ * this. If no extension is registered, does nothing. Returns NN_INVALID_ARGUMENT for an
  * unregistered extension, a repeated name, or an unlisted prefix.
  */
 enum nn_status nn_model_resolve_extensions(struct nn_model *model, struct nn_error *err);

@@ -57,7 +57,9 @@ static const struct extension_record *after(const struct extension_record *recor
 	return (const void *)(items_of(record) + record->num_types + record->num_operations);
 }
 
-/* Checks all records of an aligned copy, which must end at the end of the data. */
+/*
+ * Checks all records of an aligned copy of the data; the last record must end where the data end.
+ */
 static enum nn_status check_list(const struct extension_list *list, size_t size,
 				 struct nn_error *err)
 {
@@ -88,7 +90,7 @@ static enum nn_status check_list(const struct extension_list *list, size_t size,
 	return status;
 }
 
-/* Fills in the result, which points into the copy in the same allocation. */
+/* Fills in the result, which points into the copy of the data in the same allocation. */
 static void fill(struct nn_device_extension *out, struct nn_device_extension_item *items,
 		 const struct extension_list *list)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FarmHash's Fingerprint64, written from its definition: one mixing rule for
- * each class of lengths, over little-endian words.
+ * FarmHash's Fingerprint64, written from its definition: each class of lengths has one mixing rule,
+ * over little-endian words.
  */
 #include "model/fingerprint.h"
 
@@ -106,7 +106,7 @@ struct state {
 	struct pair v, w;
 };
 
-/* Hashes 64 bytes; the last block has other weights for two of the terms. */
+/* Hashes a block of 64 bytes; in the last block two terms have other weights. */
 static void block(struct state *h, const uint8_t *s, uint64_t multiplier, uint64_t last)
 {
 	uint64_t x;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * FarmHash's Fingerprint64, the hash that LSH_PROJECTION is defined by.
- */
+/* FarmHash's Fingerprint64, the hash that the NNAPI's LSH_PROJECTION uses. */
 #ifndef NN_MODEL_FINGERPRINT_H
 #define NN_MODEL_FINGERPRINT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Properties of operands: size, complete shape, place of a constant's value, and compatible types
- * and shapes.
+ * Properties of operands: size, completeness of the shape, place of a constant's value, and
+ * compatibility of types and shapes.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ bool nn_operand_size(const struct nn_operand *operand, uint32_t *size)
 	if (operand->rank > NN_MAX_RANK)
 		return false;
 	/*
-	 * The product of the known dimensions alone must not be too large.
+	 * Even if some dimensions are unknown, the product of the known ones must not be too large.
 	 */
 	for (i = 0; i < operand->rank; i++)
 		if (operand->dims[i] && __builtin_mul_overflow(known, operand->dims[i], &known))

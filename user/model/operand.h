@@ -8,9 +8,9 @@
 #include <nnaccel/engine_model.h>
 
 /*
- * Returns the value of a constant operand of a checked model that has this type and exactly `count`
- * elements; it may be unaligned. Returns NULL for any other operand, with what it is and what is
- * wanted in `err`, which may be NULL.
+ * Returns the value, which may be unaligned, of a constant of a checked model with this type and
+ * exactly `count` elements. Returns NULL for any other operand; `err` (may be NULL) then says what
+ * the operand is and what is required.
  */
 const void *nn_operand_value_of_count(const struct nn_model *model,
 				      const struct nn_operand *operand, int32_t type,

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Denies operations whose constants are in memory that cannot be read.
- */
+/* Reports operations as not supported if their constants are in unreadable memory. */
 #include "model/reach.h"
 
 #include <stdlib.h>
 
-/* Result for a subgraph, which is examined only once. */
+/* The result for a subgraph. Each subgraph is examined only once. */
 enum reach { UNKNOWN, WITHIN, BEYOND };
 
 struct survey {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Denies operations whose constants are in memory that cannot be read.
- */
+/* Reports operations as not supported if their constants are in unreadable memory. */
 #ifndef NN_MODEL_REACH_H
 #define NN_MODEL_REACH_H
 
 #include <nnaccel/engine_model.h>
 
 /*
- * Clears supported[] for operations of the main subgraph that use an unreadable constant, also in a
- * subgraph that they execute. The model must be checked. Returns NN_OUT_OF_MEMORY on failure.
+ * Clears supported[] for operations of the main subgraph that use an unreadable constant, or
+ * execute a subgraph that uses one. The model must have been checked. Returns NN_OUT_OF_MEMORY on
+ * failure.
  */
 enum nn_status nn_deny_unreachable(const struct nn_model *model,
 				   bool (*reaches)(const void *data, const struct nn_location *at),

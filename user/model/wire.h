@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The serialised form of a model, which a client sends to its worker in a sealed memfd. It has host
- * byte order, because both ends run on one machine.
+ * The serialised form of a model, which a client sends to its worker in a sealed memfd. The form
+ * has host byte order, because client and worker run on the same machine.
  *
  * A header is followed by these sections without gaps. The header's counts give their lengths:
  *
@@ -17,8 +17,8 @@
  *					order, then the extensions' names, not terminated
  *	uint8_t[values_size]		values of copied constants
  *
- * The place of each part follows from the order. So there are no offsets to check, nothing
- * overlaps, and a model has exactly one serialised form.
+ * The order determines the place of each part. So there are no offsets to check, no parts overlap,
+ * and a model has exactly one serialised form.
  */
 #ifndef NN_MODEL_WIRE_H
 #define NN_MODEL_WIRE_H
@@ -88,7 +88,7 @@ _Static_assert(sizeof(struct wire_operand) == 120, "the wire form has no hidden 
 _Static_assert(sizeof(struct wire_operation) == 12, "the wire form has no hidden padding");
 _Static_assert(sizeof(struct wire_extension) == 8, "the wire form has no hidden padding");
 
-/* Sections in order; W_END is the end of the last one. */
+/* The sections in order; W_END is the end of the last section. */
 enum wire_section {
 	W_SUBGRAPHS,
 	W_OPERANDS,

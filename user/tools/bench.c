@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel bench: measures a model on the device and, in the same run, on the runtime's own CPU, and
- * compares their results. Each measurement is a process of its own, because runtimes keep threads
- * and memory.
+ * nnaccel bench: measures a model on the device and, in the same run, on the CPU by the runtime
+ * itself, and compares both results. Each measurement runs in its own process, because runtimes do
+ * not free all threads and memory.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,8 +30,8 @@ enum { SHELL_NOT_FOUND = 127 };
 enum { MAX_RUNS = 20000, MIN_RUNS = 10, MAX_LIST = 8, MAX_LOAD = 64, INPUTS = 3 };
 
 /*
- * Larger differences are wrong: for floats, as a share of the largest value; for bytes, in
- * quantisation steps.
+ * Limits of differences between results; larger ones are errors. For floats the unit is the largest
+ * value, for bytes it is a quantisation step.
  */
 #define MOST_APART 1e-3
 enum { MOST_STEPS = 8 };
@@ -52,11 +52,11 @@ struct arguments {
 struct difference {
 	double apart;			/* difference of floats, as a share of the largest */
 	unsigned int steps;		/* of 8-bit integers */
-	uint64_t others;		/* number of other elements that differ */
+	uint64_t others;		/* number of differing elements of other types */
 	bool shape;			/* the outputs differ in size or type */
 };
 
-/* Results in shared memory, which the processes of a measurement write. */
+/* The results of a measurement, in shared memory that its processes write. */
 struct results {
 	char error[RUNTIME_ERROR];	/* "": none */
 	char runtime[64];
@@ -66,7 +66,7 @@ struct results {
 	float ms[SIDES][MAX_RUNS];
 	struct difference difference;
 	double rate[SIDES][MAX_LIST][MAX_LIST];	/* runs per second, by clients, threads */
-	/* A load: its callers become ready, run, and end. */
+	/* The state of a load, whose callers become ready, run, and end. */
 	_Atomic unsigned int ready, failed;
 	_Atomic bool go, stop;
 	_Atomic uint64_t done;
@@ -76,7 +76,7 @@ struct bench {
 	const struct arguments *a;
 	const char *model;
 	struct results *r;
-	/* For the progress bar: the expected total time, and the begin. */
+	/* For the progress bar: the expected total time, and the start time. */
 	double expected_s, begun_s;
 };
 
@@ -107,8 +107,8 @@ static void clear_bar(void)
 /* ---- processes ---- */
 
 /*
- * Waits for a process, and shows the progress bar. Returns false if it failed; the results then
- * have the reason.
+ * Waits for a process, and shows the progress bar. Returns false if the process failed; the results
+ * then have the reason.
  */
 static bool await(const struct bench *b, pid_t pid, const char *what)
 {
@@ -137,7 +137,9 @@ static struct runtime *open_side(const struct bench *b, enum side side, unsigned
 {
 	const struct runtime_options options = {
 		.library = b->a->library, .device = side == DEVICE ? b->a->device : NULL,
-		/* The report replaces the line that lists nodes. */
+		/*
+		 * Do not print the plug-in's line that lists nodes, because the report replaces it.
+		 */
 		.report = "/dev/null",
 	};
 	char error[RUNTIME_ERROR];
@@ -235,7 +237,7 @@ static void compare_output(const struct runtime_tensor *got, const struct runtim
 	for (size_t i = 0; i < count; i++) {
 		double x = number_at(got, i), y = number_at(want, i), by = fabs(x - y);
 
-		/* Equal infinities, and NaN in both, count as equal. */
+		/* Infinities of the same sign are equal, and so are two NaNs. */
 		if (x == y || (isnan(x) && isnan(y)))
 			by = 0;
 		if (isfinite(y))
@@ -278,7 +280,7 @@ static bool time_run(const struct bench *b, struct runtime *runtime, enum side s
 	return true;
 }
 
-/* Measures device and CPU in turn, so that other load on the machine slows both. */
+/* Measures device and CPU alternately, so that other load on the machine slows both. */
 static bool measure_latency(const struct bench *b, enum side side)
 {
 	struct runtime *runtimes[SIDES] = { open_side(b, DEVICE, 1), open_side(b, CPU, 1) };
@@ -309,7 +311,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns the latency that the given share of the runs does not exceed; the runs are sorted. */
+/* Returns the latency that the given share of the sorted runs does not exceed. */
 static double percentile(const struct results *r, enum side side, unsigned int percent)
 {
 	uint32_t at = (r->runs[side] * percent + 99) / 100;
@@ -468,7 +470,7 @@ static void print_json(const struct bench *b)
 	puts(",");
 	json_side(b, "device", DEVICE);
 	json_side(b, "cpu", CPU);
-	/* JSON has no infinity. */
+	/* JSON cannot represent infinity. */
 	printf("\"device_memory_kib\": %" PRIu64 ", \"right\": %s, \"float_difference\": %.3g, "
 	       "\"byte_difference\": %u, \"other_differences\": %" PRIu64 "}\n", b->r->device_kib,
 	       is_right(d) ? "true" : "false", isfinite(d->apart) ? d->apart : 1e300, d->steps, d->others);
@@ -480,7 +482,7 @@ static const char *plot(const struct bench *b)
 	int status;
 	FILE *gnuplot;
 
-	/* A shell that does not find gnuplot ends before it reads. */
+	/* If the shell does not find gnuplot, it ends before it reads; ignore the signal. */
 	signal(SIGPIPE, SIG_IGN);
 	gnuplot = popen("gnuplot 2>/dev/null", "we");
 	if (!gnuplot)

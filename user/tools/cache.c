@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * nnaccel cache: shows the contents and the size of the engine's compilation cache, checks it, and
- * empties it. It asks the engine's keeper; if none runs, it opens the index in its folder.
+ * empties it. It asks the engine's keeper, the process that owns the cache. If no keeper runs, it
+ * opens the cache's index itself.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -26,10 +27,10 @@
 #define DEFAULT_STATE "/var/lib/nnaccel"
 #define ALL_USERS CACHE_ALL_USERS
 
-/* The longest wait for the keeper's answer. */
+/* Time limit for the keeper's answer. */
 #define KEEPER_PATIENCE_S 30
 
-/* The longest wait for the engine's lock of the index. */
+/* Time limit for the engine's lock of the index. */
 #define BUSY_MS 5000
 
 struct cache {
@@ -43,8 +44,9 @@ struct cache {
 /* ---- the keeper ---- */
 
 /*
- * Sends a request to the engine's keeper; only the keeper uses the index while it runs. Returns
- * false if no keeper runs. The caller closes the file that came with the answer, or -1.
+ * Sends a request to the engine's keeper; while a keeper runs, only it may use the index. Returns
+ * false if no keeper runs. *file is the file that came with the answer, which the caller closes, or
+ * -1.
  */
 static bool ask_keeper(const struct cache *c, const struct message *request,
 		       struct message *answer, int *file, int *status)
@@ -222,7 +224,7 @@ static int show(struct cache *c)
 
 /* ---- size ---- */
 
-/* Returns the bytes of all files in a folder and in its folder of plans. */
+/* Returns the bytes of all files in a folder and in its subfolder of plans. */
 static uint64_t folder_size(const char *path)
 {
 	DIR *folder = opendir(path);
@@ -322,7 +324,10 @@ static bool is_known(const struct cache *c, const char *file)
 	return known;
 }
 
-/* Removes the files that the index has forgotten; workers that have them mapped still use them. */
+/*
+ * Removes files that are no longer in the index. Workers that have mapped these files can still use
+ * them.
+ */
 static void remove_files(const struct cache *c)
 {
 	char path[PATH_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel cdi: describes the devices for containers in the format of the Container Device
- * Interface: the nodes, and the libraries for them, which a container gets from its host.
+ * nnaccel cdi: describes the devices in the format of the Container Device Interface: the nodes and
+ * libraries that a container gets from its host.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -35,7 +35,10 @@ static void print_node(const char *name, bool first)
 	printf("%s{\"path\": \"/dev/%s\", \"permissions\": \"rw\"}", first ? "" : ", ", name);
 }
 
-/* Reads the name of a device's engine. False: it has no name, or that of another kind of entry. */
+/*
+ * Reads the name of a device's engine. Returns false if there is no name, or if the name is that of
+ * another kind of entry.
+ */
 static bool read_name(const char *device, char name[64])
 {
 	char path[PATH_MAX];
@@ -60,7 +63,9 @@ static void print_device(const char *name, const char *node)
 	puts("]}},");
 }
 
-/* Lists each device by its number and by its engine's name, and all of them together. */
+/*
+ * Lists each device by its number and by its engine's name, and an entry for all devices together.
+ */
 static void print_devices(struct dirent **names, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -76,7 +81,9 @@ static void print_devices(struct dirent **names, int count)
 	puts("]}}");
 }
 
-/* Mounts the library that has a function, where programs search for it. */
+/*
+ * Mounts the library that contains a function, at the place where programs search for the library.
+ */
 static bool print_mount(const void *function, bool first)
 {
 	char *real;

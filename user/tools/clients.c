@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The files that clients of the device have open, as /proc shows them.
- */
+/* Finds the files of the device that clients have open, in /proc. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The files that clients of the device have open, as /proc shows them.
- */
+/* Finds the files of the device that clients have open, in /proc. */
 #ifndef NN_TOOLS_CLIENTS_H
 #define NN_TOOLS_CLIENTS_H
 
@@ -10,7 +8,7 @@
 
 #define CLIENT_NAME_SIZE 16
 
-/* A function for one file of a process; it reads the file's fdinfo from the beginning. */
+/* A function that is called for one file of a process, with the file's fdinfo at the beginning. */
 typedef void client_file_fn(void *arg, const char *pid, FILE *fdinfo);
 
 /* Calls `fn` for all files of the device that this user may see; returns false without /proc. */

@@ -21,9 +21,9 @@
 #define DEFAULT_COUNT	500
 #define DEFAULT_SEED	2026
 #define MIN_ACCURACY	95	/* percent */
-#define SHOWN		4	/* images, in rows of two */
+#define SHOWN		4	/* number of images, which are shown in rows of two */
 
-#define OUTPUT_OFFSET	4096	/* of a form's output; its input is before that */
+#define OUTPUT_OFFSET	4096	/* offset of the output in memory; the input comes before it */
 
 struct options {
 	const char *path;
@@ -32,7 +32,7 @@ struct options {
 	bool ascii, help;
 };
 
-/* The network in one number format, on the device. */
+/* The network on the device in one number format, float32 or 8 bits. */
 struct form {
 	const char *name;
 	struct net_model net;

@@ -26,11 +26,11 @@
 #define DEFAULT_HEIGHT	180
 #define DEFAULT_FPS	60
 #define MIN_ACCURACY	95	/* percent */
-#define LESSONS		2	/* number of times that each digit is seen */
+#define LESSONS		2	/* number of times that each digit must be seen */
 #define MAX_LESSON	600	/* frames */
 #define PATTERN_FRAMES	25	/* frames until the camera shows another test pattern */
 #define NUM_PATTERNS	20
-#define SETTLE_FRAMES	(CAMERA_BUFFERS + 2)	/* frames until a pattern is in all buffers */
+#define SETTLE_FRAMES	(CAMERA_BUFFERS + 2)	/* frames until all buffers have a pattern */
 #define SLOW_MOVEMENT	4
 
 struct options {
@@ -163,7 +163,7 @@ static bool run_frame(struct demo *d, uint64_t index, uint32_t *next)
 		camera_set(&d->camera, "Test Pattern", index / PATTERN_FRAMES % NUM_PATTERNS);
 	if (camera_get(&d->camera, &frame, &d->err))
 		return false;
-	/* A slow camera may give a number twice. */
+	/* A slow camera may draw the same number into two frames. */
 	if (index && (int32_t)(frame.sequence - *next) > 0)
 		d->skipped += frame.sequence - *next;
 	*next = frame.sequence + 1;
@@ -248,7 +248,7 @@ static double accuracy(const struct demo *d)
 	return 100.0 * (double)d->right / (double)d->options.count;
 }
 
-/* Returns the number of whole frames in the bytes that system calls of this process moved. */
+/* Returns how many whole frames the bytes would make that this process moved by system calls. */
 static int64_t copies(const struct demo *d)
 {
 	return d->moved / (int64_t)camera_frame_bytes(&d->camera);

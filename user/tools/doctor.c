@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel doctor: checks each part of an installation in the order of their dependencies, and
- * prints what is wrong and how to mend it.
+ * nnaccel doctor: checks the parts of an installation in the order of their dependencies, and
+ * prints each problem and its remedy.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,8 +41,8 @@ struct patient {
 	const char *path;		/* the device */
 	struct utsname system;
 	bool has_module;
-	bool has_node;			/* and whether this user may open the node */
-	bool has_interface;		/* and whether the module has the libraries' interface */
+	bool has_node;			/* the node exists, and this user may open it */
+	bool has_interface;		/* the module has the libraries' ABI */
 	struct nna_device *device;	/* NULL if the device cannot be opened */
 	bool has_engine;
 };
@@ -74,7 +74,7 @@ static void advise(struct finding *f, const char *format, ...)
 	va_end(args);
 }
 
-/* Returns whether a line of the file contains the text; false also if the file cannot be read. */
+/* Returns whether the file can be read and a line contains the text. */
 static bool file_has(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "re");
@@ -89,7 +89,7 @@ static bool file_has(const char *path, const char *text)
 	return has;
 }
 
-/* Returns the first number in the file, or `otherwise`. */
+/* Returns the number at the beginning of the file, or `otherwise` if there is none. */
 static long long file_number(const char *path, long long otherwise)
 {
 	FILE *file = fopen(path, "re");
@@ -149,7 +149,7 @@ static void check_module(struct patient *p, struct finding *f)
 		       "sudo mokutil --import /var/lib/dkms/mok.pub, and boot");
 }
 
-/* Return whether the process has the group, and whether the user's account has it. */
+/* Return whether the process is in the group, and whether the user's account is. */
 static void look_for_group(gid_t gid, bool *has_now, bool *has_account)
 {
 	const struct passwd *user = getpwuid(getuid());
@@ -296,7 +296,7 @@ static void check_engine(struct patient *p, struct finding *f)
 	}
 }
 
-/* A worker is started for it, so that this finds what hinders workers. */
+/* The query starts a worker, so it finds problems that prevent workers. */
 static void check_worker(struct patient *p, struct finding *f)
 {
 	static struct nn_device_info info = { .size = sizeof(info) };
@@ -333,7 +333,7 @@ static void check_limits(struct patient *p, struct finding *f)
 	}
 }
 
-/* A user who may write to the list decides which programs get vendor extensions. */
+/* Whoever can write to the list decides which programs get vendor extensions. */
 static void check_allowlist(struct patient *p, struct finding *f)
 {
 	const char *path = NN_CONFIG_DIR "/extensions_app_allowlist";

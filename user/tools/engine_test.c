@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel engine-test: looks for faults of an engine, against this project's reference and the
- * rules of the HAL.
+ * nnaccel engine-test: searches for faults of an engine, by comparison with this project's
+ * reference and by the HAL's rules.
  */
 #include <errno.h>
 #include <signal.h>
@@ -82,7 +82,7 @@ static void print_tap(const struct row *row)
 	fflush(stdout);
 }
 
-/* Prints the sum of all rows. Returns whether nothing failed. */
+/* Prints the sum of all rows. Returns whether no test failed. */
 static bool print_sum(const struct test *t, bool tap)
 {
 	struct row sum = { .name = "all" };
@@ -108,7 +108,7 @@ static void save(const struct test *t, const char *path, bool tap)
 		tool_fail(NAME, "%s: %s", path, strerror(errno));
 }
 
-/* Runs the vector of a file alone. */
+/* Runs only the vector in a file. */
 static int run_file(struct test *t, const char *path)
 {
 	static const char *const outcomes[] = {
@@ -136,7 +136,7 @@ static int run_groups(struct test *t, const struct arguments *a)
 	if (!a->tap)
 		printf("%-36s %8s %8s %8s %8s %8s\n", "", "tried", "right", "wrong", "refused", "crashed");
 	group_description(t);
-	/* The other groups need vectors that are right. */
+	/* The other groups need vectors that the engine computes correctly. */
 	for (size_t i = 0; i < NUM_GROUPS; i++) {
 		if (i == 2 && !t->num_kept)
 			test_note(t, row = test_row(t, "models for other tests"), WRONG, NULL,
@@ -158,8 +158,8 @@ static int run_groups(struct test *t, const struct arguments *a)
 }
 
 /*
- * Returns the path of a device that is given by its path or its engine's name; NULL if it does not
- * exist.
+ * Returns the path of a device, given its path or its engine's name; NULL if there is no such
+ * device.
  */
 static const char *find_device(const char *wanted)
 {

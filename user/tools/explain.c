@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * nnaccel explain: loads a model into its runtime with the plug-in for the device, and shows the
- * plug-in's report (clients/report.h): where each operation runs, or why the device cannot run it.
+ * plug-in's report (clients/report.h). It says where each operation runs, or why the device cannot
+ * run the operation.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,7 +31,7 @@ struct part {
 
 struct model {
 	const char *path, *device;
-	bool estimated;			/* the part runs on the NNAPI's CPU, in place of a device */
+	bool estimated;			/* the NNAPI's CPU is used instead of a device */
 	char runtime[64];
 	struct operation *operations;
 	struct part *parts;
@@ -91,8 +92,8 @@ static bool add_part(struct model *m, char *rest)
 }
 
 /*
- * The plug-in numbers parts with gaps. Converts these numbers to indices, and sums the operations
- * of each part.
+ * Converts the plug-in's numbers of parts, which have gaps, to indices, and sums the operations of
+ * each part.
  */
 static void sum_up(struct model *m)
 {

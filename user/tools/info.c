@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel info: module, device, limits, memory of models, performance figures and
- * operations, as text or as JSON.
+ * nnaccel info: prints the module, device, limits, memory of models, performance figures and
+ * operations, as text or JSON.
  */
 #include <float.h>
 #include <inttypes.h>
@@ -53,7 +53,9 @@ static const char *engine_state(uint32_t state)
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
 }
 
-/* Returns how a device reaches memory, as text or in JSON; NULL if the engine does not say. */
+/*
+ * Returns how a device accesses memory, as text or in JSON; NULL if the engine does not report it.
+ */
 static const char *memory_way(uint32_t memory, bool json)
 {
 	static const char *const names[][2] = {
@@ -387,7 +389,10 @@ static void print_json(const struct report *r)
 	printf("\n}\n");
 }
 
-/* Finds the path of a device by its name. Returns false, with a message, if it is missing. */
+/*
+ * Finds the path of a device by name. If there is no such device, prints a message and returns
+ * false.
+ */
 static bool find_named(struct report *report, const char *name)
 {
 	for (uint32_t i = 0; i < report->num_devices; i++) {

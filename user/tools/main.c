@@ -38,7 +38,7 @@ static int help(FILE *to)
 	return to == stdout ? TOOL_OK : TOOL_USAGE;
 }
 
-/* Returns the status of the command, or a failure if standard output could not be written. */
+/* Returns the command's status, or TOOL_FAILED if standard output could not be written. */
 static int finish(const char *command, int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))

@@ -13,7 +13,7 @@ struct reading {
 	bool failed;
 };
 
-/* A context may have several files. */
+/* A context may have several files, so the same model may be read several times. */
 static bool is_known(const struct client_models *models, uint64_t client, uint64_t id)
 {
 	for (size_t i = 0; i < models->count; i++)
@@ -38,7 +38,7 @@ static void add_model(struct reading *r, const struct client_model *model)
 	list[models->count++] = *model;
 }
 
-/* The client's id comes before its models. */
+/* Reads the models in a file's fdinfo, in which the client's id comes before the models. */
 static void take_file(void *arg, const char *pid, FILE *file)
 {
 	struct client_model model = { .pid = atol(pid) };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel run: becomes a program whose models of ONNX Runtime and TensorFlow Lite run on the
- * device, by a library that is loaded before the program (user/run).
+ * nnaccel run: executes a program whose ONNX Runtime and TensorFlow Lite models then run on the
+ * device, by a preloaded library (user/run).
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -22,13 +22,13 @@
 #define LIBRARY "libnnaccel_run.so"
 #define PYTHON "nnaccel-python"
 
-/* Exit statuses, which shells return as well. */
+/* Exit statuses, the same as those of shells. */
 enum { STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
 
-/* The lowest number for the file to which the program's processes write. */
+/* The lowest fd number for the file to which the program's processes write. */
 enum { STATE_FD = 100 };
 
-/* Number of nested interpreters that the kernel follows. */
+/* Maximum number of nested interpreters in the kernel. */
 enum { MAX_SCRIPTS = 4 };
 
 #ifdef __aarch64__
@@ -44,7 +44,7 @@ struct arguments {
 
 /* ---- the program ---- */
 
-/* Finds a program as execvp() does. Returns false with errno if it cannot be run. */
+/* Finds a program like execvp(). Returns false with errno if the program cannot be run. */
 static bool find_program(const char *name, char path[PATH_MAX])
 {
 	const char *folders = getenv("PATH");
@@ -106,9 +106,9 @@ static bool read_script(const char *text, char path[PATH_MAX])
 }
 
 /*
- * Returns the reason why the library cannot be preloaded; NULL if it can. `path` becomes the file
- * that is the reason, such as the interpreter of a script. The kernel and the loader drop preloaded
- * libraries of programs with other privileges.
+ * Returns the reason why the library cannot be preloaded; NULL if it can. On return `path` is the
+ * file that causes this, such as the interpreter of a script. The kernel and the loader ignore
+ * preloaded libraries for programs with other privileges.
  */
 static const char *why_not(char path[PATH_MAX])
 {
@@ -142,7 +142,7 @@ static const char *why_not(char path[PATH_MAX])
 
 /* ---- the environment ---- */
 
-/* Inserts a path before those in a variable. */
+/* Inserts a path before the other paths in an environment variable. */
 static bool prepend(const char *variable, const char *folder, const char *name)
 {
 	const char *before = getenv(variable);
@@ -156,7 +156,7 @@ static bool prepend(const char *variable, const char *folder, const char *name)
 	return done;
 }
 
-/* The programs that the program starts may be in other folders. */
+/* Makes the trace's path absolute, because the program may start processes in other folders. */
 static bool set_trace(void)
 {
 	const char *file = getenv("NNACCEL_TRACE");
@@ -175,8 +175,8 @@ static bool set_trace(void)
 static bool set_environment(const struct arguments *a, const char *device, const char *folder)
 {
 	/*
-	 * Processes of the program record there that they printed a message about a model. The
-	 * number is high, so that the program gets the low numbers of files.
+	 * In this file, processes of the program record that they have printed a message about a
+	 * model. The fd's number is high, so that the program gets the usual low numbers.
 	 */
 	int file = memfd_create("nnaccel-run", MFD_CLOEXEC), state = fcntl(file, F_DUPFD, STATE_FD);
 	char path[64];

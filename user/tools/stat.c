@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel stat: shows what each client of the devices does, from the fdinfo of its files. It
- * redraws until interrupted, or prints once, as a table or as JSON.
+ * nnaccel stat: shows the activity of each client of the devices, from the fdinfo of the client's
+ * files. It redraws a table until interrupted, or prints once, as a table or as JSON.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,13 +17,14 @@
 #define DEFAULT_INTERVAL_MS 1000
 
 /*
- * The counters: those of the context, and sums over its bursts. Only the two ends of a burst know
- * the last kind, so a lying end makes them wrong. "client" is libnnaccel, "engine" the worker.
+ * The counters: counters of the context, and sums of counters of its bursts. The client and the
+ * worker themselves write the counters of a burst, so these cannot be trusted. "client" is
+ * libnnaccel, "engine" the worker.
  */
 static const struct field {
 	const char *key;	/* in fdinfo */
 	const char *name;	/* in JSON */
-	/* Title of the table's column; NULL if the table does not have it. */
+	/* Title of the column; NULL if the table does not show the counter. */
 	const char *title;
 	bool of_burst;
 	bool is_gauge;		/* it may fall */
@@ -62,7 +63,7 @@ struct client {
 	uint64_t id;
 	long pid;
 	char name[CLIENT_NAME_SIZE + 1];
-	char device[16];		/* name of its node, such as "nnaccel1" */
+	char device[16];		/* name of the node, such as "nnaccel1" */
 	bool has_context;		/* the context's own counters were read */
 	uint64_t values[NUM_FIELDS];
 };
@@ -101,7 +102,7 @@ static void take_line(struct info *info, char *line)
 			info->values[i] = strtoull(value, NULL, 10);
 }
 
-/* Returns false for a file that is not the module's. */
+/* Reads a file's fdinfo. Returns false if the file is not one of the module. */
 static bool read_info(FILE *file, struct info *info)
 {
 	char line[256];
@@ -157,7 +158,7 @@ static bool read_clients(struct clients *clients)
 	return clients_each_file(take_file, clients);
 }
 
-/* Times are in milliseconds there. */
+/* The table has times in milliseconds. */
 static uint64_t in_table(const struct field *field, uint64_t value)
 {
 	return strstr(field->name, "_ns") ? value / 1000000 : value;
@@ -185,9 +186,7 @@ static void print_table(const struct clients *clients)
 	}
 }
 
-/*
- * Prints a label's value. The names here contain no characters that must be escaped.
- */
+/* Prints a label. The values contain no characters that must be escaped. */
 static void print_label(const char *text)
 {
 	char plain[CLIENT_NAME_SIZE + 1];
@@ -200,7 +199,7 @@ static void print_label(const char *text)
 	putchar('"');
 }
 
-/* Prints one line, so that redrawing makes a stream of values. */
+/* Prints one line of JSON, so that repeated printing makes a stream. */
 static void print_json(const struct clients *clients)
 {
 	printf("{\"clients\": [");
@@ -220,8 +219,8 @@ static void print_json(const struct clients *clients)
 }
 
 /*
- * Prints the counters as OpenMetrics, for exporters of Prometheus. Each counter has a series for
- * each client, by the client's id. A process may be several clients.
+ * Prints the counters as OpenMetrics, for exporters of Prometheus. Each counter has one series for
+ * each client id, because a process may be several clients.
  */
 static void print_openmetrics(const struct clients *clients)
 {

@@ -23,7 +23,7 @@ int tool_fail(const char *command, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* The text may contain parts from a worker, which is not trusted. */
+	/* The text may contain parts from a worker, which are not trusted. */
 	tool_make_plain(text);
 	fprintf(stderr, "nnaccel %s: %s\n", command, text);
 	return TOOL_FAILED;
@@ -114,8 +114,8 @@ const char *tool_device_type(uint32_t type)
 }
 
 /*
- * Returns the first character of a text, and sets its length in bytes. Returns -1 if it is not
- * valid UTF-8: an overlong form, a surrogate, or a character beyond U+10FFFF.
+ * Returns the first character of a text, and sets *length to its bytes. Returns -1 if the bytes are
+ * not valid UTF-8, or are an overlong form, a surrogate, or a character beyond U+10FFFF.
  */
 static long decode_utf8(const char *text, unsigned int *length)
 {

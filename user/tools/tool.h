@@ -52,8 +52,8 @@ int tool_fail(const char *command, const char *format, ...) __attribute__((forma
 int tool_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Reads a command's options into *into, and its argument (or NULL) into *action, which may be NULL
- * if the command takes no argument. Returns TOOL_GO_ON or an exit status.
+ * Reads a command's options into *into, and sets *action to its argument or NULL. `action` may be
+ * NULL if the command takes no argument. Returns TOOL_GO_ON or an exit status.
  */
 int tool_options(const struct tool_command *command, int argc, char **argv, void *into,
 		 const char **action);
@@ -71,15 +71,16 @@ void tool_make_plain(char *text);
 #define TOOL_CPU "nnapi-reference"
 
 /*
- * Returns the device of the NNAPI with the name `wanted` or, if that is NULL, the first that is not
- * the CPU. Returns NULL if it does not exist, with the names of the existing devices in `known`.
+ * Returns the name of the NNAPI device `wanted` or, if `wanted` is NULL, of the first device that
+ * is not the CPU. If there is no such device, returns NULL and writes the names of existing devices
+ * to `known`.
  */
 const char *tool_find_device(const char *wanted, char *known, size_t size);
 
 /*
- * Finds the folder of a plug-in for inference runtimes: that of libneuralnetworks.so, as in a build
- * folder, otherwise that of the installation. Returns false if the plug-in is in neither; `folder`
- * is then the last one.
+ * Finds the folder of a plug-in for inference runtimes: the folder of libneuralnetworks.so (as in a
+ * build folder), or else the installation's folder. Returns false if neither has the plug-in;
+ * `folder` is then the installation's.
  */
 bool tool_plugins(const char *plugin, char folder[PATH_MAX]);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A camera of V4L2 whose frames are dma-bufs.
- */
+/* A V4L2 camera whose frames are dma-bufs. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +21,10 @@ static enum nn_status fail(const char *what, struct nn_error *err)
 	return nn_fail(err, NN_DEVICE_UNAVAILABLE, "camera: %s: %s", what, strerror(errno));
 }
 
-/* Returns whether the device is a camera; with only_vivid, whether it is one of the driver vivid. */
+/*
+ * Returns whether the device is a camera; with only_vivid, whether it is a camera of the driver
+ * vivid.
+ */
 static bool is_camera(struct camera *c, bool only_vivid)
 {
 	struct v4l2_capability caps;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A camera of V4L2 whose frames are dma-bufs: captured into buffers of the
- * driver, which are exported once and then known by their index.
+ * A V4L2 camera whose frames are dma-bufs. It captures frames into the driver's buffers, which are
+ * exported once and then identified by their index.
  */
 #ifndef NN_CAMERA_CAMERA_H
 #define NN_CAMERA_CAMERA_H
@@ -27,13 +27,13 @@ struct camera {
 
 struct camera_frame {
 	uint32_t index;			/* of its buffer */
-	uint32_t sequence;		/* frames that the camera made before it */
+	uint32_t sequence;		/* number of frames before this one */
 };
 
 /*
- * Opens a camera, or (path NULL) the first one of the driver vivid, asks for
- * frames of about width x height of NV12 and starts it. Returns
- * NN_DEVICE_UNAVAILABLE if there is no such camera, or if it refuses.
+ * Opens a camera, or the first camera of the driver vivid if path is NULL. Requests NV12 frames of
+ * about width x height, and starts the camera. Returns NN_DEVICE_UNAVAILABLE if there is no such
+ * camera, or if it rejects the request.
  */
 enum nn_status camera_open(struct camera *camera, const char *path, uint32_t width,
 			   uint32_t height, uint32_t fps, struct nn_error *err);
@@ -44,12 +44,12 @@ enum nn_status camera_get(struct camera *camera, struct camera_frame *frame, str
 enum nn_status camera_put(struct camera *camera, const struct camera_frame *frame,
 			  struct nn_error *err);
 
-/* Sets a control by its name, as far as the camera has it. */
+/* Sets a control by its name if the camera has the control. */
 bool camera_set(struct camera *camera, const char *control, int32_t value);
 
 /*
- * Returns the bytes of a buffer that a frame takes: the plane of Y, then that of Cb and Cr with the
- * same stride.
+ * Returns the number of bytes of a frame in a buffer: the plane of Y, then the plane of Cb and Cr
+ * with the same stride.
  */
 static inline size_t camera_frame_bytes(const struct camera *camera)
 {

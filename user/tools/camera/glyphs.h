@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shapes of the digits that the camera draws, learnt from frames whose number is known.
+ * The shapes of the digits that the camera draws. They are learnt from frames whose numbers are
+ * known.
  */
 #ifndef NN_CAMERA_GLYPHS_H
 #define NN_CAMERA_GLYPHS_H
@@ -10,7 +11,7 @@
 
 #include "camera.h"
 
-/* A digit is a cell of the image; the text is a row of them. */
+/* A digit takes a cell of the image; the text is a row of cells. */
 #define GLYPH_WIDTH	8
 #define GLYPH_HEIGHT	16
 #define GLYPH_PIXELS	(GLYPH_WIDTH * GLYPH_HEIGHT)
@@ -23,12 +24,12 @@
 
 struct glyphs {
 	uint32_t seen[NUM_GLYPHS];		/* how often */
-	float mean[NUM_GLYPHS][GLYPH_PIXELS];	/* brightness, 0 to 1; summed until finished */
+	float mean[NUM_GLYPHS][GLYPH_PIXELS];	/* mean brightness, 0 to 1; first a sum */
 };
 
 /*
- * Learns from the digits of a frame whose number is known. `pixels`: the first byte of its plane of
- * Y.
+ * Learns from the digits of a frame whose number is known. `pixels` is the first byte of the
+ * frame's plane of Y.
  */
 void glyphs_learn(struct glyphs *glyphs, const struct camera *camera, const uint8_t *pixels,
 		  uint32_t number);
@@ -36,10 +37,10 @@ void glyphs_learn(struct glyphs *glyphs, const struct camera *camera, const uint
 /* Returns whether each digit was seen at least `times` times. */
 bool glyphs_know_all(const struct glyphs *glyphs, uint32_t times);
 
-/* Turns sums into means; nothing can be learnt afterwards. */
+/* Converts sums to means; after this nothing more can be learnt. */
 void glyphs_finish(struct glyphs *glyphs);
 
-/* Returns whether a pixel of a digit is ink; call it after finishing. */
+/* Returns whether a pixel of a digit is ink. Call it only after glyphs are finished. */
 static inline bool glyph_has_ink(const struct glyphs *glyphs, uint32_t digit, uint32_t pixel)
 {
 	return glyphs->mean[digit][pixel] > 0.5f;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A model on a device of the NNAPI, executed in a burst on hardware buffers.
- */
+/* A model on an NNAPI device, executed in a burst on hardware buffers. */
 #include "network.h"
 
 #include <string.h>
@@ -11,7 +9,7 @@ static enum nn_status fail(const char *what, int result, struct nn_error *err)
 	return nn_fail(err, NN_GENERAL_FAILURE, "network: %s: result %d of the NNAPI", what, result);
 }
 
-/* Adds an operand, with its value if it is a constant. */
+/* Adds an operand, and sets its value if it is a constant. */
 static int add_operand(ANeuralNetworksModel *model, const struct nn_model *from, int32_t index)
 {
 	const struct nn_operand *o = &from->subgraphs[0].operands[index];
@@ -67,7 +65,7 @@ static ANeuralNetworksDevice *find_device(const char *name)
 	return NULL;
 }
 
-/* The compilation names one device alone, so that it fails if the device lacks an operation. */
+/* The compilation names only one device, so that it fails if this device lacks an operation. */
 static int compile(struct network *n, const ANeuralNetworksDevice *device)
 {
 	int result = ANeuralNetworksCompilation_createForDevices(n->model, &device, 1,
@@ -138,7 +136,7 @@ enum nn_status network_add_image(struct network *n, const struct nna_hardware_im
 		return nn_fail(err, NN_GENERAL_FAILURE, "network: an image: %s",
 			       strerror(-result));
 	result = ANeuralNetworksMemory_createFromAHardwareBuffer(buffer, &n->images[i]);
-	/* The memory holds the buffer. */
+	/* The memory holds a reference to the buffer. */
 	AHardwareBuffer_release(buffer);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = ANeuralNetworksExecution_create(n->compilation, &n->executions[i]);

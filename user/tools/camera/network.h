@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A model on a device of the NNAPI, executed in a burst on images that are
- * hardware buffers.
- */
+/* A model on an NNAPI device, executed in a burst on images that are hardware buffers. */
 #ifndef NN_CAMERA_NETWORK_H
 #define NN_CAMERA_NETWORK_H
 
@@ -22,23 +19,23 @@ struct network {
 };
 
 /*
- * Builds a model of one subgraph without pools, whose one input is an image, for the device of that
- * name. Returns NN_DEVICE_UNAVAILABLE if there is no such device, or if it lacks operations.
- * network_close() must be called in any case.
+ * Builds the NNAPI's form of a model for the device with the given name. The model has one
+ * subgraph, no pools, and an image as its only input. Returns NN_DEVICE_UNAVAILABLE if there is no
+ * such device, or if the device lacks operations. network_close() must be called in any case.
  */
 enum nn_status network_open(struct network *network, const struct nn_model *model,
 			    const char *device, struct nn_error *err);
 void network_close(struct network *network);
 
 /*
- * Makes an execution for an image. Each execution writes its output to `output`. The execution's
- * number is the number of images added before.
+ * Makes an execution for an image, which writes its output to `output`. Executions are numbered
+ * from 0 in the order of these calls.
  */
 enum nn_status network_add_image(struct network *network,
 				 const struct nna_hardware_image *image, void *output,
 				 size_t output_size, struct nn_error *err);
 
-/* Executes the model on an image, by number, in the burst. */
+/* Executes the model in the burst, on the image with this number. */
 enum nn_status network_execute(struct network *network, uint32_t image, struct nn_error *err);
 
 #endif /* NN_CAMERA_NETWORK_H */

@@ -41,7 +41,9 @@ int outside_mapped_frames(const int *buffers, int count)
 	return mapped;
 }
 
-/* Returns the sum of a file's lines with that name; -1 if it has none. */
+/*
+ * Returns the sum of the values of all lines with that name in a file; -1 if there is no such line.
+ */
 static int64_t sum(const char *path, const char *name)
 {
 	FILE *f = fopen(path, "re");

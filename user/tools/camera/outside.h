@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the kernel's counters of this process, which show whether it can have read frames, and
- * which of their files it received.
+ * Reads the kernel's counters of this process. They show whether the process can have read frames,
+ * and which of the frames' files workers received.
  */
 #ifndef NN_CAMERA_OUTSIDE_H
 #define NN_CAMERA_OUTSIDE_H
@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * Returns the number of mappings of these dma-bufs, or of cameras, in /proc/self/maps; -1 if it
- * cannot be read.
+ * Returns the number of mappings of these dma-bufs or of cameras in /proc/self/maps; -1 if that
+ * file cannot be read.
  */
 int outside_mapped_frames(const int *buffers, int count);
 
@@ -21,8 +21,8 @@ int outside_mapped_frames(const int *buffers, int count);
 int64_t outside_moved_bytes(void);
 
 /*
- * Returns how many memories workers fetched from the kernel, by the bursts' fdinfo; -1 without a
- * burst.
+ * Returns how many memories workers have fetched from the kernel, from the fdinfo of bursts; -1 if
+ * there is no burst.
  */
 int64_t outside_slot_resolves(void);
 

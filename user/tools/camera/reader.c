@@ -23,10 +23,11 @@ enum {
 };
 #define PADDING_VALID	2
 
-/* The logit of a cell of full contrast that is exactly a digit. */
+/* The logit of a digit whose cell has full contrast and matches the digit exactly. */
 #define SHARPNESS	100.0f
 /*
- * A digit must have at least this share of a cell's contrast. A cell without contrast has no digit.
+ * A digit's result must be at least this share of the cell's contrast. A cell without contrast has
+ * no digit.
  */
 #define LEAST_MATCH	0.85f
 #define NONE_BIAS	2.0f
@@ -90,7 +91,7 @@ static void set_weights(struct reader *r, const struct glyphs *g)
 	r->values.none_bias[0] = NONE_BIAS;
 }
 
-/* BT.601 with Y from 16 to 235, which cameras have unless they say otherwise. */
+/* BT.601 with Y from 16 to 235, the default of cameras. */
 static void set_colours(struct reader *r)
 {
 	static const float to_rgb[READER_COLOURS][READER_COLOURS] = {
@@ -215,7 +216,7 @@ void reader_init(struct reader *r, const struct glyphs *glyphs, uint32_t width, 
 	static const uint32_t input = FRAME, output = PROBABILITIES;
 	const int32_t begin[] = { 0, NUMBER_Y, NUMBER_X, 0 };
 	const int32_t size[] = { 1, GLYPH_HEIGHT, NUMBER_CELLS * GLYPH_WIDTH, 1 };
-	/* Cb and Cr, each shared by 2 by 2 pixels, follow after all rows of Y. */
+	/* After all rows of Y come Cb and Cr, with one value for 2 by 2 pixels. */
 	const int32_t chroma_begin[] = { 0, (int32_t)height + NUMBER_Y / 2, NUMBER_X, 0 };
 	const int32_t chroma_size[] = { 1, GLYPH_HEIGHT / 2, NUMBER_CELLS * GLYPH_WIDTH, 1 };
 	const int32_t chroma_shape[] = { 1, GLYPH_HEIGHT / 2, NUMBER_CELLS * GLYPH_WIDTH / 2, 2 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The network that reads a frame's number. Its input is the camera's whole frame in NV12. It
- * converts the part with the number to colours. Its output has, for each place of the number, the
- * probability of each digit and of "no digit".
+ * The network that reads a frame's number. Its input is the whole NV12 frame of the camera. The
+ * network converts the part of the frame with the number to RGB. The output has the probabilities
+ * of each digit and of "no digit" for each place of the number.
  */
 #ifndef NN_CAMERA_READER_H
 #define NN_CAMERA_READER_H
@@ -19,7 +19,7 @@
 #define READER_OPERATIONS	16
 #define READER_WEIGHTS	(NUM_GLYPHS * GLYPH_PIXELS * READER_COLOURS)
 
-/* A model and everything that it refers to. It must not be copied or moved. */
+/* A model and everything that it refers to. The structure must not be copied or moved. */
 struct reader {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
@@ -38,17 +38,17 @@ struct reader {
 };
 
 /*
- * Builds the network for frames of a size. Its filters follow from the digits in closed form: the
- * mean of a cell's pixels with the digit's ink, minus the mean of the others. For the matching
- * digit, light or dark, the magnitude of the result is the cell's full contrast; for others it is
- * less.
+ * Builds the network for frames of a size. The filters are computed from the glyphs without
+ * training: a filter yields the mean of a cell's pixels where the digit has ink, minus the mean of
+ * the cell's other pixels. For the matching digit, light or dark, the magnitude of the result is
+ * the cell's full contrast; for other digits it is less.
  */
 void reader_init(struct reader *reader, const struct glyphs *glyphs, uint32_t width,
 		 uint32_t height);
 
 /*
- * Returns the number in an output, and the lowest probability of its digits; -1 if there is no
- * number.
+ * Returns the number that an output shows, or -1 if there is none, and gets the lowest probability
+ * of the number's digits.
  */
 int64_t reader_answer(const float *output, float *probability);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A contact sheet of frames with their answers.
- */
+/* A contact sheet of frames with the numbers read from them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,7 +58,7 @@ static uint8_t to_byte(float value)
 	return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value + 0.5f);
 }
 
-/* Converts a pixel to RGB by BT.601, with the network's factors. */
+/* Converts a pixel to RGB by BT.601, with the factors that the network uses. */
 static void put_pixel(uint8_t *to, uint8_t y, const uint8_t *cb_cr)
 {
 	float luma = 1.164f * (float)(y - 16);

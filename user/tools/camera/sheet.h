@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A contact sheet as a PNG file: frames in rows, each above the number that was read from it.
+ * A contact sheet as a PNG file: rows of frames, and below each frame the number that was read from
+ * it.
  */
 #ifndef NN_CAMERA_SHEET_H
 #define NN_CAMERA_SHEET_H
@@ -23,8 +24,8 @@ enum nn_status sheet_init(struct sheet *sheet, uint32_t frame_width, uint32_t fr
 void sheet_free(struct sheet *sheet);
 
 /*
- * Copies a frame to place `index`, in colours, with its answer below: green if right, otherwise
- * red. `pixels` is the first byte of its plane of Y.
+ * Copies a frame in colours to place `index`, and draws the number read below it: green if right,
+ * otherwise red. `pixels` is the first byte of the frame's plane of Y.
  */
 void sheet_put(struct sheet *sheet, uint32_t index, const struct camera *camera,
 	       const uint8_t *pixels, const struct glyphs *glyphs, int64_t answer, bool is_right);

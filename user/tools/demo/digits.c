@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Draws digits: each is a few splines through a few points. Only +, -, *, /
- * and sqrtf() are used, which IEEE 754 rounds the same way everywhere.
+ * Draws digits, each from a few splines through a few points. It uses only +, -, *, / and sqrtf(),
+ * which IEEE 754 rounds in the same way on all machines.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -17,7 +17,10 @@ struct point {
 	float x, y;
 };
 
-/* A stroke: straight between its points or a spline, in hundredths of a square, y down. */
+/*
+ * A stroke: straight lines between points, or a spline through them. Coordinates are in hundredths
+ * of the unit square; y points down.
+ */
 struct stroke {
 	uint32_t count;
 	bool straight;
@@ -26,7 +29,7 @@ struct stroke {
 
 struct shape {
 	uint32_t label;
-	struct stroke strokes[DIGIT_STROKES];	/* the unused have count 0 */
+	struct stroke strokes[DIGIT_STROKES];	/* unused strokes have count 0 */
 };
 
 struct outline {
@@ -70,7 +73,7 @@ static const struct shape shapes[] = {
 	       { 2, 1, { { 72, 30 }, { 66, 95 } } } } },
 };
 
-/* Picks a digit, then one of the ways to write it. */
+/* Chooses a random digit, and one of the ways to write it. */
 static const struct shape *pick(struct random *r)
 {
 	uint32_t label = random_below(r, DIGITS_CLASSES);
@@ -84,7 +87,10 @@ static const struct shape *pick(struct random *r)
 	return &shapes[first + random_below(r, count)];
 }
 
-/* Rotation, shear and scale about the middle of the unit square, then a shift; to pixels. */
+/*
+ * A random transform from the unit square to pixels: rotation, shear and scale about the middle,
+ * then a shift.
+ */
 struct transform {
 	float xx, xy, yx, yy, dx, dy;
 };
@@ -112,7 +118,7 @@ static struct point apply(const struct transform *m, struct point p)
 	return (struct point){ m->xx * x + m->xy * y + m->dx, m->yx * x + m->yy * y + m->dy };
 }
 
-/* Catmull-Rom: the curve from b to c, at t in [0, 1], with neighbours a and d. */
+/* Returns the Catmull-Rom curve from b to c at t in [0, 1]; a and d are the neighbouring points. */
 static float spline(float a, float b, float c, float d, float t)
 {
 	return b + .5f * t * (c - a + t * (2 * a - 5 * b + 4 * c - d +
@@ -161,7 +167,10 @@ static float distance_squared(struct point p, struct point a, struct point b)
 	return dx * dx + dy * dy;
 }
 
-/* Returns the ink at a pixel, 0 to 1: full inside the pen's width, fading over a pixel. */
+/*
+ * Returns the ink at a pixel: 1 inside the pen's width, falling to 0 at its edge over the width of
+ * a pixel.
+ */
 static float ink(const struct outline *o, struct point p, float radius)
 {
 	float best = distance_squared(p, o->from[0], o->to[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Images of digits, drawn by a program: strokes under a random affine
- * transform, of random thickness, on a noisy ground.
+ * Images of digits, drawn by a program: strokes of random thickness after a random affine
+ * transform, on a noisy background.
  */
 #ifndef NN_DEMO_DIGITS_H
 #define NN_DEMO_DIGITS_H

@@ -13,8 +13,8 @@ struct image_answer {
 };
 
 /*
- * Prints `count` images, two side by side, with the answers in float32 and in quant8. It uses half
- * blocks of Unicode, or ASCII.
+ * Prints `count` images, two side by side, with the network's answers in float32 and in quant8.
+ * Uses Unicode half blocks, or ASCII.
  */
 void images_print(const struct digit *digits, const struct image_answer *float32,
 		  const struct image_answer *quant8, uint32_t count, bool ascii);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small separable convolutional network for 28x28 images, and its plain
- * forward pass. Sums run in one fixed order.
+ * A small separable convolutional network for 28x28 images, and its plain forward pass. Sums are
+ * computed in a fixed order, so that results are reproducible.
  */
 #include <string.h>
 

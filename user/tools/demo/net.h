@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The demo's network: its layers, its parameters and a plain forward pass,
- * which training and the calibration of the quantised form use.
+ * The demo's network: layers, parameters, and a plain forward pass for training and for choosing
+ * quantisation.
  */
 #ifndef NN_DEMO_NET_H
 #define NN_DEMO_NET_H
@@ -25,7 +25,10 @@ enum {
 	NET_RELU6 = 3,
 };
 
-/* A layer: square, channels last. A fully connected layer is a convolution of one pixel. */
+/*
+ * A layer with a square filter and channels last. A fully connected layer is a convolution whose
+ * output is one pixel.
+ */
 struct net_layer {
 	int32_t operation;
 	uint32_t in_size, in_channels;
@@ -33,7 +36,7 @@ struct net_layer {
 	uint32_t filter, stride;
 	uint32_t pad;			/* rows and columns of padding before the image */
 	int32_t activation;
-	uint32_t weights;		/* index of the first parameter */
+	uint32_t weights;		/* index of the layer's first parameter */
 	/* Dimensions: out, height, width, in; for depthwise: height, width, out. */
 	uint32_t num_weights;
 	uint32_t bias;
@@ -56,10 +59,13 @@ static inline uint32_t net_out_count(const struct net_layer *layer)
 	return layer->out_size * layer->out_size * layer->out_channels;
 }
 
-/* The rows (or columns) of a layer's filter that lie inside the image at output `o`. */
+/*
+ * The range of a filter's rows (or columns) that lie inside the image for output row (or column)
+ * `o`.
+ */
 struct net_span {
 	uint32_t first, end;		/* of the filter */
-	uint32_t in;			/* row of the image under `first` */
+	uint32_t in;			/* row of the image that `first` is applied to */
 };
 struct net_span net_span(const struct net_layer *layer, uint32_t o);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds the demo's network as a model of the NNAPI: operands and operations
- * layer by layer, constants copied into the model.
+ * Builds the demo's network as an NNAPI model: operands and operations layer by layer, with
+ * constants in the model.
  */
 #include <math.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void use(struct builder *b, uint32_t operand)
 	b->inputs[b->num_inputs++] = operand;
 }
 
-/* Adds a constant, and returns its value for the caller to fill. */
+/* Adds a constant, and returns the memory of its value, which the caller fills in. */
 static void *add_constant(struct builder *b, struct nn_operand operand)
 {
 	struct net_model *net = b->net;
@@ -98,7 +98,7 @@ static void add_weights(struct builder *b, const struct net_layer *l)
 		((uint8_t *)value)[i] = quantise(quant, weights[i]);
 }
 
-/* A quantised bias is int32 at the scale of the products that it is added to. */
+/* A quantised bias is int32, with the scale of the products to which it is added. */
 static void add_bias(struct builder *b, const struct net_layer *l)
 {
 	const struct nn_operand *in = &b->net->operands[b->inputs[0]];
@@ -142,7 +142,7 @@ static uint32_t finish(struct builder *b, int32_t type, struct nn_operand output
 	return index;
 }
 
-/* The operands after the tensors, in the order that each operation wants. */
+/* Adds the operands after the tensors, in the order that the operation requires. */
 static void add_parameters(struct builder *b, const struct net_layer *l)
 {
 	int32_t stride = (int32_t)l->stride, filter = (int32_t)l->filter;

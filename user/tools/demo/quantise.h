@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Post-training quantisation of the demo's network to 8 bits, asymmetric, one
- * scale and zero point a tensor: TENSOR_QUANT8_ASYMM of the NNAPI.
+ * Post-training quantisation of the demo's network to 8 bits, asymmetric, with one scale and zero
+ * point for each tensor: TENSOR_QUANT8_ASYMM of the NNAPI.
  */
 #ifndef NN_DEMO_QUANTISE_H
 #define NN_DEMO_QUANTISE_H
@@ -25,7 +25,7 @@ struct net_quant {
 };
 
 /*
- * Chooses the scales: those of the weights by their extremes, those of the layers' outputs by the
+ * Chooses the scales of weights from their extremes, and the scales of layers' outputs from the
  * extremes that training images reach. Returns false if memory runs out.
  */
 bool net_calibrate(const float *params, struct net_quant *quant);

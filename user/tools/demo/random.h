@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The demo's random numbers: splitmix64, the same on every machine, so that a
- * seed names the same images and the same training everywhere.
+ * The demo's random numbers: splitmix64. A seed gives the same numbers, so the same images and the
+ * same training, on all machines.
  */
 #ifndef NN_DEMO_RANDOM_H
 #define NN_DEMO_RANDOM_H

@@ -19,7 +19,7 @@
 struct trainer {
 	float *params;
 	float gradient[NET_PARAMS];
-	float mean[NET_PARAMS];		/* Adam's moments of the gradient */
+	float mean[NET_PARAMS];		/* Adam's moment estimates of the gradient */
 	float square[NET_PARAMS];
 	float decay1, decay2;		/* BETA1 and BETA2 to the power of the step */
 	struct net_values values;
@@ -38,7 +38,10 @@ static double exp_negative(double x)
 	return e;
 }
 
-/* Makes uniform weights, whose variance keeps that of the values, and biases of 0. */
+/*
+ * Makes biases of 0 and uniform weights whose variance keeps the variance of values from layer to
+ * layer.
+ */
 static void initialise(struct trainer *t, struct random *r)
 {
 	memset(t->params, 0, NET_PARAMS * sizeof(float));
@@ -97,7 +100,7 @@ static void back_depthwise(struct trainer *t, const struct net_layer *l, const f
 	}
 }
 
-/* The error goes to the first of the largest values. */
+/* If several values are the largest, the error goes to the first of them. */
 static void back_max_pool(const struct net_layer *l, const float *in, float *in_error,
 			  struct net_span ys, struct net_span xs, const float *error)
 {
@@ -116,7 +119,7 @@ static void back_max_pool(const struct net_layer *l, const float *in, float *in_
 	}
 }
 
-/* Clears the errors of outputs that the activation holds at a bound. */
+/* Clears the errors of outputs that the activation has clamped. */
 static void back_activation(const struct net_layer *l, const float *out, float *error)
 {
 	if (l->activation == NET_NONE)
@@ -152,7 +155,8 @@ static void back_layer(struct trainer *t, uint32_t index)
 }
 
 /*
- * Computes the cross entropy's derivatives by the logits; returns the right answer's probability.
+ * Computes the derivatives of the cross entropy by the logits. Returns the probability of the right
+ * digit.
  */
 static double loss(struct trainer *t, uint32_t label)
 {

@@ -23,7 +23,10 @@ static bool is_claimed(const struct test *t, int32_t code)
 	return code >= 0 && code / 8 < NN_DEVICE_OPERATIONS && t->info.operations[code / 8] >> code % 8 & 1;
 }
 
-/* Stores a right vector for other groups; vectors with several operations replace others. */
+/*
+ * Stores a correctly computed vector for other groups. A vector with several operations may replace
+ * a vector with one.
+ */
 static bool keep(struct test *t, struct vector *v)
 {
 	const uint32_t count = v->model->subgraphs[0].num_operations;
@@ -73,7 +76,9 @@ void group_description(struct test *t)
 
 /* ---- operations: each form in each type ---- */
 
-/* Inputs with arbitrary bits, such as indices beyond all dimensions and NaN, do no harm. */
+/*
+ * Tests that inputs with arbitrary bits, such as indices beyond all dimensions and NaN, do no harm.
+ */
 static enum outcome try_wild(struct test *t, const struct vector *v, char reason[REASON])
 {
 	struct vector *wild = vector_wild(v, (uint64_t)v->operation);
@@ -137,7 +142,7 @@ static void try_form(struct test *t, struct row *row, const struct nn_op *op, co
 	}
 }
 
-/* Tensors have more than 65,536 elements. */
+/* Tests tensors with more than 65,536 elements. */
 static const struct form large_forms[] = {
 	{ "ADD", "X[3,149,151] =[3,149,151] i:0 > X" },
 	{ "CONV_2D", "X[1,65,65,16] W[16,1,1,16] B[16] i:2 i:1 i:1 i:0 b:0 > X" },
@@ -185,7 +190,7 @@ static bool may_have(int32_t code)
 	return is_claimed(graphs_of, code);
 }
 
-/* Returns the operations of the graph that the engine supports, as a model; NULL: none. */
+/* Returns a model of the graph's operations that the engine supports; NULL if it supports none. */
 static struct vector *supported_part(struct test *t, const char *name)
 {
 	bool supported[MAX_OPERATIONS] = { false };
@@ -215,7 +220,7 @@ static struct vector *supported_part(struct test *t, const char *name)
 	return part;
 }
 
-/* Tries each operation of a graph by itself, because a smaller model may fail as well. */
+/* Tests each operation of a failing graph separately, because a smaller model may fail, too. */
 static void shrink(struct test *t, struct row *row, const struct vector *v)
 {
 	const uint32_t count = v->model->subgraphs[0].num_operations;
@@ -273,7 +278,7 @@ void group_graphs(struct test *t)
 
 enum dims { NO_DIMS, NO_RANK, TWICE_THE_FIRST };
 
-/* Copies a model with other dimensions of all operands except constants. */
+/* Copies a model, and changes the dimensions of all operands except constants. */
 static struct nn_model *change_dims(const struct vector *v, struct nn_subgraph *main, enum dims dims)
 {
 	static struct nn_model model;
@@ -301,7 +306,10 @@ static struct nn_model *change_dims(const struct vector *v, struct nn_subgraph *
 	return &model;
 }
 
-/* Tries the model with twice the first dimensions, if the reference computes that. */
+/*
+ * Copies a vector with the first dimensions doubled; NULL if the reference cannot compute the model
+ * then.
+ */
 static struct vector *double_dims(const struct vector *v)
 {
 	struct vector *twice = NULL;
@@ -317,7 +325,10 @@ static struct vector *double_dims(const struct vector *v)
 	return twice;
 }
 
-/* Executes with dimensions, and with outputs that have `more` bytes more than needed, or less. */
+/*
+ * Executes with the dimensions as arguments. The outputs have `more` bytes than needed, or too few
+ * if it is negative.
+ */
 static enum outcome run_dynamic(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 				int more, char reason[REASON])
 {
@@ -389,7 +400,7 @@ void group_dynamic(struct test *t)
 
 #define ALIVE 6
 
-/* Executes in memory of which one half is new each time, and the other half stays. */
+/* Executes repeatedly. In half of the executions memory is new, in the other half it is reused. */
 static enum outcome run_burst(struct test *t, const struct vector *v, struct nna_burst *burst,
 			      char reason[REASON])
 {
@@ -423,7 +434,7 @@ static enum outcome run_burst(struct test *t, const struct vector *v, struct nna
 	return outcome;
 }
 
-/* A burst, too, reports shapes if an output is too short. */
+/* Tests that a burst also reports shapes if an output is too short. */
 static enum outcome run_short(struct test *t, const struct vector *v, struct nna_burst *burst,
 			      char reason[REASON])
 {
@@ -481,8 +492,8 @@ void group_bursts(struct test *t)
 /* ---- memory domains ---- */
 
 /*
- * The first input and the first output are buffers with roles in two models. The output's buffer
- * had other contents before.
+ * Tests buffers with roles in two models as the first input and output. The output's buffer has
+ * other contents before.
  */
 static enum outcome run_domains(struct test *t, const struct vector *v,
 				struct nna_prepared_model *const models[2], char reason[REASON])
@@ -574,7 +585,7 @@ void group_domains(struct test *t)
 
 #define MODELS 10
 
-/* Executes once, in its own memory. */
+/* Executes once, in new memory. */
 static enum outcome run_once(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			     char reason[REASON])
 {
@@ -595,8 +606,9 @@ static enum outcome run_once(struct test *t, const struct vector *v, struct nna_
 }
 
 /*
- * Models with the same arguments, one with other constants, are prepared together and executed in
- * turn with other inputs. Then some are released. The remaining models must still compute.
+ * Tests several prepared models at a time. They have the same arguments, but half of them other
+ * constants. They are executed in turn, with changed inputs. Then some are released, and the others
+ * must still compute.
  */
 static enum outcome try_models(struct test *t, const struct vector *v, char reason[REASON])
 {
@@ -654,7 +666,7 @@ struct thread {
 	struct test *t;
 	struct test own;	/* a test whose calls have no limit, because the group has one */
 	struct vector *v;
-	/* Model of the client; NULL: the client prepares its own. */
+	/* The model to execute; NULL if the thread itself prepares a model. */
 	struct nna_prepared_model *model;
 	bool has_burst;
 	enum outcome outcome;
@@ -725,7 +737,7 @@ static enum outcome try_threads(struct test *t, const struct vector *v, char rea
 	return outcome;
 }
 
-/* Models of several operations have temporaries, which executions may not share. */
+/* Models of several operations have temporaries, which concurrent executions must not share. */
 void group_threads(struct test *t)
 {
 	struct row *row = test_row(t, "executions at a time");
@@ -809,7 +821,7 @@ void group_clients(struct test *t)
 	for (uint32_t i = 0; i < count; i++) {
 		if (!clients[i].v)
 			continue;
-		/* Rejecting so many clients is allowed. */
+		/* The engine may reject some of so many clients. */
 		test_note(t, row, clients[i].outcome, NULL, clients[i].reason);
 	}
 	free(clients);
@@ -821,7 +833,10 @@ void group_clients(struct test *t)
 #define MOST_GROWTH (2 << 20)
 #define MOST_FILES 20
 
-/* Compares the program's resources after a sixth of the rounds and at the end. */
+/*
+ * Compares the program's memory, files and threads after a sixth of the rounds with those at the
+ * end.
+ */
 static enum outcome watch_memory(struct test *t, const char *what, uint32_t rounds,
 				 enum outcome (*run)(struct test *t, struct ready *ready, char *reason),
 				 char reason[REASON])
@@ -849,7 +864,7 @@ static enum outcome watch_memory(struct test *t, const char *what, uint32_t roun
 	return RIGHT;
 }
 
-/* Executes many times, because a leak may be small. Every second execution fails. */
+/* Executes many times, because a leak may be small. Every second execution must fail. */
 static enum outcome execute_again(struct test *t, struct ready *ready, char *reason)
 {
 	enum outcome outcome = ready->model ? RIGHT : test_prepare(t, t->kept[0], NULL, ready, reason);

@@ -55,7 +55,7 @@ static uint32_t element_of(const struct vector *v, uint32_t operand)
 	return nn_type_info_of(v->model->subgraphs[0].operands[operand].type)->element_size;
 }
 
-/* Sets the dimensions of an argument, of which one may be wrong. */
+/* Sets the dimensions of an argument; one of them may be made wrong. */
 static void set_dims(struct nna_argument *a, const struct nn_operand *o, bool is_wrong)
 {
 	a->rank = o->rank;
@@ -115,7 +115,10 @@ static void spoil(struct shot *s, struct vector *v, enum spoiled how)
 	}
 }
 
-/* An execution with a wrong argument fails as the HAL says, and the next one is right. */
+/*
+ * Tests that an execution with a wrong argument fails as the HAL requires, and that the next
+ * execution is right.
+ */
 static enum outcome try_spoiled(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 				enum spoiled how, char reason[REASON])
 {
@@ -183,7 +186,7 @@ struct mutant {
 	struct nn_subgraph main;
 	struct nn_operand *operands;
 	struct nn_operation *operations;
-	uint32_t *inputs;		/* inputs of the operation that is changed */
+	uint32_t *inputs;		/* inputs of the changed operation */
 };
 
 static void mutant_free(struct mutant *m)
@@ -249,7 +252,7 @@ static void recount(struct mutant *m)
 		uint32_t size = 0;
 
 		m->operands[i].consumers = 0;
-		/* The length of a constant must match its type. */
+		/* Keep the length of a constant right for its type. */
 		if (m->operands[i].lifetime == NN_CONSTANT_COPY &&
 		    nn_operand_size(&m->operands[i], &size) && size < m->operands[i].location.length)
 			m->operands[i].location.length = size;
@@ -282,7 +285,8 @@ static bool mutant_init(struct mutant *m, const struct vector *v)
 }
 
 /*
- * A model that the reference refuses must not be computed; other models must be right or refused.
+ * Tests that the engine rejects a model that the reference rejects, and computes other models
+ * correctly or rejects them.
  */
 static enum outcome try_mutant(struct test *t, const struct vector *v, const struct nn_model *model,
 			       char reason[REASON])
@@ -320,7 +324,7 @@ static enum outcome try_mutant(struct test *t, const struct vector *v, const str
 		snprintf(reason, REASON, "a wrong model is prepared: %.200s", err.message);
 		return WRONG;
 	}
-	/* Reporting the fault is right. */
+	/* An engine that reports the fault is right. */
 	return outcome == CRASHED ? CRASHED : outcome == WRONG && strstr(reason, "prepare") ? WRONG : REFUSED;
 }
 
@@ -345,7 +349,7 @@ void group_models(struct test *t)
 
 /* ---- the compilation cache ---- */
 
-#define MOST_CACHE_FILES 32	/* maximum number of files of each kind, by the HAL */
+#define MOST_CACHE_FILES 32	/* the HAL's maximum number of files of each kind */
 
 struct entry {
 	int files[2 * MOST_CACHE_FILES];	/* model files first */
@@ -393,7 +397,7 @@ static enum nn_status load(struct test *t, struct entry *e, struct nna_prepared_
 	return target_unguard(&t->target) ? NN_DEAD_OBJECT : status;
 }
 
-/* Executes. Values are compared unless the model was damaged. */
+/* Executes. Executes a loaded model. Values are compared unless a part was damaged. */
 static enum outcome run_loaded(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			       bool is_damaged, char reason[REASON])
 {
@@ -424,7 +428,7 @@ static void damage(int file, uint32_t round)
 		bytes[i] = (uint8_t)random_bits();
 	if (round % 8 == 7 && !ftruncate(file, (off_t)at))
 		return;
-	/* Offsets and lengths are often aligned, and at the beginning. */
+	/* Many offsets and lengths are aligned, or near the beginning. */
 	if (round % 2)
 		at = round % 4 == 1 ? 0 : at / 8 * 8;
 	if (pwrite(file, bytes, size - at < sizeof(bytes) ? size - at : sizeof(bytes), (off_t)at) < 0)
@@ -447,7 +451,8 @@ static void copy_file(int to, int from)
 }
 
 /*
- * A damaged model part must be rejected. A damaged data part may change values, and nothing else.
+ * Tests that the engine survives damaged parts. A damaged model part must be rejected; a damaged
+ * data part may only change values.
  */
 static enum outcome try_damage(struct test *t, const struct vector *v, const struct entry *saved,
 			       uint8_t token, uint32_t round, char reason[REASON])
@@ -463,7 +468,7 @@ static enum outcome try_damage(struct test *t, const struct vector *v, const str
 	entry_init(&e, t, token);
 	for (uint32_t i = 0; i < e.count; i++)
 		copy_file(e.files[i], saved->files[i]);
-	/* Every third time, or if that data part is empty, it damages a model part. */
+	/* Damage a model part in every third round, or if the chosen data part is empty. */
 	file = round % 3 && e.count > e.num_model ? e.num_model + round / 3 % (e.count - e.num_model) :
 	       e.num_model ? round / 3 % e.num_model : 0;
 	if (!size_of(e.files[file]))
@@ -498,14 +503,14 @@ static enum outcome try_cache(struct test *t, struct row *row, const struct vect
 	entry_init(&e, t, token);
 	entry_init(&next, t, 0xff);
 	outcome = test_prepare(t, v, &e.cache, &ready, reason);
-	/* Another model is saved before this one is loaded. */
+	/* Save another model before loading this one. */
 	test_prepare(t, t->kept[token % t->num_kept], &next.cache, &ready_next, refusal);
 	test_release(&ready_next);
 	if (outcome == RIGHT && e.not_saved.message[0]) {
 		snprintf(reason, REASON, "save: %.200s", e.not_saved.message);
 		outcome = WRONG;
 	}
-	/* An engine that compiles later saves after its first execution. */
+	/* If the file is empty, the engine compiles and saves at the first execution. */
 	if (outcome == RIGHT && size_of(e.files[0])) {
 		/* Saving changes nothing. */
 		outcome = run_loaded(t, v, ready.model, false, reason);
@@ -562,7 +567,7 @@ void group_cache(struct test *t)
 #define LATE_TRIES 300
 #define LATE_ROUNDS 5
 
-/* Half of the executions take less time. */
+/* Returns the median time of an execution. */
 static uint64_t usual_ns(struct shot *s, struct nna_prepared_model *model)
 {
 	uint64_t least[32], ns;
@@ -599,7 +604,7 @@ static enum outcome try_late(struct test *t, const struct vector *v, struct nna_
 	}
 	target_guard_many(&t->target, "executions with deadlines");
 	usual = usual_ns(&s, model);
-	/* If other programs take the CPU, the engine notices few deadlines in time: try again. */
+	/* If other programs use the CPU, the engine notices few deadlines in time, so try again. */
 	do {
 		late = missed = 0;
 		for (uint32_t i = 0; i < LATE_TRIES && outcome == RIGHT; i++) {
@@ -625,7 +630,7 @@ static enum outcome try_late(struct test *t, const struct vector *v, struct nna_
 	return outcome;
 }
 
-/* A late deadline has no effect. */
+/* Tests that a deadline far in the future has no effect. */
 static enum outcome try_far(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			    char reason[REASON])
 {
@@ -671,8 +676,8 @@ void group_deadlines(struct test *t)
 #define CLIENTS_DEATHS 8
 
 /*
- * Runs a vector in another process, or all tests until the process is killed after a time. Returns
- * how long it ran.
+ * Runs one vector in another process, or (kill_ns not 0) all tests until the process is killed.
+ * Returns how long the process ran.
  */
 static uint64_t run_client(const struct test *t, char *file, uint64_t kill_ns)
 {
@@ -698,7 +703,7 @@ static uint64_t run_client(const struct test *t, char *file, uint64_t kill_ns)
 	return clock_ns() - start_ns;
 }
 
-/* Clients die at any time, and the engine continues to serve others. */
+/* Tests that the engine serves other clients when clients die at any time. */
 static enum outcome try_clients_deaths(struct test *t, const struct vector *v, char reason[REASON])
 {
 	int saved = memfd_create("vector", MFD_CLOEXEC);
@@ -743,7 +748,10 @@ static void *kill_soon(void *arg)
 	return NULL;
 }
 
-/* Calls end with DEAD_OBJECT once the engine is dead, and the next engine serves. */
+/*
+ * Tests that calls end with DEAD_OBJECT when the engine dies, and that a restarted engine serves
+ * the client.
+ */
 static enum outcome try_death(struct test *t, const struct vector *v, enum stage stage, char reason[REASON])
 {
 	struct killer killer = { .target = &t->target };

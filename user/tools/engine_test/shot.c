@@ -15,10 +15,10 @@
 #define GAP 64
 #define POISON 0xa5
 
-/* Arguments are aligned to the size of a number, and not more. */
+/* Arguments are aligned only to the size of a number. */
 #define UNALIGNED 4
 
-/* Places arguments from `begin` on. Returns the end. */
+/* Places the arguments in memory one after the other, from `begin` on. Returns the end. */
 static uint64_t place(struct nna_argument *args, const struct vector_arg *from, uint32_t count,
 		      uint32_t pool, uint64_t begin)
 {
@@ -98,7 +98,7 @@ enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, str
 	return nna_execute(prepared, &r, &o, &results, &s->err);
 }
 
-/* Returns whether only the arguments' bytes were written, from `at` on. */
+/* Returns whether the bytes between and after the arguments, from `at` on, are unchanged. */
 static bool is_untouched(const uint8_t *memory, uint64_t at, uint64_t size,
 			 const struct nna_argument *args, uint32_t count)
 {

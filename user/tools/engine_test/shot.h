@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An execution of a vector: its memory, its request, and whether the answer is right. */
+/* An execution of a vector: its memory and request, and the check of its results. */
 #ifndef NN_TOOLS_ENGINE_TEST_SHOT_H
 #define NN_TOOLS_ENGINE_TEST_SHOT_H
 
@@ -7,7 +7,7 @@
 
 #include "tools/engine_test/vector.h"
 
-/* The reason of a fault; empty without one. */
+/* Size of a buffer for the reason of a fault; the buffer is empty without a fault. */
 #define REASON 256
 
 struct shot {
@@ -20,34 +20,38 @@ struct shot {
 	struct nna_output_shape *shapes;
 	uint32_t num_shapes;
 	uint64_t deadline_ns;
-	bool measure;			/* used for half of all vectors */
+	bool measure;			/* set for half of all vectors */
 	struct nna_timing timing;
 	struct nn_error err;
 };
 
 /*
- * Allocates one or two memories for a vector, depending on the vector. The bytes between and around
- * the arguments must not be written. Offsets are multiples of four bytes.
+ * Allocates one or two memories, depending on the vector. An execution must not write the bytes
+ * between and around the arguments. Offsets are multiples of four bytes.
  */
 bool shot_init(struct shot *s, struct nna_device *device, const struct vector *v);
 void shot_free(struct shot *s);
 
-/* Writes the inputs of another vector of the same shapes. shot_check() then compares with it. */
+/*
+ * Writes the inputs of another vector with the same shapes. shot_check() then compares with that
+ * vector.
+ */
 void shot_fill(struct shot *s, const struct vector *v);
 
-/* Executes, in a burst unless that is NULL. */
+/* Executes the request, in a burst unless `burst` is NULL. */
 enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, struct nna_burst *burst);
 
 /*
- * Compares outputs, shapes, times and all other bytes. If they differ, `reason` gets the first
- * difference.
+ * Checks outputs, shapes, times and all other bytes. On failure, `reason` is the first difference.
  */
 bool shot_check(const struct shot *s, char reason[REASON]);
 
 /* Compares only the bytes that no execution may write, not even a failed one. */
 bool shot_check_rest(const struct shot *s, char reason[REASON]);
 
-/* Checks a failure: the first output is too short, and the shapes must say so. */
+/*
+ * Checks the result of an execution whose first output is too short: status and shapes must say so.
+ */
 bool shot_check_short(const struct shot *s, enum nn_status status, char reason[REASON]);
 
 #endif /* NN_TOOLS_ENGINE_TEST_SHOT_H */

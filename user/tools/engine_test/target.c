@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "tools/engine_test/target.h"
 
-/* A program may take this long until it serves. */
+/* Time limit for a program to begin to serve. */
 #define START_NS (20 * NS_PER_S)
 
 /* ---- calls that hang ---- */
@@ -124,7 +124,7 @@ static bool start_program(struct target *t, struct nn_error *err)
 	return true;
 }
 
-/* The library notices the end of an engine on a thread of its own. */
+/* The library notices the end of an engine on its own thread, so wait. */
 static bool is_attached(struct target *t)
 {
 	struct nna_context_info info = { .size = sizeof(info) };
@@ -170,7 +170,7 @@ bool target_recover(struct target *t)
 	enum nn_status status;
 
 	do {
-		/* A program that was killed may take a moment to end. */
+		/* A killed program may take some time to end. */
 		if (t->pid && waitpid(t->pid, NULL, WNOHANG) == t->pid) {
 			kill(-t->pid, SIGKILL);
 			t->pid = 0;
@@ -234,7 +234,7 @@ static uint32_t count_files(const char *process)
 	return count;
 }
 
-/* Reads the pages and threads of a process. Returns whether it belongs to the group. */
+/* Reads the pages and threads of a process. Returns whether the process belongs to the group. */
 static bool read_stat(const char *process, pid_t group, long *pages, int *threads)
 {
 	char path[300], line[1024], *rest;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine under test: a device, or a program that is started to serve this process. */
+/*
+ * The engine under test: a device of the module, or a program that is started to serve this
+ * process.
+ */
 #ifndef NN_TOOLS_ENGINE_TEST_TARGET_H
 #define NN_TOOLS_ENGINE_TEST_TARGET_H
 
@@ -10,15 +13,17 @@
 struct target {
 	const char *path;		/* path of the device, or of the program's socket */
 	char *const *program;		/* argv of a program, or NULL */
-	/* Limit of a call in seconds; a longer call hangs. 0 for no limit. */
+	/* Time limit of a call in seconds (0: none); a longer call counts as hanging. */
 	unsigned int limit_s;
 	char folder[64], socket[96];
-	/* Process of the program, which leads a process group; 0 without a program. */
+	/* The program's process, which leads a process group; 0 without a program. */
 	pid_t pid;
 	struct nna_device *device;	/* NULL if the device must be opened again */
 };
 
-/* Starts the program, if there is one, and opens the device. False: `err` says why. */
+/*
+ * Starts the program, if there is one, and opens the device. Returns false with the reason in err.
+ */
 bool target_start(struct target *t, struct nn_error *err);
 void target_stop(struct target *t);
 
@@ -29,12 +34,12 @@ void target_kill(struct target *t);
 bool target_recover(struct target *t);
 
 /*
- * Limits the time of calls until target_unguard(), which returns whether they took longer. If they
- * take longer, the program is killed, so that the calls return. Without a program this process ends
- * with a message.
+ * Limits the time of calls until target_unguard(), which returns whether they exceeded the limit.
+ * At the limit the program is killed, so that the calls return. Without a program, this process
+ * ends with a message.
  */
 void target_guard(struct target *t, const char *what);
-/* Does the same as target_guard() for many calls, which may take ten times as long. */
+/* Does the same as target_guard() for a series of calls, with ten times the limit. */
 void target_guard_many(struct target *t, const char *what);
 bool target_unguard(struct target *t);
 

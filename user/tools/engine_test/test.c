@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The steps of all groups of tests: prepare, execute, count.
- */
+/* The steps that all groups of tests use: prepare, execute, count outcomes. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,7 +121,7 @@ void test_release(struct ready *ready)
 	*ready = (struct ready){ .model = NULL };
 }
 
-/* Makes memory of the device from the model's pool: a file with its bytes. */
+/* Copies the model's pool to a file, and imports the file to the device. */
 static bool import_pool(struct test *t, const struct vector *v, struct nna_memory **memory,
 			struct nn_error *err)
 {
@@ -156,7 +154,7 @@ static enum outcome ask_supported(struct test *t, const struct vector *v, struct
 		return REFUSED;
 	target_guard(&t->target, "asked for supported operations");
 	status = nna_get_supported_operations(t->target.device, v->model, &ready->pool, supported, &err);
-	/* The engine's answer must stay the same. */
+	/* Ask again, because the engine's answer must not change. */
 	if (v->was_supported)
 		status = nna_get_supported_operations(t->target.device, v->model, &ready->pool, supported,
 						      &err);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The test of an engine: its groups, and their results.
- */
+/* The test of an engine: groups of tests, and their results. */
 #ifndef NN_TOOLS_ENGINE_TEST_TEST_H
 #define NN_TOOLS_ENGINE_TEST_TEST_H
 
@@ -10,7 +8,7 @@
 
 enum outcome { RIGHT, WRONG, REFUSED, CRASHED };
 
-/* A line of the table: an operation, or a group of tests. */
+/* A row of the report: an operation, or a group of tests. */
 struct row {
 	char name[48];
 	uint32_t counts[4];		/* by enum outcome */
@@ -24,7 +22,7 @@ struct row {
 struct test {
 	struct target target;
 	bool is_full, is_brief;		/* run more tests, or fewer operations and graphs */
-	uint32_t hangs;	/* number of hangs; after MOST_HANGS the rest is not tried */
+	uint32_t hangs;	/* number of hangs; MOST_HANGS end the test */
 	struct nn_device_info info;
 	struct row rows[MAX_ROWS];
 	uint32_t num_rows;
@@ -46,28 +44,28 @@ struct test {
 struct row *test_row(struct test *t, const char *name);
 
 /*
- * Reports a row. Records the engine's death, which shows in models and bursts that do not answer,
+ * Reports a row. If the sentinel no longer answers, the engine has died; records this as a crash
  * unless it is recorded already.
  */
 void test_end_row(struct test *t, struct row *row);
 
-/* Counts an outcome; after a crash the target is recovered. `v` may be NULL. */
+/* Counts an outcome, and restarts the target after a crash. `v` may be NULL. */
 void test_note(struct test *t, struct row *row, enum outcome outcome, const struct vector *v,
 	       const char *reason);
 
 /*
- * Prepares a vector. Returns REFUSED if the engine neither supports all of it nor prepares it.
- * After RIGHT, `ready` must be freed by test_release().
+ * Prepares a vector. Returns REFUSED if the engine neither supports the whole model nor prepares
+ * it. After RIGHT, the caller must call test_release().
  */
 enum outcome test_prepare(struct test *t, const struct vector *v, const struct nna_cache *cache,
 			  struct ready *ready, char reason[REASON]);
 void test_release(struct ready *ready);
 
-/* Returns RIGHT for NN_OK; else WRONG or CRASHED, and a reason. */
+/* Returns RIGHT for NN_OK; otherwise WRONG or CRASHED, with a reason. */
 enum outcome test_outcome(struct test *t, enum nn_status status, const char *what,
 			  const struct nn_error *err, char reason[REASON]);
 
-/* Ends target_guard(). Returns the outcome; CRASHED, and a reason, if the call took too long. */
+/* Ends target_guard(). Returns `outcome`, or CRASHED with a reason if the call took too long. */
 enum outcome test_end_call(struct test *t, const char *what, enum outcome outcome,
 			   char reason[REASON]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vectors: the reference makes them, outputs are compared, and they are saved.
+ * Vectors: computes their outputs by the reference, compares outputs, and saves and loads vectors.
  */
 #include <errno.h>
 #include <float.h>
@@ -15,7 +15,7 @@
 #include "tools/engine_test/vector.h"
 #include "vectors/random.h"
 
-/* Size in bytes of an output whose size is unknown. */
+/* First size in bytes for an output whose size is unknown. */
 #define OPEN_SIZE (1 << 18)
 
 #define MAGIC "NNVEC01\n"
@@ -195,7 +195,7 @@ bool vector_equals(const struct vector *v, uint32_t output, const void *data, ui
 	const uint32_t count = o->size / nn_type_info_of(type)->element_size;
 	const double largest = is_real(type) ? largest_of(type, o->data, count) : 0;
 	const bool is_float16 = type == NN_TENSOR_FLOAT16 || type == NN_FLOAT16;
-	/* An operation that rounds once has the exactness of float16. */
+	/* An operation that rounds only once has float16's precision, unlike a sum. */
 	const bool is_once = v->steps == 1 && v->tolerance < 1e-4f && !v->model->relaxed;
 	const bool is_fp16 = !is_once && (is_float16 || v->model->relaxed);
 	const double tolerance = is_fp16 ? 2e-2 : is_float16 ? 1e-3 : (double)v->tolerance;
@@ -209,7 +209,10 @@ bool vector_equals(const struct vector *v, uint32_t output, const void *data, ui
 		else if (is_quantised(type))
 			room = v->steps;
 		*element = i;
-		/* The NNAPI's reference clamps results to the largest number. */
+		/*
+		 * Accept the largest number for infinity, because the NNAPI's reference clamps
+		 * results.
+		 */
 		if (isinf(b) && !isnan(a) && signbit(a) == signbit(b) && fabs(a) >= most)
 			continue;
 		if (isinf(b))
@@ -359,7 +362,10 @@ struct vector *vector_wild(const struct vector *old, uint64_t seed)
 	return v;
 }
 
-/* Returns whether an operation keeps NaN and infinity. ADD and the like must have no activation. */
+/*
+ * Returns whether an operation keeps NaN and infinity. ADD, SUB and MUL do so only without an
+ * activation.
+ */
 static bool is_plain(const struct nn_model *model, const struct nn_operation *o)
 {
 	const struct nn_operand *last = &model->subgraphs[0].operands[o->inputs[o->num_inputs - 1]];
@@ -406,7 +412,7 @@ struct vector *vector_special(const struct vector *old, uint64_t seed)
 	return finish(v);
 }
 
-/* With large numbers products and sums would overflow, and a sine would need the exact number. */
+/* Large numbers make products and sums overflow, and a sine inexact. */
 static bool may_be_large(int32_t code)
 {
 	return code != NN_OP_MUL && code != NN_OP_REDUCE_PROD && code != NN_OP_REDUCE_SUM && code != NN_OP_SIN;
@@ -432,7 +438,10 @@ struct vector *vector_large(const struct vector *old)
 			real *= 64;
 			if (type == NN_TENSOR_FLOAT32)
 				memcpy(data, &real, 4);
-			/* The sum of two in [-20, 20] does not overflow. */
+			/*
+			 * Scale only numbers in [-20, 20], so that the sum of two does not
+			 * overflow.
+			 */
 			whole *= whole >= -20 && whole <= 20 ? 50000017 : 1;
 			if (type == NN_TENSOR_INT32)
 				memcpy(data, &whole, 4);
@@ -519,7 +528,7 @@ struct cut {
 	struct nn_operand *operands;
 	struct nn_operation *operations;
 	uint32_t *indices;	/* indices of operations, then the lists of inputs and outputs */
-	uint32_t *numbers;	/* new index for each old one; UINT32_MAX for a dropped operand */
+	uint32_t *numbers;	/* new index of each operand; UINT32_MAX if dropped */
 	uint32_t num_indices;
 };
 
@@ -556,7 +565,9 @@ static void cut_operations(struct cut *c, struct nn_subgraph *to, const struct n
 	}
 }
 
-/* Operands that nothing writes become inputs, and those that nothing reads outputs. */
+/*
+ * Operands that no operation writes become inputs; operands that no operation reads become outputs.
+ */
 static void cut_arguments(struct cut *c, struct nn_subgraph *to)
 {
 	uint32_t *in = c->indices + c->num_indices, *out = in + to->num_operands;
@@ -602,7 +613,7 @@ struct vector *vector_cut(const struct nn_model *model, const bool *remain, cons
 		to.operands = c.operands;
 		to.operations = c.operations;
 		cut_operations(&c, &to, from, remain);
-		/* Inputs that nothing reads are allowed. */
+		/* Inputs that no operation reads are allowed. */
 		for (uint32_t i = 0; i < from->num_inputs; i++)
 			if (!from->operands[from->inputs[i]].consumers)
 				take_operand(&c, &to, from->operands, from->inputs[i]);
@@ -622,8 +633,8 @@ struct vector *vector_cut(const struct nn_model *model, const bool *remain, cons
 /* ---- files ---- */
 
 /*
- * A file consists of this head, the name, the wire form, the pool and the inputs. Outputs are
- * computed again.
+ * A file consists of this head, the name, the wire form, the pool and the inputs. Outputs are not
+ * stored, but computed again.
  */
 struct head {
 	char magic[8];

@@ -15,56 +15,64 @@ struct vector_arg {
 
 struct vector {
 	char name[96];
-	int32_t operation;		/* operation under which it is counted, or -1 */
-	struct nn_model *model;	/* model with constants in itself and in at most one pool */
+	int32_t operation;		/* operation in whose row it is counted, or -1 */
+	struct nn_model *model;	/* model with at most one pool of constants */
 	void *pool;
 	uint32_t num_inputs, num_outputs;
 	struct vector_arg *inputs, *outputs;
 	float tolerance;		/* tolerance of floats: absolute, and relative */
-	uint32_t steps;			/* steps by which quantised numbers may differ */
+	uint32_t steps;			/* allowed difference of quantised numbers */
 	bool was_supported;		/* the engine said that it supports the model */
 };
 
 /*
- * Copies a model with one pool at most, and inputs, and has the reference execute it. Returns NULL
- * if the reference rejects it or memory runs out.
+ * Copies a model (with at most one pool) and its inputs, and computes the outputs by the reference.
+ * Returns NULL if the reference rejects the model or memory runs out.
  */
 struct vector *vector_make(const struct nn_model *model, const void *const *inputs, const char *name,
 			   int32_t operation);
 
-/* Copies a vector with inputs of any bits, without the right outputs. Returns NULL without memory. */
+/*
+ * Copies a vector, with random bits as inputs and without outputs. Returns NULL if memory runs out.
+ */
 struct vector *vector_wild(const struct vector *v, uint64_t seed);
 
 /*
- * Copies a vector with NaN and infinity in its inputs, of an operation that must keep them. Returns NULL
- * as above, or for other operations and types.
+ * Copies a vector, with NaN and infinity in the inputs. Returns NULL like vector_make(), or if its
+ * operation or types need not keep NaN and infinity.
  */
 struct vector *vector_special(const struct vector *v, uint64_t seed);
 
-/* Copies a vector with larger floats and integers of 32 bits. Returns NULL as above. */
+/*
+ * Copies a vector, with larger float32 and int32 inputs. Returns NULL like vector_make(), or for
+ * operations that would overflow.
+ */
 struct vector *vector_large(const struct vector *v);
 
 /*
- * Copies a vector with other inputs, or with another constant. Returns NULL as above, or if nothing
- * can change.
+ * Copies a vector, with other inputs (vary) or another constant (sibling). Returns NULL like
+ * vector_make(), or if nothing can change.
  */
 struct vector *vector_vary(const struct vector *v, uint64_t seed);
 struct vector *vector_sibling(const struct vector *v, uint64_t seed);
 
-/* Copies a vector with only some operations of its model, whose inputs become random. */
+/* Makes a vector with random inputs from the operations of a model for which `remain` is set. */
 struct vector *vector_cut(const struct nn_model *model, const bool *remain, const char *name);
 
 void vector_free(struct vector *v);
 
-/* Returns the bytes of an input, an output or a temporary. */
+/* Returns a vector's size, for comparisons. */
 uint32_t vector_size(const struct vector *v);
 
-/* Returns whether an output equals the reference's; if not, *element is the first different one. */
+/*
+ * Returns whether an output equals the reference's within the tolerance; if not, *element is the
+ * first different element.
+ */
 bool vector_equals(const struct vector *v, uint32_t output, const void *data, uint32_t *element);
 
 /*
- * Writes a vector to a file, or reads it. Returns false with errno; EINVAL: the file holds no
- * vector.
+ * Write a vector to a file, and read it. They return false or NULL with errno; EINVAL means that
+ * the file has no vector.
  */
 bool vector_save(const struct vector *v, const char *path);
 struct vector *vector_load(const char *path);

@@ -57,7 +57,7 @@ static bool load_calls(struct model *m, char error[RUNTIME_ERROR])
 	}
 	base = get_base();
 	snprintf(m->base.name, sizeof(m->base.name), "onnxruntime %s", base->GetVersionString());
-	/* An older runtime would print a message about the number. */
+	/* Do not ask an older runtime for this version, because it would print a message. */
 	if (sscanf(base->GetVersionString(), "1.%d", &minor) == 1 && minor >= ORT_VERSION)
 		calls = base->GetApi(ORT_VERSION);
 	if (!calls) {
@@ -77,7 +77,7 @@ static bool load_calls(struct model *m, char error[RUNTIME_ERROR])
 	return true;
 }
 
-/* Returns false if a call failed, with its reason. */
+/* Returns whether a call succeeded; otherwise gets the reason. */
 static bool good(const struct model *m, OrtStatus *status, char error[RUNTIME_ERROR])
 {
 	if (!status)
@@ -87,7 +87,9 @@ static bool good(const struct model *m, OrtStatus *status, char error[RUNTIME_ER
 	return false;
 }
 
-/* Finds the device among those of the plug-in, which is registered once in a process. */
+/*
+ * Finds the device among the plug-in's devices. The plug-in is registered only once in a process.
+ */
 static const OrtEpDevice *find_device(struct model *m, const char *wanted, char error[RUNTIME_ERROR])
 {
 	const OrtEpDevice *const *devices;
@@ -130,13 +132,13 @@ static enum runtime_type type_of(ONNXTensorElementDataType type)
 		[ONNX_BOOL] = RUNTIME_BOOL,
 	};
 
-	/* An entry is 0 for float32 and for types that NNAPI lacks. */
+	/* An entry is 0 for float32 and for types that the NNAPI does not have. */
 	if (type >= sizeof(types) / sizeof(types[0]) || (!types[type] && type != ONNX_FLOAT))
 		return RUNTIME_OTHER;
 	return types[type];
 }
 
-/* Makes an input of the model's shape; unknown dimensions are one. */
+/* Makes an input of the model's shape, with 1 for unknown dimensions. */
 static bool make_input(struct model *m, size_t number, const OrtMemoryInfo *memory, char error[RUNTIME_ERROR])
 {
 	struct tensor *t = &m->in[number];
@@ -285,7 +287,7 @@ static void close_model(struct runtime *runtime)
 		m->ReleaseSession(m->session);
 	if (m->env)
 		m->ReleaseEnv(m->env);
-	/* The library stays loaded, because threads of it may still be running. */
+	/* The library stays loaded, because its threads may still be running. */
 	free(m);
 }
 
@@ -308,7 +310,7 @@ static bool start(struct model *m, const char *path, const struct runtime_option
 static struct runtime *open_model(const char *path, const struct runtime_options *options,
 				  char error[RUNTIME_ERROR])
 {
-	/* Debian has the minor version in the name. */
+	/* Debian's library has the minor version in its name. */
 	static const char *const names[] = {
 		"libonnxruntime.so.1", "libonnxruntime.so.1.23", "libonnxruntime.so.1.24",
 		"libonnxruntime.so.1.25", "libonnxruntime.so.1.26", "libonnxruntime.so.1.27",
@@ -324,7 +326,10 @@ static struct runtime *open_model(const char *path, const struct runtime_options
 		snprintf(error, RUNTIME_ERROR, "there is no memory");
 		return NULL;
 	}
-	/* Debian's library prints 600 lines of operators that are registered twice. */
+	/*
+	 * Drop messages: Debian's library prints 600 lines about operators that are registered
+	 * twice.
+	 */
 	pthread_mutex_lock(&catching);
 	runtime_catch(&caught);
 	m->library = runtime_load(options->library, names, "libonnxruntime1.23", error);

@@ -23,9 +23,9 @@ static bool is_text(const char *bytes, size_t count)
 }
 
 /*
- * Finds the runtime by the first bytes. The file's name is ignored. Files of TensorFlow Lite and of
- * ONNX Runtime's own format begin with an offset, followed by a name. ONNX begins with the tag of a
- * field of its ModelProto. NULL: another format.
+ * Finds the runtime by the file's first bytes; the file's name does not matter. Files of TensorFlow
+ * Lite and of ONNX Runtime's own format begin with an offset, followed by a name. ONNX begins with
+ * the tag of a field of its ModelProto. NULL: another format.
  */
 static const struct runtime_kind *find_kind(const char *begin, size_t length)
 {
@@ -88,7 +88,10 @@ size_t runtime_size(enum runtime_type type)
 	return sizes[type];
 }
 
-/* Floats are from 0 to 1, as images are. Integers are 0 or 1, because many are indices. */
+/*
+ * Fills a tensor: floats are from 0 to 1, like images; integers are 0 or 1, because many are
+ * indices.
+ */
 static bool fill(const struct runtime_tensor *tensor, uint32_t *state)
 {
 	size_t size = runtime_size(tensor->type);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models in the inference runtimes of this machine, which are loaded when needed: with the plug-in
- * for a device, or on the runtime's own CPU.
+ * Runs models in the machine's inference runtimes, either with the plug-in for a device, or on the
+ * CPU by the runtime itself. Runtimes are loaded when needed.
  */
 #ifndef NN_TOOLS_RUNTIME_H
 #define NN_TOOLS_RUNTIME_H
@@ -14,10 +14,10 @@
 #define RUNTIME_PATH (PATH_MAX + 64)
 
 struct runtime_options {
-	const char *library;	/* library of the runtime; NULL for the one that the loader finds */
-	const char *device;		/* device of the NNAPI; NULL for the runtime's own CPU */
-	const char *report;		/* a file for clients/report.h, or NULL */
-	unsigned int threads;	/* number of the runtime CPU's threads; 0: the runtime's choice */
+	const char *library;	/* the runtime's library; NULL: by the loader's search */
+	const char *device;		/* NNAPI device; NULL: the runtime itself, on the CPU */
+	const char *report;		/* file for the plug-in's report, or NULL */
+	unsigned int threads;	/* threads on the CPU; 0: the runtime's choice */
 };
 
 enum runtime_type {
@@ -31,7 +31,7 @@ enum runtime_type {
 	RUNTIME_OTHER,			/* a type that the tools can neither fill nor compare */
 };
 
-/* An input or output. The runtime owns its data. */
+/* An input or output. The runtime owns `data`. */
 struct runtime_tensor {
 	enum runtime_type type;
 	size_t bytes;
@@ -48,7 +48,7 @@ struct runtime_kind {
 	struct runtime *(*open)(const char *model, const struct runtime_options *options,
 				char error[RUNTIME_ERROR]);
 	void (*close)(struct runtime *runtime);
-	/* Makes the inputs; call it before the functions below. */
+	/* Makes the inputs; call it before the following functions. */
 	bool (*prepare)(struct runtime *runtime, char error[RUNTIME_ERROR]);
 	unsigned int (*count_inputs)(const struct runtime *runtime);
 	unsigned int (*count_outputs)(const struct runtime *runtime);
@@ -69,15 +69,15 @@ struct runtime *runtime_open(const char *model, const struct runtime_options *op
 void runtime_close(struct runtime *runtime);
 
 /*
- * Fills the inputs with numbers that depend only on the seed. Returns false if an input has another
- * type.
+ * Fills the inputs with numbers that depend only on the seed. Returns false if an input has the
+ * type RUNTIME_OTHER.
  */
 bool runtime_fill(struct runtime *runtime, unsigned int seed, char error[RUNTIME_ERROR]);
 
 /* Returns the bytes of an element; 0 for RUNTIME_OTHER. */
 size_t runtime_size(enum runtime_type type);
 
-/* For the kinds of runtimes: loads the first library that exists among these names. */
+/* Loads the first existing library of a list of names; used by the implementations of runtimes. */
 void *runtime_load(const char *wanted, const char *const *names, const char *package,
 		   char error[RUNTIME_ERROR]);
 
@@ -88,7 +88,8 @@ void *runtime_load(const char *wanted, const char *const *names, const char *pac
 bool runtime_plugin(const char *name, char path[RUNTIME_PATH], char error[RUNTIME_ERROR]);
 
 /*
- * Catch text on standard error, and write it afterwards, except lines that begin with the prefix.
+ * Redirect standard error, and later write the redirected text, except lines that begin with a
+ * prefix.
  */
 struct runtime_caught {
 	int errors, caught;		/* file descriptors */
