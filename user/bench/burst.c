@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures bursts. Natively it measures rings in memory that two processes share, beside a lean
- * ring and a bare futex. With --vm or --icount it measures through the module, beside the
- * synchronous ioctl, io_uring and a unix socket. With --waits it measures the time and the CPU time
- * that each way to wait adds to an execution.
+ * Measures bursts. Without options, it compares rings in memory that two processes share with a
+ * minimal ring and a bare futex. With --vm or --icount, it compares bursts through the module with
+ * the synchronous ioctl, io_uring and a unix socket. With --waits, it measures the time and the CPU
+ * time that each way of waiting adds to an execution.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,16 +27,19 @@
 #include "bench/burst/waits.h"
 #include "bench/figure.h"
 
-#define ROUNDS		40	/* subject and peer take rounds in turn, because CPUs may change */
+#define ROUNDS		40	/* subject and peer alternate, because the CPUs' speed may change */
 #define AWAKE_BATCHES	50	/* a round */
 #define AWAKE_BATCH	200	/* round trips that make one sample */
-#define ASLEEP_TRIPS	50	/* trips in a round, each of which is a sample */
+#define ASLEEP_TRIPS	50	/* round trips in a round; each is a sample */
 #define WORK_TRIPS	8
 #define WORK_NS		1500000
 #define SPIN_NS		150000
 #define MAX_SAMPLES	(ROUNDS * AWAKE_BATCHES)
 
-/* Binds this end to a CPU. If that is allowed, the end runs before all other processes there. */
+/*
+ * Binds this process to a CPU. If permitted, the process gets priority over all other processes on
+ * that CPU.
+ */
 static void settle(int cpu)
 {
 	const struct sched_param param = { .sched_priority = 1 };
@@ -132,7 +135,7 @@ static void bench_start(struct bench *b, enum subject subject)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		serve(subject, &b->memory, b->peer);
 	}
-	/* Stop the servers that spin and are not measured. */
+	/* Stop the servers that are not being measured, because they spin. */
 	kill(b->server, SIGSTOP);
 }
 
@@ -178,8 +181,8 @@ static double bench_end(struct bench *b)
 }
 
 /*
- * Limits the CPUs to the latency that the module requests while a burst lives; -1 if that is not
- * allowed.
+ * Makes the CPU-latency request that the module makes while a burst exists. Returns -1 if this is
+ * not permitted.
  */
 static int hold_latency(void)
 {
@@ -208,7 +211,7 @@ static void sample_after_idle(struct bench *b, struct idle_samples *to)
 	kill(b->server, SIGSTOP);
 }
 
-/* The first execution after idle time, with and without a latency request, in turn. */
+/* Measures the first execution after idle time, alternately with and without a latency request. */
 static void after_idle(struct bench *b)
 {
 	static struct idle_samples with, without;

@@ -186,7 +186,7 @@ static void print_table(const struct clients *clients)
 	}
 }
 
-/* Prints a label. The values contain no characters that must be escaped. */
+/* Prints a label's value, with quotes and backslashes escaped. */
 static void print_label(const char *text)
 {
 	char plain[CLIENT_NAME_SIZE + 1];

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models of one operation in random shapes, by a table of all operations.
+ * Makes models of one operation with random shapes, from a table of all operations.
  *
- * Operands are a type, dimensions and values. Types: X is the type under test and C a constant of
- * it. W and P are filters (an int8 P is quantised per channel; Q is so for every X). B is a bias, R
- * boxes, A anchors, U uint8 weights. "=" or "=1" is the type of input 0 or 1, "f32|f16" one of
- * these types. Dimensions are random by letter, as sums of products, and "a~" is sometimes 1.
- * "{a,1}" are values, "<a" below it, "#" ascending, "%" boxes, "+" positive; "@scale,zero"
- * quantises, and "!" is a constant. Scalars: "i:0|1" one of them, "b:", "f:", and "s:" of the kind
- * that belongs to X; "-" is omitted, "-s16" of that type.
+ * A word of the table describes an operand: type, dimensions and values. Types: X is the type under
+ * test, C is X as a constant. W, P and Q are filters: an int8 P is quantised per channel, Q is
+ * quantised per channel for every X. B is a bias, R boxes, A anchors, U uint8 weights. "=" or "=1"
+ * is the type of input 0 or 1; "f32|f16" is one of these types. Dimensions: each letter is a random
+ * number; a dimension is a sum of products of letters and numbers, and "a~" is sometimes 1. Values:
+ * "{a,1}" lists them, "<a" makes them less than a, "#" ascending, "%" boxes, "+" positive.
+ * "@scale,zero" is the quantisation, and "!" makes a constant. Scalars: "i:0|1" is int32, one of
+ * these values; "b:" is bool, "f:" float32, "s:" the float type for X. "-" is omitted; "-s16" is
+ * omitted and of type s16.
  */
 #include <ctype.h>
 #include <string.h>
@@ -81,7 +83,7 @@ static bool is_fp16(void)
 	return form.type == NN_TENSOR_FLOAT16;
 }
 
-/* Reads a sum of products of numbers and letters, and moves `*at` behind it. */
+/* Reads a sum of products of numbers and letters, and moves `*at` to its end. */
 static int32_t read_sum(const char **p)
 {
 	int32_t sum = 0, product = 1, sign = 1;
@@ -146,7 +148,7 @@ static void quantise(struct nn_operand *o)
 	}
 }
 
-/* Chooses one of the words in "a|b|c", and sets its length. */
+/* Chooses one of the words in "a|b|c", and sets *length to that word's length. */
 static const char *choose(const char *word, const char *behind, size_t *length)
 {
 	uint32_t count = 1, wanted;
@@ -266,8 +268,8 @@ static double box_value(uint32_t i)
 }
 
 /*
- * Returns a random byte. With `least`, most bytes are -128, because the sum of two products of -128
- * exceeds 16 bits.
+ * Returns a random byte. With `least`, most bytes are -128, to test overflow: the sum of two
+ * products of -128 exceeds 16 bits.
  */
 static uint8_t random_byte(bool least)
 {
@@ -305,8 +307,8 @@ bool form_is_large;
 bool form_is_plain;
 
 /*
- * Decides whether an operand is constant: addresses, sizes and most filters are, and half of the
- * rest.
+ * Decides whether an operand is constant: addresses, sizes and most filters are constant, and half
+ * of the other operands.
  */
 static bool is_constant(const char *word, const struct nn_op *op, uint32_t index)
 {
@@ -429,7 +431,10 @@ static struct nn_operation *add_operation(uint32_t subgraph, int32_t code, uint3
 	struct nn_operation *o = &form.operations[subgraph][s->num_operations++];
 	uint32_t *list = take(subgraph, num_inputs + num_outputs + 2);
 
-	/* The index behind each list lies outside of all arrays, so that reading it is noticed. */
+	/*
+	 * The index after each list lies outside of all arrays, so that a read beyond the list is
+	 * noticed.
+	 */
 	memcpy(list, inputs, num_inputs * sizeof(*list));
 	list[num_inputs] = UINT32_MAX;
 	memcpy(list + num_inputs + 1, outputs, num_outputs * sizeof(*list));
@@ -442,7 +447,10 @@ static struct nn_operation *add_operation(uint32_t subgraph, int32_t code, uint3
 	return o;
 }
 
-/* Gives the operation its input through a RESHAPE, so that both lie in the same memory. */
+/*
+ * Inserts a RESHAPE before the operation, so that the operation's input and the model's input may
+ * share memory.
+ */
 static void put_between(uint32_t *operand)
 {
 	struct nn_operand like = form.operands[0][*operand], shape = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models of one operation in random shapes, by a table of all operations. form.c explains the words
- * of the table. There is one model at a time.
+ * Makes models of one operation with random shapes, from a table of all operations. form.c explains
+ * the words of the table. Only one model exists at a time.
  */
 #ifndef NN_VECTORS_FORM_H
 #define NN_VECTORS_FORM_H
@@ -43,7 +43,7 @@ extern struct form_model {
 	int32_t type;			/* X */
 	const struct nn_op *op;
 	char text[2048];
-	bool fixed[8];	/* for each output: the operation determines its quantisation */
+	bool fixed[8];	/* by output: the operation determines its quantisation */
 } form;
 
 static inline bool form_is_quant8(int32_t type)
@@ -55,14 +55,14 @@ static inline bool form_is_quant8(int32_t type)
 extern char form_inputs[FORM_MAX_OPERANDS][FORM_MAX_BYTES / 2];
 
 /*
- * Options. With form_is_large no operand X is constant. With form_is_plain no RESHAPE comes before
- * the operation.
+ * Options. If form_is_large is set, no operand of type X is constant. If form_is_plain is set, no
+ * RESHAPE comes before the operation.
  */
 extern bool form_is_large, form_is_plain;
 
 /*
- * Makes the model of a form in a type, from the random numbers that random_start() began. IF and
- * WHILE have no form. Returns false if the operation does not take the type.
+ * Makes the model of a form with `type` as X, from the random numbers that random_start() began.
+ * For IF and WHILE, `f` is NULL. Returns false if the operation does not accept the type.
  */
 bool form_build(const struct nn_op *op, const struct form *f, int32_t type);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A graph under construction. It has one type, and its tensors are known by index. Operations are
- * added one after the other to the existing tensors.
+ * A graph under construction. The graph has one type, and an index identifies each tensor.
+ * Operations are added one after the other to the existing tensors.
  */
 #ifndef NN_VECTORS_GRAPH_H
 #define NN_VECTORS_GRAPH_H
@@ -32,7 +32,7 @@ struct random_graph {
 	uint8_t *values;		/* of constants: VALUES_SIZE bytes, from the test */
 	size_t used;
 	int32_t type;
-	bool is_delicate;	/* the results are normalised or recurrent, so differences grow */
+	bool is_delicate;	/* results are normalised or recurrent: differences grow */
 	/* Tensors that an operation may read. */
 	uint32_t tensors[MAX_OPERATIONS * MAX_RESULTS + 1];
 	uint32_t num_tensors;
@@ -50,7 +50,7 @@ uint32_t elements(const struct nn_operand *o);
 uint32_t add_operand(int32_t type, uint32_t rank, const uint32_t *dims, float scale, int32_t zero);
 
 /*
- * Gives an operand memory at a random distance behind the last value, so that some values are
+ * Allocates an operand's value at a random distance after the last value, so that some values are
  * unaligned.
  */
 void *set_value(uint32_t operand);
@@ -59,10 +59,10 @@ uint32_t add_int(int32_t value);
 uint32_t add_bool(bool value);
 uint32_t add_ints(uint32_t rank, const uint32_t *dims, const int32_t *values);
 
-/* Adds a scalar of the graph's type, or FLOAT32. */
+/* Adds a scalar of the graph's float type, or FLOAT32 if the graph is quantised. */
 uint32_t add_float_scalar(float value);
 
-/* Makes random elements; floats are at most `range` away from 0. */
+/* Makes random elements; floats are in [-range, range]. */
 void fill(int32_t type, void *to, uint32_t bytes, float range);
 
 /* Makes an operand a random constant. */
@@ -76,7 +76,7 @@ uint32_t random_result(uint32_t rank, const uint32_t *dims);
 
 uint32_t any_tensor(void);
 
-/* Returns a tensor of rank 4; the input is one. */
+/* Returns a random tensor of rank 4; there is one at least, the input. */
 uint32_t any_image(void);
 
 /*

@@ -10,8 +10,8 @@
 /* ---- Operations: each adds one that fits, or none ---- */
 
 /*
- * Adds a constant that broadcasts with a tensor: of the same shape, of its last axis, or of any
- * such shape.
+ * Adds a constant that broadcasts with a tensor. The constant has the tensor's shape, the length of
+ * its last axis, or another shape that broadcasts.
  */
 static uint32_t broadcast_constant(const struct nn_operand *o)
 {
@@ -85,7 +85,7 @@ static bool add_hard_swish(void)
 	return finish(99, 1, &x, random_result(o->rank, o->dims));
 }
 
-/* Functions of floats whose results are close to each other if their inputs are. */
+/* Functions of floats that do not amplify small differences of inputs. */
 static bool add_function(void)
 {
 	uint32_t x = any_tensor(), in[2];
@@ -158,8 +158,8 @@ static bool add_normalization(void)
 }
 
 /*
- * Adds INSTANCE_NORMALIZATION, but not of a few pixels, which may be nearly equal and then give
- * only noise.
+ * Adds INSTANCE_NORMALIZATION, but not for few pixels: they may be nearly equal, and normalising
+ * them then gives only noise.
  */
 static bool add_instance(void)
 {
@@ -235,7 +235,10 @@ static bool add_mean(void)
 		      add_result(o->rank, dims, o->scale, o->zero_point));
 }
 
-/* Adds BATCH_MATMUL with a constant, transposed or not, with its batches broadcast or not. */
+/*
+ * Adds BATCH_MATMUL with a constant, with or without transposition, and with or without
+ * broadcasting of batches.
+ */
 static bool add_matmul(void)
 {
 	uint32_t x = any_image(), width = pick(1, 70), y, out;
@@ -285,7 +288,7 @@ struct cell {
 	bool cifg, peephole, projection, normalized;
 };
 
-/* Adds inputs 1 to 22 of LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM; the latter has 28 inputs. */
+/* Adds inputs 1 to 22, which LSTM and UNIDIRECTIONAL_SEQUENCE_LSTM (28 inputs) have in common. */
 static void add_cell(const struct cell *c, uint32_t *in, uint32_t layer_norm)
 {
 	static const int32_t activations[] = { 0, 1, 3, 4, 4, 4, 6 };
@@ -314,7 +317,7 @@ static void add_cell(const struct cell *c, uint32_t *in, uint32_t layer_norm)
 	in[22] = add_float_scalar(chance(2) ? 0 : 0.7f);
 }
 
-/* Adds an LSTM cell that runs once, or along the rows of an image. */
+/* Adds an LSTM cell that runs once, or for each row of an image. */
 static bool add_lstm(void)
 {
 	uint32_t x = any_image(), in[28], outs[4], shaped, three = 3, two = 2;
@@ -442,7 +445,8 @@ static bool add_round_trip(void)
 }
 
 /*
- * Concatenates the last tensor with itself, or with one of the same quantisation, along any axis.
+ * Concatenates the last tensor along any axis with itself, or with another tensor of the same
+ * quantisation.
  */
 static bool add_concatenation(void)
 {
@@ -462,7 +466,8 @@ static bool add_concatenation(void)
 }
 
 /*
- * Concatenates two functions of one tensor along the first axis or a new one, which needs no copy.
+ * Concatenates two functions of one tensor along the first axis or a new axis, which a plan can do
+ * without a copy.
  */
 static bool add_join(void)
 {
@@ -527,7 +532,7 @@ static bool add_transposes(void)
 
 /* ---- The graph ---- */
 
-/* The number of tries to add an operation to a graph that may not have all operations. */
+/* The number of tries to add an operation to a graph in which not all operations are allowed. */
 #define MOST_TRIES 300
 
 static bool (*const adders[])(void) = {
@@ -539,7 +544,7 @@ static bool (*const adders[])(void) = {
 	add_normalization, add_instance,
 };
 
-/* The last tensor is an output, and so are some others. */
+/* Makes the last tensor and some others outputs. */
 static void choose_outputs(void)
 {
 	for (uint32_t i = 1; i < g.num_tensors; i++) {
@@ -554,7 +559,7 @@ static void choose_outputs(void)
 	}
 }
 
-/* Returns whether all operations from `first` on may be in the graph. */
+/* Returns whether all operations from `first` on are allowed in the graph. */
 static bool is_allowed(uint32_t first, bool (*may_have)(int32_t code))
 {
 	for (uint32_t i = first; may_have && i < g.subgraph.num_operations; i++)
@@ -570,7 +575,7 @@ bool make_graph_of(bool (*may_have)(int32_t code))
 	uint32_t wanted = pick(1, 9), tries = 0;
 
 	begin();
-	/* A wide image may become a sequence, over which float16 errors add up. */
+	/* A wide image may become a long sequence, over which errors of float16 add up. */
 	if (chance(6) && g.type != NN_TENSOR_FLOAT16)
 		dims[2] = pick(15, 70);
 	g.used = 0;

@@ -12,8 +12,8 @@
 void make_graph(void);
 
 /*
- * Does the same as make_graph() with the operations that are allowed. Returns false if the graph
- * has no operation.
+ * Does the same as make_graph(), but only with allowed operations. Returns false if the graph has
+ * no operation.
  */
 bool make_graph_of(bool (*may_have)(int32_t code));
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conditions that must hold in code that makes models; otherwise the program ends.
+ * Conditions that must hold in code that makes models. If a condition is false, the program ends.
  */
 #ifndef NN_VECTORS_REQUIRE_H
 #define NN_VECTORS_REQUIRE_H

@@ -71,7 +71,7 @@ static struct layout layout_of(const struct nn_operand *x, bool nchw)
 		      (struct layout){ false, x->dims[0], x->dims[1], x->dims[2], x->dims[3] };
 }
 
-/* Adds a result with the same layout. */
+/* Adds a result with the layout of the input. */
 static uint32_t image_result(const struct layout *l, uint32_t h, uint32_t w, uint32_t c,
 			     float scale, int32_t zero)
 {
@@ -115,7 +115,8 @@ static bool add_window(const struct layout *x, uint32_t fh, uint32_t fw, uint32_
 }
 
 /*
- * Sometimes adds a zero that is not a constant to a filter, so that the filter is not one either.
+ * Sometimes adds a zero that is not constant to a filter, so that the filter is not constant
+ * either.
  */
 static void vary_filter(uint32_t *in)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations that have a filter or move windows over images. Each function adds a suitable one to
- * the graph, or returns false and may leave operands behind.
+ * Operations that have a filter or move windows over images. Each function adds a suitable
+ * operation to the graph. If it cannot, it returns false; unused operands may then remain in the
+ * graph.
  */
 #ifndef NN_VECTORS_WINDOWS_H
 #define NN_VECTORS_WINDOWS_H

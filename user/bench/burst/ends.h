@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two ends of a burst without the module: user/ring over memory that two
- * processes share, with all checks and the lookup of slots.
+ * Client and worker of a burst without the module: user/ring in memory that two processes share,
+ * with all checks and the search for slots.
  */
 #ifndef NN_BENCH_BURST_ENDS_H
 #define NN_BENCH_BURST_ENDS_H
@@ -24,10 +24,10 @@
 #define POOLS		2
 #define POOL_BYTES	4096
 
-/* Says what went wrong, with errno, and exits. */
+/* Prints a message with errno, and exits. */
 __attribute__((noreturn)) void die(const char *what);
 
-/* Exits with the error's message, like die(), if `status` is not NN_OK. */
+/* If `status` is not NN_OK, prints the error's message and exits, like die(). */
 void check(enum nn_status status, const struct nn_error *err);
 
 /* Returns memory that a forked child shares. */
@@ -59,13 +59,13 @@ struct place {
 };
 
 /*
- * Does the worker's part: takes a request, runs the plan or, without one, waits for a given time,
- * and answers.
+ * Does the worker's part: receives a request, runs the plan (without a plan: waits for a given
+ * time), and answers.
  */
 void burst_serve_one(struct burst_end *end, const struct place *places,
 		     const struct nn_plan *plan, uint64_t work_ns);
 
-/* Waits that much time, by the clock. */
+/* Waits for the given time without sleeping. */
 void work(uint64_t ns);
 
 /* The client's. */

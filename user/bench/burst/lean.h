@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A peer of a burst: a ring with a head and a tail. Both ends spin on it and check nothing. A
- * packet has as many words as a burst's packet with one small request.
+ * A minimal ring, to compare with a burst. It has a head and a tail; both processes spin and check
+ * nothing. A packet has as many words as a burst's packet of one small request.
  */
 #ifndef NN_BENCH_BURST_LEAN_H
 #define NN_BENCH_BURST_LEAN_H
@@ -18,15 +18,15 @@ struct lean_ring {
 	_Alignas(64) struct nnaccel_datum datums[LEAN_DATUMS];
 };
 
-/* Lies in shared memory, zeroed at first. */
+/* The ring is in shared memory, which is zeroed at first. */
 struct lean_rings {
 	struct lean_ring requests, results;
 };
 
-/* Does the client's part: a request and its result. */
+/* Does the client's part: sends a request and receives the result. */
 void lean_trip(struct lean_rings *rings);
 
-/* Does the server's part: takes a request, works for the given time, and sends the result. */
+/* Does the server's part: receives a request, works for the given time, and sends the result. */
 void lean_serve_one(struct lean_rings *rings, uint64_t work_ns);
 
 #endif /* NN_BENCH_BURST_LEAN_H */

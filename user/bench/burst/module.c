@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures bursts through the module and the engine, beside the synchronous ioctl,
- * io_uring, and a server behind a unix socket.
+ * Compares bursts through the module and the engine with the synchronous ioctl, io_uring, and a
+ * server behind a unix socket.
  */
 #include "base/clock.h"
 #include "bench/burst/module.h"
@@ -60,7 +60,10 @@ static const struct nn_model *small_model(void)
 	return &model;
 }
 
-/* The server starts first, because it is a child, and a context cannot be used by a child. */
+/*
+ * Start the server before opening the device: the server is a child process, which cannot use the
+ * parent's context.
+ */
 static void start(struct module_bench *b)
 {
 	struct nn_error err = { "" };
@@ -111,7 +114,7 @@ static void trip(struct module_bench *b, enum subject subject)
 		socket_peer_execute(&b->socket, subject == SOCKET_FD);
 }
 
-/* Measures all subjects in turn, in the same run; the figures are medians. */
+/* Measures all subjects alternately in the same run; the figures are medians. */
 static void measure(struct module_bench *b)
 {
 	uint64_t start_ns;
@@ -128,7 +131,7 @@ static void measure(struct module_bench *b)
 		b->medians[i] = figure_quantile(b->samples[i], TRIPS, 0.5);
 }
 
-/* Prints a figure beside each of its peers. */
+/* Prints the figure of bursts with the figure of each peer. */
 static void print(const struct module_bench *b, const char *name, double value, const char *unit,
 		  const char *where)
 {
@@ -144,7 +147,7 @@ static void print(const struct module_bench *b, const char *name, double value, 
 	}
 }
 
-/* Sets how many bursts of a user have a CPU-latency request. Returns the old number, or -1. */
+/* Sets how many bursts of a user may have a CPU-latency request. Returns the old number, or -1. */
 static long set_requests(long count)
 {
 	FILE *file = fopen("/sys/module/nnaccel/parameters/max_latency_requests", "r+e");
@@ -178,7 +181,7 @@ static void sample_after_idle(struct module_bench *b, struct idle_samples *to)
 	b->burst = NULL;
 }
 
-/* Measures with and without the module's CPU-latency request, in turn. */
+/* Measures alternately with and without the module's CPU-latency request. */
 static void measure_after_idle(struct module_bench *b)
 {
 	static struct idle_samples with, without;
@@ -211,8 +214,9 @@ int bench_by_time(void)
 }
 
 /*
- * Returns the instructions of an execution at both ends while they are awake. The clock of the
- * single CPU counts instructions, so one thread plays both ends in turn, without waiting.
+ * Returns the instructions that an execution takes in client and worker while both are awake. The
+ * clock of the single CPU counts instructions, so one thread does the work of both, one after the
+ * other and without waiting.
  */
 static double awake_instructions(void)
 {

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Measures the first execution after idle time, in rounds with a latency request and without. */
+/* Measures the first execution after idle time, in rounds with and without a latency request. */
 #define IDLE_NS		UINT64_C(10000000)
 #define IDLE_ROUNDS	15
 #define IDLE_TURN	10
@@ -18,7 +18,7 @@ struct idle_samples {
 	size_t count;
 };
 
-/* Prints the figures of a machine with the module: by time, and by instructions. */
+/* Print the figures of a machine with the module: times, and numbers of instructions. */
 int bench_by_time(void);
 int bench_by_instructions(void);
 

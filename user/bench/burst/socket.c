@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A peer of a burst: a server that executes the same model, behind a unix stream
- * socket. The memory is passed as a file.
+ * A server behind a unix stream socket, to compare with a burst. It executes the same model, and
+ * gets the memory as an fd.
  *
  * The same code builds and checks the messages, which are a burst's packets. So only
  * the transport between the two processes differs.
@@ -48,8 +48,8 @@ static void send_message(int socket, struct message *m)
 }
 
 /*
- * A message comes in one piece, because only one is under way at a time. Returns false if the other
- * end is gone.
+ * Receives a message. It arrives whole, because only one message is sent at a time. Returns false
+ * if the other process has closed the socket.
  */
 static bool receive_message(int socket, struct message *m)
 {
@@ -132,7 +132,7 @@ static void serve(int socket, const struct nn_plan *plan)
 			die("no memory came");
 		answer(plan, &m, memory);
 		if (file >= 0) {
-			/* The memory of the first request stays, for requests that bring none. */
+			/* Keep the first request's memory mapped for requests without memory. */
 			if (!kept)
 				kept = memory;
 			else

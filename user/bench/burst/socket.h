@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A peer of a burst: a server that executes the same model, behind a unix stream
- * socket. The memory is passed as a file.
+ * A server behind a unix stream socket, to compare with a burst. It executes the same model, and
+ * gets the memory as an fd.
  */
 #ifndef NN_BENCH_BURST_SOCKET_H
 #define NN_BENCH_BURST_SOCKET_H
@@ -14,16 +14,15 @@
 struct socket_peer {
 	pid_t server;
 	int socket;
-	int memory;	/* the file that is passed */
+	int memory;	/* the fd of the memory that is passed */
 };
 
 /* Starts the server. Call it before this process has threads. Exits if that fails. */
 void socket_peer_start(struct socket_peer *peer, const struct nn_model *model);
 
 /*
- * Makes the peer execute the model. With pass_memory, the memory is sent with this request and
- * mapped for it alone. Otherwise the peer uses the mapped memory of the last request that brought
- * one.
+ * Lets the server execute the model. With pass_memory, the memory is sent with this request, and
+ * mapped only for it. Otherwise the server uses memory that it has kept mapped.
  */
 void socket_peer_execute(struct socket_peer *peer, bool pass_memory);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A peer of a burst: the same execution by io_uring, one in flight.
- */
+/* Executions by io_uring, one in flight, to compare with a burst. */
 #ifndef NN_BENCH_BURST_URING_H
 #define NN_BENCH_BURST_URING_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares ways to wait: as learned, always spinning, never spinning, and the lean ring, which is
- * the lower bound. They run natively between two processes with a CPU each, either alone or shared
- * with a process that always computes.
+ * Compares ways of waiting: adaptive, always spinning, never spinning, and the minimal ring as the
+ * lower bound. Two processes each use their own CPU, either alone, or shared with a process that
+ * always computes.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -20,9 +20,9 @@
 #include "bench/burst/waits.h"
 #include "bench/figure.h"
 
-#define ROUNDS		10	/* rounds of all ways in turn */
+#define ROUNDS		10	/* rounds, each of all ways of waiting */
 #define MAX_TRIPS	1000	/* of a way */
-#define WARM_TRIPS	10	/* executions at the beginning of a round */
+#define WARM_TRIPS	10	/* unmeasured executions at a round's beginning */
 #define ROUND_NS	150000000
 
 static const uint64_t works_ns[] = { 200000, 1500000, 20000000 };
@@ -46,7 +46,7 @@ struct side {
 	struct burst_end *end;
 	double added_ns[MAX_TRIPS];
 	size_t count;
-	uint64_t cpu_ns;		/* CPU time of both ends, without the work */
+	uint64_t cpu_ns;		/* CPU time of both processes, without the work */
 };
 
 static void settle(int cpu)
@@ -58,7 +58,7 @@ static void settle(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Starts a process on a CPU of its own; returns 0 in that process. */
+/* Starts a process on its own CPU; returns 0 in that process. */
 static pid_t start(int cpu)
 {
 	pid_t pid = fork();
@@ -98,7 +98,7 @@ static void side_start(struct side *s, int way, uint64_t work_ns)
 	s->server = start(1);
 	if (!s->server)
 		serve(s, way, work_ns);
-	/* Stop the servers that spin and are not measured. */
+	/* Stop the servers that are not being measured, because they spin. */
 	kill(s->server, SIGSTOP);
 }
 
@@ -170,7 +170,9 @@ static void compare(uint64_t work_ns, bool loaded)
 	}
 	for (int way = 0; way < WAYS; way++) {
 		struct side *s = &sides[way];
-		/* Work is measured by the clock, so on shared CPUs it takes less CPU time. */
+		/*
+		 * The length of work is by the clock, so on shared CPUs work takes less CPU time.
+		 */
 		double cpu = (double)s->cpu_ns / (double)s->count / (double)work_ns;
 
 		side_stop(s);

@@ -400,7 +400,7 @@ void group_dynamic(struct test *t)
 
 #define ALIVE 6
 
-/* Executes repeatedly. In half of the executions memory is new, in the other half it is reused. */
+/* Executes repeatedly, partly in new memory, and partly in memory that earlier executions used. */
 static enum outcome run_burst(struct test *t, const struct vector *v, struct nna_burst *burst,
 			      char reason[REASON])
 {

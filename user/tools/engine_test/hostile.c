@@ -397,7 +397,7 @@ static enum nn_status load(struct test *t, struct entry *e, struct nna_prepared_
 	return target_unguard(&t->target) ? NN_DEAD_OBJECT : status;
 }
 
-/* Executes. Executes a loaded model. Values are compared unless a part was damaged. */
+/* Executes a loaded model. Values are compared unless a part was damaged. */
 static enum outcome run_loaded(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			       bool is_damaged, char reason[REASON])
 {
