@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures the compilation cache: the preparation of MobileNetV2 and of a keyword-spotting network of LSTM
- * layers (float32) from their two files. The lower bound is the time to map one file and hash the
- * other. The peer prepares the model without files. It also runs plans that were saved after many
- * executions of their model. Without an argument, it measures the worker's part in this process.
- * With --vm it measures through libnnaccel, the module and the engine, without a head line.
+ * Measures the compilation cache: the time to prepare MobileNetV2 and a keyword-spotting network of
+ * LSTM layers (float32) from the two files of an entry. The lower bound is the time to map one file
+ * and hash the other. For comparison, the models are also prepared without files. The program also
+ * runs plans that were saved after many executions of their model. Without an argument, it measures
+ * the worker's part in this process. With --vm it measures through libnnaccel, the module and the
+ * engine, and prints no header.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -69,7 +70,7 @@ struct worker {
 	char model[64], data[64];	/* paths */
 };
 
-/* Makes a plan from the serialised model, as a worker gets it. */
+/* Makes a plan from the serialised model, as a worker does. */
 static struct nn_plan *cold(const struct worker *w, struct nn_model **model)
 {
 	const struct nn_plan_options options = { .preference = 1 };
@@ -179,7 +180,7 @@ static void save(struct worker *w)
 	nn_model_free(model);
 }
 
-/* Prints the figures of a network, whose names begin with `prefix`. */
+/* Prints the figures of a network; the figures' names begin with `prefix`. */
 static void report(const char *prefix, const char *where, double floors[RUNS],
 		   double cacheds[RUNS], double colds[RUNS])
 {
@@ -210,11 +211,14 @@ static void bench_worker(const char *prefix, struct builder *builder)
 	snprintf(w.model, sizeof(w.model), "%s/model", folder);
 	snprintf(w.data, sizeof(w.data), "%s/data", folder);
 	save(&w);
-	/* The kinds run in turn, so that other load of the machine affects all of them. */
+	/*
+	 * The kinds of preparation alternate, so that other load on the machine affects all of
+	 * them.
+	 */
 	for (int i = -2; i < RUNS; i++) {
 		/*
-		 * Each measurement runs after another kind, so that all find caches in the same
-		 * state.
+		 * Each measurement follows one of another kind, so that all begin with CPU caches
+		 * in the same state.
 		 */
 		double floor = time_floor(&w), between = time_cold(&w), cached = time_cached(&w),
 		       cold_us = time_cold(&w);
@@ -242,7 +246,7 @@ static double time_hal(struct nna_device *d, const struct nn_model *model,
 	uint64_t start;
 	double us;
 
-	/* The engine is done with the last model by then. */
+	/* By then the engine has freed the last model. */
 	usleep(SETTLE_US);
 	start = clock_ns();
 	if (cache)

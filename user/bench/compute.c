@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compute: networks on one and two threads against XNNPACK on the same graph in the same run,
- * preparing, memory, and the cost of the API. Writes lines of figure value unit peer peer_value
- * ratio where, and p99s on standard error.
+ * Measures computation: networks on one and two threads, compared with XNNPACK on the same graph in
+ * the same run, preparation, memory, and the cost of the API. Writes lines of figure value unit
+ * peer peer_value ratio where, and p99s to standard error.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -52,7 +52,10 @@ static double percentile(double *times, size_t count, size_t percent)
 	return times[count * percent / 100];
 }
 
-/* Returns what the environment says, because a program cannot tell a VM from a machine. */
+/*
+ * Returns where this runs. The environment says so, because a program cannot distinguish a VM from
+ * a machine.
+ */
 static const char *where(void)
 {
 	const char *given = getenv("NN_BENCH_WHERE");
@@ -80,7 +83,7 @@ static double time_run(const struct subject *s)
 	return now_us() - start;
 }
 
-/* Runs the subject several times, for at least the given time. */
+/* Runs the subject repeatedly, for at least the given time. */
 static void warm_up(const struct subject *s, double us)
 {
 	double start = now_us();
@@ -96,9 +99,9 @@ static void time_runs(const struct subject *s, double *times, size_t count)
 }
 
 /*
- * Runs subject and peer in turn, so that other work of the machine disturbs both. If the peer's
- * threads spin for long after its last run, each turn is longer. Then we wait until they sleep, and
- * until the CPU is awake again.
+ * Runs subject and peer alternately, so that other work on the machine disturbs both. With several
+ * threads each turn has more runs, because the peer's threads spin long after their last run. After
+ * a turn this waits until they sleep; before a turn it wakes the CPU up.
  */
 static void compare_runs(const char *figure, struct subject ours, struct subject peer,
 			 uint32_t threads, size_t runs, size_t percent)
@@ -134,7 +137,7 @@ static void compare(const char *figure, struct subject ours, struct subject peer
 	compare_runs(figure, ours, peer, threads, RUNS, 50);
 }
 
-/* The peer's threads spin, so on a shared CPU they delay each other. */
+/* The peer's threads spin, so on a shared CPU they delay one another. */
 static bool has_two_cpus(void)
 {
 	cpu_set_t cpus;
@@ -151,7 +154,7 @@ static void compare_net(const char *figure, net_fn *make, enum net_type type, ui
 	net_free(&net);
 }
 
-/* Compares float16 with the peer's float32, because the peer has float16 only for other CPUs. */
+/* Compares float16 with the peer's float32, because the peer has no float16 for this CPU. */
 static void compare_fp16(void)
 {
 	static struct net net;
@@ -163,7 +166,7 @@ static void compare_fp16(void)
 
 typedef struct subject subject_fn(const struct net *net, uint32_t threads);
 
-/* Returns the time to prepare a network, and with `runs` also to run it once. */
+/* Returns the time to prepare a network and, with `runs`, to run it once. */
 static double time_making(const struct net *net, subject_fn *make, uint32_t threads, bool runs)
 {
 	double start = now_us(), time;
@@ -193,7 +196,10 @@ static void compare_prepare(const char *figure, net_fn *make, enum net_type type
 	net_free(&net);
 }
 
-/* Calls `measure` in a child process. Returns its result. The caller must not have threads. */
+/*
+ * Calls `measure` in a child process, and returns the result. The calling process must have only
+ * one thread.
+ */
 static double in_child(double (*measure)(const void *arg), const void *arg)
 {
 	double result = 0;
@@ -206,7 +212,7 @@ static double in_child(double (*measure)(const void *arg), const void *arg)
 		result = measure(arg);
 		_exit(write(fds[1], &result, sizeof(result)) != sizeof(result));
 	}
-	/* Only the child's end stays open, so that its death ends the reading. */
+	/* Close this process's write end, so that the child's death ends the read. */
 	close(fds[1]);
 	if (read(fds[0], &result, sizeof(result)) != sizeof(result))
 		exit(1);
@@ -231,15 +237,15 @@ static double rss_of(const void *arg)
 }
 
 /*
- * Measures the peak of resident memory that a process needs to prepare and run, beyond the
- * network's own.
+ * Measures the peak resident memory that a process needs to prepare and run a network, without the
+ * network itself.
  */
 static double measure_rss(subject_fn *make)
 {
 	return in_child(rss_of, &make);
 }
 
-/* A network's description, and the function that makes its subject. */
+/* A network, and the function that makes a subject of it. */
 struct first {
 	const struct net *net;
 	subject_fn *make;
@@ -259,7 +265,7 @@ static void compare_first(const char *figure, enum net_type type, subject_fn *ma
 	static struct net net;
 
 	net_mobilenet_v2(&net, type, 0);
-	/* This run saves the plan to the cache. */
+	/* The first run saves the plan to the cache. */
 	in_child(first_of, &(struct first){ &net, make });
 	for (size_t i = 0; i < PREPARES; i++) {
 		times[i] = in_child(first_of, &(struct first){ &net, make });
@@ -270,7 +276,7 @@ static void compare_first(const char *figure, enum net_type type, subject_fn *ma
 	net_free(&net);
 }
 
-/* Measures a run of a network that is prepared and warm. */
+/* Measures runs of a prepared network after warm-up runs. */
 static double run_of(const void *arg)
 {
 	struct subject s = subject_plan(arg, has_two_cpus() ? 2 : 1);
@@ -286,7 +292,7 @@ static size_t weights_bytes(const struct net *net, uint32_t layer)
 	return net->layers[layer].weights ? layer_weights(net, layer) * net_element(net) : 0;
 }
 
-/* Returns the time of one thread to copy all weights to fresh memory. */
+/* Returns the time in which one thread copies all weights to new memory. */
 static double copy_of(const void *arg)
 {
 	const struct net *net = arg;
@@ -306,7 +312,7 @@ static double copy_of(const void *arg)
 	return now_us() - start;
 }
 
-/* Prints the lower bound for a first result: one run, and a copy of the weights. */
+/* Prints the lower bound of the time to a first result: one run, and a copy of the weights. */
 static void compare_least(const char *run, const char *copy, enum net_type type)
 {
 	double runs[PREPARES], copies[PREPARES], peer_times[PREPARES];
@@ -348,7 +354,7 @@ static double p90(struct subject *s)
 	return percentile(times, LOADED_RUNS, 90);
 }
 
-/* Shows what CPU time the scheduler leaves to one thread that waits for nothing. */
+/* Shows how much CPU time the scheduler gives to one thread that never waits. */
 static void count_to(void *state)
 {
 	volatile const uint64_t *end = state;
@@ -366,7 +372,7 @@ static uint64_t count_for(double us)
 	return (uint64_t)((double)end * us / time_run(&counting));
 }
 
-/* Compares two threads while every CPU also runs another process. */
+/* Compares networks on two threads while each CPU also runs another process. */
 static void compare_loaded(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -396,8 +402,8 @@ static void compare_loaded(void)
 }
 
 /*
- * Compares a plan in a worker with the same plan in this process, both on one thread. It takes best
- * times, because an emulated machine is slowed down at random.
+ * Compares a plan in a worker with the same plan in this process, both on one thread. It uses the
+ * shortest times, because an emulated machine is slowed down at random.
  */
 static int compare_worker(void)
 {
@@ -434,7 +440,7 @@ static const struct {
 	{ "mnv2_qu8", net_mobilenet_v2, NET_QU8 },
 };
 
-/* Image and sequence networks that people run. `compute --nets` measures their best times. */
+/* Common image and sequence networks. `compute --nets` measures the shortest times of runs. */
 static const struct {
 	const char *name;
 	net_fn *make;
@@ -460,7 +466,7 @@ static const char *figure_of(size_t net, const char *what)
 	return figure;
 }
 
-/* Compares the networks on one thread, or the times to prepare them. */
+/* Compares runs of the networks on one thread, or the times to prepare the networks. */
 static void compare_nets(const char *what, bool prepare)
 {
 	for (size_t i = 0; i < sizeof(nets) / sizeof(nets[0]); i++) {
@@ -471,7 +477,7 @@ static void compare_nets(const char *what, bool prepare)
 	}
 }
 
-/* Compares subject and peer with the instructions of an older CPU. */
+/* Compares subject and peer when both use only the instructions of an older CPU. */
 static int compare_level(const char *level)
 {
 	static const struct {
@@ -505,8 +511,8 @@ static int compare_level(const char *level)
 }
 
 /*
- * Runs a network once to warm up and once between marks, for counting instructions: of nnaccel, of
- * nnaccel in float16, or of the peer.
+ * Runs a network once to warm up and once between marks, so that instructions are counted: those of
+ * nnaccel, of nnaccel in float16, or of the peer.
  */
 static int run_marked(const char *name, const char *who)
 {
@@ -556,7 +562,7 @@ static void compare_known(size_t index, enum net_type type, uint32_t threads)
 	net_free(&net);
 }
 
-/* Compares all networks, or those whose names begin with these words. */
+/* Compares all networks, or the networks whose names begin with one of these words. */
 static int compare_all_known(int count, char **names)
 {
 	bool found = !count;
@@ -632,7 +638,7 @@ int main(int argc, char **argv)
 		return run_marked(argv[2], argv[3]);
 	if (argc != 1)
 		return option_usage("compute", usage, argc, argv);
-	/* bench_clients() forks, so it comes before the first thread. */
+	/* Call bench_clients() before threads exist, because it forks. */
 	if (!bench_clients(has_two_cpus() ? 2 : 1, where()))
 		fprintf(stderr, "clients: no memory\n");
 	rss = measure_rss(subject_plan);

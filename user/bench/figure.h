@@ -17,7 +17,7 @@ static inline void figure_head(void)
 	puts("figure\tvalue\tunit\tpeer\tpeer_value\tratio\twhere");
 }
 
-/* Prints a figure beside its peer's from the same run; without a peer `peer` is NULL. */
+/* Prints a figure, and the peer's figure from the same run; `peer` is NULL if there is no peer. */
 static inline void figure(const char *name, double value, const char *unit, const char *peer,
 			  double peer_value, const char *where)
 {
@@ -44,7 +44,7 @@ static inline int figure_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts the samples, and returns a quantile; a `part` of 0.5 is the median. */
+/* Sorts the samples, and returns a quantile: the median if `part` is 0.5. */
 static inline double figure_quantile(double *samples, size_t count, double part)
 {
 	qsort(samples, count, sizeof(*samples), figure_compare);

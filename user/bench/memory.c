@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures memory through the module and the engine. It compares copies into and
- * out of buffers of memory domains with memcpy(), and memory that a burst keeps
- * mapped with memory that is new in each execution. Runs in the VM.
+ * Measures memory through the module and the engine. It compares copies into and out of buffers of
+ * memory domains with memcpy(), and memory that a burst keeps mapped with memory that is new in
+ * each execution. The program runs in the VM.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -18,7 +18,7 @@
 
 #define MIB		(1UL << 20)
 #define COPY_BYTES	(16 * MIB)
-#define COPIES		60	/* copies of each subject; subjects take turns */
+#define COPIES		60	/* number of copies of each subject; subjects alternate */
 #define EXECUTIONS	200	/* the same */
 
 static struct nna_device *device;
@@ -40,7 +40,7 @@ static void require(bool holds, const char *what)
 	exit(1);
 }
 
-/* out = in, reshaped: it reads and writes every byte once. */
+/* Builds a model that reshapes its input: it reads and writes each byte once. */
 static struct nna_prepared_model *prepare(uint32_t elements)
 {
 	const uint32_t inputs[] = { 0, 1 }, outputs[] = { 2 }, arguments[] = { 0 };
@@ -112,7 +112,7 @@ static void bench_copies(void)
 	for (int i = 0; i < COPIES; i++)
 		for (int s = 0; s < COPY_SUBJECTS; s++)
 			samples[s][i] = copy_once((enum copy)s, b, one, other);
-	/* Bytes a nanosecond are GB/s. */
+	/* One byte per nanosecond is 1 GB/s. */
 	for (int s = 0; s < COPY_SUBJECTS; s++)
 		speed[s] = COPY_BYTES / figure_quantile(samples[s], COPIES, 0.5);
 	figure("domain_copy_in", speed[COPY_IN], "GB/s", "memcpy", speed[MEMCPY], "vm");

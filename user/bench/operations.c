@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures single operations on shapes that networks have: the time on one thread beside memcpy()
- * of as many bytes as the operation reads and writes. Names that end in _ref belong to operations
- * that run on their reference kernels. --threads: on all threads.
+ * Measures single operations on shapes of real networks. The time on one thread (--threads: on all
+ * threads) is compared with memcpy() of as many bytes as the operation reads and writes. If a
+ * figure's name ends in _ref, the operation runs on its reference kernel.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -20,11 +20,11 @@
 #define RUN_NS UINT64_C(60000000)	/* approximate run time of one operation */
 
 /*
- * An operation's inputs, then its outputs. `f32[1,2]` is an input of the model, `=f32[1,2]` a
- * constant of noise, `=i32[2]{1,2}` a constant of those values. `i3`, `b1` and `f0.5` are scalars.
- * `-` is an omitted input, `-s16[1]` an omitted input of type s16. Types are f32, f16, u8, i8, q8,
- * i32, s16 and b8; int8 and uint8 are quantised by *scale+zero. A tensor with `%` after its
- * dimensions contains boxes.
+ * The table has an operation's inputs, then its outputs. `f32[1,2]` is an input of the model,
+ * `=f32[1,2]` a constant of noise, `=i32[2]{1,2}` a constant of those values. `i3`, `b1` and `f0.5`
+ * are scalars. `-` is an omitted input, `-s16[1]` an omitted input of type s16. Types are f32, f16,
+ * u8, i8, q8, i32, s16 and b8; int8 and uint8 are quantised by *scale+zero. A `%` after the
+ * dimensions fills a tensor with boxes.
  */
 struct shape {
 	const char *name;
@@ -44,7 +44,7 @@ struct case_model {
 	uint32_t indices[MAX_OPERANDS];	/* inputs of the operation, then its outputs */
 	uint32_t inputs[MAX_OPERANDS];	/* of the model */
 	bool boxes[MAX_OPERANDS];	/* by operand */
-	char *at;			/* place of the next constant */
+	char *at;			/* offset of the next constant */
 };
 
 #define POOL_SIZE ((size_t)64 << 20)
@@ -55,7 +55,7 @@ static void fail(const char *name, const char *what)
 	exit(1);
 }
 
-/* Fills memory with noise that is valid in every type, and small enough for an index. */
+/* Fills memory with random numbers that are valid in every type, and small enough for indices. */
 static void fill(int32_t type, void *to, size_t bytes)
 {
 	static uint32_t state = 1;
@@ -72,7 +72,7 @@ static void fill(int32_t type, void *to, size_t bytes)
 		((uint8_t *)to)[i] &= 1;
 }
 
-/* Makes boxes in an image of 320 by 320, their corners in order. */
+/* Makes boxes in an image of 320 by 320; the corners of each box are in order. */
 static void fill_boxes(float *to, size_t count)
 {
 	fill(NN_TENSOR_FLOAT32, to, count * sizeof(*to));
@@ -255,15 +255,15 @@ static size_t set_args(const struct case_model *m, const uint32_t *list, uint32_
 
 /*
  * Returns the shortest time of many copies that read half of `bytes` and write the other half. Some
- * CPUs (Zen 3, by `rep movsb`) copy slowly if one address lies a little above the other in its page,
- * so each copy has another distance.
+ * CPUs (Zen 3, by `rep movsb`) copy slowly if the page offset of one address is slightly above the
+ * other's. So each copy uses another distance.
  */
 static double time_copy(size_t bytes)
 {
 	char *from = malloc(bytes), *to = malloc(bytes + PAGE_SIZE);
 	double least = 1e9;
 
-	/* Write to all pages: untouched pages would all share one zeroed page. */
+	/* Write to all pages, because pages that were never written share a single zero page. */
 	memset(from, 1, bytes);
 	memset(to, 1, bytes + PAGE_SIZE);
 	for (size_t i = 0; i < 64; i++) {
@@ -342,7 +342,10 @@ static void measure(const struct shape *s, uint32_t preference)
 	free((void *)m.pool.base);
 }
 
-/* Arguments are names of operations, or their beginnings; only these operations are measured. */
+/*
+ * Arguments are names of operations or beginnings of names. If given, only these operations are
+ * measured.
+ */
 int main(int argc, char **argv)
 {
 	bool threads = argc > 1 && !strcmp(argv[1], "--threads");

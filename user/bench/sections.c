@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares sections with the interpreter, on one thread, for models that are not compiled as a
- * whole: a loop with a small body, and a network whose number of rows is known only at each
- * execution.
+ * Compares sections (compiled parts of a model) with the interpreter, on one thread. The models
+ * cannot be compiled as a whole: a loop with a small body, and a network whose number of rows is
+ * known only at each execution.
  */
 #include <float.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static struct {
 	int32_t relu;
 } values;
 
-/* All subgraphs have the same operands; those that a subgraph does not use have no value. */
+/* All subgraphs have the same operands; operands that a subgraph does not use have no value. */
 enum { X, WEIGHTS, BIAS, ZERO, RELU, Y, AT, ONE, LIMIT, NEXT, HOLDS, OPERANDS };
 
 static const struct nn_pool pool = { &values, sizeof(values) };
@@ -89,7 +89,7 @@ static void measure(const char *name, const struct nn_model *model, struct nn_ex
 	       time_model(model, e, "none"), "native");
 }
 
-/* Counts to ITERATIONS; each time a row goes through a layer. */
+/* A loop that counts to ITERATIONS, and applies a layer to a row in each iteration. */
 static void measure_loop(void)
 {
 	enum { CONDITION, BODY, LOOP_AT, LOOP_X, OUT_AT, OUT_X, LOOP_OPERANDS };
@@ -165,7 +165,7 @@ static void measure_loop(void)
 	measure("while_100", &model, &e);
 }
 
-/* Layers of UNITS to UNITS over rows, whose number the model does not know. */
+/* Fully connected layers from UNITS to UNITS, on a number of rows that the model leaves unknown. */
 static void measure_unknown(void)
 {
 	enum { LAYER = 5 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions per second by io_uring, with 1 to 32 in flight, against the synchronous ioctl. Needs
- * /dev/nnaccel and a running nnacceld.
+ * Compares executions per second by io_uring, with 1 to 32 in flight, with the synchronous ioctl.
+ * The program needs /dev/nnaccel and a running nnacceld.
  */
 #include <liburing.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void check(enum nn_status status)
 	exit(1);
 }
 
-/* out = in + in: an execution with as little work as possible. */
+/* Builds a model that computes out = in + in, with as little work as possible. */
 static const struct nn_model *small_model(void)
 {
 	static const _Alignas(8) int32_t none;
@@ -107,7 +107,7 @@ static void submit(struct nna_submission *submission)
 	check(nna_submission_prepare(submission, io_uring_get_sqe(&b.ring), &b.err));
 }
 
-/* Submits completed executions again while there is more to do. */
+/* Submits completed executions again until enough were submitted. */
 static void run_ring(unsigned int depth)
 {
 	unsigned int submitted = 0, done = 0;

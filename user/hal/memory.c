@@ -114,8 +114,8 @@ static enum nn_status check_prot(const char *what, int prot, struct nn_error *er
 }
 
 /*
- * Converts the errno of a rejected import. The reason is not the caller's mistake, but that the
- * device cannot access the memory.
+ * Converts the errno of a rejected import. EINVAL here means that the device cannot access the
+ * memory, so it becomes GENERAL_FAILURE.
  */
 static enum nn_status fail_import(const struct nna_device *device, const char *what, int error,
 				  struct nn_error *err)

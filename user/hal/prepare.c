@@ -563,7 +563,7 @@ void nna_preparation_free(struct nna_preparation *p)
 	if (p->id)
 		nna_drop(p->device, p->id);
 	else if (!p->error && !p->work.out_status)
-		nna_drop(p->device, p->work.out_model);	/* nobody took the model */
+		nna_drop(p->device, p->work.out_model);	/* the caller never got the model */
 	nna_signature_free(p->signature);
 	nna_device_put(p->device);
 	free(p);

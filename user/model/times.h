@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a client requests the times at which an execution's operations ran, and the format of the
- * answer.
+ * The request for the times at which an execution's operations ran, and the format of the answer.
  *
  * The client passes an attribute of TIMES_EXTENSION, and an additional output after the model's
  * outputs. The kit writes to this output when the engine began and ended, and the engine writes

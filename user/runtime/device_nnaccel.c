@@ -41,7 +41,7 @@ struct accel_prepared {
 
 	/*
 	 * The lock is held for reading while `model` or `device` is used, and for writing while
-	 * both are replaced. Neither is used if `process` is not this process.
+	 * both are replaced. If `process` is not this process, both are not used.
 	 */
 	pthread_rwlock_t life;
 	struct nna_device *device;

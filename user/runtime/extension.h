@@ -11,7 +11,7 @@
 /* Frees the attributes of a compilation or an execution. */
 void attributes_free(struct nn_attributes *attributes);
 
-/* Returns the attributes, or NULL if there are none. */
+/* Returns the attributes; NULL if their number is 0. */
 static inline const struct nn_attributes *attributes_given(const struct nn_attributes *attributes)
 {
 	return attributes->count ? attributes : NULL;

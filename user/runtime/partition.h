@@ -17,7 +17,9 @@ struct step {
 	const uint32_t *outputs;
 	const uint32_t *operations;	/* operations of the whole graph; NULL for all of them */
 	struct prepared *prepared;
-	/* The step prepared for the CPU; NULL until needed; protected by the partition's lock. */
+	/*
+	 * The step prepared for the CPU, or NULL until needed; protected by the partition's lock.
+	 */
 	struct prepared *fallback;
 	struct trace_step *trace;	/* row of the report, or NULL */
 };

@@ -10,7 +10,7 @@
 
 #include "runtime/device.h"
 
-/* What is recorded: events, the report, and calls of the observer (observer.h). */
+/* Flags of what is recorded: events, the report, and calls of the observer (observer.h). */
 enum { WATCH_EVENTS = 1, WATCH_REPORT = 2, WATCH_OBSERVER = 4 };
 
 /*

@@ -63,8 +63,8 @@ struct trace_step *trace_report_new_step(const struct step *step, uint32_t numbe
 }
 
 /*
- * Returns the row of an operation, and makes a new row if there is none. All executions record
- * their operations in the same order.
+ * Returns the row of an operation, and adds the row if it is missing. All executions record their
+ * operations in the same order.
  */
 static struct row *find_row(struct trace_step *t, uint32_t from, const struct nn_operation_time *time)
 {

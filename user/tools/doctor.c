@@ -89,7 +89,7 @@ static bool file_has(const char *path, const char *text)
 	return has;
 }
 
-/* Returns the number at the beginning of the file, or `otherwise` if there is none. */
+/* Returns the number at the beginning of the file; `otherwise` if the file has no number. */
 static long long file_number(const char *path, long long otherwise)
 {
 	FILE *file = fopen(path, "re");
@@ -333,7 +333,7 @@ static void check_limits(struct patient *p, struct finding *f)
 	}
 }
 
-/* Whoever can write to the list decides which programs get vendor extensions. */
+/* A user who can write to the list decides which programs get vendor extensions. */
 static void check_allowlist(struct patient *p, struct finding *f)
 {
 	const char *path = NN_CONFIG_DIR "/extensions_app_allowlist";

@@ -62,7 +62,7 @@ extern bool form_is_large, form_is_plain;
 
 /*
  * Makes the model of a form with `type` as X, from the random numbers that random_start() began.
- * For IF and WHILE, `f` is NULL. Returns false if the operation does not accept the type.
+ * For IF and WHILE, `f` is ignored. Returns false if the operation does not accept the type.
  */
 bool form_build(const struct nn_op *op, const struct form *f, int32_t type);
 

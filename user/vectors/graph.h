@@ -59,7 +59,7 @@ uint32_t add_int(int32_t value);
 uint32_t add_bool(bool value);
 uint32_t add_ints(uint32_t rank, const uint32_t *dims, const int32_t *values);
 
-/* Adds a scalar of the graph's float type, or FLOAT32 if the graph is quantised. */
+/* Adds a scalar: FLOAT16 in a float16 graph, otherwise FLOAT32. */
 uint32_t add_float_scalar(float value);
 
 /* Makes random elements; floats are in [-range, range]. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares ways of waiting: adaptive, always spinning, never spinning, and the minimal ring as the
- * lower bound. Two processes each use their own CPU, either alone, or shared with a process that
- * always computes.
+ * Compares ways of waiting: adaptive ("learned"), always spinning, never spinning, and the minimal
+ * ring as the lower bound. Two processes each use their own CPU, either alone, or shared with a
+ * process that always computes.
  */
 #define _GNU_SOURCE
 #include <sched.h>

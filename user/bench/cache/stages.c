@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a network before and after tuning in turn, with a pause before each run, like an application
- * that executes rarely. In small networks the time of waking threads then matters.
+ * Runs a network's untuned and tuned plans alternately, with a pause before each run, like an
+ * application that executes rarely. In small networks the time to wake threads matters then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@
 #define PAUSE_US 1000
 #define WARM_UP 5
 
-/* A plan tunes itself after NN_PLAN_HOT runs. Before that, the untuned plan is loaded again. */
+/* A plan tunes itself after NN_PLAN_HOT runs, so load the untuned plan again before that. */
 #define TURN (NN_PLAN_HOT / 2)
 #define TURNS 8
 
@@ -128,7 +128,7 @@ static void stage_free(struct stage *stage)
 	free(stage->data);
 }
 
-/* Makes the untuned and the tuned plan, as a network in use saves them. */
+/* Makes the untuned and the tuned plan of a network, as an engine saves them. */
 static void make_stages(struct subject_net *n, struct stage *first, struct stage *second)
 {
 	const struct nn_plan_options options = { .preference = 1 };

@@ -5,7 +5,10 @@
 #ifndef NN_BENCH_STAGES_H
 #define NN_BENCH_STAGES_H
 
-/* Runs networks from plans saved before and after tuning, in turn; prints a figure of each. */
+/*
+ * Runs networks alternately from plans saved before and after tuning; prints a figure for each
+ * network.
+ */
 void bench_stages(void);
 
 #endif /* NN_BENCH_STAGES_H */

@@ -22,7 +22,7 @@ struct builder *builder_create(void)
 		.inputs = b->inputs,
 		.outputs = b->outputs,
 	};
-	/* Offsets begin at 8, because 0 is not a valid address. */
+	/* Addresses begin at 8, because 0 is not a valid address. */
 	b->pool = (struct nn_pool){ .base = (void *)8, .size = UINT64_MAX - 8 };
 	b->model = (struct nn_model){
 		.size = sizeof(struct nn_model),
@@ -223,7 +223,7 @@ static struct nn_arg make_arg(const struct nn_operand *o)
 	nn_operand_size(o, &size);
 	arg.data = must_alloc(size);
 	arg.length = size;
-	/* Memory is zeroed, because random bytes are not useful as fp16. */
+	/* Zero the memory, because random bytes are poor fp16 numbers. */
 	if (o->type != NN_TENSOR_FLOAT16)
 		fill_random(is_float ? NET_F32 : NET_QU8, arg.data, is_float ? size / 4 : size);
 	return arg;
@@ -245,7 +245,9 @@ static struct subject prepare(struct builder *b, const struct nn_plan_options *o
 	return (struct subject){ s, run_plan, free_plan };
 }
 
-/* Returns the name of other kernels to compare with; NULL for the best that the CPU has. */
+/*
+ * Returns the name of a set of kernels to use, for comparisons; NULL for the best set for this CPU.
+ */
 static const char *kernels(void)
 {
 	return getenv("NN_BENCH_KERNELS");

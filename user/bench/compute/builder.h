@@ -16,7 +16,10 @@ struct compiled;
 #define BUILDER_INDICES 4000
 #define BUILDER_INPUTS 8
 
-/* Constants are not copied: a builder's pool is the whole address space. */
+/*
+ * A model under construction. Constants are not copied, because the model's pool is the whole
+ * address space.
+ */
 struct builder {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
@@ -33,13 +36,13 @@ struct builder {
 
 struct builder *builder_create(void);
 
-/* Frees the builder and its memory: scalars, and results of builder_alloc(). */
+/* Frees the builder, scalars, and memory of builder_alloc(). */
 void builder_free(struct builder *b);
 
 /* Returns zeroed memory for a constant, which is freed with the builder. */
 void *builder_alloc(struct builder *b, size_t size);
 
-/* Adds an operand without a value; `dims` has `rank` sizes. */
+/* Adds an operand without a value, of the dimensions dims[rank]. */
 uint32_t builder_operand(struct builder *b, int32_t type, uint32_t rank, const uint32_t *dims,
 			 float scale, int32_t zero);
 uint32_t builder_constant(struct builder *b, int32_t type, uint32_t rank, const uint32_t *dims,
@@ -52,28 +55,28 @@ void builder_operation(struct builder *b, int32_t code, uint32_t num_inputs,
 void builder_operation_of(struct builder *b, int32_t code, uint32_t num_inputs,
 			  const uint32_t *inputs, uint32_t num_outputs, const uint32_t *outputs);
 
-/* Makes an operand the model's input or output. */
+/* Make an operand an input or an output of the model. */
 void builder_input(struct builder *b, uint32_t operand);
 void builder_output(struct builder *b, uint32_t operand);
 
-/* Builds an image network. Its weights are not copied. */
+/* Builds an image network, without a copy of the weights. */
 struct builder *builder_net(const struct net *net);
 
 /* Converts all float32 tensors to float16. */
 void builder_halve(struct builder *b);
 
 /*
- * Copies the constants to `to`, which must then become the pool's memory; with NULL it changes
+ * Copies the constants to `to`, which must then become the pool's memory. If `to` is NULL, changes
  * nothing. Returns their size.
  */
 size_t builder_place(struct builder *b, char *to);
 
-/* Makes a plan with random data as its inputs. The subject owns the builder. */
+/* Makes a plan with random inputs. The subject owns the builder. */
 struct subject builder_subject(struct builder *b, uint32_t threads);
 
 /*
- * Does the same with steps that are divided for this many threads: one, or at least as many as
- * there are. `compiled` is the plan's compiled form; NULL if the model cannot be compiled.
+ * Does the same, but divides steps for `threads` threads: one, or at least as many as exist.
+ * `compiled` is the plan's compiled form; NULL if the model cannot be compiled.
  */
 
 struct subject builder_subject_cut(struct builder *b, uint32_t threads, struct compiled **compiled);

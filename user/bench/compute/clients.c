@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Several processes that each run one network all the time. */
+/* Measures several processes that each run a network without pause. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static _Noreturn void run_client(struct turn *t, uint32_t client, uint32_t threa
 
 /*
  * Runs all clients for a second. *least is the number of runs of the slowest client. Returns a
- * negative number if a process could not be made.
+ * negative number if a process could not be started.
  */
 static double run_clients(struct turn *t, uint32_t count, uint32_t threads, double *least)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Operations on sequences of float32 or int8, as parts of a model.
- */
+/* Adds operations on sequences of float32 or int8 to a model. */
 #include <math.h>
 
 #include "graph.h"
@@ -62,8 +60,8 @@ uint32_t graph_omitted(const struct graph *g)
 }
 
 /*
- * Makes random weights whose products with a row of `depth` numbers are about as large as these
- * numbers.
+ * Makes random weights, scaled so that products with rows of `depth` numbers are about as large as
+ * these numbers.
  */
 static float reach_of(uint32_t depth)
 {
@@ -120,7 +118,7 @@ uint32_t graph_batch_product(const struct graph *g, uint32_t x, uint32_t y, bool
 	return out;
 }
 
-/* Makes a tensor with the type and the shape of x, but another scale. */
+/* Makes a tensor with the type and the shape of x, but with the given scale. */
 static uint32_t tensor_like(const struct graph *g, uint32_t x, float scale, int32_t zero)
 {
 	const struct nn_operand *o = &g->b->operands[x];

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Operations on sequences of float32 or int8, as parts of a model.
- */
+/* Adds operations on sequences of float32 or int8 to a model. */
 #ifndef NN_BENCH_GRAPH_H
 #define NN_BENCH_GRAPH_H
 
@@ -19,7 +17,7 @@ struct graph {
 /* Adds a tensor without a value; `scale` is used if it is int8. */
 uint32_t graph_tensor(const struct graph *g, uint32_t rank, const uint32_t *dims, float scale);
 
-/* Add constants: random numbers at most `reach` away from `middle`, and scalars. */
+/* Add constants: random numbers in [middle - reach, middle + reach], and scalars. */
 uint32_t graph_floats(const struct graph *g, uint32_t rank, const uint32_t *dims, float middle,
 		      float reach);
 uint32_t graph_float(const struct graph *g, float value);
@@ -27,7 +25,7 @@ uint32_t graph_omitted(const struct graph *g);
 
 /*
  * Multiplies [rows, depth] by random weights and adds a bias; the result is [rows, units]. The
- * weights are so large that numbers keep their magnitude.
+ * weights are scaled so that numbers keep their magnitude.
  */
 uint32_t graph_product(const struct graph *g, uint32_t x, uint32_t units, int32_t activation,
 		       float scale);
@@ -46,7 +44,7 @@ uint32_t graph_reshape(const struct graph *g, uint32_t x, uint32_t rank, const u
 /* Swaps the first two of three axes. */
 uint32_t graph_swap(const struct graph *g, uint32_t x);
 
-/* Convert from the graph's type to float32, and back. In a float32 graph they return x itself. */
+/* Convert from the graph's type to float32, and back. In a float32 graph both return x itself. */
 uint32_t graph_to_floats(const struct graph *g, uint32_t x);
 uint32_t graph_from_floats(const struct graph *g, uint32_t x, float scale);
 
@@ -54,13 +52,13 @@ uint32_t graph_from_floats(const struct graph *g, uint32_t x, float scale);
 uint32_t graph_normalize(const struct graph *g, uint32_t x);
 
 /*
- * Adds a float32 recurrent layer from [steps, 1, size] to [steps, 1, units]. Its initial state is a
+ * Adds a float32 recurrent layer from [steps, 1, size] to [steps, 1, units]. The initial state is a
  * constant.
  */
 uint32_t graph_lstm(const struct graph *g, uint32_t x, uint32_t units);
 
 /*
- * Adds a float32 layer from [1, size] to [1, units]; its memory is an input and an output of the
+ * Adds a float32 layer from [1, size] to [1, units], whose state is an input and an output of the
  * model.
  */
 uint32_t graph_svdf(const struct graph *g, uint32_t x, uint32_t units, uint32_t memory);

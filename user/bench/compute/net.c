@@ -26,7 +26,7 @@ static uint32_t next_random(void)
 
 void *must_alloc(size_t size)
 {
-	/* The peer reads a little beyond the end. */
+	/* The peer reads a few bytes beyond the end. */
 	void *memory = calloc(1, size + 64);
 
 	if (!memory) {
@@ -68,7 +68,10 @@ size_t layer_weights(const struct net *net, uint32_t layer)
 	return l->kind == LAYER_CONV ? taps * net->images[l->from].channels : taps;
 }
 
-/* Makes weights whose products with inputs sum to about the range of the outputs. */
+/*
+ * Makes random weights, scaled so that sums of their products with inputs have about the range of
+ * outputs.
+ */
 static void fill_layer(struct net *net, uint32_t index)
 {
 	struct layer *l = &net->layers[index];
@@ -86,19 +89,19 @@ static void fill_layer(struct net *net, uint32_t index)
 							      (float)outputs) : scale;
 	for (size_t i = 0; net->type == NET_F32 && i < count; i++)
 		((float *)l->weights)[i] *= scale;
-	/* With scales per channel, -128 is not a valid weight. */
+	/* In a per-channel quantised filter, -128 is not a valid weight. */
 	for (size_t i = 0; net->type == NET_QC8 && i < count; i++)
 		if (((int8_t *)l->weights)[i] == -128)
 			((int8_t *)l->weights)[i] = -127;
 }
 
-/* Appends a layer and returns the image that it writes. */
+/* Appends a layer and returns its output image. */
 static uint32_t add_layer(struct net *net, struct layer layer, uint32_t channels)
 {
 	uint32_t index = net->num_layers++;
 	const struct image *from = &net->images[layer.from];
 	int is_signed = net->type == NET_QC8;
-	/* Layers that select or average values do not change the scale. */
+	/* Layers that select or average values keep the scale of the input. */
 	int keeps = layer.kind == LAYER_POOL || layer.kind == LAYER_MAX_POOL ||
 		    layer.kind == LAYER_RESIZE;
 
@@ -194,7 +197,7 @@ void net_mobilenet_v1(struct net *net, enum net_type type, uint32_t side)
 	classify(net, at);
 }
 
-/* Adds inverted bottlenecks of one kind; only the first has a stride. */
+/* Adds inverted bottlenecks of the same kind; only the first one has a stride. */
 struct stage {
 	uint32_t expand;
 	uint32_t channels;
@@ -203,7 +206,10 @@ struct stage {
 	uint32_t filter;
 };
 
-/* Makes an inverted bottleneck: wide inside, added to its input if the shapes agree. */
+/*
+ * Adds an inverted bottleneck with more channels inside. The result is added to the input if the
+ * shapes are equal.
+ */
 static uint32_t bottleneck(struct net *net, uint32_t from, const struct stage *s, uint32_t stride,
 			   uint32_t dilation)
 {
@@ -219,8 +225,8 @@ static uint32_t bottleneck(struct net *net, uint32_t from, const struct stage *s
 }
 
 /*
- * Adds stages of bottlenecks after a first convolution. A layer that would shrink the image by more
- * than `at_most` gets a dilation instead of the stride.
+ * Adds a first convolution and stages of bottlenecks. A layer that would shrink the network's image
+ * by more than the factor `at_most` gets a dilation instead of a stride.
  */
 static uint32_t bottlenecks(struct net *net, const struct stage *stages, size_t count,
 			    uint32_t at_most)
@@ -265,7 +271,10 @@ void net_efficientnet_lite0(struct net *net, enum net_type type, uint32_t side)
 	classify(net, conv(net, bottlenecks(net, STAGES(stages), 32), 1, 1, 1280, RANGE_RELU6));
 }
 
-/* Makes a bottleneck: narrow inside, added to its input or to a projection of the input. */
+/*
+ * Adds a bottleneck with fewer channels inside. The result is added to the input or to a projection
+ * of the input.
+ */
 static uint32_t residual(struct net *net, uint32_t from, uint32_t channels, uint32_t stride)
 {
 	uint32_t at = conv(net, from, 1, 1, channels, RANGE_RELU), other = from;
@@ -292,7 +301,7 @@ void net_resnet50(struct net *net, enum net_type type, uint32_t side)
 	classify(net, at);
 }
 
-/* Returns the last layer that widens to this many channels, inside of a bottleneck. */
+/* Returns the last layer inside a bottleneck that widens to this number of channels. */
 static uint32_t widened(const struct net *net, uint32_t channels)
 {
 	uint32_t i = net->num_layers;
@@ -314,7 +323,10 @@ void net_ssd_mobilenet_v2(struct net *net, enum net_type type, uint32_t side)
 	for (uint32_t i = 0; i < 4; i++)
 		maps[i + 2] = conv(net, conv(net, maps[i + 1], 1, 1, extra[i] / 2, RANGE_RELU6), 3,
 				   2, extra[i], RANGE_RELU6);
-	/* Adds boxes and scores of 91 classes, for 3 or 6 shapes at each point of each map. */
+	/*
+	 * Adds the boxes and the scores of 91 classes, for 3 or 6 box shapes at each point of each
+	 * map.
+	 */
 	for (uint32_t i = 0; i < 6; i++) {
 		add_output(net, conv(net, maps[i], 1, 1, (i ? 6 : 3) * 4, RANGE_ANY));
 		add_output(net, conv(net, maps[i], 1, 1, (i ? 6 : 3) * 91, RANGE_ANY));
@@ -330,7 +342,9 @@ void net_deeplab_v3(struct net *net, enum net_type type, uint32_t side)
 	mean = conv(net, pool(net, at), 1, 1, 256, RANGE_RELU6);
 	mean = resize(net, mean, net->images[at].size);
 	at = conv(net, at, 1, 1, 256, RANGE_RELU6);
-	/* A convolution of two concatenated images is the sum of a convolution of each. */
+	/*
+	 * A convolution of two concatenated images equals the sum of one convolution of each image.
+	 */
 	at = add(net, conv(net, at, 1, 1, 256, RANGE_ANY), conv(net, mean, 1, 1, 256, RANGE_ANY),
 		 RANGE_RELU6);
 	at = conv(net, at, 1, 1, 21, RANGE_ANY);

@@ -12,7 +12,7 @@
 #define MAX_LAYERS 100
 #define NET_OUTPUTS 12
 
-/* The type of a network's numbers. */
+/* The type of the numbers in a network. */
 enum net_type {
 	NET_F32,
 	NET_QC8,		/* int8, filters quantised per channel */
@@ -23,15 +23,15 @@ enum layer_kind {
 	LAYER_CONV,
 	LAYER_DEPTHWISE,
 	LAYER_ADD,
-	LAYER_POOL,		/* mean of the whole image */
+	LAYER_POOL,		/* the mean of a whole image */
 	LAYER_MAX_POOL,
-	LAYER_RESIZE,		/* bilinear; the corners of both images are aligned */
+	LAYER_RESIZE,		/* bilinear, with the corners of both images aligned */
 };
 
 /* The range of a layer's outputs. */
 enum layer_range { RANGE_ANY, RANGE_RELU, RANGE_RELU6 };
 
-/* An activation: an image, and its quantisation. */
+/* The size and the quantisation of an image, a layer's input or output. */
 struct image {
 	uint32_t size;		/* height and width */
 	uint32_t channels;
@@ -41,7 +41,7 @@ struct image {
 
 struct layer {
 	enum layer_kind kind;
-	/* Height and width of the filter; for LAYER_RESIZE, of the output. */
+	/* Height and width of the filter or, for LAYER_RESIZE, of the output. */
 	uint32_t filter;
 	uint32_t stride;
 	uint32_t dilation;	/* dilation of LAYER_CONV and LAYER_DEPTHWISE */
@@ -51,7 +51,7 @@ struct layer {
 	uint32_t other;		/* second image of LAYER_ADD */
 	void *weights;
 	void *bias;
-	float *scales;		/* scales of the filter's channels; otherwise only one */
+	float *scales;		/* scale of each channel's filter, or one scale */
 	int32_t weights_zero;
 };
 
@@ -66,18 +66,18 @@ struct net {
 };
 
 /*
- * Networks for an image of `side` by `side` pixels (0: the network's usual size, mostly 224). Each
- * call makes the same weights.
+ * Make networks for an image of `side` by `side` pixels (0: the network's usual size, mostly 224).
+ * Each call makes the same weights.
  */
 typedef void net_fn(struct net *net, enum net_type type, uint32_t side);
 net_fn net_mobilenet_v1, net_mobilenet_v2, net_efficientnet_lite0, net_resnet50;
 
-/* 300 by 300: boxes and scores of six maps, with an output for each. */
+/* For images of 300 by 300: boxes and scores from six maps, with an output for each map. */
 net_fn net_ssd_mobilenet_v2;
 
 /*
- * 257 by 257: scores of 21 classes for each pixel. The smallest maps of its MobileNetV2 have an eighth
- * of the image's side.
+ * For images of 257 by 257: scores of 21 classes for each pixel. The smallest maps of its
+ * MobileNetV2 have an eighth of the image's side length.
  */
 net_fn net_deeplab_v3;
 void net_free(struct net *net);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An image network through the NNAPI on nnapi-reference, measured like an application: from the
- * model's first call on. Constants are given by pointers.
+ * An image network through the NNAPI on nnapi-reference, measured as an application sees it: from
+ * the first call that makes the model. Constants are passed by pointers.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static void free_net(void *state)
 	free(n);
 }
 
-/* Files of the compilation cache, in a folder that goes when the program ends. */
+/* Uses the compilation cache, in a folder that is removed when the program ends. */
 static char folder[] = "/tmp/nnaccel-bench-XXXXXX";
 
 static void remove_folder(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Predicts the time of a network on more threads. It divides steps into tasks as for that many
- * threads, times each task on one thread, and gives the times to the model of the schedule. The
- * costs of sharing work are measured between the caller and one helper thread.
+ * Predicts the time of a network on more threads. It divides steps into tasks for that number of
+ * threads, measures each task on one thread, and simulates the threads with these times. The costs
+ * of sharing work are measured between the caller and one helper thread.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -23,13 +23,15 @@
 #define MEETINGS 101
 #define EMPTY_TASKS 100000
 #define ASLEEP_NS (20 * THREADS_SPIN_NS)
-#define FREE 0.1		/* share of the samples that a busy machine did not disturb */
+#define FREE 0.1		/* share of samples assumed undisturbed by other load */
 
 _Static_assert(TIMED_RUNS + RUNS < NN_PLAN_HOT, "plans do not tune themselves meanwhile");
 
 /* ---- What sharing costs ---- */
 
-/* Runs two tasks that wait for each other, which shows that a helper thread has joined. */
+/*
+ * Runs two tasks that wait for each other, so that it ends only after a helper thread has joined.
+ */
 struct meeting {
 	atomic_uint met;
 	uint64_t caller, helper;	/* when each began */
@@ -46,9 +48,7 @@ static void meet(void *arg, uint32_t task, uint32_t thread)
 		;
 }
 
-/*
- * Measures how long a helper takes to join a job that begins `idle_ns` after the last one, in ns.
- */
+/* Measures the ns that a helper takes to join a job which begins `idle_ns` after the last job. */
 static void time_meetings(uint64_t idle_ns, double *caller, double *helper)
 {
 	static double callers[MEETINGS], helpers[MEETINGS];
@@ -95,7 +95,7 @@ static struct schedule_costs measure_costs(void)
 
 /* ---- How long tasks take ---- */
 
-/* A kernel that times its tasks. */
+/* A step's kernel, wrapped so that each task is timed. */
 struct timed {
 	struct nn_kernel kernel;
 	const struct nn_kernel *real;
@@ -107,7 +107,7 @@ struct timed_plan {
 	uint32_t steps, tasks;
 	struct timed *kernels;		/* by step */
 	struct schedule_step *list;
-	double *ns;			/* times of all tasks: the shortest of all runs */
+	double *ns;			/* for each task, the shortest time of all runs */
 };
 
 static void run_timed(const struct nn_kernel_call *call, uint32_t task, void *scratch)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Estimates the speed of networks with more threads than this machine has, and checks the estimate
- * against the threads that it has.
+ * Estimates the speed of networks on more CPUs than this machine has, and compares estimates with
+ * measurements for the CPUs that it has.
  */
 #ifndef NN_BENCH_SCHEDULE_H
 #define NN_BENCH_SCHEDULE_H
@@ -9,9 +9,9 @@
 #include <stdbool.h>
 
 /*
- * Writes lines of: network, threads, tasks, the model's time in us and its speed-up, and the
- * measured numbers if there are enough CPUs, otherwise "-". Writes the costs of sharing to standard
- * error. Returns false on a machine with one CPU, where they cannot be measured.
+ * Writes lines of: network, threads, tasks, estimated time in us and speed-up, and the measured
+ * time and speed-up ("-" if there are not enough CPUs). Writes the costs of sharing work to
+ * standard error. Returns false on a machine with one CPU, where these costs cannot be measured.
  */
 bool bench_schedule(void);
 

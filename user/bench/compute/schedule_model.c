@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Simulates workers on a plan's tasks; the earliest event always comes next. */
+/*
+ * Simulates threads ("workers") that execute a plan's tasks. The earliest event always comes next.
+ */
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "bench/compute/schedule_model.h"
 
-/* Executions before the measured one. */
+/* Number of simulated executions before the one whose time is returned. */
 #define EARLIER 3
 
 enum state {
@@ -37,7 +39,7 @@ struct job {
 	uint32_t helpers;		/* that joined */
 	uint32_t most;			/* that may */
 	uint32_t unwoken;
-	double free;			/* time at which the next task number can be taken */
+	double free;			/* time from which the next task number can be taken */
 };
 
 static bool sleeps(const struct machine *m, const struct worker *w, double at)
@@ -45,7 +47,7 @@ static bool sleeps(const struct machine *m, const struct worker *w, double at)
 	return at - w->idle > m->costs->spin;
 }
 
-/* Lets a thread wake others at time `at`, and returns the time when it is done. */
+/* Lets a thread wake others at time `at`, and returns the time when this thread has done so. */
 static double wake_some(struct machine *m, struct job *j, double at)
 {
 	uint32_t woken = 0;
@@ -98,7 +100,7 @@ static void take_task(const struct machine *m, struct job *j, struct worker *w)
 	w->at = j->free + j->step->tasks[j->next++];
 }
 
-/* Runs a step that begins at `at`; returns the time at which the caller sees its end. */
+/* Simulates a step that begins at `at`. Returns the time when the caller sees the step's end. */
 static double share(struct machine *m, const struct schedule_step *step, double at)
 {
 	const uint32_t threads = m->threads < step->count ? m->threads : step->count;

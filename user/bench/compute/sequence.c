@@ -7,7 +7,7 @@
 #include "graph.h"
 #include "sequence.h"
 
-/* Scales of int8 tensors: of numbers of about 1, of their sums, of their products. */
+/* Scales of int8 tensors: for numbers of about 1, for sums of such numbers, and for products. */
 #define STEP (1.0f / 32)
 #define SUM_STEP (1.0f / 16)
 #define SCORE_STEP (1.0f / 4)
@@ -43,7 +43,7 @@ static uint32_t add(const struct graph *g, uint32_t x, uint32_t y)
 	return graph_binary(g, NN_OP_ADD, x, y, SUM_STEP);
 }
 
-/* Normalises in float32, also if the other layers are int8. */
+/* Normalises in float32, even if the other layers are int8. */
 static uint32_t normalize(const struct graph *g, uint32_t x)
 {
 	return graph_from_floats(g, graph_normalize(g, graph_to_floats(g, x)), STEP);

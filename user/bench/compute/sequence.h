@@ -14,16 +14,16 @@ struct block {
 	uint32_t tokens;
 	uint32_t size;		/* of a token */
 	uint32_t heads;
-	uint32_t hidden;	/* elements of a token between the last two products */
+	uint32_t hidden;	/* elements of a token between the block's last two products */
 };
 
 #define TRANSFORMER_BLOCK ((struct block){ 64, 256, 4, 1024 })
 
-/* An encoder as BERT has it. */
+/* An encoder like BERT's. */
 #define ENCODER_LAYERS 4
 #define ENCODER_BLOCK ((struct block){ 128, 512, 8, 2048 })
 
-/* Inputs and outputs of keyword-spotting networks: the numbers of a spectrum, and known words. */
+/* Inputs and outputs of keyword-spotting networks: numbers of a spectrum, and scores of words. */
 #define KWS_FEATURES 40
 #define KWS_WORDS 12
 
@@ -37,8 +37,8 @@ struct block {
 #define SVDF_MEMORY 10		/* frames */
 
 /*
- * Each run of the LSTM network takes a second of frames, and consists of a product, LSTM layers,
- * and a product.
+ * Each run of the LSTM network processes a second of frames by a product, LSTM layers, and another
+ * product.
  */
 #define KWS_FRAMES 49
 #define KWS_LAYERS 2
@@ -49,7 +49,7 @@ struct builder;
 typedef struct builder *sequence_fn(enum net_type type, bool small);
 sequence_fn sequence_encoder, sequence_kws_svdf, sequence_kws_lstm;
 
-/* Makes one of these networks as a plan of nnaccel, and as calls of the peer. */
+/* Make one of these networks as a plan of nnaccel, or as calls of XNNPACK. */
 struct subject subject_sequence(sequence_fn *make, enum net_type type, uint32_t threads);
 struct subject subject_sequence_xnnpack(sequence_fn *of, enum net_type type, uint32_t threads);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The subject of a measurement: a prepared network of nnaccel or a peer that can be run. */
+/* The subject of a measurement: a network that nnaccel or a peer has prepared. */
 #ifndef NN_BENCH_SUBJECT_H
 #define NN_BENCH_SUBJECT_H
 
@@ -8,7 +8,7 @@
 #include "net.h"
 
 struct subject {
-	void *state;		/* state of the subject; NULL if it is not available here */
+	void *state;		/* state; NULL if the subject is not available here */
 	void (*run)(void *state);
 	void (*free)(void *state);
 };
@@ -21,21 +21,22 @@ struct subject subject_xnnpack(const struct net *net, uint32_t threads);
 /* Compiles the network through the NNAPI, for nnapi-reference. */
 struct subject subject_nnapi(const struct net *net, uint32_t threads);
 /*
- * Does the same as subject_nnapi() with the compilation cache, to which a network is saved at its
- * first use.
+ * Does the same as subject_nnapi(), but uses the compilation cache. A network's first preparation
+ * saves it there.
  */
 struct subject subject_nnapi_cached(const struct net *net, uint32_t threads);
 /*
- * Makes the folder of that cache, which is removed when the process ends; returns false on failure.
+ * Makes the compilation cache's folder, which is removed when the process ends. Returns false on
+ * failure.
  */
 bool subject_nnapi_cache(void);
 
-/* Makes the subject in a worker: through libnnaccel, in a VM. */
+/* Makes a subject that runs in a worker, through libnnaccel, in a VM. */
 struct subject subject_worker(const struct net *net);
 
 /*
- * Returns the year of the XNNPACK that this was built with; NULL without XNNPACK, whose subjects
- * then have no state.
+ * Returns the year of the XNNPACK with which this program was built. Without XNNPACK, returns NULL,
+ * and subjects of XNNPACK have no state.
  */
 const char *subject_peer(void);
 
@@ -46,7 +47,7 @@ const char *subject_peer(void);
  */
 bool subject_limit_peer(const char *level);
 
-/* Make a recurrent or an attention network, as a plan of nnaccel or as the peer's calls. */
+/* Make a recurrent or an attention network, as a plan of nnaccel or as calls of XNNPACK. */
 struct subject subject_lstm(void);
 struct subject subject_lstm_xnnpack(void);
 struct subject subject_transformer(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A network through libnnaccel, the module and a worker, by a burst whose memory is bound at the
- * first execution.
+ * A network that runs in a worker, through libnnaccel, the module and a burst. The first execution
+ * binds the memory to the burst.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -62,7 +62,7 @@ static void *random_weights(struct calls *c, enum net_type type, size_t count)
 	return weights;
 }
 
-/* A bias that is 0. */
+/* A bias of zeros. */
 static void *no_bias(struct calls *c, size_t count)
 {
 	return c->weights[c->num_weights++] = must_alloc(count * sizeof(int32_t));

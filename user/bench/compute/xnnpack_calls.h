@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A network as calls of XNNPACK's operators, which all read and write the same memory. The
- * operators take as long as in the network, but their results are meaningless.
+ * operators take as long as in a real network, but the results are meaningless.
  */
 #ifndef NN_BENCH_XNNPACK_CALLS_H
 #define NN_BENCH_XNNPACK_CALLS_H
@@ -15,13 +15,16 @@ struct calls;
 /* Begins a list of operators on up to `elements` numbers, which run on `threads` threads. */
 struct calls *calls_begin(size_t elements, uint32_t threads);
 
-/* Each function makes an operator for NET_F32 or NET_QC8, and returns its number. */
+/* Each function makes an operator for NET_F32 or NET_QC8, and returns the operator's number. */
 uint32_t calls_product(struct calls *c, enum net_type type, size_t rows, size_t depth,
 		       size_t units);
 uint32_t calls_sigmoid(struct calls *c, enum net_type type, size_t count);
 uint32_t calls_softmax(struct calls *c, enum net_type type, size_t rows, size_t columns);
 
-/* A sum or a product of [rows, columns] and [other_rows, other_columns], which may be 1. */
+/*
+ * Makes a sum or a product of [rows, columns] and [other_rows, other_columns]; sizes of 1 are
+ * broadcast.
+ */
 enum calls_binary { CALLS_ADD, CALLS_MUL };
 uint32_t calls_binary(struct calls *c, enum net_type type, enum calls_binary operation, size_t rows,
 		      size_t columns, size_t other_rows, size_t other_columns);

@@ -90,14 +90,16 @@ static uint32_t define_bias(xnn_subgraph_t g, const struct net *net, uint32_t in
 static void define_add(xnn_subgraph_t g, float low, float high, uint32_t a, uint32_t b,
 		       uint32_t out)
 {
-	/* Limiting the output's range takes a node of its own. */
+	/*
+	 * Pass no range if there is no limit, because XNNPACK limits a range by an additional node.
+	 */
 	const struct xnn_binary_params range = { low, high < FLT_MAX ? high : INFINITY };
 
 	xnn_must(xnn_define_binary(g, xnn_binary_add, low < 0 ? NULL : &range, a, b, out, 0),
 		 "add");
 }
 
-/* Without the flag the output has two dimensions, which the next convolution would read as four. */
+/* Without the flag the output has two dimensions, but the next convolution needs four. */
 static void define_pool(xnn_subgraph_t g, uint32_t in, uint32_t out)
 {
 	xnn_must(xnn_define_static_reduce(g, xnn_reduce_mean, 2, (size_t[]){ 1, 2 }, in, out,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The common part of the files that call XNNPACK: a graph of one input.
- */
+/* Common code of the files that call XNNPACK: a graph with one input. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

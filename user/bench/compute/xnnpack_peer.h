@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The common part of the files that call XNNPACK: a graph of one input.
- */
+/* Common code of the files that call XNNPACK: a graph with one input. */
 #ifndef NN_BENCH_XNNPACK_PEER_H
 #define NN_BENCH_XNNPACK_PEER_H
 
@@ -9,7 +7,7 @@
 
 #include "subject.h"
 
-/* The external id of the input; outputs follow it in the order of the network. */
+/* The external id of the input. The ids of outputs follow, in the order of the network. */
 #define PEER_IN 0
 
 /* Ends the program if a call of XNNPACK failed. */

@@ -9,8 +9,8 @@
 #include "mark.h"
 
 /*
- * The used part of the emulator's plug-in interface (version 1), declared from its documentation.
- * Debian has no package with its header.
+ * The used part of QEMU's plug-in interface (version 1), declared from the documentation, because
+ * no Debian package has the header.
  */
 typedef uint64_t qemu_plugin_id_t;
 
@@ -39,7 +39,7 @@ EXPORTED int qemu_plugin_version = 1;
 EXPORTED int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc,
 				 char **argv);
 
-/* Counts all threads. A measured program has one thread. */
+/* Counts all threads. Programs that are measured have only one thread. */
 static uint64_t counter;
 static uint64_t marked;
 static int marks;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine on Vulkan, without a module: products beside ggml's, and networks with their share of
- * what products and copies alone reach.
+ * Measures the Vulkan engine without the module: products, compared with ggml's, and networks,
+ * compared with the lower bound of their products and copies.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define ARGUMENTS 16
 
 /*
- * Length of a chain of products or copies; comparing it with a single one gives the time of each.
+ * Length of a chain of products or copies. The difference to a single one gives the time of each.
  */
 #define CHAIN 5
 
@@ -86,7 +86,9 @@ static double run(struct subject_gpu *s)
 	return (double)(clock_ns() - begin) * 1e-6;
 }
 
-/* Returns the shortest time, which other work on the machine disturbs least. */
+/*
+ * Returns the shortest time of several runs, because other work on the machine disturbs it least.
+ */
 static double best(struct subject_gpu *s)
 {
 	double least = 1e12;
@@ -112,7 +114,7 @@ static void release(struct subject_gpu *s)
 
 /* ---- Products ---- */
 
-/* A type of numbers, and the speed of matrix products of this type. */
+/* A type of numbers, and the measured speed of matrix products of this type. */
 struct way {
 	struct numbers numbers;
 	const char *name;
@@ -132,7 +134,9 @@ static const struct {
 	uint32_t units;
 } sizes[] = { { 1, 1024, 4096 }, { 128, 768, 768 }, { 512, 512, 512 } };
 
-/* Both run in turn, so that other work on the machine disturbs both. ggml has no int8 product. */
+/*
+ * Both run alternately, so that other work on the machine disturbs both. ggml has no int8 product.
+ */
 static void product_beside_ggml(const struct way *w, uint32_t rows, uint32_t depth, uint32_t units)
 {
 	static double fp16;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products by ggml's backend for Vulkan, a peer of ours. The first call that needs ggml loads its
- * libraries.
+ * Matrix products by ggml's Vulkan backend, to compare with. The first call that needs ggml loads
+ * its libraries.
  */
 #ifndef NN_BENCH_GGML_H
 #define NN_BENCH_GGML_H
@@ -15,7 +15,7 @@ struct ggml_product;
 /* Loads ggml, and its backend from a file; returns false if ggml is missing or has no GPU. */
 bool ggml_open(const char *backend);
 
-/* Returns NULL if there is no memory. With `is_fp16` the weights are float16. */
+/* Returns NULL if memory runs out. If `is_fp16` is set, the weights are float16. */
 struct ggml_product *ggml_product(uint32_t rows, uint32_t depth, uint32_t units, bool is_fp16,
 				  const float *weights);
 /* Copies the input to the GPU, multiplies, and copies the result back. */

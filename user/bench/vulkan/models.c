@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Products, copies and networks.
- */
+/* Builds models of products and copies, and networks. */
 #include <string.h>
 
 #include "bench/compute/graph.h"

@@ -578,10 +578,10 @@ void nna_burst_free(struct nna_burst *burst);
 /*
  * Executes with the same results as nna_execute(). The first use of a memory binds it to the burst
  * until the memory is freed. An execution with the same arguments as the previous one calls neither
- * the kernel nor malloc(). Some requests go through nna_execute(): those with buffers, a deadline,
- * a loop timeout, attributes, or an offset or length of 4 GiB or more, and those that are longer
- * than a ring. If the rings are corrupt, every later request goes through nna_execute(), except one
- * that was already sent. Returns NN_DEVICE_UNAVAILABLE while another execution of the burst runs,
+ * the kernel nor malloc(). Requests that are longer than a ring go through nna_execute(). So do
+ * requests with buffers, a deadline, a loop timeout, attributes, or an offset or length of 4 GiB or
+ * more. If the rings are corrupt, every later request goes through nna_execute(), except one that
+ * was already sent. Returns NN_DEVICE_UNAVAILABLE while another execution of the burst runs,
  * NN_DEAD_OBJECT if the worker died.
  */
 enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_request *request,

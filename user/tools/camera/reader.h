@@ -39,7 +39,7 @@ struct reader {
 
 /*
  * Builds the network for frames of a size. The filters are computed from the glyphs without
- * training: a filter yields the mean of a cell's pixels where the digit has ink, minus the mean of
+ * training. A filter yields the mean of a cell's pixels where the digit has ink, minus the mean of
  * the cell's other pixels. For the matching digit, light or dark, the magnitude of the result is
  * the cell's full contrast; for other digits it is less.
  */
@@ -47,8 +47,8 @@ void reader_init(struct reader *reader, const struct glyphs *glyphs, uint32_t wi
 		 uint32_t height);
 
 /*
- * Returns the number that an output shows, or -1 if there is none, and gets the lowest probability
- * of the number's digits.
+ * Returns the number that an output shows; -1 if it shows no number. Also gets the lowest
+ * probability of the number's digits.
  */
 int64_t reader_answer(const float *output, float *probability);
 
