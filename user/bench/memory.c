@@ -134,8 +134,8 @@ static void execute(struct nna_burst *burst, struct nna_memory *m)
 }
 
 /*
- * Executes on memory that stays imported, or (NULL) on memory that is imported for this execution
- * only.
+ * Executes on `memory`, which stays imported. If it is NULL, imports memory only for this
+ * execution.
  */
 static double execute_once(struct nna_burst *burst, struct nna_memory *kept, int file)
 {

@@ -129,7 +129,7 @@ static void *add_value(struct case_model *m, struct nn_operand *o)
 	return value;
 }
 
-/* Reads a scalar: its letter, then its value. */
+/* Reads a scalar: a letter for the type, then the value. */
 static void read_scalar(struct case_model *m, struct nn_operand *o, const char *p)
 {
 	const float f = (float)atof(p + 1);

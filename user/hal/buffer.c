@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Buffers of memory domains: device memory that executions read and write, and that this process
- * only copies to and from. The kernel knows only the buffers' bytes; this file keeps their shapes.
+ * only copies to and from. The kernel knows only the bytes of buffers; this file stores the shapes.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -67,8 +67,8 @@ static enum nn_status kernel_alloc(const struct nna_buffer *b, uint64_t capacity
 }
 
 /*
- * Under the lock. Allocates a larger buffer; its contents are lost, so the caller must replace
- * them.
+ * Under the lock. Allocates a larger buffer. The contents are lost, so the caller must write new
+ * ones.
  */
 static enum nn_status grow(struct nna_buffer *b, uint64_t size, struct nn_error *err)
 {
@@ -149,7 +149,7 @@ static struct nna_buffer *buffer_find(struct nna_device *device, uint32_t token)
 	return b;
 }
 
-/* Called with buffers_lock held. Doubles the table; returns false if memory runs out. */
+/* The caller holds buffers_lock. Doubles the table; returns false if memory runs out. */
 static bool grow_table(struct nna_device *device)
 {
 	uint32_t before = device->buffers_size, size = before ? 2 * before : FIRST_BUFFERS;
@@ -453,7 +453,7 @@ enum nn_status nna_buffer_read(struct nna_buffer *buffer, void *data, uint64_t s
 	return copy_out(buffer, &to, err);
 }
 
-/* Checks the shape of a write and makes room for it. */
+/* Checks the shape of a write, and enlarges the buffer if it is too small. */
 static enum nn_status begin_write(struct nna_buffer *b, uint64_t size, uint32_t rank,
 				  const uint32_t *dims, struct nn_operand *shape, uint32_t *id,
 				  struct nn_error *err)

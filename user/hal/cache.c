@@ -238,7 +238,7 @@ static enum nn_status alloc_parts(struct nna_device *device, struct parts *parts
 	return status;
 }
 
-/* Rejects an answer that is longer than its memory. */
+/* Rejects an answer if a part is longer than the memory for it. */
 static enum nn_status check_parts(const struct parts *parts, struct nn_error *err)
 {
 	for (uint32_t i = 0; i < parts->count; i++) {

@@ -139,7 +139,7 @@ void nna_cache_files_close(struct nna_cache_files *files)
 	files->count = 0;
 }
 
-/* Returns whether a file holds exactly these bytes. */
+/* Returns whether a file's contents are exactly these bytes. */
 static bool holds(const struct nna_cache_files *files, uint32_t i,
 		  const struct nna_cache_bytes *part)
 {
@@ -174,8 +174,8 @@ static bool write_file(int fd, const struct nna_cache_bytes *part)
 }
 
 /*
- * The first file is emptied first and written last. So it never exists beside files of another
- * entry, even after a power failure.
+ * The first file is emptied first and written last. So a written first file never exists beside
+ * files of another entry, even after a power failure.
  */
 enum nn_status nna_cache_files_write(struct nna_cache_files *files,
 				     const struct nna_cache_bytes *parts, struct nn_error *err)

@@ -16,7 +16,7 @@
 #include "watcher.h"
 
 /*
- * Lists of extensions. They live as long as their device, because callers have pointers into them.
+ * Lists of extensions. Lists live as long as the device, because callers have pointers into them.
  */
 struct nna_extensions {
 	struct nna_extensions *older;

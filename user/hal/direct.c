@@ -121,7 +121,7 @@ static int fail(int error)
 static void call_free(struct direct *d, struct call *c);
 static void notify(struct direct *d, const struct nnaccel_cmd *notice);
 
-/* Ends a session: its models and bursts are dead, and all waiting calls return. */
+/* Ends a session: models and bursts of the session become dead, and all waiting calls return. */
 static void die(struct direct *d)
 {
 	if (!d->is_connected)

@@ -44,7 +44,7 @@ static const struct {
 	{ ENOMEM, NN_RESOURCE_EXHAUSTED_TRANSIENT, "the kernel has no memory left" },
 	{ EMFILE, NN_RESOURCE_EXHAUSTED_TRANSIENT, "this process has too many files open" },
 	{ ENFILE, NN_RESOURCE_EXHAUSTED_TRANSIENT, "the system has too many files open" },
-	/* The buffer has no contents, or an execution is still writing them. */
+	/* The buffer has no contents, or an execution is still writing the contents. */
 	{ ENODATA, NN_GENERAL_FAILURE, "nothing was written to the buffer" },
 	{ EBUSY, NN_GENERAL_FAILURE, "the buffer is being written, or is to be while it is read" },
 	/* The caller made an invalid request. */

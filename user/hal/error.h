@@ -27,8 +27,8 @@ enum nn_status nna_fail_status(const char *call, uint32_t status, const char *me
 			       struct nn_error *err);
 
 /*
- * Converts the result of an ioctl() with a deadline. `error` is its errno, or 0 if the engine
- * answered with `status`; `was_past` is nna_is_past() before the call.
+ * Converts the result of an ioctl() with a deadline. `error` is the errno of the ioctl(), or 0 if
+ * the engine answered with `status`. `was_past` is the result of nna_is_past() before the ioctl().
  */
 enum nn_status nna_call_verdict(const struct nna_device *device, const char *call, int error,
 				bool was_past, uint32_t status, const char *message,

@@ -41,7 +41,7 @@ struct nna_call {
 enum nn_status nna_take_request(struct nna_request *ours, const struct nna_request *request,
 				struct nn_error *err);
 
-/* Room for results that the caller does not want. */
+/* Memory for results that the caller does not want. */
 struct nna_spare {
 	uint32_t num_shapes;
 	struct nna_timing timing;
@@ -72,9 +72,9 @@ enum nn_status nna_call_translate(struct nna_call *call, const struct nna_execut
 
 /*
  * Returns the status of a call whose ioctl returned `error` (an errno; 0 if the engine answered),
- * and records the state of the buffers' contents. Sets *again if a buffer has grown; the call can
- * then be submitted again unchanged. `was_past` says that the deadline had passed before the
- * submission.
+ * and records the state of the buffers' contents. Sets *again if a buffer was too small and has
+ * grown; the caller can then submit the same call once more. `was_past` says that the deadline had
+ * passed before the submission.
  */
 enum nn_status nna_call_read_back(struct nna_call *call, int error, bool was_past, bool *again,
 				  struct nn_error *err);
@@ -94,7 +94,7 @@ void nna_call_end(struct nna_call *call);
 enum nn_status nna_set_args(const struct nna_request *request, struct nnaccel_arg *args,
 			    struct nn_error *err);
 
-/* Converts the shapes of a result. Returns NN_GENERAL_FAILURE if they are not valid. */
+/* Converts the shapes of a result. Returns NN_GENERAL_FAILURE if a shape is not valid. */
 enum nn_status nna_get_shapes(const struct nnaccel_shape *from, uint32_t count,
 			      struct nna_output_shape *shapes, struct nn_error *err);
 

@@ -22,7 +22,7 @@ struct end {
 	char message[NNACCEL_MAX_MESSAGE];
 };
 
-/* An answer that was fetched. It is stored because the kernel returns it only once. */
+/* An answer that was fetched. The answer is stored because the kernel returns it only once. */
 struct nna_fence {
 	struct nna_fence *next;
 	int fd;			/* number of the file by which the answer was fetched */
@@ -179,7 +179,8 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 /* ---- results ---- */
 
 /*
- * Fetches the result of a file's execution. Returns 0 or an errno; EINPROGRESS if it has not ended.
+ * Fetches the result of a file's execution. Returns 0 or an errno; EINPROGRESS if the execution has
+ * not ended.
  */
 static int fetch(const struct nna_device *device, int fd, struct end *e)
 {

@@ -53,8 +53,8 @@ static struct nn_operand *moved_operands(const struct nn_subgraph *g,
 }
 
 /*
- * Encodes a model with memories that begin inside their pools. `model` is the caller's copy to
- * change.
+ * Encodes a model whose memories may begin inside pools of the kernel. `model` is the caller's copy
+ * to change.
  */
 static enum nn_status encode_moved(struct nn_model *model, struct nn_pool *pools,
 				   struct nna_memory *const *memories, void **wire, size_t *size,
@@ -108,7 +108,7 @@ static enum nn_status encode(const struct nn_model *model, struct nna_memory *co
 	return status;
 }
 
-/* Creates a memfd that holds `data` and can never change; -1 with errno. */
+/* Creates a memfd with `data`, sealed against changes; returns -1 with errno on failure. */
 static int sealed_memfd(const void *data, size_t size)
 {
 	int fd = memfd_create("nnaccel-model", MFD_CLOEXEC | MFD_ALLOW_SEALING), error;
@@ -329,7 +329,7 @@ struct nna_preparation {
 	struct nnaccel_prepare work;
 	char message[NNACCEL_MAX_MESSAGE];
 	struct nna_prepare_options options;
-	struct nna_cache cache;		/* cache of the options, if they have one */
+	struct nna_cache cache;		/* copy of the options' cache */
 	struct nna_signature *signature;
 };
 

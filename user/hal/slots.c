@@ -9,7 +9,7 @@
 
 #define FIRST_SIZE 16
 
-/* Marks a place whose memory was removed, so that a search continues past it. */
+/* Marks a place whose memory was removed, so that searches continue beyond the place. */
 static const char removed_place;
 #define REMOVED ((const struct nna_memory *)&removed_place)
 

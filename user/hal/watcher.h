@@ -23,8 +23,8 @@ void nna_watcher_init(struct nna_watcher *watcher);
 void nna_watcher_destroy(struct nna_watcher *watcher);
 
 /*
- * Watches a burst's file until it is closed. The caller holds the device's bursts_lock, which the
- * watcher's thread takes to find the burst. Returns 0, or an errno.
+ * Watches a burst's file until the file is closed. The caller holds the device's bursts_lock, which
+ * the watcher's thread takes to find the burst. Returns 0, or an errno.
  */
 int nna_watcher_add(struct nna_device *device, struct nna_burst *burst, int fd);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the size of a part with padding. */
+/* Returns the size of a record, a name or data with padding. */
 static size_t padded(size_t size)
 {
 	return round_up(size, 8);
@@ -38,7 +38,7 @@ static enum nn_status check_last(const struct nn_attribute *list, uint32_t count
 	return NN_OK;
 }
 
-/* Checks all attributes, and counts their bytes. */
+/* Checks all attributes, and counts the bytes of their encoding. */
 static enum nn_status measure(const struct nn_attributes *attributes, size_t max_size, size_t *size,
 			      struct nn_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Encoding of extension attributes from a client to its worker. Each attribute has a record, its
- * extension's name with a terminator, and its data; each part is padded with zeros to a multiple of
- * 8 bytes.
+ * The encoding of extension attributes, which a client sends to its worker. An encoded attribute
+ * consists of a record, the extension's name with a terminator, and the data. Each of the three is
+ * padded with zeros to a multiple of 8 bytes.
  */
 #ifndef NN_MODEL_ATTRIBUTE_H
 #define NN_MODEL_ATTRIBUTE_H

@@ -24,8 +24,8 @@ enum nn_status nn_refuse_operation(const struct nn_model_checker *c, uint32_t in
 }
 
 /*
- * Checks the list of a subgraph's inputs or outputs: each has the right lifetime and is listed
- * once.
+ * Checks the list of a subgraph's inputs or outputs: each operand has the right lifetime and is
+ * listed once.
  */
 static enum nn_status check_list(const struct nn_model_checker *c, const char *what,
 				 uint32_t lifetime, const uint32_t *list, uint32_t count)
@@ -133,7 +133,7 @@ static enum nn_status check_subgraph(const struct nn_model_checker *c)
 
 /* The state of a subgraph in the depth-first search along references. */
 struct visit {
-	uint32_t parent;	/* the subgraph that refers to this one on the current path */
+	uint32_t parent;	/* subgraph before this one on the current path */
 	uint32_t next;		/* next operand to examine */
 	uint32_t height;	/* height of the tree of subgraphs from this one down */
 	bool open;		/* the subgraph is on the path from the root to the current one */

@@ -36,7 +36,7 @@ enum nn_status nn_check_operand(const struct nn_model_checker *c, uint32_t index
 enum nn_status nn_refuse_operand(const struct nn_model_checker *c, uint32_t index,
 				 const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Rejects an operand because its type's prefix is not listed. */
+/* Rejects an operand because the model's list lacks the prefix of the operand's type. */
 enum nn_status nn_refuse_prefix(const struct nn_model_checker *c, uint32_t index);
 
 /* Sets a message such as "subgraph 0, operation 3 (code 3)..." and returns NN_INVALID_ARGUMENT. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Encodes the list of a device's extensions in a worker, and decodes it in a client that does not
- * trust it.
+ * Encodes the list of a device's extensions in a worker. Decodes the list in a client, which does
+ * not trust the worker.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -53,8 +53,8 @@ static int check_type(struct checking *c)
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
 	/*
-	 * As on Android, code, scale and zero point of the model are used, and those of the type
-	 * are ignored.
+	 * As on Android, use the model's code, scale and zero point, and ignore those of the given
+	 * type.
 	 */
 	if (!operand_is_tensor(&c->operand))
 		return ANEURALNETWORKS_NO_ERROR;

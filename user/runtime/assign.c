@@ -99,7 +99,7 @@ static bool is_for_cpu(const struct nn_subgraph *subgraph, const struct nn_opera
 /* The state of the search for an operation's device. */
 struct choice {
 	double cost;		/* lowest cost so far; INFINITY if no device was found yet */
-	bool settled;		/* the CPU executes it, even if other devices could */
+	bool settled;		/* the CPU was chosen, even if other devices could execute it */
 	bool taken;		/* a device other than the CPU can execute the operation */
 };
 
@@ -119,7 +119,7 @@ static void offer(struct costs *c, const ANeuralNetworksDevice *device, uint32_t
 			continue;
 		cost = operation_cost(c, main, &main->operations[i]);
 		choice->settled = is_cpu && is_for_cpu(main, &main->operations[i]);
-		/* If costs are equal, the CPU executes it, or else the first device. */
+		/* If costs are equal, choose the CPU, or else the first device. */
 		if (choice->settled || cost < choice->cost ||
 		    (is_cpu && cost <= choice->cost)) {
 			choice->cost = cost;
@@ -153,7 +153,7 @@ static int offer_all(const struct graph *graph, const ANeuralNetworksDevice *con
 	return failure;
 }
 
-/* Logs which operations the CPU gets only because all other devices reject them. */
+/* Logs the operations that the CPU executes only because all other devices reject them. */
 static void say_refused(const struct nn_subgraph *main, const ANeuralNetworksDevice *const *devices,
 			uint32_t num_devices, const struct choice *choices)
 {

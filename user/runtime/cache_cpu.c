@@ -29,7 +29,10 @@ enum { MODEL, DATA };		/* number of files of an entry */
  */
 #define CHUNK (UINT64_C(256) << 10)
 
-/* The hash only detects accidents, because the application may change its own files. */
+/*
+ * The hash detects only accidental changes, because the application may change its own files
+ * anyway.
+ */
 struct file_header {
 	uint64_t magic;
 	uint64_t data_size;
@@ -105,7 +108,7 @@ static enum nn_status hash_data(int fd, void *data, uint64_t size, uint32_t thre
 	return c.failed ? NN_GENERAL_FAILURE : NN_OK;
 }
 
-/* This device has one file of each kind. */
+/* The device nnapi-reference has one cache file of each kind. */
 static enum nn_status open_files(const struct nna_cache *cache, bool writes,
 				 struct nna_cache_files *files, struct nn_error *err)
 {

@@ -55,7 +55,10 @@ struct request {
 	uint64_t in_driver_us;
 };
 
-/* A graph that a device has prepared; each device's structure begins with this one. */
+/*
+ * A graph that a device has prepared. The structure of each kind of device begins with this
+ * structure.
+ */
 struct prepared {
 	const struct device_ops *ops;
 };
@@ -70,7 +73,7 @@ struct prepared_role {
 
 struct memory_domain;
 
-/* A burst's connection to a prepared model; each kind of device has its own. */
+/* A burst's connection to a prepared model. Each kind of device defines its own structure. */
 struct channel;
 
 /*
@@ -134,8 +137,9 @@ struct device_ops {
 struct accel_handle;
 
 /*
- * A device's description of itself. It is never changed or freed, because applications have
- * pointers into it. If another engine begins to serve the device, a newer description is added.
+ * A device's description of itself. A description is never changed or freed, because applications
+ * have pointers into it. If another engine begins to serve the device, a newer description is
+ * added.
  */
 struct device_facts {
 	struct device_facts *older;
@@ -190,7 +194,7 @@ uint32_t device_count(void);
 const ANeuralNetworksDevice *device_at(uint32_t index);
 const ANeuralNetworksDevice *device_cpu(void);
 
-/* Returns why the first search found no device except the CPU; NULL if it found one. */
+/* Returns why the first search found no device except the CPU; NULL if it found another device. */
 const char *device_missing(void);
 
 #define DEVICE_MAX (NNA_MAX_DEVICES + 1)

@@ -170,7 +170,7 @@ static bool same_lists(const struct nn_subgraph *a, const uint32_t *in_a,
 	return true;
 }
 
-/* Returns whether both subgraphs take the same arguments. */
+/* Returns whether both subgraphs have the same arguments. */
 static bool same_arguments(const struct nn_subgraph *a, const struct nn_subgraph *b)
 {
 	return a->num_inputs == b->num_inputs && a->num_outputs == b->num_outputs &&

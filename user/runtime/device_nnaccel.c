@@ -29,8 +29,8 @@
 #define LONGEST_PAUSE_NS UINT64_C(60000000000)
 
 /*
- * A prepared model is lost when its worker dies or the process forks. It is then prepared again
- * from the graph.
+ * A prepared model is lost when its worker dies or the process forks. The next execution then
+ * prepares it again from the graph.
  */
 struct accel_prepared {
 	struct prepared base;
@@ -68,7 +68,7 @@ struct accel_request {
 	uint32_t num_memories;
 	uint32_t *tokens;		/* tokens of buffers in the device's own memory */
 	uint32_t num_tokens;
-	struct nna_memory *staging;	/* staging memory, if needed; it is memories[0] */
+	struct nna_memory *staging;	/* staging memory as memories[0], if needed */
 	uint8_t *base;
 	struct nna_output_shape *shapes;
 	bool has_times;			/* the last output receives the times of the operations */
@@ -275,10 +275,10 @@ static int replace(struct accel_prepared *accel, uint64_t deadline_ns, struct nn
 }
 
 /*
- * Prepares a model again after its generation `dead` was lost, unless another thread has done so.
- * If the model has not executed since it was last prepared, it may itself kill its workers; this
- * then fails until a pause is over. Without an engine no pause is needed, because the check for an
- * engine is cheap.
+ * Prepares a model again after generation `dead` of the model was lost, unless another thread has
+ * done so. If the model has not executed since it was last prepared, it may itself kill its
+ * workers; this then fails until a pause is over. Without an engine no pause is needed, because the
+ * check for an engine is cheap.
  */
 static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t deadline_ns,
 			 struct nn_error *err)
@@ -692,7 +692,7 @@ static void drop_written_late(struct nna_memory **staging, int result)
 	*staging = NULL;
 }
 
-/* Executes with arrays and staging memory that are freed afterwards. */
+/* Executes with new arrays and staging memory, and frees both. */
 static int execute_single(struct accel_prepared *accel, struct request *request,
 			  struct nn_error *err)
 {

@@ -271,8 +271,8 @@ static bool has_succeeded(const ANeuralNetworksEvent *event)
 }
 
 /*
- * Returns the fences of dependencies, and in *count their number. Returns NULL if a dependency
- * without a fence is unfinished or has failed, or if memory ran out.
+ * Returns the fences of dependencies, and sets *count to the number of fences. Returns NULL if a
+ * dependency without a fence is unfinished or has failed, or if memory ran out.
  */
 static int *get_fences(const ANeuralNetworksEvent *const *dependencies, uint32_t *count)
 {

@@ -241,7 +241,7 @@ static int check_startable(const ANeuralNetworksExecution *execution, struct nn_
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Starts it. If several threads call this at once, one succeeds. */
+/* Starts it. If several threads call this at the same time, one succeeds. */
 static int start(ANeuralNetworksExecution *execution, enum execution_way way, struct nn_error *err)
 {
 	enum execution_state first = EXECUTION_CONFIGURING, again = EXECUTION_FINISHED;
@@ -259,7 +259,7 @@ static int start(ANeuralNetworksExecution *execution, enum execution_way way, st
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Starts an execution that has no dependencies; its inputs must be set. */
+/* Starts an execution without dependencies, whose inputs must have contents. */
 static int start_at_once(ANeuralNetworksExecution *execution, enum execution_way way,
 			 struct nn_error *err)
 {

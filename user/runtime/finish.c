@@ -348,7 +348,8 @@ static bool flatten(ANeuralNetworksModel *model)
 }
 
 /*
- * Unknown operations of vendors are accepted here, because the compilation finds devices for them.
+ * Accept unknown operations of vendors, because only the compilation finds out whether a device has
+ * them.
  */
 static int check(ANeuralNetworksModel *model, struct nn_error *err)
 {

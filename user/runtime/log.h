@@ -10,9 +10,9 @@
 #include <nnaccel/log.h>
 #include <nnaccel/engine_model.h>
 
-/* Reasons for which the CPU computes although the application did not ask for it. */
+/* Reasons why the CPU computes although the application did not choose it. */
 enum fall_back {
-	FALL_BACK_NO_DEVICE,		/* there is no other device */
+	FALL_BACK_NO_DEVICE,		/* no device except the CPU exists */
 	FALL_BACK_REFUSED,		/* no other device supports an operation */
 	FALL_BACK_COMPILE,		/* another device cannot compile, */
 	FALL_BACK_EXECUTE,		/* or cannot execute */

@@ -31,7 +31,7 @@ struct memory_domain {
 	struct nna_device *device;	/* device of the buffer; `buffer` keeps it open */
 	uint32_t token;			/* token of the buffer in requests to that device */
 
-	/* The fields below are protected by the memory's lock. */
+	/* The memory's lock protects the following fields. */
 	bool initialised;
 	struct nn_operand current;	/* operand with the dimensions of the current contents */
 };
@@ -56,7 +56,7 @@ struct ANeuralNetworksMemory {
 	uint8_t *base;			/* NULL until mapped */
 	bool has_pages;			/* the memory came from pages_alloc() */
 	bool is_dmabuf;	/* valid once mapped: accesses must be announced to the exporter */
-	struct memory_import *imports;	/* the memory's imports, one for each device that uses it */
+	struct memory_import *imports;	/* imports, one for each device that uses the memory */
 };
 
 /* Makes a memory. The fd belongs to the memory, and is closed if the call fails. */

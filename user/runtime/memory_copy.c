@@ -74,7 +74,9 @@ static int write_device(const struct contents *destination, const void *from,
 						    destination->operand.dims, err));
 }
 
-/* Copies from one device's memory to another's, or to other memory of the same device. */
+/*
+ * Copies between two memories of devices through this process, even if both are of the same device.
+ */
 static int copy_through_host(const struct contents *source, const struct contents *destination,
 			     struct nn_error *err)
 {

@@ -385,7 +385,7 @@ static int check_indices(const ANeuralNetworksModel *model, const char *what, ui
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Checks the signature of an operation, unless it is a vendor's. */
+/* Checks the signature of an operation that is not a vendor's. */
 static int check_signature(const ANeuralNetworksModel *model,
 			   const struct nn_operation *operation, struct nn_error *err)
 {

@@ -14,8 +14,8 @@ struct observer {
 };
 
 /*
- * Sets the observer, whose functions are called from now on; NULL for none. The caller still owns
- * the structure.
+ * Sets the observer, whose functions are called after this; NULL removes the observer. The caller
+ * still owns the structure.
  */
 void observer_set(const struct observer *observer);
 

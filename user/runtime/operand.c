@@ -23,8 +23,8 @@ static const struct {
 };
 
 /*
- * Returns whether operands of this type may have any scale here: operations check the scale of a
- * bias, and OEM types are never checked.
+ * Returns whether this file accepts any scale for the type: operations check the scale of a bias,
+ * and nothing checks OEM types.
  */
 static bool any_quant(int32_t type)
 {
@@ -45,7 +45,7 @@ static int check_quant(const ANeuralNetworksOperandType *type, struct nn_error *
 				       name, (double)type->scale, type->zeroPoint);
 		return ANEURALNETWORKS_NO_ERROR;
 	}
-	/* The condition is written so that it fails for a NaN. */
+	/* The comparison is written so that it is false for NaN. */
 	if (!(type->scale > 0))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "%s needs a scale above 0, not %g",
 			       name, (double)type->scale);

@@ -258,7 +258,7 @@ static bool build_step(struct dividing *d, uint32_t index)
 	return true;
 }
 
-/* One device executes the whole graph, unchanged, in one step. */
+/* Makes a single step of the whole, unchanged graph, for one device. */
 static int divide_simply(struct partition *p, const ANeuralNetworksDevice *device,
 			 struct nn_error *err)
 {

@@ -22,7 +22,7 @@ struct nn_operand execution_output(const ANeuralNetworksExecution *execution, ui
 	const struct request_arg *arg = &execution->outputs[index];
 	struct nn_operand operand = *model_output(execution->compilation->model, index);
 
-	/* If the argument has a shape, it equals or completes the model's. */
+	/* If the argument has a shape, this shape equals or completes the model's shape. */
 	if (arg->rank) {
 		operand.rank = arg->rank;
 		memcpy(operand.dims, arg->dims, sizeof(operand.dims));
@@ -46,7 +46,7 @@ int execution_check_memories(const ANeuralNetworksExecution *execution, struct n
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Resets the shapes to the declared ones, until steps report the true shapes. */
+/* Resets the shapes to those of the model and the arguments, until steps report the true shapes. */
 static void reset_shapes(ANeuralNetworksExecution *execution)
 {
 	uint32_t i;

@@ -114,7 +114,7 @@ static bool append(const char *text, size_t size)
 	return done;
 }
 
-/* Called with the lock held. */
+/* Writes the buffered events to the file; the lock is held. */
 static void flush(void)
 {
 	if (out.used && trace_wants(WATCH_EVENTS) && !append(out.text, out.used)) {
@@ -251,7 +251,7 @@ static void put_name(const char *what, bool is_engine, const char *format, ...)
 	put("}},\n");
 }
 
-/* Writes the names of the process and of the thread into the trace, once each. */
+/* Writes the names of the process and of the thread, each only once. */
 static void introduce(bool is_engine)
 {
 	uint32_t *process = is_engine ? &out.engine : &out.process;

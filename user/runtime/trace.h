@@ -64,7 +64,7 @@ struct trace_run {
 	struct nn_times times;		/* of operations */
 };
 
-/* The sums of a step of a partition, for the report. They are never freed. */
+/* The sums of a step of a partition, for the report. The sums are never freed. */
 struct trace_step;
 struct step;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report at a program's end: how often each part of a model ran, where, and how long its
- * operations took. Callers of these functions hold the lock of trace.c.
+ * The report at a program's end: how often and where each part of a model ran, and how long the
+ * part's operations took. Callers of these functions hold the lock of trace.c.
  */
 #ifndef NN_RUNTIME_TRACE_REPORT_H
 #define NN_RUNTIME_TRACE_REPORT_H

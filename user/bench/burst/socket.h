@@ -17,7 +17,7 @@ struct socket_peer {
 	int memory;	/* the fd of the memory that is passed */
 };
 
-/* Starts the server. Call it before this process has threads. Exits if that fails. */
+/* Starts the server. Call it before this process starts threads. Exits if that fails. */
 void socket_peer_start(struct socket_peer *peer, const struct nn_model *model);
 
 /*

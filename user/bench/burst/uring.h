@@ -12,7 +12,7 @@ struct uring_peer {
 	struct nna_submission *submission;
 };
 
-/* Makes the ring and the submission. Like all functions here, it exits on failure. */
+/* Makes the ring and the submission. Like all functions of this file, it exits on failure. */
 void uring_peer_start(struct uring_peer *peer, struct nna_prepared_model *prepared,
 		      const struct nna_request *request);
 

@@ -14,7 +14,7 @@ struct graph {
 	enum net_type type;
 };
 
-/* Adds a tensor without a value; `scale` is used if it is int8. */
+/* Adds a tensor without a value; `scale` is used if the graph is int8. */
 uint32_t graph_tensor(const struct graph *g, uint32_t rank, const uint32_t *dims, float scale);
 
 /* Add constants: random numbers in [middle - reach, middle + reach], and scalars. */

@@ -12,7 +12,7 @@
 #define EARLIER 3
 
 enum state {
-	AWAY,				/* does not take part in this step, or is not awake yet */
+	AWAY,				/* not part of this step, or not awake yet */
 	COMING,				/* notices the step at time `at` */
 	WORKING,			/* wants a task at time `at` */
 	GONE,				/* found no task left at time `at` */

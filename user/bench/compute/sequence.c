@@ -80,7 +80,7 @@ struct builder *sequence_encoder(enum net_type type, bool small)
 	return g.b;
 }
 
-/* The NNAPI has SVDF for float types only; the products between its layers are int8. */
+/* The NNAPI has SVDF only for float types; the products between SVDF layers are int8. */
 struct builder *sequence_kws_svdf(enum net_type type, bool small)
 {
 	const uint32_t units = small ? 19 : SVDF_UNITS, narrow = small ? 11 : SVDF_NARROW;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sequence networks as calls of XNNPACK's operators. XNNPACK has no recurrent layers. XNNPACK of
- * 2022 has neither a product of two tensors nor the mean of a row. So an LSTM cell is only its
- * products and sigmoids here, and an SVDF layer only its products. Attention multiplies with
- * constants of the same size, a mean is a product with a column, and nothing is transposed. All
- * these simplifications make XNNPACK a little faster.
+ * 2022 has neither a product of two tensors nor the mean of a row. So in this file an LSTM cell
+ * consists only of products and sigmoids, and an SVDF layer only of products. Attention multiplies
+ * with constants of the same size, a mean is a product with a column, and nothing is transposed.
+ * All these simplifications make XNNPACK a little faster.
  */
 #include "sequence.h"
 #include "subject.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The calls of libggml, declared here, so that no header is needed. scripts/mesa unpacks it.
+ * Calls of libggml, which scripts/mesa unpacks. The calls are declared here, so that no header is
+ * needed.
  */
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  * The NNAPI up to feature level 8: build a model, compile it for devices, execute the compilation.
  * The interface is source and binary compatible with Android's NDK.
  *
- * Objects: functions that create one leave NULL in their last parameter when they fail; the _free
- * functions take NULL. A model must outlive its compilations and the models that refer to it. A
- * compilation must outlive its executions and bursts. A memory must outlive the models and
+ * Objects: if a function that creates an object fails, it sets its last parameter to NULL. The
+ * _free functions accept NULL. A model must outlive its compilations and the models that refer to
+ * it. A compilation must outlive its executions and bursts. A memory must outlive the models and
  * executions that use it.
  *
  * Results: every function that returns int returns a ResultCode. UNEXPECTED_NULL means that a
@@ -57,9 +57,7 @@ int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *
 int ANeuralNetworksDevice_getFeatureLevel(const ANeuralNetworksDevice *device,
 					  int64_t *featureLevel);
 
-/*
- * Waits until a device can be used. Returns DEAD_OBJECT or UNAVAILABLE_DEVICE if it cannot be used.
- */
+/* Waits until a device can be used. Returns DEAD_OBJECT or UNAVAILABLE_DEVICE if the wait fails. */
 int ANeuralNetworksDevice_wait(const ANeuralNetworksDevice *device);
 
 /* ---- Memories ---- */
@@ -140,9 +138,9 @@ int ANeuralNetworksModel_addOperand(ANeuralNetworksModel *model,
 				    const ANeuralNetworksOperandType *type);
 
 /*
- * Makes an operand constant. Values of up to 128 bytes are copied at once; larger ones must stay
- * unchanged until ANeuralNetworksModel_finish() has copied them. A NULL buffer with length 0 omits
- * the operand. BAD_DATA: the length is not the operand's.
+ * Makes an operand constant. Values of up to 128 bytes are copied immediately. Larger values must
+ * stay unchanged until ANeuralNetworksModel_finish() has copied them. A NULL buffer with length 0
+ * omits the operand. BAD_DATA: the length is not the operand's.
  */
 int ANeuralNetworksModel_setOperandValue(ANeuralNetworksModel *model, int32_t index,
 					 const void *buffer, size_t length);
@@ -204,9 +202,10 @@ int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel *model,
 void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation);
 
 /*
- * Sets a directory for compiled models, and 32 bytes that are unique to this model, such as a
- * SHA-256 of its file. If two models have the same token and the same shapes of arguments, no call
- * fails, but the second model computes the values of the first one. See Documentation/cache.rst.
+ * Sets a directory for compiled models, and a token of 32 bytes that is unique to this model, such
+ * as the SHA-256 of the model's file. If two models have the same token and the same shapes of
+ * arguments, no call fails, but the second model computes the values of the first one. See
+ * Documentation/cache.rst.
  */
 int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilation,
 					  const char *cacheDir, const uint8_t *token);
@@ -293,7 +292,8 @@ int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
 int ANeuralNetworksExecution_setReusable(ANeuralNetworksExecution *execution, bool reusable);
 
 /*
- * Allows lengths of arguments that exceed the operands' sizes. Call it before any argument is set.
+ * Allows lengths of arguments that exceed the operands' sizes. The call fails once an argument is
+ * set.
  */
 int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecution *execution,
 							 bool enable);
@@ -325,7 +325,10 @@ int ANeuralNetworksExecution_getOutputOperandRank(ANeuralNetworksExecution *exec
 int ANeuralNetworksExecution_getOutputOperandDimensions(ANeuralNetworksExecution *execution,
 							int32_t index, uint32_t *dimensions);
 
-/* Returns a time of a measured execution, in ns; UINT64_MAX if the device does not know it. */
+/*
+ * Returns a time of a measured execution, in ns; UINT64_MAX if the device did not measure this
+ * time.
+ */
 int ANeuralNetworksExecution_getDuration(const ANeuralNetworksExecution *execution,
 					 int32_t durationCode, uint64_t *duration);
 

@@ -224,7 +224,7 @@ typedef enum {
 	ANEURALNETWORKS_FEATURE_LEVEL_8 = 1000008,
 } FeatureLevelCode;
 
-/* Maximum size of values that ANeuralNetworksModel_setOperandValue() copies at once. */
+/* Maximum size of values that ANeuralNetworksModel_setOperandValue() copies immediately. */
 enum { ANEURALNETWORKS_MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES = 128 };
 
 /* Size of a token of ANeuralNetworksCompilation_setCaching(). */
@@ -248,7 +248,7 @@ typedef enum {
 
 /* A range of bytes: a shared memory, a hardware buffer, or a device's own memory. */
 typedef struct ANeuralNetworksMemory ANeuralNetworksMemory;
-/* Operands and operations: built, then finished, then immutable. */
+/* A model: operands and operations. It is built, then finished, and then immutable. */
 typedef struct ANeuralNetworksModel ANeuralNetworksModel;
 /* A model made ready for devices. */
 typedef struct ANeuralNetworksCompilation ANeuralNetworksCompilation;

@@ -25,13 +25,13 @@ enum nn_device_type {
 
 /* The way in which a device reads and writes the memory of arguments. */
 enum nn_device_memory {
-	NN_DEVICE_MEMORY_UNTOLD = 0,	/* the engine does not tell */
+	NN_DEVICE_MEMORY_UNTOLD = 0,	/* the engine does not report it */
 	NN_DEVICE_MEMORY_DMA_BUF = 1,	/* it imports dma-bufs */
-	NN_DEVICE_MEMORY_ADDRESS = 2,	/* it imports memory by its address */
+	NN_DEVICE_MEMORY_ADDRESS = 2,	/* it imports memory by address */
 	NN_DEVICE_MEMORY_COPIED = 3,	/* the CPU copies from and to memory of the device */
 };
 
-/* Relative to the CPU reference, which is 1.0; lower is better. */
+/* Figures relative to the CPU reference, which is 1.0; lower is better. */
 struct nn_performance {
 	float exec_time;
 	float power_usage;
@@ -62,7 +62,7 @@ struct nn_device_info {
 	uint32_t reserved;		/* 0 */
 	/*
 	 * Number of arguments that the CPU copied since the engine's start; 0 if the engine does
-	 * not tell.
+	 * not report it.
 	 */
 	uint64_t copies;
 };
@@ -75,7 +75,7 @@ struct nn_device_extension_item {
 	const char *name;		/* for messages */
 };
 
-/* A vendor extension that the device has. Extension of the NN HAL 1.2. */
+/* A vendor extension that the device has, like Extension of the NN HAL 1.2. */
 struct nn_device_extension {
 	const char *name;		/* "com.example.extension" */
 	uint32_t version;		/* its vendor's */

@@ -10,10 +10,10 @@
  * may prepare them again.
  *
  * Structs that the engine fills in have a size field, so that a newer library accepts the structs
- * of older engines. Structs that the library fills in grow at their end. Elements of arrays (struct
- * nn_arg, struct nn_output_shape, struct nna_engine_role) never grow. Several threads may call the
- * engine's functions at a time. A function that fails returns nn_fail(), and the client sees the
- * reason given there.
+ * of older engines. A newer library may add fields at the end of structs that it fills in. Structs
+ * in arrays (struct nn_arg, struct nn_output_shape, struct nna_engine_role) never grow. Several
+ * threads may call the engine's functions at a time. A function that fails returns nn_fail(), and
+ * the client sees the reason given there.
  */
 #ifndef NNACCEL_ENGINE_H
 #define NNACCEL_ENGINE_H
@@ -39,17 +39,17 @@ struct nna_engine_preparation {
 	uint32_t priority;	/* priority of the model's executions: 0 low, 1 medium, 2 high */
 	bool may_be_put_off;		/* compiling may be deferred to the first execution */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
-	const struct nn_attributes *attributes;	/* or NULL; they outlive `prepared` */
+	const struct nn_attributes *attributes;	/* or NULL; valid as long as `prepared` */
 	uint64_t reserved[2];		/* the library's; for nna_engine_progress() */
 };
 
 /*
- * An execution, from the call of `execute` to its end. Any thread may use it. After its end,
- * functions that take the execution fail, also while later executions run.
+ * An execution, from the call of `execute` to its end. Any thread may use the execution. After its
+ * end, functions that take the execution fail, also while later executions run.
  */
 struct nna_engine_execution;
 
-/* Returned by `execute` if nna_engine_end() ends the execution, or has already ended it. */
+/* `execute` returns this if nna_engine_end() will end the execution, or has already ended it. */
 #define NNA_ENGINE_DEFERRED ((enum nn_status)0x100)
 
 /*
@@ -72,7 +72,7 @@ struct nna_engine_part {
 };
 
 /*
- * A prepared model in its saved form, with a part for each of the engine's cache files. The model
+ * The saved form of a prepared model, with a part for each cache file of the engine. The model
  * parts hold everything that controls an execution. The library stores the hash of the model parts
  * durably, and calls `load` only with the same bytes. The data parts hold values, which the owner
  * of the files may change. Any part except the first may be empty. If all parts are empty, the
@@ -93,7 +93,10 @@ struct nna_engine_image {
 /* Maximum number of plug-ins that a process loads. */
 #define NNA_ENGINE_MAX_PLUGINS 32
 
-/* A running call of a plug-in's function. The caller owns the structure, the library its fields. */
+/*
+ * A running call of a plug-in's function. The caller provides the structure; only the library uses
+ * its fields.
+ */
 struct nna_engine_call {
 	uint64_t reserved[8];
 };
@@ -163,7 +166,7 @@ struct nna_engine_role {
 
 /* A buffer that a client requests. The pointers are valid only during `create`. */
 struct nna_engine_new_buffer {
-	/* Type and dimensions that all its roles have; unknown dimensions are 0. */
+	/* Type and dimensions that all roles have in common; unknown dimensions are 0. */
 	const struct nn_operand *operand;
 	uint64_t capacity;		/* bytes */
 	const struct nna_engine_role *roles;
@@ -172,8 +175,8 @@ struct nna_engine_new_buffer {
 
 /*
  * Buffers of memory domains in the device's own layout. The functions copy_in and copy_out convert
- * clients' data to this layout and back. Calls for one buffer come one at a time, and `destroy` is
- * the last one.
+ * clients' data to this layout and back. Calls for one buffer do not overlap, and `destroy` is the
+ * last call.
  */
 struct nna_engine_buffers {
 	uint32_t size;			/* sizeof(struct nna_engine_buffers) */
@@ -184,7 +187,7 @@ struct nna_engine_buffers {
 	enum nn_status (*create)(const struct nna_engine *engine,
 				 const struct nna_engine_new_buffer *wanted, void **buffer,
 				 struct nn_error *err);
-	/* Called once the client freed the buffer and no execution uses it. */
+	/* Called after the client freed the buffer, when no execution uses the buffer. */
 	void (*destroy)(const struct nna_engine *engine, void *buffer);
 	/* Copy from `from` to the buffer's memory, or from the buffer to `to`. */
 	enum nn_status (*copy_in)(const struct nna_engine *engine, void *buffer, void *base,
@@ -215,8 +218,9 @@ struct nna_engine_file {
 };
 
 /*
- * Permissions of clients' processes after `start`, besides the use of files. The log shows them to
- * the administrator. A client that takes control of its process gets the same permissions.
+ * Permissions of clients' processes after `start`, besides the use of files. The log shows these
+ * permissions to the administrator. A client that takes control of its process gets the same
+ * permissions.
  */
 enum nna_engine_permission {
 	NNA_ENGINE_MAY_MAKE_THREADS = 1,	/* threads: up to 256 at a time */
@@ -302,7 +306,7 @@ struct nna_engine {
 				    bool *supported, struct nn_error *err);
 	/*
 	 * Prepares a model. The model and its pools outlive *prepared. Other processes may write
-	 * the memory of pools.
+	 * the memory of pools at any time.
 	 */
 	enum nn_status (*prepare)(const struct nna_engine *engine, const struct nn_model *model,
 				  const struct nna_engine_preparation *how, void **prepared,
@@ -354,8 +358,8 @@ struct nna_engine {
 	void (*end_save)(const struct nna_engine *engine, struct nna_engine_image *image);
 	/*
 	 * Prepares a model from its saved parts; each kind has as many parts as the engine has
-	 * cache files. The memory of each model part comes from malloc() and belongs to the engine
-	 * from now on; on failure it is freed. The model parts have the bytes that this engine
+	 * cache files. The memory of each model part comes from malloc() and belongs to the engine,
+	 * which must also free it if load() fails. The model parts have the bytes that this engine
 	 * saved. The memory of data parts is read-only, outlives *prepared, and may change at any
 	 * time. Returns NN_GENERAL_FAILURE if the parts do not belong together.
 	 */
@@ -436,14 +440,14 @@ struct nna_engine {
 	bool only_devices;
 	/*
 	 * Describes what the entries of the engine's own store depend on, such as the version of a
-	 * library or of the firmware, in at most NNA_ENGINE_MAX_IDENTITY characters. If it is NULL,
-	 * the engine has no store. See nna_engine_store_get().
+	 * library or of the firmware, in at most NNA_ENGINE_MAX_IDENTITY characters. If this is
+	 * NULL, the engine has no store. See nna_engine_store_get().
 	 */
 	const char *store_identity;
 	/*
-	 * The hardware behind the engine, or NULL. sysfs links it to the engine's device, and the
-	 * engine ends with its sessions when the hardware loses its driver. The library reads this
-	 * field when the engine registers: after `start` if threads serve clients.
+	 * The hardware behind the engine, or NULL. sysfs links the hardware to the engine's device.
+	 * When the hardware loses its driver, the engine and its sessions end. The library reads
+	 * this field when the engine registers: after `start` if threads serve clients.
 	 */
 	const struct nna_engine_hardware *hardware;
 	/* Permissions of clients' processes: enum nna_engine_permission, or 0. */
@@ -465,9 +469,9 @@ struct nna_engine {
 int nna_engine_main(const struct nna_engine *engine, int argc, char **argv);
 
 /*
- * Reports to the client how much of a preparation is done, in thousandths. Any thread may call it
- * during prepare() or load(), with their `how` or a copy of it. Returns false if the client no
- * longer wants the model, so that the engine may fail instead of going on.
+ * Reports to the client how much of a preparation is done, in thousandths. Any thread may call this
+ * during prepare() or load(), with the `how` of that call or a copy of `how`. Returns false if the
+ * client no longer wants the model, so that the engine may fail instead of going on.
  */
 bool nna_engine_progress(const struct nna_engine_preparation *how, uint32_t thousandths);
 
@@ -485,9 +489,9 @@ bool nna_engine_replace(void *prepared, void *better);
  * The engine's own store, for tuned settings, compiled shaders and the like. The store exists if
  * the engine has a store_identity and runs with --state, even if no client asks for caching. It
  * shares its limits with cached plans: 64 entries and --cache-per-user MiB for each user. The least
- * recently used entries are removed. Entries outlive the engine's process and its build. A changed
- * store_identity or `nnaccel cache clear` removes the entries, so any entry may be missing at any
- * time.
+ * recently used entries are removed. Entries outlive the engine's process, and stay valid for a
+ * newer build of the engine. A changed store_identity or `nnaccel cache clear` removes the entries,
+ * so any entry may be missing at any time.
  *
  * A client's process uses the store of the client's user, but cannot do so in `start`. Threads
  * share the store of the engine's user, and can use it in `start`. Any thread may call these
@@ -522,8 +526,9 @@ enum nn_status nna_engine_store_put(const void *key, size_t key_size, const void
 int32_t nna_engine_code(const char *extension, uint16_t code);
 
 /*
- * Returns the file at that index of the engine's list, or -1. It can be called from `start` on. The
- * library owns the file. All threads share one open file; each client's process has its own.
+ * Returns the file at that index of the engine's list, or -1. The function can be called from
+ * `start` on. The library owns the file. All threads share one open file; each client's process has
+ * its own.
  */
 int nna_engine_file_at(uint32_t index);
 
@@ -537,17 +542,17 @@ int nna_engine_file_at(uint32_t index);
  * executions at a time (the module's max_commands), and one more in each burst. An execution that
  * the engine never ends counts as a call of `execute` that does not return.
  *
- * NN_INVALID_ARGUMENT: the execution has ended already, or the status is NNA_ENGINE_DEFERRED.
- * Nothing has changed then, and the log has the reason.
+ * NN_INVALID_ARGUMENT: the execution has ended already, or the status is NNA_ENGINE_DEFERRED. The
+ * call then changes nothing, and the log has the reason.
  */
 enum nn_status nna_engine_end(struct nna_engine_execution *execution, enum nn_status status,
 			      const char *message, struct nn_error *err);
 
 /*
- * Returns a file that polls readable once the client is gone or has lost its session. Poll the file
- * while the hardware works. The library owns the file. Returns -1 after the execution's end. Also
- * returns -1 if a process serves the client, because that process is killed when the client is
- * gone.
+ * Returns a file that becomes readable (POLLIN) when the client is gone or has lost its session.
+ * Poll the file while the hardware works. The library owns the file. Returns -1 after the
+ * execution's end. Also returns -1 if a process serves the client, because that process is killed
+ * when the client is gone.
  */
 int nna_engine_gone_file(struct nna_engine_execution *execution);
 

@@ -31,8 +31,8 @@ struct nn_type_info {
 };
 
 /*
- * Returns the facts of a type; NULL if it is neither the NNAPI's nor of an extension that this
- * process registered.
+ * Returns the facts of a type; NULL for a type that is neither the NNAPI's nor that of an extension
+ * registered in this process.
  */
 const struct nn_type_info *nn_type_info_of(int32_t type);
 
@@ -65,10 +65,10 @@ bool nn_operand_same_type(const struct nn_operand *a, const struct nn_operand *b
 const void *nn_operand_value(const struct nn_model *model, const struct nn_operand *operand);
 
 /*
- * Checks a model, except the signatures of operations, which nn_ops_check_model() checks. It checks
- * operands: types, ranks, scales and zero points, sizes without overflow, lifetimes, locations
- * inside values and pools, and numbers of consumers. It checks the graph: lists of inputs and
- * outputs, indices, single assignment, the order of writes and reads of each operand, and extension
+ * Checks a model, except the signatures of operations, which nn_ops_check_model() checks. Operands:
+ * it checks types, ranks, scales and zero points, sizes (no overflow), lifetimes, locations (inside
+ * values and pools), and numbers of consumers. Graph: it checks lists of inputs and outputs,
+ * indices, single assignment, the order of writes and reads of each operand, and extension
  * prefixes. References between subgraphs have no cycle and are no deeper than NN_MAX_NESTING.
  *
  * Returns NN_OK or NN_INVALID_ARGUMENT with the operand or operation named in
@@ -84,10 +84,10 @@ enum nn_status nn_model_encode(const struct nn_model *model, void **wire, size_t
 			       struct nn_error *err);
 
 /*
- * Reads and checks an untrusted wire form. `wire` must not change meanwhile (copy it
- * out of shared memory first) and may be freed afterwards. The number of pools and each
- * size must equal those in the wire form. The model refers to the pools' bases. *model
- * is one allocation, which nn_model_free() frees.
+ * Reads and checks an untrusted wire form. `wire` must not change during the call, so copy it from
+ * shared memory first. It may be freed after the call. The number and the sizes of pools must equal
+ * the numbers in the wire form. The model refers to the pools' bases. *model is one allocation,
+ * which nn_model_free() frees.
  */
 enum nn_status nn_model_decode(const void *wire, size_t size, const struct nn_pool *pools,
 			       uint32_t num_pools, struct nn_model **model, struct nn_error *err);

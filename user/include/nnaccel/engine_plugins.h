@@ -33,7 +33,7 @@ struct nna_engine_plugin_operation {
 };
 
 /*
- * Loads the shared object at `path`, checks it completely and registers its extensions. Returns
+ * Loads the plug-in at `path`, checks the whole plug-in and registers its extensions. Returns
  * REFUSED or WAITS with the reason in err. The parameters are those of load_plugin(). Only one
  * thread may call it, before the first model.
  */
@@ -49,7 +49,7 @@ enum nna_engine_plugin nna_engine_plugin_take(const struct nna_engine *engine,
 					      const struct nnx_extension *descriptor,
 					      uint64_t version, struct nn_error *err);
 
-/* Returns the number of plug-ins that were taken. */
+/* Returns the number of plug-ins that were loaded. */
 uint32_t nna_engine_plugin_count(void);
 
 /* Returns a hash of all plug-ins and their versions, for keys of caches; 0 without plug-ins. */
@@ -59,13 +59,14 @@ uint32_t nna_engine_plugin_fingerprint(void);
 const struct nna_engine_plugin_operation *nna_engine_plugin_operation_at(uint32_t index);
 
 /*
- * Returns the operation of that type in a model of this process; NULL if it belongs to no plug-in.
+ * Returns the operation with a model's operation code `type`; NULL if no plug-in has this
+ * operation.
  */
 const struct nna_engine_plugin_operation *nna_engine_plugin_operation_of(int32_t type);
 
 /*
- * Checks the parts of a decoded model that only plug-ins can check: extension data of operands, and
- * that all its extensions are registered. Returns NN_INVALID_ARGUMENT with a message that names the
+ * Checks what only plug-ins can check in a decoded model: extension data of operands, and that all
+ * extensions of the model are registered. Returns NN_INVALID_ARGUMENT with a message that names the
  * operand or the extension. The library calls this itself if the engine has no check_model().
  * Otherwise check_model() must call this function, also for models that load() makes.
  */
@@ -89,7 +90,7 @@ struct nna_engine_plugin_run {
 	bool relaxed;			/* the model's */
 	const struct nnx_operand *inputs;
 	struct nnx_operand *outputs;
-	void *state;			/* result of nna_engine_plugin_compile(), or NULL */
+	void *state;			/* from nna_engine_plugin_compile(), or NULL */
 	const struct nn_attributes *attributes;		/* of the preparation, or NULL */
 	const struct nn_attributes *execution_attributes;	/* likewise */
 };

@@ -27,7 +27,7 @@ struct nn_output_shape {
 /* When an operation ran, by CLOCK_MONOTONIC. */
 struct nn_operation_time {
 	uint32_t index;	/* index in the main subgraph; may include NN_OTHER_MODEL */
-	/* OperationCode of the operation; NN_OPERATIONS for several operations from here on. */
+	/* The operation's OperationCode; NN_OPERATIONS for several operations from `index` on. */
 	int32_t type;
 	uint64_t begin_ns;
 	uint64_t end_ns;

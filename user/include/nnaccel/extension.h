@@ -18,8 +18,8 @@
  * nnx_call.
  *
  * The interface is version NNX_ABI_VERSION. An engine loads plug-ins that were built for its own
- * version or for an older one, and refuses newer ones. Structures only grow at their end; `size` is
- * the size of the caller's structure.
+ * version or for an older version, and rejects newer plug-ins. Structures grow only at the end;
+ * `size` is the size of the structure in the caller's version.
  *
  *	version 1	the first
  *	version 2	attributes: nnx_extension.attributes, and those in nnx_call
@@ -83,10 +83,10 @@ struct nnx_operand {
 	const void *data;
 	uint32_t data_size;
 	/*
-	 * The value, or NULL if it is not known yet. The client may write the memory of an input
-	 * during a call, unless the input is a scalar or in value_inputs. So no address may depend
-	 * on a value that is read twice. The memory is aligned to the largest power of two in the
-	 * element size.
+	 * The value; NULL if the value is not known yet. The client may write the memory of an
+	 * input during a call, unless the input is a scalar or in value_inputs. So no address may
+	 * depend on a value that is read twice. The memory is aligned to the largest power of two
+	 * in the element size.
 	 */
 	void *value;
 	uint32_t value_size;		/* bytes */
@@ -203,7 +203,7 @@ struct nnx_attribute_type {
 	uint16_t flags;
 	uint32_t reserved;		/* 0 */
 	const char *name;		/* for messages: "MODULUS" */
-	/* Checks the attribute's bytes, before any function that may read them is called. */
+	/* Checks the attribute's bytes. It is called before other functions that may read them. */
 	enum nnx_status (*check)(struct nnx_call *call, const struct nnx_attribute *attribute);
 };
 
@@ -217,7 +217,10 @@ struct nnx_extension {
 	const struct nnx_type *types;
 	const struct nnx_operation *operations;
 	uint32_t num_operations;
-	/* Extensions whose types this extension uses. The extension is not loaded without them. */
+	/*
+	 * Names of extensions whose types this extension uses. Without them, this extension is not
+	 * loaded.
+	 */
 	uint32_t num_needs;
 	const char *const *needs;
 	/*

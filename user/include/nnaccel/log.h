@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log of libnnaccel and of the NNAPI's libneuralnetworks, which share it: lines on stderr, or
- * calls of a function of the program.
+ * The common log of libnnaccel and of the NNAPI's libneuralnetworks. Lines go to stderr, or to a
+ * function of the program.
  */
 #ifndef NNACCEL_LOG_H
 #define NNACCEL_LOG_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model: its form in memory, its flat wire form, and its checker. Code that runs after the
- * checker can trust a model. The structures follow the NN HAL 1.3 Model.
+ * The model in memory. A model can also be encoded into a flat wire form, and a checker checks it.
+ * Code that runs after the checker can trust a model. The structures follow the NN HAL 1.3 Model.
  */
 #ifndef NNACCEL_MODEL_H
 #define NNACCEL_MODEL_H
@@ -58,8 +58,8 @@ enum nn_lifetime {
 	NN_TEMPORARY = 0,
 	NN_SUBGRAPH_INPUT = 1,
 	NN_SUBGRAPH_OUTPUT = 2,
-	NN_CONSTANT_COPY = 3,		/* its value is in `values` of struct nn_model */
-	NN_CONSTANT_REFERENCE = 4,	/* its value is in a pool of the model */
+	NN_CONSTANT_COPY = 3,		/* the value is in `values` of struct nn_model */
+	NN_CONSTANT_REFERENCE = 4,	/* the value is in a pool of the model */
 	NN_NO_VALUE = 5,		/* omitted */
 	NN_SUBGRAPH = 6,		/* offset is the index of a referenced subgraph: */
 					/* subgraphs[offset + 1] of the model */
@@ -150,8 +150,8 @@ struct nn_model {
 };
 
 /*
- * An attribute of a preparation or an execution for an extension: its code within the
- * extension, and bytes that only the extension interprets.
+ * An attribute of a preparation or an execution for an extension: a code of the extension, and
+ * bytes that only the extension interprets.
  */
 struct nn_attribute {
 	const char *extension;

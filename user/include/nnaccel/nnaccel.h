@@ -2,12 +2,12 @@
 /*
  * libnnaccel: the NN HAL 1.2/1.3 interface to /dev/nnaccel and the other devices of the module.
  *
- * Handles are opaque; functions that create and destroy them come in pairs. A call returns a status
- * and stores new objects in its last parameters. All functions may be called from any thread, also
- * on one object at the same time. Destroy an object only after every other call on it has returned.
- * Apart from the log, all state is in handles. Every `err` may be NULL. Otherwise a failing call
- * writes one line to `err`, and a successful call empties it. Objects made from a device hold a
- * reference to it, so it may be closed before them.
+ * Handles are opaque; each has a function that creates it and a function that destroys it. A call
+ * returns a status and stores new objects in its last parameters. All functions may be called from
+ * any thread, also on one object at the same time. Destroy an object only after every other call on
+ * it has returned. Apart from the log, all state is in handles. Every `err` may be NULL. Otherwise
+ * a failing call writes one line to `err`, and a successful call empties it. Objects made from a
+ * device hold a reference to it, so it may be closed before them.
  *
  * A structure whose first field is `size` may grow. The caller sets `size` to the size of the
  * structure before the library reads or writes it. A call returns NN_INVALID_ARGUMENT for a size
@@ -47,8 +47,8 @@ const char *nna_status_name(enum nn_status status);
 /*
  * Opens a device. If path is NULL, opens the path in the environment variable NNACCEL_DEVICE, or
  * NNA_DEVICE_PATH. The file is close-on-exec and belongs to this address space: a child process
- * must open the device itself. The call does not wait for an engine. NN_DEVICE_UNAVAILABLE: no such
- * device, no permission, or another ABI.
+ * must open the device itself. The call does not wait for an engine. NN_DEVICE_UNAVAILABLE: there
+ * is no such device, no permission, or the module's ABI differs.
  *
  * If path is a socket, the device works without the module, for tests: an engine started with
  * --direct serves it. The device then has no memory limits. It has no fenced executions, io_uring,
@@ -58,7 +58,7 @@ enum nn_status nna_device_open(const char *path, struct nna_device **device,
 			       struct nn_error *err);
 void nna_device_close(struct nna_device *device);
 
-/* Maximum number of devices. */
+/* Maximum number of devices of the module. */
 #define NNA_MAX_DEVICES 64
 
 /* A device: an engine that registered with the module under a name. */
@@ -129,8 +129,8 @@ enum nn_status nna_device_get_context_info(struct nna_device *device,
 					   struct nna_context_info *info, struct nn_error *err);
 
 /*
- * The functions make memory that the device can access. Memory is reference-counted: free may be
- * called while a prepared model or an execution still uses it. Freeing also ends the memory's slots
+ * The functions make memory that the device can access. Memory is reference-counted: it may be
+ * freed while a prepared model or an execution still uses it. Freeing also ends the memory's slots
  * in bursts.
  *
  * nna_memory_alloc() makes zeroed memory of the kernel module. nna_memory_import() makes memory
@@ -205,10 +205,10 @@ enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_e
 /*
  * IDevice::getSupportedOperations_1_3: sets supported[i] for each operation i of the main subgraph.
  * memories[i] is pool i of the model. Operations that use unreachable memory are not supported.
- * Memory is unreachable if its driver refuses or has withdrawn it, its file has become shorter, or
- * it could not be imported. For memory that could not be imported, memories[i] is NULL and
- * model->pools[i].size is the size; otherwise model->pools is not read. Returns NN_INVALID_ARGUMENT
- * if the model is wrong.
+ * Memory is unreachable if its driver rejects accesses or has withdrawn the memory, if its file has
+ * become shorter, or if it could not be imported. For memory that could not be imported,
+ * memories[i] is NULL and model->pools[i].size is the size; otherwise model->pools is not read.
+ * Returns NN_INVALID_ARGUMENT if the model is wrong.
  */
 enum nn_status nna_get_supported_operations(struct nna_device *device,
 					    const struct nn_model *model,
@@ -232,9 +232,9 @@ enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model
  * from data files keeps them locked for reading. So a program that takes the locks never writes
  * into a model in use.
  *
- * The token must be unique to the model with its constants, and to the preference. The engine does
- * not compare models: under a token, it loads the files of whichever model was saved under that
- * token.
+ * Each combination of a model, its constants and a preference must have its own token. The engine
+ * does not compare models: under a token, it loads the files of whichever model was saved under
+ * that token.
  */
 struct nna_cache {
 	uint32_t size;
@@ -266,7 +266,7 @@ enum nna_preference {
 	NNA_PREFER_SUSTAINED_SPEED = 2,
 };
 
-/* The priority of a model's executions among those of its user. */
+/* The priority of a model's executions among all executions of the same user. */
 enum nna_priority {
 	NNA_PRIORITY_MEDIUM = 0,
 	NNA_PRIORITY_LOW = 1,
@@ -315,7 +315,7 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 				 struct nna_prepared_model **prepared, struct nn_error *err);
 void nna_prepared_model_free(struct nna_prepared_model *prepared);
 
-/* A preparation that runs while its caller does other work. */
+/* A preparation in the background. */
 struct nna_preparation;
 
 /*
@@ -354,7 +354,7 @@ void nna_preparation_free(struct nna_preparation *preparation);
 
 /*
  * Sets the signature of a model from a cache, so that nna_buffer_allocate() can use it. Models of
- * nna_prepare_model() already have a signature. Call it before any other thread uses `prepared`.
+ * nna_prepare_model() already have a signature. Call this before any other thread uses `prepared`.
  * Returns NN_OK or NN_OUT_OF_MEMORY.
  */
 enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepared,
@@ -449,13 +449,13 @@ struct nna_dependencies {
 
 /*
  * IPreparedModel::executeFenced: starts an execution once all files of `after` (NULL: none) have
- * succeeded, and does not wait for it. Each file is a sync_file of any driver, or a fence that this
- * function made for any device. The file *fence becomes readable (POLLIN) at the execution's end;
- * the caller closes it. It is not a sync_file, because the end of the execution depends on a
- * process. Returns NN_INVALID_ARGUMENT if neither the request nor the model gives an output's
- * shape, or if an fd is neither such a sync_file nor such a fence. The request and handles of its
- * memories may be freed when the call returns. Outputs that are buffers count as filled when the
- * call returns.
+ * signalled success, and does not wait for its end. Each file is a sync_file of any driver, or a
+ * fence that this function made for any device. The file *fence becomes readable (POLLIN) at the
+ * execution's end; the caller closes it. It is not a sync_file, because the end of the execution
+ * depends on a process. Returns NN_INVALID_ARGUMENT if neither the request nor the model gives an
+ * output's shape, or if an fd is neither such a sync_file nor such a fence. The request and handles
+ * of its memories may be freed when the call returns. Outputs that are buffers count as filled when
+ * the call returns.
  */
 enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 				  const struct nna_request *request,
@@ -517,9 +517,9 @@ struct nna_buffer_roles {
  * buffer's dimensions are merged from `desc` and all roles. Each write determines the dimensions
  * that are still unknown, and the memory grows with them. The token (not 0) names the buffer in
  * requests until the buffer is freed; the device may then reuse the token. Returns
- * NN_INVALID_ARGUMENT for no model, no role, a role that is given twice or that its model does not
- * have, and for roles of different types or dimensions. Returns NN_RESOURCE_EXHAUSTED_* beyond a
- * limit, NN_DEAD_OBJECT if a model's worker is dead.
+ * NN_INVALID_ARGUMENT if there is no model or no role, if a role is repeated or does not exist in
+ * its model, or if roles have different types or dimensions. Returns NN_RESOURCE_EXHAUSTED_* beyond
+ * a limit, NN_DEAD_OBJECT if a model's worker is dead.
  *
  * An execution may use a buffer only for an argument that is one of the buffer's roles. Otherwise
  * it returns NN_INVALID_ARGUMENT. It also does so for a shape other than that of an input's buffer
@@ -543,10 +543,10 @@ uint64_t nna_buffer_size(struct nna_buffer *buffer);
  * IBuffer::copyTo and copyFrom: copy between a buffer and the whole of a memory. The memory's size
  * must be the buffer's size, or the size of the buffer's shape completed by `dims` (rank 0: none).
  * The kernel copies. If the memory belongs to another driver, the kernel waits and notifies the
- * exporter as for an execution. _read and _write copy to and from memory of this process. A failed
- * copy into the buffer leaves it empty. The calls return NN_INVALID_ARGUMENT for a wrong size or
- * shape, or a copy to memory that is not writable. They return NN_GENERAL_FAILURE if the buffer is
- * empty or in use, or if the memory cannot be accessed.
+ * exporter as for an execution. _read and _write copy to and from memory of this process. After a
+ * failed copy into the buffer, the buffer is empty. The calls return NN_INVALID_ARGUMENT for a
+ * wrong size or shape, or a copy to memory that is not writable. They return NN_GENERAL_FAILURE if
+ * the buffer is empty or in use, or if the memory cannot be accessed.
  */
 enum nn_status nna_buffer_copy_to(struct nna_buffer *buffer, struct nna_memory *memory,
 				  struct nn_error *err);

@@ -22,7 +22,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Relative to the CPU reference, which is 1.0; lower is better. */
+/* Figures relative to the CPU reference, which is 1.0; lower is better. */
 typedef struct {
 	float execTime;
 	float powerUsage;
@@ -34,7 +34,7 @@ typedef struct {
 	SL_ANeuralNetworksPerformanceInfo performanceInfo;
 } SL_ANeuralNetworksOperandPerformanceInfo;
 
-/* A type of a vendor extension: the bytes of a scalar or of a tensor's element, and its code. */
+/* A type of a vendor extension: its code, and the bytes of a scalar or of a tensor's element. */
 typedef struct {
 	uint32_t byteSize;
 	uint16_t type;
@@ -74,7 +74,7 @@ typedef void (*ANeuralNetworksDiagnosticCompilationFinishedCallback)(
 typedef void (*ANeuralNetworksDiagnosticExecutionFinishedCallback)(
 	const void *context, const ANeuralNetworksDiagnosticExecutionInfo *info);
 
-/* The head of every table: a FeatureLevelCode of level 5 or above. */
+/* The first field of each table: a FeatureLevelCode of level 5 or above. */
 typedef struct NnApiSLDriverImpl {
 	int64_t implFeatureLevel;
 } NnApiSLDriverImpl;
@@ -182,7 +182,7 @@ typedef struct NnApiSLDriverImplFL5 {
 	int (*SL_ANeuralNetworksDevice_getPerformanceInfo)(
 		const ANeuralNetworksDevice *device, int32_t performanceInfoKind,
 		SL_ANeuralNetworksPerformanceInfo *performanceInfo);
-	/* Calls `callback` once for each type that the device has a figure for. */
+	/* Calls `callback` once for each type for which the device has a figure. */
 	int (*SL_ANeuralNetworksDevice_forEachOperandPerformanceInfo)(
 		const ANeuralNetworksDevice *device, void *context,
 		void (*callback)(SL_ANeuralNetworksOperandPerformanceInfo, void *));

@@ -25,9 +25,9 @@ struct io_uring_sqe;
 struct nna_submission;
 
 /*
- * Creates a request that can be submitted any number of times, but only once at a time. It holds
- * references to its memories and buffers; `request` and `options` may be freed. Free it before the
- * prepared model, but not in flight, because the kernel writes the results into it.
+ * Creates a submission: a request that can be submitted any number of times, one after the other.
+ * It holds references to its memories and buffers; `request` and `options` may be freed. Free it
+ * before the prepared model, but not in flight, because the kernel writes the results into it.
  */
 enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 				     const struct nna_request *request,
