@@ -402,7 +402,7 @@ enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_b
 
 /* ---- copies ---- */
 
-/* Returns the bytes of a complete shape; a dimension of 0 gives 0. */
+/* Returns the bytes of a complete shape; 0 if a dimension is 0. */
 static uint64_t bytes_of(const struct nna_buffer *b, const struct nn_operand *operand)
 {
 	const struct nn_type_info *info = nn_type_info_of(operand->type);

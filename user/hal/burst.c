@@ -235,7 +235,7 @@ static bool may_fit(const struct nna_burst *b, const struct nna_request *r)
 	return !r->num_tokens && args <= b->capacity && result <= b->capacity;
 }
 
-/* Returns an array with room for `count` elements; the old contents are lost. NULL: no memory. */
+/* Returns an array of at least `count` elements; the old contents are lost. NULL: no memory. */
 static void *reserve(void *array, uint32_t *room, uint32_t count, size_t size)
 {
 	if (array && count <= *room)

@@ -44,7 +44,7 @@ enum nn_status nna_take_cache(struct nna_cache *ours, const struct nna_cache *ca
 
 /* ---- loading ---- */
 
-/* Imports a whole file as a read-only pool; 0 if the file is empty. */
+/* Imports a whole file as a read-only pool; sets the pool's id to 0 if the file is empty. */
 static enum nn_status import_file(const struct nna_device *device, int fd, uint64_t size,
 				  uint32_t *pool, struct nn_error *err)
 {
@@ -80,7 +80,7 @@ static enum nn_status ask_cached(struct nna_device *device, struct nnaccel_prepa
 				err);
 }
 
-/* Checks the properties of an entry that need no other process. */
+/* Checks those properties of an entry that can be checked without another process. */
 static enum nn_status check_sizes(const struct nna_cache_files *files, struct nn_error *err)
 {
 	uint64_t bytes = 0;

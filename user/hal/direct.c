@@ -709,7 +709,7 @@ static int do_prepare(struct direct *d, struct nnaccel_prepare *p, struct call *
 	return error;
 }
 
-/* Names the parts of a saved model, as arguments. */
+/* Adds the parts of a saved model to a command, as arguments. */
 static int add_parts(struct direct *d, struct call *c, uint64_t parts, uint32_t num_model,
 		     uint32_t num_data, uint32_t prot)
 {
@@ -974,7 +974,7 @@ static int do_buffer_alloc(struct direct *d, struct nnaccel_buffer_alloc *a, str
 	return error;
 }
 
-/* Copies between two files, or a file and memory of the caller (file -1). */
+/* Copies between two files, or between a file and memory of the caller (its file is -1). */
 static int copy(int to, uint64_t to_offset, void *to_data, int from, uint64_t from_offset,
 		const void *from_data, uint64_t length)
 {

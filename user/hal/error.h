@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Converts errors of the kernel and the engine to a status and one line of text. */
+/* Converts errors of the kernel and the engine to a status and a message of one line. */
 #ifndef NN_HAL_ERROR_H
 #define NN_HAL_ERROR_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that is allocated piece by piece and freed as a whole, for the arrays of models, plans and
- * steps.
+ * Memory for the arrays of models, plans and steps. It is allocated piece by piece and freed as a
+ * whole.
  */
 #ifndef NN_RUNTIME_ARENA_H
 #define NN_RUNTIME_ARENA_H

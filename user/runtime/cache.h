@@ -8,7 +8,7 @@
 /* The cache that an application set for a compilation. */
 struct cache_options {
 	const char *dir;		/* folder, which ends in '/'; NULL if `fds` has the files */
-	const int *fds;			/* model files, then data files, for the only device */
+	const int *fds;			/* model files, then data files, of the only device */
 	const uint8_t *token;		/* [ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] */
 };
 

@@ -23,8 +23,8 @@
 #include "runtime/trace.h"
 
 /*
- * The size of a cache line, because kernels and copies prefer arguments that begin and end with
- * one.
+ * The size of a cache line, because kernels and copies are fastest on arguments that begin and end
+ * with a cache line.
  */
 #define PREFERRED_ALIGNMENT 64
 

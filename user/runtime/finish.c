@@ -348,8 +348,8 @@ static bool flatten(ANeuralNetworksModel *model)
 }
 
 /*
- * Accept unknown operations of vendors, because only the compilation finds out whether a device has
- * them.
+ * Checks the whole model. Accepts unknown operations of vendors, because only a compilation finds
+ * out whether a device has them.
  */
 static int check(ANeuralNetworksModel *model, struct nn_error *err)
 {

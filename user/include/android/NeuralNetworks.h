@@ -8,7 +8,7 @@
  * it. A compilation must outlive its executions and bursts. A memory must outlive the models and
  * executions that use it.
  *
- * Results: every function that returns int returns a ResultCode. UNEXPECTED_NULL means that a
+ * Results: each function that returns int returns a ResultCode. UNEXPECTED_NULL means that a
  * pointer must not be NULL, but is. BAD_STATE means that the object is not in the state that the
  * call requires. With NNACCEL_LOG=error (the default) each failed call writes a line to stderr.
  *
@@ -81,11 +81,11 @@ int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer *ahwb,
 						    ANeuralNetworksMemory **memory);
 
 /*
- * Makes a memory in the place and layout that suits the roles of a finished description. The memory
- * has no contents until an execution or ANeuralNetworksMemory_copy() writes it. Returns OP_FAILED
- * if the size of the memory is not known. No process maps this memory. If the application reads or
- * writes the values after each execution, memory of ANeuralNetworksMemory_createFromFd() avoids a
- * copy.
+ * Makes a memory for the roles of a finished description, in the place and layout that suit these
+ * roles. The memory has no contents until an execution or ANeuralNetworksMemory_copy() writes it.
+ * Returns OP_FAILED if the size of the memory is not known. No process maps this memory. If the
+ * application reads or writes the values after each execution, memory of
+ * ANeuralNetworksMemory_createFromFd() avoids a copy.
  */
 int ANeuralNetworksMemory_createFromDesc(const ANeuralNetworksMemoryDesc *desc,
 					 ANeuralNetworksMemory **memory);
@@ -194,7 +194,10 @@ int ANeuralNetworksModel_getSupportedOperationsForDevices(
 int ANeuralNetworksCompilation_create(ANeuralNetworksModel *model,
 				      ANeuralNetworksCompilation **compilation);
 
-/* Creates a compilation for the given devices only. BAD_DATA: no device, or a device twice. */
+/*
+ * Creates a compilation for the given devices only. BAD_DATA: no device is given, or a device
+ * twice.
+ */
 int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel *model,
 						const ANeuralNetworksDevice *const *devices,
 						uint32_t numDevices,
@@ -203,8 +206,8 @@ void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation);
 
 /*
  * Sets a directory for compiled models, and a token of 32 bytes that is unique to this model, such
- * as the SHA-256 of the model's file. If two models have the same token and the same shapes of
- * arguments, no call fails, but the second model computes the values of the first one. See
+ * as the SHA-256 of the model's file. If two models have the same token and the same arguments, no
+ * call fails, but the second model computes the values of the first one. See
  * Documentation/cache.rst.
  */
 int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilation,
@@ -292,19 +295,19 @@ int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
 int ANeuralNetworksExecution_setReusable(ANeuralNetworksExecution *execution, bool reusable);
 
 /*
- * Allows lengths of arguments that exceed the operands' sizes. The call fails once an argument is
- * set.
+ * Allows lengths of arguments that exceed the operands' sizes. The call must come before any
+ * argument is set.
  */
 int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecution *execution,
 							 bool enable);
 
 /*
- * Run an execution. Compute waits for its end. StartCompute returns an event that signals its end.
- * BurstCompute runs it in a burst. StartComputeWithDependencies starts it once all `dependencies`
- * have ended, and limits it to `duration` ns from that moment (0: no limit). The shapes of its
- * outputs must then be known. An execution runs only once, unless it is reusable. The functions
- * return BAD_DATA if an argument is not set. After OUTPUT_INSUFFICIENT_SIZE the shapes of outputs
- * can be read.
+ * Run an execution. With compute(), the call waits for the end. With startCompute(), the returned
+ * event signals the end. With burstCompute(), the execution runs in a burst. With
+ * startComputeWithDependencies(), it starts once all `dependencies` have ended, and may take
+ * `duration` ns from then on (0: no limit); the shapes of outputs must be known. An execution runs
+ * only once, unless it is reusable. The functions return BAD_DATA if an argument is not set. After
+ * OUTPUT_INSUFFICIENT_SIZE the shapes of outputs can be read.
  */
 int ANeuralNetworksExecution_compute(ANeuralNetworksExecution *execution);
 int ANeuralNetworksExecution_startCompute(ANeuralNetworksExecution *execution,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Types and codes of the NNAPI up to feature level 8. Names, values and layouts
- * are those of Android's NDK, so that clients build and run unchanged.
+ * Types and codes of the NNAPI up to feature level 8. Names, values and layouts are those of
+ * Android's NDK, so applications build and run unchanged.
  */
 #ifndef ANDROID_NEURAL_NETWORKS_TYPES_H
 #define ANDROID_NEURAL_NETWORKS_TYPES_H
@@ -200,7 +200,7 @@ typedef enum {
 	ANEURALNETWORKS_OUT_OF_MEMORY = 1,
 	ANEURALNETWORKS_INCOMPLETE = 2,
 	ANEURALNETWORKS_UNEXPECTED_NULL = 3,	/* a pointer that must not be NULL is */
-	ANEURALNETWORKS_BAD_DATA = 4,		/* an argument, model or execution is wrong */
+	ANEURALNETWORKS_BAD_DATA = 4,		/* an argument, a model or an execution is wrong */
 	ANEURALNETWORKS_OP_FAILED = 5,		/* a compilation or execution failed */
 	ANEURALNETWORKS_BAD_STATE = 6,		/* the object is in the wrong state */
 	ANEURALNETWORKS_UNMAPPABLE = 7,		/* memory cannot be mapped */
@@ -234,7 +234,7 @@ enum { ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN = 32 };
 typedef enum {
 	ANEURALNETWORKS_DURATION_ON_HARDWARE = 0,
 	ANEURALNETWORKS_DURATION_IN_DRIVER = 1,
-	/* Time on hardware, without the wait for dependencies. */
+	/* Time on the hardware, without the wait for dependencies. */
 	ANEURALNETWORKS_FENCED_DURATION_ON_HARDWARE = 2,
 	ANEURALNETWORKS_FENCED_DURATION_IN_DRIVER = 3,
 } DurationCode;
@@ -250,7 +250,7 @@ typedef enum {
 typedef struct ANeuralNetworksMemory ANeuralNetworksMemory;
 /* A model: operands and operations. It is built, then finished, and then immutable. */
 typedef struct ANeuralNetworksModel ANeuralNetworksModel;
-/* A model made ready for devices. */
+/* A model that was compiled for devices. */
 typedef struct ANeuralNetworksCompilation ANeuralNetworksCompilation;
 /* A run of a compilation on a set of inputs. */
 typedef struct ANeuralNetworksExecution ANeuralNetworksExecution;

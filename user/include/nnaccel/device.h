@@ -52,9 +52,9 @@ struct nn_device_info {
 	/* Indexed by enum nn_type; unused entries are FLT_MAX. */
 	struct nn_performance operand[NN_TYPE_COUNT];
 	/*
-	 * Operations that the device executes for some types: code c is bit c % 8 of byte c / 8.
-	 * Only nna_get_supported_operations() says whether the device executes the operations of a
-	 * model.
+	 * Bit set of operations that the device executes for at least some types: code c is bit c %
+	 * 8 of byte c / 8. Only nna_get_supported_operations() says whether the device executes the
+	 * operations of a model.
 	 */
 	uint8_t operations[NN_DEVICE_OPERATIONS];
 	/* ---- added after the first version, which ends here ---- */

@@ -114,7 +114,7 @@ struct nna_engine_slot {
 	uint32_t slot;
 	bool is_writable;
 	void *base;			/* other processes may write it at any time */
-	uint64_t length;		/* bytes; may become unreadable zeroes, never a fault */
+	uint64_t length;		/* bytes; unreadable ones read as zeroes, without a fault */
 	bool is_device_memory;		/* see nna_engine.takes_device_memory */
 };
 
@@ -127,7 +127,7 @@ struct nna_engine_region {
 };
 
 /*
- * An engine's own executor of bursts, which keeps its mappings of a client's memory, like the HAL's
+ * An engine's own executor of bursts, which itself keeps a client's memory mapped, like the HAL's
  * IBurstExecutorWithCache. Without such an executor, the library keeps clients' memory mapped and
  * executes the prepared model. Calls for one executor do not overlap. Only `remove` may overlap
  * with another call, but never with an execution.
@@ -138,12 +138,14 @@ struct nna_engine_burst {
 	enum nn_status (*create)(const struct nna_engine *engine, void *prepared, void **executor,
 				 struct nn_error *err);
 	void (*destroy)(void *executor);
-	/* Called at a slot's first use. */
+	/* Called when a slot is used for the first time. */
 	enum nn_status (*add)(void *executor, const struct nna_engine_slot *slot,
 			      struct nn_error *err);
 	/* Returns false if the slot must be added (again) before the next execution. */
 	bool (*is_cached)(void *executor, uint32_t slot);
-	/* The client freed the slot; its memory is unmapped afterwards. */
+	/*
+	 * Called when the client has freed the slot. The slot's memory is unmapped after this call.
+	 */
 	void (*remove)(void *executor, uint32_t slot);
 	/*
 	 * Does the same as `execute` of the engine, and may defer the execution. The array
@@ -205,9 +207,9 @@ enum nna_engine_file_use {
 };
 
 /*
- * A file that clients' processes use, such as a driver's node. The engine's user opens it before
- * the process is sandboxed. The process may make only those calls on the file that this structure
- * names.
+ * A file that clients' processes use, such as a driver's node. The library opens the file as the
+ * engine's user before the process is sandboxed. The process may make only those calls on the file
+ * that this structure names.
  */
 struct nna_engine_file {
 	uint32_t size;			/* sizeof(struct nna_engine_file) */
@@ -321,11 +323,11 @@ struct nna_engine {
 
 	/*
 	 * Checks the arguments against the model and computes. With NN_OK and
-	 * NN_OUTPUT_INSUFFICIENT_SIZE it fills arguments->shapes, which say whether each output was
-	 * large enough, and sets shapes_known. If the deadline has passed, it returns
-	 * NN_MISSED_DEADLINE_TRANSIENT. It may set arguments->device_ns, and should if
-	 * arguments->measure is set. If the engine leaves device_ns at 0, the library measures the
-	 * execution.
+	 * NN_OUTPUT_INSUFFICIENT_SIZE, `execute` sets shapes_known and fills arguments->shapes,
+	 * which say whether each output was large enough. If the deadline has passed, `execute`
+	 * returns NN_MISSED_DEADLINE_TRANSIENT. The engine may set arguments->device_ns, and should
+	 * do so if arguments->measure is set. If the engine leaves device_ns at 0, the library
+	 * measures the execution.
 	 *
 	 * Each status except NNA_ENGINE_DEFERRED ends the execution. Everything that `arguments`
 	 * points to stays valid until the execution's end.
@@ -361,7 +363,7 @@ struct nna_engine {
 	 * cache files. The memory of each model part comes from malloc() and belongs to the engine,
 	 * which must also free it if load() fails. The model parts have the bytes that this engine
 	 * saved. The memory of data parts is read-only, outlives *prepared, and may change at any
-	 * time. Returns NN_GENERAL_FAILURE if the parts do not belong together.
+	 * time. Returns NN_GENERAL_FAILURE if the parts are not those of one saved model.
 	 */
 	enum nn_status (*load)(const struct nna_engine *engine, const struct nna_engine_part *model,
 			       const struct nna_engine_part *data,
@@ -396,7 +398,7 @@ struct nna_engine {
 	/*
 	 * Called before memory that nna_engine_region_of() returned is unmapped, and after the last
 	 * execution that uses the memory; may be NULL. The engine removes the hardware's mapping
-	 * here. Any thread may call it. It must not wait for an execution.
+	 * here. Any thread may call it. The function must not wait for an execution.
 	 */
 	void (*forget_region)(const struct nna_engine *engine,
 			      const struct nna_engine_region *region);
@@ -422,8 +424,8 @@ struct nna_engine {
 	bool takes_device_memory;
 	/*
 	 * The numbers of cache files of each kind in a client's cache entry, up to
-	 * NNA_ENGINE_MAX_CACHE_FILES. If both are 0, there is one of each kind. Without model
-	 * files, the hash of an entry is the hash of its data files.
+	 * NNA_ENGINE_MAX_CACHE_FILES. If both numbers are 0, there is one file of each kind.
+	 * Without model files, the hash of an entry is the hash of its data files.
 	 */
 	uint32_t model_cache_files;
 	uint32_t data_cache_files;
@@ -471,7 +473,7 @@ int nna_engine_main(const struct nna_engine *engine, int argc, char **argv);
 /*
  * Reports to the client how much of a preparation is done, in thousandths. Any thread may call this
  * during prepare() or load(), with the `how` of that call or a copy of `how`. Returns false if the
- * client no longer wants the model, so that the engine may fail instead of going on.
+ * client no longer wants the model; the engine may then stop and fail.
  */
 bool nna_engine_progress(const struct nna_engine_preparation *how, uint32_t thousandths);
 
@@ -488,10 +490,10 @@ bool nna_engine_replace(void *prepared, void *better);
 /*
  * The engine's own store, for tuned settings, compiled shaders and the like. The store exists if
  * the engine has a store_identity and runs with --state, even if no client asks for caching. It
- * shares its limits with cached plans: 64 entries and --cache-per-user MiB for each user. The least
- * recently used entries are removed. Entries outlive the engine's process, and stay valid for a
- * newer build of the engine. A changed store_identity or `nnaccel cache clear` removes the entries,
- * so any entry may be missing at any time.
+ * shares its limits with cached plans: 64 entries and --cache-per-user MiB for each user. Beyond
+ * the limits, the least recently used entries are removed. Entries outlive the engine's process,
+ * and stay valid for a newer build of the engine. A changed store_identity or `nnaccel cache clear`
+ * removes the entries, so any entry may be missing at any time.
  *
  * A client's process uses the store of the client's user, but cannot do so in `start`. Threads
  * share the store of the engine's user, and can use it in `start`. Any thread may call these

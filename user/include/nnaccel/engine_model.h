@@ -59,8 +59,8 @@ bool nn_operand_merge_dims(struct nn_operand *operand, uint32_t rank, const uint
 bool nn_operand_same_type(const struct nn_operand *a, const struct nn_operand *b);
 
 /*
- * Returns the value of a constant operand (NN_CONSTANT_COPY or NN_CONSTANT_REFERENCE with a mapped
- * pool) of a checked model; NULL for others. May be unaligned.
+ * Returns the value of a constant operand (NN_CONSTANT_COPY, or NN_CONSTANT_REFERENCE with a mapped
+ * pool) of a checked model; NULL for other operands. May be unaligned.
  */
 const void *nn_operand_value(const struct nn_model *model, const struct nn_operand *operand);
 
@@ -77,7 +77,7 @@ const void *nn_operand_value(const struct nn_model *model, const struct nn_opera
 enum nn_status nn_model_check(const struct nn_model *model, struct nn_error *err);
 
 /*
- * Writes a checked model into its wire form: *wire is one malloc()ed block of size bytes that the
+ * Encodes a checked model. *wire is the wire form, a malloc()ed block of *size bytes that the
  * caller frees. Only the sizes of pools are encoded.
  */
 enum nn_status nn_model_encode(const struct nn_model *model, void **wire, size_t *size,

@@ -3,8 +3,8 @@
  * Vendor extensions: the descriptor that a plug-in exports to the engine, and the functions that
  * the engine gives the plug-in.
  *
- * A plug-in is a shared object in the engine's folder of extensions that exports
- * one variable, the descriptor:
+ * A plug-in is a shared object in the engine's folder of extensions. It exports one variable, the
+ * descriptor:
  *
  *	NNX_EXPORT const struct nnx_extension nnaccel_extension = { ... };
  *
@@ -58,8 +58,8 @@ enum nnx_status {
 	NNX_OK = 0,
 	/* For shape and execute: the operation cannot be computed. */
 	NNX_GENERAL_FAILURE = 2,
-	NNX_INVALID_ARGUMENT = 4,	/* for check, check_data, compile: the model is wrong; or */
-					/* an attribute is */
+	NNX_INVALID_ARGUMENT = 4,	/* for check, check_data, compile: the model */
+					/* or an attribute is wrong */
 	NNX_OUT_OF_MEMORY = 10,
 };
 
@@ -68,18 +68,18 @@ enum nnx_status {
 #define NNX_CONSTANT 2u		/* the value comes from the model */
 #define NNX_IS_TENSOR 4u	/* else a scalar */
 
-/* An operand. Its value and dimensions may still be unknown. */
+/* An operand. The operand's value and dimensions may still be unknown. */
 struct nnx_operand {
 	const char *extension;		/* extension of the type; NULL for a type of the NNAPI */
 	int32_t type;			/* the extension's code, or the NNAPI's OperandCode */
 	uint32_t flags;
 	uint32_t element_size;		/* bytes; 0 without a fixed size (OEM scalar) */
 	uint32_t rank;			/* 0: scalar, or in check: unknown */
-	uint32_t dims[NNX_MAX_RANK];	/* in check and compile, 0 is unknown; in shape and */
-					/* execute a dimension of size 0 */
+	uint32_t dims[NNX_MAX_RANK];	/* 0: unknown in check and compile, */
+					/* size 0 in shape and execute */
 	float scale;			/* scale of the NNAPI's types */
 	int32_t zero_point;
-	/* Extension data that the application gave to this operand, unchanged. */
+	/* Extension data that the application set for this operand, unchanged. */
 	const void *data;
 	uint32_t data_size;
 	/*
@@ -116,8 +116,8 @@ struct nnx_call {
 	uint32_t num_inputs;
 	uint32_t num_outputs;
 	const struct nnx_operand *inputs;
-	struct nnx_operand *outputs;	/* shape writes rank, dims, scale and zero_point, */
-					/* only execute may write, and only to value */
+	struct nnx_operand *outputs;	/* shape sets rank, dims, scale and zero_point; */
+					/* execute writes only the memory at value */
 	void *state;			/* in shape and execute: the state that compile made */
 
 	/*
@@ -151,7 +151,7 @@ struct nnx_type {
 	const char *name;		/* for messages: "TENSOR_INT64" */
 	/*
 	 * Checks the extension data of an operand of this type (NULL and 0 if the application gave
-	 * none). If it is NULL, such operands have no extension data.
+	 * none). If check_data is NULL, operands of this type cannot have extension data.
 	 */
 	enum nnx_status (*check_data)(struct nnx_call *call, const struct nnx_operand *operand);
 };
@@ -176,9 +176,10 @@ struct nnx_operation {
 	enum nnx_status (*check)(struct nnx_call *call);
 
 	/*
-	 * Computes the outputs' shapes (and scale, zero_point) from the inputs'. Only scalars and
-	 * value_inputs have values. On entry, outputs have the shapes that the model declares, with
-	 * 0 for unknown dimensions. Dimensions that the model declares must not change.
+	 * Computes the shapes of outputs (and scale, zero_point) from the shapes of inputs. Only
+	 * scalars and value_inputs have values. On entry, outputs have the shapes that the model
+	 * declares, with 0 for unknown dimensions. Dimensions that the model declares must not
+	 * change.
 	 */
 	enum nnx_status (*shape)(struct nnx_call *call);
 

@@ -35,7 +35,7 @@ struct nna_hardware_layout {
 	uint32_t height;
 	uint32_t pixel_bytes;	/* bytes of a pixel in the first plane; 1 for BLOB */
 	uint32_t num_planes;
-	uint64_t size;		/* bytes of all planes' pixels, which are those of the tensor */
+	uint64_t size;		/* bytes of all planes' pixels, the size of the tensor */
 	struct nna_hardware_plane planes[NNA_HARDWARE_PLANES];
 };
 
