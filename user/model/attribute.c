@@ -24,7 +24,7 @@ static bool is_name(const char *name, size_t size)
 	return size > 1;
 }
 
-/* Checks that no earlier attribute has the extension and code of the last one. */
+/* Checks that no earlier attribute has the extension and the code of the last attribute. */
 static enum nn_status check_last(const struct nn_attribute *list, uint32_t count,
 				 struct nn_error *err)
 {

@@ -20,8 +20,8 @@ struct attribute_record {
 
 /*
  * Encodes attributes (NULL: none) to *data, which the caller frees. Without attributes, *data is
- * NULL. Returns NN_INVALID_ARGUMENT if a name is not valid, an attribute is repeated, or the total
- * exceeds max_size bytes; or NN_OUT_OF_MEMORY.
+ * NULL. Returns NN_OUT_OF_MEMORY, or NN_INVALID_ARGUMENT if a name is not valid, an attribute is
+ * repeated, or the total exceeds max_size bytes.
  */
 enum nn_status nn_attributes_encode(const struct nn_attributes *attributes, size_t max_size,
 				    void **data, size_t *size, struct nn_error *err);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reads a constant whose number of elements depends on other operands.
- */
+/* Reads constants whose number of elements depends on other operands. */
 #ifndef NN_MODEL_OPERAND_H
 #define NN_MODEL_OPERAND_H
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Names of the status codes, and the line with the reason of a failed call.
- */
+/* Names of status codes, and the message with the reason of a failed call. */
 #include <stdarg.h>
 #include <stdio.h>
 

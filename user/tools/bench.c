@@ -344,7 +344,7 @@ static void *call(void *arg)
 	return NULL;
 }
 
-/* Runs a client: a process whose threads each load the model. */
+/* Runs a client process, in which each thread loads and runs the model. */
 static void be_client(const struct bench *b, enum side side, unsigned int num_threads)
 {
 	struct caller caller = { b, side };

@@ -255,7 +255,7 @@ static void check_engine_node(struct patient *p, struct finding *f)
 	}
 }
 
-/* nnacceld starts no workers without user namespaces. */
+/* Checks user namespaces, without which nnacceld cannot start workers. */
 static void check_namespaces(struct patient *p, struct finding *f)
 {
 	(void)p;

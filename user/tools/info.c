@@ -405,7 +405,7 @@ static bool find_named(struct report *report, const char *name)
 	return false;
 }
 
-/* Shows the module even if no engine describes the device. */
+/* Show the module even if no engine describes the device. */
 static int show(const char *path, const char *name, bool json)
 {
 	struct report report = {

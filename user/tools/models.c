@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The models that clients have prepared, and their memory as the engine reports it.
- */
+/* Reads which models clients have prepared, and the models' memory as the engine reports it. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The common part of the commands of the `nnaccel` tool.
- */
+/* Functions that all commands of the `nnaccel` tool use. */
 #ifndef NN_TOOLS_TOOL_H
 #define NN_TOOLS_TOOL_H
 

@@ -15,8 +15,8 @@
 int outside_mapped_frames(const int *buffers, int count);
 
 /*
- * Returns the bytes that this process moved by system calls so far, from /proc/self/io; -1 if
- * unknown.
+ * Returns the number of bytes that this process has moved by system calls, from /proc/self/io; -1
+ * if unknown.
  */
 int64_t outside_moved_bytes(void);
 

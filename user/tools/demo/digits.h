@@ -19,7 +19,7 @@ struct digit {
 	uint32_t label;			/* 0 to 9 */
 };
 
-/* Draws the next random digit. Equal states of `r` give equal images. */
+/* Draws the next random digit. Equal states of `r` produce equal images. */
 void digit_draw(struct random *r, struct digit *digit);
 
 #endif /* NN_DEMO_DIGITS_H */

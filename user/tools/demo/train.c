@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trains the demo's network by Adam on the cross entropy, in one thread and one order. The only
- * function of the C library that affects the result is sqrtf().
+ * Trains the demo's network by Adam on the cross entropy, in one thread and in a fixed order. The
+ * only function of the C library that affects the result is sqrtf().
  */
 #include <math.h>
 #include <stdlib.h>

@@ -53,7 +53,7 @@ static void write_weights(const float *params, uint64_t probe_hash)
 	printf("\n\t},\n};\n");
 }
 
-/* Returns the exit status after standard output was written. */
+/* Returns the exit status, which tells whether all of standard output was written. */
 static int printed(const char *what)
 {
 	if (!fflush(stdout) && !ferror(stdout))

@@ -774,7 +774,7 @@ static void *run_client(void *arg)
 	status = nna_device_open(c->test.target.path, &c->test.target.device, &err);
 	if (!status)
 		status = nna_device_get_info(c->test.target.device, &info, &err);
-	/* All clients exist before the first one ends. */
+	/* Wait until all clients exist, so that no client ends before. */
 	atomic_fetch_sub(&waiting, 1);
 	while (atomic_load(&waiting))
 		sched_yield();

@@ -32,7 +32,7 @@ enum spoiled {
 static const struct {
 	const char *what;
 	enum nn_status status;
-	bool may_fail;	/* GENERAL_FAILURE is right too, because operations may find the fault */
+	bool may_fail;	/* GENERAL_FAILURE is right, too: operations may detect the fault */
 } spoils[NUM_SPOILED] = {
 	[ONE_INPUT_LESS] = { "an input is missing", NN_INVALID_ARGUMENT, false },
 	[ONE_INPUT_MORE] = { "one input too many", NN_INVALID_ARGUMENT, false },
@@ -301,7 +301,7 @@ static enum outcome try_mutant(struct test *t, const struct vector *v, const str
 	if (nn_model_check(model, &err) || model->subgraphs[0].num_operations > 64)
 		return REFUSED;
 	is_valid = !nn_ops_check_model(model, NULL, &err);
-	/* A huge valid model may take much time and memory. */
+	/* Skip a huge valid model, which would take too much time and memory. */
 	for (uint32_t i = 0; i < model->subgraphs[0].num_operands && is_valid; i++) {
 		uint32_t size = 0;
 
@@ -587,8 +587,8 @@ static uint64_t usual_ns(struct shot *s, struct nna_prepared_model *model)
 
 /*
  * Tries deadlines that pass while the engine computes. If the engine observes deadlines, most of
- * these executions end with a missed deadline. Otherwise they succeed, unless the call itself was
- * too slow.
+ * these executions end with a missed deadline. Otherwise these executions succeed, unless the call
+ * itself was too slow.
  */
 static enum outcome try_late(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			     char reason[REASON])

@@ -46,7 +46,7 @@ enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, str
  */
 bool shot_check(const struct shot *s, char reason[REASON]);
 
-/* Compares only the bytes that no execution may write, not even a failed one. */
+/* Checks only the bytes that no execution may write, not even an execution that fails. */
 bool shot_check_rest(const struct shot *s, char reason[REASON]);
 
 /*

@@ -195,8 +195,8 @@ enum outcome test_prepare(struct test *t, const struct vector *v, const struct n
 	asked = outcome = ask_supported(t, v, ready, reason);
 	memcpy(refusal, reason, REASON);
 	/*
-	 * If an engine prepares a model that it calls unsupported, its results must be right. The
-	 * HAL's own tests demand the same.
+	 * If an engine prepares a model that it reports as not supported, the results must be
+	 * right. The HAL's own tests demand the same.
 	 */
 	if (asked != CRASHED) {
 		target_guard(&t->target, "preparing a model");

@@ -26,7 +26,7 @@ struct test {
 	struct nn_device_info info;
 	struct row rows[MAX_ROWS];
 	uint32_t num_rows;
-	/* Vectors that the engine computes correctly, for other groups. */
+	/* Vectors that the engine computes correctly, stored for other groups. */
 	struct vector *kept[MAX_KEPT];
 	uint32_t num_kept;
 	struct vector *smallest;	/* the smallest vectors that failed */
@@ -35,7 +35,8 @@ struct test {
 		struct nna_memory *pool;
 	} sentinel;	/* prepared model of the first stored vector, until the engine dies */
 	/*
-	 * Number of prepared models, which selects the preference and the priority of the next one.
+	 * Number of prepared models. It selects the preference and the priority of the next
+	 * preparation.
 	 */
 	uint32_t prepared;
 	void (*progress)(const struct row *row);	/* called after each row; may be NULL */

@@ -102,7 +102,7 @@ static bool compute(struct vector *v)
 
 /* ---- tolerance, by the operations and types ---- */
 
-/* Operations that round each float result only once. */
+/* Returns whether an operation rounds each float result only once. */
 static bool is_exact(int32_t code)
 {
 	static const int32_t codes[] = {
@@ -177,7 +177,7 @@ static bool is_quantised(int32_t type)
 	       type != NN_TENSOR_BOOL8 && type != NN_BOOL;
 }
 
-/* Errors of sums are in proportion to the largest term. */
+/* Returns the largest magnitude, to which errors of sums are in proportion. */
 static double largest_of(int32_t type, const char *data, uint32_t count)
 {
 	double largest = 0;
@@ -298,7 +298,7 @@ static struct vector *finish(struct vector *v)
 	return NULL;
 }
 
-/* Engines may need the shapes of outputs in the model. */
+/* Put the shapes of outputs into the model, because some engines need them. */
 static void declare_outputs(struct vector *v)
 {
 	for (uint32_t i = 0; i < v->num_outputs; i++) {
