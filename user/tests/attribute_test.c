@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The encoding of attributes: everything written can be read back, and everything else is rejected
- * with its reason.
+ * Tests the encoding of attributes: encoded attributes decode to the same ones, and invalid
+ * attributes or bytes are rejected with a reason.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,7 +96,10 @@ static void test_refused_to_write(void **state)
 	}
 }
 
-/* Attributes are cut at every byte, and each field of the first record is made invalid. */
+/*
+ * Decodes the encoded attributes truncated to every length, then with an invalid field in the first
+ * record.
+ */
 static void test_refused_to_read(void **state)
 {
 	const struct nn_attribute list[] = { { "com.example.a", 1, 5, "12345" },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The model of the schedule on made-up tasks; the expected times were computed by hand. */
+/* Runs the model of the schedule on invented tasks; the expected times were computed by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static const double long_last[] = { 10, 10, 10, 10, 40 };
 static const double alone[] = { 100 };
 static const double none[64];
 
-/* Steps with different tasks, without costs of sharing. */
+/* Single steps with different tasks, whose sharing costs nothing. */
 static void test_sharing(void **state)
 {
 	static const struct schedule_costs free_of_cost = { .spin = MANY, .fan_out = 256 };
@@ -48,7 +48,7 @@ static void test_sharing(void **state)
 	}
 }
 
-/* Between steps all wait for the slowest. */
+/* A step begins only when the slowest thread has finished the previous step. */
 static void test_steps_follow(void **state)
 {
 	static const struct schedule_costs free_of_cost = { .spin = MANY, .fan_out = 256 };
@@ -69,22 +69,19 @@ static void test_costs(void **state)
 	(void)state;
 	costs.open = 3;
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 13);
-	/* A plan on one thread has no cost of sharing. */
+	/* A plan on one thread pays no cost of sharing. */
 	assert_true(schedule_run(&shared, 1, 1, &costs) == 80);
 	assert_true(schedule_run(&single, 1, 8, &costs) == 100);
-	/*
-	 * Helpers begin later by this time, and the caller notices their end later by the same
-	 * time.
-	 */
+	/* `notice` delays the begin of helpers, and delays the caller again when they end. */
 	costs.notice = 2;
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 3 + 2 + 10 + 2);
-	/* Threads take task numbers one after the other. */
+	/* Threads take task numbers one at a time, each for `take`. */
 	costs = (struct schedule_costs){ .take = 1, .spin = MANY, .fan_out = 256 };
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 8 + 10);
 	assert_true(schedule_run(&(struct schedule_step){ none, 64 }, 1, 64, &costs) == 64);
 }
 
-/* Each thread that is awake wakes four that sleep. */
+/* Each thread that is awake wakes four sleeping threads. */
 static void test_waking(void **state)
 {
 	static const struct schedule_costs costs = {
@@ -99,12 +96,15 @@ static void test_waking(void **state)
 	for (size_t i = 0; i < LENGTH(tasks); i++)
 		tasks[i] = 1000;
 	/*
-	 * The caller wakes four threads, and these wake sixteen, so the last ones begin after two
-	 * wakes.
+	 * The caller wakes four threads, which wake sixteen more; so the last threads begin after
+	 * two wake-ups.
 	 */
 	assert_true(schedule_run(&step, 1, 21, &costs) == 1000 + 2 * 100);
 	assert_true(schedule_run(&step, 1, 5, &costs) == 1 + 5 * 1000);
-	/* Helpers sleep during a long step; meanwhile the caller finishes a short one. */
+	/*
+	 * Helpers fall asleep during the long step. While they wake up, the caller finishes the
+	 * short step.
+	 */
 	assert_true(schedule_run(two, 2, 8, &spinning) == 80 + 100);
 	spinning.wake = 200;
 	spinning.spin = 5000;

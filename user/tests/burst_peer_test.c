@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker's end of a burst that was written from Documentation/burst.rst alone, against the
- * client's end of user/ring: it answers each request with the shapes that the request asks for.
+ * Runs a worker's end of a burst, written from Documentation/burst.rst alone, against the client's
+ * end of user/ring. The worker's end answers each request with the shapes that the request asks
+ * for.
  */
 #include <setjmp.h>
 #include <stdarg.h>

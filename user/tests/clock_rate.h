@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A clock under a test's control: CLOCK_MONOTONIC for this program and the libraries that it is
- * linked with. Only one file of a program may include it.
+ * Lets a test control CLOCK_MONOTONIC for its program and the libraries that the program is linked
+ * with. Only one file of a program may include this header.
  */
 #ifndef NN_TESTS_CLOCK_RATE_H
 #define NN_TESTS_CLOCK_RATE_H
@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 
-/* The clock runs `rate` times as fast as the real one from a given moment on. */
+/* From the real time `real_ns` on, the clock runs `rate` times as fast as the real clock. */
 struct clock_pace {
 	uint64_t real_ns, told_ns;
 	double rate;
@@ -36,7 +36,7 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct
 	return 0;
 }
 
-/* Sets the clock's rate; 1 is the real one. Only one thread calls this at a time. */
+/* Sets the clock's rate; 1 is the rate of the real clock. Not thread-safe. */
 static inline void set_clock_rate(double rate)
 {
 	static struct clock_pace paces[2];

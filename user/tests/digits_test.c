@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The demo's network: training gives its weights, and it reads its digits in every form in which it
- * runs.
+ * Tests the demo's network: training gives the stored weights, and every form of the network reads
+ * the demo's digits.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static void test_weights_are_unchanged(void **state)
 	assert_true(net_hash(net_weights.params) == net_weights.hash);
 }
 
-/* The first steps of the training give the same result again. */
+/* The first training steps give the recorded hash of the weights. */
 static void test_training_is_reproducible(void **state)
 {
 	static float params[NET_PARAMS];
@@ -129,7 +129,7 @@ static void test_quant8_plan(void **state)
 	run_plan(&quant);
 }
 
-/* Returns the output of images_print() for three images, of which two are side by side. */
+/* Returns the output of images_print() for three images; the first two are side by side. */
 static const char *print(const struct digit *digits, bool ascii)
 {
 	static const struct image_answer float32[] = { { 1, 0.5f }, { 2, 1 }, { 3, 0.004f } };
@@ -150,7 +150,7 @@ static const char *print(const struct digit *digits, bool ascii)
 	return out;
 }
 
-/* Checks the pixel in column x of all printed rows of two images: dark, grey or light. */
+/* Two images are printed side by side with their texts, and the third one below them. */
 static void test_images_are_printed(void **state)
 {
 	static const char *const texts[] = {
@@ -163,7 +163,10 @@ static void test_images_are_printed(void **state)
 	const char *out;
 
 	(void)state;
-	/* Images with bright pixels above dark ones, then with grey ones. */
+	/*
+	 * Image 0 has dark even rows, image 1 a light first column, image 2 values at the
+	 * threshold.
+	 */
 	for (uint32_t i = 0; i < DIGITS_PIXELS; i++) {
 		digits[0].pixels[i] = i / DIGITS_SIZE % 2 ? 0 : 255;
 		digits[1].pixels[i] = i % DIGITS_SIZE ? 255 : 0;
@@ -183,7 +186,7 @@ static void test_images_are_printed(void **state)
 		out += strlen(line);
 	}
 	assert_int_equal(*out++, '\n');
-	/* The third image is alone. */
+	/* No image stands beside the third one. */
 	assert_int_equal(strcspn(out, "\n"), DIGITS_SIZE + 11);
 	assert_non_null(strstr(out, " is  9     \n"));
 	assert_non_null(strstr(out, " f32 3   0%\n"));
@@ -191,8 +194,8 @@ static void test_images_are_printed(void **state)
 
 	out = print(digits, false);
 	/*
-	 * A character shows two pixels: the upper, both, or the lower one is dark; a pixel is dark
-	 * from 101 on.
+	 * Each character shows two pixels. In image 0 the upper pixel is dark, in image 1 both are,
+	 * in image 2 the lower one is. Values from 101 on are dark.
 	 */
 	assert_memory_equal(out, "\u2580\u2580", 6);
 	assert_memory_equal(out + 3 * DIGITS_SIZE + 11, " \u2588\u2588", 7);

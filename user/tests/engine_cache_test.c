@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The index of the compilation cache, and its keeper: what is durable, what is removed, and what
- * damaged files and hostile workers can do.
+ * Tests the index of the compilation cache and its keeper: which entries are durable, which are
+ * removed, and what damaged files and hostile workers can do.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -26,7 +26,7 @@
 #define VERSION "some engine"
 #define STORES_AT_ONCE 32
 
-/* The number of hashes that a token has in the index when the index's process is killed. */
+/* The number of hashes of one token in the index before the index's process is killed. */
 #define STORED CACHE_INDEX_PER_TOKEN
 
 /* ---- a keeper that is stopped, until its socket is shut down ---- */
@@ -50,7 +50,7 @@ static const char *path(void)
 	return text;
 }
 
-/* Makes a token or a hash from a number. */
+/* Returns a token or a hash made from a number. */
 static const uint8_t *id(uint32_t number)
 {
 	static uint8_t ids[4][CACHE_TOKEN_SIZE];
@@ -169,7 +169,7 @@ static void test_hashes_of_a_user(void **state)
 	cache_index_close(index);
 }
 
-/* Answers come from memory only while no other process writes. */
+/* The index answers from memory only while no other process writes to its file. */
 static void test_cleared_by_another(void **state)
 {
 	struct cache_index *index = open_index(VERSION), *other = open_index(VERSION);
@@ -180,7 +180,7 @@ static void test_cleared_by_another(void **state)
 		assert_true(knows(index, 1, 1, 1));
 	for (uint32_t i = 0; i < CACHE_INDEX_PER_TOKEN; i++)
 		store(other, 1, 1, 100 + i);
-	/* The keeper checks once a second; then this loop ends. */
+	/* The index checks its file once a second; after the next check this loop ends. */
 	while (knows(index, 1, 1, 1))
 		usleep(50000);
 	assert_true(knows(index, 1, 1, 100));
@@ -239,7 +239,7 @@ static void test_not_a_database(void **state)
 	cache_index_close(index);
 }
 
-/* The file is another program's database, with tables of the same names. */
+/* The index's file is another program's database, whose tables have the same names. */
 static void test_another_schema(void **state)
 {
 	char command[256];
@@ -257,7 +257,7 @@ static void test_another_schema(void **state)
 	cache_index_close(index);
 }
 
-/* Any byte may be wrong: the answer is still yes, no or failed. */
+/* Whichever byte of the file is wrong, the index answers yes, no or failed. */
 static void test_damaged_anywhere(void **state)
 {
 	struct stat st;
@@ -273,7 +273,7 @@ static void test_damaged_anywhere(void **state)
 		for (size_t k = 0; k < sizeof(bytes); k++)
 			bytes[k] = (uint8_t)rand();
 		assert_int_equal(stat(path(), &st), 0);
-		/* Damage a file at rest, or while it is open. */
+		/* Damages the file while it is closed, or while it is open. */
 		if (i % 2) {
 			cache_index_close(index);
 			overwrite(rand() % st.st_size, bytes, sizeof(bytes));
@@ -348,8 +348,8 @@ static void prepare_victim(void)
 }
 
 /*
- * Checks that the index is as before, or has the new hash in place of the oldest, and that it can
- * still be used.
+ * Checks that the index is unchanged, or has the new hash in place of the oldest one, and that the
+ * index can still be used.
  */
 static void check_survival(bool acknowledged)
 {
@@ -368,7 +368,7 @@ static void check_survival(bool acknowledged)
 	cache_index_close(index);
 }
 
-/* A store that removes another hash: both happen, or neither. */
+/* If storing a hash removes another one, both changes happen or neither does. */
 static void test_killed_anywhere(void **state)
 {
 	(void)state;
@@ -376,7 +376,10 @@ static void test_killed_anywhere(void **state)
 		skip();
 }
 
-/* Tests what test_killed_anywhere() tests, on a disk with errors, the opening included. */
+/*
+ * Does what test_killed_anywhere() does, with disk errors instead of kills, and also while the
+ * index is opened.
+ */
 static void test_disk_errors(void **state)
 {
 	(void)state;
@@ -405,7 +408,7 @@ static void test_requests(void **state)
 		assert_int_equal(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed),
 				 kind == CACHE_STORE || kind == CACHE_QUERY);
 	}
-	/* Only NEW has sizes, and the other verdicts have no hash. */
+	/* All these kinds are valid without a hash; only NEW may have sizes. */
 	for (uint32_t kind = CACHE_STORE; kind <= CACHE_DROP; kind++) {
 		bad = (struct message){ .kind = kind };
 		assert_true(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed));
@@ -437,7 +440,10 @@ static void test_digest(void **state)
 
 /* ---- the keeper ---- */
 
-/* The keeper's files are closed in any order, so this waits for the last one. */
+/*
+ * The kernel closes a killed keeper's files in any order, so this waits until the last one is
+ * closed.
+ */
 static void kill_keeper(void)
 {
 	siginfo_t info;
@@ -475,7 +481,7 @@ static void test_keeper(void **state)
 	close(other.socket);
 }
 
-/* A worker that sends a wrong request is not served any more. Others are. */
+/* The keeper drops a worker that sends a wrong request, and serves the other workers. */
 static void test_hostile_workers(void **state)
 {
 	struct message request = { .kind = CACHE_QUERY };
@@ -540,7 +546,10 @@ static void test_random_requests(void **state)
 			memcpy(request.token, id((uint32_t)rand() % 4), sizeof(request.token));
 		if (worker < 0)
 			worker = worker_of(2);
-		/* A file that comes with an answer is closed if the caller does not take it. */
+		/*
+		 * This recv() takes no file, so the kernel closes a file that comes with the
+		 * answer.
+		 */
 		if (send(worker, &request, sizeof(request), MSG_NOSIGNAL) < 0 ||
 		    recv(worker, &answer, sizeof(answer), 0) <= 0) {
 			close(worker);
@@ -604,8 +613,8 @@ static void test_many_workers(void **state)
 }
 
 /*
- * A keeper that died is started again after a pause. Workers can go on using their sockets, because
- * the broker has the other ends.
+ * The broker starts a new keeper some time after one has died. Workers can go on using their
+ * sockets, because the broker holds the other ends.
  */
 static void test_keeper_dies(void **state)
 {
@@ -623,7 +632,7 @@ static void test_keeper_dies(void **state)
 	assert_int_equal(cache_client_store(&client, id(1), id(2), NULL), NN_OK);
 	setsockopt(sockets[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	kill_keeper();
-	/* Too soon. The broker's own socket ends at once. */
+	/* It is too soon for a new keeper. The socket from keeper_connect() is closed at once. */
 	assert_false(keeper_revive(&keeper));
 	assert_int_equal(cache_client_query(&own, id(7), id(8), &err), NN_GENERAL_FAILURE);
 	assert_string_equal(err.message, "the engine's cache is gone");
@@ -635,10 +644,7 @@ static void test_keeper_dies(void **state)
 	keeper.started_ns = 0;
 	assert_true(keeper_revive(&keeper));
 	assert_true(keeper_pass(&keeper, sockets[0], 1));
-	/*
-	 * The answer to the previous request arrives as well, and is not taken for the answer to
-	 * this one.
-	 */
+	/* The late answer to the previous request is not taken for the answer to this request. */
 	err.message[0] = '\0';
 	assert_int_equal(cache_client_query(&client, id(1), id(3), &err), NN_GENERAL_FAILURE);
 	assert_non_null(strstr(err.message, "did not save the model file"));
@@ -646,7 +652,7 @@ static void test_keeper_dies(void **state)
 	assert_int_equal(cache_client_store(&client, id(1), id(3), NULL), NN_OK);
 	close(client.socket);
 	close(sockets[0]);
-	/* A keeper that starts in time gets the request. */
+	/* A request that is sent just before the keeper is replaced reaches the new keeper. */
 	own.socket = keeper_connect(&keeper);
 	keeper.started_ns = 0;
 	kill_keeper();
@@ -656,8 +662,8 @@ static void test_keeper_dies(void **state)
 }
 
 /*
- * /proc shows that every thread has a filter, cannot gain privileges, and has only the keeper's own
- * files open.
+ * Checks in /proc that every thread has a seccomp filter, that none can gain privileges, and that
+ * only the keeper's own files are open.
  */
 static void test_sandbox(void **state)
 {
@@ -678,7 +684,7 @@ static void test_sandbox(void **state)
 	sigprocmask(SIG_BLOCK, &all, &old);
 	assert_true(keeper_start(&keeper, &options));
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	/* The keeper answers after all of these are done. */
+	/* The keeper has all its threads and restrictions before it answers. */
 	client_of(&client, 1);
 	assert_int_equal(cache_client_store(&client, id(1), id(1), NULL), NN_OK);
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)keeper.pid);
@@ -704,15 +710,17 @@ static void test_sandbox(void **state)
 	assert_true(threads >= 4);
 	assert_int_equal(filtered, 2 * threads);
 	/*
-	 * Only the keeper's broker can end it. Shells and make pass on other signals that are
-	 * ignored.
+	 * The keeper ignores the signals that would end it, because only its broker may end it.
+	 * Shells and make may have set others to be ignored.
 	 */
 	assert_int_equal(blocked, 0);
 	assert_int_equal(ignored & wanted, wanted);
 	close(client.socket);
 }
 
-/* A client that the keeper drops cannot use its socket any more, although the broker has it too. */
+/*
+ * The keeper shuts down a dropped client's socket, although the broker still has the socket open.
+ */
 static void test_shut_out(void **state)
 {
 	int sockets[2];
@@ -727,7 +735,7 @@ static void test_shut_out(void **state)
 	close(sockets[1]);
 }
 
-/* S9: the keeper ends with its broker, and finishes earlier requests. */
+/* S9: the keeper ends when its broker ends, after it has finished the requests that it received. */
 static void test_ends_with_its_broker(void **state)
 {
 	int report[2], sockets[2], status;
@@ -793,7 +801,7 @@ static void test_ends_behind(void **state)
 	keeper_stop(&keeper);
 	log_set_sink(NULL, NULL);
 	stopped = 0;
-	/* The keeper was not killed, and did the queued work. */
+	/* The keeper ended by itself, after it had done the queued work. */
 	assert_int_equal(lines, 0);
 	assert_true(keeper_start(&keeper, &options));
 	client_of(&client, 1);
@@ -815,7 +823,7 @@ static uint32_t ask_to_clear(uint64_t uid, uint32_t kind, struct message *answer
 	return verdict;
 }
 
-/* Only the keeper opens its index, so it reports what each user has. */
+/* Only the keeper opens its index, so `nnaccel cache` asks the keeper what each user has. */
 static void test_show(void **state)
 {
 	struct cache_report_user users[3];
@@ -827,7 +835,7 @@ static void test_show(void **state)
 	(void)state;
 	client_of(&one, 1);
 	client_of(&two, 2);
-	/* After the first answer the keeper listens. */
+	/* Once the keeper has answered a worker, it also listens for administrators. */
 	assert_int_equal(cache_client_query(&one, id(1), id(1), NULL), NN_GENERAL_FAILURE);
 	assert_int_equal(ask_as_admin(0, CACHE_SHOW, &answer, &file), CACHE_YES);
 	assert_int_equal(answer.model_size, 0);
@@ -848,13 +856,16 @@ static void test_show(void **state)
 	assert_int_equal(users[0].plans, 0);
 	assert_int_equal(users[1].uid, 2);
 	assert_int_equal(users[1].hashes, 1);
-	/* Clearing all users is rejected for a user, and for a worker. */
+	/* A request for a report may not name a user. */
 	assert_int_equal(ask_to_clear(1, CACHE_SHOW, &answer), 0);
 	close(one.socket);
 	close(two.socket);
 }
 
-/* S8: only the keeper writes to its index, and it also forgets cleared entries in its memory. */
+/*
+ * S8: only the keeper writes to its index. When it clears entries, it also drops the answers that
+ * it has in memory.
+ */
 static void test_clear(void **state)
 {
 	struct cache_client one, two;
@@ -877,7 +888,10 @@ static void test_clear(void **state)
 	assert_int_equal(ask_to_clear(CACHE_ALL_USERS, CACHE_CLEAR, &answer), CACHE_YES);
 	assert_int_equal(answer.model_size, 3);
 	assert_int_equal(cache_client_query(&two, id(1), id(1), NULL), NN_GENERAL_FAILURE);
-	/* An administrator may send only its own requests, and a worker may not send these. */
+	/*
+	 * Administrators may not send workers' requests, and workers may not send administrators'
+	 * requests.
+	 */
 	assert_int_equal(ask_to_clear(0, CACHE_DROP, &answer), 0);
 	assert_int_equal(ask_to_clear(1ULL << 32, CACHE_CLEAR, &answer), 0);
 	close(one.socket);
@@ -904,8 +918,8 @@ static void test_plugins(void **state)
 		assert_true(keeper_start(&keeper, &options));
 		client_of(&client, 1);
 		/*
-		 * The rounds have no plug-in, the first plug-in, the second one, and the second one
-		 * again.
+		 * The four rounds have no plug-in, the first plug-in, the second one, and the
+		 * second one again.
 		 */
 		assert_int_equal(cache_client_query(&client, id(1), id(1), NULL),
 				 i == 3 ? NN_OK : NN_GENERAL_FAILURE);
@@ -921,7 +935,10 @@ static void test_plugins(void **state)
 #define NOT_KNOWN 10
 #define KNOWN 11
 
-/* Copies this program. With `is_other`, one bit of its build id differs, so it is another build. */
+/*
+ * Copies this program. With `is_other` the copy counts as another build, because one bit of its
+ * build id differs.
+ */
 static int copy_program(bool is_other)
 {
 	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -951,7 +968,7 @@ static int copy_program(bool is_other)
 	return to;
 }
 
-/* Makes a copy of the program ask the keeper for a hash and store it: NOT_KNOWN or KNOWN. */
+/* Runs a copy of this program that queries and stores a hash. Returns KNOWN or NOT_KNOWN. */
 static int ask_copy(bool is_other)
 {
 	char name[] = "engine_cache_test", what[] = "ask";

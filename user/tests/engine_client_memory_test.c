@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory limit of a client. The cgroups are folders that this test makes; it plays the kernel,
- * which names the client's process and its cgroup, and changes its answers in between.
+ * Tests how the memory limit of a client is found. The cgroups are folders that this test makes.
+ * The test replaces ioctl() and fopen(), which name the client's process and cgroup, and can change
+ * both between two calls.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,14 +31,14 @@
 
 static char mount[] = "/tmp/nnaccel-cgroups-XXXXXX";
 
-/* The answers, one for each call; the last one is repeated. */
+/* The answers of ioctl() and fopen(): one for each call; the last cgroup is repeated. */
 static struct {
-	bool dead_from[4];		/* the opener that each call reports */
+	bool dead_from[4];		/* whether the opener is dead at each call */
 	uint32_t pid;
 	unsigned int asked;
 	const char *cgroups[3];
 	unsigned int read;
-	bool moves_always;		/* between the first two calls */
+	bool moves_always;		/* alternates between the first two cgroups */
 } told;
 
 int ioctl(int fd, unsigned long request, ...)
@@ -77,7 +78,7 @@ FILE *fopen(const char *path, const char *mode)
 	return fmemopen(line, strlen(line), "r");
 }
 
-/* The process is in these cgroups, one after the other. */
+/* Lets each read of the process's cgroup return the next of these. */
 #define TELL(...) tell((const char *const[]){ __VA_ARGS__, NULL })
 static void tell(const char *const *cgroups)
 {
@@ -87,7 +88,7 @@ static void tell(const char *const *cgroups)
 		told.cgroups[i] = cgroups[i];
 }
 
-/* Makes a cgroup with a limit; NULL: without the controller. Returns its number. */
+/* Makes a cgroup with a limit (NULL: without the memory controller). Returns its number. */
 static uint64_t make(const char *cgroup, const char *limit)
 {
 	char path[2 * CGROUP_PATH_SIZE];
@@ -160,7 +161,7 @@ static void test_least(void **state)
 	expect(700000, dots);
 }
 
-/* The process id may belong to another process now. */
+/* The opener is dead, so its process id may already belong to another process. */
 static void test_dead_opener(void **state)
 {
 	(void)state;
@@ -184,7 +185,7 @@ static void test_unseen(void **state)
 	expect_unknown("cgroup namespace; see --no-client-limit");
 }
 
-/* Five nested folders with the longest names: a path longer than the kernel reports. */
+/* The path of five nested folders with the longest names is longer than the kernel reports. */
 static void test_long_names(void **state)
 {
 	char path[2 * CGROUP_PATH_SIZE] = "/deep";

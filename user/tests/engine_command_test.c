@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parser of fetched commands: a valid one of each kind, and each fault that a command can have.
+ * Tests the parser of fetched commands with a valid command of each kind, and with each fault that
+ * a command can have.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@
 #define WRITE NNACCEL_PROT_WRITE
 #define BYTES 4096
 
-/* A command before its arrays are concatenated. */
+/* A command whose parts are not yet concatenated. */
 static struct {
 	struct nnaccel_cmd head;
 	struct nnaccel_grant grants[3];
@@ -144,7 +145,9 @@ static void test_sizes(void **state)
 	expect_of(size, "its size and its counts differ");
 	buffer.head.size = (uint32_t)size - 8;
 	expect_of(size, "its size and its counts differ");
-	/* There are more attributes than allowed; the counts are checked first. */
+	/*
+	 * Each count exceeds its limit in turn; the counts are checked before the command's size.
+	 */
 	buffer.head.attributes_size = NNACCEL_MAX_ATTRIBUTES + 1;
 	expect_of(size, "too many attributes");
 	buffer.head.num_roles = NNACCEL_MAX_ROLES + 1;
@@ -153,7 +156,7 @@ static void test_sizes(void **state)
 	expect_of(size, "too many arguments");
 	buffer.head.num_grants = NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS + 1;
 	expect_of(size, "too many grants");
-	/* The number of attributes is allowed; only the command's size is wrong. */
+	/* All counts are at their limits; only the command's size is wrong. */
 	make(NNACCEL_DO_QUERY);
 	size = pack();
 	buffer.head.num_grants = NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS;
@@ -175,7 +178,10 @@ static void test_grants(void **state)
 	CASE(EXECUTE, m.grants[1].length = 0, "length of a grant");
 	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2, NULL);
 	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2 + 1, "length of a grant");
-	/* SUPPORTED may name pools that cannot be read, but the wire form must be readable. */
+	/*
+	 * SUPPORTED may name unreadable pools, but its grant 0, the model's wire form, must be
+	 * readable.
+	 */
 	CASE(SUPPORTED, (m.head.num_grants = 2, m.grants[1].prot = 0), NULL);
 	CASE(SUPPORTED, m.grants[0].prot = 0, "protection of a grant");
 	CASE(PREPARE, (m.head.num_grants = 2, m.grants[1].prot = 0), "protection of a grant");
@@ -262,7 +268,10 @@ static void test_copies(void **state)
 	CASE(COPY_OUT, m.grants[0].prot = READ, NULL);
 }
 
-/* A model saved in two parts, of as many as these. */
+/*
+ * Expects `reason` (NULL: none) for a saved model with these numbers of parts, of which only the
+ * first two have a value.
+ */
 static void expect_parts(uint32_t model, uint32_t data, const char *reason)
 {
 	make(NNACCEL_DO_PREPARE_CACHED);

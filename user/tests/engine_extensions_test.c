@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The broker's search for plug-ins. Each file of a folder is tried in a process of its own, and
- * only valid ones are kept. This program is the worker too.
+ * Tests the broker's search for plug-ins. The broker tries each file of a folder in a process of
+ * its own, and lists only valid plug-ins. This program also plays that process.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -73,7 +73,10 @@ static int remove_folder(void **state)
 	return system(command);
 }
 
-/* Searches the folder for plug-ins, with the log in a file, and for a group that does not exist. */
+/*
+ * Searches the folder for plug-ins and writes the log to a file. The group of allowed clients does
+ * not exist.
+ */
 static bool find(struct extensions *e)
 {
 	int log = open(log_path, O_RDWR | O_CREAT | O_TRUNC, 0600), saved = dup(STDERR_FILENO);
@@ -117,7 +120,7 @@ static void test_find(void **state)
 	(void)state;
 	if (spawner.options.isolation == ISOLATE_NONE)
 		skip();
-	/* In the order of names, a plug-in that needs another one comes before that one. */
+	/* The name of the plug-in golden sorts before the one of fibonacci, which golden needs. */
 	copy_file("../extensions/golden.so", "a.so", 0644);
 	copy_file("../extensions/fibonacci.so", "b.so", 0444);
 	copy_file("../extensions/fibonacci.so", "c-twice.so", 0644);
@@ -169,7 +172,7 @@ static void test_missing_need(void **state)
 	assert_int_equal(e.plugins.count, 0);
 	assert_logged("a.so: extension com.example.golden needs com.example.fibonacci, which is "
 		      "not there");
-	/* Without plug-ins nothing depends on the group. */
+	/* Without plug-ins a missing group is not reported. */
 	assert_null(strstr(read_log(), "there is no group"));
 	extensions_free(&e);
 }
@@ -191,7 +194,7 @@ static void test_folder(void **state)
 	assert_int_equal(e.plugins.count, 0);
 }
 
-/* Waits for a change of the folder and for its effect. */
+/* Waits until the folder has changed and the plug-ins have been searched again. */
 static void await_reread(struct reread *r, struct extensions *e)
 {
 	struct pollfd fd = { .fd = r->changes, .events = POLLIN };
@@ -256,7 +259,10 @@ static void test_reread(void **state)
 #define FOUR "a.so\nb.so\nc.so\nd.so\n"
 #define THIRTY_TWO FOUR FOUR FOUR FOUR FOUR FOUR FOUR FOUR
 
-/* Texts and exit statuses of the process, with the group and the number of plug-ins that follow. */
+/*
+ * Outputs and exit statuses of the searching process, and the group and number of plug-ins that the
+ * broker reads from them.
+ */
 static const struct {
 	const char *text;
 	int status;
@@ -304,13 +310,13 @@ static void test_answers(void **state)
 #define CLIENT 4242
 #define CONTEXT 7
 
-/* A client as the kernel reports it, and whether it gets extensions. */
+/* A client as the kernel reports it, and whether this client gets extensions. */
 static const struct client {
 	const char *name;
-	bool has_group;			/* the group exists, */
-	bool member;			/* the group exists, and the client is a member */
-	int error;			/* of asking that */
-	/* Process of the opener at the first and the last call; 0 if it is dead. */
+	bool has_group;			/* the group exists */
+	bool member;			/* the client is a member of the group */
+	int error;			/* errno of the request to the kernel */
+	/* Process id of the opener at the first and at the last call; 0 if the opener is dead. */
 	uint32_t pid, later_pid;
 	const char *cgroup, *label;
 	bool admitted;
@@ -365,7 +371,7 @@ int ioctl(int file, unsigned long request, ...)
 	return 0;
 }
 
-/* A file of the client in /proc. */
+/* Returns a file that stands for one of the client's files in /proc. */
 static int client_file(const char *text)
 {
 	int file = memfd_create("proc", MFD_CLOEXEC);
@@ -423,7 +429,7 @@ static void test_admitted(void **state)
 	extensions_free(&e);
 }
 
-/* Names and numbers of groups. */
+/* A group may be given by its name or its number. */
 static void test_groups(void **state)
 {
 	static const struct {
@@ -451,7 +457,7 @@ static void test_groups(void **state)
 		assert_int_equal(e.plugins.count, 0);
 		extensions_free(&e);
 	}
-	/* A file is not a folder. */
+	/* The plug-in folder must be a folder, not a file. */
 	e = (struct extensions){ .folder = "/dev/null", .group = "0" };
 	assert_false(extensions_find(&e, &spawner));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory that QEMU's PCI device for education can reach by DMA, through the driver part of its
- * engine. For scripts/guest/edu, while no engine has the device.
+ * Tests which memory QEMU's PCI device for education can reach by DMA, through the driver in that
+ * device's engine. scripts/guest/edu runs this test while no engine has the device.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -52,7 +52,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Moves a page from @from to @to. The device can reach only the parts that the test allowed. */
+/* Moves a page from @from to @to. The device can reach only memory that the test has mapped. */
 static void move(uint64_t to_iova, uint64_t from_iova)
 {
 	const struct edu_limit limit = soon();
@@ -98,7 +98,10 @@ static void test_unmapped(void **state)
 	assert_int_equal(to[PAGE - 1], 0x22);
 }
 
-/* Without bus mastering the device has neither memory nor interrupts; afterwards it has both. */
+/*
+ * Without bus mastering the device can neither access memory nor interrupt; after its reset it can
+ * do both.
+ */
 static void test_stopped(void **state)
 {
 	const struct edu_limit limit = { edu_now_ns() + 500000000, -1 };

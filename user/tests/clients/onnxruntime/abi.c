@@ -20,7 +20,7 @@
 #undef CALL
 #undef EP_CALL
 
-/* The project's own names of types that the header also defines. */
+/* Renames the project's types whose names ONNX Runtime's header defines, too. */
 #define OrtErrorCode our_OrtErrorCode
 #define OrtHardwareDeviceType our_OrtHardwareDeviceType
 #define OrtOpAttrType our_OrtOpAttrType

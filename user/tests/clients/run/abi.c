@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compiles only if the tables of calls of user/run and user/tools/runtime agree with ONNX Runtime's
- * header: indices and parameters.
+ * Compiles only if user/run and user/tools/runtime agree with ONNX Runtime's header: indices and
+ * parameters in their tables of calls.
  */
 #include <onnxruntime_c_api.h>
 #include <stddef.h>

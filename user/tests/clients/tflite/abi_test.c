@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compiled against the headers of Debian's libtensorflow-lite-dev: abi.h of the plug-in lays
- * structures out as they do, and has their values.
+ * Compiles only if the plug-in's abi.h agrees with the headers of Debian's libtensorflow-lite-dev:
+ * layouts of structures, and values of constants.
  */
 #include "clients/tflite/abi.h"
 #include "clients/tflite/operations.h"
@@ -249,7 +249,7 @@ BILSTM(proj_clip);
 BILSTM(merge_outputs);
 BILSTM(time_major);
 
-/* The codes of builtins.def, which are the indices of the table of operations. */
+/* Compares the codes of builtins.def, which are the indices of the table of operations. */
 #define CODE(ours, theirs) SAME_VALUE(ours, kTfLiteBuiltin##theirs)
 CODE(0, Add); CODE(1, AveragePool2d); CODE(2, Concatenation); CODE(3, Conv2d);
 CODE(4, DepthwiseConv2d); CODE(5, DepthToSpace); CODE(6, Dequantize); CODE(7, EmbeddingLookup);
