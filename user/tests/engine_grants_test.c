@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mappings of granted memory, and images as arguments: a file stands for the session, and this
- * program is its ioctl().
+ * Tests mappings of granted memory, and images as arguments. A file stands for the session, and
+ * this program replaces ioctl().
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,13 +23,13 @@
 #include "kit/worker/worker.h"
 #include "tests/heap_blocks.h"
 
-/* Larger than the worker's own memory limit. */
+/* The pool is larger than the worker's own memory limit. */
 #define POOL (UINT64_C(1) << 32)
 #define PRIVATE (UINT64_C(1) << 26)
 
 /*
- * Touches a pool that has no memory. Returns the exit code: 0 if the memory was all zeroes and can
- * be written.
+ * Accesses a pool whose memory is gone. Returns the exit code: 0 if the memory reads as zeroes and
+ * can be written.
  */
 static int touch(uint32_t prot)
 {
@@ -58,7 +58,10 @@ static int touch(uint32_t prot)
 	return atomic_load(&mapping->broken) ? 0 : 14;
 }
 
-/* The process continues, however large the pool is and however small the worker's memory limit. */
+/*
+ * A process that accesses gone memory continues, even if the pool is larger than the worker's
+ * memory limit.
+ */
 static void test_gone_memory(void **state)
 {
 	static const uint32_t prots[] = { NNACCEL_PROT_READ,
@@ -77,14 +80,14 @@ static void test_gone_memory(void **state)
 	}
 }
 
-/* Touches truncated memory of one of two sessions, and of one of two adjacent mappings. */
+/* Accesses truncated memory: of one of two sessions, and of one of two adjacent mappings. */
 static int touch_one(void)
 {
 	const struct nnaccel_grant grant = { .prot = NNACCEL_PROT_READ, .length = 4096 };
 	struct mapping *mappings[2], *low, *high;
 	struct grants sessions[2];
 
-	/* End the process if it hangs. */
+	/* Ends this process if it hangs. */
 	alarm(600);
 	for (int i = 0; i < 2; i++)
 		if (!grants_init(&sessions[i], NULL, memfd_create("session", MFD_CLOEXEC)))
@@ -151,8 +154,8 @@ static struct {
 	struct nnaccel_format format;	/* of every image */
 	struct { uint32_t grant, flags; } syncs[MAX_SYNCS];
 	unsigned int num_syncs;
-	unsigned int fails_at;		/* number of the sync, from 1, that */
-	int error;			/* with that */
+	unsigned int fails_at;		/* number of the sync that fails, from 1; 0: none */
+	int error;			/* errno of that sync */
 } kernel;
 
 static int sync_memory(const struct nnaccel_session_sync *sync)
@@ -194,7 +197,7 @@ static const struct nna_engine engine = {
 };
 
 static struct grants grants;
-static long allocated;			/* blocks, before there were mappings */
+static long allocated;			/* heap blocks before the first mapping */
 static int session;
 
 /* The first byte of each grant is the grant's number. */
@@ -240,13 +243,13 @@ static unsigned int count_mappings(void)
 	return count;
 }
 
-/* Returns whether all pages of a range are mapped. */
+/* Returns true if all pages of a range are mapped. */
 static bool is_mapped(void *base, size_t length)
 {
 	return !msync(base, length, MS_ASYNC);
 }
 
-/* A grant is mapped once, as long as number, protection and length stay the same. */
+/* Requests with the same grant number, protection and length share one mapping. */
 static void test_found(void **state)
 {
 	struct mapping *one = get(1, RW, PAGE + 1), *same = get(1, RW, PAGE + 1);
@@ -275,7 +278,9 @@ static void test_found(void **state)
 		grants_put(&grants, m);
 }
 
-/* Forgotten memory is unmapped after its last use, and reported if the engine knew it. */
+/*
+ * After its last use forgotten memory is unmapped, and reported to an engine that was told of it.
+ */
 static void test_forgotten(void **state)
 {
 	struct mapping *one = get(1, RW, PAGE + 1), *other = get(2, RW, PAGE), *again;
@@ -304,7 +309,10 @@ static void test_forgotten(void **state)
 	assert_int_equal(count_mappings(), 2);
 	assert_false(is_mapped(base, PAGE));
 	assert_false(is_mapped((char *)base + PAGE, PAGE));
-	/* Other memory stays mapped, and memory that the engine does not know is not reported. */
+	/*
+	 * Memory that was not forgotten stays mapped; forgotten memory that the engine was never
+	 * told of is not reported.
+	 */
 	assert_true(is_mapped(other->base, PAGE));
 	grants_put(&grants, other);
 	grants_forget(&grants, 2);
@@ -314,8 +322,8 @@ static void test_forgotten(void **state)
 }
 
 /*
- * Memory that no CPU can map has an address range, but each access to it faults, also after the
- * session's end.
+ * Memory that the CPU cannot access gets an address range, but each access faults, even after the
+ * session has ended.
  */
 static void test_device_memory(void **state)
 {
@@ -339,7 +347,7 @@ static void test_device_memory(void **state)
 	assert_int_equal(count_mappings(), 0);
 }
 
-/* After the end of a session its memory is all zeroes, and no memory can be mapped any more. */
+/* After a session has ended, its memory reads as zeroes, and the session can map no more memory. */
 static void test_revoked(void **state)
 {
 	const struct nnaccel_grant grant = { .grant = 3, .prot = RW, .length = PAGE };
@@ -434,7 +442,7 @@ static void test_planes(void **state)
 		assert_true(mapping_is_broken(m));
 		atomic_store(&others[i]->broken, false);
 	}
-	/* The image holds its planes' files. */
+	/* While the image is in use, the files of its planes stay mapped. */
 	grants_put(&grants, used);
 	grants_forget(&grants, 2);
 	grants_forget(&grants, 3);
@@ -466,14 +474,14 @@ static void test_missing_plane(void **state)
 
 #define END NNACCEL_SYNC_END
 
-/* The requests to the kernel for an image, of which one may fail. */
+/* The sync requests for an image; the request with the number `fails_at` fails. */
 static const struct {
 	const char *name;
 	uint32_t prot, flags;
 	unsigned int fails_at;
 	int error;
 	enum nn_status status;
-	uint32_t expected[MAX_SYNCS][2];	/* grants and flags, up to a 0 */
+	uint32_t expected[MAX_SYNCS][2];	/* grant and flags; a 0 ends the list */
 } syncs[] = {
 	{ "all", NNACCEL_PROT_SYNC, 1, 0, 0, NN_OK, { { 1, 1 }, { 2, 1 }, { 3, 1 } } },
 	{ "end", NNACCEL_PROT_SYNC, 2 | END, 0, 0, NN_OK,
@@ -526,14 +534,16 @@ static void test_syncs(void **state)
 #define PLANE(at, step, length, count) \
 	{ .offset = at, .stride = step, .row_bytes = length, .rows = count }
 
-/* Bytes 0 to 63 are in the image's own file, bytes 64 to 127 in another. */
+/*
+ * Images in two files: bytes 0 to 63 are in the image's own file, bytes 64 to 127 in the other one.
+ */
 static const struct {
 	const char *name;
 	uint32_t num_planes;
 	struct nnaccel_format_plane planes[NNACCEL_MAX_PLANES];
 	uint8_t others;			/* bit set of the planes that lie in the other file */
 	bool is_dense;			/* nothing is copied */
-	uint8_t pixels[32];		/* bytes of the tensor, up to a 0 */
+	uint8_t pixels[32];		/* bytes of the tensor; a 0 ends them */
 } images[] = {
 	{ "dense", 1, { PLANE(2, 3, 3, 2) }, 0, true, { 2, 3, 4, 5, 6, 7 } },
 	{ "padded", 1, { PLANE(2, 4, 3, 3) }, 0, false, { 2, 3, 4, 6, 7, 8, 10, 11, 12 } },
@@ -553,7 +563,7 @@ static const struct {
 
 static void test_images(void **state)
 {
-	/* The fields of a plane that the image does not have are ignored. */
+	/* Fields of planes beyond the image's number of planes are ignored. */
 	const struct nnaccel_format_plane no_plane = PLANE(40, 1, 1, 1);
 	uint8_t bytes[2 * IMAGE_BYTES], tensor[32];
 	struct mapping other = { .base = bytes + IMAGE_BYTES };
@@ -581,7 +591,8 @@ static void test_images(void **state)
 			    (!is_output && memcmp(arg.data, images[i].pixels, count)))
 				fail_msg("%s", images[i].name);
 			/*
-			 * An input is not written, and neither is the output of a failed execution.
+			 * The image does not change if it is an input, or the output of a failed
+			 * execution.
 			 */
 			if (staged)
 				memset(staged, 0xee, count);

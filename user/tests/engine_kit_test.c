@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of the kit that need no kernel, or only few ioctls, which this program plays: checks of an
- * engine, its options, its extensions as clients see them, models in one block, and contexts.
+ * Tests parts of the kit that need no kernel, or only a few ioctls, which this program plays:
+ * checks of an engine, its options, its extensions as clients see them, packed models, and
+ * contexts.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,14 +42,14 @@
 
 static struct {
 	int error;			/* errno of the next call; 0 for success */
-	unsigned long request;		/* the last one */
+	unsigned long request;		/* the last request */
 	union {
 		struct nnaccel_engine_register registered;
 		struct nnaccel_engine_next next;
 		struct nnaccel_engine_session session;
 		struct nnaccel_engine_opener opener;
 		struct nnaccel_engine_refuse refuse;
-	} in, out;			/* the last argument, and the expected value */
+	} in, out;			/* the last argument, and the answer to it */
 	unsigned int count;
 } kernel;
 
@@ -77,7 +78,7 @@ int ioctl(int file, unsigned long request, ...)
 	kernel.request = request;
 	kernel.count++;
 	memcpy(&kernel.in, arg, size);
-	/* The first field of each structure is its size. */
+	/* The first field of each ioctl's structure is the size of the structure. */
 	assert_int_equal(*(uint32_t *)arg, size);
 	errno = kernel.error;
 	if (!kernel.error && request != NNACCEL_ENGINE_REGISTER)
@@ -109,7 +110,10 @@ static int set_up(void **state)
 
 /* ---- an engine ---- */
 
-/* Offsets of functions that every engine has, or every engine that saves models. */
+/*
+ * Offsets of functions that every engine must have, and of those that only an engine that saves
+ * models must have.
+ */
 static const size_t needed[] = {
 	offsetof(struct nna_engine, describe), offsetof(struct nna_engine, supported),
 	offsetof(struct nna_engine, prepare), offsetof(struct nna_engine, release),
@@ -125,7 +129,7 @@ static const size_t needed[] = {
 	offsetof(struct nna_engine_buffers, copy_in), offsetof(struct nna_engine_buffers, copy_out),
 };
 
-/* The engine is rejected if one of the given pointers in `part` is NULL. */
+/* Checks that the engine is rejected if any pointer at these offsets in `part` is NULL. */
 static void check_needed(const struct nna_engine *e, void *part, const size_t *at, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -180,7 +184,7 @@ static void test_fault(void **state)
 	e.store_identity = "x";
 	assert_null(engine_fault(&e));
 	for (int i = 0; i < 3; i++) {
-		/* Names of 128 characters, of none, and of one too many. */
+		/* The identity of the store has 128 characters, no characters, or one too many. */
 		snprintf(identity, sizeof(identity), "%0*d", i == 1 ? 1 : 128 + i / 2, 0);
 		if (i == 1)
 			identity[0] = '\0';
@@ -220,7 +224,7 @@ static void test_fault(void **state)
 	burst.size++;
 	buffers.size--;
 	assert_non_null(engine_fault(&e));
-	/* An engine that saves no models needs none of these functions. */
+	/* An engine that saves no models does not need the functions for saving and loading. */
 	e = cpu_engine;
 	e.save = NULL;
 	e.end_save = NULL;
@@ -294,7 +298,7 @@ static enum nna_engine_plugin no_plugin(const struct nna_engine *engine, const c
 	return NNA_ENGINE_PLUGIN_REFUSED;
 }
 
-/* The node is /dev/null; the played kernel refuses to register an engine there. */
+/* The engine node is /dev/null; the played kernel refuses to register an engine there. */
 #define ON_NULL "--device=/dev/null"
 #define NO_NODE "0 /dev/null: engine kit: Inappropriate ioctl for device (it is not an engine " \
 	"node, as /dev/nnaccel-engine is)\n"
@@ -382,8 +386,8 @@ static void test_options(void **state)
 				 open_files);
 	}
 	/*
-	 * The log shows the administrator which permissions processes have; threads have no
-	 * restrictions.
+	 * The log shows which permissions worker processes have. It does not if workers are
+	 * threads, which are not restricted.
 	 */
 	e.clients = NNA_ENGINE_CLIENTS_EITHER;
 	e.load_plugin = NULL;
@@ -406,7 +410,7 @@ static void test_options(void **state)
 	assert_non_null(strstr(logged, "0 the engine: it lacks describe, supported"));
 }
 
-/* A keeper is for an engine that saves models, or has a store of its own. */
+/* Only an engine that saves models or has its own store gets a keeper. */
 static void test_keeper(void **state)
 {
 	struct nna_engine e = cpu_engine;
@@ -487,7 +491,7 @@ static void test_registers(void **state)
 	e.start = NULL;
 	e.extensions = NULL;
 	e.log = engine_log;
-	/* Makes a file that can be watched. */
+	/* Makes a node that epoll can watch. */
 	snprintf(device, sizeof(device), "--device=/tmp/engine-kit-%d", (int)getpid());
 	assert_int_equal(mkfifo(strchr(device, '/'), 0600), 0);
 	sigemptyset(&ends);
@@ -520,7 +524,7 @@ static void test_registers(void **state)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-/* The type and the version with which the device registers. */
+/* node_open() registers the device with the given type and version. */
 static void test_node(void **state)
 {
 	const struct nnaccel_engine_register *registered = &kernel.in.registered;
@@ -589,8 +593,8 @@ static void test_contexts(void **state)
 }
 
 /*
- * The broker refuses a context at the time that the case gives. The log names the context, unless
- * another refusal of the same user was just logged.
+ * The broker refuses each waiting context at its time. The log names the context, unless another
+ * refusal of the same user was logged just before.
  */
 static void test_refusals(void **state)
 {
@@ -608,7 +612,10 @@ static void test_refusals(void **state)
 	assert_int_equal(kernel.in.refuse.error, EUSERS);
 	assert_string_equal(logged,
 			    "2 context 1 of process 44, uid 6: refused: too many workers\n");
-	/* Two more refusals are not logged; one of the contexts has ended meanwhile. */
+	/*
+	 * Two more refusals of that user are not logged. For the kernel these contexts have already
+	 * ended.
+	 */
 	logged[0] = '\0';
 	kernel.error = ENOENT;
 	for (waiter.context = 2; waiter.context < 4; waiter.context++)
@@ -616,7 +623,9 @@ static void test_refusals(void **state)
 	contexts_refuse(0, &waiting, &limits);
 	assert_int_equal(kernel.count, 3);
 	assert_string_equal(logged, "");
-	/* Another user's context is refused for other reasons, and the kernel rejects the call. */
+	/*
+	 * A context of another user is refused for another reason, but the kernel rejects the call.
+	 */
 	kernel.error = EIO;
 	waiter = (struct waiter){ .context = 4, .uid = 7, .error = EAGAIN };
 	assert_true(waiting_add(&waiting, &waiter));
@@ -629,7 +638,7 @@ static void test_refusals(void **state)
 	assert_true(waiting_add(&waiting, &waiter));
 	contexts_refuse(0, &waiting, &limits);
 	assert_string_equal(logged, "2 context 5 of process 0, uid 8: refused: because\n");
-	/* A later line says how many lines were omitted. */
+	/* The next line about the first user says how many lines were omitted. */
 	logged[0] = '\0';
 	limits.users[0].logged_ns -= LIMITS_LOG_NS;
 	waiter = (struct waiter){ .context = 6, .uid = 6, .error = EUSERS };
@@ -637,7 +646,7 @@ static void test_refusals(void **state)
 	contexts_refuse(0, &waiting, &limits);
 	assert_string_equal(logged, "2 context 6 of process 0, uid 6: refused: too many workers; "
 			    "so were 2 since the last such line\n");
-	/* A context whose time has not come is not refused. */
+	/* A context is not refused before its time. */
 	waiter = (struct waiter){ .context = 7, .uid = 6, .error = EUSERS,
 				  .refuse_at_ns = UINT64_MAX - 1 };
 	assert_true(waiting_add(&waiting, &waiter));
@@ -649,7 +658,7 @@ static void test_refusals(void **state)
 
 /* ---- processes ---- */
 
-/* Each option reaches the process, and other arguments are not taken for options. */
+/* Each option reaches the worker process; unknown options and invalid values are rejected. */
 static void test_worker_options(void **state)
 {
 	static const struct worker_options cases[] = {
@@ -692,7 +701,10 @@ static void test_worker_options(void **state)
 	}
 }
 
-/* The limit of open files is raised for this many processes, at most to its hard limit. */
+/*
+ * The soft limit of open files is raised to what this many workers need, but not beyond the hard
+ * limit.
+ */
 static void test_raised_files(void **state)
 {
 	static const struct {
@@ -766,7 +778,7 @@ static void test_extensions(void **state)
 	assert_string_equal(err.message, "");
 }
 
-/* A packed model contains the constants of pools, and needs nothing else. */
+/* A packed model is one block of memory that also contains the constants from pools. */
 static void test_pack(void **state)
 {
 	float constant[] = { 0, 1, 2, 3 };

@@ -50,7 +50,7 @@ static void say(const char *text, size_t size)
 	assert_int_equal(write(from_worker[1], text, size), size);
 }
 
-/* Returns the text on stderr since the last call. */
+/* Returns the text that came on stderr since the last call. */
 static const char *heard(uint64_t now_ns)
 {
 	static char text[65536];
@@ -134,7 +134,7 @@ static void test_end_of_pipe(void **state)
 	from_worker[1] = dup(to_log[1]);
 }
 
-/* The log's text since the last call, of this process alone. */
+/* Returns the text in the log since the last call, if only this process wrote to the log. */
 static const char *own_lines(void)
 {
 	static char text[4096];
@@ -171,7 +171,7 @@ static void test_own_lines(void **state)
 	assert_string_equal(own_lines(), "kit: error: a 1\n");
 	assert_false(log_parse_level("", &level));
 	assert_false(log_parse_level("errors", &level));
-	/* A long name, and a longer line, are cut. */
+	/* A name and a line that are too long are truncated. */
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	log_set_name(name);
@@ -192,8 +192,8 @@ static void sink(void *data, enum log_level level, const char *line)
 }
 
 /*
- * An engine's own log gets lines without a name. A process whose lines are relayed writes them with
- * their level, for the relay.
+ * A log function of the engine gets lines without the process's name. A process whose log is
+ * relayed writes each line with its level, which the relay reads.
  */
 static void test_elsewhere(void **state)
 {
@@ -218,7 +218,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_flood_is_dropped, begin, end),
 		cmocka_unit_test_setup_teardown(test_end_of_pipe, begin, end),
 		cmocka_unit_test_setup_teardown(test_own_lines, begin, end),
-		/* This test is the last one, because a relay stays. */
+		/* This test must be the last one, because log_to_relay() cannot be undone. */
 		cmocka_unit_test_setup_teardown(test_elsewhere, begin, end),
 	};
 

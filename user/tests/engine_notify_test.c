@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The notifications to the service manager, whose socket the test plays.
+ * Tests the notifications to the service manager; this program has the manager's socket.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 static int manager = -1;
 
-/* Binds the manager's socket to an abstract name, and puts that into the environment. */
+/* Binds the manager's socket to an abstract name, and puts the name into the environment. */
 static int open_manager(void **state)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -87,7 +87,10 @@ static void test_not_watched(void **state)
 	assert_string_equal(message(), "");
 }
 
-/* The interval is an hour; the second call comes within half an hour of the first. */
+/*
+ * The interval is an hour. The second call comes less than half an hour after the first, so it
+ * sends nothing.
+ */
 static void test_watched(void **state)
 {
 	int wait;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plug-ins: which ones are loaded or rejected, and models that use them: their codes are resolved,
- * their extension data checked, their operations planned and run.
+ * Tests which plug-ins are loaded or rejected, and models that use plug-ins: codes are resolved,
+ * extension data are checked, operations are planned and run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +76,10 @@ static void test_loading(void **state)
 	assert_load(NNA_ENGINE_PLUGIN_LOADED, "plugins/old", "");
 	assert_int_equal(nna_engine_plugin_count(), 4);
 	assert_int_not_equal(nna_engine_plugin_fingerprint(), 0);
-	/* Plans saved without these plug-ins, or with others, are not loaded. */
+	/*
+	 * Each set of plug-ins has another fingerprint, so that plans saved with another set are
+	 * not loaded.
+	 */
 	assert_int_not_equal(nn_plan_fingerprint(), plan);
 	assert_load(NNA_ENGINE_PLUGIN_REFUSED, "../extensions/fibonacci",
 		    "extension com.example.fibonacci is registered already");
@@ -108,7 +111,7 @@ static enum nnx_status no_attribute(struct nnx_call *call, const struct nnx_attr
 	return NNX_OK;
 }
 
-/* A valid descriptor, in which each case makes one field invalid. */
+/* A valid descriptor; each test case makes one of its fields invalid. */
 struct sample {
 	struct nnx_type types[2];
 	struct nnx_operation operations[2];
@@ -249,8 +252,9 @@ static void set_data(struct model_builder *b, uint32_t operand, const void *data
 }
 
 /*
- * The names have the prefixes that both extensions have in this process. Operands: 0 the count, 1
- * the numbers, 2 their ratios, 3 constant ones, 4 the activation, 5 the sum.
+ * Builds a model of both extensions, with the prefixes that the names have in this process.
+ * Operands: 0 the count, 1 the numbers, 2 their ratios, 3 constant ones, 4 the activation, 5 the
+ * sum.
  */
 static void golden_model(struct model_builder *b, enum nn_lifetime count)
 {
@@ -294,7 +298,7 @@ static enum nn_status load(const struct model_builder *b, struct nn_model **mode
 	return status;
 }
 
-/* Runs a model with at most one input, and one output. */
+/* Runs a model that has one output, and one input or none. */
 static enum nn_status run(const struct model_builder *b, const char *kernels, const void *input,
 			  uint64_t input_size, void *output, uint64_t output_size,
 			  struct nn_error *err)
@@ -494,7 +498,7 @@ static void assert_refused(const struct model_builder *b, const char *message)
 	assert_string_equal(err.message, message);
 }
 
-/* This test is the first one, when no extension is registered. */
+/* This test runs first, before any extension is registered. */
 static void test_no_plugins(void **state)
 {
 	struct model_builder b;
@@ -504,7 +508,7 @@ static void test_no_plugins(void **state)
 	assert_refused(&b, "extension com.example.golden: this client's device has no extensions");
 }
 
-/* Models that no decoder has checked may have unknown names and types. */
+/* Checks models that did not come through the decoder, so that names and types may be unknown. */
 static void test_not_decoded(void **state)
 {
 	static const struct nn_extension own = { .name = "an.engine's" };
@@ -521,7 +525,7 @@ static void test_not_decoded(void **state)
 	b.operands[0][1].type = CODE(nn_extension_prefix(FIBONACCI_NAME), 99);
 	assert_refused(&b,
 		       "subgraph 0, operand 1 (unknown type): type 0x10063 belongs to no plug-in");
-	/* The engine checks operands of its own types. */
+	/* The plug-ins leave operands of the engine's own types to the engine. */
 	golden_model(&b, NN_CONSTANT_COPY);
 	b.operands[0][0].type = CODE(prefix, 99);
 	set_data(&b, 1, NULL, 0);
@@ -573,7 +577,10 @@ static void test_attributes_checked(void **state)
 	}
 }
 
-/* Interpreted and compiled plans, made from a model and loaded from a saved plan. */
+/*
+ * Interpreted and compiled plans pass the attributes of the plan and of the execution to the
+ * operation.
+ */
 static void test_attributes_told(void **state)
 {
 	static const char *const kernels[] = { "none", NULL };
@@ -624,7 +631,7 @@ static void test_attributes_told(void **state)
 	}
 }
 
-static uint32_t compiled_with;	/* first byte of the last attribute that compile() got */
+static uint32_t compiled_with;	/* first byte of the attribute in the last compile() */
 
 static enum nnx_status note_compile(struct nnx_call *call, void **state)
 {
@@ -633,7 +640,10 @@ static enum nnx_status note_compile(struct nnx_call *call, void **state)
 	return NNX_OK;
 }
 
-/* compile() of an operation gets the attributes; so does that of OEM_OPERATION. */
+/*
+ * compile() of an extension's operation gets the attributes, and so does compile() of
+ * OEM_OPERATION.
+ */
 static void test_attributes_compiled(void **state)
 {
 	static struct sample s;		/* static, because a registered structure must stay valid */
@@ -713,7 +723,7 @@ static void test_large_data(void **state)
 	free(data);
 }
 
-/* An IF has operands of extensions, and its branches have operations of extensions. */
+/* An IF has operands of an extension, and its branches have operations of the extension. */
 static void test_control_flow(void **state)
 {
 	const struct nn_plan_options options = { .preference = 1 };
@@ -952,7 +962,7 @@ static void test_saving_silent(void **state)
 	free(data);
 }
 
-/* Each registered operation of the plug-ins is found by its type; other types are not found. */
+/* Each registered operation is found by its type; no operation is found for other types. */
 static void test_lookup(void **state)
 {
 	const struct nna_engine_plugin_operation *o;
@@ -979,7 +989,7 @@ static void test_lookup(void **state)
 static struct {
 	enum nnx_status result;
 	uint32_t flags[4], value_sizes[4], num_attributes, code;
-	uint8_t values[4];		/* first bytes of the existing values */
+	uint8_t values[4];		/* first byte of each input's value, if it has one */
 	bool relaxed, is_zeroed;
 	unsigned int released;
 } called;
@@ -1020,7 +1030,10 @@ static void release(void *state)
 	called.released++;
 }
 
-/* A plug-in sees constants and its own attributes when it compiles; failures leave no state. */
+/*
+ * compile() of a plug-in sees constants and the plug-in's own attributes; if it fails, no state
+ * remains.
+ */
 static void test_compile(void **state)
 {
 	static const struct {
@@ -1093,7 +1106,7 @@ static void test_compile(void **state)
 	use.size--;
 	assert_int_equal(nna_engine_plugin_compile(&o, &use, &made, NULL), NN_INVALID_ARGUMENT);
 	use.size++;
-	/* An operation that prepares no state has none to release. */
+	/* An operation without compile() has no state, so release() is not called. */
 	descriptor.compile = NULL;
 	made = &b;
 	assert_int_equal(nna_engine_plugin_compile(&o, &use, &made, NULL), NN_OK);
@@ -1102,7 +1115,7 @@ static void test_compile(void **state)
 	nna_engine_plugin_release(&o, &called);
 }
 
-/* The length of the reason that a check gives. */
+/* The length of the reason that check_with_reason() gives. */
 static int reason_length;
 
 static enum nnx_status check_with_reason(struct nnx_call *call)
@@ -1110,7 +1123,7 @@ static enum nnx_status check_with_reason(struct nnx_call *call)
 	return (call->fail)(call, NNX_INVALID_ARGUMENT, "\n%0*d", reason_length - 1, 7);
 }
 
-/* A reason is truncated to the room that a message has after the operation's name. */
+/* A reason is truncated to the bytes that are left in the message after the operation's name. */
 static void test_long_reason(void **state)
 {
 	static const struct nnx_operation descriptor = { .name = "THIS", .check = check_with_reason };
@@ -1182,7 +1195,7 @@ static void test_no_memory(void **state)
 		if (failing_end(FAILING_SELF))
 			assert_string_equal(err.message, "out of memory");
 	}
-	/* A failed attempt has no effect: only the last attempt registered the plug-in. */
+	/* Failed attempts had no effect: only the last attempt registered the plug-in. */
 	assert_int_equal(nna_engine_plugin_count(), count + 1);
 	assert_true(n > 4);
 
@@ -1217,7 +1230,7 @@ static const struct nn_device_extension *own_extensions(const struct nna_engine 
 	return &own_extension;
 }
 
-/* The list of extensions for clients is full. */
+/* A plug-in is rejected if the list of extensions for clients has no room for it. */
 static void test_no_room(void **state)
 {
 	static const struct nna_engine crowded = { .extensions = own_extensions };
@@ -1240,7 +1253,7 @@ static void test_no_room(void **state)
 	assert_int_equal(nna_engine_plugin_take(&crowded, &s.x, 0, &err), NNA_ENGINE_PLUGIN_LOADED);
 }
 
-/* The last test: the maximum number of plug-ins, and then of extensions, is registered. */
+/* This test runs last, because it registers the maximum number of plug-ins, then of extensions. */
 static void test_most(void **state)
 {
 	static char names[NN_MAX_EXTENSIONS + 1][16];
@@ -1263,7 +1276,7 @@ static void test_most(void **state)
 	assert_string_equal(err.message, "one more than can be");
 	for (last = 0; nn_extension_at(last + 1); last++)
 		;
-	/* A registered name keeps its prefix, and no other prefix is accepted. */
+	/* A registered name keeps its prefix, and the name cannot be registered again. */
 	others[0].name = FIBONACCI_NAME;
 	err.message[0] = '\0';
 	assert_int_equal(nn_extension_register(&others[0], &prefix, &err), NN_INVALID_ARGUMENT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Saving a model: nothing is written to the client's memory before the keeper has stored the hash.
- * A file stands for the session, and a thread for the keeper.
+ * Tests that saving a model writes nothing to the client's memory before the keeper has stored the
+ * hash. A file stands for the session, and a thread for the keeper.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -67,7 +67,7 @@ struct keeper_thread {
 	enum message_kind verdict;	/* the keeper's answer; 0 if it dies instead */
 	const char *client[PARTS];	/* the client's memory */
 	struct message request;
-	bool came_first;		/* the request came before any byte of the parts */
+	bool came_first;		/* the request came before any part was written */
 };
 
 static bool is_empty(const char *const client[PARTS])
@@ -93,7 +93,7 @@ static void *keep(void *data)
 
 /* ---- the test ---- */
 
-/* Saves the model while the keeper gives this answer; checks what is written, and when. */
+/* Saves the model with a keeper that gives this answer, and checks what is written, and when. */
 static void check(enum message_kind verdict, const char *message)
 {
 	const struct nna_engine engine = {
@@ -171,7 +171,7 @@ static void test_noted_first(void **state)
 	check(CACHE_YES, "");
 }
 
-/* The client's memory stays zero. */
+/* If the keeper does not store the hash, the client's memory stays zero. */
 static void test_not_noted(void **state)
 {
 	(void)state;

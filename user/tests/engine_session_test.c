@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of a direct session: this program has the clients' ends of its sockets, and plays the
- * kernel's fences by replacing its ioctl().
+ * Tests the calls of a direct session. This program has the clients' ends of the session's sockets,
+ * and replaces ioctl() to play the kernel's fences.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@
 #define PAGE 4096
 #define PAGES 4
 
-/* Numbers in the messages of the memory socket. */
+/* Numbers of objects in messages on the memory socket. */
 enum { GRANT = 7, BURST = 5, OTHER_BURST, SLOT = 3 };
 
 static int files, fence_status, session, commands, memory;
@@ -43,7 +43,10 @@ int ioctl(int file, unsigned long request, ...)
 	info = va_arg(args, struct sync_file_info *);
 	va_end(args);
 	assert_true(request == SYNC_IOC_FILE_INFO);
-	/* The kernel writes a structure for each requested fence. */
+	/*
+	 * The kernel would write a structure for each requested fence; no such structure is
+	 * requested.
+	 */
 	assert_true(!info->num_fences && !info->sync_fence_info && !info->flags && !info->pad);
 	info->status = fence_status;
 	return 0;
@@ -100,7 +103,7 @@ static int call(unsigned long request, void *arg)
 
 /* ---- memory ---- */
 
-/* Sends a message with a file whose pages begin with 'a', 'b', 'c' and 'd'. */
+/* Sends a message together with a file whose pages begin with 'a', 'b', 'c' and 'd'. */
 static void send_memory(struct direct_message m)
 {
 	int file = memfd_create("memory", MFD_CLOEXEC);
@@ -126,7 +129,9 @@ static void send_all(void)
 static const uint64_t grant_at = (uint64_t)GRANT << NNACCEL_GRANT_SHIFT;
 static const uint64_t burst_at = NNACCEL_BURST_MAP | (uint64_t)BURST << NNACCEL_BURST_SHIFT;
 
-/* Maps a part of the session; returns its first byte, or 0 with errno. */
+/*
+ * Maps a page of the session and returns its first byte; returns 0 and sets errno if mapping fails.
+ */
 static char first_byte(uint64_t offset, int prot)
 {
 	char *base = session_map(session, PAGE, prot, offset), first;
@@ -149,7 +154,7 @@ static void test_maps(void **state)
 	assert_int_equal(first_byte(grant_at, PROT_READ), 'w');
 	assert_int_equal(first_byte(burst_at, PROT_READ), 'a');
 	assert_int_equal(first_byte(burst_at | 2 * PAGE, PROT_READ), 'c');
-	/* All bursts have one doorbell. */
+	/* All bursts share one doorbell. */
 	assert_int_equal(first_byte(burst_at | NNACCEL_BURST_DOORBELL, PROT_READ | PROT_WRITE), 'a');
 	assert_int_equal(first_byte(burst_at | NNACCEL_BURST_DOORBELL, PROT_READ), 'w');
 	assert_int_equal(first_byte(burst_at, PROT_READ), 'a');
@@ -197,7 +202,7 @@ static int fetch(uint32_t room, uint32_t flags, uint32_t *size)
 	return error;
 }
 
-/* Each notice ends the object that it names, and no other. */
+/* Each notice of an object's end affects only the object that the notice names. */
 static void test_notices(void **state)
 {
 	static const struct { struct nnaccel_cmd head; const char *left; } cases[] = {
@@ -243,7 +248,7 @@ static void test_fetch(void **state)
 	assert_int_equal(fetch(sizeof(one), 0, &size), 0);
 	assert_int_equal(size, sizeof(one));
 	assert_true(packet_send(commands, &one, sizeof(one), -1));
-	/* The command stays queued, and fetch() returns its size. */
+	/* The room is too small, so the command stays queued, and fetch() returns its size. */
 	assert_int_equal(fetch(sizeof(one) - 1, 0, &size), EMSGSIZE);
 	assert_int_equal(size, sizeof(one));
 	assert_int_equal(fetch(sizeof(one), 0, &size), 0);
@@ -266,7 +271,10 @@ static int commit(struct nnaccel_session_commit c)
 
 	c.size = sizeof(c);
 	error = call(NNACCEL_SESSION_COMMIT, &c);
-	/* An answer that was sent is not sent again, even if no command could be fetched. */
+	/*
+	 * The cookie of an answer that was sent is cleared, so that it is not sent again if no
+	 * command can be fetched.
+	 */
 	assert_true(!c.cookie || !c.buffer);
 	return error;
 }
@@ -279,7 +287,7 @@ static void test_commit(void **state)
 	char buffer[16];
 
 	(void)state;
-	/* Answers may be larger than a socket usually takes. */
+	/* The session's socket takes larger answers than a socket with the usual buffer. */
 	assert_int_equal(getsockopt(session, SOL_SOCKET, SO_SNDBUF, &room, &(socklen_t){ sizeof(room) }), 0);
 	assert_int_equal(getsockopt(commands, SOL_SOCKET, SO_SNDBUF, &usual, &(socklen_t){ sizeof(usual) }), 0);
 	assert_true(room > usual);
@@ -294,7 +302,7 @@ static void test_commit(void **state)
 	assert_memory_equal(&got.head, (&(struct direct_answer){ .cookie = 9, .device_ns = 77,
 			.status = 4, .payload_size = 4, .message_size = 5 }), sizeof(got.head));
 	assert_memory_equal(got.rest, "loadwords", 9);
-	/* If there is room, the next command is fetched too. */
+	/* With a buffer for it, the next command is fetched, too. */
 	assert_int_equal(commit((struct nnaccel_session_commit){ .cookie = 10, .flags = NNACCEL_FETCH_NONBLOCK,
 			.buffer = (uintptr_t)buffer, .buffer_size = sizeof(buffer) }), EAGAIN);
 	assert_int_equal(recv(commands, &got, sizeof(got), MSG_DONTWAIT), sizeof(got.head));
@@ -305,7 +313,10 @@ static void test_commit(void **state)
 	assert_int_equal(commit((struct nnaccel_session_commit){ .cookie = 11 }), ESHUTDOWN);
 }
 
-/* The file of a module's session is replaced by another one with the same number. */
+/*
+ * session_abandon() replaces the file of a module's session by /dev/null, under the same
+ * descriptor.
+ */
 static void test_abandon(void **state)
 {
 	int file = memfd_create("session", MFD_CLOEXEC);
@@ -318,8 +329,8 @@ static void test_abandon(void **state)
 }
 
 /*
- * The kernel does not wait for an answer's fence, so the answer is sent when the fence has
- * signalled.
+ * In a direct session no kernel waits for the fence of an answer, so the answer is sent after the
+ * fence has signalled.
  */
 static void test_fence(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Additional engines: processes of nnacceld under other names. */
+/* Starts additional engines: processes of nnacceld with other names. */
 #ifndef NN_TESTS_ENGINES_FIXTURE_H
 #define NN_TESTS_ENGINES_FIXTURE_H
 
@@ -21,7 +21,7 @@ static pid_t other_pids[NUM_OTHERS];
 
 /*
  * Starts an engine as the owner of the engine node, without a cgroup, and waits until it is ready.
- * The engine's log is not read afterwards.
+ * Once the engine is ready, its log is not read any more.
  */
 static inline bool start_other(int i)
 {
@@ -52,7 +52,7 @@ static inline bool start_other(int i)
 		printf("# %s", line);
 		ready = strstr(line, "ready");
 	}
-	/* The pipe stays open, so that the engine can continue to write its log. */
+	/* The pipe of the log stays open, so that the engine can continue to write to it. */
 	return ready;
 }
 

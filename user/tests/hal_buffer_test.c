@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buffers of memory domains through the module and the engine: needs
- * /dev/nnaccel, a running nnacceld and root, who may trace the kernel.
+ * Tests buffers of memory domains through the module and the engine. Needs /dev/nnaccel, a running
+ * nnacceld, and root, because only root may trace the kernel.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -64,7 +64,7 @@ static void check(enum nn_status status)
 	assert_int_equal(status, NN_OK);
 }
 
-/* Prepares x + y, for COUNT elements or for an unknown number. */
+/* Prepares x + y with `count` elements (0: an unknown number). */
 static struct nna_prepared_model *prepare_add(uint32_t count)
 {
 	struct nna_prepared_model *p;
@@ -81,7 +81,7 @@ static struct nna_prepared_model *prepare_add(uint32_t count)
 	return p;
 }
 
-/* Makes a buffer with the roles of all inputs and outputs of a model (default: ADD). */
+/* Makes a buffer with the roles of all inputs and outputs of a model. */
 static struct nna_buffer *allocate_for(struct nna_prepared_model *p, uint32_t inputs,
 				       uint32_t outputs, uint32_t *token)
 {
@@ -237,7 +237,7 @@ static void test_copies(void **state)
 	check(nna_buffer_read(b, back, SIZE, &err));
 	assert_memory_equal(back, data, SIZE);
 
-	/* After a failed copy into it, the buffer is empty. */
+	/* After a failed copy into a buffer, the buffer is empty. */
 	assert_int_equal(nna_buffer_copy_from(b, large, 0, NULL, &err), NN_INVALID_ARGUMENT);
 	assert_int_equal(nna_buffer_read(b, back, SIZE, &err), NN_GENERAL_FAILURE);
 	check(nna_buffer_write(b, data, SIZE, 0, NULL, &err));
@@ -287,8 +287,8 @@ static void test_execute(void **state)
 }
 
 /*
- * Some arguments are memories, others buffers; fields that must not be set for a buffer are
- * rejected.
+ * Arguments may be memories and buffers in one execution. An execution that sets fields which a
+ * buffer does not have is rejected.
  */
 static void test_arguments(void **state)
 {
@@ -327,7 +327,9 @@ static void test_arguments(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Each write determines the unknown dimensions, and the memory grows with them. */
+/*
+ * Each write sets the buffer's unknown dimensions, and the buffer's memory grows if they need more.
+ */
 static void test_open_shapes(void **state)
 {
 	const uint32_t counts[] = { 3, 1000, 50000, 2 };
@@ -359,7 +361,7 @@ static void test_open_shapes(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Requests of a burst with buffers go to the kernel. */
+/* Executions of a burst whose arguments are buffers go through the kernel. */
 static void test_burst(void **state)
 {
 	struct nna_prepared_model *p = prepare_add(COUNT);
@@ -390,9 +392,9 @@ static void test_burst(void **state)
 }
 
 /*
- * The worker dies: buffers keep their contents, and lose their roles with the models. With
- * NN_TEST_LAYOUT the engine has a layout that only it knows. With NN_TEST_THREADS the engine has no
- * worker.
+ * If the worker dies, buffers keep their contents, but lose their roles together with the models.
+ * With NN_TEST_LAYOUT the engine stores buffers in a layout of its own. With NN_TEST_THREADS the
+ * engine has no worker.
  */
 static void test_death(void **state)
 {
@@ -426,7 +428,10 @@ out:
 
 /* ---- a chain: an LSTM whose state never leaves the device ---- */
 
-/* An LSTM with CIFG, without peephole, projection, layer norm and clipping; 2 units, 2 inputs. */
+/*
+ * The LSTM has 2 units and 2 inputs, uses CIFG, and has no peephole, projection, layer norm or
+ * clipping.
+ */
 #define UNITS 2
 
 static uint32_t weights(struct model_builder *b, float seed, uint32_t columns)
@@ -477,8 +482,8 @@ static struct nna_prepared_model *prepare_lstm(void)
 }
 
 /*
- * Runs the LSTM with its states in this process's memory, in the order x, states, scratch, states,
- * output.
+ * Runs the LSTM with its states in this process's memory. The memory holds x, states, scratch, new
+ * states and output, in this order.
  */
 static void lstm_by_hand(struct nna_prepared_model *p, float *state)
 {
@@ -522,9 +527,9 @@ static void put(const char *path, const char *text)
 
 /* Numbers of events of all processes since tracing began. */
 struct seen {
-	unsigned long executions;	/* number of commands of that kind that were queued */
+	unsigned long executions;	/* number of queued executions */
 	unsigned long copies;		/* number of copies into or out of buffers */
-	unsigned long pools;		/* number of made objects, of any kind */
+	unsigned long pools;		/* number of objects of any kind that were made */
 	unsigned long maps;		/* number of mmap() calls of this process */
 };
 
@@ -567,7 +572,7 @@ static void trace_end(struct seen *seen)
 	rmdir(INSTANCE);
 }
 
-/* Returns the number of bytes that this process requested to copy. */
+/* Returns how many bytes this process has requested the kernel to copy. */
 static unsigned long long copied(void)
 {
 	unsigned long long sum = 0, n;
@@ -646,7 +651,7 @@ static void test_lstm_chain(void **state)
 		check(nna_execute(p, &r, NULL, NULL, &err));
 	}
 	trace_end(&seen);
-	/* The kernel's counters show executions, and no copies. */
+	/* The kernel's counters show the executions, but no copies. */
 	assert_int_equal(seen.executions, STEPS);
 	assert_int_equal(seen.copies, 0);
 	assert_int_equal(seen.pools, 0);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compilation cache through the module and the engine. It needs /dev/nnaccel, a running
- * nnacceld and root, who can become another user.
+ * Tests the compilation cache through the module and the engine. Needs /dev/nnaccel, a running
+ * nnacceld, and root, because the test becomes another user.
  *
- * hal_cache_test store|load|replace FOLDER: saves entries there, loads the entries of an earlier
- * run, or finds that another build saved them and replaces them. The caller changes something
- * between these runs. hal_cache_test TEST runs only tests of that name, which may have wildcards.
+ * hal_cache_test store|load|replace FOLDER: `store` saves entries in the folder, and `load` loads
+ * them in a later run. `replace` checks that entries of another build are refused, and replaces
+ * them. The caller changes something between these runs. hal_cache_test TEST runs only tests of
+ * this name, which may have wildcards.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -42,9 +43,9 @@
 #define ROUNDS		how_often(6, PROCESSES)
 #define FLIPS		how_often(300, 8)
 #define CHAIN		1000	/* operations of a large model */
-#define BIT_STEP	how_often(1, 151)	/* distance between damaged bits; odd */
+#define BIT_STEP	how_often(1, 151)	/* distance between flipped bits; odd */
 #define SAMPLE		how_often(1000, 15)	/* number of bits that are tried in a large entry */
-#define KEEPER_LIFE_S	11	/* age in s at which a keeper that ends is replaced at once */
+#define KEEPER_LIFE_S	11	/* a keeper of this age in s is replaced at once */
 
 /* ---- saving and loading ---- */
 
@@ -68,7 +69,7 @@ static void test_save_and_load(void **state)
 	save(&e, 2);
 	assert_loads(&e, 2);
 	assert_loads(&e, 2);
-	/* This overwrites the existing entry. */
+	/* Saving again overwrites the entry. */
 	save(&e, 3);
 	assert_loads(&e, 3);
 	entry_close(&e);
@@ -83,7 +84,7 @@ static void test_another_worker(void **state)
 	entry_open(&e, 2);
 	save(&e, 2);
 	assert_true(workers_kill() > 0);
-	/* Wait until the kernel has noticed it. */
+	/* Wait until the kernel has noticed the worker's death. */
 	while (load(&e, &p) == NN_DEAD_OBJECT)
 		usleep(10000);
 	assert_non_null(p);
@@ -92,7 +93,10 @@ static void test_another_worker(void **state)
 	entry_close(&e);
 }
 
-/* Runs a child with a device of its own; returns 0, or a number for the failure. */
+/*
+ * Runs a function in a child that opens the device itself; returns the function's result, 0 for
+ * success.
+ */
 static int in_child(int (*act)(struct nna_device *d, void *data), void *data)
 {
 	int status;
@@ -136,8 +140,8 @@ static void test_another_process(void **state)
 }
 
 /*
- * Adds the kilobytes of a process's mappings of a file: its private ones, and those shared with
- * other processes.
+ * Adds up a process's mappings of a file in kilobytes: private pages, and pages shared with other
+ * processes.
  */
 static void add_shares(const char *process, const char *file, long *own, long *shared)
 {
@@ -239,7 +243,7 @@ static void test_wrong_files(void **state)
 			bad.cache.model_files = &files[i - 3];
 		}
 		assert_refused(&bad, NN_INVALID_ARGUMENT);
-		/* A failure to save is not a failure of this call. */
+		/* Preparing a model succeeds even if the model cannot be saved. */
 		p = prepare(device, &bad.cache, 5);
 		assert_non_null(p);
 		assert_true(is_right(device, p, 5));
@@ -269,7 +273,7 @@ static void test_other_tokens(void **state)
 	entry_close(&e);
 }
 
-/* Flips every `step`-th bit: none of these files is loaded. */
+/* Flips every `step`-th bit in turn; a file with a flipped bit must not load. */
 static void flip_bits(const struct entry *e, off_t step)
 {
 	off_t size = size_of(e->model);
@@ -297,7 +301,7 @@ static void test_every_bit(void **state)
 	entry_close(&e);
 }
 
-/* Builds many operations, each of which adds 0 to the result of the one before. */
+/* Builds a chain of operations; each adds 0 to the result of the previous one. */
 static void build_chain(struct model_builder *b)
 {
 	static struct nn_operand operands[CHAIN + 3];
@@ -380,7 +384,7 @@ static void test_other_lengths(void **state)
 		assert_refused(&e, NN_GENERAL_FAILURE);
 	}
 	assert_int_equal(ftruncate(e.data, data), 0);
-	/* The length is the same, the contents are not. */
+	/* The files have the right lengths, but other contents. */
 	assert_refused(&e, NN_GENERAL_FAILURE);
 	save(&e, 2);
 	assert_int_equal(pwrite(e.data, zeroes, sizeof(zeroes), data), sizeof(zeroes));
@@ -395,7 +399,7 @@ static void test_other_lengths(void **state)
 	entry_close(&e);
 }
 
-/* Changed data are rejected, or only change values. */
+/* If data are changed, the entry is rejected, or only values of the result change. */
 static void test_changed_data(void **state)
 {
 	struct nna_prepared_model *p;
@@ -426,7 +430,10 @@ static void test_changed_data(void **state)
 	entry_close(&e);
 }
 
-/* The worker survives; the model fails, unless it has read the file already. */
+/*
+ * The data file shrinks. The worker survives; the model's executions fail, unless the data were
+ * read before.
+ */
 static void test_data_shrinks(void **state)
 {
 	struct nna_prepared_model *p;
@@ -493,7 +500,7 @@ static void test_other_users(void **state)
 	assert_int_equal(fchmod(e.model, 0666) | fchmod(e.data, 0666), 0);
 	save(&e, 2);
 	assert_int_equal(in_child(load_as_nobody, &e), 0);
-	/* The files now hold an entry of the user nobody, under root's token. */
+	/* The files now hold an entry that the user nobody saved under root's token. */
 	assert_refused(&e, NN_GENERAL_FAILURE);
 	save(&e, 2);
 	assert_loads(&e, 2);
@@ -636,7 +643,7 @@ static void prepare_as_nobody(int answer)
 	_exit(1);
 }
 
-/* A second user has its own entry, although root has the same model. */
+/* A second user gets an entry of its own, although root has an entry of the same model. */
 static void check_nobody(int cached)
 {
 	int answer[2];
@@ -662,14 +669,16 @@ static void test_cached(void **state)
 	int before = count_cached();
 
 	(void)state;
-	/* The model of a client that does not ask for it is not cached. */
+	/* A model is not cached unless its client asks for caching. */
 	p = prepare(device, NULL, 6);
 	nna_prepared_model_free(p);
 	p = prepare_cached(device, 6);
 	assert_true(is_right(device, p, 6));
 	assert_int_equal(count_mapped(), 0);
 	assert_true(await_cached(before + 1));
-	/* The same model is loaded from the cache, in this worker and in another. */
+	/*
+	 * The next preparation loads the model from the cache, in this worker and in another one.
+	 */
 	q = prepare_cached(device, 6);
 	assert_true(is_right(device, q, 6));
 	assert_int_equal(count_mapped(), 1);
@@ -690,7 +699,10 @@ static void test_cached(void **state)
 	check_nobody(before + 3);
 }
 
-/* A client that changes its weights after the answer changes no cached plan, not even its own. */
+/*
+ * If a client changes its weights after preparation has ended, no cached plan changes, not even the
+ * client's own.
+ */
 static void test_kept_copy(void **state)
 {
 	struct nna_memory *weights = make_weights(device, 12);
@@ -713,7 +725,7 @@ static void test_kept_copy(void **state)
 	assert_int_equal(count_mapped(), 0);
 	assert_true(is_right(device, q, 13));
 	assert_true(await_cached(before + 2));
-	/* A model that is freed before it is cached is cached nevertheless. */
+	/* A model is cached even if it is freed before. */
 	nna_prepared_model_free(prepare_cached(device, 14));
 	assert_true(await_cached(before + 3));
 	nna_prepared_model_free(q);
@@ -723,7 +735,7 @@ static void test_kept_copy(void **state)
 
 /* ---- a keeper that dies ---- */
 
-/* Waits for another keeper than the given one. */
+/* Waits until there is a keeper other than the given one. */
 static pid_t await_keeper(pid_t old)
 {
 	pid_t keeper;
@@ -754,9 +766,9 @@ static double age_of(pid_t pid)
 }
 
 /*
- * The next keeper serves the workers of the previous one. If the previous one did not live long,
- * the next starts later, and workers compile meanwhile. engine_clients_test tests that with a
- * simulated clock. Here it takes real time, so it is tried only if all tests run in full.
+ * If a keeper dies, the next one serves its workers. If the keeper did not live long, the next one
+ * starts after a pause, in which workers compile. engine_clients_test tests the pause with a
+ * simulated clock. Here the pause takes real time, so it is tried only if all tests run in full.
  */
 static void test_keeper_dies(void **state)
 {
@@ -923,7 +935,7 @@ static void test_flipping_writer(void **state)
 			assert_int_equal(p.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
 			continue;
 		}
-		/* A plan that was loaded is the saved one. */
+		/* A plan that loads computes what the saved plan computed. */
 		assert_true(doubles(fd, p.out_model));
 		assert_int_equal(ioctl(fd, NNACCEL_DESTROY, &d), 0);
 		loaded++;
@@ -962,7 +974,10 @@ static void test_load(void **state)
 	entry_close(&e);
 }
 
-/* The engine is another build: saved entries are refused, and their files are replaced. */
+/*
+ * The entries were saved by another build of the engine: they are refused, and saving replaces
+ * their files.
+ */
 static void test_replace(void **state)
 {
 	struct entry e;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cache entries that are saved while the model is in use: after its first execution if the engine is
- * lazy (nnacceld --lazy), and again after many executions. It needs /dev/nnaccel and a running
- * nnacceld, with or without --lazy.
+ * Tests cache entries that are saved while the model is in use: after its first execution if the
+ * engine defers compiling (nnacceld --lazy), and again after many executions. Needs /dev/nnaccel
+ * and a running nnacceld, with or without --lazy.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "tests/hal_entry.h"
 #include "tests/workers.h"
 
-#define EXECUTIONS 150		/* number of executions after which a model is hot */
+#define EXECUTIONS 150		/* executions after which a model is tuned and saved */
 #define READERS how_often(3, 1)
 #define ROUNDS how_often(4, 2)	/* rounds of saving while other processes read */
 
@@ -50,7 +50,7 @@ static void entry_open_deferred(struct entry *e, int number)
 	e->cache.deferred_saved = deferred_saved;
 }
 
-/* Prepares a model with deferred saving; its handles are closed at once. */
+/* Prepares a model with deferred saving, and closes the handles of the entry's files at once. */
 static struct nna_prepared_model *prepare_deferred(int number)
 {
 	struct nna_prepared_model *p;
@@ -91,7 +91,7 @@ static void assert_entry(int number)
 	entry_close(&e);
 }
 
-/* The first execution compiles a deferred model and saves it. */
+/* If compiling was deferred, the first execution compiles and saves the model. */
 static void test_first_execution(void **state)
 {
 	struct nna_prepared_model *p;
@@ -108,7 +108,7 @@ static void test_first_execution(void **state)
 	assert_entry(1);
 }
 
-/* The tuned plan replaces the first one; with several CPUs it is longer. */
+/* The tuned plan replaces the first one. With several CPUs the tuned plan is longer. */
 static void test_hot(void **state)
 {
 	bool tunes = sysconf(_SC_NPROCESSORS_ONLN) > 1;
@@ -131,7 +131,7 @@ static void test_hot(void **state)
 	assert_entry(2);
 }
 
-/* Tests what test_hot() tests, in a burst. */
+/* Does the same as test_hot() in a burst. */
 static void test_hot_in_burst(void **state)
 {
 	const struct nna_argument in = { .length = ROW }, out = { .offset = ROW, .length = ROW };
@@ -158,7 +158,7 @@ static void test_hot_in_burst(void **state)
 }
 
 /*
- * Does the same as test_hot_in_burst() behind fences: a save may be tried before the first
+ * Does the same as test_hot() with fenced executions. A save may be tried before the first
  * execution has compiled anything.
  */
 static void test_hot_behind_fences(void **state)
@@ -190,7 +190,7 @@ static void test_hot_behind_fences(void **state)
 	assert_entry(6);
 }
 
-/* The data file of a loaded model is not written, but the results of its tuning are saved. */
+/* After a loaded model is tuned, only its model file is written, not its data file. */
 static void test_hot_loaded(void **state)
 {
 	struct nna_prepared_model *p;
@@ -216,7 +216,7 @@ static void test_hot_loaded(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* A model that is freed during its save ends the save, and leaves no torn entry. */
+/* Freeing a model during its save ends the save, and leaves no incomplete entry. */
 static void test_free_at_once(void **state)
 {
 	struct nna_prepared_model *p;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of another driver in executions, bursts and models, with the installed
- * engine. The exporter is the tests' own, and counts its notifications. Needs
- * /dev/nnaccel, a running nnacceld and root.
+ * Tests memory of another driver in executions, bursts and models, with the installed engine. The
+ * exporter is a module of the tests that counts the notifications of accesses. Needs /dev/nnaccel,
+ * a running nnacceld and root.
  */
 #include <liburing.h>
 #include <poll.h>
@@ -41,7 +41,7 @@ static struct {
 	struct nna_burst *burst;
 } t;
 
-/* input + constant, where the constant is the start of pool 0 */
+/* Prepares input + constant; the constant lies at the start of pool 0. */
 static enum nn_status prepare(struct nna_memory *constant, struct nna_prepared_model **prepared)
 {
 	struct model_builder b;
@@ -85,7 +85,9 @@ static int end(void **state)
 	return 0;
 }
 
-/* Adds the constant to the elements at the start of `from`; writes sums at offset SIZE of `to`. */
+/*
+ * Adds the constant to the elements at the start of `from`; writes the sums to offset SIZE of `to`.
+ */
 static enum nn_status run(bool in_burst, struct nna_memory *from, struct nna_memory *to)
 {
 	struct nna_memory *const memories[] = { from, to };
@@ -200,9 +202,7 @@ static enum nn_status run_on_path(enum path path, struct nna_memory *from, struc
 
 #define RUNS 10
 
-/*
- * Executes on each path. Every execution begins and ends exactly one access of each counted kind.
- */
+/* Executes on each path, and checks that each execution begins and ends `each` counted accesses. */
 static void compare_paths(struct nna_memory *from, struct nna_memory *to, const char *what,
 			  uint32_t (*count)(bool end), uint32_t each)
 {
@@ -228,7 +228,7 @@ static uint32_t count_foreign(bool end)
 	return of[BOTH] + of[TO_DEVICE] + of[FROM_DEVICE];
 }
 
-/* Returns the number of notifications to the tests' device, which is attached. */
+/* Returns the number of notifications to the attached device of the tests. */
 static uint32_t count_device(bool end)
 {
 	struct exporter_counts counts = exporter_counts(&t.x);
@@ -243,7 +243,7 @@ static void test_paths_of_foreign_memory(void **state)
 	compare_paths(t.own, t.foreign, "output of another driver", count_foreign, 1);
 }
 
-/* The burst exists before the device is attached, and has used the memory. */
+/* The burst was made, and has used the memory, before the device is attached. */
 static void test_paths_of_own_memory_with_a_device(void **state)
 {
 	struct nna_memory *other;
@@ -262,7 +262,7 @@ static void test_paths_of_own_memory_with_a_device(void **state)
 	close(fd);
 	compare_paths(t.own, other, "input with a device", count_device, 1);
 	compare_paths(other, t.own, "output with a device", count_device, 1);
-	/* The same holds for a burst that is made afterwards. */
+	/* The counts are the same for a burst that is made after the device was attached. */
 	nna_burst_free(t.burst);
 	assert_int_equal(nna_burst_create(t.prepared, NULL, &t.burst, NULL), NN_OK);
 	compare_paths(t.own, other, "input with a device, new burst", count_device, 1);
@@ -357,7 +357,7 @@ static void test_constants(void **state)
 #define R8	0x20203852	/* DRM_FORMAT_R8 */
 #define OP_RELU	19
 
-/* Prepares a ReLU, which copies numbers that are not negative. */
+/* Prepares a RELU, which copies its input because no number is negative. */
 static enum nn_status prepare_identity(struct nna_prepared_model **prepared)
 {
 	struct model_builder b;
@@ -473,7 +473,7 @@ static void test_wrong_images(void **state)
 	wrong[2].height = 1 << 20;
 	wrong[3].modifier = 1;
 	wrong[4].width = 0;
-	/* Invalid images, and an image that the device cannot reach. */
+	/* Invalid images are refused, and so is an image that the device cannot reach. */
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(nna_memory_import_formatted(t.device, t.x.buffer, PROT_READ,
 							     &wrong[i], &m, &err),

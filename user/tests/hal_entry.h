@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of tests of the compilation cache on the device: a model of one matrix,
- * entries in files, and the right results.
+ * Common functions for tests of the compilation cache on the device: a model of one matrix, entries
+ * in files, and the right results.
  */
 #ifndef NN_TESTS_HAL_ENTRY_H
 #define NN_TESTS_HAL_ENTRY_H
@@ -73,7 +73,7 @@ static inline off_t size_of(int fd)
 	return st.st_size;
 }
 
-/* Multiplies a row by a matrix that adds `diagonal` times the row to the next one. */
+/* Makes the weights: a matrix with `diagonal` in its diagonal, and zeroes elsewhere. */
 static inline struct nna_memory *make_weights(struct nna_device *d, float diagonal)
 {
 	struct nna_memory *m;

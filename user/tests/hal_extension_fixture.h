@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of tests of extensions on libnnaccel's device: clients inside and
- * outside of the group, a model of the example extensions, and its right results.
+ * Common functions for tests of extensions on libnnaccel's device: clients inside and outside of
+ * the group, a model of the example extensions, and the right results.
  */
 #ifndef NN_TESTS_HAL_EXTENSION_FIXTURE_H
 #define NN_TESTS_HAL_EXTENSION_FIXTURE_H
@@ -54,8 +54,8 @@ static inline struct nna_device *open_as(bool member)
 static const struct fibonacci_quant quant = { .scale = 0.25, .zero_point = -3 };
 
 /*
- * Makes a model of the ratios of the first COUNT numbers, to which an operation of the NNAPI adds
- * 1.
+ * Makes a model that computes the ratios of the first COUNT Fibonacci numbers; an operation of the
+ * NNAPI adds 1 to them.
  */
 static inline void build_golden(struct model_builder *b)
 {
@@ -108,7 +108,7 @@ static inline void job_free(struct job *j)
 	nna_memory_free(j->memory);
 }
 
-/* Sets the input, which is a count. */
+/* Sets the input: the number of Fibonacci numbers. */
 static inline void golden_set(struct job *j)
 {
 	const int64_t count = COUNT;

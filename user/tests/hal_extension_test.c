@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extensions of libnnaccel's device, depending on who opens it. It needs /dev/nnaccel, a nnacceld
- * that has the example and the test plug-ins (scripts/guest/extensions), and root, who can join any
- * group.
+ * Tests which clients get extensions of libnnaccel's device. Needs /dev/nnaccel, a nnacceld with
+ * the example and the test plug-ins (scripts/guest/extensions), and root, because the test joins
+ * groups.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -83,7 +83,7 @@ static void test_member(void **state)
 	assert_non_null(find(client, GOLDEN_NAME));
 	assert_null(find(client, "com.example.crash"));
 	assert_null(find(client, "com.example.later"));
-	/* Caches are keyed by the version, which names the extensions too. */
+	/* The device's version is part of cache keys, so it also names the extensions. */
 	check(nna_device_get_info(client, &info, &err));
 	check(nna_device_get_info(stranger, &strangers, &err));
 	assert_int_equal(strncmp(info.version, strangers.version, strlen(strangers.version)), 0);
@@ -165,7 +165,7 @@ static void test_supported(void **state)
 
 /* ---- memory domains ---- */
 
-/* Builds a model of the ratios of an input's numbers: the first `count` of them (0: all). */
+/* Builds a model that computes the ratios of the first `count` numbers of its input (0: of all). */
 static void build_ratios(struct model_builder *b, uint32_t count)
 {
 	mb_init(b);
@@ -196,8 +196,8 @@ static void build_numbers(struct model_builder *b, uint32_t count)
 }
 
 /*
- * Numbers stay on the device between two models that give their type different prefixes, with known
- * and with unknown shapes.
+ * A buffer passes numbers from one model to another, although these models give the numbers' type
+ * different prefixes. Shapes are known or unknown.
  */
 static void test_domain(void **state)
 {
@@ -226,7 +226,7 @@ static void test_domain(void **state)
 					  .num_models = 2, .inputs = &other, .num_inputs = 1,
 					  .outputs = &role, .num_outputs = 1), &buffer, &token,
 					  &err));
-		/* The count has another type. */
+		/* The roles are refused, because their operands have different types. */
 		assert_int_equal(nna_buffer_allocate(client, NNA_SIZED(nna_buffer_roles,
 						     .models = models, .num_models = 2,
 						     .inputs = (const struct nna_role[]){ role, other },
@@ -334,7 +334,7 @@ static void test_attributes(void **state)
 	check_paths(&without, false);
 	job_free(&with);
 	job_free(&without);
-	/* A cached plan is valid for these attributes only. */
+	/* A plan in the cache is valid only for the attributes with which it was made. */
 	options.engine_cache = true;
 	for (int i = 0; i < 4; i++) {
 		options.attributes = i % 2 ? NULL : &of_model;
@@ -345,7 +345,7 @@ static void test_attributes(void **state)
 	}
 }
 
-/* A loaded plan calls compile() again, with the attributes of that time. */
+/* Loading a plan calls compile() again, with the attributes given when loading. */
 static void test_attributes_cached(void **state)
 {
 	int model_file = memfd_create("model", MFD_CLOEXEC);
@@ -415,7 +415,7 @@ static void test_attributes_refused(void **state)
 	assert_non_null(strstr(err.message, "takes no attribute 1 for an execution"));
 	err.message[0] = '\0';
 	job_free(&j);
-	/* Models cannot have attributes without extensions. */
+	/* A model that uses no extensions cannot have attributes. */
 	mb_init(&b);
 	mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT, MB_DIMS(1));
 	mb_operand(&b, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
@@ -446,7 +446,10 @@ static void check_copy(struct job *j)
 	assert_memory_equal(j->map, j->map + PAGE / 2, COUNT * sizeof(float));
 }
 
-/* The worker of another client continues, and this client gets a new one. */
+/*
+ * If a worker crashes, the worker of another client continues, and the first client gets a new
+ * worker.
+ */
 static void test_crash(void **state)
 {
 	struct nna_device *client = open_as(true), *other = member;
@@ -489,9 +492,10 @@ static void test_endless(void **state)
 }
 
 /*
- * Without a deadline, on each path: nnacceld's time limit ends the worker, after its client got the
- * reason. Each path has another user, because crashed workers count against their user. Each path
- * takes as many seconds as the limit, so a usual run tries only the path whose log is checked.
+ * On each path, nnacceld's time limit ends the worker of an execution without a deadline, after the
+ * client got the reason. Each path uses another user, because crashed workers count against their
+ * user. Each path takes as many seconds as the limit, so a usual run tries only the path whose log
+ * is checked.
  */
 static void test_bound(void **state)
 {
@@ -547,8 +551,8 @@ static void test_bound(void **state)
 		err.message[0] = '\0';
 		check_copy(&copy);
 		/*
-		 * A call that comes at once may find the dying worker; the next call has another
-		 * one.
+		 * The next call may still reach the dying worker; the call after it gets a new
+		 * worker.
 		 */
 		job_init(&after, client, COUNT * sizeof(float), COUNT * sizeof(float));
 		build_hostile(&b, COPY);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of tests of libnnaccel through the module: the device, opened for
- * each test, and the message of a failing call.
+ * Common functions for tests of libnnaccel through the module: open the device for each test, and
+ * print the message of a failing call.
  */
 #ifndef NN_TESTS_HAL_FIXTURE_H
 #define NN_TESTS_HAL_FIXTURE_H

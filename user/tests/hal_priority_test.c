@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The priority of models between clients: a worker whose models all have low priority
- * has a lower weight of CPU time, if its user has another worker. Needs /dev/nnaccel, a
- * running nnacceld and root. It is skipped if workers have no cgroups.
+ * Tests the priority of models between clients. If a user has several workers, a worker whose
+ * models all have low priority gets a lower CPU weight. Needs /dev/nnaccel, a running nnacceld and
+ * root. Skipped if workers have no cgroups.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "tests/model_samples.h"
 #include "tests/workers.h"
 
-/* Finds the v2 entry of /proc/PID/cgroup. Returns false if it is missing. */
+/* Reads the cgroup v2 path from /proc/PID/cgroup. Returns false without such a path. */
 static bool cgroup_of(pid_t pid, char *path, size_t size)
 {
 	char name[64], line[512];
@@ -36,7 +36,7 @@ static bool cgroup_of(pid_t pid, char *path, size_t size)
 	return found;
 }
 
-/* Finds the folder of all workers of the user, which contains the worker's folder. */
+/* Finds the user's cgroup, which contains the cgroup of the worker. */
 static void user_of(const char *path, char *user)
 {
 	char *name = strstr(strcpy(user, path), "/user-");
@@ -45,7 +45,7 @@ static void user_of(const char *path, char *user)
 	strcpy(name + 1 + strcspn(name + 1, "/"), "/cpu.weight");
 }
 
-/* Returns 0 without the file. */
+/* Returns 0 if the file does not exist. */
 static int weight_of(const char *path)
 {
 	FILE *file = fopen(path, "re");
@@ -58,7 +58,7 @@ static int weight_of(const char *path)
 	return weight;
 }
 
-/* The broker sets the weight some time later. */
+/* Waits until the broker has set the weight. */
 static void await_weight(const char *path, int weight)
 {
 	while (weight_of(path) != weight)

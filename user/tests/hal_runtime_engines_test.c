@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Three engines are three devices of libneuralnetworks, besides the CPU: a model is compiled for
- * each, and one memory serves all of them. Needs a running nnacceld, its program, and root, because
- * the test starts two more engines.
+ * Tests three engines, which are three devices of libneuralnetworks besides the CPU. A model is
+ * compiled for each device, and all devices use the same memory. Needs a running nnacceld, its
+ * program, and root, because the test starts two more engines.
  */
 #define _GNU_SOURCE
 #include "tests/clock_rate.h"
@@ -77,7 +77,10 @@ static void test_one_ends(void **state)
 
 	(void)state;
 	stop_other(0, SIGKILL);
-	/* Its workers end some time after it. The wait for another engine passes quickly. */
+	/*
+	 * The workers of a killed engine end some time after it. The clock runs faster, so that
+	 * waiting for a new engine takes little time.
+	 */
 	set_clock_rate(50);
 	do {
 		e = add_execution(second);

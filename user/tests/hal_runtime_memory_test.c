@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memories made from descriptions on the device nnaccel: their place, copies in all
- * directions, executions on them. Needs /dev/nnaccel, a running nnacceld and root,
- * to kill a worker.
+ * Tests memories made from descriptions on the device nnaccel: where they lie, copies in all
+ * directions, and executions on them. Needs /dev/nnaccel, a running nnacceld, and root to kill a
+ * worker.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -52,10 +52,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/*
- * Makes memory for both inputs and the output of a compilation, and of another one if it is not
- * NULL.
- */
+/* Makes a memory for both inputs and the output of `a`, and also of `b` unless `b` is NULL. */
 static int make(const ANeuralNetworksCompilation *a, const ANeuralNetworksCompilation *b,
 		ANeuralNetworksMemory **memory)
 {
@@ -245,7 +242,9 @@ static void test_two_devices(void **state)
 	ANeuralNetworksCompilation_free(cpu);
 }
 
-/* The CPU replaces a device that died; it reads and writes copies of the device's memory. */
+/*
+ * If a device died, the CPU executes instead, and reads and writes copies of the device's memory.
+ */
 static void test_fallback(void **state)
 {
 	struct fixture *f = *state;
@@ -271,7 +270,7 @@ static void test_fallback(void **state)
 	host_free(&h, SIZE);
 }
 
-/* A prepared model ends with its worker. It is prepared again when memory is made for it. */
+/* A prepared model is lost when its worker dies. Making memory for the model prepares it again. */
 static void test_dead_worker(void **state)
 {
 	struct fixture *f = *state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Programs can use the device nnaccel again after the engine's start, after the death of their
- * worker or engine, in forked children, and when another worker is allowed. It needs scripts/vm's
- * guest, whose engine it stops and starts, and root to find the worker.
+ * worker or engine, in forked children, and when another worker is allowed. Needs the guest of
+ * scripts/vm, whose engine this test stops and starts, and root to find the worker.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -80,8 +80,8 @@ static void compile_and_compute(bool by_name)
 }
 
 /*
- * The first test: there is no engine when the program first asks. The next test uses the engine
- * that is started here.
+ * This test runs first, so that there is no engine when the program first asks for devices. The
+ * next test uses the engine that this test starts.
  */
 static void test_engine_comes_later(void **state)
 {
@@ -144,7 +144,10 @@ static void test_engine_restarts(void **state)
 		engine("restart");
 		compute(named, NULL);
 		compile_and_compute(true);
-		/* Fifty restarts take longer than a test may print nothing. */
+		/*
+		 * Prints the progress, because a test that is silent during fifty restarts would
+		 * count as hanging.
+		 */
 		print_message("# restart %d of %d\n", i + 1, restarts);
 		fflush(stdout);
 	}
@@ -179,7 +182,7 @@ static void test_worker_dies(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Servers compile like this before they fork. */
+/* The parent compiles before it forks, as servers do. */
 static void test_forked_children(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -209,7 +212,7 @@ static void test_forked_children(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A process of one user, and its ends of two pipes. */
+/* A process of the test user, and this process's ends of two pipes to it. */
 struct client {
 	pid_t pid;
 	int go;			/* the client continues once this is closed */
@@ -275,8 +278,8 @@ static void end_client(struct client *client)
 }
 
 /*
- * There is one process more than its user may have workers: it gets the device when another process
- * has ended.
+ * A user has one process more than it may have workers. That process gets the device when another
+ * process has ended.
  */
 static void test_one_client_too_many(void **state)
 {
@@ -286,7 +289,10 @@ static void test_one_client_too_many(void **state)
 
 	(void)state;
 	assert_int_equal(stat("/dev/nnaccel", &node), 0);
-	/* Each process has the pipe ends of earlier ones, so the last one must continue first. */
+	/*
+	 * Each process inherits the pipe ends of processes started before it, so the last one must
+	 * continue first.
+	 */
 	for (int i = 0; i <= room; i++)
 		start_client(&clients[i], node.st_gid);
 	kill(clients[0].pid, SIGKILL);
@@ -301,15 +307,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_engine_comes_later),
 		cmocka_unit_test(test_one_client_too_many),
-		/* Ends the engine that allows few workers. */
+		/* This test ends the engine that allows few workers. */
 		cmocka_unit_test(test_engine_restarts),
 		cmocka_unit_test(test_worker_dies),
 		cmocka_unit_test(test_forked_children),
 	};
 
 	/*
-	 * The library waits for another engine for this time; a slow machine starts an engine
-	 * slowly.
+	 * Sets the real time for which the library waits for a new engine; a slow machine needs
+	 * more.
 	 */
 	set_clock_rate(1000.0 / (double)scaled(1000));
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine on Vulkan beside nnacceld, for one program: libneuralnetworks splits a model between
- * them by their figures, and both use the same memory as a dma-buf. It needs nnacceld as nnaccel,
- * and nnaccel-vulkan as vulkan-second with figures that are best for floats and worst for bytes.
+ * Tests one program with two engines, nnacceld and the one on Vulkan. libneuralnetworks splits a
+ * model between them by their performance figures, and both use the same memory as a dma-buf. Needs
+ * nnacceld as nnaccel, and nnaccel-vulkan as vulkan-second, with figures that are best for floats
+ * and worst for bytes.
  */
 #include <dirent.h>
 
 #include "exporters.h"
 #include "tests/named_devices.h"
 
-#define RUNS	6	/* more than the engine measures */
+#define RUNS	6	/* more executions than the engine measures */
 
 /* Returns the number of dma-bufs that this process has open. */
 static uint32_t count_dmabufs(void)
@@ -83,7 +84,10 @@ static void run_split(ANeuralNetworksCompilation *c, ANeuralNetworksBurst *burst
 	assert_ok(burst ? ANeuralNetworksExecution_burstCompute(e, burst) :
 			  ANeuralNetworksExecution_compute(e));
 	assert_memory_equal(out, right, sizeof(right));
-	/* An execution has memory of its own for what crosses, a burst keeps it. */
+	/*
+	 * A tensor that passes between the devices needs a dma-buf. An execution allocates its own;
+	 * a burst keeps one.
+	 */
 	if (!burst)
 		assert_int_equal(count_dmabufs(), before + 1);
 	ANeuralNetworksExecution_free(e);
@@ -135,7 +139,7 @@ static ANeuralNetworksCompilation *convert(int32_t code, ANeuralNetworksModel **
 	return c;
 }
 
-/* Memory for an output of the GPU and an input of the other device is a dma-buf. */
+/* A memory that is an output of the GPU and an input of the other device is a dma-buf. */
 static void test_memory_of_both(void **state)
 {
 	static const char *const names[] = { "vulkan-second", "nnaccel" };
@@ -179,7 +183,10 @@ static void test_memory_of_both(void **state)
 	ANeuralNetworksMemory_free(memory);
 }
 
-/* Executions read their input after the fence of another driver: measured ones and later ones. */
+/*
+ * Executions read their input only after the fence of another driver, both while the engine
+ * measures and later.
+ */
 static void test_fence_before(void **state)
 {
 	static const float x[ADD_ELEMENTS] = { 1, -2, 3.5f, 0 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions observed by the kernel's tracing. An execution outside of a burst is one system call.
- * In the steady state of a burst neither end maps, allocates or faults. An end calls the kernel
- * only to sleep and to wake, so an end that is awake makes no call. It needs /dev/nnaccel, root,
- * and a running nnacceld, preferably with NNACCEL_SPIN_US=5000, which this end uses.
+ * Observes executions with the kernel's tracing. An execution outside of a burst is one system
+ * call. In the steady state of a burst neither end maps, allocates or faults. An end calls the
+ * kernel only to sleep and to wake the other end. Needs /dev/nnaccel, root, and a running nnacceld,
+ * preferably with NNACCEL_SPIN_US=5000, as in this process.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -41,15 +41,15 @@
 #define RUNS		1000
 #define AWAKE_RUNS	1000
 #define TRIES		how_often(12, 6)
-#define SLOW_S		1	/* time of WARM_UP executions whose ends take turns on a CPU */
-#define SETTLE		3000	/* executions that end the effects of earlier delays */
+#define SLOW_S		1	/* time of WARM_UP executions if both ends share a CPU */
+#define SETTLE		3000	/* executions after which earlier delays have no effect */
 
-/* Calls that turn tracing off: one file is closed, and the other one is opened and written. */
+/* System calls that turn tracing off: closes one file, and opens and writes another one. */
 #define CALLS_TO_STOP	3
 #define COUNT		4
 #define SIZE		(COUNT * sizeof(float))
 
-/* Numbers of events of one end, or of a thread. */
+/* Counts of the events of an end, or of one thread. */
 struct seen {
 	pid_t thread;
 	unsigned long futexes;
@@ -151,7 +151,10 @@ static void take_line(const char *line, struct seen *s)
 		print_error("%s", line);
 }
 
-/* Counts events of the client, of that thread of the worker, and (unless NULL) of all others. */
+/*
+ * Counts events of this thread, of thread `worker->thread`, and of all other threads. If `others`
+ * is NULL, the latter count for the worker, too.
+ */
 static void read_trace(struct seen *client, struct seen *worker, struct seen *others)
 {
 	FILE *trace = fopen(INSTANCE "/trace", "r");
@@ -215,8 +218,8 @@ static int add_often(struct nna_burst *b, struct nna_memory *m, int count)
 }
 
 /*
- * Returns the number of futex calls that an end reports, at most: two for a sleep followed by a
- * spin.
+ * Returns the most futex calls that an end can have made for the sleeps and wake-ups that it
+ * reports: two for a sleep followed by a spin.
  */
 static unsigned long told(const char *sleeps, const char *wakes)
 {
@@ -224,7 +227,7 @@ static unsigned long told(const char *sleeps, const char *wakes)
 	       (unsigned long)burst_counter(wakes, NULL);
 }
 
-/* A burst of this process that has been used a while. */
+/* A burst that has already been used for some time. */
 struct used_burst {
 	struct nna_device *device;
 	struct nna_prepared_model *prepared;
@@ -235,8 +238,8 @@ struct used_burst {
 static void open_used_burst(struct used_burst *u)
 {
 	/*
-	 * This end stays awake for the time of many executions. If another VM runs on this machine,
-	 * each execution takes all of that time.
+	 * This process spins for the time of many executions before it sleeps. If another VM runs
+	 * on this machine, each execution takes all of this time.
 	 */
 	setenv("NNACCEL_SPIN_US", "5000", 1);
 	assert_int_equal(nna_device_open(NULL, &u->device, NULL), NN_OK);
@@ -255,7 +258,7 @@ static void close_used_burst(struct used_burst *u)
 	nna_device_close(u->device);
 }
 
-/* Executes ADD `count` times in a burst. Returns the nanoseconds of the slowest execution. */
+/* Executes ADD `count` times in a burst. Returns the time of the slowest execution in ns. */
 static uint64_t add_timed(const struct used_burst *u, int count)
 {
 	uint64_t slowest_ns = 0;
@@ -271,9 +274,9 @@ static uint64_t add_timed(const struct used_burst *u, int count)
 }
 
 /*
- * Traces some executions after others that are not traced, because the worker went to sleep
- * meanwhile. Returns true if neither end lost its CPU for a long time to the other end or to
- * another process.
+ * Traces `count` executions after `settle` untraced ones, which wake a worker that has gone to
+ * sleep. Returns true if neither end lost its CPU for a long time to the other end or to another
+ * process.
  */
 static bool trace_executions(const struct used_burst *u, int settle, int count)
 {
@@ -308,7 +311,7 @@ static void test_steady_state(void **state)
 	assert_int_equal(worker.faults, 0);
 	assert_int_equal(client.others, CALLS_TO_STOP);
 	assert_int_equal(client.faults, 0);
-	/* An end that is awake makes no call at all; the worker's watcher may wake once. */
+	/* Both ends make only the calls that they count; the worker's watcher may wake once. */
 	assert_true(client.futexes <= client_told);
 	assert_true(worker.futexes <= worker_told + 4);
 	if (clock_is_mapped()) {
@@ -349,9 +352,9 @@ static void test_one_call(void **state)
 }
 
 /*
- * While both ends are awake, neither makes a system call. The machine's host may take a CPU away,
- * and then an end sleeps for a while. So at least one of several runs must make no call, unless all
- * were disturbed.
+ * While both ends are awake, neither makes a system call. If the host takes a CPU away, an end
+ * sleeps for a while. So of several runs at least one must make no call, unless all runs were
+ * disturbed.
  */
 static void test_awake(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Counts the blocks of the heap that are in use, so that a test can compare the numbers before and
- * after. It may be included by one file of a program. A sanitizer has its own heap, so it counts
- * nothing then.
+ * after. Only one file of a program may include this header. With a sanitizer, which has its own
+ * heap, nothing is counted.
  */
 #ifndef NN_TESTS_HEAP_BLOCKS_H
 #define NN_TESTS_HEAP_BLOCKS_H

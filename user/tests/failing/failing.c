@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocations that fail, by the linker's --wrap.
+ * Makes allocations fail on demand; the linker's --wrap replaces the functions.
  */
 #define _GNU_SOURCE
 #include "tests/failing/failing.h"
@@ -25,7 +25,7 @@ void *__real_realloc(void *memory, size_t size);
 static struct failing own;
 static struct failing *_Atomic mine = &own;
 
-/* The file of failures, with one entry for each. */
+/* A mapped file with the failures of each process. */
 static struct failing *others;
 
 bool failing_open(const char *path)
@@ -85,12 +85,12 @@ static bool fails(void)
 }
 
 /*
- * Some linkers take a symbol that a shared library lacks for one that --wrap renames. The wrapper
- * must be visible for these; libraries still call the C library.
+ * Some linkers apply --wrap to undefined symbols of shared libraries, too, and then need a visible
+ * wrapper. The libraries still call the C library.
  */
 #define SEEN __attribute__((visibility("default")))
 
-/* If `got`, the result of the call, says that it succeeded, kept.c records `made`. */
+/* If `got`, the result of the call, is not a failure, kept.c records the object `made`. */
 #define FAILING(type, name, params, args, failed, made)	\
 	type __real_##name params;				\
 	SEEN type __wrap_##name params;				\

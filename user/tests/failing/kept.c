@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts objects that a program has not released, by the linker's --wrap.
+ * Counts the objects that a program has not released; the linker's --wrap replaces the functions.
  */
 #define _GNU_SOURCE
 #include "tests/failing/kept.h"
@@ -18,7 +18,7 @@
 #define MOST (1U << 17)		/* maximum number of objects at a time; a power of two */
 #define PAGE 4096
 
-/* A held lock; readers may hold it several times. */
+/* An object that is not released, or a held lock; `times` counts the holders of a lock. */
 struct thing {
 	const void *what;
 	enum kept_kind kind;
@@ -43,7 +43,7 @@ static void leave(void)
 	__real_pthread_mutex_unlock(&lock);
 }
 
-/* Runs before other handlers of fork(), whose locks are recorded here. */
+/* Registers before all other handlers of fork(), because their locks are recorded here. */
 __attribute__((constructor(101))) static void register_fork(void)
 {
 	pthread_atfork(enter, leave, leave);
@@ -59,7 +59,7 @@ static uint32_t home(const void *what, enum kept_kind kind)
 	return (uint32_t)(((uintptr_t)what >> 3) * 0x9e3779b97f4a7c15u >> 40) + kind;
 }
 
-/* Returns the place of an object in the table, or the free place where it belongs. */
+/* Returns the entry of an object in the hash table, or the free entry where it belongs. */
 static struct thing *find(const void *what, enum kept_kind kind)
 {
 	uint32_t i = home(what, kind) % MOST;
@@ -69,7 +69,7 @@ static struct thing *find(const void *what, enum kept_kind kind)
 	return &things[i];
 }
 
-/* Frees a place, and moves objects that would not be found any more. */
+/* Frees an entry of the hash table, and moves later entries that would otherwise not be found. */
 static void vacate(struct thing *place)
 {
 	uint32_t at = (uint32_t)(place - things);
@@ -162,7 +162,8 @@ const char *kept_more(const struct kept *before, const struct kept *after)
 /* ---- what is wrapped ---- */
 
 /*
- * An object that ends is forgotten before the call, and one that begins is recorded after the call.
+ * An object is removed from the table before the call that ends it, and recorded after the call
+ * that makes it.
  */
 #define WRAPPED(type, name, params, args, before, after)			\
 	type __real_##name params;						\

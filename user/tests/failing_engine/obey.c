@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linked into the programs of an nnacceld whose allocations fail when a test demands it.
+ * Part of the programs of an nnacceld whose allocations fail when a test demands it.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The faults of faults.def, and the part of them that an engine with all operations has.
+ * Declares the faults of faults.def, and the engine that has the faults from WRAPS on.
  */
 #ifndef NN_TESTS_FAULTY_H
 #define NN_TESTS_FAULTY_H
@@ -15,7 +15,7 @@ enum fault {
 	NUM_FAULTS,
 };
 
-/* Makes nnacceld's engine with one of the faults from WRAPS on. */
+/* Makes an engine that is nnacceld's with one of the faults from WRAPS on. */
 void faulty_operations(struct nna_engine *engine, enum fault fault);
 
 #endif /* NN_TESTS_FAULTY_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the keeper of the compilation cache. Three workers, two of them of one user, and an
- * administrator send packets, and workers misuse the memory that they get. Tables in memory replace
- * the disk, and know the allowed answers. One thread does the work of the keeper's threads in turn,
- * because waking threads takes longer than their work.
+ * Fuzzes the keeper of the compilation cache. Three workers (two of the same user) and an
+ * administrator send packets; workers also misuse the memory that they get. Tables in memory
+ * replace the disk, and tell which answers are allowed. One thread does the work of the keeper's
+ * threads in turn, because waking threads takes longer than their work.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -18,7 +18,7 @@ static int no_thread(pthread_t *thread, const pthread_attr_t *attributes, void *
 	(void)data;
 	return 0;
 }
-/* A client's packet and its answer, which need no system call. */
+/* Replaces sending and receiving of packets, so that no system call is needed. */
 #include "kit/cache/message.h"
 
 static int take_packet(int socket, enum message_way way, int flags, struct message *message,
@@ -41,7 +41,7 @@ static bool take_answer(int socket, const struct message *message, int file);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* An element of an input: this structure, and `size` bytes of a packet if it has one. */
+/* One step of an input: this structure, followed by `size` bytes of a packet if it is a PACKET. */
 struct step {
 	uint8_t worker;
 	uint8_t what;			/* enum act; any other number is PACKET */
@@ -78,7 +78,7 @@ static int take_packet(int socket, enum message_way way, int flags, struct messa
 {
 	(void)socket;
 	(void)flags;
-	/* There is no broker that could receive it. */
+	/* Only a broker sends files, and there is none. */
 	if (file)
 		abort();
 	if (!incoming.size)
@@ -161,7 +161,7 @@ bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 	(void)store;
 	if (!e)
 		return false;
-	/* Every other file is verified for the first time. */
+	/* Every other file counts as not yet verified. */
 	*work = (struct blob_work){ .uid = uid, .blob = e->blob, .done = key[1] % 2 };
 	memcpy(work->key, key, sizeof(work->key));
 	work->file = fcntl(some_file, F_DUPFD_CLOEXEC, 0);
@@ -186,7 +186,7 @@ bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 	return num_plans < ENTRIES;
 }
 
-/* The memory of a put has its full size and cannot change meanwhile. */
+/* Reads all pages of the memory of a put, which must have its full size. */
 void blob_work_run(struct blob_work *work)
 {
 	uint64_t size = work->blob.model_size + work->blob.data_size;
@@ -258,7 +258,7 @@ bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count)
 	return true;
 }
 
-/* A file with as many bytes as there are hashes stands for the report. */
+/* Instead of a report, writes one byte for each hash. */
 bool cache_index_report(struct cache_index *index, int file, uint64_t *count)
 {
 	(void)index;
@@ -266,7 +266,7 @@ bool cache_index_report(struct cache_index *index, int file, uint64_t *count)
 	return !ftruncate(file, num_hashes);
 }
 
-/* There are no files that could be damaged. */
+/* Reports no damage, because there are no files. */
 bool blob_store_check(struct blob_store *store, int report, struct blob_work *work)
 {
 	(void)store;
@@ -358,7 +358,7 @@ static size_t place(size_t i)
 	return FIRST_CLIENT + i;
 }
 
-/* Client i is at keep->fds[place(i)]; the last client takes the place of one that leaves. */
+/* Client i has keep->fds[place(i)]. If a client leaves, the last client takes its place. */
 static void begin(size_t i)
 {
 	workers[i] = (struct worker){ .memory = -1 };
@@ -390,7 +390,7 @@ static void renew(size_t i)
 	*c = (struct client){ .uid = uid_of(i), .is_admin = i == ADMIN, .memory = -1 };
 }
 
-/* Receives an answer, and its file (-1 without one). */
+/* Receives an answer; returns the file that came with it, or -1. */
 static int receive(struct message *answer)
 {
 	if (!told.is_there)
@@ -400,7 +400,7 @@ static int receive(struct message *answer)
 	return told.file;
 }
 
-/* The memory has the requested size, which cannot change. */
+/* Takes the memory that the keeper sent, and checks that it has the requested size. */
 static void take_memory(struct worker *w, const struct message *request, int memory)
 {
 	struct stat st;
@@ -479,7 +479,10 @@ static void work(void)
 	}
 }
 
-/* A packet that is a request gets an answer; any other packet ends the client. */
+/*
+ * Sends a packet. A request must get an answer; any other packet must make the keeper drop the
+ * client.
+ */
 static void send_packet(size_t i, const uint8_t *bytes, size_t size)
 {
 	unsigned int old_hashes = num_hashes, old_plans = num_plans;
@@ -518,7 +521,7 @@ static bool map_it(struct worker *w)
 {
 	if (w->memory >= 0 && !w->map) {
 		w->map = mmap(NULL, w->size, PROT_READ | PROT_WRITE, MAP_SHARED, w->memory, 0);
-		/* A stored file is sealed, and cannot be mapped for writing. */
+		/* The memory cannot be mapped for writing if it is already stored and sealed. */
 		if (w->map == MAP_FAILED)
 			w->map = NULL;
 	}
@@ -542,7 +545,7 @@ static void fill_memory(struct worker *w, uint8_t byte)
 	w->is_filled = true;
 }
 
-/* Maps a worker's memory, also if it is sealed later, and checks its contents. */
+/* Maps a worker's memory read-only, which sealing the memory later does not prevent. */
 static void look(struct worker *w)
 {
 	void *view;
@@ -556,7 +559,7 @@ static void look(struct worker *w)
 	w->view_size = w->size;
 }
 
-/* Lets time pass, so that users may store again. */
+/* Lets enough time pass that all users may store again. */
 static void pay_all(void)
 {
 	for (size_t i = 0; i < keep->num_users; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the seeds of op_fuzz: a run of each operation that succeeds, to a file
- * in the folder that the first argument names.
+ * Writes the seeds of op_fuzz to the folder that the first argument names. Each file has a
+ * successful run of one operation.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 #include "tests/fuzz/op_seed.h"
 
 /*
- * Operands separated by spaces, outputs behind '>': a letter, dimensions with an x between them,
- * '=' and up to four values that fill the tensor. Letters are those of op_case.h. Values that are
- * not given are 1; '-' in front of an operand omits it.
+ * Operations as text. Operands are separated by spaces, and '>' comes before the outputs. An
+ * operand is a letter of op_case.h, dimensions with an x between them, '=', and up to four values
+ * that fill the tensor. Values that are not given are 1; '-' in front of an operand omits it.
  */
 static const struct {
 	const char *op;
@@ -213,7 +213,7 @@ static const char *read_operand(struct os_operand *o, const char *text, int is_i
 	return read_values(o, text);
 }
 
-/* QUANTIZED_16BIT_LSTM and boxes fix scales that other operations leave open. */
+/* QUANTIZED_16BIT_LSTM and boxes require fixed scales; other operations allow any. */
 static void fix_scales(struct os_header *h, struct os_operand *o)
 {
 	for (int i = 0; i < h->num_inputs + h->num_outputs; i++) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the execution provider for ONNX Runtime with a node of any operator. Records of the input
- * are its inputs, hostile constants among them, and its attributes. A quantised node is surrounded
- * by nodes that dequantise and quantise. The provider is asked about the graph, compiles it and
- * runs it on the CPU device.
+ * Fuzzes the execution provider for ONNX Runtime with a node of any operator. The records of the
+ * fuzzer's input are the node's inputs, among them hostile constants, and the node's attributes. A
+ * quantised node is surrounded by nodes that dequantise and quantise. The provider is asked which
+ * nodes it takes, compiles them and runs them on the CPU device.
  */
 #include "tests/fuzz/records.h"
 #include "tests/onnxruntime_play.h"
 
 enum { MOST = 8, MOST_ATTRIBUTES = 6, MOST_ELEMENTS = 4096 };
 
-/* Flags of the node and of those after it. */
+/* Flags of the node and of the nodes after it. */
 enum { QUANTISED_OUT = 1, RELU_BEHIND = 2, SHAPE_KNOWN = 4 };
 
 struct header {
@@ -82,7 +82,7 @@ static const int types[] = {
 
 /* ---- a graph of records ---- */
 
-/* A value of the graph. `value` is a constant itself, or an input's value in a run. */
+/* A value of the graph. `value` is the constant, or the value that an input has in a run. */
 struct made {
 	struct OrtValueInfo info;
 	struct OrtValue value;
@@ -122,7 +122,7 @@ static struct made *make(int type, size_t rank, const uint8_t *dims)
 	return m;
 }
 
-/* Fills a value with as many elements as its shape has; returns false if they are too many. */
+/* Fills a value with as many elements as its shape has; returns false if there are too many. */
 static bool fill(struct made *m, const uint8_t *data, size_t size)
 {
 	size_t count = 1;
@@ -159,7 +159,7 @@ static struct OrtNode *add_node(const char *op, int version)
 	return node;
 }
 
-/* Adds scales and zero points as the next inputs of a node that quantises or dequantises. */
+/* Adds a scale and a zero point as further inputs of a QuantizeLinear or DequantizeLinear. */
 static bool add_scales(struct OrtNode *node, const struct tensor_record *r, int type)
 {
 	static const uint8_t half[] = { 0, 0, 0, 0x3f };	/* 0.5f */
@@ -246,7 +246,7 @@ static void add_attribute(struct OrtNode *node, const struct attribute_record *r
 	node->attributes[node->attribute_count++] = a;
 }
 
-/* Adds the outputs of the node, and a Relu and a QuantizeLinear behind the only one. */
+/* Adds the outputs of the node. If there is only one, a Relu and a QuantizeLinear may follow it. */
 static bool add_outputs(struct OrtNode *node, const struct header *h, const struct tensor_record *r)
 {
 	struct made *out = NULL;
@@ -390,7 +390,10 @@ static void add(uint8_t **at, const void *record, size_t size)
 	*at += size;
 }
 
-/* Inputs of one shape or of shapes that are broadcast, lists of small numbers, known attributes. */
+/*
+ * Generates a likely node: inputs of the same shape or of shapes that are broadcast, lists of small
+ * numbers, known attributes.
+ */
 static size_t generate(uint8_t *data, size_t max_size)
 {
 	const size_t most = sizeof(struct header) + MOST * sizeof(struct tensor_record) +

@@ -7,7 +7,7 @@
 
 #define OS_RANK 4
 
-/* Flags of a seed, and of an operand. */
+/* Flags of a seed (the first one), and of an operand. */
 #define OS_SHAPES_OPEN 1	/* the model does not know the operands' shapes */
 #define OS_OMITTED 1		/* an input without a value */
 #define OS_TEMPORARY 1		/* an output whose quantisation the operation chooses */
@@ -25,7 +25,7 @@ struct os_operand {
 	uint8_t rank;
 	uint8_t dims[OS_RANK];
 	int8_t zero_point;	/* the zero point as one byte */
-	float scale;		/* the same scale for all channels, if there are several */
+	float scale;		/* the scale, which is the same for all channels */
 	uint8_t data[16];	/* values, which are repeated to fill the tensor */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the loading of plans. Saves the plan of a model, damages the model part as
- * the input says, and runs it if it still loads. The data part is noise that changes
- * meanwhile. Inputs are models, because saved plans are valid for one build only.
+ * Fuzzes the loading of plans. Saves the plan of a model, damages the plan's model part as the
+ * input says, and runs the plan if it still loads. The data part is noise that changes during the
+ * run. Inputs contain models instead of plans, because a saved plan is valid for one build only.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,15 +15,15 @@
 #define MAX_DATA_SIZE 65536
 #define MAX_DAMAGE 6
 
-/* The head of an input. The wire form of a model without pools follows. */
+/* The header of an input. The wire form of a model without pools follows. */
 struct program {
 	uint8_t seed;
 	uint8_t noise;			/* if 0, the data part is the saved one */
 	uint8_t num_damage;
 	uint8_t preference;
 	struct {
-		uint16_t at;		/* position of a word in the model part */
-		/* How to change it; 0: add, 1: replace, other numbers: exclusive or. */
+		uint16_t at;		/* index of a word in the model part */
+		/* How to change the word. 0: add, 1: replace, other numbers: exclusive or. */
 		uint8_t how;
 		int8_t value;
 	} damage[MAX_DAMAGE];
@@ -33,7 +33,7 @@ struct program {
 
 _Static_assert(sizeof(struct program) == 32, "what make_corpus writes the seeds behind");
 
-/* Usually changes a word of the damage program; sometimes changes the model, as model_fuzz does. */
+/* Usually changes a byte of the header; sometimes changes the model, as model_fuzz does. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
 	const size_t program = sizeof(struct program), wire = program + sizeof(struct wire_header);
@@ -63,8 +63,8 @@ static struct nn_plan *plan_of(const struct nn_model *model, uint8_t kernels)
 }
 
 /*
- * Damages a serialised plan, sometimes with the data that follow it, or otherwise a serialised
- * model.
+ * Damages words of a serialised plan, sometimes also of the data behind it; damages the model if
+ * the plan is not serialised.
  */
 static void damage(struct nn_plan_image *image, const struct program *p)
 {
@@ -180,8 +180,8 @@ static void load_and_run(const struct nn_plan_image *image, uint8_t *data, const
 }
 
 /*
- * Saved plans, found by their models. Most inputs differ from an earlier one only in the damage.
- * Compiling and saving takes ten times as long as loading.
+ * Keeps saved plans, which are found by their models. Most inputs differ from an earlier input only
+ * in the damage. Compiling and saving takes ten times as long as loading.
  */
 #define MAX_SAVED 256
 
@@ -234,7 +234,7 @@ static void make_saved(struct saved_plan *s)
 	nn_model_free(model);
 }
 
-/* Returns the saved plan of a model: an earlier one if it exists, or a new one. */
+/* Returns the saved plan of a model. If the plan was not saved before, saves it. */
 static const struct saved_plan *find_saved(const uint8_t *wire, size_t size, uint8_t kernels)
 {
 	uint32_t hash = kernels;

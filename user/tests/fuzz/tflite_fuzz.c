@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the delegate for TensorFlow Lite with a node of any operation. Records of the input are its
- * tensors, hostile constants among them, and its parameters. The delegate is offered the node, which
- * is compiled and run on the CPU device.
+ * Fuzzes the delegate for TensorFlow Lite with a node of any operation. The fuzzer's input has the
+ * node's parameters and records of its tensors, among them hostile constants. If the delegate takes
+ * the node, the node is compiled and run on the CPU device.
  */
 #include "tests/fuzz/records.h"
 #include "tests/tflite_play.h"
 
 enum { MOST_TENSORS = 30, MOST_RANK = 8, MOST_SCALES = 8, CODES = 170 };
 
-/* Flags of the node: intermediate results, a RELU behind it, a second run of another shape. */
+/*
+ * Flags of the node: it has intermediate results, a RELU follows it, a second run has another
+ * shape, it has no parameters.
+ */
 enum { INTERMEDIATES = 1, RELU_BEHIND = 2, RESHAPED = 4, NO_PARAMS = 8 };
 
 struct header {
@@ -32,7 +35,7 @@ static const int types[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-/* Tensors point to these objects, and to their dimensions. */
+/* The quantisation that the tensors point to. */
 static struct {
 	struct {
 		int size;
