@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper's loop; the tests control everything that it calls: the index, the store of plans, the
- * time, and system calls, which may fail. There are no threads; tests do their work.
+ * Tests the keeper's loop. The tests replace everything that the loop calls: the index, the store
+ * of plans, the time, and system calls, which may fail. There are no worker threads; the tests do
+ * their work.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -45,7 +46,7 @@ enum call {
 };
 
 static struct {
-	int left[CALLS];	/* number of calls up to the one that fails; 0 if none does */
+	int left[CALLS];	/* number of the call that fails, from 1; 0: none */
 	int error;		/* errno of the failing calls */
 	unsigned int committed, rolled_back, abandoned, lines;
 	time_t passed_s;
@@ -291,7 +292,7 @@ void blob_store_rolled_back(struct blob_store *store)
 
 static struct {
 	struct keep *keep;
-	int broker, client;	/* the tests' ends of sockets; the last one is a client's */
+	int broker, client;	/* the tests' ends of the broker's and a client's socket */
 } t;
 
 static void count_line(void *data, enum log_level level, const char *line)
@@ -356,7 +357,9 @@ static void work_all(void)
 		}
 }
 
-/* Sends a request of a client; afterwards its work is queued, or the answer has arrived. */
+/*
+ * Sends a request as a client. On return the request's work is queued, or its answer has arrived.
+ */
 static void request(size_t place, int client, uint32_t kind, uint64_t model_size,
 		    uint64_t data_size)
 {
@@ -385,7 +388,7 @@ static struct message ask(uint32_t kind, uint64_t model_size, uint64_t data_size
 	return answer_to(t.client, file);
 }
 
-/* Gets memory for a plan, and fills it as a client. */
+/* Gets memory for a plan as a client, and fills it. */
 static void fill_memory(void)
 {
 	char page[PAGE] = "a plan";
@@ -398,7 +401,7 @@ static void fill_memory(void)
 
 /* ---- tests ---- */
 
-/* Expected answers, without a failure and with each call failing; some have a file. */
+/* The answers to expect without a failure, and with each call failing; some answers have a file. */
 static const struct {
 	const char *name;
 	uint32_t kind;
@@ -520,7 +523,10 @@ static void test_not_committed(void **state)
 	end();
 }
 
-/* A written file is removed if its entry is not committed; a rejected file was never written. */
+/*
+ * If an entry is not committed, its written file is removed. If an entry is rejected, no file is
+ * written.
+ */
 static void test_plan_not_committed(void **state)
 {
 	int file;
@@ -545,7 +551,7 @@ static void test_plan_not_committed(void **state)
 	}
 }
 
-/* A plan of more bytes than a user may write in an hour is never written. */
+/* A plan is rejected if it has more bytes than a user may write in an hour. */
 static void test_too_large(void **state)
 {
 	const uint64_t most = WRITE_TIMES * USER_BYTES;
@@ -567,7 +573,7 @@ static void test_debts(void **state)
 {
 	static const struct {
 		time_t passed_s;
-		size_t users;		/* number of users with the new one */
+		size_t users;		/* number of users that the keeper then knows */
 	} ages[] = { { 0, 3 }, { 60, 2 }, { 2 * 3600, 1 } };
 	int clients[2], file;
 
@@ -592,7 +598,10 @@ static void test_debts(void **state)
 	}
 }
 
-/* If memory runs out for a new client it is dropped; existing clients stay connected. */
+/*
+ * If there is no memory for a new client, the new client is dropped; existing clients stay
+ * connected.
+ */
 static void test_no_room(void **state)
 {
 	static const struct {
@@ -623,7 +632,10 @@ static void test_no_room(void **state)
 	end();
 }
 
-/* The broker sends a worker's socket, or ends the keeper. Other messages end the keeper, too. */
+/*
+ * The broker's messages pass a worker's socket, or end the keeper. Invalid messages end the keeper,
+ * too.
+ */
 static void test_broker(void **state)
 {
 	static const struct {
@@ -665,7 +677,7 @@ static void test_broker(void **state)
 	}
 }
 
-/* A client pauses or disconnects, and calls on sockets and files fail. */
+/* Receiving from a client fails with different errors; later calls on sockets and files fail. */
 static void test_client_errors(void **state)
 {
 	static const struct {
@@ -685,11 +697,11 @@ static void test_client_errors(void **state)
 		assert_int_equal(serve_client(t.keep, FIRST_CLIENT), errors[i].stays);
 		assert_int_equal(played.lines, errors[i].lines);
 	}
-	/* An administrator that disconnects before it is accepted. */
+	/* An administrator disconnects before the keeper accepts the connection. */
 	let_fail(F_ACCEPT, ECONNABORTED);
 	take_admin(t.keep);
 	assert_int_equal(t.keep->count, FIRST_CLIENT + 1);
-	/* A finished work item whose report was read before, and one whose report fails. */
+	/* The report of finished work was already read, or cannot be written. */
 	end_work(t.keep);
 	request(FIRST_CLIENT, t.client, CACHE_QUERY, 0, 0);
 	let_fail(F_WRITE, EIO);

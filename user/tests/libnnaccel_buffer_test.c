@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buffers of memory domains, as libnnaccel requests them from the kernel: roles, sizes, copies and
- * growth. This program plays the kernel.
+ * Tests which requests libnnaccel makes to the kernel for buffers of memory domains: roles, sizes,
+ * copies and growth. This program plays the kernel.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -17,7 +17,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Operands of the model: inputs of several types and shapes, and outputs for the same. */
+/*
+ * Operands of the model: inputs of several types and shapes, and two outputs like two of the
+ * inputs.
+ */
 enum { FLOATS, BYTES, ROWS, ANY, LARGE, OTHER_SCALE, FLOATS_OUT, ROWS_OUT, NUM_OPERANDS };
 enum { NUM_INPUTS = FLOATS_OUT, NUM_OUTPUTS = NUM_OPERANDS - NUM_INPUTS };
 
@@ -37,7 +40,7 @@ static const struct nn_operand operands[] = {
 };
 static const uint32_t inputs[] = { FLOATS, BYTES, ROWS, ANY, LARGE, OTHER_SCALE };
 static const uint32_t outputs[] = { FLOATS_OUT, ROWS_OUT };
-/* The played kernel ignores the operation. */
+/* The played kernel executes nothing, so the operation does not matter. */
 static const struct nn_operation operation = { NN_OP_ADD, NUM_INPUTS, NUM_OUTPUTS, inputs, outputs };
 static const struct nn_subgraph subgraph = {
 	NUM_OPERANDS, 1, NUM_INPUTS, NUM_OUTPUTS, operands, &operation, inputs, outputs,
@@ -99,7 +102,7 @@ static int tear_down(void **state)
 	return kept_more(&kept, &left) || fake.live || fake.wrong;
 }
 
-/* A buffer for an operand of the first model. */
+/* Makes a buffer for an operand of the first model. */
 static enum nn_status make(uint32_t operand, const struct nna_buffer_desc *desc,
 			   struct nna_buffer **buffer)
 {
@@ -115,7 +118,10 @@ static enum nn_status make(uint32_t operand, const struct nna_buffer_desc *desc,
 				   .num_outputs = is_output), buffer, &token, &err);
 }
 
-/* A known shape gives the size; an open one gives about a page, or one element of each row. */
+/*
+ * A buffer of known shape has the shape's size. One of unknown shape has about a page, or one
+ * element in each row if rows are large.
+ */
 static void test_sizes(void **state)
 {
 	static const struct {
@@ -231,7 +237,7 @@ static void test_roles(void **state)
 	}
 }
 
-/* A copy reads the whole buffer. After a refused write the buffer is empty. */
+/* Reading copies the whole buffer. After a refused write the buffer is empty. */
 static void test_copies(void **state)
 {
 	const uint32_t two_by_three[] = { 2, 3 }, two_by_four[] = { 2, 4 }, open[] = { 0, 3 };
@@ -261,7 +267,10 @@ static void test_copies(void **state)
 	assert_int_equal(nna_buffer_size(buffer), 24);
 	assert_int_equal(copies, 2);
 
-	/* The data need more room, so the kernel replaces the buffer by a larger one. */
+	/*
+	 * The data are larger than the buffer, so the library has the kernel replace it by a larger
+	 * one.
+	 */
 	assert_int_equal(nna_buffer_write(buffer, data, 4800, 2, many, &err), NN_OK);
 	assert_int_equal(allocs, 2);
 	assert_int_equal(alloc.capacity, 4800);
@@ -289,7 +298,7 @@ static void test_copies(void **state)
 	nna_buffer_free(buffer);
 }
 
-/* A memory is copied as a whole, from its offset in its pool. */
+/* A copy from or to a memory covers the whole memory, from its offset in its pool on. */
 static void test_memories(void **state)
 {
 	const struct nna_format format = { .size = sizeof(format), .fourcc = 1, .width = 1, .height = 1 };
@@ -363,7 +372,10 @@ static bool answer_execution(unsigned long request, void *arg, int *result)
 	return answer(request, arg, result);
 }
 
-/* Inputs have the shapes that their buffers hold, and outputs hold the shapes that come back. */
+/*
+ * Inputs take the shapes that their buffers have; buffers of outputs take the shapes that the
+ * kernel returns.
+ */
 static void test_arguments(void **state)
 {
 	static const struct {
@@ -434,7 +446,10 @@ static void test_arguments(void **state)
 	}
 }
 
-/* An output of open size grows to the size that the engine reports, and is executed once more. */
+/*
+ * If an output of unknown size is too small, its buffer grows to the size that the engine reports,
+ * and the execution is repeated once.
+ */
 static void test_outputs_grow(void **state)
 {
 	static const struct {
@@ -442,7 +457,7 @@ static void test_outputs_grow(void **state)
 		enum nn_status status;
 		unsigned int allocs;	/* number of allocations, including the first */
 	} cases[] = {
-		{ 512, NN_OUTPUT_INSUFFICIENT_SIZE, 1 },	/* it fits already */
+		{ 512, NN_OUTPUT_INSUFFICIENT_SIZE, 1 },	/* it fits without growing */
 		{ 513, NN_OK, 2 }, { 1000, NN_OK, 2 },
 	};
 
@@ -476,7 +491,7 @@ static void test_outputs_grow(void **state)
 	}
 }
 
-/* The models of the roles must exist, on the buffer's device. */
+/* The models of a buffer's roles must exist, and be on the buffer's device. */
 static void test_models(void **state)
 {
 	const struct nna_role role = { .index = FLOATS, .frequency = 1 };
@@ -500,7 +515,7 @@ static void test_models(void **state)
 					     .inputs = &role, .num_inputs = 1), &buffer, &token,
 					     &err), NN_INVALID_ARGUMENT);
 	nna_device_close(other);
-	/* The first token is used again. */
+	/* A freed buffer's token is used again. */
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(nna_buffer_allocate(device, NNA_SIZED(nna_buffer_roles,
 						     .models = models, .num_models = 1,

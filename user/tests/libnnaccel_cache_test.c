@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries of the compilation cache, as libnnaccel requests them from an engine and writes them to
+ * Tests how libnnaccel requests entries of the compilation cache from an engine, and writes them to
  * files. This program plays the kernel, the engine and the disk.
  */
 #define _GNU_SOURCE
-/* Fortified headers define pread() inline, and clang rejects this file's own definition then. */
+/* Fortified headers define pread() inline, so clang would reject the definition in this file. */
 #undef _FORTIFY_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -33,8 +33,8 @@
 /* ---- the disk ---- */
 
 /*
- * The calls that change a file: a letter for the call, and 'm' or 'd' for the file; see
- * test_order().
+ * The calls that change files. Each call is a letter for the call (see test_order()), and 'm' or
+ * 'd' for the file.
  */
 static struct {
 	int model, data;	/* the entry's files */
@@ -139,7 +139,7 @@ static off_t size_of(int fd)
 	return st.st_size;
 }
 
-/* `size` bytes, all of them `byte`. */
+/* Checks that a file has `size` bytes, all of them `byte`. */
 static void assert_holds(int fd, off_t size, char byte)
 {
 	char bytes[256];
@@ -179,7 +179,7 @@ static struct engine {
 	struct nnaccel_prepare prepare;
 } engine;
 
-/* A mapped pool has what the engine has written: a letter in each byte. */
+/* Plays the kernel. A mapped pool has what the engine has written: the same letter in each byte. */
 static bool answer(unsigned long request, void *arg, int *result)
 {
 	struct nnaccel_pool_export *export = arg;
@@ -239,7 +239,7 @@ static const struct nn_model model = {
 
 /* ---- tests ---- */
 
-/* Opens and locks the entry; this has its own reason of failure. */
+/* Opens and locks the entry; `err` gets the reason of a failure. */
 static enum nn_status open_entry(bool writes, struct nna_cache_files *opened)
 {
 	err.message[0] = '\0';
@@ -254,7 +254,10 @@ static enum nn_status write_entry(struct nna_cache_files *opened, const char *mo
 		{ model_part, strlen(model_part) }, { data, strlen(data) } }, &err);
 }
 
-/* The engine's sizes may change meanwhile; they are requested three more times. */
+/*
+ * The sizes of the model's parts may change while it is saved; the library requests them up to
+ * three more times.
+ */
 static void test_saving(void **state)
 {
 	enum { SHORT = NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE, FAILS = NNACCEL_STATUS_GENERAL_FAILURE };
@@ -262,7 +265,7 @@ static void test_saving(void **state)
 		const char *name;
 		struct answer answers[MOST_ASKED];
 		unsigned int asked;
-		off_t model_size, data_size;	/* sizes of the files; the old ones had 3 and 5 */
+		off_t model_size, data_size;	/* sizes of the files; 3 and 5 before */
 		const char *not_saved;
 	} cases[] = {
 		{ "both parts", { { 0, 100, 50 }, { 0, 100, 50 } }, 2, 100, 50, "" },
@@ -319,7 +322,7 @@ static void test_saving(void **state)
 	}
 }
 
-/* Each request fails in turn; those for memory fail once more after the model has grown. */
+/* Each request fails in turn. Requests for memory fail a second time, after the model has grown. */
 static void test_failing_saves(void **state)
 {
 	static const struct answer answers[] = {
@@ -346,7 +349,10 @@ static void test_failing_saves(void **state)
 		assert_int_equal(fake.live, 0);
 		assert_int_equal(fake.wrong, 0);
 	} while (failures);
-	/* The requests: three for sizes, two for memory of both parts, and their mapping. */
+	/*
+	 * There are three requests for sizes, two for the memory of each part, and two to map the
+	 * parts.
+	 */
 	assert_true(unsaved >= 3 + 4 + 2);
 }
 
@@ -355,7 +361,7 @@ static void test_failing_saves(void **state)
 static sem_t saved;
 static char saved_reason[256];
 
-/* Signals are the program's: the library's thread takes none. */
+/* Returns true if this thread blocks all signals, as the library's thread must. */
 static bool has_all_blocked(void)
 {
 	sigset_t blocked;
@@ -388,7 +394,7 @@ static void execute(struct nna_prepared_model *p, struct nna_memory *memory, uns
 		assert_int_equal(nna_execute(p, &r, NULL, NULL, &err), NN_OK);
 }
 
-/* Counts the descriptors of entries, with or without close-on-exec. */
+/* Counts the descriptors of entries' files: those with close-on-exec, or those without. */
 static int count_entries(bool closed_on_exec)
 {
 	char path[32], target[64];
@@ -406,7 +412,10 @@ static int count_entries(bool closed_on_exec)
 	return count;
 }
 
-/* A model is saved again after many executions, and before that if the engine deferred compiling. */
+/*
+ * A model is saved again after many executions. If the engine deferred compiling, it is also saved
+ * after the first execution.
+ */
 static void test_late_saves(void **state)
 {
 	enum { FAILS = NNACCEL_STATUS_GENERAL_FAILURE };
@@ -446,8 +455,8 @@ static void test_late_saves(void **state)
 				 nna_prepare_model(device, &model, NULL, &options, &p, &err), NN_OK);
 		assert_int_equal(engine.asked, cases[i].asked_at_once);
 		/*
-		 * The caller may close its handles: the library has its own, which executed
-		 * programs do not inherit.
+		 * The caller may close its handles, because the library has duplicates, which
+		 * executed programs do not inherit.
 		 */
 		for (int k = 0; k < 2; k++) {
 			close(given[k]);
@@ -469,7 +478,7 @@ static void test_late_saves(void **state)
 		assert_int_equal(engine.asked, cases[i].asked_hot);
 		assert_holds(files[0], 12, 'm');
 		assert_false(has_all_blocked());
-		/* Nothing is saved any more. */
+		/* Later executions save nothing. */
 		execute(p, memory, 2 * TUNED_EXECUTIONS);
 		nna_prepared_model_free(p);
 		assert_int_equal(sem_trywait(&saved), -1);
@@ -562,7 +571,9 @@ static void test_preparing(void **state)
 	}
 }
 
-/* One file of each kind is required, regular and open for reading and writing. */
+/*
+ * Exactly one file of each kind is required; it must be regular, and open for reading and writing.
+ */
 static void test_files_that_are_refused(void **state)
 {
 	struct nna_cache_files open_files;
@@ -604,7 +615,10 @@ static void test_files_that_are_refused(void **state)
 	close(folder);
 }
 
-/* Readers share an entry. A writer locks the model exclusively, and the data if they differ. */
+/*
+ * Readers share an entry. A writer locks the model file exclusively, and also the data file if the
+ * data differ.
+ */
 static void test_locks(void **state)
 {
 	struct nna_cache_files reader, other, writer;
@@ -622,7 +636,10 @@ static void test_locks(void **state)
 	close(reader.fds[0]);
 	close(other.fds[0]);
 	assert_int_equal(open_entry(true, &writer), NN_OK);
-	/* The same data are not written again, because a model may be using them. */
+	/*
+	 * Data are not written again if they are the same, because a loaded model may be using the
+	 * data file.
+	 */
 	assert_int_equal(write_entry(&writer, "MMM", "ddddd"), NN_OK);
 	assert_holds(files[0], 3, 'M');
 	assert_int_equal(write_entry(&writer, "mmm", "DDDDD"), NN_GENERAL_FAILURE);
@@ -664,7 +681,7 @@ static void test_several_files(void **state)
 			parts[k] = (struct nna_cache_bytes){ &bytes[k], 1 };
 		}
 		for (int round = 0; round < 2; round++) {
-			/* The last byte differs in an otherwise equal entry. */
+			/* The second entry differs from the first only in its last byte. */
 			bytes[count - 1] += round;
 			assert_int_equal(open_entry(true, &f), NN_OK);
 			assert_int_equal(f.count, count);
@@ -677,7 +694,7 @@ static void test_several_files(void **state)
 		assert_int_equal(engine.cached.num_model_parts, cases[i].model);
 		assert_int_equal(engine.cached.num_data_parts, cases[i].data);
 		nna_prepared_model_free(p);
-		/* An entry whose first file is empty was not written to its end. */
+		/* An empty first file means that writing the entry was interrupted. */
 		assert_int_equal(ftruncate(fds[0], 0), 0);
 		assert_int_equal(nna_prepare_model_from_cache(device, &cache, NULL, &p, &err),
 				 NN_GENERAL_FAILURE);
@@ -689,7 +706,7 @@ static void test_several_files(void **state)
 	}
 }
 
-/* A different byte is found at any place, also at the borders of the compared blocks. */
+/* One different byte is found wherever it is, also at the borders of the compared blocks. */
 static void test_same_bytes(void **state)
 {
 	static const size_t sizes[] = { 1, 2, 65535, 65536, 65537, 131072, 131073 };
@@ -720,7 +737,7 @@ static void test_same_bytes(void **state)
 	}
 }
 
-/* Files that cannot be compared are written. */
+/* If the files cannot be read to compare them, they are written. */
 static void test_unreadable(void **state)
 {
 	struct nna_cache_files f = { 1, 2, { files[0], files[1] }, { 3, 5 } };
@@ -739,8 +756,8 @@ static void test_unreadable(void **state)
 
 /*
  * The model part is truncated first and written last, and each step is on the disk before the next.
- * After a failure there is no model part. '0' stands for truncating to 0, 't' for truncating to a
- * size, 'w' for writing, 's' for syncing.
+ * After a failure the model file is empty. Letters of calls: '0' truncates to 0, 't' truncates to a
+ * size, 'w' writes, 's' syncs.
  */
 static void test_order(void **state)
 {

@@ -41,13 +41,13 @@ static const struct nn_subgraph subgraph = { 2, 1, 1, 1, operands, &relu, &x, &y
 static const struct nn_model model = {
 	.size = sizeof(model), .num_subgraphs = 1, .subgraphs = &subgraph,
 };
-/* Structures whose size is 0. */
+/* Structures with the invalid size 0. */
 static const struct nn_model no_model;
 static const struct nna_request no_request;
 static const struct nna_burst_options no_burst_options;
 static const struct nna_format no_format, format = { .size = sizeof(format) };
 
-/* Arguments of the calls, which are made again for each call. */
+/* Arguments of the calls. They are made again before each call. */
 static struct {
 	struct nna_device *device;
 	struct nna_memory *memory, *imported;
@@ -85,9 +85,9 @@ static struct {
 static const struct nna_role role = { .frequency = 1 };
 
 /*
- * Each function: its name, whether an argument can be wrong, and a call, with such an argument if
- * `bad`. Functions of libnnaccel.map that are missing here take no error, and are listed in
- * `silent`.
+ * Each function: its name, whether an argument can be wrong, and a call of it. If `bad`, this call
+ * has a wrong argument. Functions of libnnaccel.map that are missing here take no error, and are
+ * listed in `silent`.
  */
 #define CALLS(X) \
 	X(nna_buffer_allocate, true, \
@@ -288,7 +288,7 @@ static void take_back(void)
 
 /* ---- tests ---- */
 
-/* Checks the reason that a call leaves. */
+/* Calls a function, and checks the reason that the call leaves in its error. */
 static enum nn_status call_once(const struct call *c, bool bad, const char *what,
 				unsigned int number)
 {
@@ -353,7 +353,8 @@ static void test_allocations(void **state)
 }
 
 /*
- * An output of open size grows, and the execution is tried once more; the first try is no failure.
+ * If an output of unknown size is too small, its buffer grows, and the execution is repeated. The
+ * first attempt does not count as a failure.
  */
 static void test_second_try(void **state)
 {
@@ -388,7 +389,7 @@ static void test_second_try(void **state)
 	take_back();
 }
 
-/* An entry that cannot be saved is not a failure, but has its own reason. */
+/* If an entry cannot be saved, preparing succeeds, and `not_saved` has the reason. */
 static void test_not_saved(void **state)
 {
 	struct nn_error not_saved, err;
@@ -469,7 +470,7 @@ static void test_extensions_again(void **state)
 	take_back();
 }
 
-/* The last execution that the kernel was asked for. Its arguments and pools must be correct. */
+/* The last requested execution. answer_execute() checks its arguments and pools. */
 static struct nnaccel_execute asked;
 
 static bool answer_execute(unsigned long request, void *arg, int *result)
@@ -551,7 +552,10 @@ static void test_limits_of_executions(void **state)
 	}
 }
 
-/* Tokens are the lowest free numbers, and each names its buffer, however many there are. */
+/*
+ * A new buffer gets the lowest free token. Each token names its buffer, however many buffers there
+ * are.
+ */
 static void test_many_buffers(void **state)
 {
 	struct nna_buffer *buffers[MANY];
@@ -584,7 +588,7 @@ static void test_many_buffers(void **state)
 	}
 	given.in = (struct nna_argument){ .pool = 1 };
 	for (uint32_t i = 0; i < 2; i++) {
-		/* As many tokens as need no heap memory, and one more. */
+		/* The request has as many tokens as fit on the stack, then one more. */
 		given.request.num_tokens = 8 + i;
 		given.request.tokens = tokens;
 		fake.answer = answer_buffers;
@@ -592,7 +596,7 @@ static void test_many_buffers(void **state)
 					     &err), NN_OK);
 		assert_int_equal(asked.num_buffers, 8 + i);
 	}
-	/* Tokens without a buffer: 0, the one after the last, and one of a freed buffer. */
+	/* These tokens name no buffer: 0, one after the last, and the token of a freed buffer. */
 	nna_buffer_free(buffers[3]);
 	for (uint32_t i = 0; i < 3; i++) {
 		const uint32_t wrong[] = { 0, MANY + 2, tokens[3] };
@@ -688,7 +692,7 @@ static void test_limits_of_lists(void **state)
 	for (uint32_t i = 0; i < COUNT(tokens); i++)
 		tokens[i] = given.token;
 	for (uint32_t i = 0; i < 2; i++) {
-		/* Up to the limit, another error is reported. */
+		/* The maximum number of roles is refused for another reason than one role more. */
 		assert_int_equal(nna_buffer_allocate(given.device, NNA_SIZED(nna_buffer_roles,
 						     .models = &given.prepared, .num_models = 1,
 						     .inputs = roles,
@@ -737,7 +741,7 @@ static bool is_known(const char *name)
 	return false;
 }
 
-/* A function that is exported and not called here would not be tested. */
+/* Every exported function must be in CALLS or `silent`. */
 static void test_all_are_called(void **state)
 {
 	FILE *map = fopen(EXPORTS, "re");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signatures of models: copies of inputs and outputs, with the device's descriptions of types of
- * extensions.
+ * Tests signatures of models. They are copies of the inputs and outputs, with the device's
+ * descriptions of extensions' types.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ static const struct nn_model model = {
 	.extensions = prefixes,
 };
 
-/* The order differs from the model's. */
+/* The device lists the extensions in another order than the model. */
 static const struct nn_device_extension_item types_of_two[] = {
 	{ 5, true, 16, "MATRIX" }, { 6, false, 8, "PAIR" },
 }, types_of_one[] = { { 6, true, 32, "CUBE" } };
@@ -88,7 +88,7 @@ static void test_copies(void **state)
 	assert_null(s->operands[1].type);
 	assert_ptr_not_equal(s->operands[2].operand.extra.bytes, bytes);
 	assert_memory_equal(s->operands[2].operand.extra.bytes, bytes, sizeof(bytes));
-	/* A type of an extension counts in bytes: as a scalar, or as a tensor. */
+	/* For an extension's type the copy has a type of one byte: of a scalar, or of a tensor. */
 	assert_ptr_equal(s->operands[2].type, &types_of_two[1]);
 	assert_int_equal(s->operands[2].operand.type, NN_BOOL);
 	assert_ptr_equal(s->operands[3].type, &types_of_one[0]);
@@ -99,7 +99,10 @@ static void test_copies(void **state)
 	nna_signature_free(NULL);
 }
 
-/* Only types of the main subgraph's inputs and outputs need the device's descriptions. */
+/*
+ * The device's descriptions are needed only if the main subgraph has inputs or outputs of
+ * extensions' types.
+ */
 static void test_needs_extensions(void **state)
 {
 	static const uint32_t all[] = { CHANNELS, PLAIN, EXTENDED, OTHER, UNKNOWN };

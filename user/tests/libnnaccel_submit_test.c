@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Work for the engine of each kind, as libnnaccel submits it: one system call, and with signals
- * further ones to fetch the answer. This program plays the kernel.
+ * Tests how libnnaccel submits each kind of work for the engine: with one system call, or with more
+ * to fetch the answer if signals interrupt it. This program plays the kernel.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -23,11 +23,11 @@ static struct nna_device *device;
 static struct nn_error err;
 static struct kept kept;
 
-/* Numbers of requests since the last check, and of answered work. */
+/* Numbers of requests and of answered work since the last check. */
 static unsigned int submits, waits, destroys, works;
 static uint32_t submitted, waited_for, destroyed;
 
-/* The end of work whose progress is requested. */
+/* The state of goes_on(), the caller's function that gets the progress of work. */
 static struct {
 	bool is_on, gives_up;
 	unsigned int calls;
@@ -87,7 +87,7 @@ static int tear_down(void **state)
 	return kept_more(&kept, &left) || fake_pending() || fake.wrong;
 }
 
-/* Work of each kind, with a field of its answer that is not 0. */
+/* The work of each kind. */
 static char bytes[4096];
 static const union fake_work kinds[] = {
 	[NNACCEL_WORK_QUERY] = { .query = {
@@ -152,7 +152,7 @@ static void test_signals(void **state)
 	fake.live = 0;
 }
 
-/* Nothing remains of work that ends with an error, with and without signals. */
+/* Work that ends with an error leaves nothing in the kernel, with and without signals. */
 static void test_errors(void **state)
 {
 	static const int errors[] = { ECANCELED, ETIME, EPIPE, EXFULL, EAGAIN, EINVAL };
@@ -174,7 +174,10 @@ static void test_errors(void **state)
 	}
 }
 
-/* An answer that cannot be fetched is dropped, because it would count as a command for ever. */
+/*
+ * An answer that cannot be fetched is dropped. Otherwise it would count for ever among the client's
+ * commands.
+ */
 static void test_answer_is_given_up(void **state)
 {
 	union fake_work work = kinds[NNACCEL_WORK_QUERY];
@@ -187,7 +190,7 @@ static void test_answer_is_given_up(void **state)
 	assert_int_equal(destroys, 1);
 	assert_int_equal(destroyed, fake.num_submissions | FAKE_SUBMISSION);
 	assert_int_equal(fake_pending(), 0);
-	/* A submission that was refused is not destroyed. */
+	/* If the submission itself was refused, there is nothing to destroy. */
 	fake_begin(1, ENOBUFS);
 	assert_int_equal(nna_ask(device, NNACCEL_WORK_QUERY, &work), ENOBUFS);
 	assert_int_equal(fake_end(), 1);
@@ -195,7 +198,8 @@ static void test_answer_is_given_up(void **state)
 }
 
 /*
- * The work continues during three checks; it is cancelled at the third, or answered at the fourth.
+ * Gets the progress three times. At the third call the work is cancelled if `slow.gives_up`;
+ * otherwise it is answered next.
  */
 static bool goes_on(void *data, uint32_t progress)
 {
@@ -219,7 +223,7 @@ static const struct nn_model model = {
 	.size = sizeof(model), .num_subgraphs = 1, .subgraphs = &main_graph,
 };
 
-/* The library calls the caller's function in the options. */
+/* The library reports the progress to the function in the options. */
 static void test_progress(void **state)
 {
 	static const struct {
@@ -258,7 +262,7 @@ static void test_progress(void **state)
 	fake.end = 0;
 }
 
-/* Several run at once, end in any order, and need not be waited for. */
+/* Several preparations can run at once, and end in any order. The caller need not wait for them. */
 static void test_preparations(void **state)
 {
 	struct nna_preparation *all[3];
@@ -303,13 +307,13 @@ static void test_preparations(void **state)
 	}
 	for (int i = 0; i < 2; i++)
 		nna_prepared_model_free(models[i]);
-	/* A preparation that ended, whose model is not taken. */
+	/* A preparation has ended, but its model is not taken. */
 	slow.is_on = true;
 	assert_int_equal(nna_preparation_start(device, &model, NULL, NULL, &all[0], &err), NN_OK);
 	assert_true(nna_preparation_has_ended(all[0], &thousandths));
 	nna_preparation_free(all[0]);
 	nna_preparation_free(NULL);
-	/* A preparation that ends with an error, and one that cannot start. */
+	/* A preparation ends with an error, and another one cannot start. */
 	assert_int_equal(nna_preparation_start(device, &model, NULL, NULL, &all[0], &err), NN_OK);
 	fake.end = EPIPE;
 	assert_true(nna_preparation_has_ended(all[0], &thousandths));

@@ -109,7 +109,7 @@ static const uint32_t *keep(struct model_builder *b, const uint32_t *list, uint3
 	assert(b->num_indices <= MB_INDICES);
 	if (count)
 		memcpy(to, list, count * sizeof(*list));
-	/* The index behind each list lies outside of all arrays, so that reading it is noticed. */
+	/* The index after the end of each list is invalid, so that reading too far is noticed. */
 	to[count] = UINT32_MAX;
 	return to;
 }

@@ -108,7 +108,10 @@ void sample_if(struct model_builder *b)
 	binary_subgraph(b, MUL, 2);
 }
 
-/* Adds i[1] and sum[1] as inputs, and limit[1], in the order of the loop's values. */
+/*
+ * Adds the operands i[1] and sum[1], which are inputs, and limit[1], in the order of the loop's
+ * values.
+ */
 static void add_state(struct model_builder *b, uint32_t state[3])
 {
 	uint32_t i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The checker of models: valid models, and a table of invalid ones, which it rejects for the right
- * reason. Also sizes of operands, types, and descriptions of devices.
+ * Tests the checker of models: it accepts valid models, and rejects each invalid model of a table
+ * for the right reason. Also tests sizes of operands, types, and descriptions of devices.
  */
 #include <float.h>
 #include <math.h>
@@ -22,7 +22,7 @@
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
-/* The parts of sample_everything() that the table below spoils. */
+/* The parts of sample_everything() that the table below makes invalid. */
 #define OPERAND(i) (b->operands[0][i])
 #define OPERATION(i) (b->operations[0][i])
 #define INPUT(op, i) (((uint32_t *)b->operations[0][op].inputs)[i])
@@ -199,7 +199,7 @@ X(extension_name_high, b->extensions[0].name = "a\177b", "extension 0: not a nam
 
 static float scratch[3];
 
-/* Makes subgraph `from` refer to subgraph `to`, by one more operand. */
+/* Adds an operand to subgraph `from` that refers to subgraph `to`. */
 static void refer(struct model_builder *b, uint32_t from, uint32_t to)
 {
 	b->at = from;
@@ -311,7 +311,10 @@ static void test_lenient_rules(void **state)
 	assert_int_equal(nn_model_check(&b.model, NULL), NN_INVALID_ARGUMENT);
 }
 
-/* A chain of subgraphs, each with one operation, and a reference to the next. */
+/*
+ * Checks a chain of subgraphs. Each has one operation, and an operand that refers to the next
+ * subgraph.
+ */
 static enum nn_status check_chain(uint32_t length, struct nn_error *err)
 {
 	struct nn_operand (*operands)[2] = calloc(length, sizeof(*operands));
@@ -350,7 +353,7 @@ static void test_nesting(void **state)
 	assert_int_equal(check_chain(NN_MAX_NESTING + 1, &err), NN_INVALID_ARGUMENT);
 	assert_string_equal(err.message,
 			    "subgraph 0: more than 128 subgraphs are within one another");
-	/* This is far more than a recursion could handle. */
+	/* A recursive checker would overflow the stack. */
 	assert_int_equal(check_chain(200000, NULL), NN_INVALID_ARGUMENT);
 }
 
@@ -495,7 +498,7 @@ static void test_same_type(void **state)
 	DIFFERS(extension, o.extra.count = 1);
 	DIFFERS(extension, o.extra.bytes = (const uint8_t *)"ac");
 #undef DIFFERS
-	/* Scales beyond the end of both lists are not compared. */
+	/* Scales after the end of both operands' lists are not compared. */
 	one.extra.count = 1;
 	o = one;
 	o.extra.scales = others;
@@ -634,7 +637,10 @@ static void test_device(void **state)
 			 NN_GENERAL_FAILURE);
 	longer->size = sizeof(info) + 1;
 	assert_int_equal(nn_device_info_decode(longer, longer->size, &out, NULL), NN_GENERAL_FAILURE);
-	/* An engine that was built with an older library does not tell the way to memory. */
+	/*
+	 * An engine that was built with an older library does not report how its device accesses
+	 * memory.
+	 */
 	info.memory = NN_DEVICE_MEMORY_COPIED;
 	info.size = offsetof(struct nn_device_info, memory);
 	assert_int_equal(nn_device_info_decode(&info, info.size, &out, &err), NN_OK);

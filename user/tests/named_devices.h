@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of engines' devices, and their numbers of executions. For tests of the runtime. */
+/* Functions for tests of the runtime: find an engine's device, and count its executions. */
 #ifndef NN_TESTS_NAMED_DEVICES_H
 #define NN_TESTS_NAMED_DEVICES_H
 
@@ -21,7 +21,7 @@ static inline void find_node(const char *engine, char node[16])
 	pclose(output);
 }
 
-/* Returns the executions of this process on an engine's device, from the rows of `nnaccel stat`. */
+/* Returns how many executions of this process `nnaccel stat` shows on an engine's device. */
 static inline unsigned long long count_executions(const char *engine)
 {
 	char line[512], node[16], device[16];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An ONNX Runtime that a test plays: its tables of calls work on graphs that are plain structures.
+ * Plays an ONNX Runtime, whose tables of calls work on graphs that are plain structures.
  * onnxruntime_test.c and the fuzzer of the execution provider include it.
  */
 #ifndef NN_TESTS_ONNXRUNTIME_PLAY_H
@@ -18,7 +18,7 @@ OrtStatus *CreateEpFactories(const char *name, const struct ort_api_base *base,
 			     size_t *count);
 OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 
-/* The test's own allocations, which never fail. */
+/* Replaces calloc() in this header for tests that make other allocations fail. */
 #ifndef PLAY_CALLOC
 #define PLAY_CALLOC calloc
 #endif
@@ -72,8 +72,7 @@ struct OrtGraph {
 };
 
 /*
- * The graph of a node, whose name differs from the main graph's; NULL if all graphs are main
- * graphs.
+ * The graph inside of a node, which gets another name than the main graph; NULL if there is none.
  */
 static const OrtGraph *inner_graph;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A single operation for tests, whose operands are added one after the other. It is only checked,
- * or also run, with buffers of exactly the required size.
+ * Builds a single operation for tests: operands are added one by one. The operation is only
+ * checked, or also run with buffers of exactly the required size.
  */
 #ifndef NN_TESTS_OP_CASE_H
 #define NN_TESTS_OP_CASE_H
@@ -31,7 +31,7 @@ struct op_case {
 #define OC_DIMS(...) (sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t)), \
 	((uint32_t[]){ __VA_ARGS__ })
 
-/* Begins an operation by its name, which must be one that exists. */
+/* Begins the operation with this name, which must exist. */
 static inline void oc_init(struct op_case *c, const char *name)
 {
 	memset(c, 0, sizeof(*c));
@@ -118,7 +118,7 @@ static inline void oc_quantise(struct op_case *c, float scale, int32_t zero_poin
 
 static inline enum nn_status oc_check(struct op_case *c)
 {
-	/* The index behind the inputs and the one behind the outputs are invalid. */
+	/* The index after the last input and the one after the last output are invalid. */
 	uint32_t indices[OC_OPERANDS + 2];
 	struct nn_scope scope = {
 		.operands = c->operands,
@@ -140,7 +140,7 @@ static inline enum nn_status oc_check(struct op_case *c)
 	return nn_op_check(&scope, &operation, &c->err);
 }
 
-/* Checks and infers. The caller must end the run. */
+/* Checks the operation and infers its shapes. The caller must end the run. */
 static inline enum nn_status oc_infer(struct op_case *c, struct nn_run *r)
 {
 	enum nn_status status = oc_check(c);
@@ -180,11 +180,11 @@ static inline const struct nn_tensor *oc_result(const struct op_case *c, uint32_
 }
 
 /*
- * A signature as text: operands separated by spaces, outputs behind '>'. A
- * tensor is a letter and a digit, its rank: f float32, h float16, u and s 8-bit
- * asymmetric unsigned and signed, q symmetric, p the same per channel (followed
- * by the channel's dimension), a and y 16-bit asymmetric and symmetric, w int32,
- * t bool8. A scalar is a capital: F float32, H float16, I int32, B bool.
+ * A signature as text: operands are separated by spaces, and '>' comes before the outputs. A tensor
+ * is a letter for the type and a digit for the rank: f float32, h float16, u and s 8-bit asymmetric
+ * unsigned and signed, q 8-bit symmetric, p 8-bit symmetric per channel (with the channel's
+ * dimension after the rank), a and y 16-bit asymmetric and symmetric, w int32, t bool8. A scalar is
+ * a capital letter: F float32, H float16, I int32, B bool.
  */
 struct oc_signature {
 	const char *op;
@@ -244,7 +244,7 @@ static inline void oc_parse(struct op_case *c, const char *text)
 	}
 }
 
-/* Checks that an operation takes a signature, or refuses it and says why. */
+/* Checks that an operation accepts a signature, or rejects it with a message. */
 static inline void oc_assert_signature(const struct oc_signature *s)
 {
 	struct op_case c;

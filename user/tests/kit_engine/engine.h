@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands to the engine for tests of the kit: an execution's first input, if it is a single
- * number.
+ * Commands to the engine for tests of the kit. If the first input of an execution is a single
+ * number, it may be one of these commands.
  */
 #ifndef NN_TESTS_KIT_ENGINE_H
 #define NN_TESTS_KIT_ENGINE_H
@@ -14,26 +14,32 @@
 #define KIT_ENGINE_LATE 666.0F
 #define KIT_ENGINE_LATE_NS scaled(4000000000)
 
-/* The execution waits until the client is gone, and logs this before and after. */
+/*
+ * The execution waits until the client is gone. The engine logs the first line before, and the
+ * second after it.
+ */
 #define KIT_ENGINE_UNTIL_GONE 667.0F
 #define KIT_ENGINE_WAITS "waits for the client's end"
 #define KIT_ENGINE_TOLD "was notified of the client's end"
 
 /*
- * Another driver's fence ends the execution. The engine logs, and lets the fence signal after this
- * time.
+ * The execution ends with a fence of another driver. After this time the engine logs the line, and
+ * signals the fence.
  */
 #define KIT_ENGINE_FENCED 668.0F
 #define KIT_ENGINE_FENCE_US 500000
 #define KIT_ENGINE_SIGNALS "signals the fence"
 
-/* The engine logs this when it waits for the fences that an execution depends on. */
+/* The engine logs this line when it waits for the fences that an execution depends on. */
 #define KIT_ENGINE_DEPENDS "waits for what the execution depends on"
 
 /* The engine reads the input through the memory's dma-buf, and fails if the contents differ. */
 #define KIT_ENGINE_EXPORT 669.0F
 
-/* The engine reads its own file, and makes an ioctl of it that is allowed, or one that is not. */
+/*
+ * The engine reads its own file, and calls an ioctl on it: the first command an allowed one, the
+ * second a forbidden one.
+ */
 #define KIT_ENGINE_READ 670.0F
 #define KIT_ENGINE_STRAY 671.0F
 
@@ -42,8 +48,8 @@
 #define KIT_ENGINE_DEVICE_US 77
 
 /*
- * The engine puts an entry into its own store, or gets it, or gets the entry that it put in
- * `start`. The environment variable with the store's identity.
+ * The engine puts an entry into its own store, gets this entry, or gets the entry that its `start`
+ * function put. The environment variable has the store's identity.
  */
 #define KIT_ENGINE_PUT 673.0F
 #define KIT_ENGINE_GET 674.0F
@@ -51,16 +57,17 @@
 #define KIT_ENGINE_IDENTITY "NN_KIT_IDENTITY"
 
 /*
- * Another thread of the engine ends the execution twice, and logs why the second time was refused;
- * or it waits for the client's end first, which a process never sees.
+ * Another thread of the engine ends the execution twice, and logs why the second time was refused.
+ * With the second command this thread first waits for the client's end, which an engine process
+ * never sees.
  */
 #define KIT_ENGINE_DEFERRED 676.0F
 #define KIT_ENGINE_NEVER 677.0F
 #define KIT_ENGINE_ENDED "was refused: the execution cannot be ended: it has ended already"
 
 /*
- * The device takes this many executions, more than the library has threads, and then ends them, the
- * last one first.
+ * The device collects this many executions (more than the library has threads), and then ends them
+ * in reverse order.
  */
 #define KIT_ENGINE_QUEUED 679.0F
 #define KIT_ENGINE_QUEUE 24
@@ -70,7 +77,7 @@
 #define KIT_ENGINE_IS_LOST "the device does not answer any more"
 
 /*
- * Maximum number of bursts at a time; the engine refuses others with DEVICE_UNAVAILABLE and this
+ * Maximum number of bursts at a time; the engine refuses more with DEVICE_UNAVAILABLE and this
  * text.
  */
 #define KIT_ENGINE_BURSTS 4
@@ -86,7 +93,7 @@
 /* The environment variable with the numbers of model and data cache files, such as "2 1". */
 #define KIT_ENGINE_FILES "NN_KIT_FILES"
 
-/* Number of clients of a user that the engine serves at a time. */
+/* Maximum number of a user's clients that the engine serves at a time. */
 #define KIT_ENGINE_MOST 8
 
 #endif /* NN_TESTS_KIT_ENGINE_H */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WRITER 2U	/* a bit in a lock's number of readers: a writer holds the lock */
+#define WRITER 2U	/* bit in __readers: a writer holds the lock */
 #define READER 8U
 
 static int is_locked(const pthread_mutex_t *lock)
