@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Activations, SOFTMAX, LOG_SOFTMAX, QUANTIZE and DEQUANTIZE: signatures, and results compared with
- * the real functions, for all 256 values of 8-bit types.
+ * Tests activations, SOFTMAX, LOG_SOFTMAX, QUANTIZE and DEQUANTIZE: their signatures, and their
+ * results against the mathematical functions, for all 256 values of 8-bit types.
  */
 #include <math.h>
 
@@ -152,7 +152,7 @@ static void test_float_functions(void **state)
 	}
 }
 
-/* fp16 numbers of every exponent from 2^-7 to 2^3. */
+/* The inputs are fp16 numbers with every exponent from 2^-7 to 2^3. */
 static void test_fp16_functions(void **state)
 {
 	uint16_t in[96];
@@ -284,7 +284,7 @@ static int32_t exact_tanh(const struct exact *e, int32_t x)
 	return exact_curve(e, x, nn_quant_tanh, 24, e->out_zero);
 }
 
-/* Multipliers with 16 bits. */
+/* Encodes a factor as a multiplier of 16 bits and a shift. */
 static int32_t encode16(double factor, int32_t *shift)
 {
 	struct nn_multiplier m;
@@ -391,7 +391,7 @@ static void exact_softmax(const uint8_t *in, uint8_t *out, uint32_t count, uint3
 			    nn_quant_exp_negative(nn_srdhm(d * (1 << m.shift), m.value), 5);
 			if (!pass)
 				sum += (uint32_t)nn_rdp(e, 12);
-			else if (d >= least && headroom >= 4)	/* else it is rounded to 0 */
+			else if (d >= least && headroom >= 4)	/* smaller values round to 0 */
 				value = nn_rdp(nn_srdhm(reciprocal, e), 12 - headroom + 31 - 8);
 			out[i * stride] = (uint8_t)((value > 255 ? 255 : value) ^ flip);
 		}
@@ -400,7 +400,7 @@ static void exact_softmax(const uint8_t *in, uint8_t *out, uint32_t count, uint3
 	}
 }
 
-/* Rows of few and of many elements, which are adjacent or not. */
+/* Tests rows with few and with many elements, which are adjacent in memory or not. */
 static void test_exact_softmax(void **state)
 {
 	static const uint32_t sizes[] = { 1, 2, 7, 16, 17, 254, 255, 256, 257, 600 };
@@ -416,7 +416,7 @@ static void test_exact_softmax(void **state)
 
 		for (uint32_t k = 0; k < size * 3; k++)
 			in[k] = (uint8_t)(k * k * 31 + k * 7 + i);
-		/* The bytes after the first row are larger than all bytes of it. */
+		/* All bytes after the first row are larger than the bytes in it. */
 		for (uint32_t k = 0; stride == 1 && k < size; k++)
 			in[k] /= 4, in[k + size] = (uint8_t)(255 - in[k]);
 		for (uint32_t k = 0; k < 3; k++)
@@ -439,7 +439,7 @@ static void test_exact_softmax(void **state)
 	}
 }
 
-/* The model declares the quantisation of an output, which the operation determines. */
+/* The operation requires a fixed quantisation of its output; models must declare this one. */
 static void test_fixed_quantisation(void **state)
 {
 	static const char *const ops[] = { "LOGISTIC", "TANH", "RELU", "SOFTMAX" };
@@ -461,7 +461,7 @@ static void test_fixed_quantisation(void **state)
 	}
 }
 
-/* Inputs that are too large for the fixed-point algorithms. */
+/* Scales are refused that make inputs too large for the fixed-point algorithms. */
 static void test_scales_that_are_refused(void **state)
 {
 	static const struct {
@@ -579,7 +579,7 @@ static void test_softmax_quantised(void **state)
 	}
 }
 
-/* The largest element may be anywhere, and far above the others. */
+/* The largest element may be anywhere in the row, and much larger than the others. */
 static void test_softmax_of_large(void **state)
 {
 	(void)state;
@@ -604,7 +604,7 @@ static void test_softmax_of_large(void **state)
 	}
 }
 
-/* The row is too long for the 12 integer bits of the reference's sum. */
+/* In a long row the sum would overflow the 12 integer bits that the reference has for it. */
 static void test_softmax_of_many(void **state)
 {
 	struct op_case c;

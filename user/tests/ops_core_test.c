@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Properties of all operations: the table, fp16, memory of a run, omitted and empty operands, and
- * outputs that differ from their declarations. It also tests the signatures of IF and WHILE.
+ * Tests what all operations share: the table, fp16, memory of a run, omitted and empty operands,
+ * and outputs that differ from their declarations. It also tests the signatures of IF and WHILE.
  */
 #include <math.h>
 
@@ -28,7 +28,7 @@ static void test_table(void **state)
 		assert_true(op->check || op->inputs);
 		if (i)
 			assert_true(nn_op_at(i - 1)->code < op->code);
-		/* Control flow is run by a plan, not by an operation. */
+		/* Plans execute IF and WHILE, so these operations have no execute function. */
 		if (op->code == NN_OP_IF || op->code == NN_OP_WHILE)
 			continue;
 		assert_non_null(op->infer);
@@ -40,7 +40,7 @@ static void test_table(void **state)
 	assert_string_equal(nn_op_name(UNKNOWN), "operation 4711");
 }
 
-/* The codes are those of the NNAPI, and each entry has its own name. */
+/* The codes are those of the NNAPI, and no two entries have the same name. */
 static void test_codes(void **state)
 {
 	static const struct {
@@ -63,7 +63,7 @@ static void test_codes(void **state)
 	}
 }
 
-/* Every operation of feature levels 1 to 4. */
+/* The table has every operation of feature levels 1 to 4. */
 static void test_table_is_complete(void **state)
 {
 	(void)state;
@@ -115,8 +115,8 @@ static void test_fp16_is_exact(void **state)
 }
 
 /*
- * Converts many numbers at a time with the same result as one by one; NaN may differ in its other
- * bits.
+ * Converting an array gives the same results as converting each number, except that the payload
+ * bits of a NaN may differ.
  */
 static void test_arrays_of_fp16(void **state)
 {
@@ -133,7 +133,10 @@ static void test_arrays_of_fp16(void **state)
 		float one = nn_fp16_to_float(fp16[i]);
 
 		assert_true(isnan(one) ? isnan(floats[i]) : !memcmp(&one, &floats[i], sizeof(one)));
-		/* Numbers between two fp16 numbers, above all of them, and below. */
+		/*
+		 * Makes numbers between two fp16 numbers, and numbers beyond the largest and the
+		 * smallest one.
+		 */
 		floats[i] *= i % 3 ? 1.0003f : 1.00048828125f;
 	}
 	nn_fp32_to_fp16(floats, back, COUNT);
@@ -144,7 +147,7 @@ static void test_arrays_of_fp16(void **state)
 	free(floats);
 }
 
-/* All numbers in the middle between two fp16 numbers, and their neighbours. */
+/* Tests all numbers halfway between two fp16 numbers, and the numbers next to them. */
 static void test_fp16_rounds(void **state)
 {
 	(void)state;
@@ -228,7 +231,7 @@ static void test_scalars(void **state)
 
 /* ---- Running: what is refused for all operations ---- */
 
-/* Makes an ADD of two [2] tensors, or a RELU of one, in which a case makes a field invalid. */
+/* Makes an ADD of two tensors of shape [2]; each test case makes one field invalid. */
 static void begin_add(struct op_case *c)
 {
 	static const float one_two[] = { 1, 2 };
@@ -328,7 +331,7 @@ static void test_empty_inputs(void **state)
 	oc_free(&c);
 }
 
-/* A temporary takes the quantisation that the operation computes. */
+/* A temporary gets the quantisation that the operation computes for it. */
 static void test_quantisation_of_temporaries(void **state)
 {
 	struct op_case c;
@@ -346,7 +349,7 @@ static void test_quantisation_of_temporaries(void **state)
 	oc_free(&c);
 }
 
-/* FILL with dimensions whose product exceeds 32 bits, and 64 bits. */
+/* FILL gets dimensions whose product exceeds 32 bits, then 64 bits. */
 static void test_outputs_that_are_too_large(void **state)
 {
 	static const int32_t table[][4] = {
@@ -368,7 +371,7 @@ static void test_outputs_that_are_too_large(void **state)
 	}
 }
 
-/* The number of bytes of the largest output fits into 32 bits. */
+/* An output may have at most as many bytes as a number of 32 bits can count. */
 static void test_largest_output(void **state)
 {
 	static const struct { int32_t times[2]; enum nn_status status; } cases[] = {
@@ -457,7 +460,7 @@ static void test_support_of_subgraphs(void **state)
 
 /* ---- IF and WHILE ---- */
 
-/* A changed field of a sample's operand or subgraph, and the expected message. */
+/* A changed field in an operand or subgraph of a sample model, and the expected message. */
 enum field { TYPE, RANK, DIM, SCALE, LIFETIME, OFFSET, NUM_INPUTS, NUM_OUTPUTS, OP_INPUTS, OP_OUTPUTS };
 
 struct broken {
@@ -573,7 +576,7 @@ static void test_while(void **state)
 	check_broken(sample_while, table, LENGTH(table));
 }
 
-/* An unknown dimension fits any other. */
+/* An unknown dimension agrees with any dimension. */
 static void test_unknown_dimensions(void **state)
 {
 	static const struct broken table[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products of floats that are quantised at run time: the quantisation is compared with test vectors
- * of both runtimes, and the sums with float operations.
+ * Tests products of floats that are quantised at run time. The quantisation is compared with test
+ * vectors for ONNX and TensorFlow Lite, and the sums with those of float operations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@ enum { TENSOR, ROWS, ROWS_ASYMMETRIC, NUM_FORMS };
 static void add_text(struct op_case *c, const char *text, int32_t form);
 
 /*
- * Vectors of ONNX's DynamicQuantizeLinear, and of TensorFlow Lite's SymmetricQuantizeFloats and
- * AsymmetricQuantizeFloats: floats, and the resulting numbers without their zero point.
+ * Test vectors for ONNX's DynamicQuantizeLinear, and for TensorFlow Lite's SymmetricQuantizeFloats
+ * and AsymmetricQuantizeFloats: floats, and the quantised numbers minus the zero point.
  */
 static const struct {
 	int32_t form;
@@ -44,7 +44,7 @@ static const struct {
 	{ ROWS_ASYMMETRIC, 1, 2, { 0, 0 }, { 0, 0 } },
 };
 
-/* Products with the unit matrix return the quantised numbers. */
+/* Multiplies by the unit matrix, so that the results are the quantised numbers. */
 static void test_vectors(void **state)
 {
 	(void)state;
@@ -79,9 +79,9 @@ static void test_vectors(void **state)
 /* ---- Sums ---- */
 
 /*
- * Operations with their shapes, and the float operation that computes the same sums. Scalars: "i"
- * stands for integers, "b" booleans, "f" the form and "g" the groups; the float operation lacks the
- * last two.
+ * Operations with their shapes, and the float operations that compute the same sums. In the
+ * scalars, "i" is an integer, "b" a boolean, "f" the form and "g" the groups. Float operations have
+ * no "f" and "g".
  */
 static const struct shape {
 	const char *name;
@@ -109,7 +109,7 @@ static const struct shape {
 	  "i0 i1 i1 i0 i1 i1 i3 f i0 b1" },
 };
 
-/* Adds scalars; a form of -1 is left out. */
+/* Adds the scalars of `text`; adds no "f" if `form` is -1. */
 static void add_text(struct op_case *c, const char *text, int32_t form)
 {
 	for (; *text; text += strcspn(text, " "), text += *text == ' ') {
@@ -154,7 +154,7 @@ static void fill_rows(const struct shape *s, int32_t form, uint32_t seed, float 
 	}
 }
 
-/* Adds weights of a type and, to the other operation, the numbers that they represent. */
+/* Adds weights of a type to `c`, and the numbers that these weights represent to `other`. */
 static void add_weights(const struct shape *s, int32_t type, float *scales, struct op_case *c,
 			struct op_case *other)
 {
@@ -235,7 +235,7 @@ static void test_sums(void **state)
 				check_sums(&shapes[i], types[k], form);
 }
 
-/* Each row or image has its own scale, or all have the same one. */
+/* Depending on the form, each row or image has its own scale, or all have the same scale. */
 static void test_rows(void **state)
 {
 	static const float x[] = { 1000, 127000, 1, 127 };
@@ -273,7 +273,7 @@ static void test_rows(void **state)
 	}
 }
 
-/* NaN and infinite numbers give any result, without a crash. */
+/* NaN and infinite numbers may give any result, but do not crash. */
 static void test_not_finite(void **state)
 {
 	static const float values[] = { NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f };
@@ -319,13 +319,13 @@ static void test_signatures(void **state)
 		oc_assert_signature(&table[i]);
 }
 
-/* Invalid arguments are found when an operation runs, with a message. */
+/* An execution rejects invalid arguments with a message. */
 static void test_arguments(void **state)
 {
 	static const float scales[3] = { 1, 1, 1 };
 	static const struct {
 		const char *name;
-		/* Number of the weights' scales by channel; 0 for a single one. */
+		/* Number of scales per channel of the weights; 0 for a single scale. */
 		uint32_t scales;
 		uint32_t channel;
 		const char *scalars;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares non-maximum suppression of all kinds with a simple one. Some of the random boxes are
- * equal, infinite, or not in order. Some of the scores are equal, 0 or negative.
+ * Compares all kinds of non-maximum suppression with a simple implementation. Some of the random
+ * boxes are equal, infinite, or not in order. Some of the scores are equal, 0 or negative.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -43,7 +43,8 @@ static float weight_of(const struct nn_nms *n, float o)
 }
 
 /*
- * Repeats this: takes the best candidate that is left, and lowers the scores of all others by it.
+ * Repeatedly takes the best remaining candidate, and lowers the scores of the others by their
+ * overlap with it.
  */
 static size_t suppress_simply(const struct nn_nms *n, const struct nn_box *boxes,
 			      struct nn_candidate *list, size_t count, struct nn_candidate *kept)
@@ -127,7 +128,7 @@ static void test_suppression(void **unused)
 	}
 }
 
-/* Boxes that were made before, without invalid ones. */
+/* Boxes that were made in advance; invalid boxes are left out. */
 struct placing {
 	const struct nn_box *boxes;
 	const bool *is_box;
@@ -158,8 +159,8 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * Making boxes when they are first examined gives the same result as making all before, without the
- * worst ones.
+ * Making each box only when it is first examined gives the same result as making all boxes in
+ * advance, even if boxes with low scores are never examined.
  */
 static void test_placing(void **unused)
 {
@@ -202,7 +203,7 @@ static void test_placing(void **unused)
 
 #define MANY 5000
 
-/* Long lists that are hard to divide evenly. */
+/* Selects the best of long lists whose scores are hard to divide evenly. */
 static void test_best_of_many(void **unused)
 {
 	static struct nn_candidate list[MANY], sorted[MANY];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recurrent, hashing and sampling operations: signatures, results compared with their equations in
- * double precision, and refusals.
+ * Tests recurrent, hashing and sampling operations: signatures, results compared with the
+ * operations' equations in double precision, and refusals.
  */
 #include <math.h>
 
@@ -77,7 +77,7 @@ static float any(void)
 	return (float)(seed >> 8) / (float)(1 << 23) - 1;
 }
 
-/* Adds an input of random values; with d1 = 0 it is a vector. */
+/* Adds an input with random values: a matrix, or a vector if d1 is 0. */
 static const float *random_input(struct op_case *c, uint32_t d0, uint32_t d1)
 {
 	uint32_t dims[2] = { d0, d1 }, count = d0 * (d1 ? d1 : 1);
@@ -130,7 +130,7 @@ static double sigmoid(double v)
 
 enum { B = 2, I = 3, U = 4, O = 5 };
 
-/* Computes one gate of batch b by the NNAPI's definition. */
+/* Computes a gate of batch b by the NNAPI's definition. */
 static void lstm_gate(const struct op_case *c, uint32_t g, uint32_t b, const double *cell,
 		      double out[U])
 {
@@ -257,8 +257,8 @@ static void test_lstm(void **state)
 }
 
 /*
- * Each optional input alone is omitted although it is required, or given although it must be
- * omitted.
+ * In each case one optional input is omitted although the other inputs require it, or given
+ * although they forbid it.
  */
 static void test_lstm_presence(void **state)
 {
@@ -321,9 +321,8 @@ static void test_rnn(void **state)
 }
 
 /*
- * The auxiliary input of a bidirectional operation has the size A instead of the input's size.
- * Tests both ways to link auxiliary inputs of BIDIRECTIONAL_SEQUENCE_RNN, time-major, with two
- * steps.
+ * The auxiliary input of a bidirectional operation has another size (A) than the input. Tests both
+ * ways to link auxiliary inputs of BIDIRECTIONAL_SEQUENCE_RNN with two time-major steps.
  */
 static void test_rnn_auxiliary_width(void **state)
 {
@@ -386,8 +385,8 @@ static void test_rnn_auxiliary_width(void **state)
 }
 
 /*
- * Adds the inputs of an LSTM cell for x of `size`; the only optional ones are those of the input
- * gate.
+ * Adds the inputs of an LSTM cell whose x has `size` elements. Of the optional inputs only those of
+ * the input gate are given.
  */
 static void lstm_weights(struct op_case *c, uint32_t size)
 {
@@ -410,8 +409,8 @@ static void copy_input(struct op_case *c, const struct op_case *from, uint32_t i
 }
 
 /*
- * With parallel linking, the backward cell computes the same from an auxiliary input of size A as
- * an LSTM of one step.
+ * With parallel linking, the backward cell reads the auxiliary input, of size A. With one step its
+ * result is that of an LSTM with this input.
  */
 static void test_lstm_auxiliary_width(void **state)
 {
@@ -457,12 +456,12 @@ static void test_lstm_auxiliary_width(void **state)
 	oc_free(&c);
 }
 
-/* An SVDF with one unit, rank 2 and memory 2: two steps, computed by hand. */
+/* An SVDF with one unit, rank 2 and memory 2; the expected results were computed by hand. */
 static void test_svdf(void **state)
 {
 	static const float x[] = { 2 }, feature[] = { 1, 3 }, time[] = { 10, 1, 100, 5 };
 	static const float bias[] = { 0.5f }, before[] = { 7, 8, 9, 4 };
-	/* 7 * 10 + 2 * 1 + 9 * 100 + 6 * 5 + 0.5: the newest slot gets the feature. */
+	/* 7 * 10 + 2 * 1 + 9 * 100 + 6 * 5 + 0.5: the feature goes into the newest slot. */
 	static const float after[] = { 2, 0, 6, 0 }, sum = 1002.5f;
 	struct op_case c;
 
@@ -483,7 +482,7 @@ static void test_svdf(void **state)
 	oc_free(&c);
 }
 
-/* Values of the published FarmHash over bytes 7 * i + 1. */
+/* The expected hashes are those of the published FarmHash for the bytes 7 * i + 1. */
 static void test_fingerprint(void **state)
 {
 	static const struct {
@@ -514,7 +513,10 @@ static void test_fingerprint(void **state)
 		assert_int_equal(nn_fingerprint64(bytes, table[i].size), table[i].value);
 }
 
-/* Frequencies follow the softmax of the logits; a seed repeats the sequence. */
+/*
+ * The frequencies of classes follow the softmax of the logits; the same seed gives the same
+ * samples.
+ */
 static void test_random_multinomial(void **state)
 {
 	enum { CLASSES = 4, SAMPLES = 20000 };
@@ -555,7 +557,7 @@ static void test_random_multinomial(void **state)
 	free(first);
 }
 
-/* Philox4x32-10 by the paper of Salmon et al. (SC 2011). */
+/* Computes Philox4x32-10 as in the paper of Salmon et al. (SC 2011). */
 static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
 	uint32_t k[2] = { key[0], key[1] };
@@ -571,7 +573,10 @@ static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
 	}
 }
 
-/* The generator's own test vectors, then samples of equal classes, which show its bits. */
+/*
+ * Tests the generator's published vectors, then samples of classes with equal logits, which show
+ * the generator's bits.
+ */
 static void test_random_sequence(void **state)
 {
 	enum { CLASSES = 4096, ROWS = 2, SAMPLES = 3 };
@@ -610,7 +615,10 @@ static void test_random_sequence(void **state)
 	}
 }
 
-/* Invalid samples and seeds; a class whose logit is not finite is never drawn. */
+/*
+ * Invalid numbers of samples and invalid seeds are refused; a class whose logit is not finite is
+ * never drawn.
+ */
 static void test_random_refused(void **state)
 {
 	static const struct {

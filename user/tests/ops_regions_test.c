@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares ROI_ALIGN, ROI_POOLING, HEATMAP_MAX_KEYPOINT, TOPK_V2, STRIDED_SLICE and
- * RESIZE_NEAREST_NEIGHBOR with simple implementations, bit by bit. Some sizes are multiples of
- * vectors and blocks, some are not. Elements include NaNs, infinities and equal numbers.
+ * RESIZE_NEAREST_NEIGHBOR with simple implementations, bit by bit. Some sizes are multiples of the
+ * sizes of vectors and blocks, some are not. Elements include NaNs, infinities and equal numbers.
  */
 #include <math.h>
 
@@ -13,7 +13,10 @@
 
 #define ROUNDS 300
 
-/* Makes random numbers of a kind: arbitrary, few different ones, or with some unusual ones. */
+/*
+ * Makes random numbers: arbitrary ones, only a few different ones, or some unusual ones among
+ * others.
+ */
 static void any_floats(float *to, size_t count)
 {
 	static const float odd[] = { NAN, INFINITY, -INFINITY, -0.0f, 0 };
@@ -79,7 +82,7 @@ static float at_sample(float start, float step, uint32_t samples, uint32_t cell,
 	return start + step * (float)cell + step / (float)samples * ((float)sample + 0.5f);
 }
 
-/* Finds the lower neighbour of a coordinate, and its distance from it. */
+/* Returns the pixel below a coordinate; *far becomes the coordinate's distance from that pixel. */
 static uint32_t below(float at, uint32_t size, float *far)
 {
 	bool is_last = !(at < (float)(size - 1));
@@ -136,7 +139,7 @@ static float most(const struct regions *g, const float *box, uint32_t i, uint32_
 	return largest;
 }
 
-/* All NaNs compare equal. */
+/* Compares two floats bit by bit, except that all NaNs are equal. */
 static void assert_same(float is, float should, const char *name, int round)
 {
 	if (memcmp(&is, &should, sizeof(is)) && !(isnan(is) && isnan(should)))
@@ -172,8 +175,8 @@ static void test_regions(void **state)
 }
 
 /*
- * A peak is not refined if all neighbours have the same value. The result depends on where the peak
- * is in the box.
+ * A peak whose neighbours all have the same value is not refined. The position of the peak in the
+ * box affects the result.
  */
 static void test_peaks(void **state)
 {
@@ -188,9 +191,7 @@ static void test_peaks(void **state)
 
 		for (uint32_t i = 0; i < size * size * count; i++)
 			maps[i] = chance(30) ? NAN : -(float)pick(0, 9);
-		/*
-		 * The first of the largest positions, followed by an equal one.
-		 */
+		/* The largest value is at two positions, of which the first counts. */
 		for (uint32_t k = 0; k < count; k++) {
 			uint32_t first = pick(0, size * size - 1);
 
@@ -206,7 +207,7 @@ static void test_peaks(void **state)
 		assert_int_equal(oc_run(&c), NN_OK);
 		score = oc_result(&c, 0)->data;
 		for (uint32_t k = 0; k < count; k++) {
-			/* The same map alone is not computed in vectors. */
+			/* A single map is computed without vectors; its result must be the same. */
 			static float alone[12 * 12];
 			struct op_case one;
 
@@ -315,8 +316,8 @@ static void test_top(void **state)
 }
 
 /*
- * Tests int8 and fp32 with each number of channels that is copied inline, and with some larger
- * ones.
+ * Tests int8 and fp32 with each number of channels that has its own inline copy, and with some
+ * larger numbers.
  */
 static void test_rows(void **state)
 {

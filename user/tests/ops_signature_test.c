@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every signature is changed at every position. A signature is accepted as written here, and
- * rejected with one operand less, one more or one of another type.
+ * Tests that each signature is accepted as written here. Changes it at each position: a signature
+ * with one operand less, one more, or one of another type must be rejected.
  */
 #include <stdio.h>
 
@@ -14,7 +14,7 @@
 #define CELL "f2 f2 f2 f2 f2 f2 f2 f2 f1 f1 f1 f1 f1 f1 f1 f2 f1 "
 #define FOUR(x) x " " x " " x " " x " "
 
-/* The smallest number of inputs, and the largest number of outputs. */
+/* Signatures with the smallest number of inputs and the largest number of outputs. */
 static const struct oc_signature signatures[] = {
 	{ "ADD", "f4 f4 I > f4", true },
 	{ "AVERAGE_POOL_2D", "u4 I I I I I I > u4", true },
@@ -134,8 +134,8 @@ static const struct oc_signature signatures[] = {
 };
 
 /*
- * The largest number of inputs, and the numbers of inputs that are allowed when the last ones are
- * missing. Each number has a bit.
+ * Signatures with the largest number of inputs, and the numbers of inputs that are allowed if the
+ * last inputs are missing: a bit for each number.
  */
 #define N(count) (UINT64_C(1) << (count))
 
@@ -204,7 +204,7 @@ static void assert_refused(struct op_case *c, const char *text, const char *how)
 			 c->err.message);
 }
 
-/* Inserts an operand after `index` others. */
+/* Inserts an operand at position `index`. */
 static void insert(struct op_case *c, uint32_t index, int32_t type)
 {
 	uint32_t behind = c->num_inputs + c->num_outputs - index;
@@ -245,8 +245,8 @@ static void test_counts(void **state)
 }
 
 /*
- * The allowed ranks of each tensor, beside others of unknown ranks: one rank, "2-4", or "*" for
- * any; "-" is a scalar. Inputs that may be omitted are declared with any rank, for all operations.
+ * The allowed ranks of each tensor if all other tensors have unknown rank: one rank, a range such
+ * as "2-4", or "*" for any; "-" is a scalar. Inputs that may be omitted may have any rank.
  */
 static const struct {
 	const char *ops;
@@ -390,7 +390,7 @@ static void test_ranks(void **state)
 	}
 }
 
-/* Tries each number of inputs up to the maximum, and one more. */
+/* Tries each number of inputs up to one more than the maximum. */
 static void test_numbers_of_inputs(void **state)
 {
 	(void)state;
@@ -424,7 +424,7 @@ static void test_numbers_of_inputs(void **state)
 #define NUMBERS (FLOATS | T(NN_TENSOR_INT32) | BYTES)
 #define CASTS (FLOATS | T(NN_TENSOR_INT32) | T(NN_TENSOR_QUANT8_ASYMM))
 
-/* The types that one operand of the signatures above may have instead. */
+/* Returns the other types that an operand of a signature above may have. */
 static uint32_t exchangeable(const struct op_case *c, uint32_t operand)
 {
 	static const struct {
@@ -456,7 +456,10 @@ static uint32_t exchangeable(const struct op_case *c, uint32_t operand)
 	for (size_t i = 0; i < LENGTH(table); i++)
 		if (table[i].operand == operand && !strcmp(table[i].op, c->op->name))
 			return table[i].types;
-	/* A number in place of the flag is a stride after explicit padding. */
+	/*
+	 * An INT32 at the flag's position is a valid stride, because this makes the padding
+	 * explicit.
+	 */
 	if ((!strcmp(c->op->name, "CONV_2D") && c->num_inputs == 10 && operand == 7) ||
 	    (!strcmp(c->op->name, "DEPTHWISE_CONV_2D") && c->num_inputs == 11 && operand == 8))
 		return T(NN_INT32);
@@ -507,7 +510,10 @@ static void test_types(void **state)
 		check_types(&longest[i].signature);
 }
 
-/* A changed dimension or scale of an operand, and whether the signature is still accepted. */
+/*
+ * In each case a dimension or a scale of an operand is changed; the signature is then accepted or
+ * rejected.
+ */
 static void test_known_shapes(void **state)
 {
 	static const struct {
@@ -551,7 +557,7 @@ static void test_known_shapes(void **state)
 	}
 }
 
-/* Two dimensions that do not match. */
+/* Two dimensions that must be equal differ. */
 static void test_shapes_that_disagree(void **state)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Saved plans: the contents of both parts, rejections, and the effects of damage. plan_diff_test
- * also saves and loads random graphs.
+ * Tests saved plans: the contents of the model part and the data part, rejections, and the effects
+ * of damage. plan_diff_test also saves and loads random graphs.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -22,11 +22,11 @@
 #include "tests/serialised_plan.h"
 #include "tests/heap_blocks.h"
 
-#define WEIGHT 1234.5f		/* a number that identifies weights in the parts */
+#define WEIGHT 1234.5f		/* a value by which weights are found in the parts */
 
 static struct model_builder built;
 
-/* A saved plan with a data part that can be written. */
+/* A saved plan whose data part can be modified. */
 struct saved {
 	struct nn_plan *plan;
 	struct nn_plan_image image;
@@ -171,14 +171,17 @@ static void build_mixed(void)
 
 static const float six[] = { 1, 2, 3, 4, 5, 6 };
 
-/* x rows {5, 6}, {1, 2}: The model maps (a, b) to (a + WEIGHT * b + 0.5, b + 0.25) + (3, 8). */
+/*
+ * GATHER gives the rows {5, 6} and {1, 2} of x. The rest maps (a, b) to (a + WEIGHT * b + 0.5, b +
+ * 0.25) + (3, 8).
+ */
 static const float mixed_right[] = {
 	5 + WEIGHT * 6 + 3.5f, 14.25f, 1 + WEIGHT * 2 + 3.5f, 10.25f,
 };
 
 /*
- * out[1,3,1,2] = x[1,3,1,2] times a matrix of weights, plus {3, 8}, each channel times 1: so every
- * step has a kernel that can be saved.
+ * out[1,3,1,2] = x[1,3,1,2] times a matrix of weights, plus {3, 8}, each channel times 1. Each step
+ * has a kernel that can be saved.
  */
 static void build_serialised(void)
 {
@@ -210,7 +213,10 @@ static const float serialised_right[] = {
 	1 + WEIGHT * 2 + 3.5f, 10.25f, 3 + WEIGHT * 4 + 3.5f, 12.25f, 5 + WEIGHT * 6 + 3.5f, 14.25f,
 };
 
-/* Models whose plans are serialised, and models whose plans are saved without that. */
+/*
+ * Sample models: the plans of some are saved in serialised form, those of others in the model's
+ * wire form.
+ */
 static const struct sample {
 	void (*build)(void);
 	const float *right;		/* expected results for the input `six` */
@@ -256,13 +262,13 @@ static void test_parts(void **state)
 	assert_int_equal(((struct saved_header *)s.image.model)->serial_size, 0);
 	plan = load(&s);
 	/*
-	 * Operations that were computed in advance are gone: GATHER, FULLY_CONNECTED, RESHAPE and
-	 * ADD are left.
+	 * The saved plan no longer has the operations that were computed in advance. GATHER,
+	 * FULLY_CONNECTED, RESHAPE and ADD remain.
 	 */
 	assert_int_equal(nn_plan_model(plan)->subgraphs[0].num_operations, 4);
 	assert_int_equal(run(plan, six, 6, out, 4), NN_OK);
 	assert_memory_equal(out, mixed_right, sizeof(out));
-	/* With unaligned arguments the plan is interpreted, which needs all constants. */
+	/* With unaligned arguments the plan is interpreted, so all constants must be there. */
 	memcpy(odd + 1, six, sizeof(six));
 	memset(out, 0, sizeof(out));
 	assert_int_equal(run(plan, odd + 1, 6, out, 4), NN_OK);
@@ -278,7 +284,7 @@ static void test_parts(void **state)
 	free_saved(&s);
 }
 
-/* Returns how often bytes occur in a part. */
+/* Returns how often `value` occurs in a part. */
 static uint32_t count_in(const void *part, size_t size, const void *value, size_t length)
 {
 	const char *at = part, *end = at + size;
@@ -291,7 +297,7 @@ static uint32_t count_in(const void *part, size_t size, const void *value, size_
 	return count;
 }
 
-/* A serialised plan has no model, and only the data that it reads. */
+/* A serialised plan contains no model, and its data part has only data that the plan reads. */
 static void test_serialised(void **state)
 {
 	const struct sample *sample = &samples[1];
@@ -323,7 +329,7 @@ static void test_serialised(void **state)
 	free_saved(&s);
 }
 
-/* Checks two executions of SVDF on {1, 2, 3, 4, 5, 6}, with a bias or without. */
+/* Checks two executions of an SVDF, with or without a bias, on {1, 2, 3, 4, 5, 6}. */
 static void check_svdf(bool has_bias)
 {
 	static const float features[] = { 1, 0, 0, 0, 0, WEIGHT, 0, 1, 1, 0, 0, 0 };
@@ -361,14 +367,14 @@ static void check_svdf(bool has_bias)
 						 mb_int32(&built, 0)), MB_LIST(to, sums));
 	s = save_built();
 	assert_true(((struct saved_header *)s.image.model)->serial_size > 0);
-	/* The feature weights exist only in packed form. */
+	/* The data part has the feature weights only in packed form. */
 	assert_false(contains(s.data, s.image.data_size, features, sizeof(features)));
 	plan = load(&s);
 	assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
 	assert_memory_equal(out, right, sizeof(right));
 	assert_memory_equal(after, ((const float[]){ first, 0, second, 0 }), sizeof(after));
 	nn_plan_free(plan);
-	/* The outputs of a step share memory. */
+	/* A damaged plan puts both outputs of a step at the same place. */
 	steps = form_steps_begin(s.image.model);
 	assert_true(form_steps_next(&steps));
 	form_outputs(steps.step)[1] = form_outputs(steps.step)[0];
@@ -401,7 +407,7 @@ static enum nn_status run_args(const struct nn_plan *plan, struct nn_arg in, str
 	return status;
 }
 
-/* Arguments that a serialised plan's kernels do not take directly. */
+/* The kernels of the serialised plan cannot use these arguments directly. */
 static void test_serialised_arguments(void **state)
 {
 	const struct sample *sample = &samples[1];
@@ -423,7 +429,7 @@ static void test_serialised_arguments(void **state)
 	assert_memory_equal(odd_out + 1, sample->right, sizeof(six));
 	assert_true(shape.sufficient && shape.rank == 4 && shape.dims[1] == 3);
 
-	/* Dimensions that differ from the model's; a wrong one. */
+	/* The input's argument declares its dimensions: right ones, then wrong ones. */
 	y.data = out;
 	x = in;
 	x.rank = 4;
@@ -442,7 +448,10 @@ static void test_serialised_arguments(void **state)
 	assert_memory_equal(out, sample->right, sizeof(out));
 	y.rank = 0;
 
-	/* The cases have too little memory, no memory, and a deadline that has passed. */
+	/*
+	 * The memory of an argument is too small or missing, an argument is omitted, or the
+	 * deadline has passed.
+	 */
 	y.length--;
 	assert_int_equal(run_args(plan, x, y, 0, &shape), NN_OUTPUT_INSUFFICIENT_SIZE);
 	assert_true(!shape.sufficient && shape.rank == 4 && shape.dims[3] == 2);
@@ -461,7 +470,9 @@ static void test_serialised_arguments(void **state)
 	free_saved(&s);
 }
 
-/* A model whose executions may omit an argument is saved in its wire form. */
+/*
+ * If executions may omit an argument, the model is saved in wire form instead of a serialised plan.
+ */
 static void test_may_omit(void **state)
 {
 	const struct nn_arg args[] = {
@@ -487,7 +498,7 @@ static void test_may_omit(void **state)
 	free_saved(&s);
 }
 
-/* A loaded plan is saved to the same parts. */
+/* Checks that saving the loaded plan gives the same parts again. */
 static void assert_saved_again(const struct saved *s, const struct nn_plan *plan)
 {
 	struct nn_plan_image image;
@@ -557,7 +568,10 @@ static void test_control_flow(void **state)
 	free_saved(&s);
 }
 
-/* Values from which a branch computes addresses are in the model part, from each origin. */
+/*
+ * If a branch computes addresses from a value, the value is in the model part, wherever it came
+ * from.
+ */
 static void test_determining_inside(void **state)
 {
 	static const int32_t shape[] = { -1, 3 };
@@ -578,7 +592,7 @@ static void test_determining_inside(void **state)
 	struct saved saved;
 
 	(void)state;
-	/* The shape is used by the first branch, the second, or none. */
+	/* The first branch, the second branch or neither uses the shape. */
 	for (uint32_t asks = 0; asks < 3; asks++) {
 		mb_init(&built);
 		condition = mb_operand(&built, NN_TENSOR_BOOL8, NN_SUBGRAPH_INPUT, MB_DIMS(1));
@@ -606,7 +620,7 @@ static void test_determining_inside(void **state)
 		assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
 		assert_memory_equal(out, six, sizeof(six));
 		nn_plan_free(plan);
-		/* The plan consists of sections, which also depend on the CPU's kernels. */
+		/* A plan that consists of sections depends on the CPU's kernels, too. */
 		h = saved.image.model;
 		assert_int_equal(h->choice, SAVED_SECTIONS);
 		strcpy(h->kernels, "abacus");
@@ -615,7 +629,7 @@ static void test_determining_inside(void **state)
 	}
 }
 
-/* Saves the model of `built`, loads it and runs it with this many inputs and one output. */
+/* Saves and loads the model of `built`, and runs it with `count` inputs and one output. */
 static void check_loaded(const struct nn_arg *inputs, uint32_t count, const void *right,
 			 uint64_t size, bool is_serialised)
 {
@@ -635,7 +649,10 @@ static void check_loaded(const struct nn_arg *inputs, uint32_t count, const void
 	free_saved(&s);
 }
 
-/* Weights that come with each run are packed in each run, into memory for the largest ones. */
+/*
+ * Weights that are arguments are packed in each run, into memory that is large enough for the
+ * largest weights.
+ */
 static void test_weights_of_runs(void **state)
 {
 	static const float w1[9][2] = { [4] = { 2, 3 } }, w2[] = { 1, 10 }, none[2];
@@ -665,7 +682,10 @@ static void test_weights_of_runs(void **state)
 	check_loaded(inputs, 3, right, sizeof(right), true);
 }
 
-/* A constant that steps read lies directly after one that is only packed, which is dropped. */
+/*
+ * The first constant is dropped, because it is needed only in packed form. The constant behind it
+ * is read by steps, and stays.
+ */
 static void test_pieces(void **state)
 {
 	static const float w[4][4] = { { 1 }, { 0, 1 }, { 0, 0, 1 }, { 0, 0, 0, 1 } }, none[4];
@@ -694,7 +714,7 @@ static void test_pieces(void **state)
 	check_loaded(&input, 1, right, sizeof(right), true);
 }
 
-/* A serialised plan lacks the scales per channel of an argument. */
+/* A serialised plan cannot store the scales per channel of an argument. */
 static void test_channels_of_an_argument(void **state)
 {
 	static const float scales[] = { 1 };
@@ -772,7 +792,7 @@ static void test_no_data(void **state)
 	free_saved(&s);
 }
 
-/* A FULLY_CONNECTED with weights at the begin of a pool, and no bias. */
+/* Builds a FULLY_CONNECTED whose weights are at the beginning of a pool, with a bias of zeroes. */
 static void build_product(uint32_t rows, uint32_t columns, uint32_t depth, int32_t type,
 			  struct nn_pool pool)
 {
@@ -798,8 +818,8 @@ static void build_product(uint32_t rows, uint32_t columns, uint32_t depth, int32
 }
 
 /*
- * One row of floats is multiplied with large weights where they lie: in a pool, and in the data
- * part of a saved plan. Nothing is packed, which would delay the first result.
+ * For one row of floats, large weights are read directly from a pool, or from the data part of a
+ * saved plan. They are not packed, because packing would delay the first result.
  */
 static void test_large_weights(void **state)
 {
@@ -820,7 +840,7 @@ static void test_large_weights(void **state)
 
 	(void)state;
 	assert_true(pool != MAP_FAILED);
-	/* Few numbers are not 0, and sums of them are exact. */
+	/* Most weights are 0, and sums of the others are exact. */
 	for (size_t i = 0; i < size / sizeof(*pool); i += 4999)
 		pool[i] = (float)(i % 7) - 3;
 	for (size_t i = 0; i < sizeof(in) / sizeof(in[0]); i++)
@@ -860,7 +880,7 @@ static void test_large_weights(void **state)
 
 /* ---- Late work ---- */
 
-/* The first execution compiles a deferred plan, which can be saved from then on. */
+/* The first execution compiles a deferred plan. After that the plan can be saved. */
 static void test_lazy(void **state)
 {
 	const struct nn_plan_options options = { .lazy = true };
@@ -892,7 +912,9 @@ static void test_lazy(void **state)
 	free_saved(&s);
 }
 
-/* A plan tunes itself after many executions; the result is saved and loaded with it. */
+/*
+ * A plan is tuned after many executions. The result is part of the saved plan, and is loaded again.
+ */
 static void check_tuned(const struct sample *sample, bool loaded)
 {
 	const struct nn_plan_options options = { .preference = 1 };
@@ -921,7 +943,7 @@ static void check_tuned(const struct sample *sample, bool loaded)
 
 		s = save_plan(plan);
 		assert_memory_equal(s.data, before.data, s.image.data_size);
-		/* The plan runs on the data that it was loaded from. */
+		/* The loaded plan reads the data part from which it was loaded. */
 		nn_plan_free(plan);
 		s.plan = NULL;
 		free_saved(&before);
@@ -931,7 +953,7 @@ static void check_tuned(const struct sample *sample, bool loaded)
 	h = s.image.model;
 	assert_true(h->tuned_steps > 0);
 	plan = load(&s);
-	/* The preference is low power, so that the plan has one thread. */
+	/* With the preference for low power, the plan has one thread and is not tuned. */
 	assert_int_equal(nn_plan_stage(plan), NN_PLAN_READY);
 	if (sample->is_serialised)
 		assert_saved_again(&s, plan);
@@ -973,7 +995,7 @@ static void spoil_magic(struct saved *s)
 	header_of(s)->magic++;
 }
 
-/* A plan of an older format. */
+/* Gives the plan the number of an older format. */
 static void spoil_format(struct saved *s)
 {
 	header_of(s)->magic--;
@@ -1039,7 +1061,7 @@ static void spoil_wire(struct saved *s)
 	((struct wire_header *)(header_of(s) + 1))->num_operands--;
 }
 
-/* The indices of GATHER are damaged in the data part; the rest of the plan is valid. */
+/* Damages only the indices of GATHER, in the data part. */
 static void spoil_determining(struct saved *s)
 {
 	struct wire_header *h = (struct wire_header *)(header_of(s) + 1);
@@ -1162,7 +1184,7 @@ static void spoil_arg_small(struct form f)
 	f.args[1].dims[1] = 2;
 }
 
-/* Replaces floats by as many bytes, which need no alignment. */
+/* Replaces the floats of an argument by as many bytes, which need no alignment. */
 static void spoil_arg_align(struct form f)
 {
 	f.args[0].type = NN_TENSOR_QUANT8_ASYMM;
@@ -1185,7 +1207,7 @@ static void spoil_place_in_arg(struct form f)
 	f.places[0].offset = 1;
 }
 
-/* Memory of the caller that cannot be written. */
+/* Puts a step's output into an argument that is an input. */
 static void spoil_place_in_input(struct form f)
 {
 	f.places[0].in = SERIAL_ARG;
@@ -1233,14 +1255,17 @@ static void spoil_operand(struct form f)
 	form_inputs(f.steps[1])[1] = f.head->num_inputs + f.head->num_outputs + f.head->num_places;
 }
 
-/* Changes an ADD to have one operand; the next fields take the place of the other operand. */
+/*
+ * Changes an ADD to have one operand; the word of the second operand then counts as state of the
+ * kernel.
+ */
 static void spoil_num_inputs(struct form f)
 {
 	f.steps[1]->num_inputs--;
 	f.steps[1]->words++;
 }
 
-/* A convolution that claims to pack a filter that it does not have, in its last word. */
+/* Sets the last word of a convolution, so that it claims to pack a filter that it does not have. */
 static void spoil_packs(struct form f)
 {
 	form_words(f.steps[0])[f.steps[0]->words - 1] = 1;
@@ -1272,7 +1297,7 @@ static void spoil_overlap(struct form f)
 	form_inputs(f.steps[1])[1] = form_outputs(f.steps[1])[0];
 }
 
-/* The windows belong to an image that is one larger. */
+/* Enlarges the image to which the windows belong by one. */
 static void spoil_image(struct form f)
 {
 	form_words(f.steps[0])[0]++;
@@ -1369,7 +1394,10 @@ static void check_cut_short(const struct sample *sample)
 	sample->build();
 	s = save_built();
 	size = s.image.model_size;
-	/* Each length is tried in memory of that length, for the sanitizer. */
+	/*
+	 * Loads the plan truncated to each length, in memory of exactly this length, so that the
+	 * sanitizer finds reads beyond it.
+	 */
 	for (size_t i = 0; i < size; i++) {
 		void *whole = s.image.model;
 
@@ -1420,7 +1448,7 @@ static void test_options(void **state)
 
 /* ---- What damage does ---- */
 
-/* Any change of the data part after the stamp affects only values. */
+/* Changes of the data part behind the stamp can affect only values. */
 static void test_noise(void **state)
 {
 	struct nn_plan *plan;
@@ -1441,7 +1469,7 @@ static void test_noise(void **state)
 	}
 }
 
-/* A model part with a flipped bit is refused, or gives a plan that stays within its memory. */
+/* Flips each bit of the model part: either the plan is refused, or it stays within its memory. */
 static void check_all_bits(const struct sample *sample)
 {
 	uint32_t refused = 0, loaded = 0;
@@ -1461,7 +1489,7 @@ static void check_all_bits(const struct sample *sample)
 			refused++;
 		} else {
 			run(plan, six, 6, out, 64);
-			/* Arguments that its kernels do not take. */
+			/* Runs with an argument that is too short for the plan's kernels. */
 			run(plan, six, 6, out, 0);
 			nn_plan_free(plan);
 			loaded++;
