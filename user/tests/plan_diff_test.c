@@ -2,8 +2,8 @@
 /*
  * Compares compiled, interpreted and loaded plans of random graphs with random operations, types
  * and shapes. Integers must be equal, floats nearly so. A loaded plan gives the same bits as the
- * saved one; a damaged one stays within its memory. The seed is printed. NN_SEED sets the first
- * seed, to try new graphs.
+ * saved plan; a damaged plan stays within its memory. The test prints the seed of a failure.
+ * NN_SEED sets the first seed, to try new graphs.
  */
 #include <math.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@
 #include "vectors/random.h"
 
 #define GRAPHS (uint32_t)how_often(4000, 400)
-/* No further graph is begun after this time; emulation takes many times as long. */
+/* After this time no further graph is begun. Under emulation the time is many times longer. */
 #define RUN_NS scaled(60000000000)
 #define FIRST_SEED 1
 
@@ -120,7 +120,7 @@ static void *run_job(void *arg)
 	return NULL;
 }
 
-/* Makes the pool inaccessible while it must not be needed. Returns the old pool. */
+/* Overwrites the pool while plans must not need it. Returns a copy of the pool. */
 static uint8_t *hide_pool(void)
 {
 	uint8_t *copy = malloc(g.used ? g.used : 1);
@@ -146,8 +146,8 @@ static struct {
 } counts;
 
 /*
- * A plan that was saved and loaded gives the same bits, with any preference. Its data beyond the
- * first page cannot be accessed while it is loaded.
+ * A plan that was saved and loaded gives the same bits, with any preference. While the plan is
+ * loaded, its data after the first page cannot be accessed.
  */
 static void check_saved(const struct nn_plan *plan, void *input, const struct result *right)
 {
@@ -195,7 +195,7 @@ static void check_saved(const struct nn_plan *plan, void *input, const struct re
 
 /* ---- Control flow and unknown shapes ---- */
 
-/* Checks that a graph has the same results in another form. */
+/* Checks that a graph gives the same results in the form `w`. */
 static void check_wrapped(const struct wrapped *w, const char *kernels, void *input,
 			  const struct result *right, uint64_t seed)
 {
@@ -243,7 +243,10 @@ static void check_wraps(const char *kernels, void *input, const struct result *r
 	check_wrapped(&w, kernels, input, right, seed);
 }
 
-/* Compares two executions of one plan, at the same time if `together`, with the right results. */
+/*
+ * Compares the results of two executions of a plan with the right ones. If `together`, both run at
+ * the same time.
+ */
 static void check_plan(const char *kernels, void *input, const struct result *right,
 		       bool together, uint64_t seed)
 {
@@ -259,7 +262,7 @@ static void check_plan(const char *kernels, void *input, const struct result *ri
 	run_job(&jobs[1]);
 	if (together)
 		pthread_join(thread, NULL);
-	/* All shapes are known, so no operation is interpreted. */
+	/* All shapes are known, so every operation must be compiled. */
 	nn_plan_memory(plan, &memory);
 	assert_true(memory.execution > 0);
 	for (uint32_t i = 0; i < 2; i++)
@@ -317,7 +320,7 @@ static void tell_seed(void)
 static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
 static struct sigaction before[sizeof(signals) / sizeof(signals[0])];
 
-/* After this, the signal's default action follows. */
+/* Prints the seed, and raises the signal again with its earlier action. */
 static void on_signal(int number)
 {
 	tell_seed();
@@ -339,7 +342,7 @@ static void watch(void)
 		__sanitizer_set_death_callback(tell_seed);
 }
 
-/* This also happens after a failed assertion. */
+/* Prints the seed, because cmocka calls this also after a failed assertion. */
 static int tear_down(void **unused)
 {
 	(void)unused;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The output of NNACCEL_PLAN_DUMP for a small network.
+ * Tests the output of NNACCEL_PLAN_DUMP for a small network.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -30,8 +30,8 @@ static const char *const passes[] = {
 static struct model_builder built;
 
 /*
- * Makes a model: an NCHW image, PAD, CONV_2D of 3 by 3, RELU, and weights that are a product of
- * constants.
+ * Builds a model with PAD, a CONV_2D of 3 by 3 and RELU on an NCHW image. The weights are a product
+ * of constants.
  */
 static void build(void)
 {
@@ -92,7 +92,7 @@ static char *dump(const char *format)
 	return text;
 }
 
-/* Returns a pointer to the lines of one pass, and terminates them. */
+/* Returns the lines of one pass within `text`, and ends them with a 0. */
 static char *lines_of(char *text, const char *pass)
 {
 	char head[64], *begin, *end;
@@ -165,7 +165,10 @@ static void test_dot(void **state)
 	free(text);
 }
 
-/* The expected lines of some passes; the number of packed bytes depends on the machine. */
+/*
+ * The expected lines of some passes. The numbers of packed bytes are not compared, because they
+ * depend on the machine.
+ */
 static const struct {
 	const char *format;
 	const char *pass;

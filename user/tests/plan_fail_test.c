@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each allocation of model, operations and plan fails in turn, first alone and then with all later
- * ones. Each call returns an error or succeeds, and nothing crashes or leaks. Random graphs go
- * through the wire form, and are compiled, executed, saved and loaded. NN_SEED sets the first seed.
+ * Makes each allocation of models, operations and plans fail in turn, first alone and then with all
+ * later allocations. Each call must return an error or succeed, without a crash or a leak. Random
+ * graphs go through the wire form, and are compiled, executed, saved and loaded. NN_SEED sets the
+ * first seed.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -23,11 +24,11 @@
 #include "vectors/random.h"
 
 #define GRAPHS 12
-/* No further graph is begun after this time; under emulation each takes minutes. */
+/* After this time no further graph is begun; under emulation each graph takes minutes. */
 #define RUN_NS scaled(60000000000)
 #define FIRST_SEED 1
 
-/* The data of a run, made before allocations fail. */
+/* The data of a run, which are made before allocations begin to fail. */
 static struct {
 	void *input;
 	uint32_t input_size;
@@ -83,7 +84,7 @@ static enum nn_status save_and_load(const struct nn_plan *plan)
 			      &loaded, &err);
 	if (!status)
 		status = execute_right(loaded);
-	/* A loaded serialised plan is saved again. */
+	/* A plan that was loaded from its serialised form is saved again. */
 	if (!status && !nn_plan_model(loaded)) {
 		status = nn_plan_save(loaded, &again, &err);
 		nn_plan_image_free(&again);
@@ -139,7 +140,10 @@ static void set_right(void)
 	nn_plan_free(plan);
 }
 
-/* Repeat this until a run has no more allocations to fail. */
+/*
+ * Runs with the first allocation failing, then the second one, and so on until a run has no more
+ * allocations.
+ */
 static unsigned int fail_each(bool lasting)
 {
 	unsigned int n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Infinity and NaN in float32, in the reference and in the kernels of each instruction set: without an
- * activation they stay, and a maximum or minimum with NaN is NaN.
+ * Tests infinity and NaN in float32, with the reference and the kernels of each instruction set.
+ * Without an activation both values are preserved, and a maximum or minimum with NaN is NaN.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -50,7 +50,7 @@ static float smaller(float x, float y)
 	return isnan(x) || isnan(y) ? NAN : x < y ? x : y;
 }
 
-/* The result of an activation is not specified for NaN. */
+/* For NaN any result of an activation is right. */
 static float relu(float x, float y)
 {
 	(void)y;
@@ -105,7 +105,7 @@ static void check(const char *name, const char *kernels, const float *got, const
 				 (double)want[i]);
 }
 
-/* Checks the reference, and the kernels of each instruction set. */
+/* Checks results of the reference, and of the kernels of each instruction set. */
 static void check_all(const char *name, const float *x, const float *y, const float *want)
 {
 	const struct nn_isa *isa;
@@ -146,7 +146,10 @@ static void test_elements(void **state)
 	}
 }
 
-/* A product of [COUNT, 1] and one weight, and a normalisation of one column or several. */
+/*
+ * Tests a product of a [COUNT, 1] input with one weight, and the normalisation of rows with one or
+ * with many columns.
+ */
 static void test_rows(void **state)
 {
 	static const uint32_t shapes[][2] = { { COUNT, 1 }, { COUNT, 1 }, { 2, COUNT / 2 } };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vectorised float functions, with each set of kernels that this CPU runs. The results for all
- * kinds of numbers are compared with the C library's in double precision. It also tests sums of
- * 8-bit products near the limits of 16 bits.
+ * Tests vectorised float functions, with each set of kernels that this CPU supports. The results
+ * for all kinds of numbers are compared with those of the C library in double precision. Also tests
+ * sums of 8-bit products near the limits of 16 bits.
  */
 #include <float.h>
 #include <math.h>
@@ -22,8 +22,8 @@
 static float in[COUNT], out[COUNT];
 
 /*
- * Fills in the next floats: some of every magnitude, infinite ones, and NaN. Returns false after
- * the last ones.
+ * Fills `in` with the next floats: some of every magnitude, infinite ones, and NaN. Returns false
+ * if there are no more.
  */
 static bool next_floats(uint64_t *bits)
 {
@@ -36,8 +36,8 @@ static bool next_floats(uint64_t *bits)
 }
 
 /*
- * Returns whether a result differs from the right one by at most `ulps` units in the last place, or
- * `distance`.
+ * Returns true if a result differs from the right one by at most `units` units in the last place,
+ * or by at most `distance`.
  */
 static bool is_near(float is, double right, double units, double distance)
 {
@@ -69,7 +69,7 @@ static double gelu(double x)
 	return 0.5 * x * (1 + erf(x * M_SQRT1_2));
 }
 
-/* Subnormal results may be 0, or differ by the value here. */
+/* Each function and its allowed error. A subnormal result may also be 0. */
 static const struct {
 	const char *name;
 	enum nn_unary function;
@@ -133,7 +133,7 @@ static float reduced(enum nn_reduction reduction, const float *x, size_t stride,
 	return a;
 }
 
-/* Rows and columns that contain some infinity, 0 and NaN. */
+/* Tests rows and columns, some of which contain infinity, 0 or NaN. */
 static void test_reductions(void **state)
 {
 	static const float odd[] = { NAN, INFINITY, -INFINITY, 0 };
@@ -170,8 +170,8 @@ static void test_reductions(void **state)
 #define PRODUCT_ROWS 7
 
 /*
- * Each column has two large neighbours in `large` groups of four; they are multiplied with the
- * largest bytes.
+ * In each column, `large` groups of four weights contain two large neighbours. The weights are
+ * multiplied by the largest bytes.
  */
 static void check_sums(const struct nn_isa *isa, const struct nn_gemm_config *config, int8_t first,
 		       int8_t second, size_t large)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Large blocks of memory, for each page size that a system may have. Extra pages for the alignment
- * are unmapped at once, and the block when it is freed.
+ * Tests large blocks of memory with each page size that a system may have. Extra pages that were
+ * mapped for alignment are unmapped at once, and the block is unmapped when it is freed.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static void check_block(size_t size)
 	assert_int_equal((uintptr_t)block % (taken < HUGE_PAGE ? page : HUGE_PAGE), 0);
 	memset(block, 1, size);
 	assert_true(is_mapped(block + taken - page));
-	/* At least one extra page existed. */
+	/* For a large block at least one extra page was mapped, and is unmapped again. */
 	if (taken >= HUGE_PAGE)
 		assert_false(is_mapped(block + taken));
 	pages_free(block, size);

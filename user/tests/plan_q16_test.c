@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts of quantised LSTM cells, in each set of kernels that this CPU runs. Compares them with
- * ops/quant.h for every argument of the functions, and for random products and scales.
+ * Tests the parts of quantised LSTM cells, in each set of kernels that this CPU supports. Compares
+ * functions with ops/quant.h for every argument, and products and scaling for random numbers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,10 @@ static int16_t in[COUNT], out[COUNT];
 
 static void check_squash(const struct nn_isa *isa, bool is_tanh, uint32_t bits)
 {
-	/* The lengths are not multiples of a vector, so vector code and remainder code run. */
+	/*
+	 * The lengths are not multiples of a vector's length, so both the vector code and the code
+	 * for the remainder run.
+	 */
 	const struct nn_squash_q16 first = { is_tanh, bits, COUNT - 5, in, out };
 	const struct nn_squash_q16 last = { is_tanh, bits, 5, in + COUNT - 5, out + COUNT - 5 };
 
@@ -67,7 +70,7 @@ static int32_t any(void)
 	       pick(0, 31);
 }
 
-/* Numbers at the ends of the range are as likely as others. */
+/* Returns a random number; the ends of the range are likely. */
 static int32_t any_end(void)
 {
 	return pick(0, 3) ? any() : pick(0, 1) ? INT32_MAX : INT32_MIN;
@@ -111,7 +114,10 @@ static void check_scale(const struct nn_isa *isa)
 static void check_dots(const struct nn_isa *isa)
 {
 	const size_t rows = (size_t)pick(1, MAX_ROWS), depth = (size_t)pick(1, MAX_DEPTH);
-	/* The memory has the exact size, so that sanitizers see a read beyond it. */
+	/*
+	 * The memory has exactly the size of the weights, so that sanitizers detect a read beyond
+	 * them.
+	 */
 	uint8_t *weights = malloc(rows * depth);
 	int16_t x[MAX_DEPTH + NN_Q16_PADDING] = { 0 };
 	int32_t sums[MAX_ROWS], before[MAX_ROWS];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models that are not compiled as a whole. Several threads use different shapes, for which plans
- * are made up to a limit. A saved and loaded model behaves in the same way.
+ * Tests models that are divided into sections, because they cannot be compiled as a whole. For each
+ * shape a section makes a plan, up to a limit, also while several threads use different shapes. A
+ * model that was saved and loaded behaves in the same way.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -32,8 +33,8 @@ static struct nn_pool pools[2] = {
 };
 
 /*
- * Builds a product of an unknown number of rows and weights; with `is_cut` TOPK_V2 follows, whose k
- * is an input.
+ * Builds a product of weights and an input with an unknown number of rows. With `is_cut` a TOPK_V2
+ * follows, whose k is an input.
  */
 static void build(bool is_cut)
 {
@@ -53,7 +54,7 @@ static void build(bool is_cut)
 			     mb_reference(&built, NN_TENSOR_FLOAT32, 1, 0, sizeof(bias),
 					  MB_DIMS(UNITS)), mb_int32(&built, 1)), MB_LIST(y));
 	if (is_cut) {
-		/* The number of steps is an input of each execution. */
+		/* k is an argument of each execution, so the output's shape depends on a value. */
 		count = mb_operand(&built, NN_INT32, NN_SUBGRAPH_INPUT, MB_NONE);
 		out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
 		places = mb_operand(&built, NN_TENSOR_INT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
@@ -99,7 +100,7 @@ static void check_rows(const struct nn_plan *plan, uint32_t rows)
 	for (uint32_t i = 0; i < rows * UNITS; i++) {
 		float sum = bias[i % UNITS];
 
-		/* All these numbers and their sums are exact. */
+		/* All these numbers and their sums are exact in float32. */
 		for (uint32_t k = 0; k < COLUMNS; k++)
 			sum += in[i / UNITS * COLUMNS + k] * weights[i % UNITS * COLUMNS + k];
 		assert_float_equal(out[i], sum > 0 ? sum : 0, 0);
@@ -119,7 +120,7 @@ static uint64_t weights_of(const struct nn_plan *plan)
 	return memory_of(plan).weights;
 }
 
-/* Plans of all shapes share the packed weights, which are freed with the last plan. */
+/* The plans of all shapes share the packed weights; these are freed together with the last plan. */
 static void test_shared_weights(void **state)
 {
 	struct nn_plan *plan;
@@ -146,7 +147,7 @@ static void test_shared_weights(void **state)
 	nn_plan_free(plan);
 }
 
-/* Returns whether a plan for this many rows exists; otherwise it is made now, which allocates. */
+/* Returns true if a plan for this many rows exists. If none exists, the execution makes one. */
 static bool is_there(const struct nn_plan *plan, uint32_t rows)
 {
 	uint64_t before = sections_made(plan);
@@ -156,8 +157,8 @@ static bool is_there(const struct nn_plan *plan, uint32_t rows)
 }
 
 /*
- * As many plans are cached as the limits of number and bytes allow; the least recently used is
- * freed first.
+ * Plans are cached up to limits of their number and bytes; the least recently used plan is freed
+ * first.
  */
 static void test_bounds(void **state)
 {
@@ -172,15 +173,15 @@ static void test_bounds(void **state)
 	for (uint32_t rows = 1; rows <= SECTION_PLANS; rows++)
 		assert_true(is_there(plan, rows));
 	/*
-	 * The plan that was freed is wanted again. Whether the plan is made again depends on the
-	 * time that this takes.
+	 * Then a shape is used whose plan was freed. Whether its plan is made again depends on how
+	 * long that takes.
 	 */
 	assert_false(is_there(plan, SECTION_PLANS + 1));
 	assert_true(is_there(plan, 2));
 	check_rows(plan, 1);
 	nn_plan_free(plan);
 
-	/* The memory of an execution is as large as for the most rows. */
+	/* The memory of an execution grows to what the largest number of rows needs. */
 	plan = make_plan(NULL, 0);
 	check_rows(plan, 2);
 	memory = memory_of(plan);
@@ -202,7 +203,7 @@ static void test_bounds(void **state)
 	assert_true(is_there(plan, 4));
 	nn_plan_free(plan);
 
-	/* If there is no room for any plan, the last one stays. */
+	/* If the limit has no room for any plan, the last used plan stays. */
 	plan = make_plan(NULL, 1);
 	assert_false(is_there(plan, 2));
 	for (uint32_t i = 0; i < 30; i++)
@@ -253,7 +254,10 @@ static void test_threads(void **state)
 	}
 }
 
-/* A model that was saved before or after a run is divided and compiled when it is loaded. */
+/*
+ * A model is divided into sections and compiled when it is loaded, whether it was saved before or
+ * after a run.
+ */
 static void test_saved(void **state)
 {
 	static const struct nn_plan_options options = { .preference = 1 };
@@ -332,7 +336,7 @@ static void build_two(void)
 	built.operands[0][out].lifetime = NN_TEMPORARY;
 	relu = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
 	mb_operation(&built, RELU, MB_LIST(out), MB_LIST(relu));
-	/* The operation reads this tensor in place of its input. */
+	/* In the list of outputs, `relu` takes the place of `out`. */
 	built.outputs[0][0] = relu;
 	built.subgraphs[0].num_outputs--;
 }
@@ -369,8 +373,8 @@ static void *run_two(void *arg)
 }
 
 /*
- * Without room a section keeps only the last used plan; other plans are freed while other threads
- * run them.
+ * If the limit has no room, a section keeps only the last used plan. Plans are freed while other
+ * threads use the model.
  */
 static void test_sections_evict(void **state)
 {
@@ -392,8 +396,8 @@ static void test_sections_evict(void **state)
 }
 
 /*
- * A shape that is computed from constants, and is also an output. Operations that depend on it are
- * not compiled with it; all others are.
+ * A shape is computed from constants, and is also an output of the model. Operations that depend on
+ * this shape are not compiled together with it; all others are.
  */
 static void test_shape_that_leaves(void **state)
 {
@@ -439,7 +443,7 @@ static void test_shape_that_leaves(void **state)
 	nn_plan_free(plan);
 }
 
-/* A compiled plan, too, reports the shape of an output that is too small. */
+/* If an output's memory is too small, a compiled plan reports the output's shape, too. */
 static void test_small_output(void **state)
 {
 	static float in[8 * COLUMNS], out[UNITS];
@@ -479,7 +483,10 @@ static uint32_t shape_of(uint32_t rank, const uint32_t *dims)
 	return mb_operand(&built, NN_TENSOR_INT32, NN_TEMPORARY, rank, dims);
 }
 
-/* Adds the operation of a letter of the test's strings. Its output is a shape. */
+/*
+ * Adds the operation that a letter stands for in test_division(). The output of the operation is a
+ * shape.
+ */
 static uint32_t add_shape(char letter)
 {
 	static const float zeros[4];
@@ -508,7 +515,10 @@ static uint32_t add_shape(char letter)
 	return shape;
 }
 
-/* Adds an operation by its letter, which writes a tensor. */
+/*
+ * Adds the operation that a letter stands for in test_division(). The output of the operation is a
+ * float tensor.
+ */
 static uint32_t add_tensor(char letter, uint32_t x, uint32_t shape)
 {
 	uint32_t out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_TEMPORARY, MB_DIMS(0, 0)), more;
@@ -542,7 +552,10 @@ static uint32_t add_tensor(char letter, uint32_t x, uint32_t shape)
 	return out;
 }
 
-/* A digit is the length of a section, and "-" an operation outside of all sections. */
+/*
+ * In `sections` a digit is the number of operations in a section, and "-" is an operation outside
+ * of all sections.
+ */
 static void test_division(void **state)
 {
 	static const struct {
@@ -550,17 +563,17 @@ static void test_division(void **state)
 		const char *sections;
 	} table[] = {
 		{ "A", "1" }, { "AAA", "3" },
-		/* A shape that the section itself computes from constants: "l" omits an input. */
+		/* The section itself computes a shape from constants; "l" omits an input. */
 		{ "cR", "2" }, { "AcAR", "4" }, { "lR", "2" }, { "cRcR", "4" },
 		/*
-		 * A shape that is known only at run time: from an input, random, or an input
-		 * itself.
+		 * A shape is known only at run time: it comes from an input, is random, or is
+		 * itself an input.
 		 */
 		{ "iR", "1-" }, { "AiRA", "2-1" }, { "mR", "1-" }, { "N", "-" }, { "ANA", "1-1" },
-		/* A shape that another section computes. */
+		/* Another section computes the shape. */
 		{ "cNR", "1--" }, { "cTRA", "1--1" },
 		{ "T", "-" }, { "ATA", "1-1" },
-		/* Values that change addresses, but no shape. */
+		/* Values affect addresses, but no shape. */
 		{ "AGA", "3" }, { "AEA", "3" }, { "AHA", "3" },
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads that share the work of executions: tasks of any length, and a forked process, whose
- * child has none of its parent's threads and makes its own.
+ * Tests the threads that share the work of executions: tasks of any length, and fork(), after which
+ * the child has none of its parent's threads and starts its own.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -44,7 +44,7 @@ static void *open_job(void *arg)
 	return NULL;
 }
 
-/* Each task waits for the other one, so a single thread would never end. */
+/* Each of two tasks waits for the other one, so a single thread would wait for ever. */
 static void meet(void *arg, uint32_t task, uint32_t thread)
 {
 	atomic_uint *met = arg;
@@ -64,7 +64,10 @@ static void meet_and_stay(void *arg, uint32_t task, uint32_t thread)
 		usleep(LONG_US);
 }
 
-/* After a caller has waited for a helper's long task, helpers still take tasks of its next job. */
+/*
+ * After a caller has waited for a helper's long task, helpers still take tasks of this caller's
+ * next job.
+ */
 static void test_long_tasks(void **state)
 {
 	atomic_uint met = 0;
@@ -89,7 +92,8 @@ static struct {
 #define TASKS 1000
 
 /*
- * A helper stays in its task until all others are done; the caller begins when a helper has joined.
+ * A helper stays in its first task until all other tasks are done. The caller stays in its first
+ * task until a helper has joined.
  */
 static void stay_in_first(void *arg, uint32_t task, uint32_t thread)
 {
@@ -106,7 +110,7 @@ static void stay_in_first(void *arg, uint32_t task, uint32_t thread)
 	atomic_fetch_add(&taken.own, 1);
 }
 
-/* Threads take tasks one by one, so that a slow thread takes fewer. */
+/* Threads take tasks one by one, so a slow thread executes fewer tasks. */
 static void test_slow_thread(void **state)
 {
 	(void)state;
@@ -137,7 +141,7 @@ static void note_ends(void *arg, uint32_t task, uint32_t thread)
 	atomic_fetch_add(&ends->ran, 1);
 }
 
-/* The caller begins with the first task and a helper with the last. */
+/* The caller begins at the first task, and a helper at the last one. */
 static void test_ends(void **state)
 {
 	struct ends ends = { .of_first = 1 };
@@ -165,7 +169,10 @@ static void test_forked_child(void **state)
 		skip();
 	for (int i = 0; i < JOBS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, open_job, NULL), 0);
-	/* All threads that opened a job run a task of it, and all helpers run tasks. */
+	/*
+	 * Waits until each thread that opened a job runs a task of this job, and each helper runs a
+	 * task.
+	 */
 	while (blocked.inside < JOBS + threads_start() - 1)
 		sched_yield();
 	child = fork();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NNACCEL_SUBMIT for kernels that tests play; it answers work at once.
+ * Plays NNACCEL_SUBMIT for tests that replace the kernel. All work is done at once.
  */
 #ifndef NN_TESTS_PLAYED_SUBMIT_H
 #define NN_TESTS_PLAYED_SUBMIT_H

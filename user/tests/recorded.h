@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers of the tensors in onnxruntime_nodes.def and tflite_nodes.def; clients/recorded.py makes
- * the same numbers.
+ * Makes the numbers in the tensors of onnxruntime_nodes.def and tflite_nodes.def;
+ * clients/recorded.py makes the same numbers.
  */
 #ifndef NN_TESTS_RECORDED_H
 #define NN_TESTS_RECORDED_H
@@ -16,7 +16,7 @@
 
 #include <android/NeuralNetworks.h>
 
-/* Each tensor has its own numbers. */
+/* Returns a seed made from the tensor's name, so that each tensor has other numbers. */
 static uint32_t recorded_seed(const char *name)
 {
 	uint32_t state = 1;

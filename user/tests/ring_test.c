@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ends of a burst's rings in plain memory: complete packets or none, hostile data, sleeping and
- * waking, and the parsers with malformed packets of every kind.
+ * Tests the ends of a burst's rings in plain memory: packets arrive completely or not at all,
+ * hostile data, sleeping and waking. Tests the parsers with malformed packets of every kind.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -77,7 +77,7 @@ static struct nnaccel_ring_control *control_of(struct pair *p, int ring)
 	return p->memory[ring];
 }
 
-/* A packet whose datums carry their number and the seed. */
+/* Makes a packet whose datums contain their number and the seed. */
 static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -88,11 +88,11 @@ static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 	datums[0].u.request.size = n;
 }
 
-/* An action when an end reads the clock, between its last check and its sleep. */
+/* Makes clock_gettime() act when an end reads the clock between its last check and its sleep. */
 static struct {
 	struct pair *of;
 	bool dies;		/* the burst dies; otherwise a packet comes from the client */
-	int after;		/* as many readings */
+	int after;		/* this many readings */
 } at_clock;
 
 int clock_gettime(clockid_t clock, struct timespec *now)
@@ -150,7 +150,10 @@ static void test_names(void **state)
 			assert_string_not_equal(nn_ring_result_name(a), nn_ring_result_name(b));
 }
 
-/* Every length in rings of every small capacity, repeated so often that the rings wrap. */
+/*
+ * Sends packets of every length through rings of every small capacity, so often that the rings
+ * wrap.
+ */
 static void test_packets_arrive_whole(void **state)
 {
 	struct nnaccel_datum out[MAX_CAPACITY];
@@ -179,7 +182,7 @@ static void test_packets_arrive_whole(void **state)
 	}
 }
 
-/* The last line of a packet contains no data of an older packet. */
+/* If a packet does not fill its last line, the rest of the line has no data of an older packet. */
 static void test_rest_of_a_line(void **state)
 {
 	static const struct nnaccel_datum zeroes[NNACCEL_LINE_DATUMS];
@@ -239,7 +242,7 @@ static void test_full_ring(void **state)
 	pair_free(&p);
 }
 
-/* The counters of lines and laps wrap, too. */
+/* The counters of lines and of laps may overflow. */
 static void test_counts_wrap(void **state)
 {
 	struct nnaccel_datum out[MAX_CAPACITY];
@@ -335,7 +338,7 @@ static void test_hostile_consumed(void **state)
 	}
 }
 
-/* Hostile flags that suppress or demand wake-ups cost system calls, and do no harm. */
+/* Hostile values of `waiting`, which suppress or demand wake-ups, only cost system calls. */
 static void test_hostile_waiting(void **state)
 {
 	struct nnaccel_datum out[1];
@@ -353,15 +356,15 @@ static void test_hostile_waiting(void **state)
 }
 
 /*
- * The wake-ups for a packet and for freed lines, depending on the state that the other end
- * declares.
+ * The number of wake-ups for packets and for freed lines, depending on the `waiting` word of the
+ * other end.
  */
 static const struct {
 	uint32_t waiting;
 	uint64_t client_sends, worker_sends, frees;
 } wakes[] = {
 	{ 0, 0, 0, 0 }, { NNACCEL_WAIT_SPACE, 1, 1, 1 }, { NNACCEL_WAIT_PACKET, 1, 1, 0 },
-	/* Only the client has the doorbell. */
+	/* Only the client rings the doorbell. */
 	{ NNACCEL_WAIT_DOORBELL, 1, 0, 0 }, { UINT32_MAX, 3, 2, 1 },
 };
 
@@ -384,8 +387,8 @@ static void test_wakes(void **state)
 		assert_int_equal(control_of(&p, 0)->wakes, wakes[i].client_sends);
 		assert_int_equal(p.doorbell, !!(wakes[i].waiting & NNACCEL_WAIT_DOORBELL));
 		/*
-		 * A wake-up for freed lines is deferred until the next send or wait, and happens
-		 * once.
+		 * The wake-up for freed lines is deferred until the next send or wait, and is not
+		 * repeated.
 		 */
 		assert_int_equal(nn_ring_try_receive(&p.client, p.in, &n), NN_RING_OK);
 		assert_int_equal(control_of(&p, 0)->wakes, wakes[i].client_sends);
@@ -398,7 +401,7 @@ static void test_wakes(void **state)
 	}
 }
 
-/* An end that waits for room first reports the lines that it freed. */
+/* Before an end waits for room, it wakes the other end for the lines that it has freed. */
 static void test_owed_to_a_full_ring(void **state)
 {
 	struct nnaccel_datum out[3];
@@ -442,7 +445,10 @@ static void test_counts(void **state)
 	pair_free(&p);
 }
 
-/* If one end gives up, the other one gets BROKEN, whether or not it has packets to read before. */
+/*
+ * If one end gives up, the other end gets BROKEN, after it has read the packets that arrived
+ * before.
+ */
 static void test_given_up(void **state)
 {
 	struct nnaccel_datum out[1];
@@ -473,7 +479,7 @@ static void test_dead(void **state)
 	assert_int_equal(nn_ring_try_send(&p.worker, out, 1), NN_RING_OK);
 	p.status.state = NNACCEL_BURST_DEAD;
 	assert_true(nn_ring_is_dead(&p.client));
-	/* The earlier packet can still be read. */
+	/* The packet that arrived before the burst died can still be read. */
 	assert_int_equal(nn_ring_receive(&p.client, p.in, &n, NN_RING_FOREVER), NN_RING_OK);
 	assert_int_equal(nn_ring_receive(&p.client, p.in, &n, NN_RING_FOREVER), NN_RING_DEAD);
 	assert_int_equal(nn_ring_send(&p.client, out, 1, NN_RING_FOREVER), NN_RING_DEAD);
@@ -500,7 +506,7 @@ static void test_time_is_up(void **state)
 	}
 	assert_int_equal(control_of(&p, 0)->waiting, 0);
 	assert_int_equal(control_of(&p, 0)->sleeps + control_of(&p, 0)->spins, 3);
-	/* A wait for room in a full ring takes the same time. */
+	/* Waiting for room in a full ring also ends at its timeout. */
 	make_packet(out, 9, 0);
 	assert_int_equal(nn_ring_send(&p.client, out, 9, 0), NN_RING_OK);
 	sleeps = control_of(&p, 0)->sleeps;
@@ -520,7 +526,7 @@ static void *receive_thread(void *data)
 	return (void *)(uintptr_t)nn_ring_receive(&p->worker, p->in, &n, NN_RING_FOREVER);
 }
 
-/* An end that expects a packet soon spins, and does not sleep. */
+/* Makes the worker's end expect a packet so soon that it spins instead of sleeping. */
 static void begin_to_spin(struct pair *p)
 {
 	pair_init(p, 9, 3600 * NS_PER_S);
@@ -606,8 +612,8 @@ static void *send_thread(void *data)
 }
 
 /*
- * A sleeping end sees the burst's death only after interrupts; one of them may come before it
- * sleeps.
+ * A sleeping end notices that the burst is dead only when it is interrupted. The test interrupts
+ * repeatedly, because an interrupt may come before the end sleeps.
  */
 static void test_sleeper_sees_death(void **state)
 {
@@ -680,8 +686,8 @@ static void expect_long(struct nn_waiter *waiter)
 }
 
 /*
- * An end that expects a packet later sleeps until shortly before it, and learns its own delay in
- * waking.
+ * An end that expects a packet only later sleeps until shortly before that time, and learns how
+ * late it wakes.
  */
 static void test_tail(void **state)
 {
@@ -694,10 +700,7 @@ static void test_tail(void **state)
 	p.worker.slice_ns = 3600 * NS_PER_S;
 	expect_long(&p.worker.waiter);
 	late_ns = p.worker.waiter.late_ns;
-	/*
-	 * It learns nothing from a packet that comes before the sleep, nor from a wait that times
-	 * out before.
-	 */
+	/* The end learns nothing if a packet comes or the wait times out before the end sleeps. */
 	at_clock.of = &p;
 	at_clock.dies = false;
 	at_clock.after = 1;
@@ -709,7 +712,10 @@ static void test_tail(void **state)
 	assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, until_ns), NN_RING_AGAIN);
 	assert_true(clock_ns() >= until_ns);
 	assert_int_equal(p.worker.waiter.late_ns, late_ns);
-	/* A wait that is held up before its sleep learns nothing. */
+	/*
+	 * Repeats waits with a sleep, because a wait that is delayed before its sleep teaches
+	 * nothing.
+	 */
 	for (int i = 0; i < 1000 && p.worker.waiter.late_ns == late_ns; i++) {
 		expect_long(&p.worker.waiter);
 		until_ns = clock_ns() + 2000000;
@@ -736,7 +742,7 @@ static void test_sleeper_for_room_is_woken(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, send_thread, &p), 0);
 	await_word(&control_of(&p, 0)->waiting, NNACCEL_WAIT_SPACE);
 	assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_OK);
-	/* The wake-up is deferred until the next send or wait. */
+	/* The worker's wake-up of the client is deferred until the worker's next send or wait. */
 	assert_int_equal(nn_ring_receive(&p.worker, p.in, &n, NN_RING_FOREVER), NN_RING_OK);
 	pthread_join(thread, &result);
 	assert_int_equal((uintptr_t)result, NN_RING_OK);
@@ -758,11 +764,11 @@ static void test_parked_end_rings(void **state)
 	assert_true(nn_ring_park(&p.worker));
 	assert_int_equal(nn_ring_try_send(&p.client, out, 1), NN_RING_OK);
 	assert_int_not_equal(nn_doorbell_read(&p.doorbell), seen);
-	/* The word has changed, so this call does not sleep. */
+	/* The doorbell's word has changed, so this call does not sleep. */
 	nn_doorbell_wait(&p.doorbell, seen, 3600 * NS_PER_S);
 	assert_true(nn_ring_has_packet(&p.worker));
 	nn_ring_unpark(&p.worker);
-	/* An end with a packet to read cannot be parked. */
+	/* An end that has a packet to read cannot be parked. */
 	assert_false(nn_ring_park(&p.worker));
 	assert_int_equal(control_of(&p, 1)->waiting, 0);
 	assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_OK);
@@ -790,7 +796,7 @@ static void test_plans(void **state)
 	struct nn_waiter waiter;
 
 	(void)state;
-	/* Without any measurement it sleeps. */
+	/* Without measurements the plan is to sleep. */
 	nn_waiter_init(&waiter, 200000);
 	plan = nn_waiter_plan(&waiter);
 	assert_int_equal(plan.spin_ns, 0);
@@ -799,14 +805,14 @@ static void test_plans(void **state)
 	assert_int_equal(plan.sleep_ns, 0);
 	assert_int_equal(plan.spin_ns, 200000);
 	/*
-	 * The times are long and steady, so the plan is to sleep, then to spin around the expected
-	 * end.
+	 * The times are long and steady, so the plan is to sleep first, and to spin around the
+	 * expected time.
 	 */
 	plan = plan_after(200000, slow, 1);
 	assert_true(plan.sleep_ns > 1000000 && plan.sleep_ns < 1500000);
 	assert_true(plan.spin_ns > 1500000);
 	assert_int_equal(plan.spin_ns - plan.sleep_ns, 1500000 / 4);
-	/* The spin takes at most two and a half times the budget. */
+	/* The planned spin takes at most two and a half times the budget. */
 	plan = plan_after(200000, long_one, 1);
 	assert_true(plan.sleep_ns > 140000000);
 	assert_int_equal(plan.spin_ns - plan.sleep_ns, 500000);
@@ -835,7 +841,7 @@ static void test_pause_is_forgotten(void **state)
 	assert_int_equal(nn_waiter_plan(&waiter).spin_ns, 200000);
 }
 
-/* Returns the plan of a waiter that only sleeps; counts such plans until one that spins comes. */
+/* Returns how often the waiter plans only to sleep before it plans to spin. */
 static int sleeps_before_probe(struct nn_waiter *waiter)
 {
 	int sleeps = 0;
@@ -847,7 +853,7 @@ static int sleeps_before_probe(struct nn_waiter *waiter)
 	return sleeps;
 }
 
-/* A waiter that only sleeps tries a spin now and then, ever more rarely, until one helps. */
+/* A waiter that only sleeps sometimes probes a spin. Probes become rarer until one succeeds. */
 static void test_probes(void **state)
 {
 	struct nn_waiter waiter;
@@ -874,8 +880,8 @@ static void test_probes(void **state)
 }
 
 /*
- * A waiter that was delayed leaves the CPU to others, longer each time, and its means do not
- * change.
+ * A waiter that was delayed by other processes plans to sleep for some waits: twice as many each
+ * time. Its mean times do not change.
  */
 static void test_held_up(void **state)
 {
@@ -896,7 +902,7 @@ static void test_held_up(void **state)
 		assert_int_equal(waits, most < 1024 ? most : 1024);
 	}
 	assert_int_equal(waiter.mean_ns, mean_ns);
-	/* The CPU is free again. */
+	/* After some quick waits, the next delay counts as the first one again. */
 	for (int i = 0; i < 7; i++)
 		nn_waiter_learn(&waiter, 3000, false);
 	nn_waiter_held_up(&waiter);
@@ -906,7 +912,10 @@ static void test_held_up(void **state)
 	assert_int_equal(waits, 8);
 }
 
-/* A timed sleep that ends later than expected counts at once, an earlier one only gradually. */
+/*
+ * If a timed sleep ends later than expected, the expected delay grows at once. If it ends earlier,
+ * the expected delay shrinks gradually.
+ */
 static void test_late(void **state)
 {
 	struct nn_waiter waiter;
@@ -926,7 +935,7 @@ static void test_late(void **state)
 	assert_true(waiter.late_ns > 999000 && waiter.late_ns <= 1000000);
 }
 
-/* Simulates a wait of an end. Returns the time that it takes to wake up; 0 if it spun. */
+/* Simulates a wait of an end. Returns the time that waking up takes; 0 if the end spun. */
 static uint64_t simulate_wait(struct nn_waiter *waiter, uint64_t comes_ns, uint32_t *random)
 {
 	bool slept = comes_ns > nn_waiter_plan(waiter).spin_ns;
@@ -939,7 +948,7 @@ static uint64_t simulate_wait(struct nn_waiter *waiter, uint64_t comes_ns, uint3
 	return wake_ns;
 }
 
-/* Two ends that sleep only because each waits for the other's wake-up soon stay awake. */
+/* If two ends sleep only because waking the other end takes time, both soon stay awake. */
 static void test_no_sleep_for_sleeps_sake(void **state)
 {
 	uint64_t client_ns, worker_ns = 0;
@@ -1003,7 +1012,7 @@ static void request_init(struct request_room *room)
 	};
 }
 
-/* Two inputs, one of them omitted, and an output with dimensions. */
+/* Makes a request with two inputs, one of them omitted, and an output with dimensions. */
 static void request_sample(struct request_room *room)
 {
 	request_init(room);
@@ -1055,7 +1064,7 @@ static void test_request_round_trip(void **state)
 	assert_int_equal(nn_request_encode(&in.request, datums, MAX_CAPACITY), 0);
 }
 
-/* The largest packet that the parser accepts, with the largest rank. */
+/* Tests the largest packet that the parser accepts, with the largest rank. */
 static void test_largest_request(void **state)
 {
 	struct nnaccel_datum datums[256];
@@ -1108,7 +1117,10 @@ static void apply(struct nnaccel_datum *datums, const struct change *change)
 	memcpy((char *)&datums[change->datum] + change->offset, &change->value, change->size);
 }
 
-/* 0 head, 1 input, 2 omitted input, 3 output, 4 and 5 its dimensions, 6 and 7 slots, 8 measure */
+/*
+ * Datums of the request: 0 head, 1 input, 2 omitted input, 3 output, 4 and 5 dimensions of the
+ * output, 6 and 7 slots, 8 measure.
+ */
 static const struct change bad_requests[] = {
 	CHANGE(0, kind, 0), CHANGE(0, kind, NNACCEL_DATUM_RESULT), CHANGE(0, kind, 255),
 	CHANGE(0, flags, 1), CHANGE(0, rank, 1),
@@ -1149,7 +1161,9 @@ static void test_malformed_requests(void **state)
 		if (!nn_request_parse(datums, n, &room.request))
 			fail_msg("%s was taken", bad_requests[i].name);
 	}
-	/* A request that lacks its last datums and has the corresponding size. */
+	/*
+	 * A request without its last datums is refused, although its size is changed accordingly.
+	 */
 	request_sample(&room);
 	n = nn_request_encode(&room.request, datums, MAX_CAPACITY);
 	for (uint32_t length = 1; length < n; length++) {
@@ -1201,7 +1215,7 @@ static void test_result_round_trip(void **state)
 	assert_int_equal(nn_result_encode(&result, datums, MAX_CAPACITY), RESULT_DATUMS);
 	assert_null(nn_result_parse(datums, RESULT_DATUMS, &got));
 	assert_string_equal(message, "");
-	/* Each status, with the largest rank. */
+	/* Results have each status, and an output of the largest rank. */
 	shapes[1].rank = NNACCEL_MAX_RANK;
 	for (uint32_t i = 0; i < NNACCEL_MAX_RANK; i++)
 		shapes[1].dims[i] = 7 + i;
@@ -1217,7 +1231,7 @@ static void test_result_round_trip(void **state)
 	assert_int_equal(nn_result_encode(&result, datums, MAX_CAPACITY), 0);
 }
 
-/* A message is truncated to the room and to the longest message. */
+/* A message is truncated to the room in the packet, and to the maximum length of a message. */
 static void test_result_message(void **state)
 {
 	struct nnaccel_datum datums[MAX_CAPACITY];
@@ -1248,7 +1262,10 @@ static void test_result_message(void **state)
 	assert_non_null(nn_result_parse(datums, n, &result));
 }
 
-/* 0 head, 1 shape, 2 its dimension, 3 shape, 4 timing, 5 and 6 message */
+/*
+ * Datums of the result: 0 head, 1 shape, 2 dimension of this shape, 3 shape, 4 timing, 5 and 6
+ * message
+ */
 static const struct change bad_results[] = {
 	CHANGE(0, kind, NNACCEL_DATUM_REQUEST), CHANGE(0, flags, 1), CHANGE(0, rank, 1),
 	CHANGE(0, u.result.size, 0), CHANGE(0, u.result.size, 4), CHANGE(0, u.result.size, 6),

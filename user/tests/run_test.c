@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library of `nnaccel run` in programs, each of which is a child of this one. This program
- * plays both runtimes, the plug-ins and the clock. Each call that they get writes a line.
+ * Tests the library of `nnaccel run` in programs; each is a child of this process. This process
+ * plays both runtimes, the plug-ins and the clock. Each call of a played function writes a line.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -102,7 +102,7 @@ static void release_status(OrtStatus *status)
 	called("release \"%s\"\n", status->text);
 }
 
-/* Returns the first free object, so that an address is used again. */
+/* Takes the first free object, so that addresses are used again. */
 static OrtStatus *create_options(OrtSessionOptions **options)
 {
 	*options = all_options;
@@ -211,7 +211,7 @@ static OrtStatus *run_session(OrtSession *session)
 	return NULL;
 }
 
-/* Two versions of the table, followed by data of this program, and one outside of all objects. */
+/* Two versions of the table of calls, and a version that is NULL. */
 static void *tables[2][400], *no_object;
 
 static const void *get_api(uint32_t version)
@@ -452,7 +452,7 @@ static void ort_memory(void)
 	called("%s\n", status ? status->text : "made");
 }
 
-/* Options of the program; later another object has the same address. */
+/* The program uses its own options, whose address another object has later. */
 static void ort_options(void)
 {
 	OrtSessionOptions *options;
@@ -529,7 +529,7 @@ static void tflite_once(void)
 	TfLiteInterpreterDelete(made);
 }
 
-/* Loads two models at the same address. The second model has no name. */
+/* Loads two models, the second one at the address of the first. The second model has no name. */
 static void tflite_twice(void)
 {
 	tflite_once();
@@ -709,7 +709,7 @@ static void nothing(void)
 #define NOT_REACHED "nnaccel run: run_test did not reach the device: it used neither ONNX Runtime nor TensorFlow " \
 	"Lite by a shared library; see nnaccel run --help\n"
 
-/* The file that the tool leaves open in the program. */
+/* Makes the file for the state that the tool leaves open in the program. */
 static void keep_state(void)
 {
 	char path[64];
@@ -764,7 +764,7 @@ static void test_texts(void **state)
 	run_forget(&state);
 }
 
-/* A plug-in lies beside the folder that has the library. */
+/* Finds a plug-in by the path of the library. */
 static void test_plugin(void **state)
 {
 	char whole[4096], path[4096];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compilation caching on nnapi-reference, or on the device that NN_TEST_DEVICE names: names of
- * files, hits and misses, faults of a file or its folder, and several processes at a time. The
- * results of executions are always right.
+ * Tests compilation caching on nnapi-reference, or on the device that NN_TEST_DEVICE names: names
+ * of files, hits and misses, faults of files and folders, and several processes at a time. In all
+ * cases executions must give right results.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -48,7 +48,7 @@ static float weight(uint32_t unit, uint32_t input)
 	return (float)((unit * 7 + input * 3) % 11) - 5;
 }
 
-/* A number that is added to each output, so that models with the same arguments differ. */
+/* A constant that models add to each output, so that two models with the same arguments differ. */
 static float added;
 
 static ANeuralNetworksModel *weights_model(uint32_t units)
@@ -125,7 +125,7 @@ static void assert_right(ANeuralNetworksCompilation *c, uint32_t units)
 	}
 }
 
-/* Compiles and executes with the given settings. */
+/* Compiles a model with the given settings, and executes it. */
 static void run_at_once(const struct wishes *wishes)
 {
 	uint32_t units = wishes->units ? wishes->units : OUT;
@@ -169,7 +169,7 @@ static void assert_hit(void)
 	assert_logged(1, 0);
 }
 
-/* Checks that a compilation succeeds and logs one line with the reason. */
+/* Checks that a compilation succeeds without the cache, and logs one line with the reason. */
 static void assert_miss(const struct wishes *wishes, const char *why)
 {
 	run_logged(wishes);
@@ -179,7 +179,7 @@ static void assert_miss(const struct wishes *wishes, const char *why)
 
 /* ---- Files ---- */
 
-/* The path of a file of the usual entry, by the NNAPI's rules. */
+/* Returns the path of a file of the settings' entry, by the NNAPI's rules. */
 static const char *path_of(const struct wishes *wishes, int file)
 {
 	const int32_t preference = wishes->preference;
@@ -220,7 +220,7 @@ static struct stat stat_of(int file)
 	return st;
 }
 
-/* Makes an entry with the usual settings, and no other. */
+/* Removes all entries, and makes one with the usual settings. */
 static void make_entry(void)
 {
 	remove_all();
@@ -357,7 +357,7 @@ static void remove_data(void)
 	assert_int_equal(unlink(path(DATA_FILE)), 0);
 }
 
-/* The files are those of another model's entry, unchanged. */
+/* Replaces the entry's files by those of another model's entry. */
 static void other_model(void)
 {
 	const struct wishes other = { .dir = dir, .preference = 2, .units = 2 * OUT };
@@ -380,7 +380,10 @@ static void other_data(void)
 	assert_int_equal(rename(from, path(DATA_FILE)), 0);
 }
 
-/* Afterwards the entry is valid again. */
+/*
+ * Each case damages the entry, whose model is then compiled again; after that the entry is valid
+ * again.
+ */
 static void test_damaged(void **state)
 {
 	static const struct {
@@ -402,7 +405,7 @@ static void test_damaged(void **state)
 	}
 }
 
-/* A complete plan of an older format: the model is compiled again. */
+/* If the entry has a complete plan of an older format, the model is compiled again. */
 static void test_older_format(void **state)
 {
 	const char *why = getenv("NN_TEST_DEVICE") ? "" : "not a saved plan";
@@ -416,7 +419,10 @@ static void test_older_format(void **state)
 	fd = open(path(MODEL_FILE), O_RDONLY);
 	size = read(fd, part, sizeof(part));
 	close(fd);
-	/* The format number follows 32 bytes of a header, whose third word is the hash. */
+	/*
+	 * The plan's format number follows a header of 32 bytes; the header's third word (of 8
+	 * bytes) is the hash.
+	 */
 	assert_true(size > 32 && (size_t)size < sizeof(part));
 	part[32]--;
 	hash = nn_fingerprint64(part + 32, (size_t)size - 32);
@@ -427,8 +433,9 @@ static void test_older_format(void **state)
 }
 
 /*
- * Two models have the same token. With the same arguments the second computes the values of the
- * first. Other arguments are found on nnapi-reference when compiling, on nnaccel when executing.
+ * An application gives two models the same token. If both have the same arguments, the second model
+ * computes the results of the first. If the arguments differ, nnapi-reference notices this when
+ * compiling, and nnaccel when executing.
  */
 static void test_same_token(void **state)
 {
@@ -472,7 +479,7 @@ static void test_half_missing(void **state)
 }
 
 /*
- * Bits all over both files are changed: nnapi-reference detects all changes, nnaccel those of the
+ * Changes bits all over both files. nnapi-reference detects all changes, nnaccel only those in the
  * model file.
  */
 static void test_flipped_bits(void **state)
@@ -512,14 +519,14 @@ static void test_bad_folders(void **state)
 	assert_miss(&wishes, "No such file");
 	wishes.dir = path(MODEL_FILE);
 	assert_miss(&wishes, "Not a directory");
-	/* Even root cannot make files there. */
+	/* Even root cannot make files in /proc/self. */
 	wishes.dir = "/proc/self";
 	run_logged(&wishes);
 	assert_int_equal(count("warn:"), 1);
 	assert_hit();
 }
 
-/* Another kind of file is in the place of a cache file. */
+/* A cache file's path is not a regular file. */
 static void test_no_files(void **state)
 {
 	(void)state;
@@ -536,7 +543,7 @@ static void test_no_files(void **state)
 	remove_all();
 }
 
-/* A full file system, if the process may mount one. */
+/* Tests a full file system, if the process may mount one. */
 static void test_full_disk(void **state)
 {
 	char fill[65536] = { 1 }, name[512];
@@ -560,13 +567,13 @@ static void test_full_disk(void **state)
 	assert_int_equal(unlink(name), 0);
 	run(&usual);
 	assert_hit();
-	/* The worker may still have a file of it open. */
+	/* The worker may still have a file of this file system open. */
 	assert_int_equal(umount2(dir, MNT_DETACH), 0);
 }
 
 /* ---- Several processes ---- */
 
-/* The parts that children run, by name; each child opens its own device. */
+/* Functions that children run, found by name; each child opens its own device. */
 static void child_run(void)
 {
 	run(&usual);
@@ -577,7 +584,10 @@ static void child_hit(void)
 	assert_hit();
 }
 
-/* Writing stops in the middle of the data or, with a smaller limit, of the model. */
+/*
+ * The limit on file sizes stops writing in the middle of the data file or, if it is smaller, of the
+ * model file.
+ */
 static void child_no_room(void)
 {
 	const struct rlimit room = { strtoul(getenv("NN_TEST_ROOM"), NULL, 10), RLIM_INFINITY };
@@ -613,7 +623,7 @@ static const struct {
 	{ "busy", child_busy },
 };
 
-/* Starts this program as a child; a failure there aborts the child. */
+/* Starts this program as a child, which aborts if its part fails. */
 static pid_t start_child(const char *name)
 {
 	pid_t pid = fork();
@@ -642,7 +652,7 @@ static void in_child(const char *name)
 static void test_no_room(void **state)
 {
 	(void)state;
-	/* The library's own files also count against the limit. */
+	/* With a device, other files of the library would exceed the limit, too. */
 	if (getenv("NN_TEST_DEVICE"))
 		skip();
 	for (int room = 100; room < 5000; room += 1000) {
@@ -706,7 +716,7 @@ static void test_scribbler(void **state)
 	int status;
 
 	(void)state;
-	/* If nnaccel has mapped the file, results may change with it. */
+	/* nnaccel maps the file, so results may change while the other process writes. */
 	if (getenv("NN_TEST_DEVICE"))
 		skip();
 	make_entry();
@@ -750,7 +760,10 @@ static void test_in_use_damaged(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Several processes, and several times one process, can use an entry at the same time. */
+/*
+ * Several processes can use an entry at the same time, and so can several compilations of one
+ * process.
+ */
 static void test_in_use(void **state)
 {
 	ANeuralNetworksModel *model = weights_model(OUT);
@@ -762,7 +775,7 @@ static void test_in_use(void **state)
 	assert_hit();
 	in_child("hit");
 	assert_right(c, OUT);
-	/* Processes that use removed files still have them. */
+	/* Removing the files does not affect compilations that use them. */
 	remove_all();
 	assert_right(c, OUT);
 	ANeuralNetworksCompilation_free(c);

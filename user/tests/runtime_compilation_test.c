@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices, and the rules of compilations: states, settings and preferences.
+ * Tests devices, and the rules of compilations: states, settings and preferences.
  */
 #define _GNU_SOURCE
 #include "runtime_fixture.h"
@@ -122,7 +122,7 @@ static void test_wishes(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The deadline has passed before compiling begins. */
+/* A compilation fails if its deadline passes before compiling begins. */
 static void test_expired(void **state)
 {
 	const ANeuralNetworksDevice *cpu = cpu_device();
@@ -136,7 +136,7 @@ static void test_expired(void **state)
 	assert_result(BAD_STATE, ANeuralNetworksExecution_create(compilation, &execution));
 	assert_ok(ANeuralNetworksCompilation_setTimeout(compilation, 1));
 	assert_result(MISSED_DEADLINE_PERSISTENT, ANeuralNetworksCompilation_finish(compilation));
-	/* The compilation is finished, and cannot be used. */
+	/* After the failure the compilation counts as finished, but cannot be used. */
 	assert_result(BAD_STATE, ANeuralNetworksCompilation_finish(compilation));
 	assert_result(BAD_STATE, ANeuralNetworksExecution_create(compilation, &execution));
 	assert_result(BAD_STATE, ANeuralNetworksBurst_create(compilation, &burst));

@@ -9,10 +9,10 @@
 #include "plan/kernels/fields.h"
 #include "tests/plan_diff/bounds.h"
 
-/* A word of a saved step that the table describes. */
+/* A word of a saved step, which a row of the table describes. */
 struct word {
 	const struct nn_field *field;
-	size_t at;			/* position of the number in the state */
+	size_t at;			/* position of the word's number in the kernel's state */
 	bool is_related;		/* other rows of the table depend on it */
 };
 
@@ -34,7 +34,7 @@ static bool fill_nothing(void *state, struct nn_ready *ready)
 	return true;
 }
 
-/* Returns whether the table accepts the words, without calling complete(). */
+/* Returns true if the table's rules accept the words. Does not call the kernel's complete(). */
 static bool takes(struct tried *t, const struct nn_bounds *bounds)
 {
 	struct nn_kernel parser = *t->kernel;
@@ -71,10 +71,7 @@ static uint64_t value_of(const struct tried *t, size_t part, struct nn_ref ref)
 							       *(const uint64_t *)at;
 }
 
-/*
- * Returns the word that a number came from; NULL if it came from none, or depends on another
- * number.
- */
+/* Returns the word from which a number in the state was read; NULL if there is no such word. */
 static struct word *find(struct tried *t, size_t part, struct nn_ref ref)
 {
 	for (uint32_t i = 0; i < t->num_words; i++)
@@ -97,7 +94,7 @@ static bool is_in_range(const struct nn_field *f, uint64_t value)
 	return value <= UINT32_MAX && (uint32_t)value - f->word.low <= f->word.span;
 }
 
-/* Skips numbers that a mask excludes. */
+/* Expects that each number which the mask excludes is refused. */
 static void try_only(struct tried *t, size_t part, const struct nn_field *f)
 {
 	struct word *word = relate(t, part, f->ref);
@@ -107,7 +104,7 @@ static void try_only(struct tried *t, size_t part, const struct nn_field *f)
 			expect(t, word, i, false);
 }
 
-/* Tries a size whose factor is one too large for the product of all factors. */
+/* Tries each factor of a limited product with the smallest value that exceeds the limit. */
 static void try_limit(struct tried *t, size_t part, const struct nn_field *f)
 {
 	for (const struct nn_ref *ref = f->span->factors; ref->size; ref++) {
@@ -203,7 +200,9 @@ static uint32_t bits_of(float value)
 	return bits;
 }
 
-/* Tries the bounds of a float; adding 1 to its bits gives the next larger float. */
+/*
+ * Tries values at the bounds of a float. Adding 1 to the bits of a float gives the next larger one.
+ */
 static void try_float(struct tried *t, const struct word *word)
 {
 	const float most = word->field->most;
@@ -232,7 +231,10 @@ static void try_word(struct tried *t, const struct word *word)
 		expect(t, word, 0, true);
 }
 
-/* Tries a smaller and an unaligned memory for an operand, and restores the memory. */
+/*
+ * Tries memory for an operand that is too small, then unaligned memory, and restores the memory's
+ * description.
+ */
 static void try_room(struct tried *t, struct nn_bounds *bounds, struct nn_room *room,
 		     const char *operand, uint32_t number)
 {
@@ -276,7 +278,7 @@ uint32_t check_bounds(const struct form_steps *s, const struct nn_bounds *bounds
 			try_room(&t, &rooms, &rooms.inputs[i], "input", i);
 	for (uint32_t i = 0; i < s->step->num_outputs; i++)
 		try_room(&t, &rooms, i ? &rooms.more_outputs[i - 1] : &rooms.output, "output", i);
-	/* Tries fewer words than the step has. */
+	/* A step with a missing word is refused. */
 	t.count--;
 	assert_false(takes(&t, bounds));
 	free(t.state);

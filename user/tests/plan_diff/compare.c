@@ -28,9 +28,9 @@ static bool is_fp16(void)
 }
 
 /*
- * The error of float16, also between interpreted operations, is in proportion to the terms of a
- * sum. So the error is compared with the largest element of an output, because terms may cancel in
- * others.
+ * The error of fp16 is proportional to the terms of a sum, also between interpreted operations.
+ * Because terms may cancel in some elements, the error is compared with the largest element of the
+ * output.
  */
 static bool is_close(float a, float b, float largest)
 {

@@ -43,7 +43,10 @@ static void damage_words(uint32_t *words, uint32_t count)
 	}
 }
 
-/* Allocates memory of exactly that size, for the sanitizer, and fills it with noise. */
+/*
+ * Allocates memory of exactly `size` bytes, so that the sanitizer finds overruns, and fills it with
+ * noise.
+ */
 static void *noise(size_t size)
 {
 	uint8_t *memory = NULL;
@@ -54,7 +57,7 @@ static void *noise(size_t size)
 	return memory;
 }
 
-/* Returns the memory of an operand of an undamaged plan. */
+/* Returns the size and alignment of an operand's memory in an undamaged plan. */
 static struct nn_room room_of(const struct saved_header *h, uint32_t operand)
 {
 	const struct serial_header *head = (const struct serial_header *)(h + 1);
@@ -159,7 +162,7 @@ static void damage_step(const struct saved_header *h, const struct form_steps *s
 	}
 }
 
-/* Executes a plan whose arguments may have any shape. */
+/* Executes a damaged plan, whose arguments may have any shape. */
 static void run_damaged(const struct nn_plan *plan)
 {
 	const struct nn_subgraph *s = nn_plan_main(plan);

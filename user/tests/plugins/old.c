@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An extension built for version 1 of the interface: fields after its descriptor must not be read.
- * Its only operation has an input and an output of type TENSOR_FLOAT32.
+ * An extension that was built for version 1 of the interface. Fields that the descriptor of this
+ * version lacks must not be read. Its only operation has an input and an output of type
+ * TENSOR_FLOAT32.
  */
 #include <string.h>
 
