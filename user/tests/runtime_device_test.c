@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime with an accelerator: choice of devices, steps, fallback, times.
+ * Tests the runtime with an accelerator: choice of devices, steps, fallback, times.
  */
 #define _GNU_SOURCE
 #include <float.h>
@@ -49,7 +49,10 @@ static void test_choice(void **state)
 	assert_false(accel.saw_deadline);
 	ANeuralNetworksCompilation_free(compilation);
 
-	/* For low power the CPU is the better device. One thread changes no choice. */
+	/*
+	 * For low power the CPU is the better device. Limiting the CPU to one thread does not
+	 * change the choice.
+	 */
 	for (int is_one = 0; is_one < 2; is_one++)
 		for (int preference = 0; preference < 3; preference++) {
 			const bool is_fast = preference != ANEURALNETWORKS_PREFER_LOW_POWER;
@@ -85,7 +88,9 @@ static void slow_relaxed_scalars(struct nn_device_info *info)
 	info->relaxed_scalar = slow;
 }
 
-/* Each type has costs of its own, and float32 has others in a model that may compute in fp16. */
+/*
+ * Costs depend on the type. Costs of float32 also depend on whether the model may compute in fp16.
+ */
 static void test_costs_of_types(void **state)
 {
 	static const struct {
@@ -160,7 +165,7 @@ static void test_unreachable_constant(void **state)
 	munmap(base, sizeof(add_b));
 }
 
-/* Each setting of a compilation reaches the device, in the HAL's numbers. */
+/* Each setting of a compilation reaches the device, as a number of the HAL. */
 static void test_wishes_arrive(void **state)
 {
 	static const struct {
@@ -210,8 +215,8 @@ static void test_wishes_arrive(void **state)
 }
 
 /*
- * The settings of an execution arrive too, also in a burst. A burst has its own default loop
- * timeout.
+ * The settings of an execution reach the device, too, also in a burst. Bursts have a default loop
+ * timeout of their own.
  */
 static void test_limits_arrive(void **state)
 {
@@ -252,7 +257,7 @@ static void test_limits_arrive(void **state)
 			    (cases[k].timeout_ns ? clock_ns() + cases[k].timeout_ns : 0));
 		assert_true(accel.execution.loop_timeout_ns ==
 			    (cases[k].loop_expected ? cases[k].loop_expected : in_burst ? 0 : usual));
-		/* Each input and the output has its own cache line. */
+		/* Each input and the output begins on its own cache line. */
 		for (uint32_t a = 0; a < 3; a++) {
 			assert_int_equal(accel.arguments[a].pool, 0);
 			assert_int_equal(accel.arguments[a].offset, 64 * a);
@@ -270,7 +275,7 @@ static void test_limits_arrive(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The device learns of an omitted argument only that it has no value. */
+/* For an omitted argument the device is told only that there is no value. */
 static void test_omitted_argument(void **state)
 {
 	static const struct nna_argument none = { .has_no_value = true };
@@ -346,7 +351,7 @@ static void test_memory_arguments(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The runtime requests the hardware fence of an execution once, and stores the answer. */
+/* The runtime requests the hardware fence of an execution only once, and stores the result. */
 static void test_sync_file(void **state)
 {
 	static const struct {
@@ -357,7 +362,7 @@ static void test_sync_file(void **state)
 		{ NN_GENERAL_FAILURE, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
 		{ NN_INVALID_ARGUMENT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
 		{ NN_DEAD_OBJECT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
-		/* An error for lack of memory or files is not stored. */
+		/* Errors because memory or files ran out are not stored. */
 		{ NN_OUT_OF_MEMORY, ANEURALNETWORKS_OUT_OF_MEMORY, ANEURALNETWORKS_NO_ERROR },
 		{ NN_RESOURCE_EXHAUSTED_TRANSIENT, ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT,
 		  ANEURALNETWORKS_NO_ERROR },
@@ -401,7 +406,8 @@ static void test_sync_file(void **state)
 		ANeuralNetworksEvent_free(event);
 		ANeuralNetworksExecution_free(e);
 		/*
-		 * The caller gets its own file, which is not that of the execution's end.
+		 * The caller gets a file of its own, which is not the file that signals the
+		 * execution's end.
 		 */
 		if (cases[i].second != ANEURALNETWORKS_NO_ERROR)
 			continue;
@@ -420,8 +426,8 @@ static void test_sync_file(void **state)
 }
 
 /*
- * t = a + b, u = t * a, v = u + b, out = v + t. The CPU computes the product, so t and u pass from
- * one device to the other. With 0 rows the size is unknown.
+ * t = a + b, u = t * a, v = u + b, out = v + t. Only the CPU computes products, so t and u pass
+ * from one device to the other. If `rows` is 0, the number of rows is unknown.
  */
 static ANeuralNetworksModel *mixed_model(uint32_t rows)
 {
@@ -489,7 +495,7 @@ static void test_steps(void **state)
 	const ANeuralNetworksDevice *device = accelerator();
 
 	(void)state;
-	/* There is a step before the product, and one after it. */
+	/* The accelerator has two steps: one before the product, and one after it. */
 	assert_int_equal(accel.prepared, 2);
 	assert_mixed(compilation);
 	assert_int_equal(accel.executed, 4);
@@ -498,7 +504,7 @@ static void test_steps(void **state)
 	assert_ok(ANeuralNetworksModel_getSupportedOperationsForDevices(model, &device, 1,
 									supported));
 	assert_true(supported[0] && supported[1] && !supported[2] && supported[3]);
-	/* The accelerator lacks the operation, and no other device was named. */
+	/* The accelerator lacks the product, and no other device was named. */
 	compilation = for_accelerator(model);
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_finish(compilation));
 	ANeuralNetworksCompilation_free(compilation);
@@ -523,7 +529,10 @@ static int make_memory(ANeuralNetworksCompilation *compilation, bool output,
 	return result;
 }
 
-/* Both devices read the input of mixed_model(), in memory that both can reach, if possible. */
+/*
+ * Both devices read an input of mixed_model(). The memory made for this input can be reached by
+ * both, if possible.
+ */
 static void test_memory_of_two(void **state)
 {
 	const ANeuralNetworksDevice *both[] = { accelerator(), cpu_device() };
@@ -560,7 +569,10 @@ static void test_memory_of_two(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The CPU replaces a device: it reads a copy of a buffer and writes one back. */
+/*
+ * If the CPU replaces a device, the CPU reads copies of the device's buffers, and its results are
+ * copied back.
+ */
 static void test_fallback_with_buffers(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -598,7 +610,10 @@ static void test_fallback_with_buffers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A buffer is copied to another through this process; after a failed write it has no contents. */
+/*
+ * One buffer is copied to another through this process; after a failed write the other buffer has
+ * no contents.
+ */
 static void test_copies_of_buffers(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -635,7 +650,7 @@ static void test_copies_of_buffers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Makes out = a * b + b: a step for the CPU, then one for the device. */
+/* Makes out = a * b + b: one step for the CPU, then one for the device. */
 static ANeuralNetworksModel *two_steps_model(void)
 {
 	enum { A, B, NONE, T, OUT, COUNT };
@@ -659,8 +674,8 @@ static ANeuralNetworksModel *two_steps_model(void)
 }
 
 /*
- * If a step fails on the device and on the CPU, which writes to memory of the device, the CPU
- * executes the whole model. That execution may fail, too.
+ * If a step fails on the device, and then on the CPU because writing to the device's memory fails,
+ * the CPU executes the whole model. This execution may fail, too.
  */
 static void test_fallback_of_whole(void **state)
 {
@@ -734,14 +749,14 @@ static void test_unknown_size_between_steps(void **state)
 	assert_ok(ANeuralNetworksCompilation_createForDevices(model, both, 2, &compilation));
 	assert_result(OP_FAILED, ANeuralNetworksCompilation_finish(compilation));
 	ANeuralNetworksCompilation_free(compilation);
-	/* With fallback, the CPU computes everything. */
+	/* If fallback is allowed, the CPU computes everything. */
 	compilation = compile(model, false);
 	assert_int_equal(accel.prepared, 0);
 	ANeuralNetworksCompilation_free(compilation);
 	ANeuralNetworksModel_free(model);
 }
 
-/* The pools of arguments are first memories, then buffers, each of them once. */
+/* Pools of arguments number first the memories, then the buffers; each is listed once. */
 static void test_pools_of_buffers(void **state)
 {
 	enum { BUFFER_A = 1, BUFFER_B = 2, BUFFER_OUT = 4, SAME = 8 };
@@ -821,7 +836,7 @@ static void test_pools_of_buffers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The log line of a failed call has the call, its result, the device and the device's reason. */
+/* A failed call writes a log line with the call, the result, the device and the device's reason. */
 static void test_reasons(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -845,7 +860,7 @@ static void test_reasons(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A device fills in unknown dimensions, and must not change the others. */
+/* A device fills in the unknown dimensions of an output, and must not change known ones. */
 static void test_declared_shapes(void **state)
 {
 	static const struct {
@@ -913,7 +928,10 @@ static void test_long_output(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* If a device refuses a buffer, only a compilation that names no device gets shared memory. */
+/*
+ * If a device refuses a buffer, a compilation that names no device gets shared memory instead; one
+ * that names the device fails.
+ */
 static void test_refused_buffers(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -991,7 +1009,7 @@ static void test_failing_to_answer(void **state)
 	assert_result(DEAD_OBJECT, ANeuralNetworksCompilation_finish(compilation));
 	ANeuralNetworksCompilation_free(compilation);
 
-	/* When it is back, a new compilation uses it. */
+	/* When the device works again, a new compilation uses it. */
 	accel.supported_status = NN_OK;
 	compilation = for_accelerator(model);
 	assert_ok(ANeuralNetworksCompilation_finish(compilation));
@@ -1006,7 +1024,7 @@ static void test_failing_to_execute(void **state)
 	static const struct {
 		enum nn_status status;
 		int named;		/* result if the application named the device */
-		int any;		/* result if the CPU may replace it */
+		int any;		/* result if the CPU may replace the device */
 	} cases[] = {
 		{ NN_GENERAL_FAILURE, ANEURALNETWORKS_OP_FAILED, ANEURALNETWORKS_NO_ERROR },
 		{ NN_INVALID_ARGUMENT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_NO_ERROR },
@@ -1014,7 +1032,7 @@ static void test_failing_to_execute(void **state)
 		  ANEURALNETWORKS_NO_ERROR },
 		{ NN_DEAD_OBJECT, ANEURALNETWORKS_DEAD_OBJECT, ANEURALNETWORKS_NO_ERROR },
 		{ NN_OUT_OF_MEMORY, ANEURALNETWORKS_OUT_OF_MEMORY, ANEURALNETWORKS_NO_ERROR },
-		/* No device may exceed the deadline. */
+		/* The CPU does not replace a device that missed the deadline. */
 		{ NN_MISSED_DEADLINE_TRANSIENT, ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT,
 		  ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT },
 		{ NN_MISSED_DEADLINE_PERSISTENT, ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT,
@@ -1129,8 +1147,8 @@ static void test_busy(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, run_burst, &run), 0);
 	sem_wait(&accel.entered);
 	/*
-	 * While both are in use, the burst cannot run another execution, and no call can use the
-	 * execution.
+	 * While an execution runs in a burst, the burst cannot run another execution, and other
+	 * calls cannot use the execution.
 	 */
 	assert_result(BAD_STATE, ANeuralNetworksExecution_burstCompute(other, run.burst));
 	assert_result(BAD_STATE, ANeuralNetworksExecution_compute(run.execution));
@@ -1148,7 +1166,7 @@ static void test_busy(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Three executions in a burst, which may or may not have a channel to the accelerator. */
+/* Runs three executions in a burst, which may or may not have a channel to the accelerator. */
 static void run_three(ANeuralNetworksCompilation *compilation, uint64_t loop_timeout)
 {
 	ANeuralNetworksExecution *execution;
@@ -1280,7 +1298,10 @@ static void test_no_cache_files(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Without caching information the library makes no file and passes none to the device. */
+/*
+ * If the application gives no caching information, the library makes no file, and passes none to
+ * the device.
+ */
 static void test_no_cache_information(void **state)
 {
 	static const uint8_t token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] = { 1 };
@@ -1292,7 +1313,10 @@ static void test_no_cache_information(void **state)
 	(void)state;
 	accel.cache_files = 1;
 	assert_ok(ANeuralNetworksDevice_wait(accelerator()));
-	/* If the cache used a relative path or none, its files would be in this folder. */
+	/*
+	 * If the library used a relative or empty path for cache files, the files would be in this
+	 * folder.
+	 */
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(chdir(folder), 0);
 	for (int i = 0; i < 3; i++) {
@@ -1314,7 +1338,7 @@ static void test_no_cache_information(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The application may free a model and a compilation before the objects made from them. */
+/* The application may free a model and a compilation before it frees the objects made from them. */
 static void test_freed_first(void **state)
 {
 	ANeuralNetworksModel *model = mixed_model(2);
@@ -1343,7 +1367,10 @@ static void test_freed_first(void **state)
 	assert_int_equal(accel.bursts, 0);
 }
 
-/* A second engine that comes later is a device too, and gets operations at which it is faster. */
+/*
+ * A second engine that starts later becomes a device, too, and gets the operations that it computes
+ * faster.
+ */
 static void test_second_appears(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -1357,7 +1384,8 @@ static void test_second_appears(void **state)
 	assert_int_equal(count, 2);
 	accel.has_second = true;
 	/*
-	 * The library searches for it from time to time, and waits for it briefly when it is gone.
+	 * The library searches for the second device from time to time. When its engine is gone,
+	 * the library waits briefly for it.
 	 */
 	set_clock_rate(1000);
 	do {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extensions through the NDK's functions, on the device nnaccel with the example and the test
- * plug-ins. This program writes a list in /etc/nnaccel: see scripts/guest/extensions. In other
- * environments it skips all tests.
+ * Tests extensions through the NDK's functions, on the device nnaccel with the example and the test
+ * plug-ins. This program writes the list of allowed programs in /etc/nnaccel: see
+ * scripts/guest/extensions. In other environments all tests are skipped.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -47,7 +47,7 @@ static const char *own_path(void)
 	return path;
 }
 
-/* Puts this program on the list, by its path. */
+/* Puts the path of this program on the list. */
 static int allow(void **state)
 {
 	(void)state;
@@ -292,7 +292,9 @@ static void test_sync(void **state)
 	check_sync(c);
 	check_sync(c);
 	ANeuralNetworksCompilation_free(c);
-	/* Without a named device, the model goes to the one that has the extensions. */
+	/*
+	 * A compilation that names no device gives the model to the device that has the extensions.
+	 */
 	assert_ok(ANeuralNetworksCompilation_create(model, &any));
 	assert_ok(ANeuralNetworksCompilation_finish(any));
 	check_sync(any);
@@ -357,7 +359,7 @@ static ANeuralNetworksCompilation *compile_cached(ANeuralNetworksModel *model)
 	return c;
 }
 
-/* A model without extensions has an entry of its own under the same token. */
+/* A model without extensions gets another cache entry, although the token is the same. */
 static void test_cached(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant)), *plain = add_model(2);
@@ -381,7 +383,10 @@ static void test_cached(void **state)
 	ANeuralNetworksModel_free(plain);
 }
 
-/* The numbers are written to a memory that is made for this role, and copied out of it. */
+/*
+ * A device memory is made for the output with the numbers. The execution writes to it, and its
+ * contents are copied to other memory.
+ */
 static void test_domain(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));
@@ -439,7 +444,7 @@ static void test_supported(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The reference device has no extensions, and does not replace the device. */
+/* The reference device has no extensions, so it does not replace the device nnaccel. */
 static void test_no_device(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));
@@ -466,7 +471,7 @@ static void test_wrong_data(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* If a plug-in fails during a run, no other device is tried. */
+/* If a plug-in fails during an execution, no other device is tried. */
 static void test_failing(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));
@@ -510,7 +515,7 @@ static void check_modulo(const struct results *r, int64_t modulus, int skip)
 		assert_int_equal(r->numbers[i], numbers[i + skip] % modulus * 2 + 100);
 }
 
-/* Executes in each way, with an attribute of its own and without. */
+/* Executes in each way, with an attribute of the execution and without. */
 static void check_attributes(ANeuralNetworksCompilation *c, int64_t modulus)
 {
 	enum { SYNC, BURST, FENCED, WAYS };
@@ -565,7 +570,9 @@ static void test_attributes(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Other attributes make another entry, even with the application's same token. */
+/*
+ * Different attributes give different cache entries, even if the application's token is the same.
+ */
 static void test_attributes_cached(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));
@@ -676,7 +683,7 @@ static void test_oem(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Becomes a member of the group before the device is opened. Returns false without a device. */
+/* Joins the group before the device is opened. Returns false if there is no device. */
 static bool find_devices(void)
 {
 	const struct group *group = getgrnam("nnaccel-ext");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An accelerator that is the test's own program: it replaces libnnaccel, adds floats only, and is
- * absent, fails or dies on demand. Only one file may include it, in a test of libneuralnetworks.
+ * A fake accelerator for tests of libneuralnetworks: it replaces libnnaccel, adds only floats, and
+ * is absent, fails or dies on demand. Only one file of a test may include this header.
  */
 #ifndef NN_TESTS_RUNTIME_FAKE_ACCEL_H
 #define NN_TESTS_RUNTIME_FAKE_ACCEL_H
@@ -24,14 +24,14 @@
 
 struct nna_device {
 	int number;
-	pid_t process;			/* the only process that it serves */
+	pid_t process;			/* the only process that may use it */
 };
 
 struct nna_memory {
 	atomic_int references;
 	void *base;
 	uint64_t size;
-	struct nna_memory *next;	/* the next freed memory: using it afterwards is a fault */
+	struct nna_memory *next;	/* next freed memory; freed memory faults if it is used */
 };
 
 struct nna_prepared_model {
@@ -50,7 +50,9 @@ struct nna_buffer {
 	float elements[ADD_ELEMENTS];
 };
 
-/* The accelerator's prepared answers, and the requests that it got. */
+/*
+ * The behaviour that a test demands of the accelerator, and the requests that the accelerator got.
+ */
 static struct {
 	enum nn_status supported_status;
 	enum nn_status prepare_status;
@@ -60,7 +62,7 @@ static struct {
 	sem_t entered, go;
 	uint32_t prepared;
 	uint32_t executed;
-	uint32_t in_bursts;		/* of these */
+	uint32_t in_bursts;		/* executions in bursts */
 	uint32_t bursts;		/* that are open */
 	uint32_t allocated;		/* memories, ever */
 	uint32_t freed;			/* of all */
@@ -68,34 +70,34 @@ static struct {
 	uint32_t unreachable;		/* memories of the last model in a query */
 	bool has_buffers;		/* buffers can be allocated */
 	uint32_t tokens;		/* next token of a buffer, from 1 */
-	/* Tokens of the last execution, which then computes nothing. */
+	/* Tokens of the last execution; an execution with tokens computes nothing. */
 	uint32_t num_tokens, asked_tokens[3];
 	uint32_t num_memories;
 	uint32_t refused_buffers;
 	/* Frequencies of the last buffer's first roles; 0 for none. */
 	float frequency, output_frequency;
-	uint32_t buffers_read;		/* times that the library called it */
+	uint32_t buffers_read;		/* number of calls */
 	uint32_t buffers_written;
-	/* Number of the next reads and writes of buffers that fail. */
+	/* How many of the next reads and writes of buffers fail. */
 	uint32_t failing_reads, failing_writes;
 	void (*at_list)(void);		/* called during a search for devices, or NULL */
 	uint64_t loop_timeout_ns;
 	bool saw_deadline;
 	struct nna_prepare_options preparation;	/* options of the last preparation */
 	struct nna_execute_options execution;	/* options of the last execution */
-	struct nna_argument arguments[3];	/* inputs and outputs of that execution */
-	uint32_t cache_files;		/* number of cache files of each kind that it reports */
+	struct nna_argument arguments[3];	/* inputs and outputs of the last execution */
+	uint32_t cache_files;		/* number of cache files of each kind */
 	uint32_t asked_for_cached;	/* number of requests for a model from files */
 	bool saw_cache;			/* a preparation had files to save the model to */
 	bool is_absent;			/* there is no device */
 	bool is_offline;		/* the device has no engine */
-	uint32_t offline_looks;		/* number of calls that find no engine */
+	uint32_t offline_looks;		/* number of next calls that find no engine */
 	bool keeps_dying;		/* every execution kills its worker */
-	bool has_fences;		/* it supports fenced executions, which end at once */
+	bool has_fences;		/* supports fenced executions, which end at once */
 	enum nn_status sync_file_status;	/* status when a fence of hardware is requested */
-	uint32_t sync_files;		/* number of these requests */
-	bool refuses_times;		/* it reports no times of operations, */
-	int64_t lies_ns;		/* or reports wrong times */
+	uint32_t sync_files;		/* number of requests for such a fence */
+	bool refuses_times;		/* reports no times of operations */
+	int64_t lies_ns;		/* error of the reported times */
 	/* Times of operations, relative to the engine's begin. */
 	struct nn_operation_time times[2];
 	uint32_t num_times;
@@ -104,18 +106,21 @@ static struct {
 	uint32_t executed_by_second;	/* of all */
 	uint32_t opened;		/* number of devices that this process has open */
 	uint32_t asked_for_info;	/* times */
-	void (*at_info)(struct nn_device_info *info);	/* changes what it reports, or NULL */
-	atomic_uint worker;		/* the living worker; models of earlier ones are dead */
+	void (*at_info)(struct nn_device_info *info);	/* changes the reported info, or NULL */
+	atomic_uint worker;		/* the current worker; other workers are dead */
 } accel;
 
-/* Handles, which stay valid after closing because models refer to them. */
+/* Device handles. They stay valid after they are closed, because models refer to them. */
 #define MOST_DEVICES 64
 static struct nna_device devices[MOST_DEVICES];
 
 enum nn_status nna_device_open(const char *path, struct nna_device **device, struct nn_error *err)
 {
 	if (accel.is_absent) {
-		/* The library opens the usual device, whose error has the reason. */
+		/*
+		 * Without devices the library opens the usual one, to get the reason from its
+		 * error.
+		 */
 		assert_string_equal(path, NNA_DEVICE_PATH);
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "told to be absent");
 	}
@@ -392,7 +397,7 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 	return NN_OK;
 }
 
-/* Makes a copy by encoding and decoding, which also checks the model of a step. */
+/* Copies the model by encoding and decoding it, which also checks the model. */
 enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_model *model,
 				 struct nna_memory *const *memories,
 				 const struct nna_prepare_options *options,
@@ -433,7 +438,7 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 	return NN_OK;
 }
 
-/* Saved entries are never usable. */
+/* Loading a saved entry always fails. */
 enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 					    const struct nna_cache *cache,
 					    const struct nna_prepare_options *options,
@@ -464,12 +469,12 @@ void nna_prepared_model_free(struct nna_prepared_model *prepared)
 
 static float *argument_at(const struct nna_request *request, const struct nna_argument *arg)
 {
-	/* Executions with buffers are not computed. */
+	/* An execution with buffers never gets here. */
 	assert_true(arg->pool < request->num_memories);
 	return (float *)((uint8_t *)request->memories[arg->pool]->base + arg->offset);
 }
 
-/* Returns an operand's floats: an argument, a constant, or its own place in `temporary`. */
+/* Returns an operand's floats: of an argument, of a constant, or in `temporary`. */
 static float *operand_at(const struct nna_prepared_model *p, const struct nna_request *request,
 			 uint32_t index, float (*temporary)[ADD_ELEMENTS])
 {
@@ -635,7 +640,7 @@ static inline const ANeuralNetworksDevice *accelerator(void)
 	return device;
 }
 
-/* Compiles for the accelerator by name. */
+/* Makes a compilation for only the accelerator. */
 static inline ANeuralNetworksCompilation *for_accelerator(ANeuralNetworksModel *model)
 {
 	const ANeuralNetworksDevice *device = accelerator();
@@ -645,7 +650,7 @@ static inline ANeuralNetworksCompilation *for_accelerator(ANeuralNetworksModel *
 	return compilation;
 }
 
-/* Stores the last line of the log; for nna_log_set(). */
+/* The last line of the log, which take_line() stores. */
 static char last_line[512];
 
 static inline void take_line(void *context, enum nna_log_level level, const char *line)
@@ -655,7 +660,7 @@ static inline void take_line(void *context, enum nna_log_level level, const char
 	snprintf(last_line, sizeof(last_line), "%s", line);
 }
 
-/* Computes a sum and checks it, unless the result is not NO_ERROR. */
+/* Computes a sum, and checks it if the execution succeeds. Returns the execution's result. */
 static inline int compute_sum(ANeuralNetworksCompilation *compilation)
 {
 	ANeuralNetworksExecution *execution = add_execution(compilation);

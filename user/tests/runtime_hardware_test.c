@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AHardwareBuffer: allocated, locked, sent to processes, and used as memory on every device.
+ * Tests AHardwareBuffer: buffers are allocated, locked, sent to processes, and used as memory on
+ * every device.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -110,7 +111,7 @@ static void test_lock(void **state)
 	unlock(buffer);
 	assert_int_equal(pixel, 2);
 	assert_int_equal(stride, 16);
-	/* Any file that can be polled is a fence, and the call closes it. */
+	/* Any file that can be polled may be the fence; lockPlanes() closes the file. */
 	assert_int_equal(pipe(fence), 0);
 	assert_int_equal(write(fence[1], "", 1), 1);
 	assert_int_equal(AHardwareBuffer_lockPlanes(buffer, CPU_RW, fence[0], NULL, &planes), 0);
@@ -125,8 +126,8 @@ static void test_lock(void **state)
 /* ---- what exporters of dma-bufs are told ---- */
 
 /*
- * Calls of DMA_BUF_IOCTL_SYNC: "w0 " means that an access for writing to the first file begins, "W0
- * " that it ends; "r" and "b" likewise.
+ * Calls of DMA_BUF_IOCTL_SYNC: "w0 " begins an access for writing to file 0, and "W0 " ends it. "r"
+ * stands for reading, "b" for both.
  */
 static struct {
 	bool is_on;
@@ -166,8 +167,8 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 }
 
 /*
- * A lock begins an access to each file, the last unlock ends all, and a failure ends those that had
- * begun.
+ * A lock begins an access to each file, and the last unlock ends all accesses. If a lock fails, the
+ * accesses that it has begun are ended.
  */
 static void test_exporters(void **state)
 {
@@ -231,7 +232,7 @@ static void test_exporters(void **state)
 	close(image.planes[1].fd);
 }
 
-/* A part that is locked lies within the buffer; its bounds may be the buffer's. */
+/* Locking a part fails unless the part lies within the buffer. A part may be the whole buffer. */
 static void test_parts(void **state)
 {
 	static const struct {
@@ -343,7 +344,7 @@ static void test_sockets(void **state)
 	assert_int_equal(AHardwareBuffer_getId(again, &id_b), 0);
 	assert_true(id_a == id_b);
 	AHardwareBuffer_release(again);
-	/* Received data that are not a buffer, or no data. */
+	/* Receiving fails if the data are not a buffer, or if there are no data. */
 	assert_int_equal(write(ends[0], "no buffer", 9), 9);
 	shutdown(ends[0], SHUT_WR);
 	assert_int_equal(AHardwareBuffer_recvHandleFromUnixSocket(ends[1], &again), -EINVAL);
@@ -353,7 +354,10 @@ static void test_sockets(void **state)
 	AHardwareBuffer_release(buffer);
 }
 
-/* If the sender could truncate the memory, an access would end the receiving process. */
+/*
+ * Memory must be sealed: if the sender could truncate it, an access would kill the receiving
+ * process.
+ */
 static void test_unsealed_memory_is_not_received(void **state)
 {
 	AHardwareBuffer_Desc desc = { .width = 64, .height = 64, .layers = 1,
@@ -402,7 +406,7 @@ static void test_unsealed_memory_is_not_received(void **state)
 #define PIXEL	4
 #define BYTES	(WIDTH * HEIGHT * PIXEL)
 
-/* Makes a model that copies bytes: a RELU of [1, height, row_bytes / PIXEL, PIXEL]. */
+/* Makes a model that copies bytes: a RELU of shape [1, height, row_bytes / PIXEL, PIXEL]. */
 static ANeuralNetworksModel *identity_of(uint32_t height, uint32_t row_bytes)
 {
 	const uint32_t dims[] = { 1, height, row_bytes / PIXEL, PIXEL }, in[] = { 0 }, out[] = { 1 };
@@ -435,7 +439,7 @@ static ANeuralNetworksModel *identity(void)
 	return identity_of(HEIGHT, WIDTH * PIXEL);
 }
 
-/* Calls a function for each device with that model, and frees the model. */
+/* Calls a function with a compilation of the model for each device, and frees the model. */
 static void on_all_devices_with(ANeuralNetworksModel *model,
 				void (*act)(ANeuralNetworksCompilation *compilation))
 {
@@ -533,15 +537,18 @@ static void test_images(void **state)
 #define FOURCC(a, b, c, d) \
 	((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
-/* Cases of Documentation/memory.rst: rows, and bytes of a row, of each plane. */
+/*
+ * The formats of Documentation/memory.rst. `planes` has the rows of each plane, and the bytes of a
+ * row.
+ */
 static const struct plane_case {
 	const char *name;
 	uint32_t fourcc, format, num_planes;
 	struct { uint32_t rows, row_bytes; } planes[NNA_HARDWARE_PLANES];
 	uint32_t size;
 	/*
-	 * Y, Cb and Cr in the result of lockPlanes: plane, offset in bytes, distance of two samples
-	 * in bytes.
+	 * Where lockPlanes must find Y, Cb and Cr: the plane, the offset of the first sample, and
+	 * the distance of two samples, in bytes.
 	 */
 	struct { uint32_t plane, offset, step; } samples[3];
 } plane_cases[] = {
@@ -564,12 +571,12 @@ enum places { DENSE, GAPS, FILES, LAST_PLACES };
 
 struct planar {
 	int fds[NNA_HARDWARE_PLANES];
-	uint8_t *data[NNA_HARDWARE_PLANES];	/* data of the plane's file */
+	uint8_t *data[NNA_HARDWARE_PLANES];	/* mapping of each plane's file */
 	AHardwareBuffer *buffer;
 	struct nna_hardware_image image;
 };
 
-/* An image whose files are all P_GAP. */
+/* Makes an image whose files have P_GAP in each byte. */
 static void planar_open(struct planar *p, const struct plane_case *c, enum places places)
 {
 	uint64_t at = 0;
@@ -585,7 +592,7 @@ static void planar_open(struct planar *p, const struct plane_case *c, enum place
 			p->fds[i] = fcntl(p->fds[0], F_DUPFD_CLOEXEC, 0);
 			p->data[i] = p->data[0];
 		} else {
-			/* The size of memory that is sent through a socket must be sealed. */
+			/* Memory that is sent through a socket must be sealed against shrinking. */
 			p->fds[i] = memfd_create("plane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 			assert_int_equal(ftruncate(p->fds[i], P_FILE), 0);
 			assert_int_equal(fcntl(p->fds[i], F_ADD_SEALS, F_SEAL_SHRINK), 0);
@@ -619,7 +626,10 @@ static uint8_t *planar_row(const struct planar *p, uint32_t plane, uint32_t row)
 	       row * p->image.planes[plane].stride;
 }
 
-/* Sets the bytes of the tensor, in their order, to `from` and following numbers, or checks them. */
+/*
+ * If `set`, writes increasing numbers, from `from` on, to the planes' bytes in the order of the
+ * tensor. Otherwise checks these numbers.
+ */
 static void planar_bytes(const struct planar *p, const struct plane_case *c, uint8_t from, bool set)
 {
 	for (uint32_t i = 0; i < c->num_planes; i++)
@@ -632,7 +642,7 @@ static void planar_bytes(const struct planar *p, const struct plane_case *c, uin
 			}
 }
 
-/* Counts the bytes of all files that were not changed. */
+/* Counts the bytes of all files that still have the value P_GAP. */
 static size_t planar_gaps(const struct planar *p, enum places places)
 {
 	size_t count = 0;
@@ -711,7 +721,7 @@ static void test_lock_planes(void **state)
 		planar_bytes(&p, c, 1, true);
 		AHardwareBuffer_describe(p.buffer, &desc);
 		assert_int_equal(desc.format, c->format);
-		/* A buffer with a file for each plane is sent through a socket. */
+		/* Sends a buffer that has a file for each plane through a socket. */
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 		assert_int_equal(AHardwareBuffer_sendHandleToUnixSocket(p.buffer, ends[0]), 0);
 		assert_int_equal(AHardwareBuffer_recvHandleFromUnixSocket(ends[1], &again), 0);
@@ -735,7 +745,7 @@ static void test_lock_planes(void **state)
 	}
 }
 
-/* Allocates a flexible YUV: NV12, with planes one after the other. */
+/* Allocating flexible YUV gives NV12 whose planes follow one another. */
 static void test_allocate_planes(void **state)
 {
 	AHardwareBuffer *buffer = allocate(AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420, 6, 4);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of memories: of file descriptors, of descriptions, of copies.
+ * Tests the rules of memories: memories from file descriptors, memories from descriptions, and
+ * copies.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -38,7 +39,7 @@ static void test_create_refusals(void **state)
 	ANeuralNetworksMemory_free(NULL);
 }
 
-/* An execution with its first input in a memory and its output at sum. */
+/* Executes with the first input in a memory, and writes the output to `sum`. */
 static int compute_from(struct add_models *f, ANeuralNetworksMemory *memory, size_t offset,
 			float *sum)
 {
@@ -73,7 +74,10 @@ static void test_offsets(void **state)
 	assert_sum(sum);
 	ANeuralNetworksMemory_free(memory);
 
-	/* An offset inside a page cannot be mapped, and neither can a range beyond the file. */
+	/*
+	 * Mapping fails if the offset is not a multiple of the page size, or if the range ends
+	 * beyond the file.
+	 */
 	assert_ok(ANeuralNetworksMemory_createFromFd(page, PROT_READ, fd, 32, &memory));
 	assert_result(UNMAPPABLE, compute_from(f, memory, 0, sum));
 	ANeuralNetworksMemory_free(memory);
@@ -140,7 +144,10 @@ static void test_argument_ranges(void **state)
 	munmap(base, 4096);
 }
 
-/* A range outside of the memory is reported before "already set", a wrong length after it. */
+/*
+ * For an argument that was set before, "already set" is reported before a wrong length, but after a
+ * range outside of the memory.
+ */
 static void test_argument_twice(void **state)
 {
 	struct add_models *f = *state;
@@ -174,7 +181,10 @@ static void test_argument_twice(void **state)
 	munmap(base, TENSOR_SIZE);
 }
 
-/* A constant in a memory is not copied: it is filled after the model is finished. */
+/*
+ * A constant in a memory is not copied, so the test may fill the memory after the model is
+ * finished.
+ */
 static void test_shared_constant(void **state)
 {
 	const uint32_t dims[] = { 2, 2 }, inputs[] = { ADD_A }, outputs[] = { ADD_SUM };
@@ -323,7 +333,7 @@ static ANeuralNetworksMemory *domain_memory(struct add_models *f)
 	return memory;
 }
 
-/* A compilation at the address of a freed one has none of its roles. */
+/* A new compilation that has the address of a freed one does not get the freed one's roles. */
 static void test_roles_of_a_freed_compilation(void **state)
 {
 	struct add_models *f = *state;
@@ -367,7 +377,7 @@ static void test_roles(void **state)
 					other, 0, &tensor, memory, 0, 0));
 	assert_ok(ANeuralNetworksExecution_setInputFromMemory(execution, 0, NULL, memory, 0, 0));
 
-	/* It cannot be a constant. */
+	/* Memory that is made from a description cannot hold a constant. */
 	assert_ok(ANeuralNetworksModel_create(&model));
 	assert_ok(ANeuralNetworksModel_addOperand(model, &tensor));
 	assert_result(BAD_DATA, ANeuralNetworksModel_setOperandValueFromMemory(
@@ -427,7 +437,7 @@ static void test_contents(void **state)
 	munmap(small_base, TENSOR_SIZE / 2);
 }
 
-/* That the execution has finished is reported before the state of its memories. */
+/* If an execution has already finished, this error is reported before errors of its memories. */
 static void test_state_first(void **state)
 {
 	struct add_models *f = *state;
@@ -455,7 +465,7 @@ static void test_state_first(void **state)
 	munmap(base, TENSOR_SIZE);
 }
 
-/* After a copy with a refused source or shape the memory has no contents either. */
+/* A copy whose source or shape is refused also leaves the memory without contents. */
 static void test_refused_copies(void **state)
 {
 	const uint32_t rows[] = { 3, 2 };
@@ -488,8 +498,8 @@ static void test_refused_copies(void **state)
 }
 
 /*
- * Computes sum = a + b of two rows on the model with unknown rows; the sum's memory is made for
- * `rows`.
+ * Computes sum = a + b for two rows, with the model whose number of rows is unknown. The memory for
+ * the sum is made for `rows` rows.
  */
 static void compute_into(struct add_models *f, uint32_t rows, int expected)
 {

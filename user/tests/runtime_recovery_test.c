@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs get the accelerator back after it was absent, after it died, and in a process other than
- * the one that opened it.
+ * Tests that programs get the accelerator back after it was absent, after it died, and in a forked
+ * process.
  */
 #define _GNU_SOURCE
 #include <sys/wait.h>
@@ -31,7 +31,9 @@ static void note_look(void)
 	looked++;
 }
 
-/* Returns whether asking for devices after `ns` looks for them. */
+/*
+ * Lets `ns` pass, and requests the devices. Returns true if the library searched for devices then.
+ */
 static bool looks_after(uint64_t ns)
 {
 	unsigned int before = looked;
@@ -54,7 +56,10 @@ static int look_on(void)
 	for (size_t i = 0; i < ARRAY_SIZE(pauses_ms); i++)
 		if (looks_after(0) || looks_after(pauses_ms[i] * 1000000 - 1) || !looks_after(1))
 			return 3 + (int)i;
-	/* Once there is a device, others are searched for at the longest pause. */
+	/*
+	 * Once there is a device, the library searches for other devices at intervals of the
+	 * longest pause.
+	 */
 	accel.is_absent = false;
 	if (!looks_after(5 * NS_PER_S) || count_devices() != 2)
 		return 20;
@@ -64,7 +69,7 @@ static int look_on(void)
 	return looks_after(5 * NS_PER_S - 1) ? 22 : 0;
 }
 
-/* Runs before all other tests, because they look for devices. */
+/* Runs before all other tests, because these search for devices. */
 static void test_pauses_between_looks(void **state)
 {
 	pid_t child = fork();
@@ -80,7 +85,8 @@ static void test_pauses_between_looks(void **state)
 static atomic_bool looks, forked;
 
 /*
- * Another thread forks while this one searches for devices, unless the library makes the fork wait.
+ * Lets another thread fork while this thread searches for devices; the library may make fork()
+ * wait.
  */
 static void wait_for_fork(void)
 {
@@ -102,8 +108,8 @@ static void *count_in_thread(void *count)
 }
 
 /*
- * Runs before tests that search for devices: a process forks during its first call, and both
- * processes go on.
+ * If a process forks during its first call, both processes continue. Runs before tests that search
+ * for devices.
  */
 static void test_fork_in_first_call(void **state)
 {
@@ -132,7 +138,7 @@ static void test_fork_in_first_call(void **state)
 	accel.is_absent = false;
 }
 
-/* The next test: the accelerator is in the list from then on. */
+/* Runs next. From then on the accelerator is in the list of devices. */
 static void test_appears(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -146,17 +152,17 @@ static void test_appears(void **state)
 	assert_int_equal(accel.executed, 0);
 	ANeuralNetworksCompilation_free(c);
 
-	/* The module is loaded, and the engine is missing. */
+	/* The module is loaded, but there is no engine. */
 	accel.is_absent = false;
 	accel.is_offline = true;
 	c = compile(model, false);
 	assert_ok(compute_sum(c));
 	assert_int_equal(accel.executed, 0);
-	/* Asking it would mean waiting for the engine. */
+	/* The device was not asked for its info, because that would wait for an engine. */
 	assert_int_equal(accel.asked_for_info, 0);
 	ANeuralNetworksCompilation_free(c);
 
-	/* A compilation searches for it at once, even during the pause. */
+	/* A new compilation searches for the engine at once, even during a pause. */
 	accel.is_offline = false;
 	c = compile(model, false);
 	assert_ok(compute_sum(c));
@@ -183,7 +189,10 @@ static void test_prepared_again(void **state)
 	assert_int_equal(accel.prepared, 2);
 	assert_int_equal(accel.executed, 2);
 
-	/* The burst's model is dead, so the burst is connected to the new one. */
+	/*
+	 * When the burst's model is dead, the model is prepared again, and the burst is connected
+	 * to the new one.
+	 */
 	execution = add_execution(c);
 	assert_ok(ANeuralNetworksExecution_setReusable(execution, true));
 	assert_ok(ANeuralNetworksExecution_setOutput(execution, 0, NULL, sum, sizeof(sum)));
@@ -195,7 +204,10 @@ static void test_prepared_again(void **state)
 	assert_int_equal(accel.prepared, 3);
 	assert_int_equal(accel.in_bursts, 3);
 	assert_int_equal(accel.bursts, 1);
-	/* Another execution prepares the model while the burst has memory of its own. */
+	/*
+	 * Another execution prepares the model again while the burst still has memory for the dead
+	 * one.
+	 */
 	accel.worker++;
 	assert_ok(compute_sum(c));
 	memset(sum, 0, sizeof(sum));
@@ -206,7 +218,7 @@ static void test_prepared_again(void **state)
 	ANeuralNetworksExecution_free(execution);
 	ANeuralNetworksBurst_free(burst);
 
-	/* A burst made on a dead model works too. */
+	/* A burst can also be made while the model is dead. */
 	accel.worker++;
 	assert_ok(ANeuralNetworksBurst_create(c, &burst));
 	ANeuralNetworksBurst_free(burst);
@@ -215,7 +227,10 @@ static void test_prepared_again(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Memory of a device for roles of a model whose worker died; the model is prepared again first. */
+/*
+ * If device memory is requested for roles of a model whose worker died, the model is prepared again
+ * first.
+ */
 static void test_memory_of_the_dead(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -244,7 +259,7 @@ static void test_memory_of_the_dead(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A model that kills its workers is prepared again once, then after a pause. */
+/* A model that kills its workers is prepared again once at once, and then only after a pause. */
 static void test_keeps_dying(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -255,7 +270,7 @@ static void test_keeps_dying(void **state)
 	accel.keeps_dying = true;
 	assert_result(DEAD_OBJECT, compute_sum(c));
 	assert_int_equal(accel.prepared, 2);
-	/* A hundred tries in a pause do not prepare it, and pauses double. */
+	/* A hundred executions during the pause do not prepare the model. */
 	set_clock_rate(0);
 	for (int i = 0; i < 100; i++)
 		assert_result(DEAD_OBJECT, compute_sum(c));
@@ -316,7 +331,7 @@ static void *compute_in_thread(void *compilation)
 	return compute_sum(compilation) ? NULL : compilation;
 }
 
-/* Without an engine the CPU replaces it, if allowed; nothing waits for an engine. */
+/* Without an engine the CPU executes, if that is allowed, and does not wait for an engine. */
 static void test_engine_comes_back(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -328,7 +343,10 @@ static void test_engine_comes_back(void **state)
 	assert_ok(ANeuralNetworksCompilation_finish(named));
 	accel.worker++;
 	accel.is_offline = true;
-	/* An engine that is restarted is waited for, in time that passes quickly. */
+	/*
+	 * An execution for the device waits for an engine that may be restarting; the clock runs
+	 * fast.
+	 */
 	set_clock_rate(1000);
 	assert_result(DEAD_OBJECT, compute_sum(named));
 	set_clock_rate(1);
@@ -336,7 +354,7 @@ static void test_engine_comes_back(void **state)
 	assert_int_equal(accel.executed, 0);
 	assert_result(DEAD_OBJECT, ANeuralNetworksDevice_wait(accelerator()));
 	accel.is_offline = false;
-	/* A model that could not be prepared again is free for other threads. */
+	/* A failed attempt to prepare the model again does not block other threads. */
 	assert_int_equal(pthread_create(&thread, NULL, compute_in_thread, named), 0);
 	pthread_join(thread, &computed);
 	assert_ptr_equal(computed, named);
@@ -349,8 +367,8 @@ static void test_engine_comes_back(void **state)
 }
 
 /*
- * An execution for the device alone waits for an engine that is restarting, and then reports the
- * reason of a failure.
+ * An execution for only the device waits for an engine that is restarting. If it fails after that,
+ * the reason is reported.
  */
 static void test_engine_is_restarted(void **state)
 {
@@ -371,7 +389,10 @@ static void test_engine_is_restarted(void **state)
 	nna_log_set(take_line, NULL, NNA_LOG_ERROR);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		accel.worker++;
-		/* The execution searches for it, and so does the wait after it. */
+		/*
+		 * The execution finds no engine, and the first search during the wait finds none
+		 * either.
+		 */
 		accel.offline_looks = 2;
 		accel.execute_status = cases[i].status;
 		accel.executed = 0;
@@ -437,7 +458,7 @@ static void *compute_on(void *compilation)
 	return compilation;
 }
 
-/* Workers die while several threads execute; each execution succeeds all the same. */
+/* Workers die while several threads execute; each execution succeeds nevertheless. */
 static void test_dies_under_load(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serialised plans for tests that damage them. The tests walk over the steps, and mend
- * the header's hash afterwards, as an attacker would.
+ * Functions for tests that damage serialised plans: iterate over the steps of a plan, and correct
+ * the header after the damage, as an attacker would.
  */
 #ifndef NN_TESTS_SERIALISED_PLAN_H
 #define NN_TESTS_SERIALISED_PLAN_H
@@ -33,7 +33,7 @@ static inline struct form_steps form_steps_begin(const struct saved_header *h)
 	return s;
 }
 
-/* Returns the words behind a step's head: its operands, then the kernel's state. */
+/* Returns the words after a step's header: first the step's operands, then the kernel's state. */
 static inline uint32_t *form_outputs(const struct serial_step *step)
 {
 	return (uint32_t *)(step + 1);
@@ -49,7 +49,7 @@ static inline uint32_t *form_words(const struct serial_step *step)
 	return form_inputs(step) + step->num_inputs;
 }
 
-/* Bounds with the same size for every operand. */
+/* Returns bounds that give every operand the same room. */
 static inline struct nn_bounds form_bounds(struct nn_room room)
 {
 	struct nn_bounds bounds = { .output = room };
@@ -79,8 +79,8 @@ static inline bool form_steps_next(struct form_steps *s)
 }
 
 /*
- * Restores a step. Returns its kernel, and the *state that the caller frees; NULL if the step is
- * rejected.
+ * Restores a step. Returns the step's kernel, and its state in *state, which the caller frees;
+ * returns NULL if the step is rejected.
  */
 static inline const struct nn_kernel *form_restore(const struct form_steps *s,
 						   const struct nn_bounds *bounds,
@@ -94,7 +94,10 @@ static inline const struct nn_kernel *form_restore(const struct form_steps *s,
 		*state = calloc(1, kernel->state_size);
 		ready->kernel = kernel;
 		ready->state = *state;
-		/* The words are in memory of exactly that length, for the sanitizer. */
+		/*
+		 * The words are in memory of exactly their size, so that the sanitizer finds reads
+		 * beyond it.
+		 */
 		for (uint32_t i = 0; i < s->step->words; i++)
 			words[i] = s->words[i];
 		if (!*state || !nn_step_restore(kernel, words, s->step->words, bounds, ready, *state))

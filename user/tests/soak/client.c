@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client of the soak. It opens the device, prepares random graphs, executes each repeatedly in
- * its own way, compares outputs with the reference kernels, closes everything and begins again.
+ * A client process of the soak test. Each kind of client executes in its own way. A client opens
+ * the device, prepares random graphs, executes each graph repeatedly, compares the outputs with
+ * those of the reference kernels, closes everything and begins again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,10 +42,10 @@
 
 #define ALIGN		64
 #define MODELS		4	/* of a life */
-#define MOST		400	/* number of executions of a model */
+#define MOST		400	/* maximum number of executions of a model */
 #define RATIOS		7	/* number of elements in the extension's model */
 #define KEPT		40	/* number of graphs that a caching client uses repeatedly */
-/* The growth of a client's heap that is allowed in a life after the second. */
+/* The number of bytes by which a client's heap may exceed its size after the second life. */
 #define HEAP_SLACK	((size_t)256 << 10)
 
 const char *const soak_kinds[SOAK_KINDS] = {
@@ -92,13 +93,16 @@ static _Noreturn void fail(const char *what, const char *why)
 	_exit(1);
 }
 
-/* Returns whether a call succeeded. If no call may fail now, a failed one ends the test. */
+/*
+ * Returns true if a call succeeded. If calls may not fail in this soak, a failed call ends the
+ * test.
+ */
 static bool good(const char *what, enum nn_status status)
 {
 	if (!status)
 		return true;
 	/*
-	 * No call has a deadline, but on a slow machine the module's time limit of a fence may
+	 * Calls have no deadlines, but on a slow machine the module's time limit for a fence may
 	 * pass.
 	 */
 	if (!soak->disturbed && status != NN_MISSED_DEADLINE_TRANSIENT)
@@ -156,7 +160,10 @@ static void compare(struct job *j, uint32_t output, const void *data)
 
 /* ---- models ---- */
 
-/* Makes a model of two plug-ins: the ratios of the first numbers of Fibonacci, plus 1. */
+/*
+ * Prepares a model that uses two plug-ins: it computes the ratios of the first Fibonacci numbers,
+ * plus 1.
+ */
 static enum nn_status prepare_golden(struct nna_prepared_model **prepared)
 {
 	static const struct fibonacci_quant quant = { .scale = 0.25, .zero_point = -3 };
@@ -191,7 +198,7 @@ static int open_part(const char *part)
 	return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 }
 
-/* Prepares a model from the cache, or if that fails, prepares it and saves it to the cache. */
+/* Loads a model from the cache. If that fails, prepares the model and saves it to the cache. */
 static enum nn_status prepare_cached(struct job *j)
 {
 	int model = open_part("model"), data = open_part("data");
@@ -220,7 +227,7 @@ static enum nn_status prepare_cached(struct job *j)
 
 static bool prepare_graph(struct job *j)
 {
-	/* The engine caches the plans of one kind of clients. */
+	/* The engine caches the plans only of clients of one kind. */
 	struct nna_prepare_options options = {
 		.size = sizeof(options), .preference = pick(0, 2),
 		.engine_cache = kind == SOAK_MEASURED,
@@ -438,7 +445,8 @@ static bool after(struct job *j)
 }
 
 /*
- * Sometimes this process is killed after a random time: in the execution, or in the steps after it.
+ * Sometimes sets a timer that kills this process after a random time, during the execution or after
+ * it.
  */
 static void maybe_die(void)
 {
@@ -528,7 +536,7 @@ static void keep_longest(uint64_t began)
 		atomic_store(&me->longest_ns, took);
 }
 
-/* Executes one model. Returns false if something was refused. */
+/* Executes one model. Returns false if a call was refused. */
 static bool do_job(void)
 {
 	struct job j = { .frame_fd = -1 };
@@ -536,7 +544,7 @@ static bool do_job(void)
 	bool done;
 
 	make_input(&j);
-	/* The values come from another random sequence than the graph. */
+	/* The random sequence for values differs from the sequence for graphs. */
 	random_start(seed ^ atomic_load(&me->executions));
 	began = clock_ns();
 	done = begin_job(&j);
@@ -554,7 +562,7 @@ static bool do_job(void)
 	return done;
 }
 
-/* After each life the process must have the same resources as after the second one. */
+/* Checks that after each life this process has the same resources as after its second life. */
 static void check_self(void)
 {
 	static int lives, fds;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device under load for a long time: ten clients of different kinds, whose answers are compared
- * with the reference. It works in rounds. Between two rounds all clients end, and the resources of
- * the module, the kernel and the engine must not grow from round to round. See --help. It needs
- * root, in a VM (make soak).
+ * Puts the device under load for a long time: ten clients of different kinds compare their outputs
+ * with the reference. Between two rounds all clients end. The resources of the module, the kernel
+ * and the engine must not grow from round to round. See --help. Needs root, in a VM (make soak).
  */
 #include <errno.h>
 #include <getopt.h>
@@ -19,13 +18,15 @@
 #include "tests/soak/soak.h"
 
 #define MOST_ROUNDS	4096
-/* The number of rests by which growth is judged; before them caches are filled. */
+/* The minimum number of rests between rounds by which growth is judged; caches fill before. */
 #define LEAST_ROUNDS	6
 /* Number of 10 ms periods without progress after which clients count as stuck. */
 #define PATIENCE	12000
-/* A client is stuck if it has executed nothing while the others have prepared this many models. */
+/*
+ * A client is stuck if it has executed nothing while other clients have prepared this many models.
+ */
 #define OTHERS_MODELS	100
-/* Longest wait for a worker, which is long on a busy machine. */
+/* Maximum time for which a call waits for a worker; on a busy machine workers start slowly. */
 #define WORKER_WAIT_MS	600000
 
 static const char help[] =
@@ -134,7 +135,7 @@ static unsigned int models(void)
 	return sum;
 }
 
-/* Returns the executions of a client; if calls may fail, failed ones count as well. */
+/* Returns a client's number of executions; if calls may fail, failed calls count as well. */
 static unsigned long long work_of(int kind)
 {
 	return atomic_load(&soak->clients[kind].executions) +
@@ -156,7 +157,7 @@ static void start(enum soak_kind kind)
 	}
 }
 
-/* Reports a failed client at once, and the reason at the end. */
+/* Reports a failed client at once; the reason is reported at the end. */
 static void blame(int kind, const char *what)
 {
 	struct soak_client *c = &soak->clients[kind];
@@ -168,7 +169,7 @@ static void blame(int kind, const char *what)
 	failed++;
 }
 
-/* Looks for clients that have ended. Restarts clients that were killed. */
+/* Notices clients that have ended, and restarts those that were killed. */
 static void look_after_clients(void)
 {
 	char text[64];
@@ -209,10 +210,7 @@ static void write_sample(bool is_rest)
 	fflush(samples);
 }
 
-/*
- * Returns a running client that has done nothing since `before`, which has the earlier numbers; -1
- * for none.
- */
+/* Returns a running client whose number of executions is still that in `before`; -1 for none. */
 static int find_idle(const unsigned long long before[SOAK_KINDS])
 {
 	for (int i = 0; i < SOAK_KINDS; i++)
@@ -252,7 +250,7 @@ static void load(unsigned int round)
 	}
 }
 
-/* Ends the clients, each after its current work. */
+/* Ends each client after its current work, and measures the resources. */
 static bool rest(const struct summary *before, struct soak_sample *sample, const char **why)
 {
 	unsigned long long work = 0, last;
@@ -315,7 +313,7 @@ static long long middle(int value, unsigned int from, unsigned int to)
 	return sorted[count / 2];
 }
 
-/* Medians of the rests of the second third and of the last one. */
+/* Compares the medians of the resources in the second and the last third of the rests. */
 static void judge(unsigned int rounds)
 {
 	char text[160];
@@ -330,7 +328,10 @@ static void judge(unsigned int rounds)
 		long long now = middle(i, rounds * 2 / 3, rounds);
 		bool grew = now > old + old * v->percent / 100 && now > old + v->slack;
 
-		/* New processes begin with little memory. */
+		/*
+		 * A keeper or broker that was restarted begins with little memory, so it is not
+		 * judged.
+		 */
 		if (soak->disturbed && (strstr(v->name, "keeper") || strstr(v->name, "broker")))
 			continue;
 		snprintf(text, sizeof(text), "%s does not grow: %lld, then %lld", v->name, old, now);
