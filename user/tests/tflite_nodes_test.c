@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Graphs of a few nodes through the delegate, on a TensorFlow Lite that this program plays. Their
- * outputs, or the reasons of refusals, are in tflite_nodes.def.
+ * Tests graphs of a few nodes through the delegate, on a TensorFlow Lite that this program plays.
+ * tflite_nodes.def has the graphs with their outputs, or with the reasons why nodes are refused.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -45,7 +45,7 @@ static const char *const operators[] = {
 
 enum { CUSTOM = 32, CODES = sizeof(operators) / sizeof(operators[0]) };
 
-/* The scales of a tensor, one or several. */
+/* The scales of a tensor: one, or one for each channel. */
 struct scales {
 	struct tfl_affine affine;
 	struct {
@@ -142,13 +142,13 @@ static char *read_scales(struct graph *g, int n, char *text)
 	s->affine.zero_point = (struct tfl_ints *)&s->zero;
 	t->quantization.type = TFL_AFFINE_QUANTIZATION;
 	t->quantization.params = &s->affine;
-	/* A tensor with several scales has no single scale in TensorFlow Lite. */
+	/* If a tensor has several scales, TensorFlow Lite sets its single scale to 0. */
 	t->params.scale = s->scale.size == 1 ? s->scale.data[0] : 0;
 	t->params.zero_point = s->scale.size == 1 ? s->zero.data[0] : 0;
 	return text;
 }
 
-/* Reads NAME, the tensor's kind, TYPE, and the source of its numbers. */
+/* Reads the description of a tensor: NAME, kind, TYPE, and the source of its numbers. */
 static int read_tensor(struct graph *g, char *word, bool is_made)
 {
 	char *text = strpbrk(word, ":=~_"), kind;
@@ -187,7 +187,7 @@ static int read_tensor(struct graph *g, char *word, bool is_made)
 	return n;
 }
 
-/* Reads an output of a node. After "-" other nodes do not read it. */
+/* Reads an output of a node. If the word ends with "-", no other node reads the output. */
 static int read_output(struct graph *g, char *word)
 {
 	const bool is_unread = word[strlen(word) - 1] == '-';
@@ -298,10 +298,10 @@ static void read_graph(struct graph *g, const char *text)
 	free(copy);
 }
 
-/* Names of the operations of the model that was made last. */
+/* Names of the operations in the last model. */
 static char operations[1024];
 
-/* If not 0, the NNAPI lacks the project's own extension, and outputs may differ by this. */
+/* If set, the NNAPI lacks the project's own extension, and outputs may differ by APART. */
 static bool lacks_own;
 #define APART 1
 
@@ -333,7 +333,7 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model, ANeuralNetwor
 	return add(model, type, in_count, in, out_count, out);
 }
 
-/* Returns whether each output has the expected numbers: "NAME: NUMBER...; NAME: NUMBER..." */
+/* Returns true if each output has the expected numbers: "NAME: NUMBER...; NAME: NUMBER..." */
 static bool are_expected(const struct graph *g, const char *text)
 {
 	while (*text) {
@@ -368,7 +368,7 @@ static bool are_expected(const struct graph *g, const char *text)
 	return true;
 }
 
-/* Runs the kernels twice, so that states are used. */
+/* Runs the kernels twice, so that the second run reads the states of the first. */
 static bool run(struct world *w)
 {
 	for (int k = 0; k < 2; k++)
@@ -452,7 +452,7 @@ static void try_cases(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const enum kind kind = cases[i].kind;
 
-		/* A part with the minimum of work pays, and one with less does not. */
+		/* A part with exactly the minimum of work is delegated; one with less is not. */
 		for (int more = 0; more <= (kind == WORK); more++) {
 			read_graph(g, cases[i].graph);
 			if (!try_case(g, kind, cases[i].outputs, cases[i].text,
@@ -472,7 +472,10 @@ static void test_nodes(void **unused)
 	try_cases();
 }
 
-/* Weights of hybrid operations are dequantised for devices that lack the operations. */
+/*
+ * If devices lack the extension's hybrid operations, the weights are dequantised for float
+ * operations.
+ */
 static void test_without_extension(void **unused)
 {
 	struct graph *g = malloc(sizeof(*g));
@@ -495,7 +498,7 @@ static void test_without_extension(void **unused)
 	assert_int_equal(failed, 0);
 }
 
-/* The first run makes all allocations that are never freed. */
+/* An earlier test has already made all allocations that are never freed. */
 static void test_nothing_is_left(void **unused)
 {
 	const long blocks = heap_blocks, files = count_files();
@@ -536,7 +539,10 @@ static void test_tokens(void **unused)
 		{ "q:u2,3@0.5/4 | DEQUANTIZE q > y:f2,3", PLAIN },
 		{ CHANNELS("0.0625&0.03125"), PLAIN },
 		{ CHANNELS("0.0625&0.125"), PLAIN },
-		/* A user's token stands for the constants, so they are not hashed. */
+		/*
+		 * With a user's token the constants are not hashed, because the token stands for
+		 * them.
+		 */
 		{ "x:f2,3 y=f2,3 | ADD[0,n] x y > z:f2,3", "cache_token", "a" },
 		{ "x:f2,3 w=f2,3 | ADD[0,n] x w > z:f2,3", "cache_token", "a" },
 	};
@@ -595,7 +601,10 @@ static void test_report(void **unused)
 		{ "x:f2,3 w=f4,3~ r=f4,4~ b=f4 h~f2,4 | RNN[4,n] x w r b h > y:f2,4", 2 * 28, 56, 32, 128 },
 		{ "x:f2,3,3 w=f4,3~ r=f4,4~ b=f4 h~f2,4 | UNIDIRECTIONAL_SEQUENCE_RNN[n,1,n] x w r b h > y:f2,3,4",
 		  6 * 28, 104, 96, 128 },
-		/* A dimension of 0 counts as one, and a refused node is in no part. */
+		/*
+		 * A dimension of 0 counts as 1. A refused node belongs to no part, so the part's
+		 * bytes are 0.
+		 */
 		{ "x:f0,3,3,2 w=f2,2,2,2 | CONV_2D[p1,1,1,0,1,1] x w ? > y:f0,2,2,2", 8 * 8, 0, 0, 0 },
 		{ "x:f7 w=f4,3 | FULLY_CONNECTED[0,0,n,n] x w ? > y:f2,4", 8 * 3, 0, 0, 0 },
 	};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libnnaccel_tflite.so under a context that plays TensorFlow Lite: nodes and tensors in arrays,
- * partitions of consecutive nodes. It runs with the sanitizers, without a download.
+ * Tests libnnaccel_tflite.so with a context that plays TensorFlow Lite: nodes and tensors are in
+ * arrays, and partitions are consecutive nodes. So the test needs no download, and can run with the
+ * sanitizers.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -93,9 +94,9 @@ static void test_options(void **state)
 
 /* ---- Shapes that follow from values ---- */
 
-/* TensorFlow Lite's RESHAPE and RELU, as far as the tests need them. */
+/* Plays TensorFlow Lite's RESHAPE and RELU, as far as the tests need them. */
 static int num_invoked;
-static int32_t nnapi_refused_type = -1;	/* an operation that the NNAPI refuses */
+static int32_t nnapi_refused_type = -1;	/* operation that the NNAPI refuses */
 static bool is_blind;			/* the shape is unknown before the run */
 
 static int resize_as(struct tfl_context *context, int out, int rank, const int *sizes)
@@ -154,8 +155,8 @@ static int invoke_relu(struct tfl_context *context, struct tfl_node *n)
 }
 
 /*
- * Builds a RESHAPE of 12 floats to a shape from an input, and a RELU. TensorFlow Lite does not know
- * the shapes of their outputs.
+ * Builds a RELU after a RESHAPE of 12 floats, whose shape is an input. TensorFlow Lite does not
+ * know the shapes of their outputs.
  */
 static struct world *reshaped(void)
 {
@@ -178,7 +179,9 @@ static struct world *reshaped(void)
 	return w;
 }
 
-/* Runs the graph with this shape; TensorFlow Lite's kernels must compute `invoked` nodes. */
+/*
+ * Runs the graph with the shape [a, b]. TensorFlow Lite's own kernels must compute `invoked` nodes.
+ */
 static void run_reshaped(struct world *w, int a, int b, int invoked)
 {
 	const int last = w->num_tensors - 1;
@@ -223,7 +226,7 @@ static void test_shapes_of_values(void **state)
 	/* Preparing again must not lose any state. */
 	assert_int_equal(w->kernel.prepare(&w->context, &w->kernels[0]), TFL_OK);
 	run_reshaped(w, 6, 2, 0);
-	/* The shape is wrong, so this invocation fails; the next one does not. */
+	/* The shape does not match 12 floats, so this invocation fails. The next one succeeds. */
 	((int *)w->data[1])[0] = 7;
 	assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[0]), TFL_ERROR);
 	run_reshaped(w, 12, 1, 0);
@@ -231,7 +234,10 @@ static void test_shapes_of_values(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* After eight compilations in fewer than 16 runs, TensorFlow Lite computes further shapes. */
+/*
+ * If eight compilations were needed in fewer than 16 runs, TensorFlow Lite computes new shapes
+ * instead.
+ */
 static void test_shapes_that_change_often(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -250,7 +256,7 @@ static void test_shapes_that_change_often(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* TensorFlow Lite computes nodes that it cannot prepare. */
+/* If a shape is still unknown after preparing, TensorFlow Lite computes the nodes. */
 static void test_late_nodes_that_stay(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -267,7 +273,10 @@ static void test_late_nodes_that_stay(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Adds two nodes to the world of reshaped(); those of the mask, from RELU on, are of this operation. */
+/*
+ * Adds two nodes to the world of reshaped(). The nodes in the mask (bits 1 to 3, from the RELU on)
+ * get the operation `code`.
+ */
 static struct world *reshaped_and_more(int mask, int code, int activation)
 {
 	static const int one[] = { 1, 1 };
@@ -287,8 +296,8 @@ static struct world *reshaped_and_more(int mask, int code, int activation)
 }
 
 /*
- * TensorFlow Lite computes only the nodes that the translator or NNAPI refuses, and the device those
- * around them. The kernels of all nodes but RESHAPE are RELU's.
+ * TensorFlow Lite computes only the nodes that the translator or the NNAPI refuses; the device
+ * computes the nodes around them. All nodes except RESHAPE have the kernels of RELU.
  */
 static void test_late_nodes_that_are_refused(void **state)
 {
@@ -311,10 +320,10 @@ static void test_late_nodes_that_are_refused(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* This is set before the option of an interpreter with one thread. */
+/* Prefix of the names of options that are tested with one thread in the interpreter. */
 #define ONE_THREAD "1"
 
-/* Options of the delegate, also by the names that TensorFlow Lite's tools use. */
+/* Tests the options of the delegate, also with the names that TensorFlow Lite's tools use. */
 static void test_calls(void **state)
 {
 	static const struct {
@@ -375,8 +384,7 @@ static void test_calls(void **state)
 }
 
 /*
- * After the engine died the model is compiled again, once; other failures are returned to the
- * caller.
+ * If the engine died, the model is compiled again once. Other failures are returned to the caller.
  */
 static void test_failures(void **state)
 {
@@ -407,7 +415,7 @@ static void test_failures(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Options that are refused, and the reasons. */
+/* Invalid options are refused with a reason. */
 static void test_wrong_options(void **state)
 {
 	static const struct {
@@ -472,7 +480,7 @@ static void test_whole_graph(void **state)
 	assert_int_equal(w->num_kernels, 1);
 	run(w);
 	expect(w, 6);
-	/* Runs the same graph again, then with another shape and other addresses. */
+	/* Runs the graph again, unchanged, then with another shape and other addresses. */
 	run(w);
 	expect(w, 6);
 	for (int i = 0; i < 4; i++) {
@@ -490,7 +498,7 @@ static void test_whole_graph(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Invalid shapes between valid ones. */
+/* A run with an invalid shape fails, and the next run with a valid one succeeds. */
 static void test_bad_shape_between(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -518,12 +526,12 @@ static void test_bad_shape_between(void **state)
 
 static struct {
 	int refused;	/* number of an operation that no device supports; -1 for none */
-	int result;			/* of asking */
+	int result;			/* of the query */
 	/* Maximum number of a model's operations that the NNAPI accepts; 0 for any number. */
 	int most;
 	int operations;			/* operations of the last model */
 	int from_memory;		/* number of constants that are in a memory */
-	int compiled;			/* forced result of a compilation; 0 if it is not forced */
+	int compiled;			/* result of compilations; 0: the real one */
 } nnapi = { .refused = -1 };
 
 int ANeuralNetworksModel_getSupportedOperationsForDevices(const ANeuralNetworksModel *model,
@@ -590,7 +598,7 @@ int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 	return nnapi.compiled ? nnapi.compiled : next(compilation);
 }
 
-/* A shape without elements fails the run, and does not divide the partition. */
+/* If a shape has no elements, the run fails, but the partition is not divided. */
 static void test_late_shape_without_elements(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -660,7 +668,7 @@ static void test_refusals(void **state)
 	nnapi.result = nnapi.most = 0;
 }
 
-/* The smallest of three parts are dropped if fewer are allowed; 0 allows any number. */
+/* If fewer than three parts are allowed, the smallest are dropped; 0 allows any number. */
 static void test_max_partitions(void **state)
 {
 	static const struct {
@@ -694,8 +702,8 @@ static void test_max_partitions(void **state)
 }
 
 /*
- * A product and a node that is left to TensorFlow Lite: the part pays from 4,096 multiplications
- * on.
+ * A product, and a node that is left to TensorFlow Lite. The product's part is delegated if it has
+ * at least 4,096 multiplications.
  */
 static void test_usual_work(void **state)
 {
@@ -727,7 +735,10 @@ static void test_usual_work(void **state)
 
 /* ---- Constants of a file ---- */
 
-/* Computes x + a constant at an offset of a mapped file, also if the file was removed. */
+/*
+ * Computes x plus a constant that lies at an offset of a mapped file. The file may have been
+ * removed.
+ */
 static void constant_of_file(size_t offset, size_t size, bool is_unlinked)
 {
 	const int dims[] = { (int)(size / sizeof(float)) };
@@ -806,7 +817,7 @@ static void test_report(void **state)
 	assert_non_null(d);
 	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
 	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
-	/* The played runtime names both results as outputs of the part. */
+	/* The played TensorFlow Lite counts both results as outputs of the part. */
 	assert_string_equal(text, "device\tnnapi-reference\nnode\t0\tADD\t-\t0\t-\n"
 			    "node\t0\tMUL\t-\t0\t-\npart\t0\t48\t48\t0\n");
 	close(fd);
@@ -815,8 +826,8 @@ static void test_report(void **state)
 }
 
 /*
- * Tensors of RELU: x, in some cases with scales per channel, and y; and the reason to leave the
- * node, or "-".
+ * Each case has the tensor x of a RELU, in some cases with scales per channel, and the reason to
+ * refuse the node ("-": it is not refused).
  */
 static void test_wrong_tensors(void **state)
 {
@@ -825,7 +836,7 @@ static void test_wrong_tensors(void **state)
 		int type, rank, dims[9];
 		int num_scales, channels, zero_point;
 		bool is_sparse, is_constant;
-		size_t bytes;		/* bytes of a constant; 0 for as many as its shape needs */
+		size_t bytes;		/* bytes of a constant; 0: what its shape needs */
 	} cases[] = {
 		{ "-", TFL_FLOAT32, 2, { 2, 3 }, 0, 0, 0, false, false, 0 },
 		{ "-", TFL_FLOAT32, 0, { 0 }, 0, 0, 0, false, false, 0 },
@@ -892,7 +903,7 @@ static void test_wrong_tensors(void **state)
 	free(scales);
 }
 
-/* A tensor whose memory is too small for its shape is not written beyond its end. */
+/* If a tensor's memory is too small for its shape, nothing is written beyond the memory's end. */
 static void test_tensor_without_data(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -901,7 +912,7 @@ static void test_tensor_without_data(void **state)
 
 	(void)state;
 	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
-	/* TensorFlow Lite continues after a kernel that could not be made. */
+	/* TensorFlow Lite also prepares a kernel whose init() failed. */
 	kernel = w->kernels[0].user_data;
 	w->kernels[0].user_data = NULL;
 	assert_int_equal(w->kernel.prepare(&w->context, &w->kernels[0]), TFL_DELEGATE_ERROR);
@@ -959,7 +970,7 @@ static void test_buffers(void **state)
 	d->free_buffer(&w->context, d, &in);
 	assert_int_equal(in, -1);
 	d->free_buffer(&w->context, d, &none);
-	/* The tensor still has a handle, which is not valid any more. */
+	/* The tensor still has the handle of a freed buffer. */
 	w->tensors[3].buffer_handle = out;
 	w->tensors[1].delegate = d;
 	w->tensors[1].buffer_handle = 0;
@@ -972,8 +983,8 @@ static void test_buffers(void **state)
 }
 
 /*
- * Indices of int64 that pass from one partition to another become int32; they may be a tensor
- * without data.
+ * int64 indices that pass from one partition to another are converted to int32. They may be in a
+ * tensor without data.
  */
 static void test_wide_places(void **state)
 {
@@ -1022,8 +1033,8 @@ static int take_shape(struct tfl_context *context, struct tfl_tensor *tensor, st
 }
 
 /*
- * An operation that TensorFlow Lite lacks, before one that it has: a resized input gives its output
- * another shape. This code does not belong to any operation.
+ * Tests an operation that TensorFlow Lite lacks, followed by one that it has. If an input is
+ * resized, the output of the first one gets another shape.
  */
 static void test_operation_of_mediapipe(void **state)
 {
@@ -1103,7 +1114,10 @@ static int compute_shape(struct tfl_context *context, struct tfl_node *node)
 static int compute_swapped(struct tfl_context *context, struct tfl_node *node)
 {
 	assert_string_equal(node->user_data, "of the operation");
-	/* Its temporary tensor has memory, though TensorFlow Lite has not given it any. */
+	/*
+	 * The operation's temporary tensor has memory, although TensorFlow Lite did not allocate
+	 * any.
+	 */
 	memset(ints_of(context, node->temporaries, 0), 0xff, 2 * sizeof(int));
 	ints_of(context, node->outputs, 0)[0] = ints_of(context, node->inputs, 0)[1];
 	ints_of(context, node->outputs, 0)[1] = ints_of(context, node->inputs, 0)[0];
@@ -1116,7 +1130,7 @@ static void free_swapped(struct tfl_context *context, void *buffer)
 	free(buffer);
 }
 
-/* A version that accepts only constants in the file. */
+/* Plays a version of RESHAPE that accepts only a shape that is a constant in the file. */
 static int prepare_reshape(struct tfl_context *context, struct tfl_node *node)
 {
 	struct tfl_tensor *out = &context->tensors[node->outputs->data[0]];
@@ -1130,8 +1144,9 @@ static int prepare_reshape(struct tfl_context *context, struct tfl_node *node)
 }
 
 /*
- * A shape that is computed from a shape: TensorFlow Lite computes it when it prepares. Partitions are compiled again
- * if such a value changes, even if their own shapes do not.
+ * If a shape is computed from another shape, TensorFlow Lite computes it when preparing. If the
+ * value changes, partitions that use it are compiled again, even if the shapes of their tensors are
+ * unchanged.
  */
 static void test_shapes_from_shapes(void **state)
 {
@@ -1190,7 +1205,7 @@ static void test_shapes_from_shapes(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* A partition whose values TensorFlow Lite has all computed. */
+/* If TensorFlow Lite has already computed all values of a partition, the NNAPI is not called. */
 static void test_nothing_to_compute(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1222,15 +1237,15 @@ const char *TfLiteVersion(void)
 }
 
 /*
- * A runtime of another version, or with another layout of structures, gets no delegated nodes; the
- * log says why.
+ * If the runtime has another version, or other layouts of structures, no nodes are delegated, and
+ * the log says why.
  */
 static void test_wrong_runtime(void **state)
 {
 #define AT(member) offsetof(struct world, member), sizeof(((struct world *)NULL)->member)
 	static const struct {
 		const char *version;
-		size_t at, size;	/* place of the value; size 0 if no tensor has it */
+		size_t at, size;	/* offset and size of the value; size 0: none */
 		int64_t value;
 		const char *why;
 	} cases[] = {
@@ -1292,7 +1307,7 @@ static void test_wrong_runtime(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* TensorFlow Lite divides in double, so its floor may differ. */
+/* TensorFlow Lite divides in double precision, so the floor of its quotient may differ. */
 static void test_floor_div(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1307,7 +1322,7 @@ static void test_floor_div(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* STRIDED_SLICE with a constant place in an axis that it drops. */
+/* Tests a STRIDED_SLICE that selects one index (`begin`) of an axis, and drops the axis. */
 static void strided_slice(struct tfl_delegate *d, int begin, int offset, bool taken)
 {
 	struct world *w = world();
@@ -1359,8 +1374,8 @@ static void test_dropped_axis(void **state)
 }
 
 /*
- * Runs a sum and a product of the same tensors, one of which is an output; returns its first
- * element.
+ * Runs a sum and a product of the same tensors; `output` says which result is an output. Returns
+ * the output's first element.
  */
 static float cached_output(const char *folder, int output)
 {
@@ -1387,7 +1402,7 @@ static float cached_output(const char *folder, int output)
 	return first;
 }
 
-/* Models with different intermediate results as outputs share no entry of the cache. */
+/* Models that differ only in which results are outputs share no entry of the cache. */
 static void test_cached_outputs(void **state)
 {
 	char folder[] = "/tmp/nnaccel-tflite-XXXXXX", command[64];
@@ -1404,7 +1419,7 @@ static void test_cached_outputs(void **state)
 
 /* ---- Constants of other sizes than their nodes want ---- */
 
-/* A constant ends at the end of a page, before a page that cannot be read. */
+/* Moves a constant to the end of a page; the next page cannot be read. */
 static void guard(struct world *w, int tensor)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -1425,7 +1440,10 @@ static void unguard(struct world *w, int tensor)
 	munmap((char *)t->contents + t->bytes - page, 2 * page);
 }
 
-/* A list for each dimension has another length; the elements after it are not read. */
+/*
+ * Tests a TRANSPOSE whose list has `count` elements for three dimensions. Elements beyond the list
+ * must not be read.
+ */
 static void transpose(struct tfl_delegate *d, int count, bool taken)
 {
 	struct world *w = world();
@@ -1447,14 +1465,17 @@ static void test_short_order(void **state)
 	struct tfl_delegate *d = delegate();
 
 	(void)state;
-	/* The first node leaves a valid order where the number is that the second node lacks. */
+	/*
+	 * The first call leaves a valid order in memory, at the place of the element that the
+	 * second call lacks.
+	 */
 	transpose(d, 3, true);
 	transpose(d, 2, false);
 	transpose(d, 4, false);
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* One of the parts to concatenate is missing. */
+/* A CONCATENATION lacks one of its inputs. */
 static void test_missing_part(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1472,7 +1493,7 @@ static void test_missing_part(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* The value of PAD_V2 has fewer bytes than its type. */
+/* The value of PAD_V2 has fewer bytes than an element of its type. */
 static void test_short_value(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1560,7 +1581,7 @@ static void test_random_nodes(void **state)
 			append(&w->inputs[n], any(8) ? (int)any(8) : -1);
 		for (uint32_t i = any(3); i; i--)
 			append(&w->outputs[n], (int)any(8));
-		/* Each byte is a bool. */
+		/* Makes random parameters in which each byte is a valid bool. */
 		for (int i = 0; i < 16; i++)
 			w->params[n][i] = any(6) ? (int)any(2) : (int)(any(2) << 24 | any(2) << 8);
 		if (!any(16))
@@ -1574,12 +1595,12 @@ static void test_random_nodes(void **state)
 		destroy(w);
 		seed = start + 1;
 	}
-	/* Some nodes are valid by chance. */
+	/* By chance some nodes are valid, and are taken. */
 	assert_true(taken > 20);
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Each of these tests, when run again, frees all its blocks and closes all its files. */
+/* Runs these tests again: each must free all its blocks and close all its files. */
 static void test_nothing_is_left(void **state)
 {
 	static void (*const again[])(void **) = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `nnaccel cache` on an index in a folder, without an engine, and against a keeper that this program
- * plays.
+ * Tests `nnaccel cache` on an index in a folder, without an engine, and with a keeper that this
+ * program plays.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -53,7 +53,10 @@ static bool has_file(const char *name)
 	return !access(in_state(name), F_OK);
 }
 
-/* The tables that the keeper makes: user 0 has a plan, 1000 hashes and a plan, 2000 a hash. */
+/*
+ * The tables that the keeper makes. User 0 has a plan, user 1000 has hashes and a plan, user 2000
+ * has a hash.
+ */
 static const char index_sql[] =
 	"CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);"
 	"CREATE TABLE hash (uid INTEGER NOT NULL, token BLOB NOT NULL, hash BLOB NOT NULL,"
@@ -170,7 +173,10 @@ static void test_size(void **unused)
 	assert_prints("--json size", 0, expected);
 }
 
-/* Entries of a user are removed with their files, and so are files without an entry. */
+/*
+ * Clearing a user removes the user's entries with their files. Files without an entry are removed,
+ * too.
+ */
 static void test_clear(void **unused)
 {
 	(void)unused;
@@ -253,7 +259,7 @@ static void listen_as_keeper(void)
 	assert_int_equal(listen(keeper.socket, 1), 0);
 }
 
-/* Runs the command against a keeper that gives this answer. */
+/* Runs the command with a keeper that gives this answer. */
 static void assert_asks(const char *arguments, const struct message *answer, size_t size,
 			const void *file, size_t file_size, int status, const char *expected)
 {
@@ -293,7 +299,7 @@ static void test_keeper(void **unused)
 	assert_int_equal(keeper.request.kind, CACHE_SHOW);
 	assert_asks("", &none, all, &report, sizeof(report.head), 0,
 		    "made by v8\n      user   tokens   hashes    plans  entries          bytes\n");
-	/* A version without a terminator is truncated. */
+	/* A version that is not terminated is truncated. */
 	memset(&endless, 'x', sizeof(endless));
 	snprintf(long_version, sizeof(long_version), "made by %.*s\n      user   tokens   hashes    plans "
 		 " entries          bytes\n", (int)sizeof(endless.version) - 1, endless.version);
@@ -310,7 +316,7 @@ static void test_keeper(void **unused)
 		    "{\"plans\": 2, \"faults\": [\"plan 3 is \\\"torn\\\"\", \"plan 4 is missing\"]}\n");
 	assert_asks("check", &well, all, "", 0, 0, "3 plans, 0 faults\n");
 
-	/* The keeper gives reports or answers of a wrong size, no answer, or a refusal. */
+	/* The keeper sends a report or an answer of the wrong size, no answer, or a refusal. */
 	assert_asks("", &yes, all, &report, sizeof(report) - sizeof(report.users[0]), 1,
 		    "nnaccel cache: the engine's keeper is of another build\n");
 	assert_asks("", &well, all, &report, sizeof(report), 1,
@@ -331,7 +337,7 @@ static void test_keeper(void **unused)
 			    "nnaccel cache: the engine's keeper cannot do it: see its log\n");
 	}
 	close(keeper.socket);
-	/* Without a listener the index is opened in its folder. */
+	/* If no keeper listens, the tool opens the index in its folder. */
 	assert_prints("--uid 2000 clear", 0, "1 entries cleared\n");
 }
 

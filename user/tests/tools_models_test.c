@@ -38,8 +38,8 @@
 enum { MOST_BYTES = 32, MOST_OUTPUTS = 2 };
 
 /*
- * Calls that fail. The last three kill the process that opens the model, or concern only its
- * threads.
+ * Calls that fail. KILLED kills the process that opens the model; the last two concern only
+ * callers.
  */
 enum fault { NONE, OPEN, PREPARE, FILL, RUN, KILLED, CALLER, CALLER_KILLED };
 
@@ -61,21 +61,21 @@ static struct {
 	const char *report;		/* the plug-in's report */
 	enum fault fault;
 	bool fault_of_cpu;
-	unsigned int fault_at;		/* index of a run, or the seed */
+	unsigned int fault_at;		/* index of the failing run, or its seed */
 	bool is_endless;		/* callers end only when a signal comes */
 	bool is_terminal;
 	int gnuplot_status;		/* of wait() */
 	unsigned int num_outputs;
 	struct output outputs[2][MOST_OUTPUTS];	/* outputs of the device and of the CPU */
-	/* Seed for which the device's results are wrong; 0 for all. */
+	/* Seed of the input for which the device's results are wrong; 0: every input. */
 	unsigned int wrong_seed;
 	struct runtime_options options;	/* options of the last load */
 	unsigned int opened, closed;
 } played;
 
 /*
- * Counters in memory that processes share: number of loads of a model, and of processes that have
- * run it.
+ * Counters in memory that processes share: callers that have loaded the model, and callers that
+ * have finished their runs.
  */
 static struct {
 	atomic_uint started, ended;
@@ -104,8 +104,8 @@ static void nap(void)
 }
 
 /*
- * Replaces usleep(): 16 long pauses advance the test's clock by one second. A pause ends when a
- * process has ended, and all callers have done their runs.
+ * Replaces usleep(): 16 long pauses advance the test's clock by one second. A long pause lasts
+ * until a process has ended, and all callers have finished their runs.
  */
 SEEN int usleep(useconds_t us)
 {
@@ -242,7 +242,7 @@ static bool output(struct runtime *runtime, unsigned int number, struct runtime_
 	return o->bytes;
 }
 
-/* Each ten runs take 1 to 10 ticks, and on the CPU twice as long. */
+/* Runs take 1 to 10 ticks in turn, and twice as long on the CPU. */
 static bool run(struct runtime *runtime, char error[RUNTIME_ERROR])
 {
 	struct loaded *l = (struct loaded *)runtime;
@@ -316,7 +316,7 @@ size_t runtime_size(enum runtime_type type)
 
 /* ---- what commands print ---- */
 
-static char printed[2][1 << 18];		/* text of standard output and error */
+static char printed[2][1 << 18];		/* text of stdout and stderr */
 
 static int call(int (*command)(int argc, char **argv), const char *arguments)
 {
@@ -468,7 +468,7 @@ static void test_explain(void **state)
 	bytes ", " others " other values\n"
 #define OTHER_SHAPE "WRONG, of 3 inputs: outputs have other types or sizes than the CPU's\n"
 
-/* Outputs of the device and of the CPU, and the verdict. */
+/* Outputs of the device and of the CPU, and the expected verdict. */
 static const struct {
 	struct output device[MOST_OUTPUTS], cpu[MOST_OUTPUTS];
 	unsigned int seed;		/* seed of the input for these outputs, or 0 */
@@ -494,7 +494,7 @@ static const struct {
 	{ { INT32(5, 300000) }, { INT32(5, 300001) }, 2, WRONG("0.0e+00", "0", "1") },
 	{ { INT64(1, 1000000000000) }, { INT64(2, 1000000000001) }, 1, WRONG("0.0e+00", "0", "2") },
 	{ { BOOLS(1, 1, 0) }, { BOOLS(1, 0, 0) }, 1, WRONG("0.0e+00", "0", "1") },
-	/* Each input and each output affects the verdict. */
+	/* Each input and each output counts for the verdict. */
 	{ { INT32(1, 2) }, { INT32(3, 4) }, 0, WRONG("0.0e+00", "0", "6") },
 	{ { FLOATS(1, 2) }, { FLOATS(1, 3) }, 1, WRONG("3.3e-01", "0", "0") },
 	{ { FLOATS(1, 2) }, { FLOATS(1, 3) }, 3, WRONG("3.3e-01", "0", "0") },
@@ -542,7 +542,7 @@ static void test_bench(void **state)
 		assert_int_equal(call(tool_bench, "--seconds 1 " MODEL), is_right ? TOOL_OK : TOOL_FAILED);
 		assert_string_equal(printed[0], expected);
 		assert_string_equal(printed[1], is_right ? "" : failed);
-		/* The plug-in must not report which nodes it claims. */
+		/* `nnaccel bench` must not make the plug-in report which nodes it claims. */
 		assert_null(played.options.report);
 	}
 }
@@ -604,7 +604,7 @@ static void test_bench_forms(void **state)
 	played.gnuplot_status = 127 << 8;
 	played.is_terminal = played.is_endless = true;
 	assert_int_equal(call(tool_bench, "--plot p.png --seconds 1 " MODEL), TOOL_FAILED);
-	/* On a terminal a progress bar is drawn, and removed. */
+	/* On a terminal a progress bar is drawn, and removed at the end. */
 	bar = strstr(printed[1], "1 clients of 1 threads   ");
 	assert_true(bar > printed[1] + 24 && !memcmp(bar - 24, "\r[", 2) && !memcmp(bar - 3, ".] ", 3));
 	assert_non_null(strstr(printed[1], "\r                                                               \r"

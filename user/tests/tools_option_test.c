@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Options by a table: their destinations, rejected values, and the messages. */
+/*
+ * Tests options that a table describes: where values are stored, which values are rejected, and the
+ * messages.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,8 +64,8 @@ static void test_values(void **state)
 }
 
 /*
- * The beginning of only one name stands for that option; a complete name does not stand for longer
- * ones.
+ * An option may be abbreviated if only one name begins like this. A complete name never stands for
+ * a longer name.
  */
 static void test_abbreviations(void **state)
 {
@@ -96,7 +99,7 @@ static void test_help_ends_it(void **state)
 	}
 }
 
-/* Each value is a word. If the words do not fit into the buffer, none is written. */
+/* Each option is written as one word. If the words do not fit into the buffer, none is written. */
 static void test_words(void **state)
 {
 	const struct arguments a = { .flag = true, .text = "--t", .number = 9, .all = 1 };
@@ -106,7 +109,7 @@ static void test_words(void **state)
 	char text[sizeof(expected)], *words[6] = { NULL };
 
 	(void)state;
-	/* The row with a unit is left out. */
+	/* Leaves out the row that has a unit. */
 	memcpy(few, rows, 3 * sizeof(*few));
 	memcpy(few + 3, rows + 4, 2 * sizeof(*few));
 	few[5] = (struct option_row){ .kind = OPTION_END };

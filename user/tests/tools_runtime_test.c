@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inference runtimes of the tools: the choice by a file's first bytes, generated inputs, libraries,
- * and lines that are removed from the standard error. This program plays the two runtimes.
+ * Tests inference runtimes of the tools: the choice by a file's first bytes, generated inputs,
+ * libraries, and lines that are removed from standard error. This program plays the two runtimes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -140,8 +140,8 @@ static double value_at(const struct runtime_tensor *t, size_t i)
 }
 
 /*
- * The numbers depend on the seed. The numbers fill the range of their type, and no memory beyond
- * the tensor.
+ * Generated numbers depend on the seed, and fill the range of their type. Memory beyond the tensor
+ * is not written.
  */
 static void test_fill(void **state)
 {
@@ -221,7 +221,7 @@ static void test_libraries(void **state)
 	assert_non_null(strstr(error, "/nothing.so: install libnnaccel-plugins"));
 }
 
-/* A stream cannot be allocated. */
+/* Makes fdopen() fail. */
 static bool no_stream;
 
 FILE *fdopen(int fd, const char *mode)
@@ -232,10 +232,7 @@ FILE *fdopen(int fd, const char *mode)
 	return no_stream ? NULL : next(fd, mode);
 }
 
-/*
- * Returns the lines that pass to standard error, while the process may open only `files` more
- * files.
- */
+/* Returns the lines that reach standard error if the process may open only `files` more files. */
 static const char *caught(unsigned int files)
 {
 	static const char lines[] = "first\nAPI: not wanted\n\nAPI\nlast\n";

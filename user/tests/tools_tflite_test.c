@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models of TensorFlow Lite in the tools. This program plays the library, the plug-in and the loader.
+ * Tests models of TensorFlow Lite in the tools. This program plays the library, the plug-in and the
+ * loader.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -33,7 +34,7 @@ struct TfLiteTensor {
 	void *data;
 };
 
-/* Addresses of existing objects, and the number of each kind. */
+/* Addresses that stand for objects of each kind. */
 enum { MODELS, OPTIONS, INTERPRETERS, DELEGATES, KINDS };
 static char places[KINDS];
 

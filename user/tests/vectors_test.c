@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The seed that a random test prints repeats it in another build: graphs and forms of a seed have
- * the same structure, numbers and order. Fingerprints leave out floats, which compilers round
- * differently. If a maker is changed on purpose, take the fingerprints that this test prints.
+ * Checks that a seed which a random test prints gives the same test in another build: graphs and
+ * forms must have the same structure, numbers and order. The fingerprints leave out floats, because
+ * compilers round them differently. After an intended change of a maker, store the fingerprints
+ * that this test prints.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +70,7 @@ static void see_model(const struct nn_model *model)
 	}
 }
 
-/* Makes the vectors twice; each time they must have this fingerprint. */
+/* Makes the vectors twice. Their fingerprint must be `right` each time. */
 static void check_twice(void (*make)(void), uint64_t right)
 {
 	uint64_t first;
@@ -81,7 +82,7 @@ static void check_twice(void (*make)(void), uint64_t right)
 	make();
 	assert_true(seen == first);
 #ifndef __clang__
-	/* Clang evaluates arguments in another order, so its graphs are others. */
+	/* Clang evaluates arguments in another order than GCC, so the graphs differ. */
 	if (seen != right)
 		fail_msg("fingerprint 0x%016llx, not 0x%016llx", (unsigned long long)seen,
 			 (unsigned long long)right);
@@ -107,7 +108,7 @@ static void test_graphs(void **unused)
 	free(g.values);
 }
 
-/* Forms of the NNAPI's own operations; other operations still change. */
+/* Makes forms of the NNAPI's operations; other operations may still change. */
 static void make_forms(void)
 {
 	for (uint32_t i = 0; i < num_forms; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine on Vulkan with a software driver: random graphs compared with the reference,
+ * Tests the engine on Vulkan with a software driver: random graphs are compared with the reference;
  * rejections and their reasons, memory, and failing calls of Vulkan.
  */
 #define _GNU_SOURCE
@@ -73,7 +73,10 @@ static void fail_after(VkResult result, uint32_t calls)
 	layer->is_reached = false;
 }
 
-/* Puts the layer between the engine and the driver, before those that the environment names. */
+/*
+ * Puts the tests' layer between the engine and the driver, before the layers that the environment
+ * names.
+ */
 static void load_layer(const char *program)
 {
 	const char *others = getenv("VK_INSTANCE_LAYERS");
@@ -138,8 +141,8 @@ enum nn_status __wrap_nna_engine_store_put(const void *key, size_t key_size, con
 /* ---- A client's memory ---- */
 
 static struct {
-	struct nna_engine_region region;	/* without a base arguments are image copies */
-	int file;				/* -1 if it has no dma-buf */
+	struct nna_engine_region region;	/* no base: arguments are copies of images */
+	int file;				/* the region's dma-buf, or -1 */
 } client = { .file = -1 };
 
 bool __wrap_nna_engine_region_of(struct nna_engine_execution *execution, const void *data,
@@ -165,8 +168,8 @@ int __wrap_nna_engine_region_file(struct nna_engine_execution *execution, const 
 /* ---- The end of an execution ---- */
 
 static struct {
-	bool takes;			/* whether the library ends executions with files */
-	int file;			/* which it got last, or -1 */
+	bool takes;			/* the library ends executions with files */
+	int file;			/* last file that the library got, or -1 */
 } fence = { .file = -1 };
 
 bool __wrap_nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file);
@@ -180,7 +183,7 @@ bool __wrap_nna_engine_end_with_fence(struct nna_engine_execution *execution, in
 /* ---- The begin of an execution ---- */
 
 static struct {
-	int file;			/* which it waits for, or -1 */
+	int file;			/* file that the execution waits for, or -1 */
 	int gone;			/* readable once its client is gone, or -1 */
 } wait_on = { .file = -1, .gone = -1 };
 
@@ -199,7 +202,7 @@ int __wrap_nna_engine_gone_file(struct nna_engine_execution *execution)
 	return wait_on.gone;
 }
 
-/* Flags of DMA_BUF_IOCTL_SYNC, which succeeds on every file. */
+/* Flags of the calls of DMA_BUF_IOCTL_SYNC; the played ioctl succeeds on every file. */
 static uint64_t accesses[4];
 static uint32_t num_accesses;
 
@@ -216,7 +219,7 @@ int __wrap_ioctl(int file, unsigned long request, void *arg)
 
 /* ---- The clock ---- */
 
-/* If not 0, each reading of the clock advances it by this. */
+/* If not 0, each reading of the clock advances the clock by this time. */
 static uint64_t step_ns;
 
 int __real_clock_gettime(clockid_t clock, struct timespec *time);
@@ -309,7 +312,7 @@ static void ignore(uint32_t operation, const char *reason)
 	(void)reason;
 }
 
-/* Returns whether the engine supports all operations of the graph. */
+/* Returns true if the engine supports all operations of the graph. */
 static bool is_supported(void)
 {
 	struct nn_error err = { "" };
@@ -337,7 +340,7 @@ static bool compute_reference(struct arguments *a)
 	return status == NN_OK;
 }
 
-/* Executes twice: the recorded commands are submitted again. */
+/* Executes twice, so that the recorded commands are submitted again. */
 static void check_graph(uint64_t seed)
 {
 	struct arguments right, got;
@@ -393,8 +396,8 @@ static void check_random_graphs(void)
 }
 
 /*
- * By the test's clock each submission takes long, so each submission of the second execution has
- * one work group.
+ * The test's clock makes each submission take long. So in the second execution each submission has
+ * only one work group.
  */
 static void test_random_graphs(void **unused)
 {
@@ -406,7 +409,7 @@ static void test_random_graphs(void **unused)
 
 /* ---- Models of one or two operations ---- */
 
-/* ADD of two inputs, whose activation is an operand. */
+/* Adds an ADD of two inputs; operand `activation` is its activation. */
 static void add_of(int32_t type, uint32_t activation)
 {
 	const uint32_t x = tensor(type, NN_SUBGRAPH_INPUT), y = tensor(type, NN_SUBGRAPH_INPUT);
@@ -421,7 +424,7 @@ static void make_add(void)
 	add_of(NN_TENSOR_FLOAT32, mb_int32(&b, 0));
 }
 
-/* It has more than a row of work groups. */
+/* Makes an ADD with more than one row of work groups. */
 static void make_large_add(void)
 {
 	uint32_t x, y, out;
@@ -465,7 +468,7 @@ static void make_div(void)
 	mb_operation(&b, NN_OP_DIV, MB_LIST(x, x, mb_int32(&b, 0)), MB_LIST(out));
 }
 
-/* Makes a GATHER of two of four rows, by `indices`. */
+/* Adds a GATHER that selects two of four rows by `indices`. */
 static void gather_by(uint32_t indices)
 {
 	const uint32_t x = tensor(NN_TENSOR_FLOAT32, NN_SUBGRAPH_INPUT);
@@ -520,7 +523,9 @@ static void hear(uint32_t operation, const char *why)
 	snprintf(reason, sizeof(reason), "%s", why);
 }
 
-/* The reason of a refusal names the operation. Preparing the model fails, too. */
+/*
+ * If an operation is refused, the reason names the operation, and preparing the model fails, too.
+ */
 static void test_refused(void **unused)
 {
 	static const struct {
@@ -557,7 +562,7 @@ static void test_refused(void **unused)
 
 /* ---- Products of floats that are quantised when they run ---- */
 
-/* Returns whether the model is supported. Only the form that takes float64 may be refused. */
+/* Returns true if the model is supported. Only a form that needs float64 may be refused. */
 static bool is_exact(void)
 {
 	struct nn_error err = { "" };
@@ -571,7 +576,7 @@ static bool is_exact(void)
 	return !reason[0];
 }
 
-/* The results have the same bits, because the sums are whole numbers. */
+/* The results must have the same bits as the reference's, because the sums are whole numbers. */
 static void check_dynamic(void)
 {
 	static const int32_t types[] = { NN_TENSOR_FLOAT32, NN_TENSOR_FLOAT16 };
@@ -605,7 +610,7 @@ static void test_dynamic(void **unused)
 	check_dynamic();
 }
 
-/* Variants that a software driver has, but does not choose by itself, give the same results. */
+/* Shader variants that the engine does not choose for a software driver give the same results. */
 static void test_variants(void **unused)
 {
 	const uint32_t uses = gpu->uses, before = pipelines_count(gpu);
@@ -616,7 +621,7 @@ static void test_variants(void **unused)
 		skip();
 	gpu->uses = gpu->can;
 	check_random_graphs();
-	/* The compiler of a software driver takes long. */
+	/* A software driver takes long to compile shaders. */
 	if (how_often(1, 0))
 		check_dynamic();
 	assert_true(pipelines_count(gpu) > before);
@@ -701,7 +706,7 @@ static void test_fp16(void **unused)
 
 /* ---- What a model becomes ---- */
 
-/* Poolings follow one another and are not fused. */
+/* Makes a chain of poolings, which are not fused. */
 static void make_poolings(void)
 {
 	uint32_t from, to, one, valid;
@@ -766,8 +771,9 @@ static void test_shared_memory(void **unused)
 }
 
 /*
- * Two products of 4 million multiply-adds each are two submissions, or one if they are quick. If
- * they take long, each of the two work groups of a product is a submission.
+ * Two products of 4 million multiply-adds each are two submissions at first. If these are quick,
+ * they become one; if they take long, each of the two work groups of a product becomes a
+ * submission.
  */
 static void test_submissions(void **unused)
 {
@@ -796,7 +802,7 @@ static void test_submissions(void **unused)
 	step_ns = 1000;
 	check_against_plan(p);
 	assert_int_equal(facts_of(p).submissions, 1);
-	/* A fence is reset, submitted and waited for; then commands are begun and ended. */
+	/* The calls are: reset a fence, submit, wait, begin commands, end commands. */
 	step_ns = NS_PER_S;
 	fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, 4);
 	check_against_plan(p);
@@ -810,7 +816,7 @@ static void test_submissions(void **unused)
 	free(pool);
 }
 
-/* A dispatch whose work groups have rows is cut into halves until none takes more than 20 ms. */
+/* A dispatch with rows of work groups is divided into halves until none takes more than 20 ms. */
 static void test_cut(void **unused)
 {
 	struct prepared *p;
@@ -819,7 +825,7 @@ static void test_cut(void **unused)
 	make_large_add();
 	p = must_prepare(&b.model);
 	assert_int_equal(facts_of(p).submissions, 1);
-	/* A submission takes two steps of the clock. */
+	/* A submission takes two steps of the test's clock. */
 	step_ns = NS_PER_S / 20;
 	check_against_plan(p);
 	assert_int_equal(facts_of(p).submissions, 8);
@@ -874,7 +880,7 @@ static void test_index(void **unused)
 		assert_int_equal(prepared_execute(p, &a.execution, -1, &err),
 				 i < 0 || i == 4 ? NN_GENERAL_FAILURE : NN_OK);
 	}
-	/* The CPU cannot look at indices there. */
+	/* The CPU cannot check indices in device memory. */
 	indices[1] = 0;
 	client.region = (struct nna_engine_region){ .base = indices, .length = 8, .is_device_memory = true };
 	assert_int_equal(engine_execute(p, &a), NN_GENERAL_FAILURE);
@@ -883,7 +889,10 @@ static void test_index(void **unused)
 	prepared_release(p);
 }
 
-/* The overdue submission continues, and the next execution is right. */
+/*
+ * If an execution misses its deadline, its submission continues, and a later execution gives right
+ * results.
+ */
 static void test_deadline(void **unused)
 {
 	struct nn_error err = { "" };
@@ -900,7 +909,7 @@ static void test_deadline(void **unused)
 	a.execution.deadline_ns = clock_ns() + 3600 * NS_PER_S;
 	layer->result = VK_TIMEOUT;
 	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
-	/* The next execution does not wait longer for the running one. */
+	/* The next execution waits for the running submission, but not beyond its own deadline. */
 	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
 	layer->result = VK_SUCCESS;
 	assert_int_equal(prepared_execute(p, &a.execution, readable, &err), NN_GENERAL_FAILURE);
@@ -931,8 +940,8 @@ static void check_works(struct arguments *a)
 }
 
 /*
- * Each call fails in turn: first while the engine opens the GPU and makes pipelines, then when it
- * has both.
+ * Each call fails in turn: first while the engine opens the GPU and makes pipelines, then after
+ * both exist.
  */
 static void test_out_of_memory(void **unused)
 {
@@ -972,7 +981,7 @@ static void test_out_of_memory(void **unused)
 	free_arguments(&a);
 }
 
-/* Commands that cannot be recorded again are recorded by the next execution. */
+/* If commands cannot be recorded again after an execution, the next execution records them. */
 static void test_out_of_memory_later(void **unused)
 {
 	struct nn_error err = { "" };
@@ -982,7 +991,10 @@ static void test_out_of_memory_later(void **unused)
 	(void)unused;
 	make_poolings();
 	make_arguments(&b.model, &a);
-	/* On a busy machine an execution may be cut, and then has more calls. */
+	/*
+	 * Uses the test's clock, because on a busy machine an execution may be divided, and then
+	 * makes more calls.
+	 */
 	step_ns = 1000;
 	/* The first execution records transfers: commands are allocated, begun and ended, twice. */
 	for (uint32_t calls = 0; calls < 6; calls++) {
@@ -995,7 +1007,7 @@ static void test_out_of_memory_later(void **unused)
 		if (calls < 5)
 			prepared_release(p);
 	}
-	/* A fence is reset, submitted and waited for; then commands are begun and ended. */
+	/* The calls are: reset a fence, submit, wait, begin commands, end commands. */
 	for (uint32_t calls = 3; calls <= 4; calls++) {
 		fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, calls);
 		assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
@@ -1010,7 +1022,9 @@ static void test_out_of_memory_later(void **unused)
 	free_arguments(&a);
 }
 
-/* A lost GPU ends executions of all models prepared before; models prepared afterwards work. */
+/*
+ * If a GPU is lost, executions of all models prepared before fail. Models prepared afterwards work.
+ */
 static void test_lost(void **unused)
 {
 	struct arguments a;
@@ -1046,8 +1060,8 @@ static void test_lost(void **unused)
 }
 
 /*
- * One of two GPUs goes away. Models on the other go on, and those of the lost one fail until it is
- * back. The engine has a GPU of its own beside the test's.
+ * If one of two GPUs goes away, models on the other GPU work, and models on the lost one fail until
+ * it is back. The engine opens a GPU of its own beside the test's.
  */
 static void test_one_goes_away(void **unused)
 {
@@ -1097,7 +1111,8 @@ static void lose_gpu(struct arguments *a)
 }
 
 /*
- * Pipelines are stored after they are made, and loaded; an entry with another header is rejected.
+ * Pipelines are stored after they were made, and are loaded again. A stored entry with another
+ * header is rejected.
  */
 static void test_store(void **unused)
 {
@@ -1112,7 +1127,7 @@ static void test_store(void **unused)
 	store.puts = 0;
 	check_works(&a);
 	check_works(&a);
-	/* A driver that gives no whole header has nothing to store. */
+	/* If a driver does not give a complete header, nothing is stored. */
 	assert_true(store.puts || !saved);
 	free(saved);
 	if (!store.puts) {
@@ -1123,7 +1138,10 @@ static void test_store(void **unused)
 	lose_gpu(&a);
 	check_works(&a);
 	assert_int_equal(layer->loaded, store.size);
-	/* The size of the header, its version, vendor, device, and the driver's UUID. */
+	/*
+	 * Changes each word of the header in turn (size, version, vendor, device, driver's UUID),
+	 * then truncates it.
+	 */
 	for (size_t i = 0; i <= 32; i += 4) {
 		lose_gpu(&a);
 		if (i < 32)
@@ -1135,7 +1153,7 @@ static void test_store(void **unused)
 		assert_int_equal(layer->loaded, 0);
 		assert_int_equal(store.puts, 1);
 	}
-	/* A key of another driver. */
+	/* The store has only an entry with another driver's key. */
 	lose_gpu(&a);
 	store.key[20] ^= 1;
 	check_works(&a);
@@ -1145,7 +1163,10 @@ static void test_store(void **unused)
 	free_arguments(&a);
 }
 
-/* Memory that is not coherent is flushed before the GPU reads it, and invalidated afterwards. */
+/*
+ * Memory that is not coherent is flushed before the GPU reads it, and invalidated before the CPU
+ * reads it.
+ */
 static void test_incoherent(void **unused)
 {
 	struct gpu *coherent = gpu;
@@ -1168,7 +1189,7 @@ static void test_incoherent(void **unused)
 
 /* ---- Saved models ---- */
 
-/* Loads the first bytes of a part, of which one is changed by `change`. */
+/* Loads the first `size` bytes of a part; the byte at `at` is changed by `change`. */
 static enum nn_status load_part(const struct nna_engine_part *part, size_t size, size_t at,
 				uint8_t change, void **prepared)
 {
@@ -1182,7 +1203,10 @@ static enum nn_status load_part(const struct nna_engine_part *part, size_t size,
 	return vulkan_engine.load(&vulkan_engine, &copy, NULL, &how, prepared, &err);
 }
 
-/* A loaded model computes the same. Wrong bytes are refused, or make another model. */
+/*
+ * A loaded model computes the same results as the saved one. Changed bytes are refused, or give
+ * another model.
+ */
 static void test_saved(void **unused)
 {
 	struct nna_engine_image image = { 0 };
@@ -1242,7 +1266,7 @@ static void check_three(const struct nn_arg *sum)
 		assert_float_equal(((const float *)sum->data)[k], 3, 0);
 }
 
-/* Puts both inputs and the output of the sum into the client's memory; 1 + 2 is 3. */
+/* Puts the inputs (1 and 2) and the output (3) of the sum into the client's memory. */
 static void place_sum(struct arguments *a, char *memory)
 {
 	struct nn_arg *const args[] = { &a->inputs[0], &a->inputs[1], &a->outputs[0] };
@@ -1268,7 +1292,7 @@ static void add_in_place(void *prepared, struct arguments *a, char *memory)
 	check_three(&a->outputs[0]);
 }
 
-/* Prepares the sum, whose arguments have no memory yet. */
+/* Prepares the sum, and makes arguments without memory. */
 static void *prepare_sum(struct arguments *a)
 {
 	struct nn_error err = { "" };
@@ -1282,14 +1306,14 @@ static void *prepare_sum(struct arguments *a)
 }
 
 /*
- * The CPU does not copy arguments in memory that the GPU can reach. A region may be imported again
- * at another address.
+ * The CPU does not copy arguments if the GPU can access their memory. A region may be imported
+ * again at another address.
  */
 static void test_imported(void **unused)
 {
 	static const struct {
 		const char *name;
-		uint64_t length;	/* offset and size of the region with the arguments */
+		uint64_t length;	/* size of the region with the arguments */
 		bool is_writable;
 		bool has_file;
 		uint64_t copies;	/* in an execution */
@@ -1328,7 +1352,7 @@ static void test_imported(void **unused)
 	vulkan_engine.release(&vulkan_engine, prepared);
 }
 
-/* Commands are recorded once for each of a few places of arguments, which are used by turns. */
+/* If arguments are at a few places in turn, commands are recorded once for each place. */
 static void test_recorded(void **unused)
 {
 	struct arguments a;
@@ -1343,7 +1367,10 @@ static void test_recorded(void **unused)
 	memory = map_client();
 	client.region.length = CLIENT_BYTES;
 	client.region.is_writable = true;
-	/* The first executions are measured, and more places than commands are kept for. */
+	/*
+	 * The first executions are measured. They use more places than the engine keeps commands
+	 * for.
+	 */
 	for (uint32_t i = 0; i < 12; i++)
 		add_in_place(prepared, &a, memory + 4096 * i);
 	before = layer->recordings;
@@ -1356,7 +1383,7 @@ static void test_recorded(void **unused)
 	vulkan_engine.release(&vulkan_engine, prepared);
 }
 
-/* Memory that no CPU maps is imported, or the execution fails. */
+/* Memory that the CPU cannot access is imported. If importing fails, the execution fails. */
 static void test_device_memory(void **unused)
 {
 	static const struct {
@@ -1387,7 +1414,7 @@ static void test_device_memory(void **unused)
 			client.file = -1;
 		}
 		place_sum(&a, memory);
-		/* A copy by the CPU would fault. */
+		/* If the CPU copied the arguments, it would fault. */
 		mprotect(memory, CLIENT_BYTES, PROT_NONE);
 		status = engine_execute(prepared, &a);
 		if (status != cases[i].status)
@@ -1402,8 +1429,8 @@ static void test_device_memory(void **unused)
 }
 
 /*
- * An execution ends with the queue's sync_file if the GPU writes all outputs to the client's memory.
- * The engine waits otherwise, or if the library does not take the file.
+ * An execution ends with the queue's sync_file if the GPU writes all outputs to the client's
+ * memory. Otherwise, or if the library does not take the file, the engine waits for the GPU.
  */
 static void test_sync_file(void **unused)
 {
@@ -1442,7 +1469,7 @@ static void test_sync_file(void **unused)
 			fail_msg("%s: file %d", cases[i].name, fence.file);
 		unmap_client();
 	}
-	/* A semaphore that was not exported is not signalled again. */
+	/* If a semaphore could not be exported, no later submission signals it. */
 	client.region.is_writable = true;
 	a.execution.deadline_ns = 0;
 	for (uint32_t round = 0; round < 2; round++) {
@@ -1458,11 +1485,14 @@ static void test_sync_file(void **unused)
 	vulkan_engine.release(&vulkan_engine, prepared);
 }
 
-/* The end of a file that an execution waits for: at a submission, or after a time. */
+/*
+ * Signals the file that an execution waits for: at the execution's submission, or after
+ * `patience_ms`.
+ */
 struct dependency {
-	float *input;			/* which gets its values just before */
+	float *input;			/* written just before the file is signalled */
 	uint32_t patience_ms;
-	uint32_t submissions;		/* which were before */
+	uint32_t submissions;		/* number of submissions before the execution */
 	bool is_submitted;
 };
 
@@ -1479,7 +1509,7 @@ static void *end_dependency(void *given)
 	return NULL;
 }
 
-/* Returns whether the execution was submitted before what it waits for had ended. */
+/* Returns true if the execution was submitted before the file that it waits for was signalled. */
 static bool submits_before(void *prepared, struct arguments *a, char *memory, uint32_t patience_ms)
 {
 	struct dependency d = { .patience_ms = patience_ms, .submissions = layer->submissions };
@@ -1498,7 +1528,10 @@ static bool submits_before(void *prepared, struct arguments *a, char *memory, ui
 	return d.is_submitted;
 }
 
-/* The GPU waits for what an execution depends on; the CPU does if it copies, or measures. */
+/*
+ * The GPU waits for the fence that an execution depends on. If the engine copies arguments or
+ * measures, the CPU waits.
+ */
 static void test_dependencies(void **unused)
 {
 	static const uint64_t copied[] = { DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW,
@@ -1521,7 +1554,7 @@ static void test_dependencies(void **unused)
 	for (uint32_t round = 0; round < 2; round++)
 		assert_true(submits_before(prepared, &a, memory, 60000));
 	assert_int_equal(num_accesses, 0);
-	/* A file that is not taken. */
+	/* The driver fails to import the file. */
 	wait_on.file = eventfd(0, EFD_CLOEXEC);
 	fail_after(VK_ERROR_TOO_MANY_OBJECTS, 0);
 	assert_int_equal(engine_execute(prepared, &a), NN_GENERAL_FAILURE);
@@ -1531,7 +1564,7 @@ static void test_dependencies(void **unused)
 
 	memory = map_client();
 	client.region.is_writable = false;
-	/* It never ends, and the CPU would wait. */
+	/* The file is never signalled, and the CPU has to wait for it, because it copies. */
 	place_sum(&a, memory);
 	a.execution.deadline_ns = clock_ns() + 1;
 	assert_int_equal(engine_execute(prepared, &a), NN_MISSED_DEADLINE_TRANSIENT);
@@ -1550,7 +1583,7 @@ static void test_dependencies(void **unused)
 	vulkan_engine.release(&vulkan_engine, prepared);
 }
 
-/* The time on the device is the GPU's, not that of the call. */
+/* The reported device time is the time on the GPU, not that of the call. */
 static void test_time(void **unused)
 {
 	struct nn_error err = { "" };
@@ -1590,7 +1623,7 @@ static void test_choice(void **unused)
 		software += names[i].is_software;
 		if (!names[i].is_software)
 			continue;
-		/* The GPU is not chosen by its name or its UUID. */
+		/* A software driver is not chosen by its name or its UUID, only by "software". */
 		assert_int_equal(gpu_open(names[i].name, &chosen, &err), NN_DEVICE_UNAVAILABLE);
 		assert_int_equal(gpu_open(names[i].uuid, &chosen, &err), NN_DEVICE_UNAVAILABLE);
 	}
@@ -1626,7 +1659,7 @@ static void write_text(const char *path, const char *text)
 	fclose(file);
 }
 
-/* Figures are kept. Invalid stored measurements are repeated. */
+/* Performance figures are stored. If the stored figures are invalid, they are measured again. */
 static void test_capabilities(void **unused)
 {
 	char folder[] = "/tmp/nnaccel-vulkan-XXXXXX", path[600] = "";
@@ -1697,7 +1730,7 @@ int main(int argc, char **argv)
 		puts("1..0 # SKIP Vulkan has no software driver: install mesa-vulkan-drivers");
 		return 0;
 	}
-	/* The suite runs some of them under checks that take long. */
+	/* Under slow checkers the test suite runs only some of these tests. */
 	if (getenv("NN_TESTS"))
 		cmocka_set_test_filter(getenv("NN_TESTS"));
 	return cmocka_run_group_tests(tests, set_up, tear_down);

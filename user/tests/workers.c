@@ -12,10 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Time in units of 10 ms that workers of ended clients may take to end. */
+/* How many times 10 ms to wait until workers of ended clients have ended. */
 #define TRIES scaled(1000)
 
-/* Reads the beginning of a process's file in /proc, as text. Returns false if it is missing. */
+/*
+ * Reads the beginning of a process's file in /proc as text. Returns false if there is no such file.
+ */
 static bool read_file(const char *pid, const char *name, char text[64])
 {
 	char path[288];
@@ -32,7 +34,7 @@ static bool read_file(const char *pid, const char *name, char text[64])
 	return size > 0;
 }
 
-/* Returns whether a process is a worker that serves a session. */
+/* Returns true if a process is a worker that serves a session. */
 static bool is_busy_worker(const char *pid)
 {
 	char path[288], text[64];
@@ -52,7 +54,10 @@ static bool is_keeper(const char *pid)
 	return read_file(pid, "comm", text) && !strcmp(text, "nnacceld-keeper\n");
 }
 
-/* Returns the number of processes that satisfy is_such(), and one of them. */
+/*
+ * Returns the number of processes for which is_such() is true. If there are any, *found becomes one
+ * of them.
+ */
 static int scan(bool (*is_such)(const char *pid), pid_t *found)
 {
 	DIR *proc = opendir("/proc");
@@ -89,8 +94,8 @@ static int64_t thread_time(pid_t process, pid_t thread)
 }
 
 /*
- * Sums the CPU times of a process's threads. *busiest, unless it is NULL, becomes the thread with
- * the longest.
+ * Returns the sum of the CPU times of a process's threads. *busiest, unless `busiest` is NULL,
+ * becomes the thread with the longest time.
  */
 static int64_t sum_times(pid_t process, pid_t *busiest)
 {
@@ -128,7 +133,7 @@ int64_t workers_cpu_time(pid_t worker)
 	return sum_times(worker, NULL);
 }
 
-/* Returns whether a process's command line begins with the program and has the argument. */
+/* Returns true if a process's command line begins with the program and contains the argument. */
 static bool has_argument(const char *pid, const char *program, const char *argument)
 {
 	char path[288], text[1024] = "";

@@ -67,7 +67,7 @@ struct job {
 	uint32_t num_outputs;
 	uint32_t sizes[MAX_OUTPUTS];
 	void *right[MAX_OUTPUTS];
-	void *seen[MAX_OUTPUTS];	/* the first answer; later answers have the same bits */
+	void *seen[MAX_OUTPUTS];	/* first outputs; later ones must have the same bits */
 	struct nna_argument in, out[MAX_OUTPUTS];
 	struct nna_memory *memories[2];
 	uint32_t tokens[1 + MAX_OUTPUTS];

@@ -2,14 +2,14 @@
 /*
  * usage: stress [SECONDS [ATTACK...]]
  *
- * Measures the effect of one user on others. User A, with 65,536 subordinate ids, floods the device
- * in all ways or the named ones, for some seconds each (default 60). Meanwhile user B opens the
- * device, prepares a model and executes it, and root asks the device for its description. Before
- * each attack, A's processes compute for the same time without the device, which shows the
- * machine's own share. Before that and after the attack, A is quiet for a third of that time.
- * Prints B's times in all three phases as a table, and a TAP line for each attack, which passes if
- * neither B nor root was refused. For root, in a VM (make stress) with nnacceld. The users have
- * cgroups of their own, as after a login.
+ * Measures the effect of one user on other users. User A, with 65,536 subordinate ids, attacks the
+ * device: in all ways or in the named ones, for SECONDS each (default 60). During an attack, user B
+ * repeatedly opens the device, prepares a model and executes it, and root requests the device's
+ * description. Before each attack, A's processes compute for SECONDS without the device, which
+ * shows how much a busy machine alone slows B. Before this computing, and after the attack, A is
+ * quiet for a third of SECONDS. Prints B's times in all three phases as a table, and a TAP line for
+ * each attack, which passes if neither B nor root was refused. Needs root, in a VM (make stress)
+ * with nnacceld. The users have cgroups of their own, as after a login.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -41,11 +41,11 @@
 #define CGROUPS "/sys/fs/cgroup"
 #define ENGINE_WAIT "/sys/module/nnaccel/parameters/engine_wait_ms"
 
-/* Processes of A's in an attack, and contexts that each may hold. */
+/* Number of A's processes in an attack, and of contexts that each may hold. */
 #define ATTACKERS 4
 #define HELD 300
 
-/* Pauses of B between two rounds, and of root between two queries. */
+/* Pause of B between two rounds; root pauses between two queries. */
 #define REST_US 150000
 
 #define MAX_SAMPLES 4096
@@ -55,7 +55,7 @@ enum { OP_ADD = 0, OP_MUL = 18, OP_REDUCE_MAX = 77, OP_FILL = 100 };
 
 enum step { OPEN, PREPARE, EXECUTE, STEPS };
 
-/* The results of the processes. */
+/* The results of all processes, in memory that they share. */
 static struct shared {
 	atomic_bool stop;
 	atomic_uint tries, refused;		/* A's */
@@ -65,13 +65,13 @@ static struct shared {
 	uint32_t samples[STEPS][MAX_SAMPLES];	/* us */
 } *shared;
 
-/* B's times, in us, while something happened. */
+/* B's times in one phase, in us. */
 struct times {
 	unsigned int count;
 	uint32_t samples[STEPS][MAX_SAMPLES];
 };
 
-/* B's times before an attack and after it. */
+/* B's times while A is quiet: before an attack, and after it. */
 static struct times quiet[2];
 
 static void die(const char *what)
@@ -105,7 +105,7 @@ static void enter_cgroup(const char *name)
 	close(fd);
 }
 
-/* Becomes a user who may open the device by its group. */
+/* Becomes a user whose group may open the device. */
 static void become(uid_t uid)
 {
 	struct stat node;
@@ -116,7 +116,7 @@ static void become(uid_t uid)
 	group = node.st_gid;
 	if (setgroups(1, &group) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
 		die("becoming a user");
-	/* All children end with this process. */
+	/* A child is killed when its parent ends. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
@@ -134,7 +134,7 @@ static void map_subids(pid_t pid)
 	close(fd);
 }
 
-/* Takes another one of A's subordinate ids, for files opened from now on. */
+/* Switches to another one of A's subordinate ids, which opens the next files. */
 static void next_subid(void)
 {
 	static unsigned int id;
@@ -148,7 +148,7 @@ static void next_subid(void)
 
 /* ---- models ---- */
 
-/* Makes out = in + value, with COUNT values. */
+/* Prepares out = in + value, for COUNT elements. */
 static enum nn_status prepare_add(struct nna_device *device, float value, bool keep,
 				  struct nna_prepared_model **p, struct nn_error *err)
 {
@@ -182,7 +182,7 @@ static enum nn_status execute(struct nna_device *device, struct nna_prepared_mod
 	return status;
 }
 
-/* The model has eight temporaries of 128 MB, and an output of that size. */
+/* Prepares a model with eight temporaries of 128 MB, and an output of 128 MB. */
 static enum nn_status prepare_huge(struct nna_device *device, struct nna_prepared_model **p,
 				   struct nn_error *err)
 {
@@ -217,9 +217,7 @@ static void compute(void)
 		;
 }
 
-/*
- * Does the memory work of compute_huge() without the device: fills newly allocated memory.
- */
+/* Uses memory as compute_huge() does, but without the device: fills newly allocated memory. */
 static void fill_memory(void)
 {
 	const size_t count = 1 << 25;
@@ -233,7 +231,7 @@ static void fill_memory(void)
 	munmap(values, count * sizeof(*values));
 }
 
-/* Opens the device under another id and gets a worker; returns NULL if it was refused. */
+/* Opens the device under another id, and gets a worker. Returns NULL if either was refused. */
 static struct nna_device *take(void)
 {
 	struct nna_device *device = NULL;
@@ -249,7 +247,7 @@ static struct nna_device *take(void)
 	return NULL;
 }
 
-/* Keeps the memory that it gets, and requests more. */
+/* Opens further contexts, and keeps them open. */
 static void hold(void)
 {
 	static int held;
@@ -282,7 +280,7 @@ static void ask_and_close(void)
 	nna_device_close(device);
 }
 
-/* Lets another process crash the worker meanwhile. */
+/* Uses a worker until another process crashes it. */
 static void be_crashed(void)
 {
 	struct nna_device *device = take();
@@ -311,7 +309,7 @@ static void store(void)
 		atomic_fetch_add(&shared->refused, 1);
 	else
 		nna_prepared_model_free(p);
-	/* Each context has its own budget of stores. */
+	/* Changes the context now and then, because each context has a budget of stores. */
 	if ((int)value % 32 == 0) {
 		nna_device_close(device);
 		device = NULL;
@@ -389,7 +387,7 @@ static pid_t start_attacker(void (*act)(void))
 	return pid;
 }
 
-/* Does a round of process B. Returns false if a step failed. */
+/* Does one round of user B. Returns false if a step failed. */
 static bool do_round(uint32_t us[STEPS], struct nn_error *err)
 {
 	struct nna_prepared_model *p = NULL;
@@ -464,7 +462,7 @@ static pid_t start_root(void)
 	_exit(0);
 }
 
-/* Whether a process is a worker of A's, by its cgroup; SIGBUS is a crash. */
+/* Returns true if a process's cgroup is that of a worker of A. */
 static bool is_worker_of_a(const char *pid)
 {
 	char path[300], text[256] = "";
@@ -510,7 +508,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Sorts samples. Returns the quantile, in tenths, or 0 without samples. */
+/* Sorts samples. Returns the quantile that `tenths` gives, or 0 without samples. */
 static double quantile(uint32_t *samples, unsigned int count, unsigned int tenths)
 {
 	if (!count)
@@ -540,7 +538,7 @@ static void print_head(unsigned int seconds)
 	       "root f.");
 }
 
-/* Lets A's processes run the function (NULL: none) for a time. The results are in *shared. */
+/* Lets A's processes call `act` (NULL: nothing) for some seconds. The results are in *shared. */
 static void blow(void (*act)(void), bool crash, unsigned int seconds)
 {
 	pid_t pids[ATTACKERS + 3];
@@ -561,13 +559,13 @@ static void blow(void (*act)(void), bool crash, unsigned int seconds)
 		kill(pids[i], SIGKILL);
 		waitpid(pids[i], NULL, 0);
 	}
-	/* All other state is freed with A's processes. */
+	/* Waits, because the state of A's processes is freed some time after they end. */
 	sleep(1);
 }
 
 /*
- * Takes the results of blow(). Returns whether only A was refused; adds other failures to the
- * message.
+ * Copies the results of blow(). Returns true if only A was refused; adds failures of B and root to
+ * the message.
  */
 static bool take_times(struct times *times, char message[200])
 {
@@ -591,8 +589,8 @@ static double ratio(double a, double b)
 }
 
 /*
- * Prints B's times, one line for each step; the first and the last line have no line break of their
- * own.
+ * Prints B's times, a line for each step. Continues the current line, and does not end the last
+ * one.
  */
 static void print_times(struct times *alone, struct times *during)
 {
@@ -611,8 +609,8 @@ static void print_times(struct times *alone, struct times *during)
 }
 
 /*
- * Runs the phases before an attack, the attack and the quiet time after it. Returns true if only
- * A was refused.
+ * Runs all phases of an attack, from the quiet time before to the quiet time after it. Returns true
+ * if only A was refused.
  */
 static bool run(const struct attack *attack, unsigned int seconds, char message[200])
 {
@@ -659,7 +657,8 @@ static bool choose(bool chosen[NUM_ATTACKS], int count, char **names)
 }
 
 /*
- * Makes calls wait longer for a worker: a slow start then appears in the table, and is no refusal.
+ * Makes calls wait longer for a worker, so that a slow start shows in the table instead of counting
+ * as a refusal.
  */
 static void be_patient(void)
 {

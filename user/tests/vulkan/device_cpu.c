@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU device of this process, whose plans run on Vulkan.
+ * Includes the runtime's CPU device, and makes its plans run on Vulkan.
  */
 #include "ops/op.h"
 #include "tests/vulkan/played.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans of this process's CPU device that run on Vulkan.
+ * Functions that run plans of the runtime's CPU device on Vulkan.
  */
 #ifndef NN_TESTS_VULKAN_PLAYED_H
 #define NN_TESTS_VULKAN_PLAYED_H

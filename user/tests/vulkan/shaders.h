@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a graph of dispatches on the CPU. Each shader is defined here by its parameters, in the
- * simplest form. Each access must lie inside of its tensor, and each work group must be needed.
+ * Runs a graph of dispatches on the CPU. For each shader there is a function of the same
+ * parameters, in the simplest form. Each access must lie inside of its tensor, and each work group
+ * must be needed.
  */
 #ifndef NN_TESTS_VULKAN_SHADERS_H
 #define NN_TESTS_VULKAN_SHADERS_H
@@ -30,7 +31,7 @@ static struct {
 
 /* ---- Tensors ---- */
 
-/* Element `index` of a tensor of the dispatch. */
+/* Returns the address of element `index` of a tensor of the dispatch. */
 static void *element_at(uint32_t tensor, int64_t index, uint32_t size)
 {
 	const uint32_t number = play.d->tensors[tensor];
@@ -96,7 +97,10 @@ static float clamped(float value, float low, float high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* Checks the number of work groups: as few as `count` parts need if each group computes `each`. */
+/*
+ * Checks that the number of work groups is minimal for `count` parts, of which each group computes
+ * `each`.
+ */
 static void check_groups(uint64_t count, uint32_t each)
 {
 	const uint32_t *groups = play.d->groups;
@@ -172,7 +176,7 @@ static int32_t whole_step(uint32_t step, int32_t v, int32_t o, float x, float y)
 	}
 }
 
-/* Computes the indices of element `i` in tensors 0 to 2. */
+/* Computes which elements of tensors 0 to 2 belong to element `i` of the output. */
 static void places_of(const struct elementwise_params *p, uint32_t i, int64_t from[3])
 {
 	play_check(p->rank && p->rank <= MAX_AXES);
@@ -315,7 +319,7 @@ static void play_gather(void)
 
 /* ---- Products and windows ---- */
 
-/* Return elements of image and filter minus their zero points. */
+/* These two return an element of the image and of the filter, minus the zero point. */
 static double left(const struct window_params *p, int64_t image, int64_t at)
 {
 	const uint32_t type = play.d->constants[0];
@@ -368,7 +372,10 @@ static void finish_sum(const struct window_params *p, double sum, int64_t channe
 	store_float(type, to, clamped(value, p->low, p->high));
 }
 
-/* Returns the position in the image of a tap of the window at `out`, or -1. */
+/*
+ * Returns the position in the image that the tap of the window at `out` reads, or -1 if it is
+ * outside.
+ */
 static int64_t tap_at(uint32_t out, uint32_t tap, uint32_t stride, uint32_t dilation, int32_t head,
 		      uint32_t size)
 {
@@ -429,7 +436,7 @@ static void play_product(void)
 				play_element(p, batch, row, column);
 }
 
-/* Sums the elements of a channel in a window; returns their number. */
+/* Sums the elements of a channel in a window; returns the number of elements. */
 static uint32_t play_pool_window(const struct window_params *p, uint32_t pixel, int64_t from,
 				 double *sum)
 {
@@ -659,7 +666,10 @@ static void play_range(void)
 	}
 }
 
-/* Quantises as DynamicQuantizeLinear (constant 1) or as TensorFlow Lite's symmetric rows. */
+/*
+ * Quantises as DynamicQuantizeLinear if constant 1 is set, otherwise as TensorFlow Lite's symmetric
+ * rows.
+ */
 static void play_quantise(void)
 {
 	const struct quantise_params *p = &play.d->params.quantise;
@@ -729,7 +739,7 @@ static uint8_t *play_argument(uint32_t operand)
 	return play.memory + v->at;
 }
 
-/* Runs the graph of a model, in memory that is filled with garbage before. */
+/* Runs the graph of a model in memory that was filled with garbage. */
 static void play_graph(const struct graph *g, const struct nn_execution *e)
 {
 	const struct nn_subgraph *main = &g->model->subgraphs[0];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A Vulkan layer that makes calls fail or end late, GPUs disappear, and memory not coherent, as a
- * test demands. It lies between the engine and a driver. A test loads it, too, and finds its
- * controls as `nn_test_layer`.
+ * A Vulkan layer between the engine and a driver. On a test's demand, calls fail or end late, GPUs
+ * disappear, or memory is not coherent. The test also loads the layer, and finds its controls under
+ * the name `nn_test_layer`.
  */
 #ifndef NN_TESTS_VULKAN_LAYER_H
 #define NN_TESTS_VULKAN_LAYER_H
@@ -14,15 +14,15 @@
 #include <vulkan/vulkan.h>
 
 struct test_layer {
-	VkResult result;		/* of calls from it on; VK_TIMEOUT delays waits */
-	uint32_t before;		/* calls before it */
+	VkResult result;		/* of failing calls; VK_TIMEOUT delays waits */
+	uint32_t before;		/* calls before the first failing one */
 	const void *device, *queue;	/* only calls on these fail; NULL: all */
 	bool is_reached;
 	bool is_gone;			/* no GPU is found */
-	bool is_incoherent;		/* the memory of GPUs that are opened from now on */
-	size_t loaded;			/* bytes that the last cache of pipelines began with */
+	bool is_incoherent;		/* memory of GPUs that are opened next */
+	size_t loaded;			/* initial bytes of the last pipeline cache */
 	uint32_t submissions;		/* number of submissions to queues so far; atomic */
-	uint32_t recordings;		/* number of commands that were begun so far */
+	uint32_t recordings;		/* number of command buffers begun so far */
 };
 
 #endif /* NN_TESTS_VULKAN_LAYER_H */
