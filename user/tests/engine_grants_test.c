@@ -279,7 +279,8 @@ static void test_found(void **state)
 }
 
 /*
- * After its last use forgotten memory is unmapped, and reported to an engine that was told of it.
+ * After its last use forgotten memory is unmapped. It is reported to the engine if the engine knows
+ * it.
  */
 static void test_forgotten(void **state)
 {
@@ -310,8 +311,8 @@ static void test_forgotten(void **state)
 	assert_false(is_mapped(base, PAGE));
 	assert_false(is_mapped((char *)base + PAGE, PAGE));
 	/*
-	 * Memory that was not forgotten stays mapped; forgotten memory that the engine was never
-	 * told of is not reported.
+	 * Memory that was not forgotten stays mapped. Forgotten memory that the engine does not
+	 * know is not reported.
 	 */
 	assert_true(is_mapped(other->base, PAGE));
 	grants_put(&grants, other);

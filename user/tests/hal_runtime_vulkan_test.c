@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests one program with two engines, nnacceld and the one on Vulkan. libneuralnetworks splits a
- * model between them by their performance figures, and both use the same memory as a dma-buf. Needs
- * nnacceld as nnaccel, and nnaccel-vulkan as vulkan-second, with figures that are best for floats
- * and worst for bytes.
+ * Tests one program with nnacceld and the engine on Vulkan: libneuralnetworks splits a model
+ * between them by their figures, and both use the same memory as a dma-buf. Needs nnacceld as
+ * nnaccel, and nnaccel-vulkan as vulkan-second, with figures that are best for floats and worst for
+ * bytes.
  */
 #include <dirent.h>
 

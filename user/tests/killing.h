@@ -30,9 +30,9 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 
 /*
  * Does the same as killing_run(), but system calls fail as on a disk that is full, read-only or
- * broken: each call alone, and each one together with all later calls of the same name. The child
- * either acknowledges and exits with 0, or exits with KILLING_REFUSED. Returns the number of runs,
- * or 0 without strace.
+ * broken. Each call fails alone, then together with all later calls of its name. The child either
+ * acknowledges and exits with 0, or exits with KILLING_REFUSED. Returns the number of runs, or 0
+ * without strace.
  */
 unsigned int failing_run(const char *what, const char *folder, void (*prepare)(void),
 			 void (*check)(bool acknowledged));

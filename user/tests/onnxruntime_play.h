@@ -71,9 +71,7 @@ struct OrtGraph {
 	size_t node_count, in_count, out_count;
 };
 
-/*
- * The graph inside of a node, which gets another name than the main graph; NULL if there is none.
- */
+/* The graph inside of a node, which gets another name than the main graph. May be NULL. */
 static const OrtGraph *inner_graph;
 
 struct OrtKeyValuePairs {

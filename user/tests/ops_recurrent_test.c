@@ -385,8 +385,8 @@ static void test_rnn_auxiliary_width(void **state)
 }
 
 /*
- * Adds the inputs of an LSTM cell whose x has `size` elements. Of the optional inputs only those of
- * the input gate are given.
+ * Adds the inputs of an LSTM cell whose x has `size` elements. Gives only those optional inputs
+ * that the input gate needs.
  */
 static void lstm_weights(struct op_case *c, uint32_t size)
 {

@@ -275,7 +275,7 @@ static void test_limits_arrive(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* For an omitted argument the device is told only that there is no value. */
+/* For an omitted argument the device learns only that there is no value. */
 static void test_omitted_argument(void **state)
 {
 	static const struct nna_argument none = { .has_no_value = true };

@@ -547,8 +547,8 @@ static const struct plane_case {
 	struct { uint32_t rows, row_bytes; } planes[NNA_HARDWARE_PLANES];
 	uint32_t size;
 	/*
-	 * Where lockPlanes must find Y, Cb and Cr: the plane, the offset of the first sample, and
-	 * the distance of two samples, in bytes.
+	 * Places of Y, Cb and Cr in the result of lockPlanes: the plane, the offset of the first
+	 * sample, and the distance of two samples, in bytes.
 	 */
 	struct { uint32_t plane, offset, step; } samples[3];
 } plane_cases[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests graphs of a few nodes through the delegate, on a TensorFlow Lite that this program plays.
- * tflite_nodes.def has the graphs with their outputs, or with the reasons why nodes are refused.
+ * Their outputs, or the reasons why nodes are refused, are in tflite_nodes.def.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How many times 10 ms to wait until workers of ended clients have ended. */
+/* Maximum time, in units of 10 ms, until workers of ended clients have ended. */
 #define TRIES scaled(1000)
 
 /*

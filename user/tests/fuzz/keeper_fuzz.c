@@ -78,7 +78,7 @@ static int take_packet(int socket, enum message_way way, int flags, struct messa
 {
 	(void)socket;
 	(void)flags;
-	/* Only a broker sends files, and there is none. */
+	/* Only a broker sends files, and this test has no broker. */
 	if (file)
 		abort();
 	if (!incoming.size)
