@@ -442,8 +442,8 @@ TEST_F(uring, cancel)
 	EXPECT_EQ(reap(&self->ring, NULL), -ECANCELED);
 	EXPECT_EQ(cancel(self->s.fd, 2), ENOENT);
 	/*
-	 * The entry of an execution that the worker has fetched ends. The command still has
-	 * references to the memory that the worker uses.
+	 * If the worker has fetched an execution, a cancellation ends only its io_uring request.
+	 * The command still has references to the memory that the worker uses.
 	 */
 	EXPECT_EQ(cancel(self->s.fd, 1), 0);
 	EXPECT_EQ(reap(&self->ring, NULL), -ECANCELED);

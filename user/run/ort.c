@@ -324,7 +324,7 @@ static bool takes_plugins(const char *version)
 	       (major > 1 || (major == 1 && minor >= ORT_VERSION));
 }
 
-/* Stores what the library needs from the first runtime that it finds. */
+/* Stores what this library needs from the first ONNX Runtime that the process loads. */
 static void meet(const struct ort_api_base *base)
 {
 	const char *version = base->GetVersionString();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the functions that the library replaces, in the scope of their caller, because a runtime
- * may be in the scope of a plug-in only. Programs that load a runtime by dlopen() get the
- * replacements by dlsym().
+ * may be in the scope of a plug-in only. If a program loads a runtime with dlopen(), its calls of
+ * dlsym() return our replacements.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -46,7 +46,7 @@ struct request {
 	bool measure;
 	const struct nn_attributes *attributes;	/* attributes of the device's extensions, or NULL */
 	struct channel *channel;		/* channel of a burst, or NULL */
-	struct trace_run *trace;	/* more times for the device to report, or NULL */
+	struct trace_run *trace;	/* where the device notes further times, or NULL */
 
 	/* Results of the execution. */
 	struct nn_output_shape *shapes;		/* [num_outputs] */

@@ -504,7 +504,7 @@ static void test_steps(void **state)
 	assert_ok(ANeuralNetworksModel_getSupportedOperationsForDevices(model, &device, 1,
 									supported));
 	assert_true(supported[0] && supported[1] && !supported[2] && supported[3]);
-	/* The accelerator lacks the product, and no other device was named. */
+	/* The accelerator does not support operation 2, and no other device was named. */
 	compilation = for_accelerator(model);
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_finish(compilation));
 	ANeuralNetworksCompilation_free(compilation);

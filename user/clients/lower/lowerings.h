@@ -16,7 +16,7 @@ uint32_t gelu_of(struct lowering *t, uint32_t x, bool by_tanh);
 /* Clamps to two bounds, which may be infinite. */
 uint32_t bounded(struct lowering *t, uint32_t x, float low, float high);
 
-/* Translates t->function of input 0. */
+/* Translates a node that applies t->function to its input 0. */
 translator function_op;
 /* The functions of functions.def. */
 #define FUNCTION(onnx, first, last, tflite, y) function function_##onnx;

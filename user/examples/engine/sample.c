@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A sample engine: An engine that computes ADD and RELU of float32 tensors on the CPU. It has an
- * extension, an executor of bursts, and data in the cache. Documentation/writing-an-engine.rst
- * explains it step by step. It is built against installed headers and libnnaccel-engine.so only.
+ * A sample engine: An engine that computes ADD and RELU of float32 tensors on the CPU. It shows an
+ * extension, an executor of bursts, and an engine's own data in the compilation cache.
+ * Documentation/writing-an-engine.rst explains it step by step. It is built against installed headers and libnnaccel-engine.so only.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -18,9 +18,9 @@
 #define WIDE_ROWS NN_Q8_WIDE_ROWS
 
 /*
- * Widens a row of `depth` values. If the depth is odd, a 0 follows. Returns the number with which
- * the row's sums begin besides the bias: the correction for the weights' zero point, which is not
- * subtracted from packed weights.
+ * Widens a row of `depth` values. If the depth is odd, a 0 follows. Returns the correction for the
+ * weights' zero point, which is not subtracted from packed weights. Each sum of the row begins
+ * with the bias plus this number.
  */
 static TARGET int32_t widen_row(const struct nn_gemm_q8 *g, const uint8_t *a, int16_t *to)
 {

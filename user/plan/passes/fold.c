@@ -114,8 +114,8 @@ static bool read_padding(const struct folding *f, const struct compiled_step *pa
 }
 
 /*
- * Returns the least possible value of an operand, divided by the scale. It follows from the
- * activation or the type.
+ * Returns the least possible value of an operand, divided by the scale. The activation or the
+ * type determines this value.
  */
 static float least_value(const struct folding *f, uint32_t operand)
 {

@@ -303,7 +303,7 @@ static void restored_run_init(const struct compiled_step *step, const struct con
 	*r = (struct nn_run){ .num_inputs = o->num_inputs, .inputs = x->inputs };
 }
 
-/* Returns false if the kernel does not accept the values of this execution. */
+/* Packs a step's weights. Returns false if its kernel does not accept the values of this execution. */
 static bool pack_weights(const struct compiled *c, const struct compiled_step *step,
 			 const struct context *x, const struct launch *l, uint32_t threads)
 {

@@ -349,8 +349,8 @@ uint64_t sections_begin(const struct nn_plan *plan)
 }
 
 /*
- * Updates the memory that a plan counts for. It grows, because a plan caches the memory of
- * concurrent executions.
+ * Updates the memory that is counted for a plan. A plan's memory grows, because it keeps that of
+ * executions that ran at the same time.
  */
 static void count_bytes(struct sections *all, struct shaped *shaped)
 {

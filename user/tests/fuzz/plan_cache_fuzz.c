@@ -180,8 +180,8 @@ static void load_and_run(const struct nn_plan_image *image, uint8_t *data, const
 }
 
 /*
- * Keeps saved plans, which are found by their models. Most inputs differ from an earlier input only
- * in the damage. Compiling and saving takes ten times as long as loading.
+ * Keeps saved plans, which are found by their models. Most inputs have the
+ * model of an earlier input, and damage its saved plan in another way. Compiling and saving takes ten times as long as loading.
  */
 #define MAX_SAVED 256
 

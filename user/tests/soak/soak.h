@@ -93,8 +93,8 @@ struct soak_sample {
 };
 
 /*
- * A sampled value, and its allowed growth between two samples at rest: `percent`, but at least
- * `slack`.
+ * A sampled value. Between two samples at rest it may grow by `percent`, or by `slack` if that is
+ * more.
  */
 struct soak_value {
 	const char *name;
