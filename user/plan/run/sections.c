@@ -32,10 +32,7 @@
  */
 #define LOOK_AGAIN 64
 
-/*
- * Maximum number of times that a subgraph is divided, because sections may need values of other
- * sections.
- */
+/* Maximum number of divisions of a subgraph; sections may need values of other sections. */
 #define MAX_ROUNDS 4
 
 /* A section as a separate model with known shapes of inputs, and the plan of this model. */
@@ -348,10 +345,7 @@ uint64_t sections_begin(const struct nn_plan *plan)
 	return plan->sections ? atomic_fetch_add(&plan->sections->runs, 1) + 1 : 0;
 }
 
-/*
- * Updates the memory that is counted for a plan. A plan's memory grows, because it keeps that of
- * executions that ran at the same time.
- */
+/* Updates a plan's counted memory, with the memory of executions that ran at the same time. */
 static void count_bytes(struct sections *all, struct shaped *shaped)
 {
 	uint64_t bytes = sizeof(*shaped) + shaped->memory.weights +
@@ -408,9 +402,7 @@ void sections_free(struct nn_plan *plan)
 
 /* ---- A plan for a set of shapes ---- */
 
-/*
- * Adds an operand to the section's model. The model has only operands that its operations refer to.
- */
+/* Adds an operand, to which operations of the section refer, to the section's model. */
 static void take_operand(const struct section *s, struct shaped *shaped, uint32_t operand)
 {
 	if (shaped->operands[operand].consumers++)
@@ -529,10 +521,7 @@ static struct slot *find_slot(struct section *s, const struct value *values, uin
 	return NULL;
 }
 
-/*
- * Sets an empty slot, or else the least recently used one, to CHANGING, and returns it. Returns
- * NULL if all slots are in use.
- */
+/* Sets an empty or the least recently used slot to CHANGING. Returns NULL if all are in use. */
 static struct slot *take_slot(struct section *s)
 {
 	for (uint32_t tries = 0; tries < SECTION_PLANS; tries++) {
