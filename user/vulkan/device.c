@@ -414,6 +414,10 @@ static VkResult open_device(struct gpu *gpu)
 	if (result)
 		return result;
 	vkGetDeviceQueue(gpu->device, gpu->family, 0, &gpu->queue);
+	gpu->import_semaphore = (PFN_vkImportSemaphoreFdKHR)
+		vkGetDeviceProcAddr(gpu->device, "vkImportSemaphoreFdKHR");
+	gpu->export_semaphore = (PFN_vkGetSemaphoreFdKHR)
+		vkGetDeviceProcAddr(gpu->device, "vkGetSemaphoreFdKHR");
 	return vkCreateCommandPool(gpu->device, &pool, NULL, &gpu->pool);
 }
 

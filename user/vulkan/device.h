@@ -56,6 +56,9 @@ struct gpu {
 	VkPhysicalDevice physical;
 	VkDevice device;
 	VkQueue queue;
+	/* NULL without GPU_SYNC_FILE */
+	PFN_vkImportSemaphoreFdKHR import_semaphore;
+	PFN_vkGetSemaphoreFdKHR export_semaphore;
 	uint32_t family;
 	struct gpu_name name;
 	VkPhysicalDeviceLimits limits;

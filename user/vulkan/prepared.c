@@ -464,10 +464,8 @@ static VkResult import_begin(const struct prepared *p, int sync_file)
 		.handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_SYNC_FD_BIT,
 		.fd = sync_file,
 	};
-	PFN_vkImportSemaphoreFdKHR import = (PFN_vkImportSemaphoreFdKHR)
-		vkGetDeviceProcAddr(p->gpu->device, "vkImportSemaphoreFdKHR");
 
-	return import(p->gpu->device, &info);
+	return p->gpu->import_semaphore(p->gpu->device, &info);
 }
 
 /*
@@ -511,11 +509,9 @@ static int export_end(struct prepared *p)
 		.semaphore = p->end,
 		.handleType = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_SYNC_FD_BIT,
 	};
-	PFN_vkGetSemaphoreFdKHR get = (PFN_vkGetSemaphoreFdKHR)
-		vkGetDeviceProcAddr(p->gpu->device, "vkGetSemaphoreFdKHR");
 	int file = -1;
 
-	p->cannot_export = get(p->gpu->device, &info, &file);
+	p->cannot_export = p->gpu->export_semaphore(p->gpu->device, &info, &file);
 	return p->cannot_export ? -1 : file;
 }
 
