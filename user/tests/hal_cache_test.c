@@ -500,7 +500,7 @@ static void test_other_users(void **state)
 	assert_int_equal(fchmod(e.model, 0666) | fchmod(e.data, 0666), 0);
 	save(&e, 2);
 	assert_int_equal(in_child(load_as_nobody, &e), 0);
-	/* The files now hold an entry that the user nobody saved under root's token. */
+	/* The files now hold an entry that another user saved under root's token. */
 	assert_refused(&e, NN_GENERAL_FAILURE);
 	save(&e, 2);
 	assert_loads(&e, 2);

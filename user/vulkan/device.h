@@ -56,7 +56,7 @@ struct gpu {
 	VkPhysicalDevice physical;
 	VkDevice device;
 	VkQueue queue;
-	/* NULL without GPU_SYNC_FILE */
+	/* NULL if the GPU lacks GPU_SYNC_FILE */
 	PFN_vkImportSemaphoreFdKHR import_semaphore;
 	PFN_vkGetSemaphoreFdKHR export_semaphore;
 	uint32_t family;

@@ -164,7 +164,7 @@ static void square_4(const struct part *p, size_t y, size_t x)
 				       (u32x4)load_16(in + (k + 3) * step), out + k, p->stride);
 }
 
-#define PLAIN_PART(name, type)							\
+#define PLAIN_PART(name, type)								\
 static void name(const struct part *p, size_t y, size_t end, size_t x, size_t last)	\
 {											\
 	for (size_t i = y; i < end; i++) {						\
