@@ -28,6 +28,13 @@ static struct {
 	atomic_bool go;
 } blocked;
 
+/* Waits until jobs get helpers again, which they do not after a job that waited long for one. */
+static int end_alone(void **state)
+{
+	(void)state;
+	return usleep(THREADS_ALONE_NS / 1000 + 1);
+}
+
 static void block(void *arg, uint32_t task, uint32_t thread)
 {
 	(void)arg;
@@ -193,10 +200,10 @@ static void test_forked_child(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_long_tasks),
-		cmocka_unit_test(test_slow_thread),
-		cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_forked_child),
+		cmocka_unit_test_setup(test_long_tasks, end_alone),
+		cmocka_unit_test_setup(test_slow_thread, end_alone),
+		cmocka_unit_test_setup(test_ends, end_alone),
+		cmocka_unit_test_setup(test_forked_child, end_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
