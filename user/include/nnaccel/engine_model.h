@@ -17,7 +17,7 @@ const char *nn_status_name(enum nn_status status);
 
 /*
  * Writes the reason, printf-like, unless there is one already. Returns `status`, so that callers
- * can write `return nn_fail(err, NN_INVALID_ARGUMENT, …)`. `err` may be NULL.
+ * can write `return nn_fail(err, NN_INVALID_ARGUMENT, ...)`. `err` may be NULL.
  */
 enum nn_status nn_fail(struct nn_error *err, enum nn_status status,
 		       const char *format, ...) __attribute__((format(printf, 3, 4)));
