@@ -2,13 +2,15 @@
 # The common part of the scripts: messages, the source folder, the cache outside the clone.
 # Sourced by bash scripts, never run.
 
-top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+top=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
+. "$top/scripts/help.sh"
+
 # shellcheck disable=SC2034 # read by the scripts that source this file
 cache=${NNACCEL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/nnaccel}
 me=${0##*/}
 
 # Debian's names of this machine's architecture and of the one to build for: ARCH, by either name
-case $(uname -m) in
+case $HOSTTYPE in
 aarch64) machine_arch=arm64 ;;
 *) machine_arch=amd64 ;;
 esac
@@ -54,5 +56,3 @@ lock() {
 	say "waiting for another run that holds $cache/$1.lock"
 	flock "$lock_fd"
 }
-
-. "$top/scripts/help.sh"

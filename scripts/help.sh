@@ -6,17 +6,30 @@
 
 # usage: prints the comment block at the head of the calling script, without its first two lines
 usage() {
-	sed -n '3,/^[^#]/{/^#/{s/^# \{0,1\}//;p}}' "$0"
+	local line count=0
+
+	while IFS= read -r line; do
+		count=$((count + 1))
+		[ $count -gt 2 ] || continue
+		case $line in
+		'# '*) printf '%s\n' "${line#\# }" || return ;;
+		'#'*) printf '%s\n' "${line#\#}" || return ;;
+		*) return 0 ;;
+		esac
+	done <"$0"
 }
 
 # usage_names WORD: whether that comment has the word
 usage_names() {
-	usage | tr -c 'A-Za-z0-9-' '\n' | grep -xF -e "$1" >/dev/null
+	case " $(usage) " in
+	*[!A-Za-z0-9-]"$1"[!A-Za-z0-9-]*) return 0 ;;
+	esac
+	return 1
 }
 
 case ${1-} in
 -h | --help)
-	usage | cat || exit 1	# busybox sed ignores write errors
+	usage || { echo "${0##*/}: the help could not be written" >&2; exit 1; }
 	exit 0 ;;
 -*)
 	if ! usage_names OPTION; then
