@@ -2,14 +2,15 @@
 /*
  * Plug-ins in an engine: shared objects that each hold a vendor extension, which
  * <nnaccel/extension.h> describes. An engine that accepts plug-ins sets load_plugin to
- * nna_engine_plugin_load(), or calls this from its own load_plugin. The library then lists the
- * plug-ins' extensions beside the engine's own, and lets plug-ins check the extension data of
- * models and attributes. The engine calls plug-ins to check operations of a model, and to compute
- * the shapes and values of outputs. Documentation/extensions.rst has an example.
+ * nna_engine_plugin_load(), or calls nna_engine_plugin_load() from its own load_plugin.
+ * libnnaccel-engine lists the plug-ins' extensions beside the engine's own, and lets plug-ins check
+ * the attributes and the extension data of models. The engine calls plug-ins to check operations of
+ * a model, and to compute the shapes and values of outputs. Documentation/extensions.rst has an
+ * example of a plug-in.
  *
- * Only processes that serve one client can load plug-ins: see --extensions in an engine's --help.
- * The library owns all objects that these functions return, for the life of the process. Several
- * threads may call functions at a time, except nna_engine_plugin_load() and
+ * Only a process that serves one client can load plug-ins: see --extensions in an engine's --help.
+ * The library owns the objects that functions of this header return, for the life of the process.
+ * Several threads may call functions of this header at a time, except nna_engine_plugin_load() and
  * nna_engine_plugin_take().
  */
 #ifndef NNACCEL_ENGINE_PLUGINS_H
@@ -23,27 +24,28 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* One operation of a plug-in. The structure may grow at its end. */
+/* One operation of a plug-in. A later version may add fields at the end of the structure. */
 struct nna_engine_plugin_operation {
-	int32_t type;			/* the code in models of this process, or NN_OP_OEM */
+	/* the operation's code in models of this process, or NN_OP_OEM */
+	int32_t type;
 	const struct nnx_operation *descriptor;
 	const char *extension;		/* whose it is */
-	/* Version: 64 bits of the hash of the plug-in's file; 0 without a file. */
+	/* The plug-in's version: 64 bits of the hash of its file; 0 without a file. */
 	uint64_t version;
 };
 
 /*
- * Loads the plug-in at `path`, checks the whole plug-in and registers its extensions. Returns
- * REFUSED or WAITS with the reason in err. The parameters are those of load_plugin(). Only one
- * thread may call it, before the first model.
+ * Loads the plug-in at `path`, checks the whole plug-in and registers its extensions. Writes the
+ * reason to `err` if it returns REFUSED or WAITS. The parameters are those of load_plugin(). Only
+ * one thread may call nna_engine_plugin_load(), before the first model is prepared.
  */
 enum nna_engine_plugin nna_engine_plugin_load(const struct nna_engine *engine, const char *path,
 					      struct nn_error *err);
 
 /*
- * Registers extensions in the same way from a descriptor in the engine's program. The descriptor
- * and its data must stay valid for the life of the process. `version` must change when the
- * plug-in's code changes.
+ * Registers an extension, like nna_engine_plugin_load(), from a descriptor in the engine's program.
+ * The descriptor and its data must stay valid for the life of the process. The parameter `version`
+ * must change when the plug-in's code changes.
  */
 enum nna_engine_plugin nna_engine_plugin_take(const struct nna_engine *engine,
 					      const struct nnx_extension *descriptor,
@@ -55,7 +57,9 @@ uint32_t nna_engine_plugin_count(void);
 /* Returns a hash of all plug-ins and their versions, for keys of caches; 0 without plug-ins. */
 uint32_t nna_engine_plugin_fingerprint(void);
 
-/* Returns operation `index` of all plug-ins, in the order of loading, or NULL after the last. */
+/*
+ * Returns operation `index` of all plug-ins, in the order of loading; NULL if `index` is too large.
+ */
 const struct nna_engine_plugin_operation *nna_engine_plugin_operation_at(uint32_t index);
 
 /*
@@ -65,17 +69,18 @@ const struct nna_engine_plugin_operation *nna_engine_plugin_operation_at(uint32_
 const struct nna_engine_plugin_operation *nna_engine_plugin_operation_of(int32_t type);
 
 /*
- * Checks what only plug-ins can check in a decoded model: extension data of operands, and that all
- * extensions of the model are registered. Returns NN_INVALID_ARGUMENT with a message that names the
- * operand or the extension. The library calls this itself if the engine has no check_model().
- * Otherwise check_model() must call this function, also for models that load() makes.
+ * Checks the extension data of a decoded model's operands, and that all extensions of the model are
+ * registered. If a check fails, returns NN_INVALID_ARGUMENT with a message that names the operand
+ * or the extension. If the engine has a check_model(), that function must call
+ * nna_engine_plugin_check_model(), also for models that load() makes. Otherwise the library itself
+ * calls nna_engine_plugin_check_model().
  */
 enum nn_status nna_engine_plugin_check_model(const struct nn_model *model, struct nn_error *err);
 
 /*
- * Checks attributes of a preparation or an execution (NULL: no attributes). Returns
- * NN_INVALID_ARGUMENT with a message that names the first attribute that no plug-in accepts. The
- * library calls this itself if the engine has no check_attributes().
+ * Checks attributes of a preparation or an execution (NULL: no attributes). If no plug-in accepts
+ * an attribute, returns NN_INVALID_ARGUMENT with a message that names this attribute. If the engine
+ * has no check_attributes(), the library itself calls nna_engine_plugin_check_attributes().
  */
 enum nn_status nna_engine_plugin_check_attributes(const struct nn_attributes *attributes,
 						  bool is_execution, struct nn_error *err);
@@ -90,26 +95,32 @@ struct nna_engine_plugin_run {
 	bool relaxed;			/* the model's */
 	const struct nnx_operand *inputs;
 	struct nnx_operand *outputs;
-	void *state;			/* from nna_engine_plugin_compile(), or NULL */
-	const struct nn_attributes *attributes;		/* of the preparation, or NULL */
-	const struct nn_attributes *execution_attributes;	/* likewise */
+	void *state;			/* the state from nna_engine_plugin_compile(), or NULL */
+	/* attributes of the preparation, or NULL */
+	const struct nn_attributes *attributes;
+	/* attributes of the execution, or NULL */
+	const struct nn_attributes *execution_attributes;
 };
 
 /*
- * Sets *to from an operand of the model, without a value; the model owns the arrays. For a run the
- * engine adds value, value_size, and the known rank and dimensions. The value is aligned to the
- * largest power of two in the element size. Scalars and the tensors of descriptor->value_inputs
- * must lie in memory that the client cannot write during the run.
+ * Sets *to from an operand of the model, without a value; the model owns the arrays. Before a run,
+ * the engine also sets value, value_size, and the known rank and dimensions of *to. The engine
+ * aligns the value to the largest power of two that divides the element size. Scalars and the
+ * tensors of descriptor->value_inputs must lie in memory that the client cannot write during the
+ * run.
  */
 void nna_engine_plugin_operand(const struct nn_operand *from, struct nnx_operand *to);
 
-/* Returns whether shape() needs an input's value: the input is a scalar, or one of value_inputs. */
+/*
+ * Returns whether shape() needs an input's value: true for a scalar and for an input in
+ * value_inputs.
+ */
 bool nna_engine_plugin_needs_value(const struct nna_engine_plugin_operation *operation,
 				   const struct nnx_operand *operand, uint32_t input);
 
 /*
- * Checks the signature of operation `of`; `operands` are those of its subgraph. Returns
- * NN_INVALID_ARGUMENT with the reason.
+ * Checks the signature of operation `of`; `operands` are the operands of its subgraph. Returns
+ * NN_INVALID_ARGUMENT with the reason in `err` if the signature is wrong.
  */
 enum nn_status nna_engine_plugin_check(const struct nna_engine_plugin_operation *operation,
 				       const struct nn_operand *operands,
@@ -125,9 +136,9 @@ struct nna_engine_plugin_use {
 };
 
 /*
- * Calls the operation's compile(). *state is for the operation's runs; NULL if the operation keeps
- * no state. nna_engine_plugin_release() frees the state, and accepts NULL. The attributes must
- * outlive the state.
+ * Calls the operation's compile(), and sets *state for the operation's runs. *state is NULL if the
+ * operation keeps no state. The function nna_engine_plugin_release() frees the state; NULL is
+ * allowed. The attributes must outlive the state.
  */
 enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operation *operation,
 					 const struct nna_engine_plugin_use *use, void **state,
@@ -135,15 +146,18 @@ enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operatio
 void nna_engine_plugin_release(const struct nna_engine_plugin_operation *operation, void *state);
 
 /*
- * Computes rank, dims, scale and zero_point of the outputs. On entry they are as the model declares
- * them. The caller must check that the results agree with the declarations. Returns NN_OK,
- * NN_GENERAL_FAILURE or NN_OUT_OF_MEMORY.
+ * Computes rank, dims, scale and zero_point of the outputs. On entry, the outputs have the values
+ * that the model declares. The caller must check that the computed values agree with those of the
+ * model. Returns NN_OK, NN_GENERAL_FAILURE or NN_OUT_OF_MEMORY.
  */
 enum nn_status nna_engine_plugin_shape(const struct nna_engine_plugin_operation *operation,
 				       const struct nna_engine_plugin_run *run,
 				       struct nn_error *err);
 
-/* Computes the values of the outputs, whose shapes are known. Returns the same statuses. */
+/*
+ * Computes the values of the outputs, whose shapes are known. Returns the statuses of
+ * nna_engine_plugin_shape().
+ */
 enum nn_status nna_engine_plugin_execute(const struct nna_engine_plugin_operation *operation,
 					 const struct nna_engine_plugin_run *run,
 					 struct nn_error *err);

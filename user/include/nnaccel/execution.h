@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An execution: its arguments, their memory, and the shapes of its outputs. The structures follow
- * the NN HAL 1.3 Request, with mapped memory.
+ * Request of the NN HAL 1.3, but contain pointers to mapped memory.
  */
 #ifndef NNACCEL_EXECUTION_H
 #define NNACCEL_EXECUTION_H
@@ -10,7 +10,7 @@
 
 /* One input or output of an execution. */
 struct nn_arg {
-	void *data;			/* data; other processes may write them at any time */
+	void *data;			/* other processes may write the data at any time */
 	uint64_t length;		/* bytes at data */
 	uint32_t rank;			/* 0: the model's dimensions */
 	uint32_t dims[NN_MAX_RANK];
@@ -24,9 +24,9 @@ struct nn_output_shape {
 	bool sufficient;
 };
 
-/* When an operation ran, by CLOCK_MONOTONIC. */
+/* The time when an operation ran, by CLOCK_MONOTONIC. */
 struct nn_operation_time {
-	uint32_t index;	/* index in the main subgraph; may include NN_OTHER_MODEL */
+	uint32_t index;	/* operation's index in the main subgraph; may have NN_OTHER_MODEL added */
 	/* The operation's OperationCode; NN_OPERATIONS for several operations from `index` on. */
 	int32_t type;
 	uint64_t begin_ns;
@@ -34,8 +34,8 @@ struct nn_operation_time {
 };
 
 /*
- * Added to an operation's index if the operation is not in the client's model, but in an equivalent
- * model that the engine made from it.
+ * The engine adds this number to an operation's index if the operation is in an equivalent model
+ * that the engine made from the client's model.
  */
 #define NN_OTHER_MODEL 0x80000000u
 #define NN_OPERATIONS (-1)
@@ -53,13 +53,16 @@ struct nn_execution {
 	const struct nn_arg *inputs;
 	const struct nn_arg *outputs;
 	struct nn_output_shape *shapes;	/* nn_output_shape[num_outputs], or NULL; */
-	bool shapes_known;		/* out: the shapes are valid */
+	bool shapes_known;		/* out: true if `shapes` are valid */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	uint64_t loop_timeout_ns;	/* 0: 2 s; clamped at 15 s */
 	const struct nn_attributes *attributes;	/* attributes for extensions, or NULL */
-	/* The list in which an engine records, in order, when operations ran; or NULL. */
+	/*
+	 * The list in which an engine records the times of operations, in the order of execution;
+	 * or NULL.
+	 */
 	struct nn_times *times;
-	bool measure;			/* the time on the device is requested */
+	bool measure;			/* the caller requests device_ns */
 	uint64_t device_ns;	/* out: time on the device; 0 if the engine does not report it */
 };
 

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vendor extensions: the descriptor that a plug-in exports to the engine, and the functions that
- * the engine gives the plug-in.
+ * Vendor extensions: the descriptor that a plug-in exports, and the functions of the engine that a
+ * plug-in may call.
  *
- * A plug-in is a shared object in the engine's folder of extensions. It exports one variable, the
- * descriptor:
+ * A plug-in is a shared object in the engine's folder of extensions. The shared object exports one
+ * variable, the descriptor:
  *
  *	NNX_EXPORT const struct nnx_extension nnaccel_extension = { ... };
  *
- * A plug-in includes this header, the C library's headers, and nothing else of nnaccel. It also
- * links nothing of nnaccel: it calls the engine's functions by pointers that it receives. Only
- * libraries that the engine has loaded (libc, libm) are available.
+ * A plug-in includes this header, the C library's headers, and nothing else of nnaccel. A plug-in
+ * links no library of nnaccel: it calls the engine's functions by pointers in struct nnx_call. A
+ * plug-in can use only shared libraries that the engine has already loaded (libc, libm).
  *
- * A plug-in is loaded in the sandboxed worker of one client. Its constructors run in the sandbox,
- * too: without files, network, new threads or processes. A system call that is not allowed ends the
- * worker. Several threads may call the plug-in's functions at a time, each with its own struct
- * nnx_call.
+ * A plug-in is loaded in the sandboxed worker of one client. The plug-in's constructors also run in
+ * the sandbox: they cannot open files, use the network, or create threads or processes. A forbidden
+ * system call ends the worker. Several threads may call the plug-in's functions at a time, each
+ * with its own struct nnx_call.
  *
  * The interface is version NNX_ABI_VERSION. An engine loads plug-ins that were built for its own
- * version or for an older version, and rejects newer plug-ins. Structures grow only at the end;
- * `size` is the size of the structure in the caller's version.
+ * version or for an older version, and rejects newer plug-ins. Later versions add fields only at
+ * the end of a structure; `size` is the size of the structure in the caller's version.
  *
  *	version 1	the first
- *	version 2	attributes: nnx_extension.attributes, and those in nnx_call
+ *	version 2	attributes in nnx_extension and nnx_call
  */
 #ifndef NNACCEL_EXTENSION_H
 #define NNACCEL_EXTENSION_H
@@ -39,7 +39,7 @@ extern "C" {
 /* Maximum rank of a tensor. */
 #define NNX_MAX_RANK 16
 
-/* Bounds of a descriptor. */
+/* Limits of a descriptor's fields. */
 #define NNX_MAX_NAME 127	/* length of an extension's name in bytes */
 #define NNX_MAX_SHORT_NAME 47	/* length of the short name of a type or an operation */
 #define NNX_MAX_TYPES 128
@@ -51,15 +51,18 @@ extern "C" {
 #define NNX_SYMBOL "nnaccel_extension"
 
 /*
- * The result of a function. For each result except NNX_OK, the function reports the reason by
- * nnx_call.fail().
+ * The status that a plug-in's function returns. A function that returns another status than NNX_OK
+ * must report the reason by nnx_call.fail().
  */
 enum nnx_status {
 	NNX_OK = 0,
-	/* For shape and execute: the operation cannot be computed. */
+	/* The functions shape and execute return this if the operation cannot be computed. */
 	NNX_GENERAL_FAILURE = 2,
-	NNX_INVALID_ARGUMENT = 4,	/* for check, check_data, compile: the model */
-					/* or an attribute is wrong */
+	/*
+	 * The functions check, check_data and compile return this if the model or an attribute is
+	 * wrong.
+	 */
+	NNX_INVALID_ARGUMENT = 4,
 	NNX_OUT_OF_MEMORY = 10,
 };
 
@@ -68,25 +71,30 @@ enum nnx_status {
 #define NNX_CONSTANT 2u		/* the value comes from the model */
 #define NNX_IS_TENSOR 4u	/* else a scalar */
 
-/* An operand. The operand's value and dimensions may still be unknown. */
+/* An operand. The operand's value and dimensions may be unknown. */
 struct nnx_operand {
-	const char *extension;		/* extension of the type; NULL for a type of the NNAPI */
-	int32_t type;			/* the extension's code, or the NNAPI's OperandCode */
+	/* name of the type's extension; NULL for a type of the NNAPI */
+	const char *extension;
+	/* type's code in the extension, or the NNAPI's OperandCode */
+	int32_t type;
 	uint32_t flags;
-	uint32_t element_size;		/* bytes; 0 without a fixed size (OEM scalar) */
-	uint32_t rank;			/* 0: scalar, or in check: unknown */
-	uint32_t dims[NNX_MAX_RANK];	/* 0: unknown in check and compile, */
-					/* size 0 in shape and execute */
-	float scale;			/* scale of the NNAPI's types */
+	uint32_t element_size;		/* bytes; 0 if the type has no fixed size (OEM scalar) */
+	uint32_t rank;			/* 0: a scalar; in check also: unknown rank */
+	/*
+	 * A dimension of 0 means unknown in check and compile, and zero elements in shape and
+	 * execute.
+	 */
+	uint32_t dims[NNX_MAX_RANK];
+	float scale;			/* quantisation scale of NNAPI types */
 	int32_t zero_point;
-	/* Extension data that the application set for this operand, unchanged. */
+	/* The extension data that the application set for this operand. */
 	const void *data;
 	uint32_t data_size;
 	/*
-	 * The value; NULL if the value is not known yet. The client may write the memory of an
-	 * input during a call, unless the input is a scalar or in value_inputs. So no address may
-	 * depend on a value that is read twice. The memory is aligned to the largest power of two
-	 * in the element size.
+	 * The operand's value; NULL if the value is unknown. The client may write the memory of an
+	 * input during a call, unless the input is a scalar or in value_inputs. A plug-in must
+	 * therefore read a value that determines an address only once. The memory is aligned to the
+	 * largest power of two that divides the element size.
 	 */
 	void *value;
 	uint32_t value_size;		/* bytes */
@@ -106,8 +114,8 @@ struct nnx_attribute {
 struct nnx_operation;
 
 /*
- * One call of a plug-in's function: the operation, its arguments, and the engine's functions for
- * the call.
+ * One call of a plug-in's function: the operation, its arguments, and the functions of the engine
+ * that the plug-in may call.
  */
 struct nnx_call {
 	uint32_t size;			/* sizeof(struct nnx_call) of the engine */
@@ -116,32 +124,37 @@ struct nnx_call {
 	uint32_t num_inputs;
 	uint32_t num_outputs;
 	const struct nnx_operand *inputs;
-	struct nnx_operand *outputs;	/* shape sets rank, dims, scale and zero_point; */
-					/* execute writes only the memory at value */
-	void *state;			/* in shape and execute: the state that compile made */
+	/*
+	 * The function shape sets rank, dims, scale and zero_point of an output; execute writes
+	 * only the memory at `value`.
+	 */
+	struct nnx_operand *outputs;
+	void *state;			/* for shape and execute: the state that compile made */
 
 	/*
-	 * Returns zeroed memory, 64-byte aligned, which is valid until the function returns; NULL
-	 * if memory runs out.
+	 * Returns zeroed memory, 64-byte aligned, or NULL if memory runs out. The memory is valid
+	 * until the plug-in's function returns.
 	 */
 	void *(*alloc)(struct nnx_call *call, size_t count, size_t size);
 
 	/*
-	 * Records the reason of a failure, printf-like, and returns `status`. Only the first reason
-	 * of a call is kept.
+	 * Records the reason of a failure, printf-like, and returns `status`. If the plug-in calls
+	 * fail() again during a call, the first reason stays.
 	 */
 	enum nnx_status (*fail)(struct nnx_call *call, enum nnx_status status,
 				const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-	/* Since version 2: the attributes of the compilation, for compile, shape and execute. */
+	/*
+	 * Since version 2: number of the compilation's attributes, for compile, shape and execute.
+	 */
 	uint32_t num_attributes;
-	/* Since version 2: the attributes of the execution, for shape and execute. */
+	/* Since version 2: number of the execution's attributes, for shape and execute. */
 	uint32_t num_execution_attributes;
 	const struct nnx_attribute *attributes;
 	const struct nnx_attribute *execution_attributes;
 };
 
-/* Flags of a type. */
+/* Flags of struct nnx_type. */
 #define NNX_TYPE_TENSOR 1u	/* else a scalar */
 
 struct nnx_type {
@@ -150,48 +163,50 @@ struct nnx_type {
 	uint32_t element_size;		/* size in bytes, at least 1 */
 	const char *name;		/* for messages: "TENSOR_INT64" */
 	/*
-	 * Checks the extension data of an operand of this type (NULL and 0 if the application gave
-	 * none). If check_data is NULL, operands of this type cannot have extension data.
+	 * Checks the extension data of an operand of this type; data is NULL if the application set
+	 * none. If check_data is NULL, operands of this type cannot have extension data.
 	 */
 	enum nnx_status (*check_data)(struct nnx_call *call, const struct nnx_operand *operand);
 };
 
 /* Flags of an operation. */
-#define NNX_ZERO_SIZED 1u	/* inputs may have a dimension of size 0 */
+#define NNX_ZERO_SIZED 1u	/* inputs of the operation may have a dimension of size 0 */
 
 struct nnx_operation {
 	uint16_t code;			/* within the extension */
 	uint16_t flags;
 	uint32_t reserved;		/* 0 */
 	const char *name;		/* for messages: "FIBONACCI" */
-	/* Bit sets of inputs and outputs: bit i is input or output i of up to 64. */
+	/* Bit sets of inputs and outputs: bit i stands for input or output i; at most 64. */
 	uint64_t omissible_inputs;	/* bits of the inputs that may be omitted */
 	uint64_t omissible_outputs;
-	uint64_t value_inputs;		/* tensors whose values determine addresses or shapes */
+	/* input tensors whose values determine addresses or shapes */
+	uint64_t value_inputs;
 
 	/*
-	 * Checks the signature: the numbers and types of inputs and outputs, and their ranks and
-	 * dimensions as far as known. Values are NULL. Returns NNX_OK or NNX_INVALID_ARGUMENT.
+	 * Checks the signature: the numbers and types of inputs and outputs, and their known ranks
+	 * and dimensions. Values are NULL. Returns NNX_OK or NNX_INVALID_ARGUMENT.
 	 */
 	enum nnx_status (*check)(struct nnx_call *call);
 
 	/*
 	 * Computes the shapes of outputs (and scale, zero_point) from the shapes of inputs. Only
-	 * scalars and value_inputs have values. On entry, outputs have the shapes that the model
-	 * declares, with 0 for unknown dimensions. Dimensions that the model declares must not
-	 * change.
+	 * scalars and the inputs in value_inputs have values. On entry, outputs have the shapes
+	 * that the model declares, with 0 for unknown dimensions. The function must not change a
+	 * dimension that the model declares.
 	 */
 	enum nnx_status (*shape)(struct nnx_call *call);
 
 	/*
-	 * Prepares the operation of one model; may be NULL. Only constant inputs have values. shape
-	 * and execute get *state, and release() frees it. Either compile and release are both set,
-	 * or both are NULL. If compile fails, release() is not called.
+	 * Prepares the operation of one model; may be NULL. Only constant inputs have values. The
+	 * functions shape and execute receive *state, and release() frees *state. Either compile
+	 * and release are both set, or both are NULL. If compile fails, the engine does not call
+	 * release().
 	 */
 	enum nnx_status (*compile)(struct nnx_call *call, void **state);
 	void (*release)(void *state);
 
-	/* Computes the outputs. Several executions may share one state at a time. */
+	/* Computes the outputs. Several executions may use one `state` at the same time. */
 	enum nnx_status (*execute)(struct nnx_call *call);
 };
 
@@ -204,34 +219,42 @@ struct nnx_attribute_type {
 	uint16_t flags;
 	uint32_t reserved;		/* 0 */
 	const char *name;		/* for messages: "MODULUS" */
-	/* Checks the attribute's bytes. It is called before other functions that may read them. */
+	/*
+	 * Checks the attribute's bytes. The engine calls check before other functions that may read
+	 * the attribute.
+	 */
 	enum nnx_status (*check)(struct nnx_call *call, const struct nnx_attribute *attribute);
 };
 
 struct nnx_extension {
 	uint32_t abi;			/* NNX_ABI_VERSION */
-	uint32_t size;			/* sizeof(struct nnx_extension) of that version */
-	const char *name;		/* reverse domain name "com.example.fibonacci"; letters, */
-					/* digits, '.', '_' and '-', at least one dot */
+	uint32_t size;			/* sizeof(struct nnx_extension) of version `abi` */
+	/*
+	 * The extension's name, a reverse domain name such as "com.example.fibonacci": letters,
+	 * digits, '.', '_' and '-', with at least one dot.
+	 */
+	const char *name;
 	uint32_t version;		/* the vendor's own */
 	uint32_t num_types;
 	const struct nnx_type *types;
 	const struct nnx_operation *operations;
 	uint32_t num_operations;
 	/*
-	 * Names of extensions whose types this extension uses. Without them, this extension is not
-	 * loaded.
+	 * Names of extensions whose types this extension uses. The engine loads this extension only
+	 * if those extensions are loaded.
 	 */
 	uint32_t num_needs;
 	const char *const *needs;
 	/*
 	 * Executes the NNAPI's OEM_OPERATION, with operands such as OEM scalar and TENSOR_OEM_BYTE;
-	 * may be NULL. `code` is ignored. Only one loaded extension can have this.
+	 * may be NULL. Its field `code` is ignored. Only one loaded extension can have an
+	 * oem_operation.
 	 */
 	const struct nnx_operation *oem_operation;
 	/*
-	 * Since version 2: the attributes that the extension accepts. Models and executions with
-	 * other attributes are rejected. An extension of version 1 accepts no attributes.
+	 * Since version 2: the attributes that the extension accepts. Models and executions with an
+	 * attribute of this extension that is not listed are rejected. An extension of version 1
+	 * accepts no attributes.
 	 */
 	const struct nnx_attribute_type *attributes;
 	uint32_t num_attributes;

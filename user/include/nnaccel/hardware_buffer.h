@@ -10,20 +10,20 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Maximum number of planes of an image. */
+/* Maximum number of an image's planes. */
 #define NNA_HARDWARE_PLANES	4
 
 /*
- * The value for YUYV in AHardwareBuffer_Desc's `format`. The NDK has no name for it; it is
- * Android's HAL_PIXEL_FORMAT_YCBCR_422_I.
+ * The value for YUYV in AHardwareBuffer_Desc's `format`. The NDK has no name for this value, which
+ * is Android's HAL_PIXEL_FORMAT_YCBCR_422_I.
  */
 #define NNA_HARDWARE_FORMAT_YUYV	0x14
 
 /* A plane of an image. */
 struct nna_hardware_plane {
-	int fd;			/* a dma-buf or a memfd; several planes may share one */
-	uint32_t stride;	/* bytes from one row to the next */
-	uint64_t offset;	/* bytes into the file to the first row */
+	int fd;			/* a dma-buf or a memfd; several planes may share one fd */
+	uint32_t stride;	/* distance from one row to the next in bytes */
+	uint64_t offset;	/* byte offset of the first row in the file */
 	uint32_t row_bytes;	/* size of a row's pixels in bytes */
 	uint32_t rows;
 };
@@ -33,29 +33,29 @@ struct nna_hardware_layout {
 	uint32_t fourcc;	/* DRM_FORMAT_; 0: BLOB */
 	uint32_t width;		/* pixels; BLOB: bytes */
 	uint32_t height;
-	uint32_t pixel_bytes;	/* bytes of a pixel in the first plane; 1 for BLOB */
+	uint32_t pixel_bytes;	/* size of a pixel in the first plane in bytes; 1 for BLOB */
 	uint32_t num_planes;
-	uint64_t size;		/* bytes of all planes' pixels, the size of the tensor */
+	uint64_t size;		/* size of all planes' pixels in bytes: the size of the tensor */
 	struct nna_hardware_plane planes[NNA_HARDWARE_PLANES];
 };
 
 /*
- * Makes a buffer from a dma-buf (of a camera, a display, a heap) or a memfd. `desc` describes the
- * file's contents from `offset` on. `stride` is the distance between rows of the first plane in
- * bytes. If it is 0, the distance is desc->stride pixels; if that is 0 too, rows have no gaps. The
- * other planes follow the first without a gap; their strides depend on its stride. The caller still
- * owns the fd. Returns 0, -EBADF, -ENOMEM, or -EINVAL for a description that is wrong or exceeds
- * the file.
+ * Makes a buffer from a dma-buf (from a camera, a display or a dma-buf heap) or a memfd. `desc`
+ * describes the file's contents from `offset` on. `stride` is the distance between rows of the
+ * first plane in bytes. If `stride` is 0, the distance is desc->stride pixels; if desc->stride is
+ * 0, too, rows have no gaps. The first plane is followed by the other planes without a gap; their
+ * strides depend on the first plane's stride. The caller still owns `fd`. Returns 0, -EBADF,
+ * -ENOMEM, or -EINVAL for a description that is wrong or exceeds the file.
  */
 int nna_hardware_buffer_from_fd(int fd, const AHardwareBuffer_Desc *desc, uint64_t offset,
 				uint32_t stride, AHardwareBuffer **buffer);
 
 /*
  * An image of a camera, a decoder or a display, in the terms of V4L2 and DRM. The planes are those
- * of the fourcc, in DRM's order. The caller sets fd, stride and offset of each plane; the other
- * fields are ignored. Allowed formats are those of AHardwareBuffer with one plane, YUYV, NV12,
- * NV21, YUV420, YVU420 and P010. The width must be even for YUYV; width and height must be even for
- * the formats after it.
+ * of the fourcc, in DRM's order. The caller sets fd, stride and offset of each plane; row_bytes and
+ * rows are ignored. Allowed formats are those of AHardwareBuffer with one plane, YUYV, NV12, NV21,
+ * YUV420, YVU420 and P010. The width must be even for YUYV; width and height must be even for NV12,
+ * NV21, YUV420, YVU420 and P010.
  */
 struct nna_hardware_image {
 	uint32_t fourcc;	/* DRM_FORMAT_ */
@@ -68,10 +68,10 @@ struct nna_hardware_image {
 };
 
 /*
- * Makes a buffer from an image. The caller still owns the fds. Returns 0, -EBADF or -ENOMEM.
- * Returns -EOPNOTSUPP for an unknown fourcc or a modifier that is not linear. Returns -EINVAL for
- * an odd width or height where even is required, a stride shorter than a row, a wrong number of
- * planes, or planes that exceed their files.
+ * Makes a buffer from an image. The caller still owns the planes' fds. Returns 0, -EBADF or
+ * -ENOMEM. Returns -EOPNOTSUPP for an unknown fourcc or a modifier that is not linear. Returns
+ * -EINVAL for an odd width or height if the format requires an even one, a stride shorter than a
+ * row, a wrong number of planes, or planes that exceed their files.
  */
 int nna_hardware_buffer_from_planes(const struct nna_hardware_image *image,
 				    AHardwareBuffer **buffer);
@@ -79,11 +79,11 @@ int nna_hardware_buffer_from_planes(const struct nna_hardware_image *image,
 /* Returns the file of the first plane, which the buffer owns. */
 int nna_hardware_buffer_fd(const AHardwareBuffer *buffer);
 
-/* Returns the layout of a buffer, which owns the fds in it. */
+/* Returns the layout of a buffer; the buffer owns the fds in the layout. */
 void nna_hardware_buffer_layout(const AHardwareBuffer *buffer, struct nna_hardware_layout *layout);
 
 /*
- * Begins an access of the CPU, like AHardwareBuffer_lock() without a fence. data[i] becomes the
+ * Begins an access of the CPU, like AHardwareBuffer_lock() without a fence. Sets data[i] to the
  * first row of plane i of the layout. AHardwareBuffer_unlock() must end the access.
  */
 int nna_hardware_buffer_lock(AHardwareBuffer *buffer, uint64_t usage,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model in memory. A model can also be encoded into a flat wire form, and a checker checks it.
- * Code that runs after the checker can trust a model. The structures follow the NN HAL 1.3 Model.
+ * The model in memory. A model can also be encoded into a flat wire format. Code that receives a
+ * model after nn_model_check() can trust the model. The structures follow the NN HAL 1.3 Model.
  */
 #ifndef NNACCEL_MODEL_H
 #define NNACCEL_MODEL_H
@@ -21,15 +21,15 @@
 #define NN_MAX_RANK 16
 
 /*
- * Maximum nesting of subgraphs, including the main subgraph. It limits every recursion over
- * subgraphs.
+ * Maximum nesting of subgraphs, including the main subgraph. This number limits every recursion
+ * over subgraphs.
  */
 #define NN_MAX_NESTING 128
 
 /*
- * Operand types: codes of the NNAPI. Values above 0xffff are extension types. The high 16 bits are
- * a prefix that the model gives to the extension, the low 16 bits are the extension's own code.
- * Codes of operations have the same form.
+ * Operand types: codes of the NNAPI. Values above 0xffff are types of extensions: the high 16 bits
+ * are a prefix that the model assigns to the extension, the low 16 bits are the extension's own
+ * code. Codes of operations have the same format as codes of types.
  */
 enum nn_type {
 	NN_FLOAT32 = 0,
@@ -53,7 +53,7 @@ enum nn_type {
 	NN_TENSOR_OEM_BYTE = 10001,
 };
 
-/* The source of an operand's value, with values of the HAL's OperandLifeTime. */
+/* The source of an operand's value, numbered like the HAL's OperandLifeTime. */
 enum nn_lifetime {
 	NN_TEMPORARY = 0,
 	NN_SUBGRAPH_INPUT = 1,
@@ -61,13 +61,16 @@ enum nn_lifetime {
 	NN_CONSTANT_COPY = 3,		/* the value is in `values` of struct nn_model */
 	NN_CONSTANT_REFERENCE = 4,	/* the value is in a pool of the model */
 	NN_NO_VALUE = 5,		/* omitted */
-	NN_SUBGRAPH = 6,		/* offset is the index of a referenced subgraph: */
-					/* subgraphs[offset + 1] of the model */
+	/*
+	 * The operand's value is a referenced subgraph: subgraphs[location.offset + 1] of the
+	 * model.
+	 */
+	NN_SUBGRAPH = 6,
 };
 
 /*
- * The place of a constant's value; NN_SUBGRAPH uses only `offset`. For other lifetimes all fields
- * are zero.
+ * The location of a constant's value. An operand with lifetime NN_SUBGRAPH uses only `offset`. All
+ * fields are zero for an operand that is neither a constant nor a subgraph.
  */
 struct nn_location {
 	uint32_t pool;
@@ -85,25 +88,27 @@ enum nn_extra_kind {
 struct nn_extra {
 	uint32_t kind;			/* enum nn_extra_kind */
 	uint32_t channel_dim;		/* CHANNEL_QUANT */
-	uint32_t count;			/* CHANNEL_QUANT: scales; EXTENSION: bytes */
+	uint32_t count;			/* CHANNEL_QUANT: number of scales; EXTENSION: of bytes */
 	const float *scales;		/* CHANNEL_QUANT: float[count] */
 	const uint8_t *bytes;		/* EXTENSION: uint8_t[count] */
 };
 
 struct nn_operand {
-	int32_t type;			/* enum nn_type, or an extension's */
+	int32_t type;			/* enum nn_type, or the code of an extension's type */
 	uint32_t lifetime;		/* enum nn_lifetime */
 	uint32_t rank;			/* 0: scalar, or a tensor of unknown rank */
-	uint32_t dims[NN_MAX_RANK];	/* 0: unknown; entries from `rank` on are 0 */
+	/* 0 in the first `rank` entries: unknown; other entries are 0 */
+	uint32_t dims[NN_MAX_RANK];
 	float scale;
 	int32_t zero_point;
-	uint32_t consumers;		/* number of uses as an input in its subgraph */
+	/* how often operations of the subgraph use this operand as an input */
+	uint32_t consumers;
 	struct nn_location location;
 	struct nn_extra extra;
 };
 
 struct nn_operation {
-	int32_t type;			/* code of the NNAPI, or an extension's */
+	int32_t type;			/* operation code of the NNAPI or of an extension */
 	uint32_t num_inputs;
 	uint32_t num_outputs;
 	const uint32_t *inputs;		/* operand indices */
@@ -121,7 +126,10 @@ struct nn_subgraph {
 	const uint32_t *outputs;
 };
 
-/* Memory that contains constants. For the checker only the size is needed, and base may be NULL. */
+/*
+ * Memory that contains constants. The function nn_model_check() reads only `size`; `base` may then
+ * be NULL.
+ */
 struct nn_pool {
 	const void *base;
 	uint64_t size;
@@ -134,10 +142,11 @@ struct nn_extension_prefix {
 
 /*
  * A model, as plain data. The caller that made the model owns the arrays. A decoded model is a
- * single allocation, which includes everything except the pools' memory.
+ * single allocation, which includes all arrays and names, but not the pools' memory.
  */
 struct nn_model {
-	uint32_t size;				/* sizeof(struct nn_model), for libnnaccel */
+	/* sizeof(struct nn_model), set by callers of libnnaccel */
+	uint32_t size;
 	uint32_t num_subgraphs;			/* at least 1; the main subgraph is [0] */
 	uint32_t num_pools;
 	uint32_t num_extensions;

@@ -3,16 +3,16 @@
  * libnnaccel: the NN HAL 1.2/1.3 interface to /dev/nnaccel and the other devices of the module.
  *
  * Handles are opaque; each has a function that creates it and a function that destroys it. A call
- * returns a status and stores new objects in its last parameters. All functions may be called from
- * any thread, also on one object at the same time. Destroy an object only after every other call on
- * it has returned. Apart from the log, all state is in handles. Every `err` may be NULL. Otherwise
- * a failing call writes one line to `err`, and a successful call empties it. Objects made from a
- * device hold a reference to it, so it may be closed before them.
+ * returns a status and stores new objects in its last parameters. Several threads may call
+ * functions at a time, also on one object. Destroy an object only after every other call on this
+ * object has returned. Apart from the log, all state is in handles. A failing call writes one line
+ * to `err`, and a successful call empties `err`; `err` may be NULL. A device may be closed before
+ * the objects made from the device, which hold a reference to it.
  *
- * A structure whose first field is `size` may grow. The caller sets `size` to the size of the
- * structure before the library reads or writes it. A call returns NN_INVALID_ARGUMENT for a size
- * that no release had, or if fields that only a newer library knows are not 0. Structures without
- * `size` never change.
+ * A later version may add fields to a structure whose first field is `size`. The caller sets `size`
+ * to the size of the structure before the library reads or writes it. A call returns
+ * NN_INVALID_ARGUMENT for a size that no release had, or if fields that only a newer library knows
+ * are not 0. Structures without `size` never change.
  */
 #ifndef NNACCEL_NNACCEL_H
 #define NNACCEL_NNACCEL_H
@@ -26,7 +26,9 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 #ifndef __cplusplus
-/* Makes a structure for one call, with its size and the given fields; the others are 0. */
+/*
+ * Makes a structure for one call: sets its `size` and the given fields, and all other fields to 0.
+ */
 #define NNA_SIZED(type, ...) (&(const struct type){ .size = sizeof(struct type), __VA_ARGS__ })
 #endif
 
@@ -46,13 +48,15 @@ const char *nna_status_name(enum nn_status status);
 
 /*
  * Opens a device. If path is NULL, opens the path in the environment variable NNACCEL_DEVICE, or
- * NNA_DEVICE_PATH. The file is close-on-exec and belongs to this address space: a child process
- * must open the device itself. The call does not wait for an engine. NN_DEVICE_UNAVAILABLE: there
- * is no such device, no permission, or the module's ABI differs.
+ * NNA_DEVICE_PATH. The device's fd is close-on-exec and usable only in this address space: a child
+ * process must open the device itself. The call does not wait for an engine. Returns
+ * NN_DEVICE_UNAVAILABLE if the device does not exist or denies access, or if the module's ABI
+ * differs.
  *
  * If path is a socket, the device works without the module, for tests: an engine started with
- * --direct serves it. The device then has no memory limits. It has no fenced executions, io_uring,
- * images and dma-bufs either; calls for them return NN_GENERAL_FAILURE or NN_INVALID_ARGUMENT.
+ * --direct serves it. A device without the module has no memory limits. Without the module there
+ * are no fenced executions, io_uring, images or dma-bufs: calls for them return NN_GENERAL_FAILURE
+ * or NN_INVALID_ARGUMENT.
  */
 enum nn_status nna_device_open(const char *path, struct nna_device **device,
 			       struct nn_error *err);
@@ -72,20 +76,21 @@ struct nna_device_entry {
 };
 
 /*
- * Lists the devices of /sys/class/nnaccel in the order of their numbers. Without sysfs it lists
- * NNA_DEVICE_PATH if that exists. On entry *count is the number of entries that fit; on return it
- * is the number of devices, which may be larger. entry_size is sizeof(struct nna_device_entry).
+ * Lists the devices of /sys/class/nnaccel in the order of their numbers. Without sysfs, lists
+ * NNA_DEVICE_PATH if this file exists. On entry, *count is the size of the array `entries`; on
+ * return, *count is the number of devices, which may be larger. The parameter entry_size is
+ * sizeof(struct nna_device_entry).
  */
 enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_size,
 			       uint32_t *count, struct nn_error *err);
 
-/* Opens the device whose engine has this name, like nna_device_open(). */
+/* Opens the device whose engine is called `name`, like nna_device_open(). */
 enum nn_status nna_device_open_by_name(const char *name, struct nna_device **device,
 				       struct nn_error *err);
 
 /*
- * IDevice::getStatus: AVAILABLE, OFFLINE while the device has no engine, or UNKNOWN if the module
- * cannot be asked. The HAL's BUSY is never returned.
+ * IDevice::getStatus: returns NNA_AVAILABLE, NNA_OFFLINE if the device has no engine, or
+ * NNA_UNKNOWN if the call to the module fails. NNA_BUSY, which the HAL defines, is never returned.
  */
 enum nna_device_status {
 	NNA_AVAILABLE = 0,
@@ -97,26 +102,27 @@ enum nna_device_status nna_device_status(struct nna_device *device);
 
 /*
  * IDevice::getCapabilities_1_3, getVersionString, getType, getNumberOfCacheFilesNeeded: asks the
- * engine, and caches the answer as long as the same worker serves the device. Without an engine it
- * returns the last cached answer.
+ * engine, and caches the answer as long as the same worker serves the device. While the device has
+ * no engine, returns the last cached answer.
  */
 enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
 				   struct nn_error *err);
 
 /*
- * IDevice::getSupportedExtensions, cached like nna_device_get_info(). The device owns *extensions,
- * which stays valid until the device is closed. The list is empty if this client had no permission
- * for extensions when it opened the device.
+ * IDevice::getSupportedExtensions; the result is cached like that of nna_device_get_info(). The
+ * device owns *extensions, which stays valid until the device is closed. The list is empty if the
+ * client had no permission for extensions when the client opened the device.
  */
 enum nn_status nna_device_get_extensions(struct nna_device *device,
 					 const struct nn_device_extension **extensions,
 					 uint32_t *count, struct nn_error *err);
 
-/* The kernel's data of this context: limits, memory in use, counters. */
+/* The kernel's data of one opened device: limits, memory in use, counters. */
 struct nna_context_info {
 	uint32_t size;
 	uint32_t abi;
-	uint32_t engine;		/* 0: none, 1: without a worker for this context, 2: with one */
+	/* 0: no engine, 1: engine without a worker for this client, 2: with a worker */
+	uint32_t engine;
 	uint32_t max_pools, max_models, max_commands, max_bursts;
 	uint32_t bursts;
 	uint64_t max_pool_bytes, max_context_bytes, max_user_bytes;
@@ -129,18 +135,19 @@ enum nn_status nna_device_get_context_info(struct nna_device *device,
 					   struct nna_context_info *info, struct nn_error *err);
 
 /*
- * The functions make memory that the device can access. Memory is reference-counted: it may be
- * freed while a prepared model or an execution still uses it. Freeing also ends the memory's slots
- * in bursts.
+ * The functions nna_memory_alloc() and nna_memory_import() make memory that the device can access.
+ * Memory is reference-counted: it may be freed while a prepared model or an execution still uses
+ * it. Freeing memory also releases its slots in bursts.
  *
  * nna_memory_alloc() makes zeroed memory of the kernel module. nna_memory_import() makes memory
  * from a part of a dma-buf, memfd or regular file, at any offset. The caller still owns the fd, and
- * may close it. A dma-buf that no CPU can map is imported if the engine can use it without a CPU.
- * This memory can be an argument, but not a constant. Returns NN_INVALID_ARGUMENT for length 0, a
- * wrong `prot` or a bad fd. Returns NN_GENERAL_FAILURE for a file that the device cannot access: a
- * file that cannot be mapped, is too short, was not opened for `prot`, or is sealed against `prot`.
- * Returns NN_RESOURCE_EXHAUSTED_TRANSIENT beyond a limit, NN_RESOURCE_EXHAUSTED_PERSISTENT for more
- * than max_pool_bytes.
+ * may close the fd. A dma-buf that no CPU can map can be imported if the engine's hardware can
+ * access the dma-buf. Memory from a dma-buf that no CPU can map can be an argument, but not a
+ * constant. Returns NN_INVALID_ARGUMENT for length 0, a wrong `prot` or a bad fd. Returns
+ * NN_GENERAL_FAILURE for a file that the device cannot access: a file that cannot be mapped, is too
+ * short, was not opened for `prot`, or is sealed against `prot`. Returns
+ * NN_RESOURCE_EXHAUSTED_PERSISTENT for more than max_pool_bytes, and
+ * NN_RESOURCE_EXHAUSTED_TRANSIENT if another limit is exceeded.
  */
 enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
 				struct nna_memory **memory, struct nn_error *err);
@@ -156,46 +163,48 @@ enum nn_status nna_memory_import(struct nna_device *device, const struct nna_fil
 void nna_memory_free(struct nna_memory *memory);
 uint64_t nna_memory_size(const struct nna_memory *memory);
 
-/* A plane of an image; the first plane has no such structure. */
+/* A plane of an image; struct nna_format itself describes the first plane. */
 struct nna_plane {
-	int fd;			/* file of the plane; -1 for the first plane's file */
+	int fd;			/* file of the plane; -1: the file of the first plane */
 	uint32_t stride;	/* bytes */
-	uint64_t offset;	/* bytes into that file to the first row */
+	uint64_t offset;	/* byte offset of the plane's first row in the file */
 };
 
 /*
- * An image as memory: planes of rows of pixels, `stride` bytes from one to the next. The formats
- * are those of Documentation/memory.rst: formats of one plane with pixels of whole bytes, and NV12,
- * NV21, YUV420, YVU420 and P010.
+ * The layout of an image in memory: each plane consists of rows, which are `stride` bytes apart.
+ * The formats are those of Documentation/memory.rst: formats of one plane with pixels of whole
+ * bytes, and NV12, NV21, YUV420, YVU420 and P010.
  */
 struct nna_format {
 	uint32_t size;
 	uint32_t fourcc;	/* DRM_FORMAT_ */
 	uint32_t width;		/* pixels */
 	uint32_t height;
-	uint32_t stride;	/* bytes, of the first plane */
-	uint64_t offset;	/* bytes into the file to its first row */
+	uint32_t stride;	/* stride of the first plane in bytes */
+	uint64_t offset;	/* byte offset of the first plane's first row in the file */
 	uint64_t modifier;	/* DRM_FORMAT_MOD_LINEAR: 0 */
-	struct nna_plane planes[3];	/* planes of the fourcc from the second on */
+	struct nna_plane planes[3];	/* second to fourth plane of the fourcc */
 };
 
 /*
- * Imports an image; fd and prot are those of nna_memory_import(). An argument uses the whole image,
- * with offset and length 0. The argument's value is the rows of all planes in order, without
- * padding; nna_memory_size() is the size of this value. An image without padding is not copied. An
- * image cannot hold constants (nna_prepare_model() returns NN_GENERAL_FAILURE), and this library
- * cannot map or export it. Returns NN_INVALID_ARGUMENT for a size that the format cannot have, a
- * stride shorter than a row, or rows beyond the file. Returns NN_GENERAL_FAILURE for a fourcc or
- * modifier that is not supported, or a file that the device cannot access.
+ * Imports an image; fd and prot are those of nna_memory_import(). An argument that uses the image
+ * has offset 0 and length 0. The argument's value is the rows of all planes in order, without
+ * padding; nna_memory_size() returns the size of this value. An image without padding is used in
+ * place, without a copy. An image cannot hold constants (nna_prepare_model() returns
+ * NN_GENERAL_FAILURE), and this library cannot map or export it. Returns NN_INVALID_ARGUMENT for a
+ * size that the format cannot have, a stride shorter than a row, or rows beyond the file. Returns
+ * NN_GENERAL_FAILURE for a fourcc or modifier that is not supported, or a file that the device
+ * cannot access.
  */
 enum nn_status nna_memory_import_formatted(struct nna_device *device, int fd, int prot,
 					   const struct nna_format *format,
 					   struct nna_memory **memory, struct nn_error *err);
 
 /*
- * Maps memory of nna_memory_alloc() into this process at the first call, and returns that mapping
- * until the memory is freed. Returns NULL with the reason in err if the memory cannot be mapped.
- * Callers map imported memory from its file, because the library does not keep the file open.
+ * Maps memory of nna_memory_alloc() into this process. The mapping is made at the first call,
+ * returned by later calls, and removed when the memory is freed. Returns NULL with the reason in
+ * err if the memory cannot be mapped. Callers map imported memory from its file, because the
+ * library does not keep the file open.
  */
 void *nna_memory_map(struct nna_memory *memory, struct nn_error *err);
 
@@ -204,11 +213,12 @@ enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_e
 
 /*
  * IDevice::getSupportedOperations_1_3: sets supported[i] for each operation i of the main subgraph.
- * memories[i] is pool i of the model. Operations that use unreachable memory are not supported.
- * Memory is unreachable if its driver rejects accesses or has withdrawn the memory, if its file has
- * become shorter, or if it could not be imported. For memory that could not be imported,
- * memories[i] is NULL and model->pools[i].size is the size; otherwise model->pools is not read.
- * Returns NN_INVALID_ARGUMENT if the model is wrong.
+ * The parameter memories[i] is pool i of the model. Operations that use unreachable memory are not
+ * supported. Memory is unreachable if it could not be imported, if its driver rejects accesses or
+ * has withdrawn the memory, or if its file has become shorter. For memory that could not be
+ * imported, the caller sets memories[i] to NULL and model->pools[i].size to the memory's size;
+ * otherwise model->pools is not read. Returns NN_INVALID_ARGUMENT if the model violates a rule of
+ * the NNAPI.
  */
 enum nn_status nna_get_supported_operations(struct nna_device *device,
 					    const struct nn_model *model,
@@ -217,8 +227,8 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 
 /*
  * IDevice::getNumberOfCacheFilesNeeded: the number of files of each kind in an entry of the
- * compilation cache. If both numbers are 0, the engine has no index of saved models, so the cache
- * is not used.
+ * compilation cache. If both numbers are 0, the engine cannot find saved models, and the
+ * compilation cache is not used.
  */
 enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model_files,
 				      uint32_t *data_files, struct nn_error *err);
@@ -228,9 +238,9 @@ enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model
 /*
  * An entry of the compilation cache: the HAL's modelCache and dataCache handles and its token. The
  * files belong to the caller and are open for reading and writing. While the library reads or
- * writes the files, it holds OFD locks on them, with its own open file descriptions. A model loaded
- * from data files keeps them locked for reading. So a program that takes the locks never writes
- * into a model in use.
+ * writes the files, it holds OFD locks on the files, with its own open file descriptions. A model
+ * loaded from data files keeps these files locked for reading. A program that locks the files
+ * before it writes to them therefore never changes a model in use.
  *
  * Each combination of a model, its constants and a preference must have its own token. The engine
  * does not compare models: under a token, it loads the files of whichever model was saved under
@@ -245,16 +255,18 @@ struct nna_cache {
 	uint8_t token[NNA_CACHE_TOKEN_SIZE];
 	/*
 	 * Receives the reason why nna_prepare_model() did not save the entry, as one line; may be
-	 * NULL. It is empty if the entry was saved, or will be saved after the first execution,
-	 * because some engines compile only then.
+	 * NULL. The reason is empty if the entry was saved. The reason is also empty if the entry
+	 * will be saved after the first execution, because some engines compile only at the first
+	 * execution.
 	 */
 	struct nn_error *not_saved;
 	/*
-	 * Called on a thread of the library when an entry was saved after nna_prepare_model() or
-	 * nna_prepare_model_from_cache() returned; may be NULL. Entries are saved after the first
-	 * execution (see not_saved), and again after many executions, with the engine's
-	 * measurements. `reason` says why saving failed, or is empty. The library keeps duplicates
-	 * of the cache files for these saves. nna_prepared_model_free() waits for this function.
+	 * Called on a thread of the library when an entry was saved, or could not be saved, after
+	 * the prepared model was returned; may be NULL. An entry is saved after the first execution
+	 * (see not_saved), and again after many executions, with the engine's measurements. The
+	 * parameter `reason` says why saving failed, and is empty after success. For later saves,
+	 * the library duplicates the fds of the cache files. nna_prepared_model_free() waits until
+	 * a running deferred_saved() returns.
 	 */
 	void (*deferred_saved)(void *data, const char *reason);
 	void *deferred_saved_data;
@@ -279,35 +291,36 @@ struct nna_prepare_options {
 	uint32_t priority;	/* enum nna_priority */
 	uint64_t deadline_ns;	/* CLOCK_MONOTONIC, 0: none */
 	/*
-	 * The entry to which nna_prepare_model() saves the prepared model, or NULL. The call
-	 * succeeds even if saving fails, for example because a file is wrong.
+	 * The entry to which nna_prepare_model() saves the prepared model, or NULL. The preparation
+	 * succeeds even if saving fails, for example because a file is not writable.
 	 */
 	const struct nna_cache *cache;
 	/*
-	 * Allows the engine to cache the compiled model in the engine's own files for equal models
-	 * of this user, and to use models cached there. NNACCEL_ENGINE_CACHE=1 in the environment
-	 * allows the same.
+	 * Allows the engine to store the compiled model in the engine's own cache, and to use
+	 * compiled models from this cache if the same user stored an equal model.
+	 * NNACCEL_ENGINE_CACHE=1 in the environment also allows the engine's cache.
 	 */
 	bool engine_cache;
 	/*
 	 * Attributes for the device's extensions, for the compilation and each execution; or NULL.
-	 * A call returns NN_INVALID_ARGUMENT if an extension rejects an attribute, or if all
-	 * attributes and the extensions' names exceed 64 KiB. Pass nna_prepare_model_from_cache()
-	 * the attributes with which the model was prepared.
+	 * The preparation fails with NN_INVALID_ARGUMENT if an extension rejects an attribute, or
+	 * if all attributes and the extensions' names exceed 64 KiB. A call of
+	 * nna_prepare_model_from_cache() needs the attributes with which the model was prepared.
 	 */
 	const struct nn_attributes *attributes;
 	/*
 	 * Called from time to time while the engine prepares the model, with the progress in
-	 * thousandths that the engine reports; may be NULL. If it returns false, the preparation is
-	 * cancelled and the call returns NN_GENERAL_FAILURE.
+	 * thousandths that the engine reports; may be NULL. If progress() returns false, the
+	 * preparation is cancelled and fails with NN_GENERAL_FAILURE.
 	 */
 	bool (*progress)(void *data, uint32_t thousandths);
 	void *progress_data;
 };
 
 /*
- * IDevice::prepareModel_1_3, synchronous. `options` NULL: all are 0. The model may be freed
- * afterwards. Its memories stay referenced, and the engine reads constants there without a copy.
+ * IDevice::prepareModel_1_3, synchronous. If `options` is NULL, all options are 0. The model may be
+ * freed after the call. The prepared model references the memories, and the engine reads constants
+ * from them without a copy.
  */
 enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_model *model,
 				 struct nna_memory *const *memories,
@@ -315,16 +328,16 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 				 struct nna_prepared_model **prepared, struct nn_error *err);
 void nna_prepared_model_free(struct nna_prepared_model *prepared);
 
-/* A preparation in the background. */
+/* A preparation of a model in the background. */
 struct nna_preparation;
 
 /*
  * IDevice::prepareModel_1_3, asynchronous: starts the work of nna_prepare_model(), and does not
  * wait for the engine. Any number of preparations may run at a time. The model, the handles of its
  * memories and the options may be freed when the call returns. `cache` of the options is an
- * exception: it must stay valid until nna_preparation_finish() has saved the model to it. One
- * thread at a time may use a preparation. The preparation holds a reference to the device. If the
- * device was opened by a socket, this call waits for the engine.
+ * exception: the entry must stay valid until nna_preparation_finish() has saved the model to it.
+ * Only one thread at a time may use a preparation. The preparation holds a reference to the device.
+ * If the device was opened by a socket, nna_preparation_start() waits for the engine.
  */
 enum nn_status nna_preparation_start(struct nna_device *device, const struct nn_model *model,
 				     struct nna_memory *const *memories,
@@ -332,42 +345,44 @@ enum nn_status nna_preparation_start(struct nna_device *device, const struct nn_
 				     struct nna_preparation **preparation, struct nn_error *err);
 
 /*
- * Returns whether a preparation has ended, with success or not. *thousandths is the last progress
- * that the engine reported. Does not wait.
+ * Returns whether a preparation has ended, with success or not. Sets *thousandths to the last
+ * progress that the engine reported. Does not wait.
  */
 bool nna_preparation_has_ended(struct nna_preparation *preparation, uint32_t *thousandths);
 
 /*
- * Waits for the end of a preparation, and returns the model. It can return the model only once, and
- * then returns NN_INVALID_ARGUMENT. While it waits, it calls `progress` of the options. Status and
- * reason are those of nna_prepare_model(). The caller must call nna_preparation_free() in each
- * case.
+ * Waits for the end of a preparation, and returns the model. The second call for a preparation
+ * returns NN_INVALID_ARGUMENT. While nna_preparation_finish() waits, it calls `progress` of the
+ * options. Status and reason are those of nna_prepare_model(). The caller must call
+ * nna_preparation_free() also after a failure.
  */
 enum nn_status nna_preparation_finish(struct nna_preparation *preparation,
 				      struct nna_prepared_model **prepared, struct nn_error *err);
 
 /*
- * Frees a preparation, and cancels it unless it has ended. The engine learns of this when it next
- * reports progress. A model that was already returned is not affected. NULL is allowed.
+ * Frees a preparation, and cancels it unless it has ended. The engine learns of the cancellation
+ * when it next reports progress. A model that nna_preparation_finish() returned stays valid. NULL
+ * is allowed.
  */
 void nna_preparation_free(struct nna_preparation *preparation);
 
 /*
- * Sets the signature of a model from a cache, so that nna_buffer_allocate() can use it. Models of
- * nna_prepare_model() already have a signature. Call this before any other thread uses `prepared`.
- * Returns NN_OK or NN_OUT_OF_MEMORY.
+ * Sets the signature of a prepared model that was loaded from a cache, so that
+ * nna_buffer_allocate() can use it. Models of nna_prepare_model() already have a signature. Call
+ * nna_prepared_model_set_signature() before any other thread uses `prepared`. Returns NN_OK or
+ * NN_OUT_OF_MEMORY.
  */
 enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepared,
 						const struct nn_model *model,
 						struct nn_error *err);
 
 /*
- * IDevice::prepareModelFromCache_1_3, synchronous, from an entry that nna_prepare_model() saved in
- * this or another process of the same user. `options` are those of nna_prepare_model(), but their
- * cache is ignored. Returns NN_INVALID_ARGUMENT for a wrong number of files, or files that are not
- * regular or not open for reading and writing. Returns NN_GENERAL_FAILURE if this engine did not
- * save the files under this token for this user, or if a process is writing them. After an error,
- * call nna_prepare_model().
+ * IDevice::prepareModelFromCache_1_3, synchronous: loads a prepared model from an entry that
+ * nna_prepare_model() saved in this or another process of the same user. `options` are those of
+ * nna_prepare_model(), but their cache is ignored. Returns NN_INVALID_ARGUMENT for a wrong number
+ * of files, or for a file that is not a regular file open for reading and writing. Returns
+ * NN_GENERAL_FAILURE if this engine did not save the files under this token for this user, or if a
+ * process is writing the files. After an error, the caller should call nna_prepare_model().
  */
 enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 					    const struct nna_cache *cache,
@@ -375,13 +390,14 @@ enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 					    struct nna_prepared_model **prepared,
 					    struct nn_error *err);
 
-/* RequestArgument of the HAL. */
+/* An input or output of a request, like the HAL's RequestArgument. */
 struct nna_argument {
 	bool has_no_value;
-	uint32_t pool;			/* index into memories of the request, followed by tokens */
+	/* index in the request's memories, followed by its tokens */
+	uint32_t pool;
 	uint64_t offset;		/* offset in bytes; 0 for a buffer */
 	uint64_t length;		/* bytes; 0 for a buffer */
-	uint32_t rank;			/* 0: dimensions of the model */
+	uint32_t rank;			/* 0: the argument has the model's dimensions */
 	uint32_t dims[NN_MAX_RANK];
 };
 
@@ -408,11 +424,15 @@ struct nna_timing {
 	uint64_t in_driver_us;
 };
 
-/* Results of an execution besides the outputs' bytes; NULL pointers are for unwanted results. */
+/*
+ * Results of an execution besides the outputs' bytes; a pointer is NULL if the caller does not want
+ * the result.
+ */
 struct nna_results {
 	uint32_t size;
 	struct nna_output_shape *shapes;	/* array of num_outputs entries */
-	uint32_t *num_shapes;	/* num_outputs on NN_OK and NN_OUTPUT_INSUFFICIENT_SIZE, else 0 */
+	/* number of outputs, or 0 unless the status is NN_OK or NN_OUTPUT_INSUFFICIENT_SIZE */
+	uint32_t *num_shapes;
 	struct nna_timing *timing;	/* NNA_TIME_NONE unless measured */
 };
 
@@ -422,23 +442,24 @@ struct nna_execute_options {
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
 	uint64_t loop_timeout_ns;	/* 0: default of 2 s; at most 15 s */
 	/*
-	 * Attributes for the device's extensions in this execution, or NULL, limited like those of
-	 * nna_prepare_options.
+	 * Attributes for the device's extensions in this execution, or NULL; the limits are those
+	 * of nna_prepare_options.attributes.
 	 */
 	const struct nn_attributes *attributes;
 };
 
 /*
- * IPreparedModel::executeSynchronously_1_3. `options` and `results` may be NULL. NN_DEAD_OBJECT:
- * the worker died, during the call or before, so prepare the model again.
+ * IPreparedModel::executeSynchronously_1_3. `options` and `results` may be NULL. Returns
+ * NN_DEAD_OBJECT if the worker died during the call or before; the caller must then prepare the
+ * model again.
  */
 enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna_request *request,
 			   const struct nna_execute_options *options,
 			   const struct nna_results *results, struct nn_error *err);
 
 /*
- * Files that an execution waits for, and the execution's time limit, counted from the moment when
- * all files have signalled.
+ * Files that an execution waits for, and the execution's time limit, which begins when all files
+ * have signalled.
  */
 struct nna_dependencies {
 	uint32_t size;
@@ -449,13 +470,13 @@ struct nna_dependencies {
 
 /*
  * IPreparedModel::executeFenced: starts an execution once all files of `after` (NULL: none) have
- * signalled success, and does not wait for its end. Each file is a sync_file of any driver, or a
- * fence that this function made for any device. The file *fence becomes readable (POLLIN) at the
- * execution's end; the caller closes it. It is not a sync_file, because the end of the execution
- * depends on a process. Returns NN_INVALID_ARGUMENT if neither the request nor the model gives an
- * output's shape, or if an fd is neither such a sync_file nor such a fence. The request and handles
- * of its memories may be freed when the call returns. Outputs that are buffers count as filled when
- * the call returns.
+ * signalled success, and does not wait for the execution's end. Each file is a sync_file of any
+ * driver, or a fence that this function made for any device. The file *fence becomes readable
+ * (POLLIN) at the execution's end; the caller closes it. The returned fence is not a sync_file,
+ * because the end of the execution depends on a process. Returns NN_INVALID_ARGUMENT if neither the
+ * request nor the model gives an output's shape, or if an fd is neither such a sync_file nor such a
+ * fence. The request and the handles of its memories may be freed when the call returns. A buffer
+ * that is an output counts as filled when the call returns.
  */
 enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 				  const struct nna_request *request,
@@ -465,9 +486,10 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 
 /*
  * IFencedExecutionCallback::getExecutionInfo: returns the status of a fence's execution, with the
- * reason of a failure. It can be called any number of times with the fd of nna_execute_fenced(),
- * but only once with a duplicate of this fd. `launched` has times counted from the call, `fenced`
- * from the end of the last dependency; NNA_TIME_NONE unless measured. Both may be NULL. Returns
+ * reason of a failure. The function can be called any number of times with the fd of
+ * nna_execute_fenced(), but only once with a duplicate of this fd. The times in `launched` begin at
+ * the call of nna_execute_fenced(), those in `fenced` at the end of the last dependency. A time
+ * that was not measured is NNA_TIME_NONE. The pointers `launched` and `fenced` may be NULL. Returns
  * NN_GENERAL_FAILURE if the execution failed or has not ended yet, and NN_INVALID_ARGUMENT if the
  * fd is not the fence of an execution of this device.
  */
@@ -477,11 +499,11 @@ enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 
 /*
  * The syncFence of IPreparedModel::executeFenced: a sync_file of the hardware's fence that ends an
- * execution, so that other drivers can wait for it. The caller closes it. The call waits until the
- * hardware has the execution. Returns NN_GENERAL_FAILURE if there is no such fence. It returns this
- * immediately if the execution uses memory that a CPU accesses, waits for a dependency, or has
- * ended without a fence. Otherwise it returns this when the engine ends the execution without a
- * fence. Returns NN_INVALID_ARGUMENT if the fd is no fence of this device.
+ * execution, so that other drivers can wait for this fence. The caller closes the sync_file. The
+ * call waits until the engine has passed the execution to the hardware. Returns NN_GENERAL_FAILURE
+ * if the engine ends the execution without a fence. Returns NN_GENERAL_FAILURE immediately if the
+ * execution uses memory that a CPU accesses, or waits for a dependency. Returns NN_INVALID_ARGUMENT
+ * if the parameter `fence` is no fence of this device.
  */
 enum nn_status nna_fence_get_sync_file(struct nna_device *device, int fence, int *sync_file,
 				       struct nn_error *err);
@@ -490,17 +512,23 @@ enum nn_status nna_fence_get_sync_file(struct nna_device *device, int fence, int
 struct nna_role {
 	uint32_t model;
 	uint32_t index;
-	/* Frequency of use in the model's executions, in (0, 1]: a hint for the engine. */
+	/*
+	 * The share of the model's executions that use the buffer, in (0, 1]: a hint for the
+	 * engine.
+	 */
 	float frequency;
 };
 
-/* BufferDesc of the HAL: dimensions, where 0 is unknown; rank 0: all are unknown. */
+/*
+ * BufferDesc of the HAL: a buffer's dimensions. A dimension of 0 is unknown; if the rank is 0, all
+ * dimensions are unknown.
+ */
 struct nna_buffer_desc {
 	uint32_t rank;
 	uint32_t dims[NN_MAX_RANK];
 };
 
-/* The models and roles of a buffer, and its dimensions (NULL: unknown). */
+/* The models and roles of a buffer, and its dimensions (`desc` is NULL if they are unknown). */
 struct nna_buffer_roles {
 	uint32_t size;
 	uint32_t num_models;
@@ -513,19 +541,21 @@ struct nna_buffer_roles {
 };
 
 /*
- * IDevice::allocate: makes a buffer in memory of the device for the roles; no process maps it. The
- * buffer's dimensions are merged from `desc` and all roles. Each write determines the dimensions
- * that are still unknown, and the memory grows with them. The token (not 0) names the buffer in
- * requests until the buffer is freed; the device may then reuse the token. Returns
- * NN_INVALID_ARGUMENT if there is no model or no role, if a role is repeated or does not exist in
- * its model, or if roles have different types or dimensions. Returns NN_RESOURCE_EXHAUSTED_* beyond
- * a limit, NN_DEAD_OBJECT if a model's worker is dead.
+ * IDevice::allocate: makes a buffer in memory of the device, for the given roles; no process maps
+ * this memory. The buffer's dimensions are merged from `desc` and all roles. Each write to the
+ * buffer sets the dimensions that `desc` and the roles leave unknown; the buffer's memory grows if
+ * necessary. The token (not 0) names the buffer in requests until the buffer is freed; the device
+ * may then reuse the token. Returns NN_INVALID_ARGUMENT if there is no model or no role, if a role
+ * is repeated or does not exist in its model, or if roles have different types or dimensions.
+ * Returns NN_RESOURCE_EXHAUSTED_* if a limit is exceeded, and NN_DEAD_OBJECT if a model's worker is
+ * dead.
  *
- * An execution may use a buffer only for an argument that is one of the buffer's roles. Otherwise
- * it returns NN_INVALID_ARGUMENT. It also does so for a shape other than that of an input's buffer
- * or of an output's roles, and for a buffer that is both input and output. It returns
- * NN_GENERAL_FAILURE if an input's buffer is empty, or if another execution or copy is writing a
- * buffer. An execution that fails leaves its outputs' buffers empty.
+ * An execution may use a buffer only for an argument that is one of the buffer's roles. An
+ * execution returns NN_INVALID_ARGUMENT if an argument is not one of its buffer's roles, or if a
+ * buffer is both input and output. It also returns NN_INVALID_ARGUMENT if an argument's shape
+ * differs from that of the input's buffer or of the output's roles. An execution returns
+ * NN_GENERAL_FAILURE if an input's buffer is empty, or if another execution or copy is writing to
+ * one of its buffers. An execution that fails leaves the buffers of its outputs empty.
  *
  * A buffer's contents outlive the models and their worker.
  */
@@ -536,17 +566,18 @@ enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_b
 /* Frees a buffer. Executions in flight that use the buffer continue. NULL is allowed. */
 void nna_buffer_free(struct nna_buffer *buffer);
 
-/* Returns the bytes of the contents; 0 if the buffer is empty. */
+/* Returns the size of a buffer's contents in bytes; 0 if the buffer is empty. */
 uint64_t nna_buffer_size(struct nna_buffer *buffer);
 
 /*
- * IBuffer::copyTo and copyFrom: copy between a buffer and the whole of a memory. The memory's size
- * must be the buffer's size, or the size of the buffer's shape completed by `dims` (rank 0: none).
- * The kernel copies. If the memory belongs to another driver, the kernel waits and notifies the
- * exporter as for an execution. _read and _write copy to and from memory of this process. After a
- * failed copy into the buffer, the buffer is empty. The calls return NN_INVALID_ARGUMENT for a
- * wrong size or shape, or a copy to memory that is not writable. They return NN_GENERAL_FAILURE if
- * the buffer is empty or in use, or if the memory cannot be accessed.
+ * IBuffer::copyTo and copyFrom: copy between a buffer and a whole memory object. If `rank` is not
+ * 0, `dims` completes the buffer's shape. The memory must be as large as the buffer with its
+ * completed shape. The kernel copies. If the memory belongs to another driver, the kernel waits for
+ * this driver's fences and notifies it, as for an execution. The functions nna_buffer_read() and
+ * nna_buffer_write() copy to and from memory of this process. After a failed copy into the buffer,
+ * the buffer is empty. The calls return NN_INVALID_ARGUMENT for a wrong size or shape, or a copy to
+ * memory that is not writable. The calls return NN_GENERAL_FAILURE if the buffer is empty or in
+ * use, or if the memory cannot be accessed.
  */
 enum nn_status nna_buffer_copy_to(struct nna_buffer *buffer, struct nna_memory *memory,
 				  struct nn_error *err);
@@ -559,16 +590,17 @@ enum nn_status nna_buffer_write(struct nna_buffer *buffer, const void *data, uin
 
 struct nna_burst_options {
 	uint32_t size;
-	uint32_t capacity;	/* datums of each ring, 0: 1024 */
-	int32_t spin_us;	/* longest spin of a wait; 0: the default, negative: no spin */
+	uint32_t capacity;	/* number of datums in each ring, 0: 1024 */
+	int32_t spin_us;	/* maximum time a wait spins; 0: default, negative: no spin */
 };
 
 /*
  * IPreparedModel::configureExecutionBurst: makes a burst, a connection to the worker through shared
- * memory, for executions one after the other. `options` may be NULL. The burst does not spin if the
- * model was prepared for low power or only one CPU is online. NNACCEL_SPIN_US in the environment
- * also limits the spin. Free the burst before the prepared model. NN_RESOURCE_EXHAUSTED_TRANSIENT:
- * too many bursts; NN_DEAD_OBJECT: the model's worker is dead.
+ * memory, for executions one after the other. `options` may be NULL. A waiting burst does not spin
+ * if the model was prepared for low power or only one CPU is online. NNACCEL_SPIN_US in the
+ * environment also limits the time for which a wait spins. Free the burst before the prepared
+ * model. Returns NN_RESOURCE_EXHAUSTED_TRANSIENT if too many bursts exist, and NN_DEAD_OBJECT if
+ * the model's worker is dead.
  */
 enum nn_status nna_burst_create(struct nna_prepared_model *prepared,
 				const struct nna_burst_options *options,
@@ -576,13 +608,14 @@ enum nn_status nna_burst_create(struct nna_prepared_model *prepared,
 void nna_burst_free(struct nna_burst *burst);
 
 /*
- * Executes with the same results as nna_execute(). The first use of a memory binds it to the burst
- * until the memory is freed. An execution with the same arguments as the previous one calls neither
- * the kernel nor malloc(). Requests that are longer than a ring go through nna_execute(). So do
- * requests with buffers, a deadline, a loop timeout, attributes, or an offset or length of 4 GiB or
- * more. If the rings are corrupt, every later request goes through nna_execute(), except one that
- * was already sent. Returns NN_DEVICE_UNAVAILABLE while another execution of the burst runs,
- * NN_DEAD_OBJECT if the worker died.
+ * Executes a request by the burst's rings, with the same results as nna_execute(). A memory object
+ * that a request uses is bound to the burst until the memory is freed. An execution with the same
+ * arguments as the previous one calls neither the kernel nor malloc(). A request that is longer
+ * than a ring is executed by nna_execute(). A request with buffers, a deadline, a loop timeout,
+ * attributes, or an offset or length of 4 GiB or more is also executed by nna_execute(). If the
+ * rings become corrupt, all requests that were not yet sent are executed by nna_execute(). Returns
+ * NN_DEVICE_UNAVAILABLE while another execution of the burst runs, and NN_DEAD_OBJECT if the worker
+ * died.
  */
 enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_request *request,
 				 const struct nna_execute_options *options,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The codes of operations: those of the NNAPI's OperationCode, and those of the project's own
+ * The codes of operations: those of the NNAPI's OperationCode, and those of nnaccel's own
  * extension.
  */
 #ifndef NNACCEL_OPERATION_H
@@ -10,15 +10,15 @@
 #include <stdint.h>
 
 /*
- * The project's own extension. The prefix of this extension is the same in all models, and models
- * do not list it.
+ * The extension of nnaccel itself. Its prefix is the same in all models, and models do not list
+ * this extension.
  */
 #define NN_OWN_EXTENSION "org.nnaccel"
 #define NN_OWN_PREFIX 0x6e6e
 
 /*
- * Returns whether an operation's code is in that extension, even if the extension has no such
- * operation.
+ * Returns whether an operation's code is in the range of nnaccel's own extension, even if no
+ * operation has this code.
  */
 static inline bool nn_is_own(int32_t code)
 {

@@ -6,8 +6,8 @@
 #define NNACCEL_STATUS_H
 
 /*
- * The result of a call. The values up to 8 are those of the NN HAL's
- * ErrorStatus and of enum nnaccel_status in <linux/nnaccel.h>.
+ * The status that a call returns. The values up to 8 equal those of the NN HAL's ErrorStatus and of
+ * enum nnaccel_status in <linux/nnaccel.h>.
  */
 enum nn_status {
 	NN_OK = 0,
@@ -19,7 +19,7 @@ enum nn_status {
 	NN_MISSED_DEADLINE_PERSISTENT = 6,
 	NN_RESOURCE_EXHAUSTED_TRANSIENT = 7,
 	NN_RESOURCE_EXHAUSTED_PERSISTENT = 8,
-	/* The worker that served the call died; never sent by a worker. */
+	/* The worker that served the call died. A worker itself never sends this status. */
 	NN_DEAD_OBJECT = 9,
 	/* This process has too little memory for the call. */
 	NN_OUT_OF_MEMORY = 10,
@@ -28,10 +28,10 @@ enum nn_status {
 #define NN_MESSAGE_SIZE 512
 
 /*
- * The reason of a failure: one line without a newline. Functions of libnnaccel.so empty the buffer
- * when they begin. So the buffer is empty after a successful call, and has the reason after a
- * failed call. The function nn_fail() does not overwrite a reason, so the first reason of a call
- * stays.
+ * The reason of a failure: one line without a newline. Functions of libnnaccel.so empty the
+ * structure when they begin. It is therefore empty after a successful call, and contains the reason
+ * after a failed call. The function nn_fail() does not overwrite a reason; if a call records
+ * several reasons, the first reason stays.
  */
 struct nn_error {
 	char message[NN_MESSAGE_SIZE];

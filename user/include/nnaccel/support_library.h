@@ -22,19 +22,22 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Figures relative to the CPU reference, which is 1.0; lower is better. */
+/* Execution time and power relative to the CPU reference, which is 1.0; lower is better. */
 typedef struct {
 	float execTime;
 	float powerUsage;
 } SL_ANeuralNetworksPerformanceInfo;
 
-/* The speed of operations whose first operand has this type (an OperandCode). */
+/* The speed of operations whose first operand has the type operandType (an OperandCode). */
 typedef struct {
 	int32_t operandType;
 	SL_ANeuralNetworksPerformanceInfo performanceInfo;
 } SL_ANeuralNetworksOperandPerformanceInfo;
 
-/* A type of a vendor extension: its code, and the bytes of a scalar or of a tensor's element. */
+/*
+ * A type of a vendor extension: its code, and the size in bytes of a scalar or of a tensor's
+ * element.
+ */
 typedef struct {
 	uint32_t byteSize;
 	uint16_t type;
@@ -48,7 +51,10 @@ typedef enum {
 	SL_ANEURALNETWORKS_CAPABILITIES_PERFORMANCE_WHILE = 3,
 } SL_ANeuralNetworksPerformanceInfoCode;
 
-/* A compilation or an execution in diagnostics, valid while the callback runs. */
+/*
+ * A compilation or an execution, passed to a callback for diagnostics and valid while the callback
+ * runs.
+ */
 typedef struct ANeuralNetworksDiagnosticCompilationInfo ANeuralNetworksDiagnosticCompilationInfo;
 typedef struct ANeuralNetworksDiagnosticExecutionInfo ANeuralNetworksDiagnosticExecutionInfo;
 
@@ -74,7 +80,7 @@ typedef void (*ANeuralNetworksDiagnosticCompilationFinishedCallback)(
 typedef void (*ANeuralNetworksDiagnosticExecutionFinishedCallback)(
 	const void *context, const ANeuralNetworksDiagnosticExecutionInfo *info);
 
-/* The first field of each table: a FeatureLevelCode of level 5 or above. */
+/* The first field of each function table: a FeatureLevelCode of level 5 or above. */
 typedef struct NnApiSLDriverImpl {
 	int64_t implFeatureLevel;
 } NnApiSLDriverImpl;
@@ -163,10 +169,11 @@ typedef struct NnApiSLDriverImplFL5 {
 	NN_SL_FUNCTIONS(NN_SL_MEMBER)
 
 	/*
-	 * Sets cache files, where ANeuralNetworksCompilation_setCaching sets their folder. There
-	 * must be as many files of each kind as the compilation's only device needs, open for
-	 * reading and writing. The fds are duplicated. Finishing the compilation fills empty files.
-	 * BAD_DATA: the compilation is not for exactly one device, or the number of files is wrong.
+	 * Sets the cache files of a compilation by their fds; ANeuralNetworksCompilation_setCaching
+	 * sets a folder instead. The caller passes as many files of each kind as the compilation's
+	 * only device needs, open for reading and writing. The fds are duplicated.
+	 * ANeuralNetworksCompilation_finish fills files that are empty. Returns BAD_DATA if the
+	 * compilation is not for exactly one device, or if the number of files is wrong.
 	 */
 	int (*SL_ANeuralNetworksCompilation_setCachingFromFds)(
 		ANeuralNetworksCompilation *compilation, const int *modelCacheFds,
@@ -176,17 +183,22 @@ typedef struct NnApiSLDriverImplFL5 {
 		const ANeuralNetworksDevice *device, uint32_t *numModelCacheFiles,
 		uint32_t *numDataCacheFiles);
 	/*
-	 * Returns the figure of a SL_ANeuralNetworksPerformanceInfoCode; BAD_DATA for another
-	 * value.
+	 * Sets *performanceInfo for an SL_ANeuralNetworksPerformanceInfoCode. Returns BAD_DATA if
+	 * performanceInfoKind is another value.
 	 */
 	int (*SL_ANeuralNetworksDevice_getPerformanceInfo)(
 		const ANeuralNetworksDevice *device, int32_t performanceInfoKind,
 		SL_ANeuralNetworksPerformanceInfo *performanceInfo);
-	/* Calls `callback` once for each type for which the device has a figure. */
+	/*
+	 * Calls `callback` once for each operand type for which the device reports its performance.
+	 */
 	int (*SL_ANeuralNetworksDevice_forEachOperandPerformanceInfo)(
 		const ANeuralNetworksDevice *device, void *context,
 		void (*callback)(SL_ANeuralNetworksOperandPerformanceInfo, void *));
-	/* Return the device's vendor extensions; names stay valid for the life of the process. */
+	/*
+	 * Return the device's vendor extensions; an extension's name stays valid for the life of
+	 * the process.
+	 */
 	int (*SL_ANeuralNetworksDevice_getVendorExtensionCount)(
 		const ANeuralNetworksDevice *device, uint32_t *vendorExtensionCount);
 	int (*SL_ANeuralNetworksDevice_getVendorExtensionName)(
@@ -198,9 +210,9 @@ typedef struct NnApiSLDriverImplFL5 {
 
 	/*
 	 * Diagnostics for callbacks. The session id is a random number of the process. Device ids
-	 * are "NAME=VERSION", with commas between them. The hash has 32 bytes, and does not include
-	 * constants. An unknown time is UINT64_MAX. The times of the driver and the hardware are
-	 * known only if the program measures the execution.
+	 * are "NAME=VERSION", with commas between them. The hash of a model has 32 bytes, and does
+	 * not include constants. A time that is unknown is UINT64_MAX. The times of the driver and
+	 * the hardware are known only if the program measures the execution.
 	 */
 	int32_t (*SL_ANeuralNetworksDiagnosticCompilationInfo_getSessionId)(
 		const ANeuralNetworksDiagnosticCompilationInfo *info);
@@ -258,10 +270,10 @@ typedef struct NnApiSLDriverImplFL5 {
 	bool (*SL_ANeuralNetworksDiagnosticExecutionInfo_areDynamicTensorsUsed)(
 		const ANeuralNetworksDiagnosticExecutionInfo *info);
 	/*
-	 * Registers callbacks, which replace earlier ones. `compilationCallback` is called when a
-	 * compilation was finished, with or without an error. `executionCallback` is called when an
-	 * execution has ended, on the thread that ended it. Either callback may be NULL. The caller
-	 * still owns the context.
+	 * Registers callbacks, which replace callbacks registered earlier. `compilationCallback` is
+	 * called when a compilation was finished, with or without an error. `executionCallback` is
+	 * called when an execution has ended, on the thread that ended the execution. Either
+	 * callback may be NULL. The caller still owns the context.
 	 */
 	void (*SL_ANeuralNetworksDiagnostic_registerCallbacks)(
 		ANeuralNetworksDiagnosticCompilationFinishedCallback compilationCallback,
@@ -282,9 +294,9 @@ typedef struct NnApiSLDriverImplFL8 {
 #undef NN_SL_ENTRY
 
 /*
- * Returns the table, which is never NULL: a NnApiSLDriverImplFL8. For a loader that accepts only
- * older levels, NNACCEL_SL_FEATURE_LEVEL in the environment sets the level, 5 to 8. The table lives
- * as long as the library is loaded.
+ * Returns the table of functions, an NnApiSLDriverImplFL8; never NULL. NNACCEL_SL_FEATURE_LEVEL in
+ * the environment sets the feature level of the table (5 to 8), for loaders that reject level 8.
+ * The table lives as long as the library is loaded.
  */
 NnApiSLDriverImpl *ANeuralNetworks_getSLDriverImpl(void);
 

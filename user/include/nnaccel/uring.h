@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions by io_uring. libnnaccel fills in submission queue entries and reads completion queue
- * entries. The caller owns the ring, with or without liburing.
+ * Executions by io_uring. libnnaccel fills in io_uring submission queue entries and reads
+ * completion queue entries. The caller owns the io_uring, and may use liburing or the system calls.
  *
  *	nna_submission_create(prepared, &request, NULL, &submission, &err);
  *	sqe = io_uring_get_sqe(&ring);
@@ -25,9 +25,10 @@ struct io_uring_sqe;
 struct nna_submission;
 
 /*
- * Creates a submission: a request that can be submitted any number of times, one after the other.
- * It holds references to its memories and buffers; `request` and `options` may be freed. Free it
- * before the prepared model, but not in flight, because the kernel writes the results into it.
+ * Creates a submission: a request that can be submitted again whenever its last execution has
+ * ended. The submission holds references to its memories and buffers; `request` and `options` may
+ * be freed. Free a submission before its prepared model, but not in flight, because the kernel
+ * writes results into the submission.
  */
 enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 				     const struct nna_request *request,
@@ -36,24 +37,27 @@ enum nn_status nna_submission_create(struct nna_prepared_model *prepared,
 void nna_submission_free(struct nna_submission *submission);
 
 /*
- * Fills in an entry of 64 or 128 bytes, whose user_data becomes the submission. The caller may add
- * flags to the entry. Returns NN_INVALID_ARGUMENT or NN_GENERAL_FAILURE if a buffer cannot be used
- * or does not have the model's shape; the entry is then a no-operation.
+ * Fills in a submission queue entry of 64 or 128 bytes, and sets its user_data to the submission.
+ * The caller may add flags to the queue entry. Returns NN_INVALID_ARGUMENT or NN_GENERAL_FAILURE,
+ * and makes the entry a no-operation, if a buffer cannot be used or does not have the model's
+ * shape.
  */
 enum nn_status nna_submission_prepare(struct nna_submission *submission, struct io_uring_sqe *sqe,
 				      struct nn_error *err);
 
 /*
- * Returns the status and the results, like nna_execute(), of a submission whose completion queue
- * entry has this `res`. NN_GENERAL_FAILURE may also mean that the submission was cancelled. An
- * execution that fails has a negative `res`, so linked entries do not begin.
+ * Returns the status and results of an execution, like nna_execute(); `res` comes from the
+ * submission's completion queue entry. NN_GENERAL_FAILURE may also mean that the submission was
+ * cancelled. An execution that fails has a negative `res`, so that io_uring does not start entries
+ * linked after it.
  */
 enum nn_status nna_submission_result(struct nna_submission *submission, int res,
 				     const struct nna_results *results, struct nn_error *err);
 
 /*
  * Completes a submission in flight immediately, with a status other than NN_OK. The engine may
- * continue to use the memories. Returns NN_INVALID_ARGUMENT if the submission is not in flight.
+ * continue to use the submission's memories. Returns NN_INVALID_ARGUMENT if the submission is not
+ * in flight.
  */
 enum nn_status nna_submission_cancel(struct nna_submission *submission, struct nn_error *err);
 

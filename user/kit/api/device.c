@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Answers to a client's queries about the device, from the engine's description.
- */
+/* Answers a client's queries about the device from the description that the engine gave. */
 #include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,7 +139,7 @@ enum nn_status device_register_extension(const struct nn_device_extension *x, ui
 	return status;
 }
 
-/* Decodes the list as clients do, in order to check names and codes. */
+/* Decodes the list of extensions as clients do, in order to check names and codes. */
 static bool make_sense(const struct nna_engine *engine, struct nn_error *err)
 {
 	struct nn_device_extension *read = NULL;

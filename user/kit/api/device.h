@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Answers to a client's queries about the device, from the engine's description.
- */
+/* Answers a client's queries about the device from the description that the engine gave. */
 #ifndef NN_KIT_DEVICE_H
 #define NN_KIT_DEVICE_H
 
@@ -14,7 +12,8 @@ void device_init(struct nn_device_info *info);
 
 /*
  * Returns the answer to NNACCEL_QUERY_EXTENSIONS: the extensions of the engine and of plug-ins. The
- * caller frees the answer. Returns NULL if memory runs out or the list is too long for an answer.
+ * caller frees the answer. Returns NULL if memory runs out or the list of extensions is too long
+ * for an answer.
  */
 void *device_list_extensions(const struct nna_engine *engine, size_t *size);
 
@@ -27,16 +26,16 @@ bool device_register_extensions(const struct nna_engine *engine);
 
 /*
  * Registers the types of an extension for the life of the process, and sets *prefix to the prefix
- * of its type codes. The names and arrays in *x must live as long as the process; *x itself need
- * not. Returns NN_INVALID_ARGUMENT if the name is registered already; or NN_OUT_OF_MEMORY or
- * NN_RESOURCE_EXHAUSTED_PERSISTENT.
+ * of its type codes. The names and arrays in *x must live as long as the process; the caller may
+ * free *x itself. Returns NN_INVALID_ARGUMENT if the extension's name is registered already,
+ * NN_OUT_OF_MEMORY, or NN_RESOURCE_EXHAUSTED_PERSISTENT.
  */
 enum nn_status device_register_extension(const struct nn_device_extension *x, uint16_t *prefix,
 					 struct nn_error *err);
 
 /*
- * Returns whether the answer of device_list_extensions() has room for one more extension, with
- * `items` types and operations.
+ * Returns whether one more extension, with `items` types and operations, fits in the answer of
+ * device_list_extensions().
  */
 bool device_has_room(const struct nna_engine *engine, uint32_t items);
 

@@ -75,7 +75,7 @@ static const struct option_row rows[] = {
 	{ 0 },
 };
 
-/* Returns -1 to continue, or main()'s exit code. */
+/* Parses options. Returns -1 if the program continues, else the exit code of main(). */
 static int parse_options(int argc, char **argv, struct arguments *a)
 {
 	if (!options_read(rows, argc, argv, a))
@@ -116,7 +116,10 @@ static const char *files_fault(const struct nna_engine *e)
 	return NULL;
 }
 
-/* Elements of arrays have no size field, so their sizes must stay those of the first release. */
+/*
+ * The structures below are elements of arrays and have no size field, so their sizes must never
+ * change.
+ */
 _Static_assert(sizeof(struct nn_arg) == 88 && sizeof(struct nn_output_shape) == 72 &&
 	       sizeof(struct nn_device_extension) == 40 && sizeof(struct nna_engine_role) == 24 &&
 	       sizeof(struct nn_device_extension_item) == 16, "engines of older releases read them");
@@ -125,7 +128,7 @@ const char *engine_fault(const struct nna_engine *e)
 {
 	const struct nna_engine_burst *b = e->burst;
 
-	/* Each structure must have all fields of its first release. */
+	/* An engine's structure must have all fields of the structure's first release. */
 	if (!HAS_FIELD(e, data_cache_files))
 		return "it is of a version before the first";
 	if (!e->name || !e->name[0])
@@ -157,7 +160,9 @@ const char *engine_fault(const struct nna_engine *e)
 	return files_fault(e);
 }
 
-/* Logs for the administrator what a client could do if it took over the process that serves it. */
+/*
+ * Logs for the administrator what a client could do after it took over the process that serves it.
+ */
 static void log_permissions(const struct nna_engine *e)
 {
 	const uint32_t count = files_count(e);
@@ -179,7 +184,10 @@ struct cache_files engine_cache_files(const struct nna_engine *e)
 	return said.model || said.data ? said : (struct cache_files){ 1, 1 };
 }
 
-/* Returns the identity on which saved models depend: this build and the device's version. */
+/*
+ * Returns the identity of this build and of the device's version; saved models are valid only for
+ * the same identity.
+ */
 static const char *identify(const struct nna_engine *engine, const struct nn_device_info *info,
 			    char *text, size_t size)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Checks of struct nna_engine, which the author of an engine fills in.
- */
+/* Checks struct nna_engine, which the author of an engine fills in. */
 #ifndef NN_KIT_ENGINE_H
 #define NN_KIT_ENGINE_H
 
@@ -9,16 +7,18 @@
 
 #include "base/sized.h"
 
-/* Returns what is missing or wrong in an engine's structure, or NULL. */
+/* Returns a text that says what is missing or wrong in *engine, or NULL if nothing is. */
 const char *engine_fault(const struct nna_engine *engine);
 
-/* Returns what the processes that serve clients may do: a set of enum nna_engine_permission. */
+/*
+ * Returns the permissions of the processes that serve clients: a set of enum nna_engine_permission.
+ */
 static inline uint32_t engine_permissions(const struct nna_engine *engine)
 {
 	return HAS_FIELD(engine, permissions) ? engine->permissions : 0;
 }
 
-/* Numbers of model files and data files that an engine's cache entries have. */
+/* The numbers of model files and of data files in a cache entry of an engine. */
 struct cache_files {
 	uint32_t model, data;
 };

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Files that an engine asks for. They are open in all processes that serve clients.
- */
+/* Files that an engine requests: these files are open in all processes that serve clients. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -26,7 +24,7 @@ uint32_t files_count(const struct nna_engine *engine)
 	return count;
 }
 
-/* Opens a file with a descriptor above those of the library's files. */
+/* Opens a file, and gives it a descriptor number above those of the library's files. */
 static int open_one(const struct nna_engine_file *file)
 {
 	int mode = file->use & NNA_ENGINE_FILE_WRITE ? O_RDWR : O_RDONLY;

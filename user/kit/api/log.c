@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Log lines. The broker writes its own lines to stderr. It relays the lines that workers write to
- * their pipes, limits their number, and removes control characters.
+ * Log lines. The broker writes its own lines to stderr. The broker also relays the lines that
+ * workers write to their pipes, limits the number of these lines, and removes control characters.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ void log_set_sink(void (*sink)(void *data, enum log_level level, const char *lin
 	log_sink = sink;
 }
 
-/* The broker, which relays the lines, limits their number. */
+/* The broker, which relays a worker's log lines, limits their number. */
 void log_to_relay(void)
 {
 	log_sink = NULL;
@@ -87,14 +87,14 @@ void log_line(enum log_level level, const char *format, ...)
 	}
 	length = strlen(line);
 	line[length++] = '\n';
-	/* Ignore errors, because logging must not stop the program. */
+	/* Ignore errors of write(), because logging must not stop the program. */
 	if (write(STDERR_FILENO, line, length) < 0)
 		return;
 }
 
 /*
- * Removes the level from a line and returns it. Lines without a level come from libraries that
- * abort.
+ * Removes the level from the beginning of a line, and returns the level. A line without a level
+ * comes from a library that aborts.
  */
 static enum log_level take_level(const char **line)
 {
@@ -136,8 +136,8 @@ bool log_relay_read(struct log_relay *relay, const char *name, uint64_t now_ns)
 	ssize_t n;
 
 	/*
-	 * Read at most the 64 KiB that a pipe holds, because reading on would delay the other
-	 * workers.
+	 * Read at most the 64 KiB that a pipe holds, because reading more would delay the log lines
+	 * of other workers.
 	 */
 	for (int round = 0; round < 16; round++) {
 		n = read(relay->fd, chunk, sizeof(chunk));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Log lines. The broker writes its own lines to stderr. It relays the lines that workers write to
- * their pipes, limits their number, and removes control characters.
+ * Log lines. The broker writes its own lines to stderr. The broker also relays the lines that
+ * workers write to their pipes, limits the number of these lines, and removes control characters.
  */
 #ifndef NN_KIT_LOG_H
 #define NN_KIT_LOG_H
@@ -17,25 +17,29 @@ enum log_level {
 	LOG_DEBUG = 3,
 };
 
-/* Sets the level; less severe lines are dropped (default LOG_INFO). */
+/* Sets the log level; less severe lines are dropped (default LOG_INFO). */
 void log_set_level(enum log_level level);
 
-/* Sets the name with which lines begin (default "nnacceld"). The string must stay valid. */
+/*
+ * Sets the name with which log lines begin (default "nnacceld"). The string `name` must stay valid.
+ */
 void log_set_name(const char *name);
 
 /*
- * Passes lines, without name and newline, to a function instead of standard error. The function is
- * called on any thread. `data` belongs to the caller.
+ * Passes log lines, without name and newline, to the function `sink` instead of standard error. Any
+ * thread may call this function. The caller owns `data`.
  */
 void log_set_sink(void (*sink)(void *data, enum log_level level, const char *line), void *data);
 
-/* From now on, writes lines with their level and without a name, for a broker that relays them. */
+/*
+ * After this call, log lines have their level and no name, so that the broker can relay the lines.
+ */
 void log_to_relay(void);
 
-/* Parses "error", "warning", "info" or "debug"; returns false for anything else. */
+/* Parses a log level: "error", "warning", "info" or "debug". Returns false for any other name. */
 bool log_parse_level(const char *name, enum log_level *level);
 
-/* Writes one line and adds the newline. */
+/* Writes one log line and adds the newline. */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
@@ -46,8 +50,8 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 #define LOG_RELAY_LINE 640
 
 /*
- * The reading end of a worker's log. The caller zeroes the structure and sets `fd` to a
- * non-blocking pipe.
+ * The reading end of the pipe to which a worker writes its log. The caller zeroes the structure and
+ * sets `fd` to a non-blocking pipe.
  */
 struct log_relay {
 	int fd;
@@ -58,8 +62,8 @@ struct log_relay {
 };
 
 /*
- * Reads what is in the pipe, at most its capacity, and logs each line with `name` before it.
- * Returns false at the end of the pipe.
+ * Reads a worker's log from the pipe, at most the pipe's capacity, and logs each line with `name`
+ * before it. Returns false at the end of file.
  */
 bool log_relay_read(struct log_relay *relay, const char *name, uint64_t now_ns);
 

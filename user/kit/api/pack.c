@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Packs a model into one block: its serialised form with all constants copied into it.
- */
+/* Packs a model into one block: the serialised model with all its constants. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +7,10 @@
 
 #include "base/round.h"
 
-/* Alignment of constants, the same as in models that clients send. */
+/* Alignment of constants in bytes, as in models that clients send. */
 #define ALIGNMENT 8
 
-/* A copy of a model's structures, whose constants are moved into the block. */
+/* A copy of a model's structures, in which the locations of constants refer to the block. */
 struct packing {
 	struct nn_model model;
 	struct nn_subgraph *subgraphs;
@@ -20,7 +18,7 @@ struct packing {
 	uint8_t *values;
 };
 
-/* Returns the bytes of all constants, including those in pools. */
+/* Returns the total size of a model's constants in bytes, including constants in pools. */
 static uint64_t values_size(const struct nn_model *model)
 {
 	uint64_t size = round_up(model->values_size, ALIGNMENT);

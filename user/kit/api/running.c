@@ -2,8 +2,9 @@
 /*
  * Executions in progress, for functions of <nnaccel/engine.h>.
  *
- * A handle is no address: it has the number of a place in a table, and how often that place was
- * used before. So the handle of an execution that has ended is recognised.
+ * The handle of an execution is no address: it consists of an index into a table and the number of
+ * earlier uses of this table entry. The handle of an execution that has ended can therefore be
+ * recognised.
  */
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -25,15 +26,15 @@ struct place {
 	uint32_t next_free;
 };
 
-/* The lock protects all fields. Place 0 stays unused, so that no handle is NULL. */
+/* The field `lock` protects all fields. Table entry 0 stays unused, so that no handle is NULL. */
 static struct {
 	pthread_mutex_t lock;
 	struct place places[1 << PLACE_BITS];
 	uint32_t num_used;
-	uint32_t free;	/* first free place, or 0 */
+	uint32_t free;	/* index of the first free table entry, or 0 */
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Called under the lock. Returns NULL if the execution has ended. */
+/* Finds an execution by its handle; NULL if it has ended. The caller holds the lock. */
 static struct running *find(const struct nna_engine_execution *execution)
 {
 	const uintptr_t handle = (uintptr_t)execution;
@@ -116,7 +117,8 @@ enum nn_status nna_engine_end(struct nna_engine_execution *execution, enum nn_st
 	}
 	pthread_mutex_unlock(&all.lock);
 	/*
-	 * A thread of the session ends the execution, because this may block and calls the engine.
+	 * Let a thread of the session end the execution, because running_end() may block and calls
+	 * the engine.
 	 */
 	if (was_deferred)
 		tasks_add(running->tasks, &running->end);
@@ -154,9 +156,9 @@ int nna_engine_gone_file(struct nna_engine_execution *execution)
 }
 
 /*
- * Called under the lock. Returns the number of the pool that contains an argument's data, and sets
- * *running to the execution. Returns -1 if the data are in private memory or the execution has
- * ended.
+ * Returns the index of the pool that contains an argument's data, and sets *running to the
+ * execution. Returns -1 if the data are in private memory or the execution has ended. The caller
+ * holds the lock.
  */
 static int find_pool(const struct nna_engine_execution *execution, const void *data,
 		     struct running **running)
@@ -221,7 +223,7 @@ int nna_engine_region_file(struct nna_engine_execution *execution, const void *d
 
 /*
  * Replaces *sync_file by a fence that waits for both *sync_file, if any, and `fence`. Closes the
- * old files, and preserves errno.
+ * old *sync_file and `fence`, and preserves errno.
  */
 static bool merge(int *sync_file, int fence)
 {

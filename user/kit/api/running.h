@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Executions in progress, from the call of the engine's `execute` to their end. Functions of
- * <nnaccel/engine.h> find them by their handles.
+ * <nnaccel/engine.h> find an execution by its handle.
  */
 #ifndef NN_KIT_RUNNING_H
 #define NN_KIT_RUNNING_H
@@ -17,17 +17,17 @@ struct running {
 	struct nna_engine_execution *execution;	/* the engine's handle */
 	const struct grants *grants;
 	uint64_t cookie;
-	uint32_t num_fences;		/* fences that the engine waits for */
+	uint32_t num_fences;		/* number of fences that the engine waits for */
 	struct mapping **pools;
-	struct buffer **buffers;	/* buffer of each pool, or NULL */
+	struct buffer **buffers;	/* buffers[i]: buffer that is pool i, or NULL */
 	uint32_t num_pools;
 	bool may_have_fence;
-	int fence;			/* fence from the engine, or -1 */
+	int fence;			/* fence that the engine returned, or -1 */
 	struct tasks *tasks;	/* threads that run `end` once a deferred execution has ended */
 	struct task end;
 	/*
-	 * Whether the engine deferred or ended the execution, and how. The lock of running.c
-	 * protects these fields.
+	 * Whether the engine deferred or ended the execution, and its status. The lock of running.c
+	 * protects the fields from is_deferred on.
 	 */
 	bool is_deferred, has_ended;
 	enum nn_status status;
@@ -42,9 +42,9 @@ enum nn_status running_begin(struct running *running, struct nn_error *err);
 
 /*
  * Ends an execution with `result`, which the engine's `execute` returned. Returns the execution's
- * status, with the reason in *err. Returns NNA_ENGINE_DEFERRED if the engine has not ended the
- * execution yet. From then on it belongs to the task `end`, which calls this function again with
- * the same result.
+ * status, and writes the reason of a failure to *err. Returns NNA_ENGINE_DEFERRED if the engine has
+ * not ended the execution yet. A deferred execution then belongs to the task `end`, which later
+ * calls running_end() again with the same result.
  */
 enum nn_status running_end(struct running *running, enum nn_status result, struct nn_error *err);
 

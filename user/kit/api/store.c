@@ -13,7 +13,10 @@ void store_open(struct cache_client *client)
 	atomic_store(&connection, client);
 }
 
-/* Finds the connection and computes the entry's key, which differs from the keys of all plans. */
+/*
+ * Finds the connection to the keeper and computes the entry's key, which differs from the keys of
+ * all saved plans.
+ */
 static enum nn_status begin(const void *key, size_t size, struct cache_client **client,
 			    uint8_t hash[DIGEST_SIZE], struct nn_error *err)
 {
@@ -60,7 +63,7 @@ enum nn_status nna_engine_store_get(const void *key, size_t key_size, void **dat
 	return nn_fail(err, NN_GENERAL_FAILURE, "the entry is damaged");
 }
 
-/* An entry of the engine's own store, and its bytes. */
+/* An entry of the engine's own store, with its contents. */
 struct own {
 	struct cache_entry entry;
 	const void *data;

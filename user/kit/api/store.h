@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine's own store. nna_engine_store_get() and nna_engine_store_put() access it by the
+ * The engine's own store. nna_engine_store_get() and nna_engine_store_put() access the store by the
  * process's connection to the keeper.
  */
 #ifndef NN_KIT_STORE_H
@@ -8,7 +8,7 @@
 
 #include "kit/cache/cache_client.h"
 
-/* Sets the connection, which lives as long as the process. */
+/* Sets the connection to the keeper, which lives as long as the process. */
 void store_open(struct cache_client *client);
 
 #endif /* NN_KIT_STORE_H */

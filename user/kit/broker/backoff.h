@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Times of retries: after successive failures 1, 2, 4 and up to 64 s later. A zeroed structure
- * allows a try at once. The caller passes the current time, and zeroes `failures` after a success.
+ * Computes when to retry after successive failures: after 1, 2, 4 and up to 64 s. A zeroed struct
+ * backoff allows an immediate try. The caller passes the current time, and zeroes `failures` after
+ * a success.
  */
 #ifndef NN_KIT_BACKOFF_H
 #define NN_KIT_BACKOFF_H
