@@ -3,10 +3,10 @@
  * Plug-ins in an engine: shared objects that each hold a vendor extension, which
  * <nnaccel/extension.h> describes. An engine that accepts plug-ins sets load_plugin to
  * nna_engine_plugin_load(), or calls nna_engine_plugin_load() from its own load_plugin.
- * libnnaccel-engine lists the plug-ins' extensions beside the engine's own, and lets plug-ins check
- * the attributes and the extension data of models. The engine calls plug-ins to check operations of
- * a model, and to compute the shapes and values of outputs. Documentation/extensions.rst has an
- * example of a plug-in.
+ * The library libnnaccel-engine lists the plug-ins' extensions beside the engine's own, and lets
+ * plug-ins check the attributes and the extension data of models. The engine calls plug-ins to
+ * check operations of a model, and to compute the shapes and values of outputs.
+ * Documentation/extensions.rst has an example of a plug-in.
  *
  * Only a process that serves one client can load plug-ins: see --extensions in an engine's --help.
  * The library owns the objects that functions of this header return, for the life of the process.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The broker: holds the engine node and keeps sandboxed workers ready. Each context gets a worker
- * of its own, or is served by threads of the engine's process.
+ * The broker: holds the engine node open and keeps sandboxed workers ready. Each client's context
+ * gets its own worker, or is served by threads of the engine's process.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -33,19 +33,23 @@
 
 #define NEVER UINT64_MAX
 
-/* A worker is killed if it still runs this long after the end of its context. */
+/* Time after the end of a worker's context at which a worker that still runs is killed. */
 #define GONE_GRACE_NS NS_PER_S
 
 /*
- * Maximum number of workers that start at a time while a user without a worker waits. Otherwise
- * only one starts at a time, because workers that start together slow each other down.
+ * Maximum number of workers that start at a time while a user without a worker waits. If no such
+ * user waits, only one worker starts at a time, because workers that start together slow each other
+ * down.
  */
 #define MAX_STARTING 2
 
-/* Maximum number of events that are handled between two slow actions; see do_one(). */
+/*
+ * Maximum number of epoll events that are handled between two slow actions; do_one() names the slow
+ * actions.
+ */
 #define MAX_EVENTS 64
 
-/* Maximum wait at exit for the end of workers. */
+/* Maximum time for which the broker waits for workers to end when the broker exits. */
 #define END_MS 3000
 
 enum watched {
@@ -60,25 +64,27 @@ struct watch {
 	struct worker *worker;
 };
 
-/* A DYING worker gets no session any more, but its end has not been reported yet. */
+/* A DYING worker gets no session; the broker has not yet been notified of its end. */
 enum worker_state { STARTING, IDLE, SERVING, DYING };
 
 struct worker {
 	struct worker *next;
-	struct spawned process;	/* process of the worker; all its files are -1 if threads serve */
-	struct thread_client *threads;	/* threads that serve the client; NULL if a process does */
+	/* the worker's process; all its fds are -1 if threads serve the client */
+	struct spawned process;
+	/* threads that serve the client; NULL if a process serves it */
+	struct thread_client *threads;
 	struct cgroup_leaf leaf;
 	enum worker_state state;
 	bool has_plugins;
-	bool has_cache;			/* the keeper has the worker's socket */
-	bool low;	/* all models of the client have low priority; for SERVING */
-	uint32_t uid;			/* the client's user; for SERVING */
+	bool has_cache;			/* the keeper of the cache has the worker's socket */
+	bool low;	/* if SERVING: all models of the client have low priority */
+	uint32_t uid;			/* if SERVING: the client's user */
 	uint64_t context;
-	uint64_t kill_at_ns;		/* end of the grace period, or NEVER */
+	uint64_t kill_at_ns;		/* when to kill the worker, or NEVER */
 	bool killed;			/* the broker has killed the worker */
 	struct log_relay log;
 	struct watch on_exit, on_control, on_log;
-	char name[80];			/* name for the log */
+	char name[80];			/* worker's name in the log */
 };
 
 struct broker {
@@ -93,10 +99,10 @@ struct broker {
 	struct spawner spawner;
 	struct limits limits;
 	struct waiting waiting;
-	/* when to examine the waiting contexts next; NEVER: after the next event */
+	/* when to examine the waiting contexts next; NEVER: only after the next epoll event */
 	uint64_t look_at_ns;
 	struct worker *workers;
-	struct backoff starts;		/* backoff for workers without plug-ins */
+	struct backoff starts;		/* backoff for failed starts of workers without plug-ins */
 	uint64_t plugins_at_ns;		/* no worker with plug-ins starts before this time */
 	bool ready;			/* the broker has reported that it is ready */
 	bool stop;
@@ -129,8 +135,8 @@ static void close_fd(int *fd)
 }
 
 /*
- * Closing a file is not enough: a worker between clone() and execve() has a copy of it, so epoll
- * would still report its events.
+ * Closing a file is not enough: a worker between clone() and execve() has a copy of the file, so
+ * that epoll would still report the file's events.
  */
 static void unwatch_and_close(struct broker *b, int *fd)
 {
@@ -139,7 +145,7 @@ static void unwatch_and_close(struct broker *b, int *fd)
 	close_fd(fd);
 }
 
-/* Returns the file that becomes readable when the worker has ended. */
+/* Returns the fd that becomes readable when the worker has ended. */
 static int end_of(const struct broker *b, const struct worker *w)
 {
 	return w->threads ? b->options->threads->file(w->threads) : w->process.pidfd;
@@ -169,8 +175,8 @@ static void unlink_worker(struct broker *b, struct worker *w)
 
 /*
  * Sets the CPU weights of a user and its workers. A worker has the low weight while all its models
- * have low priority; a user has it while all its workers do. A high priority does not raise a
- * weight.
+ * have low priority. A user has the low weight while all the user's workers have it. Models of high
+ * priority do not raise the weight.
  */
 static void update_weights(struct broker *b, uint32_t uid)
 {
@@ -189,8 +195,8 @@ static void update_weights(struct broker *b, uint32_t uid)
 }
 
 /*
- * Reaps a dead worker and returns its exit status as waitid() does. If threads serve the client,
- * reports a normal exit, because a crash of a thread ends the whole process.
+ * Reaps a dead worker and returns its exit status in the format of waitid(). If threads serve the
+ * client, returns a normal exit, because a crash of a thread would have ended the whole process.
  */
 static siginfo_t reap(struct worker *w)
 {
@@ -287,7 +293,8 @@ static unsigned int count_workers(const struct broker *b, bool with_plugins,
 }
 
 /*
- * Returns whether to start a worker: for waiting contexts or, if it has no plug-ins, as a reserve.
+ * Returns whether to start a worker: for a waiting context, or as an idle reserve if the worker has
+ * no plug-ins.
  */
 static bool wants_start(struct broker *b, bool with_plugins)
 {
@@ -303,7 +310,7 @@ static bool wants_start(struct broker *b, bool with_plugins)
 	       now >= (with_plugins ? b->plugins_at_ns : b->starts.until_ns);
 }
 
-/* Refuses all waiting contexts if no worker can start before they have waited too long. */
+/* Refuses all waiting contexts if no worker can start before the contexts' maximum wait. */
 static void refuse_hopeless(struct broker *b, bool with_plugins)
 {
 	const uint64_t now = clock_ns();
@@ -315,8 +322,8 @@ static void refuse_hopeless(struct broker *b, bool with_plugins)
 }
 
 /*
- * A SIGKILL counts as a crash only if memory ran out. Otherwise an administrator or the broker sent
- * the signal.
+ * A worker's end by SIGKILL counts as a crash only if memory ran out. If memory did not run out, an
+ * administrator or the broker sent SIGKILL.
  */
 static bool is_crash(const struct broker *b, const struct worker *w, const siginfo_t *info)
 {
@@ -364,7 +371,10 @@ static void worker_exited(struct broker *b, struct worker *w)
 	worker_free(b, w);
 }
 
-/* Leaves a worker without a cache, because its socket cannot be passed to the keeper. */
+/*
+ * Lets a worker continue without a cache, because the worker's socket cannot be passed to the
+ * keeper.
+ */
 static void give_up_cache(struct broker *b, struct worker *w)
 {
 	log_warning("%s: has no compilation cache", w->name);
@@ -373,8 +383,8 @@ static void give_up_cache(struct broker *b, struct worker *w)
 }
 
 /*
- * Passes a worker's socket to the keeper. First restarts a dead keeper, but not too soon after its
- * last start.
+ * Passes a worker's socket to the keeper. First restarts a dead keeper, unless its last start was
+ * too recent.
  */
 static bool pass_to_keeper(struct broker *b, const struct worker *w)
 {
@@ -383,7 +393,7 @@ static bool pass_to_keeper(struct broker *b, const struct worker *w)
 	return keeper_pass(&b->keeper, w->process.control, w->uid);
 }
 
-/* Passes a worker's socket to the keeper, together with the user, and stops watching the socket. */
+/* Passes a worker's socket and user id to the keeper, and removes the socket from epoll. */
 static void hand_over(struct broker *b, struct worker *w)
 {
 	if (!b->spawner.options.cache) {
@@ -399,7 +409,7 @@ static void hand_over(struct broker *b, struct worker *w)
 
 /*
  * Starts a new keeper after the old one has ended, and passes it the workers' sockets, so that
- * workers do not notice.
+ * workers keep their connections.
  */
 static void keeper_ended(struct broker *b)
 {
@@ -422,7 +432,10 @@ static void set_ready(struct broker *b)
 
 static void worker_said(struct broker *b, struct worker *w)
 {
-	/* The socket has no message if the worker has ended, which its pidfd reports too. */
+	/*
+	 * The control socket has no message if the worker has ended; the worker's pidfd also
+	 * reports this end.
+	 */
 	if (!spawned_is_ready(&w->process)) {
 		epoll_ctl(b->epoll, EPOLL_CTL_DEL, w->process.control, NULL);
 		return;
@@ -437,9 +450,9 @@ static void worker_said(struct broker *b, struct worker *w)
 /* ---- contexts ---- */
 
 /*
- * Moves a ready worker to a leaf of the waiting user and passes the worker the session of a
- * context. If a worker has died, tries the next one. If a worker cannot be moved, it stays ready.
- * Returns NULL if no worker got the session.
+ * Moves a ready worker to a cgroup leaf of the waiting user, and passes the session of a context to
+ * this worker. If the worker has died, tries the next ready worker. A worker that cannot be moved
+ * stays ready. Returns NULL if no worker got the session.
  */
 static struct worker *pass_session(struct broker *b, int session, const struct waiter *waiter,
 				   struct cgroup_leaf *leaf)
@@ -456,7 +469,7 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 			return w;
 		w->state = DYING;
 		spawned_kill(&w->process);	/* kill the worker unless it is already dead */
-		/* The killed worker owns the leaf, so the next worker needs a new one. */
+		/* The killed worker owns the cgroup leaf, so the next worker needs a new leaf. */
 		if (!error && cgroup_leaf_create_for(&b->cgroup, waiter->uid, b->engine,
 						     waiter->context, leaf))
 			break;
@@ -465,9 +478,9 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 }
 
 /*
- * Gives a context a worker. Makes the cgroup before it fetches the session, because closing an
- * unused session would end it. Returns NULL if the context gets no worker now. If it will never get
- * one, also sets waiter->reason.
+ * Assigns a worker to a context. Makes the cgroup before it fetches the session, because closing an
+ * unused session would end the session. Returns NULL if the context gets no worker now. Also sets
+ * waiter->reason if the context will never get a worker.
  */
 static struct worker *give_worker(struct broker *b, struct waiter *waiter)
 {
@@ -493,7 +506,7 @@ static struct worker *give_worker(struct broker *b, struct waiter *waiter)
 	return w;
 }
 
-/* Serves a context by threads, and gives the threads a socket to the keeper. */
+/* Starts threads that serve a context, and passes the threads a socket to the keeper. */
 static struct worker *start_threads(struct broker *b, struct waiter *waiter)
 {
 	int session = context_session(b->engine, waiter->context), ends[2] = { -1, -1 };
@@ -549,7 +562,7 @@ static void serve_waiter(struct broker *b, struct waiter *waiter)
 		hand_over(b, w);
 }
 
-/* Marks the waiting contexts whose user has another context that is being served. */
+/* Marks each waiting context whose user has another context that a worker already serves. */
 static void mark_seconds(struct broker *b)
 {
 	for (struct waiter *waiter = b->waiting.first; waiter; waiter = waiter->next) {
@@ -563,9 +576,10 @@ static void mark_seconds(struct broker *b)
 }
 
 /*
- * Returns which contexts may get one of `ready` workers. The reserve of idle workers is for users
- * that had few workers lately; the last half of the reserve is for users without another context.
- * So a user that opens many contexts waits for new workers, while other users get idle ones.
+ * Returns which contexts may get a worker if `ready` workers are idle. Only users that had few
+ * workers lately may use the reserve of idle workers. The last half of the reserve is for users
+ * without another context. A user that opens many contexts therefore waits for new workers, while
+ * other users get idle workers.
  */
 static enum waiting_whom whom_to_serve(const struct broker *b, bool with_plugins,
 				       unsigned int ready)
@@ -577,7 +591,7 @@ static enum waiting_whom whom_to_serve(const struct broker *b, bool with_plugins
 	return ready > (kept + 1) / 2 ? WAITING_MODEST : WAITING_ALONE;
 }
 
-/* Gives a ready worker to a waiting context; returns false if no context can get one. */
+/* Assigns a ready worker to a waiting context; returns false if no context can get a worker. */
 static bool serve_one(struct broker *b, bool with_plugins)
 {
 	unsigned int ready = count_workers(b, with_plugins, IDLE);
@@ -594,9 +608,9 @@ static bool serve_one(struct broker *b, bool with_plugins)
 }
 
 /*
- * Does one slow action: moving a process between cgroups, or creating one with namespaces. Between
- * two slow actions the broker handles all events, so that a new context waits for at most one slow
- * action. Returns false if there is nothing to do.
+ * Does one slow action: moves a process between cgroups, or creates a process with namespaces.
+ * Between two slow actions the broker handles all events, so that a new context waits for at most
+ * one slow action. Returns false if there is nothing to do.
  */
 static bool do_one(struct broker *b)
 {
@@ -612,7 +626,10 @@ static bool do_one(struct broker *b)
 	return false;
 }
 
-/* Serves one waiting context or starts one worker. Refuses contexts that will get no worker. */
+/*
+ * Serves one waiting context or starts one worker. Refuses the waiting contexts that will get no
+ * worker.
+ */
 static void look_at_waiting(struct broker *b)
 {
 	bool more;
@@ -643,7 +660,8 @@ static void context_new(struct broker *b, const struct nnaccel_engine_next *next
 }
 
 /*
- * A worker whose context is gone notices that and ends. If it does not end in time, it is killed.
+ * A worker ends when it notices that its context is gone. If the worker does not end in time, the
+ * broker kills it.
  */
 static void context_gone(struct broker *b, const struct nnaccel_engine_next *next)
 {
@@ -684,7 +702,10 @@ static void engine_told(struct broker *b)
 
 /* ---- the loop ---- */
 
-/* Kills workers whose grace period is over. Returns the ms until the next timed action, or -1. */
+/*
+ * Kills workers whose time to end is over. Returns the time until the next timed action in ms, or
+ * -1.
+ */
 static int run_timers(struct broker *b)
 {
 	uint64_t now = clock_ns(), next = NEVER;
@@ -710,7 +731,7 @@ static int run_timers(struct broker *b)
 	return clock_ms_until(next);
 }
 
-/* Kills starting and idle workers that have plug-ins, after the plug-ins have changed. */
+/* Kills starting and idle workers with plug-ins, because the plug-ins have changed. */
 static void drop_old_plugins(struct broker *b)
 {
 	for (struct worker *w = b->workers; w; w = w->next) {
@@ -762,13 +783,16 @@ static void dispatch(struct broker *b, const struct watch *what)
 	}
 }
 
-/* Waits for events, and handles them. */
+/* Waits for epoll events, and handles each event. */
 static void take_events(struct broker *b, int timeout_ms)
 {
 	struct epoll_event event;
 	int n = 1;
 
-	/* Handles one event at a time, because its handler may free the object of another event. */
+	/*
+	 * Handles one event at a time, because an event's handler may free the object of another
+	 * event.
+	 */
 	for (int i = 0; i < MAX_EVENTS && n == 1 && !b->stop; i++) {
 		n = epoll_wait(b->epoll, &event, 1, i ? 0 : timeout_ms);
 		if (n == 1)
@@ -791,7 +815,7 @@ static void loop(struct broker *b)
 }
 
 /*
- * Ends all workers. Waits only for a limited time, because a worker that waits for its client's
+ * Ends all workers. Waits only for a limited time, because a worker that accesses its client's
  * memory may hang.
  */
 static void end_workers(struct broker *b)
@@ -838,7 +862,8 @@ static bool takes_device_memory(const struct engine_options *o)
 
 /*
  * Opens the engine node. First blocks the signals, because threads of the engine inherit the mask.
- * Starts the keeper before the engine, which may use its own store at its start.
+ * Starts the keeper before the engine, because a starting engine may use its own store, which the
+ * keeper holds.
  */
 static bool open_engine(struct broker *b)
 {
@@ -859,7 +884,7 @@ static bool open_engine(struct broker *b)
 	return b->engine >= 0;
 }
 
-/* Initialises the spawner, unless the caller has done that already. */
+/* Initialises the spawner, unless the caller has already initialised it. */
 static bool open_workers(struct broker *b)
 {
 	if (b->options->threads || b->spawner.program >= 0)
@@ -893,15 +918,17 @@ static void run(struct broker *b)
 		cgroup_init(&b->cgroup, o->cgroup);
 	if (!o->threads)
 		start_keeper(b);
-	/* An engine of the kit is ready at once, because it may have no idle process. */
+	/*
+	 * Report an engine written with the kit as ready now, because it may have no idle worker.
+	 */
 	if (o->engine)
 		set_ready(b);
 	if (!b->keeper.is_taken &&
 	    (!b->spawner.options.cache || watch(b, b->keeper.pidfd, &b->on_keeper)))
 		loop(b);
 	/*
-	 * Close the node first. Clients whose workers end then see that they cannot prepare models
-	 * again.
+	 * Close the engine node before workers end. A client whose worker ends then sees that it
+	 * cannot prepare its models again.
 	 */
 	close_fd(&b->engine);
 	end_workers(b);

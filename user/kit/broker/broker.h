@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The broker: holds the engine node and keeps sandboxed workers ready. Each context gets a worker
- * of its own, or is served by threads of the engine's process.
+ * The broker: holds the engine node open and keeps sandboxed workers ready. Each client's context
+ * gets its own worker, or is served by threads of the engine's process.
  */
 #ifndef NN_KIT_BROKER_H
 #define NN_KIT_BROKER_H
 
 #include "kit/broker/options.h"
 
-/* Runs until SIGTERM or SIGINT. Returns EXIT_SUCCESS, or EXIT_FAILURE with a log line. */
+/*
+ * Runs the broker until SIGTERM or SIGINT. Returns EXIT_SUCCESS, or EXIT_FAILURE with a log line.
+ */
 int broker_run(struct engine_options *options);
 
 #endif /* NN_KIT_BROKER_H */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cgroups (v2) for workers, each inside its user's cgroup, if the broker's own cgroup is delegated
- * to the broker. The cgroups limit memory and processes, and have a CPU weight.
+ * Cgroups (v2) for workers. If the broker's own cgroup is delegated to the broker, each worker gets
+ * a cgroup inside its user's cgroup. A worker's cgroup limits memory and processes, and has a CPU
+ * weight.
  *
  *	broker			the broker and the keeper
  *	idle/worker-N		workers without a user
@@ -29,8 +30,8 @@
 #define IDLE "idle"
 #define CONTROLLERS "+memory +pids +cpu"
 /*
- * A worker that is alone in a folder needs no weight. A weight costs time at each switch to the
- * worker.
+ * A worker that is alone in its parent cgroup needs no CPU weight. A CPU weight costs time at each
+ * switch to the worker.
  */
 #define WITHOUT_WEIGHTS "+memory +pids"
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -67,8 +68,8 @@ static bool is_cgroup2(const char *path)
 }
 
 /*
- * Enables the controllers for leaves of the folder. First moves the broker into a leaf, because
- * this needs a folder without processes. Returns 0 or an errno.
+ * Enables the controllers for children of the cgroup `base`. First moves the broker into a child,
+ * because a cgroup with controllers for children must have no process. Returns 0 or an errno.
  */
 static int delegate(int base)
 {
@@ -90,8 +91,8 @@ static int delegate(int base)
 }
 
 /*
- * Opens the folder below which workers get their cgroups. The root cgroup belongs to the system, so
- * a broker that runs there as root makes a folder of its own.
+ * Opens the cgroup that is to contain the workers' cgroups. The root cgroup belongs to the system;
+ * a broker that runs as root in the root cgroup makes a new cgroup for itself.
  */
 static int open_base(const char *own)
 {
@@ -137,8 +138,8 @@ void cgroup_init(struct cgroup *cgroup, const struct cgroup_options *options)
 }
 
 /*
- * Sets the memory limit, and the swap limit to 0 so that swap does not bypass it. Returns 0 or an
- * errno.
+ * Sets the memory limit, and the swap limit to 0 so that swap does not bypass the memory limit.
+ * Returns 0 or an errno.
  */
 static int set_memory(int fd, uint64_t bytes)
 {
@@ -146,7 +147,7 @@ static int set_memory(int fd, uint64_t bytes)
 
 	if (!error)
 		error = put(fd, "memory.swap.max", "0");
-	/* A kernel without swap accounting lacks this file. */
+	/* A kernel without swap accounting has no file memory.swap.max. */
 	return error == ENOENT ? 0 : error;
 }
 
@@ -159,23 +160,23 @@ static int set_limits(int fd, uint64_t memory, unsigned int cpu_weight, unsigned
 		error = put(fd, "pids.max", "max");
 	if (!error) {
 		error = put(fd, "cpu.weight", "%u", cpu_weight);
-		/* The file is missing if the parent folder does not use weights. */
+		/* The file cpu.weight is missing if the parent cgroup does not use weights. */
 		if (error == ENOENT)
 			error = 0;
 	}
 	/*
-	 * Turn off pressure accounting, which costs time for each folder at each switch to and from
-	 * a worker. The kernel still accounts the engine's pressure as a whole. Older kernels lack
-	 * this file.
+	 * Turn off pressure accounting, which costs time for each cgroup level at each switch to
+	 * and from a worker. The kernel still measures the pressure of the whole engine. Older
+	 * kernels lack the file cgroup.pressure.
 	 */
 	put(fd, "cgroup.pressure", "0");
 	return error ? error : set_memory(fd, memory);
 }
 
 /*
- * Makes a folder for leaves. The leaves have weights if `has_weights` is set or the folder exists.
- * Sets the limits also of an existing folder, because an earlier broker may have died before it set
- * them. Returns 0 or an errno.
+ * Makes a parent cgroup for workers. The workers' cgroups have weights if `has_weights` is set or
+ * the parent cgroup exists. Sets the limits also of an existing cgroup, because an earlier broker
+ * may have died before it set them. Returns 0 or an errno.
  */
 static int make_group(const struct cgroup *cgroup, const char *name, uint64_t memory,
 		      unsigned int workers, bool has_weights)
@@ -199,13 +200,16 @@ static int make_group(const struct cgroup *cgroup, const char *name, uint64_t me
 	return error;
 }
 
-/* Makes a leaf in a folder and opens it. Returns 0 or an errno. */
+/*
+ * Makes a worker's cgroup (a leaf) in the cgroup `folder`, and opens the leaf. Returns 0 or an
+ * errno.
+ */
 static int make_leaf(struct cgroup *cgroup, const char *folder, struct cgroup_leaf *leaf)
 {
 	const struct cgroup_options *options = &cgroup->options;
 	int error;
 
-	/* An earlier broker's folders may still exist under these names. */
+	/* Leaves of an earlier broker may still exist under names of the form worker-N. */
 	do {
 		snprintf(leaf->name, sizeof(leaf->name), "%.60s/worker-%u", folder,
 			 cgroup->serial++);
@@ -229,7 +233,7 @@ bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf)
 	*leaf = (struct cgroup_leaf){ .fd = -1 };
 	if (cgroup->base < 0)
 		return true;
-	/* The folder needs no memory limit, because each worker in it has its own. */
+	/* The cgroup `idle` needs no memory limit, because each worker in it has its own limit. */
 	error = make_group(cgroup, IDLE, 0, 1024, false);
 	if (error) {
 		log_error("cgroup " IDLE ": %s", strerror(error));
@@ -239,8 +243,8 @@ bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf)
 }
 
 /*
- * Makes the folder for a client's worker: the user's folder, or a box in it. Writes its name to
- * `name`. Returns 0 or an errno.
+ * Makes the parent cgroup of a client's worker: the user's cgroup, or a box in the user's cgroup.
+ * Writes the path of the parent cgroup to `name`. Returns 0 or an errno.
  */
 static int make_home(const struct cgroup *cgroup, uint32_t uid, const struct client_memory *client,
 		     char name[64])
@@ -251,7 +255,7 @@ static int make_home(const struct cgroup *cgroup, uint32_t uid, const struct cli
 	int error;
 
 	snprintf(name, 64, "user-%u", uid);
-	/* A user's folder with a box uses weights from the start. */
+	/* A user's cgroup that contains a box has CPU weights from the start. */
 	error = make_group(cgroup, name, options->user_memory, options->user_workers, has_box);
 	if (error || !has_box)
 		return error;
@@ -375,7 +379,7 @@ void cgroup_leaf_remove(const struct cgroup *cgroup, const struct cgroup_leaf *l
 	if (unlinkat(cgroup->base, leaf->name, AT_REMOVEDIR))
 		log_warning("cgroup %s cannot be removed: %s", leaf->name, strerror(errno));
 	snprintf(name, sizeof(name), "%s", leaf->name);
-	/* A folder that still has other leaves cannot be removed, which is intended. */
+	/* A parent cgroup that still has other leaves cannot be removed, which is intended. */
 	for (char *end; (end = strrchr(name, '/'));) {
 		*end = '\0';
 		if (strcmp(name, IDLE) && unlinkat(cgroup->base, name, AT_REMOVEDIR))

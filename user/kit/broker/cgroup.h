@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cgroups (v2) for workers, each inside its user's cgroup, if the broker's own cgroup is delegated
- * to the broker. The cgroups limit memory and processes, and have a CPU weight.
+ * Cgroups (v2) for workers. If the broker's own cgroup is delegated to the broker, each worker gets
+ * a cgroup inside its user's cgroup. A worker's cgroup limits memory and processes, and has a CPU
+ * weight.
  */
 #ifndef NN_KIT_CGROUP_H
 #define NN_KIT_CGROUP_H
@@ -13,14 +14,14 @@
 struct cgroup_options {
 	uint64_t max_memory;		/* memory limit of a worker in bytes; 0 for no limit */
 	uint64_t user_memory;	/* memory limit of all workers of a user in bytes; 0 for no limit */
-	/* CPU weight of a worker among those of its user, 1 to 10000. */
+	/* CPU weight of a worker among the workers of its user, 1 to 10000. */
 	unsigned int cpu_weight;
 	/* CPU weight of a worker while all its models have low priority */
 	unsigned int low_cpu_weight;
 	unsigned int user_cpu_weight;	/* CPU weight of a user's workers among all users */
 	unsigned int max_pids;		/* maximum number of processes and threads of a worker */
 	unsigned int user_workers;	/* number of workers that a user may have */
-	/* a client's own memory limit does not apply to its worker */
+	/* true: the memory limit of a client's cgroup does not limit its worker */
 	bool no_client_limit;
 };
 
@@ -28,52 +29,53 @@ struct cgroup_options {
 
 /* A worker's cgroup. */
 struct cgroup_leaf {
-	/* path below the delegated folder; "" if there is no cgroup */
+	/* path below the delegated cgroup; "" if the worker has no cgroup */
 	char name[CGROUP_NAME_SIZE];
-	int fd;	/* descriptor of the folder, which cgroup_leaf_close() closes */
+	int fd;	/* descriptor of the cgroup's directory; cgroup_leaf_close() closes it */
 };
 
 struct cgroup {
-	int base;			/* descriptor of the delegated cgroup's folder, or -1 */
+	int base;			/* descriptor of the delegated cgroup's directory, or -1 */
 	unsigned int serial;
 	struct cgroup_options options;
 };
 
 /*
- * Moves the broker into a leaf of its own cgroup and enables the controllers for the other leaves.
- * If that is not possible, logs why, leaves everything unchanged, and makes every later call do
- * nothing.
+ * Moves the broker into a child of its own cgroup, and enables the controllers for the other
+ * children. If that is not possible, logs why and changes nothing; later calls for this struct
+ * cgroup then do nothing.
  */
 void cgroup_init(struct cgroup *cgroup, const struct cgroup_options *options);
 
 /*
- * Makes a leaf for a worker that has no user yet. Returns false, with a log line, if cgroups are in
- * use but the leaf cannot be made.
+ * Makes a cgroup leaf for a worker that has no user yet. Returns false, with a log line, if cgroups
+ * are in use but the leaf cannot be made.
  */
 bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf);
 void cgroup_leaf_close(struct cgroup_leaf *leaf);
 
 /*
  * Makes a leaf in a user's cgroup for the client that opened a context of `engine`. If the memory
- * limit of the client's own cgroup is below that of a user, it limits all workers of clients in
- * that cgroup together. This function reads the client's limit; later changes have no effect.
- * Returns NULL, or why the client gets no worker.
+ * limit of the client's own cgroup is below that of a user, the client's limit applies to the
+ * workers of all clients in that cgroup together. A change of the client's limit after this call
+ * has no effect. Returns NULL, or the reason why the client gets no worker.
  */
 const char *cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, int engine,
 				   uint64_t context, struct cgroup_leaf *leaf);
 
 /*
- * Moves a worker to another leaf. `from`, the worker's leaf, then owns that leaf. Returns 0, or an
- * errno with a log line: ESRCH if the worker has died; with any other errno it stays in its leaf.
+ * Moves a worker to another leaf. After the move, *from describes the new leaf. Returns 0, or an
+ * errno with a log line: ESRCH if the worker has died; after any other errno the worker stays in
+ * its old leaf.
  */
 int cgroup_leaf_move(struct cgroup *cgroup, pid_t worker, struct cgroup_leaf *from,
 		     struct cgroup_leaf *to);
 
 /*
  * Reduces the CPU weight of a worker among the workers of its user, or restores the weight. Does
- * nothing while the user has one worker; the caller repeats the call after another worker gets a
- * leaf. The second function does the same for all workers of a user, and takes any leaf of the
- * user.
+ * nothing while the user has only one worker; the caller repeats the call after another worker gets
+ * a leaf. The function cgroup_user_set_low() changes the weight of a user among all users; `leaf`
+ * is any leaf of the user.
  */
 void cgroup_leaf_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
 void cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);

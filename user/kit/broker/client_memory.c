@@ -18,13 +18,14 @@
 #include "kit/broker/client_memory.h"
 #include "kit/broker/contexts.h"
 
-/* Maximum number of tries if a process changes its cgroup while its limit is read. */
+/* Maximum number of tries if a process moves to another cgroup while the limit is read. */
 #define MAX_MOVES 8
 
 #define UNKNOWN "the memory limit of its cgroup is not known: "
 
 /*
- * Reads the limit of one folder. Returns false if the folder is gone or its limit cannot be read.
+ * Reads the memory limit of one cgroup. Returns false if the cgroup is gone or its limit cannot be
+ * read.
  */
 static bool read_limit(const char *path, uint64_t *bytes, uint64_t *number)
 {
@@ -40,7 +41,7 @@ static bool read_limit(const char *path, uint64_t *bytes, uint64_t *number)
 		close(file);
 		*bytes = strtoull(text, &end, 10);
 		if (end == text)
-			*bytes = CLIENT_MEMORY_ALL;	/* the file says "max" */
+			*bytes = CLIENT_MEMORY_ALL;	/* the file contains "max" */
 		else if (!*bytes)
 			*bytes = 1;			/* set_memory() treats 0 as no limit */
 	}
@@ -50,7 +51,7 @@ static bool read_limit(const char *path, uint64_t *bytes, uint64_t *number)
 	return known;
 }
 
-/* Finds the smallest limit from a cgroup up to the root. */
+/* Finds the smallest memory limit among a cgroup and its parents, up to the root. */
 static bool read_least(const char *mount, const char *cgroup, struct client_memory *memory)
 {
 	char path[PATH_MAX + CGROUP_PATH_SIZE];

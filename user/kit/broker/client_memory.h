@@ -13,12 +13,12 @@
 
 struct client_memory {
 	uint64_t bytes;
-	uint64_t box;		/* inode number of the cgroup that has this limit */
+	uint64_t box;		/* inode number of the cgroup with the limit `bytes` */
 };
 
 /*
- * Reads the limit of the process that opened a context of `engine`; cgroups are mounted at `mount`.
- * Returns NULL, or why the limit is unknown.
+ * Reads the memory limit of the process that opened a context of `engine`; cgroups are mounted at
+ * `mount`. Returns NULL, or the reason why the limit is unknown.
  */
 const char *client_memory_find(const char *mount, int engine, uint64_t context,
 			       struct client_memory *memory);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Contexts that the engine node reports. Each context gets a session or is refused.
- */
+/* Handles contexts that the engine node reports: each context gets a session or is refused. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +50,8 @@ bool context_opener(int node, uint64_t context, uint32_t *pid)
 }
 
 /*
- * Refuses a context with waiter->error. Logs the refusal, unless the user was refused often lately.
+ * Refuses a context with the errno waiter->error. Logs the refusal, unless many contexts of the
+ * user were refused lately.
  */
 static void refuse(int node, struct limits *limits, const struct waiter *waiter)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Contexts that the engine node reports. Each context gets a session or is refused.
- */
+/* Handles contexts that the engine node reports: each context gets a session or is refused. */
 #ifndef NN_KIT_CONTEXTS_H
 #define NN_KIT_CONTEXTS_H
 
@@ -22,16 +20,16 @@ int context_next(int node, const char *device, struct nnaccel_engine_next *next)
 int context_session(int node, uint64_t context);
 
 /*
- * Gets the id of the process that opened a context. *pid is 0 if the process is outside nnacceld's
- * PID namespace. Returns false if the process has ended or executed another program, or if the
- * module cannot report the process. If calls before and after reading /proc give the same answer,
- * the data read belongs to that process.
+ * Gets the id of the process that opened a context. Sets *pid to 0 if the process is outside
+ * nnacceld's PID namespace. Returns false if the process has ended or executed another program, or
+ * if the module cannot report the process. If calls before and after reading /proc set the same
+ * *pid, the data from /proc belongs to the process that opened the context.
  */
 bool context_opener(int node, uint64_t context, uint32_t *pid);
 
 /*
- * Refuses contexts whose refusal is due. Returns the time at which the caller must examine the
- * waiting contexts again; UINT64_MAX means after the next event.
+ * Refuses contexts whose time of refusal has come. Returns the time at which the caller must
+ * examine the waiting contexts again; UINT64_MAX means after the next event.
  */
 uint64_t contexts_refuse(int node, struct waiting *waiting, struct limits *limits);
 

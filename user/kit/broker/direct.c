@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Serves clients at a socket, without the module.
- */
+/* Serves clients at a Unix socket, without the kernel module. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -29,30 +27,30 @@
 /* Time limit for a client's first packet. */
 static const struct timeval greeting = { .tv_sec = 1 };
 
-/* Time limit within which all clients must end. */
+/* Time limit within which all clients' threads and processes must end. */
 #define END_NS (3 * NS_PER_S)
 
-/* A client. Threads or a process serve it. */
+/* A client, which threads or a process serve. */
 struct client {
-	struct thread_client *threads;	/* NULL if a process serves */
-	int pidfd;	/* pidfd of the process; -1 if threads serve */
+	struct thread_client *threads;	/* NULL if a process serves the client */
+	int pidfd;	/* pidfd of the client's process; -1 if threads serve the client */
 };
 
 struct host {
 	const struct engine_options *options;
 	struct keeper keeper;
-	int listener, signals;	/* listening socket and signalfd, or -1 */
+	int listener, signals;	/* listening socket and signalfd; -1 if not open */
 	struct client *clients;		/* room for `max` clients */
 	/*
-	 * Files for poll(): the signals, the listener, and for each client a file that reports its
-	 * end.
+	 * The fds for poll(): the signals, the listener, and for each client an fd that reports the
+	 * client's end.
 	 */
 	struct pollfd *fds;
 	unsigned int count, max;
 	unsigned int number;		/* number of the next client */
 };
 
-/* Opens the socket for clients. Renames it to `path` only when it listens. */
+/* Opens the socket for clients. Renames the socket to `path` only after the socket listens. */
 static bool listen_at(struct host *h, const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -127,7 +125,7 @@ static int start_process(const struct host *h, int commands, int memory, int cac
 	return pidfd;
 }
 
-/* Serves a client if possible, and owns the client's sockets from now on. */
+/* Serves a client if possible. Takes ownership of the client's sockets also on failure. */
 static void serve(struct host *h, int commands, int memory)
 {
 	struct client *c = &h->clients[h->count];
@@ -163,7 +161,7 @@ static void greet(struct host *h, int commands)
 	close(commands);
 }
 
-/* Returns the file that becomes readable when the client has ended. */
+/* Returns the fd that becomes readable when the client has ended. */
 static int end_of(const struct host *h, const struct client *c)
 {
 	return c->threads ? h->options->threads->file(c->threads) : c->pidfd;
@@ -186,7 +184,10 @@ static void remove_client(struct host *h, unsigned int i)
 	*c = h->clients[--h->count];
 }
 
-/* Ends all clients. Threads and processes that do not end in time die with this process. */
+/*
+ * Ends all clients. A thread or process that does not end in time is ended by the exit of this
+ * process.
+ */
 static void end_clients(struct host *h)
 {
 	uint64_t end_ns = clock_ns() + END_NS;

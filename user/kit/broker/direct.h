@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Serves clients at a socket, without the module: see base/direct.h.
- */
+/* Serves clients at a Unix socket, without the kernel module: see base/direct.h. */
 #ifndef NN_KIT_DIRECT_H
 #define NN_KIT_DIRECT_H
 
 #include "kit/broker/options.h"
 
 /*
- * Runs until SIGTERM or SIGINT. Each client is served by a process or by threads, as the options
- * say. No process is sandboxed. Returns EXIT_SUCCESS, or EXIT_FAILURE with a log line.
+ * Serves clients until SIGTERM or SIGINT. The options determine whether a process or threads serve
+ * each client. No process is sandboxed. Returns EXIT_SUCCESS, or EXIT_FAILURE with a log line.
  */
 int direct_run(const struct engine_options *options);
 

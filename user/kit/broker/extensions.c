@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Extensions in the broker: which plug-ins of the configured folder are valid, and which clients
- * get workers with plug-ins. The broker itself loads no plug-in.
+ * Determines which plug-ins of the configured folder are valid, and which clients get workers with
+ * plug-ins. The broker itself loads no plug-in.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -25,14 +25,17 @@
 #include "kit/broker/contexts.h"
 #include "kit/broker/extensions.h"
 
-/* Time limit of a probe. A probe ends itself a little earlier, unless its plug-in prevents that. */
+/*
+ * Time limit of a process that probes a plug-in. The process ends itself a little earlier, unless
+ * the plug-in prevents that.
+ */
 #define PATIENCE_NS ((WORKER_PROBE_S + 2) * NS_PER_S)
 
 /* ---- files ---- */
 
 /*
- * Rejects files that users other than root and the broker's user can change, because workers
- * execute these files. Returns the reason, or NULL.
+ * Rejects a plug-in's file that other users than root and the broker's user can change, because
+ * workers execute the file. Returns the reason of a rejection, or NULL.
  */
 static const char *distrust(const struct stat *st)
 {
@@ -68,7 +71,7 @@ static const char *distrust_file(const char *folder, const char *file)
 
 enum probed { SOUND, REFUSED, WAITS };
 
-/* Waits for the end of a process that loads plug-ins, and relays its log. */
+/* Waits until a process that loads plug-ins has ended, and relays its log. */
 static siginfo_t await_probe(struct spawned *process, const char *name)
 {
 	struct log_relay relay = { .fd = process->log };
@@ -100,7 +103,10 @@ static siginfo_t await_probe(struct spawned *process, const char *name)
 	return info;
 }
 
-/* Probes the last file of the list, after the process has loaded the files before it. */
+/*
+ * Starts a process that loads all plug-ins of the list, and tests whether the last plug-in is
+ * valid.
+ */
 static enum probed probe(const struct spawner *spawner, const struct spawn_plugins *list,
 				bool last_round)
 {
@@ -132,8 +138,8 @@ static enum probed probe(const struct spawner *spawner, const struct spawn_plugi
 }
 
 /*
- * Probes each file of `left` once. Files that need a missing extension stay in `left`. Returns how
- * many stay.
+ * Probes each file of `left` once. A file that needs a missing extension stays in `left`. Returns
+ * how many files stay in `left`.
  */
 static unsigned int try_all(struct extensions *e, const struct spawner *spawner,
 			    struct dirent **left, unsigned int count, bool last_round)
@@ -207,7 +213,7 @@ static bool check_folder(const struct extensions *e)
 	return false;
 }
 
-/* Finds the id of the group. */
+/* Finds the id of the group whose members get extensions. */
 static void find_group(struct extensions *e)
 {
 	const struct group *group = getgrnam(e->group);
@@ -296,8 +302,8 @@ static const char *read_line(const char *path, char *line, size_t size)
 }
 
 /*
- * Checks the opener's label and service. They are used only if the opener was alive before and
- * after reading them.
+ * Returns whether the allowlist contains the label or the service of the process that opened the
+ * context. Returns false if the process ended while its label and service were read.
  */
 static bool is_listed(struct extensions *e, int engine, uint64_t context)
 {

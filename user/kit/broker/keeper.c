@@ -26,10 +26,10 @@
 #include "kit/cache/keeper_message.h"
 #include "kit/cache/message.h"
 
-/* Minimum time between two starts of a keeper. */
+/* Minimum time between two starts of the keeper. */
 #define RESTART_NS UINT64_C(10000000000)
 
-/* Time limit for writing to disk at the end. */
+/* Time limit within which an ending keeper must write its data to disk. */
 #define END_MS 5000
 
 #define AT(member) OPTION_AT(struct keeper_options, member)
@@ -46,7 +46,7 @@ const struct option_row keeper_rows[KEEPER_WORDS + 1] = {
 
 /* ---- the version ---- */
 
-/* Adds a file's name and bytes; returns false if the file cannot be read. */
+/* Adds a file's name and contents to the hash; returns false if the file cannot be read. */
 static bool hash_file(struct evp_md_ctx_st *context, const char *folder, const char *name)
 {
 	char path[4096], bytes[8192];
@@ -79,8 +79,9 @@ static bool hash_plugins(const struct spawn_plugins *plugins, uint8_t hash[DIGES
 }
 
 /*
- * Writes the version of the index: the engine's identity and the plug-ins, on which entries depend
- * besides the model. If the engine has no identity, returns false; then there is no cache.
+ * Writes the version of the cache's index. The version consists of the engine's identity and a hash
+ * of the plug-ins, because entries depend on both. Returns false if the engine has no identity; the
+ * engine then has no cache.
  */
 static bool describe_version(const struct keeper_options *options, char *text, size_t size)
 {
@@ -117,8 +118,8 @@ __attribute__((noreturn)) static void execute(const struct keeper *keeper, int s
 /* ---- the broker's side ---- */
 
 /*
- * Locks the folder, because its index and socket must belong to one keeper only. Returns false if
- * another engine has locked the folder.
+ * Locks the cache's folder, because its index and socket must belong to only one keeper. Returns
+ * false if another engine has locked the folder.
  */
 static bool claim(struct keeper *keeper)
 {
@@ -223,8 +224,8 @@ bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid)
 }
 
 /*
- * Passes the broker's own socket to a new keeper. If that fails, closes the socket, so that its
- * user notices the end of the keeper.
+ * Passes the broker's own socket to a new keeper. On failure, closes the socket, so that the
+ * socket's user notices the end of the old keeper.
  */
 static void pass_own(struct keeper *keeper)
 {
@@ -264,8 +265,8 @@ void keeper_stop(struct keeper *keeper)
 
 	if (keeper->pidfd >= 0) {
 		/*
-		 * If the socket is full, this message is lost, and the keeper sees only the
-		 * shutdown.
+		 * If the socket is full, the message `end` is lost, and the keeper notices only the
+		 * shutdown of the socket.
 		 */
 		message_send(keeper->socket, &end, -1);
 		shutdown(keeper->socket, SHUT_WR);

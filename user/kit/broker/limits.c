@@ -17,7 +17,7 @@ bool limits_init(struct limits *limits, unsigned int max_workers,
 		.max_workers = max_workers,
 		.max_workers_per_user = max_workers_per_user,
 		.starts_per_s = starts_per_s,
-		/* Users with a worker, including root, always have an entry. */
+		/* Users with a worker, including root, always have an entry in the table. */
 		.max_users = max_workers + 1 + LIMITS_MAX_IDLE_USERS,
 	};
 	limits->users = calloc(limits->max_users, sizeof(*limits->users));
@@ -70,7 +70,8 @@ static struct limits_user *find(const struct limits *limits, uint32_t uid)
 }
 
 /*
- * Returns the user without workers that was seen longest ago. A full table always has such a user.
+ * Returns the user without workers that was seen longest ago. A full table always contains a user
+ * without workers.
  */
 static struct limits_user *oldest(struct limits *limits)
 {
@@ -85,7 +86,7 @@ static struct limits_user *oldest(struct limits *limits)
 	return found;
 }
 
-/* Returns a user's entry, creating it if needed. */
+/* Returns a user's entry in the table; adds the entry if necessary. */
 static struct limits_user *get(struct limits *limits, uint32_t uid, uint64_t now_ns)
 {
 	struct limits_user *user = find(limits, uid);
@@ -107,7 +108,7 @@ static uint64_t price_ns(const struct limits *limits)
 	return NS_PER_S / limits->starts_per_s;
 }
 
-/* Returns the time until a bucket is full again. */
+/* Returns the time until a token bucket is full again in ns. */
 static uint64_t debt_ns(uint64_t paid_ns, uint64_t now_ns)
 {
 	return paid_ns > now_ns ? paid_ns - now_ns : 0;

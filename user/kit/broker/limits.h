@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Limits of each user: number of workers, new workers per time, and crashes. The kernel tells the
+ * Limits of each user: number of workers, new workers per time, and crashes. The kernel reports the
  * user of a context; all subordinate ids of a user count as that user. This file does no I/O; the
  * caller passes the current time.
  */
@@ -13,31 +13,32 @@
 #include "base/clock.h"
 
 /*
- * Maximum number of remembered users without workers. If there are more, the user seen longest ago
- * is forgotten.
+ * Maximum number of remembered users without workers. If a new user would exceed this number, the
+ * user seen longest ago is forgotten.
  */
 #define LIMITS_MAX_IDLE_USERS 1024
 
 /*
- * Number of crashes that do not delay a user's next worker. The next crash causes the first delay,
- * and each further crash doubles it.
+ * Number of crashes that do not delay a user's next worker. The next crash after these causes the
+ * first delay, and each further crash doubles the delay.
  */
 #define LIMITS_FREE_CRASHES 3
 #define LIMITS_FIRST_DELAY_NS NS_PER_S
 #define LIMITS_LAST_DELAY_NS UINT64_C(64000000000)
 
-/* A user's crashes are forgotten after this time without another crash. */
+/* Time without a new crash after which a user's crashes are forgotten. */
 #define LIMITS_FORGIVE_NS UINT64_C(300000000000)
 
 /*
- * Number of new workers that a user may get at once. After these, the rate per second applies. A
- * user that has used half of this number is no longer modest; see limits_is_modest().
+ * Number of new workers that a user may get at once. A user that has had this number of workers
+ * gets more only at the rate `starts_per_s`. A user that has used half of LIMITS_BURST does not
+ * count as modest; see limits_is_modest().
  */
 #define LIMITS_BURST 64
 
 /*
- * Number of refusals that a user gets without delay. Further refusals are sent at intervals of
- * LIMITS_REFUSAL_NS, but none later than after LIMITS_LAST_REFUSAL_NS.
+ * Number of refusals that a user gets without delay. Each further refusal is sent LIMITS_REFUSAL_NS
+ * after the last one, but is delayed by at most LIMITS_LAST_REFUSAL_NS.
  */
 #define LIMITS_REFUSALS 32
 #define LIMITS_REFUSAL_NS UINT64_C(100000000)
@@ -46,7 +47,7 @@
 /* Minimum time between two logged refusals of a user. */
 #define LIMITS_LOG_NS UINT64_C(10000000000)
 
-/* Result of limits_ask(): the user had many new workers lately, and may get the next one soon. */
+/* Result of limits_ask(): the user had many new workers lately, and may get another worker soon. */
 #define LIMITS_LATER (-1)
 
 struct limits_user {
@@ -54,12 +55,13 @@ struct limits_user {
 	unsigned int workers;
 	unsigned int crashes;		/* number of crashes in a row */
 	uint64_t last_crash_ns;
-	uint64_t until_ns;	/* the user gets no worker before this time, after crashes */
-	/* when the user may again have LIMITS_BURST new workers at once */
+	uint64_t until_ns;	/* because of crashes, the user gets no worker before this time */
+	/* time at which the user may again have LIMITS_BURST new workers at once */
 	uint64_t starts_paid_ns;
-	uint64_t refusals_paid_ns;	/* when LIMITS_REFUSALS refusals are again without delay */
+	/* time at which the user may again get LIMITS_REFUSALS refusals without delay */
+	uint64_t refusals_paid_ns;
 	uint64_t logged_ns;		/* time of the last logged refusal */
-	unsigned int unlogged;		/* number of unlogged refusals after it */
+	unsigned int unlogged;		/* number of unlogged refusals after logged_ns */
 	uint64_t served_ns;		/* when the user got its last worker */
 	uint64_t seen_ns;
 };
@@ -67,7 +69,7 @@ struct limits_user {
 struct limits {
 	unsigned int max_workers;	/* maximum number of workers of all users except root */
 	unsigned int max_workers_per_user;
-	/* new workers of a user per second, after LIMITS_BURST at once */
+	/* new workers that a user may get per second, after LIMITS_BURST at once */
 	unsigned int starts_per_s;
 	unsigned int workers;		/* number of workers that count towards max_workers */
 	unsigned int num_users, max_users;
@@ -80,19 +82,21 @@ bool limits_init(struct limits *limits, unsigned int max_workers,
 void limits_free(struct limits *limits);
 
 /*
- * Returns 0 if a user may have one more worker now. Otherwise returns EUSERS if there are too many
- * workers, EAGAIN if crashes were too recent, or LIMITS_LATER with a time in *later_ns. The last
- * eighth of max_workers is reserved for users without a worker. Workers of root do not count
- * towards max_workers.
+ * Returns 0 if a user may have one more worker now. Returns EUSERS if there are too many workers,
+ * EAGAIN if the user's workers crashed too recently, or LIMITS_LATER with the time of the next try
+ * in *later_ns. The last eighth of max_workers is reserved for users without a worker. Workers of
+ * root do not count towards max_workers.
  */
 int limits_ask(struct limits *limits, uint32_t uid, uint64_t now_ns, uint64_t *later_ns);
 
-/* Counts a worker for a user if limits_ask() allows it; returns the same values. */
+/*
+ * Counts a worker for a user if limits_ask() allows the worker; returns the result of limits_ask().
+ */
 int limits_acquire(struct limits *limits, uint32_t uid, uint64_t now_ns);
 
 /*
- * Counts that a user's worker has ended. Returns for how many ns the user gets no new worker: 0
- * unless its workers crashed too often.
+ * Records that a user's worker has ended. Returns the time for which the user gets no new worker in
+ * ns: 0 unless the user's workers crashed too often.
  */
 uint64_t limits_release(struct limits *limits, uint32_t uid, bool crashed, uint64_t now_ns);
 
@@ -103,7 +107,7 @@ unsigned int limits_workers(const struct limits *limits, uint32_t uid);
 uint64_t limits_served_ns(const struct limits *limits, uint32_t uid);
 
 /*
- * Returns whether a user had few new workers lately, so that it may get one of the last idle
+ * Returns whether a user had few new workers lately, so that the user may get one of the last idle
  * workers.
  */
 bool limits_is_modest(const struct limits *limits, uint32_t uid, uint64_t now_ns);
@@ -112,8 +116,8 @@ bool limits_is_modest(const struct limits *limits, uint32_t uid, uint64_t now_ns
 uint64_t limits_refuse(struct limits *limits, uint32_t uid, uint64_t now_ns);
 
 /*
- * Returns whether to log a refusal. Sets *unlogged to the number of the user's refusals that were
- * not logged after its last log line.
+ * Returns whether to log a refusal. Sets *unlogged to the number of the user's refusals since the
+ * last refusal that was logged.
  */
 bool limits_log(struct limits *limits, uint32_t uid, uint64_t now_ns, unsigned int *unlogged);
 

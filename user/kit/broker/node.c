@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The engine node, and the signals that end a program which holds it.
- */
+/* Opens the engine node, and the signals that end a program which holds the node open. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -67,7 +65,7 @@ int node_open_signals(void)
 	int signals = -1;
 	sigset_t set;
 
-	/* A write to a log whose reader has ended must not end this process. */
+	/* SIGPIPE must not end this process when it writes to a log whose reader has ended. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine node, and the signals that end a program which holds it. For the main programs of all
- * engines.
+ * Opens the engine node, and the signals that end a program which holds the node open. The main
+ * programs of all engines use these functions.
  */
 #ifndef NN_KIT_NODE_H
 #define NN_KIT_NODE_H
@@ -14,15 +14,16 @@ struct nna_engine_hardware;
 
 /*
  * Opens the node at `device` and registers an engine under a name, by which clients and
- * administrators find it. `flags` are NNACCEL_ENGINE_*; `hardware` may be NULL. Returns the file
- * descriptor, or -1 with a log line.
+ * administrators find the engine. `flags` are NNACCEL_ENGINE_*; `hardware` may be NULL. Returns the
+ * file descriptor, or -1 with a log line.
  */
 int node_open(const char *device, const char *name, const char *version, uint32_t type,
 	      uint32_t flags, const struct nna_engine_hardware *hardware);
 
 /*
- * Blocks SIGTERM and SIGINT, and returns a signalfd for them. Ignores SIGPIPE and resets SIGCHLD,
- * so that inherited settings have no effect. Returns -1, with a log line, on failure.
+ * Blocks SIGTERM and SIGINT, and returns a signalfd for both. Ignores SIGPIPE and resets SIGCHLD,
+ * so that inherited settings of these signals have no effect. Returns -1, with a log line, on
+ * failure.
  */
 int node_open_signals(void);
 

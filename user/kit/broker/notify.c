@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Reports to the service manager, if there is one, by sd_notify(3)'s protocol.
- */
+/* Reports to the service manager, if one runs, by the protocol of sd_notify(3). */
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>
@@ -57,7 +55,7 @@ static uint64_t number_of(const char *name)
 	return errno || *end ? 0 : value;
 }
 
-/* Returns the watchdog's interval in ms; 0 if the manager does not watch this process. */
+/* Returns the watchdog's interval in ms; 0 if the service manager does not watch this process. */
 static uint64_t interval_ms(void)
 {
 	uint64_t pid = number_of("WATCHDOG_PID"), us = number_of("WATCHDOG_USEC");

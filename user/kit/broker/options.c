@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Options that the programs of all engines have: nnacceld and engines written with the kit.
+ * Options that the programs of all engines have: nnacceld and engines written with
+ * libnnaccel-engine.
  */
 #include <unistd.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Options that the programs of all engines have: nnacceld and engines written with the kit.
+ * Options that the programs of all engines have: nnacceld and engines written with
+ * libnnaccel-engine.
  */
 #ifndef NN_KIT_OPTIONS_H
 #define NN_KIT_OPTIONS_H
@@ -20,24 +21,26 @@ struct engine_options {
 	unsigned int idle;		/* number of idle workers to keep ready */
 	unsigned int max;		/* maximum number of clients at a time */
 	unsigned int max_per_user;
-	/* maximum number of new clients of a user per second, after a burst */
+	/* maximum number of new clients of a user per second, after LIMITS_BURST clients at once */
 	unsigned int rate;
 	/* spawner of workers; its `program` is -1 until spawner_init() opens it */
 	struct spawner spawner;
 	struct keeper_options keeper;
-	struct extensions extensions;	/* plug-ins, examined again when their folder changes */
-	/* Limits of cgroups; NULL if workers have no cgroups of their own. */
+	/* plug-ins; their folder is examined again after a change */
+	struct extensions extensions;
+	/* Limits of the workers' cgroups; NULL if workers have no cgroups. */
 	const struct cgroup_options *cgroup;
-	const struct nna_engine *engine;	/* an engine of the kit, or NULL */
-	/* path of a socket at which clients are served without the module, or NULL */
+	/* an engine written with libnnaccel-engine, or NULL */
+	const struct nna_engine *engine;
+	/* path of a socket for clients without the kernel module, or NULL */
 	const char *direct;
 	/* functions that serve clients by threads; NULL if processes serve them */
 	const struct client_threads *threads;
 };
 
 /*
- * If the engine runs as root, its clients' processes have this user id outside their user
- * namespace.
+ * User id, outside the user namespace, of the processes that serve clients if the engine runs as
+ * root.
  */
 #define CLIENT_UID 65534
 
@@ -46,8 +49,8 @@ struct engine_options {
 #define ENGINE_AT(member) OPTION_AT(struct engine_options, member)
 
 /*
- * Rows of a table of options for a structure that begins with struct engine_options. `least` is the
- * minimum of --idle; the other arguments are parts of help texts.
+ * Rows of a table of options for a structure that begins with struct engine_options. The argument
+ * `least` is the minimum of --idle; the other arguments of the macro are parts of help texts.
  */
 #define ENGINE_ROWS(least, idle_text, state_text, cache_text, user_text, folder_text, list_text) \
 	{ "device", "PATH", "engine node (default /dev/nnaccel-engine)", OPTION_TEXT, \
@@ -77,10 +80,10 @@ struct engine_options {
 
 bool options_take_log_level(void *into, const char *text, char fault[OPTION_FAULT]);
 
-/* Sets the defaults of all engines. */
+/* Sets the default options of all engines. */
 void options_init(struct engine_options *options);
 
-/* Reads options and sets the level of the log. Returns false after it logged a wrong option. */
+/* Reads options and sets the log level. Logs a wrong option and returns false. */
 bool options_read(const struct option_row *rows, int argc, char **argv, void *into);
 
 #endif /* NN_KIT_OPTIONS_H */

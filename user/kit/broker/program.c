@@ -38,7 +38,7 @@ int program_open(const char *path, const char *name)
 	return -1;
 }
 
-/* Reads until the end of the pipe; returns -1 if the text is too long. */
+/* Reads text from a pipe until end of file; returns -1 if the text is too long. */
 static ssize_t read_all(int fd, char *text, size_t size)
 {
 	size_t used = 0;

@@ -10,7 +10,7 @@
 
 /*
  * Opens `path`. If `path` is NULL, opens the program `name` in the folder of the running program,
- * as in a build, or otherwise where `make install` puts it. Returns the O_PATH file, or -1 with
+ * or, if it is missing there, where `make install` puts it. Returns the O_PATH file, or -1 with
  * errno.
  */
 int program_open(const char *path, const char *name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reacts to changes in the folder of plug-ins and in the system's groups. A separate process
- * examines the folder and the groups again, so the broker does not wait. New workers then get the
- * valid plug-ins.
+ * Reacts to changes in the folder of plug-ins and in the system's groups. After a change, a
+ * separate process examines the folder and the groups, so that the broker does not wait. New
+ * workers then load the plug-ins that are valid now.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +21,8 @@
 #include "kit/broker/reread.h"
 
 /*
- * Time without changes before the folder is examined, because files are written in several steps.
+ * Time without changes after which the folder is examined, because programs write a file in several
+ * steps.
  */
 #define SETTLE_NS UINT64_C(300000000)
 
@@ -29,14 +30,14 @@
 		IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
 /*
- * The file with the system's groups. Its folder is watched, because programs replace the whole
- * file.
+ * The file with the system's groups. The folder of GROUPS_FILE is watched, because programs replace
+ * the whole file.
  */
 #define GROUPS_FOLDER "/etc"
 #define GROUPS_FILE "group"
 #define GROUPS_EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR)
 
-/* Files of the examining process, besides input, output and log. */
+/* Descriptors of the examining process, besides those of input, output and log. */
 enum { ANSWER_FD = 3, PROGRAM_FD = 4 };
 
 void reread_init(struct reread *r, const struct extensions *e)
@@ -52,7 +53,9 @@ void reread_init(struct reread *r, const struct extensions *e)
 		r->groups = inotify_add_watch(r->changes, GROUPS_FOLDER, GROUPS_EVENTS);
 }
 
-/* In the folder of groups, only changes of GROUPS_FILE matter. */
+/*
+ * Returns whether an event matters; in the folder of GROUPS_FILE, only changes of this file matter.
+ */
 static bool matters(const struct reread *r, const struct inotify_event *event)
 {
 	return event->wd != r->groups || (event->len && !strcmp(event->name, GROUPS_FILE));
@@ -76,8 +79,8 @@ void reread_changed(struct reread *r)
 /* ---- the process ---- */
 
 /*
- * Writes the answer: a line with the number of the group, empty if there is no such group, and a
- * line for each valid plug-in.
+ * Writes the answer to the broker: a line with the group's number, empty if the group does not
+ * exist, and a line for each valid plug-in.
  */
 static bool write_names(const struct extensions *e)
 {
@@ -96,8 +99,8 @@ static bool write_names(const struct extensions *e)
 }
 
 /*
- * Runs the examining process. It has none of the broker's files, especially not the engine node,
- * and ends when the broker ends.
+ * Runs the examining process. The examining process has none of the broker's files open, especially
+ * not the engine node, and ends when the broker ends.
  */
 __attribute__((noreturn)) static void look(const struct extensions *extensions,
 					   const struct spawner *spawner, int answer, pid_t broker)

@@ -1,33 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reacts to changes in the folder of plug-ins and in the system's groups. A separate process
- * examines the folder and the groups again, so the broker does not wait. New workers then get the
- * valid plug-ins.
+ * Reacts to changes in the folder of plug-ins and in the system's groups. After a change, a
+ * separate process examines the folder and the groups, so that the broker does not wait. New
+ * workers then load the plug-ins that are valid now.
  */
 #ifndef NN_KIT_REREAD_H
 #define NN_KIT_REREAD_H
 
 #include "kit/broker/extensions.h"
 
-/* Maximum size of the process's answer, which has a line for each file. */
+/* Maximum size of the examining process's answer, which has a line for each valid plug-in. */
 #define REREAD_MAX (NNA_ENGINE_MAX_PLUGINS * 256 + 16)
 
 struct reread {
-	/* inotify file that becomes readable after a change; -1 if nothing is watched. */
+	/* inotify fd that becomes readable after a change; -1 if no folder is watched. */
 	int changes;
 	int groups;	/* inotify watch of the folder that has the file of groups */
-	int answer;	/* pipe with the answer of a running process, for poll(); otherwise -1 */
+	int answer;	/* pipe with the answer of the examining process; -1 if none runs */
 	pid_t pid;
-	/* When to start the process, some time after the last change; 0 if there was no change. */
+	/*
+	 * When to start the examining process, some time after the last change; 0 if there was no
+	 * change.
+	 */
 	uint64_t at_ns;
 	size_t size;
 	char text[REREAD_MAX];
 };
 
-/* Watches the folder, if it exists. Changes before this call are not noticed. */
+/*
+ * Watches the folder of plug-ins, if the folder exists. Changes before this call are not noticed.
+ */
 void reread_init(struct reread *reread, const struct extensions *extensions);
 
-/* Takes note of changes, after reread->changes became readable. */
+/* Reads the changes after reread->changes became readable, and sets reread->at_ns. */
 void reread_changed(struct reread *reread);
 
 /*
@@ -38,8 +43,8 @@ bool reread_start(struct reread *reread, const struct extensions *extensions,
 		  const struct spawner *spawner);
 
 /*
- * Reads a part of the answer. If this completes the answer, updates the extensions and returns
- * true; the caller then closes reread->answer and sets it to -1.
+ * Reads a part of the examining process's answer. When the answer is complete, updates the
+ * extensions and returns true; the caller then closes reread->answer and sets it to -1.
  */
 bool reread_read(struct reread *reread, struct extensions *extensions);
 

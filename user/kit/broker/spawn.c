@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Starts a worker: a process in namespaces of its own that executes the worker's program, with a
+ * Starts a worker: a process with separate namespaces that executes the worker's program, with a
  * socket and a pipe to the broker.
  */
 #define _GNU_SOURCE
@@ -35,7 +35,10 @@ static const uint64_t clone_flags[] = {
 	[ISOLATE_NONE] = 0,
 };
 
-/* Forks a process with its own namespaces, in a cgroup. Sets *pidfd to its pidfd. */
+/*
+ * Forks a process with its own namespaces, in a cgroup. Sets *pidfd to the pidfd of the new
+ * process.
+ */
 static pid_t clone_process(enum isolation isolation, int cgroup, int *pidfd)
 {
 	struct clone_args args = {
@@ -51,7 +54,7 @@ static pid_t clone_process(enum isolation isolation, int cgroup, int *pidfd)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-/* Tests whether a process with this isolation can be created. Returns 0 or an errno. */
+/* Tests whether a process with the given isolation can be created. Returns 0 or an errno. */
 static int probe(enum isolation isolation)
 {
 	siginfo_t info;
@@ -107,7 +110,7 @@ __attribute__((noreturn)) static void child_fail(const char *what)
 	_exit(WORKER_EXIT_FAILURE);
 }
 
-/* Duplicates a file to a descriptor above those that the worker's files get. */
+/* Duplicates an fd to a number above the fixed descriptor numbers of a worker. */
 static int move_up(int fd)
 {
 	fd = fcntl(fd, F_DUPFD_CLOEXEC, WORKER_SESSION_FD + 1);
@@ -123,8 +126,9 @@ static void put_at(int fd, int number)
 }
 
 /*
- * Moves the worker's files to their descriptors and closes all other files except `program`. A
- * worker with the engine node open would keep the engine registered after the broker's death.
+ * Moves the worker's files to their fixed descriptor numbers, and closes all other files except
+ * `program`. If a worker had the engine node open, the engine would stay registered after the
+ * broker's death.
  */
 static void child_files(int program, int control, int log)
 {
@@ -143,9 +147,9 @@ static void child_files(int program, int control, int log)
 }
 
 /*
- * Keeps capabilities across execve(). Otherwise execve() drops them, because this user id is not
- * mapped in the new namespace. The worker sets another id only after execve(), because this id may
- * be the only one that can read the program.
+ * Keeps capabilities across execve(). Without this call, execve() would drop the capabilities,
+ * because the process's user id is not mapped in the new namespace. The worker sets another user id
+ * only after execve(), because only the present id may be able to read the program.
  */
 static void child_keep_capabilities(void)
 {
@@ -165,7 +169,7 @@ static void child_keep_capabilities(void)
 }
 
 /*
- * Returns the spin limit of bursts from the environment. It is the only variable that a worker
+ * Returns the spin limit of bursts as an environment variable, the only variable that a worker
  * gets.
  */
 static char *spin_bound(void)
@@ -178,7 +182,10 @@ static char *spin_bound(void)
 	return NULL;
 }
 
-/* Writes the arguments of worker_main() after the program's name, with a NULL at the end. */
+/*
+ * Writes the arguments of worker_main() to `argv` after the program's name, and a NULL after the
+ * last argument.
+ */
 static void child_arguments(const struct worker_options *options, char text[WORKER_TEXT],
 			    const struct spawn_plugins *plugins, char **argv)
 {
@@ -246,7 +253,10 @@ static bool put_file(pid_t pid, const char *file, const char *text)
 	return n >= 0;
 }
 
-/* Maps the user and group id that the worker has in its namespace to s->uid and s->gid outside. */
+/*
+ * Maps the user and group id that the worker has in its user namespace to s->uid and s->gid outside
+ * this namespace.
+ */
 static bool map_ids(const struct spawner *s, pid_t pid)
 {
 	char uids[32], gids[32];
@@ -301,8 +311,8 @@ bool spawn_worker(const struct spawner *s, int cgroup, const struct spawn_plugin
 	spawned->pid = clone_process(s->options.isolation, cgroup, &spawned->pidfd);
 	if (spawned->pid == 0) {
 		/*
-		 * The child closes the broker's end. Otherwise it would not notice if the broker
-		 * died now.
+		 * The child closes the broker's end of the socket, because the child could not
+		 * notice the broker's death while it has this end open.
 		 */
 		close(control[0]);
 		child_main(s, control[1], log[1], plugins);

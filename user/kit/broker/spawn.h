@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starts a worker: a process in namespaces of its own that executes the worker's program, with a
+ * Starts a worker: a process with separate namespaces that executes the worker's program, with a
  * socket and a pipe to the broker.
  */
 #ifndef NN_KIT_SPAWN_H
@@ -12,7 +12,8 @@
 
 /* Options for starting workers. */
 struct spawner {
-	const char *path;	/* path of the program; NULL for the installed nnaccel-worker */
+	/* path of the worker's program; NULL: the installed nnaccel-worker */
+	const char *path;
 	int program;			/* O_PATH descriptor of the program */
 	uid_t uid;			/* user id that workers run as */
 	gid_t gid;
@@ -20,12 +21,12 @@ struct spawner {
 	bool allow_none;		/* allow ISOLATE_NONE if no stronger isolation works */
 };
 
-/* Plug-ins that a worker is to load. */
+/* Plug-ins that a new worker loads. */
 struct spawn_plugins {
 	const char *folder;
 	char **files;			/* names of the files, with NULL after the last */
 	unsigned int count;
-	bool probe;			/* start the worker only to test the last plug-in */
+	bool probe;			/* the worker only tests the last plug-in, and then ends */
 };
 
 /* A started worker. */
@@ -37,39 +38,40 @@ struct spawned {
 };
 
 /*
- * Opens the program and finds the strongest isolation that the system supports; logs a line if it
- * is not ISOLATE_USERNS. Returns false, with a log line, if only ISOLATE_NONE works and the
- * administrator does not allow it.
+ * Opens the worker's program and finds the strongest isolation that the system supports; logs a
+ * line if this isolation is not ISOLATE_USERNS. Returns false, with a log line, if only
+ * ISOLATE_NONE works and the administrator does not allow it.
  */
 bool spawner_init(struct spawner *spawner);
 
 /*
- * Starts a worker. `cgroup` is the descriptor of its cgroup's folder, or -1 for the broker's
- * cgroup. `plugins` are the plug-ins to load, or NULL. Returns false, with a log line, on failure.
+ * Starts a worker. `cgroup` is the descriptor of the directory of the worker's cgroup, or -1 for
+ * the broker's cgroup. `plugins` are the plug-ins to load, or NULL. Returns false, with a log line,
+ * on failure.
  */
 bool spawn_worker(const struct spawner *spawner, int cgroup, const struct spawn_plugins *plugins,
 		  struct spawned *spawned);
 
 /*
- * Creates a socket between ends[1], for what serves a client, and ends[0], for the broker and the
- * keeper. Returns false with errno set.
+ * Creates a pair of connected sockets: ends[0] is for the broker and the keeper, ends[1] for the
+ * process or threads that serve a client. Returns false with errno set.
  */
 bool spawn_control(int ends[2]);
 
 /*
- * Raises this process's limit of open files, so that it can have `workers` workers. Logs a line if
- * that fails.
+ * Raises this process's limit of open files, so that the process can have `workers` workers. Logs a
+ * line if the limit cannot be raised.
  */
 void spawn_raise_files(unsigned int workers);
 
 /*
- * Passes a session to a worker. The caller closes its own descriptor afterwards, so that only the
- * worker has the session.
+ * Passes a session to a worker. The caller then closes its own descriptor of the session, so that
+ * only the worker has the session open.
  */
 bool spawned_pass_session(const struct spawned *spawned, int session);
 
 /*
- * Returns whether the worker has reported that it is ready. Returns false also if it has ended.
+ * Returns whether the worker has reported that it is ready; returns false if the worker has ended.
  * Does not wait.
  */
 bool spawned_is_ready(const struct spawned *spawned);

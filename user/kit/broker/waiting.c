@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Contexts that wait for a worker, or for their refusal.
- */
+/* Keeps a list of contexts that wait for a worker, or for their refusal. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -40,7 +38,7 @@ void waiting_clear(struct waiting *waiting)
 		waiting_remove(waiting, waiting->first->context);
 }
 
-/* Returns whether a context may be served now. */
+/* Returns whether the user's limits allow serving a context now. */
 static bool is_wanted(const struct waiter *waiter, struct limits *limits, bool with_plugins,
 		      uint64_t now_ns)
 {
@@ -50,7 +48,7 @@ static bool is_wanted(const struct waiter *waiter, struct limits *limits, bool w
 	       !limits_ask(limits, waiter->uid, now_ns, &later_ns);
 }
 
-/* Returns whether another context of the waiter's user waits too. */
+/* Returns whether another context of the waiter's user is also waiting. */
 static bool has_company(const struct waiting *waiting, const struct waiter *waiter)
 {
 	const struct waiter *w = waiting->first;

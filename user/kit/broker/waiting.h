@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Contexts that wait for a worker, or for their refusal. This file does no I/O.
- */
+/* Keeps a list of contexts that wait for a worker, or for their refusal. This file does no I/O. */
 #ifndef NN_KIT_WAITING_H
 #define NN_KIT_WAITING_H
 
 #include "kit/broker/limits.h"
 
-/* Maximum wait of a context whose user had many new workers lately. Then the context is refused. */
+/* Time after which a waiting context is refused if its user had many new workers lately. */
 #define WAITING_MAX_NS UINT64_C(2000000000)
 
-/* Which waiting contexts may get a worker. */
+/* The set of waiting contexts that may get a worker. */
 enum waiting_whom {
 	WAITING_ALL,
 	WAITING_MODEST,			/* contexts whose user had few new workers lately */
 	/*
-	 * of these, contexts that are their user's only one or have waited for WAITING_GIVES_WAY_NS
+	 * contexts of WAITING_MODEST that are their user's only context or have waited for
+	 * WAITING_GIVES_WAY_NS
 	 */
 	WAITING_ALONE,
 };
 
 /*
- * Time for which a context of a user with several contexts lets users with a single one go first.
+ * Time for which contexts of a user with several contexts wait for contexts of users with only one.
  */
 #define WAITING_GIVES_WAY_NS NS_PER_S
 
@@ -30,52 +29,56 @@ struct waiter {
 	uint64_t context;
 	uint32_t uid, pid;
 	bool with_plugins;
-	/* the context's user already has a served context; set by the caller */
+	/* true if a worker serves another context of the same user; set by the caller */
 	bool is_second;
 	uint64_t since_ns;
-	int error;			/* 0, or the errno with which the context is refused */
-	const char *reason;		/* reason for the log; NULL to log the errno */
-	uint64_t refuse_at_ns;		/* when the context is refused */
+	/* errno with which the context is refused; 0: not refused */
+	int error;
+	const char *reason;		/* reason of the refusal for the log; NULL: log the errno */
+	uint64_t refuse_at_ns;		/* time at which the context is refused */
 };
 
-/* Waiting contexts in order of arrival. A zeroed structure is empty. */
+/* Waiting contexts in order of arrival. A zeroed struct waiting is an empty list. */
 struct waiting {
 	struct waiter *first;
 };
 
-/* Adds a context; returns false if out of memory. */
+/* Adds a waiting context to the list; returns false if out of memory. */
 bool waiting_add(struct waiting *waiting, const struct waiter *waiter);
 
-/* Removes a context; does nothing if the context does not wait. */
+/* Removes a waiting context; does nothing if the context is not in the list. */
 void waiting_remove(struct waiting *waiting, uint64_t context);
 void waiting_clear(struct waiting *waiting);
 
 /*
  * Returns the context of `whom`, with or without plug-ins, that is to be served next, or NULL.
- * Users with the fewest workers come first; among these, the user that got its last worker longest
- * ago.
+ * Users with the fewest workers are served first; of several such users, the one whose last worker
+ * is oldest.
  */
 struct waiter *waiting_pick(const struct waiting *waiting, struct limits *limits,
 			    bool with_plugins, enum waiting_whom whom, uint64_t now_ns);
 
-/* Returns how many contexts may be served now, with or without plug-ins. */
+/* Returns how many waiting contexts may be served now by a worker with or without plug-ins. */
 unsigned int waiting_count(const struct waiting *waiting, struct limits *limits,
 			   bool with_plugins, uint64_t now_ns);
 
 /*
- * Decides to refuse the contexts that limits_ask() gives no worker. Returns when to call it again,
- * or UINT64_MAX for never.
+ * Marks for refusal the contexts to which limits_ask() denies a worker. Returns the time for the
+ * next call of waiting_judge(), or UINT64_MAX if none is needed.
  */
 uint64_t waiting_judge(struct waiting *waiting, struct limits *limits, uint64_t now_ns);
 
-/* Sets the error with which a context is refused, and when. */
+/* Sets the error with which a context is refused, and the time of the refusal. */
 void waiting_refuse(struct waiter *waiter, struct limits *limits, int error, uint64_t now_ns);
 
-/* Refuses all contexts that wait for a worker with plug-ins, or all that wait for one without. */
+/*
+ * Refuses all contexts that wait for a worker with plug-ins, or all contexts that wait for a worker
+ * without plug-ins.
+ */
 void waiting_refuse_all(struct waiting *waiting, struct limits *limits, bool with_plugins,
 			int error, uint64_t now_ns);
 
-/* Returns a context whose refusal is due, or NULL. */
+/* Returns a context whose time of refusal has come, or NULL. */
 struct waiter *waiting_refused(const struct waiting *waiting, uint64_t now_ns);
 
 #endif /* NN_KIT_WAITING_H */
