@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Accesses of a burst's request to memory that devices use: other drivers' memory, and pools that a
- * device is attached to.
+ * Begins and ends a burst request's accesses to memory that devices use: memory of other drivers,
+ * and pools that a device is attached to.
  */
 #include "kit/burst/access.h"
 
 /*
- * Finds how the request uses each of its slots. Returns false if no device uses the memory of any
- * slot.
+ * Sets scratch->accesses to how the request accesses each of its slots. Returns false if no slot
+ * has memory that a device uses.
  */
 static bool find_accesses(const struct executor *executor, struct scratch *s)
 {
@@ -28,7 +28,7 @@ static bool find_accesses(const struct executor *executor, struct scratch *s)
 	return any;
 }
 
-/* Ends the accesses of a request's first `count` slots. */
+/* Ends the accesses to the first `count` slots of a request. */
 static enum nn_status end(struct executor *executor, const struct scratch *s, uint32_t count,
 			  struct nn_error *err)
 {

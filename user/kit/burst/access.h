@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accesses of burst requests to other drivers' memory. The kernel sees only the accesses of
- * commands, so the worker notifies it when the accesses of a request begin and end.
+ * Accesses of burst requests to other drivers' memory. The kernel does not see burst requests, so
+ * the worker notifies the kernel when the accesses of a burst request begin and end.
  */
 #ifndef NN_KIT_ACCESS_H
 #define NN_KIT_ACCESS_H
@@ -9,8 +9,8 @@
 #include "kit/burst/executor.h"
 
 /*
- * Begins the accesses of scratch->request, whose memory must be mapped. After a failure no access
- * has begun.
+ * Begins the accesses of scratch->request, whose memory must be mapped. On failure, access_begin()
+ * ends accesses that it has already begun.
  */
 enum nn_status access_begin(struct executor *executor, struct scratch *scratch,
 			    struct nn_error *err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bursts of the client. One thread, the watcher, sleeps on all idle bursts. Each active burst has
- * its own thread, but no thread while the engine defers its execution.
+ * Serves a client's bursts. One thread, the watcher, waits for requests on all idle bursts. A
+ * separate thread serves each active burst, except while the engine defers the burst's execution.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,27 +22,31 @@
 /* Time for which a thread waits for a request before it parks the burst. */
 #define LINGER_NS UINT64_C(100000000)
 
-/* Longest sleep of the watcher between two checks of the bursts. */
+/* Maximum time for which the watcher sleeps between two checks of the bursts. */
 #define WATCH_NS NS_PER_S
 
-/* Limits of the memory that malloc() keeps free, while a burst is open and otherwise. */
+/*
+ * Limits of the free memory that malloc() retains: WARM_* while a burst is open, COLD_* while none
+ * is.
+ */
 #define WARM_TRIM INT_MAX
 #define WARM_MMAP (32 << 20)
 #define COLD_BYTES (128 << 10)
 
 /*
- * A burst. The list has a reference to each of its bursts, and so does each caller of a burst's
- * executor. No thread calls the engine under the lock, because the engine may be slow. So the last
- * reference is dropped under the lock, but the burst is freed without the lock.
+ * A burst. The list holds a reference to each of its bursts, and each caller of a burst's executor
+ * holds a reference to the burst. No thread calls the engine under the lock of struct bursts,
+ * because the engine may be slow. The last reference is therefore dropped under the lock, but the
+ * burst is freed after unlocking.
  */
 struct burst {
 	struct burst *next;		/* next burst in the list */
 	/*
-	 * The watcher waits for this burst. Otherwise a thread or task owns the burst, and only the
-	 * owner removes it.
+	 * True while the watcher waits for a request of this burst. While is_parked is false, a
+	 * thread or task owns the burst, and only this owner removes the burst.
 	 */
 	bool is_parked;
-	/* number of references; the lock protects this and the fields above */
+	/* number of references; the lock of struct bursts protects `pins` and the fields above */
 	unsigned int pins;
 	struct bursts *bursts;
 	struct task ready;		/* task that serves the burst */
@@ -78,7 +82,7 @@ static void keep_warm(bool warm)
 {
 	static atomic_uint clients;
 
-	/* Do nothing while other clients of this process have bursts. */
+	/* Do nothing while another client of this process has bursts. */
 	if (warm ? atomic_fetch_add(&clients, 1) : atomic_fetch_sub(&clients, 1) > 1)
 		return;
 	mallopt(M_TRIM_THRESHOLD, warm ? WARM_TRIM : COLD_BYTES);
@@ -97,7 +101,7 @@ static void *map_region(const void *end, size_t length, int prot, uint64_t regio
 			   NNACCEL_BURST_MAP | (uint64_t)burst->number << NNACCEL_BURST_SHIFT | region);
 }
 
-/* Frees a burst. This calls the engine, so the lock must not be held. */
+/* Frees a burst. The caller must not hold the lock, because burst_free() calls the engine. */
 static void burst_free(struct bursts *bursts, struct burst *burst)
 {
 	if (burst->executor)
@@ -156,8 +160,8 @@ static void add(struct bursts *bursts, struct burst *burst)
 }
 
 /*
- * Drops a reference. Returns whether the caller must free the burst, after it has released the
- * lock.
+ * Drops a reference to a burst. Returns whether the caller must free the burst after it has
+ * released the lock.
  */
 static bool unpin(struct burst *burst)
 {
@@ -185,8 +189,8 @@ static bool take_out(struct bursts *bursts, struct burst *burst)
 }
 
 /*
- * Takes the last used scratch memory that is large enough, because it is still in the CPU's caches.
- * Returns NULL if none is large enough.
+ * Takes the most recently used scratch memory with enough capacity, because this memory is most
+ * likely in the CPU's caches. Returns NULL if no free scratch memory has enough capacity.
  */
 static struct scratch *take_scratch(struct bursts *bursts, uint32_t capacity)
 {
@@ -215,8 +219,8 @@ static void enqueue(struct bursts *bursts, struct burst *burst)
 }
 
 /*
- * Leaves a burst to the watcher. If a request has come in the meantime, queues the burst at once
- * instead.
+ * Returns a burst to the watcher. If a request has already arrived, queues the burst for a serving
+ * thread instead.
  */
 static void park(struct bursts *bursts, struct burst *burst)
 {
@@ -261,8 +265,8 @@ enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
 }
 
 /*
- * Removes a parked burst. A burst that a thread serves is only interrupted: the thread then sees
- * that the kernel has marked the burst dead.
+ * Removes a parked burst. A burst that a thread serves is only interrupted, so that the thread
+ * notices that the kernel has marked the burst dead.
  */
 void bursts_close(struct bursts *bursts, uint32_t number)
 {
@@ -345,7 +349,7 @@ static void fail_request(struct scratch *scratch, const struct burst *burst, con
 	scratch->result.driver_ns = NNACCEL_TIME_NONE;
 }
 
-/* Sends scratch->result, or an error if it does not fit. */
+/* Sends scratch->result, or an error if the result is too large for the ring. */
 static enum nn_ring_result send_result(struct burst *burst, struct scratch *scratch,
 				       uint64_t until_ns)
 {
@@ -377,7 +381,7 @@ static void fail_serving(struct guard_job *job, const char *reason)
 	send_result(s->scratch->burst, s->scratch, clock_ns() + FAIL_NS);
 }
 
-/* Sends the result of an execution that has ended. */
+/* Ends a request whose execution has ended, and sends its result. */
 static enum nn_ring_result end_request(struct burst *burst, struct scratch *scratch)
 {
 	enum nn_ring_result result;
@@ -418,8 +422,8 @@ static bool execute(struct burst *burst, struct scratch *scratch, uint32_t count
 }
 
 /*
- * Returns the time until which to wait for the next request. The time is 0 if no other thread is
- * idle, so that this thread becomes free at once.
+ * Returns the time until which a thread waits for the next request of its burst. The time is 0 if
+ * no other thread is idle, so that the calling thread becomes free immediately.
  */
 static uint64_t linger_until(struct bursts *bursts)
 {
@@ -427,9 +431,9 @@ static uint64_t linger_until(struct bursts *bursts)
 }
 
 /*
- * Serves requests until no request has come for a while (AGAIN) or the burst has ended. Returns
- * false if the engine defers an execution. The burst then belongs to the task for that execution's
- * end.
+ * Serves a burst's requests until no request has come for a while (NN_RING_AGAIN) or the burst has
+ * ended. Returns false if the engine defers an execution. The burst then belongs to the task for
+ * that execution's end.
  */
 static bool serve_requests(struct burst *burst, struct scratch *scratch,
 			   enum nn_ring_result *result)
@@ -450,7 +454,7 @@ static bool serve_requests(struct burst *burst, struct scratch *scratch,
 	return true;
 }
 
-/* Ends a burst that this thread serves, after an error of the ring. */
+/* Ends a burst that the calling thread serves, after an error of the ring. */
 static void retire(struct burst *burst, enum nn_ring_result result)
 {
 	if (result == NN_RING_DEAD || result == NN_RING_AGAIN)
@@ -459,7 +463,10 @@ static void retire(struct burst *burst, enum nn_ring_result result)
 	nn_ring_break(&burst->ring);
 }
 
-/* Serves a burst on this thread. `result` is that of the last send, or NN_RING_OK. */
+/*
+ * Serves a burst on the calling thread. The parameter `result` is the result of the last send, or
+ * NN_RING_OK.
+ */
 static void serve(struct burst *burst, struct scratch *scratch, enum nn_ring_result result)
 {
 	struct bursts *bursts = burst->bursts;
@@ -530,7 +537,10 @@ void bursts_end(struct bursts *bursts)
 	pthread_mutex_unlock(&bursts->lock);
 }
 
-/* Replaces a mapping atomically by private memory, which has `first` and then zeroes. */
+/*
+ * Atomically replaces a mapping by private memory that contains the word `first` followed by
+ * zeroes.
+ */
 static void replace(const struct nn_region *region, uint32_t first)
 {
 	uint32_t *own;

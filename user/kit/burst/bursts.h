@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bursts of the client. One thread sleeps on all idle bursts. Each active burst has its own thread,
- * but no thread while the engine defers its execution.
+ * Serves a client's bursts. One thread waits for requests on all idle bursts. A separate thread
+ * serves each active burst, except while the engine defers the burst's execution.
  */
 #ifndef NN_KIT_BURSTS_H
 #define NN_KIT_BURSTS_H
@@ -28,23 +28,24 @@ struct bursts {
 	struct grants *grants;
 	struct models *models;
 	struct tasks *tasks;		/* threads that serve the bursts */
-	void (*lost)(struct bursts *bursts);	/* ends the session after the device is lost */
-	bool ended;			/* the threads must end; protected by the lock */
-	uint64_t spin_ns;		/* longest spin of a wait */
+	void (*lost)(struct bursts *bursts);	/* ends the session after the device was lost */
+	bool ended;			/* the threads must end; protected by `lock` */
+	uint64_t spin_ns;		/* maximum time for which a wait spins */
 	unsigned int max_spinning;	/* number of bursts that may spin at a time */
 	atomic_uint serving;		/* number of bursts that a thread serves now */
 
 	pthread_mutex_t lock;
-	pthread_cond_t opened;	/* signalled at the first burst, after the doorbell is mapped */
-	struct nn_region doorbell;		/* mapped at the first burst */
+	pthread_cond_t opened;	/* signalled after the first burst has mapped the doorbell */
+	struct nn_region doorbell;		/* doorbell page, mapped by the first burst */
 	struct burst *list;
 	unsigned int count;
-	struct scratch *scratches;	/* free scratch memory, the last used one first */
+	/* list of free scratch memory, the most recently used first */
+	struct scratch *scratches;
 };
 
 /*
- * Initialises the bursts. Must be called before the process enters its sandbox, because it asks the
- * system for the number of CPUs.
+ * Initialises *bursts. Must be called before the process enters its sandbox, because bursts_init()
+ * asks the system for the number of CPUs.
  */
 bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *models,
 		 struct tasks *tasks);
@@ -53,27 +54,31 @@ bool bursts_init(struct bursts *bursts, struct grants *grants, struct models *mo
 enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
 			   struct nn_error *err);
 
-/* Handles NNACCEL_DO_BURST_GONE: ends the burst now or, if it executes, after the execution. */
+/*
+ * Handles NNACCEL_DO_BURST_GONE: ends the burst now or, if the burst executes a request, after the
+ * execution.
+ */
 void bursts_close(struct bursts *bursts, uint32_t number);
 
 /*
- * Handles NNACCEL_DO_SLOT_GONE: unmaps the slot's memory now or, if executions use it, after them.
+ * Handles NNACCEL_DO_SLOT_GONE: unmaps the slot's memory now or, if executions use the memory,
+ * after these executions.
  */
 void bursts_forget_slot(struct bursts *bursts, uint32_t number, uint32_t slot);
 
 /* Runs the BURST_WATCHERS threads until bursts_end(). */
 void bursts_watch(struct bursts *bursts);
 
-/* Makes the threads serve no further request. Must be called before tasks_end(). */
+/* Makes all threads stop serving requests. Must be called before tasks_end(). */
 void bursts_end(struct bursts *bursts);
 
 /*
- * Replaces the bursts' shared memory by private memory, for threads that still execute. Must be
- * called after bursts_end().
+ * Replaces the bursts' shared memory by private memory, which threads that still execute can use
+ * safely. Must be called after bursts_end().
  */
 void bursts_revoke(struct bursts *bursts);
 
-/* Frees all bursts, once the threads have ended. */
+/* Frees all bursts. Must be called after all threads have ended. */
 void bursts_free(struct bursts *bursts);
 
 #endif /* NN_KIT_BURSTS_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a burst's request: finds its memory, checks its arguments, and executes the plan.
+ * Runs a burst's request: finds the request's memory, checks its arguments, and executes the plan.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -70,7 +70,9 @@ static void tell_shapes(struct scratch *s)
 	}
 }
 
-/* Takes the model's new form if the engine has replaced the form that the last request used. */
+/*
+ * Switches to the model's new form if the engine has replaced the form that the last request used.
+ */
 static void renew_form(struct executor *executor)
 {
 	models_put_form(executor->models, executor->loaded, executor->form);
@@ -104,7 +106,7 @@ static struct memory_args memory_args_of(const struct scratch *s)
 	};
 }
 
-/* Runs the request. Its memory is mapped, and its accesses have begun. */
+/* Runs a request whose memory is mapped and whose accesses have begun. */
 static enum nn_status run(struct executor *executor, struct scratch *s)
 {
 	const struct memory_args args = memory_args_of(s);
@@ -130,9 +132,7 @@ static enum nn_status run(struct executor *executor, struct scratch *s)
 	return running_end(&s->running, execute(executor, s), &s->err);
 }
 
-/*
- * Called after the end of the execution that run() began: ends the accesses and returns the status.
- */
+/* Ends the accesses of a request after its execution, and returns the request's status. */
 static enum nn_status finish(struct executor *executor, struct scratch *s, enum nn_status status)
 {
 	const struct loaded_model *loaded = executor->loaded;
@@ -147,7 +147,7 @@ static enum nn_status finish(struct executor *executor, struct scratch *s, enum 
 		s->result.device_ns = s->device_ns;
 	}
 
-	/* Report lost memory first, because it explains any other failure. */
+	/* Report lost memory before other failures, because lost memory explains them. */
 	memory_status = access_end(executor, s, &broken);
 	if (!memory_status)
 		memory_status = mappings_check(s->mappings, s->request.num_slots, &broken);

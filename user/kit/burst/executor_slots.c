@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory of slots. At a slot's first use, the kernel is asked for its memory. The memory stays
- * mapped, and is found by the slot's index, until the client frees the slot. The engine's own
- * executor, if any, gets the same slots.
+ * Maps the memory of a burst's slots. At a slot's first use, the executor asks the kernel for the
+ * slot's memory. The memory stays mapped until the client frees the slot; a table with the slots'
+ * indices finds the mapping. If the engine has its own executor, the slots are also added to that
+ * executor.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,10 +18,10 @@
 
 struct slot_place {
 	uint32_t slot;
-	struct mapping *mapping;	/* NULL if the place is free */
+	struct mapping *mapping;	/* NULL if the table entry is free */
 };
 
-/* Removes a slot. The caller has the lock, and no request executes. */
+/* Removes a slot. The caller holds the lock, and no request may execute. */
 static void drop(struct executor *e, const struct slot_place *place)
 {
 	if (!place->mapping)
@@ -30,7 +31,7 @@ static void drop(struct executor *e, const struct slot_place *place)
 	grants_put(e->grants, place->mapping);
 }
 
-/* Called under the lock. Removes a slot: now or, if a request executes, after that request. */
+/* Removes a slot: now or, if a request executes, after the request. The caller holds the lock. */
 static void let_go(struct executor *e, const struct slot_place *place)
 {
 	if (e->running)
@@ -39,7 +40,7 @@ static void let_go(struct executor *e, const struct slot_place *place)
 		drop(e, place);
 }
 
-/* Called under the lock. Adds a slot's memory to the engine's executor. */
+/* Adds a slot's memory to the engine's own executor, if there is one. The caller holds the lock. */
 static enum nn_status tell(struct executor *e, const struct slot_place *place, struct nn_error *err)
 {
 	const struct nna_engine_slot slot = {
@@ -54,8 +55,8 @@ static enum nn_status tell(struct executor *e, const struct slot_place *place, s
 }
 
 /*
- * Called under the lock. Makes room for a slot's index in the table, and in `leaving` for as many
- * slots.
+ * Enlarges the table of slots until it contains `index`, and `leaving` to the same size. The caller
+ * holds the lock.
  */
 static bool grow(struct executor *e, uint32_t index)
 {
@@ -80,7 +81,10 @@ static bool grow(struct executor *e, uint32_t index)
 	return true;
 }
 
-/* Asks the kernel for a slot's memory and maps it. grants_put() must follow. */
+/*
+ * Asks the kernel for a slot's memory and maps this memory. The caller must later call
+ * grants_put().
+ */
 static enum nn_status resolve(struct executor *e, uint32_t slot, struct mapping **mapping,
 			      struct nn_error *err)
 {
@@ -98,7 +102,7 @@ static enum nn_status resolve(struct executor *e, uint32_t slot, struct mapping 
 			  mapping, err);
 }
 
-/* Called under the lock. Adds slot number i of a request to the table, at the slot's first use. */
+/* Adds slot i of a request to the table, at the slot's first use. The caller holds the lock. */
 static enum nn_status add(struct executor *e, const struct nn_request *request, uint32_t i,
 			  struct nn_error *err)
 {
@@ -106,7 +110,10 @@ static enum nn_status add(struct executor *e, const struct nn_request *request, 
 	struct slot_place place = { .slot = slot };
 	enum nn_status status;
 
-	/* A request cannot use two slots with the same index: adding one would remove the other. */
+	/*
+	 * A request cannot use two slots with the same index, because the second slot would replace
+	 * the first slot in the table.
+	 */
 	for (uint32_t k = 0; k < i; k++)
 		if (NNACCEL_SLOT_INDEX(request->slots[k]) == index && request->slots[k] != slot)
 			return nn_fail(err, NN_INVALID_ARGUMENT,
@@ -118,7 +125,8 @@ static enum nn_status add(struct executor *e, const struct nn_request *request, 
 	if (status)
 		return status;
 	/*
-	 * The client has freed an older slot with this index, but the notice has not arrived yet.
+	 * Remove an older slot with this index: the client has freed the older slot, but
+	 * NNACCEL_DO_SLOT_GONE has not arrived yet.
 	 */
 	drop(e, &e->places[index]);
 	e->places[index].mapping = NULL;

@@ -19,9 +19,10 @@ bool cache_client_init(struct cache_client *client, int socket)
 }
 
 /*
- * Sends a request and waits for its answer, under the lock. Uses write() and recvmsg(), because the
- * filter of system calls forbids other calls. *file is the answer's file, or -1. Skips late answers
- * to earlier requests. Returns false with errno; EAGAIN means that a later request may succeed.
+ * Sends a request to the keeper and waits for the answer, under the lock. Uses write() and
+ * recvmsg(), because the filter of system calls forbids other calls. Sets *file to the answer's
+ * file, or to -1. Skips late answers to earlier requests. Returns false with errno on failure;
+ * EAGAIN means that a later request may succeed.
  */
 static bool exchange(struct cache_client *client, struct message *request,
 		     struct message *answer, int *file)
@@ -61,7 +62,7 @@ static enum nn_status ask_locked(struct cache_client *client, struct message *re
 	return nn_fail(err, NN_GENERAL_FAILURE, "the engine's cache is gone");
 }
 
-/* Sends a request whose answer has only a kind. */
+/* Sends a request to the keeper, and sets *verdict to the kind of the answer. */
 static enum nn_status ask(struct cache_client *client, enum message_kind kind,
 			  const uint8_t *token, const uint8_t *hash, enum message_kind *verdict,
 			  struct nn_error *err)
@@ -113,7 +114,7 @@ enum nn_status cache_client_query(struct cache_client *client, const uint8_t *to
 
 /* ---- the engine's own cache ---- */
 
-/* Maps a plan's file; the file can then be closed. */
+/* Maps the file of a saved plan; the caller may then close the file. */
 static bool map_plan(const struct message *answer, int file, struct cached_parts *plan)
 {
 	size_t size = answer->model_size + answer->data_size;
@@ -162,7 +163,7 @@ void cached_parts_unmap(struct cached_parts *plan)
 	plan->base = NULL;
 }
 
-/* Writes an entry to the keeper's memory. */
+/* Writes an entry to the file in memory that the keeper provides. */
 static bool write_entry(int file, const struct cache_entry *entry)
 {
 	size_t size = entry->model_size + entry->data_size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker's connection to the keeper of the compilation cache: one request at a time, on the
- * socket that at first connected the worker with the broker.
+ * A worker's connection to the keeper of the compilation cache. The connection serves one request
+ * at a time. It uses the socket that connected the worker with the broker at the worker's start.
  */
 #ifndef NN_KIT_CACHE_CLIENT_H
 #define NN_KIT_CACHE_CLIENT_H
@@ -14,26 +14,26 @@
 #include "kit/cache/message.h"
 
 struct cache_client {
-	pthread_mutex_t lock;	/* taken from a request to its answer */
+	pthread_mutex_t lock;	/* held from a request until its answer */
 	int socket;	/* socket to the keeper, or -1 if there is no keeper */
 	uint32_t serial;	/* serial number of the last request */
 };
 
-/* Initialises the client. With a socket of -1 the worker has no cache. */
+/* Initialises the client. If `socket` is -1, the worker has no cache. */
 bool cache_client_init(struct cache_client *client, int socket);
 
-/* Stores a hash durably. Returns NN_GENERAL_FAILURE if the hash is not stored. */
+/* Stores a hash under a token on disk. Returns NN_GENERAL_FAILURE if the hash was not stored. */
 enum nn_status cache_client_store(struct cache_client *client, const uint8_t *token,
 				  const uint8_t *hash, struct nn_error *err);
 
 /*
- * Returns NN_OK if the hash was stored for this token and this client's user, and otherwise
+ * Returns NN_OK if `hash` was stored under `token` for the client's user, and otherwise
  * NN_GENERAL_FAILURE.
  */
 enum nn_status cache_client_query(struct cache_client *client, const uint8_t *token,
 				  const uint8_t *hash, struct nn_error *err);
 
-/* A mapped entry of the engine's own cache: the data part, then the model part. */
+/* A mapped entry of the engine's own cache; the data part comes before the model part. */
 struct cached_parts {
 	void *base;		/* NULL: no entry is mapped */
 	size_t model_size, data_size;
@@ -41,31 +41,35 @@ struct cached_parts {
 };
 
 /*
- * Gets an entry; cached_parts_unmap() unmaps it. Returns NN_GENERAL_FAILURE if there is no such
- * entry.
+ * Maps an entry of the engine's own cache; cached_parts_unmap() unmaps the entry. Returns
+ * NN_GENERAL_FAILURE if no entry has this key.
  */
 enum nn_status cache_client_get(struct cache_client *client, const uint8_t *key,
 				struct cached_parts *plan, struct nn_error *err);
 void cached_parts_unmap(struct cached_parts *plan);
 
-/* An entry that is to be stored. */
+/* An entry to be stored in the engine's own cache. */
 struct cache_entry {
 	const uint8_t *key;
-	/* the entry belongs to the engine's own store, and replaces an older one */
+	/*
+	 * the entry belongs to the engine's own store, and replaces an older entry with the same
+	 * key
+	 */
 	bool is_own;
-	size_t model_size, data_size;	/* the data part has whole pages of BLOB_PAGE */
-	/* Writes the data part, then the model part. */
+	size_t model_size, data_size;	/* data_size is a multiple of BLOB_PAGE */
+	/* Writes the entry's data part, followed by the model part, to `bytes`. */
 	void (*write)(const struct cache_entry *entry, char *bytes);
 };
 
 /*
- * Stores an entry. Returns NN_GENERAL_FAILURE if a plan is stored already or the keeper fails, and
- * NN_RESOURCE_EXHAUSTED_TRANSIENT if the client's user has stored too much lately.
+ * Stores an entry. Returns NN_GENERAL_FAILURE if a plan is already stored under this key or the
+ * keeper fails, and NN_RESOURCE_EXHAUSTED_TRANSIENT if the client's user has stored too much
+ * lately.
  */
 enum nn_status cache_client_put(struct cache_client *client, const struct cache_entry *entry,
 				struct nn_error *err);
 
-/* Removes an entry that proved useless. */
+/* Removes an entry from the engine's own cache. */
 void cache_client_drop(struct cache_client *client, const uint8_t *key);
 
 #endif /* NN_KIT_CACHE_CLIENT_H */

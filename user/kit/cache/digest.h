@@ -12,17 +12,18 @@
 #define DIGEST_SIZE 32
 
 /*
- * Loads the algorithm. Must be called once, before the other functions and before the filter of
- * system calls is loaded, because libcrypto reads its configuration file. Not thread-safe; the
- * other functions are.
+ * Loads the algorithm from libcrypto. Must be called once, before the other functions of this
+ * header, and before the filter of system calls is loaded, because libcrypto reads its
+ * configuration file. Only one thread may call digest_init(); the other functions are thread-safe.
  */
 bool digest_init(void);
 
-/* Hashes `size` bytes. Returns false if memory runs out. */
+/* Computes the hash of `size` bytes. Returns false if memory runs out. */
 bool digest(const void *data, size_t size, uint8_t hash[DIGEST_SIZE]);
 
 /*
- * Begins a hash of several pieces. Returns NULL if memory runs out; the following calls then fail.
+ * Begins a hash of data that is added by several calls. Returns NULL if memory runs out; later
+ * calls with this NULL fail.
  */
 struct evp_md_ctx_st;
 struct evp_md_ctx_st *digest_begin(void);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The start of the keeper of the compilation cache by the broker, and requests of administrators,
- * who connect to a socket in the keeper's folder.
+ * Constants for the start of the keeper of the compilation cache, and for requests of
+ * administrators, who connect to a socket in the keeper's folder.
  */
 #ifndef NN_KIT_KEEPER_MESSAGE_H
 #define NN_KIT_KEEPER_MESSAGE_H
 
 #include "kit/cache/message.h"
 
-/* The file name of the keeper's program, and the argv[0] that it is started with. */
+/* The file name of the keeper's program, which is also its argv[0]. */
 #define KEEPER_PROGRAM "nnaccel-keeper"
 #define KEEPER_NAME "nnacceld-keeper"
 
 /*
- * The descriptor of the broker's socket in a keeper. Descriptors 0 and 1 are empty files; 2 is the
- * log.
+ * The descriptor of the broker's socket in a keeper's process. A keeper's descriptors 0 and 1 are
+ * empty files; descriptor 2 is the log.
  */
 #define KEEPER_BROKER_FD 3
 
@@ -22,7 +22,8 @@
 
 /* The header of the report that CACHE_SHOW returns. Rows follow the header. */
 struct cache_report {
-	char version[160];		/* version of the index; empty before the index exists */
+	/* version of the keeper's index; empty before the index exists */
+	char version[160];
 };
 
 struct cache_report_user {
@@ -30,10 +31,10 @@ struct cache_report_user {
 	uint64_t tokens, hashes;
 	uint64_t plans;
 	uint64_t entries;		/* number of entries of engines' own stores */
-	uint64_t bytes;			/* bytes of plans and entries together */
+	uint64_t bytes;			/* size of all plans and entries in bytes */
 };
 
-/* The query for the rows of a report, ordered by user. */
+/* The SQL query for the rows of a report, ordered by user. */
 #define CACHE_REPORT_SQL \
 	"SELECT uid, sum(tokens), sum(hashes), sum(plans), sum(entries), sum(bytes) FROM" \
 	" (SELECT uid, count(DISTINCT token) AS tokens, count(*) AS hashes, 0 AS plans," \

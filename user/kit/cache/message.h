@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages between broker, workers, keeper and administrators: packets of one format on sockets,
- * which may carry a file. A worker's messages never name its user.
+ * Messages between broker, workers, keeper and administrators. All messages are packets of one
+ * format on sockets, and may carry a file. A worker's messages never contain its user, which the
+ * broker tells the keeper.
  */
 #ifndef NN_KIT_MESSAGE_H
 #define NN_KIT_MESSAGE_H
@@ -15,7 +16,8 @@
 #define CACHE_TOKEN_SIZE 32
 
 /*
- * Maximum size of a cached plan's model part, which workers copy, and alignment of its data part.
+ * Maximum size of a cached plan's model part, which workers copy, and alignment of a cached plan's
+ * data part.
  */
 #define BLOB_MAX_MODEL (UINT64_C(64) << 20)
 #define BLOB_PAGE 4096
@@ -34,43 +36,43 @@ enum message_kind {
 	/* A worker asks the keeper: */
 	CACHE_STORE = 1,	/* store `hash` for `token`, durably */
 	CACHE_QUERY = 2,	/* ask whether `hash` is stored for `token` */
-	/* requests to the engine's own cache, with the key of an entry in `token`: */
-	CACHE_GET = 3,		/* get the entry; its file comes with the answer */
-	CACHE_NEW = 4,		/* get memory to write an entry of these sizes to */
-	CACHE_DONE = 5,		/* the memory is written and unmapped */
-	CACHE_DROP = 6,		/* remove the useless entry */
-	CACHE_NEW_OWN = 7,	/* like NEW, for an entry of the engine's own store */
+	/* requests to the engine's own cache; `token` contains the key of an entry: */
+	CACHE_GET = 3,		/* get the entry; the answer carries the entry's file */
+	CACHE_NEW = 4,		/* get memory for an entry of the message's sizes */
+	CACHE_DONE = 5,		/* the worker has written and unmapped the entry's memory */
+	CACHE_DROP = 6,		/* remove the entry from the cache */
+	CACHE_NEW_OWN = 7,	/* like CACHE_NEW, for an entry of the engine's own store */
 	/* The keeper answers: */
 	/*
-	 * Success: stored, or known. The answer to CACHE_GET has `hash` and the sizes; the file
-	 * begins with the data part.
+	 * The request succeeded, or the hash is stored. The answer to CACHE_GET has `hash` and the
+	 * sizes; the entry's file begins with the data part.
 	 */
 	CACHE_YES = 11,
-	CACHE_NO,		/* there is no such hash or entry */
-	CACHE_FAILED,		/* the index or its disk failed */
-	CACHE_LATER,		/* this user stores too often */
+	CACHE_NO,		/* the hash or entry does not exist */
+	CACHE_FAILED,		/* the keeper's index or its disk failed */
+	CACHE_LATER,		/* the worker's user stores entries too often */
 	/* The broker tells a worker: */
 	WORKER_GO = 21,		/* the worker's user ids are mapped */
-	WORKER_SESSION,		/* serve the session whose file comes with this message */
+	WORKER_SESSION,		/* serve the session whose file this message carries */
 	/* A worker tells the broker: */
 	WORKER_READY,		/* the worker is sandboxed */
 	/* The broker tells the keeper: */
-	KEEPER_SERVE,		/* serve user `uid` on the socket that comes with this message */
-	KEEPER_END,		/* the keeper must end at once */
+	KEEPER_SERVE,		/* serve user `uid` on the socket that this message carries */
+	KEEPER_END,		/* the keeper must end immediately */
 	/* An administrator asks the keeper: */
 	CACHE_CLEAR = 100,	/* remove all entries of user `uid`, or of CACHE_ALL_USERS */
-	/* get a file with a report; the answer's model_size is its number of rows */
+	/* get a file with a report; the answer's model_size is the report's number of rows */
 	CACHE_SHOW = 101,
 	/*
-	 * Get a file with a line for each fault. The answer's data_size is the number of faults,
-	 * and its model_size the number of plans checked.
+	 * Check all plans, and get a file with a line for each fault. The answer's data_size is the
+	 * number of faults; its model_size is the number of plans checked.
 	 */
 	CACHE_CHECK = 102,
 };
 
 #define CACHE_ALL_USERS UINT64_MAX
 
-/* A message. Fields that its kind does not use are 0. */
+/* A message. Fields that a message of this kind does not use are 0. */
 struct message {
 	uint32_t kind;			/* enum message_kind */
 	uint32_t serial;		/* serial number of a request and of its answer */
@@ -83,20 +85,23 @@ struct message {
 	uint64_t data_size;
 };
 
-/* Parses `size` bytes. Returns false unless the bytes are a valid message with this direction. */
+/*
+ * Parses `size` bytes as a message. Returns false unless the bytes are a valid message of direction
+ * `way`.
+ */
 bool message_parse(const void *bytes, size_t size, enum message_way way, struct message *message);
 
 /*
- * Sends a message, with a file unless `file` is -1. Does not wait. Returns false with errno on
- * failure.
+ * Sends a message without waiting, together with `file` unless `file` is -1. Returns false with
+ * errno on failure.
  */
 bool message_send(int socket, const struct message *message, int file);
 
 /*
- * Receives a message as recvmsg() with `flags`. Sets *file to the file in the message, which the
- * caller closes, or to -1. The file gets the first free descriptor. If the message has several
- * files, or `file` is NULL, all files are closed. Returns 1 for a message, 0 at the end of the
- * stream, or -1 with errno; errno is EPROTO for an invalid message.
+ * Receives a message by recvmsg() with `flags`. Sets *file to the file in the message, which the
+ * caller closes, or to -1. The received file gets the lowest free descriptor. If the message has
+ * several files, or if `file` is NULL, all received files are closed. Returns 1 for a message, 0 at
+ * the end of the stream, or -1 with errno; errno is EPROTO for an invalid message.
  */
 int message_receive(int socket, enum message_way way, int flags, struct message *message,
 		    int *file);

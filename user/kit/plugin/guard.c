@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Time limits for calls of plug-in functions. A thread watches the calls in progress, and sleeps
- * while there is no call. The thread of an overdue call may still write to the client's results, so
- * a signal stops it before the client is notified. If the plug-in blocks the signal, the client is
- * not notified, and sees only the worker's end.
+ * Time limits for calls of plug-in functions. One thread watches all calls in progress, and sleeps
+ * while there is no call. A thread whose call is overdue may still write to the client's results,
+ * so a signal stops this thread before the client is notified. If the plug-in blocks the signal,
+ * the client is not notified of the reason, and sees only the worker's end.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,10 +25,10 @@
 #include "kit/plugin/guard.h"
 #include "kit/worker/worker.h"
 
-/* Time limit for a thread to stop. */
+/* Time limit within which an overdue thread must stop after the signal. */
 #define STOP_NS (NS_PER_S / 2)
 
-/* A call in progress, stored in the caller's struct nna_engine_call. */
+/* A plug-in's call in progress, stored in the caller's struct nna_engine_call. */
 struct guard_call {
 	struct guard_call *next, **link;
 	const char *extension;
@@ -43,7 +43,8 @@ _Static_assert(sizeof(struct guard_call) <= sizeof(struct nna_engine_call) &&
 	       "a call fits into what its caller has");
 
 static struct {
-	unsigned int bound_s;		/* time limit in seconds; 0 if no thread watches */
+	/* time limit of a call in seconds; 0 if calls are not watched */
+	unsigned int bound_s;
 	pthread_mutex_t lock;
 	pthread_cond_t begun;
 	bool sleeps;	/* the watching thread waits for a call; protected by the lock */
@@ -58,7 +59,7 @@ static struct timespec to_time(uint64_t ns)
 	return (struct timespec){ (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
 }
 
-/* Stops the interrupted thread for ever: the handler never returns. */
+/* Stops the interrupted thread for ever: this signal handler never returns. */
 static void on_stop(int signal)
 {
 	static uint32_t never;
@@ -82,7 +83,7 @@ static bool stop(const struct guard_call *call)
 	return !error;
 }
 
-/* Ends the worker. Does not use malloc(), because the stopped thread may have malloc()'s lock. */
+/* Ends the worker. Does not call malloc(), because the stopped thread may hold malloc()'s lock. */
 __attribute__((noreturn)) static void end_worker(const struct guard_call *call)
 {
 	char reason[256];
@@ -106,7 +107,7 @@ static const struct guard_call *find_first(void)
 	return first;
 }
 
-/* The watching thread. It sleeps while there is no call. */
+/* The main function of the watching thread, which sleeps while there is no call. */
 static void *watch_calls(void *arg)
 {
 	const struct guard_call *first;
@@ -179,7 +180,7 @@ void nna_engine_call_begin(struct nna_engine_call *memory, const char *extension
 	pthread_mutex_unlock(&guard.lock);
 }
 
-/* If the call is overdue, this function blocks on the lock until the worker has ended. */
+/* If a call is overdue, nna_engine_call_end() blocks on the lock until the worker has ended. */
 void nna_engine_call_end(struct nna_engine_call *memory)
 {
 	struct guard_call *call = (struct guard_call *)memory;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Plug-ins of an engine. A plug-in's descriptor is checked in full. Then models may use the
- * plug-in's types, and clients see its extension. plugin_call.c calls the functions of plug-ins.
+ * Plug-ins of an engine. An accepted plug-in's descriptor was checked in full; models may use the
+ * plug-in's types, and clients see its extension. The file plugin_call.c calls the functions of
+ * plug-ins.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -20,12 +21,15 @@
 
 /* A plug-in that was accepted. */
 struct plugin {
-	/* descriptor; fields that its version lacks are 0 */
+	/* plug-in's descriptor; fields that the descriptor's version lacks are 0 */
 	struct nnx_extension descriptor;
 	uint64_t version;
-	uint16_t prefix;		/* prefix of the extension's codes in this process */
-	struct nn_device_extension_item *items;	/* types and operations in the answer to clients */
-	struct nna_engine_plugin_operation *operations;	/* operations; those of the OEM are last */
+	/* prefix of the extension's type and operation codes in this process */
+	uint16_t prefix;
+	/* the extension's types and operations, as listed for clients */
+	struct nn_device_extension_item *items;
+	/* plug-in's operations; an OEM_OPERATION is last */
+	struct nna_engine_plugin_operation *operations;
 	uint32_t num_operations;
 };
 
@@ -198,7 +202,7 @@ static enum nn_status check_attributes(const struct nnx_extension *x, struct nn_
 	return NN_OK;
 }
 
-/* Copies those fields of a descriptor that its version has. */
+/* Copies the fields that exist in the descriptor's version. */
 static enum nn_status read_descriptor(const struct nnx_extension *from, struct nnx_extension *x,
 				      struct nn_error *err)
 {
@@ -235,7 +239,7 @@ static enum nn_status check_descriptor(const struct nnx_extension *x, struct nn_
 
 /* ---- acceptance ---- */
 
-/* Fills in the description that clients get. */
+/* Fills in the description of the extension that clients get. */
 static void fill_list(const struct plugin *p, struct nn_device_extension *told)
 {
 	const struct nnx_extension *x = &p->descriptor;
@@ -294,7 +298,7 @@ static enum nn_status join(struct plugin *p, struct nn_error *err)
 	return NN_OK;
 }
 
-/* Returns the first missing extension that the plug-in needs, or NULL. */
+/* Returns the name of the first extension that the plug-in needs and that is missing, or NULL. */
 static const char *missing_need(const struct nnx_extension *x)
 {
 	for (uint32_t i = 0; i < x->num_needs; i++)
@@ -402,7 +406,8 @@ static enum nn_status check_operand(const struct nn_operand *o, struct nn_error 
 }
 
 /*
- * Checks that the extensions of a model are registered. The decoder has already mapped their codes.
+ * Checks that the extensions of a model are registered. The decoder has already mapped the
+ * extensions' codes to this process's prefixes.
  */
 static enum nn_status check_names(const struct nn_model *model, struct nn_error *err)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls of plug-ins' functions: the arguments, the services that the functions may use during a
- * call, and checks of the results.
+ * Calls the functions of plug-ins: prepares the arguments, provides the services that these
+ * functions may use, and checks their results.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,14 +15,17 @@
 
 _Static_assert(NNX_MAX_RANK == NN_MAX_RANK, "the ranks of plug-ins are ours");
 
-/* A block of memory that lives until the call ends. It has a head of 64 bytes, then the memory. */
+/*
+ * A block of memory that a plug-in allocated, freed when the call ends. A header of 64 bytes
+ * precedes the memory.
+ */
 struct block {
 	struct block *next;
 };
 
 #define ALIGN 64
 
-/* A call of a plug-in's function: the part that the plug-in sees, then private fields. */
+/* A call of a plug-in's function. The plug-in sees only the first field, `public`. */
 struct call {
 	struct nnx_call public;
 	struct block *blocks;
@@ -66,7 +69,7 @@ static enum nnx_status call_fail(struct nnx_call *call, enum nnx_status status,
 
 /* ---- a call ---- */
 
-/* Begins a call. Until call_end(), nearly all code that runs is the plug-in's. */
+/* Begins a call, whose time limit runs until call_end(). */
 static void call_begin(struct call *c, const struct nnx_operation *operation,
 		       const char *extension, const char *name)
 {
@@ -86,7 +89,10 @@ static void call_begin_of(struct call *c, const struct nna_engine_plugin_operati
 	call_begin(c, o->descriptor, o->extension, o->descriptor->name);
 }
 
-/* Ends a call. Converts the plug-in's result to NN_OK, NN_OUT_OF_MEMORY or `failure`. */
+/*
+ * Ends a call. Converts the result of the plug-in's function to NN_OK, NN_OUT_OF_MEMORY or
+ * `failure`.
+ */
 static enum nn_status call_end(struct call *c, enum nnx_status result, enum nn_status failure,
 			       struct nn_error *err)
 {
@@ -108,7 +114,7 @@ static enum nn_status call_end(struct call *c, enum nnx_status result, enum nn_s
 		       c->reason.message[0] ? c->reason.message : "it fails without a reason");
 }
 
-/* Passes those attributes of the client that belong to this extension. */
+/* Passes the plug-in the client's attributes that belong to `extension`. */
 static bool call_take_attributes(struct call *c, const char *extension,
 				 const struct nn_attributes *from,
 				 const struct nnx_attribute **list, uint32_t *count)
@@ -131,7 +137,7 @@ static bool call_take_attributes(struct call *c, const char *extension,
 	return true;
 }
 
-/* Passes the operands of an operation as its model declares them. */
+/* Passes the plug-in an operation's operands as the model declares them. */
 static bool call_declare(struct call *c, const struct nn_operand *operands,
 			 const struct nn_operation *o)
 {
@@ -185,7 +191,7 @@ bool nna_engine_plugin_needs_value(const struct nna_engine_plugin_operation *ope
 	       (input < 64 && operation->descriptor->value_inputs & UINT64_C(1) << input);
 }
 
-/* Returns the name of the operand's type for messages. */
+/* Returns the name of an operand's type, for messages. */
 static const char *type_name(const struct nnx_operand *x)
 {
 	uint32_t prefix = x->extension ? nn_extension_prefix(x->extension) : 0;
@@ -239,7 +245,10 @@ enum nn_status nna_engine_plugin_check(const struct nna_engine_plugin_operation 
 
 /* ---- compiling ---- */
 
-/* Copies constants, so that the client cannot change them during the call. */
+/*
+ * Copies the constants of an operation, so that the client cannot change their values during the
+ * call.
+ */
 static bool set_constants(struct call *c, const struct nn_model *model,
 			  const struct nn_subgraph *s, const struct nn_operation *o)
 {
