@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Buffers of memory domains: checks of roles and contents of all buffers, and the buffers that have
- * the engine's own layout.
+ * Buffers of memory domains. Checks the roles and contents of all buffers, and manages the buffers
+ * in the engine's own layout.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,15 +13,15 @@
 /* ---- a new buffer ---- */
 
 /*
- * The operand that a buffer must have by the roles examined so far. Has references to the models of
- * these roles.
+ * The operand that a buffer must match, merged from the roles examined so far. The structure holds
+ * references to the models of these roles.
  */
 struct merged {
 	struct nn_operand operand;
 	struct loaded_model **models;
-	struct form **forms;		/* forms of the models, each with a reference */
+	struct form **forms;		/* forms of `models`, each with a reference */
 	struct nna_engine_role *roles;	/* for the engine */
-	uint32_t count;			/* number of elements of each of the three arrays */
+	uint32_t count;			/* number of elements of `models`, `forms` and `roles` */
 };
 
 static enum nn_status merge(struct merged *merged, const struct nn_operand *operand, uint32_t role,
@@ -72,7 +72,7 @@ static enum nn_status check_capacity(const struct nn_operand *operand, uint64_t 
 	struct nn_operand known = *operand;
 	uint32_t size;
 
-	/* Take 1 for each unknown dimension, which gives the smallest size. */
+	/* Replace each unknown dimension by 1 to compute the smallest size. */
 	for (uint32_t i = 0; i < known.rank; i++)
 		known.dims[i] = known.dims[i] ? known.dims[i] : 1;
 	if (!known.rank) {
@@ -161,8 +161,8 @@ bool buffers_init(struct buffers *buffers, const struct nna_engine *engine)
 }
 
 /*
- * Called under the lock. Removes forgotten buffers that are not in use, and returns the list of
- * these buffers.
+ * Removes forgotten buffers that are not in use from the list, and returns the removed buffers. The
+ * caller holds the lock.
  */
 static struct buffer *take_forgotten(struct buffers *buffers)
 {
@@ -199,10 +199,7 @@ void buffers_free(struct buffers *buffers)
 	pthread_mutex_destroy(&buffers->lock);
 }
 
-/*
- * Skips forgotten buffers, because a grant's number may be used again after its buffer was
- * forgotten.
- */
+/* Skips forgotten buffers, because a new grant may have the number of a forgotten buffer. */
 struct buffer *buffers_get(struct buffers *buffers, uint32_t grant)
 {
 	struct buffer *b;
@@ -242,7 +239,7 @@ void buffers_forget(struct buffers *buffers, uint32_t grant)
 	destroy_all(buffers->engine, gone);
 }
 
-/* Has the engine copy between a buffer in its layout and other memory. */
+/* Lets the engine copy between a buffer in the engine's layout and other memory. */
 static enum nn_status convert(struct buffers *buffers, struct buffer *buffer,
 			      const struct command *command, struct mapping *const maps[2],
 			      struct nn_error *err)
@@ -285,7 +282,7 @@ enum nn_status buffers_copy(struct buffers *buffers, struct grants *grants,
 
 /* ---- executions ---- */
 
-/* Returns the bytes of a shape; 0 if a dimension is 0. */
+/* Returns the size of a tensor with the given shape in bytes; 0 if a dimension is 0. */
 static uint64_t shape_size(int32_t type, uint32_t rank, const uint32_t *dims)
 {
 	const struct nn_type_info *info = nn_type_info_of(type);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buffers of memory domains: checks of roles and contents of all buffers, and the buffers that have
- * the engine's own layout.
+ * Buffers of memory domains. Checks the roles and contents of all buffers, and manages the buffers
+ * in the engine's own layout.
  */
 #ifndef NN_KIT_BUFFERS_H
 #define NN_KIT_BUFFERS_H
@@ -12,7 +12,7 @@
 
 #include "kit/session/models.h"
 
-/* A buffer in the engine's layout. */
+/* A buffer in the engine's own layout. */
 struct buffer {
 	struct buffer *next;
 	uint32_t grant;
@@ -24,13 +24,13 @@ struct buffer {
 
 struct buffers {
 	const struct nna_engine *engine;
-	pthread_mutex_t lock;	/* protects the list, and `users` and `forgotten` of its entries */
+	pthread_mutex_t lock;	/* protects the list, and `users` and `forgotten` of each buffer */
 	struct buffer *list;
 };
 
 bool buffers_init(struct buffers *buffers, const struct nna_engine *engine);
 
-/* Has the engine destroy all buffers. No buffer may be in use. */
+/* Lets the engine destroy all buffers. No buffer may be in use. */
 void buffers_free(struct buffers *buffers);
 
 /*
@@ -41,7 +41,8 @@ struct buffer *buffers_get(struct buffers *buffers, uint32_t grant);
 void buffers_put(struct buffers *buffers, struct buffer *buffer);
 
 /*
- * Handles NNACCEL_DO_FORGET_GRANT: destroys the buffer now or, if it is in use, after its last use.
+ * Handles NNACCEL_DO_FORGET_GRANT: destroys the buffer now or, if the buffer is in use, after its
+ * last use.
  */
 void buffers_forget(struct buffers *buffers, uint32_t grant);
 
@@ -52,8 +53,8 @@ enum nn_status buffers_copy(struct buffers *buffers, struct grants *grants,
 /*
  * Handles NNACCEL_DO_BUFFER. Sets *layout to the engine's choice, an enum nnaccel_layout. Returns
  * NN_INVALID_ARGUMENT if a model has no operand for a role, if roles differ in type or shape, or if
- * the buffer's size is wrong. The right size is that of the shape or, if a dimension is unknown, a
- * multiple of the shape's smallest size.
+ * the buffer's size is wrong. The buffer must have the size of the shape or, if a dimension is
+ * unknown, a multiple of the shape's smallest size.
  */
 enum nn_status buffer_judge(struct buffers *buffers, struct models *models,
 			    const struct command *command, uint32_t *layout, struct nn_error *err);
@@ -66,7 +67,7 @@ enum nn_status buffer_check_inputs(const struct models *models,
 				   const struct loaded_model *loaded,
 				   const struct command *command, struct nn_error *err);
 
-/* Sets sizes[num_outputs] to the bytes of each output, computed from the execution's shapes. */
+/* Sets sizes[i] to the size of output i in bytes, computed from the execution's shapes. */
 void buffer_sizes(const struct models *models, const struct loaded_model *loaded,
 		  const struct nn_execution *execution, uint64_t *sizes);
 

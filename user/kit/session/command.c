@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A fetched command, which NNACCEL_SESSION_FETCH wrote. All of it is checked before any part is
- * used.
+ * Parses a command that NNACCEL_SESSION_FETCH wrote. The whole command is checked before any field
+ * is used.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -128,8 +128,8 @@ static enum nn_status check_wire(const struct command *c, struct nn_error *err)
 }
 
 /*
- * Checks a copy between the first grant, which is a buffer, and the second grant. All grants are
- * readable.
+ * Checks a copy between the first grant, which is a buffer, and the second grant. Write access is
+ * checked only for grant `to`, because all grants are readable.
  */
 static enum nn_status check_copy(const struct command *c, uint32_t to, struct nn_error *err)
 {
@@ -145,9 +145,7 @@ static enum nn_status check_copy(const struct command *c, uint32_t to, struct nn
 	return NN_OK;
 }
 
-/*
- * Checks the parts of a saved model. The grants are the memory of the parts, in the parts' order.
- */
+/* Checks the parts of a saved model. Grant i is the memory of part i. */
 static enum nn_status check_parts(const struct command *c, bool are_written, struct nn_error *err)
 {
 	const struct nnaccel_cmd *head = c->head;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fetched command, which NNACCEL_SESSION_FETCH wrote. All of it is checked before any part is
- * used.
+ * Parses a command that NNACCEL_SESSION_FETCH wrote. The whole command is checked before any field
+ * is used.
  */
 #ifndef NN_KIT_COMMAND_H
 #define NN_KIT_COMMAND_H
@@ -11,28 +11,29 @@
 #include <linux/nnaccel.h>
 #include <nnaccel/engine_model.h>
 
-/* A command and its arrays. The pointers lead into the buffer that was parsed. */
+/* A command and its arrays. The pointers refer to the parsed buffer. */
 struct command {
 	const struct nnaccel_cmd *head;
 	const struct nnaccel_grant *grants;	/* head->num_grants */
 	const struct nnaccel_arg *inputs;	/* head->num_inputs */
 	const struct nnaccel_arg *outputs;	/* head->num_outputs */
 	const struct nnaccel_cmd_role *roles;	/* head->num_roles */
-	const void *attributes;			/* head->attributes_size bytes, to be decoded */
-	/* head->num_formats formats, one of each formatted grant */
+	/* encoded attributes of head->attributes_size bytes */
+	const void *attributes;
+	/* array of head->num_formats formats, one for each formatted grant */
 	const struct nnaccel_format *formats;
 };
 
 /*
- * Parses `size` bytes at an 8-byte aligned address. Checks counts, indices and ranges in grants,
- * and that outputs are writable. Returns NN_OK or NN_GENERAL_FAILURE; the kernel never sends a
- * command that fails these checks. Even after a failure, `head` points to the unchecked head, if
- * `size` has room for one.
+ * Parses a command of `size` bytes at an 8-byte aligned address. Checks counts, indices and ranges
+ * in grants, and that outputs are writable. Returns NN_OK or NN_GENERAL_FAILURE; the kernel never
+ * sends a command that fails these checks. Even after a failure, `head` points to the unchecked
+ * header of the command, if `size` bytes can contain a header.
  */
 enum nn_status command_parse(const void *buffer, size_t size, struct command *command,
 			     struct nn_error *err);
 
-/* Converts a status to the status of the HAL that clients get. */
+/* Converts `status` to the status of the HAL that clients receive. */
 uint32_t command_status(enum nn_status status);
 
 #endif /* NN_KIT_COMMAND_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Granted memory. A grant is mapped through the session and stays mapped until the kernel ends the
+ * Maps memory that the kernel grants to a session. A grant stays mapped until the kernel ends the
  * grant. Also handles files that are truncated while mapped.
  */
 #include <errno.h>
@@ -17,9 +17,9 @@
 #include "kit/session/session.h"
 #include "kit/worker/worker.h"
 
-/* All grants of this process, one structure for each client. */
+/* All grants of this process: a list with a struct grants for each client. */
 static struct {
-	pthread_mutex_t lock;	/* taken before a client's lock */
+	pthread_mutex_t lock;	/* locked before the lock of a client */
 	struct grants *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -43,7 +43,7 @@ static struct mapping *find_address(struct grants *grants, const void *address)
 	return NULL;
 }
 
-/* Called under the lock. Replaces a mapping by private zeroes. */
+/* Replaces a mapping by private zeroes. The caller holds the lock. */
 static bool take_away(struct mapping *m)
 {
 	void *zeroes = mmap(m->base, m->mapped, mmap_prot(m->prot),
@@ -55,8 +55,8 @@ static bool take_away(struct mapping *m)
 }
 
 /*
- * Runs on the thread that accessed the memory. That thread has no lock of this file, because no
- * code accesses client memory under such a lock.
+ * Handles SIGBUS on the thread that accessed the memory. The thread holds no lock of this file,
+ * because no code accesses client memory while it holds a lock of this file.
  */
 static void on_bus_error(int signal, siginfo_t *info, void *context)
 {
@@ -147,10 +147,10 @@ static void unmap(struct grants *grants, struct mapping *m)
 }
 
 /*
- * Unmaps stale and unused mappings. Called under the lock, but releases it while it notifies the
- * engine, because the engine may be slow. Meanwhile the mapping stays in the list for the SIGBUS
- * handler and grants_revoke(); only the thread that set `leaves` removes the mapping. The planes of
- * an unmapped image may become unused too.
+ * Unmaps stale and unused mappings. The caller holds the lock; sweep() releases the lock while it
+ * notifies the engine, because the engine may be slow. During the notification, the mapping stays
+ * in the list for the SIGBUS handler and grants_revoke(); only the thread that set `leaves` removes
+ * the mapping. When an image is unmapped, the mappings of its planes may also become unused.
  */
 static void sweep(struct grants *grants)
 {
@@ -166,8 +166,8 @@ static void sweep(struct grants *grants)
 }
 
 /*
- * Finds a grant's mapping. A grant's number may be used again while another thread still forgets
- * the old grant. A mapping with another length belongs to the old grant.
+ * Finds a grant's mapping. A new grant may have the number of an old grant that another thread is
+ * still forgetting. A mapping whose length differs from the new grant's belongs to the old grant.
  */
 static struct mapping *find(struct grants *grants, const struct nnaccel_grant *grant)
 {
@@ -306,8 +306,8 @@ static enum nn_status sync_one(struct grants *grants, const struct mapping *mapp
 
 	while (session_call(grants->session, NNACCEL_SESSION_SYNC, &sync)) {
 		/*
-		 * Ignore EOPNOTSUPP, which the call returns for files, unless the grant says that
-		 * the memory needs a sync.
+		 * Ignore EOPNOTSUPP, which the ioctl returns for files, unless the grant's flags
+		 * say that the memory needs a sync.
 		 */
 		if (errno == EOPNOTSUPP && !(mapping->prot & NNACCEL_PROT_SYNC))
 			return NN_OK;
@@ -329,7 +329,7 @@ enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping,
 		if (!mapping->others[i] || (status && !(flags & NNACCEL_SYNC_END)))
 			continue;
 		one = sync_one(grants, mapping->others[i], flags, err);
-		/* End the accesses that began before the failure. */
+		/* End the accesses that were begun before the failure. */
 		if (one && !(flags & NNACCEL_SYNC_END)) {
 			struct nn_error ignored = { "" };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Granted memory. A grant is mapped through the session and stays mapped until the kernel ends the
+ * Maps memory that the kernel grants to a session. A grant stays mapped until the kernel ends the
  * grant. Also handles files that are truncated while mapped.
  */
 #ifndef NN_KIT_GRANTS_H
@@ -16,7 +16,7 @@
 #include <nnaccel/engine.h>
 #include <nnaccel/engine_model.h>
 
-/* A mapping in use. Other files may use only `base`, `length` and mapping_is_broken(). */
+/* A mapping in use. Code outside grants.c may use only `base`, `length` and mapping_is_broken(). */
 struct mapping {
 	struct mapping *next;
 	void *base;
@@ -26,52 +26,56 @@ struct mapping {
 	uint32_t prot;		/* NNACCEL_PROT_*, NNACCEL_PROT_SYNC included */
 	/* format of the memory, if `prot` has NNACCEL_PROT_FORMATTED */
 	struct nnaccel_format format;
-	/* For each plane in another file, its mapping; otherwise NULL. */
+	/* Mapping of each plane that is in another file; NULL for other planes. */
 	struct mapping *others[NNACCEL_MAX_PLANES];
 	bool is_foreign;	/* the memory or one of its planes belongs to another driver */
 	unsigned int users;
-	bool stale;		/* the mapping must not be used again */
-	bool leaves;		/* a thread is notifying the engine, and unmaps the memory then */
+	bool stale;		/* the mapping must not be used for new executions */
+	/* a thread is notifying the engine, and will then unmap the memory */
+	bool leaves;
 	atomic_bool broken;
-	atomic_bool told;	/* the engine has been given the mapping */
+	atomic_bool told;	/* the engine has received the mapping */
 };
 
 struct grants {
-	struct grants *next;	/* next in the list of all clients of the process */
+	struct grants *next;	/* next client's grants in the list of the process */
 	const struct nna_engine *engine;
 	int session;
-	int gone;	/* becomes readable when the client ends; -1 if a process serves it */
-	pthread_mutex_t lock;	/* protects the list and all but `broken` of its entries */
+	int gone;	/* fd, readable when the client has ended; -1 in a process for one client */
+	/* protects the list and all fields of its mappings except `broken` */
+	pthread_mutex_t lock;
 	struct mapping *mappings;
-	bool revoked;		/* no more memory is mapped; protected by the lock */
+	bool revoked;		/* no new memory may be mapped; protected by `lock` */
 };
 
 /*
- * Creates an empty list of mappings for a session and installs a handler of SIGBUS. If a thread
+ * Creates an empty list of mappings for a session, and installs a SIGBUS handler. If a thread
  * accesses memory beyond the end of a truncated file, the handler replaces the whole mapping by
- * private zeroes and marks it broken. The thread continues, and its work fails afterwards.
+ * private zeroes and marks it broken. The interrupted thread continues with the zeroes, and its
+ * execution fails at the end.
  */
 bool grants_init(struct grants *grants, const struct nna_engine *engine, int session);
 
 /*
- * Called after the end of the session. Replaces all memory by private zeroes, which users of the
- * mappings may still read and write. From now on nothing is mapped. Does not call the engine.
+ * Called after the end of the session. Replaces all mapped memory by private zeroes, which threads
+ * that use the mappings may still read and write. After this call, grants_get() maps no memory.
+ * Does not call the engine.
  */
 void grants_revoke(struct grants *grants);
 
-/* Returns whether the engine may give the memory to drivers. */
+/* Returns whether the engine may pass granted memory to drivers. */
 bool grants_reach_drivers(const struct grants *grants);
 
 /* Unmaps unused memory that is still mapped after grants_revoke(), and notifies the engine. */
 void grants_sweep(struct grants *grants);
 
-/* Unmaps everything. No mapping may be in use. */
+/* Unmaps all grants. No mapping may be in use. */
 void grants_free(struct grants *grants);
 
 /*
- * Returns the mapping of a grant, with the grant's protection. Maps the grant if it is not mapped
- * yet. grants_put() must follow. `format` is the format of a grant with NNACCEL_PROT_FORMATTED, and
- * otherwise NULL.
+ * Returns the mapping of a grant, with the grant's protection. Maps the grant if it is not yet
+ * mapped. The caller must later call grants_put(). `format` is the format of a grant with
+ * NNACCEL_PROT_FORMATTED, and otherwise NULL.
  */
 enum nn_status grants_get(struct grants *grants, const struct nnaccel_grant *grant,
 			  const struct nnaccel_format *format, struct mapping **mapping,
@@ -80,18 +84,18 @@ enum nn_status grants_get(struct grants *grants, const struct nnaccel_grant *gra
 /* Ends a use of a mapping. Does nothing for NULL. */
 void grants_put(struct grants *grants, struct mapping *mapping);
 
-/* Unmaps a grant that the kernel has ended: now or, if it is in use, after its last use. */
+/* Unmaps a grant that the kernel has ended: now or, if the grant is in use, after its last use. */
 void grants_forget(struct grants *grants, uint32_t grant);
 
 /*
  * Begins an access of a burst's request to a mapping; `flags` are NNACCEL_SYNC_READ and
- * NNACCEL_SYNC_WRITE. Ends the access if `flags` also have NNACCEL_SYNC_END. Needed for memory that
- * a device uses; does nothing for a file.
+ * NNACCEL_SYNC_WRITE. Ends the access if `flags` also have NNACCEL_SYNC_END. A request needs this
+ * call for memory that a device uses; for a file, the call does nothing.
  */
 enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping, uint32_t flags,
 			   struct nn_error *err);
 
-/* Describes a mapping to an engine. */
+/* Returns a description of a mapping for the engine. */
 struct nna_engine_region mapping_region(const struct mapping *mapping);
 
 /* Returns true if an access has hit memory that no longer exists. */

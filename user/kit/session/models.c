@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Models of the client. They are decoded from their serialised form, checked and prepared. They are
- * stored under their number until they are forgotten and no longer executed.
+ * Decodes, checks and prepares a client's serialised models. A model is stored under its number
+ * until the client forgets the model and its last execution has ended.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +15,13 @@
 #include "model/attribute.h"
 #include "model/reach.h"
 
-/* All models of this process, one list for each client. */
+/* The models of all clients of this process: a list with a struct models for each client. */
 static struct {
-	pthread_mutex_t lock;	/* taken before the lock of a struct models */
+	pthread_mutex_t lock;	/* locked before the lock of a struct models */
 	struct models *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Limit of each client, set before there are clients. */
+/* Limit of each client's device memory, set before the first client is served. */
 static uint64_t max_device_bytes;
 
 void models_limit_device(uint64_t bytes)
@@ -119,7 +119,10 @@ enum nn_status models_map_pools(struct models *models, const struct command *com
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	loaded->num_pools = count;
 	for (uint32_t i = 0; i < count; i++) {
-		/* The driver that exports the memory has failed the access. */
+		/*
+		 * A grant without NNACCEL_PROT_READ is memory whose exporting driver has failed the
+		 * access.
+		 */
 		if (!(command->grants[first + i].prot & NNACCEL_PROT_READ))
 			continue;
 		status = grants_get(models->grants, &command->grants[first + i], NULL,
@@ -214,8 +217,8 @@ static enum nn_status load(struct models *models, const struct command *command,
 }
 
 /*
- * Returns whether a constant can be read. Reads the last byte, because a truncated file ends before
- * this byte.
+ * Returns whether a constant can be read. Reads the constant's last byte, which is missing if the
+ * file was truncated.
  */
 static bool can_be_read(const void *data, const struct nn_location *at)
 {
@@ -269,8 +272,8 @@ enum nn_status models_add(struct models *models, struct loaded_model *loaded, st
 	loaded->users = 1;
 	loaded->device_bytes = memory_of(models, loaded->first.prepared).device;
 	/*
-	 * If the model was loaded from a cache, keep its first form, because that form has the
-	 * signature.
+	 * Keep the first form of a model that was loaded from a cache, because only the first form
+	 * has the signature.
 	 */
 	loaded->first.users = loaded->model ? 1 : 2;
 	pthread_mutex_lock(&models->lock);
@@ -364,8 +367,8 @@ struct loaded_model *models_get(struct models *models, uint64_t number, struct f
 }
 
 /*
- * Called under the lock. If this was the last use of the form, returns the prepared model for the
- * caller to release; otherwise returns NULL.
+ * Drops a reference to a form. If it was the last reference, returns the form's prepared model,
+ * which the caller releases; otherwise returns NULL. The caller holds the lock.
  */
 static void *drop_form(struct form *form)
 {
@@ -393,7 +396,7 @@ void models_put(struct models *models, struct loaded_model *loaded, struct form 
 
 	pthread_mutex_lock(&models->lock);
 	prepared = form ? drop_form(form) : NULL;
-	/* Keep the reference to the model until its form is released. */
+	/* Keep the reference to the model until the model's form is released. */
 	if (!prepared)
 		last = --loaded->users == 0;
 	pthread_mutex_unlock(&models->lock);
@@ -429,8 +432,8 @@ void models_put_form(struct models *models, struct loaded_model *loaded, struct 
 }
 
 /*
- * Called under all.lock. Gives the model with the prepared form `prepared` another form. Returns
- * the model, with a reference, or NULL if the model is gone.
+ * Replaces the form of the model whose prepared form is `prepared` by the form `better`. Returns
+ * the model, with a reference, or NULL if the model is gone. The caller holds all.lock.
  */
 static struct loaded_model *exchange(struct models *models, const void *prepared,
 				     struct form *better, struct form **old)
@@ -458,7 +461,7 @@ bool nna_engine_replace(void *prepared, void *better)
 	if (!form)
 		return false;
 	*form = (struct form){ .prepared = better, .users = 1 };
-	/* Keep the lock, so that the client's models are not freed if the client ends. */
+	/* Hold all.lock, so that the client's models are not freed if the client ends. */
 	pthread_mutex_lock(&all.lock);
 	for (models = all.list; models && !loaded; models = models->next) {
 		loaded = exchange(models, prepared, form, &old);

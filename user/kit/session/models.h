@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models of the client. They are decoded from their serialised form, checked and prepared. They are
- * stored under their number until they are forgotten and no longer executed.
+ * Decodes, checks and prepares a client's serialised models. A model is stored under its number
+ * until the client forgets the model and its last execution has ended.
  */
 #ifndef NN_KIT_MODELS_H
 #define NN_KIT_MODELS_H
@@ -16,9 +16,9 @@
 #include "kit/session/command.h"
 #include "kit/session/grants.h"
 
-/* A form of a model: the form that was prepared first, or one by which the engine replaced it. */
+/* A form of a prepared model: the first one, or a better one by which the engine replaced it. */
 struct form {
-	/* The engine's prepared model; NULL before it is prepared and after it is released. */
+	/* The engine's prepared model; NULL before its preparation and after its release. */
 	void *prepared;
 	unsigned int users;
 };
@@ -28,30 +28,33 @@ struct loaded_model {
 	struct loaded_model *next;
 	uint64_t number;
 	unsigned int users;
-	uint64_t device_bytes;	/* device memory of the model, measured when it was prepared */
-	struct nn_model *model;		/* the client's model; NULL if the plan was loaded */
-	/* Attributes of extensions, or NULL. They live longer than all forms. */
+	/* device memory that the model takes, measured at its preparation */
+	uint64_t device_bytes;
+	struct nn_model *model;		/* the client's model; NULL if a saved plan was loaded */
+	/*
+	 * Attributes of extensions, or NULL. The attributes are freed after all forms of the model.
+	 */
 	struct nn_attributes *attributes;
 	struct form first;
 	/* Form for executions that begin now; NULL until models_add(). */
 	_Atomic(struct form *) form;
 	bool is_cached;			/* the model is in the engine's own cache */
-	uint8_t key[DIGEST_SIZE];	/* key of the model's entry in that cache */
+	uint8_t key[DIGEST_SIZE];	/* key of the model's entry in the engine's own cache */
 	struct cached_parts cached;	/* cache entry from which the model was loaded, if any */
 	struct mapping **pools;	/* mappings of the pools; NULL for a pool that cannot be mapped */
 	uint32_t num_pools;
-	struct nn_pool *copies;		/* private memory used in place of the pools */
+	struct nn_pool *copies;		/* private memory, used in place of the pools */
 	uint32_t num_copies;
 };
 
 struct models {
-	struct models *next;		/* next in the list of all clients of the process */
+	struct models *next;		/* next client's models in the list of the process */
 	const struct nna_engine *engine;
 	struct grants *grants;
 	struct cache_client *cache;
-	struct cache_files files;	/* numbers of files of a client's cache entry */
+	struct cache_files files;	/* numbers of files in a client's cache entry */
 	bool lazy;			/* models are compiled at their first execution */
-	pthread_mutex_t lock;	/* protects the list, and `users`, forms and `key` of its entries */
+	pthread_mutex_t lock;	/* protects the list, and `users`, forms and `key` of each model */
 	struct loaded_model *list;
 };
 
@@ -59,8 +62,8 @@ bool models_init(struct models *models, const struct nna_engine *engine, struct 
 		 struct cache_client *cache);
 
 /*
- * Limits the device memory that the models of each client of this process take, in bytes. 0 means
- * no limit.
+ * Limits the device memory that the models of each client of this process may take. The limit is in
+ * bytes; 0 means no limit.
  */
 void models_limit_device(uint64_t bytes);
 
@@ -68,8 +71,8 @@ void models_limit_device(uint64_t bytes);
 void models_free(struct models *models);
 
 /*
- * Handles NNACCEL_DO_SUPPORTED: sets supported[i] for each of the num_operations operations of the
- * main subgraph. An operation with a constant that cannot be mapped or read is not supported.
+ * Handles NNACCEL_DO_SUPPORTED: sets supported[i] for each operation i of the main subgraph. An
+ * operation with a constant that cannot be mapped or read is not supported.
  */
 enum nn_status models_supported(struct models *models, const struct command *command,
 				bool *supported, size_t num_operations, struct nn_error *err);
@@ -78,7 +81,10 @@ enum nn_status models_supported(struct models *models, const struct command *com
 enum nn_status models_prepare(struct models *models, const struct command *command,
 			      struct nn_error *err);
 
-/* Sets *memory to the memory use of a prepared model, or to zeroes if there is no such model. */
+/*
+ * Sets *memory to the memory use of prepared model `number`, or to zeroes if no model has this
+ * number.
+ */
 void models_memory(struct models *models, uint64_t number, struct nnaccel_model_memory *memory);
 
 /*
@@ -99,15 +105,16 @@ enum nn_status models_save(struct models *models, const struct command *command,
 struct own_cache_work;
 
 /*
- * Handles NNACCEL_DO_PREPARE with NNACCEL_PREPARE_CACHE. Loads the cached plan or, if it is not
- * cached, compiles the model with a private copy of its constants. Sets *work to NULL, or to work
- * that models_store_own_cache() does after the client has its answer.
+ * Handles NNACCEL_DO_PREPARE with NNACCEL_PREPARE_CACHE. Loads the model's plan from the cache or,
+ * if it is not cached, compiles the model with a private copy of the model's constants. Sets *work
+ * to NULL, or to work for models_store_own_cache(), which is called after the client has its
+ * answer.
  */
 enum nn_status models_prepare_own_cache(struct models *models, const struct command *command,
 					struct own_cache_work **work, struct nn_error *err);
 void models_store_own_cache(struct models *models, struct own_cache_work *work);
 
-/* Caches a model's new form in place of an older form, if the older one was cached. */
+/* If an older form of a model was cached, replaces the older form in the cache by the new form. */
 void models_keep_again(struct models *models, struct loaded_model *loaded);
 
 /*
@@ -119,23 +126,26 @@ void models_keep_again(struct models *models, struct loaded_model *loaded);
 enum nn_status models_copy(struct models *models, const struct nnaccel_grant *grant,
 			   uint64_t offset, size_t length, void **copy, struct nn_error *err);
 
-/* Copies a model's serialised form. */
+/* Copies a serialised model to private memory. */
 enum nn_status models_copy_wire(struct models *models, const struct command *command, void **wire,
 				struct nn_error *err);
 
 /*
  * Maps the grants from number `first` on as pools. Unless need_all is set, skips pools that cannot
- * be mapped, so that only operations which read them are affected.
+ * be mapped, so that only operations which read these pools are affected.
  */
 enum nn_status models_map_pools(struct models *models, const struct command *command,
 				uint32_t first, bool need_all, struct loaded_model *loaded, struct nn_error *err);
 
-/* Returns the options of a preparation, taken from its command. */
+/* Returns the options of a preparation, read from the command. */
 struct nna_engine_preparation models_how(const struct models *models,
 					 const struct command *command,
 					 const struct loaded_model *loaded);
 
-/* Decodes the attributes of a command, has the engine check them, and adds them to the model. */
+/*
+ * Decodes the attributes of a command, lets the engine check the attributes, and adds them to the
+ * model.
+ */
 enum nn_status models_take_attributes(struct models *models, const struct command *command,
 				      struct loaded_model *loaded, struct nn_error *err);
 
@@ -147,7 +157,9 @@ enum nn_status models_decode(const struct command *command, const void *wire,
 enum nn_status models_check(const struct models *models, const struct nn_model *model,
 			    struct nn_error *err);
 
-/* Has the engine check the attributes of a preparation or an execution. They may be NULL. */
+/*
+ * Lets the engine check the attributes of a preparation or an execution; `attributes` may be NULL.
+ */
 enum nn_status models_check_attributes(const struct models *models,
 				       const struct nn_attributes *attributes, bool is_execution,
 				       struct nn_error *err);
@@ -157,15 +169,16 @@ const struct nn_subgraph *models_signature(const struct models *models,
 					   const struct loaded_model *loaded);
 
 /*
- * Adds a prepared model. If the client would exceed its limit of device memory, discards the model.
+ * Adds a prepared model. If the model would make the client exceed its limit of device memory,
+ * discards the model and fails.
  */
 enum nn_status models_add(struct models *models, struct loaded_model *loaded, struct nn_error *err);
 void models_discard(struct models *models, struct loaded_model *loaded);
 
 /*
  * Returns the model with this number, or NULL. The caller releases the model by models_put().
- * Unless `form` is NULL, both functions also take or release a reference to the model's current
- * form.
+ * Unless `form` is NULL, models_get() also takes a reference to the model's current form, and
+ * models_put() releases it.
  */
 struct loaded_model *models_get(struct models *models, uint64_t number, struct form **form);
 void models_put(struct models *models, struct loaded_model *loaded, struct form *form);
@@ -178,7 +191,7 @@ struct form *models_form(struct models *models, struct loaded_model *loaded);
 void models_put_form(struct models *models, struct loaded_model *loaded, struct form *form);
 
 /*
- * Handles NNACCEL_DO_FORGET_MODEL: frees the model now or, if it executes, after its last
+ * Handles NNACCEL_DO_FORGET_MODEL: frees the model now or, if it is being executed, after its last
  * execution.
  */
 void models_forget(struct models *models, uint64_t number);

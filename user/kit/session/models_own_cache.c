@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine's own cache of plans. A plan's key is the hash of its inputs: serialised model,
- * constants, preference and attributes. The index is emptied for another build or CPU. A client may
- * write its constants at any time, and so load a wrong plan, but only for itself. If no plan is
- * found, the model is compiled with a private copy of the constants, and the plan is cached under
- * the copy's key.
+ * The engine's own cache of plans. A plan's key is the hash of the compiler's inputs: serialised
+ * model, constants, preference and attributes. The keeper empties the index if the engine's build
+ * or the CPU changes. A client that changes its constants during the call may load a wrong plan,
+ * but harms only itself. If no plan has the key, the model is compiled with a private copy of the
+ * constants. The plan is then cached under the key of this copy.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct own_cache_work {
 	void *wire;
 	size_t wire_size;
 	uint32_t preference;
-	/* Model compiled from a copy, with a reference; NULL before that. */
+	/* Model compiled with copied constants, with a reference; NULL before the compilation. */
 	struct loaded_model *loaded;
 };
 
@@ -65,7 +65,8 @@ static void hash_attributes(struct evp_md_ctx_st *context, const struct nn_attri
 }
 
 /*
- * The lengths and places of constants need no separate hash, because the serialised model has them.
+ * The lengths and offsets of constants are not hashed separately, because the serialised model
+ * contains them.
  */
 static enum nn_status make_key(const struct own_cache_work *work, const struct loaded_model *loaded,
 			       uint8_t key[DIGEST_SIZE], struct nn_error *err)
@@ -85,14 +86,17 @@ static enum nn_status make_key(const struct own_cache_work *work, const struct l
 /* ---- cached plans ---- */
 
 /*
- * The data part of an entry consists of all data parts of the engine. The model part consists of
- * this head, then all model parts of the engine.
+ * The head of an entry's model part; all model parts of the engine follow the head. An entry's data
+ * part consists of all data parts of the engine.
  */
 struct head {
 	uint64_t model[NNA_ENGINE_MAX_CACHE_FILES], data[NNA_ENGINE_MAX_CACHE_FILES];	/* sizes */
 };
 
-/* The engine's parts in an entry. Model parts are copies; data parts lie in the mapping. */
+/*
+ * The engine's parts in a cache entry. Model parts are copies; data parts are used in the entry's
+ * mapping.
+ */
 struct parts {
 	struct nna_engine_part model[NNA_ENGINE_MAX_CACHE_FILES];
 	struct nna_engine_part data[NNA_ENGINE_MAX_CACHE_FILES];
@@ -105,8 +109,8 @@ static void parts_free(struct parts *parts)
 }
 
 /*
- * Finds the parts by the sizes in the head. Returns false if the sizes are wrong or, with errno
- * ENOMEM, if memory runs out.
+ * Finds the engine's parts by the sizes in the entry's head. Returns false if the sizes are wrong
+ * or, with errno ENOMEM, if memory runs out.
  */
 static bool take_parts(const struct cached_parts *cached, const struct cache_files *files,
 		       struct evp_md_ctx_st *context, struct parts *parts)
@@ -142,7 +146,10 @@ static bool take_parts(const struct cached_parts *cached, const struct cache_fil
 	return !data_left && !model_left;
 }
 
-/* Loads the plan of an entry. Copies its model parts, and checks their hash before using them. */
+/*
+ * Loads the plan of a cache entry. Copies the entry's model parts, and checks the hash of the
+ * copies before using them.
+ */
 static enum nn_status load_cached(struct models *models, const struct command *command,
 				  struct loaded_model *loaded, struct nn_error *err)
 {
@@ -162,7 +169,7 @@ static enum nn_status load_cached(struct models *models, const struct command *c
 			      nn_fail(err, NN_GENERAL_FAILURE, "a cached plan is damaged");
 }
 
-/* Makes a model with the attributes of a command. */
+/* Makes a struct loaded_model with the attributes of a command. */
 static enum nn_status begin_model(struct models *models, const struct command *command,
 				  struct loaded_model **out, struct nn_error *err)
 {
@@ -206,8 +213,8 @@ static enum nn_status prepare_from(struct models *models, const struct command *
 /* ---- the copy ---- */
 
 /*
- * Copies a model's constants to private memory in place of its pools. The other pages of this
- * memory are read-only zeros, because only writable memory counts against RLIMIT_DATA.
+ * Copies a model's constants to private memory in place of its pools. Pages of this memory without
+ * constants are read-only zeroes, because only writable memory counts against RLIMIT_DATA.
  */
 struct copying {
 	const struct loaded_model *source;
@@ -256,8 +263,8 @@ static enum nn_status copy_constants(const struct loaded_model *source, struct l
 }
 
 /*
- * Prepares the model with the copied constants. It is compiled at once, because it is cached at
- * once.
+ * Prepares the model with the copied constants. The engine compiles the model immediately, because
+ * the plan is cached right after.
  */
 static enum nn_status compile_copy(struct models *models, const struct command *command,
 				   const struct own_cache_work *work, struct loaded_model *loaded,
@@ -306,7 +313,7 @@ static void work_free(struct models *models, struct own_cache_work *work)
 	free(work);
 }
 
-/* Decodes the model with the client's own constants, from which the key is computed. */
+/* Decodes the model with the client's own constants; the key is computed from these constants. */
 static enum nn_status load_source(struct models *models, const struct command *command,
 				  struct own_cache_work *work, struct loaded_model *source,
 				  struct nn_error *err)
@@ -320,7 +327,7 @@ static enum nn_status load_source(struct models *models, const struct command *c
 	return status ? status : models_decode(command, work->wire, source, err);
 }
 
-/* Prepares a model. If its plan was cached already, work->loaded stays NULL. */
+/* Prepares a model. If the model's plan was already cached, work->loaded stays NULL. */
 static enum nn_status prepare(struct models *models, const struct command *command,
 			      struct own_cache_work *work, struct nn_error *err)
 {
@@ -332,7 +339,10 @@ static enum nn_status prepare(struct models *models, const struct command *comma
 	if (!source)
 		return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 	status = load_source(models, command, work, source, err);
-	/* Another client of the user may have cached a model that this client may not use. */
+	/*
+	 * Check the model, because another client of the same user may have cached a model that
+	 * this client may not use.
+	 */
 	if (!status)
 		status = models_check(models, source->model, err);
 	if (!status)
@@ -361,7 +371,10 @@ enum nn_status models_prepare_own_cache(struct models *models, const struct comm
 		*out = work;
 	else
 		work_free(models, work);
-	/* Caching needs a second copy of the constants. Without the copy, memory may suffice. */
+	/*
+	 * If memory ran out, prepare the model without caching, which needs no second copy of the
+	 * constants.
+	 */
 	return status == NN_OUT_OF_MEMORY ? models_prepare(models, command, err) : status;
 }
 
@@ -389,7 +402,10 @@ static void write_saved(const struct cache_entry *entry, char *bytes)
 			memcpy(bytes, s->image.model[i].base, s->head.model[i]);
 }
 
-/* Makes a cache entry of a model's saved form, `s->image`. Returns false if the model cannot be saved yet. */
+/*
+ * Makes a cache entry from `s->image`, the saved form of a model. Returns false if the model cannot
+ * be saved yet.
+ */
 static bool make_entry(struct saved *s, const struct cache_files *files, const uint8_t *key)
 {
 	s->entry = (struct cache_entry){
@@ -407,8 +423,8 @@ static bool make_entry(struct saved *s, const struct cache_files *files, const u
 }
 
 /*
- * Caches the model's current form. If the form is replaced while it is saved, caches the new form
- * too.
+ * Caches the model's current form. If the engine replaces the form during this call, caches the new
+ * form, too.
  */
 static void store_form(struct models *models, struct loaded_model *loaded)
 {

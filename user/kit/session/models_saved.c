@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loads models from saved parts, and saves them. Model parts are copied, and the hash of the copies
- * is checked before they are used. Data parts are used in place and never trusted. Only if there
- * are no model parts, data parts are hashed.
+ * Saves models as parts, and loads models from saved parts. Model parts are copied, and the hash of
+ * the copies is checked before their use. Data parts are used in place and never trusted. The data
+ * parts are hashed only if the model was saved without model parts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,10 @@
 #include "kit/cache/digest.h"
 #include "kit/session/models.h"
 
-/* The sizes of the parts are hashed too, so that bytes cannot move from one part to another. */
+/*
+ * Computes a hash of the parts' bytes and sizes; the sizes ensure that no byte can move from one
+ * part to another.
+ */
 static enum nn_status hash_parts(const struct nna_engine_part *parts, uint32_t count,
 				 uint8_t hash[DIGEST_SIZE], struct nn_error *err)
 {
@@ -25,7 +28,7 @@ static enum nn_status hash_parts(const struct nna_engine_part *parts, uint32_t c
 	return nn_fail(err, NN_OUT_OF_MEMORY, "out of memory");
 }
 
-/* Computes the hash that the index stores for an entry under its token. */
+/* Computes the hash of an entry, which the index stores under the entry's token. */
 static enum nn_status hash_entry(const struct nnaccel_cmd *head, const struct nna_engine_part *model,
 				 const struct nna_engine_part *data, uint8_t hash[DIGEST_SIZE],
 				 struct nn_error *err)
@@ -34,7 +37,10 @@ static enum nn_status hash_entry(const struct nnaccel_cmd *head, const struct nn
 				  hash_parts(data, head->num_outputs, hash, err);
 }
 
-/* Returns an error unless the engine saves models, in as many parts as the command has. */
+/*
+ * Returns an error if the engine does not save models, or if the command has another number of
+ * parts than the engine uses.
+ */
 static enum nn_status check_count(const struct models *models, const struct command *command,
 				  struct nn_error *err)
 {
@@ -56,7 +62,7 @@ static bool has_memory(const struct nnaccel_arg *arg)
 
 /* ---- NNACCEL_DO_PREPARE_CACHED ---- */
 
-/* Copies the model parts. Sets *grants to the number of grants that they use. */
+/* Copies the model parts. Sets *grants to the number of grants that the model parts use. */
 static enum nn_status copy_model(struct models *models, const struct command *command,
 				 struct nna_engine_part *model, uint32_t *grants,
 				 struct nn_error *err)
@@ -77,7 +83,7 @@ static enum nn_status copy_model(struct models *models, const struct command *co
 	return status;
 }
 
-/* Makes the plan from model parts in private memory. The plan owns the model parts afterwards. */
+/* Makes a plan from model parts in private memory. The plan then owns the model parts. */
 static enum nn_status make_plan(struct models *models, const struct command *command,
 				struct nna_engine_part *model, uint32_t first,
 				struct loaded_model *loaded, struct nn_error *err)
@@ -151,8 +157,9 @@ static enum nn_status store_hash(struct models *models, const struct nnaccel_cmd
 }
 
 /*
- * Writes the parts. The hash of model parts is on the keeper's disk before the client gets a byte
- * of them. Data parts can be hashed only after the engine has written them to the client's memory.
+ * Writes the parts of a saved model. The hash of model parts is on the keeper's disk before the
+ * client receives a byte of the model parts. Data parts can be hashed only after the engine has
+ * written them to the client's memory.
  */
 static enum nn_status write_parts(struct models *models, const struct command *command,
 				  const struct nna_engine_image *image, struct nn_error *err)
@@ -191,7 +198,7 @@ static enum nn_status write_parts(struct models *models, const struct command *c
 }
 
 /*
- * Returns whether all parts fit into the client's memory. Returns true if the client asks only for
+ * Returns whether all parts fit into the client's memory. Returns true if the client requests only
  * the sizes.
  */
 static bool fits(const struct command *command, const uint64_t *sizes)

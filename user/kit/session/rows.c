@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Gives arguments their memory; see rows.h.
- */
+/* Sets the memory of an execution's arguments; see rows.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +14,8 @@ static char *plane_base(const struct mapping *mapping, uint32_t i)
 }
 
 /*
- * Describes an image's planes. `fd` of a plane is a number that differs for planes in different
- * files.
+ * Describes an image's planes. Sets each plane's `fd` to a number that differs for planes in
+ * different files.
  */
 static void get_planes(const struct mapping *mapping, struct nna_hardware_plane *planes,
 		       void **bases)
@@ -107,7 +105,7 @@ enum nn_status memory_args_begin(const struct memory_args *a, struct nn_error *e
 
 	for (i = 0; i < a->count && !status; i++)
 		status = place_arg(a, i, err);
-	/* After a failure, the remaining arguments have nothing to free. */
+	/* After a failure, memory_args_end() must not free `staged` of the remaining arguments. */
 	for (; i < a->count; i++)
 		a->staged[i] = NULL;
 	return status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gives an execution's arguments their memory. Formatted memory is a tensor of the rows of all
- * planes, without the padding between rows. If there is padding, the rows are copied from or to
- * private memory; otherwise they are used in place.
+ * Sets the memory of an execution's arguments. An argument in formatted memory (an image) is a
+ * tensor of the rows of all planes, without the padding between rows. If the image has padding, the
+ * rows are copied from or to private memory; otherwise the rows are used in place.
  */
 #ifndef NN_KIT_ROWS_H
 #define NN_KIT_ROWS_H
@@ -12,15 +12,15 @@
 #include "kit/session/grants.h"
 
 /*
- * Gives an argument the rows of a mapping. Sets *staged to NULL, or to private memory for the rows,
- * which rows_end() frees.
+ * Sets an argument to the rows of a mapping. Sets *staged to private memory for the rows, which
+ * rows_end() frees, or to NULL if the rows are used in place.
  */
 enum nn_status rows_begin(const struct mapping *mapping, bool is_output, struct nn_arg *arg,
 			  void **staged, struct nn_error *err);
 
 /*
- * Ends the use that rows_begin() began. Copies the rows back if `write` says that an output was
- * written.
+ * Ends the use of a mapping that rows_begin() began. If `write` is set, copies the rows of an
+ * output from `staged` to the mapping.
  */
 void rows_end(const struct mapping *mapping, bool write, void *staged);
 
@@ -35,12 +35,14 @@ struct memory_args {
 	struct mapping *const *pools;
 	uint32_t num_inputs, count;
 	struct nn_arg *args;		/* the resulting arguments */
-	void **staged;			/* staged rows of each argument; see rows_begin() */
+	/* private memory of each argument's rows; see rows_begin() */
+	void **staged;
 };
 
 /*
- * Checks arguments against their pools, whose numbers must be valid, and sets a->args.
- * memory_args_end() must follow, also after a failure; `done` says that outputs were written.
+ * Checks that arguments lie in their pools, and sets a->args. The caller must have checked the
+ * arguments' pool numbers. The caller must call memory_args_end(), also after a failure; `done`
+ * says that outputs were written.
  */
 enum nn_status memory_args_begin(const struct memory_args *a, struct nn_error *err);
 void memory_args_end(const struct memory_args *a, bool done);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Serves a session: fetches commands, executes them, and commits the answers.
- */
+/* Serves a session: fetches commands, executes each command, and commits the answers. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -30,7 +28,7 @@
 /* Initial size of the memory for a command. */
 #define FIRST_BUFFER 4096
 
-/* Memory for a command. It grows if a command needs more. */
+/* Memory for a command, which grows if a command needs more memory. */
 struct room {
 	void *data;
 	size_t size;
@@ -39,8 +37,8 @@ struct room {
 /* The answer to a command. */
 struct answer {
 	enum nn_status status;
-	struct own_cache_work *work;	/* work to be done after the answer is sent, or NULL */
-	void *memory;			/* malloc()ed memory of the payload, or NULL */
+	struct own_cache_work *work;	/* caching to be done after the answer is sent, or NULL */
+	void *memory;			/* malloc()ed memory of the answer's payload, or NULL */
 	void *payload;
 	size_t payload_size;
 	uint64_t device_ns;
@@ -48,7 +46,7 @@ struct answer {
 	struct nn_error err;
 };
 
-/* Initialises an answer. Does not clear the large buffer for a message. */
+/* Initialises an answer. Does not clear the large buffer for the answer's message. */
 static void answer_init(struct answer *answer)
 {
 	answer->status = NN_OK;
@@ -61,7 +59,10 @@ static void answer_init(struct answer *answer)
 	answer->err.message[0] = '\0';
 }
 
-/* Allocates the payload, which the answer owns: at least one byte, so that NULL means failure. */
+/*
+ * Allocates the payload, which the answer owns. Allocates at least one byte, so that NULL always
+ * means failure.
+ */
 static void *answer_reserve(struct answer *answer, size_t count, size_t size)
 {
 	answer->memory = calloc(count ? count : 1, size);
@@ -72,8 +73,8 @@ static void *answer_reserve(struct answer *answer, size_t count, size_t size)
 }
 
 /*
- * Returns whether models can be saved. A keeper is not enough, because it may serve only the
- * engine's own store.
+ * Returns whether models can be saved. A keeper alone is not sufficient, because it may serve only
+ * the engine's own store.
  */
 static bool can_save(const struct server *server)
 {
@@ -90,7 +91,7 @@ static void do_query_device(struct server *server, uint32_t room, struct answer 
 	server->engine->describe(server->engine, info);
 	info->model_cache_files = can_save(server) ? server->models.files.model : 0;
 	info->data_cache_files = can_save(server) ? server->models.files.data : 0;
-	/* An older library has room only for the fields of its version. */
+	/* An older client library has room only for the fields of its version. */
 	if (info->size > room)
 		info->size = room;
 	answer->payload_size = info->size;
@@ -129,7 +130,7 @@ static void do_supported(struct server *server, const struct command *command,
 		answer->payload_size = count;
 }
 
-/* Reports the memory of a model that was just prepared. */
+/* Adds the memory use of a model that was just prepared to the answer. */
 static void tell_memory(struct server *server, const struct command *command,
 			struct answer *answer)
 {
@@ -235,27 +236,27 @@ static void do_copy(struct server *server, const struct command *command, struct
 	answer->status = buffers_copy(&server->buffers, &server->grants, command, &answer->err);
 }
 
-/* An execution. Its arrays are in the memory of the answer. */
+/* An execution, whose arrays are in the memory of the answer. */
 struct job {
 	struct loaded_model *loaded;
-	struct form *form;		/* form of the model that is executed */
+	struct form *form;		/* the form of the model that the job executes */
 	struct mapping **pools;
-	struct buffer **buffers;	/* buffer of each pool in the engine's layout */
-	void **staged;			/* staged rows of each argument; see rows.h */
+	struct buffer **buffers;	/* buffer of each pool that has the engine's layout */
+	void **staged;			/* private memory of each argument's rows; see rows.h */
 	struct nn_arg *args;
 	struct nn_output_shape *shapes;
-	/* payload of the answer, of the length that the command asks for */
+	/* payload of the answer; its length is in the command */
 	struct nnaccel_shape *payload;
 	struct nn_attributes *attributes;	/* attributes of the execution, or NULL */
-	/* the last output gets the times of operations; see model/times.h */
+	/* the engine writes the times of operations to the last output; see model/times.h */
 	bool has_times;
 	struct nn_times times;
-	uint64_t start_ns;		/* when the execution began, if that is measured */
+	uint64_t start_ns;		/* when the execution began, if the client measures */
 	struct nn_execution execution;
 	struct running running;
 };
 
-/* A command that a thread serves, or an execution that the engine has deferred. */
+/* A command that a thread is serving, or an execution that the engine has deferred. */
 struct work {
 	struct server *server;
 	struct room room;		/* memory of the command */
@@ -266,8 +267,8 @@ struct work {
 };
 
 /*
- * Allocates all arrays in one block. Pointers and shapes begin as 0, because an engine may not set
- * all of them.
+ * Allocates all arrays of a job in one block. Pointers and shapes are initialised to 0, because an
+ * engine may leave some unset.
  */
 static bool job_alloc(struct job *job, const struct nnaccel_cmd *head, struct answer *answer)
 {
@@ -352,7 +353,10 @@ static void answer_shapes(struct server *server, struct answer *answer,
 		};
 		memcpy(out[i].dims, shape->dims, shape->rank * sizeof(shape->dims[0]));
 	}
-	/* If an output is a buffer, the sizes of outputs follow the shapes. */
+	/*
+	 * If an output is a buffer, the answer contains the outputs' sizes after the outputs'
+	 * shapes.
+	 */
 	answer->payload = out;
 	answer->payload_size = command->head->max_payload;
 	if (job->has_times)
@@ -364,8 +368,8 @@ static void answer_shapes(struct server *server, struct answer *answer,
 }
 
 /*
- * Finds the room for times in the last output, after its head. Returns false if the output is
- * missing, too small or not aligned, or if CPUs cannot access it.
+ * Finds the memory for the operations' times in the last output, after the head of that output.
+ * Returns false if the output is missing, too small or not aligned, or if CPUs cannot access it.
  */
 static bool find_times(const struct job *job, const struct command *command, struct nn_times *times)
 {
@@ -390,8 +394,8 @@ static void end_times(const struct nn_times *times, uint64_t begin_ns)
 }
 
 /*
- * Returns whether an execution may end by a fence: this process must have no work left after the
- * hardware.
+ * Returns whether an execution may end by a fence: true if this process has nothing to do after the
+ * hardware has finished.
  */
 static bool may_have_fence(const struct server *server, const struct nnaccel_cmd *head,
 			   const struct job *job)
@@ -403,7 +407,9 @@ static bool may_have_fence(const struct server *server, const struct nnaccel_cmd
 	return may;
 }
 
-/* Answers with the engine's fence. If the execution has failed, closes the fence. */
+/*
+ * Puts the engine's fence into the answer. If the execution has failed, closes the fence instead.
+ */
 static void end_with_fence(struct job *job, struct answer *answer)
 {
 	if (job->running.fence < 0)
@@ -416,7 +422,7 @@ static void end_with_fence(struct job *job, struct answer *answer)
 	answer->device_ns = NNACCEL_TIME_NONE;
 }
 
-/* In both arrays, the outputs follow the inputs. */
+/* Returns the arguments of an execution; in both arrays, the outputs follow the inputs. */
 static struct memory_args memory_args_of(const struct work *w)
 {
 	const struct nnaccel_cmd *head = w->command.head;
@@ -442,7 +448,7 @@ static enum nn_status job_has_ended(struct work *w, enum nn_status result)
 static void end_deferred(struct task *task);
 
 /*
- * Runs an execution after job_begin(). If this returns NNA_ENGINE_DEFERRED, the work then belongs
+ * Runs an execution after job_begin(). If job_run() returns NNA_ENGINE_DEFERRED, the work belongs
  * to the task end_deferred().
  */
 static enum nn_status job_run(struct work *w)
@@ -489,7 +495,7 @@ static enum nn_status job_run(struct work *w)
 	return job_has_ended(w, status);
 }
 
-/* Called after the end of an execution that job_run() began. Sets the answer. */
+/* Sets the answer of an execution that has ended. */
 static void job_finish(struct work *w, enum nn_status status)
 {
 	const struct memory_args args = memory_args_of(w);
@@ -506,7 +512,7 @@ static void job_finish(struct work *w, enum nn_status status)
 	else if (job->execution.measure)
 		answer->device_ns = clock_ns() - job->start_ns;
 
-	/* Report lost memory first, because it explains any other failure. */
+	/* Report lost memory before other failures, because lost memory explains them. */
 	memory_status = mappings_check(job->pools, w->command.head->num_grants, &broken);
 	if (!memory_status)
 		memory_status = mappings_check(job->loaded->pools, job->loaded->num_pools,
@@ -534,13 +540,16 @@ static void job_end(struct work *w)
 	free(job->attributes);
 }
 
-/* Returns false if the engine defers the execution, which end_deferred() answers later. */
+/*
+ * Executes the command's job. Returns false if the engine defers the execution, which
+ * end_deferred() answers later.
+ */
 static bool do_execute(struct work *w)
 {
 	struct job *job = &w->job;
 	enum nn_status status;
 
-	/* Set single fields, because clearing the whole job would clear a long message too. */
+	/* Set only these fields, because clearing the whole job would also clear a long message. */
 	job->loaded = NULL;
 	job->pools = NULL;
 	job->attributes = NULL;
@@ -557,7 +566,7 @@ static bool do_execute(struct work *w)
 	return true;
 }
 
-/* Handlers of all commands except executions, by enum nnaccel_cmd_kind. */
+/* Handlers of all commands except executions, indexed by enum nnaccel_cmd_kind. */
 static void (*const handlers[])(struct server *server, const struct command *command,
 				struct answer *answer) = {
 	[NNACCEL_DO_QUERY] = do_query,
@@ -582,7 +591,7 @@ static bool has_ended(const struct server *server)
 	return server->shared && atomic_load(&server->shared->ended);
 }
 
-/* Gives up the session, which is unusable. */
+/* Ends the use of a session that has become unusable. */
 static void give_up(struct server *server, const char *what)
 {
 	int error = errno;
@@ -594,7 +603,10 @@ static void give_up(struct server *server, const char *what)
 	server_end(server);
 }
 
-/* Ends the session of a client whose device is lost, after the client got that answer. */
+/*
+ * Ends the session of a client whose device was lost, after the client has received
+ * DEVICE_UNAVAILABLE.
+ */
 static void end_lost(struct bursts *bursts)
 {
 	struct server *server = (struct server *)((char *)bursts - offsetof(struct server, bursts));
@@ -606,8 +618,8 @@ static void end_lost(struct bursts *bursts)
 }
 
 /*
- * Called after a thread's last write. Fails the answer if the client's memory was revoked, because
- * the writes may be lost.
+ * Fails the answer if the client's memory was revoked, because the thread's writes may be lost.
+ * Called after the thread's last write.
  */
 static void check_written(const struct server *server, struct answer *answer)
 {
@@ -649,15 +661,18 @@ static size_t commit(struct server *server, uint64_t cookie, struct answer *answ
 	if (!session_call(server->session, NNACCEL_SESSION_COMMIT, &commit))
 		return commit.buffer && commit.out_size <= next->size ? commit.out_size : 0;
 	/*
-	 * If the answer was accepted, only the fetch has failed. The next fetch then reports the
-	 * error.
+	 * If the kernel accepted the answer, only the fetch has failed, and the next fetch will
+	 * report the error.
 	 */
 	if (!commit.buffer || commit.cookie)
 		give_up(server, "cannot commit an answer");
 	return 0;
 }
 
-/* Waits for a command. In a shared process, also waits for the end of the server. */
+/*
+ * Waits for a command. In a process that serves several clients, also returns when the server must
+ * end.
+ */
 static void await_command(const struct server *server)
 {
 	struct pollfd fds[] = {
@@ -669,7 +684,8 @@ static void await_command(const struct server *server)
 }
 
 /*
- * Fetches the next command into the room and returns its size, or 0 if the caller must try again.
+ * Fetches the next command into *room and returns the command's size, or 0 if the caller must try
+ * again.
  */
 static size_t fetch(struct server *server, struct room *room)
 {
@@ -708,7 +724,8 @@ static size_t fetch(struct server *server, struct room *room)
 /* ---- deadlines in a shared process ---- */
 
 /*
- * Records the deadline of an execution, which the kernel enforces. Other commands have no deadline.
+ * Records the deadline of an execution, which the kernel enforces. Commands other than executions
+ * have no deadline.
  */
 static void due_begin(struct server *server, const struct nnaccel_cmd *head, struct due *due)
 {
@@ -777,8 +794,9 @@ static void work_free(struct work *w)
 }
 
 /*
- * Answers the command. Returns the size of the next command if the commit fetched one, otherwise 0.
- * Only executions fetch with the commit, because other commands may leave work to do first.
+ * Commits the answer of a command. Returns the size of the next command if the commit also fetched
+ * a command, otherwise 0. Only the commit of an execution fetches, because after other commands the
+ * thread may have work to do before the next command.
  */
 static size_t answer_command(struct work *w, bool fetches)
 {
@@ -812,7 +830,7 @@ static void end_deferred(struct task *task)
 	work_free(w);
 }
 
-/* A command whose client waits for the answer. */
+/* A command in progress, with a job that answers the client if a plug-in takes too long. */
 struct serving {
 	struct guard_job job;
 	struct server *server;
@@ -830,7 +848,7 @@ static void fail_command(struct guard_job *job, const char *reason)
 	commit(s->server, s->cookie, &answer, NULL);
 }
 
-/* Handles a valid command. Returns false if it is an execution that the engine defers. */
+/* Handles a valid command. Returns false if the command is an execution that the engine defers. */
 static bool handle(struct work *w)
 {
 	const struct nnaccel_cmd *head = w->command.head;
@@ -849,8 +867,8 @@ static bool handle(struct work *w)
 
 /*
  * Serves the fetched command, which has *size bytes. Sets *size to the size of the next command if
- * that was fetched too, otherwise to 0. Returns false if the engine defers the execution; the
- * caller then no longer owns the work.
+ * that command was also fetched, otherwise to 0. Returns false if the engine defers the execution;
+ * the caller then no longer owns the work.
  */
 static bool serve_one(struct work *w, size_t *size)
 {
@@ -939,15 +957,18 @@ void server_run(struct server *server)
 	else
 		give_up(server, "cannot serve");
 	/*
-	 * An execution that this thread began and the engine deferred may outlast all other
-	 * threads.
+	 * Run tasks, because an execution that this thread began and the engine deferred may
+	 * outlast all other threads.
 	 */
 	tasks_run(&server->tasks);
 }
 
 /* ---- the end in a shared process ---- */
 
-/* Answers in place of late threads. The threads' own answers then find no command. */
+/*
+ * Answers commands in place of threads that are late. The kernel ignores the late threads' own
+ * answers.
+ */
 void server_answer_late(struct server *server, uint64_t before_ns)
 {
 	static const char message[] = "the engine did not answer in time";
@@ -959,7 +980,10 @@ void server_answer_late(struct server *server, uint64_t before_ns)
 		.device_ns = NNACCEL_TIME_NONE,
 	};
 
-	/* Mark the memory as revoked first, so that lost results are not reported as success. */
+	/*
+	 * Mark the memory as revoked before revoking it, so that lost results are not reported as
+	 * success.
+	 */
 	atomic_store(&server->shared->revoked, true);
 	bursts_revoke(&server->bursts);
 	grants_revoke(&server->grants);
@@ -982,15 +1006,15 @@ void server_end(struct server *server)
 }
 
 /*
- * Gives up the session but keeps its descriptor, because hanging threads might otherwise use
- * another file.
+ * Ends the session but keeps its descriptor open, because hanging threads might otherwise use a new
+ * file with the same descriptor.
  */
 void server_abandon(struct server *server)
 {
 	grants_revoke(&server->grants);
 	bursts_revoke(&server->bursts);
 	session_abandon(server->session);
-	/* Do this last, because it calls the engine, which may hang. */
+	/* Call grants_sweep() last, because it calls the engine, which may hang. */
 	grants_sweep(&server->grants);
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Serves a session: fetches commands, executes them, and commits the answers.
- */
+/* Serves a session: fetches commands, executes each command, and commits the answers. */
 #ifndef NN_KIT_SERVE_H
 #define NN_KIT_SERVE_H
 
@@ -30,17 +28,17 @@ struct due {
  */
 struct shared {
 	atomic_bool ended;
-	atomic_bool revoked;		/* writes of threads no longer reach the client's memory */
+	atomic_bool revoked;		/* threads no longer write to the client's memory */
 	int gone;	/* eventfd that becomes readable when the threads must end */
 	pthread_mutex_t lock;
-	struct due *due;		/* commands with a deadline; protected by the lock */
-	int changed;	/* eventfd that reports a new deadline, or thread_client_stop() */
+	struct due *due;		/* commands with a deadline; protected by `lock` */
+	int changed;	/* eventfd, written after a new deadline and by thread_client_stop() */
 };
 
 struct server {
 	const struct nna_engine *engine;
 	int session;
-	/* State of a shared process; NULL if the process serves only this client. */
+	/* State in a process that serves several clients; NULL in a process for one client. */
 	struct shared *shared;
 	struct grants grants;
 	struct cache_client cache;
@@ -51,12 +49,14 @@ struct server {
 };
 
 /*
- * Initialises a server of a session. `cache` is the socket to the keeper of the compilation cache,
- * or -1.
+ * Initialises the server of a session. `cache` is the socket to the keeper of the compilation
+ * cache, or -1.
  */
 bool server_init(struct server *server, const struct nna_engine *engine, int session, int cache);
 
-/* Makes this process cache plans of all clients, also of those that do not ask for it. */
+/*
+ * Makes this process cache the plans of all clients, also of clients that do not request caching.
+ */
 void server_cache_all(void);
 
 #define SERVER_MAX_THREADS 4
@@ -71,33 +71,41 @@ unsigned int server_threads(void);
 bool server_attach(struct server *server);
 
 /*
- * Serves until the context is gone; several threads may call this. Then ends the process with
- * status 0 or, if the session failed, with 1 and a log line. In a process that serves several
- * clients, returns instead.
+ * Serves a session until its context is gone; several threads may call server_run(). At the end,
+ * exits with status 0 or, if the session failed, with status 1 and a log line. In a process that
+ * serves several clients, returns instead of exiting.
  */
 void server_run(struct server *server);
 
-/* Returns the earliest deadline of a server's commands, or UINT64_MAX. For a shared process. */
+/*
+ * Returns the earliest deadline of a server's commands, or UINT64_MAX. Only for a process that
+ * serves several clients.
+ */
 uint64_t server_due_ns(struct server *server);
 
 /*
- * Answers, in place of late threads, the commands that were due before a time. First takes the
- * client's memory from the threads, so that their results have no effect. Without an answer the
- * kernel would end the session, and an old kernel would kill the process.
+ * Answers the commands whose deadline is before `before_ns`, in place of the threads that serve
+ * these commands. First revokes the client's memory, so that the threads' results have no effect.
+ * Without an answer, the kernel would end the session, and an old kernel would kill the process.
  */
 void server_answer_late(struct server *server, uint64_t before_ns);
 
-/* Tells all threads of a server in a shared process to end, each after its current command. */
+/*
+ * Tells all threads of a server to end after their current command, in a process that serves
+ * several clients.
+ */
 void server_end(struct server *server);
 
 /*
- * Takes the client's memory and the session from threads that do not end. These threads continue
- * with private memory, and their answers are lost. The kernel then fails the client's commands.
+ * Revokes the client's memory and the session from threads that do not end. Threads that do not end
+ * continue with private memory, and their answers are lost. After the session was revoked, the
+ * kernel fails the client's commands.
  */
 void server_abandon(struct server *server);
 
 /*
- * Frees a server of a shared process with its models, memory and session. No thread of it may run.
+ * Frees a server with its models, memory and session, in a process that serves several clients. No
+ * thread of the server may run.
  */
 void server_free(struct server *server);
 

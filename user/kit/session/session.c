@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * System calls on a session. For a direct session, which has no module, they become messages on its
- * sockets.
+ * System calls on a session. For a direct session, which has no kernel module, the calls are
+ * replaced by messages on the session's sockets.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,11 +22,11 @@
 #include "kit/api/log.h"
 #include "kit/session/session.h"
 
-/* A received message of the memory socket. */
+/* A message received on the memory socket of a direct session. */
 struct known {
 	struct known *next;
 	struct direct_message message;
-	int file;			/* file that came with the message, or -1 */
+	int file;			/* file that the message carried, or -1 */
 };
 
 struct direct {
@@ -37,14 +37,17 @@ struct direct {
 	struct known *known;
 };
 
-/* All direct sessions of this process. If there is no direct session, the lock is not taken. */
+/* All direct sessions of this process. While `count` is 0, find() does not take the lock. */
 static struct {
 	atomic_uint count;
 	pthread_mutex_t lock;
 	struct direct *list;
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Returns the direct session with this descriptor, or NULL if the session is the module's. */
+/*
+ * Returns the direct session with this descriptor, or NULL if the kernel module provides the
+ * session.
+ */
 static struct direct *find(int session)
 {
 	struct direct *d;
@@ -127,7 +130,7 @@ static struct known *look_up(struct direct *d, uint32_t kind, uint32_t burst, ui
 	return k;
 }
 
-/* If the command notifies of the end of a grant, slot or burst, forgets the messages about it. */
+/* Forgets the messages about a grant, slot or burst if the command reports its end. */
 static void take_notice(struct direct *d, const struct nnaccel_cmd *head)
 {
 	struct known **at = &d->known;
@@ -195,7 +198,7 @@ static int find_slot(struct direct *d, struct nnaccel_session_slot *s)
 
 /* ---- commands ---- */
 
-/* Called under the lock. Receives the next command. Returns 0, or -1 with errno. */
+/* Receives the next command. Returns 0, or -1 with errno. The caller holds the lock. */
 static int take(struct direct *d, void *buffer, uint32_t room, uint32_t *size)
 {
 	ssize_t n = recv(d->commands, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
@@ -233,8 +236,8 @@ static int fetch(struct direct *d, void *buffer, uint32_t room, uint32_t *size, 
 }
 
 /*
- * Waits for a fence, because there is no kernel module that would, and returns the status of the
- * execution.
+ * Waits for a fence, because without the kernel module nobody else does, and returns the
+ * execution's status.
  */
 static uint32_t status_of_fence(int fence)
 {
@@ -273,7 +276,7 @@ static int send_answer(const struct direct *d, const struct nnaccel_session_comm
 
 static int commit(struct direct *d, struct nnaccel_session_commit *c)
 {
-	/* Clients of direct sessions never ask for progress. */
+	/* Ignore progress reports, because clients of direct sessions never request progress. */
 	if (c->flags & NNACCEL_COMMIT_PROGRESS)
 		return 0;
 	errno = ESHUTDOWN;
@@ -301,7 +304,7 @@ static int call_direct(struct direct *d, unsigned long request, void *arg)
 	case NNACCEL_SESSION_SLOT:
 		return find_slot(d, arg);
 	}
-	/* The memory of a direct session is in files, so there is nothing to sync. */
+	/* The memory of a direct session consists of files, so no driver needs a sync. */
 	errno = EOPNOTSUPP;
 	return -1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls on a session. They reach the module or, for a direct session, are emulated by
- * messages to the client's library.
+ * System calls on a session. The kernel module executes these calls; for a direct session, messages
+ * to the client's library replace the calls.
  */
 #ifndef NN_KIT_SESSION_H
 #define NN_KIT_SESSION_H
@@ -16,15 +16,16 @@ int session_call(int session, unsigned long request, void *arg);
 /* Maps granted memory or a burst's region; returns MAP_FAILED with errno on failure. */
 void *session_map(int session, size_t length, int prot, uint64_t offset);
 
-/* Closes a session. No thread may still use it. */
+/* Closes a session. No thread may still use the session. */
 void session_close(int session);
 
 /* Ends a session that threads still use. Its file descriptor stays reserved. */
 void session_abandon(int session);
 
 /*
- * Makes a direct session from a connection's two sockets. `commands` is then the session's
- * descriptor. The session owns both sockets. If memory runs out, closes both and returns false.
+ * Makes a direct session from a connection's two sockets. The socket `commands` becomes the
+ * session's descriptor. The session owns both sockets. If memory runs out, closes both sockets and
+ * returns false.
  */
 bool session_begin_direct(int commands, int memory);
 

@@ -24,8 +24,8 @@ void tasks_free(struct tasks *tasks)
 }
 
 /*
- * Called under the lock. Wakes the idle thread that worked last, because its data is still in the
- * CPU's caches.
+ * Wakes the idle thread that worked last, because its data is most likely in the CPU's caches. The
+ * caller holds the lock.
  */
 static void call_thread(struct tasks *tasks)
 {
@@ -49,7 +49,7 @@ static void await_call(struct tasks *tasks, struct idler *idler)
 		pthread_cond_wait(&idler->wake, &tasks->lock);
 }
 
-/* Called under the lock. Wakes all idle threads if they must end. */
+/* Wakes all idle threads if the threads must end. The caller holds the lock. */
 static void call_all(struct tasks *tasks)
 {
 	while (tasks->ended && !tasks->deferred && tasks->idlers)
@@ -66,7 +66,10 @@ void tasks_add(struct tasks *tasks, struct task *task)
 	pthread_mutex_unlock(&tasks->lock);
 }
 
-/* Called under the lock. Returns NULL if no task is ready. */
+/*
+ * Removes the first task from the queue; returns NULL if the queue is empty. The caller holds the
+ * lock.
+ */
 static struct task *take(struct tasks *tasks)
 {
 	struct task *task = tasks->queue;

@@ -22,10 +22,10 @@ struct idler;
 
 struct tasks {
 	atomic_uint idle;		/* number of threads without a task */
-	pthread_mutex_t lock;		/* protects everything below */
+	pthread_mutex_t lock;		/* protects all fields after `lock` */
 	struct task *queue;		/* tasks that wait for a thread, oldest first */
 	struct task **queue_end;
-	struct idler *idlers;	/* threads without a task; the one that worked last is first */
+	struct idler *idlers;	/* threads without a task; the thread that worked last is first */
 	unsigned int deferred;		/* number of executions that the engine has not ended yet */
 	bool ended;
 };
@@ -33,18 +33,19 @@ struct tasks {
 bool tasks_init(struct tasks *tasks);
 void tasks_free(struct tasks *tasks);
 
-/* Queues a task. From the moment when a thread runs it, `tasks` no longer uses the task. */
+/* Queues a task. Once a thread runs the task, struct tasks no longer uses it. */
 void tasks_add(struct tasks *tasks, struct task *task);
 
 /* Runs tasks until tasks_end() was called and no execution is deferred. */
 void tasks_run(struct tasks *tasks);
 
-/* Tells the threads to end. */
+/* Tells all threads to end as soon as no execution is deferred. */
 void tasks_end(struct tasks *tasks);
 
 /*
- * Count an execution that the engine defers, and its end. A thread that calls tasks_defer() must
- * later call tasks_run(), so that at least one thread can finish the execution.
+ * Count an execution that the engine defers, and the end of such an execution. A thread that calls
+ * tasks_defer() must later call tasks_run(), so that at least one thread can finish the deferred
+ * execution.
  */
 void tasks_defer(struct tasks *tasks);
 void tasks_resume(struct tasks *tasks);

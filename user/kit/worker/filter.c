@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The system calls that a worker may make. Any other system call ends the process. Only those that
- * the C library can do without fail instead.
+ * The system calls that a worker may make. Any other system call ends the process, except calls
+ * that the C library can do without, which fail with an errno.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +26,7 @@
 
 #define MAX_CONDITIONS 2
 
-/* A call that is allowed if all its conditions hold. */
+/* A system call that is allowed if all its conditions hold. */
 struct rule {
 	int call;
 	unsigned int num_conditions;
@@ -43,7 +43,7 @@ struct rule {
 #define ONLY(n, bits, among) { (n), SCMP_CMP_MASKED_EQ, (among), (bits) }
 
 static const struct rule rules[] = {
-	/* Calls on the session, the log and the broker's socket. */
+	/* System calls on the session, the log and the broker's socket. */
 	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_ATTACH)),
 	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_FETCH)),
 	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_COMMIT)),
@@ -56,7 +56,7 @@ static const struct rule rules[] = {
 	IF(close, ARG(0, WORKER_CONTROL_FD)),
 	IF(close, ARG(0, WORKER_FILE_FD)),
 
-	/* Memory, never executable. */
+	/* System calls for memory that is never executable. */
 	IF(mmap, WITHOUT(2, PROT_EXEC)),
 	IF(mprotect, WITHOUT(2, PROT_EXEC)),
 	ANY(munmap),
@@ -64,19 +64,22 @@ static const struct rule rules[] = {
 	ANY(madvise),
 	ANY(brk),
 
-	/* Existing threads, and time. Threads make the first two calls when they start. */
+	/*
+	 * System calls for existing threads and for time. A starting thread calls rseq() and
+	 * set_robust_list().
+	 */
 	ANY(rseq),
 	ANY(set_robust_list),
 	ANY(futex),
 	ANY(sched_yield),
 	ANY(sched_getaffinity),
-	ANY(getcpu),		/* allowed because the vDSO may lack this call */
+	ANY(getcpu),		/* system call if the vDSO has no getcpu */
 	ANY(clock_gettime),
 	ANY(getrandom),
 	ANY(sysinfo),		/* qsort() calls it for large arrays */
 	ANY(restart_syscall),
 
-	/* Signals: handlers, and abort(). */
+	/* System calls for signal handlers and for abort(). */
 	ANY(rt_sigreturn),
 	ANY(rt_sigprocmask),
 	ANY(rt_sigaction),
@@ -89,8 +92,8 @@ static const struct rule rules[] = {
 };
 
 /*
- * Additional calls for loading plug-ins: those of dlopen(), and the call that installs the next
- * filter.
+ * Additional system calls while plug-ins are loaded: those of dlopen(), and the call that installs
+ * the next filter.
  */
 static const struct rule plugin_rules[] = {
 	IF(openat, ONLY(2, O_RDONLY, O_ACCMODE | O_CREAT | O_TMPFILE)),
@@ -104,7 +107,7 @@ static const struct rule plugin_rules[] = {
 	ANY(seccomp),
 };
 
-/* Rules for an engine that waits for its own files. */
+/* Rules for an engine that polls its own files. */
 static const struct rule poll_rules[] = {
 #ifdef SYS_poll
 	ANY(poll),
@@ -113,7 +116,7 @@ static const struct rule poll_rules[] = {
 };
 
 /*
- * The flags of clone() that pthread_create() uses. Other flags would create a process or
+ * The flags of clone() that pthread_create() uses. Other flags of clone() would create a process or
  * namespaces.
  */
 #define THREAD (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
@@ -127,13 +130,13 @@ static const struct rule code_rules[] = {
 	ANY(mprotect),
 };
 
-/* Additional calls on the session, for an engine that uses drivers. */
+/* Additional system calls on the session, for an engine that uses drivers. */
 static const struct rule driver_rules[] = {
 	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_GRANT_FD)),
 	IF(ioctl, ARG(0, WORKER_SESSION_FD), ARG(1, NNACCEL_SESSION_FENCE)),
 };
 
-/* ioctl() requests on a dma-buf or sync_file. Only 32 bits of the request are compared. */
+/* ioctl() requests on a dma-buf or sync_file. Only 32 bits of an ioctl() request are compared. */
 static const uint32_t driver_requests[] = {
 	DMA_BUF_IOCTL_SYNC, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, DMA_BUF_IOCTL_IMPORT_SYNC_FILE,
 	SYNC_IOC_MERGE, SYNC_IOC_FILE_INFO,
@@ -146,8 +149,8 @@ static int add(scmp_filter_ctx filter, const struct rule *rule)
 }
 
 /*
- * glibc's malloc reads the number of processors and whether memory is overcommitted from files; it
- * works without these files.
+ * Lets openat() fail: glibc's malloc tries to read the number of processors and the overcommit mode
+ * from files, but works without these files.
  */
 static int refuse_open(scmp_filter_ctx filter)
 {
@@ -163,7 +166,7 @@ static int add_all(scmp_filter_ctx filter, const struct rule *list, size_t count
 	return error;
 }
 
-/* Allows the calls that an engine makes on a file of its own. */
+/* Allows the system calls that an engine makes on its own file `fd`. */
 static int add_file(scmp_filter_ctx filter, const struct nna_engine_file *file, int fd)
 {
 	const struct rule reading[] = {
@@ -184,7 +187,8 @@ static int add_file(scmp_filter_ctx filter, const struct nna_engine_file *file, 
 		error = add_all(filter, poll_rules, sizeof(poll_rules) / sizeof(poll_rules[0]));
 	for (uint32_t i = 0; !error && i < file->num_requests; i++) {
 		/*
-		 * The kernel uses only the lower 32 bits of a request, so only these are compared.
+		 * The kernel uses only the lower 32 bits of an ioctl() request, so the filter
+		 * compares only these bits.
 		 */
 		const struct rule request = IF(ioctl, ARG(0, (scmp_datum_t)fd),
 					       ONLY(1, file->requests[i], UINT32_MAX));
@@ -204,8 +208,8 @@ static int add_files(scmp_filter_ctx filter, const struct nna_engine *engine)
 }
 
 /*
- * Allows calls on files that drivers made. `number` is the condition that the descriptors of these
- * files fulfil.
+ * Allows system calls on files that drivers created. The condition `number` holds for the
+ * descriptors of these files.
  */
 static int add_driver_files(scmp_filter_ctx filter, struct scmp_arg_cmp number)
 {
@@ -221,8 +225,8 @@ static int add_driver_files(scmp_filter_ctx filter, struct scmp_arg_cmp number)
 }
 
 /*
- * Allows what an engine needs for drivers. Files that drivers made have descriptors that no other
- * file has.
+ * Allows the system calls that an engine needs for drivers. Files that drivers created have
+ * descriptor numbers in a range of their own.
  */
 static int add_drivers(scmp_filter_ctx filter, const struct nna_engine *engine)
 {
@@ -239,8 +243,8 @@ static int add_drivers(scmp_filter_ctx filter, const struct nna_engine *engine)
 }
 
 /*
- * Allows what the engine's permissions say. clone3() fails, so that its callers use clone(),
- * because a filter cannot read the arguments of clone3() in memory.
+ * Allows the system calls that the engine's permissions include. Lets clone3() fail, so that its
+ * callers use clone(), because a filter cannot read the arguments of clone3(), which are in memory.
  */
 static int add_permissions(scmp_filter_ctx filter, const struct nna_engine *engine)
 {
@@ -271,7 +275,10 @@ static bool load(const struct nna_engine *engine, bool for_plugins)
 	error = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	if (!error)
 		error = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
-	/* Check ioctl() first, because an execution makes one ioctl() and no other system call. */
+	/*
+	 * Let the filter check for ioctl() first, because an execution makes one ioctl() and no
+	 * other system call.
+	 */
 	if (!error)
 		error = seccomp_syscall_priority(filter, SCMP_SYS(ioctl), UINT8_MAX);
 	if (!error)

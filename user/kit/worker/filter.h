@@ -10,8 +10,8 @@
 #include <nnaccel/engine.h>
 
 /*
- * Loads the filter into every thread of the process. The filter allows the calls that the engine
- * declares for its files, which must be open.
+ * Loads the filter into every thread of the process. The filter also allows the calls that the
+ * engine declares for its files; these files must be open.
  */
 bool filter_load(const struct nna_engine *engine);
 

@@ -26,8 +26,8 @@
 struct worker {
 	struct server server;
 	/*
-	 * The threads pass it twice: after all threads are created, and after the session is
-	 * attached.
+	 * The threads pass the barrier twice: after all threads are created, and after the session
+	 * is attached.
 	 */
 	pthread_barrier_t barrier;
 };
@@ -83,8 +83,8 @@ static void start(struct worker *w, unsigned int count, void *(*body)(void *arg)
 }
 
 /*
- * Starts all threads, before the filter forbids new threads. The calling thread serves commands
- * too.
+ * Starts all threads, before the filter forbids new threads. The calling thread later also serves
+ * commands.
  */
 static void start_threads(const struct nna_engine *engine, struct worker *w)
 {
@@ -101,7 +101,10 @@ static void start_threads(const struct nna_engine *engine, struct worker *w)
 	pthread_barrier_wait(&w->barrier);
 }
 
-/* Receives the session. Returns false if the broker has ended; an idle worker then ends too. */
+/*
+ * Receives the session from the broker. Returns false if the broker has ended; an idle worker then
+ * also ends.
+ */
 static bool receive_session(void)
 {
 	struct message message;
@@ -120,8 +123,8 @@ static bool receive_session(void)
 }
 
 /*
- * Loads plug-ins. Returns the result of the last file, because the files before it have passed
- * their probe.
+ * Loads plug-ins. Returns the result of the last file, because all other files have already passed
+ * a probe.
  */
 static enum nna_engine_plugin load_plugins(const struct nna_engine *engine, char *const *files)
 {
@@ -143,8 +146,8 @@ static enum nna_engine_plugin load_plugins(const struct nna_engine *engine, char
 }
 
 /*
- * Loads libm for plug-ins while the process can still open files. If libm is missing, a plug-in
- * that needs it fails to load.
+ * Loads libm for plug-ins while the process can still open files. If libm is missing, only plug-ins
+ * that need libm fail to load.
  */
 static void load_libm(void)
 {
@@ -159,16 +162,16 @@ static void on_alarm(int signal)
 }
 
 /*
- * Loads plug-ins in the sandbox. Their constructors may make a few system calls that are forbidden
- * later.
+ * Loads plug-ins in the sandbox. The constructors of plug-ins may make a few system calls that are
+ * forbidden later.
  */
 static void add_plugins(const struct nna_engine *engine, char *const *files, bool probe)
 {
 	enum nna_engine_plugin result;
 
 	/*
-	 * A handler is needed, because the first process of a PID namespace ignores signals without
-	 * one.
+	 * Install a signal handler, because the first process of a PID namespace ignores signals
+	 * without a handler.
 	 */
 	if (probe && signal(SIGALRM, on_alarm) != SIG_ERR)
 		alarm(WORKER_PROBE_S);
@@ -241,7 +244,10 @@ void worker_main(const struct nna_engine *engine, int argc, char **argv)
 
 	if (write(WORKER_CONTROL_FD, &ready, sizeof(ready)) != sizeof(ready) || !receive_session())
 		_exit(0);
-	/* From now on the other end of the socket is the keeper. */
+	/*
+	 * From now on, the keeper of the cache, not the broker, is at the other end of
+	 * WORKER_CONTROL_FD.
+	 */
 	if (options.cache)
 		store_open(&w.server.cache);
 	else

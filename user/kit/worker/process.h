@@ -15,7 +15,10 @@
  */
 __attribute__((noreturn)) void worker_main(const struct nna_engine *engine, int argc, char **argv);
 
-/* Serves a session in this process, without a sandbox. `cache` is as in server_init(). */
+/*
+ * Serves a session in this process, without a sandbox. The parameter `cache` is that of
+ * server_init().
+ */
 __attribute__((noreturn)) void worker_serve(const struct nna_engine *engine, int session, int cache);
 
 #endif /* NN_KIT_PROCESS_H */

@@ -25,7 +25,10 @@
 #include "kit/worker/filter.h"
 #include "kit/worker/sandbox.h"
 
-/* The limit of address space minus that of private memory, for shared pools. */
+/*
+ * Address space, in bytes, that a worker may have for shared pools beyond the limit of private
+ * memory.
+ */
 #define POOL_ADDRESS_SPACE (UINT64_C(64) << 30)
 
 /* Maximum number of threads of a worker whose engine has permission to create threads. */
@@ -45,8 +48,8 @@ static void must(int result, const char *what)
 }
 
 /*
- * Mounts a folder of the old root directory read-only in the new one. If the folder is mounted
- * noexec, it stays so.
+ * Mounts a folder of the old root directory read-only in the new root directory. A folder that is
+ * mounted noexec stays noexec.
  */
 static void keep_folder(const char *from, const char *to)
 {
@@ -62,18 +65,18 @@ static void keep_folder(const char *from, const char *to)
 }
 
 /*
- * Replaces the root directory by a read-only tmpfs. It has only the folder `plugins` of the old
- * root, if not NULL.
+ * Replaces the root directory by a read-only tmpfs. The tmpfs contains only the folder `plugins` of
+ * the old root, unless `plugins` is NULL.
  */
 static void empty_root(enum isolation isolation, const char *plugins)
 {
 	/*
-	 * A mount point for the new root. Any directory would do; /proc exists, because the broker
-	 * needs it.
+	 * The mount point for the new root may be any directory; /proc always exists, because the
+	 * broker needs it.
 	 */
 	const char *place = "/proc";
 
-	/* The owner of files in the new root must be an id that this namespace maps. */
+	/* The owner of files in the new root must be an id that the user namespace maps. */
 	if (plugins && isolation == ISOLATE_USERNS) {
 		setfsgid(0);
 		setfsuid(0);
@@ -95,8 +98,8 @@ static void empty_root(enum isolation isolation, const char *plugins)
 static void drop_ids(const struct worker_options *options)
 {
 	/*
-	 * If the broker is not root, this fails with EPERM, and the process keeps the broker's
-	 * groups.
+	 * If the broker is not root, setgroups() fails with EPERM, and the process keeps the
+	 * broker's groups.
 	 */
 	must(setgroups(0, NULL) && errno != EPERM, "leaving the groups");
 	must(setresgid(options->gid, options->gid, options->gid), "setting the group id");
@@ -111,8 +114,8 @@ static void drop_privileges(const struct worker_options *options)
 	memset(none, 0, sizeof(none));
 	if (options->isolation != ISOLATE_NONE) {
 		/*
-		 * Not for ISOLATE_NONE: an unprivileged process may not make these calls, but has
-		 * no capabilities either.
+		 * Drop capabilities unless the isolation is ISOLATE_NONE: an unprivileged process
+		 * has no capabilities, and may not make these calls.
 		 */
 		for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 			must(prctl(PR_CAPBSET_DROP, cap, 0, 0, 0), "dropping a capability");
@@ -129,7 +132,10 @@ static void limit(int resource, uint64_t value, const char *what)
 	must(setrlimit(resource, &rlimit), what);
 }
 
-/* Returns the limit of open files. The engine's own files are open already. */
+/*
+ * Returns the limit of open files. The limit may be below the descriptors of the engine's own
+ * files, because these files are already open.
+ */
 static uint64_t most_files(const struct nna_engine *engine, const struct worker_options *options)
 {
 	if (engine_permissions(engine) & NNA_ENGINE_MAY_USE_DRIVERS)
@@ -157,7 +163,7 @@ void sandbox_enter(const struct nna_engine *engine, const struct worker_options 
 	drop_privileges(options);
 	must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "forbidding new privileges");
 	must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "forbidding dumps");
-	/* Set this after the ids, because a change of ids resets it. */
+	/* Set PR_SET_PDEATHSIG after the ids, because a change of ids resets it. */
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0), "ending with the broker");
 	limit_resources(engine, options);
 }
@@ -171,8 +177,8 @@ static void must_load(bool loaded)
 }
 
 /*
- * The limit of processes needs a user namespace. Without one it would count the threads of all
- * clients.
+ * The limit of processes is set only in a user namespace. Without a user namespace, the limit would
+ * count the threads of all clients.
  */
 void sandbox_stop_processes(const struct nna_engine *engine, enum isolation isolation)
 {

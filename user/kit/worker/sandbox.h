@@ -10,22 +10,22 @@
 
 #include "kit/worker/worker.h"
 
-/* The folder of plug-ins in a worker's root directory, which has no other files. */
+/* The path of the folder of plug-ins in a worker's root directory, which contains nothing else. */
 #define SANDBOX_PLUGINS "/extensions"
 
 /*
- * Replaces the root directory by an empty one that has only the folder of plug-ins, if any. Drops
- * groups, ids and capabilities, forbids new privileges and core dumps, and limits resources. Must
- * run on the main thread before other threads start.
+ * Replaces the root directory by a directory that contains only the folder of plug-ins, if any.
+ * Drops groups, ids and capabilities, forbids new privileges and core dumps, and limits resources.
+ * Must run on the main thread before other threads start.
  */
 void sandbox_enter(const struct nna_engine *engine, const struct worker_options *options);
 
-/* Forbids new processes and, unless the engine may make them, new threads. */
+/* Forbids new processes and, unless the engine may create threads, new threads. */
 void sandbox_stop_processes(const struct nna_engine *engine, enum isolation isolation);
 
 /*
- * Restrict system calls by the filter. If plug-ins are loaded, the first function must be called
- * before their constructors run, and the second afterwards.
+ * Restrict system calls by the filter. If plug-ins are loaded, sandbox_seal_for_plugins() must be
+ * called before their constructors run, and sandbox_seal() after that.
  */
 void sandbox_seal_for_plugins(const struct nna_engine *engine);
 void sandbox_seal(const struct nna_engine *engine);

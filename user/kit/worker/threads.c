@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Serves a client by threads of the engine's own process: one thread watches the session's end and
- * deadlines; the other threads serve as in a client's process.
+ * deadlines; the other threads serve commands as in a process for one client.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,7 +25,8 @@
 #include "kit/worker/threads.h"
 
 /*
- * Time for which threads may continue after the end of the client, or after thread_client_stop().
+ * Time for which a client's threads may continue after the client's end, or after
+ * thread_client_stop().
  */
 #define GRACE_NS NS_PER_S
 
@@ -43,7 +44,7 @@ struct thread_client {
 	unsigned int num_threads;
 	pthread_mutex_t lock;
 	pthread_cond_t one_ended;
-	unsigned int running;		/* number of threads that run; protected by the lock */
+	unsigned int running;		/* number of running threads; protected by `lock` */
 	char name[64];
 };
 
@@ -118,8 +119,8 @@ static bool start(struct thread_client *c, unsigned int count, void *(*body)(voi
 /* ---- the watching thread ---- */
 
 /*
- * Returns how long after a deadline to answer: half of the time after which the kernel ends the
- * session, or an old kernel the process.
+ * Returns the time after a deadline at which to answer an overdue execution. The time is half of
+ * that after which the kernel ends the session, or an old kernel kills the process.
  */
 static uint64_t answer_grace_ns(void)
 {
@@ -135,8 +136,8 @@ static uint64_t answer_grace_ns(void)
 }
 
 /*
- * Waits for the session's end. Returns false if an execution is overdue: then the session must be
- * taken from its threads at once.
+ * Waits for the session's end. Returns false if an execution is overdue; the caller must then
+ * immediately revoke the session from its threads.
  */
 static bool await_end(struct thread_client *c)
 {
@@ -171,7 +172,7 @@ static bool await_end(struct thread_client *c)
 	return true;
 }
 
-/* Waits for the threads to end. Returns false if a thread still runs at until_ns. */
+/* Waits for a client's threads to end. Returns false if a thread still runs at until_ns. */
 static bool await_threads(struct thread_client *c, uint64_t until_ns)
 {
 	struct timespec until = { (time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S) };
@@ -269,7 +270,9 @@ struct thread_client *thread_client_start(const struct nna_engine *engine, int s
 		return NULL;
 	}
 	snprintf(c->name, sizeof(c->name), "%s", name);
-	/* If a later step fails, the threads that were started end by themselves. */
+	/*
+	 * If a later step of the start fails, threads that were already started end by themselves.
+	 */
 	if (!server_attach(&c->server) || !start(c, commands, command_thread) ||
 	    !start(c, BURST_WATCHERS, watching_thread) || !start(c, TASK_THREADS, task_thread))
 		atomic_store(&c->stopped, true);

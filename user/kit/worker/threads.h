@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Serves a client by threads of the engine's own process. The kernel ends the session of a client
- * with an overdue execution. To prevent this, the library answers the execution earlier.
+ * with an overdue execution. The library answers such an execution before the kernel ends the
+ * session.
  */
 #ifndef NN_KIT_THREADS_H
 #define NN_KIT_THREADS_H
@@ -11,32 +12,32 @@
 struct thread_client;
 
 /*
- * Prepares the process; called once: registers the engine's extensions, opens its files and calls
- * its start(). `cache` is the socket of the engine's own store, or -1. Returns false, with a log
- * line, on failure.
+ * Prepares the process: registers the engine's extensions, opens the engine's files and calls its
+ * start(). Must be called once. `cache` is the socket of the engine's own store, or -1. Returns
+ * false, with a log line, on failure.
  */
 bool thread_clients_init(const struct nna_engine *engine, int cache);
 
 /*
- * Serves a session, and owns the session from now on. Also owns `cache`, the socket to the keeper
- * (-1: none). Returns NULL, with a log line, if threads cannot be created. The name, for the log,
- * is copied.
+ * Serves a session by new threads. Takes ownership of the session and of `cache`, the socket to the
+ * keeper (-1: no keeper). Returns NULL, with a log line, if threads cannot be created. Copies
+ * `name`, which is used in the log.
  */
 struct thread_client *thread_client_start(const struct nna_engine *engine, int session, int cache,
 					  const char *name);
 
-/* Returns a file that becomes readable when all threads of the client have ended. */
+/* Returns an fd that becomes readable when all threads of the client have ended. */
 int thread_client_file(const struct thread_client *client);
 
-/* Tells the client's threads to end. The current execution may take at most one more second. */
+/* Tells the client's threads to end. An execution in progress may take at most one more second. */
 void thread_client_stop(struct thread_client *client);
 
 /* Frees a client whose threads have ended. */
 void thread_client_free(struct thread_client *client);
 
 /*
- * Pointers to the functions of this file, because the broker is also linked into programs without
- * this file.
+ * Pointers to the functions of threads.c, because some programs contain the broker but not
+ * threads.c.
  */
 struct client_threads {
 	bool (*init)(const struct nna_engine *engine, int cache);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A worker's options in one table, by which the broker writes and the worker reads them.
+ * A table of a worker's options, by which the broker writes the options and the worker reads them.
  */
 #include "kit/worker/worker.h"
 

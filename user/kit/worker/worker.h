@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The start of a worker, the sandboxed process that serves one client's session. The broker
- * executes the worker's program with the files and options that this header describes.
+ * executes the worker's program with the files and options that worker.h describes.
  */
 #ifndef NN_KIT_WORKER_H
 #define NN_KIT_WORKER_H
@@ -20,35 +20,38 @@
 #define WORKER_NAME "nnacceld-worker"
 
 /*
- * With this argument in place of options, the program only prints the identity on which its plans
- * depend.
+ * With this argument in place of options, the worker's program only prints the identity on which
+ * saved plans depend.
  */
 #define WORKER_IDENTIFY "--identify"
 
-/* Maximum size of an identity, with its NUL. */
+/* Maximum size of an identity in bytes, including the NUL. */
 #define WORKER_IDENTITY 112
 
-/* File descriptors of a worker, besides an empty input and output and the log. */
+/*
+ * File descriptors of a worker. Descriptors 0 and 1 are empty files, and descriptor 2 is the log.
+ */
 #define WORKER_CONTROL_FD 3	/* seqpacket socket to the broker, later to the cache's keeper */
 #define WORKER_SESSION_FD 4	/* the session, once the worker has received it */
 #define WORKER_FILE_FD 5	/* file of a cached plan, until the plan is mapped */
-#define WORKER_ENGINE_FD 6	/* this and the next descriptors are the engine's own files */
+#define WORKER_ENGINE_FD 6	/* first of the descriptors of the engine's own files */
 
 /* Maximum number of dma-bufs and sync_files of an engine that may use drivers. */
 #define WORKER_DRIVERS_FILES 64
 
 /*
- * Exit statuses other than 0. The status is 0 if the context ended, or if the broker ended before
- * the worker had a context.
+ * Exit statuses of a worker other than 0. The exit status is 0 if the context ended, or if the
+ * broker ended before the worker had a context.
  */
 enum {
-	WORKER_EXIT_FAILURE = 1,	/* a log line says why */
+	WORKER_EXIT_FAILURE = 1,	/* a log line has the reason */
 	WORKER_EXIT_BUS_ERROR = 2,
-	/* The last plug-in was rejected. Only for a worker that tests plug-ins. */
+	/* The last plug-in was rejected. Only a worker that tests plug-ins has this exit status. */
 	WORKER_EXIT_REFUSED = 3,
 	WORKER_EXIT_WAITS = 4,		/* the tested plug-in needs an extension that is missing */
 	WORKER_EXIT_SLOW = 5,	/* the test of a plug-in took longer than WORKER_PROBE_S */
-	WORKER_EXIT_OVERDUE = 6,	/* a plug-in's function took too long; a log line says so */
+	/* a plug-in's function took too long; a log line names it */
+	WORKER_EXIT_OVERDUE = 6,
 };
 
 /* Time limit in seconds for a test of plug-ins. */
@@ -58,7 +61,10 @@ enum {
 enum isolation {
 	/* The worker has its own user, pid, mount, net, ipc, uts and cgroup namespaces. */
 	ISOLATE_USERNS = 0,
-	/* The same without a user namespace. The broker must be root; the worker drops root. */
+	/*
+	 * The worker has the namespaces of ISOLATE_USERNS except a user namespace. The broker must
+	 * be root; the worker then drops root's privileges.
+	 */
 	ISOLATE_ROOT = 1,
 	/* The worker has no namespaces; only seccomp protects the file system. */
 	ISOLATE_NONE = 2,
@@ -72,17 +78,20 @@ struct worker_options {
 	enum log_level log_level;
 	uid_t uid;			/* user id in the worker's user namespace */
 	gid_t gid;
-	uint64_t max_memory;		/* limit of private memory in bytes; 0 for no limit */
-	uint64_t device_memory;		/* limit of the device's memory in bytes; 0 for no limit */
+	/* limit of the worker's private memory in bytes; 0 for no limit */
+	uint64_t max_memory;
+	/* limit of the client's device memory in bytes; 0 for no limit */
+	uint64_t device_memory;
 	bool lazy;			/* models are compiled at their first execution */
-	bool cache_all;	/* models are cached also for clients that do not ask for it */
-	bool cache;			/* the worker has a keeper of the compilation cache */
+	bool cache_all;	/* models are also cached for clients that do not request caching */
+	bool cache;			/* the worker has a connection to the keeper of the cache */
 	const char *plugins;		/* folder of the plug-ins, or NULL */
-	bool probe;			/* load the plug-ins and end; see WORKER_EXIT_REFUSED */
-	unsigned int plugin_s;	/* time limit in seconds of a plug-in's function; 0 for no limit */
+	/* the worker only tests the plug-ins; see WORKER_EXIT_REFUSED */
+	bool probe;
+	unsigned int plugin_s;	/* time limit of a plug-in's function in seconds; 0 for no limit */
 };
 
-/* Maximum number of words of all options, and their maximum size. */
+/* Maximum number of words of all options, and maximum size of these words. */
 #define WORKER_WORDS 12
 #define WORKER_TEXT (PATH_MAX + 512)
 
