@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the size of a record, a name or data with padding. */
+/* Rounds the size of a record, name or data up to include its padding. */
 static size_t padded(size_t size)
 {
 	return round_up(size, 8);
@@ -24,7 +24,7 @@ static bool is_name(const char *name, size_t size)
 	return size > 1;
 }
 
-/* Checks that no earlier attribute has the extension and the code of the last attribute. */
+/* Checks that no other attribute in the list has the extension and code of the last attribute. */
 static enum nn_status check_last(const struct nn_attribute *list, uint32_t count,
 				 struct nn_error *err)
 {
@@ -38,7 +38,7 @@ static enum nn_status check_last(const struct nn_attribute *list, uint32_t count
 	return NN_OK;
 }
 
-/* Checks all attributes, and counts the bytes of their encoding. */
+/* Checks all attributes, and sets *size to the size of the encoded attributes in bytes. */
 static enum nn_status measure(const struct nn_attributes *attributes, size_t max_size, size_t *size,
 			      struct nn_error *err)
 {
@@ -93,7 +93,7 @@ enum nn_status nn_attributes_encode(const struct nn_attributes *attributes, size
 	return NN_OK;
 }
 
-/* Reads the record at *at. Its name and data are not copied. */
+/* Reads the attribute at *at. The name and data in *a point into the encoded data. */
 static bool take(const uint8_t **at, const uint8_t *end, struct nn_attribute *a)
 {
 	struct attribute_record record;
@@ -116,7 +116,7 @@ static bool take(const uint8_t **at, const uint8_t *end, struct nn_attribute *a)
 	return true;
 }
 
-/* Minimum size of an encoded attribute. */
+/* Minimum size of an encoded attribute in bytes. */
 #define LEAST (sizeof(struct attribute_record) + 8)
 
 enum nn_status nn_attributes_decode(const void *data, size_t size,

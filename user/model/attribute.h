@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The encoding of extension attributes, which a client sends to its worker. An encoded attribute
- * consists of a record, the extension's name with a terminator, and the data. Each of the three is
- * padded with zeros to a multiple of 8 bytes.
+ * The encoding of attributes for extensions, which a client sends to its worker. An encoded
+ * attribute consists of a record, the extension's name with a terminator, and the data. The record,
+ * the name and the data are each padded with zeros to a multiple of 8 bytes.
  */
 #ifndef NN_MODEL_ATTRIBUTE_H
 #define NN_MODEL_ATTRIBUTE_H
@@ -19,15 +19,15 @@ struct attribute_record {
 #define ATTRIBUTE_MAX_NAME 127
 
 /*
- * Encodes attributes (NULL: none) to *data, which the caller frees. Without attributes, *data is
- * NULL. Returns NN_OUT_OF_MEMORY, or NN_INVALID_ARGUMENT if a name is not valid, an attribute is
- * repeated, or the total exceeds max_size bytes.
+ * Encodes attributes (NULL: none) to *data, which the caller frees. If there are no attributes,
+ * *data is NULL. Returns NN_OUT_OF_MEMORY, or NN_INVALID_ARGUMENT if a name is not valid, an
+ * attribute is repeated, or the encoded size exceeds max_size bytes.
  */
 enum nn_status nn_attributes_encode(const struct nn_attributes *attributes, size_t max_size,
 				    void **data, size_t *size, struct nn_error *err);
 
 /*
- * Decodes untrusted data into *attributes, one allocation that the caller frees. Without
+ * Decodes untrusted data into *attributes, one allocation that the caller frees. If there are no
  * attributes, *attributes is NULL. Returns NN_INVALID_ARGUMENT or NN_OUT_OF_MEMORY on failure.
  */
 enum nn_status nn_attributes_decode(const void *data, size_t size,

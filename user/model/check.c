@@ -24,8 +24,8 @@ enum nn_status nn_refuse_operation(const struct nn_model_checker *c, uint32_t in
 }
 
 /*
- * Checks the list of a subgraph's inputs or outputs: each operand has the right lifetime and is
- * listed once.
+ * Checks the list of a subgraph's inputs or outputs: each listed operand has the lifetime
+ * `lifetime` and is listed once.
  */
 static enum nn_status check_list(const struct nn_model_checker *c, const char *what,
 				 uint32_t lifetime, const uint32_t *list, uint32_t count)
@@ -133,10 +133,10 @@ static enum nn_status check_subgraph(const struct nn_model_checker *c)
 
 /* The state of a subgraph in the depth-first search along references. */
 struct visit {
-	uint32_t parent;	/* subgraph before this one on the current path */
-	uint32_t next;		/* next operand to examine */
-	uint32_t height;	/* height of the tree of subgraphs from this one down */
-	bool open;		/* the subgraph is on the path from the root to the current one */
+	uint32_t parent;	/* subgraph whose operand led the search to this subgraph */
+	uint32_t next;		/* index of the next operand to examine */
+	uint32_t height;	/* height of the tree of subgraphs below this subgraph */
+	bool open;		/* true while the search is in this subgraph or one below it */
 };
 
 /* Leaves a subgraph after the search has followed all its references. */
@@ -156,7 +156,9 @@ static enum nn_status close_visit(struct nn_model_checker *c, struct visit *visi
 	return NN_OK;
 }
 
-/* Visits all unvisited subgraphs that a root refers to, depth first. */
+/*
+ * Visits all unvisited subgraphs that the subgraph `root` refers to, directly or not, depth first.
+ */
 static enum nn_status walk_references(struct nn_model_checker *c, struct visit *visits,
 				      uint32_t root)
 {

@@ -8,14 +8,15 @@
 /* The state of an operand while the operand's subgraph is checked. */
 struct nn_operand_use {
 	uint32_t consumers;	/* seen so far */
-	bool listed;		/* the operand is listed as an input or output of the subgraph */
+	/* the operand was found in the subgraph's list of inputs or outputs */
+	bool listed;
 	bool written;
 };
 
 struct nn_model_checker {
 	const struct nn_model *model;
 	struct nn_error *err;
-	uint32_t at;			/* the current subgraph */
+	uint32_t at;			/* index of the current subgraph */
 	struct nn_operand_use *uses;	/* nn_operand_use[most operands of a subgraph] */
 	uint8_t prefixes[8192];		/* bit set of the extension prefixes in the model's list */
 };
@@ -23,7 +24,10 @@ struct nn_model_checker {
 /* Checks the model's list of extensions and fills `prefixes` from the list. */
 enum nn_status nn_check_extensions(struct nn_model_checker *c);
 
-/* Returns false if the code of a type or operation has a prefix that the model's list lacks. */
+/*
+ * Returns false if the code of a type or operation has a prefix that is not in the model's list of
+ * extensions.
+ */
 bool nn_check_prefix(const struct nn_model_checker *c, int32_t code);
 
 /* Checks the rules that concern one operand alone. */
@@ -36,7 +40,7 @@ enum nn_status nn_check_operand(const struct nn_model_checker *c, uint32_t index
 enum nn_status nn_refuse_operand(const struct nn_model_checker *c, uint32_t index,
 				 const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Rejects an operand because the model's list lacks the prefix of the operand's type. */
+/* Rejects an operand because the prefix of its type is not in the model's list of extensions. */
 enum nn_status nn_refuse_prefix(const struct nn_model_checker *c, uint32_t index);
 
 /* Sets a message such as "subgraph 0, operation 3 (code 3)..." and returns NN_INVALID_ARGUMENT. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks one operand by itself: type, dimensions, quantisation, extra parameters, and the place of
- * its value.
+ * Checks one operand by itself: type, dimensions, quantisation, extra parameters, and the location
+ * of its value.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -25,7 +25,10 @@ struct quant_rule {
 	int32_t max_zero_point;
 };
 
-/* Types without a row in this table have neither a scale nor a zero point. */
+/*
+ * Rules for scale and zero point by type; types without a row have neither a scale nor a zero
+ * point.
+ */
 static const struct quant_rule quant_rules[NN_TYPE_COUNT] = {
 	[NN_TENSOR_INT32] = { SCALE_NOT_NEGATIVE, 0, 0 },
 	[NN_TENSOR_QUANT8_ASYMM] = { SCALE_POSITIVE, 0, 255 },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decodes an untrusted serialised model. The header gives the number of records of each section;
- * records are read in order.
+ * Decodes an untrusted serialised model. The header contains the number of records of each section;
+ * the decoder reads the records in order.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,17 +11,17 @@
 #include "extension.h"
 #include "wire.h"
 
-/* The unread records of a section, and the place for them in the model's allocation. */
+/* The records of a section that are not yet read. */
 struct section {
 	const uint8_t *wire;
 	uint32_t left;
 };
 
 struct reader {
-	struct section sections[W_POOLS];	/* those with records */
+	struct section sections[W_POOLS];	/* sections that consist of records */
 	/*
-	 * The other sections are copied whole. These pointers point to the next unused element of
-	 * each copy.
+	 * The sections after W_POOLS are copied as a whole; these pointers point to the next unused
+	 * element of each copy.
 	 */
 	const uint32_t *indices;
 	const float *scales;
@@ -79,8 +79,8 @@ static size_t place(size_t *end, uint64_t count, size_t size)
 }
 
 /*
- * Computes the layout of the allocation. No sum overflows: the counts fit the serialised form,
- * which is in memory, and a decoded record is at most four times as large as a serialised one.
+ * Computes the layout of the model's allocation. No sum overflows, because the serialised model is
+ * in memory, and a decoded record is at most four times as large as a serialised record.
  */
 static void lay_out(const struct wire_header *h, struct layout *l)
 {
@@ -95,11 +95,14 @@ static void lay_out(const struct wire_header *h, struct layout *l)
 	l->indices = place(&l->size, h->num_indices, sizeof(uint32_t));
 	l->scales = place(&l->size, h->num_scales, sizeof(float));
 	l->bytes = place(&l->size, h->num_bytes, 1);
-	/* Names are copied with a terminator, because serialised names have none. */
+	/*
+	 * Reserve a byte for the terminator of each copied name, because serialised names have no
+	 * terminator.
+	 */
 	l->names = place(&l->size, (uint64_t)h->num_bytes + h->num_extensions, 1);
 }
 
-/* Reads the next record of a section; returns false at the end. */
+/* Reads the next record of a section; returns false at the end of the section. */
 static bool next_record(struct reader *r, enum wire_section section, void *record, size_t size)
 {
 	struct section *s = &r->sections[section];
@@ -198,7 +201,10 @@ static enum nn_status read_subgraph(struct reader *r, struct nn_subgraph *g, uin
 	struct wire_subgraph wire;
 	uint32_t i;
 
-	/* A record exists for each subgraph, because the same count determines both numbers. */
+	/*
+	 * A record exists for each subgraph, because one count determines the number of records and
+	 * of subgraphs.
+	 */
 	next_record(r, W_SUBGRAPHS, &wire, sizeof(wire));
 	g->num_operands = wire.num_operands;
 	g->num_operations = wire.num_operations;
@@ -239,7 +245,8 @@ static enum nn_status read_extension(struct reader *r, struct nn_extension_prefi
 }
 
 /*
- * Rejects records and bytes that no subgraph uses, so that a model has exactly one serialised form.
+ * Rejects records and bytes that no subgraph uses, so that each model has exactly one
+ * serialisation.
  */
 static enum nn_status check_all_used(const struct reader *r)
 {
@@ -288,7 +295,7 @@ static enum nn_status read_all(struct reader *r, const struct wire_header *h,
 	return status ? status : check_all_used(r);
 }
 
-/* Fills the zeroed allocation at `base`. */
+/* Fills a model's zeroed allocation at `base` with the decoded model. */
 static enum nn_status fill(uint8_t *base, const struct layout *l, const uint8_t *wire,
 			   const struct wire_header *h, const uint64_t start[W_END + 1],
 			   const struct nn_pool *pools, uint32_t num_pools, struct nn_error *err)

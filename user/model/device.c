@@ -10,10 +10,10 @@
 
 #include "device_read.h"
 
-#define MAX_CACHE_FILES 32	/* maximum number of cache files of a kind in the HAL */
+#define MAX_CACHE_FILES 32	/* maximum number of model files or data files in the HAL */
 #define MAX_FEATURE_LEVEL 8
 
-/* Checks that a version is printable, not empty, terminated, and followed only by zeros. */
+/* Checks that a version string is printable, not empty, terminated, and followed only by zeros. */
 static bool is_version(const char *version, size_t size)
 {
 	size_t length = strnlen(version, size), i;

@@ -7,7 +7,10 @@
 
 #include "wire.h"
 
-/* Totals of a model. Their type is wider than that of the header's counts, so no sum overflows. */
+/*
+ * Totals of a model's records. The totals have a wider type than the header's counts, so that no
+ * sum overflows.
+ */
 struct totals {
 	uint64_t operands;
 	uint64_t operations;
@@ -50,7 +53,10 @@ static void add_subgraph(struct totals *t, const struct nn_subgraph *g)
 	}
 }
 
-/* Makes a model's header; returns false if a total does not fit a field of the header. */
+/*
+ * Makes the header of a serialised model; returns false if a total does not fit in a field of the
+ * header.
+ */
 static bool make_header(const struct nn_model *model, struct wire_header *h,
 			uint64_t start[W_END + 1])
 {

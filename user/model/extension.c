@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extensions registered in this process: their operand types, and a prefix that the process gives
- * to each. Codes of decoded models are mapped to these prefixes.
+ * Extensions registered in this process, with their operand types. The process assigns a prefix to
+ * each extension, and codes of decoded models are mapped to these prefixes.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,7 +11,10 @@
 #include "check.h"
 #include "extension.h"
 
-/* Entry i has prefix i + 1. Entries are added, but never changed or removed. */
+/*
+ * Registered extensions; extensions[i] has prefix i + 1. Entries are added, but never changed or
+ * removed.
+ */
 static _Atomic(const struct nn_extension *) extensions[NN_MAX_EXTENSIONS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -66,7 +69,8 @@ const struct nn_type_info *nn_extension_type_info(int32_t type)
 }
 
 /*
- * Maps a model's prefixes to those of this process; prefixes that the model does not list become 0.
+ * Sets map[prefix] to the process's prefix for each prefix in the model's list of extensions, and
+ * to 0 for all other prefixes.
  */
 static enum nn_status map_prefixes(const struct nn_model *model, uint16_t *map,
 				   struct nn_error *err)
@@ -89,7 +93,10 @@ static int32_t moved(int32_t code, const uint16_t *map)
 	return (int32_t)((uint32_t)map[bits >> 16] << 16 | (bits & 0xffff));
 }
 
-/* Changes the codes in place, because the decoded model has not been used yet. */
+/*
+ * Maps the codes of a subgraph in place, which is safe because the decoded model has not been used
+ * yet.
+ */
 static enum nn_status move_subgraph(struct nn_model_checker *c, const uint16_t *map)
 {
 	const struct nn_subgraph *g = &c->model->subgraphs[c->at];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extensions registered in this process: their operand types, and a prefix that the process gives
- * to each. Codes of decoded models are mapped to these prefixes.
+ * Extensions registered in this process, with their operand types. The process assigns a prefix to
+ * each extension, and codes of decoded models are mapped to these prefixes.
  */
 #ifndef NN_MODEL_EXTENSION_H
 #define NN_MODEL_EXTENSION_H
@@ -9,9 +9,9 @@
 #include <nnaccel/engine_model.h>
 
 /*
- * A process registers an extension once, and gives it a prefix. The sizes of the extension's types
- * are then known, and decoded models have codes with this prefix. Types of unregistered extensions
- * are opaque: they may have any size and rank.
+ * A process registers an extension once, and assigns a prefix to the extension. After registration,
+ * the sizes of the extension's types are known, and codes in decoded models have this prefix. Types
+ * of unregistered extensions are opaque: they may have any size and rank.
  */
 #define NN_MAX_EXTENSIONS 64
 
@@ -28,8 +28,9 @@ struct nn_extension {
 
 /*
  * Registers an extension for the life of the process, from any thread; *extension must stay valid.
- * Returns NN_INVALID_ARGUMENT if the name is already registered, and sets *prefix to its prefix.
- * Returns NN_RESOURCE_EXHAUSTED_PERSISTENT if NN_MAX_EXTENSIONS are already registered.
+ * Returns NN_INVALID_ARGUMENT if an extension of this name is already registered, and sets *prefix
+ * to its prefix. Returns NN_RESOURCE_EXHAUSTED_PERSISTENT if NN_MAX_EXTENSIONS are already
+ * registered.
  */
 enum nn_status nn_extension_register(const struct nn_extension *extension, uint16_t *prefix,
 				     struct nn_error *err);
@@ -37,16 +38,18 @@ enum nn_status nn_extension_register(const struct nn_extension *extension, uint1
 /* Returns the prefix of an extension, from 1; 0 if the extension is not registered. */
 uint16_t nn_extension_prefix(const char *name);
 
-/* Returns the extension of a prefix, or NULL. */
+/* Returns the extension with a prefix, or NULL if there is none. */
 const struct nn_extension *nn_extension_at(uint16_t prefix);
 
-/* Returns the facts of an extension's type, or NULL; nn_type_info_of() calls this. */
+/*
+ * Returns the properties of a type of a registered extension, or NULL; called by nn_type_info_of().
+ */
 const struct nn_type_info *nn_extension_type_info(int32_t type);
 
 /*
- * Maps the codes of a newly decoded model to the prefixes of this process; nn_model_decode() calls
- * this. If no extension is registered, does nothing. Returns NN_INVALID_ARGUMENT for an
- * unregistered extension, a repeated name, or an unlisted prefix.
+ * Maps the codes of a newly decoded model to the prefixes of this process; called by
+ * nn_model_decode(). Does nothing if no extension is registered. Returns NN_INVALID_ARGUMENT for an
+ * unregistered extension, an extension listed twice, or a prefix that the model does not list.
  */
 enum nn_status nn_model_resolve_extensions(struct nn_model *model, struct nn_error *err);
 

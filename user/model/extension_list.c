@@ -58,7 +58,7 @@ static const struct extension_record *after(const struct extension_record *recor
 }
 
 /*
- * Checks all records of an aligned copy of the data; the last record must end where the data end.
+ * Checks all records in an aligned copy of the list; the last record must end where the data ends.
  */
 static enum nn_status check_list(const struct extension_list *list, size_t size,
 				 struct nn_error *err)
@@ -90,7 +90,9 @@ static enum nn_status check_list(const struct extension_list *list, size_t size,
 	return status;
 }
 
-/* Fills in the result, which points into the copy of the data in the same allocation. */
+/*
+ * Fills in the decoded list, whose pointers refer to the copy of the data in the same allocation.
+ */
 static void fill(struct nn_device_extension *out, struct nn_device_extension_item *items,
 		 const struct extension_list *list)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Format of an engine's answer to NNACCEL_QUERY_EXTENSIONS: the header of the list, then for each
- * extension a record and the items, types before operations.
+ * Format of an engine's answer to NNACCEL_QUERY_EXTENSIONS: a header, then for each extension a
+ * record and its items. An extension's types come before its operations.
  */
 #ifndef NN_MODEL_EXTENSION_LIST_H
 #define NN_MODEL_EXTENSION_LIST_H

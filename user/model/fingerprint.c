@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FarmHash's Fingerprint64, written from its definition: each class of lengths has one mixing rule,
- * over little-endian words.
+ * FarmHash's Fingerprint64, written from its definition. Each class of input lengths has one mixing
+ * rule, which reads little-endian words.
  */
 #include "model/fingerprint.h"
 
@@ -106,7 +106,10 @@ struct state {
 	struct pair v, w;
 };
 
-/* Hashes a block of 64 bytes; in the last block two terms have other weights. */
+/*
+ * Adds a block of 64 bytes to the hash; the last block passes other values of `multiplier` and
+ * `last`.
+ */
 static void block(struct state *h, const uint8_t *s, uint64_t multiplier, uint64_t last)
 {
 	uint64_t x;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Properties of operands: size, completeness of the shape, place of a constant's value, and
+ * Properties of operands: size, completeness of the shape, location of a constant's value, and
  * compatibility of types and shapes.
  */
 #include <string.h>
@@ -17,7 +17,8 @@ bool nn_operand_size(const struct nn_operand *operand, uint32_t *size)
 	if (operand->rank > NN_MAX_RANK)
 		return false;
 	/*
-	 * Even if some dimensions are unknown, the product of the known ones must not be too large.
+	 * The product of the known dimensions must not be too large, even if other dimensions are
+	 * unknown.
 	 */
 	for (i = 0; i < operand->rank; i++)
 		if (operand->dims[i] && __builtin_mul_overflow(known, operand->dims[i], &known))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads constants whose number of elements depends on other operands. */
+/* Reads constants whose required number of elements depends on other operands. */
 #ifndef NN_MODEL_OPERAND_H
 #define NN_MODEL_OPERAND_H
 
 #include <nnaccel/engine_model.h>
 
 /*
- * Returns the value, which may be unaligned, of a constant of a checked model with this type and
- * exactly `count` elements. Returns NULL for any other operand; `err` (may be NULL) then says what
- * the operand is and what is required.
+ * Returns the value of a constant in a checked model if the constant has the given type and exactly
+ * `count` elements. The value may be unaligned. Returns NULL for any other operand, and writes to
+ * `err` (may be NULL) what the operand is and what is required.
  */
 const void *nn_operand_value_of_count(const struct nn_model *model,
 				      const struct nn_operand *operand, int32_t type,

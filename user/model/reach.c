@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* The result for a subgraph. Each subgraph is examined only once. */
+/* Whether a subgraph uses only readable constants; each subgraph is examined only once. */
 enum reach { UNKNOWN, WITHIN, BEYOND };
 
 struct survey {
@@ -32,7 +32,9 @@ static bool operation_is_within(const struct survey *survey, const struct nn_sub
 	return true;
 }
 
-/* The recursion ends, because nn_model_check() rejects cycles and limits the depth. */
+/*
+ * The recursion over subgraphs ends, because nn_model_check() rejects cycles and limits the depth.
+ */
 static bool subgraph_is_within(const struct survey *survey, size_t index)
 {
 	const struct nn_subgraph *subgraph = &survey->model->subgraphs[index];

@@ -39,7 +39,10 @@ enum nn_status nn_fail(struct nn_error *err, enum nn_status status, const char *
 		err->message[0] = '\0';
 	va_end(args);
 
-	/* Names in a message may contain any byte, but the message must be one line of the log. */
+	/*
+	 * Replace control characters, because names in a message may contain any byte, but the
+	 * message must be one line.
+	 */
 	for (c = err->message; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';

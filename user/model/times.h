@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The request for the times at which an execution's operations ran, and the format of the answer.
+ * How a client requests the times at which an execution's operations ran, and the format of the
+ * answer.
  *
  * The client passes an attribute of TIMES_EXTENSION, and an additional output after the model's
- * outputs. The kit writes to this output when the engine began and ended, and the engine writes
- * when operations ran. An engine of an older kit rejects the attribute with NN_INVALID_ARGUMENT.
+ * outputs. To this output, libnnaccel-engine writes when the engine began and ended, and the engine
+ * writes when operations ran. An engine with an older libnnaccel-engine rejects the attribute with
+ * NN_INVALID_ARGUMENT.
  */
 #ifndef NN_MODEL_TIMES_H
 #define NN_MODEL_TIMES_H
@@ -23,14 +25,16 @@ struct times_head {
 	uint32_t reserved;
 };
 
-/* Returns whether the attributes request times. The attribute for times must be the only one. */
+/*
+ * Returns whether the attributes request times: the attribute for times must be the only attribute.
+ */
 static inline bool times_are_asked(const struct nn_attributes *attributes)
 {
 	return attributes && attributes->count == 1 &&
 	       !strcmp(attributes->list[0].extension, TIMES_EXTENSION);
 }
 
-/* Adds the times of an operation if the list is not full. */
+/* Adds the times of an operation to the list, unless the list is full. */
 static inline void times_add(struct nn_times *times, uint32_t index, int32_t type, uint64_t begin_ns,
 			     uint64_t end_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Computes the offsets of a serialised model's sections, for the encoder and the decoder. */
+/* Computes the offsets of a serialised model's sections; used by the encoder and the decoder. */
 #include "wire.h"
 
 bool wire_layout(const struct wire_header *h, uint64_t start[W_END + 1])

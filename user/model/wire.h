@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The serialised form of a model, which a client sends to its worker in a sealed memfd. The form
- * has host byte order, because client and worker run on the same machine.
+ * The format of a serialised model, which a client sends to its worker in a sealed memfd. The
+ * format has host byte order, because client and worker run on the same machine.
  *
- * A header is followed by these sections without gaps. The header's counts give their lengths:
+ * A header is followed by these sections without gaps; the header contains the number of each
+ * section's elements:
  *
  *	wire_subgraph[num_subgraphs]	the main one first
  *	wire_operand[num_operands]	those of subgraph 0, then of subgraph 1, ...
@@ -17,8 +18,8 @@
  *					order, then the extensions' names, not terminated
  *	uint8_t[values_size]		values of copied constants
  *
- * The order determines the place of each part. So there are no offsets to check, no parts overlap,
- * and a model has exactly one serialised form.
+ * The order determines the location of each section. There are therefore no offsets to check, no
+ * sections overlap, and a model has exactly one serialisation.
  */
 #ifndef NN_MODEL_WIRE_H
 #define NN_MODEL_WIRE_H
@@ -32,7 +33,7 @@
 struct wire_header {
 	uint32_t magic;
 	uint32_t version;
-	uint64_t size;		/* size of the whole serialised form */
+	uint64_t size;		/* size of the whole serialised model */
 	uint64_t values_size;
 	uint32_t flags;
 	uint32_t num_subgraphs;

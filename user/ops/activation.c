@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RELU, RELU1, RELU6, LOGISTIC, TANH, ELU and HARD_SWISH. A quantised operation is a table of 256
- * values, computed in fixed point.
+ * RELU, RELU1, RELU6, LOGISTIC, TANH, ELU and HARD_SWISH. The quantised operations look results up
+ * in a table of 256 values, which is computed in fixed point.
  */
 #include <math.h>
 
@@ -18,11 +18,11 @@ struct quantised;
 struct kernels {
 	void (*on_float)(const struct nn_run *r);
 	int32_t (*on_q8)(int32_t x, const struct quantised *p);
-	float scale;			/* of the quantised output */
-	int32_t zero;			/* of the unsigned output; 128 less for a signed one */
+	float scale;			/* fixed scale of a quantised output */
+	int32_t zero;			/* fixed zero point of a uint8 output; 128 less for int8 */
 };
 
-/* Infers the fixed quantisation of an output with the range [0, 1) or [-1, 1). */
+/* Infers the output of LOGISTIC or TANH, whose fixed quantisation covers [0, 1) or [-1, 1). */
 static enum nn_status infer_sigmoid(struct nn_run *r)
 {
 	const struct kernels *k = r->op->kernels;
@@ -38,7 +38,10 @@ static enum nn_status infer_sigmoid(struct nn_run *r)
 
 /* ---- Loops ---- */
 
-/* Defines a float loop: `expression` computes an element from x and the operation's parameter. */
+/*
+ * Defines a loop over float elements: `expression` computes an output element from x and the
+ * operation's parameter.
+ */
 #define FLOATS(name, expression)							\
 static void name(const struct nn_run *r)						\
 {											\
@@ -59,15 +62,21 @@ FLOATS(tanh_float, tanhf(x))
 FLOATS(elu_float, fmaxf(0, x) + fminf(0, alpha * (expf(x) - 1)))
 FLOATS(hard_swish_float, x * fminf(6, fmaxf(0, x + 3)) / 6)
 
-/* Parameters of a quantised function, whose argument is the input in units of the input's scale. */
+/*
+ * Parameters of a quantised function. The function's argument is an input element minus the zero
+ * point.
+ */
 struct quantised {
 	struct nn_multiplier in;	/* multiplier of the input for LOGISTIC and TANH */
 	int32_t radius;
-	struct nn_multiplier relu;	/* multiplier of 16 bits for HARD_SWISH */
+	struct nn_multiplier relu;	/* 16-bit multiplier for HARD_SWISH */
 	struct nn_multiplier out;
 };
 
-/* Applies `fn` to all elements. `fn` returns an output in units of the output's scale. */
+/*
+ * Applies the function `fn` to all elements. The result of `fn` is an output element minus the
+ * output's zero point.
+ */
 static void map_q8(const struct nn_run *r, int32_t (*fn)(int32_t x, const struct quantised *p),
 		   const struct quantised *p)
 {
@@ -99,8 +108,8 @@ static void clamp_float(const struct nn_run *r, int32_t activation)
 }
 
 /*
- * After the sign bit of signed types is flipped, stored values are ordered like the values that
- * they stand for.
+ * Clamps stored values. If the sign bit of int8 values is flipped, all stored values compare as
+ * unsigned bytes in the order of their real values.
  */
 static void clamp_q8(const struct nn_run *r, int32_t activation)
 {
@@ -134,8 +143,8 @@ static enum nn_status execute_clamp(struct nn_run *r)
 /* ---- LOGISTIC and TANH ---- */
 
 /*
- * Returns the input as a fixed-point number with four integer bits. Inputs beyond the radius would
- * overflow.
+ * Returns the input as a fixed-point number with four integer bits. An input whose absolute value
+ * is larger than the radius would overflow.
  */
 static int32_t fixed_input(int32_t x, const struct quantised *p)
 {
@@ -176,7 +185,10 @@ static enum nn_status execute_sigmoid(struct nn_run *r)
 	if (!nn_quant_encode_above_one((double)in->scale * 0x1p27, &p.in))
 		return nn_run_fail(r, "input 0: scale %g is too small", (double)in->scale);
 	p.radius = nn_quant_radius(4, p.in.shift);
-	/* If the radius is 0, only the value 0 is not saturated. It needs no factor. */
+	/*
+	 * If the radius is 0, only the input 0 is not saturated. For the input 0, no multiplier is
+	 * needed.
+	 */
 	if (p.radius == 0)
 		p = (struct quantised){ .radius = 1 };
 	map_q8(r, k->on_q8, &p);
@@ -199,7 +211,7 @@ static int16_t shift_left16(int16_t x, int32_t bits)
 	return nn_saturate16(x * (INT64_C(1) << (bits < 16 ? bits : 16)));
 }
 
-/* Multiplies and returns the doubled high half, truncated. */
+/* Returns the truncated high half of twice the product a * b. */
 static int16_t multiply_high16(int16_t a, int16_t b)
 {
 	if (a == INT16_MIN && b == INT16_MIN)
@@ -207,7 +219,10 @@ static int16_t multiply_high16(int16_t a, int16_t b)
 	return (int16_t)(a * b / (1 << 15));
 }
 
-/* Computes (x + 3) / 6 clamped to [0, 1], with 15 fraction bits, from x with 7 more bits. */
+/*
+ * Computes (x + 3) / 6, clamped to [0, 1], with 15 fraction bits. The argument x has 7 fraction
+ * bits.
+ */
 static int16_t hard_sigmoid16(int16_t x, const struct nn_multiplier *m)
 {
 	if (m->shift > 0)

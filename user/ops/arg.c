@@ -30,8 +30,8 @@ static enum nn_status infer_arg(struct nn_run *r)
 }
 
 /*
- * Returns element i as a double that has the same order. NaN is below all other numbers. Every
- * 32-bit integer and float is exact as a double.
+ * Returns element i as a double, so that elements of all types can be compared. NaN becomes less
+ * than all other numbers. Every 32-bit integer and float is exact as a double.
  */
 static double value_at(const struct nn_tensor *t, size_t i)
 {
@@ -50,7 +50,7 @@ static double value_at(const struct nn_tensor *t, size_t i)
 	}
 }
 
-/* Returns the first of equal elements. */
+/* Executes ARGMAX or ARGMIN. If several elements are equal, the result is the first of them. */
 static enum nn_status execute_arg(struct nn_run *r)
 {
 	const double sign = r->op->code == NN_OP_ARGMAX ? 1 : -1;
@@ -104,7 +104,10 @@ struct candidate {
 	uint32_t index;
 };
 
-/* Orders candidates by value, largest first. If values are equal, the larger index comes first. */
+/*
+ * Orders candidates by value, largest first. Of candidates with equal values, the one with the
+ * larger index comes first.
+ */
 static int compare_candidates(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
@@ -115,11 +118,11 @@ static int compare_candidates(const void *a, const void *b)
 }
 
 #define MAX_INSERTED 32		/* maximum size of a list sorted by insertion */
-#define BLOCK 16		/* elements that are compared together */
+#define BLOCK 16		/* number of elements that are compared at once */
 
 /*
- * Returns the index of the first element from `i` on that is at least `least`, or `end`. NaN never
- * qualifies.
+ * Returns the index of the first element from `i` on that is not less than `least`, or `end` if
+ * there is none. Skips NaN.
  */
 #define SKIP(name, type)									\
 static size_t name(const type *x, size_t i, size_t end, double least)			\
@@ -159,7 +162,8 @@ static size_t skip(const struct nn_tensor *t, size_t i, size_t end, double least
 }
 
 /*
- * Sifts the element at `at` down in a heap, whose root is the element that comes last in the order.
+ * Sifts the element at index `at` down in a heap of candidates. The root of the heap is the
+ * candidate that comes last in the order.
  */
 static void sift(struct candidate *heap, size_t count, size_t at)
 {
@@ -177,7 +181,10 @@ static void sift(struct candidate *heap, size_t count, size_t at)
 	heap[at] = moved;
 }
 
-/* Finds the `k` elements of a row that come first, in order, by a heap. For large k. */
+/*
+ * Finds the `k` elements of a row that come first in the order, and sorts them. Uses a heap, which
+ * is faster for large k.
+ */
 static void sort_top(const struct nn_tensor *in, size_t start, uint32_t row, uint32_t k,
 		     struct candidate *list)
 {
@@ -193,7 +200,8 @@ static void sort_top(const struct nn_tensor *in, size_t start, uint32_t row, uin
 }
 
 /*
- * Inserts an element into a sorted list. Removes the last element, whose value must not be larger.
+ * Inserts an element into a sorted list, and removes the list's last element, whose value must not
+ * be larger.
  */
 static void insert(struct candidate *list, uint32_t last, double value, uint32_t index)
 {
@@ -204,7 +212,7 @@ static void insert(struct candidate *list, uint32_t last, double value, uint32_t
 	list[at] = (struct candidate){ value, index };
 }
 
-/* Finds the `k` elements of a row that come first, in order. */
+/* Finds the `k` elements of a row that come first in the order, and sorts them. */
 static void find_top(const struct nn_tensor *in, size_t start, uint32_t row, uint32_t k,
 		     struct candidate *list)
 {

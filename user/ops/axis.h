@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Helpers of shape rules for axes and shapes.
- */
+/* Helper functions of shape rules, for axes and shapes. */
 #ifndef NN_OPS_AXIS_H
 #define NN_OPS_AXIS_H
 
@@ -10,8 +8,8 @@
 #include "ops/op.h"
 
 /*
- * Resolves an axis, which counts from the end if it is negative. Returns false if it is out of
- * range.
+ * Sets *index to an axis, which counts from the end if it is negative. Returns false if the axis is
+ * out of range.
  */
 static inline bool nn_axis(int32_t axis, uint32_t rank, uint32_t *index)
 {
@@ -23,14 +21,14 @@ static inline bool nn_axis(int32_t axis, uint32_t rank, uint32_t *index)
 	return true;
 }
 
-/* Sets a tensor's rank, and its dimensions from that rank on to 0. */
+/* Sets a tensor's rank, and sets all dimensions beyond the rank to 0. */
 static inline void nn_tensor_set_rank(struct nn_tensor *t, uint32_t rank)
 {
 	t->rank = rank;
 	memset(t->dims + rank, 0, (NN_MAX_RANK - rank) * sizeof(*t->dims));
 }
 
-/* Gives an output the type, dimensions and quantisation of an input. */
+/* Sets the type, dimensions and quantisation of an output to those of an input. */
 static inline void nn_tensor_like(struct nn_tensor *out, const struct nn_tensor *in)
 {
 	out->type = in->type;
@@ -40,14 +38,17 @@ static inline void nn_tensor_like(struct nn_tensor *out, const struct nn_tensor 
 	out->zero_point = in->zero_point;
 }
 
-/* Infers an output with the type, dimensions and quantisation of input 0. */
+/* The shape rule of an output with the type, dimensions and quantisation of input 0. */
 static inline enum nn_status nn_infer_like(struct nn_run *r)
 {
 	nn_tensor_like(&r->outputs[0], &r->inputs[0]);
 	return NN_OK;
 }
 
-/* Infers an output with the shape of input 0, and the type and quantisation of the model. */
+/*
+ * The shape rule of an output with the shape of input 0, and the type and quantisation that the
+ * model declares.
+ */
 static inline enum nn_status nn_infer_shape(struct nn_run *r)
 {
 	r->outputs[0].rank = r->inputs[0].rank;

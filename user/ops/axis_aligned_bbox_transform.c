@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AXIS_ALIGNED_BBOX_TRANSFORM: moves each region by the deltas of each class, and clips the results
- * to the region's image.
+ * AXIS_ALIGNED_BBOX_TRANSFORM: moves each region by the deltas of each class, and clips each moved
+ * box to its image.
  */
 #include "ops/box.h"
 #include "ops/check.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BIDIRECTIONAL_SEQUENCE_LSTM: two float LSTM cells along one sequence, the second one backwards.
- * An auxiliary input connects stacked operations.
+ * BIDIRECTIONAL_SEQUENCE_LSTM: runs two float LSTM cells along a sequence, one forwards and one
+ * backwards. Stacked operations are connected by an auxiliary input.
  */
 #include "ops/check.h"
 #include "ops/lstm_cell.h"
 
-/* Positions of the inputs. */
+/* Indices of the operation's inputs. */
 enum {
 	FW_WEIGHTS = 1, BW_WEIGHTS = 18, FW_H = 35, FW_C = 36, BW_H = 37, BW_C = 38,
 	AUX = NN_BIDIRECTIONAL_LSTM_AUX,
@@ -15,7 +15,7 @@ enum {
 	NUM_INPUTS = 61,
 };
 
-/* Checks that auxiliary weights are present for all gates that have input weights, or for none. */
+/* Checks that all gates with input weights have auxiliary weights, or that no gate has any. */
 static enum nn_status aux_weights(const struct nn_run *r, bool *given)
 {
 	*given = !r->inputs[FW_AUX + NN_LSTM_OUTPUT].omitted;
@@ -92,8 +92,8 @@ static enum nn_status execute_bidirectional_lstm(struct nn_run *r)
 	if (status)
 		return status;
 	/*
-	 * With an auxiliary input but no auxiliary weights, the backward cell reads the auxiliary
-	 * input, which has the size of that cell.
+	 * If there is an auxiliary input but no auxiliary weights, the backward cell reads the
+	 * auxiliary input, which must have the size of the backward cell's input.
 	 */
 	bw_s = s;
 	bw_s.size = bw.size;
@@ -123,14 +123,17 @@ static enum nn_status check_bidirectional_lstm(const struct nn_check *c)
 	       nn_check_fail(c, "%u outputs, must be 1, 2, 5 or 6", outputs);
 }
 
-/* The optional inputs among the 17 inputs of a cell that begin at `weights`. */
+/*
+ * Bit set of the optional inputs of a cell, whose 17 weights and biases begin at input `weights`.
+ */
 #define OPTIONAL(weights) ((NN_IN(0) | NN_IN(4) | NN_IN(8) | NN_IN(9) | NN_IN(10) | NN_IN(11) |	\
 			    NN_IN(15) | NN_IN(16)) << (weights))
-/* Four consecutive inputs. */
+/* Bit set of four consecutive inputs. */
 #define FOUR(first) (UINT64_C(0xf) << (first))
 
 /*
- * Ranks of states are checked when the states are used, because omitted inputs may have any rank.
+ * The rules allow states of any rank, because omitted inputs may have any rank; execution checks
+ * the ranks of present states.
  */
 NN_OPERATION(BIDIRECTIONAL_SEQUENCE_LSTM,
 	NN_INPUTS(NUM_INPUTS, { NN_FLOATS, 3, 3 }, NN_LSTM_CELL_RULES(FW_WEIGHTS),

@@ -9,7 +9,7 @@ float nn_box_overlap(const struct nn_box *a, const struct nn_box *b)
 {
 	float w, h, both;
 
-	/* Most pairs do not overlap. */
+	/* Return early for boxes that do not overlap, as most pairs of boxes. */
 	if (a->x2 <= b->x1 || b->x2 <= a->x1 || a->y2 <= b->y1 || b->y2 <= a->y1)
 		return 0;
 	w = nn_least(a->x2, b->x2) - nn_largest(a->x1, b->x1);
@@ -23,7 +23,10 @@ struct nn_box nn_box_moved(const struct nn_box *b, const float delta[4], float h
 	float w = b->x2 - b->x1, h = b->y2 - b->y1;
 	float x = (b->x1 + b->x2) / 2 + delta[0] * w;
 	float y = (b->y1 + b->y2) / 2 + delta[1] * h;
-	/* If the width or height of the image is NaN, the box is not clipped in this direction. */
+	/*
+	 * If the image's width is NaN, the box is not clipped horizontally; if the height is NaN,
+	 * not vertically.
+	 */
 	float right = isnan(width) ? INFINITY : width, bottom = isnan(height) ? INFINITY : height;
 	const nn_dot_four zero = { 0 }, high = { right, bottom, right, bottom };
 	nn_dot_four corners;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Boxes given by two corners: checks them, computes overlaps, and moves them by deltas. */
+/*
+ * Boxes given by two corners: functions that check boxes, compute overlaps, and move boxes by
+ * deltas.
+ */
 #ifndef NN_OPS_BOX_H
 #define NN_OPS_BOX_H
 
@@ -13,7 +16,7 @@ struct nn_box {
 	float y2;
 };
 
-/* Returns true if the corners are in order; false for NaN. */
+/* Returns true if x1 <= x2 and y1 <= y2; false if a coordinate is NaN. */
 static inline bool nn_box_is_valid(const struct nn_box *b)
 {
 	return b->x1 <= b->x2 && b->y1 <= b->y2;
@@ -25,8 +28,8 @@ static inline float nn_box_area(const struct nn_box *b)
 }
 
 /*
- * Return the smaller and the larger of two numbers. If one number is NaN, both return the other
- * number.
+ * Return the smaller and the larger of two numbers. If one number is NaN, both functions return the
+ * other number.
  */
 static inline float nn_least(float a, float b)
 {
@@ -38,18 +41,21 @@ static inline float nn_largest(float a, float b)
 	return a > b || b != b ? a : b;
 }
 
-/* Returns the area of the intersection over the area of the union. */
+/*
+ * Returns the overlap of two boxes: the area of their intersection divided by the area of their
+ * union.
+ */
 float nn_box_overlap(const struct nn_box *a, const struct nn_box *b);
 
 /*
  * Moves a box's center by delta[0..1] times its size, multiplies its size by the exponentials of
- * delta[2..3], and clips it to an image of the given size. Returns the result.
+ * delta[2..3], and clips the box to an image of the given size. Returns the clipped box.
  */
 struct nn_box nn_box_moved(const struct nn_box *b, const float delta[4], float height, float width);
 
 /*
- * Quantised coordinates (NN_BOX_OF) must have scale 1/8 and zero point 0. nn_box_quantise() sets
- * scale and zero point of an output of coordinates.
+ * Quantised coordinates (NN_BOX_OF) must have scale 1/8 and zero point 0. The function
+ * nn_box_quantise() sets this scale and zero point for an output of coordinates.
  */
 enum nn_status nn_box_check_scale(const struct nn_run *r, uint32_t index);
 void nn_box_quantise(struct nn_tensor *t);

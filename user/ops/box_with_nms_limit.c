@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BOX_WITH_NMS_LIMIT: selects the best boxes of each class that do not overlap much. From these it
- * selects the best of each image.
+ * BOX_WITH_NMS_LIMIT: selects the best boxes of each class that do not overlap much, and from these
+ * the best boxes of each image.
  */
 #include <math.h>
 #include <string.h>
@@ -15,12 +15,13 @@ enum { SCORES, BOXES, BATCH, SCORE_THRESHOLD, MAX_DETECTIONS, KERNEL, IOU_THRESH
        NMS_SCORE_THRESHOLD };
 enum { OUT_SCORES, OUT_BOXES, OUT_CLASSES, OUT_BATCH };
 
-/* The result, which infer() computes and execute() copies. */
+/* The result of the operation, which infer() computes and execute() copies. */
 struct result {
 	uint32_t classes;
 	size_t count;
-	struct nn_box *boxes;			/* all boxes, by region and class */
-	struct nn_candidate *detections;	/* selected ones */
+	/* boxes of all regions and classes: boxes[region * classes + class] */
+	struct nn_box *boxes;
+	struct nn_candidate *detections;	/* selected detections */
 };
 
 static enum nn_status check_shapes(const struct nn_run *r)
@@ -53,7 +54,7 @@ static enum nn_status read_nms(const struct nn_run *r, struct nn_nms *nms)
 }
 
 /*
- * Selects the detections of a class among regions [first, last). Ignores scores below `least`.
+ * Selects the detections of a class in the regions [first, last). Ignores scores below `least`.
  * Returns the number of detections.
  */
 static size_t select_class(const struct nn_run *r, const struct nn_nms *nms,
@@ -75,8 +76,9 @@ static size_t select_class(const struct nn_run *r, const struct nn_nms *nms,
 }
 
 /*
- * Keeps the best `limit` elements of a list, without changing their order. `best` has room for a
- * copy of the list. `is_best` has a flag for each box; all are false at the call and at return.
+ * Removes all but the best `limit` elements from a list, without changing their order. The array
+ * `best` has room for a copy of the list. The array `is_best` has a flag for each box; all flags
+ * are false before and after the call.
  */
 static size_t cut(struct nn_candidate *list, size_t count, size_t limit,
 		  struct nn_candidate *best, bool *is_best)
@@ -125,8 +127,8 @@ static enum nn_status detect(struct nn_run *r, const struct nn_nms *nms, struct 
 		if (!nn_box_is_valid(&v->boxes[i]))
 			return nn_run_fail(r, "input 1: box %zu has its corners out of order", i);
 	/*
-	 * If so, `limit` detections with better scores are enough to rule out a box: it is not
-	 * selected, and does not suppress a selected one.
+	 * If scores only fall and are not negative, a box with a score below `limit` detections is
+	 * neither selected nor suppresses a selected box.
 	 */
 	only_falls = nms->kernel == NN_NMS_HARD && nn_run_float(r, SCORE_THRESHOLD, 0) >= 0;
 	for (uint32_t first = 0, last; first < regions; first = last) {

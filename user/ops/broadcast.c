@@ -3,7 +3,8 @@
 #include "ops/broadcast.h"
 
 /*
- * Returns dimension `axis` of a tensor whose rank is extended to `rank` by leading dimensions of 1.
+ * Returns dimension `axis` of a tensor after its rank was extended to `rank` by leading dimensions
+ * of 1.
  */
 static uint32_t stretched_dim(const struct nn_tensor *t, uint32_t rank, uint32_t axis)
 {
@@ -48,8 +49,8 @@ static void add_axis(struct nn_broadcast_axes *x, uint32_t a, uint32_t b)
 }
 
 /*
- * Converts each axis's flag (1 if the operand moves along the axis, 0 if it is broadcast) to a step
- * in elements.
+ * Replaces the flag of each axis in `steps` by a step in elements. A flag is 1 if the operand
+ * extends along the axis, and 0 if the operand is broadcast.
  */
 static void set_steps(const struct nn_broadcast_axes *x, size_t *steps)
 {
@@ -81,7 +82,10 @@ static size_t element_size(const struct nn_tensor *t)
 	return nn_type_info_of(t->type)->element_size;
 }
 
-/* Loops over all axes except the last one, along which a row extends. */
+/*
+ * Calls the row function for each combination of indices of all axes except the last, along which a
+ * row extends.
+ */
 static void walk(const struct nn_broadcast_axes *x, struct nn_row *row, nn_row_fn *fn,
 		 size_t element_a, size_t element_b, size_t element_out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations on two broadcast tensors: the shape rule, and a loop that calls a kernel for each
- * contiguous row.
+ * Operations on two tensors with broadcasting: the shape rule, and a loop that calls a kernel for
+ * each contiguous row.
  */
 #ifndef NN_OPS_BROADCAST_H
 #define NN_OPS_BROADCAST_H
@@ -9,14 +9,16 @@
 #include "ops/op.h"
 
 /*
- * The shape rule. Inputs 0 and 1 are aligned at the last axis; on each axis their sizes are equal
- * or one of them is 1. Output 0 has the type and quantisation that the model declares.
+ * The shape rule of a broadcast. Inputs 0 and 1 are aligned at the last axis. On each axis, the
+ * sizes of the two inputs are equal, or one size is 1. Output 0 has the type and quantisation that
+ * the model declares.
  */
 enum nn_status nn_broadcast_infer(struct nn_run *r);
 
 /*
- * The output axes of a broadcast. Adjacent axes are merged if each operand moves along both axes,
- * or along neither. The steps are the strides of operands a and b in elements; 0 means broadcast.
+ * The output axes of a broadcast. Adjacent axes are merged if no operand is broadcast along only
+ * one of the two axes. The steps are the strides of operands a and b in elements; a step of 0 means
+ * broadcast.
  */
 struct nn_broadcast_axes {
 	uint32_t count;			/* at least 1 */
@@ -28,8 +30,8 @@ struct nn_broadcast_axes {
 void nn_broadcast_axes(const struct nn_run *r, struct nn_broadcast_axes *x);
 
 /*
- * A row of `count` output elements. Operands a and b have `count` elements each, or one element for
- * the whole row (one_a, one_b).
+ * A row of `count` output elements. Operands a and b have `count` elements each, or only one
+ * element for the whole row if one_a or one_b is set.
  */
 struct nn_row {
 	const void *params;		/* the kernel's own */
@@ -48,7 +50,7 @@ void nn_broadcast(const struct nn_run *r, nn_row_fn *fn, const void *params);
 
 /*
  * Defines a row kernel. `expression` computes an element of type `out_type` from x and y of type
- * `in_type` and from the parameters `p`. The kernel has three loops, which compilers can vectorise.
+ * `in_type` and from the parameters `p`. The kernel has three loops that compilers can vectorise.
  */
 #define NN_ROW_FN(name, in_type, out_type, params_type, expression)			\
 static void name(const struct nn_row *row)						\

@@ -10,7 +10,7 @@
 
 #define CONVERTIBLE (NN_FLOATS | NN_T(NN_TENSOR_INT32) | NN_T(NN_TENSOR_QUANT8_ASYMM))
 
-/* Elements of any other type can only be copied. */
+/* Checks the types: elements of a type that is not listed in the rules can only be copied. */
 static enum nn_status check(const struct nn_check *c)
 {
 	const bool converts = NN_T(nn_check_in(c, 0)->type) & CONVERTIBLE;
@@ -22,7 +22,7 @@ static enum nn_status check(const struct nn_check *c)
 	return status;
 }
 
-/* Converts towards zero, saturating; NaN gives 0. */
+/* Converts a float to an integer, rounded towards zero and saturated; NaN becomes 0. */
 static inline int32_t to_int(float x)
 {
 	if (x >= 0x1p31f)
@@ -39,7 +39,7 @@ static inline uint8_t to_byte(float x)
 
 typedef void convert_fn(const void *in, void *out, size_t count);
 
-/* Defines a conversion: `expression` converts one element x. */
+/* Defines a conversion of all elements: `expression` converts one element x. */
 #define CONVERT(name, from, to, expression)						\
 static void name(const void *input, void *output, size_t count)				\
 {											\

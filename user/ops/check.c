@@ -69,7 +69,7 @@ static uint32_t type_of(const struct nn_check *c, uint32_t input)
 	return type >= 0 && type < NN_TYPE_COUNT ? NN_T(type) : 0;
 }
 
-/* Returns the set of types that a rule allows in this operation. */
+/* Returns the set of types that a rule allows for the operation being checked. */
 static uint32_t type_set(const struct nn_check *c, uint32_t types)
 {
 	uint32_t set = types & (NN_T(NN_TYPE_COUNT) - 1);
@@ -88,7 +88,7 @@ static uint32_t type_set(const struct nn_check *c, uint32_t types)
 	return set;
 }
 
-/* Writes a text such as "FLOAT32 or FLOAT16". */
+/* Writes the names of a set of types, such as "FLOAT32 or FLOAT16". */
 static void describe_types(uint32_t set, char *text, size_t size)
 {
 	text[0] = 0;
@@ -101,7 +101,7 @@ static void describe_types(uint32_t set, char *text, size_t size)
 	}
 }
 
-/* Returns whether an operand breaks a rule, and describes how. */
+/* Returns whether an operand breaks a rule, and writes the reason to `text`. */
 static bool breaks_rule(const struct nn_check *c, const struct nn_operand *o, struct nn_rule rule,
 			char *text, size_t size)
 {
@@ -131,8 +131,8 @@ enum nn_status nn_check_input(const struct nn_check *c, uint32_t index, struct n
 	char text[NN_MESSAGE_SIZE];
 
 	/*
-	 * An operand that may be omitted can be declared with any dimensions, so its rank is left
-	 * to the shape rule.
+	 * The shape rule checks the rank of an input that may be omitted, because an omitted input
+	 * may have any dimensions.
 	 */
 	if (nn_has_input(c->op->omissible, index))
 		rule.min_rank = rule.max_rank = 0;

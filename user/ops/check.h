@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Functions that signature checks use: rules for the types and ranks of operands, and helpers for
- * other properties. All messages name the wrong operand.
+ * other properties. Each function's message names the wrong operand.
  */
 #ifndef NN_OPS_CHECK_H
 #define NN_OPS_CHECK_H
@@ -16,22 +16,23 @@
 		       NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL) | NN_T(NN_TENSOR_QUANT16_SYMM) | \
 		       NN_T(NN_TENSOR_QUANT16_ASYMM) | NN_T(NN_TENSOR_QUANT8_SYMM))
 
-/* Types that depend on an input's type. They may be combined with sets of fundamental types. */
-#define NN_SAME (1u << 31)		/* the type of input 0, */
-#define NN_SAME_1 (1u << 30)		/* of input 1, */
+/* Types that depend on an input's type, and may be combined with sets of fundamental types. */
+#define NN_SAME (1u << 31)		/* the type of input 0 */
+#define NN_SAME_1 (1u << 30)		/* the type of input 1 */
 #define NN_SAME_2 (1u << 29)		/* the type of input 2 */
-/* scalar FLOAT16 if input 0 is TENSOR_FLOAT16, else FLOAT32 */
+/* the scalar type FLOAT16 if input 0 is a TENSOR_FLOAT16, else the scalar type FLOAT32 */
 #define NN_SCALAR_OF (1u << 28)
-/* the type of input 0 if float, else TENSOR_QUANT16_ASYMM */
+/* the type of input 0 if input 0 is float, else TENSOR_QUANT16_ASYMM */
 #define NN_BOX_OF (1u << 27)
-#define NN_ANCHOR_OF (1u << 26)		/* like NN_BOX_OF, with TENSOR_QUANT16_SYMM */
+/* the type of input 0 if input 0 is float, else TENSOR_QUANT16_SYMM */
+#define NN_ANCHOR_OF (1u << 26)
 
-/* A scalar operand of one type. */
+/* Rules for a scalar operand of one type. */
 #define NN_SCALAR_INT { NN_T(NN_INT32), 0, 0 }
 #define NN_SCALAR_BOOL { NN_T(NN_BOOL), 0, 0 }
 #define NN_SCALAR_FLOAT { NN_SCALAR_OF, 0, 0 }
 
-/* A rule for one operand. The rank is checked only if the operand's rank is known. */
+/* A rule for one operand. An operand's rank is checked only if it is known. */
 struct nn_rule {
 	uint32_t types;
 	uint8_t min_rank;	/* 0: any */
@@ -45,12 +46,15 @@ struct nn_rule {
 #define NN_INPUTS(least, ...) .inputs = NN_RULES(__VA_ARGS__), .least_inputs = least,	\
 			      .num_inputs = NN_NUM_RULES(__VA_ARGS__)
 
-/* The rules of an operation's outputs. All outputs are mandatory, or only those before `least`. */
+/*
+ * The rules of an operation's outputs. All outputs are mandatory, or only the outputs before
+ * `least`.
+ */
 #define NN_OUTPUTS(...) NN_OUTPUTS_FROM(NN_NUM_RULES(__VA_ARGS__), __VA_ARGS__)
 #define NN_OUTPUTS_FROM(least, ...) .outputs = NN_RULES(__VA_ARGS__), .least_outputs = least, \
 				    .num_outputs = NN_NUM_RULES(__VA_ARGS__)
 
-/* Checks an operation against the rules of its entry. */
+/* Checks an operation against the rules in the operation's table entry. */
 enum nn_status nn_check_rules(const struct nn_check *c);
 
 /* Checks the number of inputs and outputs; UINT32_MAX means no maximum. */
@@ -66,8 +70,8 @@ const struct nn_operand *nn_check_in(const struct nn_check *c, uint32_t index);
 const struct nn_operand *nn_check_out(const struct nn_check *c, uint32_t index);
 
 /*
- * Return NN_INVALID_ARGUMENT and report an input or output: "CONV_2D: input 1 (TENSOR_INT32):
- * <message>". nn_check_fail() reports the operation as a whole.
+ * Return NN_INVALID_ARGUMENT with a message that names an input or output, such as "CONV_2D: input
+ * 1 (TENSOR_INT32): <message>". The message of nn_check_fail() names only the operation.
  */
 #define nn_check_fail_input(c, ...) nn_check_fail_operand(c, false, __VA_ARGS__)
 #define nn_check_fail_output(c, ...) nn_check_fail_operand(c, true, __VA_ARGS__)
@@ -76,7 +80,10 @@ enum nn_status nn_check_fail_operand(const struct nn_check *c, bool is_output, u
 enum nn_status nn_check_fail(const struct nn_check *c, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Returns whether two operands have the same rank and dimensions; ignores unknown ones. */
+/*
+ * Returns whether two operands have the same rank and dimensions; ignores unknown ranks and
+ * dimensions.
+ */
 bool nn_check_shapes_agree(const struct nn_operand *a, const struct nn_operand *b);
 
 /* Checks that two inputs have the same type. */

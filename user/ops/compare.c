@@ -8,7 +8,7 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 
-/* The real number of each stored value, for both operands. */
+/* The real value of each of the 256 stored values, for operands a and b. */
 struct reals {
 	float a[256];
 	float b[256];
@@ -22,7 +22,7 @@ static void fill_reals(float *reals, const struct nn_tensor *t)
 		reals[byte] = t->scale * (float)nn_q8_value(q, (uint8_t)byte);
 }
 
-/* The kernels of an operator. */
+/* Defines the kernels of a comparison operator. */
 #define OPERATOR(name, operator)							\
 NN_ROW_FN(name##_float, float, uint8_t, void, x operator y)				\
 NN_ROW_FN(name##_int, int32_t, uint8_t, void, x operator y)				\
@@ -40,8 +40,9 @@ OPERATOR(less_equal, <=)
 struct kernels {
 	nn_row_fn *on_float;
 	nn_row_fn *on_int;
-	nn_row_fn *on_bool;	/* rows of bool, and of unsigned values with equal quantisation */
-	nn_row_fn *on_signed;		/* rows of signed values with equal quantisation */
+	/* kernel for rows of bool, and of uint8 values with equal quantisation */
+	nn_row_fn *on_bool;
+	nn_row_fn *on_signed;		/* kernel for rows of int8 values with equal quantisation */
 	nn_row_fn *on_q8;
 };
 
@@ -61,7 +62,10 @@ static enum nn_status execute(struct nn_run *r)
 		nn_broadcast(r, k->on_bool, NULL);
 		break;
 	default:
-		/* With huge scales, different stored values may both be infinite and thus equal. */
+		/*
+		 * Compare stored values only if the scale is not huge: with huge scales, different
+		 * stored values may both become infinite and thus equal.
+		 */
 		if (nn_tensor_quantised_alike(&r->inputs[0], &r->inputs[1]) &&
 		    r->inputs[0].scale < 1e30f) {
 			nn_broadcast(r, r->inputs[0].type == NN_TENSOR_QUANT8_ASYMM ? k->on_bool :

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signatures of IF and WHILE. Plans execute these operations, so there are no shape rules or
- * kernels here.
+ * Checks the signatures of IF and WHILE. Plans execute IF and WHILE, so this file has no shape
+ * rules or kernels.
  */
 #include "ops/check.h"
 
-/* Returns why values of one operand are not valid for another operand; NULL if they are valid. */
+/* Returns the reason why a value of operand a cannot be passed to operand b, or NULL if it can. */
 static const char *difference(const struct nn_operand *a, const struct nn_operand *b)
 {
 	if (a->type != b->type)
@@ -27,7 +27,7 @@ static const struct nn_operand *subgraph_out(const struct nn_subgraph *s, uint32
 	return &s->operands[s->outputs[index]];
 }
 
-/* Finds the subgraph that an input refers to. *s is NULL if the subgraph is not known yet. */
+/* Finds the subgraph that an input refers to. Sets *s to NULL if the subgraph is not known yet. */
 static enum nn_status find_subgraph(const struct nn_check *c, uint32_t input,
 				    const struct nn_subgraph **s)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel of all convolutions over channels. It computes LANES output channels at a time. The
- * filters of these channels are interleaved.
+ * The kernel of all convolutions over channels. The kernel computes LANES output channels at a
+ * time, and interleaves the filters of these channels.
  */
 #include "ops/conv.h"
 #include "ops/q8.h"
@@ -9,20 +9,20 @@
 
 #define LANES 16
 
-/* State of the kernel. All images are NHWC, and filters are interleaved by pack(). */
+/* State of the kernel. All images are NHWC, and pack() has interleaved the filters. */
 struct job {
 	const struct nn_conv *conv;
-	size_t taps;			/* elements of a filter */
-	const void *in;			/* float, or int16_t without zero point */
+	size_t taps;			/* number of elements of a filter */
+	const void *in;			/* images as floats, or as int16_t minus the zero point */
 	const void *filter;
-	const float *bias;		/* of float operations */
+	const float *bias;		/* bias of float operations */
 	float low;
 	float high;
-	struct nn_requant requant;	/* of quantised operations */
+	struct nn_requant requant;	/* requantisation of quantised operations */
 	struct nn_stretch *spans;
 };
 
-/* The output channels [first, first + count) of a group. */
+/* A block of output channels: [first, first + count) of a group. */
 struct block {
 	uint32_t group;
 	uint32_t first;
@@ -113,8 +113,8 @@ static void run_blocks(const struct job *j, bool is_float, void *out)
 }
 
 /*
- * Interleaves the elements of each LANES filters of a group. Pads the group's last block with
- * zeros.
+ * Interleaves the elements of the filters of each block of LANES output channels. Pads the last
+ * block of a group with zeros.
  */
 static const void *pack(struct nn_run *r, const struct nn_conv *c, size_t taps)
 {

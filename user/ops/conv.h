@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel of all convolutions over channels. It computes an output pixel as a sum of dot
- * products of contiguous ranges of the input and of the filter.
+ * The kernel of all convolutions over channels. An output pixel is the sum of dot products of
+ * contiguous ranges of the input with ranges of the filter.
  */
 #ifndef NN_OPS_CONV_H
 #define NN_OPS_CONV_H
@@ -9,10 +9,14 @@
 #include "ops/image.h"
 #include "ops/window.h"
 
-/* A contiguous range of input elements, and the start of the matching filter elements. */
+/*
+ * A contiguous range of input elements, and the offset of the filter elements by which the range is
+ * multiplied.
+ */
 struct nn_stretch {
-	size_t in;		/* offset from the group's first channel in the image */
-	size_t filter;		/* offset from the start of a filter */
+	/* offset of the range from the group's first channel in the image */
+	size_t in;
+	size_t filter;		/* offset of the range from the start of a filter */
 	size_t length;
 };
 
@@ -23,11 +27,11 @@ struct nn_conv {
 	struct nn_image out;
 	struct nn_window window;
 	uint32_t groups;
-	uint32_t depth;		/* input channels of a group */
-	uint32_t width;		/* output channels of a group */
+	uint32_t depth;		/* number of input channels of a group */
+	uint32_t width;		/* number of output channels of a group */
 	/*
-	 * Writes the ranges for output (y, x) to `spans`, at most one per tap; returns their
-	 * number.
+	 * Writes the ranges for the output pixel (y, x) to `spans`, at most one range for each tap;
+	 * returns the number of ranges.
 	 */
 	size_t (*spans)(const struct nn_conv *c, uint32_t y, uint32_t x, struct nn_stretch *spans);
 };

@@ -31,8 +31,8 @@ static enum nn_status set_groups(const struct nn_run *r, int32_t groups, struct 
 }
 
 /*
- * If the dilation is 1 and there is a single group, the taps of a filter row read one contiguous
- * range.
+ * Finds the input ranges of an output pixel. If the dilation is 1 and there is a single group, the
+ * taps of a filter row read one contiguous range.
  */
 static size_t spans(const struct nn_conv *v, uint32_t y, uint32_t x, struct nn_stretch *s)
 {

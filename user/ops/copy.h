@@ -9,7 +9,9 @@
 /* Maximum number of bytes that nn_copy() copies without memcpy(). */
 #define NN_COPY_FEW 128
 
-/* Copies `bytes` bytes. Two moves, from the begin and up to the end, may overlap. */
+/*
+ * Copies `bytes` bytes by two moves, which may overlap: one from the begin, and one up to the end.
+ */
 static inline void nn_copy(void *to, const void *from, size_t bytes)
 {
 	char *t = to;

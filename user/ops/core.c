@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks and runs operations. Everything that operations have in common is here, so that the file
- * of an operation has only its own rules.
+ * Checks and runs operations. This file has the code that all operations share, so that the file of
+ * an operation has only its own rules.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,15 +22,15 @@ struct block {
 struct scratch {
 	struct block *blocks;
 	void *result;
-	const struct nn_tensor *inputs;	/* the caller's inputs, while converted ones replace them */
-	bool is_kept;			/* this structure is in the caller's memory */
+	const struct nn_tensor *inputs;	/* the caller's inputs, while float copies replace them */
+	bool is_kept;			/* this struct scratch is in the caller's memory */
 };
 
 #define ALIGNMENT 64
 
 /*
- * Returns a part of the caller's memory; NULL if this memory is too small. Records the size that
- * would be needed.
+ * Allocates from the caller's memory; returns NULL if this memory is too small. Records the size
+ * that the caller's memory must have.
  */
 static void *take(const struct nn_run *r, size_t bytes)
 {
@@ -248,9 +248,10 @@ static bool is_supported(const struct nn_subgraph *s, const struct nn_operation 
 }
 
 /*
- * Finds the operations of the main subgraph that can be executed. These are known, and their
- * subgraphs have only known operations. All flags in `good` are true at first; subgraphs with other
- * operations are set to false until nothing changes.
+ * Finds the operations of the main subgraph that can be executed: an operation is supported if it
+ * is known, and if its subgraphs have only supported operations. The caller sets all flags in
+ * `good` to true. The loop clears the flags of subgraphs with unsupported operations until no flag
+ * changes.
  */
 static void find_supported(const struct nn_model *model, bool *good, bool *supported)
 {
@@ -368,7 +369,8 @@ static enum nn_status check_inputs(const struct nn_run *r)
 /* Checks the inputs' dimensions against the words in nn_op.dims. */
 static enum nn_status check_dims(const struct nn_run *r)
 {
-	uint64_t sizes[26] = { 0 };	/* size + 1 for each letter; 0 if not known yet */
+	/* size + 1 of the dimension of each letter; 0 if not known yet */
+	uint64_t sizes[26] = { 0 };
 	const char *word = r->op->dims;
 
 	for (uint32_t i = 0; word && *word && i < r->num_inputs; i++) {
@@ -457,7 +459,8 @@ static enum nn_status convert_inputs(struct nn_run *r)
 }
 
 /*
- * Makes copies of the outputs in which float16 is float32. With `data`, each of these has a buffer.
+ * Makes copies of the outputs in which float16 tensors are float32. If `data` is set, each float32
+ * copy has a buffer.
  */
 static enum nn_status convert_outputs(struct nn_run *r, bool data, struct nn_tensor **copies)
 {
@@ -481,7 +484,8 @@ static enum nn_status convert_outputs(struct nn_run *r, bool data, struct nn_ten
 }
 
 /*
- * Runs the shape rule on copies in which float16 is float32, and copies its results to the outputs.
+ * Runs the shape rule on copies of the tensors in which float16 is float32, and copies the inferred
+ * shapes to the outputs.
  */
 static enum nn_status infer_converted(struct nn_run *r)
 {
@@ -505,7 +509,7 @@ static enum nn_status infer_converted(struct nn_run *r)
 	return status;
 }
 
-/* Checks an output of the shape rule against the model's declaration. */
+/* Checks the inferred shape of an output against the model's declaration. */
 static enum nn_status merge_output(const struct nn_run *r, uint32_t index,
 				   const struct nn_tensor *declared)
 {

@@ -37,19 +37,22 @@ static enum nn_status prepare(const struct nn_run *r, struct nn_conv *d)
 	return status;
 }
 
-/* State of the kernel: all images are NHWC. */
+/* State of the kernel. All images are NHWC. */
 struct job {
 	const struct nn_conv *d;
-	const void *in;			/* float, or int16_t without zero point */
-	const void *filter;		/* the same */
-	const float *bias;		/* of float operations */
+	const void *in;			/* images as floats, or as int16_t minus the zero point */
+	const void *filter;		/* filter in the format of `in` */
+	const float *bias;		/* bias of float operations */
 	float low;
 	float high;
-	struct nn_requant requant;	/* of quantised operations */
-	void *acc;			/* floats or uint32_t, one for each output channel */
+	struct nn_requant requant;	/* requantisation of quantised operations */
+	/* sums as floats or uint32_t, one for each output channel */
+	void *acc;
 };
 
-/* Number of channels in a loop of constant length, which compilers vectorise. */
+/*
+ * Number of channels in an inner loop, which compilers vectorise because it has a constant length.
+ */
 #define LANES 16
 
 /* Computes acc[i * multiplier + m] += x[i] * w[i * multiplier + m] for `n` input channels. */
@@ -98,13 +101,13 @@ static void finish_q8(const struct job *j, uint8_t *restrict out)
 		out[c] = nn_requant(&j->requant, c, acc[c]);
 }
 
-/* Sums the taps of one output pixel in the image at `image`. */
+/* Sums the taps of one output pixel of the image that begins at offset `image`. */
 static void sum_pixel(const struct job *j, struct nn_taps h, struct nn_taps w, size_t image,
 		      bool is_float)
 {
 	const struct nn_conv *d = j->d;
 
-	/* A float 0 also consists of zero bytes. */
+	/* Zero bytes also represent a float 0. */
 	memset(j->acc, 0, d->out.c * sizeof(uint32_t));
 	for (uint32_t i = h.first; i < h.last; i++) {
 		size_t row = (size_t)(h.start + (int64_t)i * d->window.h.dilation) * d->in.w;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DETECTION_POSTPROCESSING: decodes boxes from anchors. Keeps the best boxes that do not overlap
- * much, for each class or for all classes together.
+ * DETECTION_POSTPROCESSING: decodes boxes from anchors. Selects the best boxes that do not overlap
+ * much, separately for each class or for all classes together.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum { SCORES, DELTAS, ANCHORS, SCALE_Y, SCALE_X, SCALE_H, SCALE_W, REGULAR, MAX
        BACKGROUND_IN_LABEL };
 enum { OUT_SCORES, OUT_BOXES, OUT_CLASSES, OUT_COUNTS };
 
-/* Order of the numbers of an anchor, of its delta, and of the deltas' scales. */
+/* Order of the four numbers of an anchor, of a delta, and of the deltas' scales. */
 enum { Y, X, H, W };
 
 static enum nn_status check_values(const struct nn_run *r)
@@ -42,28 +42,30 @@ static enum nn_status check_values(const struct nn_run *r)
 	return NN_OK;
 }
 
-/* State of the kernel, and room for one image's detections. */
+/* State of the kernel, and memory for one image's detections. */
 struct job {
 	uint32_t anchors;
-	uint32_t classes;		/* including the background */
-	uint32_t capacity;		/* maximum detections of an image in the outputs */
+	uint32_t classes;		/* number of classes, including the background */
+	uint32_t capacity;		/* maximum number of an image's detections in the outputs */
 	bool regular;
-	uint32_t first_label;		/* of class 1 */
+	uint32_t first_label;		/* label of class 1 */
 	struct nn_nms nms;
-	float threshold;		/* of scores */
-	float scales[4];		/* of deltas */
-	const float *scores;		/* of the image */
-	const float *deltas;		/* deltas, `delta_size` of them for each anchor */
+	float threshold;		/* minimum score of a detection */
+	float scales[4];		/* scales of the deltas */
+	const float *scores;		/* scores of the image */
+	/* deltas of the image, `delta_size` numbers for each anchor */
+	const float *deltas;
 	size_t delta_size;
 	const float *anchor_boxes;
 	float *best;			/* best score of each anchor */
 	uint32_t *good;			/* anchors whose best score is above the threshold */
-	struct nn_box *boxes;		/* box of each anchor, valid if is_placed */
+	/* box of each anchor, valid if its flag in is_placed is set */
+	struct nn_box *boxes;
 	bool *is_placed;
 	float *room;			/* for nms */
 	size_t num_good;
 	struct nn_candidate *candidates;
-	struct nn_candidate *ranked;	/* classes of an anchor, best first */
+	struct nn_candidate *ranked;	/* best classes of an anchor, best first */
 	float *out_scores;
 	float *out_boxes;
 	int32_t *out_classes;
@@ -94,7 +96,7 @@ static enum nn_status infer(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Returns the maximum of scores; NaN is ignored. */
+/* Returns the maximum of an array of scores; ignores NaN. */
 static float best_of(const float *scores, size_t count)
 {
 	nn_dot_four a = { -INFINITY, -INFINITY, -INFINITY, -INFINITY }, b = a;
@@ -123,7 +125,7 @@ static struct nn_box decode(const struct job *j, const float *delta, const float
 	return (struct nn_box){ x - w, y - h, x + w, y + h };
 }
 
-/* Computes the box of an anchor, unless it was computed before. */
+/* Computes the box of an anchor, unless the box was computed before. */
 static bool place(const void *context, struct nn_box *boxes, uint32_t anchor)
 {
 	const struct job *j = context;
@@ -136,7 +138,7 @@ static bool place(const void *context, struct nn_box *boxes, uint32_t anchor)
 	return true;
 }
 
-/* Finds the anchors of the image with scores above the threshold. */
+/* Finds the anchors of the image whose best score is above the threshold. */
 static void find_good(struct job *j)
 {
 	j->num_good = 0;
@@ -162,7 +164,7 @@ static void emit(struct job *j, float score, uint32_t anchor, uint32_t class)
 	j->count++;
 }
 
-/* Drops anchors from `good` whose best score is not above the threshold. */
+/* Removes the anchors whose best score is not above the threshold from the list `good`. */
 static void drop_worse(struct job *j, float threshold)
 {
 	size_t left = 0;
@@ -194,9 +196,10 @@ static size_t detect_class(struct job *j, uint32_t class, float threshold,
 }
 
 /*
- * Detects class by class. A detection's number is class * anchors + anchor. Once the outputs are
- * full, a further detection must have a score above the lowest in the outputs. One with a lower
- * score can be ignored, because it cannot suppress a better one.
+ * Detects boxes separately for each class. A detection's number is class * anchors + anchor. Once
+ * the outputs are full, a new detection must have a score above the lowest score in the outputs. A
+ * detection with a lower score can be ignored, because it cannot suppress a detection with a higher
+ * score.
  */
 static void detect_regular(struct job *j)
 {
@@ -219,7 +222,7 @@ static void detect_regular(struct job *j)
 	}
 }
 
-/* Sorts an anchor's best classes in `ranked`, best first. */
+/* Writes an anchor's `most` best classes to `ranked`, best first. */
 static void rank_classes(struct job *j, uint32_t anchor, size_t most)
 {
 	for (uint32_t class = 1; class < j->classes; class++) {
@@ -232,8 +235,8 @@ static void rank_classes(struct job *j, uint32_t anchor, size_t most)
 }
 
 /*
- * Detects all classes together. Anchors are selected by the score of their best class; then the
- * best classes of each selected anchor are written.
+ * Detects boxes of all classes together. Selects anchors by the score of their best class, and then
+ * writes the best classes of each selected anchor.
  */
 static void detect_fast(struct job *j, uint32_t most)
 {

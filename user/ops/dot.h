@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Dot products, computed as many partial sums, which compilers keep in vector registers. */
+/* Dot products, computed as several partial sums that compilers keep in vector registers. */
 #ifndef NN_OPS_DOT_H
 #define NN_OPS_DOT_H
 
@@ -28,7 +28,7 @@ static inline void nn_dot_store(float *p, nn_dot_four v)
 	memcpy(p, &v, sizeof(v));
 }
 
-/* Computes a < b ? a : b in each lane. The result is b if one of them is NaN. */
+/* Computes a < b ? a : b in each lane. The result of a lane is b if a or b is NaN. */
 static inline nn_dot_four nn_dot_least(nn_dot_four a, nn_dot_four b)
 {
 #ifdef __SSE__
@@ -72,14 +72,15 @@ static inline float nn_dot_f32(const float *a, const float *b, size_t count)
 	return sum + (s0[0] + s0[1] + (s0[2] + s0[3]));
 }
 
-/* Sums that make up a dot product of 8-bit values minus their zero points. */
+/* Sums from which the dot product of 8-bit values minus their zero points is computed. */
 struct nn_dot_q8 {
 	int64_t products;
-	int64_t a;			/* the sums of both factors */
+	/* the sum of the elements of each factor */
+	int64_t a;
 	int64_t b;
 };
 
-/* Number of products that a vector lane can add up without overflow. */
+/* Number of 8-bit products that a vector lane can sum without overflow. */
 #define NN_DOT_BLOCK (1 << 14)
 
 #define NN_DOT_Q8(name, type)								\
@@ -124,7 +125,7 @@ static inline int64_t nn_dot_q8_sum(const struct nn_dot_q8 *dot, int32_t a_zero,
 	       (int64_t)a_zero * b_zero * (int64_t)count;
 }
 
-/* Returns a dot product of 16-bit values, modulo 2^32. */
+/* Returns the dot product of two arrays of 16-bit values, modulo 2^32. */
 static inline uint32_t nn_dot_i16(const int16_t *restrict a, const int16_t *restrict b,
 				  size_t count)
 {

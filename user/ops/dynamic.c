@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DYNAMIC_FULLY_CONNECTED, DYNAMIC_BATCH_MATMUL and DYNAMIC_CONV_2D: floats, which are quantised at
- * run time, times weights that were quantised before. Results are floats.
+ * DYNAMIC_FULLY_CONNECTED, DYNAMIC_BATCH_MATMUL and DYNAMIC_CONV_2D: multiply floats, which are
+ * quantised at run time, by weights that the model has quantised. The results are floats.
  */
 #include <math.h>
 #include <string.h>
@@ -24,8 +24,8 @@ void nn_dynamic_range(const float *x, size_t count, float *low, float *high)
 	size_t i = 0;
 
 	/*
-	 * Compute two minima and two maxima in parallel, because each step depends on the result of
-	 * the previous one.
+	 * Compute two minima and two maxima in parallel, because each step of one minimum depends
+	 * on the previous step.
 	 */
 	for (; i + 16 <= count; i += 16) {
 		const nn_dot_four a = nn_dot_load(x + i), b = nn_dot_load(x + i + 4);
@@ -48,7 +48,7 @@ void nn_dynamic_range(const float *x, size_t count, float *low, float *high)
 	}
 }
 
-/* Converts to an integer, clamped to [low, high]. NaN becomes low. */
+/* Converts a number to an integer, clamped to [low, high]. NaN becomes low. */
 static int32_t whole(double value, int32_t low, int32_t high)
 {
 	return value > low ? value < high ? (int32_t)value : high : low;
@@ -92,7 +92,7 @@ struct nn_dynamic nn_dynamic_of(enum nn_dynamic_form form, float low, float high
 	       form == NN_DYNAMIC_ROWS ? of_row(low, high) : of_row_asymmetric(low, high);
 }
 
-/* Quantises a number. NaN becomes the lowest number. */
+/* Quantises a number. NaN becomes the lowest quantised value. */
 static int32_t number_of(const struct nn_dynamic *d, float x)
 {
 	x = d->is_tensor ? x / d->factor : d->offset + x * d->factor;
@@ -101,13 +101,13 @@ static int32_t number_of(const struct nn_dynamic *d, float x)
 	return (int32_t)x + nn_dynamic_added(d) - d->zero;
 }
 
-/* Rows of floats as 16-bit numbers, and the scale of each row. */
+/* Quantised rows of floats: 16-bit numbers minus the zero point, and the scale of each row. */
 struct quantised {
 	const int16_t *values;
 	const float *scales;
 };
 
-/* Quantises rows. With the form TENSOR, all rows share a range. */
+/* Quantises rows of floats. With the form NN_DYNAMIC_TENSOR, all rows share one range. */
 static bool quantise(struct nn_run *r, const float *x, size_t rows, size_t length,
 		     struct quantised *q)
 {
@@ -141,7 +141,7 @@ static bool quantise(struct nn_run *r, const float *x, size_t rows, size_t lengt
 #define WEIGHT_TYPES (NN_QUANT8 | NN_T(NN_TENSOR_QUANT8_SYMM) | \
 		      NN_T(NN_TENSOR_QUANT8_SYMM_PER_CHANNEL))
 
-/* Checks weights, which may be quantised by row. */
+/* Checks weights, which may have a scale for each row. */
 static enum nn_status check_rows(const struct nn_check *c)
 {
 	const struct nn_extra *extra = &nn_check_in(c, WEIGHTS)->extra;
@@ -154,7 +154,10 @@ static enum nn_status check_rows(const struct nn_check *c)
 
 uint32_t nn_dynamic_form_input(const struct nn_run *r)
 {
-	/* In a convolution, the form is the second of the operation's own arguments. */
+	/*
+	 * In DYNAMIC_CONV_2D, the form is the second argument after the arguments of every
+	 * convolution.
+	 */
 	return r->op->code == NN_OP_DYNAMIC_CONV_2D ? nn_window_run_args(r).own + 1 : FORM;
 }
 
@@ -233,7 +236,7 @@ static enum nn_status infer_batch_matmul(struct nn_run *r)
 	return infer_common(r, y->dims[columns]);
 }
 
-/* Returns the rows of all matrices of input 0; copies them if they are not contiguous. */
+/* Returns the rows of all matrices of input 0; copies the rows if they are not contiguous. */
 static const float *in_rows(struct nn_run *r, const struct nn_factor *a, size_t rows)
 {
 	const float *from = r->inputs[X].data;
@@ -252,7 +255,7 @@ static const float *in_rows(struct nn_run *r, const struct nn_factor *a, size_t 
 	return copy;
 }
 
-/* Copies the columns of a matrix to `columns`, one after the other. */
+/* Copies a matrix to `columns`, column by column. */
 static void copy_columns(const int16_t *from, const struct nn_factor *b, int16_t *columns)
 {
 	for (size_t j = 0; j < b->columns; j++)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * ADD, SUB, MUL and DIV: broadcasting arithmetic with a fused activation.
- */
+/* ADD, SUB, MUL and DIV: arithmetic with broadcasting and a fused activation. */
 #include "ops/broadcast.h"
 #include "ops/check.h"
 #include "ops/q8.h"
@@ -52,7 +50,7 @@ static enum nn_status execute_float(struct nn_run *r, nn_row_fn *fn)
 
 /* ---- TENSOR_INT32: modulo 2^32 ---- */
 
-/* Rounds towards minus infinity; division by 0 gives 0. */
+/* Divides integers, rounded towards minus infinity; the result of a division by 0 is 0. */
 static inline int32_t floor_divide(int32_t x, int32_t y)
 {
 	int64_t quotient, wide = x;
@@ -80,9 +78,10 @@ static enum nn_status execute_int(struct nn_run *r, nn_row_fn *fn)
 
 /* Parameters of a quantised kernel. */
 struct quantised {
-	int32_t terms_a[256];		/* term of each stored value in a sum */
+	int32_t terms_a[256];		/* terms_a[x]: summand of stored value x of operand a */
 	int32_t terms_b[256];
-	struct nn_q8 a;			/* for products */
+	/* quantisations of the operands of a product */
+	struct nn_q8 a;
 	struct nn_q8 b;
 	struct nn_multiplier out;
 	int32_t zero;
@@ -97,7 +96,10 @@ static inline uint8_t quantised_output(const struct quantised *p, int32_t value)
 	return (uint8_t)(stored < p->low ? p->low : stored > p->high ? p->high : stored);
 }
 
-/* Terms are at most 255 * 2^20, scaled by at most 1/2: sums cannot overflow. */
+/*
+ * The summands in terms_a and terms_b are at most 255 * 2^20, scaled by at most 1/2, so that a sum
+ * cannot overflow.
+ */
 NN_ROW_FN(sum_q8, uint8_t, uint8_t, struct quantised,
 	  quantised_output(p, p->terms_a[x] + p->terms_b[y]))
 NN_ROW_FN(mul_q8, uint8_t, uint8_t, struct quantised,
@@ -111,7 +113,10 @@ static void fill_terms(int32_t *terms, const struct nn_tensor *t, const struct n
 		terms[byte] = nn_quant_scale(nn_q8_value(q, (uint8_t)byte) * (1 << 20), m);
 }
 
-/* Prepares both operands for a common scale, twice the larger one, with 20 more bits. */
+/*
+ * Fills terms_a and terms_b. The common scale of the summands is twice the larger scale of the
+ * operands, with 20 additional bits.
+ */
 static bool prepare_sum(const struct nn_run *r, struct quantised *p)
 {
 	double scale_a = (double)r->inputs[A].scale, scale_b = (double)r->inputs[B].scale;

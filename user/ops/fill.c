@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * FILL: a tensor of given dimensions with one value.
- */
+/* FILL: makes a tensor of given dimensions that is filled with one value. */
 #include <string.h>
 
 #include "ops/axis.h"

@@ -31,8 +31,8 @@ float nn_fp16_to_float(uint16_t fp16)
 	if (magnitude >= 0x7c00)	/* infinity, NaN */
 		return float_of(sign | 0x7f800000 | magnitude << 13);
 	/*
-	 * The bias of fp16's exponent is 112 lower than that of float. The multiplication corrects
-	 * this, also for subnormal numbers.
+	 * The exponent bias of fp16 is 112 lower than that of float. The multiplication by 2^112
+	 * corrects the exponent, also of subnormal numbers.
 	 */
 	return float_of(sign | bits_of(float_of(magnitude << 13) * 0x1p112f));
 }
@@ -44,12 +44,12 @@ uint16_t nn_float_to_fp16(float value)
 
 	if (magnitude > 0x7f800000)	/* NaN becomes a quiet NaN */
 		return sign | 0x7e00 | (uint16_t)(magnitude >> 13 & 0x3ff);
-	if (magnitude >= 0x477ff000)	/* rounds beyond the largest fp16 */
+	if (magnitude >= 0x477ff000)	/* numbers that round beyond the largest fp16 */
 		return sign | 0x7c00;
 	if (magnitude < 0x38800000) {
 		/*
-		 * The result is subnormal. Adding 1/2 leaves 24 - 14 bits of it, and the processor
-		 * rounds to these bits.
+		 * The result is subnormal. Adding 1/2 rounds the number to a multiple of 2^-24, the
+		 * smallest fp16, because this is the precision of the sum.
 		 */
 		uint32_t shifted = bits_of(float_of(magnitude) + 0.5f);
 
@@ -66,7 +66,10 @@ uint16_t nn_float_to_fp16(float value)
 #define LANES 8
 #define TARGET __attribute__((target("avx2,f16c")))
 
-/* Both functions return the number of converted elements, a multiple of eight. */
+/*
+ * Convert arrays, eight elements at a time. Return the number of converted elements, a multiple of
+ * eight.
+ */
 static TARGET size_t eights_to_fp32(const char *fp16, float *floats, size_t count)
 {
 	size_t i = 0;
@@ -88,7 +91,7 @@ static TARGET size_t eights_to_fp16(const float *floats, char *fp16, size_t coun
 	return i;
 }
 
-/* Returns whether the CPU converts eight numbers at a time; every CPU with AVX2 does. */
+/* Returns whether the CPU can convert eight numbers at a time, as every CPU with AVX2 can. */
 static bool converts_eights(void)
 {
 	__builtin_cpu_init();

@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Converts tensors to float, for operations that compute in float for every type.
- */
+/* Converts tensors from and to float, for operations that compute in float for every type. */
 #ifndef NN_OPS_FLOATS_H
 #define NN_OPS_FLOATS_H
 
 #include "ops/op.h"
 
 /*
- * Returns a private copy of a tensor's real values, or NULL if memory runs out. The type is
- * TENSOR_FLOAT32 or a quantised type of 8 or 16 bits.
+ * Returns a private copy of a tensor's real values, or NULL if memory runs out. The type of the
+ * tensor must be TENSOR_FLOAT32 or a quantised type of 8 or 16 bits.
  */
 float *nn_floats_read(struct nn_run *r, const struct nn_tensor *t);
 
 /*
- * Returns the same values, but does not copy floats. The caller must read each value only once,
- * because other processes may change it.
+ * Returns a tensor's real values like nn_floats_read(), but does not copy floats. The caller must
+ * read each value only once, because other processes may change the values.
  */
 const float *nn_floats_view(struct nn_run *r, const struct nn_tensor *t);
 
 /*
- * Writes real values to a tensor of type TENSOR_FLOAT32, or rounded and saturated to a type of 8
- * bits or TENSOR_QUANT16_ASYMM.
+ * Writes real values to a tensor of type TENSOR_FLOAT32, TENSOR_QUANT16_ASYMM or an 8-bit quantised
+ * type. Quantised values are rounded and saturated.
  */
 void nn_floats_write(const struct nn_tensor *t, const float *values);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FULLY_CONNECTED: dot products of the input's rows with the weights' rows.
+ * FULLY_CONNECTED: computes the dot products of the rows of the input with the rows of the weights.
  */
 #include "ops/dot.h"
 #include "ops/q8.h"
@@ -9,8 +9,8 @@
 enum { X, WEIGHTS, BIAS, ACTIVATION };
 
 /*
- * Checks shapes that are known: the bias must have a number for each unit, and the input must
- * consist of whole rows.
+ * Checks the known shapes: the bias must have one element for each unit, and the input must consist
+ * of whole rows.
  */
 static enum nn_status check_shapes(const struct nn_check *c)
 {

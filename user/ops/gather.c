@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GATHER, EMBEDDING_LOOKUP and HASHTABLE_LOOKUP: pick slices by index or key.
+ * GATHER, EMBEDDING_LOOKUP and HASHTABLE_LOOKUP: copy the slices of a tensor that are selected by
+ * indices or keys.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "ops/check.h"
 #include "ops/op.h"
 
-/* Reads the arguments of GATHER or of EMBEDDING_LOOKUP, whose axis is 0. */
+/* Reads the arguments of GATHER or of EMBEDDING_LOOKUP; the axis of EMBEDDING_LOOKUP is 0. */
 static bool read_axis(const struct nn_run *r, const struct nn_tensor **values,
 		      const struct nn_tensor **indices, uint32_t *axis)
 {
@@ -20,7 +21,10 @@ static bool read_axis(const struct nn_run *r, const struct nn_tensor **values,
 	return nn_axis(gathers ? nn_run_int(r, 1, 0) : 0, (*values)->rank, axis);
 }
 
-/* Infers the output: the values with the axis replaced by the dimensions of the indices. */
+/*
+ * Infers the output, whose dimensions are those of the values, with the axis replaced by the
+ * dimensions of the indices.
+ */
 static enum nn_status infer_picked(struct nn_run *r)
 {
 	const struct nn_tensor *values, *indices;
@@ -43,7 +47,7 @@ static enum nn_status infer_picked(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Copies the slices of the values along the axis at the indices. */
+/* Copies the slices of the values that the indices select along the axis. */
 static enum nn_status pick(struct nn_run *r)
 {
 	const struct nn_tensor *values, *indices;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GENERATE_PROPOSALS: places anchors at each pixel of an image, refines them by deltas, and keeps
- * the best boxes that do not overlap much.
+ * GENERATE_PROPOSALS: places anchors at each pixel of an image, refines the anchors by deltas, and
+ * selects the best boxes that do not overlap much.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum { SCORES, DELTAS, ANCHORS, IMAGE_INFO, HEIGHT_STRIDE, WIDTH_STRIDE, PRE_NMS
        IOU_THRESHOLD, MIN_SIZE, NCHW };
 enum { OUT_SCORES, OUT_BOXES, OUT_BATCH };
 
-/* The result, which infer() computes and execute() copies. */
+/* The result of the operation, which infer() computes and execute() copies. */
 struct result {
 	size_t count;
 	float *scores;
@@ -24,7 +24,7 @@ struct result {
 	int32_t *batch;
 };
 
-/* The inputs as float and NHWC, and room for the proposals of an image. */
+/* The inputs as float and NHWC, and memory for the proposals of an image. */
 struct job {
 	struct nn_image shape;		/* shape of the scores; c is the number of anchors */
 	const float *scores;
@@ -112,7 +112,7 @@ static bool is_large_inside(const struct nn_box *b, float least, const float *in
 	       (b->x1 + b->x2) / 2 < info[1] && (b->y1 + b->y2) / 2 < info[0];
 }
 
-/* Computes box `i` of an image: an anchor, placed at a pixel and moved by a delta. */
+/* Computes box `i` of an image: places an anchor at a pixel and moves the anchor by a delta. */
 static bool place(const void *context, struct nn_box *boxes, uint32_t i)
 {
 	const struct job *j = context;
@@ -200,7 +200,7 @@ static enum nn_status execute(struct nn_run *r)
 }
 
 NN_OPERATION(GENERATE_PROPOSALS,
-	/* Coordinates of anchors are relative to a pixel, so their type is signed. */
+	/* The type of anchors is signed, because their coordinates are relative to a pixel. */
 	NN_INPUTS(11, { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_SAME, 4, 4 }, { NN_ANCHOR_OF, 2, 2 },
 		  { NN_BOX_OF, 2, 2 }, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_INT, NN_SCALAR_INT,
 		  NN_SCALAR_FLOAT, NN_SCALAR_FLOAT, NN_SCALAR_BOOL),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * HEATMAP_MAX_KEYPOINT: finds the highest pixel of each heat map, and refines its position by
- * fitting a quadratic to the pixels around it.
+ * HEATMAP_MAX_KEYPOINT: finds the highest pixel of each heat map, and refines the position by
+ * fitting a quadratic to the pixels around the highest pixel.
  */
 #include <math.h>
 
@@ -21,7 +21,7 @@ enum { SCORE, KEYPOINT };
 /* Maximum distance of the refined peak from the highest pixel. */
 #define MAX_DELTA 1.5f
 
-/* A square map: element (y, x) is at (y * size + x) * stride. */
+/* A square heat map: element (y, x) is at index (y * size + x) * stride. */
 struct map {
 	const float *values;
 	size_t size;
@@ -62,13 +62,16 @@ static size_t find_peak(const struct map *m)
 	return peak;
 }
 
-/* Number of adjacent NHWC maps that are searched together, and of pixels per step. */
+/*
+ * Number of adjacent NHWC heat maps that are searched together, and number of pixels per step of
+ * the search.
+ */
 #define MAPS 4
 #define PIXELS 32
 
 /*
- * Finds the highest pixels of MAPS adjacent maps. Only if a step of PIXELS pixels has a new
- * maximum, which is rare, it searches the step for its position.
+ * Finds the highest pixels of MAPS adjacent heat maps. Compares PIXELS pixels in a step. Only if a
+ * step contains a new maximum, which is rare, searches the step for the position of the maximum.
  */
 static void find_peaks(const struct map *m, size_t peaks[MAPS])
 {
@@ -95,7 +98,7 @@ static void find_peaks(const struct map *m, size_t peaks[MAPS])
 	}
 }
 
-/* Finds the peaks of all `c` adjacent maps of an image. */
+/* Finds the highest pixels of all `c` adjacent heat maps of an image. */
 static void find_all_peaks(const struct map *m, size_t c, size_t *peaks)
 {
 	struct map some = *m;
@@ -113,8 +116,8 @@ static void find_all_peaks(const struct map *m, size_t c, size_t *peaks)
 }
 
 /*
- * Returns position at + offset - 1, mirrored at the borders: -1 becomes 1, and size becomes size -
- * 2.
+ * Returns the position at + offset - 1, mirrored at the borders: the position -1 becomes 1, and
+ * `size` becomes size - 2.
  */
 static size_t mirrored(size_t at, size_t offset, size_t size)
 {
@@ -123,7 +126,7 @@ static size_t mirrored(size_t at, size_t offset, size_t size)
 	return shifted == 0 ? 1 : shifted == size + 1 ? size - 2 : shifted - 1;
 }
 
-/* Reads the values around a pixel. */
+/* Reads the 3 x 3 pixels around the pixel (y, x), mirrored at the map's borders. */
 static void read_around(const struct map *m, size_t y, size_t x, float g[3][3])
 {
 	for (size_t i = 0; i < 3; i++)
@@ -154,8 +157,8 @@ static struct peak refine(float g[3][3], float tolerance)
 }
 
 /*
- * Refines the peak of a map from its highest pixel, and converts it to the coordinates of the box
- * that the map covers.
+ * Refines the peak of a heat map from its highest pixel, and converts the peak's position to the
+ * coordinates of the box that the map covers.
  */
 static struct peak locate(const struct map *m, size_t at, const struct nn_box *box)
 {
@@ -175,7 +178,10 @@ static enum nn_status execute(struct nn_run *r)
 	const struct nn_tensor *heatmap = &r->inputs[HEATMAP];
 	bool nchw = nn_run_bool(r, NCHW, false);
 	struct nn_image s = nn_image_of(heatmap, nchw);
-	/* If other threads change the values during the search, any pixel may become the peak. */
+	/*
+	 * Read float values in place: if other threads change the values during the search, the
+	 * peak may only become another pixel.
+	 */
 	const float *values = heatmap->type == NN_TENSOR_FLOAT32 ? heatmap->data :
 			      nn_floats_read(r, heatmap);
 	const struct nn_box *boxes = (void *)nn_floats_read(r, &r->inputs[BOXES]);

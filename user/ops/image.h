@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Images: tensors of rank 4 that are NHWC or, by a flag, NCHW. Kernels use only NHWC; the functions
- * here convert to and from it.
+ * of this header convert images from and to NHWC.
  */
 #ifndef NN_OPS_IMAGE_H
 #define NN_OPS_IMAGE_H
@@ -15,10 +15,10 @@ struct nn_image {
 	uint32_t c;
 };
 
-/* Returns the sizes of a tensor of rank 4. */
+/* Returns the sizes of an image, which is a tensor of rank 4. */
 struct nn_image nn_image_of(const struct nn_tensor *t, bool nchw);
 
-/* Sets an output's rank to 4 with these sizes. */
+/* Sets an output's rank to 4, and its dimensions to the sizes of an image. */
 void nn_image_set(struct nn_tensor *t, bool nchw, const struct nn_image *image);
 
 /*
@@ -36,14 +36,17 @@ void *nn_image_output(struct nn_run *r, const struct nn_tensor *t, bool nchw);
 /* Converts the memory of nn_image_output() to the output's layout. */
 void nn_image_finish(const struct nn_tensor *t, bool nchw, const void *nhwc);
 
-/* A position on an axis, between two adjacent elements. */
+/* A sampling position on an axis, between two adjacent elements. */
 struct nn_source {
 	uint32_t low;
 	uint32_t high;
-	float weight;		/* weight of `high`; `low` has 1 - weight */
+	float weight;		/* weight of element `high`; element `low` has weight 1 - weight */
 };
 
-/* The four pixels around a point: offsets of their first elements in an NHWC image, and weights. */
+/*
+ * The four pixels around a point: the offsets of the pixels' first elements in an NHWC image, and
+ * the pixels' weights.
+ */
 struct nn_corners {
 	size_t at[4];
 	float weight[4];

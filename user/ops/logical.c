@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * LOGICAL_AND, LOGICAL_OR and LOGICAL_NOT: any value except 0 is true.
- */
+/* LOGICAL_AND, LOGICAL_OR and LOGICAL_NOT: every value except 0 counts as true. */
 #include "ops/axis.h"
 #include "ops/broadcast.h"
 #include "ops/check.h"

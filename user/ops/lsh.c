@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LSH_PROJECTION: computes locality sensitive hashes of the input. Each bit is the sign of a
- * weighted sum of fingerprints.
+ * LSH_PROJECTION: computes locality sensitive hashes of the input. Each bit of a hash is the sign
+ * of a weighted sum of fingerprints.
  */
 #include <string.h>
 
@@ -37,7 +37,7 @@ static enum nn_status infer_lsh_projection(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Computes one bit. `key` is a buffer for the seed and an item. */
+/* Computes one bit of a hash. `key` is a buffer for the seed and an item of the input. */
 static bool hash_bit(const struct nn_run *r, uint32_t index, uint8_t *key, size_t item)
 {
 	const struct nn_tensor *input = &r->inputs[INPUT], *weight = &r->inputs[WEIGHT];

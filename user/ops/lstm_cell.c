@@ -127,7 +127,7 @@ static void clip(float *values, size_t count, float limit)
 		values[i] = fminf(fmaxf(values[i], -limit), limit);
 }
 
-/* Computes a gate up to its activation. The peephole reads `state`. */
+/* Computes a gate before its activation function; the gate's peephole weights multiply `state`. */
 static void gate(const struct nn_run *r, const struct nn_lstm_cell *c, uint32_t g, const float *x,
 		 const float *aux, const float *h, const float *state, float *values)
 {
@@ -177,9 +177,9 @@ static void project(const struct nn_run *r, const struct nn_lstm_cell *c, const 
 }
 
 /*
- * Computes one step, from x [batch, size], aux (or NULL), h [batch, outputs] and cell state s
- * [batch, units] to next_h and next_s. next_h must not overlap h; next_s may be s. `scratch` has
- * room for all gates.
+ * Computes one step of the cell. The arguments are x [batch, size], aux (or NULL), the output state
+ * h [batch, outputs] and the cell state s [batch, units]. The new states are next_h, which must not
+ * overlap h, and next_s, which may be s. `scratch` has room for all gates.
  */
 static void step(const struct nn_run *r, const struct nn_lstm_cell *c, const float *x,
 		 const float *aux, const float *h, const float *s, float *next_h, float *next_s,

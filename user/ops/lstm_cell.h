@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The LSTM cell of all float LSTM operations: positions of weights, rules for dimensions, and the
- * computation of one step.
+ * The LSTM cell of all float LSTM operations: indices of its inputs, rules for their dimensions,
+ * and the computation of a sequence.
  */
 #ifndef NN_OPS_LSTM_CELL_H
 #define NN_OPS_LSTM_CELL_H
@@ -9,22 +9,24 @@
 #include "ops/check.h"
 #include "ops/recurrent.h"
 
-/* Gates in the order of the operations' inputs. */
+/* The gates of a cell in the order of the operations' inputs. */
 enum nn_lstm_gate { NN_LSTM_INPUT, NN_LSTM_FORGET, NN_LSTM_CELL, NN_LSTM_OUTPUT, NN_LSTM_GATES };
 
-/* Offsets of the cell's other inputs from the position of the first input weight. */
+/*
+ * Offsets of a cell's inputs, except the input weights, from the index of the first input weight.
+ */
 enum nn_lstm_input {
 	NN_LSTM_RECURRENT = 4,
-	NN_LSTM_PEEPHOLE = 8,		/* input, forget and output gate */
+	NN_LSTM_PEEPHOLE = 8,		/* peepholes of input, forget and output gate */
 	NN_LSTM_BIAS = 11,
 	NN_LSTM_PROJECTION = 15,
 	NN_LSTM_PROJECTION_BIAS = 16,
 };
 
 /*
- * A cell. The cell's inputs begin at position `weights`: 4 input weights, 4 recurrent weights, 3
- * peepholes, 4 biases, the projection and its bias. The other positions are 0 if an operation lacks
- * the inputs that they are for.
+ * An LSTM cell. The cell's inputs begin at index `weights`: 4 input weights, 4 recurrent weights, 3
+ * peepholes, 4 biases, the projection and its bias. The indices layer_norm and aux_weights are 0 if
+ * the operation has no such inputs.
  */
 struct nn_lstm_cell {
 	uint32_t weights;
@@ -34,14 +36,14 @@ struct nn_lstm_cell {
 	int32_t activation;
 	float cell_clip, projection_clip;
 
-	/* Set by nn_lstm_cell_shape(). */
+	/* The fields below are set by nn_lstm_cell_shape(). */
 	uint32_t batch, size, units, outputs;
 	bool cifg, peephole, projection, normalized;
 };
 
 /*
- * Checks which inputs of a cell are present, and their dimensions for steps of `size` elements.
- * Sets the cell's other fields.
+ * Checks which inputs of a cell are present, and checks the inputs' dimensions for steps of `size`
+ * elements. Sets the fields of *c from `batch` on.
  */
 enum nn_status nn_lstm_cell_shape(const struct nn_run *r, struct nn_lstm_cell *c, uint32_t batch,
 				  uint32_t size);
@@ -55,27 +57,27 @@ enum nn_status nn_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
 
 /*
  * Reads and checks the inputs of BIDIRECTIONAL_SEQUENCE_LSTM. If there are no auxiliary weights,
- * the backward cell reads the auxiliary input in place of the input.
+ * the backward cell reads the auxiliary input instead of input 0.
  */
 enum nn_status nn_bidirectional_lstm_shape(const struct nn_run *r, struct nn_sequence *s,
 					   struct nn_lstm_cell *forward,
 					   struct nn_lstm_cell *backward);
 
-/* Positions of the auxiliary input, and of the flag that merges the outputs of both cells. */
+/* Indices of the auxiliary input and of the flag that merges the outputs of both cells. */
 enum { NN_BIDIRECTIONAL_LSTM_AUX = 39, NN_BIDIRECTIONAL_LSTM_MERGE = 51 };
 
 /*
  * Normalises each row of [batch, units] to mean 0 and variance 1, then multiplies by `gain` and
- * adds `bias`. It computes in double precision, because in float the variance of nearly constant
- * rows would lose all its digits.
+ * adds `bias`. The function computes in double precision, because the variance of nearly constant
+ * rows would lose all digits in float.
  */
 void nn_lstm_normalize(float *values, const float *gain, const float *bias, uint32_t batch,
 		       uint32_t units);
 
 /*
- * Runs a cell along a time-major sequence, forwards or backwards. Writes some columns of an output
- * sequence with rows of `width` elements. last_h and last_s (outputs, or NULL) receive the last
- * states.
+ * Runs a cell along a time-major sequence, forwards or backwards. Writes the cell's columns of an
+ * output sequence whose rows have `width` elements. The outputs `last_h` and `last_s` (or NULL)
+ * receive the last states.
  */
 enum nn_status nn_lstm_sequence(struct nn_run *r, const struct nn_lstm_cell *c,
 				const struct nn_sequence *s, const float *x, const float *aux,
@@ -89,7 +91,10 @@ enum nn_status nn_lstm_sequence(struct nn_run *r, const struct nn_lstm_cell *c,
 	[(first) + NN_LSTM_PROJECTION] = { NN_SAME, 2, 2 },					\
 	[(first) + NN_LSTM_PROJECTION_BIAS] = { NN_SAME, 1, 1 }
 
-/* The dimensions of these 17 inputs, with letters for units, inputs and outputs. */
+/*
+ * The dimensions of a cell's 17 inputs, as words for nn_op.dims; the arguments are the letters for
+ * units, inputs and outputs.
+ */
 #define NN_FOUR(word) word " " word " " word " " word " "
 #define NN_LSTM_CELL_DIMS(units, inputs, outputs)						\
 	NN_FOUR(units inputs) NN_FOUR(units outputs) NN_FOUR(units) units " " units " "		\

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BATCH_MATMUL: multiplies matrices in the last two axes, with broadcast batches.
+ * BATCH_MATMUL: multiplies the matrices in the last two axes of two tensors, with broadcasting
+ * along the other axes.
  */
 #include <string.h>
 
@@ -75,7 +76,7 @@ static int32_t convert(int64_t sum, const struct conversion *q)
 	return (int32_t)(value < q->low ? q->low : value > q->high ? q->high : value);
 }
 
-/* Defines a GEMM; `result` converts the accumulator to an output element. */
+/* Defines a GEMM function; `result` converts an accumulator to an output element. */
 #define MATMUL(name, type, accumulator, x_offset, y_offset, result)			\
 static void name(const void *x, const struct nn_factor *a, const void *y,			\
 		 const struct nn_factor *b, void *out, const struct conversion *q)		\
@@ -105,8 +106,8 @@ MATMUL(matmul_float, float, float, 0, 0, sum)
 MATMUL(matmul_int, int32_t, uint32_t, 0, 0, sum)
 
 /*
- * Returns `count` rows or columns of a factor as contiguous rows. Copies them to `copy` if they are
- * not contiguous.
+ * Returns `count` rows or columns of a factor as contiguous rows. Copies rows that are not
+ * contiguous to `copy`.
  */
 static const int8_t *stretches(const int8_t *from, uint32_t count, uint32_t length, size_t step,
 			       size_t inner_step, int8_t *copy)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products of matrices in the last two axes of inputs 0 and 1. Inputs 2 and 3 say whether the
+ * Multiplies the matrices in the last two axes of inputs 0 and 1. Inputs 2 and 3 say whether the
  * matrices of input 0 and of input 1 are transposed.
  */
 #ifndef NN_OPS_MATMUL_H
@@ -8,7 +8,9 @@
 
 #include "ops/op.h"
 
-/* A factor: the dimensions of its matrices after transposing, and its strides. */
+/*
+ * A factor of a matrix product: the dimensions of its matrices after transposing, and its strides.
+ */
 struct nn_factor {
 	uint32_t rows, columns;
 	size_t row_step, column_step;
@@ -16,12 +18,12 @@ struct nn_factor {
 
 struct nn_factor nn_matmul_factor(const struct nn_run *r, uint32_t input);
 
-/* Checks the shapes of both factors and sets that of output 0. */
+/* Checks the shapes of both factors and sets the shape of output 0. */
 enum nn_status nn_matmul_infer(struct nn_run *r);
 
 /*
- * Returns the offset, in elements, of the input's matrix that is used for batch `index` of the
- * output.
+ * Returns the offset in elements of the matrix in input `t` from which batch `index` of the output
+ * is computed.
  */
 size_t nn_matmul_start(const struct nn_tensor *t, const struct nn_tensor *out, uint32_t index);
 

@@ -8,7 +8,7 @@
 #include "ops/check.h"
 #include "ops/quant.h"
 
-/* For each operand, the output value for each of its stored values. */
+/* Tables that map the stored values of operands a and b to the output's quantisation. */
 struct requantised {
 	uint8_t a[256];
 	uint8_t b[256];
@@ -25,7 +25,7 @@ NN_ROW_FN(max_int8, uint8_t, int8_t, struct requantised,
 NN_ROW_FN(min_int8, uint8_t, int8_t, struct requantised,
 	  (int8_t)p->a[x] < (int8_t)p->b[y] ? p->a[x] : p->b[y])
 
-/* Without requantisation the stored values are compared. */
+/* The kernels without requantisation compare the stored values. */
 NN_ROW_FN(max_bytes, uint8_t, uint8_t, void, x > y ? x : y)
 NN_ROW_FN(min_bytes, uint8_t, uint8_t, void, x < y ? x : y)
 NN_ROW_FN(max_signed, int8_t, int8_t, void, x > y ? x : y)
