@@ -38,7 +38,7 @@ enum nn_status nn_extension_register(const struct nn_extension *extension, uint1
 /* Returns the prefix of an extension, from 1; 0 if the extension is not registered. */
 uint16_t nn_extension_prefix(const char *name);
 
-/* Returns the extension with a prefix, or NULL if there is none. */
+/* Returns the extension with this prefix; NULL if the prefix is not assigned. */
 const struct nn_extension *nn_extension_at(uint16_t prefix);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a client requests the times at which an execution's operations ran, and the format of the
- * answer.
+ * The request for the times at which an execution's operations ran, and the format of these times
+ * in the answer.
  *
  * The client passes an attribute of TIMES_EXTENSION, and an additional output after the model's
  * outputs. To this output, libnnaccel-engine writes when the engine began and ended, and the engine

@@ -105,8 +105,8 @@ struct candidate {
 };
 
 /*
- * Orders candidates by value, largest first. Of candidates with equal values, the one with the
- * larger index comes first.
+ * Orders candidates by value, largest first. If candidates have equal values, the candidate with
+ * the larger index comes first.
  */
 static int compare_candidates(const void *a, const void *b)
 {
@@ -121,8 +121,8 @@ static int compare_candidates(const void *a, const void *b)
 #define BLOCK 16		/* number of elements that are compared at once */
 
 /*
- * Returns the index of the first element from `i` on that is not less than `least`, or `end` if
- * there is none. Skips NaN.
+ * Returns the index of the first element from `i` on that is not less than `least`, or `end` if all
+ * are less. Skips NaN.
  */
 #define SKIP(name, type)									\
 static size_t name(const type *x, size_t i, size_t end, double least)			\

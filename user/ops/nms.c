@@ -24,20 +24,21 @@ static void swap(struct nn_candidate *a, struct nn_candidate *b)
 /* ---- A list that is sorted on demand ---- */
 
 #define MAX_ENDS 64
-#define FEW 16			/* maximum number for insertion sort */
+#define FEW 16			/* maximum number of candidates for insertion sort */
 
 /*
- * A partially sorted list. `ends` divides it into parts; all candidates of a part are better than
- * those of later parts. The last element of `ends` is the end of the first unsorted part.
- * Candidates before `sorted` are in order.
+ * A partially sorted list of candidates, which `ends` divides into parts. All candidates of a part
+ * are better than all candidates of the next parts. The last element of `ends` is the end of the
+ * first unsorted part. Candidates before index `sorted` are in order.
  */
 struct order {
 	struct nn_candidate *list;
-	size_t at;			/* position of the next candidate */
+	size_t at;			/* index of the next candidate to return */
 	size_t sorted;
 	size_t ends[MAX_ENDS];
 	size_t num_ends;
-	size_t budget;	/* candidates that divide() may still move; then qsort() is used */
+	/* number of candidates that divide() may still move before qsort() is used */
+	size_t budget;
 };
 
 _Static_assert(sizeof(struct nn_candidate) == sizeof(uint64_t), "divide() moves it as a number");
@@ -67,8 +68,8 @@ static void sort_few(struct nn_candidate *list, size_t count)
 
 /*
  * Partitions a list by a pivot: moves the candidates that are better than the pivot to the front.
- * Returns their number, or 1 if the pivot is the best. It does not branch on scores, because these
- * branches would be mispredicted.
+ * Returns the number of better candidates, or 1 if the pivot is the best. The code does not branch
+ * on scores, because such branches would be mispredicted.
  */
 static size_t divide(struct nn_candidate *list, size_t count)
 {
@@ -84,8 +85,8 @@ static size_t divide(struct nn_candidate *list, size_t count)
 		swap(a, c);
 	pivot = *c;
 	/*
-	 * Move each candidate as one word, because loading a word right after storing its parts is
-	 * slow.
+	 * Move each candidate as one 64-bit word, because loading a word right after storing its
+	 * two halves is slow.
 	 */
 	for (size_t i = 0; i + 1 < count; i++) {
 		struct nn_candidate x;
@@ -103,8 +104,8 @@ static size_t divide(struct nn_candidate *list, size_t count)
 }
 
 /*
- * Returns the best candidate that was not returned before, or NULL. The caller may overwrite
- * earlier elements of the list.
+ * Returns the best candidate that was not yet returned, or NULL. The caller may overwrite elements
+ * of the list before this candidate.
  */
 static struct nn_candidate *order_next(struct order *o)
 {
@@ -140,7 +141,7 @@ size_t nn_candidates_best(struct nn_candidate *candidates, size_t count, size_t 
 
 /* ---- Suppression, box by box ---- */
 
-/* Returns the factor for the score of a box that has this overlap with a better box. */
+/* Returns the factor for the score of a box whose overlap with a better box is `overlap`. */
 static float weight(const struct nn_nms *nms, float overlap)
 {
 	switch (nms->kernel) {
@@ -154,8 +155,8 @@ static float weight(const struct nn_nms *nms, float overlap)
 }
 
 /*
- * Lowers the scores of the other candidates by their overlap with a selected one. Returns how many
- * of `count` are left.
+ * Lowers the scores of the candidates in `rest` by their overlap with a selected box. Removes
+ * candidates whose score is too low, and returns how many of `count` are left.
  */
 static size_t suppress(const struct nn_nms *nms, const struct nn_box *boxes, uint32_t kept,
 		       struct nn_candidate *rest, size_t count)
@@ -196,8 +197,8 @@ static size_t select_at_once(const struct nn_nms *nms, const struct nn_box *boxe
 typedef int32_t mask __attribute__((vector_size(16)));
 
 /*
- * The selected boxes. There is an array for each coordinate, so that a vector can hold a coordinate
- * of four boxes.
+ * The selected boxes, with an array for each coordinate, so that a vector can hold a coordinate of
+ * four boxes.
  */
 struct kept {
 	float *x1;
@@ -226,7 +227,10 @@ static void keep(struct kept *k, const struct nn_box *b)
 	k->area[i] = nn_box_area(b);
 }
 
-/* Computes nn_box_overlap() of box `b`, which has no NaN, with four boxes from index `i` on. */
+/*
+ * Computes nn_box_overlap() of box `b`, which has no NaN, with each of four selected boxes from
+ * index `i` on.
+ */
 static inline nn_dot_four overlap(const struct kept *k, size_t i, const struct nn_box *b,
 				  float area)
 {
@@ -270,7 +274,7 @@ static bool is_suppressed(const struct nn_nms *nms, const struct kept *k, const 
 
 /*
  * Selects boxes in the order of their scores. A candidate is compared with the selected boxes only
- * when it is the best one left, because scores are not changed by suppression.
+ * when it is the best candidate left, because suppression does not change scores.
  */
 static size_t select_in_order(const struct nn_nms *nms, struct nn_box *boxes,
 			      struct nn_candidate *candidates, size_t count, size_t limit,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Non-maximum suppression: selects the box with the best score from each set of overlapping boxes.
- */
+/* Non-maximum suppression: selects boxes with the best scores that do not overlap much. */
 #ifndef NN_OPS_NMS_H
 #define NN_OPS_NMS_H
 
@@ -11,9 +9,9 @@
 
 #include "ops/box.h"
 
-/* Effect on the score of a box that overlaps a better one. Values are the NNAPI's. */
+/* Effect on the score of a box that overlaps a better box. The values equal those of the NNAPI. */
 enum nn_nms_kernel {
-	NN_NMS_DISCARD = -1,	/* drops the box if overlap >= threshold; not an NNAPI value */
+	NN_NMS_DISCARD = -1,	/* the box is dropped if overlap >= threshold; not in the NNAPI */
 	NN_NMS_HARD = 0,	/* the score becomes 0 if overlap >= threshold */
 	NN_NMS_LINEAR = 1,	/* the score is multiplied by 1 - overlap if overlap >= threshold */
 	/* the score is multiplied by a Gaussian function of overlap and sigma */
@@ -22,30 +20,30 @@ enum nn_nms_kernel {
 
 struct nn_nms {
 	enum nn_nms_kernel kernel;
-	float threshold;	/* of the overlap */
+	float threshold;	/* threshold of the overlap */
 	float sigma;
-	float floor;		/* boxes with a lower score are dropped */
+	float floor;		/* boxes with a score below `floor` are dropped */
 	int32_t limit;		/* maximum number of selected boxes; negative for no limit */
 	size_t most;		/* NN_NMS_DISCARD: number of best boxes to examine; 0: all */
 	/*
-	 * NULL; or, for NN_NMS_DISCARD, a function that computes a box when it is first examined.
-	 * Boxes are examined in the order of their scores, best first. The function returns false
-	 * if the candidate has no box.
+	 * NN_NMS_DISCARD: a function that computes a box before the box is first examined;
+	 * otherwise NULL. Boxes are examined in the order of their scores, best first. The function
+	 * returns false if the candidate has no box.
 	 */
 	bool (*place)(const void *context, struct nn_box *boxes, uint32_t box);
 	const void *context;
 };
 
-/* A candidate. Its score is not NaN. */
+/* A candidate for selection, whose score is not NaN. */
 struct nn_candidate {
 	float score;
-	uint32_t box;		/* index in an array of boxes */
+	uint32_t box;		/* index of the candidate's box */
 };
 
 /*
- * Moves the best candidates to the front: highest score first, and equal scores in the order of the
- * boxes. Returns their number: `most`, or fewer if there are fewer. The other candidates are
- * undefined.
+ * Moves the `most` best candidates to the front of the array: highest score first, and equal scores
+ * in the order of the boxes. Returns the number of these candidates, which is less than `most` if
+ * `count` is less. The rest of the array is then undefined.
  */
 size_t nn_candidates_best(struct nn_candidate *candidates, size_t count, size_t most);
 
@@ -53,8 +51,8 @@ size_t nn_candidates_best(struct nn_candidate *candidates, size_t count, size_t 
 size_t nn_nms_room(const struct nn_nms *nms, size_t count);
 
 /*
- * Moves the selected candidates to the front, best first, with the scores that the suppression has
- * left. Returns their number.
+ * Moves the selected candidates to the front of the array, best first, with their scores after
+ * suppression. Returns the number of selected candidates.
  */
 size_t nn_nms(const struct nn_nms *nms, struct nn_box *boxes, struct nn_candidate *candidates,
 	      size_t count, float *room);

@@ -12,7 +12,7 @@
 #include "ops/q8.h"
 #include "ops/quant.h"
 
-/* A tensor as [outer, size, inner], where `size` is the length of one axis. */
+/* A tensor viewed with the shape [outer, size, inner], where `size` is the length of the axis. */
 struct axis {
 	size_t outer;
 	size_t size;
@@ -55,15 +55,15 @@ static void l2_float(const float *x, float *y, size_t size, size_t stride)
 	for (size_t i = 0; i < size; i++)
 		sum += x[i * stride] * x[i * stride];
 	norm = sqrtf(sum);
-	/* NaN stays NaN. */
+	/* Limit the norm from below; a norm that is NaN stays NaN. */
 	norm = norm < 1e-6f ? 1e-6f : norm;
 	for (size_t i = 0; i < size; i++)
 		y[i * stride] = x[i * stride] / norm;
 }
 
 /*
- * Normalises `size` elements. For signed types, the sign bits are flipped, so zero points are 128
- * larger.
+ * Normalises `size` elements. For int8 tensors, the sign bits of elements are flipped, which makes
+ * the zero point 128 larger.
  */
 static void l2_q8(struct nn_q8 q, const uint8_t *x, uint8_t *y, size_t size, size_t stride)
 {
@@ -171,7 +171,7 @@ static enum nn_status execute_lrn(struct nn_run *r)
 
 /* INSTANCE_NORMALIZATION */
 
-/* Normalises one channel of an image: `size` pixels, `stride` apart. */
+/* Normalises one channel of an image; the channel has `size` elements, `stride` apart. */
 static void instance(const struct nn_run *r, const float *x, float *y, size_t size, size_t stride)
 {
 	float gamma = nn_run_float(r, 1, 0), beta = nn_run_float(r, 2, 0);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * PAD, PAD_V2 and MIRROR_PAD: add a border, constant or mirrored.
- */
+/* PAD, PAD_V2 and MIRROR_PAD: add a border, which is constant or a mirror image of the input. */
 #include <string.h>
 
 #include "ops/axis.h"
 #include "ops/check.h"
 #include "ops/strided.h"
 
-/* Returns the padding before (side 0) or after (side 1) an axis. */
+/* Returns the number of elements to add at the start (side 0) or end (side 1) of an axis. */
 static int32_t padding(const struct nn_run *r, uint32_t axis, uint32_t side)
 {
 	return ((const int32_t *)r->inputs[1].data)[2 * axis + side];
@@ -69,7 +67,7 @@ static void fill(void *to, uint32_t count, const void *value, size_t element)
 	}
 }
 
-/* PAD fills with zero, PAD_V2 with its third input. */
+/* Executes PAD, whose border is zero, or PAD_V2, whose border is the third input. */
 static enum nn_status execute_pad(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0], *out = &r->outputs[0];
@@ -89,7 +87,10 @@ static enum nn_status execute_pad(struct nn_run *r)
 	return NN_OK;
 }
 
-/* The mode of MIRROR_PAD: 0 does not repeat the elements at the edge, and 1 repeats them. */
+/*
+ * Infers MIRROR_PAD. Mode 0 does not repeat the elements at the edge; mode 1 repeats the elements
+ * at the edge.
+ */
 static enum nn_status infer_mirror_pad(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0];
@@ -111,8 +112,9 @@ static enum nn_status infer_mirror_pad(struct nn_run *r)
 }
 
 /*
- * Mirrors the borders of one axis of the output, which has `before` slabs, then `dim` slabs of the
- * input, then `after` slabs. In the `dim` slabs, the borders of later axes are already complete.
+ * Fills the borders of one axis of the output by mirroring. The axis has `before` border slabs,
+ * then `dim` slabs of the input, then `after` border slabs. In the slabs of the input, the borders
+ * of all inner axes are already complete.
  */
 static void mirror_axis(char *slab, size_t size, uint32_t before, uint32_t dim, uint32_t after,
 			uint32_t mode)
@@ -152,7 +154,10 @@ NN_OPERATION(PAD,
 	.determining = NN_IN(1),
 	.infer = infer_pad, .execute = execute_pad);
 
-/* The value of PAD_V2 is a raw INT32 for quantised tensors, else a float of their type. */
+/*
+ * Checks the padding value of PAD_V2: a stored value as INT32 for quantised tensors, else a scalar
+ * of the tensors' float type.
+ */
 static enum nn_status check_pad_v2(const struct nn_check *c)
 {
 	const bool is_q8 = NN_T(nn_check_in(c, 0)->type) & NN_QUANT8;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D: a common loop over the windows, and for each
- * operation a function that computes a window.
+ * AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D: all three operations share a loop over the windows,
+ * and each has a function that computes the output of a window.
  */
 #include <math.h>
 #include <string.h>
@@ -48,7 +48,8 @@ static enum nn_status infer(struct nn_run *r)
 }
 
 /*
- * The part of the image in one window: `h` rows of `w` pixels, which begin `stride` elements apart.
+ * The pixels of the image in one window: `h` rows of `w` pixels; the starts of adjacent rows are
+ * `stride` elements apart.
  */
 struct cells {
 	size_t h;
@@ -56,18 +57,18 @@ struct cells {
 	size_t stride;
 };
 
-/* State of the kernel: all images are NHWC. */
+/* State of the kernel. All images are NHWC. */
 struct job {
 	size_t channels;
-	float low;			/* the activation's limits */
+	float low;			/* lower limit of the fused activation */
 	float high;
 	int32_t low_q8;
 	int32_t high_q8;
 	struct nn_q8 q;
-	int64_t *sums;			/* sums of quantised averages, one for each channel */
+	int64_t *sums;			/* sums for quantised averages, one for each channel */
 };
 
-/* Computes one output pixel from the cells at `in`. */
+/* Computes one output pixel from the window `cells` at `in`. */
 typedef void reduce_fn(const struct job *j, const struct cells *cells, const void *in, void *out);
 
 struct kernels {
@@ -86,7 +87,7 @@ static uint8_t clamp_q8(const struct job *j, int64_t value)
 	return (uint8_t)(value < j->low_q8 ? j->low_q8 : value > j->high_q8 ? j->high_q8 : value);
 }
 
-/* Runs statements on channel `c` of each pixel `x` of the cells. */
+/* Executes the macro's statements for each pixel `x` of a window and each channel `c`. */
 #define EACH(type, ...)									\
 	for (size_t y = 0; y < cells->h; y++) {						\
 		const type *restrict x = (const type *)in + y * cells->stride;		\
@@ -115,7 +116,10 @@ static void average_q8(const struct job *j, const struct cells *cells, const voi
 	int32_t bias = j->q.flip;
 	uint8_t *out = to;
 
-	/* Flipping the sign bit of a signed value makes it 128 larger. */
+	/*
+	 * Subtract 128 for each int8 value, because flipping the sign bit made the value 128
+	 * larger.
+	 */
 	for (size_t c = 0; c < channels; c++)
 		sums[c] = -count * bias;
 	EACH(uint8_t, sums[c] += x[c] ^ j->q.flip)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * POW: a base to the power of an exponent, broadcast.
- */
+/* POW: raises a base to the power of an exponent, with broadcasting. */
 #include <math.h>
 
 #include "ops/broadcast.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * PRELU: negative values times alpha, which is broadcast.
- */
+/* PRELU: multiplies negative values by alpha, which is broadcast. */
 #include "ops/broadcast.h"
 #include "ops/check.h"
 #include "ops/q8.h"

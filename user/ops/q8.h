@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A common view of both 8-bit encodings. Flipping the sign bit of a stored signed value gives an
- * unsigned value, whose zero point is 128 larger.
+ * A common view of the two 8-bit quantised encodings, uint8 and int8. Flipping the sign bit of a
+ * stored int8 value converts it to a uint8 value whose zero point is 128 larger.
  */
 #ifndef NN_OPS_Q8_H
 #define NN_OPS_Q8_H
 
 #include "ops/op.h"
 
-/* The encoding: real = scale * ((byte ^ flip) - zero). */
+/* An 8-bit encoding, where real = scale * ((byte ^ flip) - zero). */
 struct nn_q8 {
 	uint8_t flip;
 	int32_t zero;
@@ -24,13 +24,13 @@ static inline struct nn_q8 nn_q8_of(const struct nn_tensor *t)
 	};
 }
 
-/* Returns the value of a stored byte, in units of the scale: -255 ... 255. */
+/* Returns the real value of a stored byte divided by the scale, between -255 and 255. */
 static inline int32_t nn_q8_value(struct nn_q8 q, uint8_t byte)
 {
 	return (byte ^ q.flip) - q.zero;
 }
 
-/* Returns the stored byte of a value, saturated. */
+/* Returns the stored byte, saturated, of a real value divided by the scale. */
 static inline uint8_t nn_q8_stored(struct nn_q8 q, int32_t value)
 {
 	int64_t flipped = (int64_t)value + q.zero;
@@ -39,8 +39,9 @@ static inline uint8_t nn_q8_stored(struct nn_q8 q, int32_t value)
 }
 
 /*
- * Returns the elements of a tensor, at `data`, for kernels that multiply: floats unchanged,
- * quantised values as int16_t with the zero point subtracted. Returns NULL if memory runs out.
+ * Returns the elements `data` of a tensor in a format for kernels that multiply. Floats are
+ * returned unchanged, quantised values as int16_t with the zero point subtracted. Returns NULL if
+ * memory runs out.
  */
 const void *nn_q8_widened(struct nn_run *r, const struct nn_tensor *t, const void *data);
 

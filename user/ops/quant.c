@@ -77,7 +77,7 @@ static int32_t multiply(int bits, int32_t a, int32_t b)
 	return bits == 32 ? nn_srdhm(a, b) : nn_srdhm16((int16_t)a, (int16_t)b);
 }
 
-/* Converts a constant of 32 bits to the given width. */
+/* Converts a 32-bit fixed-point constant to `bits` bits. */
 static int32_t constant(int bits, int32_t raw)
 {
 	return bits == 32 ? raw : nn_rdp(raw, 16);
@@ -88,7 +88,7 @@ static int32_t largest(int bits)
 	return bits == 32 ? INT32_MAX : INT16_MAX;
 }
 
-/* Wraps a sum or difference to the type. */
+/* Wraps a sum or difference to a number of `bits` bits. */
 static int32_t wrap(int bits, int64_t v)
 {
 	return bits == 32 ? (int32_t)(uint32_t)v : (int16_t)(uint16_t)v;
@@ -104,7 +104,7 @@ static int32_t subtract(int bits, int32_t a, int32_t b)
 	return wrap(bits, (int64_t)a - b);
 }
 
-/* Computes x * 2^exponent, saturating to the left and rounding to the right. */
+/* Computes x * 2^exponent: a left shift saturates, and a right shift rounds. */
 static int32_t shift_bits(int bits, int32_t x, int32_t exponent)
 {
 	int64_t most = largest(bits), shifted;
@@ -132,7 +132,7 @@ static int32_t exp_quarter(int bits, int32_t a)
 
 static int32_t exp_negative(int bits, int32_t a, int32_t integer_bits)
 {
-	/* exp(-2^e) for e from -2 on */
+	/* powers[i] is exp(-2^(i - 2)) */
 	static const int32_t powers[] = { 1672461947, 1302514674, 790015084, 290630308, 39332535,
 					  720401, 242 };
 	int32_t fraction = bits - 1 - integer_bits;

@@ -8,25 +8,26 @@
 
 #include "ops/op.h"
 
-/* A real factor value / 2^31 * 2^shift, with value in [2^30, 2^31) or 0. */
+/* A real factor, encoded as value / 2^31 * 2^shift, with value in [2^30, 2^31) or 0. */
 struct nn_multiplier {
 	int32_t value;
 	int32_t shift;
 };
 
 /*
- * Encode a factor d. nn_quant_encode() accepts any d >= 0. The other two return false unless 0 < d
- * < 1 or d > 1, respectively.
+ * Encode a factor d. nn_quant_encode() accepts any d >= 0, nn_quant_encode_below_one() only 0 < d <
+ * 1, and nn_quant_encode_above_one() only d > 1. The functions return false for a factor that they
+ * do not accept.
  */
 bool nn_quant_encode(double d, struct nn_multiplier *m);
 bool nn_quant_encode_below_one(double d, struct nn_multiplier *m);
 bool nn_quant_encode_above_one(double d, struct nn_multiplier *m);
 
-/* Multiply and return the doubled high half, rounding and saturating: round(a * b / 2^31 or 15). */
+/* Return round(a * b / 2^31) for 32 bits or round(a * b / 2^15) for 16 bits, saturated. */
 int32_t nn_srdhm(int32_t a, int32_t b);
 int16_t nn_srdhm16(int16_t a, int16_t b);
 
-/* Divides by 2^exponent, 0 to 31, rounding half away from zero. */
+/* Divides x by 2^exponent, where exponent is 0 to 31, and rounds half away from zero. */
 static inline int32_t nn_rdp(int32_t x, int32_t exponent)
 {
 	int64_t mask = (INT64_C(1) << exponent) - 1;
@@ -48,11 +49,14 @@ static inline int32_t nn_quant_scale(int32_t x, const struct nn_multiplier *m)
 	return nn_mbqm(x, m->value, m->shift);
 }
 
-/* Returns the largest |x| whose product with 2^shift fits a fixed point of `integer_bits`. */
+/*
+ * Returns the largest |x| for which x * 2^shift fits in a fixed-point number with `integer_bits`
+ * integer bits.
+ */
 int32_t nn_quant_radius(int32_t integer_bits, int32_t shift);
 
 /*
- * Functions of a fixed-point number of 32 or 16 bits, of which `integer_bits` are integer bits. The
+ * Functions of a fixed-point number a, which has 32 or 16 bits and `integer_bits` integer bits. The
  * result has no integer bits (raw 2^31 or 2^15 is 1).
  */
 int32_t nn_quant_exp_negative(int32_t a, uint32_t integer_bits);	/* a <= 0 */
@@ -61,7 +65,10 @@ int32_t nn_quant_tanh(int32_t a, uint32_t integer_bits);
 int16_t nn_quant_logistic16(int16_t a, uint32_t integer_bits);
 int16_t nn_quant_tanh16(int16_t a, uint32_t integer_bits);
 
-/* Computes 1 / (1 + a) for a in [0, 1], both without integer bits. */
+/*
+ * Computes 1 / (1 + a) for a in [0, 1]; a and the result are fixed-point numbers without integer
+ * bits.
+ */
 int32_t nn_quant_one_over_one_plus(int32_t a);
 
 /* Computes 1 / sqrt(v) as a factor for nn_mbqm(). */
@@ -80,19 +87,22 @@ static inline bool nn_tensor_quantised_alike(const struct nn_tensor *a, const st
 }
 
 /*
- * Fills a table that maps stored values of the 8-bit tensor `from` to those of `to` with the same
- * real value, rounded and saturated.
+ * Fills a table that maps each stored value of the 8-bit tensor `from` to the stored value of
+ * tensor `to` with the same real value, rounded and saturated.
  */
 void nn_requantize_table(const struct nn_tensor *from, const struct nn_tensor *to,
 			 uint8_t table[256]);
 
-/* Fills the same table for an input and the output of CONCATENATION, whose rounding differs. */
+/*
+ * Fills a table like nn_requantize_table(), but with the rounding of CONCATENATION, for its input
+ * and output.
+ */
 void nn_concatenation_table(const struct nn_tensor *in, const struct nn_tensor *out,
 			    uint8_t table[256]);
 
 /*
- * Return the range of an output under a fused activation (FuseCode), for a quantised and for a
- * float output. Return false if the code is not valid.
+ * Set *low and *high to the range of an output after a fused activation (FuseCode), for a quantised
+ * and for a float output. Return false if `activation` is not a valid FuseCode.
  */
 bool nn_fused_range(int32_t activation, int32_t type, float scale, int32_t zero_point,
 		    int32_t *low, int32_t *high);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * QUANTIZE and DEQUANTIZE: convert between float and the 8-bit quantised types.
- */
+/* QUANTIZE and DEQUANTIZE: convert tensors between float and the 8-bit quantised types. */
 #include "ops/axis.h"
 #include "ops/check.h"
 #include "ops/quant.h"

@@ -11,8 +11,8 @@
 #include "ops/quantized_lstm.h"
 
 /*
- * Checks that all weights have the same scale and zero point, and that all biases have the scale
- * that follows from it.
+ * Checks that all weights have the same scale and zero point, and that all biases have the scale of
+ * the accumulator (weights' scale / 128).
  */
 static enum nn_status check_quantisation(const struct nn_run *r)
 {
@@ -50,9 +50,9 @@ static enum nn_status infer_quantized_16bit_lstm(struct nn_run *r)
 }
 
 /*
- * Computes a gate of one unit up to its activation, with three integer bits. NNAPI's reference and
- * its tests multiply the row [recurrent weights, input weights] by the column [input, state]. So,
- * despite their names, the recurrent weights multiply the input.
+ * Computes a gate of one unit before its activation function; the result has three integer bits.
+ * NNAPI's reference and its tests multiply the row [recurrent weights, input weights] by the column
+ * [input, state]. Despite their names, the recurrent weights therefore multiply the input.
  */
 static int16_t gate(const struct nn_run *r, uint32_t g, uint32_t unit, const uint8_t *x,
 		    const uint8_t *h, const struct nn_multiplier *m)

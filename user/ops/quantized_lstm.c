@@ -12,12 +12,12 @@
 #include "ops/lstm_cell.h"
 #include "ops/quantized_lstm.h"
 
-#define MIN_SHARED 1000000	/* products that are worth a second thread */
-#define BLOCK_ROWS 64		/* rows of a gate that a task multiplies */
+#define MIN_SHARED 1000000	/* minimum number of products for which several threads are used */
+#define BLOCK_ROWS 64		/* number of a gate's rows that one task multiplies */
 
 /*
- * Checks shapes by the rules of the float cell, in which all inputs except layer_norm have the same
- * positions.
+ * Checks shapes by the rules of the float LSTM cell, whose inputs have the same indices as those of
+ * QUANTIZED_LSTM, except layer_norm.
  */
 static enum nn_status cell_shape(const struct nn_run *r, struct nn_qlstm *c)
 {
@@ -40,7 +40,7 @@ static enum nn_status cell_shape(const struct nn_run *r, struct nn_qlstm *c)
 	return status;
 }
 
-/* Encodes a factor after rounding it to float, as the reference does. */
+/* Rounds a factor to float, as the NNAPI's reference does, and encodes the rounded factor. */
 static bool encode(double factor, struct nn_multiplier *m)
 {
 	return nn_quant_encode((double)(float)factor, m);
@@ -65,13 +65,16 @@ static bool gate_multipliers(const struct nn_run *r, struct nn_qlstm *c, uint32_
 	return !c->normalized || encode((double)in[NN_QLSTM_LAYER_NORM + g].scale, &c->norm[g]);
 }
 
-/* Converts a real limit to units of `unit`, at most the type's `most`; 0 means no limit. */
+/*
+ * Converts a real limit to a multiple of `unit`, but at most to the type's maximum `most`. A limit
+ * of 0 means no limit.
+ */
 static int32_t clip_limit(float limit, float unit, int32_t most)
 {
 	return limit > 0 ? (int32_t)fminf(limit / unit, (float)most) : 0;
 }
 
-/* Converts all scales to multipliers, and other real numbers to the types' units. */
+/* Converts all scales of the operation to multipliers, and real limits to quantised limits. */
 static enum nn_status multipliers(const struct nn_run *r, struct nn_qlstm *c)
 {
 	double log = round(log2((double)r->inputs[NN_QLSTM_STATE_C].scale));
@@ -135,7 +138,7 @@ static int32_t clip(int32_t v, int32_t limit)
 	return limit > 0 && v < -limit ? -limit : limit > 0 && v > limit ? limit : v;
 }
 
-/* Normalises a row of units in place. */
+/* Normalises a row of a gate, which has `units` elements, in place. */
 static void normalize(const int16_t *gain, const int32_t *bias, struct nn_multiplier norm,
 		      uint32_t units, int16_t *row)
 {
@@ -160,11 +163,11 @@ static void normalize(const int16_t *gain, const int32_t *bias, struct nn_multip
 	}
 }
 
-/* The arrays of a run, which lie in one allocation. */
+/* The arrays of a run, which share one allocation. */
 struct work {
-	int16_t *x;			/* minus the zero point, then padded with zeros */
+	int16_t *x;			/* input minus its zero point, padded with zeros */
 	int16_t *h;
-	int16_t *hidden;		/* numbers to be projected, padded with zeros */
+	int16_t *hidden;		/* hidden values to be projected, padded with zeros */
 	int16_t *gates[NN_QLSTM_GATES];	/* [units] */
 	int16_t *squashed;		/* [units] */
 	int32_t *sums;			/* [gates, units], or [outputs] */
@@ -184,8 +187,8 @@ static void *take(char *base, size_t *at, size_t count, size_t size)
 }
 
 /*
- * Divides the memory at `base` into the arrays of `w`. Returns the bytes that they need. If `base`
- * is NULL, only computes this size.
+ * Divides the memory at `base` into the arrays of `w`. Returns the size of all arrays in bytes. If
+ * `base` is NULL, only computes the size.
  */
 static size_t divide(const struct nn_qlstm *c, char *base, struct work *w)
 {
@@ -209,7 +212,9 @@ size_t nn_qlstm_scratch(const struct nn_qlstm *c)
 	return divide(c, NULL, &work);
 }
 
-/* Copies bytes, subtracts their zero point, and appends zeros up to padded() elements. */
+/*
+ * Converts bytes to 16-bit values minus the zero point, and appends zeros up to padded() elements.
+ */
 static void widen(const uint8_t *from, uint8_t flip, int32_t zero, size_t count, int16_t *to)
 {
 	for (size_t i = 0; i < count; i++)
@@ -233,16 +238,16 @@ static void scale(const struct nn_qlstm_run *r, const int32_t *sums, const int32
 	r->loops->scale(&s);
 }
 
-/* The products of all gates, divided into blocks of rows. */
+/* The matrix products of all gates, divided into blocks of rows. */
 struct product {
 	const struct nn_qlstm_run *r;
 	const struct work *w;
-	uint32_t blocks;		/* of a gate */
+	uint32_t blocks;		/* number of blocks of a gate */
 };
 
 /*
- * Computes rows [first, first + count) of a gate: adds the scaled products of weights with x and
- * with h.
+ * Computes rows [first, first + count) of a gate: the scaled products of the weights with x plus
+ * the scaled products of the recurrent weights with h.
  */
 static void multiply(const struct product *p, uint32_t gate, size_t first, size_t count)
 {
@@ -281,7 +286,7 @@ static void run_block(void *arg, uint32_t task, uint32_t thread)
 	multiply(p, gate, first, count);
 }
 
-/* Computes the products of one row of the batch. */
+/* Computes the matrix products of all gates for one row of the batch. */
 static void multiply_all(const struct nn_qlstm_run *r, const struct work *w)
 {
 	const struct nn_qlstm *c = r->cell;
@@ -293,7 +298,8 @@ static void multiply_all(const struct nn_qlstm_run *r, const struct work *w)
 }
 
 /*
- * Finishes a gate: adds the peephole, which reads `state`, normalises, and applies the activation.
+ * Finishes a gate: adds the product of the peephole weights with `state`, normalises the gate, and
+ * applies the activation function.
  */
 static void end_gate(const struct nn_qlstm_run *r, const struct work *w, uint32_t gate,
 		     const int16_t *state)
@@ -315,7 +321,7 @@ static void end_gate(const struct nn_qlstm_run *r, const struct work *w, uint32_
 						  values });
 }
 
-/* Adds a zero point to values, and converts them to signed bytes. */
+/* Adds a zero point to values, and converts the sums to int8. */
 static void narrow(const int16_t *values, int32_t zero, int32_t limit, size_t count, int8_t *to)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -326,7 +332,7 @@ static void narrow(const int16_t *values, int32_t zero, int32_t limit, size_t co
 	}
 }
 
-/* Computes the output of a row of the batch from its hidden values. */
+/* Computes the output of a row of the batch from the row's hidden values. */
 static void project(const struct nn_qlstm_run *r, const struct work *w, const int8_t *hidden,
 		    int8_t *out)
 {
@@ -347,7 +353,8 @@ static void project(const struct nn_qlstm_run *r, const struct work *w, const in
 }
 
 /*
- * Computes one row of the batch, after multiply_all() has computed its products with the weights.
+ * Computes one row of the batch, after multiply_all() has computed the row's products with the
+ * weights.
  */
 static void step(const struct nn_qlstm_run *r, const struct work *w, const int16_t *state,
 		 int16_t *next, int8_t *out)
@@ -356,7 +363,10 @@ static void step(const struct nn_qlstm_run *r, const struct work *w, const int16
 	const uint32_t bits = (uint32_t)(15 + c->cell_shift);
 	int16_t *in = w->gates[NN_QLSTM_IN], *forget = w->gates[NN_QLSTM_FORGET];
 	int16_t *cell = w->gates[NN_QLSTM_CELL], *outgate = w->gates[NN_QLSTM_OUT];
-	/* The memory of the input gate is free by the time that `hidden` is written. */
+	/*
+	 * The array `hidden` uses the memory of the input gate, which is no longer needed when
+	 * `hidden` is written.
+	 */
 	int8_t *hidden = c->projection ? (int8_t *)in : out;
 
 	end_gate(r, w, NN_QLSTM_FORGET, state);

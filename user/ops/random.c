@@ -16,8 +16,8 @@ struct philox {
 };
 
 /*
- * Returns the generator's random block for the current counter, and increments the counter. Source:
- * Salmon et al., SC 2011.
+ * Computes the generator's block of four random words for the current counter, and increments the
+ * counter. Source: Salmon et al., SC 2011.
  */
 static void philox_next(struct philox *p, uint32_t out[4])
 {
@@ -38,7 +38,7 @@ static void philox_next(struct philox *p, uint32_t out[4])
 		p->counter[1]++;
 }
 
-/* Returns a uniform number in [0, 1) with 53 bits. */
+/* Returns a uniformly distributed random number in [0, 1) with 53 bits. */
 static double uniform(struct philox *p)
 {
 	uint32_t words[4];
@@ -62,7 +62,7 @@ static enum nn_status infer_random_multinomial(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Accumulates the probabilities of a row without normalising; returns the total. */
+/* Computes the cumulative sums of a row's unnormalised probabilities; returns the total. */
 static double cumulate(const float *logits, uint32_t classes, double *cumulated)
 {
 	float most = -INFINITY;
@@ -80,7 +80,7 @@ static double cumulate(const float *logits, uint32_t classes, double *cumulated)
 	return total;
 }
 
-/* Returns the first class whose accumulated probability exceeds `mark`. */
+/* Returns the first class whose cumulative probability exceeds `mark`. */
 static uint32_t find(const double *cumulated, uint32_t classes, double mark)
 {
 	uint32_t low = 0, high = classes - 1;

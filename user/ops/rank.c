@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * RANK: the number of a tensor's dimensions.
- */
+/* RANK: returns the number of a tensor's dimensions. */
 #include <string.h>
 
 #include "ops/axis.h"

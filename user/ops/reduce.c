@@ -9,7 +9,7 @@
 #include "ops/check.h"
 #include "ops/strided.h"
 
-/* Returns the reduced axes as bits. */
+/* Sets *axes to the bit set of the reduced axes. */
 static enum nn_status reduced_axes(const struct nn_run *r, uint32_t *axes)
 {
 	const struct nn_tensor *in = &r->inputs[0];
@@ -29,7 +29,7 @@ static enum nn_status infer_reduce(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0];
 	struct nn_tensor *out = &r->outputs[0];
-	/* Input 2 is an INT32 in MEAN, and a BOOL in the other operations. */
+	/* Input 2 is an INT32 in MEAN, and a BOOL in all REDUCE_ operations. */
 	const bool keeps_axes = nn_run_int(r, 2, 0) > 0;
 	uint32_t axes, rank = 0;
 	enum nn_status status = reduced_axes(r, &axes);
@@ -50,8 +50,8 @@ static enum nn_status infer_reduce(struct nn_run *r)
 }
 
 /*
- * Transposes the reduced axes to the end, so that the inputs of each output element are *row
- * contiguous elements. Returns NULL if memory runs out.
+ * Transposes the reduced axes to the end, so that each output element is computed from *row
+ * contiguous input elements. Returns NULL if memory runs out.
  */
 static const void *reduced_last(struct nn_run *r, uint32_t *row)
 {
@@ -86,7 +86,10 @@ static const void *reduced_last(struct nn_run *r, uint32_t *row)
 	return moved;
 }
 
-/* Defines a loop for a type and an operation over `row` elements, beginning with `init`. */
+/*
+ * Defines a reduction for a type and an operation, which begins with `init` and loops over `row`
+ * elements.
+ */
 #define REDUCE(name, type, accumulator, init, combine, result)				\
 static void name(const void *data, void *to, uint32_t count, uint32_t row)		\
 {											\

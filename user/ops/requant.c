@@ -38,7 +38,10 @@ static float product_scale(const struct nn_run *r, uint32_t channel)
 	       (per_channel ? extra->scales[channel] : r->inputs[FILTER].scale);
 }
 
-/* Checks the scales. If the filter is quantised per channel, the bias has no scale to check. */
+/*
+ * Checks the scales of bias and output. If the filter is quantised per channel, the bias has no
+ * scale.
+ */
 static enum nn_status check_scales(const struct nn_run *r, uint32_t channels)
 {
 	const struct nn_extra *extra = r->inputs[FILTER].extra;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Common parts of convolutions and FULLY_CONNECTED: checks input, filter and bias, and converts
- * accumulators to quantised outputs.
+ * Functions that convolutions and FULLY_CONNECTED share: checks of input, filter and bias, and the
+ * conversion of accumulators to quantised outputs.
  */
 #ifndef NN_OPS_REQUANT_H
 #define NN_OPS_REQUANT_H
@@ -10,25 +10,26 @@
 #include "ops/quant.h"
 
 /*
- * Checks input 0, input 1 (filter), input 2 (bias) and output 0: types, and the ranks of filter and
- * bias. `channel_dim` is the channel dimension of filters quantised per channel; a negative number
- * rejects such filters.
+ * Checks input 0, input 1 (filter), input 2 (bias) and output 0: all types, and the ranks of filter
+ * and bias. `channel_dim` is the channel dimension of filters quantised per channel; a negative
+ * number rejects such filters.
  */
 enum nn_status nn_filter_check(const struct nn_check *c, uint32_t filter_rank,
 			       int32_t channel_dim);
 
 /*
- * Checks at run time that there are elements, and that the scale of the bias is the product of the
- * input's and the filter's scales.
+ * Checks at run time that no dimension of the filter and of the input is 0, except dimension 0 of
+ * the input. Checks also that the scale of the bias is the product of the input's and the filter's
+ * scales.
  */
 enum nn_status nn_filter_infer(const struct nn_run *r);
 
-/* Infers the output of FULLY_CONNECTED. */
+/* The shape rule of FULLY_CONNECTED. */
 enum nn_status nn_fully_connected_infer(struct nn_run *r);
 
 struct nn_requant {
 	const int32_t *bias;
-	const struct nn_multiplier *multipliers;	/* one per channel */
+	const struct nn_multiplier *multipliers;	/* multiplier of each output channel */
 	int32_t zero;
 	int32_t low;
 	int32_t high;
@@ -39,13 +40,13 @@ void nn_requant_multipliers(const struct nn_run *r, uint32_t first, uint32_t cou
 			    struct nn_multiplier *multipliers);
 
 /*
- * Computes the multipliers of `channels` output channels, and the output range of the activation,
- * whose code is in input `activation`. Returns NN_OUT_OF_MEMORY on failure.
+ * Initialises *q: computes the multipliers of `channels` output channels, and the output range for
+ * the activation, whose code is in input `activation`. Returns NN_OUT_OF_MEMORY on failure.
  */
 enum nn_status nn_requant_init(struct nn_requant *q, struct nn_run *r, uint32_t channels,
 			       uint32_t activation);
 
-/* Returns the output value of an accumulator, which is a sum modulo 2^32. */
+/* Converts an accumulator, which is a sum modulo 2^32, to a stored output value. */
 static inline uint8_t nn_requant(const struct nn_requant *q, uint32_t channel, uint32_t acc)
 {
 	int32_t sum = (int32_t)(acc + (uint32_t)q->bias[channel]);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * RESHAPE, SQUEEZE and EXPAND_DIMS: the same elements with other dimensions.
- */
+/* RESHAPE, SQUEEZE and EXPAND_DIMS: copy a tensor's elements to an output with other dimensions. */
 #include <string.h>
 
 #include "ops/axis.h"
@@ -14,7 +12,10 @@ static enum nn_status copy_data(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Gives the output the type and quantisation of the input. The caller sets the dimensions. */
+/*
+ * Sets the type and quantisation of the output to those of the input. The caller sets the output's
+ * dimensions.
+ */
 static struct nn_tensor *like_input(struct nn_run *r)
 {
 	struct nn_tensor *out = &r->outputs[0];

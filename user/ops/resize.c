@@ -13,13 +13,16 @@
 
 enum { X, WIDTH, HEIGHT, NCHW, ALIGN_CORNERS, HALF_PIXELS };
 
-/* Checks that width and height are both sizes or both factors. */
+/* Checks that the arguments width and height are both sizes (INT32) or both factors (float). */
 static enum nn_status check(const struct nn_check *c)
 {
 	return nn_check_same_type(c, WIDTH, HEIGHT);
 }
 
-/* Reads an output size: explicit, or a factor of the input's. */
+/*
+ * Computes an output size from an argument, which is either the size or a factor of the input size
+ * `in`.
+ */
 static enum nn_status read_size(const struct nn_run *r, uint32_t index, uint32_t in, uint32_t *out)
 {
 	double size;
@@ -97,7 +100,7 @@ struct nn_source nn_resize_nearest(const struct nn_resize *v, uint32_t in, uint3
 
 typedef struct nn_source source_fn(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o);
 
-/* Returns the sources of all positions of an axis; NULL if memory runs out. */
+/* Returns the source positions of all output positions of an axis; NULL if memory runs out. */
 static const struct nn_source *all_sources(struct nn_run *r, const struct nn_resize *v, source_fn *of,
 					uint32_t in, uint32_t out)
 {
@@ -108,7 +111,10 @@ static const struct nn_source *all_sources(struct nn_run *r, const struct nn_res
 	return s;
 }
 
-/* Vectors add the four elements in the same order as the scalar loop, so results are bit-exact. */
+/*
+ * Adds four weighted pixels. The vector loop and the scalar loop add in the same order, so that
+ * both loops compute identical results.
+ */
 static void blend_float(const struct nn_corners *k, const float *in, float *restrict out,
 			size_t channels)
 {
@@ -128,7 +134,10 @@ static void blend_float(const struct nn_corners *k, const float *in, float *rest
 		out[i] = a[i] * wa + b[i] * wb + c[i] * wc + d[i] * wd;
 }
 
-/* Interpolates stored values without converting them, and truncates the results to integers. */
+/*
+ * Interpolates stored values without converting them to real values, and truncates the results to
+ * integers.
+ */
 static void blend_q8(const struct nn_corners *k, const uint8_t *in, uint8_t *restrict out,
 		     size_t channels, uint8_t flip)
 {
@@ -149,7 +158,7 @@ struct job {
 	const struct nn_resize *v;
 	const struct nn_source *y;
 	const struct nn_source *x;
-	size_t element;			/* bytes */
+	size_t element;			/* size of an element in bytes */
 	uint8_t flip;
 };
 

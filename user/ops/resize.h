@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: output shapes, and which inputs an output element is
- * computed from.
+ * RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: the output's shape, and the input elements from
+ * which an output element is computed.
  */
 #ifndef NN_OPS_RESIZE_H
 #define NN_OPS_RESIZE_H
@@ -17,12 +17,15 @@ struct nn_resize {
 	struct nn_image out;
 };
 
-/* Reads the arguments of either operation; on failure sets the run's message. */
+/*
+ * Reads the arguments of RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR; on failure sets the run's
+ * message.
+ */
 enum nn_status nn_resize_prepare(const struct nn_run *r, struct nn_resize *v);
 
 /*
- * Return the inputs that output `o` is computed from, and their weights, on an axis of `in` inputs
- * and `out` outputs.
+ * Return the two input positions from which output position `o` is computed, and their weights, on
+ * an axis with `in` input and `out` output positions.
  */
 struct nn_source nn_resize_bilinear(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o);
 struct nn_source nn_resize_nearest(const struct nn_resize *v, uint32_t in, uint32_t out, uint32_t o);

@@ -9,22 +9,25 @@
 #include "ops/recurrent.h"
 
 /*
- * Positions of a cell's inputs. The position of the auxiliary weights is 0 if the cell has no such
+ * Indices of a cell's inputs. The index of the auxiliary weights is 0 if the cell has no auxiliary
  * weights.
  */
 struct cell {
 	uint32_t weights, recurrent, bias, state, aux_weights;
 	int32_t activation;
 
-	/* The fields below are set when the shape is read. */
+	/* The fields below are set by cell_shape(). */
 	uint32_t batch, size, units;
-	uint32_t aux_size;		/* size of the input of the auxiliary weights */
+	uint32_t aux_size;		/* row size of the auxiliary input */
 };
 
-/* Positions of BIDIRECTIONAL_SEQUENCE_RNN's other inputs. */
+/* Indices of the inputs of BIDIRECTIONAL_SEQUENCE_RNN that follow the inputs of both cells. */
 enum { AUX = 9, FW_AUX_WEIGHTS, BW_AUX_WEIGHTS, ACTIVATION, TIME_MAJOR, MERGE };
 
-/* Checks a cell's dimensions for inputs of `size` and `aux_size` in batches. */
+/*
+ * Checks the dimensions of a cell's weights and state for input rows of `size` elements and
+ * auxiliary rows of `aux_size` elements.
+ */
 static enum nn_status cell_shape(const struct nn_run *r, struct cell *c, uint32_t batch,
 				 uint32_t size, uint32_t aux_size)
 {
@@ -43,8 +46,8 @@ static enum nn_status cell_shape(const struct nn_run *r, struct cell *c, uint32_
 }
 
 /*
- * Computes the next state of a batch, `next`, from the inputs `x` and `aux` (or NULL) and the state
- * `state`.
+ * Computes the next state of a batch, `next`, from the inputs `x` and `aux` (or NULL) and the
+ * current state `state`.
  */
 static void cell_step(const struct nn_run *r, const struct cell *c, const float *x,
 		      const float *aux, const float *state, float *next)
@@ -62,7 +65,9 @@ static void cell_step(const struct nn_run *r, const struct cell *c, const float 
 	nn_recurrent_activate(c->activation, next, (size_t)c->batch * c->units);
 }
 
-/* Reads RNN, which is a sequence of one step, or UNIDIRECTIONAL_SEQUENCE_RNN. */
+/*
+ * Reads the arguments of RNN, which is a sequence of one step, or of UNIDIRECTIONAL_SEQUENCE_RNN.
+ */
 static enum nn_status read_one(const struct nn_run *r, struct nn_sequence *s, struct cell *c)
 {
 	const struct nn_tensor *x = &r->inputs[0];
@@ -79,8 +84,8 @@ static enum nn_status read_one(const struct nn_run *r, struct nn_sequence *s, st
 }
 
 /*
- * Runs a cell along a sequence, forwards or backwards, and writes some columns of an output.
- * `state` (an output, or NULL) receives the last hidden state.
+ * Runs a cell along a sequence, forwards or backwards, and writes the cell's columns of an output.
+ * The output `state` (or NULL) receives the last hidden state.
  */
 static enum nn_status run_sequence(struct nn_run *r, const struct cell *c,
 				   const struct nn_sequence *s, const float *x, const float *aux,
@@ -107,7 +112,7 @@ static enum nn_status run_sequence(struct nn_run *r, const struct cell *c,
 	return NN_OK;
 }
 
-/* RNN is a sequence of one step. Both of its outputs are the new state. */
+/* The shape rule of RNN, which is a sequence of one step. Both outputs of RNN are the new state. */
 static enum nn_status infer_rnn(struct nn_run *r)
 {
 	struct cell c;
@@ -142,8 +147,9 @@ static enum nn_status execute_rnn(struct nn_run *r)
 }
 
 /*
- * Reads both cells, the sequence and the auxiliary sequence. With auxiliary weights both cells also
- * get the auxiliary input. Without these weights, the backward cell reads only the auxiliary input.
+ * Reads both cells, the sequence and the auxiliary sequence. If there are auxiliary weights, both
+ * cells also read the auxiliary input. If there are no auxiliary weights, the backward cell reads
+ * only the auxiliary input.
  */
 static enum nn_status read_both(const struct nn_run *r, struct cell *fw, struct cell *bw,
 				struct nn_sequence *s, struct nn_sequence *aux_s)

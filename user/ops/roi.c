@@ -12,19 +12,22 @@
 
 enum { X, ROIS, BATCH, HEIGHT, WIDTH, HEIGHT_STRIDE, WIDTH_STRIDE, HEIGHT_SAMPLES, WIDTH_SAMPLES };
 
-/* Returns the position of the NCHW flag: ROI_ALIGN has two more inputs. */
+/*
+ * Returns the index of the input with the NCHW flag; ROI_ALIGN has two more inputs than ROI_POOLING
+ * before this flag.
+ */
 static uint32_t nchw_input(const struct nn_run *r)
 {
 	return r->num_inputs - 1;
 }
 
 /*
- * Maximum number of samples of a cell. The sum of this number of 8-bit values with weights of up to
- * 255 fits 32 bits, and more samples would only take more time.
+ * Maximum number of samples of a cell. The sum of MAX_SAMPLES 8-bit values, with weights of up to
+ * 255, fits in 32 bits. More samples would not improve the result.
  */
 #define MAX_SAMPLES 32768
 
-/* A region; the coordinates are in pixels of its image. */
+/* A region of an image; its coordinates are in pixels of the image. */
 struct region {
 	uint32_t n;
 	float x1;
@@ -40,7 +43,8 @@ struct roi {
 	float height_scale;
 	float width_scale;
 	/*
-	 * Number of samples in each direction of a cell, for ROI_ALIGN; 0 for the number of pixels.
+	 * Number of samples in each direction of a cell, for ROI_ALIGN; 0: as many as the cell has
+	 * pixels.
 	 */
 	uint32_t height_samples;
 	uint32_t width_samples;
@@ -108,7 +112,7 @@ static enum nn_status prepare(struct nn_run *r, struct roi *v)
 
 /*
  * Reads region `i`, and scales its coordinates to pixels of its image. Returns false if the region
- * is not valid or lies outside of the image.
+ * is not valid or lies outside the image.
  */
 static bool read_region(const struct roi *v, uint32_t i, struct region *g)
 {
@@ -149,7 +153,7 @@ static enum nn_status infer_pooling(struct nn_run *r)
 typedef enum nn_status region_fn(const struct nn_run *r, const struct roi *v, const void *job,
 				 const struct region *g, uint8_t *out);
 
-/* Computes the outputs of all regions. */
+/* Computes the outputs of all regions by calls of `fn`. */
 static enum nn_status run_regions(struct nn_run *r, struct roi *v, region_fn *fn, const void *job)
 {
 	const size_t region = (size_t)v->out.h * v->out.w * v->out.c * v->element;
@@ -168,9 +172,9 @@ static enum nn_status run_regions(struct nn_run *r, struct roi *v, region_fn *fn
 	return status;
 }
 
-/* ROI_ALIGN: the average of evenly spaced samples in each cell of a region */
+/* ROI_ALIGN: computes the average of evenly spaced samples in each cell of a region */
 
-/* The cells of one axis of a region. */
+/* The cells along one axis of a region. */
 struct line {
 	float start;
 	float step;
@@ -198,13 +202,16 @@ static struct nn_source sample_of(const struct line *l, uint32_t cell, uint32_t 
 }
 
 struct align {
-	uint32_t *acc;			/* quantised, one per channel */
+	uint32_t *acc;			/* sums of quantised samples, one for each channel */
 	struct nn_q8 in_q8;
 	struct nn_q8 out_q8;
-	double scale;	/* scale of a quantised sum, before the division by the number of samples */
+	double scale;	/* scale of a sum in `acc` */
 };
 
-/* Adds a sample. Floats are exact here, because the sum of four products has only 18 bits. */
+/*
+ * Adds a sample, interpolated from four pixels, to `acc`. The float computation is exact, because
+ * the sum of four products has only 18 bits.
+ */
 static void add_q8(const struct nn_corners *k, const uint8_t *in, uint32_t *restrict acc,
 		   size_t channels, struct nn_q8 q)
 {
@@ -233,7 +240,10 @@ static void add_floats(const struct nn_corners *k, const float *in, float *restr
 		acc[c] = acc[c] + x[0][c] * w[0] + x[1][c] * w[1] + x[2][c] * w[2] + x[3][c] * w[3];
 }
 
-/* Sets `acc` to the sum of a cell's samples, for each channel: floats, or uint32_t for bytes. */
+/*
+ * Sets `acc` to the sum of a cell's samples for each channel. The sums are floats, or uint32_t for
+ * 8-bit values.
+ */
 static void sum_cell(const struct roi *v, const struct align *a, uint32_t n,
 		     const struct line *rows, const struct line *columns, uint32_t i, uint32_t j,
 		     void *acc)
@@ -309,9 +319,9 @@ static enum nn_status execute_align(struct nn_run *r)
 	return a.acc ? run_regions(r, &v, align_region, &a) : NN_OUT_OF_MEMORY;
 }
 
-/* ROI_POOLING: the maximum pixel of each cell of a region */
+/* ROI_POOLING: finds the maximum pixel of each cell of a region */
 
-/* The pixels [first, last) of a cell. */
+/* The pixels [first, last) of a cell on one axis. */
 struct cell {
 	uint32_t first;
 	uint32_t last;
@@ -334,8 +344,8 @@ static struct cell cell_of(float from, float to, uint32_t out, uint32_t index, u
 }
 
 /*
- * Finds the largest value of each channel in a cell; `empty` if the cell has no pixels. `flip`
- * makes int8 values comparable as uint8.
+ * Finds the largest value of each channel in a cell; the result is `empty` if the cell has no
+ * pixels. XOR with `flip` makes int8 values comparable as uint8.
  */
 #define MAX_OF(name, type, flip, empty)							\
 static void name(const struct roi *v, uint32_t n, struct cell h, struct cell w, struct nn_q8 q,	\
@@ -384,7 +394,8 @@ static enum nn_status execute_pooling(struct nn_run *r)
 {
 	struct roi v;
 	enum nn_status status = prepare(r, &v);
-	struct cell *columns;			/* of a region */
+	/* cells of a region along its horizontal axis */
+	struct cell *columns;
 
 	if (status)
 		return status;
@@ -392,7 +403,10 @@ static enum nn_status execute_pooling(struct nn_run *r)
 	return columns ? run_regions(r, &v, pool_region, &columns) : NN_OUT_OF_MEMORY;
 }
 
-/* The first inputs of both operations: images, regions, and the index of each region's image. */
+/*
+ * The rules of the first inputs of both operations: images, regions, the index of each region's
+ * image, output size, and strides.
+ */
 #define REGIONS { NN_FLOATS | NN_QUANT8, 4, 4 }, { NN_BOX_OF, 2, 2 }, { NN_T(NN_TENSOR_INT32), 1, 1 }, \
 		NN_SCALAR_INT, NN_SCALAR_INT, NN_SCALAR_FLOAT, NN_SCALAR_FLOAT
 

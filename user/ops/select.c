@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * SELECT: takes each element from one of two inputs by a condition.
- */
+/* SELECT: copies each element from one of two inputs, selected by a condition. */
 #include <string.h>
 
 #include "ops/axis.h"
@@ -25,7 +23,7 @@ static enum nn_status infer(struct nn_run *r)
 }
 
 /*
- * Selects float and integer elements, which both have four bytes. It has no branch, which could be
+ * Selects float or int32 elements, which have four bytes, without branches, which could be
  * mispredicted.
  */
 static void select_words(const struct nn_run *r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SLICE, STRIDED_SLICE and SPLIT copy parts of a tensor; TILE repeats it. */
+/* SLICE, STRIDED_SLICE and SPLIT copy parts of a tensor; TILE repeats a tensor. */
 #include "ops/axis.h"
 #include "ops/check.h"
 #include "ops/strided.h"
@@ -40,10 +40,7 @@ static enum nn_status execute_slice(struct nn_run *r)
 	return NN_OK;
 }
 
-/*
- * Resolves an index of STRIDED_SLICE, which counts from the end if it is negative, and clamps it to
- * the axis.
- */
+/* Returns an index of STRIDED_SLICE clamped to the axis; a negative index counts from the end. */
 static int64_t clamp_index(int64_t index, int64_t dim, bool forward)
 {
 	int64_t low = forward ? 0 : -1, high = forward ? dim : dim - 1;

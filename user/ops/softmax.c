@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * SOFTMAX and LOG_SOFTMAX along an axis.
- */
+/* SOFTMAX and LOG_SOFTMAX: normalise the elements along an axis. */
 #include <math.h>
 
 #include "ops/axis.h"
@@ -36,7 +34,7 @@ static enum nn_status infer_softmax(struct nn_run *r)
 	return infer(r);
 }
 
-/* The elements along the axis: `size` elements, which are `stride` elements apart. */
+/* The `size` elements along the axis, which are `stride` elements apart. */
 struct lane {
 	size_t size;
 	size_t stride;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SOFTMAX of 8-bit values. There are only 256 different differences from the maximum, so their
- * exponentials are in a table.
+ * SOFTMAX of 8-bit values. The difference of a value from the maximum has only 256 possible values,
+ * so a table contains their exponentials.
  */
 #include <math.h>
 #include <string.h>
@@ -46,7 +46,8 @@ static inline uint8_t largest(const uint8_t *in, size_t size, size_t stride, uin
 /* Parameters for dividing exponentials by their sum. */
 struct divisor {
 	uint32_t reciprocal;
-	int32_t exponent;		/* of 2 */
+	/* exponent of the power of two by which products are divided */
+	int32_t exponent;
 	uint32_t half;			/* half of 2^exponent */
 };
 
@@ -54,12 +55,18 @@ static struct divisor divisor_of(uint64_t sum)
 {
 	int32_t headroom, exponent;
 
-	/* The sum is at least 2^19, unless another thread changes the input. Avoid 0. */
+	/*
+	 * Avoid a sum of 0, which is possible only if another thread changes the input; otherwise
+	 * the sum is at least 2^19.
+	 */
 	sum += !sum;
-	/* sum = 2^(SUM_BITS - headroom) * (1 + x), x in [0, 1) with 31 bits */
+	/*
+	 * Normalise the sum: sum = 2^(SUM_BITS - headroom) * (1 + x), where x in [0, 1) has 31
+	 * bits.
+	 */
 	headroom = __builtin_clzll(sum) - 32;
 	sum = headroom >= 0 ? sum << headroom : sum >> -headroom;
-	/* With an exponent above 31, every result is 0. */
+	/* If the exponent is above 31, every result is 0. */
 	exponent = SUM_BITS - headroom + 31 - 8;
 	if (exponent > 31)
 		return (struct divisor){ 0 };
@@ -71,7 +78,9 @@ static struct divisor divisor_of(uint64_t sum)
 	};
 }
 
-/* Computes nn_rdp() of nn_srdhm() for non-negative numbers, for which both round half up. */
+/*
+ * Computes nn_rdp() of nn_srdhm() for non-negative numbers, for which both functions round half up.
+ */
 static inline uint8_t divide(uint32_t exponential, const struct divisor *by)
 {
 	uint32_t product = (uint32_t)(((uint64_t)by->reciprocal * exponential + (1 << 30)) >> 31);
@@ -81,8 +90,8 @@ static inline uint8_t divide(uint32_t exponential, const struct divisor *by)
 }
 
 /*
- * Returns the difference of a value from the maximum, the index in the tables. It fits 8 bits even
- * if the input changes.
+ * Returns the difference of a value from the maximum, which is the index in the tables. The
+ * difference fits in 8 bits even if another thread changes the input.
  */
 static inline uint8_t distance(const struct nn_softmax_q8 *s, uint8_t max, uint8_t value)
 {
@@ -90,12 +99,15 @@ static inline uint8_t distance(const struct nn_softmax_q8 *s, uint8_t max, uint8
 }
 
 /*
- * If there are fewer elements, each element is divided by the sum. Otherwise each of the 256
- * exponentials is.
+ * If there are fewer than FEW elements, the exponential of each element is divided by the sum.
+ * Otherwise, each of the 256 exponentials in the table is divided once.
  */
 #define FEW 256
 
-/* The loops without table lookups are vectorised. */
+/*
+ * Computes the softmax of fewer than FEW elements. Compilers vectorise the loops without table
+ * lookups.
+ */
 static inline __attribute__((always_inline))
 void run_few(const struct nn_softmax_q8 *s, const uint8_t *in, uint8_t *out, size_t size,
 	     size_t stride, uint8_t max)
@@ -139,7 +151,7 @@ void run(const struct nn_softmax_q8 *s, const uint8_t *in, uint8_t *out, size_t 
 void nn_softmax_q8(const struct nn_softmax_q8 *s, const uint8_t *in, uint8_t *out, size_t size,
 		   size_t stride)
 {
-	/* The stride of 1 is a constant here, so that the compiler vectorises the loops. */
+	/* Pass the stride 1 as a constant, so that the compiler vectorises the loops. */
 	if (stride == 1)
 		run(s, in, out, size, 1);
 	else

@@ -9,7 +9,9 @@
 #include "ops/check.h"
 #include "ops/strided.h"
 
-/* The axes of height, width and channels in an image tensor, by its layout. */
+/*
+ * The axes of height, width and channels in an image tensor, which depend on the tensor's layout.
+ */
 struct axes {
 	uint32_t h, w, c;
 };
@@ -20,8 +22,8 @@ static struct axes layout(const struct nn_run *r, uint32_t flag)
 }
 
 /*
- * Sets a dimension of the output to in * multiply / divide. Returns false if this is not a whole
- * number.
+ * Sets a dimension of the output to in * multiply / divide. Returns false if the quotient is not a
+ * whole number.
  */
 static bool scale_dim(uint32_t in, uint64_t multiply, uint64_t divide, uint32_t *out)
 {
@@ -57,8 +59,8 @@ static enum nn_status infer_depth(struct nn_run *r)
 }
 
 /*
- * Makes a view of the large image `big` in the element order of the small one, whose channels are
- * ordered by block row, block column and channel.
+ * Makes a view of the large image `big` in the element order of the small image. The channels of
+ * the small image are ordered by block row, block column and channel of `big`.
  */
 static void depth_view(struct nn_strided *view, const struct nn_tensor *big, struct axes a,
 		       uint32_t block)
@@ -95,7 +97,7 @@ static enum nn_status execute_depth(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Reads the block [height, width] of the batch operations. */
+/* Reads the block size [height, width] of BATCH_TO_SPACE_ND or SPACE_TO_BATCH_ND. */
 static enum nn_status batch_block(const struct nn_run *r, int64_t *height, int64_t *width)
 {
 	const int32_t *block = r->inputs[1].data;
@@ -127,8 +129,8 @@ static enum nn_status infer_batch_to_space(struct nn_run *r)
 }
 
 /*
- * Makes a view of the large image `big` in the element order of the small ones, whose batches are
- * ordered by block row, block column and batch.
+ * Makes a view of the large images `big` in the element order of the small images. The batches of
+ * the small images are ordered by block row, block column and batch of `big`.
  */
 static void batch_view(struct nn_strided *view, const struct nn_tensor *big, struct axes a,
 		       const int32_t *block)
@@ -158,7 +160,7 @@ static enum nn_status execute_batch_to_space(struct nn_run *r)
 	return NN_OK;
 }
 
-/* Returns the dimensions of SPACE_TO_BATCH_ND's input with its padding. */
+/* Sets *padded to the dimensions of SPACE_TO_BATCH_ND's input including the padding. */
 static enum nn_status padded_input(const struct nn_run *r, struct nn_tensor *padded)
 {
 	const int32_t *pad = r->inputs[2].data;

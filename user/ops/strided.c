@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies elements between a dense array and a strided view of another. Axes are merged if possible,
- * and the innermost one is copied at once.
+ * Copies elements between a dense array and a strided view of another array. Merges axes if
+ * possible, and copies whole rows along the innermost axis.
  */
 #include <string.h>
 
@@ -26,7 +26,10 @@ void nn_strided_dense(struct nn_strided *view, const struct nn_tensor *t)
 		nn_strided_axis(view, t->dims[i], nn_strided_step(t, i));
 }
 
-/* Drops axes of one element and merges adjacent ones; returns false if there are no elements. */
+/*
+ * Removes axes with one element, and merges adjacent axes if possible; returns false if the view
+ * has no elements.
+ */
 static bool merge_axes(const struct nn_strided *view, struct nn_strided *merged)
 {
 	*merged = (struct nn_strided){ .offset = view->offset };
@@ -48,7 +51,10 @@ static bool merge_axes(const struct nn_strided *view, struct nn_strided *merged)
 	return true;
 }
 
-/* Copies `count` elements from one evenly spaced row to another; steps are in elements. */
+/*
+ * Copies `count` elements from one row of evenly spaced elements to another row; steps are in
+ * elements.
+ */
 static void copy_row(const char *from, int64_t from_step, char *to, int64_t to_step,
 		     uint32_t count, size_t element)
 {
@@ -74,8 +80,8 @@ static void copy_row(const char *from, int64_t from_step, char *to, int64_t to_s
 }
 
 /*
- * Copies `rows` rows of `bytes` contiguous bytes each; steps are in bytes. Compares the length once
- * for all rows.
+ * Copies `rows` rows of `bytes` contiguous bytes each; steps are in bytes. Branches on the length
+ * of a row only once for all rows.
  */
 static void copy_rows(const char *from, int64_t from_step, char *to, int64_t to_step, uint32_t rows,
 		      size_t bytes)
@@ -90,7 +96,10 @@ static void copy_rows(const char *from, int64_t from_step, char *to, int64_t to_
 			memcpy(to + i, from + i, 16);
 }
 
-/* Copies row by row. The view is the source or the target; the other array is dense. */
+/*
+ * Copies elements row by row. Either the source or the target is the view `whole`; the other array
+ * is dense.
+ */
 static void walk(const struct nn_strided *whole, const char *from, char *to, size_t element,
 		 bool view_is_source)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies elements between a dense array and a strided view of another array: the common part of
- * transposing, slicing, tiling, reversing and rearranging blocks.
+ * Copies elements between a dense array and a strided view of another array: used to transpose,
+ * slice, tile and reverse tensors, and to rearrange blocks of pixels.
  */
 #ifndef NN_OPS_STRIDED_H
 #define NN_OPS_STRIDED_H
@@ -12,7 +12,8 @@
 
 /*
  * A view of an array. Element (i0, i1, ...) of the view is element offset + i0 * strides[0] + ...
- * of the array. A stride of 0 repeats elements, and a negative one reverses their order.
+ * of the array. A stride of 0 repeats elements, and a negative stride reverses the order of
+ * elements.
  */
 struct nn_strided {
 	uint32_t rank;
@@ -21,18 +22,19 @@ struct nn_strided {
 	int64_t offset;
 };
 
-/* Makes the view of all elements of a dense tensor, in the tensor's own order. */
+/* Makes a view of all elements of a dense tensor in the tensor's own order. */
 void nn_strided_dense(struct nn_strided *view, const struct nn_tensor *t);
 
-/* Appends an axis to a view. */
+/* Appends an axis with `dim` elements to a view. */
 void nn_strided_axis(struct nn_strided *view, uint32_t dim, int64_t stride);
 
-/* Returns the number of elements between adjacent positions on an axis of a dense tensor. */
+/* Returns the stride of an axis of a dense tensor in elements. */
 int64_t nn_strided_step(const struct nn_tensor *t, uint32_t axis);
 
 /*
- * Makes the view of input 0 for STRIDED_SLICE. It includes the axes that the operation drops, which
- * are the bits of *shrink. Returns NN_OK; or a failure, whose message is in the run.
+ * Makes the view of input 0 that STRIDED_SLICE copies. The view includes the axes that the
+ * operation removes, which *shrink contains as a bit set. Returns NN_OK, or a failure whose message
+ * is in the run.
  */
 enum nn_status nn_strided_slice_view(const struct nn_run *r, struct nn_strided *view,
 				     uint32_t *shrink);

@@ -236,8 +236,8 @@ static int fetch(struct direct *d, void *buffer, uint32_t room, uint32_t *size, 
 }
 
 /*
- * Waits for a fence, because without the kernel module nobody else does, and returns the
- * execution's status.
+ * Waits for a fence, because no kernel module waits for this fence, and returns the execution's
+ * status.
  */
 static uint32_t status_of_fence(int fence)
 {
