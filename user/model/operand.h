@@ -7,8 +7,8 @@
 
 /*
  * Returns the value of a constant in a checked model if the constant has the given type and exactly
- * `count` elements. The value may be unaligned. Returns NULL for any other operand, and writes to
- * `err` (may be NULL) what the operand is and what is required.
+ * `count` elements. The value may be unaligned. Returns NULL if the operand is no such constant,
+ * and writes to `err` (may be NULL) what the operand is and what is required.
  */
 const void *nn_operand_value_of_count(const struct nn_model *model,
 				      const struct nn_operand *operand, int32_t type,

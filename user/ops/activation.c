@@ -39,7 +39,7 @@ static enum nn_status infer_sigmoid(struct nn_run *r)
 /* ---- Loops ---- */
 
 /*
- * Defines a loop over float elements: `expression` computes an output element from x and the
+ * Defines a loop over float elements, where `expression` computes an output element from x and the
  * operation's parameter.
  */
 #define FLOATS(name, expression)							\

@@ -9,7 +9,7 @@ float nn_box_overlap(const struct nn_box *a, const struct nn_box *b)
 {
 	float w, h, both;
 
-	/* Return early for boxes that do not overlap, as most pairs of boxes. */
+	/* Return early, because most pairs of boxes do not overlap. */
 	if (a->x2 <= b->x1 || b->x2 <= a->x1 || a->y2 <= b->y1 || b->y2 <= a->y1)
 		return 0;
 	w = nn_least(a->x2, b->x2) - nn_largest(a->x1, b->x1);

@@ -39,7 +39,7 @@ static inline uint8_t to_byte(float x)
 
 typedef void convert_fn(const void *in, void *out, size_t count);
 
-/* Defines a conversion of all elements: `expression` converts one element x. */
+/* Defines a conversion of all elements, where `expression` converts one element x. */
 #define CONVERT(name, from, to, expression)						\
 static void name(const void *input, void *output, size_t count)				\
 {											\

@@ -44,7 +44,7 @@ enum nn_status nn_conv_prepare(const struct nn_run *r, int32_t groups, struct nn
 
 /*
  * Reads and checks the arguments of a convolution or pooling. The operation's `kernels` begins with
- * a pointer to this function.
+ * a pointer to an nn_conv_prepare_fn.
  */
 typedef enum nn_status nn_conv_prepare_fn(const struct nn_run *r, struct nn_conv *c);
 enum nn_status nn_conv_read(const struct nn_run *r, struct nn_conv *c);

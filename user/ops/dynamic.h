@@ -8,11 +8,12 @@
 /* Forms of quantisation at run time; each form equals what an inference runtime computes. */
 enum nn_dynamic_form {
 	/*
-	 * Quantises to uint8 with one range for the whole tensor, as DynamicQuantizeLinear of ONNX.
+	 * Quantises to uint8 with one range for the whole tensor, like DynamicQuantizeLinear of
+	 * ONNX.
 	 */
 	NN_DYNAMIC_TENSOR,
 	/*
-	 * Quantises to int8 with a range for each row or image, without a zero point, as hybrid
+	 * Quantises to int8 with a range for each row or image, without a zero point, like hybrid
 	 * kernels of TensorFlow Lite.
 	 */
 	NN_DYNAMIC_ROWS,
@@ -28,7 +29,7 @@ enum nn_dynamic_form {
 struct nn_dynamic {
 	float scale;
 	int32_t zero;
-	/* numbers are divided by it for NN_DYNAMIC_TENSOR, else multiplied */
+	/* divisor of numbers for NN_DYNAMIC_TENSOR, otherwise their factor */
 	float factor;
 	float offset;		/* added before rounding */
 	float low;		/* limits that clamp a number before rounding */
@@ -37,8 +38,8 @@ struct nn_dynamic {
 };
 
 /*
- * Extends a range so that it covers `count` numbers; ignores NaN. The caller initialises a range to
- * 0 to 0.
+ * Extends a range so that it covers `count` numbers; ignores NaN. The caller initialises a range
+ * with low = high = 0.
  */
 void nn_dynamic_range(const float *x, size_t count, float *low, float *high);
 

@@ -19,7 +19,7 @@ void nn_image_set(struct nn_tensor *t, bool nchw, const struct nn_image *image)
 	t->dims[3] = nchw ? image->w : image->c;
 }
 
-/* Defines to[column][row] = from[row][column], for `count` matrices. */
+/* Defines a function that sets to[column][row] = from[row][column] for `count` matrices. */
 #define TRANSPOSE(name, type)								\
 static void name(type *restrict to, const type *restrict from, size_t count, size_t rows,	\
 		 size_t columns)							\

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Images: tensors of rank 4 that are NHWC or, by a flag, NCHW. Kernels use only NHWC; the functions
- * of this header convert images from and to NHWC.
+ * Images: tensors of rank 4 in NHWC or, if a flag is set, NCHW layout. Kernels use only NHWC; the
+ * functions of this header convert images from and to NHWC.
  */
 #ifndef NN_OPS_IMAGE_H
 #define NN_OPS_IMAGE_H

@@ -31,8 +31,8 @@ enum nn_lstm_input {
 struct nn_lstm_cell {
 	uint32_t weights;
 	uint32_t state_h, state_c;
-	uint32_t layer_norm;		/* first position of four inputs, or 0 */
-	uint32_t aux_weights;		/* first position of four inputs, or 0 */
+	uint32_t layer_norm;		/* index of the first layer normalisation weights, or 0 */
+	uint32_t aux_weights;		/* index of the first auxiliary weights, or 0 */
 	int32_t activation;
 	float cell_clip, projection_clip;
 

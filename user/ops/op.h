@@ -195,10 +195,11 @@ const struct nn_op nn_op_##which = {				\
 }
 
 /*
- * Registers an operation that is not in the table: NN_OP_OEM, or an operation of an extension,
- * whose code has the extension's prefix in this process. Any thread may call nn_op_register(). `op`
- * must stay valid for the life of the process. Returns NN_INVALID_ARGUMENT if another operation has
- * this code, and NN_RESOURCE_EXHAUSTED_PERSISTENT if too many operations are registered.
+ * Registers an operation that is not in the table, either NN_OP_OEM or an operation of an
+ * extension, whose code has the extension's prefix in this process. Any thread may call
+ * nn_op_register(). `op` must stay valid for the life of the process. Returns NN_INVALID_ARGUMENT
+ * if another operation has this code, and NN_RESOURCE_EXHAUSTED_PERSISTENT if too many operations
+ * are registered.
  */
 enum nn_status nn_op_register(const struct nn_op *op, struct nn_error *err);
 
@@ -209,9 +210,10 @@ enum nn_status nn_op_register(const struct nn_op *op, struct nn_error *err);
 uint64_t nn_op_added_fingerprint(void);
 
 /*
- * For operations whose output sizes depend on data (BOX_WITH_NMS_LIMIT, GENERATE_PROPOSALS). The
- * operation's infer() computes the result in a block of nn_run_alloc(), sets the outputs' shapes,
- * and stores the block by nn_run_set_result(). The operation's execute() copies the result.
+ * Functions for operations whose output sizes depend on data (BOX_WITH_NMS_LIMIT,
+ * GENERATE_PROPOSALS). The operation's infer() computes the result in a block of nn_run_alloc(),
+ * sets the outputs' shapes, and stores the block by nn_run_set_result(). The operation's execute()
+ * copies the result.
  */
 void nn_run_set_result(struct nn_run *r, void *block);
 void *nn_run_result(const struct nn_run *r);
@@ -255,7 +257,7 @@ const char *nn_op_name(int32_t code);
 
 /*
  * Checks one operation's signature. The operation's operand indices must be in range. Fails with
- * NN_INVALID_ARGUMENT and a message "CONV_2D: input 1 (TENSOR_INT32): ...".
+ * NN_INVALID_ARGUMENT and a message such as "CONV_2D: input 1 (TENSOR_INT32): ...".
  */
 enum nn_status nn_op_check(const struct nn_scope *scope, const struct nn_operation *operation,
 			   struct nn_error *err);
@@ -289,8 +291,8 @@ void nn_op_finish(struct nn_run *r);
 bool nn_run_is_widened(const struct nn_run *r);
 
 /*
- * Returns the number of a tensor's elements; 1 for a scalar. Cannot overflow, because nn_op_infer()
- * has checked that the number fits in 32 bits.
+ * Returns the number of a tensor's elements; 1 for a scalar. The number fits in 32 bits, as
+ * nn_op_infer() has checked.
  */
 uint32_t nn_tensor_count(const struct nn_tensor *t);
 /* Returns element `index` of a float32 or float16 tensor or scalar. */
@@ -301,8 +303,8 @@ uint32_t nn_tensor_size(const struct nn_tensor *t);
 uint32_t nn_tensor_product(const struct nn_tensor *t, uint32_t from, uint32_t to);
 
 /*
- * Return the value of a scalar input: BOOL (as 0 or 1), INT32, FLOAT32 or FLOAT16. Return
- * `otherwise` if input `index` does not exist or is omitted.
+ * Return the value of a scalar input, which is a BOOL (as 0 or 1), INT32, FLOAT32 or FLOAT16.
+ * Return `otherwise` if input `index` does not exist or is omitted.
  */
 int32_t nn_run_int(const struct nn_run *r, uint32_t index, int32_t otherwise);
 bool nn_run_bool(const struct nn_run *r, uint32_t index, bool otherwise);

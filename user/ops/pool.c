@@ -48,7 +48,7 @@ static enum nn_status infer(struct nn_run *r)
 }
 
 /*
- * The pixels of the image in one window: `h` rows of `w` pixels; the starts of adjacent rows are
+ * The pixels of the image in one window, `h` rows of `w` pixels; the starts of adjacent rows are
  * `stride` elements apart.
  */
 struct cells {

@@ -57,7 +57,7 @@ int32_t nn_quant_radius(int32_t integer_bits, int32_t shift);
 
 /*
  * Functions of a fixed-point number a, which has 32 or 16 bits and `integer_bits` integer bits. The
- * result has no integer bits (raw 2^31 or 2^15 is 1).
+ * result has no integer bits: the raw value 2^31 or 2^15 stands for 1.
  */
 int32_t nn_quant_exp_negative(int32_t a, uint32_t integer_bits);	/* a <= 0 */
 int32_t nn_quant_logistic(int32_t a, uint32_t integer_bits);

@@ -170,7 +170,7 @@ struct work {
 	int16_t *hidden;		/* hidden values to be projected, padded with zeros */
 	int16_t *gates[NN_QLSTM_GATES];	/* [units] */
 	int16_t *squashed;		/* [units] */
-	int32_t *sums;			/* [gates, units], or [outputs] */
+	int32_t *sums;			/* sums of shape [gates, units] or [outputs] */
 };
 
 static size_t padded(size_t count)

@@ -17,7 +17,7 @@ struct philox {
 
 /*
  * Computes the generator's block of four random words for the current counter, and increments the
- * counter. Source: Salmon et al., SC 2011.
+ * counter. The source of the algorithm is Salmon et al., SC 2011.
  */
 static void philox_next(struct philox *p, uint32_t out[4])
 {

@@ -35,8 +35,8 @@ struct nna_engine_plugin_operation {
 };
 
 /*
- * Loads the plug-in at `path`, checks the whole plug-in and registers its extensions. Writes the
- * reason to `err` if it returns REFUSED or WAITS. The parameters are those of load_plugin(). Only
+ * Loads the plug-in at `path`, checks the whole plug-in and registers its extensions. If the result
+ * is REFUSED or WAITS, `err` contains the reason. The parameters are those of load_plugin(). Only
  * one thread may call nna_engine_plugin_load(), before the first model is prepared.
  */
 enum nna_engine_plugin nna_engine_plugin_load(const struct nna_engine *engine, const char *path,
@@ -72,8 +72,8 @@ const struct nna_engine_plugin_operation *nna_engine_plugin_operation_of(int32_t
  * Checks the extension data of a decoded model's operands, and that all extensions of the model are
  * registered. If a check fails, returns NN_INVALID_ARGUMENT with a message that names the operand
  * or the extension. If the engine has a check_model(), that function must call
- * nna_engine_plugin_check_model(), also for models that load() makes. Otherwise the library itself
- * calls nna_engine_plugin_check_model().
+ * nna_engine_plugin_check_model(), also for models that load() makes. If the engine has no
+ * check_model(), the library itself calls nna_engine_plugin_check_model().
  */
 enum nn_status nna_engine_plugin_check_model(const struct nn_model *model, struct nn_error *err);
 
@@ -147,8 +147,8 @@ void nna_engine_plugin_release(const struct nna_engine_plugin_operation *operati
 
 /*
  * Computes rank, dims, scale and zero_point of the outputs. On entry, the outputs have the values
- * that the model declares. The caller must check that the computed values agree with those of the
- * model. Returns NN_OK, NN_GENERAL_FAILURE or NN_OUT_OF_MEMORY.
+ * that the model declares. The caller must check that the computed values agree with the model's
+ * declarations. Returns NN_OK, NN_GENERAL_FAILURE or NN_OUT_OF_MEMORY.
  */
 enum nn_status nna_engine_plugin_shape(const struct nna_engine_plugin_operation *operation,
 				       const struct nna_engine_plugin_run *run,

@@ -12,7 +12,7 @@
 struct nn_arg {
 	void *data;			/* other processes may write the data at any time */
 	uint64_t length;		/* bytes at data */
-	uint32_t rank;			/* 0: the model's dimensions */
+	uint32_t rank;			/* 0: the argument has the model's dimensions */
 	uint32_t dims[NN_MAX_RANK];
 	bool omitted;
 };
@@ -55,15 +55,15 @@ struct nn_execution {
 	struct nn_output_shape *shapes;	/* nn_output_shape[num_outputs], or NULL; */
 	bool shapes_known;		/* out: true if `shapes` are valid */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
-	uint64_t loop_timeout_ns;	/* 0: 2 s; clamped at 15 s */
+	uint64_t loop_timeout_ns;	/* time limit of a loop: 0 means 2 s, at most 15 s */
 	const struct nn_attributes *attributes;	/* attributes for extensions, or NULL */
 	/*
 	 * The list in which an engine records the times of operations, in the order of execution;
 	 * or NULL.
 	 */
 	struct nn_times *times;
-	bool measure;			/* the caller requests device_ns */
-	uint64_t device_ns;	/* out: time on the device; 0 if the engine does not report it */
+	bool measure;			/* true if the caller requests device_ns */
+	uint64_t device_ns;	/* out: execution's time on the device; 0 if not reported */
 };
 
 #endif /* NNACCEL_EXECUTION_H */

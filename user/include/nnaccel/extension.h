@@ -4,7 +4,7 @@
  * plug-in may call.
  *
  * A plug-in is a shared object in the engine's folder of extensions. The shared object exports one
- * variable, the descriptor:
+ * variable, the descriptor, as follows:
  *
  *	NNX_EXPORT const struct nnx_extension nnaccel_extension = { ... };
  *
@@ -17,9 +17,10 @@
  * system call ends the worker. Several threads may call the plug-in's functions at a time, each
  * with its own struct nnx_call.
  *
- * The interface is version NNX_ABI_VERSION. An engine loads plug-ins that were built for its own
- * version or for an older version, and rejects newer plug-ins. Later versions add fields only at
- * the end of a structure; `size` is the size of the structure in the caller's version.
+ * The present version of this interface is NNX_ABI_VERSION. An engine loads plug-ins that were
+ * built for its own version or for an older version, and rejects newer plug-ins. Later versions add
+ * fields only at the end of a structure; `size` is the size of the structure in the caller's
+ * version.
  *
  *	version 1	the first
  *	version 2	attributes in nnx_extension and nnx_call
@@ -56,11 +57,14 @@ extern "C" {
  */
 enum nnx_status {
 	NNX_OK = 0,
-	/* The functions shape and execute return this if the operation cannot be computed. */
+	/*
+	 * The functions shape and execute return NNX_GENERAL_FAILURE if the operation cannot be
+	 * computed.
+	 */
 	NNX_GENERAL_FAILURE = 2,
 	/*
-	 * The functions check, check_data and compile return this if the model or an attribute is
-	 * wrong.
+	 * The functions check, check_data and compile return NNX_INVALID_ARGUMENT if the model or
+	 * an attribute is wrong.
 	 */
 	NNX_INVALID_ARGUMENT = 4,
 	NNX_OUT_OF_MEMORY = 10,
@@ -78,7 +82,7 @@ struct nnx_operand {
 	/* type's code in the extension, or the NNAPI's OperandCode */
 	int32_t type;
 	uint32_t flags;
-	uint32_t element_size;		/* bytes; 0 if the type has no fixed size (OEM scalar) */
+	uint32_t element_size;		/* in bytes; 0 if the type has no fixed size (OEM scalar) */
 	uint32_t rank;			/* 0: a scalar; in check also: unknown rank */
 	/*
 	 * A dimension of 0 means unknown in check and compile, and zero elements in shape and
@@ -241,20 +245,20 @@ struct nnx_extension {
 	uint32_t num_operations;
 	/*
 	 * Names of extensions whose types this extension uses. The engine loads this extension only
-	 * if those extensions are loaded.
+	 * if all extensions in `needs` are loaded.
 	 */
 	uint32_t num_needs;
 	const char *const *needs;
 	/*
 	 * Executes the NNAPI's OEM_OPERATION, with operands such as OEM scalar and TENSOR_OEM_BYTE;
-	 * may be NULL. Its field `code` is ignored. Only one loaded extension can have an
-	 * oem_operation.
+	 * may be NULL. The field `code` of oem_operation is ignored. Only one loaded extension can
+	 * have an oem_operation.
 	 */
 	const struct nnx_operation *oem_operation;
 	/*
 	 * Since version 2: the attributes that the extension accepts. Models and executions with an
-	 * attribute of this extension that is not listed are rejected. An extension of version 1
-	 * accepts no attributes.
+	 * unlisted attribute of this extension are rejected. An extension of version 1 accepts no
+	 * attributes.
 	 */
 	const struct nnx_attribute_type *attributes;
 	uint32_t num_attributes;

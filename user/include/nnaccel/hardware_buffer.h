@@ -84,7 +84,7 @@ void nna_hardware_buffer_layout(const AHardwareBuffer *buffer, struct nna_hardwa
 
 /*
  * Begins an access of the CPU, like AHardwareBuffer_lock() without a fence. Sets data[i] to the
- * first row of plane i of the layout. AHardwareBuffer_unlock() must end the access.
+ * first row of plane i of the layout. The caller must end the access by AHardwareBuffer_unlock().
  */
 int nna_hardware_buffer_lock(AHardwareBuffer *buffer, uint64_t usage,
 			     void *data[NNA_HARDWARE_PLANES]);

@@ -33,18 +33,18 @@ typedef void nna_log_fn(void *context, enum nna_log_level level, const char *lin
 
 /*
  * Sends lines up to `level` to the function `fn`, or to stderr if `fn` is NULL. Before the first
- * call, NNACCEL_LOG sets the level ("none" to "info", default "error"). A wrong value of
- * NNACCEL_LOG is reported on stderr once. When nna_log_set() returns, other threads may still run
- * the previous function. The function `fn` must not call functions that log. A forked child
- * inherits its parent's function.
+ * call of nna_log_set(), NNACCEL_LOG sets the level ("none" to "info", default "error"). A wrong
+ * value of NNACCEL_LOG is reported on stderr once. When nna_log_set() returns, other threads may
+ * still run the previous function. The function `fn` must not call functions that log. A forked
+ * child inherits its parent's function.
  */
 void nna_log_set(nna_log_fn *fn, void *context, enum nna_log_level level);
 
 /*
  * Keeps errors of this thread out of the log, for a caller that tolerates a failure. After this
  * call, the calling thread's lines of NNA_LOG_ERROR go to `line`, truncated to `size`; each line
- * replaces the previous line. If `line` is NULL, the thread's errors go to the log again. The call
- * first empties `line`.
+ * replaces the previous line. If `line` is NULL, the thread's errors go to the log again. A call of
+ * nna_log_keep_error() first empties `line`.
  */
 void nna_log_keep_error(char *line, size_t size);
 

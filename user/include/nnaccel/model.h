@@ -88,7 +88,7 @@ enum nn_extra_kind {
 struct nn_extra {
 	uint32_t kind;			/* enum nn_extra_kind */
 	uint32_t channel_dim;		/* CHANNEL_QUANT */
-	uint32_t count;			/* CHANNEL_QUANT: number of scales; EXTENSION: of bytes */
+	uint32_t count;			/* number of scales (CHANNEL_QUANT) or bytes (EXTENSION) */
 	const float *scales;		/* CHANNEL_QUANT: float[count] */
 	const uint8_t *bytes;		/* EXTENSION: uint8_t[count] */
 };
@@ -117,7 +117,7 @@ struct nn_operation {
 
 struct nn_subgraph {
 	uint32_t num_operands;
-	uint32_t num_operations;	/* number of operations, which are in an executable order */
+	uint32_t num_operations;	/* number of operations; their order is executable */
 	uint32_t num_inputs;
 	uint32_t num_outputs;
 	const struct nn_operand *operands;
@@ -147,7 +147,7 @@ struct nn_extension_prefix {
 struct nn_model {
 	/* sizeof(struct nn_model), set by callers of libnnaccel */
 	uint32_t size;
-	uint32_t num_subgraphs;			/* at least 1; the main subgraph is [0] */
+	uint32_t num_subgraphs;			/* at least 1; subgraphs[0] is the main subgraph */
 	uint32_t num_pools;
 	uint32_t num_extensions;
 	bool relaxed;				/* float32 may be computed as float16 */

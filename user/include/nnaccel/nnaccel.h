@@ -47,11 +47,11 @@ const char *nna_status_name(enum nn_status status);
 #define NNA_TIME_NONE UINT64_MAX
 
 /*
- * Opens a device. If path is NULL, opens the path in the environment variable NNACCEL_DEVICE, or
- * NNA_DEVICE_PATH. The device's fd is close-on-exec and usable only in this address space: a child
- * process must open the device itself. The call does not wait for an engine. Returns
- * NN_DEVICE_UNAVAILABLE if the device does not exist or denies access, or if the module's ABI
- * differs.
+ * Opens a device. If path is NULL, opens the path in the environment variable NNACCEL_DEVICE
+ * (default NNA_DEVICE_PATH). The device's fd is close-on-exec and usable only in this address
+ * space: a child process must open the device itself. Does not wait for an engine to register.
+ * Returns NN_DEVICE_UNAVAILABLE if the device does not exist or denies access, or if the module's
+ * ABI differs.
  *
  * If path is a socket, the device works without the module, for tests: an engine started with
  * --direct serves it. A device without the module has no memory limits. Without the module there
@@ -72,7 +72,7 @@ struct nna_device_entry {
 	char name[32];
 	char version[64];	/* version of the engine's broker */
 	uint32_t type;		/* enum nn_device_type; 0 if not reported */
-	uint32_t is_ready;	/* the engine is registered */
+	uint32_t is_ready;	/* 1 if the engine is registered */
 };
 
 /*
@@ -172,8 +172,8 @@ struct nna_plane {
 
 /*
  * The layout of an image in memory: each plane consists of rows, which are `stride` bytes apart.
- * The formats are those of Documentation/memory.rst: formats of one plane with pixels of whole
- * bytes, and NV12, NV21, YUV420, YVU420 and P010.
+ * Supported formats are those of Documentation/memory.rst: formats of one plane with pixels of
+ * whole bytes, and NV12, NV21, YUV420, YVU420 and P010.
  */
 struct nna_format {
 	uint32_t size;
@@ -393,10 +393,10 @@ enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 /* An input or output of a request, like the HAL's RequestArgument. */
 struct nna_argument {
 	bool has_no_value;
-	/* index in the request's memories, followed by its tokens */
+	/* index into the request's memories followed by its tokens */
 	uint32_t pool;
 	uint64_t offset;		/* offset in bytes; 0 for a buffer */
-	uint64_t length;		/* bytes; 0 for a buffer */
+	uint64_t length;		/* length in bytes; 0 for a buffer */
 	uint32_t rank;			/* 0: the argument has the model's dimensions */
 	uint32_t dims[NN_MAX_RANK];
 };
@@ -440,7 +440,7 @@ struct nna_execute_options {
 	uint32_t size;
 	bool measure;
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
-	uint64_t loop_timeout_ns;	/* 0: default of 2 s; at most 15 s */
+	uint64_t loop_timeout_ns;	/* time limit of a loop: 0 means 2 s, at most 15 s */
 	/*
 	 * Attributes for the device's extensions in this execution, or NULL; the limits are those
 	 * of nna_prepare_options.attributes.
@@ -470,13 +470,13 @@ struct nna_dependencies {
 
 /*
  * IPreparedModel::executeFenced: starts an execution once all files of `after` (NULL: none) have
- * signalled success, and does not wait for the execution's end. Each file is a sync_file of any
- * driver, or a fence that this function made for any device. The file *fence becomes readable
- * (POLLIN) at the execution's end; the caller closes it. The returned fence is not a sync_file,
- * because the end of the execution depends on a process. Returns NN_INVALID_ARGUMENT if neither the
- * request nor the model gives an output's shape, or if an fd is neither such a sync_file nor such a
- * fence. The request and the handles of its memories may be freed when the call returns. A buffer
- * that is an output counts as filled when the call returns.
+ * signalled success, and does not wait for the execution's end. Each file of `after` is a sync_file
+ * of any driver, or a fence that nna_execute_fenced() made for any device. The file *fence becomes
+ * readable (POLLIN) at the execution's end; the caller closes it. The returned fence is not a
+ * sync_file, because the end of the execution depends on a process. Returns NN_INVALID_ARGUMENT if
+ * neither the request nor the model gives an output's shape, or if a file of `after` is neither a
+ * sync_file nor such a fence. The request and the handles of its memories may be freed when the
+ * call returns. A buffer that is an output counts as filled when the call returns.
  */
 enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 				  const struct nna_request *request,
@@ -552,8 +552,8 @@ struct nna_buffer_roles {
  *
  * An execution may use a buffer only for an argument that is one of the buffer's roles. An
  * execution returns NN_INVALID_ARGUMENT if an argument is not one of its buffer's roles, or if a
- * buffer is both input and output. It also returns NN_INVALID_ARGUMENT if an argument's shape
- * differs from that of the input's buffer or of the output's roles. An execution returns
+ * buffer is both input and output. An execution also returns NN_INVALID_ARGUMENT if an argument's
+ * shape differs from that of the input's buffer or of the output's roles. An execution returns
  * NN_GENERAL_FAILURE if an input's buffer is empty, or if another execution or copy is writing to
  * one of its buffers. An execution that fails leaves the buffers of its outputs empty.
  *

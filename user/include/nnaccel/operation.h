@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /*
- * The extension of nnaccel itself. Its prefix is the same in all models, and models do not list
- * this extension.
+ * The prefix of nnaccel's own extension is the same in all models; models do not list this
+ * extension.
  */
 #define NN_OWN_EXTENSION "org.nnaccel"
 #define NN_OWN_PREFIX 0x6e6e

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The NNAPI as a table of functions, for loaders of NNAPI support libraries such as TensorFlow
- * Lite's benchmark_model --nnapi_support_library_path. A function of libnnapi_sl_nnaccel.so returns
- * the table.
+ * Lite's benchmark_model --nnapi_support_library_path. The function
+ * ANeuralNetworks_getSLDriverImpl() of libnnapi_sl_nnaccel.so returns the table.
  *
- * The layout is that of Android's support libraries: the feature level, then a pointer to each
- * function. Functions of the NNAPI have their usual names and behaviour in the table. Functions
- * whose names begin with SL_ exist in support libraries only.
+ * The layout of the table is that of Android's support libraries: the feature level, then a pointer
+ * to each function. Functions of the NNAPI have their usual names and behaviour in the table.
+ * Functions whose names begin with SL_ exist in support libraries only.
  */
 #ifndef NNACCEL_SUPPORT_LIBRARY_H
 #define NNACCEL_SUPPORT_LIBRARY_H
@@ -89,7 +89,7 @@ typedef struct NnApiSLDriverImpl {
 #define NN_SL_ENTRY(name) __typeof__(name) *name
 #define NN_SL_MEMBER(name) NN_SL_ENTRY(name);
 
-/* The functions of the NNAPI in a table, in the table's order. */
+/* The functions of the NNAPI, in the order of the function table. */
 #define NN_SL_FUNCTIONS(X) \
 	X(ANeuralNetworksBurst_create) \
 	X(ANeuralNetworksBurst_free) \
@@ -171,7 +171,7 @@ typedef struct NnApiSLDriverImplFL5 {
 	/*
 	 * Sets the cache files of a compilation by their fds; ANeuralNetworksCompilation_setCaching
 	 * sets a folder instead. The caller passes as many files of each kind as the compilation's
-	 * only device needs, open for reading and writing. The fds are duplicated.
+	 * only device needs, open for reading and writing. The library duplicates the fds.
 	 * ANeuralNetworksCompilation_finish fills files that are empty. Returns BAD_DATA if the
 	 * compilation is not for exactly one device, or if the number of files is wrong.
 	 */
@@ -273,7 +273,7 @@ typedef struct NnApiSLDriverImplFL5 {
 	 * Registers callbacks, which replace callbacks registered earlier. `compilationCallback` is
 	 * called when a compilation was finished, with or without an error. `executionCallback` is
 	 * called when an execution has ended, on the thread that ended the execution. Either
-	 * callback may be NULL. The caller still owns the context.
+	 * callback may be NULL. The caller still owns callbackContext.
 	 */
 	void (*SL_ANeuralNetworksDiagnostic_registerCallbacks)(
 		ANeuralNetworksDiagnosticCompilationFinishedCallback compilationCallback,

@@ -27,7 +27,7 @@ void log_set_name(const char *name);
 
 /*
  * Passes log lines, without name and newline, to the function `sink` instead of standard error. Any
- * thread may call this function. The caller owns `data`.
+ * thread may call `sink`. The caller owns `data`.
  */
 void log_set_sink(void (*sink)(void *data, enum log_level level, const char *line), void *data);
 
@@ -36,7 +36,7 @@ void log_set_sink(void (*sink)(void *data, enum log_level level, const char *lin
  */
 void log_to_relay(void);
 
-/* Parses a log level: "error", "warning", "info" or "debug". Returns false for any other name. */
+/* Parses the log level "error", "warning", "info" or "debug"; returns false for any other name. */
 bool log_parse_level(const char *name, enum log_level *level);
 
 /* Writes one log line and adds the newline. */

@@ -33,13 +33,13 @@
 
 #define NEVER UINT64_MAX
 
-/* Time after the end of a worker's context at which a worker that still runs is killed. */
+/* Grace period after the end of a worker's context; then the broker kills the worker. */
 #define GONE_GRACE_NS NS_PER_S
 
 /*
- * Maximum number of workers that start at a time while a user without a worker waits. If no such
- * user waits, only one worker starts at a time, because workers that start together slow each other
- * down.
+ * Maximum number of workers that start at a time while a user without a worker waits. If every
+ * waiting user has a worker, only one worker starts at a time, because workers that start together
+ * slow each other down.
  */
 #define MAX_STARTING 2
 
@@ -861,9 +861,9 @@ static bool takes_device_memory(const struct engine_options *o)
 }
 
 /*
- * Opens the engine node. First blocks the signals, because threads of the engine inherit the mask.
- * Starts the keeper before the engine, because a starting engine may use its own store, which the
- * keeper holds.
+ * Opens the engine node. Blocks the signals before threads of the engine start, because these
+ * inherit the signal mask. Starts the keeper before the engine, because a starting engine may use
+ * its own store, which the keeper holds.
  */
 static bool open_engine(struct broker *b)
 {
@@ -919,7 +919,8 @@ static void run(struct broker *b)
 	if (!o->threads)
 		start_keeper(b);
 	/*
-	 * Report an engine written with the kit as ready now, because it may have no idle worker.
+	 * Report an engine written with libnnaccel-engine as ready now, because it may have no idle
+	 * worker.
 	 */
 	if (o->engine)
 		set_ready(b);

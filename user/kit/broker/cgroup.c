@@ -243,8 +243,8 @@ bool cgroup_leaf_create(struct cgroup *cgroup, struct cgroup_leaf *leaf)
 }
 
 /*
- * Makes the parent cgroup of a client's worker: the user's cgroup, or a box in the user's cgroup.
- * Writes the path of the parent cgroup to `name`. Returns 0 or an errno.
+ * Makes the parent cgroup of a client's worker: the user's cgroup, or a cgroup box-M in the user's
+ * cgroup. Writes the path of the parent cgroup to `name`. Returns 0 or an errno.
  */
 static int make_home(const struct cgroup *cgroup, uint32_t uid, const struct client_memory *client,
 		     char name[64])
@@ -255,7 +255,7 @@ static int make_home(const struct cgroup *cgroup, uint32_t uid, const struct cli
 	int error;
 
 	snprintf(name, 64, "user-%u", uid);
-	/* A user's cgroup that contains a box has CPU weights from the start. */
+	/* A user's cgroup that contains a cgroup box-M has CPU weights from the start. */
 	error = make_group(cgroup, name, options->user_memory, options->user_workers, has_box);
 	if (error || !has_box)
 		return error;

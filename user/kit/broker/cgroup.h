@@ -65,8 +65,8 @@ const char *cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, int engi
 
 /*
  * Moves a worker to another leaf. After the move, *from describes the new leaf. Returns 0, or an
- * errno with a log line: ESRCH if the worker has died; after any other errno the worker stays in
- * its old leaf.
+ * errno with a log line. The errno is ESRCH if the worker has died; after any other errno the
+ * worker stays in its old leaf.
  */
 int cgroup_leaf_move(struct cgroup *cgroup, pid_t worker, struct cgroup_leaf *from,
 		     struct cgroup_leaf *to);

@@ -40,7 +40,7 @@ struct host {
 	const struct engine_options *options;
 	struct keeper keeper;
 	int listener, signals;	/* listening socket and signalfd; -1 if not open */
-	struct client *clients;		/* room for `max` clients */
+	struct client *clients;		/* array of `max` clients */
 	/*
 	 * The fds for poll(): the signals, the listener, and for each client an fd that reports the
 	 * client's end.

@@ -30,15 +30,15 @@
 #define LIMITS_FORGIVE_NS UINT64_C(300000000000)
 
 /*
- * Number of new workers that a user may get at once. A user that has had this number of workers
- * gets more only at the rate `starts_per_s`. A user that has used half of LIMITS_BURST does not
+ * Number of new workers that a user may get at once. A user that has had LIMITS_BURST workers gets
+ * more workers only at the rate `starts_per_s`. A user that has used half of LIMITS_BURST does not
  * count as modest; see limits_is_modest().
  */
 #define LIMITS_BURST 64
 
 /*
  * Number of refusals that a user gets without delay. Each further refusal is sent LIMITS_REFUSAL_NS
- * after the last one, but is delayed by at most LIMITS_LAST_REFUSAL_NS.
+ * after the previous refusal, but is delayed by at most LIMITS_LAST_REFUSAL_NS.
  */
 #define LIMITS_REFUSALS 32
 #define LIMITS_REFUSAL_NS UINT64_C(100000000)

@@ -2,7 +2,7 @@
 /*
  * Reacts to changes in the folder of plug-ins and in the system's groups. After a change, a
  * separate process examines the folder and the groups, so that the broker does not wait. New
- * workers then load the plug-ins that are valid now.
+ * workers then load the plug-ins that passed the examination.
  */
 #define _GNU_SOURCE
 #include <errno.h>

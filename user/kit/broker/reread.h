@@ -2,7 +2,7 @@
 /*
  * Reacts to changes in the folder of plug-ins and in the system's groups. After a change, a
  * separate process examines the folder and the groups, so that the broker does not wait. New
- * workers then load the plug-ins that are valid now.
+ * workers then load the plug-ins that passed the examination.
  */
 #ifndef NN_KIT_REREAD_H
 #define NN_KIT_REREAD_H
@@ -15,7 +15,7 @@
 struct reread {
 	/* inotify fd that becomes readable after a change; -1 if no folder is watched. */
 	int changes;
-	int groups;	/* inotify watch of the folder that has the file of groups */
+	int groups;	/* inotify watch of the folder with the system's file of groups */
 	int answer;	/* pipe with the answer of the examining process; -1 if none runs */
 	pid_t pid;
 	/*
@@ -28,7 +28,8 @@ struct reread {
 };
 
 /*
- * Watches the folder of plug-ins, if the folder exists. Changes before this call are not noticed.
+ * Watches the folder of plug-ins, if the folder exists. Changes before reread_init() are not
+ * noticed.
  */
 void reread_init(struct reread *reread, const struct extensions *extensions);
 

@@ -147,9 +147,9 @@ static void child_files(int program, int control, int log)
 }
 
 /*
- * Keeps capabilities across execve(). Without this call, execve() would drop the capabilities,
- * because the process's user id is not mapped in the new namespace. The worker sets another user id
- * only after execve(), because only the present id may be able to read the program.
+ * Keeps capabilities across execve(). Without child_keep_capabilities(), execve() would drop the
+ * capabilities, because the process's user id is not mapped in the new namespace. The worker sets
+ * another user id only after execve(), because only the present id may be able to read the program.
  */
 static void child_keep_capabilities(void)
 {

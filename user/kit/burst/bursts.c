@@ -26,8 +26,8 @@
 #define WATCH_NS NS_PER_S
 
 /*
- * Limits of the free memory that malloc() retains: WARM_* while a burst is open, COLD_* while none
- * is.
+ * Limits of the free memory that malloc() retains, while a burst is open (WARM_*) and otherwise
+ * (COLD_*).
  */
 #define WARM_TRIM INT_MAX
 #define WARM_MMAP (32 << 20)
@@ -169,8 +169,8 @@ static bool unpin(struct burst *burst)
 }
 
 /*
- * Removes a burst from the list. Also unmaps its rings, because bursts_revoke() finds only bursts
- * in the list.
+ * Removes a burst from the list. Also unmaps the burst's rings, because bursts_revoke() finds only
+ * bursts in the list.
  */
 static bool take_out(struct bursts *bursts, struct burst *burst)
 {
@@ -432,8 +432,8 @@ static uint64_t linger_until(struct bursts *bursts)
 
 /*
  * Serves a burst's requests until no request has come for a while (NN_RING_AGAIN) or the burst has
- * ended. Returns false if the engine defers an execution. The burst then belongs to the task for
- * that execution's end.
+ * ended. Returns false if the engine defers an execution; the burst then belongs to the task for
+ * the end of that execution.
  */
 static bool serve_requests(struct burst *burst, struct scratch *scratch,
 			   enum nn_ring_result *result)

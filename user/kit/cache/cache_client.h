@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A worker's connection to the keeper of the compilation cache. The connection serves one request
- * at a time. It uses the socket that connected the worker with the broker at the worker's start.
+ * at a time. The connection uses the socket that connected the worker with the broker at the
+ * worker's start.
  */
 #ifndef NN_KIT_CACHE_CLIENT_H
 #define NN_KIT_CACHE_CLIENT_H

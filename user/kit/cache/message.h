@@ -33,7 +33,7 @@ enum message_way {
 };
 
 enum message_kind {
-	/* A worker asks the keeper: */
+	/* Requests of a worker to the keeper: */
 	CACHE_STORE = 1,	/* store `hash` for `token`, durably */
 	CACHE_QUERY = 2,	/* ask whether `hash` is stored for `token` */
 	/* requests to the engine's own cache; `token` contains the key of an entry: */
@@ -42,7 +42,7 @@ enum message_kind {
 	CACHE_DONE = 5,		/* the worker has written and unmapped the entry's memory */
 	CACHE_DROP = 6,		/* remove the entry from the cache */
 	CACHE_NEW_OWN = 7,	/* like CACHE_NEW, for an entry of the engine's own store */
-	/* The keeper answers: */
+	/* Answers of the keeper: */
 	/*
 	 * The request succeeded, or the hash is stored. The answer to CACHE_GET has `hash` and the
 	 * sizes; the entry's file begins with the data part.
@@ -51,15 +51,15 @@ enum message_kind {
 	CACHE_NO,		/* the hash or entry does not exist */
 	CACHE_FAILED,		/* the keeper's index or its disk failed */
 	CACHE_LATER,		/* the worker's user stores entries too often */
-	/* The broker tells a worker: */
+	/* Messages of the broker to a worker: */
 	WORKER_GO = 21,		/* the worker's user ids are mapped */
 	WORKER_SESSION,		/* serve the session whose file this message carries */
-	/* A worker tells the broker: */
+	/* Messages of a worker to the broker: */
 	WORKER_READY,		/* the worker is sandboxed */
-	/* The broker tells the keeper: */
+	/* Messages of the broker to the keeper: */
 	KEEPER_SERVE,		/* serve user `uid` on the socket that this message carries */
 	KEEPER_END,		/* the keeper must end immediately */
-	/* An administrator asks the keeper: */
+	/* Requests of an administrator to the keeper: */
 	CACHE_CLEAR = 100,	/* remove all entries of user `uid`, or of CACHE_ALL_USERS */
 	/* get a file with a report; the answer's model_size is the report's number of rows */
 	CACHE_SHOW = 101,

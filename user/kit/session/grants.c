@@ -133,7 +133,7 @@ static struct mapping *find_unused(struct grants *grants)
 	return m;
 }
 
-/* Called under the lock. */
+/* Unmaps a mapping and removes it from the list. The caller holds the lock. */
 static void unmap(struct grants *grants, struct mapping *m)
 {
 	struct mapping **link = &grants->mappings;

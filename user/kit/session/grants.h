@@ -89,8 +89,8 @@ void grants_forget(struct grants *grants, uint32_t grant);
 
 /*
  * Begins an access of a burst's request to a mapping; `flags` are NNACCEL_SYNC_READ and
- * NNACCEL_SYNC_WRITE. Ends the access if `flags` also have NNACCEL_SYNC_END. A request needs this
- * call for memory that a device uses; for a file, the call does nothing.
+ * NNACCEL_SYNC_WRITE. Ends the access if `flags` also have NNACCEL_SYNC_END. Burst requests need
+ * grants_sync() for memory that a device uses; for a file, the function does nothing.
  */
 enum nn_status grants_sync(struct grants *grants, const struct mapping *mapping, uint32_t flags,
 			   struct nn_error *err);

@@ -342,7 +342,7 @@ static struct loaded_model **find(struct models *models, uint64_t number)
 	return link;
 }
 
-/* Called under the lock. */
+/* Returns the model's current form, with a reference. The caller holds the lock. */
 static struct form *take_form(struct loaded_model *loaded)
 {
 	struct form *form = atomic_load(&loaded->form);

@@ -95,8 +95,8 @@ enum nn_status models_prepare_cached(struct models *models, const struct command
 				     struct nn_error *err);
 
 /*
- * Handles NNACCEL_DO_CACHE_SAVE. Sets the size of each part if it returns NN_OK or
- * NN_OUTPUT_INSUFFICIENT_SIZE. All sizes are 0 if the model has not been compiled yet.
+ * Handles NNACCEL_DO_CACHE_SAVE. If the result is NN_OK or NN_OUTPUT_INSUFFICIENT_SIZE, `sizes`
+ * contains the size of each part. All sizes are 0 if the model has not been compiled yet.
  */
 enum nn_status models_save(struct models *models, const struct command *command, uint64_t *sizes,
 			   struct nn_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls on a session. The kernel module executes these calls; for a direct session, messages
- * to the client's library replace the calls.
+ * System calls on a session. The kernel module executes the system calls on a session; for a direct
+ * session, messages to the client's library replace these calls.
  */
 #ifndef NN_KIT_SESSION_H
 #define NN_KIT_SESSION_H
@@ -19,7 +19,7 @@ void *session_map(int session, size_t length, int prot, uint64_t offset);
 /* Closes a session. No thread may still use the session. */
 void session_close(int session);
 
-/* Ends a session that threads still use. Its file descriptor stays reserved. */
+/* Ends a session that threads still use. The session's file descriptor stays reserved. */
 void session_abandon(int session);
 
 /*

@@ -73,10 +73,10 @@ static const struct rule rules[] = {
 	ANY(futex),
 	ANY(sched_yield),
 	ANY(sched_getaffinity),
-	ANY(getcpu),		/* system call if the vDSO has no getcpu */
+	ANY(getcpu),		/* allowed, because the vDSO may lack getcpu() */
 	ANY(clock_gettime),
 	ANY(getrandom),
-	ANY(sysinfo),		/* qsort() calls it for large arrays */
+	ANY(sysinfo),		/* qsort() calls sysinfo() for large arrays */
 	ANY(restart_syscall),
 
 	/* System calls for signal handlers and for abort(). */

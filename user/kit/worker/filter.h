@@ -16,8 +16,8 @@
 bool filter_load(const struct nna_engine *engine);
 
 /*
- * Loads a filter for a process that will load shared objects: it may open files for reading and
- * execute their code. The process calls filter_load() afterwards.
+ * Loads a filter for a process that will load shared objects: the process may open files for
+ * reading and execute their code. The process calls filter_load() afterwards.
  */
 bool filter_load_for_plugins(const struct nna_engine *engine);
 
