@@ -24,8 +24,8 @@ enum nn_status nn_refuse_operation(const struct nn_model_checker *c, uint32_t in
 }
 
 /*
- * Checks the list of a subgraph's inputs or outputs: each listed operand has the lifetime
- * `lifetime` and is listed once.
+ * Checks the list of a subgraph's inputs or outputs: each operand in it must have `lifetime` and be
+ * listed once.
  */
 static enum nn_status check_list(const struct nn_model_checker *c, const char *what,
 				 uint32_t lifetime, const uint32_t *list, uint32_t count)

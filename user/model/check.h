@@ -25,7 +25,7 @@ struct nn_model_checker {
 enum nn_status nn_check_extensions(struct nn_model_checker *c);
 
 /*
- * Returns false if the code of a type or operation has a prefix that is not in the model's list of
+ * Returns false if a type's or operation's code has a prefix that is not in the model's list of
  * extensions.
  */
 bool nn_check_prefix(const struct nn_model_checker *c, int32_t code);

@@ -80,7 +80,7 @@ static size_t place(size_t *end, uint64_t count, size_t size)
 
 /*
  * Computes the layout of the model's allocation. No sum overflows, because the serialised model is
- * in memory, and a decoded record is at most four times as large as a serialised record.
+ * in memory, and decoding makes a record at most four times as large.
  */
 static void lay_out(const struct wire_header *h, struct layout *l)
 {
@@ -202,8 +202,8 @@ static enum nn_status read_subgraph(struct reader *r, struct nn_subgraph *g, uin
 	uint32_t i;
 
 	/*
-	 * A record exists for each subgraph, because one count determines the number of records and
-	 * of subgraphs.
+	 * Each subgraph has a record, because one count determines the number of records and of
+	 * subgraphs.
 	 */
 	next_record(r, W_SUBGRAPHS, &wire, sizeof(wire));
 	g->num_operands = wire.num_operands;

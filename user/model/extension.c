@@ -93,10 +93,7 @@ static int32_t moved(int32_t code, const uint16_t *map)
 	return (int32_t)((uint32_t)map[bits >> 16] << 16 | (bits & 0xffff));
 }
 
-/*
- * Maps the codes of a subgraph in place, which is safe because the decoded model has not been used
- * yet.
- */
+/* Maps the codes of a subgraph in place, because the decoded model has not been used yet. */
 static enum nn_status move_subgraph(struct nn_model_checker *c, const uint16_t *map)
 {
 	const struct nn_subgraph *g = &c->model->subgraphs[c->at];

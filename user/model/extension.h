@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Extensions registered in this process, with their operand types. The process assigns a prefix to
- * each extension, and codes of decoded models are mapped to these prefixes.
- */
+/* Extensions registered in this process, with their operand types. */
 #ifndef NN_MODEL_EXTENSION_H
 #define NN_MODEL_EXTENSION_H
 

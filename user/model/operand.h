@@ -6,9 +6,9 @@
 #include <nnaccel/engine_model.h>
 
 /*
- * Returns the value of a constant in a checked model if the constant has the given type and exactly
- * `count` elements. The value may be unaligned. Returns NULL if the operand is no such constant,
- * and writes to `err` (may be NULL) what the operand is and what is required.
+ * Returns the value of a checked model's constant if the constant has the given type and exactly
+ * `count` elements. The value may be unaligned. If the operand is no such constant, returns NULL,
+ * and writes to `err` (may be NULL) what it is and what is required.
  */
 const void *nn_operand_value_of_count(const struct nn_model *model,
 				      const struct nn_operand *operand, int32_t type,

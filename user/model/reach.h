@@ -6,8 +6,8 @@
 #include <nnaccel/engine_model.h>
 
 /*
- * Clears supported[] for operations of the main subgraph that use an unreadable constant, or that
- * execute a subgraph with such an operation. The model must have passed nn_model_check(). Returns
+ * Clears supported[] for operations of the main subgraph that use an unreadable constant, or
+ * execute a subgraph that uses one. The model must have passed nn_model_check(). Returns
  * NN_OUT_OF_MEMORY on failure.
  */
 enum nn_status nn_deny_unreachable(const struct nn_model *model,

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The request for the times at which an execution's operations ran, and the format of these times
- * in the answer.
+ * The request for the times at which an execution's operations ran, and the format of these times.
  *
  * The client passes an attribute of TIMES_EXTENSION, and an additional output after the model's
- * outputs. In the additional output, libnnaccel-engine writes when the engine began and ended, and
+ * outputs. To the additional output, libnnaccel-engine writes when the engine began and ended, and
  * the engine writes when operations ran. An engine with an older libnnaccel-engine rejects the
  * attribute with NN_INVALID_ARGUMENT.
  */

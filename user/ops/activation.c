@@ -108,8 +108,8 @@ static void clamp_float(const struct nn_run *r, int32_t activation)
 }
 
 /*
- * Clamps stored values. If the sign bit of int8 values is flipped, all stored values compare as
- * unsigned bytes in the order of their real values.
+ * Clamps stored values. If the sign bit of int8 values is flipped, stored values compare as
+ * unsigned bytes like their real values.
  */
 static void clamp_q8(const struct nn_run *r, int32_t activation)
 {
@@ -185,10 +185,7 @@ static enum nn_status execute_sigmoid(struct nn_run *r)
 	if (!nn_quant_encode_above_one((double)in->scale * 0x1p27, &p.in))
 		return nn_run_fail(r, "input 0: scale %g is too small", (double)in->scale);
 	p.radius = nn_quant_radius(4, p.in.shift);
-	/*
-	 * If the radius is 0, only the input 0 is not saturated. For the input 0, no multiplier is
-	 * needed.
-	 */
+	/* If the radius is 0, only the input 0 is not saturated, and it needs no multiplier. */
 	if (p.radius == 0)
 		p = (struct quantised){ .radius = 1 };
 	map_q8(r, k->on_q8, &p);

@@ -162,8 +162,8 @@ static size_t skip(const struct nn_tensor *t, size_t i, size_t end, double least
 }
 
 /*
- * Sifts the element at index `at` down in a heap of candidates. The root of the heap is the
- * candidate that comes last in the order.
+ * Sifts the element at index `at` down in a heap of candidates. The heap's root is the candidate
+ * that comes last in the order.
  */
 static void sift(struct candidate *heap, size_t count, size_t at)
 {
@@ -181,10 +181,7 @@ static void sift(struct candidate *heap, size_t count, size_t at)
 	heap[at] = moved;
 }
 
-/*
- * Finds the `k` elements of a row that come first in the order, and sorts them. Uses a heap, which
- * is faster for large k.
- */
+/* Finds and sorts the `k` first elements of a row. Uses a heap, which is faster for large k. */
 static void sort_top(const struct nn_tensor *in, size_t start, uint32_t row, uint32_t k,
 		     struct candidate *list)
 {
@@ -212,7 +209,7 @@ static void insert(struct candidate *list, uint32_t last, double value, uint32_t
 	list[at] = (struct candidate){ value, index };
 }
 
-/* Finds the `k` elements of a row that come first in the order, and sorts them. */
+/* Finds and sorts the `k` first elements of a row. */
 static void find_top(const struct nn_tensor *in, size_t start, uint32_t row, uint32_t k,
 		     struct candidate *list)
 {

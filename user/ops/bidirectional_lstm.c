@@ -93,7 +93,7 @@ static enum nn_status execute_bidirectional_lstm(struct nn_run *r)
 		return status;
 	/*
 	 * If there is an auxiliary input but no auxiliary weights, the backward cell reads the
-	 * auxiliary input, which must have the size of the backward cell's input.
+	 * auxiliary input, which has this cell's input size.
 	 */
 	bw_s = s;
 	bw_s.size = bw.size;
@@ -133,7 +133,7 @@ static enum nn_status check_bidirectional_lstm(const struct nn_check *c)
 
 /*
  * The rules allow states of any rank, because omitted inputs may have any rank; execution checks
- * the ranks of present states.
+ * the ranks.
  */
 NN_OPERATION(BIDIRECTIONAL_SEQUENCE_LSTM,
 	NN_INPUTS(NUM_INPUTS, { NN_FLOATS, 3, 3 }, NN_LSTM_CELL_RULES(FW_WEIGHTS),

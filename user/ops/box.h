@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Boxes given by two corners: functions that check boxes, compute overlaps, and move boxes by
- * deltas.
+ * Functions that check boxes given by two corners, compute their overlaps, and move them by deltas.
  */
 #ifndef NN_OPS_BOX_H
 #define NN_OPS_BOX_H
@@ -49,7 +48,7 @@ float nn_box_overlap(const struct nn_box *a, const struct nn_box *b);
 
 /*
  * Moves a box's center by delta[0..1] times its size, multiplies its size by the exponentials of
- * delta[2..3], and clips the box to an image of the given size. Returns the clipped box.
+ * delta[2..3], and returns the box clipped to the image.
  */
 struct nn_box nn_box_moved(const struct nn_box *b, const float delta[4], float height, float width);
 

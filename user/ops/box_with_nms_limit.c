@@ -76,9 +76,9 @@ static size_t select_class(const struct nn_run *r, const struct nn_nms *nms,
 }
 
 /*
- * Removes all but the best `limit` elements from a list, without changing their order. The array
- * `best` has room for a copy of the list. The array `is_best` has a flag for each box; all flags
- * are false before and after the call.
+ * Removes all but the best `limit` elements from a list, without changing their order. `best` has
+ * room for a copy of the list. `is_best` has a flag for each box; all flags are false before and
+ * after the call.
  */
 static size_t cut(struct nn_candidate *list, size_t count, size_t limit,
 		  struct nn_candidate *best, bool *is_best)

@@ -82,10 +82,7 @@ static size_t element_size(const struct nn_tensor *t)
 	return nn_type_info_of(t->type)->element_size;
 }
 
-/*
- * Calls the row function for each combination of indices of all axes except the last, along which a
- * row extends.
- */
+/* Calls the row function for each combination of indices on all axes except the last. */
 static void walk(const struct nn_broadcast_axes *x, struct nn_row *row, nn_row_fn *fn,
 		 size_t element_a, size_t element_b, size_t element_out)
 {

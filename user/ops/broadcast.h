@@ -30,8 +30,8 @@ struct nn_broadcast_axes {
 void nn_broadcast_axes(const struct nn_run *r, struct nn_broadcast_axes *x);
 
 /*
- * A row of `count` output elements. Operands a and b have `count` elements each, or only one
- * element for the whole row if one_a or one_b is set.
+ * A row of `count` output elements. Operands a and b have `count` elements each, or one element for
+ * the whole row if one_a or one_b is set.
  */
 struct nn_row {
 	const void *params;		/* the kernel's own */

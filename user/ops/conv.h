@@ -30,7 +30,7 @@ struct nn_conv {
 	uint32_t depth;		/* number of input channels of a group */
 	uint32_t width;		/* number of output channels of a group */
 	/*
-	 * Writes the ranges for the output pixel (y, x) to `spans`, at most one range for each tap;
+	 * Writes the ranges for the output pixel (y, x) to `spans`, at most one for each tap;
 	 * returns the number of ranges.
 	 */
 	size_t (*spans)(const struct nn_conv *c, uint32_t y, uint32_t x, struct nn_stretch *spans);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks and runs operations. This file has the code that all operations share, so that the file of
- * an operation has only its own rules.
+ * Checks and runs operations. This file has the code that all operations share; the file of an
+ * operation has only its own rules.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -248,10 +248,9 @@ static bool is_supported(const struct nn_subgraph *s, const struct nn_operation 
 }
 
 /*
- * Finds the operations of the main subgraph that can be executed: an operation is supported if it
- * is known, and if its subgraphs have only supported operations. The caller sets all flags in
- * `good` to true. The loop clears the flags of subgraphs with unsupported operations until no flag
- * changes.
+ * Finds the supported operations of the main subgraph. An operation is supported if it is known,
+ * and if its subgraphs have only supported operations. The caller sets all flags in `good` to true.
+ * The loop clears the flags of subgraphs with unsupported operations until no flag changes.
  */
 static void find_supported(const struct nn_model *model, bool *good, bool *supported)
 {
@@ -484,8 +483,8 @@ static enum nn_status convert_outputs(struct nn_run *r, bool data, struct nn_ten
 }
 
 /*
- * Runs the shape rule on copies of the tensors in which float16 is float32, and copies the inferred
- * shapes to the outputs.
+ * Runs the shape rule on float32 copies of float16 tensors, and copies the inferred shapes to the
+ * outputs.
  */
 static enum nn_status infer_converted(struct nn_run *r)
 {

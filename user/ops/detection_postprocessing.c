@@ -197,9 +197,8 @@ static size_t detect_class(struct job *j, uint32_t class, float threshold,
 
 /*
  * Detects boxes separately for each class. A detection's number is class * anchors + anchor. Once
- * the outputs are full, a new detection must have a score above the lowest score in the outputs. A
- * detection with a lower score can be ignored, because it cannot suppress a detection with a higher
- * score.
+ * the outputs are full, detections whose score is not above the lowest score in the outputs are
+ * ignored, because they cannot suppress better detections.
  */
 static void detect_regular(struct job *j)
 {
@@ -235,7 +234,7 @@ static void rank_classes(struct job *j, uint32_t anchor, size_t most)
 }
 
 /*
- * Detects boxes of all classes together. Selects anchors by the score of their best class, and then
+ * Detects boxes of all classes together. Selects anchors by the score of their best class, and
  * writes the best classes of each selected anchor.
  */
 static void detect_fast(struct job *j, uint32_t most)

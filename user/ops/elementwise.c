@@ -97,8 +97,8 @@ static inline uint8_t quantised_output(const struct quantised *p, int32_t value)
 }
 
 /*
- * The summands in terms_a and terms_b are at most 255 * 2^20, scaled by at most 1/2, so that a sum
- * cannot overflow.
+ * A sum cannot overflow, because the summands in terms_a and terms_b are at most 255 * 2^20, scaled
+ * by at most 1/2.
  */
 NN_ROW_FN(sum_q8, uint8_t, uint8_t, struct quantised,
 	  quantised_output(p, p->terms_a[x] + p->terms_b[y]))

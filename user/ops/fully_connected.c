@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * FULLY_CONNECTED: computes the dot products of the rows of the input with the rows of the weights.
- */
+/* FULLY_CONNECTED: computes the dot products of the input's rows with the weights' rows. */
 #include "ops/dot.h"
 #include "ops/q8.h"
 #include "ops/requant.h"
@@ -9,7 +7,7 @@
 enum { X, WEIGHTS, BIAS, ACTIVATION };
 
 /*
- * Checks the known shapes: the bias must have one element for each unit, and the input must consist
+ * Checks the known shapes: the bias must have an element for each unit, and the input must consist
  * of whole rows.
  */
 static enum nn_status check_shapes(const struct nn_check *c)

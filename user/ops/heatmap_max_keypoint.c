@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * HEATMAP_MAX_KEYPOINT: finds the highest pixel of each heat map, and refines the position by
- * fitting a quadratic to the pixels around the highest pixel.
+ * fitting a quadratic to the pixels around it.
  */
 #include <math.h>
 
@@ -70,8 +70,8 @@ static size_t find_peak(const struct map *m)
 #define PIXELS 32
 
 /*
- * Finds the highest pixels of MAPS adjacent heat maps. Compares PIXELS pixels in a step. Only if a
- * step contains a new maximum, which is rare, searches the step for the position of the maximum.
+ * Finds the highest pixels of MAPS adjacent heat maps. Compares PIXELS pixels in a step. Searches a
+ * step for the position of the maximum only if the step has a new maximum, which is rare.
  */
 static void find_peaks(const struct map *m, size_t peaks[MAPS])
 {
@@ -157,8 +157,8 @@ static struct peak refine(float g[3][3], float tolerance)
 }
 
 /*
- * Refines the peak of a heat map from its highest pixel, and converts the peak's position to the
- * coordinates of the box that the map covers.
+ * Refines the peak of a heat map from its highest pixel, and converts the peak's position to
+ * coordinates of the map's box.
  */
 static struct peak locate(const struct map *m, size_t at, const struct nn_box *box)
 {
@@ -179,8 +179,8 @@ static enum nn_status execute(struct nn_run *r)
 	bool nchw = nn_run_bool(r, NCHW, false);
 	struct nn_image s = nn_image_of(heatmap, nchw);
 	/*
-	 * Read float values in place: if other threads change the values during the search, the
-	 * peak may only become another pixel.
+	 * Read float values in place: if other threads change them during the search, another pixel
+	 * may become the peak.
 	 */
 	const float *values = heatmap->type == NN_TENSOR_FLOAT32 ? heatmap->data :
 			      nn_floats_read(r, heatmap);

@@ -44,8 +44,8 @@ struct nn_source {
 };
 
 /*
- * The four pixels around a point: the offsets of the pixels' first elements in an NHWC image, and
- * the pixels' weights.
+ * The four pixels around a point: offsets of their first elements in an NHWC image, and the pixels'
+ * weights.
  */
 struct nn_corners {
 	size_t at[4];

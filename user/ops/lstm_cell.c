@@ -177,8 +177,8 @@ static void project(const struct nn_run *r, const struct nn_lstm_cell *c, const 
 }
 
 /*
- * Computes one step of the cell. The arguments are x [batch, size], aux (or NULL), the output state
- * h [batch, outputs] and the cell state s [batch, units]. The new states are next_h, which must not
+ * Computes one step of the cell. Reads x [batch, size], aux (or NULL), the output state h [batch,
+ * outputs] and the cell state s [batch, units]. Writes the new states next_h, which must not
  * overlap h, and next_s, which may be s. `scratch` has room for all gates.
  */
 static void step(const struct nn_run *r, const struct nn_lstm_cell *c, const float *x,

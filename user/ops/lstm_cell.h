@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The LSTM cell of all float LSTM operations: indices of its inputs, rules for their dimensions,
- * and the computation of a sequence.
+ * The LSTM cell of all float LSTM operations: input indices, rules for dimensions, and the
+ * computation of a sequence.
  */
 #ifndef NN_OPS_LSTM_CELL_H
 #define NN_OPS_LSTM_CELL_H
@@ -68,8 +68,8 @@ enum { NN_BIDIRECTIONAL_LSTM_AUX = 39, NN_BIDIRECTIONAL_LSTM_MERGE = 51 };
 
 /*
  * Normalises each row of [batch, units] to mean 0 and variance 1, then multiplies by `gain` and
- * adds `bias`. The function computes in double precision, because the variance of nearly constant
- * rows would lose all digits in float.
+ * adds `bias`. Computes in double precision, because the variance of nearly constant rows would
+ * lose all digits in float.
  */
 void nn_lstm_normalize(float *values, const float *gain, const float *bias, uint32_t batch,
 		       uint32_t units);
@@ -92,8 +92,8 @@ enum nn_status nn_lstm_sequence(struct nn_run *r, const struct nn_lstm_cell *c,
 	[(first) + NN_LSTM_PROJECTION_BIAS] = { NN_SAME, 1, 1 }
 
 /*
- * The dimensions of a cell's 17 inputs, as words for nn_op.dims; the arguments are the letters for
- * units, inputs and outputs.
+ * The dimensions of a cell's 17 inputs for nn_op.dims; the arguments are the letters for units,
+ * inputs and outputs.
  */
 #define NN_FOUR(word) word " " word " " word " " word " "
 #define NN_LSTM_CELL_DIMS(units, inputs, outputs)						\

@@ -21,10 +21,7 @@ struct nn_factor nn_matmul_factor(const struct nn_run *r, uint32_t input);
 /* Checks the shapes of both factors and sets the shape of output 0. */
 enum nn_status nn_matmul_infer(struct nn_run *r);
 
-/*
- * Returns the offset in elements of the matrix in input `t` from which batch `index` of the output
- * is computed.
- */
+/* Returns the offset, in elements, of the matrix in input `t` for batch `index` of the output. */
 size_t nn_matmul_start(const struct nn_tensor *t, const struct nn_tensor *out, uint32_t index);
 
 #endif /* NN_OPS_MATMUL_H */

@@ -274,7 +274,7 @@ static bool is_suppressed(const struct nn_nms *nms, const struct kept *k, const 
 
 /*
  * Selects boxes in the order of their scores. A candidate is compared with the selected boxes only
- * when it is the best candidate left, because suppression does not change scores.
+ * when it is the best one left, because suppression does not change scores.
  */
 static size_t select_in_order(const struct nn_nms *nms, struct nn_box *boxes,
 			      struct nn_candidate *candidates, size_t count, size_t limit,

@@ -9,9 +9,9 @@
 #include <nnaccel/engine_model.h>
 
 /*
- * The operands that the check of an operation uses: operands of a finished subgraph, or of a
- * subgraph in construction. An operand of lifetime NN_SUBGRAPH with location.offset k refers to
- * subgraphs[k], which is NULL if the subgraph is not known yet.
+ * The operands for the check of an operation, in a finished subgraph or in a subgraph in
+ * construction. An operand of lifetime NN_SUBGRAPH with location.offset k refers to subgraphs[k],
+ * which is NULL if the subgraph is not known yet.
  */
 struct nn_scope {
 	const struct nn_operand *operands;
@@ -64,9 +64,8 @@ struct nn_run_memory {
 };
 
 /*
- * One operation at run time. Inputs whose values determine addresses (all scalars, and the
- * operation's `determining` inputs) are in private memory, so that they do not change between the
- * shape rule and the kernel.
+ * One operation at run time. All scalars and the operation's `determining` inputs are in private
+ * memory, so that they do not change between the shape rule and the kernel.
  */
 struct nn_run {
 	const struct nn_op *op;
@@ -114,12 +113,12 @@ struct nn_op {
 	uint64_t determining;
 	/*
 	 * Float16 inputs are converted to float32 before the shape rule and the kernel run, which
-	 * therefore need no float16 code. Outputs are converted back to float16.
+	 * therefore need no float16 code. Outputs are converted back.
 	 */
 	bool float16_as_float32;
 	/*
-	 * The operation runs in every execution, even if all its inputs are constants, because its
-	 * result may depend on more than the inputs.
+	 * The operation runs in every execution, even if all inputs are constants, because its
+	 * result depends on more than the inputs.
 	 */
 	bool every_time;
 
@@ -149,8 +148,8 @@ struct nn_op {
 
 	/*
 	 * Checks an operation's requirements that `inputs` and `outputs` do not cover; may be NULL.
-	 * The function check() runs after the check of the rules, and must not need operands'
-	 * values or the operations that write operands. Returns NN_OK or NN_INVALID_ARGUMENT.
+	 * The function check() runs after the check of the rules, and needs neither operands'
+	 * values nor the operations that write operands. Returns NN_OK or NN_INVALID_ARGUMENT.
 	 */
 	enum nn_status (*check)(const struct nn_check *c);
 
@@ -195,11 +194,10 @@ const struct nn_op nn_op_##which = {				\
 }
 
 /*
- * Registers an operation that is not in the table, either NN_OP_OEM or an operation of an
- * extension, whose code has the extension's prefix in this process. Any thread may call
- * nn_op_register(). `op` must stay valid for the life of the process. Returns NN_INVALID_ARGUMENT
- * if another operation has this code, and NN_RESOURCE_EXHAUSTED_PERSISTENT if too many operations
- * are registered.
+ * Registers NN_OP_OEM or an operation of an extension, whose code has the extension's prefix in
+ * this process. Any thread may call nn_op_register(). `op` must stay valid for the life of the
+ * process. Returns NN_INVALID_ARGUMENT if another operation has this code, and
+ * NN_RESOURCE_EXHAUSTED_PERSISTENT if too many operations are registered.
  */
 enum nn_status nn_op_register(const struct nn_op *op, struct nn_error *err);
 
@@ -264,16 +262,16 @@ enum nn_status nn_op_check(const struct nn_scope *scope, const struct nn_operati
 
 /*
  * Checks the signatures of all operations of all subgraphs of a model that nn_model_check()
- * accepted. If `supported` is not NULL, supported[i] is set to whether operation i of the main
- * subgraph can be executed. Unknown operations are no error if `supported` is not NULL.
+ * accepted. If `supported` is not NULL, sets supported[i] to whether operation i of the main
+ * subgraph can be executed, and ignores unknown operations.
  */
 enum nn_status nn_ops_check_model(const struct nn_model *model, bool *supported,
 				  struct nn_error *err);
 
 /*
- * Run an operation in two steps. The functions do the work that all operations have in common: they
- * reject omitted operands and zero sizes, check outputs against the model's declarations, and
- * convert float16.
+ * Run an operation in two steps. The functions do the work that all operations share: reject
+ * omitted operands and zero sizes, check outputs against the model's declarations, and convert
+ * float16.
  *
  * nn_op_infer() sets the outputs' shapes. The caller then sets the outputs' data (at least the
  * element size times the dimensions) and calls nn_op_execute(). The caller must call

@@ -87,10 +87,7 @@ static enum nn_status execute_pad(struct nn_run *r)
 	return NN_OK;
 }
 
-/*
- * Infers MIRROR_PAD. Mode 0 does not repeat the elements at the edge; mode 1 repeats the elements
- * at the edge.
- */
+/* Infers MIRROR_PAD. Mode 0 does not repeat the elements at the edge, mode 1 does. */
 static enum nn_status infer_mirror_pad(struct nn_run *r)
 {
 	const struct nn_tensor *in = &r->inputs[0];

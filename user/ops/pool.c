@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D: all three operations share a loop over the windows,
- * and each has a function that computes the output of a window.
+ * AVERAGE_POOL_2D, L2_POOL_2D and MAX_POOL_2D: a shared loop over the windows, and a function for
+ * each operation that computes the output of a window.
  */
 #include <math.h>
 #include <string.h>

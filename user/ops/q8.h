@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A common view of the two 8-bit quantised encodings, uint8 and int8. Flipping the sign bit of a
- * stored int8 value converts it to a uint8 value whose zero point is 128 larger.
+ * A common view of the two 8-bit quantised encodings, uint8 and int8. Flipping the sign bit of an
+ * int8 value converts it to a uint8 value whose zero point is 128 larger.
  */
 #ifndef NN_OPS_Q8_H
 #define NN_OPS_Q8_H

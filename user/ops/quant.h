@@ -87,8 +87,8 @@ static inline bool nn_tensor_quantised_alike(const struct nn_tensor *a, const st
 }
 
 /*
- * Fills a table that maps each stored value of the 8-bit tensor `from` to the stored value of
- * tensor `to` with the same real value, rounded and saturated.
+ * Fills a table that maps stored values of the 8-bit tensor `from` to stored values of `to` with
+ * the same real value, rounded and saturated.
  */
 void nn_requantize_table(const struct nn_tensor *from, const struct nn_tensor *to,
 			 uint8_t table[256]);

@@ -11,8 +11,8 @@
 enum nn_qlstm_gate { NN_QLSTM_IN, NN_QLSTM_FORGET, NN_QLSTM_CELL, NN_QLSTM_OUT, NN_QLSTM_GATES };
 
 /*
- * Indices of the inputs of QUANTIZED_LSTM. For a group of inputs with one input for each gate, the
- * index is that of the first gate.
+ * Indices of the inputs of QUANTIZED_LSTM. The index of inputs that each gate has is that of the
+ * first gate.
  */
 enum {
 	NN_QLSTM_INPUT, NN_QLSTM_WEIGHTS, NN_QLSTM_RECURRENT = 5, NN_QLSTM_PEEPHOLE = 9,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that convolutions and FULLY_CONNECTED share: checks of input, filter and bias, and the
- * conversion of accumulators to quantised outputs.
+ * Functions for convolutions and FULLY_CONNECTED: checks of input, filter and bias, and conversion
+ * of accumulators to quantised outputs.
  */
 #ifndef NN_OPS_REQUANT_H
 #define NN_OPS_REQUANT_H
@@ -40,8 +40,8 @@ void nn_requant_multipliers(const struct nn_run *r, uint32_t first, uint32_t cou
 			    struct nn_multiplier *multipliers);
 
 /*
- * Initialises *q: computes the multipliers of `channels` output channels, and the output range for
- * the activation, whose code is in input `activation`. Returns NN_OUT_OF_MEMORY on failure.
+ * Initialises *q with the multipliers of `channels` output channels and the output range of the
+ * activation, whose code is in input `activation`. Returns NN_OUT_OF_MEMORY on failure.
  */
 enum nn_status nn_requant_init(struct nn_requant *q, struct nn_run *r, uint32_t channels,
 			       uint32_t activation);

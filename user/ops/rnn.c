@@ -25,8 +25,8 @@ struct cell {
 enum { AUX = 9, FW_AUX_WEIGHTS, BW_AUX_WEIGHTS, ACTIVATION, TIME_MAJOR, MERGE };
 
 /*
- * Checks the dimensions of a cell's weights and state for input rows of `size` elements and
- * auxiliary rows of `aux_size` elements.
+ * Checks the dimensions of a cell's weights and state for inputs of `size` and auxiliary inputs of
+ * `aux_size` elements.
  */
 static enum nn_status cell_shape(const struct nn_run *r, struct cell *c, uint32_t batch,
 				 uint32_t size, uint32_t aux_size)
@@ -47,7 +47,7 @@ static enum nn_status cell_shape(const struct nn_run *r, struct cell *c, uint32_
 
 /*
  * Computes the next state of a batch, `next`, from the inputs `x` and `aux` (or NULL) and the
- * current state `state`.
+ * current `state`.
  */
 static void cell_step(const struct nn_run *r, const struct cell *c, const float *x,
 		      const float *aux, const float *state, float *next)

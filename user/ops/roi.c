@@ -13,8 +13,8 @@
 enum { X, ROIS, BATCH, HEIGHT, WIDTH, HEIGHT_STRIDE, WIDTH_STRIDE, HEIGHT_SAMPLES, WIDTH_SAMPLES };
 
 /*
- * Returns the index of the input with the NCHW flag; ROI_ALIGN has two more inputs than ROI_POOLING
- * before this flag.
+ * Returns the index of the NCHW flag; ROI_ALIGN has two more inputs before this flag than
+ * ROI_POOLING.
  */
 static uint32_t nchw_input(const struct nn_run *r)
 {
@@ -23,7 +23,7 @@ static uint32_t nchw_input(const struct nn_run *r)
 
 /*
  * Maximum number of samples of a cell. The sum of MAX_SAMPLES 8-bit values, with weights of up to
- * 255, fits in 32 bits. More samples would not improve the result.
+ * 255, fits in 32 bits.
  */
 #define MAX_SAMPLES 32768
 
@@ -242,7 +242,7 @@ static void add_floats(const struct nn_corners *k, const float *in, float *restr
 
 /*
  * Sets `acc` to the sum of a cell's samples for each channel. The sums are floats, or uint32_t for
- * 8-bit values.
+ * 8-bit pixels.
  */
 static void sum_cell(const struct roi *v, const struct align *a, uint32_t n,
 		     const struct line *rows, const struct line *columns, uint32_t i, uint32_t j,

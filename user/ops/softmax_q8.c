@@ -55,10 +55,7 @@ static struct divisor divisor_of(uint64_t sum)
 {
 	int32_t headroom, exponent;
 
-	/*
-	 * Avoid a sum of 0, which is possible only if another thread changes the input; otherwise
-	 * the sum is at least 2^19.
-	 */
+	/* Avoid a sum of 0: the sum is at least 2^19, unless another thread changes the input. */
 	sum += !sum;
 	/*
 	 * Normalise the sum: sum = 2^(SUM_BITS - headroom) * (1 + x), where x in [0, 1) has 31

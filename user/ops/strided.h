@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies elements between a dense array and a strided view of another array: used to transpose,
- * slice, tile and reverse tensors, and to rearrange blocks of pixels.
+ * Copies elements between a dense array and a strided view of another array, in order to transpose,
+ * slice, tile or reverse tensors or rearrange blocks of pixels.
  */
 #ifndef NN_OPS_STRIDED_H
 #define NN_OPS_STRIDED_H

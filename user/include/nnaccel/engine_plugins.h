@@ -4,8 +4,8 @@
  * <nnaccel/extension.h> describes. An engine that accepts plug-ins sets load_plugin to
  * nna_engine_plugin_load(), or calls nna_engine_plugin_load() from its own load_plugin.
  * The library libnnaccel-engine lists the plug-ins' extensions beside the engine's own, and lets
- * plug-ins check the attributes and the extension data of models. The engine calls plug-ins to
- * check operations of a model, and to compute the shapes and values of outputs.
+ * plug-ins check attributes and models' extension data. The engine calls plug-ins to check
+ * operations of a model, and to compute the shapes and values of outputs.
  * Documentation/extensions.rst has an example of a plug-in.
  *
  * Only a process that serves one client can load plug-ins: see --extensions in an engine's --help.
@@ -44,8 +44,8 @@ enum nna_engine_plugin nna_engine_plugin_load(const struct nna_engine *engine, c
 
 /*
  * Registers an extension, like nna_engine_plugin_load(), from a descriptor in the engine's program.
- * The descriptor and its data must stay valid for the life of the process. The parameter `version`
- * must change when the plug-in's code changes.
+ * The descriptor and its data must stay valid for the life of the process. `version` must change
+ * when the plug-in's code changes.
  */
 enum nna_engine_plugin nna_engine_plugin_take(const struct nna_engine *engine,
 					      const struct nnx_extension *descriptor,
@@ -71,9 +71,9 @@ const struct nna_engine_plugin_operation *nna_engine_plugin_operation_of(int32_t
 /*
  * Checks the extension data of a decoded model's operands, and that all extensions of the model are
  * registered. If a check fails, returns NN_INVALID_ARGUMENT with a message that names the operand
- * or the extension. If the engine has a check_model(), that function must call
- * nna_engine_plugin_check_model(), also for models that load() makes. If the engine has no
- * check_model(), the library itself calls nna_engine_plugin_check_model().
+ * or the extension. An engine's check_model() must call nna_engine_plugin_check_model(), also for
+ * models that load() makes. If the engine has no check_model(), the library itself calls
+ * nna_engine_plugin_check_model().
  */
 enum nn_status nna_engine_plugin_check_model(const struct nn_model *model, struct nn_error *err);
 
@@ -136,9 +136,9 @@ struct nna_engine_plugin_use {
 };
 
 /*
- * Calls the operation's compile(), and sets *state for the operation's runs. *state is NULL if the
- * operation keeps no state. The function nna_engine_plugin_release() frees the state; NULL is
- * allowed. The attributes must outlive the state.
+ * Calls the operation's compile(), and sets *state for the operation's runs, or to NULL if the
+ * operation keeps no state. Free the state by nna_engine_plugin_release(); NULL is allowed. The
+ * attributes must outlive the state.
  */
 enum nn_status nna_engine_plugin_compile(const struct nna_engine_plugin_operation *operation,
 					 const struct nna_engine_plugin_use *use, void **state,

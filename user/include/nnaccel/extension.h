@@ -13,14 +13,13 @@
  * plug-in can use only shared libraries that the engine has already loaded (libc, libm).
  *
  * A plug-in is loaded in the sandboxed worker of one client. The plug-in's constructors also run in
- * the sandbox: they cannot open files, use the network, or create threads or processes. A forbidden
+ * the sandbox, and cannot use files or the network, or create threads or processes. A forbidden
  * system call ends the worker. Several threads may call the plug-in's functions at a time, each
  * with its own struct nnx_call.
  *
  * The present version of this interface is NNX_ABI_VERSION. An engine loads plug-ins that were
  * built for its own version or for an older version, and rejects newer plug-ins. Later versions add
- * fields only at the end of a structure; `size` is the size of the structure in the caller's
- * version.
+ * fields only at the end of a structure; `size` is its size in the caller's version.
  *
  *	version 1	the first
  *	version 2	attributes in nnx_extension and nnx_call
@@ -234,8 +233,8 @@ struct nnx_extension {
 	uint32_t abi;			/* NNX_ABI_VERSION */
 	uint32_t size;			/* sizeof(struct nnx_extension) of version `abi` */
 	/*
-	 * The extension's name, a reverse domain name such as "com.example.fibonacci": letters,
-	 * digits, '.', '_' and '-', with at least one dot.
+	 * The extension's name, such as "com.example.fibonacci": letters, digits, '.', '_' and '-',
+	 * with at least one dot.
 	 */
 	const char *name;
 	uint32_t version;		/* the vendor's own */

@@ -43,9 +43,9 @@ struct nna_hardware_layout {
  * Makes a buffer from a dma-buf (from a camera, a display or a dma-buf heap) or a memfd. `desc`
  * describes the file's contents from `offset` on. `stride` is the distance between rows of the
  * first plane in bytes. If `stride` is 0, the distance is desc->stride pixels; if desc->stride is
- * 0, too, rows have no gaps. The first plane is followed by the other planes without a gap; their
- * strides depend on the first plane's stride. The caller still owns `fd`. Returns 0, -EBADF,
- * -ENOMEM, or -EINVAL for a description that is wrong or exceeds the file.
+ * 0, too, rows have no gaps. The other planes follow the first plane without a gap; their strides
+ * depend on the first plane's stride. The caller still owns `fd`. Returns 0, -EBADF, -ENOMEM, or
+ * -EINVAL for a description that is wrong or exceeds the file.
  */
 int nna_hardware_buffer_from_fd(int fd, const AHardwareBuffer_Desc *desc, uint64_t offset,
 				uint32_t stride, AHardwareBuffer **buffer);

@@ -42,7 +42,7 @@ void nna_log_set(nna_log_fn *fn, void *context, enum nna_log_level level);
 
 /*
  * Keeps errors of this thread out of the log, for a caller that tolerates a failure. After this
- * call, the calling thread's lines of NNA_LOG_ERROR go to `line`, truncated to `size`; each line
+ * call, the calling thread's lines of NNA_LOG_ERROR go to `line`, truncated to `size`; each
  * replaces the previous line. If `line` is NULL, the thread's errors go to the log again. A call of
  * nna_log_keep_error() first empties `line`.
  */

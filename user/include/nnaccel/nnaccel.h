@@ -77,9 +77,9 @@ struct nna_device_entry {
 
 /*
  * Lists the devices of /sys/class/nnaccel in the order of their numbers. Without sysfs, lists
- * NNA_DEVICE_PATH if this file exists. On entry, *count is the size of the array `entries`; on
- * return, *count is the number of devices, which may be larger. The parameter entry_size is
- * sizeof(struct nna_device_entry).
+ * NNA_DEVICE_PATH if this file exists. On entry, *count is the length of `entries`; on return,
+ * *count is the number of devices, which may be larger. `entry_size` is sizeof(struct
+ * nna_device_entry).
  */
 enum nn_status nna_device_list(struct nna_device_entry *entries, size_t entry_size,
 			       uint32_t *count, struct nn_error *err);
@@ -142,11 +142,10 @@ enum nn_status nna_device_get_context_info(struct nna_device *device,
  * nna_memory_alloc() makes zeroed memory of the kernel module. nna_memory_import() makes memory
  * from a part of a dma-buf, memfd or regular file, at any offset. The caller still owns the fd, and
  * may close the fd. A dma-buf that no CPU can map can be imported if the engine's hardware can
- * access the dma-buf. Memory from a dma-buf that no CPU can map can be an argument, but not a
- * constant. Returns NN_INVALID_ARGUMENT for length 0, a wrong `prot` or a bad fd. Returns
- * NN_GENERAL_FAILURE for a file that the device cannot access: a file that cannot be mapped, is too
- * short, was not opened for `prot`, or is sealed against `prot`. Returns
- * NN_RESOURCE_EXHAUSTED_PERSISTENT for more than max_pool_bytes, and
+ * access it; such memory can be an argument, but not a constant. Returns NN_INVALID_ARGUMENT for
+ * length 0, a wrong `prot` or a bad fd. Returns NN_GENERAL_FAILURE for a file that the device
+ * cannot access: a file that cannot be mapped, is too short, was not opened for `prot`, or is
+ * sealed against `prot`. Returns NN_RESOURCE_EXHAUSTED_PERSISTENT for more than max_pool_bytes, and
  * NN_RESOURCE_EXHAUSTED_TRANSIENT if another limit is exceeded.
  */
 enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
@@ -213,12 +212,11 @@ enum nn_status nna_memory_export(struct nna_memory *memory, int *fd, struct nn_e
 
 /*
  * IDevice::getSupportedOperations_1_3: sets supported[i] for each operation i of the main subgraph.
- * The parameter memories[i] is pool i of the model. Operations that use unreachable memory are not
+ * The element memories[i] is pool i of the model. Operations that use unreachable memory are not
  * supported. Memory is unreachable if it could not be imported, if its driver rejects accesses or
- * has withdrawn the memory, or if its file has become shorter. For memory that could not be
- * imported, the caller sets memories[i] to NULL and model->pools[i].size to the memory's size;
- * otherwise model->pools is not read. Returns NN_INVALID_ARGUMENT if the model violates a rule of
- * the NNAPI.
+ * has withdrawn it, or if its file has become shorter. For memory that could not be imported,
+ * memories[i] is NULL and model->pools[i].size is the memory's size; otherwise model->pools is not
+ * read. Returns NN_INVALID_ARGUMENT if the model violates a rule of the NNAPI.
  */
 enum nn_status nna_get_supported_operations(struct nna_device *device,
 					    const struct nn_model *model,
@@ -255,18 +253,17 @@ struct nna_cache {
 	uint8_t token[NNA_CACHE_TOKEN_SIZE];
 	/*
 	 * Receives the reason why nna_prepare_model() did not save the entry, as one line; may be
-	 * NULL. The reason is empty if the entry was saved. The reason is also empty if the entry
-	 * will be saved after the first execution, because some engines compile only at the first
-	 * execution.
+	 * NULL. The reason is empty if the entry was saved, or will be saved after the first
+	 * execution, because some engines compile only then.
 	 */
 	struct nn_error *not_saved;
 	/*
-	 * Called on a thread of the library when an entry was saved, or could not be saved, after
-	 * the prepared model was returned; may be NULL. An entry is saved after the first execution
-	 * (see not_saved), and again after many executions, with the engine's measurements. The
-	 * parameter `reason` says why saving failed, and is empty after success. For later saves,
-	 * the library duplicates the fds of the cache files. nna_prepared_model_free() waits until
-	 * a running deferred_saved() returns.
+	 * Called on a thread of the library when an entry was saved after the prepared model was
+	 * returned, or when saving failed; may be NULL. An entry is saved after the first execution
+	 * (see not_saved), and again after many executions, with the engine's measurements.
+	 * `reason` says why saving failed, and is empty after success. For later saves, the library
+	 * duplicates the fds of the cache files. nna_prepared_model_free() waits until a running
+	 * deferred_saved() returns.
 	 */
 	void (*deferred_saved)(void *data, const char *reason);
 	void *deferred_saved_data;
@@ -296,9 +293,9 @@ struct nna_prepare_options {
 	 */
 	const struct nna_cache *cache;
 	/*
-	 * Allows the engine to store the compiled model in the engine's own cache, and to use
-	 * compiled models from this cache if the same user stored an equal model.
-	 * NNACCEL_ENGINE_CACHE=1 in the environment also allows the engine's cache.
+	 * Allows the engine to store the compiled model in its own cache, and to load it from there
+	 * if the same user has stored an equal model. NNACCEL_ENGINE_CACHE=1 in the environment
+	 * also allows the engine's cache.
 	 */
 	bool engine_cache;
 	/*
@@ -334,10 +331,10 @@ struct nna_preparation;
 /*
  * IDevice::prepareModel_1_3, asynchronous: starts the work of nna_prepare_model(), and does not
  * wait for the engine. Any number of preparations may run at a time. The model, the handles of its
- * memories and the options may be freed when the call returns. `cache` of the options is an
- * exception: the entry must stay valid until nna_preparation_finish() has saved the model to it.
- * Only one thread at a time may use a preparation. The preparation holds a reference to the device.
- * If the device was opened by a socket, nna_preparation_start() waits for the engine.
+ * memories and the options may be freed when the call returns. Only the entry `cache` of the
+ * options must stay valid until nna_preparation_finish() has saved the model to it. Only one thread
+ * at a time may use a preparation. The preparation holds a reference to the device. If the device
+ * was opened by a socket, nna_preparation_start() waits for the engine.
  */
 enum nn_status nna_preparation_start(struct nna_device *device, const struct nn_model *model,
 				     struct nna_memory *const *memories,
@@ -382,7 +379,7 @@ enum nn_status nna_prepared_model_set_signature(struct nna_prepared_model *prepa
  * nna_prepare_model(), but their cache is ignored. Returns NN_INVALID_ARGUMENT for a wrong number
  * of files, or for a file that is not a regular file open for reading and writing. Returns
  * NN_GENERAL_FAILURE if this engine did not save the files under this token for this user, or if a
- * process is writing the files. After an error, the caller should call nna_prepare_model().
+ * process is writing to them. After an error, the caller should call nna_prepare_model().
  */
 enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 					    const struct nna_cache *cache,
@@ -425,8 +422,8 @@ struct nna_timing {
 };
 
 /*
- * Results of an execution besides the outputs' bytes; a pointer is NULL if the caller does not want
- * the result.
+ * Results of an execution besides the outputs' bytes; NULL pointers are for results that the caller
+ * does not want.
  */
 struct nna_results {
 	uint32_t size;
@@ -486,24 +483,24 @@ enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 
 /*
  * IFencedExecutionCallback::getExecutionInfo: returns the status of a fence's execution, with the
- * reason of a failure. The function can be called any number of times with the fd of
- * nna_execute_fenced(), but only once with a duplicate of this fd. The times in `launched` begin at
- * the call of nna_execute_fenced(), those in `fenced` at the end of the last dependency. A time
- * that was not measured is NNA_TIME_NONE. The pointers `launched` and `fenced` may be NULL. Returns
- * NN_GENERAL_FAILURE if the execution failed or has not ended yet, and NN_INVALID_ARGUMENT if the
- * fd is not the fence of an execution of this device.
+ * reason of a failure. Can be called any number of times with the fd of nna_execute_fenced(), but
+ * only once with a duplicate of this fd. The times in `launched` begin at the call of
+ * nna_execute_fenced(), those in `fenced` at the end of the last dependency. A time that was not
+ * measured is NNA_TIME_NONE; `launched` and `fenced` may be NULL. Returns NN_GENERAL_FAILURE if the
+ * execution failed or has not ended yet, and NN_INVALID_ARGUMENT if the fd is not the fence of an
+ * execution of this device.
  */
 enum nn_status nna_fence_get_info(struct nna_device *device, int fence,
 				  struct nna_timing *launched, struct nna_timing *fenced,
 				  struct nn_error *err);
 
 /*
- * The syncFence of IPreparedModel::executeFenced: a sync_file of the hardware's fence that ends an
- * execution, so that other drivers can wait for this fence. The caller closes the sync_file. The
- * call waits until the engine has passed the execution to the hardware. Returns NN_GENERAL_FAILURE
- * if the engine ends the execution without a fence. Returns NN_GENERAL_FAILURE immediately if the
- * execution uses memory that a CPU accesses, or waits for a dependency. Returns NN_INVALID_ARGUMENT
- * if the parameter `fence` is no fence of this device.
+ * The syncFence of IPreparedModel::executeFenced: a sync_file of the hardware's fence at the end of
+ * an execution, for other drivers to wait on. The caller closes the sync_file. The call waits until
+ * the engine has passed the execution to the hardware. Returns NN_GENERAL_FAILURE if the engine
+ * ends the execution without a fence. Returns NN_GENERAL_FAILURE immediately if the execution uses
+ * memory that a CPU accesses, or waits for a dependency. Returns NN_INVALID_ARGUMENT if the
+ * parameter `fence` is no fence of this device.
  */
 enum nn_status nna_fence_get_sync_file(struct nna_device *device, int fence, int *sync_file,
 				       struct nn_error *err);
@@ -543,7 +540,7 @@ struct nna_buffer_roles {
 /*
  * IDevice::allocate: makes a buffer in memory of the device, for the given roles; no process maps
  * this memory. The buffer's dimensions are merged from `desc` and all roles. Each write to the
- * buffer sets the dimensions that `desc` and the roles leave unknown; the buffer's memory grows if
+ * buffer sets the dimensions that `desc` and the roles leave unknown, and enlarges the buffer if
  * necessary. The token (not 0) names the buffer in requests until the buffer is freed; the device
  * may then reuse the token. Returns NN_INVALID_ARGUMENT if there is no model or no role, if a role
  * is repeated or does not exist in its model, or if roles have different types or dimensions.
@@ -551,11 +548,11 @@ struct nna_buffer_roles {
  * dead.
  *
  * An execution may use a buffer only for an argument that is one of the buffer's roles. An
- * execution returns NN_INVALID_ARGUMENT if an argument is not one of its buffer's roles, or if a
- * buffer is both input and output. An execution also returns NN_INVALID_ARGUMENT if an argument's
- * shape differs from that of the input's buffer or of the output's roles. An execution returns
- * NN_GENERAL_FAILURE if an input's buffer is empty, or if another execution or copy is writing to
- * one of its buffers. An execution that fails leaves the buffers of its outputs empty.
+ * execution returns NN_INVALID_ARGUMENT if an argument is not one of its buffer's roles, if a
+ * buffer is both input and output, or if an argument's shape differs from that of the input's
+ * buffer or of the output's roles. An execution returns NN_GENERAL_FAILURE if an input's buffer is
+ * empty, or if another execution or copy is writing to one of its buffers. An execution that fails
+ * leaves the buffers of its outputs empty.
  *
  * A buffer's contents outlive the models and their worker.
  */
@@ -573,7 +570,7 @@ uint64_t nna_buffer_size(struct nna_buffer *buffer);
  * IBuffer::copyTo and copyFrom: copy between a buffer and a whole memory object. If `rank` is not
  * 0, `dims` completes the buffer's shape. The memory must be as large as the buffer with its
  * completed shape. The kernel copies. If the memory belongs to another driver, the kernel waits for
- * this driver's fences and notifies it, as for an execution. The functions nna_buffer_read() and
+ * that driver's fences and notifies the driver. The functions nna_buffer_read() and
  * nna_buffer_write() copy to and from memory of this process. After a failed copy into the buffer,
  * the buffer is empty. The calls return NN_INVALID_ARGUMENT for a wrong size or shape, or a copy to
  * memory that is not writable. The calls return NN_GENERAL_FAILURE if the buffer is empty or in
@@ -610,12 +607,11 @@ void nna_burst_free(struct nna_burst *burst);
 /*
  * Executes a request by the burst's rings, with the same results as nna_execute(). A memory object
  * that a request uses is bound to the burst until the memory is freed. An execution with the same
- * arguments as the previous one calls neither the kernel nor malloc(). A request that is longer
- * than a ring is executed by nna_execute(). A request with buffers, a deadline, a loop timeout,
- * attributes, or an offset or length of 4 GiB or more is also executed by nna_execute(). If the
- * rings become corrupt, all requests that were not yet sent are executed by nna_execute(). Returns
- * NN_DEVICE_UNAVAILABLE while another execution of the burst runs, and NN_DEAD_OBJECT if the worker
- * died.
+ * arguments as the previous one calls neither the kernel nor malloc(). A request is executed by
+ * nna_execute() if it is longer than a ring, or has buffers, a deadline, a loop timeout,
+ * attributes, or an offset or length of 4 GiB or more. If the rings become corrupt, all requests
+ * that were not yet sent are executed by nna_execute(). Returns NN_DEVICE_UNAVAILABLE while another
+ * execution of the burst runs, and NN_DEAD_OBJECT if the worker died.
  */
 enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_request *request,
 				 const struct nna_execute_options *options,

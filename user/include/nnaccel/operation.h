@@ -17,8 +17,8 @@
 #define NN_OWN_PREFIX 0x6e6e
 
 /*
- * Returns whether an operation's code is in the range of nnaccel's own extension, even if no
- * operation has this code.
+ * Returns whether a code is in the range of nnaccel's own extension, even if no operation has this
+ * code.
  */
 static inline bool nn_is_own(int32_t code)
 {

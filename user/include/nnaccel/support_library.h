@@ -34,10 +34,7 @@ typedef struct {
 	SL_ANeuralNetworksPerformanceInfo performanceInfo;
 } SL_ANeuralNetworksOperandPerformanceInfo;
 
-/*
- * A type of a vendor extension: its code, and the size in bytes of a scalar or of a tensor's
- * element.
- */
+/* A type of a vendor extension: its code, and the size of a scalar or tensor element in bytes. */
 typedef struct {
 	uint32_t byteSize;
 	uint16_t type;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Answers a client's queries about the device from the description that the engine gave. */
+/* Answers a client's queries about the device from the engine's description. */
 #include <float.h>
 #include <stdio.h>
 #include <stdlib.h>

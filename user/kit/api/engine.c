@@ -185,8 +185,8 @@ struct cache_files engine_cache_files(const struct nna_engine *e)
 }
 
 /*
- * Returns the identity of this build and of the device's version; saved models are valid only for
- * the same identity.
+ * Returns the identity of this build and the device's version; saved models are valid only for the
+ * same identity.
  */
 static const char *identify(const struct nna_engine *engine, const struct nn_device_info *info,
 			    char *text, size_t size)

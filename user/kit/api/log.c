@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Log lines. The broker writes its own lines to stderr. The broker also relays the lines that
- * workers write to their pipes, limits the number of these lines, and removes control characters.
- */
+/* Log lines. The broker writes its own lines to stderr, and relays the lines of workers. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -136,8 +133,8 @@ bool log_relay_read(struct log_relay *relay, const char *name, uint64_t now_ns)
 	ssize_t n;
 
 	/*
-	 * Read at most the 64 KiB that a pipe holds, because reading more would delay the log lines
-	 * of other workers.
+	 * Read at most the 64 KiB that a pipe holds, because reading more would delay other
+	 * workers' lines.
 	 */
 	for (int round = 0; round < 16; round++) {
 		n = read(relay->fd, chunk, sizeof(chunk));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Log lines. The broker writes its own lines to stderr. The broker also relays the lines that
- * workers write to their pipes, limits the number of these lines, and removes control characters.
+ * workers write to pipes, limits the number of these lines, and removes control characters.
  */
 #ifndef NN_KIT_LOG_H
 #define NN_KIT_LOG_H
@@ -62,8 +62,8 @@ struct log_relay {
 };
 
 /*
- * Reads a worker's log from the pipe, at most the pipe's capacity, and logs each line with `name`
- * before it. Returns false at the end of file.
+ * Reads a worker's log from the pipe, at most its capacity, and logs each line with `name` before
+ * it. Returns false at the end of file.
  */
 bool log_relay_read(struct log_relay *relay, const char *name, uint64_t now_ns);
 

@@ -2,9 +2,8 @@
 /*
  * Executions in progress, for functions of <nnaccel/engine.h>.
  *
- * The handle of an execution is no address: it consists of an index into a table and the number of
- * earlier uses of this table entry. The handle of an execution that has ended can therefore be
- * recognised.
+ * The handle of an execution consists of an index into a table and the number of earlier uses of
+ * this table entry. The handle of an execution that has ended can therefore be recognised.
  */
 #include <errno.h>
 #include <sys/ioctl.h>

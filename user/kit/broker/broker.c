@@ -135,8 +135,8 @@ static void close_fd(int *fd)
 }
 
 /*
- * Closing a file is not enough: a worker between clone() and execve() has a copy of the file, so
- * that epoll would still report the file's events.
+ * Removes a file from epoll before closing it, because epoll would still report its events while a
+ * worker between clone() and execve() has a copy.
  */
 static void unwatch_and_close(struct broker *b, int *fd)
 {
@@ -196,7 +196,7 @@ static void update_weights(struct broker *b, uint32_t uid)
 
 /*
  * Reaps a dead worker and returns its exit status in the format of waitid(). If threads serve the
- * client, returns a normal exit, because a crash of a thread would have ended the whole process.
+ * client, returns a normal exit, because a thread's crash would have ended the whole process.
  */
 static siginfo_t reap(struct worker *w)
 {
@@ -408,8 +408,8 @@ static void hand_over(struct broker *b, struct worker *w)
 }
 
 /*
- * Starts a new keeper after the old one has ended, and passes it the workers' sockets, so that
- * workers keep their connections.
+ * Starts a new keeper after the old keeper's end, and passes it the workers' sockets, so that
+ * workers stay connected.
  */
 static void keeper_ended(struct broker *b)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The broker: holds the engine node open and keeps sandboxed workers ready. Each client's context
- * gets its own worker, or is served by threads of the engine's process.
- */
+/* The broker: holds the engine node open and keeps sandboxed workers ready. */
 #ifndef NN_KIT_BROKER_H
 #define NN_KIT_BROKER_H
 

@@ -91,8 +91,8 @@ static int delegate(int base)
 }
 
 /*
- * Opens the cgroup that is to contain the workers' cgroups. The root cgroup belongs to the system;
- * a broker that runs as root in the root cgroup makes a new cgroup for itself.
+ * Opens the cgroup that is to contain the workers' cgroups. A broker that runs as root in the root
+ * cgroup makes a new cgroup, because the root cgroup belongs to the system.
  */
 static int open_base(const char *own)
 {

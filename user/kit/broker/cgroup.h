@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cgroups (v2) for workers. If the broker's own cgroup is delegated to the broker, each worker gets
- * a cgroup inside its user's cgroup. A worker's cgroup limits memory and processes, and has a CPU
- * weight.
+ * Cgroups (v2) for workers: each worker gets a cgroup inside its user's cgroup, if the broker's own
+ * cgroup is delegated to the broker.
  */
 #ifndef NN_KIT_CGROUP_H
 #define NN_KIT_CGROUP_H
@@ -56,9 +55,9 @@ void cgroup_leaf_close(struct cgroup_leaf *leaf);
 
 /*
  * Makes a leaf in a user's cgroup for the client that opened a context of `engine`. If the memory
- * limit of the client's own cgroup is below that of a user, the client's limit applies to the
- * workers of all clients in that cgroup together. A change of the client's limit after this call
- * has no effect. Returns NULL, or the reason why the client gets no worker.
+ * limit of the client's own cgroup is below that of a user, the workers of all clients in that
+ * cgroup share this lower limit. A change of the client's limit after this call has no effect.
+ * Returns NULL, or the reason why the client gets no worker.
  */
 const char *cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, int engine,
 				   uint64_t context, struct cgroup_leaf *leaf);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The memory limit of a client: the smallest memory.max among its process's cgroup and all parents
- * of that cgroup.
- */
+/* Reads the memory limit of a client; see client_memory.h. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

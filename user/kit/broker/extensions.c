@@ -34,8 +34,8 @@
 /* ---- files ---- */
 
 /*
- * Rejects a plug-in's file that other users than root and the broker's user can change, because
- * workers execute the file. Returns the reason of a rejection, or NULL.
+ * Rejects a plug-in's file that users other than root and the broker's user can change, because
+ * workers execute it. Returns the reason of a rejection, or NULL.
  */
 static const char *distrust(const struct stat *st)
 {

@@ -22,17 +22,17 @@ struct extensions {
 };
 
 /*
- * Looks for plug-ins in the folder and probes each plug-in: a new sandboxed process loads the
- * plug-ins found valid so far, and then the plug-in to probe. Logs which plug-ins are rejected and
- * why. Returns false, with a log line, if the folder is unusable.
+ * Looks for plug-ins in the folder and probes each plug-in: a new sandboxed process loads all
+ * plug-ins found valid so far, then the plug-in to probe. Logs which plug-ins are rejected and why.
+ * Returns false, with a log line, if the folder is unusable.
  */
 bool extensions_find(struct extensions *extensions, const struct spawner *spawner);
 void extensions_free(struct extensions *extensions);
 
 /*
- * Returns whether the process that opened a context gets extensions: if it is in the group, or if
- * the list contains its service or label. The function extensions_find() looks up the group
- * beforehand, because a directory service may answer slowly.
+ * Returns whether the process that opened a context gets extensions: it is in the group, or the
+ * list contains its service or label. The function extensions_find() looks up the group beforehand,
+ * because a directory service may answer slowly.
  */
 bool extensions_admit(struct extensions *extensions, int engine, uint64_t context);
 

@@ -60,9 +60,9 @@ bool keeper_start(struct keeper *keeper, const struct keeper_options *options);
 /*
  * Passes the keeper the user id and a duplicate of `worker`, the broker's end of a worker's socket.
  * Returns false if the worker gets no cache. The broker keeps `worker` open and passes it to the
- * next keeper, so that the worker's connection survives a restart of the keeper. A keeper that
- * rejects a worker shuts the socket down, which affects both duplicates. A caller that will not
- * pass `worker` again must close it, so that the worker notices the end of the keeper.
+ * next keeper, so that the worker stays connected. A keeper that rejects a worker shuts the socket
+ * down, which affects both duplicates. A caller that will not pass `worker` again must close it, so
+ * that the worker notices the keeper's end.
  */
 bool keeper_pass(struct keeper *keeper, int worker, uint32_t uid);
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Limits of each user: number of workers, new workers per time, and crashes. This file does no I/O;
- * the caller passes the current time.
- */
+/* Limits of each user: number of workers, new workers per time, and crashes. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -10,8 +10,7 @@
 
 /*
  * Opens `path`. If `path` is NULL, opens the program `name` in the folder of the running program,
- * or, if it is missing there, where `make install` puts it. Returns an O_PATH descriptor, or -1
- * with errno.
+ * or else where `make install` puts the program. Returns an O_PATH descriptor, or -1 with errno.
  */
 int program_open(const char *path, const char *name);
 

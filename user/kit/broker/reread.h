@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reacts to changes in the folder of plug-ins and in the system's groups. After a change, a
- * separate process examines the folder and the groups, so that the broker does not wait. New
- * workers then load the plug-ins that passed the examination.
- */
+/* Reacts to changes in the folder of plug-ins and in the system's groups. */
 #ifndef NN_KIT_REREAD_H
 #define NN_KIT_REREAD_H
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Starts a worker: a process with separate namespaces that executes the worker's program, with a
- * socket and a pipe to the broker.
- */
+/* Starts workers; see spawn.h. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -254,8 +251,8 @@ static bool put_file(pid_t pid, const char *file, const char *text)
 }
 
 /*
- * Maps the user and group id that the worker has in its user namespace to s->uid and s->gid outside
- * this namespace.
+ * Maps the worker's user and group id in its user namespace to s->uid and s->gid outside this
+ * namespace.
  */
 static bool map_ids(const struct spawner *s, pid_t pid)
 {
@@ -311,8 +308,8 @@ bool spawn_worker(const struct spawner *s, int cgroup, const struct spawn_plugin
 	spawned->pid = clone_process(s->options.isolation, cgroup, &spawned->pidfd);
 	if (spawned->pid == 0) {
 		/*
-		 * The child closes the broker's end of the socket, because the child could not
-		 * notice the broker's death while it has this end open.
+		 * The child closes the broker's end of the socket; while this end is open, the
+		 * child cannot notice the broker's death.
 		 */
 		close(control[0]);
 		child_main(s, control[1], log[1], plugins);

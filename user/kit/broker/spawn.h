@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starts a worker: a process with separate namespaces that executes the worker's program, with a
+ * Starts a worker, a process with separate namespaces that executes the worker's program, with a
  * socket and a pipe to the broker.
  */
 #ifndef NN_KIT_SPAWN_H
@@ -39,8 +39,8 @@ struct spawned {
 
 /*
  * Opens the worker's program and finds the strongest isolation that the system supports; logs a
- * line if this isolation is not ISOLATE_USERNS. Returns false, with a log line, if only
- * ISOLATE_NONE works and the administrator does not allow it.
+ * line unless this is ISOLATE_USERNS. Returns false, with a log line, if only ISOLATE_NONE works
+ * and the administrator does not allow it.
  */
 bool spawner_init(struct spawner *spawner);
 
@@ -53,8 +53,8 @@ bool spawn_worker(const struct spawner *spawner, int cgroup, const struct spawn_
 		  struct spawned *spawned);
 
 /*
- * Creates a pair of connected sockets: ends[0] is for the broker and the keeper, ends[1] for the
- * process or threads that serve a client. Returns false with errno set.
+ * Creates a socket pair: ends[0] is for the broker and the keeper, ends[1] for the process or
+ * threads that serve a client. Returns false with errno set.
  */
 bool spawn_control(int ends[2]);
 

@@ -72,8 +72,7 @@ uint64_t waiting_judge(struct waiting *waiting, struct limits *limits, uint64_t 
 void waiting_refuse(struct waiter *waiter, struct limits *limits, int error, uint64_t now_ns);
 
 /*
- * Refuses all contexts that wait for a worker with plug-ins, or all contexts that wait for a worker
- * without plug-ins.
+ * Refuses all contexts that wait for a worker with plug-ins, or all that wait for a worker without.
  */
 void waiting_refuse_all(struct waiting *waiting, struct limits *limits, bool with_plugins,
 			int error, uint64_t now_ns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Begins and ends a burst request's accesses to memory that devices use: memory of other drivers,
- * and pools that a device is attached to.
+ * Begins and ends a burst request's accesses to memory that devices use: other drivers' memory, and
+ * pools with an attached device.
  */
 #include "kit/burst/access.h"
 

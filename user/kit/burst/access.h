@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Accesses of burst requests to other drivers' memory. The kernel does not see burst requests, so
- * the worker notifies the kernel when the accesses of a burst request begin and end.
+ * the worker notifies the kernel when a request's accesses begin and end.
  */
 #ifndef NN_KIT_ACCESS_H
 #define NN_KIT_ACCESS_H

@@ -34,10 +34,10 @@
 #define COLD_BYTES (128 << 10)
 
 /*
- * A burst. The list holds a reference to each of its bursts, and each caller of a burst's executor
- * holds a reference to the burst. No thread calls the engine under the lock of struct bursts,
- * because the engine may be slow. The last reference is therefore dropped under the lock, but the
- * burst is freed after unlocking.
+ * A burst. The list holds a reference to each burst, and so does each caller of the burst's
+ * executor. No thread calls the engine under the lock of struct bursts, because the engine may be
+ * slow. The last reference is therefore dropped under the lock, but the burst is freed after
+ * unlocking.
  */
 struct burst {
 	struct burst *next;		/* next burst in the list */
@@ -265,8 +265,8 @@ enum nn_status bursts_open(struct bursts *bursts, const struct command *command,
 }
 
 /*
- * Removes a parked burst. A burst that a thread serves is only interrupted, so that the thread
- * notices that the kernel has marked the burst dead.
+ * Removes a parked burst. A burst that a thread serves is only interrupted; the thread then notices
+ * that the kernel has marked the burst dead.
  */
 void bursts_close(struct bursts *bursts, uint32_t number)
 {

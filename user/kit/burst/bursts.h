@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Serves a client's bursts. One thread waits for requests on all idle bursts. A separate thread
- * serves each active burst, except while the engine defers the burst's execution.
- */
+/* Serves a client's bursts. */
 #ifndef NN_KIT_BURSTS_H
 #define NN_KIT_BURSTS_H
 

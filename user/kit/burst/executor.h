@@ -62,7 +62,7 @@ struct executor {
 	/*
 	 * The lock is not held while a model runs. The lock is held while the engine adds a slot,
 	 * so that no other thread removes the slot too early. An engine that hangs while it adds a
-	 * slot blocks only this burst and threads that free slots of this burst.
+	 * slot blocks only this burst and threads that free the burst's slots.
 	 */
 	pthread_mutex_t lock;
 	struct slot_place *places;	/* indexed by NNACCEL_SLOT_INDEX() */

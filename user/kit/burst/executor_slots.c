@@ -125,7 +125,7 @@ static enum nn_status add(struct executor *e, const struct nn_request *request, 
 	if (status)
 		return status;
 	/*
-	 * Remove an older slot with this index: the client has freed the older slot, but
+	 * Remove an older slot with this index, which the client has freed although
 	 * NNACCEL_DO_SLOT_GONE has not arrived yet.
 	 */
 	drop(e, &e->places[index]);

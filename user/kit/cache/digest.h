@@ -12,9 +12,9 @@
 #define DIGEST_SIZE 32
 
 /*
- * Loads the algorithm from libcrypto. Must be called once, before the other functions of this
- * header, and before the filter of system calls is loaded, because libcrypto reads its
- * configuration file. Only one thread may call digest_init(); the other functions are thread-safe.
+ * Loads the algorithm from libcrypto. Must be called once, before the header's other functions, and
+ * before the filter of system calls is loaded, because libcrypto reads its configuration file. Only
+ * one thread may call digest_init(); the other functions are thread-safe.
  */
 bool digest_init(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Constants for the start of the keeper of the compilation cache, and for requests of
- * administrators, who connect to a socket in the keeper's folder.
+ * Constants for the start of the compilation cache's keeper, and for requests of administrators to
+ * a socket in the keeper's folder.
  */
 #ifndef NN_KIT_KEEPER_MESSAGE_H
 #define NN_KIT_KEEPER_MESSAGE_H

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Buffers of memory domains. Checks the roles and contents of all buffers, and manages the buffers
- * in the engine's own layout.
- */
+/* Buffers of memory domains; see buffers.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Parses a command that NNACCEL_SESSION_FETCH wrote. The whole command is checked before any field
- * is used.
- */
+/* Parses a command that NNACCEL_SESSION_FETCH wrote. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -27,8 +27,8 @@ struct command {
 /*
  * Parses a command of `size` bytes at an 8-byte aligned address. Checks counts, indices and ranges
  * in grants, and that outputs are writable. Returns NN_OK or NN_GENERAL_FAILURE; the kernel never
- * sends a command that fails these checks. Even after a failure, `head` points to the unchecked
- * header of the command, if `size` bytes can contain a header.
+ * sends a command that fails these checks. Even after a failure, `head` points to the command's
+ * unchecked header, if `size` is large enough for a header.
  */
 enum nn_status command_parse(const void *buffer, size_t size, struct command *command,
 			     struct nn_error *err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Maps memory that the kernel grants to a session. A grant stays mapped until the kernel ends the
- * grant. Also handles files that are truncated while mapped.
+ * Maps memory that the kernel grants to a session. Also handles files that are truncated while
+ * mapped.
  */
 #include <errno.h>
 #include <signal.h>
@@ -56,7 +56,7 @@ static bool take_away(struct mapping *m)
 
 /*
  * Handles SIGBUS on the thread that accessed the memory. The thread holds no lock of this file,
- * because no code accesses client memory while it holds a lock of this file.
+ * because no code accesses client memory under such a lock.
  */
 static void on_bus_error(int signal, siginfo_t *info, void *context)
 {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Decodes, checks and prepares a client's serialised models. A model is stored under its number
- * until the client forgets the model and its last execution has ended.
- */
+/* Decodes, checks and prepares a client's serialised models. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -106,15 +106,14 @@ struct own_cache_work;
 
 /*
  * Handles NNACCEL_DO_PREPARE with NNACCEL_PREPARE_CACHE. Loads the model's plan from the cache or,
- * if it is not cached, compiles the model with a private copy of the model's constants. Sets *work
- * to NULL, or to work for models_store_own_cache(), which is called after the client has its
- * answer.
+ * if it is not cached, compiles the model with a private copy of its constants. Sets *work to NULL,
+ * or to work for models_store_own_cache(), which is called after the client has its answer.
  */
 enum nn_status models_prepare_own_cache(struct models *models, const struct command *command,
 					struct own_cache_work **work, struct nn_error *err);
 void models_store_own_cache(struct models *models, struct own_cache_work *work);
 
-/* If an older form of a model was cached, replaces the older form in the cache by the new form. */
+/* If an older form of a model was cached, replaces it in the cache by the new form. */
 void models_keep_again(struct models *models, struct loaded_model *loaded);
 
 /*

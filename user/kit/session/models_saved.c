@@ -38,8 +38,8 @@ static enum nn_status hash_entry(const struct nnaccel_cmd *head, const struct nn
 }
 
 /*
- * Returns an error if the engine does not save models, or if the command has another number of
- * parts than the engine uses.
+ * Returns an error if the engine does not save models, or saves them in another number of parts
+ * than the command has.
  */
 static enum nn_status check_count(const struct models *models, const struct command *command,
 				  struct nn_error *err)
@@ -158,8 +158,8 @@ static enum nn_status store_hash(struct models *models, const struct nnaccel_cmd
 
 /*
  * Writes the parts of a saved model. The hash of model parts is on the keeper's disk before the
- * client receives a byte of the model parts. Data parts can be hashed only after the engine has
- * written them to the client's memory.
+ * client receives a byte of these parts. Data parts can be hashed only after the engine has written
+ * them to the client's memory.
  */
 static enum nn_status write_parts(struct models *models, const struct command *command,
 				  const struct nna_engine_image *image, struct nn_error *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sets the memory of an execution's arguments. An argument in formatted memory (an image) is a
- * tensor of the rows of all planes, without the padding between rows. If the image has padding, the
- * rows are copied from or to private memory; otherwise the rows are used in place.
+ * Sets the memory of an execution's arguments. An argument in formatted memory (an image) consists
+ * of the rows of all planes, without the padding between rows. If the image has padding, the rows
+ * are copied from or to private memory; otherwise the rows are used in place.
  */
 #ifndef NN_KIT_ROWS_H
 #define NN_KIT_ROWS_H

@@ -394,8 +394,8 @@ static void end_times(const struct nn_times *times, uint64_t begin_ns)
 }
 
 /*
- * Returns whether an execution may end by a fence: true if this process has nothing to do after the
- * hardware has finished.
+ * Returns whether an execution may end by a fence: true if this process has no work left after the
+ * hardware.
  */
 static bool may_have_fence(const struct server *server, const struct nnaccel_cmd *head,
 			   const struct job *job)
@@ -795,8 +795,8 @@ static void work_free(struct work *w)
 
 /*
  * Commits the answer of a command. Returns the size of the next command if the commit also fetched
- * a command, otherwise 0. Only the commit of an execution fetches, because after other commands the
- * thread may have work to do before the next command.
+ * a command, otherwise 0. Only the commit of an execution fetches, because other commands may leave
+ * work to do before the next command.
  */
 static size_t answer_command(struct work *w, bool fetches)
 {
@@ -1006,8 +1006,8 @@ void server_end(struct server *server)
 }
 
 /*
- * Ends the session but keeps its descriptor open, because hanging threads might otherwise use a new
- * file with the same descriptor.
+ * Ends the session but keeps its descriptor open, because hanging threads might otherwise use
+ * another file with this descriptor.
  */
 void server_abandon(struct server *server)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * System calls on a session. For a direct session, which has no kernel module, the calls are
- * replaced by messages on the session's sockets.
+ * System calls on a session, also on a direct session, which has no kernel module; see session.h.
  */
 #define _GNU_SOURCE
 #include <errno.h>

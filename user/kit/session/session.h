@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls on a session. The kernel module executes the system calls on a session; for a direct
- * session, messages to the client's library replace these calls.
+ * System calls on a session. The kernel module executes calls on a session; for a direct session,
+ * messages to the client's library replace them.
  */
 #ifndef NN_KIT_SESSION_H
 #define NN_KIT_SESSION_H

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Threads of a session that serve bursts with requests, and finish executions that the engine has
- * ended by nna_engine_end().
- */
+/* The threads that run a session's tasks; see tasks.h. */
 #include "kit/session/tasks.h"
 
 /* A thread that waits for a task. */

@@ -44,8 +44,7 @@ void tasks_end(struct tasks *tasks);
 
 /*
  * Count an execution that the engine defers, and the end of such an execution. A thread that calls
- * tasks_defer() must later call tasks_run(), so that at least one thread can finish the deferred
- * execution.
+ * tasks_defer() must later call tasks_run(), so that some thread can finish the deferred execution.
  */
 void tasks_defer(struct tasks *tasks);
 void tasks_resume(struct tasks *tasks);

@@ -149,8 +149,8 @@ static int add(scmp_filter_ctx filter, const struct rule *rule)
 }
 
 /*
- * Lets openat() fail: glibc's malloc tries to read the number of processors and the overcommit mode
- * from files, but works without these files.
+ * Lets openat() fail: glibc's malloc reads the number of processors and the overcommit mode from
+ * files, but works without these files.
  */
 static int refuse_open(scmp_filter_ctx filter)
 {
@@ -243,8 +243,8 @@ static int add_drivers(scmp_filter_ctx filter, const struct nna_engine *engine)
 }
 
 /*
- * Allows the system calls that the engine's permissions include. Lets clone3() fail, so that its
- * callers use clone(), because a filter cannot read the arguments of clone3(), which are in memory.
+ * Allows the system calls that the engine's permissions include. Lets clone3() fail, so that
+ * callers use clone(), because a filter cannot read clone3()'s arguments in memory.
  */
 static int add_permissions(scmp_filter_ctx filter, const struct nna_engine *engine)
 {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * A worker's sandbox: drops the process's privileges before it reads a byte from a client. If a
- * step fails, the process ends with a log line.
- */
+/* Drops the privileges of a worker; see sandbox.h. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <grp.h>

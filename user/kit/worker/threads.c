@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Serves a client by threads of the engine's own process: one thread watches the session's end and
- * deadlines; the other threads serve commands as in a process for one client.
+ * Serves a client by threads of the engine's own process. One thread watches the session's end and
+ * deadlines; the other threads serve commands.
  */
 #define _GNU_SOURCE
 #include <errno.h>

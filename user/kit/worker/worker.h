@@ -20,8 +20,8 @@
 #define WORKER_NAME "nnacceld-worker"
 
 /*
- * With the argument WORKER_IDENTIFY in place of options, the worker's program only prints the
- * identity on which saved plans depend.
+ * With the argument WORKER_IDENTIFY in place of options, the program only prints the identity on
+ * which saved plans depend.
  */
 #define WORKER_IDENTIFY "--identify"
 
