@@ -3,7 +3,7 @@
  * The format of a serialised model, which a client sends to its worker in a sealed memfd. The
  * format has host byte order, because client and worker run on the same machine.
  *
- * A header is followed by these sections without gaps; the header contains the number of each
+ * A header is followed by the sections below without gaps; the header contains the number of each
  * section's elements:
  *
  *	wire_subgraph[num_subgraphs]	the main one first
@@ -18,8 +18,8 @@
  *					order, then the extensions' names, not terminated
  *	uint8_t[values_size]		values of copied constants
  *
- * The order determines the location of each section. There are therefore no offsets to check, no
- * sections overlap, and a model has exactly one serialisation.
+ * The order determines the location of each section. The format contains no offsets to check,
+ * sections cannot overlap, and a model has exactly one serialisation.
  */
 #ifndef NN_MODEL_WIRE_H
 #define NN_MODEL_WIRE_H

@@ -63,8 +63,8 @@ static enum nn_status execute(struct nn_run *r)
 		break;
 	default:
 		/*
-		 * Do not compare stored values if the scale is huge: different stored values may
-		 * then both be infinite and thus equal.
+		 * Do not compare stored values if the scale is huge, because different stored
+		 * values may both stand for infinity and thus be equal.
 		 */
 		if (nn_tensor_quantised_alike(&r->inputs[0], &r->inputs[1]) &&
 		    r->inputs[0].scale < 1e30f) {

@@ -9,7 +9,10 @@
 
 #include "ops/box.h"
 
-/* Effect on the score of a box that overlaps a better box. The values equal those of the NNAPI. */
+/*
+ * Effect on the score of a box that overlaps a better box. The enumerators have the values of the
+ * NNAPI.
+ */
 enum nn_nms_kernel {
 	NN_NMS_DISCARD = -1,	/* the box is dropped if overlap >= threshold; not in the NNAPI */
 	NN_NMS_HARD = 0,	/* the score becomes 0 if overlap >= threshold */
@@ -43,7 +46,7 @@ struct nn_candidate {
 /*
  * Moves the `most` best candidates to the front of the array: highest score first, and equal scores
  * in the order of the boxes. Returns the number of these candidates, which is less than `most` if
- * `count` is less. The rest of the array is then undefined.
+ * `count` is less. The contents of the array after these candidates are undefined.
  */
 size_t nn_candidates_best(struct nn_candidate *candidates, size_t count, size_t most);
 

@@ -112,8 +112,8 @@ struct nn_op {
 	/* set of the tensor inputs whose values determine shapes or addresses */
 	uint64_t determining;
 	/*
-	 * Float16 inputs are converted to float32 before the shape rule and the kernel run, which
-	 * therefore need no float16 code. Outputs are converted back.
+	 * Float16 inputs are converted to float32 before the shape rule and the kernel run, so that
+	 * both need no float16 code. Outputs are converted back.
 	 */
 	bool float16_as_float32;
 	/*
@@ -139,10 +139,7 @@ struct nn_op {
 	uint8_t num_inputs;
 	uint8_t least_outputs;
 	uint8_t num_outputs;
-	/*
-	 * Any number of additional inputs or outputs may follow; the last rule also applies to
-	 * these.
-	 */
+	/* Any number of additional inputs or outputs may follow; the last rule applies to them. */
 	bool more_inputs;
 	bool more_outputs;
 

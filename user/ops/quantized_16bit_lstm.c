@@ -52,7 +52,7 @@ static enum nn_status infer_quantized_16bit_lstm(struct nn_run *r)
 /*
  * Computes a gate of one unit before its activation function; the result has three integer bits.
  * NNAPI's reference and its tests multiply the row [recurrent weights, input weights] by the column
- * [input, state]. Despite their names, the recurrent weights therefore multiply the input.
+ * [input, state]. Despite their names, the recurrent weights multiply the input.
  */
 static int16_t gate(const struct nn_run *r, uint32_t g, uint32_t unit, const uint8_t *x,
 		    const uint8_t *h, const struct nn_multiplier *m)

@@ -11,8 +11,8 @@
 enum nn_qlstm_gate { NN_QLSTM_IN, NN_QLSTM_FORGET, NN_QLSTM_CELL, NN_QLSTM_OUT, NN_QLSTM_GATES };
 
 /*
- * Indices of the inputs of QUANTIZED_LSTM. The index of inputs that each gate has is that of the
- * first gate.
+ * Indices of the inputs of QUANTIZED_LSTM. If there is an input for each gate, the enumerator is
+ * the index of the first gate's input.
  */
 enum {
 	NN_QLSTM_INPUT, NN_QLSTM_WEIGHTS, NN_QLSTM_RECURRENT = 5, NN_QLSTM_PEEPHOLE = 9,

@@ -19,7 +19,7 @@ enum nn_status nn_filter_check(const struct nn_check *c, uint32_t filter_rank,
 
 /*
  * Checks at run time that no dimension of the filter and of the input is 0, except dimension 0 of
- * the input. Checks also that the scale of the bias is the product of the input's and the filter's
+ * the input. Checks that the scale of the bias is the product of the input's and the filter's
  * scales.
  */
 enum nn_status nn_filter_infer(const struct nn_run *r);

@@ -104,10 +104,9 @@ struct nna_engine_plugin_run {
 
 /*
  * Sets *to from an operand of the model, without a value; the model owns the arrays. Before a run,
- * the engine also sets value, value_size, and the known rank and dimensions of *to. The engine
- * aligns the value to the largest power of two that divides the element size. Scalars and the
- * tensors of descriptor->value_inputs must lie in memory that the client cannot write during the
- * run.
+ * the engine sets value, value_size, and the known rank and dimensions of *to. The engine aligns
+ * the value to the largest power of two that divides the element size. Scalars and the tensors of
+ * descriptor->value_inputs must lie in memory that the client cannot write during the run.
  */
 void nna_engine_plugin_operand(const struct nn_operand *from, struct nnx_operand *to);
 

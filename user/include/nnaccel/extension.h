@@ -95,9 +95,9 @@ struct nnx_operand {
 	uint32_t data_size;
 	/*
 	 * The operand's value; NULL if the value is unknown. The client may write the memory of an
-	 * input during a call, unless the input is a scalar or in value_inputs. A plug-in must
-	 * therefore read a value that determines an address only once. The memory is aligned to the
-	 * largest power of two that divides the element size.
+	 * input during a call, unless the input is a scalar or in value_inputs. A plug-in must read
+	 * a value that determines an address only once, because the client may change the value.
+	 * The memory is aligned to the largest power of two that divides the element size.
 	 */
 	void *value;
 	uint32_t value_size;		/* bytes */
@@ -201,10 +201,10 @@ struct nnx_operation {
 	enum nnx_status (*shape)(struct nnx_call *call);
 
 	/*
-	 * Prepares the operation of one model; may be NULL. Only constant inputs have values. The
-	 * functions shape and execute receive *state, and release() frees *state. Either compile
-	 * and release are both set, or both are NULL. If compile fails, the engine does not call
-	 * release().
+	 * Prepares the operation of one model; may be NULL. During compile, only constant inputs
+	 * have values. The functions shape and execute receive *state, and release() frees *state.
+	 * Either compile and release are both set, or both are NULL. If compile fails, the engine
+	 * does not call release().
 	 */
 	enum nnx_status (*compile)(struct nnx_call *call, void **state);
 	void (*release)(void *state);

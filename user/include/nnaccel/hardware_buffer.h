@@ -71,7 +71,7 @@ struct nna_hardware_image {
  * Makes a buffer from an image. The caller still owns the planes' fds. Returns 0, -EBADF or
  * -ENOMEM. Returns -EOPNOTSUPP for an unknown fourcc or a modifier that is not linear. Returns
  * -EINVAL for a width or height that must be even but is odd, or for a stride shorter than a row.
- * Returns -EINVAL also for a wrong number of planes, or a plane that exceeds its file.
+ * Returns -EINVAL for a wrong number of planes, or a plane that exceeds its file.
  */
 int nna_hardware_buffer_from_planes(const struct nna_hardware_image *image,
 				    AHardwareBuffer **buffer);

@@ -41,10 +41,10 @@ typedef void nna_log_fn(void *context, enum nna_log_level level, const char *lin
 void nna_log_set(nna_log_fn *fn, void *context, enum nna_log_level level);
 
 /*
- * Keeps errors of this thread out of the log, for a caller that tolerates a failure. After this
- * call, the calling thread's lines of NNA_LOG_ERROR go to `line`, truncated to `size`; each
- * replaces the previous line. If `line` is NULL, the thread's errors go to the log again. A call of
- * nna_log_keep_error() first empties `line`.
+ * Keeps errors of this thread out of the log, for a caller that tolerates a failure. After
+ * nna_log_keep_error(), the calling thread's lines of NNA_LOG_ERROR go to `line`, truncated to
+ * `size`; each replaces the previous line. If `line` is NULL, the thread's errors go to the log
+ * again. A call of nna_log_keep_error() first empties `line`.
  */
 void nna_log_keep_error(char *line, size_t size);
 

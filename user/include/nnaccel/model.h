@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The model in memory. A model can also be encoded into a flat wire format. Code that receives a
- * model after nn_model_check() can trust the model. The structures follow the NN HAL 1.3 Model.
+ * The model in memory. A model can be encoded into a flat wire format. Code that receives a model
+ * after nn_model_check() can trust the model. The structures follow the NN HAL 1.3 Model.
  */
 #ifndef NNACCEL_MODEL_H
 #define NNACCEL_MODEL_H
@@ -21,7 +21,7 @@
 #define NN_MAX_RANK 16
 
 /*
- * Maximum nesting of subgraphs, including the main subgraph. This number limits every recursion
+ * Maximum nesting of subgraphs, including the main subgraph. NN_MAX_NESTING limits every recursion
  * over subgraphs.
  */
 #define NN_MAX_NESTING 128
@@ -127,8 +127,8 @@ struct nn_subgraph {
 };
 
 /*
- * Memory that contains constants. The function nn_model_check() reads only `size`; `base` may then
- * be NULL.
+ * Memory that contains constants. The function nn_model_check() reads only `size`, and allows that
+ * `base` is NULL.
  */
 struct nn_pool {
 	const void *base;

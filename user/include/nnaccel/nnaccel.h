@@ -238,7 +238,7 @@ enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model
  * files belong to the caller and are open for reading and writing. While the library reads or
  * writes the files, it holds OFD locks on the files, with its own open file descriptions. A model
  * loaded from data files keeps these files locked for reading. A program that locks the files
- * before it writes to them therefore never changes a model in use.
+ * before it writes to them never changes a model in use.
  *
  * Each combination of a model, its constants and a preference must have its own token. The engine
  * does not compare models: under a token, it loads the files of whichever model was saved under
@@ -295,7 +295,7 @@ struct nna_prepare_options {
 	/*
 	 * Allows the engine to store the compiled model in its own cache, and to load it from there
 	 * if the same user has stored an equal model. NNACCEL_ENGINE_CACHE=1 in the environment
-	 * also allows the engine's cache.
+	 * allows the engine's cache, too.
 	 */
 	bool engine_cache;
 	/*
@@ -316,8 +316,8 @@ struct nna_prepare_options {
 
 /*
  * IDevice::prepareModel_1_3, synchronous. If `options` is NULL, all options are 0. The model may be
- * freed after the call. The prepared model references the memories, and the engine reads constants
- * from them without a copy.
+ * freed after the call. The prepared model references its memories, and the engine reads constants
+ * there without a copy.
  */
 enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_model *model,
 				 struct nna_memory *const *memories,
@@ -548,11 +548,11 @@ struct nna_buffer_roles {
  * dead.
  *
  * An execution may use a buffer only for an argument that is one of the buffer's roles. An
- * execution returns NN_INVALID_ARGUMENT if an argument is not one of its buffer's roles, if a
- * buffer is both input and output, or if an argument's shape differs from that of the input's
- * buffer or of the output's roles. An execution returns NN_GENERAL_FAILURE if an input's buffer is
- * empty, or if another execution or copy is writing to one of its buffers. An execution that fails
- * leaves the buffers of its outputs empty.
+ * execution returns NN_INVALID_ARGUMENT if an argument is not one of its buffer's roles, or if a
+ * buffer is both input and output. An execution returns NN_INVALID_ARGUMENT if an argument's shape
+ * differs from that of the input's buffer or of the output's roles. An execution returns
+ * NN_GENERAL_FAILURE if an input's buffer is empty, or if another execution or copy is writing to
+ * one of its buffers. An execution that fails leaves the buffers of its outputs empty.
  *
  * A buffer's contents outlive the models and their worker.
  */
@@ -607,11 +607,11 @@ void nna_burst_free(struct nna_burst *burst);
 /*
  * Executes a request by the burst's rings, with the same results as nna_execute(). A memory object
  * that a request uses is bound to the burst until the memory is freed. An execution with the same
- * arguments as the previous one calls neither the kernel nor malloc(). A request is executed by
- * nna_execute() if it is longer than a ring, or has buffers, a deadline, a loop timeout,
- * attributes, or an offset or length of 4 GiB or more. If the rings become corrupt, all requests
- * that were not yet sent are executed by nna_execute(). Returns NN_DEVICE_UNAVAILABLE while another
- * execution of the burst runs, and NN_DEAD_OBJECT if the worker died.
+ * arguments as the previous one calls neither the kernel nor malloc(). A request longer than a ring
+ * is executed by nna_execute(). A request with buffers, a deadline, a loop timeout, attributes, or
+ * an offset or length of 4 GiB or more is executed by nna_execute(). If the rings become corrupt,
+ * all requests that were not yet sent are executed by nna_execute(). Returns NN_DEVICE_UNAVAILABLE
+ * while another execution of the burst runs, and NN_DEAD_OBJECT if the worker died.
  */
 enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_request *request,
 				 const struct nna_execute_options *options,

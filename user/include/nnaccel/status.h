@@ -29,9 +29,9 @@ enum nn_status {
 
 /*
  * The reason of a failure: one line without a newline. Functions of libnnaccel.so empty the
- * structure when they begin. The structure is therefore empty after a successful call, and contains
- * the reason after a failed call. The function nn_fail() does not overwrite a reason; if a call
- * records several reasons, the first reason stays.
+ * structure when they begin. The structure is empty after a successful call, and contains the
+ * reason after a failed call. The function nn_fail() does not overwrite a reason; if a call records
+ * several reasons, the first reason stays.
  */
 struct nn_error {
 	char message[NN_MESSAGE_SIZE];

@@ -32,7 +32,8 @@ void log_set_name(const char *name);
 void log_set_sink(void (*sink)(void *data, enum log_level level, const char *line), void *data);
 
 /*
- * After this call, log lines have their level and no name, so that the broker can relay the lines.
+ * After log_to_relay(), log lines have their level and no name, so that the broker can relay the
+ * lines.
  */
 void log_to_relay(void);
 

@@ -3,7 +3,7 @@
  * Executions in progress, for functions of <nnaccel/engine.h>.
  *
  * The handle of an execution consists of an index into a table and the number of earlier uses of
- * this table entry. The handle of an execution that has ended can therefore be recognised.
+ * this table entry. The number of uses shows whether a handle's execution has ended.
  */
 #include <errno.h>
 #include <sys/ioctl.h>
@@ -33,7 +33,7 @@ static struct {
 	uint32_t free;	/* index of the first free table entry, or 0 */
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Finds an execution by its handle; NULL if it has ended. The caller holds the lock. */
+/* Finds an execution by its handle; NULL if it has ended. The caller holds all.lock. */
 static struct running *find(const struct nna_engine_execution *execution)
 {
 	const uintptr_t handle = (uintptr_t)execution;
@@ -157,7 +157,7 @@ int nna_engine_gone_file(struct nna_engine_execution *execution)
 /*
  * Returns the index of the pool that contains an argument's data, and sets *running to the
  * execution. Returns -1 if the data are in private memory or the execution has ended. The caller
- * holds the lock.
+ * holds all.lock.
  */
 static int find_pool(const struct nna_engine_execution *execution, const void *data,
 		     struct running **running)

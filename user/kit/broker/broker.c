@@ -33,7 +33,9 @@
 
 #define NEVER UINT64_MAX
 
-/* Grace period after the end of a worker's context; then the broker kills the worker. */
+/*
+ * Time for which a worker may still run after the end of its context, before the broker kills it.
+ */
 #define GONE_GRACE_NS NS_PER_S
 
 /*
@@ -175,8 +177,8 @@ static void unlink_worker(struct broker *b, struct worker *w)
 
 /*
  * Sets the CPU weights of a user and its workers. A worker has the low weight while all its models
- * have low priority. A user has the low weight while all the user's workers have it. Models of high
- * priority do not raise the weight.
+ * have low priority. A user has the low weight while all its workers have the low weight. Models of
+ * high priority do not raise the weight.
  */
 static void update_weights(struct broker *b, uint32_t uid)
 {
@@ -322,8 +324,8 @@ static void refuse_hopeless(struct broker *b, bool with_plugins)
 }
 
 /*
- * A worker's end by SIGKILL counts as a crash only if memory ran out. If memory did not run out, an
- * administrator or the broker sent SIGKILL.
+ * A worker's end by SIGKILL counts as a crash only if memory ran out. A SIGKILL without lack of
+ * memory comes from an administrator or the broker.
  */
 static bool is_crash(const struct broker *b, const struct worker *w, const siginfo_t *info)
 {
@@ -479,7 +481,7 @@ static struct worker *pass_session(struct broker *b, int session, const struct w
 
 /*
  * Assigns a worker to a context. Makes the cgroup before it fetches the session, because closing an
- * unused session would end the session. Returns NULL if the context gets no worker now. Also sets
+ * unused session would end the session. Returns NULL if the context gets no worker now. Sets
  * waiter->reason if the context will never get a worker.
  */
 static struct worker *give_worker(struct broker *b, struct waiter *waiter)
@@ -578,8 +580,8 @@ static void mark_seconds(struct broker *b)
 /*
  * Returns which contexts may get a worker if `ready` workers are idle. Only users that had few
  * workers lately may use the reserve of idle workers. The last half of the reserve is for users
- * without another context. A user that opens many contexts therefore waits for new workers, while
- * other users get idle workers.
+ * without another context. A user that opens many contexts has to wait for new workers, while other
+ * users get idle workers.
  */
 static enum waiting_whom whom_to_serve(const struct broker *b, bool with_plugins,
 				       unsigned int ready)
@@ -928,8 +930,8 @@ static void run(struct broker *b)
 	    (!b->spawner.options.cache || watch(b, b->keeper.pidfd, &b->on_keeper)))
 		loop(b);
 	/*
-	 * Close the engine node before workers end. A client whose worker ends then sees that it
-	 * cannot prepare its models again.
+	 * Close the engine node before workers end. After the node is closed, a client whose worker
+	 * ends sees that it cannot prepare its models again.
 	 */
 	close_fd(&b->engine);
 	end_workers(b);

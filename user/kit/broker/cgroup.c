@@ -175,8 +175,8 @@ static int set_limits(int fd, uint64_t memory, unsigned int cpu_weight, unsigned
 
 /*
  * Makes a parent cgroup for workers. The workers' cgroups have weights if `has_weights` is set or
- * the parent cgroup exists. Sets the limits also of an existing cgroup, because an earlier broker
- * may have died before it set them. Returns 0 or an errno.
+ * the parent cgroup exists. Sets the limits of an existing cgroup, too, because an earlier broker
+ * may have died before it set limits. Returns 0 or an errno.
  */
 static int make_group(const struct cgroup *cgroup, const char *name, uint64_t memory,
 		      unsigned int workers, bool has_weights)

@@ -41,8 +41,8 @@ struct cgroup {
 
 /*
  * Moves the broker into a child of its own cgroup, and enables the controllers for the other
- * children. If that is not possible, logs why and changes nothing; later calls for this struct
- * cgroup then do nothing.
+ * children. If the controllers cannot be enabled, logs why and changes nothing; later calls for
+ * this struct cgroup do nothing.
  */
 void cgroup_init(struct cgroup *cgroup, const struct cgroup_options *options);
 
@@ -56,8 +56,8 @@ void cgroup_leaf_close(struct cgroup_leaf *leaf);
 /*
  * Makes a leaf in a user's cgroup for the client that opened a context of `engine`. If the memory
  * limit of the client's own cgroup is below that of a user, the workers of all clients in that
- * cgroup share this lower limit. A change of the client's limit after this call has no effect.
- * Returns NULL, or the reason why the client gets no worker.
+ * cgroup share this lower limit. A later change of the client's limit has no effect. Returns NULL,
+ * or the reason why the client gets no worker.
  */
 const char *cgroup_leaf_create_for(struct cgroup *cgroup, uint32_t uid, int engine,
 				   uint64_t context, struct cgroup_leaf *leaf);

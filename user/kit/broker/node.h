@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Opens the engine node, and the signals that end a program which holds the node open. The main
- * programs of all engines use these functions.
+ * programs of all engines use the functions of node.h.
  */
 #ifndef NN_KIT_NODE_H
 #define NN_KIT_NODE_H

@@ -65,7 +65,7 @@ bool spawn_control(int ends[2]);
 void spawn_raise_files(unsigned int workers);
 
 /*
- * Passes a session to a worker. The caller then closes its own descriptor of the session, so that
+ * Passes a session to a worker. The caller must close its own descriptor of the session, so that
  * only the worker has the session open.
  */
 bool spawned_pass_session(const struct spawned *spawned, int session);

@@ -36,7 +36,7 @@
 /*
  * A burst. The list holds a reference to each burst, and so does each caller of the burst's
  * executor. No thread calls the engine under the lock of struct bursts, because the engine may be
- * slow. The last reference is therefore dropped under the lock, but the burst is freed after
+ * slow. The last reference to a burst is dropped under the lock, but the burst is freed after
  * unlocking.
  */
 struct burst {

@@ -21,7 +21,7 @@ struct slot_place {
 	struct mapping *mapping;	/* NULL if the table entry is free */
 };
 
-/* Removes a slot. The caller holds the lock, and no request may execute. */
+/* Removes a slot. The caller holds e->lock, and no request may execute. */
 static void drop(struct executor *e, const struct slot_place *place)
 {
 	if (!place->mapping)
@@ -31,7 +31,7 @@ static void drop(struct executor *e, const struct slot_place *place)
 	grants_put(e->grants, place->mapping);
 }
 
-/* Removes a slot: now or, if a request executes, after the request. The caller holds the lock. */
+/* Removes a slot: now or, if a request executes, after the request. The caller holds e->lock. */
 static void let_go(struct executor *e, const struct slot_place *place)
 {
 	if (e->running)
@@ -40,7 +40,7 @@ static void let_go(struct executor *e, const struct slot_place *place)
 		drop(e, place);
 }
 
-/* Adds a slot's memory to the engine's own executor, if there is one. The caller holds the lock. */
+/* Adds a slot's memory to the engine's own executor, if there is one. The caller holds e->lock. */
 static enum nn_status tell(struct executor *e, const struct slot_place *place, struct nn_error *err)
 {
 	const struct nna_engine_slot slot = {
@@ -56,7 +56,7 @@ static enum nn_status tell(struct executor *e, const struct slot_place *place, s
 
 /*
  * Enlarges the table of slots until it contains `index`, and `leaving` to the same size. The caller
- * holds the lock.
+ * holds e->lock.
  */
 static bool grow(struct executor *e, uint32_t index)
 {
@@ -102,7 +102,7 @@ static enum nn_status resolve(struct executor *e, uint32_t slot, struct mapping 
 			  mapping, err);
 }
 
-/* Adds slot i of a request to the table, at the slot's first use. The caller holds the lock. */
+/* Adds slot i of a request to the table, at the slot's first use. The caller holds e->lock. */
 static enum nn_status add(struct executor *e, const struct nn_request *request, uint32_t i,
 			  struct nn_error *err)
 {

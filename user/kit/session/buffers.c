@@ -159,7 +159,7 @@ bool buffers_init(struct buffers *buffers, const struct nna_engine *engine)
 
 /*
  * Removes forgotten buffers that are not in use from the list, and returns the removed buffers. The
- * caller holds the lock.
+ * caller holds buffers->lock.
  */
 static struct buffer *take_forgotten(struct buffers *buffers)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Maps memory that the kernel grants to a session. Also handles files that are truncated while
- * mapped.
+ * Maps memory that the kernel grants to a session. Handles SIGBUS for files that are truncated
+ * while mapped.
  */
 #include <errno.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ static struct mapping *find_address(struct grants *grants, const void *address)
 	return NULL;
 }
 
-/* Replaces a mapping by private zeroes. The caller holds the lock. */
+/* Replaces a mapping by private zeroes. The caller holds grants->lock. */
 static bool take_away(struct mapping *m)
 {
 	void *zeroes = mmap(m->base, m->mapped, mmap_prot(m->prot),
@@ -133,7 +133,7 @@ static struct mapping *find_unused(struct grants *grants)
 	return m;
 }
 
-/* Unmaps a mapping and removes it from the list. The caller holds the lock. */
+/* Unmaps a mapping and removes it from the list. The caller holds grants->lock. */
 static void unmap(struct grants *grants, struct mapping *m)
 {
 	struct mapping **link = &grants->mappings;
@@ -147,7 +147,7 @@ static void unmap(struct grants *grants, struct mapping *m)
 }
 
 /*
- * Unmaps stale and unused mappings. The caller holds the lock; sweep() releases the lock while it
+ * Unmaps stale and unused mappings. The caller holds grants->lock; sweep() releases it while it
  * notifies the engine, because the engine may be slow. During the notification, the mapping stays
  * in the list for the SIGBUS handler and grants_revoke(); only the thread that set `leaves` removes
  * the mapping. When an image is unmapped, the mappings of its planes may also become unused.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Maps memory that the kernel grants to a session. A grant stays mapped until the kernel ends the
- * grant. Also handles files that are truncated while mapped.
+ * grant. Handles SIGBUS for files that are truncated while mapped.
  */
 #ifndef NN_KIT_GRANTS_H
 #define NN_KIT_GRANTS_H
@@ -58,8 +58,8 @@ bool grants_init(struct grants *grants, const struct nna_engine *engine, int ses
 
 /*
  * Called after the end of the session. Replaces all mapped memory by private zeroes, which threads
- * that use the mappings may still read and write. After this call, grants_get() maps no memory.
- * Does not call the engine.
+ * that use the mappings may still read and write. After grants_revoke(), grants_get() maps no
+ * memory. Does not call the engine.
  */
 void grants_revoke(struct grants *grants);
 

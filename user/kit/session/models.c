@@ -339,7 +339,7 @@ static struct loaded_model **find(struct models *models, uint64_t number)
 	return link;
 }
 
-/* Returns the model's current form, with a reference. The caller holds the lock. */
+/* Returns the model's current form, with a reference. The caller holds models->lock. */
 static struct form *take_form(struct loaded_model *loaded)
 {
 	struct form *form = atomic_load(&loaded->form);
@@ -364,8 +364,8 @@ struct loaded_model *models_get(struct models *models, uint64_t number, struct f
 }
 
 /*
- * Drops a reference to a form. If it was the last reference, returns the form's prepared model,
- * which the caller releases; otherwise returns NULL. The caller holds the lock.
+ * Drops a reference to a form. If the dropped reference was the last, returns the form's prepared
+ * model, which the caller releases; otherwise returns NULL. The caller holds models->lock.
  */
 static void *drop_form(struct form *form)
 {

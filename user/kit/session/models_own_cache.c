@@ -4,7 +4,7 @@
  * model, constants, preference and attributes. The keeper empties the index if the engine's build
  * or the CPU changes. A client that changes its constants during the call may load a wrong plan,
  * but harms only itself. If no plan has the key, the model is compiled with a private copy of the
- * constants. The plan is then cached under the key of this copy.
+ * constants. A plan compiled from a private copy is cached under the key of this copy.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -213,8 +213,8 @@ static enum nn_status prepare_from(struct models *models, const struct command *
 /* ---- the copy ---- */
 
 /*
- * Copies a model's constants to private memory in place of its pools. Pages of this memory without
- * constants are read-only zeroes, because only writable memory counts against RLIMIT_DATA.
+ * Copies a model's constants to private memory in place of its pools. Pages of the private memory
+ * without constants are read-only zeroes, because only writable memory counts against RLIMIT_DATA.
  */
 struct copying {
 	const struct loaded_model *source;

@@ -83,7 +83,7 @@ static enum nn_status copy_model(struct models *models, const struct command *co
 	return status;
 }
 
-/* Makes a plan from model parts in private memory. The plan then owns the model parts. */
+/* Makes a plan from model parts in private memory. The plan takes ownership of the model parts. */
 static enum nn_status make_plan(struct models *models, const struct command *command,
 				struct nna_engine_part *model, uint32_t first,
 				struct loaded_model *loaded, struct nn_error *err)

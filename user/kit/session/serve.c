@@ -549,7 +549,10 @@ static bool do_execute(struct work *w)
 	struct job *job = &w->job;
 	enum nn_status status;
 
-	/* Set only these fields, because clearing the whole job would also clear a long message. */
+	/*
+	 * Set single fields of the job, because clearing the whole job would also clear a long
+	 * message.
+	 */
 	job->loaded = NULL;
 	job->pools = NULL;
 	job->attributes = NULL;
@@ -868,7 +871,7 @@ static bool handle(struct work *w)
 /*
  * Serves the fetched command, which has *size bytes. Sets *size to the size of the next command if
  * that command was also fetched, otherwise to 0. Returns false if the engine defers the execution;
- * the caller then no longer owns the work.
+ * the caller no longer owns the work after deferral.
  */
 static bool serve_one(struct work *w, size_t *size)
 {

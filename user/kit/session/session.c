@@ -197,7 +197,7 @@ static int find_slot(struct direct *d, struct nnaccel_session_slot *s)
 
 /* ---- commands ---- */
 
-/* Receives the next command. Returns 0, or -1 with errno. The caller holds the lock. */
+/* Receives the next command. Returns 0, or -1 with errno. The caller holds d->lock. */
 static int take(struct direct *d, void *buffer, uint32_t room, uint32_t *size)
 {
 	ssize_t n = recv(d->commands, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);

@@ -24,8 +24,8 @@ void session_abandon(int session);
 
 /*
  * Makes a direct session from a connection's two sockets. The socket `commands` becomes the
- * session's descriptor. The session owns both sockets. If memory runs out, closes both sockets and
- * returns false.
+ * session's descriptor. The session owns `commands` and `memory`. If memory runs out, closes both
+ * sockets and returns false.
  */
 bool session_begin_direct(int commands, int memory);
 

@@ -22,7 +22,7 @@ void tasks_free(struct tasks *tasks)
 
 /*
  * Wakes the idle thread that worked last, because its data is most likely in the CPU's caches. The
- * caller holds the lock.
+ * caller holds tasks->lock.
  */
 static void call_thread(struct tasks *tasks)
 {
@@ -46,7 +46,7 @@ static void await_call(struct tasks *tasks, struct idler *idler)
 		pthread_cond_wait(&idler->wake, &tasks->lock);
 }
 
-/* Wakes all idle threads if the threads must end. The caller holds the lock. */
+/* Wakes all idle threads if the threads must end. The caller holds tasks->lock. */
 static void call_all(struct tasks *tasks)
 {
 	while (tasks->ended && !tasks->deferred && tasks->idlers)

@@ -33,7 +33,7 @@ struct tasks {
 bool tasks_init(struct tasks *tasks);
 void tasks_free(struct tasks *tasks);
 
-/* Queues a task. Once a thread runs the task, struct tasks no longer uses it. */
+/* Queues a task. The structure *tasks no longer uses a task that a thread has begun to run. */
 void tasks_add(struct tasks *tasks, struct task *task);
 
 /* Runs tasks until tasks_end() was called and no execution is deferred. */

@@ -83,8 +83,8 @@ static void start(struct worker *w, unsigned int count, void *(*body)(void *arg)
 }
 
 /*
- * Starts all threads, before the filter forbids new threads. The calling thread later also serves
- * commands.
+ * Starts all threads, before the filter forbids new threads. The calling thread serves commands,
+ * too, after the other threads have started.
  */
 static void start_threads(const struct nna_engine *engine, struct worker *w)
 {
@@ -245,8 +245,8 @@ void worker_main(const struct nna_engine *engine, int argc, char **argv)
 	if (write(WORKER_CONTROL_FD, &ready, sizeof(ready)) != sizeof(ready) || !receive_session())
 		_exit(0);
 	/*
-	 * From now on, the keeper of the cache, not the broker, is at the other end of
-	 * WORKER_CONTROL_FD.
+	 * After the worker has received its session, the keeper of the cache, not the broker, is at
+	 * the other end of WORKER_CONTROL_FD.
 	 */
 	if (options.cache)
 		store_open(&w.server.cache);
