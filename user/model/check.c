@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks whole models: each subgraph, references between subgraphs, and extensions. The time is
- * linear in the model's size, and no function recurses.
+ * Checks whole models: each subgraph, references between subgraphs, and extensions. The check takes
+ * time linear in the model's size, and no function recurses.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -135,7 +135,7 @@ static enum nn_status check_subgraph(const struct nn_model_checker *c)
 struct visit {
 	uint32_t parent;	/* subgraph whose operand led the search to this subgraph */
 	uint32_t next;		/* index of the next operand to examine */
-	uint32_t height;	/* height of the tree of subgraphs below this subgraph */
+	uint32_t height;	/* height of the tree of subgraphs from this subgraph down */
 	bool open;		/* true while the search is in this subgraph or one below it */
 };
 

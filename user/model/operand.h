@@ -7,8 +7,8 @@
 
 /*
  * Returns the value of a checked model's constant if the constant has the given type and exactly
- * `count` elements. The value may be unaligned. If the operand is no such constant, returns NULL,
- * and writes to `err` (may be NULL) what it is and what is required.
+ * `count` elements. The value may be unaligned. If the operand has no value of this type and count,
+ * returns NULL, and writes to `err` (may be NULL) what it is and what is required.
  */
 const void *nn_operand_value_of_count(const struct nn_model *model,
 				      const struct nn_operand *operand, int32_t type,

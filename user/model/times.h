@@ -16,7 +16,7 @@
 
 #define TIMES_EXTENSION "nnaccel.times"
 
-/* The header of the additional output; struct nn_operation_time[count] follow. */
+/* The header of the additional output; an array struct nn_operation_time[count] follows. */
 struct times_head {
 	uint64_t begin_ns;
 	uint64_t end_ns;

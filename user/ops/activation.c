@@ -217,8 +217,8 @@ static int16_t multiply_high16(int16_t a, int16_t b)
 }
 
 /*
- * Computes (x + 3) / 6, clamped to [0, 1], with 15 fraction bits. The argument x has 7 fraction
- * bits.
+ * Computes (x + 3) / 6, clamped to [0, 1], with 15 fraction bits. The argument x is an input
+ * element shifted left by 7 bits.
  */
 static int16_t hard_sigmoid16(int16_t x, const struct nn_multiplier *m)
 {

@@ -26,7 +26,7 @@ enum nn_lstm_input {
 /*
  * An LSTM cell. The cell's inputs begin at index `weights`: 4 input weights, 4 recurrent weights, 3
  * peepholes, 4 biases, the projection and its bias. The indices layer_norm and aux_weights are 0 if
- * the operation has no such inputs.
+ * the operation lacks these weights.
  */
 struct nn_lstm_cell {
 	uint32_t weights;

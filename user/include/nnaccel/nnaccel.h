@@ -142,11 +142,11 @@ enum nn_status nna_device_get_context_info(struct nna_device *device,
  * nna_memory_alloc() makes zeroed memory of the kernel module. nna_memory_import() makes memory
  * from a part of a dma-buf, memfd or regular file, at any offset. The caller still owns the fd, and
  * may close the fd. A dma-buf that no CPU can map can be imported if the engine's hardware can
- * access it; such memory can be an argument, but not a constant. Returns NN_INVALID_ARGUMENT for
- * length 0, a wrong `prot` or a bad fd. Returns NN_GENERAL_FAILURE for a file that the device
- * cannot access: a file that cannot be mapped, is too short, was not opened for `prot`, or is
- * sealed against `prot`. Returns NN_RESOURCE_EXHAUSTED_PERSISTENT for more than max_pool_bytes, and
- * NN_RESOURCE_EXHAUSTED_TRANSIENT if another limit is exceeded.
+ * access it; imported memory of this kind can be an argument, but not a constant. Returns
+ * NN_INVALID_ARGUMENT for length 0, a wrong `prot` or a bad fd. Returns NN_GENERAL_FAILURE for a
+ * file that the device cannot access: a file that cannot be mapped, is too short, was not opened
+ * for `prot`, or is sealed against `prot`. Returns NN_RESOURCE_EXHAUSTED_PERSISTENT for more than
+ * max_pool_bytes, and NN_RESOURCE_EXHAUSTED_TRANSIENT if another limit is exceeded.
  */
 enum nn_status nna_memory_alloc(struct nna_device *device, uint64_t size,
 				struct nna_memory **memory, struct nn_error *err);
@@ -225,7 +225,7 @@ enum nn_status nna_get_supported_operations(struct nna_device *device,
 
 /*
  * IDevice::getNumberOfCacheFilesNeeded: the number of files of each kind in an entry of the
- * compilation cache. If both numbers are 0, the engine cannot find saved models, and the
+ * compilation cache. If both numbers are 0, the engine has no index of saved models, and the
  * compilation cache is not used.
  */
 enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model_files,
@@ -472,8 +472,8 @@ struct nna_dependencies {
  * readable (POLLIN) at the execution's end; the caller closes it. The returned fence is not a
  * sync_file, because the end of the execution depends on a process. Returns NN_INVALID_ARGUMENT if
  * neither the request nor the model gives an output's shape, or if a file of `after` is neither a
- * sync_file nor such a fence. The request and the handles of its memories may be freed when the
- * call returns. A buffer that is an output counts as filled when the call returns.
+ * sync_file nor a fence of nna_execute_fenced(). The request and the handles of its memories may be
+ * freed when the call returns. A buffer that is an output counts as filled when the call returns.
  */
 enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 				  const struct nna_request *request,

@@ -52,8 +52,8 @@ void waiting_clear(struct waiting *waiting);
 
 /*
  * Returns the context of `whom`, with or without plug-ins, that is to be served next, or NULL.
- * Users with the fewest workers are served first; of several such users, the one whose last worker
- * is oldest.
+ * Users with the fewest workers are served first. If several users have equally few workers, the
+ * user that got its last worker longest ago is served first.
  */
 struct waiter *waiting_pick(const struct waiting *waiting, struct limits *limits,
 			    bool with_plugins, enum waiting_whom whom, uint64_t now_ns);

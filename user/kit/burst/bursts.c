@@ -36,8 +36,8 @@
 /*
  * A burst. The list holds a reference to each burst, and so does each caller of the burst's
  * executor. No thread calls the engine under the lock of struct bursts, because the engine may be
- * slow. The last reference to a burst is dropped under the lock, but the burst is freed after
- * unlocking.
+ * slow. The last reference to a burst is dropped under the lock of struct bursts, but the burst is
+ * freed after unlocking.
  */
 struct burst {
 	struct burst *next;		/* next burst in the list */
@@ -101,7 +101,7 @@ static void *map_region(const void *end, size_t length, int prot, uint64_t regio
 			   NNACCEL_BURST_MAP | (uint64_t)burst->number << NNACCEL_BURST_SHIFT | region);
 }
 
-/* Frees a burst. The caller must not hold the lock, because burst_free() calls the engine. */
+/* Frees a burst. The caller must not hold bursts->lock, because burst_free() calls the engine. */
 static void burst_free(struct bursts *bursts, struct burst *burst)
 {
 	if (burst->executor)
@@ -161,7 +161,7 @@ static void add(struct bursts *bursts, struct burst *burst)
 
 /*
  * Drops a reference to a burst. Returns whether the caller must free the burst after it has
- * released the lock.
+ * released bursts->lock.
  */
 static bool unpin(struct burst *burst)
 {

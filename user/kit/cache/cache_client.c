@@ -19,7 +19,7 @@ bool cache_client_init(struct cache_client *client, int socket)
 }
 
 /*
- * Sends a request to the keeper and waits for the answer, under the lock. Uses write() and
+ * Sends a request to the keeper and waits for the answer, under client->lock. Uses write() and
  * recvmsg(), because the filter of system calls forbids other calls. Sets *file to the answer's
  * file, or to -1. Skips late answers to earlier requests. Returns false with errno on failure;
  * EAGAIN means that a later request may succeed.

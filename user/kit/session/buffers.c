@@ -10,8 +10,8 @@
 /* ---- a new buffer ---- */
 
 /*
- * The operand that a buffer must match, merged from the roles examined so far. The structure holds
- * references to the models of these roles.
+ * The operand that a buffer must match, merged from the roles examined so far. A struct merged
+ * holds references to the models of the roles examined so far.
  */
 struct merged {
 	struct nn_operand operand;

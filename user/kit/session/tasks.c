@@ -64,8 +64,8 @@ void tasks_add(struct tasks *tasks, struct task *task)
 }
 
 /*
- * Removes the first task from the queue; returns NULL if the queue is empty. The caller holds the
- * lock.
+ * Removes the first task from the queue; returns NULL if the queue is empty. The caller holds
+ * tasks->lock.
  */
 static struct task *take(struct tasks *tasks)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Serves a client by threads of the engine's own process. The kernel ends the session of a client
- * with an overdue execution. The library answers such an execution before the kernel ends the
+ * with an overdue execution. The library answers an overdue execution before the kernel ends the
  * session.
  */
 #ifndef NN_KIT_THREADS_H
