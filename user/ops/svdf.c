@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SVDF: a fully connected layer over time, factored into a product over features and one over time.
- * A state stores past results of the first product.
+ * SVDF: a fully connected layer with memory; its weights are a product of a feature filter and a
+ * time filter. The state input stores earlier results of the feature filters.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shapes of SVDF, for its kernels.
+ * Shapes of the operation SVDF, for its kernels.
  */
 #ifndef NN_OPS_SVDF_H
 #define NN_OPS_SVDF_H
@@ -26,7 +26,7 @@ struct nn_svdf {
 	uint32_t rank;
 };
 
-/* Reads the sizes; fails if they are inconsistent. */
+/* Reads the sizes of an SVDF operation; fails if the sizes are inconsistent. */
 enum nn_status nn_svdf_shape(const struct nn_run *r, struct nn_svdf *s);
 
 #endif /* NN_OPS_SVDF_H */

@@ -30,7 +30,7 @@ const struct nn_op *nn_op_at(size_t index)
 	return table[index];
 }
 
-/* Registered operations. Entries never change, and the first NULL ends the list. */
+/* Registered operations. Entries of `added` never change, and its first NULL ends the list. */
 #define MAX_ADDED 1024
 static _Atomic(const struct nn_op *) added[MAX_ADDED + 1];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -80,7 +80,9 @@ uint64_t nn_op_added_fingerprint(void)
 	return on[0];
 }
 
-/* Returns the line of ops.def with a code, or the number of lines. */
+/*
+ * Returns the number of the line of ops.def that has an operation code, or the number of all lines.
+ */
 static size_t line_of(int32_t code)
 {
 	size_t low = 0, high = nn_op_count();
@@ -107,7 +109,7 @@ const struct nn_op *nn_op_find(int32_t code)
 
 const struct nn_traits *nn_traits(int32_t code)
 {
-	/* The last element is for operations that ops.def does not list. */
+	/* The last element of `traits` is for operations that ops.def does not list. */
 	static const struct nn_traits traits[] = {
 #define NN_OP(name, ...) { __VA_ARGS__ },
 #include "ops/ops.def"
@@ -136,7 +138,10 @@ const char *nn_op_name(int32_t code)
 
 uint32_t nn_op_feature_level(void)
 {
-	/* Code of the last operation of each feature level. Levels 5 and 8 added none. */
+	/*
+	 * Code of the last operation of each NNAPI feature level. Feature levels 5 and 8 added no
+	 * operation.
+	 */
 	static const int32_t last[] = { 28, 37, 94, 101, 101, 103, 105, 105 };
 	int32_t code = 0;
 	uint32_t level;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TRANSPOSE, REVERSE and CHANNEL_SHUFFLE: the same elements in another order.
+ * TRANSPOSE, REVERSE and CHANNEL_SHUFFLE: the output has the elements of the input in another
+ * order.
  */
 #include "ops/axis.h"
 #include "ops/check.h"
 #include "ops/strided.h"
 
 /*
- * Reads the permutation: explicit, or (omitted) the reversal of all axes. Fails if an axis is out
- * of range or occurs twice, because the kernel would read outside of the input.
+ * Reads the permutation of TRANSPOSE; without a permutation, TRANSPOSE reverses the order of all
+ * axes. Fails if an axis is out of range or occurs twice, because the kernel would read outside of
+ * the input.
  */
 static enum nn_status permutation(const struct nn_run *r, uint32_t *perm)
 {

@@ -5,7 +5,10 @@
 #include "ops/conv.h"
 #include "ops/requant.h"
 
-/* Position of the requested output shape. Only the form with implicit padding has this input. */
+/*
+ * Position of the input that has the requested output shape. Only the form of TRANSPOSE_CONV_2D
+ * with implicit padding has an input SHAPE.
+ */
 #define SHAPE 3
 
 #define EXPLICIT_COUNT 11
@@ -27,9 +30,9 @@ static enum nn_status check(const struct nn_check *c)
 }
 
 /*
- * The taps of an axis that contribute to output position `o`: tap `first`, and every stride-th tap
- * after it. The first tap reads input `in`; each further tap reads the input before that of the
- * previous tap.
+ * The taps of the filter that contribute to output position `o` along an axis: tap `first`, and
+ * every stride-th tap after it. Tap `first` reads input `in`; each following tap reads the input
+ * before that of its predecessor.
  */
 struct reach {
 	int64_t first;
@@ -67,7 +70,7 @@ static size_t spans(const struct nn_conv *v, uint32_t y, uint32_t x, struct nn_s
 	return count;
 }
 
-/* Reads the requested height and width. */
+/* Reads the requested height and width of the output. */
 static enum nn_status read_request(const struct nn_run *r, bool nchw, int32_t request[2])
 {
 	const struct nn_tensor *shape = &r->inputs[SHAPE];

@@ -39,8 +39,8 @@ KERNEL(abs_int, uint32_t, x >> 31 ? -x : x)
 KERNEL(neg_int, uint32_t, -x)
 
 /*
- * Numbers that are not above zero have no finite reciprocal root. The result for them is the
- * maximum value.
+ * A number that is not above zero has no finite reciprocal root. The result of RSQRT for such a
+ * number is the maximum of the output type.
  */
 static void rsqrt_q8(const struct nn_run *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sliding windows: reads and checks the parameters that convolutions and poolings share. All sizes
- * are computed in 64 bits, because the parameters are untrusted.
+ * of windows are computed in 64 bits, because the parameters are untrusted.
  */
 #include "ops/quant.h"
 #include "ops/traits.h"
@@ -25,8 +25,8 @@ struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explic
 }
 
 /*
- * Returns the positions of arguments. Padding is implicit if a BOOL is at `flag`, the position of
- * the implicit form's NCHW flag.
+ * Returns the positions of a windowed operation's parameters among its inputs. Padding is implicit
+ * if a BOOL is at `flag`, the position of the implicit form's NCHW flag.
  */
 static struct nn_window_args args_of(const struct nn_traits *traits, uint32_t num_inputs,
 				     uint32_t flag, int32_t type_of_flag)
@@ -35,7 +35,7 @@ static struct nn_window_args args_of(const struct nn_traits *traits, uint32_t nu
 			      num_inputs >= flag + 3 && type_of_flag != NN_BOOL);
 }
 
-/* Returns the position of the NCHW flag in the implicit form. */
+/* Returns the position of the NCHW flag if the padding is implicit. */
 static uint32_t flag_of(const struct nn_traits *traits)
 {
 	return nn_window_args(traits->window.tensors, traits->window.own, false).nchw;
@@ -80,8 +80,8 @@ enum nn_status nn_window_check(const struct nn_check *c, const struct nn_window_
 }
 
 /*
- * Returns how far the windows exceed `size`; negative if they end before it. The windows have size
- * `extent` and are `stride` apart; their number is that of SAME padding.
+ * Returns how far the windows of SAME padding exceed `size`; the result is negative if the windows
+ * end before `size`. The windows have size `extent` and begin `stride` elements apart.
  */
 static int64_t overhang(int64_t size, int64_t stride, int64_t extent)
 {
@@ -89,8 +89,8 @@ static int64_t overhang(int64_t size, int64_t stride, int64_t extent)
 }
 
 /*
- * Reads the padding before and after an axis; `first` is its position among left, right, top,
- * bottom, and `same` the total of SAME padding.
+ * Reads the padding before and after an axis. `first` is the position of the padding before the
+ * axis among left, right, top, bottom; `same` is the total of SAME padding.
  */
 static enum nn_status read_padding(const struct nn_run *r, const struct nn_window_args *args,
 				   uint32_t first, int64_t same, int64_t *head, int64_t *tail)
@@ -112,7 +112,7 @@ static enum nn_status read_padding(const struct nn_run *r, const struct nn_windo
 	return NN_OK;
 }
 
-/* Reads a positive parameter at position `index`. */
+/* Reads a positive parameter from input `index`. */
 static enum nn_status read_positive(const struct nn_run *r, uint32_t index, const char *what,
 				    uint32_t *value)
 {
@@ -185,8 +185,8 @@ enum nn_status nn_window_infer(const struct nn_run *r, const struct nn_window_ar
 }
 
 /*
- * Infers an axis of a transposed convolution. The output has the size that the windows cover, minus
- * the padding.
+ * Infers the output size of one axis of a transposed convolution. The output has the size that all
+ * windows cover, minus the padding.
  */
 static enum nn_status infer_transposed_axis(const struct nn_run *r,
 					    const struct nn_window_args *args, uint32_t axis,

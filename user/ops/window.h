@@ -24,34 +24,38 @@ struct nn_window_args {
 };
 
 /*
- * Returns the positions of the arguments, which follow `tensors` tensors. `own` is the number of
- * parameters that only this operation has.
+ * Returns the positions of the parameters of a window among the inputs, after `tensors` tensors.
+ * `own` is the number of parameters that only this operation has.
  */
 struct nn_window_args nn_window_args(uint32_t tensors, uint32_t own, bool explicit_padding);
 
 /*
- * Do the same with the numbers in the traits of an operation. The number of inputs shows whether
- * padding is explicit or implicit. If the number fits both, padding is implicit if a BOOL is where
- * the implicit form has its NCHW flag.
+ * Return the positions of the parameters of an operation, from the numbers in its traits. The
+ * number of inputs shows whether padding is explicit or implicit. If the number of inputs is
+ * possible for explicit and implicit padding, padding is implicit if the input at the implicit
+ * form's NCHW flag is a BOOL.
  */
 struct nn_window_args nn_window_check_args(const struct nn_check *c);
 struct nn_window_args nn_window_run_args(const struct nn_run *r);
 
-/* Parameters that an operation has after its activation. */
+/* The parameters that an operation has after its activation. */
 enum nn_window_form {
-	NN_WINDOW_FLAG,			/* the NCHW flag, always */
+	NN_WINDOW_FLAG,			/* the NCHW flag, which must be present */
 	NN_WINDOW_FLAG_OPTIONAL,
-	NN_WINDOW_DILATIONS_OPTIONAL,	/* the flag and the dilations, both optional */
+	NN_WINDOW_DILATIONS_OPTIONAL,	/* both the NCHW flag and the dilations are optional */
 };
 
-/* Checks the number of inputs and outputs and the types of all scalars of `args`. */
+/*
+ * Checks the number of inputs and outputs of a windowed operation, and the types of all scalars in
+ * `args`.
+ */
 enum nn_status nn_window_check(const struct nn_check *c, const struct nn_window_args *args,
 			       enum nn_window_form form);
 
 /* Parameters of a window along one axis. */
 struct nn_axis {
-	uint32_t in;		/* size of the input */
-	uint32_t out;		/* size of the output */
+	uint32_t in;		/* size of the input along the axis */
+	uint32_t out;		/* size of the output along the axis */
 	uint32_t filter;
 	uint32_t stride;
 	uint32_t dilation;
@@ -65,30 +69,33 @@ struct nn_window {
 
 /*
  * Reads and checks paddings, strides and dilations of both axes, and computes the output sizes from
- * `in` and `filter`, which the caller has set. `r->border` is NULL, or the padding of a preceding
- * PAD that this operation has taken over: left, right, top, bottom. The total padding must be
+ * `in` and `filter`, which the caller has set. `r->border` is the padding of a preceding PAD that
+ * this operation has taken over (left, right, top, bottom), or NULL. The total padding must be
  * smaller than the filter.
  */
 enum nn_status nn_window_infer(const struct nn_run *r, const struct nn_window_args *args,
 			       struct nn_window *window);
 
 /*
- * Does the same for the window of a transposed convolution. `request` is the requested output size
- * (h, w) for implicit padding. Here `head` is the number of outputs that are cut off at the begin
- * of an axis.
+ * Reads and checks the parameters of a transposed convolution's window, and computes its output
+ * sizes. With implicit padding, `request` is the requested output size (h, w). For a transposed
+ * convolution, `head` is the number of outputs that are cut off at the beginning of an axis.
  */
 enum nn_status nn_window_infer_transposed(const struct nn_run *r,
 					  const struct nn_window_args *args,
 					  const int32_t request[2], struct nn_window *window);
 
-/* The taps [first, last) of the filter that fall inside the input, and the position of tap 0. */
+/*
+ * The taps [first, last) of the filter that fall inside the input, and the input position `start`
+ * of tap 0.
+ */
 struct nn_taps {
 	int64_t start;
 	uint32_t first;
 	uint32_t last;
 };
 
-/* Returns the taps for the output position `o`. */
+/* Returns the taps of the filter that fall inside the input for output position `o`. */
 static inline struct nn_taps nn_axis_taps(const struct nn_axis *a, uint32_t o)
 {
 	int64_t start = (int64_t)o * a->stride - a->head;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of a plan, and the state of one of its executions. Only the files of this folder
- * include it.
+ * The state of a plan, and the state of one of its executions. Only files of user/plan include this
+ * header.
  */
 #ifndef NN_PLAN_INTERNAL_H
 #define NN_PLAN_INTERNAL_H
@@ -9,17 +9,17 @@
 #include "plan/plan.h"
 #include "plan/run/value.h"
 
-/* Stands in place of the kernels' name for an interpreted plan. */
+/* `data` has the address of each operand's values. */
 #define NO_KERNELS "none"
 
-/* An operation, prepared for interpreting. */
+/* Name of the kernels of an interpreted plan, which has no kernels. */
 struct step {
 	const struct nn_op *op;
 	const struct nn_operation *operation;
 	const uint32_t *releases;	/* temporaries that are not needed after this step */
 	uint32_t num_releases;
-	void *state;			/* state that op->compile made, or NULL */
-	struct section *section;	/* section that begins with this step, or NULL */
+	void *state;			/* tensors that no later step needs */
+	struct section *section;	/* the section whose first step this is, or NULL */
 };
 
 /* A subgraph, prepared for interpreting. */
@@ -27,9 +27,9 @@ struct graph {
 	const struct nn_subgraph *subgraph;
 	struct step *steps;		/* step[num_operations] */
 	struct value *initial;		/* value[num_operands]: declarations and constants */
-	uint32_t *outputs;	/* uint32_t[num_operands]: 1 + position among outputs, or 0 */
+	uint32_t *outputs;	/* uint32_t[num_operands]: 1 + index among outputs, or 0 */
 	uint32_t *releases;		/* the lists step.releases of all steps */
-	uint32_t max_inputs;		/* largest number of inputs of one operation */
+	uint32_t max_inputs;		/* largest number of inputs of an operation */
 	uint32_t max_outputs;
 };
 
@@ -40,54 +40,55 @@ struct restored;
 struct nn_plan {
 	const struct nn_model *model;	/* NULL in a restored plan, which has no graphs either */
 	struct nn_model *owned;		/* the model, if the plan owns it; otherwise NULL */
-	/* Models that `owned` refers to, if the plan made these too. */
+	/* Models to which `owned` refers, if the plan made these models too. */
 	struct nn_model *bases[2];
-	const struct nn_attributes *attributes;	/* attributes that the caller gave, or NULL */
+	const struct nn_attributes *attributes;	/* attributes from the caller, or NULL */
 	uint64_t deadline_ns;		/* deadline of compiling the plan; 0 for no deadline */
 	struct graph *graphs;		/* graph[model->num_subgraphs] */
 	struct compiled *compiled;	/* NULL: every execution is interpreted */
-	struct lazy *lazy;	/* for a lazy plan: the plan that is executed in its place */
-	struct restored *restored;	/* the two parts that a restored plan was loaded from */
+	struct lazy *lazy;	/* for a lazy plan: the compiled plan that replaces it */
+	struct restored *restored;	/* both parts of the loaded serialised plan */
 	struct sections *sections;	/* sections of the plan; NULL if it has no sections */
 	struct weights *weights;	/* packed weights shared with other plans, or NULL */
-	struct heaps *heaps;		/* heaps of executions that are interpreted */
+	struct heaps *heaps;		/* heaps for interpreted executions */
 };
 
-/* The state of one execution, which all its subgraphs share. */
+/* The state of one execution; the frames of all its subgraphs refer to it. */
 struct run {
 	const struct nn_plan *plan;
 	uint64_t number;		/* number of the execution, if the plan has sections */
 	uint64_t deadline_ns;		/* UINT64_MAX: none */
 	uint64_t loop_timeout_ns;
 	const struct nn_attributes *attributes;
-	struct nn_times *times;	/* receives the times of the main subgraph's operations; or NULL */
-	struct heap *heap;		/* all memory of this execution comes from it */
+	struct nn_times *times;	/* receives times of the main subgraph's operations, or NULL */
+	struct heap *heap;		/* provides all memory of this execution */
 	struct nn_error *err;
 };
 
-/* One subgraph while it runs. */
+/* The state of one subgraph while it is interpreted. */
 struct frame {
 	struct run *run;
 	const struct graph *graph;
 	uint32_t index;			/* of the subgraph */
-	const struct nn_arg *args;	/* the caller's outputs; main subgraph only */
+	const struct nn_arg *args;	/* outputs of the caller; only in the main subgraph */
 	struct value *values;		/* value[num_operands] */
-	struct nn_tensor *inputs;	/* nn_tensor[max_inputs]: inputs of the step that runs */
+	struct nn_tensor *inputs;	/* nn_tensor[max_inputs]: inputs of the running step */
 	struct nn_tensor *outputs;	/* nn_tensor[max_outputs] */
 	void **staged;			/* void *[max_inputs]: private copies of inputs */
 };
 
 
-/* Returns NN_OK, NN_INVALID_ARGUMENT or NN_MISSED_DEADLINE_PERSISTENT. */
+/* Checks the options; returns NN_OK, NN_INVALID_ARGUMENT or NN_MISSED_DEADLINE_PERSISTENT. */
 enum nn_status plan_check_options(const struct nn_plan_options *options, struct nn_error *err);
 
-/* Does what nn_plan_create() does, but makes a plan that is interpreted, not compiled. */
+/* Creates a plan like nn_plan_create(), but the plan is interpreted, not compiled. */
 enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_options *options,
 			   struct nn_plan **plan, struct nn_error *err);
 
 /*
- * Makes a plan that is compiled as a whole. If `weights` is not NULL, the plan shares its packed
- * weights with other plans there. Returns NULL if the model cannot be compiled or memory runs out.
+ * Makes a plan whose whole model is compiled. If `weights` is not NULL, the plan shares its packed
+ * weights with other plans through `weights`. Returns NULL if the model cannot be compiled or
+ * memory runs out.
  */
 struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_options *options,
 			     struct weights *weights);
@@ -105,72 +106,79 @@ static inline uint32_t value_length(const struct nn_arg *arg)
 }
 
 /*
- * Checks an execution's arguments against a main subgraph. Makes values of its inputs; these do not
- * own their memory.
+ * Checks the arguments of an execution against the main subgraph of a model. Makes a value of each
+ * input; the value does not own its memory.
  */
 enum nn_status plan_check_args(const struct nn_subgraph *s, const struct nn_execution *e,
 			       struct value *inputs, struct nn_error *err);
 
-/* Reports the shapes of outputs. Returns NN_OUTPUT_INSUFFICIENT_SIZE if an output was too small. */
+/*
+ * Reports the shapes of the outputs to the caller of an execution. Returns
+ * NN_OUTPUT_INSUFFICIENT_SIZE if an output was too small.
+ */
 enum nn_status plan_tell_shapes(struct nn_execution *e, const struct value *results,
 				struct nn_error *err);
 
 /*
  * Runs a subgraph. `inputs` are only read; the caller still owns them. `results` are written only
- * on success. They own their memory unless it is memory of `args`.
+ * if the subgraph succeeds. A result owns its memory unless the memory belongs to `args`.
  */
 enum nn_status run_subgraph(struct run *run, uint32_t index, const struct value *inputs,
 			    const struct nn_arg *args, struct value *results);
 
 /*
- * Moves a finished value, which must own its memory, to an operand that an operation writes. If the
- * operand is an output of the model, the value is also copied to the caller's memory. Fails if the
- * shape is not as declared.
+ * Moves `result`, the value of a finished output, to the operand that an operation writes; `result`
+ * must own its memory. If the operand is an output of the model, also copies the value to the
+ * caller's memory. Fails if the shape of `result` differs from the operand's declaration.
  */
 enum nn_status store_result(struct frame *f, const struct step *step, uint32_t output,
 			    struct value *result);
 
 /*
- * Gives memory to an output of known shape: the caller's memory if a kernel can write to it.
+ * Gives memory to an output of known shape, the caller's memory if a kernel can write to it.
  * Returns false if memory runs out.
  */
 bool frame_place_output(struct frame *f, uint32_t operand, struct value *v);
 
 /*
- * Gives a finished value to an operand. Copies the value to the caller's memory if it is elsewhere.
+ * Makes a finished value the value of an operand. If the operand is an output of the model, copies
+ * the value to the caller's memory unless it already lies there.
  */
 void frame_set_output(struct frame *f, uint32_t operand, const struct value *v);
 
-/* Makes an error message like "subgraph 0, operation 3 (ADD): <message>"; returns `status`. */
+/* Formats an error message like "subgraph 0, operation 3 (ADD): <message>"; returns `status`. */
 enum nn_status fail_step(const struct frame *f, const struct step *step, enum nn_status status,
 			 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Run the steps of control flow, IF and WHILE, which run subgraphs. */
+/* Run a step of control flow, IF or WHILE, which runs subgraphs. */
 enum nn_status run_if(struct frame *f, const struct step *step);
 enum nn_status run_while(struct frame *f, const struct step *step);
 
 /*
- * Does the work of nn_plan_execute() if compiled_execute() rejects the arguments: reports their
- * error, or runs the plan on aligned copies of them.
+ * Does the work of nn_plan_execute() if compiled_execute() rejects the arguments. Reports errors of
+ * the arguments, or runs the plan on aligned copies of the arguments.
  */
 enum nn_status staged_execute(const struct nn_plan *plan, struct nn_execution *e,
 			      struct nn_error *err);
 
 /* A lazy plan is only a checked model, which is compiled at its first execution. */
 
-/* Makes an interpreted plan lazy. Returns false if memory runs out. */
+/*
+ * Makes an interpreted plan lazy, so that its first execution compiles it. Returns false if memory
+ * runs out.
+ */
 bool lazy_create(struct nn_plan *plan, const struct nn_plan_options *options);
 void lazy_free(struct lazy *lazy);
 
 /*
- * Returns the plan to execute. A plan that is not lazy is returned itself. For a lazy plan the
- * compiled plan is returned, and made at the first call.
+ * Returns the plan to execute: `plan` itself if it is not lazy, otherwise the compiled plan. The
+ * first call for a lazy plan compiles it.
  */
 const struct nn_plan *lazy_get(const struct nn_plan *plan);
 
 /*
- * Returns what lazy_get() returns, but compiles nothing: a lazy plan that was not executed yet is
- * returned itself.
+ * Returns the plan to execute, but compiles nothing: returns a lazy plan itself if it was never
+ * executed.
  */
 const struct nn_plan *lazy_plan(const struct nn_plan *plan);
 
