@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Applies functions to floats in place, and selects the activations of recurrent layers by code.
+ * Applies functions to floats in place, and maps the activation codes of recurrent layers to
+ * functions.
  */
 #ifndef NN_PLAN_KERNELS_ACTIVATE_H
 #define NN_PLAN_KERNELS_ACTIVATE_H
@@ -8,10 +9,13 @@
 #include "ops/quant.h"
 #include "plan/kernels/isa.h"
 
-/* Codes in addition to those of fused activations. 0 means no activation. */
+/*
+ * Activation codes of recurrent layers that are not codes of fused activations; 0 means no
+ * activation.
+ */
 enum { NN_ACTIVATE_TANH = 4, NN_ACTIVATE_SIGMOID = 6 };
 
-/* Applies a function to `count` values. Only CLAMP uses `low` and `high`. */
+/* Applies the function `which` to `count` values. Only the function CLAMP uses `low` and `high`. */
 static inline void nn_function_f32(const struct nn_isa *isa, enum nn_unary which, float *values,
 				   size_t count, float low, float high)
 {

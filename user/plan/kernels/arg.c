@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ARGMAX and ARGMIN of floats and int8, for sixteen adjacent rows at a time. If the last axis is
- * reduced, squares of elements are transposed first.
+ * reduced, the kernel first transposes square blocks of elements.
  */
 #include <math.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 struct arg {
 	bool is_float;
 	bool is_min;
-	uint8_t flip;			/* XOR with `flip` makes the wanted byte the largest */
+	uint8_t flip;			/* XOR with `flip` makes the extreme byte the largest */
 	size_t outer;
 	size_t size;			/* size of the reduced axis */
 	size_t inner;
@@ -69,15 +69,16 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 typedef float f32x4 __attribute__((vector_size(16)));
 typedef int32_t i32x4 __attribute__((vector_size(16)));
 
-/* The extreme element of each of sixteen rows so far, and its index. */
+/* The extreme element found so far in each of sixteen rows, and its index. */
 struct best_f32 {
 	f32x4 value[FOURS];
 	i32x4 where[FOURS];
 };
 
 /*
- * Converts a number to a key, of which the largest is searched. For ARGMIN, NaN becomes the largest
- * key. For ARGMAX, NaN stays NaN, which is not larger than any number.
+ * Converts a number to a key, so that the number with the largest key is the extreme. For ARGMIN,
+ * the key of NaN is the largest one. For ARGMAX, NaN stays NaN, and a comparison never finds NaN
+ * larger than a number.
  */
 static inline ALWAYS_INLINE f32x4 key_of(bool is_min, four bits)
 {
@@ -117,8 +118,8 @@ static inline ALWAYS_INLINE void consider_square_f32(bool is_min, const struct a
 }
 
 /*
- * Finds the extremes of sixteen rows. If the last axis is reduced, these are contiguous rows,
- * otherwise adjacent columns.
+ * Finds the extremes of sixteen rows. If the last axis is reduced, the sixteen rows are contiguous;
+ * otherwise they are adjacent columns.
  */
 static inline ALWAYS_INLINE void find_f32(bool is_min, const struct arg *a, const float *x,
 					  int32_t *out)
@@ -136,7 +137,7 @@ static inline ALWAYS_INLINE void find_f32(bool is_min, const struct arg *a, cons
 	if (a->inner == 1) {
 		for (; k + 4 <= a->size; k += 4)
 			consider_square_f32(is_min, a, &best, x, k);
-		/* The last elements may be compared twice, which does not change the result. */
+		/* The last elements of a row may be compared twice; the result is the same. */
 		if (k < a->size)
 			consider_square_f32(is_min, a, &best, x, a->size - 4);
 	} else {
@@ -228,14 +229,14 @@ static int32_t find_one_q8(const struct arg *a, const uint8_t *x)
 /* ---- Both ---- */
 
 /*
- * Finds the extremes of `count` rows, which begin `step` elements apart. Up to fifteen rows may be
- * searched twice.
+ * Finds the extremes of `count` rows, which begin `step` elements apart. If `count` is not a
+ * multiple of sixteen, some rows are searched twice.
  */
 static void find_rows(const struct arg *a, const char *x, size_t step, size_t count, int32_t *out)
 {
 	const size_t element = a->is_float ? sizeof(float) : 1;
 	/*
-	 * Rows shorter than a square cannot be transposed in squares, because reads would go beyond
+	 * Rows shorter than a square block are not transposed, because loads would read beyond
 	 * their end.
 	 */
 	const bool beside = count >= ROWS &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AVERAGE_POOL_2D of int8 for one instruction set. This file is included after q8_pairs.h, or after
- * wide_q8.h if the includer defines the macros below.
+ * AVERAGE_POOL_2D of int8, written once for all instruction sets. This file is included after
+ * q8_pairs.h, or after wide_q8.h if the includer defines the macros below.
  */
 #if !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || !defined(TARGET) || \
     !defined(WIDTH)
@@ -9,8 +9,8 @@
 #endif
 
 /*
- * Sums up to WIDTH channels from `c` on. A sum has at most NN_AVERAGE_PIXELS bytes, so it fits in
- * 15 bits.
+ * Sums the window's pixels in up to WIDTH channels, from channel `c` on. Each sum is of at most
+ * NN_AVERAGE_PIXELS bytes, so it fits in 15 bits.
  */
 static inline ALWAYS_INLINE TARGET wide_q8 sum_window_q8(const struct nn_average_q8 *a, size_t c,
 							 size_t count)
@@ -25,8 +25,8 @@ static inline ALWAYS_INLINE TARGET wide_q8 sum_window_q8(const struct nn_average
 }
 
 /*
- * Divides sums of flipped bytes by `count`, and rounds half away from zero. Floats are exact
- * enough.
+ * Divides sums of flipped bytes by `count`, and rounds halves away from zero. The division in
+ * float32 is exact enough.
  */
 static inline ALWAYS_INLINE TARGET sums_q8 mean_q8(sums_q8 sum, int32_t count, uint8_t flip)
 {

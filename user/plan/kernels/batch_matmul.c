@@ -8,7 +8,7 @@
 
 enum { X, Y };
 
-/* Returns false if the transposed copy of the first factor is too large. */
+/* Returns false if the transposed copy of the first factor would be too large. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct nn_matmul *m = state;

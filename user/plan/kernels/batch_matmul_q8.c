@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BATCH_MATMUL of signed bytes. Each task packs a panel of columns of the second factor, like
- * weights, before it multiplies.
+ * BATCH_MATMUL of signed bytes. Each task packs some columns of the second factor like a panel of
+ * weights before it multiplies.
  */
 #include "plan/kernels/gemm.h"
 #include "plan/kernels/matmul.h"
@@ -10,19 +10,22 @@
 
 enum { X, Y };
 
-#define MAX_DEPTH (1 << 13)	/* limit that keeps sums within 30 bits */
+#define MAX_DEPTH (1 << 13)	/* depth limit that keeps sums within 30 bits */
 
 struct matmul_q8 {
 	struct nn_matmul shape;
-	struct nn_gemm gemm;		/* product with a panel */
+	struct nn_gemm gemm;		/* product of the first factor with one panel */
 	int32_t x_zero;
 	int32_t y_zero;
 	struct nn_multiplier multiplier;
-	/* Sizes in bytes of the parts of the scratch memory; the first part is a panel. */
+	/*
+	 * The following sizes are in bytes; the scratch memory begins with a panel of `panel_size`
+	 * bytes.
+	 */
 	size_t panel_size;
-	/* copy of the first factor's rows; 0: rows are read in place */
+	/* size of the copy of the first factor's rows, or 0 if rows are read in place */
 	size_t rows_size;
-	size_t columns_size;		/* columns of a panel, transposed; 0: no copy */
+	size_t columns_size;		/* size of a panel's columns, transposed; 0: no copy */
 };
 
 #define NN_STATE struct matmul_q8
@@ -37,7 +40,10 @@ static bool copies_rows(const struct matmul_q8 *m)
 	return m->shape.transpose_x || !nn_gemm_takes_rows(&m->gemm);
 }
 
-/* Returns false if the depth is too large, or if copies would be. */
+/*
+ * Returns false if the depth of the product is too large, or if copies of the factors would be too
+ * large.
+ */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct matmul_q8 *m = state;
@@ -86,7 +92,10 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Running ---- */
 
-/* Returns the columns of a task as contiguous rows. Transposes them to `copy` if necessary. */
+/*
+ * Returns the columns of the second factor that a task multiplies, as contiguous rows. Transposes
+ * the columns to `copy` unless the second factor already has them as rows.
+ */
 static const uint8_t *columns_of(const struct matmul_q8 *m, const struct nn_matmul_task *t,
 				 const uint8_t *y, uint8_t *copy)
 {

@@ -18,7 +18,7 @@ struct binary {
 	enum nn_number number;
 	size_t rows;			/* product of all dimensions except the last one */
 	size_t task_rows;
-	size_t task_count;		/* elements of a task if there is one row */
+	size_t task_count;		/* elements of a task, if the output has one row */
 	struct nn_binary_f32 f32;	/* without pointers */
 	struct nn_binary_q8 q8;
 };
@@ -48,7 +48,7 @@ NN_RESTORE(fields)
 static const struct {
 	int32_t code;
 	enum nn_binary operation;
-	bool clamps;			/* input 2 is an activation */
+	bool clamps;			/* input 2 is the code of a fused activation */
 } operations[] = {
 	{ NN_OP_ADD, NN_BINARY_ADD, true },
 	{ NN_OP_MUL, NN_BINARY_MUL, true },
@@ -60,7 +60,7 @@ static const struct {
 	{ NN_OP_POW, NN_BINARY_POW, false },
 };
 
-/* Divides the rows into tasks, or the columns if there is only one row. */
+/* Divides the output's rows into tasks; if there is only one row, divides its elements. */
 static uint32_t divide(struct binary *s, uint32_t threads)
 {
 	size_t row = s->axes.dims[s->axes.count - 1], count;
@@ -85,7 +85,10 @@ static bool encode(double factor, struct nn_q8_factor *f)
 	return true;
 }
 
-/* Sets the factors of an operation. Sums have twice the larger scale, and 20 additional bits. */
+/*
+ * Sets the scale factors of an int8 operation. The int8 operations ADD and SUB add at twice the
+ * larger scale of both operands, with 20 additional bits.
+ */
 static bool set_factors(const struct nn_run *r, struct nn_binary_q8 *q)
 {
 	const double out = (double)r->outputs[0].scale;
@@ -132,7 +135,8 @@ static bool takes_type(const struct nn_ready *ready, int32_t type, enum nn_binar
 }
 
 /*
- * Returns false if the CPU has no loop for this type, or if elements of a row are not contiguous.
+ * Returns false if the CPU has no loop for the type of the operation, or if the elements of a row
+ * are not contiguous.
  */
 static bool complete(void *state, struct nn_ready *ready)
 {
@@ -164,8 +168,8 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	};
 	s->q8.operation = operation;
 	/*
-	 * Without an activation input, infinite results stay infinite. The activation "none" makes
-	 * them finite.
+	 * If an operation has no activation input, infinite results stay infinite. With the
+	 * activation NONE, infinite results become finite.
 	 */
 	if (s->number != NN_IN_INT8 ? clamps &&
 			  !nn_fused_range_float(activation, &s->f32.low, &s->f32.high) :
@@ -177,7 +181,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Running ---- */
 
-/* Finds the offsets of the rows of both operands for row `row` of the output. */
+/* Finds the offsets in both operands at which the elements for row `row` of the output begin. */
 static void find_row(const struct nn_broadcast_axes *x, size_t row, size_t *a, size_t *b)
 {
 	*a = 0;
@@ -188,7 +192,10 @@ static void find_row(const struct nn_broadcast_axes *x, size_t row, size_t *a, s
 	}
 }
 
-/* Computes `count` elements. `a`, `b` and `out` are offsets in the operands and the output. */
+/*
+ * Computes `count` elements. `a` and `b` are offsets in the operands, and `out` is an offset in the
+ * output.
+ */
 static void run_f32(const struct nn_kernel_call *call, const struct binary *s, size_t count,
 		    size_t a, size_t b, size_t out)
 {
@@ -220,7 +227,8 @@ static void run_rows_f32(const struct nn_kernel_call *call, const struct binary 
 }
 
 /*
- * Computes `rows` rows of the output, as many at a time as are equally far apart in both operands.
+ * Computes `rows` rows of the output. Each call of a loop computes rows that are equally far apart
+ * in both operands.
  */
 static void run_rows_q8(const struct nn_kernel_call *call, const struct binary *s, size_t row,
 			size_t rows)
@@ -243,7 +251,7 @@ static void run_rows_q8(const struct nn_kernel_call *call, const struct binary *
 	}
 }
 
-/* Computes the elements of a task from `first` on, if there is only one row. */
+/* Computes the elements of one task from element `first` on, if the output has only one row. */
 static void run_one(const struct nn_kernel_call *call, const struct binary *s, size_t first)
 {
 	size_t left = s->f32.count - first, count = left < s->task_count ? left : s->task_count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic of two floats for one instruction set. This file is included after depthwise_f32.h and
- * uses the same macros. For other types than float the includer defines BITS, an integer type of
- * the same size.
+ * Arithmetic of two vectors of floats, written once for all instruction sets. This file is included
+ * after depthwise_f32.h and uses the same macros. If the elements are not float32, the includer
+ * defines BITS, an integer type of the same size.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(MAX) || !defined(MIN) || !defined(NUM) || \
     !defined(SPLAT) || !defined(TARGET) || !defined(VF)
@@ -15,12 +15,15 @@
 
 typedef BITS bits_f32 __attribute__((vector_size(sizeof(VF))));
 
-/* The includer defines CHOOSE if the instruction set has an instruction for it. */
+/* The includer defines CHOOSE if the instruction set has an instruction that selects lanes. */
 #ifndef CHOOSE
 #define CHOOSE(mask, a, b) ((VF)(((mask) & (bits_f32)(a)) | (~(mask) & (bits_f32)(b))))
 #endif
 
-/* Returns the lanes of a where all bits of the mask are set, and those of b where no bit is set. */
+/*
+ * Returns the lanes of `a` where all bits of `mask` are set, and the lanes of `b` where no bit of
+ * `mask` is set.
+ */
 static inline ALWAYS_INLINE TARGET VF choose_f32(bits_f32 mask, VF a, VF b)
 {
 	return CHOOSE(mask, a, b);
@@ -37,7 +40,7 @@ static inline ALWAYS_INLINE TARGET VF operate_f32(enum nn_binary operation, VF x
 		return x * y;
 	case NN_BINARY_DIV:
 		return x / y;
-	/* MAX and MIN return y if x or y is NaN. So if x is NaN, x is chosen. */
+	/* MAX and MIN return y if x or y is NaN. If x is NaN, the result is therefore set to x. */
 	case NN_BINARY_MAX:
 		return choose_f32((bits_f32)(x != x), x, MAX(x, y));
 	case NN_BINARY_MIN:
@@ -57,10 +60,7 @@ static inline ALWAYS_INLINE TARGET void row_of_f32(enum nn_binary operation, boo
 	const VF low = SPLAT(b->low), high = SPLAT(b->high);
 	const VF x = SPLAT(*from_a), y = SPLAT(*from_b);
 	const bool clamps = operation != NN_BINARY_MAX && operation != NN_BINARY_MIN;
-	/*
-	 * Local copies, because a compiler knows that stores of results cannot change local
-	 * variables.
-	 */
+	/* Local copies, so that the compiler knows that stores of results cannot change them. */
 	const size_t count = b->count;
 	NUM *out = b->out;
 

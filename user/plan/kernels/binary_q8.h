@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 arithmetic for one instruction set. This file is included after wide_q8.h. The includer
- * defines scale_q8(), store_q8(), and LOW_PAIRS and HIGH_PAIRS as in q8_pairs.h.
+ * Int8 arithmetic, written once for all instruction sets. This file is included after wide_q8.h.
+ * The includer defines scale_q8(), store_q8(), and LOW_PAIRS and HIGH_PAIRS as in q8_pairs.h.
  */
 #if !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || !defined(TARGET) || \
     !defined(WIDTH)
@@ -29,7 +29,10 @@ struct factors_q8 {
 	bool halves_b;
 };
 
-/* Scales an operand of a sum to the common scale. If `halves`, the factor is 1/2. */
+/*
+ * Scales an operand of a sum to the common scale of both operands. If `halves`, x has the larger
+ * scale and its factor is 1/2.
+ */
 static inline ALWAYS_INLINE TARGET sums_q8 term_q8(sums_q8 x, const struct nn_q8_scale *scale,
 						   bool halves)
 {
@@ -54,7 +57,7 @@ static inline ALWAYS_INLINE TARGET sums_q8 operate_q8(enum nn_binary operation, 
 	return (product & negative) | (scale_q8(x, &f->a) & ~negative);
 }
 
-/* Loads up to WIDTH bytes as numbers without zero point, or one byte for all lanes. */
+/* Loads up to WIDTH bytes and subtracts the zero point; if `one`, loads one byte into all lanes. */
 static inline ALWAYS_INLINE TARGET wide_q8 values_of_q8(const uint8_t *p, bool one, size_t count,
 							uint8_t flip, int32_t zero)
 {
@@ -67,10 +70,7 @@ static inline ALWAYS_INLINE TARGET void row_of_q8(enum nn_binary operation, bool
 						  const struct nn_binary_q8 *given,
 						  const struct factors_q8 *f, size_t row)
 {
-	/*
-	 * A local copy, because a compiler knows that stores of results cannot change local
-	 * variables.
-	 */
+	/* A local copy, so that the compiler knows that stores of results cannot change it. */
 	const struct nn_binary_q8 b = *given;
 	const uint8_t *from_a = b.a + row * b.a_stride, *from_b = b.b + row * b.b_stride;
 	uint8_t *out = b.out + row * b.count;
@@ -84,7 +84,7 @@ static inline ALWAYS_INLINE TARGET void row_of_q8(enum nn_binary operation, bool
 		const wide_q8 sign_x = x >> 15, sign_y = y >> 15;
 		bytes_q8 bytes;
 
-		/* Interleaving numbers of 16 bits with their signs widens them to 32 bits. */
+		/* Interleaving 16-bit numbers with their signs widens the numbers to 32 bits. */
 		store_q8((uint8_t *)&bytes,
 			 operate_q8(operation, (sums_q8)LOW_PAIRS(x, sign_x),
 				    (sums_q8)LOW_PAIRS(y, sign_y), f),
@@ -95,7 +95,8 @@ static inline ALWAYS_INLINE TARGET void row_of_q8(enum nn_binary operation, bool
 }
 
 /*
- * There are compiled variants for each operation, with and without an operand of one element a row.
+ * Each operation has compiled variants for operands with one element a row and for operands
+ * without.
  */
 static inline ALWAYS_INLINE TARGET void rows_of_q8(enum nn_binary operation,
 						   const struct nn_binary_q8 *b,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loops on int8 and uint8 for one instruction set: sums and extremes of pixels, and tables.
- * Compilers vectorise these loops. LOOPS_BYTES sets the members of struct nn_isa to them, and to
- * those of binary_q8.h and average_q8.h, which are included before. The includer may define macros
- * for vectors of 4 * LANES bytes. MAX_OF_BYTES returns the larger bytes of two vectors. REPEAT_16
- * repeats 16 bytes to fill a vector. FIND_BYTES looks bytes up in a table of 16 entries.
- * CHOOSE_BYTES takes a byte of its second vector if the highest bit of the byte in the third vector
- * is set, otherwise a byte of the first vector.
+ * Loops on int8 and uint8 for one instruction set: sums of pixels, maxima of pixels, and lookups in
+ * tables. Compilers vectorise the loops of this file. LOOPS_BYTES sets members of struct nn_isa to
+ * the loops of this file, of binary_q8.h and of average_q8.h; the includer includes both first. The
+ * includer may define the following macros for vectors of 4 * LANES bytes. MAX_OF_BYTES returns the
+ * larger byte of each pair from two vectors. REPEAT_16 fills a vector with copies of 16 bytes.
+ * FIND_BYTES looks bytes up in a table of 16 entries. CHOOSE_BYTES chooses a byte of its second
+ * vector where the highest bit of the third vector's byte is set, otherwise a byte of its first
+ * vector.
  */
 #if !defined(LANES) || !defined(TARGET) || !defined(WIDTH)
 #error "bytes_q8.h needs: LANES TARGET WIDTH"
@@ -23,7 +24,7 @@ static TARGET void sum_q8(const uint8_t *x, size_t stride, size_t pixels, size_t
 			wide_q8 sum = { 0 };
 			int16_t values[WIDTH];
 
-			/* The sum is at most 128 * 255, which fits in 16 bits. */
+			/* The sum of 128 bytes is at most 128 * 255, which fits in 16 bits. */
 			for (size_t i = first; i < end; i++)
 				sum += load_wide(x + i * stride + c, count, flip, 0);
 			memcpy(values, &sum, sizeof(values));
@@ -46,7 +47,10 @@ typedef uint8_t full_q8 __attribute__((vector_size(4 * LANES)));
 	.max_q8 = max_q8, \
 	.lookup_q8 = lookup_q8
 
-/* Finds the largest bytes of `count` channels. `count` is a constant in calls for whole vectors. */
+/*
+ * Finds the largest byte of each of `count` channels. `count` is a compile-time constant if a call
+ * computes whole vectors.
+ */
 static inline ALWAYS_INLINE TARGET void max_some_q8(const uint8_t *x, size_t stride, size_t pixels,
 						    size_t count, uint8_t flip, uint8_t *largest)
 {
@@ -80,8 +84,8 @@ static TARGET void max_q8(const uint8_t *x, size_t stride, size_t pixels, size_t
 #ifdef FIND_BYTES
 
 /*
- * Looks up bytes in a table. The lower four bits select an entry in each part of 16 entries; the
- * upper bits choose among these entries.
+ * Looks up bytes in a table of 256 entries. The lower four bits of a byte select an entry in each
+ * part of 16 entries; the upper four bits choose one of the selected entries.
  */
 static inline ALWAYS_INLINE TARGET full_q8 look_up_q8(const full_q8 parts[16], full_q8 x)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sizes of a CPU's caches that kernels assume. Kernels assume the same sizes on every CPU.
- * `compute --calibrate` shows these sizes beside the actual ones.
+ * Cache sizes that kernels assume for every CPU. `compute --calibrate` shows the cache sizes that
+ * kernels assume beside the CPU's actual sizes.
  */
 #ifndef NN_PLAN_KERNELS_CACHES_H
 #define NN_PLAN_KERNELS_CACHES_H
@@ -15,20 +15,20 @@
 #define NN_NEAR_BYTES (24 * 1024)
 
 /*
- * Bytes of a way of the first-level cache. A way is as large as a page, so a CPU can find the set
- * before it translates the address. Rows whose distance is a multiple of a page share one set,
- * which has a line for each way.
+ * Bytes of one way of the first-level cache. A way is as large as a page, so a CPU finds the cache
+ * set of an address before it translates the address. Rows that begin a multiple of a page apart
+ * share one cache set, which has one line in each way.
  */
 #define NN_WAY_BYTES 4096
 #define NN_WAYS 8
 
-/* Returns how many rows, `stride` bytes apart, can each have a line in the first-level cache. */
+/* Returns how many rows, `stride` bytes apart, can be in the first-level cache at once. */
 static inline size_t nn_near_rows(size_t stride)
 {
 	return stride % NN_WAY_BYTES ? SIZE_MAX : NN_WAYS;
 }
 
-/* Bytes of a task's input: a part of the second-level cache. */
+/* Bytes of input that one task reads: a part of the second-level cache. */
 #define NN_BLOCK_BYTES (256 * 1024)
 
 #endif /* NN_PLAN_KERNELS_CACHES_H */

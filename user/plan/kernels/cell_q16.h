@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions for the cells of quantised LSTMs, for one instruction set, with the same results as
+ * Functions for the cells of quantised LSTMs, for one instruction set; results equal those of
  * ops/quant.h bit for bit. This file is included after wide_q8.h. The includer defines TARGET,
- * LANES and DOT as in q8_pairs.h. DOT may add any products, if each is in exactly one sum.
- * MULTIPLY_Q15 is nn_srdhm16() of vectors, never for two lanes of INT16_MIN. multiply_q31() is
- * nn_srdhm() with a factor of at least 0.
+ * LANES and DOT as in q8_pairs.h. DOT may add the products in any order, if each product is in
+ * exactly one sum. MULTIPLY_Q15 does what nn_srdhm16() does, for vectors; both factors of a lane
+ * are never INT16_MIN. multiply_q31() does what nn_srdhm() does, for a factor of at least 0.
  */
 #if !defined(DOT) || !defined(LANES) || !defined(MULTIPLY_Q15) || !defined(TARGET) || \
     !defined(WIDTH)
@@ -18,7 +18,9 @@ typedef uint32_t unsigned_q16 __attribute__((vector_size(4 * LANES)));
 
 /* ---- Products ---- */
 
-/* Sums the lanes of each of four vectors. Lane i of the result is the sum of vector i. */
+/*
+ * Sums the lanes of each of four vectors. Lane i of the result is the sum of all lanes of vector i.
+ */
 static inline ALWAYS_INLINE TARGET four sum_four_q16(const sums_q8 sums[4])
 {
 	four x[4];
@@ -41,8 +43,8 @@ static inline ALWAYS_INLINE TARGET four sum_four_q16(const sums_q8 sums[4])
 }
 
 /*
- * Multiplies up to four rows. Each row can be read up to a multiple of WIDTH; x is 0 beyond the
- * depth.
+ * Multiplies up to four rows of weights by the vector x. Up to WIDTH - 1 bytes after each row must
+ * be readable; the elements of x after `depth` must be 0.
  */
 static inline ALWAYS_INLINE TARGET void dot_rows_q16(const struct nn_dots_q16 *d,
 						      const uint8_t *weights, size_t stride,
@@ -70,7 +72,10 @@ static inline ALWAYS_INLINE TARGET void dot_rows_q16(const struct nn_dots_q16 *d
 		to[i] = (int32_t)((d->add ? (uint32_t)to[i] : 0) + sums[i]);
 }
 
-/* Multiplies one of the last rows. Its end is copied, so that nothing beyond it is read. */
+/*
+ * Multiplies one of the last rows of the weights by the vector x. The end of the row is copied
+ * first, so that no byte after the row is read.
+ */
 static TARGET void dot_last_q16(const struct nn_dots_q16 *d, size_t row)
 {
 	const uint8_t *weights = d->weights + row * d->depth;
@@ -125,7 +130,7 @@ static inline ALWAYS_INLINE TARGET sums_q8 add_q16(sums_q8 a, sums_q8 b)
 	return choose_q16(((sum ^ a) & (sum ^ b)) >> 31, full, sum);
 }
 
-/* Divides as nn_rdp() does: halves are rounded away from zero. */
+/* Divides like nn_rdp(): halves are rounded away from zero. */
 static inline ALWAYS_INLINE TARGET sums_q8 divide_q16(sums_q8 x, int32_t exponent)
 {
 	const sums_q8 mask = (sums_q8){ 0 } + (int32_t)((UINT32_C(1) << exponent) - 1);
@@ -168,7 +173,7 @@ static TARGET void scale_q16(const struct nn_scale_q16 *s)
 
 /* ---- Functions ---- */
 
-/* Rounds a fixed-point number of 32 bits to 16. */
+/* Rounds a fixed-point number of 32 bits to 16 bits. */
 #define Q15(raw) ((int16_t)(((raw) + 0x8000) >> 16))
 
 static inline ALWAYS_INLINE TARGET wide_q8 splat_q15(int32_t x)
@@ -181,7 +186,7 @@ static inline ALWAYS_INLINE TARGET wide_q8 choose_q15(wide_q8 mask, wide_q8 yes,
 	return (mask & yes) | (~mask & no);
 }
 
-/* Return x / 2 and x / 4. Ties are rounded away from zero. */
+/* Return x / 2 and x / 4, rounded to the nearest integer. Halves are rounded away from zero. */
 static inline ALWAYS_INLINE TARGET wide_q8 half_q15(wide_q8 x)
 {
 	return (x >> 1) - (wide_q8)((x & 1) > -(wide_q8)(x < 0));
@@ -192,7 +197,7 @@ static inline ALWAYS_INLINE TARGET wide_q8 quarter_q15(wide_q8 x)
 	return (x >> 2) - (wide_q8)((x & 3) > 1 - (wide_q8)(x < 0));
 }
 
-/* Computes e^a for a in [-1/4, 0). `a` has no integer bits. */
+/* Computes e^a for a in [-1/4, 0). The fixed-point number `a` has no integer bits. */
 static inline ALWAYS_INLINE TARGET wide_q8 exp_quarter_q15(wide_q8 a)
 {
 	const wide_q8 term = splat_q15(Q15(1895147668));
@@ -201,11 +206,14 @@ static inline ALWAYS_INLINE TARGET wide_q8 exp_quarter_q15(wide_q8 a)
 	wide_q8 tail = MULTIPLY_Q15(quarter_q15(x4) + x3, splat_q15(Q15(715827883)));
 
 	tail = term + MULTIPLY_Q15(term, x + half_q15(tail + x2));
-	/* The result is positive. If it is negative, 1.0 has overflowed, and is saturated. */
+	/*
+	 * The exact result is positive. A negative result is an overflow of 1.0, which becomes
+	 * INT16_MAX.
+	 */
 	return choose_q15((wide_q8)(tail < 0), splat_q15(INT16_MAX), tail);
 }
 
-/* Computes e^a for a <= 0. `a` has 1 to 7 integer bits. */
+/* Computes e^a for a <= 0. The fixed-point number `a` has 1 to 7 integer bits. */
 static inline ALWAYS_INLINE TARGET wide_q8 exp_q15(wide_q8 a, int integer_bits)
 {
 	static const int16_t powers[] = {
@@ -228,7 +236,7 @@ static inline ALWAYS_INLINE TARGET wide_q8 exp_q15(wide_q8 a, int integer_bits)
 	return choose_q15((wide_q8)(a == 0), splat_q15(INT16_MAX), result);
 }
 
-/* Computes 2 / (1 + a) for a in [0, 1]. The result has two integer bits. */
+/* Computes 2 / (1 + a) for a in [0, 1]. The fixed-point result has two integer bits. */
 static inline ALWAYS_INLINE TARGET wide_q8 reciprocal_q15(wide_q8 a)
 {
 	const wide_q8 half = (a >> 1) + (1 << 14);
@@ -240,7 +248,7 @@ static inline ALWAYS_INLINE TARGET wide_q8 reciprocal_q15(wide_q8 a)
 	return x;
 }
 
-/* Returns x * 2^shift, saturated at INT16_MAX. x must not be far below 0. */
+/* Returns x * 2^shift, saturated at INT16_MAX. Small negative values of x are allowed. */
 static inline ALWAYS_INLINE TARGET wide_q8 shift_q15(wide_q8 x, int shift)
 {
 	return choose_q15((wide_q8)(x > splat_q15(INT16_MAX >> shift)), splat_q15(INT16_MAX),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CONCATENATION: copies rows of each input, one after the other. If an int8 input has another scale
- * or zero point than the output, its bytes are converted by a table of 256 entries.
+ * CONCATENATION: copies the rows of all inputs into the rows of the output. If an int8 input has
+ * another scale or zero point than the output, its bytes are converted by a table of 256 entries.
  */
 #include <string.h>
 
@@ -15,8 +15,8 @@
 
 struct input {
 	size_t row;			/* bytes */
-	size_t at;			/* offset of the input's rows in the output's rows */
-	bool is_same;			/* the bytes are copied unchanged */
+	size_t at;			/* offset of this input's rows in the output's rows */
+	bool is_same;			/* this input's bytes are copied unchanged */
 };
 
 struct concatenation {
@@ -36,7 +36,7 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* Returns false if the sizes of the inputs' rows do not add up to the size of the output's row. */
+/* Returns false if the sizes of all inputs' rows do not add up to the size of an output row. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct concatenation *c = state;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Computes CONV_2D as a matrix product. If the window is one pixel, the product reads the input in
- * place. Otherwise windows are copied to adjacent rows. For floats with many channels, each tap of
- * the filter is a part of the product's depth. Then taps are copied only if they are partly outside
- * the image, and not multiplied if they are wholly outside.
+ * Computes CONV_2D as a matrix product. If a window is one pixel, the product reads the input in
+ * place. The elements of larger windows are copied to a row of the product. For floats with many
+ * channels, each tap of the filter is a part of the product's depth, which is read in place. A tap
+ * is copied only if it is partly outside the image, and not multiplied if it is wholly outside.
  */
 #include <string.h>
 
@@ -16,8 +16,8 @@
 enum { X, FILTER, BIAS };
 
 #define MIN_BLOCK_ROWS 14
-#define CHUNK 16			/* bytes that are copied at a time */
-#define MAX_FEW 256			/* up to this number of bytes, memcpy() is not called */
+#define CHUNK 16			/* bytes that one memcpy() copies in copy_few_inside() */
+#define MAX_FEW 256			/* largest row that is copied in chunks */
 #define MIN_PART 16	/* minimum number of channels for reading taps in place */
 #define MAX_PARTS 64
 #define PART_BLOCK_ROWS 84		/* rows of a task: a multiple of the rows of all tiles */
@@ -26,11 +26,11 @@ struct conv {
 	struct nn_gemm gemm;
 	struct nn_window window;
 	struct nn_image in;
-	bool direct;			/* the windows are the input's pixels */
-	bool in_parts;			/* each tap of the windows is a part, read in place */
-	bool packs;			/* each run packs the filter */
-	size_t copy_size;		/* bytes of copied windows in the scratch memory */
-	uint8_t padding;		/* byte of which padding elements consist */
+	bool direct;			/* each window is one pixel of the input */
+	bool in_parts;			/* each tap is a part of the depth, read in place */
+	bool packs;			/* each execution packs the filter */
+	size_t copy_size;		/* bytes of scratch memory for copied windows */
+	uint8_t padding;		/* value of each byte of padding */
 };
 
 #define NN_STATE struct conv
@@ -50,7 +50,7 @@ static const struct nn_field fields[] = {
 };
 NN_RESTORE(fields)
 
-/* Derives the product's sizes from the image and the window. */
+/* Derives the sizes of the matrix product from the image and the window. */
 static void set_product(struct conv *c)
 {
 	const struct nn_axis *h = &c->window.h, *w = &c->window.w;
@@ -115,7 +115,8 @@ static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint
 }
 
 /*
- * Copies a row of a window from column `x` of an image's row on. If `row` is NULL, all is padding.
+ * Copies one row of a window, which begins at column `x` of a row of the image. If `row` is NULL,
+ * the whole row of the window is padding.
  */
 static char *copy_taps(const struct conv *c, const char *row, int64_t x, char *to)
 {
@@ -144,8 +145,8 @@ static char *copy_window(const struct conv *c, const char *in, int64_t y, int64_
 }
 
 /*
- * Returns how many adjacent windows from row `y` and column `x` on are inside the image. Reading
- * CHUNK bytes too much in any of their rows must stay in the image.
+ * Returns how many adjacent windows, from row `y` and column `x` on, are inside the image. Reading
+ * up to CHUNK bytes after any row of these windows must not leave the image.
  */
 static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 {
@@ -153,7 +154,7 @@ static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 	int64_t last = y + (int64_t)(h->filter - 1) * h->dilation, most = (int64_t)w->in;
 	int64_t pixel = (int64_t)(c->in.c * c->gemm.element);
 
-	/* All rows have bytes of a next row behind them, except the image's last one. */
+	/* Each row of the image is followed by the bytes of the next row, except the last row. */
 	if (last + 1 >= h->in || most * pixel < CHUNK)
 		most -= (CHUNK + pixel - 1) / pixel;
 	most -= w->filter;
@@ -163,8 +164,9 @@ static size_t count_inside(const struct conv *c, int64_t y, int64_t x)
 }
 
 /*
- * Copies `count` windows inside the image. The first one begins at `from`. Short rows are copied in
- * whole chunks. The next row overwrites what a chunk copies too much.
+ * Copies `count` windows that are inside the image. The first window begins at `from`. Short rows
+ * of windows are copied in whole chunks of CHUNK bytes. The excess bytes of a chunk are overwritten
+ * by the next row.
  */
 static inline ALWAYS_INLINE char *copy_inside(const struct conv *c, bool few, const char *from,
 					      size_t count, char *to)
@@ -197,7 +199,9 @@ static char *copy_many_inside(const struct conv *c, const char *from, size_t cou
 	return copy_inside(c, false, from, count, to);
 }
 
-/* Copies the windows of the output pixels [first, first + count) to adjacent rows. */
+/*
+ * Copies the windows of the output pixels [first, first + count) to adjacent rows of the product.
+ */
 static void copy_windows(const struct conv *c, const char *in, size_t first, size_t count,
 			 char *to)
 {
@@ -235,10 +239,10 @@ static void copy_windows(const struct conv *c, const char *in, size_t first, siz
 	}
 }
 
-/* Consecutive output pixels, which may extend to the next line or image. */
+/* Consecutive pixels of the output; the pixels may belong to several lines and images. */
 struct pixels {
 	size_t count;
-	int64_t x[MIN_BLOCK_ROWS];	/* first column and row of each window */
+	int64_t x[MIN_BLOCK_ROWS];	/* first column and first row of each window */
 	int64_t y[MIN_BLOCK_ROWS];
 	const char *image[MIN_BLOCK_ROWS];
 	bool one_line;
@@ -269,7 +273,7 @@ static void find_pixels(const struct conv *c, const char *in, size_t first, size
 }
 
 /*
- * Returns the input pixel of the tap at row `i` and column `j` of a window; NULL if it is outside
+ * Returns the input pixel at row `i` and column `j` of a window, or NULL if the pixel is outside
  * the image.
  */
 static const char *tap_of(const struct conv *c, const struct pixels *p, size_t pixel, uint32_t i,
@@ -284,8 +288,8 @@ static const char *tap_of(const struct conv *c, const struct pixels *p, size_t p
 }
 
 /*
- * Sets the part of a tap to the input itself, or to a copy with 0 outside the image. Returns false
- * if the tap is outside the image for all pixels.
+ * Makes a tap a part of the product's depth: the part is in the input itself, or in a copy with 0
+ * for padding. Returns false if the tap is outside the image for all output pixels.
  */
 static bool find_part(const struct conv *c, const struct pixels *p, uint32_t i, uint32_t j,
 		      char *copy, struct nn_gemm_part *part)
@@ -317,7 +321,10 @@ static bool find_part(const struct conv *c, const struct pixels *p, uint32_t i, 
 	return true;
 }
 
-/* Finds the parts of all taps. Taps that are adjacent in memory become one part. */
+/*
+ * Finds the parts of the product's depth for all taps. Taps that are adjacent in memory become one
+ * part.
+ */
 static size_t find_parts(const struct conv *c, const struct pixels *p, char *copy,
 			 struct nn_gemm_part *parts)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GROUPED_CONV_2D, TRANSPOSE_CONV_2D, and DEPTHWISE_CONV_2D with a multiplier above 1. Each is
- * computed in parts, which are separate matrix products. A part has the channels of a group, the
- * outputs of a transposed convolution that use the same taps, or the outputs of one input channel.
+ * GROUPED_CONV_2D, TRANSPOSE_CONV_2D, and DEPTHWISE_CONV_2D with a multiplier above 1. The kernel
+ * computes each of these convolutions as several matrix products, called parts. A part computes the
+ * channels of one group, the outputs of a transposed convolution that use the same taps, or the
+ * outputs of one input channel.
  */
 #include <string.h>
 
@@ -13,28 +14,30 @@
 enum { X, FILTER, BIAS, SHAPE };
 
 #define MAX_INPUTS 16
-#define MAX_SPARSE 16			/* maximum stride, if the stride exceeds the filter */
-#define MAX_PHASES 4096			/* product of both strides, which is the number of parts */
+#define MAX_SPARSE 16			/* maximum stride that exceeds the filter */
+#define MAX_PHASES 4096			/* maximum number of parts, the product of both strides */
 #define MIN_BLOCK_ROWS 14
-/* Minimum number of outputs per input channel for which copying windows is faster. */
+/*
+ * Minimum number of outputs per input channel for which this kernel is faster than the reference.
+ */
 #define MIN_MULTIPLIER_F32 8
 #define MIN_MULTIPLIER_Q8 3
 /*
- * Maximum number of input channels with which an int8 depthwise convolution is computed as an
- * ordinary one, whose filters are 0 for all other channels. For floats this is wrong, because 0
- * times infinity is NaN.
+ * Maximum number of input channels for which an int8 DEPTHWISE_CONV_2D is computed as a CONV_2D;
+ * each filter is 0 for all but one channel. For floats, expanding the filters would be wrong,
+ * because 0 times infinity is NaN.
  */
 #define MAX_EXPANDED 4
 
-/* Outputs of a part along one axis, and the inputs that these outputs read. */
+/* The outputs of a part along one axis, and the inputs that the part reads. */
 struct span {
 	uint32_t count;			/* outputs */
-	uint32_t first;	/* position of the first output, and distance between them */
+	uint32_t first;	/* position of the first output, and distance between outputs */
 	uint32_t step;
 	uint32_t taps;
-	uint32_t filter_first;		/* the first tap, and distance between taps */
+	uint32_t filter_first;		/* position of the first tap, and distance between taps */
 	uint32_t filter_step;
-	int64_t base;			/* output i, tap k: base + i * in_step + k * tap_step */
+	int64_t base;			/* tap k of output i: base + i * in_step + k * tap_step */
 	int64_t in_step;
 	int64_t tap_step;
 };
@@ -42,11 +45,11 @@ struct span {
 struct part {
 	struct span h;
 	struct span w;
-	uint32_t in_channel;		/* first channel of the part */
+	uint32_t in_channel;		/* first input channel of the part */
 	uint32_t out_channel;
-	struct nn_gemm gemm;		/* product whose columns are output channels */
-	size_t packed;			/* offset of the packed weights */
-	uint32_t first_task;	/* first task; without rows, that of the next part */
+	struct nn_gemm gemm;		/* product whose columns are the part's output channels */
+	size_t packed;			/* offset of the part's packed weights */
+	uint32_t first_task;	/* first task; a part without rows has no tasks */
 };
 
 struct parts {
@@ -54,33 +57,37 @@ struct parts {
 	struct nn_image in;
 	struct nn_image out;
 	uint32_t activation;
-	uint32_t depth;			/* input channels of a part */
-	uint32_t width;			/* output channels of a part */
+	uint32_t depth;			/* number of input channels of a part */
+	uint32_t width;			/* number of output channels of a part */
 	uint32_t filter_w;
 	/*
-	 * Outputs of an input channel, if filters are expanded to all input channels; otherwise 0.
+	 * Number of outputs per input channel, if filters are expanded to all input channels;
+	 * otherwise 0.
 	 */
 	uint32_t expanded;
-	/* Elements of the filter from one output to the next, and from one tap to the next. */
+	/*
+	 * Distance, in elements of the filter, from one output to the next, and from one tap to the
+	 * next.
+	 */
 	size_t filter_step;
 	size_t tap_step;
-	size_t copy_size;	/* bytes of the largest block's windows, and of its result */
+	size_t copy_size;	/* bytes of copied windows of the largest block */
 	size_t result_size;
-	size_t filter_size;		/* size of the largest part's filters */
-	uint8_t padding;		/* byte of which padding elements consist */
-	bool in_order;			/* a part has all pixels of some channels */
-	bool is_single;			/* each output reads one pixel, in the same order */
-	bool packs;			/* each run packs the filters */
-	struct nn_gemm gemm;		/* fields that are the same in all parts */
+	size_t filter_size;		/* size of the largest filters of a part */
+	uint8_t padding;		/* value of each byte of padding */
+	bool in_order;			/* a part computes all pixels of some channels */
+	bool is_single;			/* output pixel i reads only input pixel i */
+	bool packs;			/* each execution packs the filters */
+	struct nn_gemm gemm;		/* fields with the same value in all parts */
 	uint32_t count;
 	struct part parts[];
 };
 
-#define MAX_SAVED 32			/* maximum number of parts of a saved step */
+#define MAX_SAVED 32			/* maximum number of parts in a serialised plan */
 
 /*
- * For a transposed convolution the window needs no check, because only pixels in the image are
- * read.
+ * For a transposed convolution, the window of a saved plan needs no check, because the kernel reads
+ * only pixels in the image.
  */
 #define NN_STATE struct parts
 static const struct nn_field fields[] = {
@@ -110,9 +117,9 @@ static struct span window_span(const struct nn_axis *a)
 }
 
 /*
- * Returns the outputs inside the image that use taps `phase`, `phase` + stride and so on. If the
- * stride is longer than the filter, no input reaches some outputs. The span of such outputs has one
- * tap, which is outside the image.
+ * Returns the outputs inside the image that use the taps `phase`, `phase` + stride and so on. If
+ * the stride exceeds the filter, some outputs depend on no input. The span of outputs without input
+ * has one tap, and the tap is outside the image.
  */
 static struct span phase_span(const struct nn_axis *a, uint32_t phase)
 {
@@ -139,7 +146,10 @@ static struct span phase_span(const struct nn_axis *a, uint32_t phase)
 	return span;
 }
 
-/* Makes each part a group of channels: `depth` of the input and `width` of the output. */
+/*
+ * Makes each part a group of channels. A group has `depth` channels of the input and `width`
+ * channels of the output.
+ */
 static void set_groups(struct parts *s)
 {
 	const struct nn_axis *h = &s->window.h, *w = &s->window.w;
@@ -155,8 +165,8 @@ static void set_groups(struct parts *s)
 }
 
 /*
- * Makes each part the outputs that use the same taps. The number of parts is the product of both
- * strides.
+ * Makes each part compute the outputs that use the same taps. The number of parts is the product of
+ * both strides.
  */
 static void set_phases(struct parts *s)
 {
@@ -180,7 +190,7 @@ static void set_parts(struct parts *s)
 		set_phases(s);
 }
 
-/* Returns the state for this number of parts; NULL if memory runs out. */
+/* Returns the kernel's state with space for `count` parts; NULL if memory runs out. */
 static struct parts *parts_of(struct nn_ready *ready, uint32_t count)
 {
 	struct parts *s;
@@ -193,8 +203,8 @@ static struct parts *parts_of(struct nn_ready *ready, uint32_t count)
 }
 
 /*
- * Makes parts of the groups of a convolution. Each input channel of a depthwise convolution is a
- * group, or all channels are one group if they are few.
+ * Makes one part for each group of a convolution. Each input channel of a DEPTHWISE_CONV_2D is a
+ * group; if there are few channels, all channels are one group.
  */
 static struct parts *group_parts(const struct nn_run *r, const struct nn_conv *v,
 				 struct nn_ready *ready)
@@ -220,7 +230,7 @@ static struct parts *group_parts(const struct nn_run *r, const struct nn_conv *v
 	return s;
 }
 
-/* Returns whether most outputs depend on no input. */
+/* Returns whether most outputs along an axis depend on no input. */
 static bool is_sparse(const struct nn_axis *a)
 {
 	return a->stride > a->filter && a->stride > MAX_SPARSE;
@@ -243,7 +253,7 @@ static struct parts *phase_parts(const struct nn_run *r, const struct nn_conv *v
 
 /* ---- Preparing ---- */
 
-/* One part as a separate operation. */
+/* One part, as a separate operation with its own tensors. */
 struct view {
 	struct nn_run run;
 	struct nn_tensor inputs[MAX_INPUTS];
@@ -272,7 +282,7 @@ static void view_part(const struct nn_run *r, const struct parts *s, const struc
 				       nn_type_info_of(v->inputs[BIAS].type)->element_size;
 }
 
-/* Sets the sizes of a part's product, which may have no rows. */
+/* Sets the sizes of a part's matrix product, which may have no rows. */
 static void set_product(const struct parts *s, const struct part *p, struct nn_gemm *g)
 {
 	g->rows = (size_t)s->in.n * p->h.count * p->w.count;
@@ -281,8 +291,8 @@ static void set_product(const struct parts *s, const struct part *p, struct nn_g
 }
 
 /*
- * Divides the product of a part into tasks, and adds the part to the tasks, the packed weights and
- * the scratch memory of the step.
+ * Divides the product of a part into tasks, and adds the part's needs to the packed weights and the
+ * scratch memory of the step.
  */
 static void place_part(struct parts *s, struct part *p, struct nn_ready *ready)
 {
@@ -305,8 +315,8 @@ static void place_part(struct parts *s, struct part *p, struct nn_ready *ready)
 }
 
 /*
- * Returns false if the CPU does not compute in this type, or if the channels cannot be divided
- * equally among the parts.
+ * Returns false if the CPU does not compute in the type of the operation, or if the channels cannot
+ * be divided equally among the parts.
  */
 static bool complete(void *state, struct nn_ready *ready)
 {
@@ -338,7 +348,7 @@ static bool complete(void *state, struct nn_ready *ready)
 	return ready->tasks;
 }
 
-/* Returns whether the product accepts the weights and biases of a part. */
+/* Returns whether nn_gemm_prepare() accepts the weights and biases of a part. */
 static bool prepare_part(struct nn_run *r, struct nn_ready *ready, struct parts *s,
 			 const struct part *p)
 {
@@ -377,7 +387,10 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	struct nn_conv v;
 	struct parts *s;
 
-	/* With explicit paddings there are 11 inputs, and input SHAPE is not the output's shape. */
+	/*
+	 * TRANSPOSE_CONV_2D with explicit paddings has 11 inputs, and its input SHAPE is not the
+	 * output's shape.
+	 */
 	if (transposed && r->num_inputs != 11) {
 		ready->reads |= NN_IN(SHAPE);
 		if (!r->inputs[SHAPE].data)
@@ -391,7 +404,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Packing ---- */
 
-/* Copies the taps of a part's filters to adjacent places. */
+/* Copies the taps of a part's filters to contiguous memory. */
 static void gather_filter(const struct parts *s, const struct part *p, const char *filter,
 			  char *to)
 {
@@ -413,8 +426,8 @@ static void gather_filter(const struct parts *s, const struct part *p, const cha
 }
 
 /*
- * Converts the filters of a depthwise convolution to those of an ordinary one. The weights of other
- * channels are `zero`.
+ * Converts the filters of a DEPTHWISE_CONV_2D to filters of a CONV_2D. The weights that a
+ * DEPTHWISE_CONV_2D does not have become `zero`.
  */
 static void expand_filter(const struct parts *s, const struct part *p, uint8_t zero, const char *filter,
 			  char *to)
@@ -428,7 +441,7 @@ static void expand_filter(const struct parts *s, const struct part *p, uint8_t z
 			       filter + (tap * s->tap_step + o) * element, element);
 }
 
-/* Packs the filters of a part, which are first copied to the scratch memory. */
+/* Packs the filters of a part from a copy in the scratch memory. */
 static bool pack_task(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
 		      void *scratch, void *packed)
 {
@@ -460,7 +473,7 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 
 /* ---- Running ---- */
 
-/* Position of an output pixel of a part. */
+/* Position of an output pixel among the pixels of a part. */
 struct pixel {
 	size_t n;
 	size_t y;
@@ -473,7 +486,7 @@ static struct pixel pixel_of(const struct part *p, size_t row)
 			       row % p->w.count };
 }
 
-/* Copies `count` blocks of `size` bytes, which begin `step` bytes apart, to adjacent places. */
+/* Copies `count` blocks of `size` bytes, which begin `step` bytes apart, to contiguous memory. */
 static inline void copy_strided(char *to, const char *from, ptrdiff_t step, uint32_t count,
 				size_t size)
 {
@@ -482,8 +495,8 @@ static inline void copy_strided(char *to, const char *from, ptrdiff_t step, uint
 }
 
 /*
- * Copies the taps of a window's row that is in the image. Usually all taps are in the image, and
- * there are 1 or 4 bytes at each.
+ * Copies the taps of one row of a window; the row is in the image. Usually all taps of the row are
+ * in the image, and each tap has 1 or 4 bytes.
  */
 static void copy_row(const struct parts *s, const struct part *p, const char *row, int64_t x,
 		     char *to)
@@ -538,7 +551,7 @@ static void copy_result(const struct parts *s, const struct part *p, const struc
 	       s->width * element);
 }
 
-/* Returns the part that a task belongs to, which is the last one with first_task <= task. */
+/* Returns the part of a task: the last part whose first_task is at most `task`. */
 static const struct part *find_part(const struct parts *s, uint32_t task)
 {
 	uint32_t first = 0, end = s->count;
@@ -566,15 +579,18 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 
 	g.rows = g.rows - first < g.block_rows ? g.rows - first : g.block_rows;
 	ready.packed = (const char *)ready.packed + p->packed;
-	/* If a part has all pixels in order, its result is written directly to the output. */
+	/*
+	 * If a part computes all pixels in their order, its result is written directly to the
+	 * output.
+	 */
 	if (s->in_order) {
 		g.c_stride = s->out.c;
 		result = (char *)call->outputs[0] + (first * s->out.c + p->out_channel) *
 						    g.element;
 	}
 	/*
-	 * Only floats are read in place: int8 kernels read beyond the end of a row, which may be
-	 * the end of the image.
+	 * Int8 inputs are not read in place, because int8 kernels read beyond the end of a row,
+	 * which may be the end of the image.
 	 */
 	if (s->is_single && g.number == NN_IN_FLOATS) {
 		const struct nn_gemm_part part = {

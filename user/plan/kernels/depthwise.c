@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DEPTHWISE_CONV_2D with multiplier 1. A task computes output rows.
+ * DEPTHWISE_CONV_2D with multiplier 1. A task computes rows of the output.
  */
 #include <string.h>
 
@@ -13,10 +13,10 @@
 
 enum { X, FILTER, BIAS };
 
-#define MAX_HEIGHT 32		/* largest height of a filter, and largest width */
+#define MAX_HEIGHT 32		/* maximum height of a filter, and maximum width */
 #define TASKS_PER_THREAD 4
 #define MIN_SHARED 30000	/* minimum number of outputs for which a second thread is faster */
-#define MAX_ROW (UINT64_C(1) << 36)	/* maximum bytes of an input row with padding */
+#define MAX_ROW (UINT64_C(1) << 36)	/* maximum bytes of an input row, padding included */
 
 struct depthwise {
 	enum nn_number number;
@@ -27,7 +27,7 @@ struct depthwise {
 	struct nn_depthwise_q8 q8;
 	size_t task_rows;		/* output rows of a task */
 	size_t block;			/* channels that are computed at a time */
-	bool packs;			/* each run packs the filter */
+	bool packs;			/* each execution packs the filter */
 };
 
 #define NN_STATE struct depthwise
@@ -50,7 +50,9 @@ static const struct nn_field fields[] = {
 };
 NN_RESTORE(fields)
 
-/* Returns for how many channels the input rows of a window fit in the first-level cache. */
+/*
+ * Returns the number of channels for which the input rows of a window fit in the first-level cache.
+ */
 static size_t block_f32(const struct depthwise *d)
 {
 	size_t pixels = (size_t)d->window.h.filter * d->window.w.in;
@@ -59,13 +61,13 @@ static size_t block_f32(const struct depthwise *d)
 	return most < NN_MAX_LANES ? NN_MAX_LANES : most;
 }
 
-/* Parameters of both inner loops that depend on the window. */
+/* Members that nn_depthwise_f32 and nn_depthwise_q8 share, and that depend on the window. */
 #define WINDOW(d)									\
 	.channels = (d)->in.c, .height = (d)->window.h.filter, .width = (d)->window.w.filter,	\
 	.in_width = (d)->window.w.in, .out_width = (d)->window.w.out,			\
 	.stride = (d)->window.w.stride, .dilation = (d)->window.w.dilation, .head = (d)->window.w.head
 
-/* Sets the parameters of the inner loop, and the size of its weights. */
+/* Sets the parameters of the inner loop for floats, and the size of its weights. */
 static void set_f32(struct depthwise *d, struct nn_ready *ready)
 {
 	size_t weights = (size_t)d->window.h.filter * d->window.w.filter * d->in.c;
@@ -73,13 +75,16 @@ static void set_f32(struct depthwise *d, struct nn_ready *ready)
 	d->block = block_f32(d);
 	d->f32 = (struct nn_depthwise_f32){ WINDOW(d), .low = d->f32.low, .high = d->f32.high };
 	/*
-	 * The filter already has the layout of the inner loop. It is copied because it may not be
-	 * aligned, or may change.
+	 * The filter already has the layout that the inner loop needs. The filter is copied
+	 * nevertheless, because the original may be unaligned, or may change.
 	 */
 	ready->packed_size = (weights + d->in.c) * d->element;
 }
 
-/* Returns false if a row of the input is longer than MAX_ROW. */
+/*
+ * Sets the parameters of the inner loop for int8; returns false if a row of the input is longer
+ * than MAX_ROW.
+ */
 static bool set_q8(struct depthwise *d, struct nn_ready *ready)
 {
 	const struct nn_depthwise_config *c = &ready->isa->depthwise_q8;
@@ -124,7 +129,10 @@ static void divide(struct depthwise *d, struct nn_ready *ready)
 	ready->tasks = (uint32_t)((rows + d->task_rows - 1) / d->task_rows);
 }
 
-/* Returns false if the CPU does not compute in this type, or if a row is too long. */
+/*
+ * Returns false if the CPU does not compute in the operation's type, or if a row of the input is
+ * too long.
+ */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct depthwise *d = state;
@@ -220,7 +228,7 @@ static void run_row_q8(const struct nn_ready *ready, const struct depthwise *d,
 	ready->isa->depthwise_q8.run(&row);
 }
 
-/* Computes a block of channels, from `first` on, of an output row. */
+/* Computes a block of channels of one output row; the block begins at channel `first`. */
 static void run_row(const struct nn_kernel_call *call, size_t index, size_t first, void *scratch)
 {
 	const struct depthwise *d = call->ready->state;
@@ -241,8 +249,8 @@ static void run_row(const struct nn_kernel_call *call, size_t index, size_t firs
 }
 
 /*
- * Computes one block of channels after the other. So an input row is in the cache for all windows
- * that read it.
+ * Computes all rows of the task for one block of channels before the next block. While a block is
+ * computed, an input row stays in the cache for all windows that read the row.
  */
 static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Depthwise convolution of floats for one instruction set. This file is included after gemm_f32.h
- * and uses the same macros, and LOAD_SOME.
+ * Depthwise convolution of floats, written once for all instruction sets. This file is included
+ * after gemm_f32.h and uses the macros of gemm_f32.h, and LOAD_SOME.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(LOAD) || !defined(LOAD_SOME) || \
     !defined(MADD) || !defined(NUM) || !defined(SPLAT) || !defined(STORE) || \
@@ -35,16 +35,16 @@ static inline ALWAYS_INLINE TARGET void store_f32(NUM *p, VF v, size_t count)
 }
 
 /*
- * The width and height of filters with a fast path, and the output columns that it computes
- * together.
+ * Width and height of filters with a fast path, and the number of output columns that the fast path
+ * computes together.
  */
 #define FAST_F32 3
 #define COLUMNS_F32 4
-#define NEAR_F32 (COLUMNS_F32 + FAST_F32 - 1)	/* input columns that COLUMNS_F32 outputs read */
+#define NEAR_F32 (COLUMNS_F32 + FAST_F32 - 1)	/* input columns of COLUMNS_F32 windows */
 
 /*
- * Adds one row of a fast filter to the sums of COLUMNS_F32 windows. If `near`, windows share
- * inputs.
+ * Adds one row of a fast filter to the sums of COLUMNS_F32 windows. If `near`, neighbouring windows
+ * share input columns.
  */
 static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const NUM *in, size_t tap,
 						     size_t step, const size_t *taps,
@@ -66,8 +66,9 @@ static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const NUM *in, s
 }
 
 /*
- * Computes columns [first, last), at least COLUMNS_F32, for a vector of channels from `c` on. The
- * windows have `height` rows from `row` on, and all columns, inside the image.
+ * Computes output columns [first, last), of which there are at least COLUMNS_F32, for one vector of
+ * channels from channel `c` on. The filter rows from `row` on, `height` of them, and all filter
+ * columns are inside the image.
  */
 static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 *d, int height,
 						  bool near, size_t row, size_t c, size_t first,
@@ -93,7 +94,7 @@ static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 
 			w[i][j] = LOAD(filter + ((row + (size_t)i) * FAST_F32 + (size_t)j) *
 						channels + c);
 	}
-	/* The last group of columns may repeat columns that were computed already. */
+	/* The last group of columns may compute some columns a second time. */
 	for (size_t x = first, by = COLUMNS_F32; x < last; x += by) {
 		VF acc[COLUMNS_F32];
 
@@ -130,8 +131,8 @@ INNER_F32(far_3_f32, FAST_F32, false)
 INNER_F32(far_2_f32, FAST_F32 - 1, false)
 
 /*
- * Computes one output column for `count` channels; `taps` taps from `first` on are inside the
- * image.
+ * Computes one output column for `count` channels; of each filter row, `taps` taps from tap `first`
+ * on are inside the image.
  */
 static inline ALWAYS_INLINE TARGET void window_f32(const struct nn_depthwise_f32 *d, size_t x,
 						   size_t first, size_t taps, size_t c,
@@ -162,13 +163,13 @@ struct tap_f32 {
 	const NUM *w;
 };
 
-/* Numbers of taps of a fast filter inside the image, for a window at an edge and at a corner. */
+/* Numbers of taps inside the image that a 3 x 3 filter has at an edge and at a corner. */
 #define EDGE_F32 6
 #define CORNER_F32 4
 
 /*
- * Computes whole vectors of channels of one output column, from `c` on. Returns the first channel
- * that is left.
+ * Computes one output column for whole vectors of channels, from channel `c` on. Returns the first
+ * channel that was not computed.
  */
 static inline ALWAYS_INLINE TARGET size_t edge_f32(const struct nn_depthwise_f32 *d, int num_taps,
 						   const struct tap_f32 *taps, size_t x, size_t c)
@@ -195,8 +196,9 @@ static inline ALWAYS_INLINE TARGET size_t edge_f32(const struct nn_depthwise_f32
 }
 
 /*
- * Calls edge_f32() for a window with columns [first, first + taps) inside the image, if it has
- * EDGE_F32 or CORNER_F32 taps. Otherwise computes nothing and returns `c`.
+ * Calls edge_f32() for a window whose columns [first, first + taps) are inside the image, if the
+ * window has EDGE_F32 or CORNER_F32 taps in the image. For any other number of taps, computes
+ * nothing and returns `c`.
  */
 static TARGET size_t small_f32(const struct nn_depthwise_f32 *d, size_t x, size_t first,
 			       size_t taps, size_t c)
@@ -225,7 +227,10 @@ static TARGET size_t small_f32(const struct nn_depthwise_f32 *d, size_t x, size_
 	return c;
 }
 
-/* Computes channels from `c` on of one output column. Any tap may lie in the padding. */
+/*
+ * Computes one output column for all channels from `c` on. Any tap of the window may be in the
+ * padding.
+ */
 static TARGET void column_f32(const struct nn_depthwise_f32 *d, size_t x, size_t c)
 {
 	const ptrdiff_t start = (ptrdiff_t)(x * d->stride) - d->head;
@@ -247,8 +252,9 @@ typedef void inner_f32_fn(const struct nn_depthwise_f32 *d, size_t row, size_t c
 			  size_t last);
 
 /*
- * Returns the loop for the two or three rows of a fast filter that are inside the image, and sets
- * *row to the first of these rows. Returns NULL if there is no loop.
+ * Returns the inner loop for the two or three rows of a 3 x 3 filter that are inside the image, and
+ * sets *row to the first row inside. Returns NULL if fewer than two rows are inside the image, or
+ * if the convolution has no fast path.
  */
 static inner_f32_fn *find_inner_f32(const struct nn_depthwise_f32 *d, size_t *row)
 {

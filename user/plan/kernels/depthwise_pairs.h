@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 depthwise convolutions for instruction sets without VNNI. Taps are widened to 16 bits; one
- * instruction multiplies and sums pairs of taps. This file is included after q8_pairs.h.
+ * Int8 depthwise convolutions for instruction sets without VNNI. Taps are widened to 16 bits, and
+ * one instruction multiplies and sums two taps of each channel. This file is included after
+ * q8_pairs.h.
  */
 #if !defined(DOT) || !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || \
     !defined(TARGET) || !defined(WIDE_OF_BYTES) || !defined(WIDE_OF_SIGNED) || !defined(WIDTH)
@@ -9,21 +10,24 @@
 #endif
 
 /*
- * Number of vectors of channels that are computed for all output columns before the next ones.
- * Their weights fit in the first-level cache.
+ * Number of vectors of channels that are computed for a whole output row before the next channels.
+ * The weights of this number of vectors fit in the first-level cache.
  */
 #define DEPTHWISE_BLOCKS 8
 
-/* State that all blocks of a row share. */
+/* State that all blocks of channels of an output row share. */
 struct taps_q8 {
 	const struct nn_depthwise_q8 *d;
-	/* Pointers to the taps of a column; two consecutive taps are a pair. */
+	/* Pointers to the taps of one output column; two consecutive taps are a pair. */
 	const uint8_t **at;
 	size_t pairs;
-	size_t step;		/* bytes from a column's taps to those of the next one */
+	size_t step;		/* distance in bytes between the taps of two adjacent columns */
 };
 
-/* Loads up to WIDTH bytes, widened to 16 bits each. Zero points are part of the bias. */
+/*
+ * Loads up to WIDTH bytes, widened to 16 bits each. The zero point is not subtracted, because the
+ * bias includes it.
+ */
 static inline ALWAYS_INLINE TARGET wide_q8 load_tap(const uint8_t *p, size_t count, bool is_signed)
 {
 	const bytes_q8 bytes = load_bytes(p, count);
@@ -32,8 +36,8 @@ static inline ALWAYS_INLINE TARGET wide_q8 load_tap(const uint8_t *p, size_t cou
 }
 
 /*
- * Computes `count` channels from `c` on of 1 or 2 output columns. The taps of the first column are
- * `from` bytes after the pointers t->at.
+ * Computes `count` channels, from channel `c` on, of one or two output columns. The taps of the
+ * first of these columns are `from` bytes after the pointers t->at.
  */
 static inline ALWAYS_INLINE TARGET void run_block_pairs(const struct taps_q8 *t, int columns,
 							size_t from, size_t c, size_t count,
@@ -110,8 +114,9 @@ static TARGET void run_two_columns(const struct taps_q8 *t, size_t from, size_t 
 }
 
 /*
- * Finds the taps of output column `x`. Pointers to taps in the padding are set to `padding`. If the
- * number of taps is odd, one more tap, whose weight is 0, completes the last pair.
+ * Finds the input addresses of the taps of output column `x`. Pointers to taps in the padding are
+ * set to `padding`. If the number of taps is odd, an additional tap with weight 0 completes the
+ * last pair of taps.
  */
 static void find_taps(const struct nn_depthwise_q8 *d, size_t x, const uint8_t *padding,
 		      const uint8_t **taps)
@@ -131,7 +136,7 @@ static void find_taps(const struct nn_depthwise_q8 *d, size_t x, const uint8_t *
 	*taps = *first;
 }
 
-/* Returns whether no tap of output column `x` is padding. */
+/* Returns whether no column of the window of output column `x` is in the padding. */
 static bool is_inside(const struct nn_depthwise_q8 *d, size_t x)
 {
 	ptrdiff_t start = (ptrdiff_t)(x * d->stride) - d->head;
@@ -140,7 +145,9 @@ static bool is_inside(const struct nn_depthwise_q8 *d, size_t x)
 	       start + (ptrdiff_t)((d->width - 1) * d->dilation) < (ptrdiff_t)d->in_width;
 }
 
-/* Computes channels [c, end) of an output row. If `whole`, no row of the window is padding. */
+/*
+ * Computes channels [c, end) of an output row. If `whole`, no row of the windows is in the padding.
+ */
 static void run_row_pairs(const struct taps_q8 *t, const uint8_t *padding, bool whole, size_t c,
 			  size_t end, const char *block)
 {

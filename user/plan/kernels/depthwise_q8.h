@@ -1,46 +1,51 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Layouts for int8 depthwise convolutions with AVX-512: packed parameters, and the scratch memory
- * with interleaved input rows.
+ * Layouts of int8 depthwise convolutions with AVX-512: of the packed parameters, and of the scratch
+ * memory, which has interleaved input rows.
  *
- * The scratch memory has four planes. Plane p has 16 bytes for each 16 channels from c on. These
- * are, for each of the channels c + 4p to c + 4p + 3, four bytes of a group of four rows. So if c
- * is a multiple of 16, the bytes of channel c + 4p are at byte c of plane p.
+ * The scratch memory has four planes. For each 16 consecutive channels from channel c on, plane p
+ * has 16 bytes: four bytes of each of the channels c + 4p to c + 4p + 3. The four bytes of a
+ * channel come from a group of four input rows. If c is a multiple of 16, the bytes of channel c +
+ * 4p therefore begin at byte c of plane p.
  *
- * Parameters are packed as blocks of 64 channels. A block has vectors of four bytes a channel, in
- * the order of the planes: first the scales, then the taps by column and group. If pixels have no
- * gaps, an output row is processed as a series of blocks, which may begin at any channel. Then
- * there are parameters for as many blocks as there are until a block begins at channel 0 again.
+ * Parameters are packed as blocks of 64 channels. A block has vectors with four bytes for each
+ * channel, in the order of the planes: first the scales, then the taps by column and group of rows.
+ * If pixels have no gaps in memory, an output row is processed as a series of blocks, and a block
+ * may begin at any channel. Parameters are then packed for all blocks until a block begins at
+ * channel 0 again.
  */
 #ifndef NN_PLAN_KERNELS_DEPTHWISE_Q8_H
 #define NN_PLAN_KERNELS_DEPTHWISE_Q8_H
 
 #include "plan/kernels/isa.h"
 
-/* The parameters that are packed before the taps, each in four planes. */
+/* The parameters that are packed before the taps; each parameter has four planes. */
 enum depthwise_q8_scale {
 	BIAS_TERM, MULTIPLIER, SHIFT, ROUND_EVEN, ROUND_ODD, DEPTHWISE_Q8_SCALES
 };
 
 #define DEPTHWISE_Q8_BLOCK 64
-#define DEPTHWISE_Q8_VECTORS (DEPTHWISE_Q8_BLOCK * 4)	/* bytes of one parameter of a block */
+#define DEPTHWISE_Q8_VECTORS (DEPTHWISE_Q8_BLOCK * 4)	/* bytes of one parameter in a block */
 
 struct depthwise_q8_layout {
-	size_t groups;		/* number of groups of four rows of the filter */
+	size_t groups;		/* number of groups of four filter rows */
 	size_t blocks;
 	size_t block_size;	/* bytes */
 	size_t packed;		/* size of all packed parameters */
-	size_t columns;		/* columns of input that an output row reads, with padding */
-	size_t phase;		/* bytes from one phase of the stride to the next */
-	size_t plane;		/* bytes from one plane to the next */
+	size_t columns;		/* input columns that an output row reads, with padding */
+	size_t phase;		/* distance in bytes between two phases of the stride */
+	size_t plane;		/* distance in bytes between two planes */
 	size_t group_size;
-	size_t scratch;		/* bytes of scratch memory */
+	size_t scratch;		/* size of the scratch memory */
 };
 
-/* Returns the number of blocks until one begins at channel 0 again, or the number for a pixel. */
+/*
+ * Returns the number of blocks until a block begins at channel 0 again; if pixels have gaps, the
+ * number of blocks of a pixel.
+ */
 static inline size_t depthwise_q8_blocks(const struct nn_depthwise_q8 *d)
 {
-	size_t factor = d->channels & -d->channels;	/* largest power of two in it */
+	size_t factor = d->channels & -d->channels;	/* power of two that divides it */
 
 	if (d->channels != d->padded)
 		return (d->padded + DEPTHWISE_Q8_BLOCK - 1) / DEPTHWISE_Q8_BLOCK;
@@ -62,7 +67,7 @@ static inline struct depthwise_q8_layout depthwise_q8_layout(const struct nn_dep
 	return l;
 }
 
-/* Returns the offset of input column `at` in a plane. */
+/* Returns the offset of input column `at` in a plane of the scratch memory. */
 static inline size_t depthwise_q8_place(const struct nn_depthwise_q8 *d,
 					const struct depthwise_q8_layout *l, size_t at)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 depthwise convolution with AVX-512 VNNI. The instruction VPDPBUSD sums four products, so
- * four rows of the input are interleaved first.
+ * Int8 depthwise convolution with AVX-512 VNNI. The instruction VPDPBUSD sums four products, so the
+ * bytes of four input rows are interleaved first.
  */
 #if defined(__x86_64__)
 
@@ -19,8 +19,8 @@ static inline ALWAYS_INLINE TARGET __mmask64 first_bytes(size_t count)
 }
 
 /*
- * Interleaves the bytes of up to 64 channels of four rows, and stores a vector in each of the four
- * planes.
+ * Interleaves the bytes of up to 64 channels from four rows, and stores one vector in each of the
+ * four planes.
  */
 static inline ALWAYS_INLINE TARGET void interleave(const __m512i row[4], uint8_t *to, size_t plane)
 {
@@ -35,7 +35,10 @@ static inline ALWAYS_INLINE TARGET void interleave(const __m512i row[4], uint8_t
 	_mm512_storeu_si512(to + 3 * plane, _mm512_unpackhi_epi16(high01, high23));
 }
 
-/* Interleaves `length` bytes of four rows, from byte `from` of each; NULL rows are padding. */
+/*
+ * Interleaves `length` bytes of four rows, beginning at byte `from` of each row; a NULL row is
+ * padding.
+ */
 static TARGET void interleave_stretch(const struct nn_depthwise_q8 *d, const uint8_t *const *rows,
 				      size_t count, size_t from, size_t length, uint8_t *to,
 				      size_t plane)
@@ -59,8 +62,8 @@ static TARGET void interleave_stretch(const struct nn_depthwise_q8 *d, const uin
 }
 
 /*
- * Interleaves all input columns that the output row reads into the planes of the scratch memory, by
- * the phases of the stride.
+ * Interleaves all input columns that an output row reads, and stores the columns in the planes of
+ * the scratch memory, ordered by the phase of the stride.
  */
 static TARGET void interleave_rows(const struct nn_depthwise_q8 *d,
 				   const struct depthwise_q8_layout *l)
@@ -78,8 +81,8 @@ static TARGET void interleave_rows(const struct nn_depthwise_q8 *d,
 			size_t length = 1;
 
 			/*
-			 * If the stride is 1 and pixels have no gaps, many columns are interleaved
-			 * at once.
+			 * If the stride is 1 and pixels have no gaps in memory, one call
+			 * interleaves many columns.
 			 */
 			if (inside && d->stride == 1 && d->channels == d->padded) {
 				length = d->in_width - (size_t)x;
@@ -96,8 +99,8 @@ static TARGET void interleave_rows(const struct nn_depthwise_q8 *d,
 }
 
 /*
- * Parameters of the loops over an output row. The struct is a local variable, because a compiler
- * knows that stores of results cannot change it.
+ * Parameters of the loops that compute an output row. The struct is a local variable, so that the
+ * compiler knows that stores of results cannot change it.
  */
 struct row {
 	const uint8_t *packed;
@@ -113,14 +116,17 @@ struct row {
 
 struct sums {
 	i32x16 acc[NN_DEPTHWISE_PLANES];
-	i32x16 ones[NN_DEPTHWISE_PLANES];	/* sums of the input, for the filter's zero point */
+	i32x16 ones[NN_DEPTHWISE_PLANES];	/* sums of inputs, for the filter's zero point */
 };
 
-/* Taps of filters with three columns and up to four rows, which are the most frequent ones. */
+/*
+ * Number of taps, after interleaving, of the most frequent filters: three columns and up to four
+ * rows.
+ */
 #define FAST_TAPS 3
 #define MAX_TAPS 256
 
-/* Adds a tap of 64 channels. */
+/* Adds the products of one tap, for 64 channels, to the sums. */
 static inline ALWAYS_INLINE TARGET void sum_tap(const uint8_t *x, size_t plane, const uint8_t *w,
 						bool biased, struct sums *s)
 {
@@ -136,7 +142,7 @@ static inline ALWAYS_INLINE TARGET void sum_tap(const uint8_t *x, size_t plane, 
 	}
 }
 
-/* Sums the taps of 64 channels, whose input begins at `x` in the scratch memory. */
+/* Sums the taps of 64 channels; the input of the channels begins at `x` in the scratch memory. */
 static inline ALWAYS_INLINE TARGET void sum_taps(const struct row *r, const size_t *places,
 						 size_t taps, bool biased, const uint8_t *x,
 						 const uint8_t *w, struct sums *s)
@@ -174,7 +180,7 @@ static inline ALWAYS_INLINE TARGET void finish(const struct row *r,
 		_mm512_mask_storeu_epi8(out, first_bytes(count), a);
 }
 
-/* Loads parameter `which` of a block, for plane p. */
+/* Loads the parameter `which` of a block of channels, for plane p. */
 static inline ALWAYS_INLINE TARGET __m512i scales(const uint8_t *block,
 						  enum depthwise_q8_scale which, size_t p)
 {
@@ -182,8 +188,8 @@ static inline ALWAYS_INLINE TARGET __m512i scales(const uint8_t *block,
 }
 
 /*
- * Computes up to 64 channels of the output row. The input is at `x` in the scratch memory, the
- * parameters are at `block`.
+ * Computes up to 64 channels of an output row. `x` is the input of the channels in the scratch
+ * memory, and `block` has the parameters of the channels.
  */
 static inline ALWAYS_INLINE TARGET void run_block(const struct row *r, const size_t *places,
 						  size_t taps, bool biased, bool positive,
@@ -224,7 +230,10 @@ static inline ALWAYS_INLINE TARGET void run(const struct nn_depthwise_q8 *d, str
 					    const size_t *places, size_t taps, bool biased,
 					    bool positive)
 {
-	/* If pixels have no gaps, the whole row is computed as one series of blocks. */
+	/*
+	 * If pixels have no gaps in memory, the whole output row is computed as one series of
+	 * blocks.
+	 */
 	const size_t channels = d->channels, padded = d->padded;
 	const size_t stretches = channels == padded ? 1 : d->out_width;
 	const size_t length = channels == padded ? d->out_width * channels : channels;

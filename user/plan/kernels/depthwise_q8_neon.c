@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 depthwise convolution with NEON. Subtracts zero points, widens to 16 bits, and computes
- * eight channels at a time.
+ * Int8 depthwise convolution with NEON. The loops subtract the zero point while they widen bytes to
+ * 16 bits, and compute eight channels at a time.
  */
 #if defined(__aarch64__)
 
 /*
- * If gcc moves loads to the front, there are not enough registers for them, eight sums and nine
- * taps.
+ * If gcc schedules loads early, there are not enough registers for the loaded inputs, eight sums
+ * and nine taps.
  */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")
@@ -19,7 +19,7 @@
 #define COLUMNS 4		/* output columns that are computed together */
 #define REACH (2 * COLUMNS + 1)	/* maximum number of input columns that COLUMNS outputs read */
 
-/* Returns the filter of a panel: eight values of 16 bits for each tap. */
+/* Returns the filter of a panel: eight 16-bit values for each tap. */
 static const int16_t *filter_of(const struct nn_q8_eight *panel)
 {
 	return (const int16_t *)(panel + 1);
@@ -32,28 +32,29 @@ static inline ALWAYS_INLINE int16x8_t widen(bool is_signed, uint8x8_t x, uint8x8
 	return vreinterpretq_s16_u16(vsubl_u8(x, zero));
 }
 
-/* Adds the products of eight channels to their sums. */
+/* Adds the products of eight channels to the channels' sums. */
 static inline ALWAYS_INLINE void add_products(int32x4_t sums[2], int16x8_t x, int16x8_t w)
 {
 #ifdef __clang__
 	sums[0] = vmlal_s16(sums[0], vget_low_s16(x), vget_low_s16(w));
 	sums[1] = vmlal_high_s16(sums[1], x, w);
 #else
-	/* With the intrinsics, gcc 12 uses separate registers for the lower halves. */
+	/* For the intrinsics, gcc 12 puts the lower halves of x and w in registers of their own. */
 	__asm__("smlal %0.4s, %1.4h, %2.4h" : "+w"(sums[0]) : "w"(x), "w"(w));
 	__asm__("smlal2 %0.4s, %1.8h, %2.8h" : "+w"(sums[1]) : "w"(x), "w"(w));
 #endif
 }
 
-/* Returns the zero point of the input's bytes before the flip. */
+/* Returns the zero point of the input's original bytes, before the flip. */
 static uint8x8_t zero_of(const struct nn_depthwise_q8 *d)
 {
 	return vdup_n_u8(d->in_zero ^ d->in_flip);
 }
 
 /*
- * Computes columns [first, last), at least COLUMNS, for eight channels from `c` on. The windows
- * have `height` rows from `row` on, and all columns, inside the image.
+ * Computes output columns [first, last), of which there are at least COLUMNS, for eight channels
+ * from channel `c` on. The filter rows from `row` on, `height` of them, and all filter columns are
+ * inside the image.
  */
 static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int height,
 					   int stride, bool is_signed, bool positive, size_t row,
@@ -83,15 +84,15 @@ static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int 
 			w[i][j] = vld1q_s16(filter + (i * FAST + j) * 8);
 	}
 	/*
-	 * The offsets are hidden from the compiler, which would otherwise compute them again for
-	 * each row.
+	 * The assembly hides the values of the offsets from the compiler, which would otherwise
+	 * compute the offsets again for each row.
 	 */
 	UNROLL
 	for (int n = 0; n < reach; n++) {
 		offsets[n] = (size_t)n * channels;
 		__asm__("" : "+r"(offsets[n]));
 	}
-	/* The last group of columns may repeat columns that were computed already. */
+	/* The last group of columns may compute some columns a second time. */
 	for (size_t x = first, by = COLUMNS; x < last; x += by) {
 		int32x4_t acc[COLUMNS][2];
 
@@ -155,13 +156,14 @@ INNER(far_2_signed, 2, 2, true)
 INNER(far_3_signed, 3, 2, true)
 
 /*
- * Returns the loop for the two or three rows of a fast filter that are inside the image, and sets
- * *row to the first of these rows. Returns NULL if there is no loop.
+ * Returns the inner loop for the two or three rows of a 3 x 3 filter that are inside the image, and
+ * sets *row to the first row inside. Returns NULL if fewer than two rows are inside the image, or
+ * if the convolution has no fast path.
  */
 static inner_fn *find_inner(const struct nn_depthwise_q8 *d, size_t *row)
 {
 	/*
-	 * Indexed by signedness, by stride - 1, by whether three rows are inside, and by
+	 * Indexed by signedness, by stride - 1, by whether three rows are inside the image, and by
 	 * nn_q8_is_positive().
 	 */
 	static inner_fn *const all[2][2][2][2] = {
@@ -181,7 +183,7 @@ static inner_fn *find_inner(const struct nn_depthwise_q8 *d, size_t *row)
 		  [nn_q8_is_positive(&d->output)];
 }
 
-/* Loads up to eight bytes, followed by zeros. */
+/* Loads up to eight bytes, and fills the rest of the vector with zeros. */
 static inline uint8x8_t load_bytes(const uint8_t *p, size_t count)
 {
 	uint8_t bytes[8] = { 0 };
@@ -194,7 +196,8 @@ static inline uint8x8_t load_bytes(const uint8_t *p, size_t count)
 }
 
 /*
- * Computes up to eight channels from `c` on of one output column, from the taps inside the image.
+ * Computes up to eight channels, from channel `c` on, of one output column; `taps` are the taps
+ * inside the image.
  */
 static inline ALWAYS_INLINE void run_window(const struct nn_depthwise_q8 *d, bool is_signed,
 					    const struct nn_q8_tap *taps, size_t num_taps,
@@ -219,9 +222,7 @@ static inline ALWAYS_INLINE void run_window(const struct nn_depthwise_q8 *d, boo
 	q8_store_sums(out, x, y, multiplier, shift, false, &bounds, count);
 }
 
-/*
- * Finds the taps of output column `x` that are inside the image; taps in the padding would add 0.
- */
+/* Finds the taps inside the image for output column `x`; taps in the padding would only add 0. */
 static size_t find_taps(const struct nn_depthwise_q8 *d, size_t x, struct nn_q8_tap *taps)
 {
 	const ptrdiff_t start = (ptrdiff_t)(x * d->stride) - d->head;
@@ -240,13 +241,13 @@ static size_t find_taps(const struct nn_depthwise_q8 *d, size_t x, struct nn_q8_
 	return count;
 }
 
-/* Numbers of taps of a fast filter inside the image, for a window at an edge and at a corner. */
+/* Numbers of taps inside the image that a 3 x 3 filter has at an edge and at a corner. */
 #define EDGE 6
 #define CORNER 4
 
 /*
- * Computes eight channels at a time of one output column, from `c` on. Returns the first channel
- * that is left.
+ * Computes one output column, eight channels at a time, from channel `c` on. Returns the first
+ * channel that was not computed.
  */
 static inline ALWAYS_INLINE size_t run_edge(const struct nn_depthwise_q8 *d, bool is_signed,
 					    int num_taps, const struct nn_q8_tap *taps, size_t c,
@@ -285,7 +286,10 @@ static inline ALWAYS_INLINE size_t run_edge(const struct nn_depthwise_q8 *d, boo
 	return c;
 }
 
-/* Calls run_edge() if the number of taps is EDGE or CORNER. Otherwise returns `c`. */
+/*
+ * Calls run_edge() if the number of taps is EDGE or CORNER, and otherwise returns `c`. Otherwise
+ * returns `c`.
+ */
 static size_t run_small(const struct nn_depthwise_q8 *d, const struct nn_q8_tap *taps,
 			size_t num_taps, size_t c, const uint8_t *panel, uint8_t *out)
 {
@@ -298,7 +302,7 @@ static size_t run_small(const struct nn_depthwise_q8 *d, const struct nn_q8_tap 
 	return c;
 }
 
-/* Computes the channels from `c` on of one output column. */
+/* Computes one output column for all channels from `c` on. */
 static void run_column(const struct nn_depthwise_q8 *d, size_t x, size_t c,
 		       struct nn_q8_tap *taps)
 {

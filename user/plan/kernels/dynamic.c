@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * DYNAMIC_FULLY_CONNECTED, DYNAMIC_BATCH_MATMUL and DYNAMIC_CONV_2D: a task quantises rows of
- * floats, multiplies bytes, and converts the sums to floats. For depthwise convolutions it sums
- * each channel separately.
+ * floats, multiplies bytes, and converts the sums to floats. For depthwise convolutions, a task
+ * sums the products of each channel separately.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +16,9 @@
 
 enum { X, WEIGHTS, BIAS };
 
-#define SOME_ROWS 84		/* rows that are quantised and multiplied at a time */
-#define SOME_COLUMNS 256 /* columns at a time, so that sums are still cached when converted */
-#define LOOK_COUNT 16384	/* minimum number of elements of a task of look() */
+#define SOME_ROWS 84		/* number of rows that are quantised and multiplied at a time */
+#define SOME_COLUMNS 256 /* columns multiplied at a time, to keep sums in the cache */
+#define LOOK_COUNT 16384	/* minimum number of elements that one task of look() reads */
 #define LANES 16		/* channels in loops that compilers vectorise */
 
 enum kind { PRODUCT, CONVOLUTION, DEPTHWISE };
@@ -26,12 +26,15 @@ enum kind { PRODUCT, CONVOLUTION, DEPTHWISE };
 struct dynamic {
 	enum kind kind;
 	enum nn_dynamic_form form;
-	/* The product. For a depthwise convolution there are only rows and columns. */
+	/*
+	 * The product. The matrix product; for a depthwise convolution, it has only rows and
+	 * columns.
+	 */
 	struct nn_gemm gemm;
 	struct nn_image in;		/* of a convolution */
 	struct nn_window window;
 	bool is_window;			/* each row of the product is a window, not one pixel */
-	/* Sizes in bytes of the parts of the scratch memory, in their order. */
+	/* Sizes in bytes of the parts of the scratch memory, in the order of the parts. */
 	size_t rows_size;
 	size_t lines_size;		/* quantised lines of an image */
 	size_t sums_size;
@@ -55,12 +58,13 @@ static const struct nn_field fields[] = {
 };
 
 /*
- * Arrays with an element for each column, padded to whole panels. These follow the packed weights.
+ * Arrays with one element for each column of the product, padded to whole panels. The arrays follow
+ * the packed weights.
  */
 struct columns {
 	const float *scales;
 	const float *biases;
-	const int32_t *sums;		/* sums of the weights without their zero point */
+	const int32_t *sums;		/* sums of the weights, minus their zero point */
 };
 
 static size_t padded(size_t columns)
@@ -99,7 +103,7 @@ static void read_fully_connected(const struct nn_run *r, struct dynamic *d)
 	d->gemm.depth = r->inputs[WEIGHTS].dims[1];
 }
 
-/* Reads a BATCH_MATMUL with one matrix of weights for all batches. */
+/* Reads a BATCH_MATMUL whose weights are one matrix for all batches. */
 static bool read_matmul(const struct nn_run *r, struct dynamic *d)
 {
 	const struct nn_tensor *x = &r->inputs[X], *y = &r->inputs[WEIGHTS];
@@ -148,7 +152,10 @@ static size_t most_lines(const struct dynamic *d)
 	return lines < h->in ? lines : h->in;
 }
 
-/* Returns the elements of what may have its own range: a row of a product, or an image. */
+/*
+ * Returns the number of elements that are quantised with one range: those of a row of the product,
+ * or of an image.
+ */
 static size_t item_size(const struct dynamic *d)
 {
 	return d->kind != PRODUCT ? (size_t)d->in.h * d->in.w * d->in.c : d->gemm.depth;
@@ -254,7 +261,7 @@ static void pack_columns(const struct nn_run *r, const struct dynamic *d,
 	}
 }
 
-/* Packs the taps of all channels, with the zero point subtracted. */
+/* Packs the taps of all channels, and subtracts the zero point. */
 static void pack_taps(const struct dynamic *d, const struct nn_tensor *weights, int16_t *to)
 {
 	const size_t taps = taps_of(d), channels = padded(d->gemm.columns);
@@ -295,13 +302,13 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 /* ---- Running ---- */
 
 /*
- * The quantisation of an input's rows or images, with that of the row or image that was read last.
+ * Quantises the rows or images of an input, and caches the quantisation of the last row or image.
  */
 struct quantiser {
 	const struct nn_isa *isa;
 	const float *x;
 	size_t length;			/* elements of a row or image */
-	size_t index;	/* index of the row or image that `how` is for; SIZE_MAX: none */
+	size_t index;	/* row or image to which `how` belongs; SIZE_MAX: none */
 	enum nn_dynamic_form form;
 	struct nn_dynamic how;
 };
@@ -316,7 +323,7 @@ static void look(const struct nn_kernel_call *call, uint32_t task)
 	nn_dynamic_range((const float *)call->inputs[X] + first, end - first, &to->low, &to->high);
 }
 
-/* Returns the quantisation of the whole input. */
+/* Returns the quantisation for the whole input, from the ranges that look() found. */
 static struct nn_dynamic whole(const struct nn_kernel_call *call)
 {
 	struct nn_range all = { 0 };
@@ -355,7 +362,7 @@ static const struct nn_dynamic *quantiser_at(struct quantiser *q, size_t index)
 	return &q->how;
 }
 
-/* Converts a row of `columns` sums to floats. `how` is the quantisation of the input. */
+/* Converts `columns` sums of one row to floats. `how` is the quantisation of the input's row. */
 static void finish(const struct nn_isa *isa, const struct dynamic *d, const struct columns *all,
 		   size_t first, size_t columns, const int32_t *sums, const struct nn_dynamic *how,
 		   float *to)
@@ -374,7 +381,7 @@ static void finish(const struct nn_isa *isa, const struct dynamic *d, const stru
 	});
 }
 
-/* Finds the lines of an image that the windows of outputs `first` to `last` read. */
+/* Finds the image lines that the windows of output lines `first` to `last` read. */
 static void find_lines(const struct nn_axis *h, size_t first, size_t last, size_t *from,
 		       size_t *count)
 {
@@ -387,7 +394,7 @@ static void find_lines(const struct nn_axis *h, size_t first, size_t last, size_
 	*count = *count > *from ? *count - *from : 0;
 }
 
-/* Copies a window of bytes. `lines` are the image's lines from line `from` on. */
+/* Copies the bytes of one window. `lines` has the image's lines from line `from` on. */
 static void copy_window(const struct dynamic *d, const uint8_t *lines, size_t from, size_t y,
 			size_t x, uint8_t zero, uint8_t *to)
 {
@@ -411,7 +418,10 @@ static void copy_window(const struct dynamic *d, const uint8_t *lines, size_t fr
 	}
 }
 
-/* Quantises the windows of `count` output pixels of one image. Each window becomes a row. */
+/*
+ * Quantises the windows of `count` output pixels of one image. Each window becomes one row of the
+ * product.
+ */
 static void quantise_windows(const struct dynamic *d, struct quantiser *q, size_t first,
 			     size_t count, uint8_t *rows, uint8_t *lines)
 {
@@ -429,7 +439,7 @@ static void quantise_windows(const struct dynamic *d, struct quantiser *q, size_
 			    rows);
 }
 
-/* Quantises rows of the product that are rows or pixels of the input. */
+/* Quantises rows of the product; each row is a row or a pixel of the input. */
 static void quantise_rows(const struct dynamic *d, struct quantiser *q, size_t first, size_t count,
 			  uint8_t *rows, struct nn_dynamic *how)
 {
@@ -479,7 +489,10 @@ static void run_products(const struct nn_kernel_call *call, const struct dynamic
 	}
 }
 
-/* Sums LANES channels of one output pixel. `lines` are the image's lines from line `from` on. */
+/*
+ * Sums the products of LANES channels for one output pixel. `lines` has the image's lines from line
+ * `from` on.
+ */
 static void sum_taps(const struct dynamic *d, const int16_t *lines, size_t from, size_t y, size_t x,
 		     const int16_t *weights, int32_t sums[LANES])
 {
@@ -503,7 +516,7 @@ static void sum_taps(const struct dynamic *d, const int16_t *lines, size_t from,
 	memcpy(sums, acc, sizeof(acc));
 }
 
-/* Quantised lines of an image in 16 bits, with the zero point subtracted. */
+/* Quantised lines of an image as 16-bit numbers, with the zero point subtracted. */
 struct lines {
 	int16_t *values;
 	size_t image;
@@ -512,8 +525,8 @@ struct lines {
 };
 
 /*
- * Quantises the lines that an output line reads. Reuses those that the previous output line also
- * read.
+ * Quantises the input lines that one output line reads. Reuses the input lines that the previous
+ * output line also read.
  */
 static void quantise_lines(const struct dynamic *d, struct quantiser *q, size_t image, size_t from,
 			   size_t count, uint8_t *bytes, struct lines *lines)
@@ -538,7 +551,7 @@ static void quantise_lines(const struct dynamic *d, struct quantiser *q, size_t 
 	lines->count = count;
 }
 
-/* Computes a line of the output. */
+/* Computes one output line of a depthwise convolution. */
 static void run_depthwise_line(const struct nn_kernel_call *call, const struct dynamic *d,
 			       struct quantiser *q, size_t index, uint8_t *bytes,
 			       struct lines *lines)

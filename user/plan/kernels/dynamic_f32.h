@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For the products of the operations DYNAMIC_*: converts floats to int8, and sums of int8 to
- * floats, for one instruction set. This file is included after elementwise_f32.h and uses the same
- * macros.
+ * Conversions for the products of the operations DYNAMIC_*, for one instruction set: from floats to
+ * int8, and from sums of int8 to floats. This file is included after elementwise_f32.h and uses the
+ * same macros.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(MAX) || !defined(MIN) || !defined(SPLAT) || \
     !defined(TARGET) || !defined(VF)

@@ -9,12 +9,12 @@
 
 #include "plan/kernels/kernel.h"
 
-#define NN_MIN_SHARED 16384	/* minimum number of elements for several threads */
+#define NN_MIN_SHARED 16384	/* minimum number of elements for which several threads are used */
 #define NN_MIN_TASK 2048
 
 /*
- * Returns the number of tasks. Sets *task_count to the elements of each task; the last task may
- * have fewer.
+ * Divides `count` elements into tasks, and returns the number of tasks. Sets *task_count to the
+ * number of elements of each task; the last task may have fewer elements.
  */
 static inline uint32_t nn_elementwise_divide(uint32_t threads, size_t count, size_t *task_count)
 {
@@ -26,8 +26,8 @@ static inline uint32_t nn_elementwise_divide(uint32_t threads, size_t count, siz
 }
 
 /*
- * Divides rows, which have `elements` elements in all, into tasks. Returns the rows of each task;
- * the last task may have fewer.
+ * Divides rows, which have `elements` elements in total, into tasks. Returns the number of rows of
+ * each task; the last task may have fewer rows.
  */
 static inline size_t nn_elementwise_rows(struct nn_ready *ready, size_t rows, size_t elements)
 {
@@ -38,7 +38,7 @@ static inline size_t nn_elementwise_rows(struct nn_ready *ready, size_t rows, si
 	return of_task;
 }
 
-/* Computes NN_BINARY_POW with the C library, because vectors of doubles would not be faster. */
+/* Computes powers with the C library, because vectors of doubles would not be faster. */
 static inline void nn_pow_f32(const struct nn_binary_f32 *b)
 {
 	const float *x = b->a, *y = b->b;

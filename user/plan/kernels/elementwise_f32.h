@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums, extremes and conversions of floats for one instruction set. This file is included after
- * depthwise_f32.h and uses the same macros.
+ * Sums, maxima, and conversions of floats, written once for all instruction sets. This file is
+ * included after depthwise_f32.h and uses the same macros.
  */
 #if !defined(ADD) || !defined(CLAMP) || !defined(LANES) || !defined(MAX) || !defined(MIN) || \
     !defined(SPLAT) || !defined(SQRT) || !defined(TARGET) || !defined(VF)
@@ -21,8 +21,8 @@ static TARGET void sum_f32(const float *x, size_t stride, size_t pixels, size_t 
 }
 
 /*
- * Pools a vector of channels. The order of operands decides whether the result is NaN, as in the
- * reference.
+ * Pools one vector of channels over the pixels of a window. The operands of MAX have the order of
+ * the reference, because the order decides whether the result is NaN.
  */
 static inline ALWAYS_INLINE TARGET VF pooled_f32(const struct nn_pool_f32 *p, enum nn_pooling kind,
 						 const float *x, size_t count)
@@ -78,15 +78,15 @@ typedef int32_t ints_f32 __attribute__((vector_size(4 * LANES)));
 typedef uint8_t bytes_f32 __attribute__((vector_size(LANES)));
 
 /*
- * The includer defines both macros if the compiler needs more than two instructions for a
- * conversion.
+ * The includer defines INTS_OF_BYTES and BYTES_OF_INTS if the compiler's conversion takes more than
+ * two instructions.
  */
 #ifndef INTS_OF_BYTES
 #define INTS_OF_BYTES(b) __builtin_convertvector(b, ints_f32)
 #define BYTES_OF_INTS(v) __builtin_convertvector(v, bytes_f32)
 #endif
 
-/* Quantises floats. NaN becomes the lower bound. */
+/* Quantises floats. NaN becomes the lower bound of the quantised values. */
 static TARGET void quantize_f32(const struct nn_quantize_f32 *q)
 {
 	const VF scale = SPLAT(q->scale), low = SPLAT(q->low), high = SPLAT(q->high);
@@ -101,7 +101,7 @@ static TARGET void quantize_f32(const struct nn_quantize_f32 *q)
 
 		whole += (ints_f32)(rest <= -half) - (ints_f32)(rest >= half) + (int32_t)q->zero;
 		bytes = BYTES_OF_INTS(whole);
-		/* In this case, which is the usual one, the size of the copy is a constant. */
+		/* Usually the vector is whole, and then the size of the copy is a constant. */
 		if (count == LANES)
 			memcpy(q->out + i, &bytes, LANES);
 		else
@@ -115,8 +115,8 @@ static inline ALWAYS_INLINE TARGET float add_lanes_f32(VF sum)
 	float lanes[LANES];
 
 	/*
-	 * Lanes are read one by one. With a store, the compiler would keep the sum in memory in the
-	 * loop before.
+	 * The lanes are read one by one. If the whole vector were stored, the compiler would keep
+	 * the sum in memory during the preceding loop.
 	 */
 	UNROLL
 	for (size_t i = 0; i < LANES; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks a kernel's field table to save a step, to restore it, or to find the inputs that it reads.
+ * Walks a kernel's field table, to save a step, to restore a step, or to find the inputs that a
+ * step reads.
  */
 #include "plan/kernels/fields_row.h"
 
@@ -71,7 +72,9 @@ bool nn_window_reaches(const void *state)
 	return axis_reaches(&window->h) && axis_reaches(&window->w);
 }
 
-/* RUN() requires that these fields are contiguous. */
+/*
+ * RUN(in, 5) and RUN(zero, 3) require that the fields from `in` and from `zero` on are contiguous.
+ */
 _Static_assert(offsetof(struct nn_axis, dilation) ==
 	       offsetof(struct nn_axis, in) + 4 * sizeof(uint32_t), "RUN(in, 5)");
 _Static_assert(sizeof(struct nn_q8_output) == 3 * sizeof(int32_t), "RUN(zero, 3)");

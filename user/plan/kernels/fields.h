@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A field table lists which numbers of a kernel's state are saved, in which order, and with which
- * allowed values. The table is used to save a step, to restore it from untrusted numbers, and to
- * find which inputs the step reads. Each number is a word of 32 bits.
+ * allowed values. The kernel's field table is used to save a step, to restore a step from untrusted
+ * numbers, and to find the inputs that the step reads. Each number is saved as a word of 32 bits.
  *
- * A table consists of the rows below and ends with END. "#define NN_STATE" before the table names
- * the structure that has the rows' fields. A row may use fields that earlier rows restored.
+ * A field table consists of rows made by the macros below, and ends with END. NN_STATE, defined
+ * before the table, names the structure whose fields the rows list. A row may use the values of
+ * fields that earlier rows restored.
  */
 #ifndef NN_PLAN_KERNELS_FIELDS_H
 #define NN_PLAN_KERNELS_FIELDS_H
@@ -16,11 +17,14 @@
 #include "ops/window.h"
 #include "plan/kernels/kernel.h"
 
-/* Refers to a number in a state, or to the array element at the current index of EACH. */
+/*
+ * Refers to a number in a kernel's state, or to the element of an array at the current index of
+ * EACH.
+ */
 struct nn_ref {
 	uint16_t at;
-	uint8_t size;			/* 1, 4 or 8 bytes; 0 if there is no number */
-	uint8_t step;	/* distance between elements of the array; 0: no array */
+	uint8_t size;			/* 1, 4 or 8 bytes; 0: refers to no number */
+	uint8_t step;	/* distance between elements of the array; 0: not an array */
 };
 
 enum nn_field_rule {
@@ -32,24 +36,25 @@ enum nn_field_rule {
 #define NN_MAX_FACTORS 4
 
 /*
- * A product of fields. It must not exceed a limit, or is the number of elements that a step
- * accesses in an operand.
+ * A product of fields in a kernel's state. The product must not exceed a limit, or it is the number
+ * of elements that a step accesses in an operand.
  */
 struct nn_span {
 	bool is_output;
-	bool is_each;			/* the index of EACH is added to the operand's position */
-	uint8_t position;	/* position of the operand; the field `base`, if any, is added */
-	uint8_t num_axes;		/* number of axes, if `count` does not refer to a field */
+	bool is_each;			/* the index of EACH is added to the position */
+	uint8_t position;	/* position of the operand, plus the field `base`, if any */
+	uint8_t num_axes;		/* number of axes if `count` refers to no field */
 	struct nn_ref base;
-	struct nn_ref element;		/* field that selects a digit of `sizes` */
+	struct nn_ref element;		/* field whose value selects a digit of `sizes` */
 	union {
-		uint32_t sizes;		/* bytes of an element: digits of four bits */
+		uint32_t sizes;		/* sizes of an element for each value, in four bits each */
 		uint32_t most;
 	};
 	struct nn_ref factors[NN_MAX_FACTORS + 1];
 	/*
-	 * Number, dimensions and steps of axes. Without steps the dimensions are factors. With
-	 * steps the distances from the first to the last element of each axis are added.
+	 * Number of axes, and the axes' dimensions and steps. Without `steps`, the dimensions are
+	 * factors of the product. With `steps`, the distance from the first to the last element of
+	 * each axis is added to the product.
 	 */
 	struct nn_ref count;
 	struct nn_ref dims;
@@ -63,11 +68,11 @@ struct nn_field {
 	union {
 		struct {
 			uint32_t low;
-			uint32_t span;	/* the largest allowed value is low + span */
+			uint32_t span;	/* the largest allowed value is `low` + `span` */
 		} word;
 		struct {
-			uint32_t mask;	/* a bit for each allowed value; 0: all except 0 */
-			uint32_t skip;	/* number of following rows that are skipped otherwise */
+			uint32_t mask;	/* a bit for each value that keeps the rows; 0: any but 0 */
+			uint32_t skip;	/* number of following rows to skip for other values */
 		} when;
 		float most;
 		struct nn_ref from;
@@ -92,7 +97,7 @@ struct nn_field {
 	NN_REFS_BY(none, ##__VA_ARGS__, NN_REFS_4, NN_REFS_3, NN_REFS_2, NN_REFS_1,	\
 		   NN_REFS_0)(none, ##__VA_ARGS__) { 0, 0, 0 } }
 #define NN_SPAN(kind, ...) { .rule = kind, .span = &(const struct nn_span){ __VA_ARGS__ } }
-/* Number of rows in a list. */
+/* Number of rows in a list of rows. */
 #define NN_ROWS(...) (sizeof((const struct nn_field[]){ __VA_ARGS__ }) / sizeof(struct nn_field))
 
 #define END { .rule = NN_RULE_END }
@@ -104,7 +109,8 @@ struct nn_field {
 	.word = { (uint32_t)(least), (uint32_t)(most_) - (uint32_t)(least) } }
 
 /*
- * WORD: a number in [least, most]. RUN: `number` consecutive ones, of which `field` is the first.
+ * WORD saves one number, which must be in [least, most]. RUN saves `number` contiguous fields from
+ * `field` on.
  */
 #define WORD(field, least, most) NN_WORDS_OF(NN_RULE_WORD, 1, NN_REF(field), least, most)
 #define RUN(field, number, least, most) \
@@ -114,20 +120,20 @@ struct nn_field {
 
 /* A positive int32_t: a dimension, or a step between elements. */
 #define DIMENSION(field) WORD(field, 1, INT32_MAX)
-/* A number of elements or bytes; spans check it. */
+/* A number of elements or bytes, which rows with a SPAN limit. */
 #define COUNT(field) WORD(field, 1, UINT32_MAX)
 #define FLAG(field) WORD(field, 0, 1)
-/* The operand of XOR that makes signed bytes unsigned: 0x80, or 0. */
+/* The operand of XOR that makes bytes unsigned: 0x80 for signed bytes, otherwise 0. */
 #define FLIP(field) NN_WORDS_OF(NN_RULE_OR_ZERO, 1, NN_REF(field), 0x80, 0x80)
 /* The member `value` of a struct nn_multiplier. */
 #define MULTIPLIER(field) NN_WORDS_OF(NN_RULE_OR_ZERO, 1, NN_REF(field), 1 << 30, INT32_MAX)
-/* Any float, or one in [-limit, limit]. */
+/* FLOAT is any float; FLOAT_WITHIN is a float in [-limit, limit]. */
 #define FLOAT(field) WORD(field, 0, UINT32_MAX)
 #define FLOAT_WITHIN(field, limit) { .rule = NN_RULE_FLOAT, .count = 1, .ref = NN_REF(field), .most = limit }
 
 /* The position of an input. */
 #define POSITION(field) WORD(field, 0, NN_SAVED_INPUTS - 1)
-/* An activation that nn_recurrent_activation() knows: 0 to 4, or 6. */
+/* An activation code that nn_recurrent_activation() accepts: 0 to 4, or 6. */
 #define RECURRENT_ACTIVATION(field) WORD(field, 0, 6), ONLY(field, 0x5f)
 
 /* The value of a byte, or the difference between a byte and a zero point. */
@@ -138,15 +144,15 @@ struct nn_field {
 
 /* ---- Rows that lead to others ---- */
 
-/* The rows of table `table`, for a structure in the state. */
+/* Saves a structure in the state by the rows of the table `table`. */
 #define PART(field, table) { .rule = NN_RULE_PART, .ref = { offsetof(NN_STATE, field), 1, 0 },	\
 			     .rows = table }
-/* Rows that exist if a field has one of the values in a mask, or is not 0 (SET). */
+/* Rows that are skipped unless the value of a field is in a mask, or, with SET, is not 0. */
 #define WHEN(field, values, ...) { .rule = NN_RULE_WHEN, .ref = NN_REF(field),		\
 				   .when = { values, NN_ROWS(__VA_ARGS__) } }, __VA_ARGS__
 #define IS(value) (UINT32_C(1) << (value))
 #define SET 0
-/* Rows that are repeated for each element of arrays. */
+/* Rows that are applied to each element of arrays. */
 #define EACH(field, ...) NN_EACH(.ref = NN_REF(field), __VA_ARGS__, END)
 #define EACH_OF(number, ...) NN_EACH(.count = number, __VA_ARGS__, END)
 #define NN_EACH(number, ...) { .rule = NN_RULE_EACH, number,				\
@@ -154,18 +160,18 @@ struct nn_field {
 
 /* ---- Rows that check, and one that fills ---- */
 
-/* Restores a field as a copy of field `other`. */
+/* Restores a field as a copy of the field `other`. */
 #define COPY(field, other) { .rule = NN_RULE_COPY, .ref = NN_REF(field), .from = NN_REF(other) }
 #define ONLY(field, values) { .rule = NN_RULE_ONLY, .ref = NN_REF(field), .when.mask = values }
-/* LIMIT: a product is at most `limit`. EQUAL: a product equals a field. */
+/* LIMIT checks that a product is at most `limit`. EQUAL checks that a product equals a field. */
 #define LIMIT(limit, ...) NN_SPAN(NN_RULE_LIMIT, .most = limit, NN_FACTORS(__VA_ARGS__))
 #define EQUAL(field, ...) { .rule = NN_RULE_EQUAL, .ref = NN_REF(field),			\
 			    .span = &(const struct nn_span){ NN_FACTORS(__VA_ARGS__) } }
-/* Checks a structure with a function. */
+/* Checks a structure in the state by calling a function. */
 #define CHECK(field, function) { .rule = NN_RULE_CHECK, .ref = NN_REF(field), .check = function }
 
 /*
- * An image and a window that slides over its height and width. WINDOW_REACHES demands that each
+ * An image and a window that slides over its height and width. WINDOW_REACHES checks that each
  * position of the window overlaps the image.
  */
 #define IMAGE_WINDOW(image, window) DIMENSION(image.n), DIMENSION(image.c),		\
@@ -175,16 +181,16 @@ struct nn_field {
 
 /* ---- Rows about operands ---- */
 
-/* The operand has as many elements as the product of the given factors. */
+/* SPAN checks that an operand has at least as many elements as the product of the given factors. */
 #define SPAN(operand, element, ...)							\
 	NN_SPAN(NN_RULE_SPAN, operand, element, NN_FACTORS(__VA_ARGS__))
-/* Like SPAN, but one factor is a field of the current element of EACH. */
+/* SPAN_EACH checks a span that has, as one factor, a field of the current element of EACH. */
 #define SPAN_EACH(operand, element, array, field, factor)				\
 	NN_SPAN(NN_RULE_SPAN, operand, element,						\
 		.factors = { NN_REF(factor), NN_REF_EACH(array, field), { 0, 0, 0 } })
 /*
- * Like SPAN. SPAN_AXES multiplies the dimensions of axes. REACH computes the last element that is
- * read.
+ * SPAN_AXES checks a span whose factors are the dimensions of axes. REACH checks that an operand
+ * has the last element that is read through axes with steps.
  */
 #define SPAN_AXES(operand, element, number, dims_)					\
 	NN_SPAN(NN_RULE_SPAN, operand, element, .count = NN_REF(number), .dims = NN_REF_EACH(dims_,))
@@ -192,12 +198,12 @@ struct nn_field {
 	NN_SPAN(NN_RULE_SPAN, operand, element, NN_FACTORS(__VA_ARGS__), number,	\
 		.dims = NN_REF_EACH(dims_,), .steps = NN_REF_EACH(steps_,))
 
-/* The number of axes of a REACH: from a field, or a constant. */
+/* The number of axes of a REACH: the value of a field, or a constant. */
 #define AXES(field) .count = NN_REF(field)
 #define AXES_OF(number) .num_axes = number
 
 /*
- * An operand by its position: a constant, a field plus a constant, or the index of EACH plus a
+ * The position of an operand: a constant, a field plus a constant, or the index of EACH plus a
  * constant.
  */
 #define INPUT(number) .position = number
@@ -206,26 +212,28 @@ struct nn_field {
 #define OUTPUT(number) .is_output = true, INPUT(number)
 #define OUTPUT_AT(field, number) .is_output = true, INPUT_AT(field, number)
 
-/* The bytes of an element: a constant, or selected by the value of a field. */
+/* The bytes of an element: a constant, or a digit that the value of a field selects. */
 #define SIZE(bytes) .sizes = bytes
 #define SIZE_BY(field, digits) .element = NN_REF(field), .sizes = digits
 #define FLOATS SIZE(sizeof(float))
-/* The size is selected by an enum nn_number, or by a flag that is set for floats. */
+/*
+ * NUMBERS selects the size of an element by an enum nn_number, or by a flag that is set for floats.
+ */
 #define NUMBERS(field) SIZE_BY(field, 0x241)
 
 /* ---- What follows from a table ---- */
 
-/* Sets the height and width of an image to those that a window's axes have. */
+/* Sets the height and width of an image to the input sizes of a window's axes. */
 static inline void nn_image_of_window(struct nn_image *image, const struct nn_window *window)
 {
 	image->h = window->h.in;
 	image->w = window->w.in;
 }
 
-/* Returns whether nn_window_infer() can make such a struct nn_window. */
+/* Returns whether nn_window_infer() can produce the struct nn_window at `window`. */
 bool nn_window_reaches(const void *window);
 
-/* Returns a product, or UINT64_MAX if it overflows. */
+/* Returns a * b, or UINT64_MAX if the product overflows. */
 static inline uint64_t nn_times(uint64_t a, uint64_t b)
 {
 	uint64_t product;
@@ -233,19 +241,20 @@ static inline uint64_t nn_times(uint64_t a, uint64_t b)
 	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* Writes the words of a step. Returns their number; 0 if the step cannot be saved. */
+/* Saves a step to `words`. Returns the number of words, or 0 if the step cannot be saved. */
 uint32_t nn_step_save(const struct nn_ready *ready, uint32_t words[NN_SAVED_WORDS]);
 
 /*
- * Returns a bit for each input that a step reads when it runs. Returns 0 if a saved step cannot
- * have so many inputs.
+ * Returns a bit mask of the inputs that a step reads when it runs. Returns 0 if a step with that
+ * many inputs cannot be saved.
  */
 uint64_t nn_step_reads(const struct nn_ready *ready);
 
 /*
- * Restores a step from untrusted words: fills `state`, of state_size zeros, and all of `ready`
- * except `kernel`, `state` and `reads`. Returns false unless the step accesses only memory within
- * `bounds`, its packed weights and its scratch memory. The content of this memory must not matter.
+ * Restores a step from untrusted words: fills in `state`, which must be zeros, and all members of
+ * `ready` except `kernel`, `state` and `reads`. Returns false unless the step accesses only memory
+ * within `bounds`, its packed weights and its scratch memory. The contents of the memory within
+ * `bounds` must not matter.
  */
 bool nn_step_restore(const struct nn_kernel *kernel, const uint32_t *words, uint32_t count,
 		     const struct nn_bounds *bounds, struct nn_ready *ready, void *state);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks one row of a field table. Only this code reads the untrusted words. The code is inline, so
- * compilers can treat a table as constants. Kernels that networks use often restore their steps
- * faster then.
+ * Walks one row of a field table. No other code reads the untrusted words of saved steps. The
+ * functions are inline: in kernels that networks use often, compilers treat the field table as
+ * constants, which restores steps faster.
  */
 #ifndef NN_PLAN_KERNELS_FIELDS_ROW_H
 #define NN_PLAN_KERNELS_FIELDS_ROW_H
@@ -12,22 +12,25 @@
 #include "plan/kernels/fields.h"
 #include "plan/kernels/unroll.h"
 
-/* A walk over a table writes words, restores a state from words, or collects inputs. */
+/*
+ * A walk over a field table saves words, restores a state from words, or collects the inputs that a
+ * step reads.
+ */
 enum nn_aim { NN_SAVE, NN_RESTORE, NN_COLLECT };
 
 struct nn_walk {
 	const struct nn_kernel *kernel;
 	uint32_t *to;
 	const uint32_t *from;
-	const uint32_t *end;		/* end of the words, or of the memory for words */
+	const uint32_t *end;		/* end of the words to read, or of the memory for words */
 	uint32_t index;			/* the current index of EACH */
 	const struct nn_bounds *bounds;
 	uint64_t reads;
 };
 
 /*
- * Walks all rows of a table. Returns false if a word cannot be written, or has a value that is not
- * allowed.
+ * Walks all rows of a field table. Returns false if a word cannot be written, or if a row rejects a
+ * value.
  */
 bool nn_walk_rows(struct nn_walk *w, const struct nn_field *rows, char *state, enum nn_aim aim);
 
@@ -68,7 +71,7 @@ static inline ALWAYS_INLINE void nn_store(char *at, uint8_t size, uint32_t word)
 		*(uint8_t *)at = (uint8_t)word;
 }
 
-/* Moves the words of a field from the state to the saved step, or back. */
+/* Copies the values of a field from the state to saved words, or from saved words to the state. */
 static inline ALWAYS_INLINE bool nn_move_words(struct nn_walk *w, const struct nn_field *f, char *at,
 					       enum nn_aim aim)
 {
@@ -115,7 +118,7 @@ static inline ALWAYS_INLINE uint64_t nn_product(const struct nn_walk *w, char *s
 
 /*
  * Multiplies `elements` by the dimensions of axes, or adds the distances that axes with steps
- * reach. Returns UINT64_MAX if the result is too large.
+ * reach. Returns UINT64_MAX if the number of elements does not fit in 64 bits.
  */
 uint64_t nn_add_axes(const struct nn_walk *w, char *state, const struct nn_span *s, uint64_t elements);
 
@@ -123,7 +126,10 @@ _Static_assert(offsetof(struct nn_bounds, output) == NN_SAVED_INPUTS * sizeof(st
 	       offsetof(struct nn_bounds, more_outputs) ==
 	       (NN_SAVED_INPUTS + 1) * sizeof(struct nn_room), "rooms in one row");
 
-/* Collects an input, or returns whether the memory of an operand is large enough for a span. */
+/*
+ * Collects the position of an input, or returns whether the memory of an operand is large enough
+ * for a span.
+ */
 static inline ALWAYS_INLINE bool nn_take_span(struct nn_walk *w, char *state, const struct nn_span *s,
 					      enum nn_aim aim)
 {
@@ -147,7 +153,7 @@ static inline ALWAYS_INLINE bool nn_take_span(struct nn_walk *w, char *state, co
 	return nn_times(elements, element) <= room->bytes && element <= room->align;
 }
 
-/* Walks one row. Sets *skip to the number of following rows to skip. */
+/* Walks one row. Sets *skip to the number of following rows that the caller must skip. */
 static inline ALWAYS_INLINE bool nn_walk_row(struct nn_walk *w, const struct nn_field *f, char *state,
 					     enum nn_aim aim, uint32_t *skip)
 {
@@ -196,14 +202,16 @@ static inline ALWAYS_INLINE bool nn_walk_row(struct nn_walk *w, const struct nn_
 	return true;
 }
 
-/* UNROLL is for shorter loops than those over tables. */
+/*
+ * With gcc, UNROLL is only for loops of at most 32 iterations, and loops over tables may be longer.
+ */
 #ifdef __clang__
 #define NN_UNROLL_ROWS UNROLL
 #else
 #define NN_UNROLL_ROWS _Pragma("GCC unroll 64")
 #endif
 
-/* Restores a state by a constant table of `count` rows, END included. */
+/* Restores a state from saved words, by a constant table of `count` rows, END included. */
 static inline ALWAYS_INLINE bool nn_restore_rows(struct nn_walk *walk, const struct nn_field *rows,
 						 size_t count, void *state)
 {
@@ -222,7 +230,7 @@ static inline ALWAYS_INLINE bool nn_restore_rows(struct nn_walk *walk, const str
 	return true;
 }
 
-/* Defines nn_kernel.restore() for a table. */
+/* Defines the member nn_kernel.restore() for a field table. */
 #define NN_RESTORE(fields)								\
 static bool restore(struct nn_walk *w, void *state)					\
 {											\

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Transposes squares of four by four elements of 32 bits, as packing weights requires.
+ * Transposes blocks of four by four 32-bit elements, for packing weights.
  */
 #ifndef NN_PLAN_KERNELS_FOURS_H
 #define NN_PLAN_KERNELS_FOURS_H
@@ -13,7 +13,7 @@
 
 typedef uint32_t four __attribute__((vector_size(16)));
 
-/* Loads four rows that are `step` bytes apart. */
+/* Loads four rows of four elements; the rows begin `step` bytes apart. */
 static inline void load_fours(const void *from, size_t step, four x[4])
 {
 	UNROLL

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * FULLY_CONNECTED as a matrix product with packed weights. Float weights are not packed in two
- * cases: they are no constants and there are few rows, or they are large and there is one row.
+ * FULLY_CONNECTED as a matrix product with packed weights. Float weights are not packed if they are
+ * not constants and there are few rows, or if they are large and there is one row.
  */
 #include <string.h>
 
@@ -10,15 +10,15 @@
 
 enum { X, WEIGHTS, BIAS, ACTIVATION };
 
-/* Weights are packed once, packed in each run, or not packed. */
+/* Weights are packed once, packed in each execution, or not packed. */
 enum weights { PACKED, PACKED_EACH_RUN, PLAIN };
 
-#define MAX_ROWS 56	/* rows of a block, which stay cached while weights are read */
-#define MAX_PLAIN_ROWS 4	/* up to this number of rows, packing takes longer than it saves */
+#define MAX_ROWS 56	/* rows of a block, which stay in the cache while weights are read */
+#define MAX_PLAIN_ROWS 4	/* maximum rows for which packing takes longer than it saves */
 /*
- * Minimum bytes of constant weights that are not packed for one row of floats. So many weights are
- * read from memory, which takes the same time with and without packing. Packing would only delay
- * the first result.
+ * Minimum bytes of constant weights that are not packed for one row of floats. Large weights are
+ * read from memory, which takes the same time with and without packing. Packing large weights for
+ * one row would only delay the first result.
  */
 #define MIN_PLAIN_SIZE ((size_t)64 << 20)
 
@@ -137,7 +137,10 @@ static void run(const struct nn_kernel_call *call, uint32_t task, void *scratch)
 	}
 	if (!nn_gemm_takes_rows(g))
 		a = copy_rows(g, a, left < g->block_rows ? left : g->block_rows, scratch);
-	/* Kernels that widen rows need no copied rows, so both can use the same scratch memory. */
+	/*
+	 * Kernels that widen rows need no copied rows, so widened rows and copied rows can use the
+	 * same scratch memory.
+	 */
 	nn_gemm_run(call->ready, g, row_block, task % g->column_blocks, a, call->outputs[0],
 		    scratch);
 }

@@ -9,14 +9,14 @@
 #include "plan/kernels/elementwise.h"
 #include "plan/kernels/fields.h"
 
-/* A function of floats, CLAMP of fp16 numbers, or a conversion. */
+/* A function of floats, CLAMP of fp16 numbers, or a conversion of types. */
 enum kind { OF_FLOATS, OF_FP16, WIDEN, NARROW, QUANTIZE, DEQUANTIZE };
 
 struct function {
 	enum kind kind;
 	size_t count;
-	size_t task_count;		/* elements of a task */
-	/* The arguments of the inner loop for this kind, without pointers. */
+	size_t task_count;		/* number of elements of a task */
+	/* The arguments of the inner loop for `kind`, without pointers. */
 	struct nn_unary_f32 f32;
 	struct nn_quantize_f32 quantize;
 	struct nn_dequantize_f32 dequantize;
@@ -36,7 +36,7 @@ static const struct {
 	{ NN_OP_CAST, 0 }, { NN_OP_QUANTIZE, 0 }, { NN_OP_DEQUANTIZE, 0 },
 };
 
-/* The zero point and bounds of QUANTIZE are at most as large as the difference of two bytes. */
+/* The zero point and the bounds of QUANTIZE are within the largest difference of two bytes. */
 #define NN_STATE struct function
 static const struct nn_field fields[] = {
 	WORD(kind, 0, DEQUANTIZE), COUNT(count),
@@ -102,7 +102,7 @@ static bool read_dequantize(const struct nn_run *r, struct function *f)
 
 	f->kind = DEQUANTIZE;
 	f->dequantize.scale = x->scale;
-	/* Flipping the sign bit makes a signed byte 128 larger. */
+	/* Flipping the sign bit of a signed byte adds 128, which makes the byte unsigned. */
 	f->dequantize.flip = x->type == NN_TENSOR_QUANT8_ASYMM ? 0 : 0x80;
 	f->dequantize.zero = x->zero_point + f->dequantize.flip;
 	return r->outputs[0].type == NN_TENSOR_FLOAT32 &&
@@ -122,7 +122,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	       complete(f, ready);
 }
 
-/* Clamps fp16 numbers: adds -0, which changes no number, and clamps the sums. */
+/* Clamps fp16 numbers: adds -0, which changes no number, with the clamping loop of ADD. */
 static void clamp_fp16(const struct nn_isa *isa, const struct function *f, const uint16_t *in,
 		       uint16_t *out, size_t count)
 {

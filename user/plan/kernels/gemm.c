@@ -7,17 +7,17 @@
 
 enum { X, WEIGHTS, BIAS };
 
-#define TASKS_PER_THREAD 4	/* more than 1, so that fast threads run more tasks */
-#define ROW_TASKS 2		/* tasks per thread, if a task quantises its rows */
-#define ROW_UNIT 2	/* if a task quantises its rows, it has a multiple of ROW_UNIT rows */
+#define TASKS_PER_THREAD 4	/* more than 1, so that faster threads can run more tasks */
+#define ROW_TASKS 2		/* tasks per thread, if each task quantises its rows */
+#define ROW_UNIT 2	/* such a task has a multiple of ROW_UNIT rows */
 /*
- * Minimum work, of about five microseconds, for which several threads are faster: multiplications
- * per lane of a vector, or bytes of weights. The latter is for products of few rows, where reading
- * weights takes most of the time.
+ * Minimum work for which several threads are faster, about five microseconds: a number of
+ * multiplications per vector lane, or of bytes of weights. The limit in bytes of weights is for
+ * products of few rows, which spend most time on reading weights.
  */
 #define MIN_LANE_PRODUCTS 50000
 #define MIN_WEIGHTS 200000
-#define PACK_COLUMNS 64		/* columns that a task packs: a multiple of a panel's */
+#define PACK_COLUMNS 64		/* columns packed by one task: a multiple of a panel's */
 
 static size_t divide(size_t a, size_t b)
 {
@@ -29,7 +29,7 @@ static const struct nn_gemm_config *config_of(const struct nn_gemm *g, const str
 	return g->sums && isa->gemm_sums.run ? &isa->gemm_sums : &isa->gemm_q8;
 }
 
-/* Returns the number of bytes of the panels of `columns` columns. */
+/* Returns the number of bytes of the panels for `columns` columns. */
 static size_t panels_size(const struct nn_gemm *g, const struct nn_isa *isa, size_t columns)
 {
 	const size_t lanes = nn_number_lanes(isa, g->number);
@@ -94,8 +94,8 @@ size_t nn_gemm_scratch(const struct nn_gemm *g, const struct nn_isa *isa)
 }
 
 /*
- * Divides a size into `count` blocks, or fewer, because their size is rounded up to a multiple of
- * `unit`. Returns the size of a block.
+ * Divides `whole` into at most `count` blocks, and sets *blocks to the number of blocks. Returns
+ * the size of a block, which is rounded up to a multiple of `unit`.
  */
 static size_t cut(size_t whole, size_t count, size_t unit, uint32_t *blocks)
 {
@@ -110,9 +110,8 @@ static size_t cut(size_t whole, size_t count, size_t unit, uint32_t *blocks)
 }
 
 /*
- * Divides a product into the wanted number of blocks if possible, with at least `*row_blocks`
- * blocks of rows. Each block reads its rows and columns, so the division with the fewest reads is
- * chosen.
+ * Divides a product into `wanted` blocks if possible, with at least *row_blocks blocks of rows.
+ * Chooses the division for which all blocks together read the fewest rows and columns.
  */
 static void cut_both(const struct nn_gemm *g, size_t wanted, size_t panels, size_t *row_blocks,
 		     size_t *column_blocks)
@@ -163,8 +162,8 @@ void nn_gemm_divide(struct nn_gemm *g, const struct nn_isa *isa, uint32_t thread
 #define LINE 16			/* floats in a cache line */
 
 /*
- * Packs elements [first, end) of `count` columns. `valid` columns exist, each of which is a row in
- * memory.
+ * Packs elements [first, end) of each of `count` columns. Only `valid` of the columns exist; an
+ * existing column is contiguous in memory.
  */
 static void pack_line_f32(const float *rows, size_t depth, size_t first, size_t end, size_t count,
 			  size_t valid, float *to)
@@ -197,8 +196,8 @@ static void pack_bias_f32(const float *bias, size_t count, size_t valid, float *
 }
 
 /*
- * Returns the width of the next panel, if `left` columns are left. Sets *valid to the columns that
- * it uses.
+ * Returns the number of columns of the next panel, if `left` columns are not yet packed. Sets
+ * *valid to the number of existing columns in the panel.
  */
 static size_t panel_f32(size_t lanes, size_t left, size_t *valid)
 {
@@ -244,7 +243,7 @@ void nn_gemm_pack_columns_f32(const struct nn_isa *isa, const float *b, size_t c
 	}
 }
 
-/* Packs rows of fp16 and their bias into panels. */
+/* Packs rows of fp16 weights and their biases into panels. */
 static void pack_rows_f16(size_t lanes, const uint16_t *rows, const uint16_t *bias, size_t columns,
 			  size_t depth, uint16_t *to)
 {
@@ -261,8 +260,9 @@ static void pack_rows_f16(size_t lanes, const uint16_t *rows, const uint16_t *bi
 }
 
 /*
- * Packs columns [first, first + count) of int8. Reads the parameters of a panel's columns at a
- * time. If `r` is NULL, packs for sums: without a bias, for unsigned bytes without a zero point.
+ * Packs the int8 columns [first, first + count). The parameters of one panel's columns are read
+ * together. If `r` is NULL, packs for int32 sums: without a bias, and for unsigned bytes with zero
+ * point 0.
  */
 static bool pack_columns_q8(const struct nn_run *r, const struct nn_tensor *from,
 			    const struct nn_gemm *g, const struct nn_isa *isa, size_t first,
@@ -331,7 +331,7 @@ bool nn_gemm_pack_task(const struct nn_run *r, const struct nn_gemm *g, const st
 
 /* ---- Running ---- */
 
-/* A block of columns and its packed panels. */
+/* A block of columns and the packed panels of these columns. */
 struct block {
 	const char *panels;
 	size_t first;
@@ -393,7 +393,10 @@ static void run_f32(const struct nn_ready *ready, const struct nn_gemm *g, size_
 	multiply(ready, g, &gemm);
 }
 
-/* Runs an int8 product. The results are sums if `sums` is not NULL, otherwise bytes. */
+/*
+ * Runs a block of an int8 product. The results are int32 sums if `sums` is not NULL, otherwise
+ * bytes.
+ */
 static void run_q8(const struct nn_ready *ready, const struct nn_gemm *g, size_t rows,
 		   const struct block *b, const void *a, void *c, int32_t *sums, size_t stride,
 		   void *scratch)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrix product of floats for one instruction set. The includer defines TARGET, LANES, ROWS, VF,
- * LOAD, STORE, STORE_SOME, SPLAT, MADD, ADD, MIN and MAX. If there are instructions for it, the
- * includer also defines CLAMP, and MADD_LANE, which multiplies by one lane of a vector. For other
- * types than float the includer defines NUM and SUM_MOST. At most SUM_MOST products are summed
- * before their sum is added to the result.
+ * Matrix product of floats, written once for all instruction sets. The includer defines TARGET,
+ * LANES, ROWS, VF, LOAD, STORE, STORE_SOME, SPLAT, MADD, ADD, MIN and MAX. If the instruction set
+ * has instructions for them, the includer also defines CLAMP, and MADD_LANE, which multiplies by
+ * one lane of a vector. If the elements are not float32, the includer also defines NUM, the type of
+ * an element, and SUM_MOST. At most SUM_MOST products are summed in a vector before the sum is
+ * added to the total.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(MAX) || \
     !defined(MIN) || !defined(ROWS) || !defined(SPLAT) || !defined(STORE) || \
@@ -20,7 +21,7 @@
 #define NUM float
 #endif
 
-/* With operands in this order NaN stays NaN, as in the reference. */
+/* With the operands in this order, NaN stays NaN, as in the reference. */
 #ifndef CLAMP
 #define CLAMP(x, low, high) MIN(high, MAX(low, x))
 #endif
@@ -41,13 +42,14 @@ static inline ALWAYS_INLINE TARGET void store_tile_f32(int vectors, VF low, VF h
 }
 
 /*
- * Number of sums that are computed for a single row. With one sum, each addition would wait for the
- * one before.
+ * Number of partial sums that are computed for a single row. With only one sum, each addition would
+ * wait for the preceding addition.
  */
 #define SPLITS 4
 
 /*
- * Adds `depth` products of a row and a panel. Returns the address after the weights that were used.
+ * Adds `depth` products of a row and a panel. Returns the address of the first weight that was not
+ * used.
  */
 static inline ALWAYS_INLINE TARGET const NUM *add_row_f32(int vectors, const NUM *a, size_t depth,
 							  const NUM *w,
@@ -84,7 +86,7 @@ static inline ALWAYS_INLINE TARGET void add_splits_f32(int vectors,
 	}
 }
 
-/* Multiplies one row of a by one panel. */
+/* Multiplies one row of `a` by one panel. */
 static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gemm_f32 *g,
 						const NUM *a, const NUM *w, NUM *c,
 						size_t columns)
@@ -120,9 +122,9 @@ static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gem
 
 #ifdef MADD_LANE
 
-#define STEP_F32 8		/* elements of depth that are multiplied at a time */
+#define STEP_F32 8		/* elements of the depth that one step multiplies */
 
-/* Multiplies by element `at` of a step, which is lane `lane` of x. */
+/* Multiplies by element `at` of a step, which is in lane `lane` of the vector x. */
 #define STEP_LANE(at, lane)								\
 	do {										\
 		VF b[NN_PANEL_VECTORS];							\
@@ -139,7 +141,8 @@ static inline ALWAYS_INLINE TARGET void row_f32(int vectors, const struct nn_gem
 	} while (0)
 
 /*
- * Multiplies the part of the depth in which rows can be read in whole vectors; returns its length.
+ * Multiplies as much of the depth as can be read in whole vectors, and returns the number of
+ * elements.
  */
 static inline ALWAYS_INLINE TARGET size_t steps_f32(int rows, int vectors, const NUM *a,
 						    size_t stride, size_t depth, const NUM *w,
@@ -192,7 +195,8 @@ static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const NU
 						 VF acc[ROWS][NN_PANEL_VECTORS])
 {
 	/*
-	 * Every third row has a pointer. The next two rows are addressed from it, with the stride.
+	 * Every third row has a pointer; the next two rows are addressed from this pointer, with
+	 * the stride.
 	 */
 	const NUM *base[(ROWS + 2) / 3];
 	size_t k = steps_f32(rows, vectors, a, stride, depth, w, acc);
@@ -221,8 +225,8 @@ static inline ALWAYS_INLINE TARGET void part_f32(int rows, int vectors, const NU
 #ifdef SUM_MOST
 
 /*
- * Ends a piece of the depth: adds its sums to the totals. The totals stay in memory, because there
- * are not enough registers for totals and sums.
+ * Ends a piece of the depth: adds the sums of the piece to the totals. The totals stay in memory,
+ * because there are not enough registers for totals and sums.
  */
 static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 						      VF total[ROWS][NN_PANEL_VECTORS],
@@ -239,9 +243,9 @@ static inline ALWAYS_INLINE TARGET void end_piece_f32(int rows, int vectors,
 }
 
 /*
- * Adds elements [first, first + depth) of the depth, in pieces of SUM_MOST. Which elements are in a
- * piece must not depend on the parts, because the parts depend on how rows are divided into tasks.
- * `acc` is the sum of piece `piece` so far.
+ * Adds the products of elements [first, first + depth) of the depth, in pieces of SUM_MOST
+ * elements. The division into pieces must not depend on the parts, because the parts depend on how
+ * rows are divided into tasks. `acc` has the sums of the elements of piece `piece` so far.
  */
 static inline ALWAYS_INLINE TARGET size_t pieces_f32(int rows, int vectors, const NUM *a,
 						     size_t stride, size_t first, size_t depth,
@@ -272,8 +276,8 @@ static inline ALWAYS_INLINE TARGET size_t pieces_f32(int rows, int vectors, cons
 #endif
 
 /*
- * Multiplies `rows` rows of a by a panel of `vectors` vectors. Both numbers are constants, so that
- * compilers unroll the loops completely.
+ * Multiplies `rows` rows of `a` by a panel of `vectors` vectors. `rows` and `vectors` are
+ * constants, so that compilers unroll the loops completely.
  */
 static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors, bool parts,
 						 const struct nn_gemm_f32 *g, size_t row,
@@ -315,7 +319,7 @@ static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors, bool par
 			acc[i][v] = ADD(total[i][v], acc[i][v]);
 #endif
 	/*
-	 * The parameters are read before the first store, because a compiler must assume that the
+	 * `low` and `high` are read before the first store, because the compiler must assume that a
 	 * store changes them.
 	 */
 	low = SPLAT(g->low);
@@ -332,7 +336,10 @@ static inline ALWAYS_INLINE TARGET void tile_f32(int rows, int vectors, bool par
 		store_tile_f32(vectors, low, high, acc[i], c + (size_t)i * c_stride, columns);
 }
 
-/* Computes as many tiles as fit from `row` on. Returns the row after the last tile. */
+/*
+ * Computes as many tiles of `rows` rows as fit, beginning at row `row`. Returns the row after the
+ * last computed tile.
+ */
 static inline ALWAYS_INLINE TARGET size_t all_tiles_f32(int rows, int vectors, bool parts,
 							const struct nn_gemm_f32 *g, size_t row,
 							const NUM *w, NUM *c, size_t columns)
@@ -363,7 +370,7 @@ static const struct {
 	uint8_t rows;
 	uint8_t vectors;
 	size_t (*fn[2])(const struct nn_gemm_f32 *g, size_t row, const NUM *w, NUM *c,
-			size_t columns);	/* fn[1] is for rows that lie in parts */
+			size_t columns);	/* fn[1] is for rows that consist of parts */
 } tiles_f32[] = { TILES(TILE_F32_ENTRY) };
 
 static TARGET void one_row_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const NUM *w,
@@ -376,8 +383,8 @@ static TARGET void one_row_f32(const struct nn_gemm_f32 *g, uint32_t vectors, co
 }
 
 /*
- * Multiplies all rows by one panel. Begins with the largest tiles of which all rows fit in the
- * first-level cache.
+ * Multiplies all rows of the product by one panel. Begins with the largest tiles whose rows all fit
+ * in the first-level cache.
  */
 static void panel_f32(const struct nn_gemm_f32 *g, uint32_t vectors, const NUM *w, NUM *c,
 		      size_t columns)

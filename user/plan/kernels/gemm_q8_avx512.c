@@ -23,15 +23,15 @@
 #define STORE_TWO q8_store_two
 #define PRODUCT nn_gemm_q8_avx512
 
-/* Rows that are summed at a time. Each lane gets the sum of a row. */
+/* Number of rows that are summed at a time. Lane i gets the sum of row i. */
 #define SUM_ROWS 16
 
-/* Rows whose corrections are computed at a time. */
+/* Number of rows whose corrections for b's zero point are computed at a time. */
 #define BLOCK (SUM_ROWS * ROWS)
 
 /*
- * Adds the second part of 128 bits to the first, and the fourth to the third. The result has the
- * sums of x, then those of y.
+ * Adds the second 128 bits of a vector to the first 128 bits, and the fourth to the third. The
+ * result has the two sums of x, then the two sums of y.
  */
 static inline ALWAYS_INLINE TARGET i32x16 sum_parts(i32x16 x, i32x16 y)
 {
@@ -39,12 +39,15 @@ static inline ALWAYS_INLINE TARGET i32x16 sum_parts(i32x16 x, i32x16 y)
 	       (i32x16)_mm512_shuffle_i32x4((__m512i)x, (__m512i)y, 0xdd);
 }
 
-/* Sums the lanes of each of sixteen vectors. Lane i of the result is the sum of vector i. */
+/*
+ * Sums the lanes of each of sixteen vectors. Lane i of the result is the sum of all lanes of vector
+ * i.
+ */
 static inline ALWAYS_INLINE TARGET i32x16 sum_lanes(i32x16 x[SUM_ROWS])
 {
 	/*
-	 * After the first loop, a part of 128 bits has two sums for each of two vectors; after the
-	 * second, one sum for each of four.
+	 * After the first loop, each 128 bits have two sums for each of two vectors; after the
+	 * second loop, each 128 bits have one sum for each of four vectors.
 	 */
 	UNROLL
 	for (int i = 0; i < 8; i++)
@@ -59,7 +62,10 @@ static inline ALWAYS_INLINE TARGET i32x16 sum_lanes(i32x16 x[SUM_ROWS])
 	return sum_parts(x[0], x[1]);
 }
 
-/* Computes the corrections for b's zero point of SUM_ROWS rows, which are `stride` bytes apart. */
+/*
+ * Computes, for each of SUM_ROWS rows, the correction for b's zero point; the rows begin `stride`
+ * bytes apart.
+ */
 static TARGET void correct_rows(const struct nn_gemm_q8 *g, const uint8_t *a, size_t stride,
 				int32_t *corrections)
 {
@@ -87,8 +93,8 @@ static TARGET void correct_rows(const struct nn_gemm_q8 *g, const uint8_t *a, si
 }
 
 /*
- * Does what correct_rows() does, for up to BLOCK rows. If there are fewer than SUM_ROWS rows, each
- * is summed separately.
+ * Computes the corrections for b's zero point of up to BLOCK rows. If there are fewer than SUM_ROWS
+ * rows, each row is summed separately.
  */
 static void correct_block(const struct nn_gemm_q8 *g, const uint8_t *a, size_t rows,
 			  int32_t *corrections)
@@ -103,7 +109,7 @@ static void correct_block(const struct nn_gemm_q8 *g, const uint8_t *a, size_t r
 	}
 }
 
-/* Stores scaled 32-bit values of one row as the bytes of up to 16 columns. */
+/* Stores scaled 32-bit values of one row as bytes, for up to 16 columns. */
 static inline ALWAYS_INLINE TARGET void store_one(uint8_t *c, __m512i x,
 						  const struct nn_q8_output *o, size_t columns)
 {

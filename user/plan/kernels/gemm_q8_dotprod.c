@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with the instructions of DotProd, which multiply four elements of depth of a
+ * Int8 matrix product with DotProd, whose instruction multiplies four elements of the depth, of one
  * row and of four columns.
  */
 #if defined(__aarch64__)
 
 /*
- * If gcc moves loads to the front, there are not enough registers for them, 24 sums and six rows.
+ * If gcc schedules loads early, there are not enough registers for the loaded weights, 24 sums and
+ * six rows.
  */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")
@@ -14,11 +15,13 @@
 
 #include "plan/kernels/q8_neon.h"
 
-#define ROWS 7			/* rows of a tile of one panel, and of two panels */
+#define ROWS 7			/* rows of a tile of one panel */
 #define ROWS_TWO 6
 #define GROUP 4
 
-/* Multiplies group `lane` (0 to 3) of each of `rows` rows by the columns of a panel. */
+/*
+ * Multiplies the group of bytes `lane` (0 to 3) of each of `rows` rows by the columns of a panel.
+ */
 #define ADD_EIGHT(eight, lane)							\
 	do {									\
 		const uint8_t *at = w[eight] + (lane) * 8 * GROUP;		\
@@ -46,7 +49,9 @@
 #define DOT_UNSIGNED(sum, b, a, lane)						\
 	vreinterpretq_s32_u32(vdotq_laneq_u32(vreinterpretq_u32_s32(sum), b, a, lane))
 #else
-/* With the intrinsics, gcc 12 copies sums between registers if there are 24. */
+/*
+ * With intrinsics instead of assembly, gcc 12 copies sums between registers if there are 24 sums.
+ */
 #define DOT_SIGNED(sum, b, a, lane) DOT_BY("sdot", sum, b, a, lane)
 #define DOT_UNSIGNED(sum, b, a, lane) DOT_BY("udot", sum, b, a, lane)
 #define DOT_BY(name, sum, b, a, lane) ({					\
@@ -81,7 +86,7 @@ static inline ALWAYS_INLINE void run_tile(int rows, int eights, bool is_signed,
 		ADD_GROUP(2);
 		ADD_GROUP(3);
 		/*
-		 * The pointers advance after the loads, because otherwise the compiler does not use
+		 * The pointers advance after the loads, because the compiler otherwise does not use
 		 * paired loads.
 		 */
 		UNROLL
@@ -105,7 +110,7 @@ static inline ALWAYS_INLINE void run_tile(int rows, int eights, bool is_signed,
 	q8_panel_store(p, rows, eights, positive, acc);
 }
 
-/* Multiplies all rows, beginning with the largest tiles. */
+/* Multiplies all rows by a panel, first with the largest tiles. */
 static inline ALWAYS_INLINE void run_panel(bool is_signed, bool positive, struct q8_panel p,
 					   size_t rows)
 {

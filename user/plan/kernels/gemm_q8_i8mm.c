@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with the instructions of I8MM, which multiply eight elements of depth of two
+ * Int8 matrix product with I8MM, whose instruction multiplies eight elements of the depth, of two
  * rows and of two columns.
  */
 #if defined(__aarch64__)
 
 /*
- * If gcc moves loads to the front, there are not enough registers for them, 24 sums and six rows.
+ * If gcc schedules loads early, there are not enough registers for the loaded weights, 24 sums and
+ * six rows.
  */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")
@@ -14,12 +15,15 @@
 
 #include "plan/kernels/q8_neon.h"
 
-#define ROWS 8			/* rows of a tile of one panel, and of two panels */
+#define ROWS 8			/* rows of a tile of one panel */
 #define ROWS_TWO 6
-#define PAIRS (ROWS / 2)	/* pairs of rows; a vector has a group of both rows */
+#define PAIRS (ROWS / 2)	/* a vector has one group of bytes of both rows of a pair */
 #define GROUP 8
 
-/* Combines the groups of a pair of rows: *first has both first groups, *second both second ones. */
+/*
+ * Combines the groups of bytes of a pair of rows: *first has the first groups of both rows, and
+ * *second has the second groups.
+ */
 static inline ALWAYS_INLINE void pair_groups(uint8x16_t x, uint8x16_t y, uint8x16_t *first,
 					     uint8x16_t *second)
 {
@@ -37,7 +41,10 @@ static inline ALWAYS_INLINE int32x4_t multiply(bool is_signed, int32x4_t sum, ui
 		return vmmlaq_s32(sum, vreinterpretq_s8_u8(a), vreinterpretq_s8_u8(b));
 	return vreinterpretq_s32_u32(vmmlaq_u32(vreinterpretq_u32_s32(sum), a, b));
 #else
-	/* With the intrinsics, gcc 12 copies sums between registers if there are 24. */
+	/*
+	 * With intrinsics instead of assembly, gcc 12 copies sums between registers if there are 24
+	 * sums.
+	 */
 	if (is_signed)
 		__asm__("smmla %0.4s, %1.16b, %2.16b" : "+w"(sum) : "w"(a), "w"(b));
 	else
@@ -46,7 +53,7 @@ static inline ALWAYS_INLINE int32x4_t multiply(bool is_signed, int32x4_t sum, ui
 #endif
 }
 
-/* low_lanes() returns lanes 0 and 1 of a and b, high_lanes() lanes 2 and 3. */
+/* low_lanes() returns lanes 0 and 1 of a and b; high_lanes() returns lanes 2 and 3 of a and b. */
 static inline ALWAYS_INLINE int32x4_t low_lanes(int32x4_t a, int32x4_t b)
 {
 	return vreinterpretq_s32_s64(vzip1q_s64(vreinterpretq_s64_s32(a),
@@ -60,7 +67,8 @@ static inline ALWAYS_INLINE int32x4_t high_lanes(int32x4_t a, int32x4_t b)
 }
 
 /*
- * Multiplies group `half` (0 or 1) of each of `pairs` pairs of rows by the columns of all panels.
+ * Multiplies the group of bytes `half` (0 or 1) of each of `pairs` pairs of rows by the columns of
+ * all panels.
  */
 static inline ALWAYS_INLINE void add_group(int pairs, int eights, bool is_signed, int half,
 					   const uint8x16_t a[2][PAIRS],
@@ -81,8 +89,8 @@ static inline ALWAYS_INLINE void add_group(int pairs, int eights, bool is_signed
 }
 
 /*
- * Multiplies `rows` rows, which is an even number or 1. A single row is paired with itself, and the
- * sums of its copy are ignored.
+ * Multiplies `rows` rows, which must be an even number or 1. A single row is paired with itself,
+ * and the second sums of the pair are ignored.
  */
 static inline ALWAYS_INLINE void run_tile(int rows, int eights, bool is_signed, bool positive,
 					  const struct q8_panel *p)
@@ -116,7 +124,7 @@ static inline ALWAYS_INLINE void run_tile(int rows, int eights, bool is_signed, 
 		add_group(pairs, eights, is_signed, 0, a, w, acc);
 		add_group(pairs, eights, is_signed, 1, a, w, acc);
 		/*
-		 * The pointers advance after the loads, because otherwise the compiler does not use
+		 * The pointers advance after the loads, because the compiler otherwise does not use
 		 * paired loads.
 		 */
 		UNROLL
@@ -144,7 +152,7 @@ static inline ALWAYS_INLINE void run_tile(int rows, int eights, bool is_signed, 
 	q8_panel_store(p, rows, eights, positive, sums);
 }
 
-/* Multiplies all rows, beginning with the largest tiles. */
+/* Multiplies all rows by a panel, first with the largest tiles. */
 static inline ALWAYS_INLINE void run_panel(bool is_signed, bool positive, struct q8_panel p,
 					   size_t rows)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with NEON without extensions. It multiplies sixteen elements of depth of a
- * row and of a column at a time, and sums pairs of products.
+ * Int8 matrix product with NEON without extensions. Each step multiplies sixteen elements of the
+ * depth, of one row and one column, and sums pairs of products.
  */
 #if defined(__aarch64__)
 
-/* If gcc moves loads to the front, there are not enough registers for them and 24 sums. */
+/*
+ * If gcc schedules loads early, there are not enough registers for the loaded vectors and 24 sums.
+ */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")
 #endif
@@ -16,8 +18,8 @@
 #define GROUP NN_Q8_SIGNED_GROUP
 
 /*
- * With TWICE, two products are summed in 16 bits, in which they fit unless all four factors are
- * -128. With FLIPPED, unsigned bytes of rows are converted to signed ones.
+ * With TWICE, two products are summed in 16 bits; the sum does not overflow unless all four factors
+ * are -128. With FLIPPED, unsigned bytes of the rows are converted to signed bytes.
  */
 enum kind { SIGNED, SIGNED_TWICE, FLIPPED, FLIPPED_TWICE };
 
@@ -33,13 +35,15 @@ static inline ALWAYS_INLINE int8x16_t as_signed(enum kind kind, uint8x16_t x)
 	return vreinterpretq_s8_u8(x);
 }
 
-/* Sums the lanes of each of four vectors. Lane i of the result is the sum of vector i. */
+/*
+ * Sums the lanes of each of four vectors. Lane i of the result is the sum of all lanes of vector i.
+ */
 static inline ALWAYS_INLINE int32x4_t sum_lanes(const int32x4_t x[4])
 {
 	return vpaddq_s32(vpaddq_s32(x[0], x[1]), vpaddq_s32(x[2], x[3]));
 }
 
-/* Multiplies one group of `rows` rows by a group of eight columns. */
+/* Multiplies a group of elements of `rows` rows by the group of eight columns. */
 static inline ALWAYS_INLINE void add_group(int rows, enum kind kind, const int8x16_t x[ROWS],
 					   const uint8_t *w, int32x4_t acc[ROWS][8])
 {
@@ -57,8 +61,8 @@ static inline ALWAYS_INLINE void add_group(int rows, enum kind kind, const int8x
 		b = two[j % 2];
 
 		/*
-		 * Steps of all rows are interleaved, because an in-order CPU would wait for each
-		 * result.
+		 * The instructions of all rows are interleaved, because an in-order CPU would wait
+		 * for each result.
 		 */
 		UNROLL
 		for (int i = 0; i < rows; i++)
@@ -117,7 +121,7 @@ static inline ALWAYS_INLINE void run_tile(int rows, enum kind kind, bool positiv
 	q8_panel_store(p, rows, 1, positive, sums);
 }
 
-/* Multiplies all rows, beginning with the largest tiles. */
+/* Multiplies all rows by a panel, first with the largest tiles. */
 static inline ALWAYS_INLINE void run_panel(enum kind kind, bool positive, struct q8_panel p,
 					   size_t rows)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with VNNI. The includer defines TARGET, LANES (of 32 bits), the vector type
- * VI, ROWS (of the largest tile), TILES, SPLAT_BYTE, SPLAT, XOR and LOAD. DPBUSD adds products of
- * four unsigned and four signed bytes. SCALE, STORE_ONE and STORE_TWO convert sums to outputs.
- * PRODUCT is the name of the function. correct_block() computes the corrections for b's zero point,
- * for up to BLOCK rows. If DPBUSD may saturate, the includer defines SPLITS, and HALVE and
- * SUBTRACT_BYTES for int8.
+ * Int8 matrix product with VNNI, written once for several instruction sets. The includer defines
+ * TARGET, LANES (of 32 bits), the vector type VI, ROWS (rows of the largest tile), TILES,
+ * SPLAT_BYTE, SPLAT, XOR and LOAD. DPBUSD(sums, a, b) adds the products of four unsigned bytes of a
+ * and four signed bytes of b to each sum. SCALE, STORE_ONE and STORE_TWO convert sums to outputs.
+ * PRODUCT is the name of the function to define. correct_block() computes the corrections for b's
+ * zero point of up to BLOCK rows. If DPBUSD may saturate, the includer also defines SPLITS, HALVE
+ * and SUBTRACT_BYTES.
  */
 #if !defined(BLOCK) || !defined(DPBUSD) || !defined(LANES) || !defined(LOAD) || \
     !defined(PRODUCT) || !defined(ROWS) || !defined(SCALE) || !defined(SPLAT) || \
@@ -36,11 +37,11 @@ struct tile {
 	const int32_t *corrections;	/* for each row, the correction for b's zero point */
 	const void *panel;
 	uint8_t *c;
-	int32_t *sums;			/* NULL: the output is bytes */
+	int32_t *sums;			/* NULL: the results are bytes */
 	size_t columns;
 };
 
-/* Pointers to the rows of a tile, and the sums of rows so far. */
+/* Pointers to the rows of a tile, and the sums of each row so far. */
 struct rows {
 	const uint8_t *base[(ROWS + 2) / 3];
 	size_t stride;
@@ -48,7 +49,7 @@ struct rows {
 	sums_q8 acc[ROWS][NN_PANEL_VECTORS];
 };
 
-/* Adds the products of four elements of depth, from `k` on, for each row. */
+/* Adds the products of four elements of the depth, from element `k` on, for each row. */
 static inline ALWAYS_INLINE TARGET void add_four(int rows, int vectors, bool flips, size_t k,
 						 const VI *b, struct rows *r)
 {
@@ -74,9 +75,10 @@ static inline ALWAYS_INLINE TARGET void load_four(int vectors, const int8_t *w, 
 
 #ifdef SPLITS
 /*
- * Adds the products of the spare halves of a panel. If the panel needs more spares than it can
- * have, also adds all weights `w` in two halves and returns true. The packed numbers may come from
- * a damaged file, so they are checked before they become addresses.
+ * Adds the products of the spare bytes of a panel: halves of weights whose other halves are in the
+ * panel. If the panel has too many places for spare bytes, also adds the products of all weights
+ * `w`, split in two halves, and returns true. The positions of spare bytes may come from a damaged
+ * file, so they are checked before they become addresses.
  */
 static inline ALWAYS_INLINE TARGET bool add_spares(int rows, int vectors, bool flips, size_t depth,
 						   const int8_t *w, const struct nn_q8_spares *s,
@@ -159,8 +161,8 @@ static inline ALWAYS_INLINE TARGET void run_tile(int rows, int vectors, bool pos
 		return;
 	}
 	/*
-	 * All scales are loaded before the first result is stored, because a compiler must assume
-	 * that the store changes them.
+	 * All scales are loaded before the first result is stored, because the compiler must assume
+	 * that a store changes the scales.
 	 */
 	UNROLL
 	for (int v = 0; v < vectors; v++) {
@@ -201,8 +203,8 @@ static const struct {
 } tiles[] = { TILES(TILE_ENTRY) };
 
 /*
- * Multiplies `rows` rows from `row` on by one panel. Begins with the largest tiles of which all
- * rows fit in the first-level cache.
+ * Multiplies `rows` rows, from row `row` on, by one panel. Begins with the largest tiles whose rows
+ * all fit in the first-level cache.
  */
 static void run_panel(const struct nn_gemm_q8 *g, size_t row, size_t rows, size_t column,
 		      const void *panel, const int32_t *corrections)

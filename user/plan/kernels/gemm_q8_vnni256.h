@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with VNNI in vectors of 256 bits. The includer defines TARGET, DPBUSD and
- * PRODUCT as for gemm_q8_vnni.h.
+ * Int8 matrix product with VNNI on vectors of 256 bits. The includer defines TARGET, DPBUSD and
+ * PRODUCT, which gemm_q8_vnni.h describes.
  */
 #if !defined(DPBUSD) || !defined(PRODUCT) || !defined(TARGET)
 #error "gemm_q8_vnni256.h needs: DPBUSD PRODUCT TARGET"
@@ -24,7 +24,7 @@
 #define STORE_TWO q8_store_two_avx2
 #define BLOCK (16 * ROWS)
 
-/* Returns the correction of a row for b's zero point. */
+/* Returns the correction for b's zero point of one row. */
 static TARGET int32_t correct_row(const struct nn_gemm_q8 *g, const uint8_t *a)
 {
 	const __m256i flip = _mm256_set1_epi8((char)g->a_flip), zero = _mm256_setzero_si256();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * INSTANCE_NORMALIZATION of floats. In NHWC, a vector of channels of an image is normalised at a
- * time. In NCHW, each channel is treated as an image.
+ * INSTANCE_NORMALIZATION of floats. In NHWC, the kernel normalises one vector of channels of an
+ * image at a time. In NCHW, the kernel treats each channel as an image of one channel.
  */
 #include "ops/image.h"
 #include "plan/kernels/fields.h"

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Normalises channels of an image by mean and deviation, for one instruction set. This file is
- * included after elementwise_f32.h and uses the same macros, and SQRT.
+ * Normalises the channels of an image by mean and deviation, written once for all instruction sets.
+ * This file is included after elementwise_f32.h and uses the macros of elementwise_f32.h, and SQRT.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(SPLAT) || \
     !defined(SQRT) || !defined(TARGET) || !defined(VF)
 #error "instance_f32.h needs: ADD LANES LOAD SPLAT SQRT TARGET VF"
 #endif
 
-/* Returns the factor for differences from the mean. `squares` is the sum of their squares. */
+/*
+ * Returns the factor by which the differences from the mean are multiplied. `squares` is the sum of
+ * the squared differences from the mean.
+ */
 static inline ALWAYS_INLINE TARGET VF factor_f32(const struct nn_instance_f32 *n, VF squares)
 {
 	return SPLAT(n->gamma) / SQRT(squares / SPLAT((float)n->pixels) + SPLAT(n->epsilon));
 }
 
-/* Normalises channels [c, c + some), at most a vector of channels. */
+/* Normalises the channels [c, c + some), which are at most one vector of channels. */
 static inline ALWAYS_INLINE TARGET void instance_of_f32(const struct nn_instance_f32 *n, size_t c,
 							size_t some)
 {
@@ -37,7 +40,7 @@ static inline ALWAYS_INLINE TARGET void instance_of_f32(const struct nn_instance
 	}
 }
 
-/* Normalises the only channel, a vector of pixels at a time. */
+/* Normalises an image of one channel, a vector of pixels at a time. */
 static TARGET void instance_row_f32(const struct nn_instance_f32 *n)
 {
 	const VF mean = SPLAT(sum_row_f32(n->in, n->pixels) / (float)n->pixels);
