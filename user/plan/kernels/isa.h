@@ -15,34 +15,34 @@
 #include "plan/kernels/layout_q8.h"
 
 /*
- * Elements [first, first + count) of the depth, if the rows of a are not contiguous. Elements that
- * are in no part are 0 in all rows, and are not multiplied.
+ * Elements [first, first + count) of the depth of a, for a product whose rows are not contiguous.
+ * Elements of the depth that are in no part are 0 in all rows, and are not multiplied.
  */
 struct nn_gemm_part {
 	const void *a;			/* row 0 */
-	size_t stride;			/* elements from row to row */
+	size_t stride;			/* elements between rows */
 	size_t first;
 	size_t count;
 };
 
 /*
- * c = clamp(a * b + bias), where b and bias are packed. Panels have 2 * lanes columns; the last one
- * has `lanes` if that is enough. A float panel has the bias of its columns, then a row of weights
- * for each element of depth. All numbers are fp32. For gemm_f16 all are fp16, and a vector has
- * twice as many lanes.
+ * Computes c = clamp(a * b + bias), where b and bias are packed. Each panel has 2 * lanes columns;
+ * the last panel has `lanes` columns if these are enough. A panel of floats has the biases of its
+ * columns, then a row of weights for each element of depth. All numbers of gemm_f32 are fp32. For
+ * gemm_f16, all numbers are fp16, and a vector has twice as many lanes.
  */
 struct nn_gemm_f32 {
 	size_t rows;
 	/*
-	 * The whole product has only one row. Sums are then computed in another order, so this
-	 * field must not depend on how rows are divided into tasks.
+	 * The whole product has only one row. Sums for a single row are added in another order, so
+	 * one_row must not depend on how rows are divided into tasks.
 	 */
 	bool one_row;
 	size_t columns;
 	size_t depth;
 	const void *a;
-	size_t a_stride;		/* elements from row to row */
-	const struct nn_gemm_part *parts;	/* in place of `a`, or NULL; not with one_row */
+	size_t a_stride;		/* elements between rows */
+	const struct nn_gemm_part *parts;	/* replaces `a` if not NULL; not with one_row */
 	size_t num_parts;
 	const void *panels;
 	void *c;
@@ -52,11 +52,11 @@ struct nn_gemm_f32 {
 };
 
 /*
- * One output row of a depthwise convolution with multiplier 1: the first `count` channels. rows[i]
- * is the input row under row i of the filter, or NULL for padding. Numbers are fp32 or fp16.
+ * The first `count` channels of an output row of a depthwise convolution with multiplier 1. rows[i]
+ * is the input row under row i of the filter, or NULL for padding. All numbers are fp32 or fp16.
  */
 struct nn_depthwise_f32 {
-	size_t channels;		/* channels from one pixel to the next */
+	size_t channels;		/* elements between pixels */
 	size_t count;
 	size_t height;			/* of the filter */
 	size_t width;
@@ -64,26 +64,26 @@ struct nn_depthwise_f32 {
 	size_t out_width;
 	size_t stride;
 	size_t dilation;
-	ptrdiff_t head;			/* padding before each row */
+	ptrdiff_t head;			/* padding before each input row */
 	const void *const *rows;
-	const void *filter;		/* weights of the shape [height, width, channels] */
+	const void *filter;		/* weights in the shape [height, width, channels] */
 	const void *bias;
 	void *out;
 	float low;
 	float high;
 };
 
-/* Number of planes of packed weights: each plane has 16 of 64 channels; see depthwise_q8.h. */
+/* Number of planes of packed weights: each plane has 16 of each 64 channels; see depthwise_q8.h. */
 #define NN_DEPTHWISE_PLANES 4
 
 /*
- * Like nn_depthwise_f32, for bytes. depthwise_q8.h describes the layout in planes. The layout "in
- * pairs" has panels of two vectors of channels; the depth of a panel is the filter's taps, row by
- * row. For "in eights", see layout_q8.h.
+ * The first channels of an output row, like nn_depthwise_f32, but of bytes. depthwise_q8.h
+ * describes the layout in planes. In the layout "in pairs", a panel has two vectors of channels,
+ * and its depth is the filter's taps, row by row. layout_q8.h describes the layout "in eights".
  */
 struct nn_depthwise_q8 {
 	size_t channels;
-	size_t padded;			/* channels, rounded up to 16 */
+	size_t padded;			/* number of channels, rounded up to a multiple of 16 */
 	size_t height;
 	size_t width;
 	size_t in_width;
@@ -93,21 +93,24 @@ struct nn_depthwise_q8 {
 	ptrdiff_t head;
 	const uint8_t *const *rows;
 	uint8_t in_flip;
-	uint8_t in_zero;		/* zero point of the bytes after the flip */
-	int32_t filter_zero;		/* zero point of the packed bytes */
+	uint8_t in_zero;		/* zero point of the input's bytes after the flip */
+	int32_t filter_zero;		/* zero point of the packed weights */
 	const uint8_t *packed;
 	uint8_t *scratch;
 	uint8_t *out;
 	struct nn_q8_output output;
 };
 
-/* MAX and MIN do not clamp. PRELU is a, or a * b if a is negative. POW has no inner loop. */
+/*
+ * The operations MAX and MIN do not clamp their results. PRELU returns a, or a * b if a is
+ * negative. The operation POW has no inner loop.
+ */
 enum nn_binary { NN_BINARY_ADD, NN_BINARY_SUB, NN_BINARY_MUL, NN_BINARY_DIV, NN_BINARY_MAX,
 		 NN_BINARY_MIN, NN_BINARY_PRELU, NN_BINARY_POW };
 
 /*
- * out[i] = clamp(a[i] operation b[i]). If one_a or one_b is set, that operand has only one element.
- * Numbers are fp32 or fp16.
+ * Computes out[i] = clamp(a[i] operation b[i]). If one_a or one_b is set, operand a or b has only
+ * one element. All numbers are fp32 or fp16.
  */
 struct nn_binary_f32 {
 	enum nn_binary operation;
@@ -125,7 +128,7 @@ enum nn_unary { NN_UNARY_CLAMP, NN_UNARY_LOGISTIC, NN_UNARY_TANH, NN_UNARY_EXP, 
 		NN_UNARY_NEG, NN_UNARY_SQRT, NN_UNARY_RSQRT, NN_UNARY_HARD_SWISH, NN_UNARY_ELU,
 		NN_UNARY_LOG, NN_UNARY_SIN, NN_UNARY_FLOOR, NN_UNARY_ERF, NN_UNARY_GELU };
 
-/* out[i] = function(in[i]); out may be in. */
+/* Computes out[i] = function(in[i]); `out` may be the same array as `in`. */
 struct nn_unary_f32 {
 	enum nn_unary function;
 	size_t count;
@@ -136,7 +139,7 @@ struct nn_unary_f32 {
 	float alpha;			/* of ELU */
 };
 
-/* A factor below 1: value / 2^31 / 2^shift. */
+/* A factor below 1, whose value is value / 2^31 / 2^shift. */
 struct nn_q8_factor {
 	int32_t value;
 	int32_t shift;
@@ -145,16 +148,18 @@ struct nn_q8_factor {
 /* Number of additional bits with which sums of bytes are computed. */
 #define NN_Q8_SUM_BITS 20
 
-/* Returns whether a factor is exactly 1/2, as that of the input with the larger scale in a sum. */
+/*
+ * Returns whether a factor is exactly 1/2, like that of the input with the larger scale in a sum.
+ */
 static inline bool nn_q8_halves(const struct nn_q8_factor *f)
 {
 	return f->value == 1 << 30 && !f->shift;
 }
 
 /*
- * ADD, SUB, MUL or PRELU of int8 or uint8 rows, in NNAPI's arithmetic. A sum adds both inputs at a
- * common scale, with NN_Q8_SUM_BITS additional bits. XOR with `flip` makes all bytes unsigned; zero
- * points and bounds are those of flipped bytes.
+ * ADD, SUB, MUL or PRELU of int8 or uint8 rows, in NNAPI's arithmetic. A sum is computed at a
+ * common scale of both inputs, with NN_Q8_SUM_BITS additional bits. XOR with `flip` makes all bytes
+ * unsigned; the zero points and bounds are those of the flipped bytes.
  */
 struct nn_binary_q8 {
 	enum nn_binary operation;
@@ -162,32 +167,32 @@ struct nn_binary_q8 {
 	size_t count;			/* of a row */
 	const uint8_t *a;
 	const uint8_t *b;
-	size_t a_stride;		/* distance between rows; 0: the same row for all */
+	size_t a_stride;		/* distance between rows; 0 repeats one row */
 	size_t b_stride;
-	bool one_a;			/* all elements of a row are the same one */
+	bool one_a;			/* each row of a has only one element, which is repeated */
 	bool one_b;
 	uint8_t *out;
 	uint8_t flip;
 	int32_t a_zero;
 	int32_t b_zero;
-	struct nn_q8_factor a_factor;	/* for sums, and for values that PRELU does not multiply */
+	struct nn_q8_factor a_factor;	/* factor of a in sums, and in PRELU if a is not negative */
 	struct nn_q8_factor b_factor;	/* of sums */
 	struct nn_q8_factor out_factor;	/* factor of a sum or a product */
 	struct nn_q8_output output;
 };
 
-/* out[i] = in[i] * (1 / scale), rounded half away from zero, plus `zero`. */
+/* Computes out[i] = in[i] * (1 / scale), rounded half away from zero, plus `zero`. */
 struct nn_quantize_f32 {
 	size_t count;
 	const float *in;
 	uint8_t *out;
 	float scale;
 	float zero;
-	float low;			/* bounds before `zero` is added */
+	float low;			/* lower bound before `zero` is added */
 	float high;
 };
 
-/* out[i] = scale * ((in[i] ^ flip) - zero); the flipped bytes are unsigned. */
+/* Computes out[i] = scale * ((in[i] ^ flip) - zero); the flipped bytes are unsigned. */
 struct nn_dequantize_f32 {
 	size_t count;
 	const uint8_t *in;
@@ -198,8 +203,8 @@ struct nn_dequantize_f32 {
 };
 
 /*
- * out[i] = clamp((sums[i] - zero * weights[i]) * (scale * scales[i]) + biases[i]). All arrays
- * except `out` can be read up to a multiple of NN_MAX_LANES.
+ * Computes out[i] = clamp((sums[i] - zero * weights[i]) * (scale * scales[i]) + biases[i]). All
+ * arrays except `out` are readable up to a multiple of NN_MAX_LANES elements.
  */
 struct nn_dynamic_sums {
 	size_t count;
@@ -215,9 +220,9 @@ struct nn_dynamic_sums {
 };
 
 /*
- * Computes for each channel of `rows` * `columns` pixels the mean, the largest, or the square root
- * of the mean of squares. The search for the largest begins with the first pixel. A mean is the sum
- * of the sums of rows, divided by `count`.
+ * Reduces `rows` * `columns` pixels, for each channel, to the mean, the maximum, or the root of the
+ * mean square. The search for the maximum begins with the first pixel. A mean is the sum of the
+ * rows' sums, divided by `count`.
  */
 enum nn_pooling { NN_POOL_MEAN, NN_POOL_MAX, NN_POOL_L2 };
 
@@ -235,8 +240,8 @@ struct nn_pool_f32 {
 };
 
 /*
- * Computes the mean of each channel of `rows` * `columns` pixels, which are at most
- * NN_AVERAGE_PIXELS. XOR with `flip` makes the bytes unsigned.
+ * Computes the mean of `rows` * `columns` pixels, at most NN_AVERAGE_PIXELS, for each channel. XOR
+ * with `flip` makes the bytes unsigned.
  */
 #define NN_AVERAGE_PIXELS 128
 
@@ -252,19 +257,25 @@ struct nn_average_q8 {
 	uint8_t *to;
 };
 
-/* Computes a row of a resized image. Each element is a weighted sum of four input elements. */
+/*
+ * Computes one row of a resized image. Each output element is a weighted sum of four input
+ * elements.
+ */
 struct nn_blend {
 	bool is_byte;			/* else float */
-	uint8_t flip;			/* 0x80 for signed bytes */
+	uint8_t flip;			/* 0x80 for signed bytes, otherwise 0 */
 	size_t width;			/* pixels */
 	size_t channels;
-	const struct nn_source *x;	/* source columns of each pixel */
-	float weight;			/* weight of the second row; the first one has 1 - weight */
-	const void *rows[2];		/* rows of the input, the upper one first */
+	const struct nn_source *x;	/* source columns of each output pixel */
+	float weight;			/* weight of rows[1]; rows[0] has 1 - weight */
+	const void *rows[2];		/* the upper and the lower input row */
 	void *out;
 };
 
-/* out = (in - mean) * gamma / sqrt(variance + epsilon) + beta, for each channel of one image. */
+/*
+ * Computes out = (in - mean) * gamma / sqrt(variance + epsilon) + beta, for each channel of one
+ * image.
+ */
 struct nn_instance_f32 {
 	const float *in;
 	float *out;
@@ -275,7 +286,10 @@ struct nn_instance_f32 {
 	float epsilon;
 };
 
-/* Reduces `count` elements of each column to one. The results of all columns are a row. */
+/*
+ * Reduces the `count` elements of each column to one element. The results of all columns are one
+ * row.
+ */
 enum nn_reduction { NN_REDUCE_MAX, NN_REDUCE_MIN, NN_REDUCE_SUM, NN_REDUCE_MEAN };
 
 struct nn_reduce_f32 {
@@ -286,13 +300,14 @@ struct nn_reduce_f32 {
 	float *out;
 };
 
-/* Selects the output: the base, or the element divided by a power of the base. */
+/* Selects what is written: the base, or the element divided by a power of the base. */
 enum nn_response_power { NN_RESPONSE_BASE, NN_RESPONSE_ONE, NN_RESPONSE_HALF,
 			 NN_RESPONSE_THREE_QUARTERS };
 
 /*
- * Divides elements by a power of the base: bias + alpha * a sum of squares. The sum is over the
- * element and its neighbours, which are `step` apart.
+ * The base of an element is bias + alpha * the sum of squares; the element is divided by a power of
+ * its base. The sum of squares is over an element and its neighbours, which are `step` elements
+ * apart.
  */
 struct nn_response_f32 {
 	const float *in;
@@ -307,8 +322,8 @@ struct nn_response_f32 {
 };
 
 /*
- * c = clamp(a * b + bias), for few rows of a. Each row of a and each column of b is `depth`
- * contiguous floats.
+ * Computes c = clamp(a * b + bias), for few rows of a. Each row of a and each column of b is
+ * contiguous: `depth` floats.
  */
 struct nn_rows_f32 {
 	size_t rows;
@@ -323,7 +338,7 @@ struct nn_rows_f32 {
 	float high;
 };
 
-/* Maximum numbers of channels in one call of sum_f32() or sum_q8(), and of max_q8(). */
+/* Maximum number of channels in one call of sum_f32() or sum_q8(), and in one call of max_q8(). */
 #define NN_SUM_CHANNELS 16
 #define NN_MAX_CHANNELS 64
 
@@ -335,28 +350,28 @@ struct nn_run;
  * An instruction set's int8 and uint8 GEMM: the layout of packed weights (pack_q8.h) and the loop.
  */
 struct nn_gemm_config {
-	uint32_t lanes;			/* columns whose weights lie together */
-	uint32_t group;			/* elements of depth whose weights lie together */
-	bool pads_rows;			/* rows of a can be read up to a multiple of `group` */
+	uint32_t lanes;			/* number of columns whose weights are contiguous */
+	uint32_t group;			/* elements of depth whose weights are contiguous */
+	bool pads_rows;			/* rows of a are readable up to a multiple of `group` */
 	bool widens;			/* rows of a are widened to 16 bits in scratch memory */
 	bool splits;			/* struct nn_q8_spares follows each panel */
-	/* Returns the number of bytes of the panels of `columns` columns. */
+	/* Returns the number of bytes of the panels for `columns` columns. */
 	size_t (*size)(const struct nn_gemm_config *c, size_t columns, size_t depth);
-	/* Packs columns; `to` is aligned to 64. */
+	/* Packs columns of weights; `to` is aligned to 64 bytes. */
 	void (*pack)(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to);
 	void (*run)(const struct nn_gemm_q8 *g);
 };
 
 /*
- * An instruction set's int8 and uint8 depthwise convolution. While weights are packed, pointers of
- * struct nn_depthwise_q8 are not set.
+ * Sets *packed and *scratch to the sizes in bytes of packed parameters and of scratch memory. While
+ * weights are packed, the pointers in struct nn_depthwise_q8 are not set.
  */
 struct nn_depthwise_config {
 	uint32_t lanes;
 	/* Sets the sizes in bytes of packed parameters and of scratch memory. */
 	void (*sizes)(const struct nn_depthwise_config *c, const struct nn_depthwise_q8 *d,
 		      size_t *packed, size_t *scratch);
-	/* Returns false if accumulators may exceed 30 bits. */
+	/* Packs the parameters; returns false if accumulators may exceed 30 bits. */
 	bool (*pack)(const struct nn_depthwise_config *c, const struct nn_run *r,
 		     const struct nn_depthwise_q8 *d, void *packed);
 	void (*run)(const struct nn_depthwise_q8 *d);
@@ -364,7 +379,7 @@ struct nn_depthwise_config {
 
 struct nn_isa {
 	const char *name;
-	bool (*runs)(void);		/* tells whether the CPU is suitable; NULL: any is */
+	bool (*runs)(void);		/* returns whether the CPU can run it; NULL: any CPU can */
 	uint32_t lanes;			/* floats in a vector */
 	uint32_t tile_rows;		/* rows of gemm_f32's largest tile */
 	void (*gemm_f32)(const struct nn_gemm_f32 *g);
@@ -374,7 +389,10 @@ struct nn_isa {
 	/* Computes the softmax of a row, which has at least one element. */
 	void (*softmax_f32)(const float *in, float *out, size_t count, float beta);
 	void (*log_softmax_f32)(const float *in, float *out, size_t count, float beta);
-	/* Adds up to NN_SUM_CHANNELS channels of `pixels` pixels, `stride` elements apart. */
+	/*
+	 * Adds all `pixels` pixels of up to NN_SUM_CHANNELS channels to `sums`; pixels are `stride`
+	 * elements apart.
+	 */
 	void (*sum_f32)(const float *x, size_t stride, size_t pixels, size_t channels,
 			float *sums);
 	void (*pool_f32)(const struct nn_pool_f32 *p);
@@ -390,14 +408,14 @@ struct nn_isa {
 	void (*rows_f32)(const struct nn_rows_f32 *p);
 	/* Returns the sum of `count` contiguous elements. */
 	float (*sum_row_f32)(const float *x, size_t count);
-	/* Like gemm_f32, for fp16; NULL if the CPU does not compute in fp16. */
+	/* gemm_f32() for fp16; NULL if the CPU does not compute in fp16 */
 	void (*gemm_f16)(const struct nn_gemm_f32 *g);
 	void (*depthwise_f16)(const struct nn_depthwise_f32 *d);
 	void (*binary_f16)(const struct nn_binary_f32 *b);
 	struct nn_gemm_config gemm_q8;
 	/*
-	 * Like gemm_q8, for nn_gemm_q8.sums only: faster if few weights are large. If `run` is
-	 * NULL, gemm_q8 is used.
+	 * An int8 GEMM for products with nn_gemm_q8.sums, which is faster than gemm_q8 if few
+	 * weights are large. If its `run` is NULL, gemm_q8 is used instead.
 	 */
 	struct nn_gemm_config gemm_sums;
 	struct nn_depthwise_config depthwise_q8;
@@ -417,14 +435,14 @@ struct nn_isa {
 };
 
 /*
- * Returns the inner loops of an instruction set, or with NULL those of the best one of this CPU.
- * Returns NULL if the CPU does not have the instruction set.
+ * Returns the inner loops of the instruction set `name`, or, if `name` is NULL, of the best
+ * instruction set of this CPU. Returns NULL if the CPU does not have the instruction set `name`.
  */
 const struct nn_isa *nn_isa_find(const char *name);
 
 /*
- * Returns an instruction set of this CPU: index 0 is the best one. Returns NULL beyond the last
- * one.
+ * Returns the inner loops of an instruction set of this CPU; index 0 is the best instruction set.
+ * Returns NULL if the CPU has no instruction set with this index.
  */
 const struct nn_isa *nn_isa_at(size_t index);
 

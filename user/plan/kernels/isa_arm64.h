@@ -7,7 +7,7 @@
 
 #include "plan/kernels/isa.h"
 
-/* The instruction sets, the best first, without the plain one for any CPU. */
+/* The instruction sets of arm64, the best first, except the plain C code. */
 #define NN_ISAS(I) I(i8mm) I(fp16) I(dotprod) I(neon)
 
 void nn_gemm_q8_neon(const struct nn_gemm_q8 *g);

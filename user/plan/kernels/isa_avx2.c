@@ -37,7 +37,7 @@ TARGET static inline __m256i first_lanes(size_t n)
 				  _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-/* Returns the lowest byte of each lane. */
+/* Returns the lowest byte of each 32-bit lane. */
 TARGET static inline long long low_bytes(__m256i v)
 {
 	const __m256i fours = _mm256_shuffle_epi8(v, _mm256_set1_epi32(0x0c080400));
@@ -73,7 +73,7 @@ static inline ALWAYS_INLINE TARGET sums_q8 scale_q8(sums_q8 acc, const struct nn
 	return (sums_q8)q8_scaled_avx2((__m256i)acc, s, false);
 }
 
-/* Stores up to 16 bytes, in the order of columns. */
+/* Stores up to 16 bytes, and restores the order of columns. */
 static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 						 const struct nn_q8_output *o, size_t count)
 {
@@ -90,8 +90,8 @@ static bool runs_avx2(void)
 }
 
 /*
- * CPUID is used directly, because not all compilers know the feature's name. It is executed only
- * once, because in a virtual machine it traps to the hypervisor.
+ * CPUID is used directly, because some compilers do not know the name of AVX-VNNI. CPUID is
+ * executed only once, because in a virtual machine CPUID traps to the hypervisor.
  */
 static bool runs_avx_vnni(void)
 {
@@ -107,7 +107,7 @@ static bool runs_avx_vnni(void)
 	return answer == 2;
 }
 
-/* Returns whether the CPU lacks AVX-VNNI, but has the same instructions as a part of AVX-512. */
+/* Returns whether the CPU lacks AVX-VNNI, but has the same instructions in AVX-512 VNNI. */
 static bool runs_vnni_256(void)
 {
 	return runs_avx2() && __builtin_cpu_supports("avx512vl") &&
@@ -125,8 +125,8 @@ const struct nn_isa nn_isa_avx2 = {
 };
 
 /*
- * Depthwise convolutions multiply two taps at a time. Four at a time would not be faster, because
- * one of these would often be padding.
+ * Depthwise convolutions multiply two taps at a time. Multiplying four taps at a time would not be
+ * faster, because one of four taps would often be padding.
  */
 #define WITH_VNNI(has, product)							\
 	.name = "avx-vnni",							\

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Inner loops on fp16, for arm64 CPUs that compute in fp16. At most 64 products are summed before
- * their sum is added to the total. So the error of a sum of 1024 random products is 0.14 % of the
- * sum's usual size; with one long sum it would be 0.47 %.
+ * Inner loops on fp16, for arm64 CPUs that compute in fp16. At most 64 products are summed in fp16
+ * before their sum is added to the total. The error of a sum of 1024 random products is therefore
+ * 0.14 % of the sum's usual size; without partial sums it would be 0.47 %.
  */
 #if defined(__aarch64__)
 
-/* Otherwise gcc moves the products of a row together, and each waits for the one before. */
+/*
+ * Without the option, gcc moves the products of a row together, and each product waits for its
+ * predecessor.
+ */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")
 #endif
@@ -34,7 +37,7 @@
 #define MADD_LANE(a, lane, b, c) vfmaq_laneq_f16(c, b, a, lane)
 #else
 /*
- * For the intrinsic, gcc 12 generates two instructions, of which one copies the lane to a whole
+ * For the intrinsic, gcc 12 generates two instructions; the first copies the lane to a whole
  * vector.
  */
 #define MADD_LANE(a, lane, b, c) ({							\
@@ -44,20 +47,23 @@
 })
 #endif
 #define ADD(a, b) vaddq_f16(a, b)
-/* MIN and MAX return the second argument if one argument is NaN, as they do for float32. */
+/* MIN and MAX return the second argument if one argument is NaN, as for float32. */
 #define MIN(a, b) vbslq_f16(vcltq_f16(a, b), a, b)
 #define MAX(a, b) vbslq_f16(vcgtq_f16(a, b), a, b)
 #define CLAMP(x, low, high) vminq_f16(high, vmaxq_f16(low, x))
 #define TILES(T) T(7, 2) T(4, 2) T(2, 2) T(1, 2) T(7, 1) T(4, 1) T(2, 1) T(1, 1)
 
-/* Loads fewer than LANES numbers. Before a call, all vector registers would be saved. */
+/*
+ * Loads fewer than LANES numbers. The loop avoids a call of memcpy(), before which the compiler
+ * would save all vector registers.
+ */
 static inline ALWAYS_INLINE float16x8_t load_some(const float16_t *p, size_t n)
 {
 	float16x8_t v = vdupq_n_f16(0);
 
 	/*
-	 * Numbers are inserted from the last to the first, because each moves the others by one
-	 * lane.
+	 * Numbers are inserted from the last to the first, because each insertion moves the
+	 * previous numbers by one lane.
 	 */
 	while (n-- > 0)
 		v = vsetq_lane_f16(p[n], vextq_f16(v, v, 7), 0);

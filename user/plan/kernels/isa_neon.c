@@ -25,8 +25,8 @@
 #define ADD(a, b) vaddq_f32(a, b)
 #define SQRT(a) vsqrtq_f32(a)
 /*
- * MIN and MAX return the second number if either is NaN, as on x86. They need one more instruction
- * than the operations in CLAMP.
+ * MIN and MAX return the second number if either is NaN, as on x86. MIN and MAX need one more
+ * instruction than the operations in CLAMP.
  */
 #define MIN(a, b) smaller(a, b)
 #define MAX(a, b) larger(a, b)
@@ -44,7 +44,10 @@ static inline ALWAYS_INLINE float32x4_t larger(float32x4_t a, float32x4_t b)
 	return vbslq_f32(vcgtq_f32(a, b), a, b);
 }
 
-/* Loads fewer than LANES numbers. Before a call, all vector registers would be saved. */
+/*
+ * Loads fewer than LANES numbers. The code avoids a call of memcpy(), before which the compiler
+ * would save all vector registers.
+ */
 static inline ALWAYS_INLINE float32x4_t load_some(const float *p, size_t n)
 {
 	float32x4_t v = vdupq_n_f32(0);
@@ -98,7 +101,7 @@ static inline ALWAYS_INLINE sums_q8 scale_q8(sums_q8 acc, const struct nn_q8_sca
 				  vnegq_s32(vld1q_s32(s->shift)), false);
 }
 
-/* Stores up to 8 bytes. */
+/* Scales up to 8 sums and stores them as bytes. */
 static inline ALWAYS_INLINE void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 					  const struct nn_q8_output *o, size_t count)
 {

@@ -17,7 +17,7 @@ typedef float vector __attribute__((vector_size(16)));
 #define LOAD(p) load(p, LANES)
 #define LOAD_SOME(p, n) load(p, n)
 #define STORE(p, v) store(p, v, LANES)
-/* The modulo changes nothing, because n < LANES, but GCC 14 does not know that. */
+/* The modulo changes nothing, because n < LANES, but without it GCC 14 does not know this. */
 #define STORE_SOME(p, v, n) store(p, v, (n) % LANES)
 #define SPLAT(x) ((vector){ x, x, x, x })
 #define MADD(a, b, c) ((a) * (b) + (c))
@@ -109,7 +109,7 @@ static inline sums_q8 multiply_q31(sums_q8 x, int32_t factor)
 	return x;
 }
 
-/* Computes what q8_scaled() in q8_avx512.h does. */
+/* Scales accumulators like q8_scaled() in q8_avx512.h. */
 static inline sums_q8 scale_q8(sums_q8 acc, const struct nn_q8_scale *s)
 {
 	sums_q8 scaled;

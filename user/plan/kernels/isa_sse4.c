@@ -31,7 +31,7 @@
 							_mm_set1_epi32(0x0c080400))))
 #define TILES(T) T(4, 2) T(2, 2) T(1, 2) T(4, 1) T(2, 1) T(1, 1)
 
-/* Loads fewer than LANES floats. The modulo shows a compiler that the copy is small. */
+/* Loads fewer than LANES floats. The modulo shows the compiler that the copy is small. */
 TARGET static inline __m128 load_some(const float *p, size_t n)
 {
 	__m128 v = _mm_setzero_ps();
@@ -66,8 +66,8 @@ typedef int16_t wide_q8 __attribute__((vector_size(16)));
 #define MULTIPLY_EVEN(a, b) _mm_mul_epi32((__m128i)(a), (__m128i)(b))
 
 /*
- * Shifts each lane right. Usually all lanes have the same count; SSE4.1 has no shift with different
- * counts.
+ * Shifts each lane right by its count in `shifts`. The usual case, equal counts, is fast; SSE4.1
+ * has no shift with different counts.
  */
 static inline ALWAYS_INLINE TARGET __m128i shift_right(__m128i x, const int32_t *shifts)
 {
@@ -84,7 +84,7 @@ static inline ALWAYS_INLINE TARGET __m128i shift_right(__m128i x, const int32_t 
 	return _mm_blend_epi16(low, high, 0xf0);
 }
 
-/* Computes what q8_scaled() in q8_avx512.h does. */
+/* Scales accumulators like q8_scaled() in q8_avx512.h. */
 static inline ALWAYS_INLINE TARGET sums_q8 scale_q8(sums_q8 acc, const struct nn_q8_scale *s)
 {
 	const __m128i multiplier = _mm_loadu_si128((const __m128i *)s->multiplier);
@@ -101,7 +101,7 @@ static inline ALWAYS_INLINE TARGET sums_q8 scale_q8(sums_q8 acc, const struct nn
 	return (sums_q8)shift_right(_mm_add_epi32(odd, sign), s->shift);
 }
 
-/* Stores up to 8 bytes. */
+/* Stores scaled sums as up to 8 bytes. */
 static inline ALWAYS_INLINE TARGET void store_q8(uint8_t *out, sums_q8 x, sums_q8 y,
 						 const struct nn_q8_output *o, size_t count)
 {

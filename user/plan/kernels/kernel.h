@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fast kernels. A kernel runs an operation of known shapes that was prepared before, with weights
- * packed in advance if they are constants. One table lists all kernels; each family has a file.
+ * Fast kernels. A kernel runs an operation whose shapes are known and that was prepared; constant
+ * weights are packed in advance. NN_KERNELS lists all kernels; each family of kernels has a file.
  */
 #ifndef NN_PLAN_KERNELS_KERNEL_H
 #define NN_PLAN_KERNELS_KERNEL_H
@@ -37,13 +37,14 @@ static inline size_t nn_number_lanes(const struct nn_isa *isa, enum nn_number nu
 	return number == NN_IN_FP16 ? 2 * (size_t)isa->lanes : isa->lanes;
 }
 
-/* Maximum numbers of 32-bit words, inputs and outputs of a saved step. */
+/* Maximum numbers of 32-bit words, of inputs and of outputs in a saved step. */
 #define NN_SAVED_WORDS 128
 #define NN_SAVED_INPUTS 61
 #define NN_SAVED_OUTPUTS 6
 
 /*
- * Alignment of packed weights, scratch memory and the arena: a cache line, and the widest vector.
+ * Alignment of packed weights, scratch memory and the arena, for cache lines and the widest
+ * vectors.
  */
 #define NN_KERNEL_ALIGN 64
 
@@ -61,49 +62,49 @@ struct nn_ready {
 	uint32_t threads;		/* threads that will run the tasks */
 	const struct nn_kernel *kernel;
 	uint32_t row;			/* index of the operation in kernel->codes */
-	void *state;	/* private to the kernel, from calloc(); freed with the plan */
-	uint64_t reads;	/* bit mask of the tensor inputs whose values this struct depends on */
+	void *state;	/* state of the kernel, from calloc(); freed with the plan */
+	uint64_t reads;	/* bit mask of the inputs whose values this struct depends on */
 	size_t packed_size;		/* bytes of packed weights */
-	const void *packed;	/* packed weights: of this run, if weights are no constants */
+	const void *packed;	/* packed weights: of one run, if weights are not constants */
 	/*
-	 * Number of tasks that pack the weights in each run. It is 0 if weights are constants,
-	 * which are packed only once.
+	 * Number of tasks that pack the weights in each execution. The number is 0 if the weights
+	 * are constants, which are packed only once.
 	 */
 	uint32_t pack_tasks;
 	size_t scratch_size;		/* bytes of scratch memory for each thread */
 	uint32_t looks;			/* number of tasks of look(), at most NN_MAX_LOOKS */
-	size_t looked;			/* elements of input 0 whose range look() finds */
+	size_t looked;			/* number of elements of input 0 whose range look() finds */
 	uint32_t tasks;
 };
 
 #define NN_MAX_LOOKS 32
 
-/* Range of a part of the input: low <= 0 <= high. */
+/* Range of the values of a part of the input: low <= 0 <= high. */
 struct nn_range {
 	float low, high;
 };
 
-/* The arguments of one run of a step's kernel. */
+/* The arguments for one execution of a step's kernel. */
 struct nn_kernel_call {
 	const struct nn_ready *ready;
 	const void *const *inputs;	/* NULL where omitted */
 	void *const *outputs;
-	uint32_t threads;		/* threads for work that one task divides further */
-	struct nn_range *ranges;	/* range that each task of look() found */
+	uint32_t threads;		/* threads among which one task may divide its work */
+	struct nn_range *ranges;	/* range of values that each task of look() found */
 };
 
-/* The memory of an operand that a step of a saved plan, which is not trusted, may access. */
+/* The memory of an operand that a step of an untrusted saved plan may access. */
 struct nn_room {
 	uint64_t bytes;
 	uint32_t align;			/* alignment of the address; 0 if no memory is needed */
 };
 
 /*
- * Memory of a saved step's operands; valid are as many as nn_kernel.inputs and
- * nn_kernel.more_outputs.
+ * Memory of a saved step's operands, for as many operands as nn_kernel.inputs and
+ * nn_kernel.more_outputs say.
  */
 struct nn_bounds {
-	struct nn_room inputs[NN_SAVED_INPUTS];	/* 0 bytes: omitted, or not read */
+	struct nn_room inputs[NN_SAVED_INPUTS];	/* 0 bytes: input omitted or not read */
 	struct nn_room output;
 	struct nn_room more_outputs[NN_SAVED_OUTPUTS - 1];
 };
@@ -113,75 +114,80 @@ struct nn_kernel {
 	/* Operations that prepare() may accept: NN_TAKES() or NN_TAKES_ROWS(). */
 	const int32_t *codes;
 	uint32_t num_codes;
-	uint32_t code_step;		/* bytes from one operation code to the next */
+	uint32_t code_step;		/* distance in bytes between operation codes */
 	/*
-	 * Prepares an operation of the list `codes`. Its shapes are inferred, and only its constant
-	 * inputs have data; input 0 and output 0 are not empty. ready->state is zeroed memory of
-	 * state_size bytes. Returns false if this kernel cannot run the operation or memory runs
-	 * out; then the next kernel is tried, at last the reference kernel.
+	 * Prepares an operation whose code is in `codes`. The operation's shapes are inferred, and
+	 * only its constant inputs have data; input 0 and output 0 are not empty. ready->state is
+	 * zeroed memory of state_size bytes. Returns false if this kernel cannot run the operation
+	 * or memory runs out; the next kernel is then tried, and after all kernels the reference
+	 * code.
 	 *
-	 * A loaded plan runs the operation on weights that were packed earlier. So the packed form
-	 * may depend only on types, shapes, scalars and `isa`, not on `threads`.
+	 * A loaded plan runs the operation on weights that were packed before the plan was saved. The
+	 * packed form may therefore depend only on types, shapes, scalars and `isa`, not on
+	 * `threads`.
 	 *
 	 * prepare() adds each tensor whose values it reads to ready->reads, even if it then rejects
 	 * the operation.
 	 */
 	bool (*prepare)(struct nn_run *r, struct nn_ready *ready);
 	/*
-	 * Packs weights that are constants: writes packed_size bytes; `packed` is aligned to 64.
-	 * Returns false if memory runs out or the kernel rejects a constant. If pack() is NULL,
-	 * task 0 of pack_task() packs constant weights, without scratch memory.
+	 * Packs constant weights: writes packed_size bytes to `packed`, which is aligned to 64
+	 * bytes. Returns false if memory runs out or the kernel rejects a constant. If pack() is
+	 * NULL, task 0 of pack_task() packs the constant weights, without scratch memory.
 	 */
 	bool (*pack)(struct nn_run *r, const struct nn_ready *ready, void *packed);
 	/*
-	 * Packs a part of weights that are no constants. All tensors have data. Tasks may run
-	 * concurrently; run() comes after all of them. Returns false for values that the kernel
-	 * cannot handle; the reference kernel then runs the operation. In a restored step, tensors
-	 * have only data, and all values must be accepted.
+	 * Packs a part of weights that are not constants. All tensors of `r` have data. Tasks of
+	 * pack_task() may run concurrently; run() is called after all of these tasks. Returns false
+	 * for values that the kernel cannot handle; the reference code then runs the operation. In
+	 * a restored step, the tensors have only data, and pack_task() must accept all values.
 	 */
 	bool (*pack_task)(const struct nn_run *r, const struct nn_ready *ready, uint32_t task,
 			  void *scratch, void *packed);
 	/*
-	 * Finds the range of a part of the input. Tasks may run concurrently; run() comes after all
-	 * of them.
+	 * Finds the range of values of a part of the input. Tasks of look() may run concurrently;
+	 * run() is called after all of these tasks.
 	 */
 	void (*look)(const struct nn_kernel_call *call, uint32_t task);
-	/* Runs one task. Tasks may run concurrently. `scratch` is aligned to 64. */
+	/*
+	 * Runs one task. Several tasks of one run may run concurrently. `scratch` is aligned to 64
+	 * bytes.
+	 */
 	void (*run)(const struct nn_kernel_call *call, uint32_t task, void *scratch);
 	/*
-	 * The fields of `state` that are saved (fields.h), so that a saved plan can be loaded
-	 * without compiling. NULL if steps of this kernel cannot be saved. A step may read only
-	 * inputs for which the table has a span. No address, size or branch may depend on values of
-	 * inputs. In a restored step even an omitted input has an address, so a field must record
-	 * that it was omitted.
+	 * A table of the fields of `state` that are saved (see fields.h), so that a saved plan can
+	 * be loaded without compiling. `fields` is NULL if steps of this kernel cannot be saved. A
+	 * step may read an input only if `fields` has a span of the input. In a saved step, no
+	 * address, size or branch may depend on values of inputs. In a restored step even an
+	 * omitted input has an address, so a field must record that the input was omitted.
 	 */
 	const struct nn_field *fields;
 	/*
-	 * Restores a state: nn_restore_rows() of the table `fields`. It may be NULL if speed does
-	 * not matter.
+	 * Restores a state by calling nn_restore_rows() for the table `fields`. restore() may be
+	 * NULL if the speed of loading does not matter.
 	 */
 	bool (*restore)(struct nn_walk *w, void *state);
 	/*
-	 * Derives from the saved fields the rest of `state`, and those members of `ready` that
-	 * prepare() fills, except `kernel`, `state` and `reads`. Returns false if the CPU cannot
-	 * run the step, or if a size is too large.
+	 * Derives the rest of `state` from the saved fields, and sets the members of `ready` that
+	 * prepare() sets, except `kernel`, `state` and `reads`. Returns false if the CPU cannot run
+	 * the step, or if a size is too large.
 	 */
 	bool (*complete)(void *state, struct nn_ready *ready);
 	/* Maximum number of inputs of a restored step: NN_SAVED_INPUTS or fewer. */
 	uint32_t inputs;
-	uint32_t more_outputs;		/* maximum number of outputs besides the first one */
+	uint32_t more_outputs;		/* maximum number of outputs besides output 0 */
 	size_t state_size;
 };
 
-/* Set nn_kernel.codes to a list of operations, or to the `code` members of a table's rows. */
+/* Set nn_kernel.codes to a list of operation codes, or to the `code` members of a table's rows. */
 #define NN_TAKES(...) .codes = (const int32_t[]){ __VA_ARGS__ }, .code_step = sizeof(int32_t),	\
 		      .num_codes = sizeof((const int32_t[]){ __VA_ARGS__ }) / sizeof(int32_t)
 #define NN_TAKES_ROWS(rows) .codes = &(rows)[0].code, .code_step = sizeof((rows)[0]),		\
 			    .num_codes = sizeof(rows) / sizeof((rows)[0])
 
 /*
- * Defines a kernel with the functions prepare(), run() and complete() of the file, and with the
- * table `fields` there. The last arguments are the kernel's other members.
+ * Defines a kernel with the functions prepare(), run() and complete() and the table `fields` of the
+ * including file. The last arguments of NN_KERNEL set other members of the kernel.
  */
 #define NN_KERNEL(which, label, size, ...)						\
 const struct nn_kernel nn_kernel_##which = {						\
@@ -190,25 +196,29 @@ const struct nn_kernel nn_kernel_##which = {						\
 }
 
 /*
- * Replaces ready->state by `size` zeroed bytes, for a kernel whose state_size is too small. Returns
- * false if memory runs out.
+ * Replaces ready->state by `size` zeroed bytes, for a kernel that needs more than state_size bytes.
+ * Returns false if memory runs out.
  */
 bool nn_kernel_enlarge(struct nn_ready *ready, size_t size);
 
 /*
- * Returns the kernel of a number, or NULL beyond the last one. Another build may have other
- * numbers.
+ * Returns the kernel with a number, or NULL if no kernel has the number. Another build of the
+ * library may number the kernels differently.
  */
 const struct nn_kernel *nn_kernel_at(uint32_t number);
 
-/* Fills `ready` with the first kernel that accepts the operation; returns false if none does. */
+/*
+ * Fills `ready` with the first kernel that accepts the operation; returns false if no kernel
+ * accepts it.
+ */
 bool nn_kernel_find(struct nn_run *r, struct nn_ready *ready);
 
-/* Packs weights that are constants; see nn_kernel.pack. */
+/* Packs weights that are constants; nn_kernel.pack describes the details. */
 bool nn_kernel_pack(struct nn_run *r, const struct nn_ready *ready, void *packed);
 
 /*
- * All kernels, specialised ones before general ones: the first that accepts an operation runs it.
+ * The list of all kernels, specialised kernels first: the first kernel that accepts an operation
+ * runs it.
  */
 #define NN_KERNELS(K)									\
 	K(arg) K(batch_matmul) K(batch_matmul_q8) K(table) K(binary) K(concatenation)	\

@@ -13,7 +13,7 @@
 #include "plan/kernels/fields.h"
 
 #define LEAST_NORM 1e-6f
-#define ONE 128			/* output byte for 1, with the zero point subtracted */
+#define ONE 128			/* difference of the byte of 1 and the zero point */
 #define CONSTANT 255		/* byte of the value ONE, with zero point CONSTANT_ZERO */
 #define CONSTANT_ZERO (CONSTANT - ONE)
 
@@ -63,7 +63,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 static void normalize_f32(const struct l2 *l, const struct nn_isa *isa, const float *x, float *out)
 {
 	const float length = sqrtf(nn_dot_f32(x, x, l->size));
-	/* If the length is NaN, the norm is NaN. */
+	/* If the length of the row is NaN, so is the norm. */
 	const float norm = length < LEAST_NORM ? LEAST_NORM : length;
 	const struct nn_binary_f32 quotient = {
 		.operation = NN_BINARY_DIV,
@@ -79,7 +79,7 @@ static void normalize_f32(const struct l2 *l, const struct nn_isa *isa, const fl
 	isa->binary_f32(&quotient);
 }
 
-/* Returns the sum of squares of a row, modulo 2^32. */
+/* Returns the sum of a row's squares, modulo 2^32. */
 static uint32_t sum_of_squares(const struct l2 *l, const uint8_t *x)
 {
 	const struct nn_dot_q8 dot = l->q.flip ?

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products of int8 and uint8, and the layouts of packed weights that their inner loops read.
+ * Layouts of packed weights for products of int8 and uint8, as the inner loops read them.
  */
 #ifndef NN_PLAN_KERNELS_LAYOUT_Q8_H
 #define NN_PLAN_KERNELS_LAYOUT_Q8_H
@@ -19,8 +19,8 @@
 #define NN_PANEL_VECTORS 2
 
 /*
- * Parameters of `lanes` output channels of a quantised operation, as vectors. An output is the
- * accumulator (bias included) times multiplier / 2^31 / 2^shift, rounded as NNAPI does.
+ * Parameters of `lanes` output channels of a quantised operation, as vectors. Number of elements of
+ * depth that are multiplied at a time.
  */
 struct nn_q8_scale {
 	int32_t bias[NN_MAX_LANES];
@@ -31,8 +31,8 @@ struct nn_q8_scale {
 };
 
 /*
- * Returns the bytes of scales of a panel. Vectors with fewer than NN_MAX_LANES lanes share a
- * structure.
+ * Returns the size in bytes of the scales of a panel. Several vectors with fewer than NN_MAX_LANES
+ * lanes share one struct nn_q8_scale.
  */
 static inline size_t nn_q8_scales_size(size_t lanes, size_t vectors)
 {
@@ -40,8 +40,8 @@ static inline size_t nn_q8_scales_size(size_t lanes, size_t vectors)
 }
 
 /*
- * Returns the scales of one vector of the panel. Vectors with fewer than NN_MAX_LANES lanes share a
- * structure; the pointer is offset so that index 0 is the first lane.
+ * Returns the scales of one vector of a panel. Several vectors with fewer than NN_MAX_LANES lanes
+ * share one structure, so the returned pointer is offset to make the first lane index 0.
  */
 static inline const struct nn_q8_scale *nn_q8_scale_of(const void *panel, size_t lanes,
 						       size_t vector)
@@ -53,24 +53,25 @@ static inline const struct nn_q8_scale *nn_q8_scale_of(const void *panel, size_t
 			      lane % NN_MAX_LANES * sizeof(int32_t));
 }
 
-/* Zero point and bounds of all channels of a quantised output. */
+/* Zero point and bounds of a quantised output, the same for all channels. */
 struct nn_q8_output {
 	int32_t zero;
 	int32_t low;
 	int32_t high;
 };
 
-/* Returns whether negative accumulators all become `low`. */
+/* Returns whether all negative accumulators become the output `low`. */
 static inline bool nn_q8_is_positive(const struct nn_q8_output *o)
 {
 	return o->low >= o->zero;
 }
 
 /*
- * Like nn_gemm_f32, for bytes: a is unsigned, or signed if a_flip is 0x80; b is signed. Rows of a
- * can be read up to a multiple of NN_Q8_GROUP; bytes beyond the depth are multiplied by weights of
- * 0. A panel begins with the scales of its 1 or 2 vectors. Then it has four bytes a column for each
- * four elements of depth. In panels of two vectors nn_q8_column() gives the order of columns.
+ * A product like nn_gemm_f32, but of bytes: a is unsigned, or signed if a_flip is 0x80; b is
+ * signed. Rows of a are readable up to a multiple of NN_Q8_GROUP; bytes beyond the depth are
+ * multiplied by weights of 0. A panel begins with the scales of its one or two vectors. After the
+ * scales, a panel has four bytes of each column for each four elements of depth. In panels of two
+ * vectors, nn_q8_column() defines the order of columns.
  */
 struct nn_gemm_q8 {
 	size_t rows;
@@ -80,15 +81,16 @@ struct nn_gemm_q8 {
 	size_t a_stride;
 	uint8_t a_flip;
 	int32_t b_zero;			/* zero point of the packed bytes of b */
-	int32_t a_zero;	/* layout in pairs: zero point of the bytes after the flip */
+	int32_t a_zero;	/* layout in pairs: zero point of a after the flip */
 	int16_t *wide;	/* layout in pairs: scratch memory for NN_Q8_WIDE_ROWS rows */
 	const void *panels;
 	uint8_t *c;
 	size_t c_stride;
 	struct nn_q8_output out;
 	/*
-	 * If not NULL, the accumulators are written here as int32, and nothing to c. There are as
-	 * many rows as in c, `sums_stride` apart. Each row has memory for whole panels.
+	 * If `sums` is not NULL, the accumulators are stored in `sums` as int32, and nothing is
+	 * stored in `c`. `sums` has as many rows as `c`, `sums_stride` elements apart. Each row of
+	 * `sums` has memory for whole panels.
 	 */
 	int32_t *sums;
 	size_t sums_stride;
@@ -97,15 +99,15 @@ struct nn_gemm_q8 {
 /* Elements of depth that are multiplied at a time. */
 #define NN_Q8_GROUP 4
 
-/* Returns the column in lane `lane` of vector `vector` of a panel of two vectors. */
+/* Returns the column that is in lane `lane` of vector `vector`, in a panel of two vectors. */
 static inline size_t nn_q8_column(size_t vector, size_t lane)
 {
 	return lane / 4 * 8 + vector * 4 + lane % 4;
 }
 
 /*
- * Stores the sums of one vector of a panel, which has `vectors` vectors and whose columns begin at
- * `to`.
+ * Stores the sums of vector `vector` of a panel of `vectors` vectors; `to` is the address of the
+ * panel's first column.
  */
 static inline __attribute__((always_inline)) void nn_q8_store_sums(int32_t *to, const void *sums,
 								   size_t lanes, size_t vector,
@@ -123,14 +125,14 @@ static inline size_t nn_q8_panel_size(size_t lanes, size_t vectors, size_t depth
 }
 
 /*
- * Follows a panel, for instruction sets that add two products in 16 bits, which may saturate. At
- * these places in the depth the panel has only half of each weight. The other halves follow the
- * list of places.
+ * Follows each panel for instruction sets that sum two products in 16 bits, because such sums may
+ * saturate. At the positions `places` in the depth, the panel has only half of each weight. The
+ * other halves of these weights follow the list of positions.
  */
 struct nn_q8_spares {
 	uint32_t count;
-	uint32_t too_many; /* more places may saturate, so all weights are added in two halves */
-	uint32_t places[];		/* places in the depth, multiples of NN_Q8_GROUP */
+	uint32_t too_many; /* more sums may saturate, so all weights are added in two halves */
+	uint32_t places[];		/* positions in the depth, multiples of NN_Q8_GROUP */
 };
 
 static inline size_t nn_q8_most_spares(size_t depth)
@@ -138,7 +140,7 @@ static inline size_t nn_q8_most_spares(size_t depth)
 	return (depth / NN_Q8_GROUP + 15) / 8;
 }
 
-/* Returns the size of struct nn_q8_spares with its places, after which the bytes begin. */
+/* Returns the offset of the spare bytes, after struct nn_q8_spares and its places. */
 static inline size_t nn_q8_places_size(size_t depth)
 {
 	return (nn_q8_most_spares(depth) * sizeof(int32_t) + sizeof(struct nn_q8_spares) + 63) / 64 * 64;
@@ -156,10 +158,10 @@ static inline int8_t *nn_q8_spare_bytes(const struct nn_q8_spares *s, size_t dep
 }
 
 /*
- * The layout "in pairs", for instruction sets that multiply 16-bit numbers. A panel of pairs begins
- * with the scales of two vectors of `lanes` columns. Then it has two signed weights of `weight`
- * bytes a column for each two elements of depth. nn_q8_column() gives the order of columns. Padding
- * is multiplied by 0.
+ * The layout "in pairs" is for instruction sets that multiply 16-bit numbers. A panel of pairs
+ * begins with the scales of two vectors of `lanes` columns. After the scales, the panel has two
+ * signed weights of `weight` bytes of each column for each two elements of depth. nn_q8_column()
+ * defines the order of columns. The element that completes the last pair is multiplied by 0.
  */
 #define NN_Q8_PAIR 2
 
@@ -167,8 +169,8 @@ static inline int8_t *nn_q8_spare_bytes(const struct nn_q8_spares *s, size_t dep
 #define NN_Q8_WIDE_ROWS 24
 
 /*
- * Returns the distance between wide rows. It is chosen so that lines of all rows do not share a set
- * of the first-level cache.
+ * Returns the distance between rows that are widened to 16 bits. With this distance, rows do not
+ * all use the same set of the first-level cache.
  */
 static inline size_t nn_q8_wide_stride(size_t depth)
 {
@@ -184,10 +186,10 @@ static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth, size_t w
 }
 
 /*
- * The layout "in eights", for arm64: a panel has the parameters of eight columns. Then, for each
- * `group` elements of depth, it has `group` weights of each column. Weights are signed if a is. If
- * `group` is NN_Q8_SIGNED_GROUP, weights are always signed, and an unsigned a is made signed.
- * Padding is 0.
+ * The layout "in eights" is for arm64: a panel begins with the parameters of eight columns. After
+ * its parameters, the panel has, for each `group` elements of depth, `group` weights of each
+ * column. Weights are signed if a is signed. If `group` is NN_Q8_SIGNED_GROUP, weights are always
+ * signed, and the kernel makes an unsigned a signed. Padding is 0.
  */
 #define NN_Q8_SIGNED_GROUP 16
 
@@ -195,7 +197,7 @@ struct nn_q8_eight {
 	int32_t bias[8];
 	int32_t multiplier[8];
 	int32_t shift[8];		/* shift to the left: 0 or negative */
-	int32_t has_least;		/* not 0 if two weights, half a group apart, are -128 */
+	int32_t has_least;		/* not 0 if two weights half a group apart are both -128 */
 	int32_t padding[3];
 };
 
@@ -205,15 +207,18 @@ static inline size_t nn_q8_eight_size(size_t group, size_t depth)
 }
 
 /*
- * Returns the bytes of packed weights of a depthwise convolution: eight int16 weights a tap, less
- * their zero point.
+ * Returns the bytes of packed weights of eight channels of a depthwise convolution: eight int16
+ * weights for each tap, with the zero point subtracted.
  */
 static inline size_t nn_q8_taps_size(size_t taps)
 {
 	return sizeof(struct nn_q8_eight) + taps * 8 * sizeof(int16_t);
 }
 
-/* A tap in the scratch memory: its input, and the offset of its weights from the first tap's. */
+/*
+ * A tap in the scratch memory: its input, and the offset of its weights from the weights of the
+ * first tap.
+ */
 struct nn_q8_tap {
 	const uint8_t *in;
 	size_t weights;

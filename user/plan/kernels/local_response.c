@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LOCAL_RESPONSE_NORMALIZATION of floats along any axis. If adjacent elements of the axis are at
- * least a vector apart, whole vectors of columns are computed at once. Otherwise rows are copied
- * and padded with zeros, so that all elements have the same number of neighbours.
+ * LOCAL_RESPONSE_NORMALIZATION of floats along any axis. If adjacent elements along the axis are at
+ * least a vector apart in memory, whole vectors of columns are computed at once. Otherwise rows are
+ * copied and padded with zeros, so that each element has the same number of neighbours.
  */
 #include <math.h>
 #include <string.h>
@@ -14,20 +14,20 @@
 enum { X, RADIUS, BIAS, ALPHA, BETA, AXIS };
 
 #define MAX_COPY (1 << 16)	/* maximum floats of a padded row */
-#define MAX_COLUMNS 512		/* columns of a task, so that neighbours stay cached */
+#define MAX_COLUMNS 512		/* columns of a task; its neighbours stay in the cache */
 
 struct response {
 	struct nn_response_f32 f32;	/* parameters that are the same for all elements */
 	float beta;
 	size_t rows;			/* product of the dimensions before the axis */
 	size_t size;			/* of the axis */
-	size_t inner;			/* elements from one element of the axis to the next */
+	size_t inner;			/* distance between elements along the axis */
 	size_t radius;
 	/* A task computes `task_columns` columns of `task_rows` rows. */
 	size_t task_rows;
 	size_t task_columns;
 	uint32_t column_tasks;
-	size_t copy;			/* floats of a padded row; 0: rows are not copied */
+	size_t copy;			/* floats of a padded copy of a row; 0: no copies */
 };
 
 static enum nn_response_power power_of(float beta)
@@ -45,7 +45,7 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* Returns false if rows are too long to be copied. */
+/* Returns false if a padded row would be too long to be copied. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct response *s = state;
@@ -93,8 +93,8 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 /* ---- Running ---- */
 
 /*
- * Computes some elements. For other powers than those of the inner loop, the loop writes the base,
- * of which this function computes the power.
+ * Computes some elements. If the inner loop does not support the power, the loop writes the base,
+ * and this function computes the power of the base.
  */
 static void respond(const struct response *s, const struct nn_isa *isa,
 		    const struct nn_response_f32 *f32)
@@ -139,7 +139,7 @@ static void run_copied(const struct response *s, const struct nn_isa *isa, const
 	respond(s, isa, &f32);
 }
 
-/* Computes columns of a row, which are read in place. */
+/* Computes columns of a row and reads the row in place. */
 static void run_columns(const struct response *s, const struct nn_isa *isa, const float *in,
 			float *out, size_t columns)
 {

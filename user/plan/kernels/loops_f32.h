@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Defines all inner loops on floats for one instruction set, and LOOPS_F32, which sets the members
- * of struct nn_isa to them. The includer defines the macros that the files below list.
+ * of struct nn_isa to these loops. The includer defines the macros that the headers included here
+ * list.
  */
 #if !defined(LANES) || !defined(ROWS)
 #error "loops_f32.h needs: LANES ROWS"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Defines all inner loops on bytes for one instruction set of x86 or for plain C, and LOOPS_Q8,
- * which sets the members of struct nn_isa to them. LOOPS_Q8 does not include the GEMM and the
- * depthwise convolution. GEMM_PAIRS and DEPTHWISE_PAIRS set those members to the loops for pairs;
- * other files define other loops. The includer defines the macros that q8_pairs.h lists.
+ * which sets the members of struct nn_isa to these loops. LOOPS_Q8 does not set the members gemm_q8
+ * and depthwise_q8. GEMM_PAIRS and DEPTHWISE_PAIRS set the members gemm_q8 and depthwise_q8 to the
+ * loops for pairs; other files define other loops for these members. The includer defines the
+ * macros that q8_pairs.h lists.
  */
 #if !defined(LANES) || !defined(TARGET)
 #error "loops_q8.h needs: LANES TARGET"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of floats: what follows the
- * products, which recurrent.c computes.
+ * LSTM, UNIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_LSTM of floats: computes everything
+ * after the matrix products, which recurrent.c computes.
  */
 #include <string.h>
 
@@ -12,8 +12,8 @@
 #include "plan/kernels/recurrent.h"
 
 /*
- * The order of gates in memory; the last one may be missing. The packed weights of the projection
- * follow those that recurrent.c packs.
+ * The order of gates in memory; the last gate, INPUT, may be missing. The projection's packed
+ * weights follow the weights that recurrent.c packs.
  */
 static const enum nn_lstm_gate order[] = {
 	NN_LSTM_CELL, NN_LSTM_FORGET, NN_LSTM_OUTPUT, NN_LSTM_INPUT,
@@ -24,11 +24,11 @@ struct lstm {
 	struct nn_lstm_cell cell;
 	struct nn_recurrent recurrent;
 	bool has_projection_bias;
-	uint32_t states;	/* position of the first output that is a state; 0: none */
-	size_t projection;		/* offset of the projection's packed weights in floats */
+	uint32_t states;	/* position of the first output for a state; 0: no such output */
+	size_t projection;		/* offset in floats of the projection's packed weights */
 };
 
-/* One cell, or one that runs forwards and one that runs backwards. */
+/* One cell, or a pair of cells of which one runs forwards and the other backwards. */
 struct cells {
 	uint32_t count;
 	struct lstm lstm[2];
@@ -92,15 +92,15 @@ static uint32_t weights_of(const struct lstm *l, uint32_t gate, uint32_t distanc
 	return l->cell.weights + distance + order[gate];
 }
 
-/* The arrays of a run that follow those of recurrent.c in the scratch memory. */
+/* The arrays of one execution that follow the arrays of recurrent.c in the scratch memory. */
 struct work {
 	float *cell;			/* [batch, units] */
 	float *gated;			/* [batch, units] */
 };
 
 /*
- * Divides the memory at `base` into arrays, or only counts if `base` is NULL. Returns the bytes of
- * all arrays.
+ * Divides the memory at `base` into the arrays of `w`; if `base` is NULL, only computes the size.
+ * Returns the size in bytes of all arrays.
  */
 static size_t divide(const struct nn_lstm_cell *c, float *base, struct work *w)
 {
@@ -116,7 +116,7 @@ static bool is_constant(const struct nn_run *r, uint32_t index)
 	return r->inputs[index].omitted || r->inputs[index].data;
 }
 
-/* Sets the positions of the weights of a cell's gates. */
+/* Sets the positions of the weights of all gates of a cell. */
 static void set_gates(struct lstm *l)
 {
 	const struct nn_lstm_cell *c = &l->cell;
@@ -128,7 +128,7 @@ static void set_gates(struct lstm *l)
 			.recurrent = weights_of(l, g, NN_LSTM_RECURRENT),
 			.aux = c->aux_weights + order[g],
 			.bias = weights_of(l, g, NN_LSTM_BIAS),
-			/* If sums are normalised, biases are added afterwards. */
+			/* If sums are normalised, biases are added after the normalisation. */
 			.has_bias = !c->normalized,
 		};
 }
@@ -167,7 +167,7 @@ static bool complete(void *state, struct nn_ready *ready)
 	return true;
 }
 
-/* Prepares a cell of any of the three operations. */
+/* Prepares a cell of any LSTM operation. */
 static bool prepare_cell(const struct nn_run *r, struct nn_ready *ready, struct lstm *l)
 {
 	const struct nn_lstm_cell *c = &l->cell;
@@ -246,7 +246,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	return complete(cells, ready);
 }
 
-/* Returns the position of a gate's peephole weights, which the cell gate does not have. */
+/* Returns the position of a gate's peephole weights; the gate CELL has no peephole weights. */
 static uint32_t peephole_of(const struct nn_lstm_cell *c, uint32_t gate)
 {
 	static const uint32_t peepholes[] = { [FORGET] = 1, [OUTPUT] = 2, [INPUT] = 0 };
@@ -290,8 +290,8 @@ static void clip(const struct nn_isa *isa, float *values, size_t count, float li
 }
 
 /*
- * Adds peephole weights times `cell` to a gate's sums, then normalises and adds the bias if the
- * cell is normalised. The caller applies the activation.
+ * Adds peephole weights times `cell` to a gate's sums; if the cell is normalised, then normalises
+ * the sums and adds the bias. The caller of end_gate() applies the activation.
  */
 static void end_gate(const struct nn_kernel_call *call, const struct lstm *l, uint32_t gate,
 		     const float *cell, float *values, float *scratch)
@@ -380,8 +380,8 @@ static void run_step(const struct nn_kernel_call *call, void *arg, float *gates,
 }
 
 /*
- * Writes the last states. The output of LSTM is a state too. Its output for scratch memory is set
- * to 0.
+ * Writes the states after the last step to the outputs. The output of the operation LSTM is also a
+ * state. The output of LSTM for scratch memory is set to 0.
  */
 static void write_states(const struct nn_kernel_call *call, const struct lstm *l,
 			 const float *hidden, const float *cell)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of floats for one instruction set. This file is included after elementwise_f32.h and
- * uses the same macros, and SQRT.
+ * Mathematical functions of floats, written once for all instruction sets. This file is included
+ * after elementwise_f32.h and uses the macros of elementwise_f32.h, and SQRT.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(MAX) || \
     !defined(MIN) || !defined(SPLAT) || !defined(SQRT) || !defined(STORE) || \
@@ -12,10 +12,13 @@
 #include <float.h>
 #include <math.h>
 
-#define EXP_LOW (-86.5f)	/* for smaller x the result would be subnormal */
-#define EXP_HIGH 88.7228f	/* for larger x, infinite */
+#define EXP_LOW (-86.5f)	/* for x below it, e^x would be subnormal */
+#define EXP_HIGH 88.7228f	/* for x above it, e^x is infinite */
 
-/* Evaluates a polynomial of x with `count` coefficients, that of the highest power first. */
+/*
+ * Evaluates a polynomial of x with `count` coefficients, the coefficient of the highest power
+ * first.
+ */
 static inline ALWAYS_INLINE TARGET VF polynomial_f32(VF x, const float *coefficients, int count)
 {
 	VF p = SPLAT(coefficients[0]);
@@ -31,14 +34,14 @@ static inline ALWAYS_INLINE TARGET VF polynomial_f32(VF x, const float *coeffici
 
 /*
  * Computes e^x with an error of one unit in the last place, for x in [EXP_LOW, EXP_HIGH]. The
- * result is 2^n times a polynomial of the remainder x - n ln 2, which is at most half of ln 2. NaN
- * is returned for NaN.
+ * result is 2^n times a polynomial of the remainder x - n ln 2, which is at most half of ln 2. The
+ * result for NaN is NaN.
  */
 static inline ALWAYS_INLINE TARGET VF exp_f32(VF x)
 {
 	/*
-	 * Adding this to a small number rounds it to an integer, which the last bits of the sum
-	 * are.
+	 * Adding `rounder` to a small number rounds the number to an integer, in the last bits of
+	 * the sum.
 	 */
 	const VF rounder = SPLAT(0x1.8p23f);
 	VF shifted, n, r, p;
@@ -67,8 +70,8 @@ static inline ALWAYS_INLINE TARGET VF logistic_f32(VF x)
 }
 
 /*
- * Computes tanh x = (1 - e^-2|x|) / (1 + e^-2|x|). Near 0, where this loses digits, computes a
- * polynomial.
+ * Computes tanh x = (1 - e^-2|x|) / (1 + e^-2|x|). Near 0, where the formula loses digits, the
+ * function computes a polynomial.
  */
 static inline ALWAYS_INLINE TARGET VF tanh_f32(VF x)
 {
@@ -88,8 +91,8 @@ static inline ALWAYS_INLINE TARGET VF tanh_f32(VF x)
 #define LN2_LOW (-0x1.bd0106p-13f)	/* ln 2 - LN2_HIGH */
 
 /*
- * Computes ln x with an error of two units in the last place. x is 2^n times a number near 1, of
- * which a polynomial computes the logarithm. Subnormal numbers are scaled to normal ones first.
+ * Computes ln x with an error of two units in the last place. For x = 2^n * f with f near 1, a
+ * polynomial computes ln f. Subnormal numbers are first scaled to normal numbers.
  */
 static inline ALWAYS_INLINE TARGET VF log_f32(VF x)
 {
@@ -109,10 +112,10 @@ static inline ALWAYS_INLINE TARGET VF log_f32(VF x)
 	return choose_f32((bits_f32)(x == SPLAT(0.0f)), SPLAT(-INFINITY), p);
 }
 
-#define SIN_HIGH 8192.0f	/* larger x would lose digits in the reduction by pi */
+#define SIN_HIGH 8192.0f	/* larger x lose digits when a multiple of pi is subtracted */
 
 /*
- * Computes sin x for |x| up to SIN_HIGH. Subtracts a multiple of pi from x, in three parts, then
+ * Computes sin x for |x| up to SIN_HIGH. Subtracts a multiple of pi from x, in three parts, and
  * evaluates a polynomial of the remainder.
  */
 static inline ALWAYS_INLINE TARGET VF sin_f32(VF x)
@@ -129,7 +132,10 @@ static inline ALWAYS_INLINE TARGET VF sin_f32(VF x)
 	return (VF)((bits_f32)MADD(p * square, r, r) ^ ((bits_f32)shifted << 31));
 }
 
-/* Rounds toward minus infinity. Floats of at least 2^23 are integers already. */
+/*
+ * Rounds each lane toward minus infinity. Floats of at least 2^23 are integers, so they stay
+ * unchanged.
+ */
 static inline ALWAYS_INLINE TARGET VF floor_f32(VF x)
 {
 	const bits_f32 sign = (bits_f32)x & (bits_f32)SPLAT(-0.0f);
@@ -142,8 +148,9 @@ static inline ALWAYS_INLINE TARGET VF floor_f32(VF x)
 }
 
 /*
- * Computes the error function with an error of two units in the last place. It is a polynomial of
- * x, or, if |x| is large, 1 - e^p with another polynomial p. NaN is returned for NaN.
+ * Computes the error function with an error of two units in the last place. The error function is
+ * computed by a polynomial of x, or, if |x| is large, as 1 - e^p with another polynomial p. The
+ * result for NaN is NaN.
  */
 static inline ALWAYS_INLINE TARGET VF erf_f32(VF x)
 {
@@ -160,8 +167,8 @@ static inline ALWAYS_INLINE TARGET VF erf_f32(VF x)
 }
 
 /*
- * Applies a function to a vector. The order of operands decides whether the result is NaN, as in
- * the reference.
+ * Applies a function to the lanes of a vector. The operands of MIN and MAX have the order of the
+ * reference, because the order decides whether the result is NaN.
  */
 static inline ALWAYS_INLINE TARGET VF function_f32(enum nn_unary function,
 						   const struct nn_unary_f32 *u, VF x)
@@ -260,8 +267,8 @@ static TARGET void unary_f32(const struct nn_unary_f32 *u)
 }
 
 /*
- * Returns the largest element. If an element is NaN, this may be another element; but then the sum
- * of exponentials is NaN anyway.
+ * Returns the largest of `count` elements. If any element is NaN, the result may be another
+ * element, but the sum of exponentials then is NaN too.
  */
 static TARGET float largest_f32(const float *x, size_t count)
 {
@@ -286,7 +293,7 @@ static TARGET float largest_f32(const float *x, size_t count)
 	return largest;
 }
 
-/* Computes the logarithm of softmax; out may be in. */
+/* Computes the logarithm of softmax; `out` may be the same array as `in`. */
 static TARGET void log_softmax_f32(const float *in, float *out, size_t count, float beta)
 {
 	const VF max = SPLAT(largest_f32(in, count)), factor = SPLAT(beta);

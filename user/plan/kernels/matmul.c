@@ -18,7 +18,10 @@ enum { X, Y, TRANSPOSE_X, TRANSPOSE_Y };
 const struct nn_field nn_matmul_fields_f32[] = { PRODUCT(sizeof(float)) };
 const struct nn_field nn_matmul_fields_q8[] = { PRODUCT(1) };
 
-/* Reads the axes of the batches. Missing axes have dimension 1. */
+/*
+ * Reads the dimensions and steps of the batch axes. A batch axis that the operation does not have
+ * gets dimension 1.
+ */
 static void read_batches(const struct nn_run *r, struct nn_matmul *m)
 {
 	const struct nn_tensor *x = &r->inputs[X], *y = &r->inputs[Y];

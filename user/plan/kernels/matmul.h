@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The factors of BATCH_MATMUL, for all types of numbers: batches of matrices. A factor's batches
- * may be repeated. A task computes a panel of columns of one product.
+ * The shapes of BATCH_MATMUL, whose factors are batches of matrices, for all types of numbers. If
+ * batches are broadcast, one matrix of a factor is used for several products. A task computes a
+ * panel of columns of one batch's product.
  */
 #ifndef NN_PLAN_KERNELS_MATMUL_H
 #define NN_PLAN_KERNELS_MATMUL_H
@@ -11,7 +12,7 @@
 
 #define NN_MATMUL_AXES 2
 
-/* Maximum number of elements of a factor, if the factor must be copied. */
+/* Maximum number of elements of a factor that must be copied. */
 #define NN_MATMUL_COPY ((size_t)1 << 20)
 
 struct nn_matmul {
@@ -23,22 +24,22 @@ struct nn_matmul {
 	size_t panel;			/* columns */
 	uint32_t panels;
 	/*
-	 * Axes of the batches, the last one first: dimensions, and distances in elements between
-	 * the batches of each factor.
+	 * Axes of the batches, the last axis first: the axes' dimensions, and the distances in
+	 * elements between the batches of each factor.
 	 */
 	size_t dims[NN_MATMUL_AXES];
 	size_t steps_x[NN_MATMUL_AXES];
 	size_t steps_y[NN_MATMUL_AXES];
 };
 
-/* Reads the shapes of a BATCH_MATMUL; returns false for too many axes. */
+/* Reads the shapes of a BATCH_MATMUL; returns false if there are too many axes. */
 bool nn_matmul_read(const struct nn_run *r, struct nn_matmul *m);
 
-/* Saved fields of a product of floats, and of int8. */
+/* Saved fields of a BATCH_MATMUL of floats, and of one of int8. */
 extern const struct nn_field nn_matmul_fields_f32[];
 extern const struct nn_field nn_matmul_fields_q8[];
 
-/* Sets `panel` and `panels`, which follow from the other fields. */
+/* Sets the members `panel` and `panels`, which follow from the other members. */
 void nn_matmul_complete(struct nn_matmul *m, const struct nn_isa *isa);
 
 static inline uint32_t nn_matmul_tasks(const struct nn_matmul *m)
@@ -46,7 +47,10 @@ static inline uint32_t nn_matmul_tasks(const struct nn_matmul *m)
 	return (uint32_t)(m->dims[0] * m->dims[1]) * m->panels;
 }
 
-/* The offsets of a task's matrices in elements, its first column, and its number of columns. */
+/*
+ * The part of a task: offsets of its matrices in elements, its first column, and its number of
+ * columns.
+ */
 struct nn_matmul_task {
 	size_t x;
 	size_t y;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packs the quantised filters of depthwise convolutions with multiplier 1, and their parameters.
+ * Packs the quantised filters and the parameters of depthwise convolutions with multiplier 1.
  */
 #include <string.h>
 
@@ -15,8 +15,8 @@ static size_t taps_of(const struct nn_depthwise_q8 *d)
 }
 
 /*
- * Reads the parameters of up to `most` channels from `first` on. Returns the number of channels; 0
- * on failure.
+ * Reads the parameters of up to `most` channels, from channel `first` on. Returns the number of
+ * channels that were read, or 0 if reading fails.
  */
 static size_t read_channels(const struct nn_run *r, const struct nn_depthwise_q8 *d, size_t first,
 			    size_t most, struct nn_q8_channels *q)
@@ -26,7 +26,7 @@ static size_t read_channels(const struct nn_run *r, const struct nn_depthwise_q8
 	return nn_q8_channels(r, first, count, taps_of(d), q) ? count : 0;
 }
 
-/* Returns a weight of a tap, as a signed byte. */
+/* Returns the weight of a tap and a channel as a signed byte. */
 static int8_t weight_of(const struct nn_run *r, const struct nn_depthwise_q8 *d, size_t tap,
 			size_t channel)
 {
@@ -38,7 +38,7 @@ static int8_t weight_of(const struct nn_run *r, const struct nn_depthwise_q8 *d,
 /* ---- Planes ---- */
 
 /*
- * Returns the address of parameter `index` for the channel at position `place` of the series of
+ * Returns the address of parameter `index` of the channel at position `place` in the series of
  * blocks.
  */
 static uint8_t *at_place(const struct depthwise_q8_layout *l, uint8_t *packed, size_t index,
@@ -51,8 +51,8 @@ static uint8_t *at_place(const struct depthwise_q8_layout *l, uint8_t *packed, s
 }
 
 /*
- * Packs the weights of a channel at position `place`. Returns the sum of the weights without their
- * zero point.
+ * Packs the weights of a channel at position `place` in the series of blocks. Returns the sum of
+ * the channel's weights, with their zero point subtracted.
  */
 static int32_t pack_taps(const struct nn_run *r, const struct nn_depthwise_q8 *d,
 			 const struct depthwise_q8_layout *l, size_t channel, size_t place,
@@ -72,14 +72,20 @@ static int32_t pack_taps(const struct nn_run *r, const struct nn_depthwise_q8 *d
 	return sum;
 }
 
-/* Packs channel `channel` at position `place`. Its parameters are q's element `index`. */
+/*
+ * Packs channel `channel` at position `place` in the series of blocks. The channel's parameters are
+ * element `index` of q.
+ */
 static void pack_channel(const struct nn_run *r, const struct nn_depthwise_q8 *d,
 			 const struct depthwise_q8_layout *l, const struct nn_q8_channels *q,
 			 size_t index, size_t channel, size_t place, uint8_t *packed)
 {
 	const struct nn_multiplier *m = &q->multipliers[index];
 	int32_t sum = pack_taps(r, d, l, channel, place, packed), shift = -m->shift;
-	/* Missing rows of the last group add the product of the zero points of input and filter. */
+	/*
+	 * Each missing row of the last group of four rows adds the product of the zero points of
+	 * input and filter.
+	 */
 	int32_t filled = (int32_t)((l->groups * 4 - d->height) * d->width);
 	int32_t bias = q->bias[index] - d->in_zero * (sum - d->filter_zero * filled);
 	int64_t round = nn_q8_round(shift);
@@ -88,8 +94,8 @@ static void pack_channel(const struct nn_run *r, const struct nn_depthwise_q8 *d
 	memcpy(at_place(l, packed, MULTIPLIER, place), &m->value, sizeof(m->value));
 	memcpy(at_place(l, packed, SHIFT, place), &shift, sizeof(shift));
 	/*
-	 * ROUND_EVEN has eight bytes for each of the channels 4i and 4i + 2, ROUND_ODD for 4i + 1
-	 * and 4i + 3.
+	 * ROUND_EVEN has eight bytes for each of the channels 4i and 4i + 2; ROUND_ODD has them for
+	 * the channels 4i + 1 and 4i + 3.
 	 */
 	memcpy(at_place(l, packed, place % 2 ? ROUND_ODD : ROUND_EVEN, place / 4 * 4) +
 	       place % 4 / 2 * sizeof(round), &round, sizeof(round));
@@ -117,7 +123,7 @@ bool nn_depthwise_pack_planes(const struct nn_depthwise_config *c, const struct 
 		count = read_channels(r, d, first, NN_Q8_CHANNELS, &q);
 		if (!count)
 			return false;
-		/* A channel may have several positions in the series of blocks. */
+		/* A channel may be at several positions in the series of blocks. */
 		for (size_t i = 0; i < count; i++)
 			for (size_t place = first + i; place < l.blocks * DEPTHWISE_Q8_BLOCK;
 			     place += d->padded)
@@ -128,7 +134,10 @@ bool nn_depthwise_pack_planes(const struct nn_depthwise_config *c, const struct 
 
 /* ---- Pairs ---- */
 
-/* Returns the size of a panel. If the number of taps is odd, the last one is paired with zeros. */
+/*
+ * Returns the size in bytes of a panel. If the number of taps is odd, the last tap is paired with
+ * zeros.
+ */
 static size_t pairs_panel(const struct nn_depthwise_config *c, const struct nn_depthwise_q8 *d)
 {
 	return nn_q8_pairs_panel_size(c->lanes, (taps_of(d) + 1) / 2 * 2, sizeof(int16_t));
@@ -143,12 +152,12 @@ void nn_depthwise_sizes_pairs(const struct nn_depthwise_config *c, const struct 
 	*scratch = ((taps_of(d) + 1) / 2 * 2 + 1) * sizeof(void *) + d->channels;
 }
 
-/* Packs a panel of weights. The depth of the panel is the number of taps. */
+/* Packs a panel of weights for `count` channels. The depth of the panel is the number of taps. */
 static void pack_panel(const struct nn_run *r, const struct nn_depthwise_q8 *d, size_t lanes,
 		       const struct nn_q8_channels *q, size_t first, size_t count, void *packed)
 {
 	int16_t *weights = (int16_t *)((char *)packed + nn_q8_scales_size(lanes, NN_PANEL_VECTORS));
-	/* The zero point of the bytes before the flip. */
+	/* Zero point of the input's bytes before the flip. */
 	const int32_t zero = d->in_zero - d->in_flip;
 
 	for (size_t place = 0; place < NN_PANEL_VECTORS * lanes; place++) {

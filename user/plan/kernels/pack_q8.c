@@ -9,22 +9,22 @@
 
 #define COLUMNS 4
 
-/* Elements of depth of a square: four columns of four groups. */
+/* Number of elements of depth in a square, which has four columns of four groups. */
 #define SQUARE_STEP (4 * NN_Q8_GROUP)
 
-/* Maximum number of squares whose bytes are summed in 16 bits. */
+/* Maximum number of squares whose bytes can be summed in 16 bits. */
 #define MAX_SQUARES 32
 
 /*
- * Returns the operand of XOR that makes bytes of weights unsigned. Packed bytes are signed, and 128
- * less.
+ * Returns the operand of XOR that makes the bytes of the weights unsigned. The packed bytes are
+ * signed, 128 less than the unsigned bytes.
  */
 static uint8_t unsigned_flip(const struct nn_pack_q8 *p)
 {
 	return (uint8_t)nn_q8_signed(p->weights, 0x80);
 }
 
-/* Returns the number of columns from `first` on, up to COLUMNS. */
+/* Returns the number of columns that exist from `first` on, at most COLUMNS. */
 static size_t count_columns(const struct nn_pack_q8 *p, size_t first)
 {
 	size_t left = p->columns > first ? p->columns - first : 0;
@@ -50,7 +50,7 @@ void nn_pack_scale(const struct nn_q8_channels *q, size_t index, int32_t bias, v
 	round[lane / 2] = nn_q8_round(-m->shift);
 }
 
-/* Zeroes the scales of a panel, and the weights if some are padding. */
+/* Zeroes the scales of a panel, and also the weights if the panel has padding. */
 static void clear_panel(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, size_t vectors,
 			size_t first, void *panel, size_t size)
 {
@@ -62,13 +62,16 @@ static void clear_panel(const struct nn_gemm_config *c, const struct nn_pack_q8 
 
 /* ---- Bytes ---- */
 
-/* Returns sums of two bytes of each element in 16 bits. */
+/* Returns the sums of two bytes of each lane, as 16-bit numbers. */
 static inline four sum_halves(four x)
 {
 	return (x & 0x00ff00ff) + (x >> 8 & 0x00ff00ff);
 }
 
-/* Packs all whole squares of four columns. Returns the depth that was packed. */
+/*
+ * Packs as many whole squares of four columns as the depth has. Returns the number of elements of
+ * depth that were packed.
+ */
 static size_t pack_squares(const struct nn_pack_q8 *p, const uint8_t *from, size_t group,
 			   uint8_t *to, uint32_t sums[COLUMNS])
 {
@@ -100,7 +103,10 @@ static size_t pack_squares(const struct nn_pack_q8 *p, const uint8_t *from, size
 	return k;
 }
 
-/* Packs up to four columns from `first` on as unsigned bytes, and sums their bytes. */
+/*
+ * Packs up to four columns, from column `first` on, as unsigned bytes, and sums the bytes of each
+ * column.
+ */
 static void pack_columns_q8(const struct nn_pack_q8 *p, size_t first, size_t count, size_t group,
 			    uint8_t *to, uint32_t sums[COLUMNS])
 {
@@ -123,7 +129,10 @@ static void pack_columns_q8(const struct nn_pack_q8 *p, size_t first, size_t cou
 	}
 }
 
-/* Returns whether the sum of two adjacent weights, each times at most 255, may exceed 16 bits. */
+/*
+ * Returns whether the sum of two adjacent weights, each multiplied by up to 255, may exceed 16
+ * bits.
+ */
 static bool saturates(const int8_t *bytes, size_t count)
 {
 	typedef int16_t eight __attribute__((vector_size(16)));
@@ -144,8 +153,8 @@ static bool saturates(const int8_t *bytes, size_t count)
 }
 
 /*
- * Halves groups of four weights that may saturate, and stores the other halves in `spares`. Stops
- * if there is no room for more halves.
+ * Halves each group of four weights whose products may saturate, and stores the other halves in
+ * `spares`. Stops if `spares` has no room for more halves.
  */
 static void split_fours(size_t vectors, size_t lanes, size_t depth, int8_t *fours,
 			struct nn_q8_spares *spares)
@@ -224,7 +233,7 @@ void nn_pack_fours(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, v
 typedef uint16_t eight_pairs __attribute__((vector_size(16)));
 typedef uint64_t two_rows __attribute__((vector_size(16)));
 
-/* Stores two rows of four pairs each, `group` bytes apart. */
+/* Stores two rows of four pairs; the rows are `group` bytes apart. */
 static inline void store_rows(uint8_t *to, size_t group, four x)
 {
 	const two_rows rows = (two_rows)x;
@@ -234,7 +243,10 @@ static inline void store_rows(uint8_t *to, size_t group, four x)
 	memcpy(to + group, &second, sizeof(second));
 }
 
-/* Interleave pairs of two columns: the first four pairs, or the last four. */
+/*
+ * Interleave the pairs of two columns: mix_low() the first four pairs, mix_high() the last four
+ * pairs.
+ */
 static inline four mix_low(four a, four b)
 {
 	return (four)__builtin_shufflevector((eight_pairs)a, (eight_pairs)b,
@@ -247,7 +259,7 @@ static inline four mix_high(four a, four b)
 					     4, 12, 5, 13, 6, 14, 7, 15);
 }
 
-/* Stores eight pairs of each of four columns as eight rows. */
+/* Stores eight pairs of each of four columns as eight rows of four pairs. */
 static inline void store_pairs(uint8_t *to, size_t group, const four x[4])
 {
 	const four ab_low = mix_low(x[0], x[1]), ab_high = mix_high(x[0], x[1]);
@@ -259,7 +271,7 @@ static inline void store_pairs(uint8_t *to, size_t group, const four x[4])
 	store_rows(to + 6 * group, group, __builtin_shufflevector(ab_high, cd_high, 2, 6, 3, 7));
 }
 
-/* Packs up to four columns from `first` on as signed bytes. */
+/* Packs up to four columns, from column `first` on, as signed bytes. */
 static void pack_columns_pairs(const struct nn_pack_q8 *p, size_t first, size_t count,
 			       size_t group, uint8_t *to)
 {
@@ -324,15 +336,15 @@ void nn_pack_eight(const struct nn_q8_channels *q, size_t index, int32_t bias,
 }
 
 /*
- * Packs a column as lane `lane`. Returns the term for the input's zero point, which is added to the
- * bias.
+ * Packs a column of weights as lane `lane` of a panel. Returns the number that accounts for the
+ * input's zero point and is added to the bias.
  */
 static int32_t pack_lane(const struct nn_pack_q8 *p, size_t index, size_t group, size_t lane,
 			 struct nn_q8_eight *eight)
 {
 	const bool flips = group == NN_Q8_SIGNED_GROUP && p->x->type == NN_TENSOR_QUANT8_ASYMM;
 	const bool is_signed = flips || p->x->type != NN_TENSOR_QUANT8_ASYMM;
-	/* An XOR with `flip` makes the weights' bytes signed like the input's. */
+	/* XOR with `flip` makes the bytes of the weights signed if the input is signed. */
 	const uint8_t flip = unsigned_flip(p) ^ (is_signed ? 0x80 : 0);
 	const int32_t zero = nn_q8_signed_zero(p->weights) + (is_signed ? 0 : 128);
 	const uint8_t *from = column(p, index);

@@ -7,7 +7,9 @@
 
 #include "plan/kernels/quant8.h"
 
-/* Weights to pack. Each row of weights is a column of the product, and has an element in `q`. */
+/*
+ * Weights to pack. Each row of `weights` is a column of the product, with its own element of `q`.
+ */
 struct nn_pack_q8 {
 	const struct nn_tensor *x;
 	const struct nn_tensor *weights;
@@ -24,8 +26,8 @@ void nn_pack_pairs(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, v
 void nn_pack_eights(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, void *to);
 
 /*
- * The layouts of layout_q8.h: groups of four bytes, pairs for 16-bit multiplication, and panels of
- * eight columns.
+ * The layouts that layout_q8.h describes: groups of four bytes, pairs for 16-bit multiplication,
+ * and panels of eight columns.
  */
 #define NN_GEMM_FOURS(width) .lanes = width, .group = NN_Q8_GROUP, .pads_rows = true,	\
 			     .size = nn_fours_size, .pack = nn_pack_fours
@@ -35,12 +37,12 @@ void nn_pack_eights(const struct nn_gemm_config *c, const struct nn_pack_q8 *p, 
 #define NN_GEMM_EIGHTS(depth) .lanes = 8, .group = depth, .size = nn_eights_size, .pack = nn_pack_eights
 
 /*
- * Packs the parameters of a channel to place `place` of a panel. `bias` is added to the channel's
- * bias.
+ * Packs the parameters of channel `index` at position `place` of a panel. `bias` is added to the
+ * channel's bias.
  */
 void nn_pack_scale(const struct nn_q8_channels *q, size_t index, int32_t bias, void *panel, size_t place);
 
-/* Does what nn_pack_scale() does, for lane `lane` of a panel of eight columns. */
+/* Packs the parameters of channel `index` in lane `lane` of a panel of eight columns. */
 void nn_pack_eight(const struct nn_q8_channels *q, size_t index, int32_t bias,
 		   struct nn_q8_eight *eight, size_t lane);
 
@@ -51,7 +53,7 @@ typedef bool nn_depthwise_pack(const struct nn_depthwise_config *c, const struct
 nn_depthwise_sizes nn_depthwise_sizes_planes, nn_depthwise_sizes_pairs, nn_depthwise_sizes_eights;
 nn_depthwise_pack nn_depthwise_pack_planes, nn_depthwise_pack_pairs, nn_depthwise_pack_eights;
 
-/* The layout of depthwise convolutions in the planes of depthwise_q8.h. */
+/* The layouts of depthwise convolutions; depthwise_q8.h describes the layout in planes. */
 #define NN_DEPTHWISE_IN_PLANES \
 	.sizes = nn_depthwise_sizes_planes, .pack = nn_depthwise_pack_planes
 #define NN_DEPTHWISE_PAIRS(width) \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AVERAGE_POOL_2D, MAX_POOL_2D, and L2_POOL_2D of floats. Some channels of a window are computed at
- * a time.
+ * AVERAGE_POOL_2D, MAX_POOL_2D, and L2_POOL_2D of floats. The inner loops compute several channels
+ * of a window at a time.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 struct pool {
 	enum nn_pooling kind;
 	bool is_float;
-	bool clamps;			/* int8: clamps to a range smaller than the type's */
+	bool clamps;			/* int8: the range is smaller than the type's */
 	struct nn_image in;
 	struct nn_window window;
 	float low;
@@ -23,9 +23,9 @@ struct pool {
 	struct nn_q8 q;
 };
 
-#define MAX_PIXELS (1 << 23)	/* largest number of bytes whose sum fits in an int32_t */
+#define MAX_PIXELS (1 << 23)	/* maximum number of bytes whose sum fits in an int32_t */
 
-/* Without dilation, each window contains at least one pixel of the image. */
+/* A restored window has dilation 1, because then it always contains a pixel of the image. */
 #define NN_STATE struct pool
 static const struct nn_field fields[] = {
 	WORD(kind, 0, NN_POOL_L2), FLAG(clamps), FLAG(is_float),
@@ -86,7 +86,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Running ---- */
 
-/* The pixels of the input in a window: rows and columns from pixel `first` on. */
+/* The pixels of the input in a window: `rows` rows and `columns` columns from pixel `first` on. */
 struct cells {
 	size_t first;
 	size_t rows;
@@ -100,8 +100,7 @@ static uint8_t clamp_q8(const struct pool *p, int32_t value)
 }
 
 /*
- * Pools a window of floats. Even the activation "none" clamps, so infinity becomes the largest
- * float.
+ * Pools a window of floats. Even the activation NONE clamps, so infinity becomes the largest float.
  */
 static void reduce_f32(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
 		       const float *in, float *out)
@@ -158,7 +157,7 @@ static void average_q8(const struct nn_isa *isa, const struct pool *p, const str
 			isa->sum_q8(in + cells->first * channels + y * row + c, channels,
 				    cells->columns, some, p->q.flip, sums);
 		for (size_t i = 0; i < some; i++) {
-			/* Flipping the sign bit has made each signed byte 128 larger. */
+			/* Flipping the sign bit has added 128 to each signed byte. */
 			int32_t sum = sums[i] - count * p->q.flip;
 
 			out[c + i] = clamp_q8(p, (sum + (sum > 0 ? count / 2 : -(count / 2))) /
@@ -167,7 +166,10 @@ static void average_q8(const struct nn_isa *isa, const struct pool *p, const str
 	}
 }
 
-/* Finds the largest bytes of a window. The output begins as a copy of the first pixel. */
+/*
+ * Finds the largest byte of each channel in a window. The output is first a copy of the window's
+ * first pixel.
+ */
 static void max_q8(const struct nn_isa *isa, const struct pool *p, const struct cells *cells,
 		   const uint8_t *in, uint8_t *out)
 {

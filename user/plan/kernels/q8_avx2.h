@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts accumulators to quantised outputs on AVX2, as q8_avx512.h does on AVX-512.
+ * Converts accumulators to quantised outputs with AVX2.
  */
 #ifndef NN_PLAN_KERNELS_Q8_AVX2_H
 #define NN_PLAN_KERNELS_Q8_AVX2_H
@@ -13,7 +13,7 @@
 
 /*
  * Scales accumulators with NNAPI's fixed-point arithmetic. `positive` means that all negative
- * values become the same byte.
+ * accumulators become the same byte.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX2 __m256i
 q8_scaled_avx2(__m256i acc, const struct nn_q8_scale *s, bool positive)
@@ -34,7 +34,7 @@ q8_scaled_avx2(__m256i acc, const struct nn_q8_scale *s, bool positive)
 	return _mm256_srav_epi32(odd, shift);
 }
 
-/* Converts 16 values of 16 bits, in the order of columns, to bytes. */
+/* Converts 16 values of 16 bits to bytes in the order of columns. */
 static inline ALWAYS_INLINE NN_TARGET_AVX2 __m128i q8_bytes_avx2(__m256i v,
 								 const struct nn_q8_output *o)
 {
@@ -45,7 +45,7 @@ static inline ALWAYS_INLINE NN_TARGET_AVX2 __m128i q8_bytes_avx2(__m256i v,
 	return _mm_packus_epi16(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
 }
 
-/* Stores two vectors of scaled values of a row as up to 16 bytes, in the order of columns. */
+/* Stores two vectors of scaled values of one row as up to 16 bytes, in the order of columns. */
 static inline ALWAYS_INLINE NN_TARGET_AVX2 void
 q8_store_two_avx2(uint8_t *out, __m256i x, __m256i y, const struct nn_q8_output *o, size_t count)
 {
@@ -57,7 +57,7 @@ q8_store_two_avx2(uint8_t *out, __m256i x, __m256i y, const struct nn_q8_output 
 		memcpy(out, &bytes, count);
 }
 
-/* Does what q8_store_two_avx2() does, for one vector, whose columns are in order. */
+/* Stores one vector of scaled values, whose columns are in order, as up to 8 bytes. */
 static inline ALWAYS_INLINE NN_TARGET_AVX2 void
 q8_store_one_avx2(uint8_t *out, __m256i x, const struct nn_q8_output *o, size_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts accumulators to quantised outputs with AVX-512. The results are those of NNAPI's
- * fixed-point arithmetic, bit for bit, with ten instructions for sixteen values.
+ * Converts accumulators to quantised outputs with AVX-512. The results equal NNAPI's fixed-point
+ * arithmetic bit for bit, with ten instructions for sixteen values.
  */
 #ifndef NN_PLAN_KERNELS_Q8_AVX512_H
 #define NN_PLAN_KERNELS_Q8_AVX512_H
@@ -12,8 +12,8 @@
 #include "plan/kernels/unroll.h"
 
 /*
- * The type of accumulators. With __m512i, whose elements have 64 bits, gcc makes copies when
- * products are added to 32-bit elements, and has too few registers.
+ * The type of accumulators. With __m512i, whose elements have 64 bits, gcc copies vectors when
+ * 32-bit elements are added, and has too few registers.
  */
 typedef int32_t i32x16 __attribute__((vector_size(64)));
 
@@ -45,9 +45,9 @@ q8_scale_load(const struct nn_q8_scale *s)
 
 /*
  * Scales accumulators. The upper half of the product of 2 * acc and the multiplier is acc *
- * multiplier / 2^31. The rounding terms contain half of the last place of this upper half, and half
- * of the last place after the shift. Negative ties of the shift must still be rounded away from
- * zero, unless all negative values become the same byte.
+ * multiplier / 2^31. The rounding terms contain half of the last place of the upper half, and half
+ * of the last place after the shift. Negative ties of the shift are also rounded away from zero,
+ * unless all negative values become the same byte.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 							       const struct q8_scale *s,
@@ -67,7 +67,7 @@ static inline ALWAYS_INLINE NN_TARGET_AVX512 __m512i q8_scaled(__m512i acc,
 }
 
 /*
- * Stores two vectors of scaled values of a row as up to 32 bytes. Packing two vectors to one
+ * Stores two vectors of scaled values of one row as up to 32 bytes. Packing two vectors into one
  * restores the order of columns.
  */
 static inline ALWAYS_INLINE NN_TARGET_AVX512 void q8_store_two(uint8_t *c, __m512i x0, __m512i x1,

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts accumulators of eight columns to quantised outputs, for NEON. The results are those of
- * NNAPI's fixed-point arithmetic, bit for bit, with two to four instructions for four values.
+ * Converts accumulators of eight columns to quantised outputs, for NEON. The results equal NNAPI's
+ * fixed-point arithmetic bit for bit, with two to four instructions for four values.
  */
 #ifndef NN_PLAN_KERNELS_Q8_NEON_H
 #define NN_PLAN_KERNELS_Q8_NEON_H
 
-/* Without the option, gcc copies sums between registers in every step of a product. */
+/*
+ * Without the option rename-registers, gcc copies sums between registers in every step of a
+ * product.
+ */
 #ifndef __clang__
 #pragma GCC optimize("rename-registers")
 #endif
@@ -19,8 +22,9 @@
 
 /*
  * Scales accumulators. vqrdmulhq_s32() rounds the upper half of the doubled product, and the shift
- * rounds ties up. Negative ties must be rounded away from zero, so 1 is subtracted from negative
- * numbers first. The subtraction is not necessary if all negative values become the same byte.
+ * rounds ties up. Negative ties must be rounded away from zero, so 1 is subtracted from each
+ * negative number before the shift. The subtraction of 1 is unnecessary if all negative values
+ * become the same byte.
  */
 static inline ALWAYS_INLINE int32x4_t q8_scaled(int32x4_t acc, int32x4_t multiplier,
 						int32x4_t shift, bool positive)
@@ -33,9 +37,9 @@ static inline ALWAYS_INLINE int32x4_t q8_scaled(int32x4_t acc, int32x4_t multipl
 }
 
 /*
- * Zero point and bounds of an output's channels, as vectors. Results are computed as differences
- * from the lower bound. So smaller results saturate to 0, and signed and unsigned outputs need the
- * same code.
+ * Zero point and bounds of a quantised output, as vectors. Results are computed as differences from
+ * the lower bound. With such differences, results below the lower bound saturate to 0, and signed
+ * and unsigned outputs need the same code.
  */
 struct q8_bounds {
 	int16x8_t zero;		/* zero point - lower bound */
@@ -87,14 +91,17 @@ static inline ALWAYS_INLINE void q8_store_eight(uint8_t *out, int32x4_t x, int32
 		vst1_lane_u8(out, bytes, 0);
 }
 
-/* Rows whose corrections are computed at a time: a multiple of the rows of all tiles. */
+/*
+ * Number of rows whose corrections for b's zero point are computed at a time: a multiple of the
+ * rows of all tiles.
+ */
 #define Q8_BLOCK 168
 
-/* How to read the last elements of a row's depth, which are fewer than 16. */
+/* Describes how the tail of a row is read, which is the last 0 to 15 elements of the depth. */
 struct q8_tail {
-	size_t depth;		/* elements before the last ones */
+	size_t depth;		/* number of elements before the tail */
 	size_t count;
-	/* reads begin before the tail; `order` moves its bytes to the front */
+	/* the load begins before the tail; `order` moves the tail to the front */
 	bool back;
 	uint8x16_t order;
 };
@@ -110,9 +117,7 @@ static inline struct q8_tail q8_tail_of(size_t depth)
 	return t;
 }
 
-/*
- * Loads fewer than 8 bytes. memcpy() would be a call, before which all vector registers are saved.
- */
+/* Loads fewer than 8 bytes. A call of memcpy() would save all vector registers. */
 static inline ALWAYS_INLINE uint64_t q8_load_few(const uint8_t *p, size_t count)
 {
 	uint64_t bytes = 0;
@@ -122,7 +127,7 @@ static inline ALWAYS_INLINE uint64_t q8_load_few(const uint8_t *p, size_t count)
 	return bytes;
 }
 
-/* Loads the last elements of a row, followed by zeros. */
+/* Loads the tail of a row, and fills the vector with zeros. */
 static inline ALWAYS_INLINE uint8x16_t q8_load_tail(const uint8_t *row, const struct q8_tail *t)
 {
 	uint64_t few;
@@ -153,8 +158,8 @@ static inline int32_t q8_sum_row(const uint8_t *row, const struct q8_tail *t, bo
 }
 
 /*
- * Computes the correction of each row for b's zero point. If `flips`, the product uses unsigned
- * bytes as signed ones, which are 128 smaller.
+ * Computes, for each row, the correction for b's zero point. If `flips`, the product uses unsigned
+ * bytes as signed bytes, whose values are 128 smaller.
  */
 static inline void q8_correct_rows(const struct nn_gemm_q8 *g, bool flips, const uint8_t *a,
 				   size_t rows, const struct q8_tail *t, int32_t *corrections)
@@ -171,25 +176,25 @@ static inline void q8_correct_rows(const struct nn_gemm_q8 *g, bool flips, const
 		corrections[i] = -zero * (q8_sum_row(a + i * g->a_stride, t, is_signed) - more);
 }
 
-/* Maximum number of panels that are multiplied at a time, and maximum number of rows of a tile. */
+/* Maximum number of panels that are multiplied at a time, and maximum number of rows in a tile. */
 #define Q8_EIGHTS 2
 #define Q8_ROWS 8
 
 /*
- * The arguments for multiplying rows by one or two panels. The struct is a local variable, because
- * a compiler knows that stores of results cannot change it.
+ * The arguments for multiplying rows by one or two panels. The struct is a local variable, so that
+ * the compiler knows that stores of results cannot change it.
  */
 struct q8_panel {
 	const uint8_t *a;
 	size_t a_stride;
-	size_t depth;			/* depth without the tail */
+	size_t depth;			/* number of elements before the tail */
 	struct q8_tail tail;
 	const int32_t *corrections;
 	const uint8_t *w;
-	size_t next;			/* bytes from one panel's weights to the next one's */
+	size_t next;			/* distance in bytes between the weights of two panels */
 	uint8_t *c;
 	size_t c_stride;
-	int32_t *sums;			/* where to store sums; NULL: store bytes at `c` */
+	int32_t *sums;			/* where to store sums; NULL: `c` gets bytes instead */
 	size_t sums_stride;
 	size_t columns;
 	int32x4_t bias[2 * Q8_EIGHTS];
@@ -198,7 +203,10 @@ struct q8_panel {
 	struct q8_bounds bounds;
 };
 
-/* Returns the arguments for multiplying rows from `row` on by `eights` panels from `column` on. */
+/*
+ * Returns the arguments for multiplying rows, from row `row` on, by `eights` panels, from column
+ * `column` on.
+ */
 static inline ALWAYS_INLINE struct q8_panel q8_panel_of(const struct nn_gemm_q8 *g,
 							const struct q8_tail *tail, size_t row,
 							size_t column,
@@ -233,7 +241,7 @@ static inline ALWAYS_INLINE struct q8_panel q8_panel_of(const struct nn_gemm_q8 
 	return p;
 }
 
-/* Advances the panel by `rows` rows. */
+/* Advances the arguments by `rows` rows. */
 static inline ALWAYS_INLINE void q8_panel_advance(struct q8_panel *p, size_t rows)
 {
 	p->a += rows * p->a_stride;
@@ -244,25 +252,27 @@ static inline ALWAYS_INLINE void q8_panel_advance(struct q8_panel *p, size_t row
 }
 
 /*
- * Multiplies rows by a panel, or by two if more than eight columns are left and the function
- * supports two.
+ * Multiplies rows by one panel, or by two panels if the function can and more than eight columns
+ * are left.
  */
 typedef void q8_panel_fn(const struct q8_panel *p, size_t rows);
 
-/* Defines a function that calls run_panel() with a constant kind of product. */
+/* Defines a function that calls run_panel() with constants for `kind` and `positive`. */
 #define Q8_PANEL(name, kind, positive)						\
 static void name(const struct q8_panel *p, size_t rows)				\
 {										\
 	run_panel(kind, positive, *p, rows);					\
 }
 
-/* Chooses the function for a product; `positive` is nn_q8_is_positive()'s result. */
+/*
+ * Chooses the function that multiplies by a panel; `positive` is the result of nn_q8_is_positive().
+ */
 typedef q8_panel_fn *q8_choose_fn(const struct nn_gemm_q8 *g, const struct nn_q8_eight *eight,
 				  bool positive);
 
 /*
- * Multiplies all rows by all panels, in blocks of rows and up to `most` panels at a time. If
- * `flips`, the product converts unsigned bytes of rows to signed ones.
+ * Multiplies all rows by all panels, in blocks of rows, and by up to `most` panels at a time. If
+ * `flips`, the product converts unsigned bytes of the rows to signed bytes.
  */
 static inline ALWAYS_INLINE void q8_run_panels(const struct nn_gemm_q8 *g, size_t group,
 					       size_t most, bool flips, q8_choose_fn *choose)
@@ -290,7 +300,7 @@ static inline ALWAYS_INLINE void q8_run_panels(const struct nn_gemm_q8 *g, size_
 }
 
 /*
- * Defines the product `name` by run_panel(), for instructions that multiply bytes of the same
+ * Defines the product `name` by run_panel(), for instructions that multiply bytes of equal
  * signedness, `group` elements of depth at a time.
  */
 #define Q8_PRODUCT(name, group)							\
@@ -313,7 +323,7 @@ void name(const struct nn_gemm_q8 *g)						\
 	q8_run_panels(g, group, Q8_EIGHTS, false, choose_sign);				\
 }
 
-/* Scales the sums of eight columns and stores them as bytes. */
+/* Scales the sums of up to eight columns and stores the results as bytes. */
 static inline ALWAYS_INLINE void q8_store_sums(uint8_t *c, int32x4_t x, int32x4_t y,
 					       const int32x4_t multiplier[2],
 					       const int32x4_t shift[2], bool positive,
@@ -324,7 +334,7 @@ static inline ALWAYS_INLINE void q8_store_sums(uint8_t *c, int32x4_t x, int32x4_
 	q8_store_eight(c, x, y, b, columns);
 }
 
-/* Stores the sums of a row as the bytes of its columns. */
+/* Scales the sums of one row and stores the results as bytes. */
 static inline ALWAYS_INLINE void q8_row_store(const struct q8_panel *p, int eights, bool positive,
 					      uint8_t *c, const int32x4_t *sums, size_t columns)
 {
@@ -349,7 +359,7 @@ static inline ALWAYS_INLINE void q8_row_store(const struct q8_panel *p, int eigh
 	vst1q_u8(c, vaddq_u8(vminq_u8(bytes, p->bounds.high), p->bounds.low));
 }
 
-/* Stores the results of `rows` rows. */
+/* Stores the results of `rows` rows as bytes or sums. */
 static inline ALWAYS_INLINE void q8_panel_store(const struct q8_panel *p, int rows, int eights,
 						bool positive, int32x4_t sums[][2 * Q8_EIGHTS])
 {
@@ -363,7 +373,8 @@ static inline ALWAYS_INLINE void q8_panel_store(const struct q8_panel *p, int ro
 		return;
 	}
 	/*
-	 * The sums are copied to memory, because the loop variable of the next loop is no constant.
+	 * The sums are copied to memory, because the next loop has no constant number of
+	 * iterations.
 	 */
 	UNROLL
 	for (int i = 0; i < rows; i++) {
