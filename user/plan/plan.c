@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a plan of a checked model: finds the functions of each operation, and which operands each
- * step may free.
+ * Makes a plan of a checked model: finds the functions of each operation, and the operands that
+ * each step can free.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static enum nn_status find_operations(const struct nn_plan *plan, uint32_t index
 	return NN_OK;
 }
 
-/* Sets the values with which every run of a subgraph begins. */
+/* Sets the values with which each execution of a subgraph begins. */
 static enum nn_status set_initial(const struct nn_plan *plan, uint32_t index, struct nn_error *err)
 {
 	struct graph *g = &plan->graphs[index];
@@ -63,7 +63,7 @@ static enum nn_status set_initial(const struct nn_plan *plan, uint32_t index, st
 	return NN_OK;
 }
 
-/* Lets operations compile what they need in all executions. */
+/* Calls the compile function of each operation, which prepares state for all executions. */
 static enum nn_status compile_operations(const struct nn_plan *plan, uint32_t index,
 					 struct nn_error *err)
 {
@@ -93,7 +93,7 @@ static void release_operations(const struct graph *g)
 }
 
 /*
- * Lists, for each step, the temporaries that no later step uses. `last` is scratch memory:
+ * Lists, for each step, the temporaries that the step is the last to use. `last` is scratch memory:
  * uint32_t[num_operands].
  */
 static void list_releases(struct graph *g, uint32_t *last)
@@ -197,8 +197,8 @@ enum nn_status plan_create(const struct nn_model *model, const struct nn_plan_op
 }
 
 /*
- * Passes that turn a model into an equivalent one, in the order in which they run. A pass returns
- * NULL if it changes nothing.
+ * The passes that rewrite a model to an equivalent model, in the order in which they run. A pass
+ * returns NULL if it changes nothing in the model.
  */
 enum { FLOAT32, NHWC, FLOAT16, REWRITES };
 
@@ -211,7 +211,7 @@ static const struct {
 	[FLOAT16] = { "float16", plan_float16 },
 };
 
-/* Makes the plan of a rewritten model; returns NULL if it cannot be compiled. */
+/* Rewrites a model and compiles the result; returns NULL if the result cannot be compiled. */
 static struct nn_plan *create_rewritten(const struct nn_model *model,
 					const struct nn_plan_options *options,
 					struct weights *weights)
@@ -267,7 +267,7 @@ struct nn_plan *plan_compile(const struct nn_model *model, const struct nn_plan_
 	return NULL;
 }
 
-/* Makes a lazy plan, which is only checked. */
+/* Makes a lazy plan, whose model is only checked. */
 static enum nn_status create_lazy(const struct nn_model *model,
 				  const struct nn_plan_options *options, struct nn_plan **plan,
 				  struct nn_error *err)
@@ -294,11 +294,11 @@ enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan
 		*plan = plan_compile(model, options, NULL);
 	if (status || *plan)
 		return status;
-	/* The deadline may have passed while the plan was compiled. */
+	/* The deadline may have passed during compiling. */
 	status = plan_check_options(options, err);
 	if (!status)
 		status = plan_create(model, options, plan, err);
-	/* If memory for sections is missing, the plan is interpreted. */
+	/* If there is no memory for sections, the plan is interpreted. */
 	if (!status && compile)
 		sections_create(*plan, options);
 	return status;

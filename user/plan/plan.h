@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans: making a checked model ready to run, executing it, and saving it in files. The worker and
- * the runtime's CPU device share this header.
+ * Plans: makes a checked model ready to run, executes it, and saves the plan in files. The worker
+ * and the runtime's CPU device share this header.
  */
 #ifndef NN_PLAN_PLAN_H
 #define NN_PLAN_PLAN_H
@@ -10,28 +10,31 @@
 
 struct nn_plan;
 
-/* The preference for one thread. Plans with other preferences use all threads of the process. */
+/*
+ * The preference for which a plan uses only one thread. Plans with another preference use all
+ * threads of the process.
+ */
 #define NN_PREFER_LOW_POWER 0
 
 struct nn_plan_options {
 	uint32_t preference;		/* 0 low power, 1 fast single answer, 2 sustained speed */
 	uint64_t deadline_ns;		/* time of CLOCK_MONOTONIC; 0: no deadline */
 	/*
-	 * Name of the instruction set of the kernels' inner loops (see nn_plan_kernels_at()), or
-	 * "none" to interpret the plan: for tests and comparisons. NULL takes the best one that the
-	 * CPU has.
+	 * Name of the instruction set of the kernels (see nn_plan_kernels_at()), or "none" to
+	 * interpret the plan; for tests and comparisons. If `kernels` is NULL, the best instruction
+	 * set of the CPU is used.
 	 */
 	const char *kernels;
-	bool lazy;			/* compile at the first execution */
+	bool lazy;			/* compile in the first execution */
 	/*
-	 * Limit in bytes of all cached plans of a model's sections (0: 256 MiB). Beyond the limit,
-	 * plans that are not in use are freed, the least recently used first.
+	 * Limit in bytes for all cached plans of a model's sections; 0 means 256 MiB. Beyond the
+	 * limit, cached plans that are not in use are freed, the least recently used plan first.
 	 */
 	uint64_t sections_bytes;
 	/*
-	 * Attributes for operations of extensions, or NULL. Each operation gets them when it is
-	 * compiled and in each execution. The caller owns the attributes, which must outlive the
-	 * plan.
+	 * Attributes for the operations of extensions, or NULL. Each operation receives the
+	 * attributes when it is compiled and in each execution. The caller owns the attributes,
+	 * which must outlive the plan.
 	 */
 	const struct nn_attributes *attributes;
 };
@@ -39,24 +42,24 @@ struct nn_plan_options {
 /*
  * Makes a plan. `model` must have passed nn_model_check() and nn_ops_check_model(), with its pools
  * mapped; the caller owns the model and its pools, which must outlive the plan. Other processes may
- * write pools, so values that become addresses are copied before they are checked.
+ * write pools, so values that become addresses are copied out of pools before they are checked.
  *
- * Returns NN_MISSED_DEADLINE_PERSISTENT if the deadline is past already, NN_INVALID_ARGUMENT for an
- * operation that no executor has, or NN_OUT_OF_MEMORY.
+ * Returns NN_MISSED_DEADLINE_PERSISTENT if the deadline has already passed, NN_INVALID_ARGUMENT for
+ * an operation that no executor has, or NN_OUT_OF_MEMORY.
  */
 enum nn_status nn_plan_create(const struct nn_model *model, const struct nn_plan_options *options,
 			      struct nn_plan **plan, struct nn_error *err);
 
 /*
  * Runs a plan. Any number of threads may run one plan at the same time. Checks the arguments
- * against the model: counts, dimensions, lengths, and which are omitted.
+ * against the model: their number, dimensions and lengths, and which arguments are omitted.
  *
- * Returns NN_OUTPUT_INSUFFICIENT_SIZE if the memory of an output was too small; `shapes` then has
- * the actual shapes of all outputs, and tells which were too small. Returns
- * NN_MISSED_DEADLINE_PERSISTENT if the deadline was past at the call, and
- * NN_MISSED_DEADLINE_TRANSIENT if it passed later. The deadline is checked before every operation
- * and in loops. Returns NN_INVALID_ARGUMENT for wrong arguments and NN_GENERAL_FAILURE if an
- * operation failed; outputs are then undefined.
+ * Returns NN_OUTPUT_INSUFFICIENT_SIZE if the memory of an output is too small; `shapes` then has
+ * the actual shapes of all outputs, and marks the outputs that are too small. Returns
+ * NN_MISSED_DEADLINE_PERSISTENT if the deadline had passed before the call, and
+ * NN_MISSED_DEADLINE_TRANSIENT if it passed during the call. The deadline is checked before every
+ * operation and in loops. Returns NN_INVALID_ARGUMENT for wrong arguments, and NN_GENERAL_FAILURE
+ * if an operation fails; the outputs are then undefined.
  */
 enum nn_status nn_plan_execute(const struct nn_plan *plan, struct nn_execution *execution,
 			       struct nn_error *err);
@@ -65,110 +68,112 @@ enum nn_status nn_plan_execute(const struct nn_plan *plan, struct nn_execution *
 bool nn_plan_has_kernels(const char *name);
 
 /*
- * Returns the name of an instruction set that this CPU can run: index 0 is the best one. Returns
- * NULL beyond the last one.
+ * Returns the name of an instruction set that this CPU can run; index 0 is the best instruction
+ * set. Returns NULL if the CPU has no instruction set with this index.
  */
 const char *nn_plan_kernels_at(uint32_t index);
 
-/* Bytes that a plan uses besides its model, and bytes that each concurrent execution uses. */
+/*
+ * Bytes that a plan uses in addition to its model, and bytes that each concurrent execution uses.
+ */
 struct nn_plan_memory {
 	uint64_t weights;		/* packed weights and computed constants */
-	/* Arena and scratch memory; 0 if its size depends on the executions. */
+	/* Bytes of arena and scratch memory; 0 if the size depends on the executions. */
 	uint64_t execution;
 };
 void nn_plan_memory(const struct nn_plan *plan, struct nn_plan_memory *memory);
 
 /*
- * A saved plan, in two parts. The model part has everything that determines addresses and control
- * flow: operations, operands, shapes, quantisation, constants whose values become addresses, which
- * kernels run and how their weights are packed. The data part has the values of the other constants
- * and the packed weights. If bytes of the data part are changed, only the values of outputs can
- * change.
+ * A saved plan, which consists of a model part and a data part. The model part determines all
+ * addresses and the control flow: it has operations, operands, shapes, quantisation, constants
+ * whose values become addresses, the kernels, and the form of packed weights. The data part has the
+ * packed weights, and the values of all other constants. If bytes of the data part change, only the
+ * values of outputs can change.
  */
 struct nn_plan_image {
 	void *model;
 	size_t model_size;
 	size_t data_size;	/* size, a multiple of NN_PLAN_DATA_ALIGN; 0 without a data part */
-	struct nn_plan_pieces *pieces;	/* pieces of the data part */
+	struct nn_plan_pieces *pieces;	/* where the bytes of the data part come from */
 };
 
-/* The alignment of the data part in memory, and of its size: a page of a file. */
+/* The alignment of the data part in memory and of its size: one page of a file. */
 #define NN_PLAN_DATA_ALIGN 4096
 
 /*
- * Makes a plan's model part and returns the size of its data part, which nn_plan_image_data()
- * writes completely. The plan, the model and its pools must outlive the image. Other threads may
- * run the plan during the call.
+ * Makes the model part of a saved plan and sets the size of its data part, which
+ * nn_plan_image_data() writes completely. The plan, the model and its pools must outlive the image.
+ * Other threads may run the plan during the call.
  *
  * A plan that was loaded can be saved again. Returns NN_OUT_OF_MEMORY, or NN_GENERAL_FAILURE with
- * the reason for a plan that cannot be saved, or cannot be saved yet.
+ * the reason why the plan cannot be saved, or cannot be saved yet.
  */
 enum nn_status nn_plan_save(const struct nn_plan *plan, struct nn_plan_image *image,
 			    struct nn_error *err);
 void nn_plan_image_data(const struct nn_plan_image *image, void *data);
 
-/* Frees what nn_plan_save() made; a zeroed image is fine. */
+/* Frees an image that nn_plan_save() made; a zeroed image is allowed. */
 void nn_plan_image_free(struct nn_plan_image *image);
 
 /*
- * Makes a plan of the two parts of a saved plan. The model part must not change during the call and
- * may be freed after the call; it is checked like a model of an untrusted caller. The caller owns
- * the data part, which must outlive the plan; other processes may write it at any time. Before the
- * first execution only the stamp of the data part is read, which says whether it belongs to the
- * model part. If data_size is 0, `data` may be NULL.
+ * Makes a plan from the two parts of a saved plan. The model part must not change during the call
+ * and may be freed after the call; it is checked like a model from an untrusted caller. The caller
+ * owns the data part, which must outlive the plan; other processes may write the data part at any
+ * time. Before the first execution, only the stamp of the data part is read, which shows whether
+ * the data part belongs to the model part. If data_size is 0, `data` may be NULL.
  *
- * Returns NN_GENERAL_FAILURE with the reason if parts are damaged, do not belong together, or come
- * from another build or another CPU. Returns NN_INVALID_ARGUMENT for a data part that is not
- * aligned, and for wrong options, as nn_plan_create() does. Other errors are
- * NN_MISSED_DEADLINE_PERSISTENT and NN_OUT_OF_MEMORY.
+ * Returns NN_GENERAL_FAILURE with the reason if a part is damaged, if the parts do not belong
+ * together, or if they come from another build or another CPU. Returns NN_INVALID_ARGUMENT for a
+ * data part that is not aligned, and for options that nn_plan_create() rejects. Further errors of
+ * loading are NN_MISSED_DEADLINE_PERSISTENT and NN_OUT_OF_MEMORY.
  */
 enum nn_status nn_plan_load(const void *model, size_t model_size, const void *data,
 			    size_t data_size, const struct nn_plan_options *options,
 			    struct nn_plan **plan, struct nn_error *err);
 
 /*
- * Does what nn_plan_load() does, but takes over the model part, which must be memory from malloc().
- * On failure the model part is freed.
+ * Makes a plan like nn_plan_load(), but becomes the owner of the model part, which must be memory
+ * from malloc(). If loading fails, nn_plan_adopt() frees the model part.
  */
 enum nn_status nn_plan_adopt(void *model, size_t model_size, const void *data, size_t data_size,
 			     const struct nn_plan_options *options, struct nn_plan **plan,
 			     struct nn_error *err);
 
 /*
- * Returns the model that a plan runs, or NULL: most loaded plans have no model, only what their
- * kernels need. A loaded plan owns its model. If the original model has float16 operands, this may
- * be another model that computes the same.
+ * Returns the model that a plan runs, or NULL; most loaded plans have no model, only the data of
+ * their kernels. A loaded plan owns its model. If the original model has float16 operands, the
+ * returned model may be another model with the same results.
  */
 const struct nn_model *nn_plan_model(const struct nn_plan *plan);
 
-/* Returns whether a plan has a model with operations or types of extensions. */
+/* Returns whether a plan has a model that uses operations or types of extensions. */
 bool nn_plan_has_extensions(const struct nn_plan *plan);
 
 /*
- * Returns the arguments of executions: inputs, outputs, and their operands. Other fields of the
- * main subgraph may be empty.
+ * Returns a subgraph with the arguments of executions: inputs, outputs, and the operands of both.
+ * Members of the returned subgraph that do not describe arguments may be empty.
  */
 const struct nn_subgraph *nn_plan_main(const struct nn_plan *plan);
 
 /*
- * Returns a hash of everything that saved plans depend on besides their models: this build's
- * formats, operations and kernels, and which kernels this CPU can run.
+ * Returns a hash of everything except the model that a saved plan depends on: formats, operations
+ * and kernels of this build, and the kernels that this CPU can run.
  */
 uint64_t nn_plan_fingerprint(void);
 
 /* The state of a plan. */
 enum nn_plan_stage {
-	/* The plan is lazy and was not executed yet, so it cannot be saved. */
+	/* the plan is lazy and was never executed, so it cannot be saved */
 	NN_PLAN_PUT_OFF,
 	NN_PLAN_READY,			/* compiled, or always interpreted */
 	NN_PLAN_TUNED,
 };
 
 /*
- * Returns the state of a plan. After NN_PLAN_HOT executions a plan tunes itself. At most
+ * Returns the state of a plan. A plan begins to tune itself after NN_PLAN_HOT executions. At most
  * NN_PLAN_TUNING of the following executions measure for each step whether it is faster on all
  * threads or on the caller's alone. Then they measure whether this makes the whole plan faster.
- * Only then the plan keeps the change. After NN_PLAN_AGAIN more executions the plan is tuned again.
+ * Only then the plan keeps the change. The plan is tuned again after NN_PLAN_AGAIN more executions.
  * Tuning does not change results; the choices are saved with the plan. A plan of one thread is
  * never tuned.
  */

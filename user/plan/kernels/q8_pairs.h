@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix products for instruction sets without VNNI: values are widened to 16 bits and
- * products are summed in pairs. Rows are widened in advance; weights are widened when they are
- * loaded. The includer defines TARGET, LANES (of 32 bits), Q8_ROWS, and the functions scale_q8()
- * and store_q8(). DOT multiplies 16-bit numbers and adds adjacent products. LOW_PAIRS and
- * HIGH_PAIRS interleave 16-bit numbers of two vectors, for every four lanes separately.
+ * Int8 matrix products for instruction sets without VNNI: numbers are widened to 16 bits, and
+ * products are summed in pairs. Rows are widened before the product; weights are widened when they
+ * are loaded. The includer defines TARGET, LANES (of 32 bits), Q8_ROWS, and the functions
+ * scale_q8() and store_q8(). DOT multiplies 16-bit numbers and adds adjacent products. LOW_PAIRS
+ * and HIGH_PAIRS interleave 16-bit numbers of two vectors, for every four lanes separately.
  */
 #if !defined(DOT) || !defined(LANES) || !defined(Q8_ROWS) || !defined(TARGET)
 #error "q8_pairs.h needs: DOT LANES Q8_ROWS TARGET"
@@ -18,9 +18,9 @@
 #define WIDE_ROWS NN_Q8_WIDE_ROWS
 
 /*
- * Widens a row of `depth` values. If the depth is odd, a 0 follows. Returns the correction for the
- * weights' zero point, which is not subtracted from packed weights. Each sum of the row begins
- * with the bias plus this number.
+ * Widens a row of `depth` values to 16 bits. If `depth` is odd, a 0 is appended to the widened row.
+ * Returns the correction for the weights' zero point, which is not subtracted from packed weights.
+ * Each sum of the row begins with the bias plus the correction.
  */
 static TARGET int32_t widen_row(const struct nn_gemm_q8 *g, const uint8_t *a, int16_t *to)
 {
@@ -48,14 +48,14 @@ static TARGET int32_t widen_row(const struct nn_gemm_q8 *g, const uint8_t *a, in
 	return (int32_t)(sum * -(uint32_t)g->b_zero);
 }
 
-/* Widened rows, and the numbers with which their sums start. */
+/* Widened rows, and the corrections that are added to the biases of each row. */
 struct wide_rows {
 	const int16_t *values;
 	size_t stride;
 	const int32_t *starts;
 };
 
-/* Multiplies the first `rows` rows by a panel. */
+/* Multiplies `rows` rows by a panel. */
 static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm_q8 *g,
 						  struct wide_rows a, const void *panel,
 						  uint8_t *c, int32_t *to, size_t columns)
@@ -108,8 +108,8 @@ static inline ALWAYS_INLINE TARGET void run_pairs(int rows, const struct nn_gemm
 		return;
 	}
 	/*
-	 * All scales are loaded before the first result is stored, because a compiler must assume
-	 * that the store changes them.
+	 * All scales are loaded before the first result is stored, because the compiler must assume
+	 * that a store changes the scales.
 	 */
 	UNROLL
 	for (int v = 0; v < NN_PANEL_VECTORS; v++) {
@@ -135,8 +135,8 @@ static TARGET void run_one_row(const struct nn_gemm_q8 *g, struct wide_rows a, c
 }
 
 /*
- * Returns the number of rows of the next tile. Moves *i back if at least three rows are left:
- * computing some rows twice in a full tile is faster than each row alone.
+ * Returns the number of rows of the next tile. If at least three rows are left, moves *i back:
+ * computing some rows twice in a full tile is faster than computing each row alone.
  */
 static size_t tile_rows(size_t rows, size_t *i)
 {

@@ -6,7 +6,7 @@
 
 enum { BIAS = 2 };
 
-/* Limit of |accumulator|, which must be doubled and rounded in 32 bits. */
+/* Limit of the absolute value of accumulators, which are doubled and rounded in 32 bits. */
 #define MAX_ACCUMULATOR (INT64_C(1) << 30)
 
 static bool holds(int32_t bias, size_t depth)
@@ -36,7 +36,8 @@ bool nn_q8_channels(const struct nn_run *r, size_t first, size_t count, size_t d
 	const int32_t *bias = (const int32_t *)r->inputs[BIAS].data + first;
 
 	/*
-	 * Values are copied before they are checked, because other processes may change the bias.
+	 * The biases are copied before they are checked, because other processes may change the
+	 * original biases.
 	 */
 	memcpy(q->bias, bias, count * sizeof(*bias));
 	for (size_t i = 0; i < count; i++)

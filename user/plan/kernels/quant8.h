@@ -11,15 +11,17 @@
 #include "plan/kernels/isa.h"
 
 /*
- * Reads the parameters that `channels` output channels share, whose accumulators sum `depth`
- * products. Returns false if the inner loops' arithmetic is not exact: a factor is 1 or more, or
- * accumulators may exceed 30 bits. If the bias is no constant, nn_q8_channels() checks the
- * accumulators.
+ * Reads the parameters that all `channels` output channels share; each accumulator sums `depth`
+ * products. Returns false if the inner loops would not be exact: a factor is 1 or more, or
+ * accumulators may exceed 30 bits. If the bias is not constant, nn_q8_channels() checks the
+ * accumulators instead.
  */
 bool nn_q8_prepare(struct nn_run *r, uint32_t channels, uint32_t activation, size_t depth,
 		   struct nn_q8_output *out);
 
-/* Maximum number of channels that are read at a time: the columns of the widest panel. */
+/*
+ * Maximum number of channels whose parameters are read at a time: the columns of the widest panel.
+ */
 #define NN_Q8_CHANNELS (NN_PANEL_VECTORS * NN_MAX_LANES)
 
 /* Parameters of some output channels. */
@@ -35,13 +37,13 @@ struct nn_q8_channels {
 bool nn_q8_channels(const struct nn_run *r, size_t first, size_t count, size_t depth,
 		    struct nn_q8_channels *q);
 
-/* Converts a byte of a tensor to a signed one, because the inner loops use signed weights. */
+/* Converts a byte of a tensor to a signed byte, because the inner loops use signed weights. */
 static inline int8_t nn_q8_signed(const struct nn_tensor *t, uint8_t byte)
 {
 	return (int8_t)(byte ^ (t->type == NN_TENSOR_QUANT8_ASYMM ? 0x80 : 0));
 }
 
-/* Returns the zero point of the signed bytes. */
+/* Returns the zero point of a tensor whose bytes were converted to signed bytes. */
 static inline int32_t nn_q8_signed_zero(const struct nn_tensor *t)
 {
 	return t->zero_point - (t->type == NN_TENSOR_QUANT8_ASYMM ? 128 : 0);
@@ -49,7 +51,7 @@ static inline int32_t nn_q8_signed_zero(const struct nn_tensor *t)
 
 /*
  * Returns the term that rounds a 64-bit product before its upper half is shifted right. The term is
- * half of the result's last place, plus half of the last place of the upper half.
+ * half of the last place of the result, plus half of the last place of the upper half.
  */
 static inline int64_t nn_q8_round(int32_t shift)
 {

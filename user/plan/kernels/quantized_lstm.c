@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * QUANTIZED_LSTM. The products read weights in place, so weights need not be constant.
+ * QUANTIZED_LSTM. The matrix products read the weights in place, so the weights need not be
+ * constant.
  */
 #include "ops/quantized_lstm.h"
 #include "plan/kernels/fields.h"
@@ -52,7 +53,7 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* Returns whether this kernel supports the cell's dimensions. */
+/* Returns whether this kernel supports the dimensions of the cell. */
 static bool is_shape(const struct nn_qlstm *c)
 {
 	return c->batch && c->size - 1 < MAX_DEPTH && c->units - 1 < MAX_DEPTH &&

@@ -7,9 +7,9 @@
 #include "plan/run/threads.h"
 
 #define MAX_ROWS 56		/* maximum number of input rows that are multiplied at a time */
-#define MIN_SHARED 200000	/* minimum number of products to use threads that are awake */
-#define MIN_WAKING 2000000	/* minimum number of products to wake threads */
-#define MIN_PACKED_ROWS 8	/* minimum number of rows to pack weights in each run */
+#define MIN_SHARED 200000	/* minimum number of products for using threads that are awake */
+#define MIN_WAKING 2000000	/* minimum number of products for waking sleeping threads */
+#define MIN_PACKED_ROWS 8	/* minimum number of rows for packing weights in each execution */
 
 #define NN_STATE struct nn_recurrent
 const struct nn_field nn_recurrent_fields[] = {
@@ -95,17 +95,17 @@ void nn_recurrent_pack(const struct nn_run *r, const struct nn_ready *ready,
 
 /* ---- Running ---- */
 
-/* The arrays of a run in its scratch memory. */
+/* The arrays of one execution in its scratch memory. */
 struct work {
 	float *products;		/* products of the inputs: [chunk, batch, gates, units] */
-	float *more;			/* products of the auxiliary input, of the same shape */
+	float *more;			/* products of the auxiliary input, also for each chunk */
 	float *gates;			/* [batch, gates, units] */
 	float *hidden[2];		/* [batch, outputs] */
 };
 
 /*
- * Divides the memory at `base` into arrays, or only counts if `base` is NULL. Returns the floats of
- * all arrays.
+ * Divides the memory at `base` into the arrays of `w`; if `base` is NULL, only computes the size.
+ * Returns the size of all arrays in floats.
  */
 static size_t divide(const struct nn_recurrent *l, float *base, struct work *w)
 {
@@ -149,9 +149,9 @@ void nn_combine_f32(const struct nn_isa *isa, enum nn_binary operation, const fl
 struct product {
 	const struct nn_isa *isa;
 	const struct nn_recurrent *l;
-	struct nn_gemm_f32 gemm;	/* product of the first gate */
-	size_t panels_size;		/* floats of a gate's packed weights */
-	uint32_t blocks;		/* blocks of a gate */
+	struct nn_gemm_f32 gemm;	/* the product for the first gate */
+	size_t panels_size;		/* floats in the packed weights of one gate */
+	uint32_t blocks;		/* number of blocks of each gate */
 	size_t block_columns;
 };
 
@@ -172,8 +172,9 @@ static void run_block(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * Returns whether several threads are faster for a product. If the products of each step are too
- * small for several threads, the other threads sleep meanwhile, and waking them takes longer.
+ * Returns whether several threads compute a product faster than one. If the product of a single
+ * step is too small for several threads, the other threads sleep during the steps, and waking a
+ * thread takes longer.
  */
 static bool is_shared(const struct nn_recurrent *l, size_t rows, size_t depth)
 {
@@ -194,8 +195,8 @@ static void divide_product(struct product *p, uint32_t threads)
 }
 
 /*
- * Multiplies `rows` rows of x by the packed weights of all gates. Rows of the result are `stride`
- * floats apart.
+ * Multiplies `rows` rows of x by the packed weights of all gates. The rows of the result are
+ * `stride` floats apart.
  */
 static void multiply(const struct nn_kernel_call *call, const struct nn_recurrent *l,
 		     const float *panels, size_t panels_size, const float *x, size_t rows,
@@ -215,8 +216,8 @@ static void multiply(const struct nn_kernel_call *call, const struct nn_recurren
 }
 
 /*
- * Computes the products of `count` steps of a sequence from step `first` on. The sequence's rows
- * have `size` elements.
+ * Multiplies `count` steps of a sequence, from step `first` on, by packed weights. Each row of the
+ * sequence has `size` elements.
  */
 static void multiply_steps(const struct nn_kernel_call *call, const struct nn_recurrent *l,
 			   const float *panels, size_t panels_size, const float *x, size_t size,
@@ -234,7 +235,7 @@ static void multiply_steps(const struct nn_kernel_call *call, const struct nn_re
 			 size, products + b * l->width, s->batch * l->width);
 }
 
-/* Computes the products of the inputs of `count` steps from step `first` on. */
+/* Multiplies the inputs of `count` steps, from step `first` on, by the weights of all gates. */
 static void multiply_inputs(const struct nn_kernel_call *call, const struct nn_recurrent *l,
 			    uint32_t first, uint32_t count, const struct work *w)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MEAN and the REDUCE_ operations along adjacent axes. Each matrix is reduced by columns, or by
- * rows if the reduced axes are the last ones.
+ * MEAN and the REDUCE_ operations along adjacent axes. The kernel reduces the columns of each
+ * matrix, or the rows if the reduced axes are the last axes.
  */
 #include <string.h>
 
@@ -12,22 +12,22 @@
 
 enum { X, AXES };
 
-#define MAX_SUM (1 << 23)	/* largest number of bytes whose sum fits in an int32_t */
+#define MAX_SUM (1 << 23)	/* maximum number of bytes whose sum fits in an int32_t */
 
 struct reduce {
 	enum nn_reduction reduction;
 	bool is_float;
-	bool is_bool;			/* bytes are bools: every value except 0 is true */
-	uint8_t flip;	/* XOR makes bytes unsigned, and the wanted extreme the largest */
-	size_t outer;			/* number of rows, or of matrices */
+	bool is_bool;			/* bytes are bools, which are true unless 0 */
+	uint8_t flip;	/* XOR with it makes the wanted extreme the largest unsigned byte */
+	size_t outer;			/* number of rows, or number of matrices */
 	size_t count;			/* number of elements that are reduced to one */
-	size_t stride;	/* distance between reduced elements, and number of columns */
+	size_t stride;	/* number of columns */
 	size_t task_outer;
 };
 
 /*
- * Finds the reduced axes [first, end), ignoring axes of one element. Returns false if other axes
- * are between these.
+ * Sets [first, end) to the reduced axes; axes of one element are ignored. Returns false if the
+ * reduced axes are not adjacent.
  */
 static bool read_axes(const struct nn_run *r, uint32_t *first, uint32_t *end)
 {
@@ -76,7 +76,10 @@ static const struct nn_field fields[] = {
 	END
 };
 
-/* Returns false if there is no inner loop for the reduction: REDUCE_SUM is only for floats. */
+/*
+ * Returns false if there is no inner loop for the reduction; REDUCE_SUM has an inner loop only for
+ * floats.
+ */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct reduce *d = state;
@@ -110,7 +113,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Floats ---- */
 
-/* Sums columns, NN_SUM_CHANNELS at a time. */
+/* Sums all columns, NN_SUM_CHANNELS columns at a time. */
 static void sum_columns(const struct nn_isa *isa, const struct reduce *d, const float *x, float *out)
 {
 	for (size_t at = 0; at < d->stride; at += NN_SUM_CHANNELS) {
@@ -180,8 +183,8 @@ static uint8_t extreme_of_row(const struct nn_isa *isa, const struct reduce *d, 
 }
 
 /*
- * Returns the mean, truncated, not rounded. If bytes are signed, flipping the sign bit has made
- * each 128 larger.
+ * Returns the mean of a row or column, truncated instead of rounded. If bytes are signed, flipping
+ * the sign bit has added 128 to each byte.
  */
 static uint8_t mean_of(const struct reduce *d, int32_t sum)
 {

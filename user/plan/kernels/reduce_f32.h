@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extremes of floats for one instruction set. This file is included after elementwise_f32.h and
- * uses the same macros.
+ * Maxima and minima of floats, written once for all instruction sets. This file is included after
+ * elementwise_f32.h and uses the macros of elementwise_f32.h.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MAX) || !defined(MIN) || \
     !defined(SPLAT) || !defined(TARGET) || !defined(VF)
 #error "reduce_f32.h needs: ADD LANES LOAD MAX MIN SPLAT TARGET VF"
 #endif
 
-#define REDUCE_VECTORS 4	/* number of independent vectors of a row */
+#define REDUCE_VECTORS 4	/* number of independent vectors that reduce one row */
 
 static inline ALWAYS_INLINE TARGET VF combine_f32(enum nn_reduction reduction, VF a, VF b)
 {
@@ -26,7 +26,7 @@ static inline ALWAYS_INLINE float first_f32(enum nn_reduction reduction)
 	return reduction == NN_REDUCE_MAX ? -INFINITY : INFINITY;
 }
 
-/* Reduces element by element, in the order of the reference kernel. */
+/* Reduces one element after the other, in the order of the reference. */
 static inline ALWAYS_INLINE TARGET float in_order_f32(enum nn_reduction reduction, float value,
 						      const float *x, size_t count)
 {
@@ -36,8 +36,8 @@ static inline ALWAYS_INLINE TARGET float in_order_f32(enum nn_reduction reductio
 }
 
 /*
- * Reduces a row. The result of a row with NaN depends on the order, so a row that may contain NaN
- * is computed again in order.
+ * Reduces a row. The order of elements determines the result of a row with NaN, so a row that may
+ * contain NaN is reduced again in the reference's order.
  */
 static inline ALWAYS_INLINE TARGET float reduce_row_f32(enum nn_reduction reduction, const float *x,
 							size_t count)
@@ -77,13 +77,13 @@ static inline ALWAYS_INLINE TARGET float reduce_row_f32(enum nn_reduction reduct
 		for (size_t k = 0; k < n; k++)
 			lanes[k] = combine_one_f32(reduction, lanes[k], lanes[k + n]);
 	value = in_order_f32(reduction, lanes[0], x + i, count - i);
-	/* The sum of products with 0 is NaN if an element is NaN or infinite. */
+	/* `sum` has the sum of products with 0, which is NaN if an element is NaN or infinite. */
 	if (isnan(add_lanes_f32(sum)))
 		value = in_order_f32(reduction, first, x, count);
 	return value;
 }
 
-/* Reduces columns [c, c + some), at most a vector of columns. */
+/* Reduces the columns [c, c + some), which are at most one vector of columns. */
 static inline ALWAYS_INLINE TARGET void reduce_columns_f32(enum nn_reduction reduction,
 							   const struct nn_reduce_f32 *r, size_t c,
 							   size_t some)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RESIZE_BILINEAR of floats and int8, a row at a time.
+ * RESIZE_BILINEAR of floats and int8; each call of the inner loop computes one row.
  */
 #include "ops/q8.h"
 #include "ops/resize.h"
@@ -25,7 +25,7 @@ static const struct nn_field fields[] = {
 };
 
 /*
- * Divides the rows of all images into tasks. The scratch memory of a task has the source of each
+ * Divides the rows of all images into tasks. The scratch memory of a task stores the source of each
  * pixel of a row.
  */
 static bool complete(void *state, struct nn_ready *ready)

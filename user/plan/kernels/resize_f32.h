@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Computes rows of resized images, for one instruction set. This file is included after
- * elementwise_f32.h and uses the same macros.
+ * elementwise_f32.h and uses the macros of elementwise_f32.h.
  */
 #if !defined(BYTES_OF_INTS) || !defined(INTS_OF_BYTES) || !defined(LANES) || \
     !defined(SPLAT) || !defined(TARGET) || !defined(VF)
 #error "resize_f32.h needs: BYTES_OF_INTS INTS_OF_BYTES LANES SPLAT TARGET VF"
 #endif
 
-/* Loads up to a vector of bytes as floats. `flip` is 0x80 if the bytes are signed. */
+/* Loads bytes as floats, up to one vector. `flip` is 0x80 if the bytes are signed. */
 static inline ALWAYS_INLINE TARGET VF load_bytes_f32(const uint8_t *p, size_t count, uint8_t flip)
 {
 	bytes_f32 bytes = { 0 };
@@ -20,7 +20,7 @@ static inline ALWAYS_INLINE TARGET VF load_bytes_f32(const uint8_t *p, size_t co
 	return __builtin_convertvector(INTS_OF_BYTES(bytes ^ flip) - flip, VF);
 }
 
-/* Truncates to integers, as the reference does. */
+/* Stores floats as bytes, truncated like in the reference. */
 static inline ALWAYS_INLINE TARGET void store_bytes_f32(uint8_t *p, VF v, size_t count)
 {
 	const bytes_f32 bytes = BYTES_OF_INTS(__builtin_convertvector(v, ints_f32));
@@ -31,7 +31,10 @@ static inline ALWAYS_INLINE TARGET void store_bytes_f32(uint8_t *p, VF v, size_t
 		memcpy(p, &bytes, count);
 }
 
-/* Computes up to a vector of channels of one pixel. Adds in the order of the reference. */
+/*
+ * Computes the channels of one pixel, at most one vector of channels. The four products are added
+ * in the order of the reference.
+ */
 static inline ALWAYS_INLINE TARGET void blend_one_f32(const struct nn_blend *b, bool is_byte,
 						      const size_t at[2], const VF weight[4],
 						      size_t to, size_t count)
@@ -63,8 +66,8 @@ static inline ALWAYS_INLINE TARGET void blend_all_f32(const struct nn_blend *b, 
 
 		for (size_t c = 0; c < channels; c += LANES) {
 			/*
-			 * Computing some channels twice is faster than computing a part of a
-			 * vector.
+			 * Computing a whole vector, with some channels a second time, is faster
+			 * than computing a part of a vector.
 			 */
 			size_t from = channels < LANES || c + LANES <= channels ? c : channels - LANES;
 			const size_t at[2] = { s->low * channels + from, s->high * channels + from };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LOCAL_RESPONSE_NORMALIZATION for one instruction set. This file is included after
- * elementwise_f32.h and uses the same macros, and SQRT.
+ * LOCAL_RESPONSE_NORMALIZATION of floats, written once for all instruction sets. This file is
+ * included after elementwise_f32.h and uses the macros of elementwise_f32.h, and SQRT.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(SPLAT) || !defined(SQRT) || \
     !defined(STORE) || !defined(TARGET) || !defined(VF)
 #error "response_f32.h needs: ADD LANES SPLAT SQRT STORE TARGET VF"
 #endif
 
-/* Computes up to a vector of elements from element `at` on. */
+/* Computes elements from element `at` on, at most one vector of elements. */
 static inline ALWAYS_INLINE TARGET VF respond_f32(const struct nn_response_f32 *n,
 						  enum nn_response_power power, size_t at,
 						  size_t some)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Multiplies rows of floats by rows, without packing, for one instruction set. This file is
- * included after elementwise_f32.h and uses the same macros.
+ * Multiplies rows of a by rows of b, without packing b, written once for all instruction sets. This
+ * file is included after elementwise_f32.h and uses the macros of elementwise_f32.h.
  */
 #if !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(SPLAT) || \
     !defined(TARGET) || !defined(VF)
 #error "rows_f32.h needs: LANES LOAD MADD SPLAT TARGET VF"
 #endif
 
-#define ROWS_COLUMNS 4		/* columns of the product that are summed at a time */
+#define ROWS_COLUMNS 4		/* number of columns of the product that are summed at a time */
 
-/* Multiplies one row of a by `count` rows of b. `count` is a constant in each call. */
+/* Multiplies one row of a by `count` rows of b. `count` is a compile-time constant in each call. */
 static inline ALWAYS_INLINE TARGET void dots_f32(const struct nn_rows_f32 *p, size_t row,
 						 size_t column, size_t count)
 {
@@ -36,7 +36,7 @@ static inline ALWAYS_INLINE TARGET void dots_f32(const struct nn_rows_f32 *p, si
 			sums[i] = MADD(load_f32(a + whole, p->depth - whole),
 				       load_f32(b + i * p->depth + whole, p->depth - whole), sums[i]);
 		sum = add_lanes_f32(sums[i]) + p->bias[column + i];
-		/* With operands in this order, NaN stays NaN. */
+		/* With the operands of the comparisons in this order, NaN stays NaN. */
 		sum = sum < p->low ? p->low : sum;
 		p->c[row * p->c_stride + column + i] = sum > p->high ? p->high : sum;
 	}

@@ -21,7 +21,7 @@ struct softmax {
 	struct nn_softmax_q8 tables;
 };
 
-/* The allowed factors are those that nn_softmax_q8_factor() makes. */
+/* The allowed factors are those that nn_softmax_q8_factor() can produce. */
 #define NN_STATE struct softmax
 static const struct nn_field fields[] = {
 	COUNT(rows), COUNT(elements), FLAG(is_float),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Transposes squares of 16 by 16 bytes.
+ * Transposes squares of 16 x 16 bytes, and matrices of bytes.
  */
 #ifndef NN_PLAN_KERNELS_SQUARES_H
 #define NN_PLAN_KERNELS_SQUARES_H
@@ -41,7 +41,10 @@ static inline ALWAYS_INLINE void interleave_rows(const u8x16 from[NN_SQUARE], u8
 	}
 }
 
-/* Transposes a square. Rows of `in` are `step` bytes apart, rows of `out` `stride` bytes. */
+/*
+ * Transposes a square. Rows of `in` are `step` bytes apart, and rows of `out` are `stride` bytes
+ * apart.
+ */
 static inline ALWAYS_INLINE void transpose_square(const uint8_t *in, size_t step, uint8_t *out,
 						  size_t stride)
 {
@@ -59,7 +62,7 @@ static inline ALWAYS_INLINE void transpose_square(const uint8_t *in, size_t step
 		memcpy(out + i * stride, &x[i], sizeof(x[i]));
 }
 
-/* Transposes `rows` rows of `columns` bytes, a square at a time. */
+/* Transposes a matrix of `rows` rows and `columns` columns of bytes, one square at a time. */
 static inline void transpose_bytes(const uint8_t *in, size_t rows, size_t columns, size_t step,
 				   uint8_t *out, size_t stride)
 {

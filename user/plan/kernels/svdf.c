@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SVDF of floats with constant feature weights. First the input is multiplied by the feature
- * weights. Then one pass over the memory computes its sums and moves its entries.
+ * SVDF of floats with constant feature weights. First, the kernel multiplies the input by the
+ * feature weights. Then one pass over the memory of each filter multiplies it by the time weights
+ * and moves its entries.
  */
 #include <string.h>
 
@@ -71,9 +72,9 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 /* ---- Running ---- */
 
 /*
- * Returns the product of a filter's memory and the weights. The oldest entry is the first one;
- * `now` is the last one. Also writes the next memory: all entries move by one place, and the last
- * entry becomes 0.
+ * Returns the product of a filter's memory and its time weights. The first entry of the memory is
+ * the oldest; `now` replaces the last entry. Also writes the next memory to `next`: all entries
+ * move by one place, and the last entry becomes 0.
  */
 static float remember(const float *memory, const float *weights, size_t count, float now,
 		      float *next)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of one byte, and arithmetic of a byte and a constant. The reference kernel computes a
- * table of 256 entries, in which results are looked up.
+ * Functions of one byte, and arithmetic of a byte with a constant byte. The reference code computes
+ * a table of 256 results, and the kernel looks the results up.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 struct table {
 	size_t count;
-	size_t task_count;		/* elements of a task */
+	size_t task_count;		/* number of elements of a task */
 };
 
 #define NN_STATE struct table
@@ -32,8 +32,8 @@ static bool complete(void *state, struct nn_ready *ready)
 }
 
 /*
- * Supported operations. Arithmetic of int8 with a constant of one element is a function of one byte
- * too.
+ * Supported operations. Arithmetic of int8 with a constant of one element is also a function of one
+ * byte.
  */
 static const struct {
 	int32_t code;
@@ -50,7 +50,7 @@ static bool is_with_constant(const struct nn_run *r)
 	       r->inputs[1].rank <= r->inputs[0].rank;
 }
 
-/* Computes the result for each possible byte. Returns false if the operation fails. */
+/* Fills `table` with the result for each possible byte. Returns false if the operation fails. */
 static bool make_table(const struct nn_run *r, uint8_t table[ENTRIES])
 {
 	struct nn_tensor in[MAX_INPUTS], out = r->outputs[0];
@@ -86,7 +86,7 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 	if (r->num_inputs > MAX_INPUTS ||
 	    (type != NN_TENSOR_QUANT8_ASYMM && type != NN_TENSOR_QUANT8_ASYMM_SIGNED))
 		return false;
-	/* Only pack() may read the values of constants. */
+	/* The values of constants are not read here, because only pack() may read them. */
 	if (functions[ready->row].is_arithmetic ? !is_with_constant(r) : !make_table(r, table))
 		return false;
 	t->count = nn_tensor_count(&r->inputs[0]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * TRANSPOSE and CHANNEL_SHUFFLE of elements of 1, 2 or 4 bytes. If the last axis stays the last
- * one, whole rows are copied. Otherwise squares of elements are transposed, or vectors of rows if
- * there are few columns.
+ * axis, whole rows are copied. If the last axis moves, squares of elements are transposed, or, if
+ * there are few columns, vectors of rows.
  */
 #include <string.h>
 
@@ -12,17 +12,17 @@
 #include "plan/kernels/squares.h"
 
 /*
- * A transposition: the output's axes, and the distance of the input's elements along each axis.
- * Adjacent axes that stay adjacent are merged.
+ * A transposition: the axes of the output, and the distance of the input's elements along each of
+ * these axes. Adjacent axes of the input that stay adjacent are merged into one axis.
  */
 struct transpose {
 	size_t element;			/* bytes */
 	uint32_t count;			/* number of axes, at least 1 */
 	size_t dims[NN_MAX_RANK];
 	size_t steps[NN_MAX_RANK];
-	size_t strides[NN_MAX_RANK];	/* distances of the output's elements */
-	uint32_t unit;			/* the axis along which the input is contiguous */
-	size_t task_rows;		/* elements of the first axis in a task */
+	size_t strides[NN_MAX_RANK];	/* distances of the output's elements along each axis */
+	uint32_t unit;			/* the output's axis along which the input is contiguous */
+	size_t task_rows;		/* number of elements of axis 0 in a task */
 };
 
 #define NN_STATE struct transpose
@@ -47,7 +47,7 @@ static void add_axis(struct transpose *t, size_t dim, size_t step)
 	t->steps[t->count++] = step;
 }
 
-/* Returns false if no elements of the input are adjacent. */
+/* Returns false if the input is contiguous along no axis. */
 static bool complete(void *state, struct nn_ready *ready)
 {
 	struct transpose *t = state;
@@ -62,7 +62,9 @@ static bool complete(void *state, struct nn_ready *ready)
 	return t->unit < t->count;
 }
 
-/* Reads a CHANNEL_SHUFFLE, which transposes channels from [groups, size] to [size, groups]. */
+/*
+ * Reads a CHANNEL_SHUFFLE, which transposes channels of the shape [groups, size] to [size, groups].
+ */
 static void read_shuffle(const struct nn_run *r, struct transpose *t)
 {
 	const struct nn_tensor *x = &r->inputs[0];
@@ -115,14 +117,14 @@ static bool prepare(struct nn_run *r, struct nn_ready *ready)
 
 /* ---- Running ---- */
 
-/* Two axes of the output: rows along axis `unit`, columns along the last axis. */
+/* A matrix of two axes of the output: rows along axis `unit`, columns along the last axis. */
 struct part {
 	const char *in;
 	char *out;
 	size_t rows;
 	size_t columns;
-	size_t step;			/* distance between columns of the input */
-	size_t stride;			/* distance between rows of the output */
+	size_t step;			/* distance between columns in the input */
+	size_t stride;			/* distance between rows in the output */
 };
 
 typedef uint32_t u32x4 __attribute__((vector_size(16)));
@@ -134,7 +136,8 @@ typedef uint64_t u64x2 __attribute__((vector_size(16)));
 #define HIGH_64(a, b) __builtin_shufflevector(a, b, 1, 3)
 
 /*
- * Transposes four vectors to rows of `out`. The first elements of all vectors become the first row.
+ * Transposes four vectors, and stores the result as four rows of `out`. The first elements of the
+ * four vectors become the first row.
  */
 static inline void transpose_quad(u32x4 a, u32x4 b, u32x4 c, u32x4 d, uint32_t *out, size_t stride)
 {
@@ -149,7 +152,7 @@ static inline void transpose_quad(u32x4 a, u32x4 b, u32x4 c, u32x4 d, uint32_t *
 	memcpy(out + 3 * stride, &rows[3], sizeof(rows[3]));
 }
 
-/* Transposes the square that begins at row `y` and column `x`. */
+/* Transposes the square whose first element is at row `y` and column `x`. */
 static void square_4(const struct part *p, size_t y, size_t x)
 {
 	const char *in = p->in + (x * p->step + y) * 4;
@@ -180,8 +183,8 @@ PLAIN_PART(part_2, uint16_t)
 PLAIN_PART(part_4, uint32_t)
 
 /*
- * Transposes elements of 2 or 4 bytes in squares, so that the cache lines of a square stay in the
- * cache.
+ * Transposes elements of 2 or 4 bytes square by square, so that the cache lines of a square stay in
+ * the cache.
  */
 static void transpose_squares(const struct part *p, size_t element)
 {
@@ -204,16 +207,16 @@ static void transpose_squares(const struct part *p, size_t element)
 /* ---- Few columns ---- */
 
 /*
- * Images that become NHWC, and shuffled channels, often have two to four columns. Rows of so few
- * columns are assembled in vectors. A row of three columns also writes a fourth column, which the
- * next row overwrites; so another function moves the last rows.
+ * Transposed images and shuffled channels often have two to four columns. Rows of two to four
+ * columns are assembled in vectors. Storing a row of three columns also writes a fourth column,
+ * which the next row overwrites; another function therefore moves the last rows.
  */
 typedef uint16_t u16x8 __attribute__((vector_size(16)));
 
 #define LOW_16(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
 #define HIGH_16(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
 
-/* Writes each quarter of a vector as a row. */
+/* Stores each quarter of the vector `quads` as a row. */
 static inline uint8_t *store_quads(uint8_t *out, size_t columns, u32x4 quads)
 {
 	if (columns == 4) {
@@ -225,7 +228,10 @@ static inline uint8_t *store_quads(uint8_t *out, size_t columns, u32x4 quads)
 	return out;
 }
 
-/* few_1() and few_4() return how many rows they moved. `columns` is a constant in each call. */
+/*
+ * few_1() and few_4() return the number of rows that they moved. `columns` is a compile-time
+ * constant in each call.
+ */
 static inline size_t few_1(const struct part *p, size_t columns)
 {
 	const uint8_t *in = (const uint8_t *)p->in;
@@ -264,8 +270,8 @@ static inline size_t few_4(const struct part *p, size_t columns)
 }
 
 /*
- * Does what few_4() does, for two columns and 16 / `element` rows at a time. Some rows at the end
- * may be moved twice.
+ * Moves rows of two columns, 16 / `element` rows at a time. Some rows at the end may be moved a
+ * second time.
  */
 static inline size_t pairs(const struct part *p, size_t element)
 {
@@ -292,7 +298,10 @@ static inline size_t pairs(const struct part *p, size_t element)
 	return 0;
 }
 
-/* Moves contiguous rows of two to four columns. The last rows may be left in `p`. */
+/*
+ * Moves contiguous rows of two to four columns. Rows at the end that were not moved are left in
+ * `p`.
+ */
 static void move_few(const struct transpose *t, struct part *p)
 {
 	size_t rows;
@@ -325,7 +334,7 @@ static void move(const struct transpose *t, const struct part *p)
 		transpose_squares(p, t->element);
 }
 
-/* Rows up to this number of bytes are copied faster here than by memcpy(). */
+/* Maximum bytes of a row that copy_row() copies faster than memcpy(). */
 #define SHORT_ROW 512
 
 static inline void copy_row(const char *in, size_t bytes, char *out)
@@ -342,7 +351,7 @@ static inline void copy_row(const char *in, size_t bytes, char *out)
 	memcpy(out + bytes - 16, in + bytes - 16, 16);
 }
 
-/* Copies rows [first, end) along the axis before the last one. */
+/* Copies the rows [first, end), which are adjacent along the axis before the last one. */
 static void copy_rows(const struct transpose *t, size_t first, size_t end, const struct part *p)
 {
 	const size_t bytes = t->dims[t->count - 1] * t->element;
@@ -352,7 +361,10 @@ static void copy_rows(const struct transpose *t, size_t first, size_t end, const
 		copy_row(p->in + i * step, bytes, p->out + i * bytes);
 }
 
-/* Moves all elements along the axes from `axis` on; along axis `axis` only [first, end). */
+/*
+ * Moves all elements along the axes from `axis` on; along `axis` itself, moves only elements
+ * [first, end).
+ */
 static void walk(const struct transpose *t, uint32_t axis, size_t first, size_t end,
 		 struct part p)
 {

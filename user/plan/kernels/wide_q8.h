@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vectors of bytes that are widened to 16 bits. The includer defines TARGET, LANES (of 32 bits) and
- * the type wide_q8. If the compiler needs several instructions for an operation, the includer also
- * defines LOAD_BYTES, STORE_BYTES, or WIDE_OF_BYTES and WIDE_OF_SIGNED, which widen unsigned and
- * signed bytes.
+ * Vectors of bytes that are widened to 16-bit numbers. The includer defines TARGET, LANES (of 32
+ * bits) and the type wide_q8. If the compiler needs several instructions for an operation, the
+ * includer also defines LOAD_BYTES, STORE_BYTES, or WIDE_OF_BYTES and WIDE_OF_SIGNED, which widen
+ * unsigned and signed bytes.
  */
 #if !defined(LANES) || !defined(TARGET)
 #error "wide_q8.h needs: LANES TARGET"
 #endif
 
-#define WIDTH (2 * LANES)	/* 16-bit values in a vector */
+#define WIDTH (2 * LANES)	/* number of 16-bit values in a vector */
 
 typedef uint8_t bytes_q8 __attribute__((vector_size(WIDTH)));
 
@@ -20,8 +20,8 @@ typedef int8_t signed_q8 __attribute__((vector_size(WIDTH)));
 #endif
 
 /*
- * Loads up to WIDTH bytes, followed by zeros. LOAD_BYTES and STORE_BYTES are called for fewer than
- * WIDTH bytes.
+ * Loads up to WIDTH bytes, and fills the rest of the vector with zeros. LOAD_BYTES and STORE_BYTES
+ * are called for fewer than WIDTH bytes.
  */
 static inline ALWAYS_INLINE TARGET bytes_q8 load_bytes(const uint8_t *p, size_t count)
 {
@@ -51,8 +51,8 @@ static inline ALWAYS_INLINE TARGET void store_bytes(uint8_t *p, bytes_q8 bytes, 
 }
 
 /*
- * Loads `count` bytes at `p` as numbers without zero point. The other lanes have the value of byte
- * 0.
+ * Loads `count` bytes at `p` as 16-bit numbers, with the zero point subtracted. Lanes after the
+ * first `count` lanes have the value of byte 0.
  */
 static inline ALWAYS_INLINE TARGET wide_q8 load_wide(const uint8_t *p, size_t count, uint8_t flip,
 						     int32_t zero)

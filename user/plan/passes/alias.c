@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places operands in the memory of other operands. Then steps need not run if they only change a
- * shape, or if they concatenate or split operands along the outermost axis.
+ * Places operands of a compiled plan in the memory of other operands. A step need not run if it
+ * only changes a shape, or if it concatenates or splits along the outermost axis of operands in
+ * shared memory.
  */
 #include <string.h>
 
@@ -12,8 +13,8 @@
 #include "plan/kernels/kernel.h"
 
 /*
- * Follows the roots of an operand to the operand that has the memory. Sets *delta to the offset
- * there.
+ * Follows the roots of an operand to the operand that has its own memory. Sets *delta to the
+ * operand's offset in the memory of the root.
  */
 static uint32_t find_root(const struct compiled *c, uint32_t operand, size_t *delta)
 {
@@ -45,8 +46,8 @@ static bool has_memory(const struct compiled *c, uint32_t operand)
 }
 
 /*
- * Lets operand `to` use the bytes of operand `from`; or `from` those of `to`, if `to` is an output
- * in the caller's memory.
+ * Places operand `to` in the memory of operand `from`; if `to` is an output in the caller's memory,
+ * places `from` in the memory of `to`.
  */
 static bool share(struct compiled *c, uint32_t from, uint32_t to)
 {
@@ -69,8 +70,8 @@ static bool share(struct compiled *c, uint32_t from, uint32_t to)
 }
 
 /*
- * Returns the root of an operand if it is in the arena and the operand fills all of the root's
- * memory; otherwise UINT32_MAX.
+ * Returns the root of an operand if the root is in the arena and the operand fills the whole memory
+ * of the root; otherwise UINT32_MAX.
  */
 static uint32_t whole_root(const struct compiled *c, uint32_t operand)
 {
@@ -81,7 +82,7 @@ static uint32_t whole_root(const struct compiled *c, uint32_t operand)
 	       size_of(c, root) == size_of(c, operand) ? root : UINT32_MAX;
 }
 
-/* Places `count` inputs from `first` on one after the other in the memory of the output. */
+/* Places `count` inputs, from input `first` on, one after the other in the memory of the output. */
 static bool join(struct compiled *c, const struct compiled_step *step, uint32_t first,
 		 uint32_t count)
 {
@@ -127,7 +128,7 @@ static bool split(struct compiled *c, const struct compiled_step *step)
 	return true;
 }
 
-/* Returns whether all axes before the axis that a scalar selects have one element. */
+/* Returns whether all axes before the axis in operand `scalar` have one element. */
 static bool is_outermost(const struct compiled *c, uint32_t scalar, uint32_t operand)
 {
 	const struct nn_tensor *t = &c->tensors[operand];
@@ -138,7 +139,7 @@ static bool is_outermost(const struct compiled *c, uint32_t scalar, uint32_t ope
 	return nn_axis(value, t->rank, &axis) && nn_tensor_product(t, 0, axis) == 1;
 }
 
-/* Returns whether operands share memory in such a way that the step need not run. */
+/* Tries to let the operands of a step share memory; returns whether the step need not run. */
 static bool is_done(struct compiled *c, const struct compiled_step *step)
 {
 	const struct nn_operation *o = step->operation;
@@ -147,10 +148,7 @@ static bool is_done(struct compiled *c, const struct compiled_step *step)
 	if (step->is_identity || nn_traits(step->op->code)->only_reshapes)
 		return share(c, step->input, step->output);
 	switch (step->op->code) {
-	/*
-	 * These operations concatenate or split along an axis. The position of the axis input
-	 * differs.
-	 */
+	/* CONCATENATION, PACK and SPLIT have the axis at different positions among their inputs. */
 	case NN_OP_CONCATENATION:
 		return is_outermost(c, o->inputs[count - 1], step->output) &&
 		       join(c, step, 0, count - 1);
@@ -163,7 +161,10 @@ static bool is_done(struct compiled *c, const struct compiled_step *step)
 	}
 }
 
-/* Sets the final root of every operand, and lists the operands in the memory of arguments. */
+/*
+ * Sets each operand's root to the operand with its own memory, and lists the operands in the memory
+ * of arguments.
+ */
 static void flatten(struct compiled *c, uint32_t operands)
 {
 	for (uint32_t i = 0; i < operands; i++) {

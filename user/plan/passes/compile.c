@@ -16,17 +16,17 @@
 #include "model/fingerprint.h"
 #include "ops/traits.h"
 
-/* State that is only needed while compiling. */
+/* State that exists only while a plan is compiled. */
 struct compiler {
 	struct compiled *c;
 	const struct nn_subgraph *s;
-	void **data;			/* values of constants, by operand */
-	uint32_t *producers;	/* by operand: number of the step that writes it + 1, or 0 */
-	void *zeros;			/* zeros in place of values that are not known yet */
+	void **data;			/* by operand: values of a constant */
+	uint32_t *producers;	/* by operand: 1 + the step that writes it, or 0 */
+	void *zeros;			/* zeros that replace values not yet known */
 	size_t zeros_size;
 	struct nn_tensor *inputs;
 	struct nn_tensor *outputs;
-	/* Weights that were packed earlier; NULL if weights are to be packed. */
+	/* Weights that were packed earlier; NULL if compiling must pack the weights. */
 	const struct packed_weights *weights;
 };
 
@@ -77,7 +77,7 @@ void compiled_run_init(const struct compiled *c, const struct compiled_step *ste
 
 /* ---- Constants ---- */
 
-/* Allocates memory that the plan owns; returns NULL if memory runs out. */
+/* Allocates memory that the plan then owns; returns NULL if memory runs out. */
 static void *own(struct compiler *k, size_t size)
 {
 	struct compiled *c = k->c;
@@ -111,7 +111,7 @@ static bool set_constants(struct compiler *k)
 	return true;
 }
 
-/* Copies values of determining inputs from memory that other processes may write. */
+/* Copies the values of determining inputs out of memory that other processes may write. */
 static bool fix_determining(struct compiler *k, const struct nn_op *op,
 			    const struct nn_operation *o)
 {
@@ -166,7 +166,7 @@ static bool fold(struct compiler *k, struct nn_run *r, const struct nn_operation
 
 /* ---- Shapes ---- */
 
-/* Returns whether an operand's value is unknown at this point, or must not be used. */
+/* Returns whether the value of an operand is unknown during compiling, or must not be used. */
 static bool is_unknown(const struct compiler *k, uint32_t operand)
 {
 	return !k->data[operand] ||
@@ -174,8 +174,8 @@ static bool is_unknown(const struct compiler *k, uint32_t operand)
 }
 
 /*
- * Sets inputs with unknown values to one block of zeros, which is enlarged if necessary. Returns
- * false if memory runs out.
+ * Sets all inputs with unknown values to one block of zeros, which is enlarged if necessary.
+ * Returns false if memory runs out.
  */
 static bool set_zeros(struct compiler *k, const struct nn_operation *o)
 {
@@ -201,7 +201,7 @@ static bool set_zeros(struct compiler *k, const struct nn_operation *o)
 
 /*
  * Infers the shapes of an operation's outputs. Computes the outputs if all inputs are constants,
- * otherwise adds a step.
+ * otherwise adds a step to the plan.
  */
 static bool add_operation(struct compiler *k, uint32_t index)
 {
@@ -214,7 +214,7 @@ static bool add_operation(struct compiler *k, uint32_t index)
 
 	*step = (struct compiled_step){ .op = from->op, .operation = o, .index = index,
 					.state = from->state };
-	/* Operands of an OEM's operation may have no fixed size. */
+	/* The operands of an OEM operation may have no fixed size. */
 	if (!from->op->execute || from->op->code == NN_OP_OEM || !fix_determining(k, from->op, o))
 		return false;
 	step->input = o->num_inputs ? o->inputs[0] : 0;
@@ -224,8 +224,8 @@ static bool add_operation(struct compiler *k, uint32_t index)
 	if (!set_zeros(k, o))
 		return false;
 	/*
-	 * If the shape rule has already computed a result, this depends on values that are not
-	 * known yet.
+	 * If the shape rule has already computed a result, the result depends on values that are
+	 * not known yet.
 	 */
 	fine = !nn_op_infer(&r) && !nn_run_result(&r);
 	for (uint32_t i = 0; fine && i < o->num_outputs; i++) {
@@ -253,7 +253,9 @@ static bool add_operations(struct compiler *k)
 
 /* ---- Fusing ---- */
 
-/* Returns whether a step can write operand y in place of x, because nothing else needs x. */
+/*
+ * Returns whether a step can write operand y instead of operand x, because only one step reads x.
+ */
 static bool is_fusible(const struct compiler *k, uint32_t x, uint32_t y)
 {
 	const struct nn_tensor *from = &k->c->tensors[x], *to = &k->c->tensors[y];
@@ -264,7 +266,8 @@ static bool is_fusible(const struct compiler *k, uint32_t x, uint32_t y)
 }
 
 /*
- * Fuses the activation `step` into the operation before it; returns false if that is not possible.
+ * Fuses the activation `step` into the operation that writes its input; returns false if that is
+ * not possible.
  */
 static bool fuse(struct compiler *k, const struct compiled_step *step)
 {
@@ -359,7 +362,7 @@ static void find_lifetimes(struct compiled *c)
 	}
 }
 
-/* Removes temporaries that no step accesses any more from the arena. */
+/* Removes temporaries that no step accesses from the arena. */
 static void drop_untouched(struct compiled *c, uint32_t operands)
 {
 	for (uint32_t i = 0; i < operands; i++)
@@ -418,7 +421,7 @@ static bool find_kernels(struct compiler *k)
 	return true;
 }
 
-/* Returns whether a step has constant weights, which are packed only once. */
+/* Returns whether the weights of a step are constants, which are packed only once. */
 static bool packs_once(const struct compiled_step *step)
 {
 	return step->ready.kernel && step->ready.packed_size && !step->ready.pack_tasks;
@@ -438,7 +441,10 @@ static void place_weights(struct compiled *c, const char *next)
 	}
 }
 
-/* Packs weights, and replaces them by those of another plan if these are equal. */
+/*
+ * Packs the weights of a step; if another plan has equal packed weights, shares those and frees the
+ * new ones.
+ */
 static const void *pack_shared(const struct compiled *c, const struct nn_ready *ready,
 			       struct nn_run *r)
 {
@@ -451,7 +457,9 @@ static const void *pack_shared(const struct compiled *c, const struct nn_ready *
 	return weights_share(c->plan->weights, memory, ready->packed_size);
 }
 
-/* State of packing the weights of all steps. Each thread uses different tensors. */
+/*
+ * State for packing the weights of all steps. Each thread that packs weights uses its own tensors.
+ */
 struct packing {
 	const struct compiler *k;
 	struct nn_tensor *inputs;	/* max_inputs + 1 tensors for each thread */
@@ -460,8 +468,8 @@ struct packing {
 };
 
 /*
- * Packs the weights of a step. The last steps of networks usually have the most weights, so they
- * are packed first.
+ * Packs the weights of a step. The last step is packed first, because the last steps of networks
+ * usually have the most weights.
  */
 static void pack_step(void *arg, uint32_t task, uint32_t thread)
 {
@@ -486,7 +494,10 @@ static void pack_step(void *arg, uint32_t task, uint32_t thread)
 
 static bool alloc_weights(struct compiled *c)
 {
-	/* With several threads, each page is allocated by the thread that writes it. */
+	/*
+	 * If the plan has several threads, each page is allocated by the thread that first writes
+	 * the page.
+	 */
 	void *memory = c->threads > 1 ? pages_alloc(c->packed_size) :
 				       pages_alloc_all(c->packed_size);
 
@@ -514,8 +525,8 @@ static bool pack_weights(struct compiler *k)
 }
 
 /*
- * Uses weights that were packed earlier. The caller of compiled_create() checks that these belong
- * to the model.
+ * Uses weights that an earlier plan packed. The caller of compiled_create() checks that the weights
+ * belong to the model.
  */
 static bool adopt_weights(struct compiler *k)
 {
@@ -550,8 +561,8 @@ static bool lay_out(struct compiler *k)
 }
 
 /*
- * The passes over a compiled plan, in the order in which they run. If a pass returns false, the
- * plan is interpreted.
+ * The passes that compile a plan, in their order. If any of the passes returns false, the plan is
+ * interpreted instead.
  */
 static const struct {
 	const char *name;
@@ -572,13 +583,16 @@ static bool compile(struct compiler *k)
 	for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); i++) {
 		if (!passes[i].run(k))
 			return false;
-		/* A loaded plan was dumped when it was first compiled. */
+		/*
+		 * For a loaded plan no pass is printed, because the plan was printed when it was
+		 * first compiled.
+		 */
 		if (!k->weights)
 			plan_dump_compiled(passes[i].name, k->c);
 	}
 	/*
-	 * A loaded plan's memory is allocated in the first execution, because loading must be
-	 * quick.
+	 * The memory of a loaded plan is allocated in the first execution, to load the plan
+	 * quickly.
 	 */
 	return k->weights ? adopt_weights(k) : pack_weights(k) && compiled_reserve(k->c);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints the result of each pass over a model or a plan, for developers of the passes. Models and
- * compiled plans are both lists of nodes here.
+ * Prints the result of each pass over a model or a plan, for developers of the passes. A model and
+ * a compiled plan are both printed as a list of nodes.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 enum format { NOTHING, TEXT, DOT };
 
-/* The object to print: a main subgraph, or a compiled plan. */
+/* A main subgraph or a compiled plan, to be printed. */
 struct shown {
 	FILE *to;
 	enum format format;
@@ -78,7 +78,7 @@ static bool is_constant(const struct shown *d, uint32_t operand)
 	       (d->c && d->c->places[operand].constant);
 }
 
-/* Prints where the memory of an operand is, if the place is known. */
+/* Prints where the memory of an operand is, unless it has no memory yet. */
 static void print_place(const struct shown *d, uint32_t operand)
 {
 	const struct place *p = d->c ? &d->c->places[operand] : NULL;
@@ -103,7 +103,7 @@ static void print_operand(const struct shown *d, uint32_t operand)
 	print_place(d, operand);
 }
 
-/* Prints what passes decided about a step. */
+/* Prints the decisions of the passes about a step. */
 static void print_step(const struct shown *d, uint32_t node, const char *between)
 {
 	static const char *const activations[] = { "", "RELU", "RELU1", "RELU6" };
@@ -188,7 +188,7 @@ static void print_dot(const struct shown *d, const char *pass)
 	fputs("}\n", d->to);
 }
 
-/* Prints the text in one write, because other threads prepare models too. */
+/* Writes the text in one call, because other threads may print at the same time. */
 static void print(struct shown *d, const char *pass)
 {
 	char *text = NULL;

@@ -6,9 +6,9 @@
 #include "plan/compiled.h"
 
 /*
- * With NNACCEL_PLAN_DUMP=text in the environment, prints a list of the operations on standard
- * error, after a line with the pass's name. With NNACCEL_PLAN_DUMP=dot, prints a graph for
- * Graphviz. Otherwise does nothing.
+ * With NNACCEL_PLAN_DUMP=text in the environment, prints the name of the pass and a list of the
+ * operations to standard error. With NNACCEL_PLAN_DUMP=dot, prints a graph for Graphviz. Otherwise
+ * does nothing.
  */
 void plan_dump_model(const char *pass, const struct nn_model *model);
 void plan_dump_compiled(const char *pass, const struct compiled *c);

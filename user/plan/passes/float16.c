@@ -14,13 +14,13 @@
 
 enum { X, WEIGHTS, BIAS };
 
-/* Facts of an operand. */
+/* Properties of an operand, for this pass. */
 struct fact {
 	uint32_t fp16;			/* the float16 operand with the same value, or NONE */
-	uint32_t readers;		/* number of float16 operations that read it */
+	uint32_t readers;		/* number of float16 operations that read the operand */
 	/* The operand is constant, or was converted from a constant. */
 	bool is_constant;
-	bool is_fp16;			/* a float16 operation writes it */
+	bool is_fp16;			/* a float16 operation writes the operand */
 };
 
 struct narrow {
@@ -37,7 +37,7 @@ static bool is_float(const struct narrow *w, uint32_t operand)
 	return w->s->operands[operand].type == NN_TENSOR_FLOAT32;
 }
 
-/* Returns whether the operation converts float16 to float32, which changes no value. */
+/* Returns whether an operation is a CAST from float16 to float32, which changes no value. */
 static bool is_widening(const struct narrow *w, const struct nn_operation *o)
 {
 	return o->type == NN_OP_CAST && is_float(w, o->outputs[0]) &&
@@ -45,8 +45,8 @@ static bool is_widening(const struct narrow *w, const struct nn_operation *o)
 }
 
 /*
- * Returns whether an input is a constant scalar, of any size, with this value. An omitted input has
- * the value 0.
+ * Returns whether an input is a constant scalar of any size with the value `value`. An omitted
+ * input counts as the value 0.
  */
 static bool is_scalar(const struct narrow *w, const struct nn_operation *o, uint32_t input,
 		      int32_t value)
@@ -87,15 +87,15 @@ static bool is_product(const struct narrow *w, const struct nn_operation *o)
 }
 
 /*
- * Returns whether an operation can be computed in either type. Float16 costs it only one more
- * rounding.
+ * Returns whether an operation is neutral: it can be computed in float16 or in float32. In float16,
+ * a neutral operation has only one more rounding.
  */
 static bool is_neutral(const struct narrow *w, const struct nn_operation *o)
 {
 	return nn_traits(o->type)->is_neutral && is_float(w, o->inputs[0]);
 }
 
-/* Returns whether an input was computed in float16. */
+/* Returns whether any input of an operation was computed in float16. */
 static bool reads_fp16(const struct narrow *w, const struct nn_operation *o)
 {
 	for (uint32_t i = 0; i < o->num_inputs; i++)
@@ -114,8 +114,9 @@ static void choose(struct narrow *w, uint32_t index)
 }
 
 /*
- * Chooses matrix products, neutral operations that read results of chosen ones, and neutral
- * operations whose results only chosen ones read. Returns false if there is no product.
+ * Chooses the operations to compute in float16: matrix products, neutral operations that read
+ * results of chosen operations, and neutral operations whose results only chosen operations read.
+ * Returns false if the model has no product that can be chosen.
  */
 static bool choose_all(struct narrow *w)
 {
@@ -145,7 +146,9 @@ static bool choose_all(struct narrow *w)
 
 /* ---- Writing it ---- */
 
-/* Adds a float16 operand with the shape of an operand; returns its index. */
+/*
+ * Adds a float16 operand with the shape of operand `index`; returns the index of the new operand.
+ */
 static uint32_t add_fp16(struct narrow *w, uint32_t index)
 {
 	const struct nn_operand *o = &w->r.operands[index];
@@ -185,7 +188,7 @@ static void add_operation(struct narrow *w, uint32_t index)
 		add_chosen(w, o);
 		return;
 	}
-	/* The input of this CAST is float16 already. */
+	/* A CAST to float32 is dropped, because its input is the float16 operand. */
 	if (is_widening(w, o)) {
 		w->facts[o->outputs[0]].fp16 = o->inputs[0];
 		w->r.is_there[o->outputs[0]] = false;

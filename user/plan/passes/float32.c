@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Turns float16 models into float32 ones, because every kernel computes in float32 anyway. */
+/* Rewrites float16 models to float32, because every kernel computes in float32 anyway. */
 #include <string.h>
 
 #include "model/operand.h"
@@ -7,10 +7,10 @@
 #include "ops/traits.h"
 #include "plan/passes/rewrite.h"
 
-/* Facts of an operand. */
+/* Properties of an operand, for this pass. */
 struct fact {
-	uint32_t twin;			/* the float32 operand that replaces it, or its own index */
-	bool rounded;			/* a CAST of the model rounds it to float16 */
+	uint32_t twin;			/* float32 operand that replaces it, or its own index */
+	bool rounded;			/* a CAST of the original model rounds it to float16 */
 };
 
 struct wide {
@@ -26,23 +26,23 @@ static bool needs_cast(const struct nn_operand *o)
 		o->lifetime == NN_SUBGRAPH_OUTPUT);
 }
 
-/* Returns whether the operation converts to float16 and so rounds its values. */
+/* Returns whether an operation is a CAST to float16, which rounds values. */
 static bool is_rounding(const struct nn_subgraph *s, const struct nn_operation *o)
 {
 	return o->type == NN_OP_CAST && s->operands[o->outputs[0]].type == NN_TENSOR_FLOAT16 &&
 	       s->operands[o->inputs[0]].type != NN_TENSOR_FLOAT16;
 }
 
-/* Returns whether the operation may have other results in float32, or is not one of NNAPI's. */
+/* Returns whether an operation may have other results in float32, or is not an NNAPI operation. */
 static bool sees_types(const struct nn_op *op)
 {
-	/* The semantics of an OEM's operation are unknown. */
+	/* The semantics of an OEM operation are unknown. */
 	return nn_traits(op->code)->sees_types || op->code == NN_OP_OEM || op->version;
 }
 
 /*
- * Returns whether all operands can be converted. There is no CAST for scalars that are arguments,
- * or for inputs that may be omitted.
+ * Returns whether all float16 operands of a model can be converted to float32. No CAST is possible
+ * for scalars that are arguments, or for inputs that may be omitted.
  */
 static bool is_convertible(const struct nn_subgraph *s)
 {
@@ -99,7 +99,7 @@ static void widen_scalar(struct wide *w, const struct nn_model *from, struct nn_
 	w->r.model.values_size += 8;
 }
 
-/* Adds a float32 version of a tensor that remains float16. */
+/* Adds a float32 operand for a tensor that itself remains float16. */
 static void add_twin(struct wide *w, uint32_t index)
 {
 	const struct nn_operand *o = &w->r.operands[index];
@@ -127,7 +127,9 @@ static void widen_operands(struct wide *w, const struct nn_model *from)
 	}
 }
 
-/* Adds the CASTs of outputs, or those of inputs and constants. */
+/*
+ * Adds the CASTs for the model's outputs, or, if `outputs` is false, for its inputs and constants.
+ */
 static void add_casts(struct wide *w, uint32_t count, bool outputs)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -168,7 +170,7 @@ struct nn_model *plan_float32(const struct nn_model *model)
 	if (model->num_subgraphs != 1 || model->num_extensions || !has_fp16(s) ||
 	    !is_convertible(s))
 		return NULL;
-	/* Eight bytes an operand are enough for scalars. */
+	/* Eight bytes of values for each operand are enough for all scalars. */
 	w = rewrite_create(model, &(struct rewrite_room){
 		.pass = sizeof(*w), .fact = sizeof(*w->facts), .operands = casts,
 		.operations = casts, .indices = 2 * (size_t)casts,
@@ -178,6 +180,6 @@ struct nn_model *plan_float32(const struct nn_model *model)
 	w->facts = w->r.facts;
 	widen_operands(w, model);
 	widen_operations(w, s);
-	/* Returns NULL if an operation accepts only float16. */
+	/* rewrite_end() returns NULL if an operation accepts only float16. */
 	return rewrite_end(&w->r);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Folds steps of a compiled plan. PAD becomes padding of the convolution or pooling after it. Pairs
- * of steps that undo each other are removed: DEQUANTIZE and QUANTIZE, or two TRANSPOSEs.
+ * Folds steps of a compiled plan. A PAD becomes padding of the convolution or pooling that reads
+ * its result. The pass removes pairs of steps that undo each other: a DEQUANTIZE with a QUANTIZE,
+ * or two TRANSPOSEs.
  */
 #include <math.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "ops/window.h"
 #include "plan/kernels/kernel.h"
 
-/* Scales for which 255 times the scale is neither subnormal nor infinite. */
+/* The range of scales for which 255 times the scale is neither subnormal nor infinite. */
 #define MIN_SCALE 1e-30f
 #define MAX_SCALE 1e30f
 
@@ -39,7 +40,7 @@ static bool is_internal(const struct folding *f, uint32_t index)
 	       f->producers[index];
 }
 
-/* Returns the step that writes another step's first input, or NULL. */
+/* Returns the step that writes the first input of `step`, or NULL. */
 static struct compiled_step *step_before(const struct folding *f,
 					 const struct compiled_step *step)
 {
@@ -61,7 +62,7 @@ static bool is_transpose(const struct compiled_step *step)
 
 /*
  * Reads the border that a PAD adds to the rows, axis `first`, and to the columns, axis `first` + 1.
- * Returns false if the PAD adds elements to other axes too.
+ * Returns false if the PAD also adds elements to other axes.
  */
 static bool read_border(const struct folding *f, const struct compiled_step *pad, uint32_t first,
 			uint32_t border[4])
@@ -80,15 +81,15 @@ static bool read_border(const struct folding *f, const struct compiled_step *pad
 	return true;
 }
 
-/* Returns whether a PAD has an input for the value that it writes. */
+/* Returns whether a PAD has an input with the value of its border. */
 static bool has_value(const struct compiled_step *pad)
 {
 	return pad->operation->num_inputs > 2;
 }
 
 /*
- * Reads the value that a PAD writes, divided by the scale: 0, or PAD_V2's value. Returns false if
- * the value is not constant.
+ * Reads the value of a PAD's border, divided by the scale: 0, or the value of PAD_V2. Returns false
+ * if the value of the border is not constant.
  */
 static bool read_padding(const struct folding *f, const struct compiled_step *pad, float *value)
 {
@@ -106,7 +107,7 @@ static bool read_padding(const struct folding *f, const struct compiled_step *pa
 		memcpy(value, scalar, sizeof(*value));
 		return true;
 	}
-	/* The value is a quantised byte. */
+	/* The value of the border is a quantised byte. */
 	memcpy(&stored, scalar, sizeof(stored));
 	stored = x->type == NN_TENSOR_QUANT8_ASYMM ? (uint8_t)stored : (int8_t)stored;
 	*value = (float)(stored - x->zero_point);
@@ -114,8 +115,8 @@ static bool read_padding(const struct folding *f, const struct compiled_step *pa
 }
 
 /*
- * Returns the least possible value of an operand, divided by the scale. The activation or the
- * type determines this value.
+ * Returns the least value that an operand can have, divided by the scale. The least value follows
+ * from the operand's activation or type.
  */
 static float least_value(const struct folding *f, uint32_t operand)
 {
@@ -142,15 +143,18 @@ static float least_value(const struct folding *f, uint32_t operand)
 	return activation == 1 || activation == 3 ? 0 : least;
 }
 
-/* Returns whether a border of this value has the same effect as the operation's own padding. */
+/*
+ * Returns whether a border with the value `value` has the same effect as the padding of the
+ * operation that reads it.
+ */
 static bool is_padding(const struct folding *f, enum nn_border border, uint32_t operand, float value)
 {
 	return border == NN_BORDER_LEAST ? value <= least_value(f, operand) : value == 0;
 }
 
 /*
- * Changes float16 tensors to float32, because nn_op_infer() would convert float16 values, and not
- * all are known.
+ * Changes the type of float16 tensors to float32, because nn_op_infer() would convert float16
+ * values, and some values are unknown.
  */
 static void widen_tensors(struct nn_tensor *tensors, uint32_t count)
 {
@@ -160,8 +164,8 @@ static void widen_tensors(struct nn_tensor *tensors, uint32_t count)
 }
 
 /*
- * Returns whether a step with its border accepts the PAD's input, and has the same output shape as
- * with the PAD.
+ * Returns whether a step accepts the PAD's input with the border as its own padding, and then has
+ * the output shape that it has with the PAD.
  */
 static bool is_same_with_border(const struct folding *f, const struct compiled_step *step)
 {
@@ -213,8 +217,8 @@ static void fold_pad(const struct folding *f, struct compiled_step *step)
 /* ---- DEQUANTIZE and QUANTIZE ---- */
 
 /*
- * Returns whether n * s / s rounds to n, for n of eight bits and a scale s. For these scales the
- * error is less than 255 * 2^-22.
+ * Returns whether n * s / s rounds to n, for every n of eight bits, where s is the scale. For
+ * scales from MIN_SCALE to MAX_SCALE, the error is less than 255 * 2^-22.
  */
 static bool is_exact(const struct nn_tensor *x, const struct nn_tensor *y)
 {
@@ -228,7 +232,7 @@ static void fold_quantize(const struct folding *f, struct compiled_step *step)
 	struct compiled_step *before = step_before(f, step);
 	const struct nn_tensor *tensors = f->c->tensors;
 
-	/* Return unless the two operations undo each other. */
+	/* Return unless `before` and `step` undo each other. */
 	if (!before || before->op->code != NN_OP_DEQUANTIZE || step->op->code != NN_OP_QUANTIZE ||
 	    !is_internal(f, before->input) ||
 	    !is_internal(f, step->output) || tensors[step->input].type != NN_TENSOR_FLOAT32 ||
@@ -241,7 +245,7 @@ static void fold_quantize(const struct folding *f, struct compiled_step *step)
 
 /* ---- TRANSPOSE ---- */
 
-/* Returns the axis of the input that becomes axis `i` of the output. */
+/* Returns the axis of the input that TRANSPOSE makes axis `i` of the output. */
 static uint32_t permuted(const struct folding *f, const struct compiled_step *step, uint32_t i)
 {
 	const int32_t *permutation = f->data[step->operation->inputs[1]];
@@ -250,8 +254,8 @@ static uint32_t permuted(const struct folding *f, const struct compiled_step *st
 }
 
 /*
- * Returns whether `before` (which may be NULL) and `step` together keep the order of axes with more
- * than one element.
+ * Returns whether `before` and `step` together keep the order of axes with more than one element;
+ * `before` may be NULL.
  */
 static bool keeps_order(const struct folding *f, const struct compiled_step *before,
 			const struct compiled_step *step)
@@ -274,8 +278,8 @@ static bool keeps_order(const struct folding *f, const struct compiled_step *bef
 }
 
 /*
- * Returns whether two operands can share memory, so that the step from one to the other can be
- * removed.
+ * Returns whether the operands `from` and `to` can share memory, so that the step between them can
+ * be removed.
  */
 static bool can_alias(const struct folding *f, uint32_t from, uint32_t to)
 {

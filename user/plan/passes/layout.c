@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lays out the operands of a compiled plan in one arena. Operands that are not needed at the same
- * time may share memory. The largest operands are placed first.
+ * Chooses the place of each operand in the arena of a compiled plan. Two operands that are not
+ * needed at the same time may overlap in the arena. The largest operand is placed first.
  */
 #include <stdlib.h>
 
@@ -35,8 +35,8 @@ static bool overlap(const struct place *a, const struct place *b)
 }
 
 /*
- * Returns the lowest offset at which `item` overlaps no item that is already placed and needed at
- * the same time.
+ * Returns the lowest offset at which `item` overlaps no placed item that is needed at the same
+ * time.
  */
 static size_t find_gap(const struct item *items, size_t placed, const struct item *item,
 		       const struct item **busy)

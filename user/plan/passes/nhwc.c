@@ -9,13 +9,16 @@
 #include "plan/passes/rewrite.h"
 
 #define NONE UINT32_MAX
-#define WANTED_SHAPE 3		/* position of the input that has the output's shape */
+#define WANTED_SHAPE 3		/* position of the input that has the requested output shape */
 #define VALUE_SIZE 32		/* bytes of the largest constant that this pass adds */
 
-/* The NCHW axis of each NHWC axis, and the reverse. */
+/* The NCHW axis of each NHWC axis, and the NHWC axis of each NCHW axis. */
 static const uint32_t to_nhwc[] = { 0, 2, 3, 1 }, to_nchw[] = { 0, 3, 1, 2 };
 
-/* Facts of an operand. The operand itself is in NCHW; it exists if rewrite.is_there is set. */
+/*
+ * Properties of an operand, for this pass. The original operand is in NCHW, and remains in the
+ * model only if rewrite.is_there is set.
+ */
 struct fact {
 	uint32_t twin;			/* the operand's version in NHWC, or NONE */
 	uint32_t wanted;		/* number of operations that read the operand in NHWC */
@@ -25,15 +28,15 @@ struct fact {
 struct nhwc {
 	struct rewrite r;
 	struct fact *facts;
-	/* Constants with the permutations to NHWC and to NCHW, or NONE. */
+	/* Constants with the permutations to NHWC and to NCHW; NONE if not yet added. */
 	uint32_t permutations[2];
 };
 
 /* ---- What can be transposed ---- */
 
 /*
- * Returns the value of a constant list of `count` integers. Returns NULL if the operand is not such
- * a list; its operation then reports the error.
+ * Returns the value of a constant list of `count` integers. Returns NULL if the operand is no such
+ * list; the operation that reads it later reports the error.
  */
 static const void *ints_of(const struct nn_model *model, const struct nn_operand *o, uint32_t count)
 {
@@ -41,8 +44,8 @@ static const void *ints_of(const struct nn_model *model, const struct nn_operand
 }
 
 /*
- * Returns whether the operation has its output's shape as an input. Only TRANSPOSE_CONV_2D can have
- * this input.
+ * Returns whether an operation has its output's shape as an input. Only TRANSPOSE_CONV_2D can have
+ * the output's shape as an input.
  */
 static bool has_wanted_shape(const struct nn_operation *o)
 {
@@ -50,8 +53,8 @@ static bool has_wanted_shape(const struct nn_operation *o)
 }
 
 /*
- * Returns the input that selects NCHW for an operation on images. Returns NONE if NCHW is not
- * selected, or if the operation cannot be transposed.
+ * Returns the position of the input that selects NCHW, for an operation on images. Returns NONE if
+ * the operation is not in NCHW, or if it cannot be computed in NHWC.
  */
 static uint32_t nchw_input(const struct nn_model *model, const struct nn_operation *o)
 {
@@ -71,8 +74,8 @@ static uint32_t nchw_input(const struct nn_model *model, const struct nn_operati
 }
 
 /*
- * Returns whether an operation has kernels for NCHW images too. If so, it is transposed only if its
- * input already is.
+ * Returns whether an operation also has kernels for NCHW images. An operation with NCHW kernels is
+ * only computed in NHWC if its input already is in NHWC.
  */
 static bool takes_both(const struct nn_operation *o)
 {
@@ -90,7 +93,7 @@ static bool is_known_image(const struct nn_operand *o)
 	return o->rank == 4 && o->dims[0] && o->dims[1] && o->dims[2] && o->dims[3];
 }
 
-/* Returns whether a constant has one element, or one for each channel of an image in NCHW. */
+/* Returns whether a constant has one element, or one element for each channel of an NCHW image. */
 static bool is_by_channel(const struct nn_model *model, const struct nn_operand *o)
 {
 	uint32_t count = 1;
@@ -104,8 +107,8 @@ static bool is_by_channel(const struct nn_model *model, const struct nn_operand 
 }
 
 /*
- * Returns whether an operation of arithmetic with two operands is computed in NHWC. Both operands
- * must be transposed images, or one a transposed image and the other constants for each channel.
+ * Returns whether an arithmetic operation on two operands is computed in NHWC. The operands must be
+ * two images in NHWC, or one image in NHWC and constants for each channel.
  */
 static bool is_transposed_arithmetic(const struct nhwc *w, const struct nn_model *model,
 				     const struct nn_operation *o)
@@ -125,8 +128,8 @@ static bool is_transposed_arithmetic(const struct nhwc *w, const struct nn_model
 }
 
 /*
- * Returns whether an operation that has no layout argument is computed in NHWC. Sets *images to the
- * number of its input images.
+ * Returns whether an operation without a layout argument is computed in NHWC. Sets *images to the
+ * number of the operation's inputs that are images.
  */
 static bool follows(const struct nhwc *w, const struct nn_model *model,
 		    const struct nn_operation *o, uint32_t *images)
@@ -144,13 +147,13 @@ static bool follows(const struct nhwc *w, const struct nn_model *model,
 		return false;
 	if (nn_traits(o->type)->elementwise == 1)
 		return is_transposed(w, o->inputs[0]);
-	/* SLICE has lists with an element for each axis, in the order of the layout. */
+	/* SLICE has lists with one element for each axis, in the order of the image's axes. */
 	if (o->type == NN_OP_SLICE)
 		return is_transposed(w, o->inputs[0]) &&
 		       ints_of(model, &operands[o->inputs[1]], 4) &&
 		       ints_of(model, &operands[o->inputs[2]], 4) &&
 		       is_known_image(&operands[o->outputs[0]]);
-	/* The inputs of CONCATENATION are any number of images, then the axis. */
+	/* CONCATENATION has any number of images as inputs, and the axis as its last input. */
 	if (o->type == NN_OP_CONCATENATION) {
 		*images = o->num_inputs - 1;
 		for (uint32_t i = 0; i < *images; i++)
@@ -189,7 +192,7 @@ static uint32_t add_constant(struct nhwc *w, int32_t type, uint32_t rank, uint32
 
 static void add_permutation(struct nhwc *w, uint32_t from, uint32_t to, uint32_t permutation)
 {
-	/* The original model does not have this operation. */
+	/* A TRANSPOSE that a pass adds does not exist in the original model. */
 	rewrite_add(&w->r, NN_OP_TRANSPOSE, 2, 1, (uint32_t[]){ from, permutation }, &to);
 }
 
@@ -205,7 +208,10 @@ static void add_transpose(struct nhwc *w, uint32_t from, uint32_t to, bool nchw)
 
 /* ---- Turning ---- */
 
-/* Adds the NHWC operand of an image. The caller adds the operation that writes it. */
+/*
+ * Adds an operand for the NHWC version of an image. The caller adds the operation that writes the
+ * NHWC operand.
+ */
 static uint32_t add_twin(struct nhwc *w, uint32_t index)
 {
 	const struct nn_operand *o = &w->r.operands[index];
@@ -226,7 +232,7 @@ static void need_nchw(struct nhwc *w, uint32_t index)
 }
 
 /*
- * Returns the NHWC form of an operation's input: an image, or constants of all channels as a
+ * Returns the NHWC form of an operation's input: an image, or, for constants of all channels, a
  * vector.
  */
 static uint32_t transposed_input(struct nhwc *w, const struct nn_operation *o, uint32_t index)
@@ -249,7 +255,8 @@ static uint32_t transposed_input(struct nhwc *w, const struct nn_operation *o, u
 }
 
 /*
- * Converts the paddings, the axis or the bounds of an operation without a layout argument to NHWC.
+ * Converts the paddings, the axis or the bounds of an operation without a layout argument from NCHW
+ * to NHWC.
  */
 static void transpose_arguments(struct nhwc *w, const struct nn_model *from, uint32_t *list,
 				const struct nn_operation *o)
@@ -258,11 +265,11 @@ static void transpose_arguments(struct nhwc *w, const struct nn_model *from, uin
 	uint32_t last = o->num_inputs - 1;
 	int32_t pads[8], transposed[8], axis;
 
-	/* follows() has already checked these arguments. */
+	/* The function follows() has already checked these arguments. */
 	if (o->type == NN_OP_CONCATENATION) {
 		memcpy(&axis, nn_operand_value_of_count(from, &operands[o->inputs[last]], NN_INT32,
 							1, NULL), sizeof(axis));
-		/* An invalid axis stays unchanged; the operation reports it. */
+		/* An invalid axis is not changed; the operation later reports it. */
 		if (axis >= 0 && axis < 4)
 			axis = (int32_t)to_nchw[axis];
 		list[last] = add_constant(w, NN_INT32, 0, 0, &axis, sizeof(axis));
@@ -282,7 +289,7 @@ static void transpose_arguments(struct nhwc *w, const struct nn_model *from, uin
 	}
 }
 
-/* Converts the shape for the output of an operation to NHWC. */
+/* Converts the requested output shape of an operation to NHWC. */
 static void transpose_shape(struct nhwc *w, const struct nn_model *from, uint32_t *list,
 			    const struct nn_operation *o)
 {
@@ -295,13 +302,16 @@ static void transpose_shape(struct nhwc *w, const struct nn_model *from, uint32_
 	list[WANTED_SHAPE] = add_constant(w, NN_TENSOR_INT32, 1, 4, transposed, sizeof(transposed));
 }
 
-/* Adds an operation on NHWC images. Its first `images` inputs are images. */
+/*
+ * Adds the NHWC version of an operation on images. The first `images` inputs of the operation are
+ * images.
+ */
 static void transpose_operation(struct nhwc *w, const struct nn_model *from,
 				const struct nn_operation *o, uint32_t images, uint32_t flag)
 {
 	uint32_t *list, inputs[2];
 
-	/* Add transposes of inputs first, because these must run before the operation. */
+	/* The transposes of inputs are added first, because they must run before the operation. */
 	for (uint32_t i = 0; i < images; i++) {
 		uint32_t input = transposed_input(w, o, i);
 
@@ -324,8 +334,8 @@ static void transpose_operation(struct nhwc *w, const struct nn_model *from,
 /* ---- Channels in another order ---- */
 
 /*
- * RESHAPE, TRANSPOSE and RESHAPE that change the order of channels from [rows, columns] to
- * [columns, rows].
+ * A channel shuffle: RESHAPE, TRANSPOSE and RESHAPE that change the order of channels from [rows,
+ * columns] to [columns, rows].
  */
 struct shuffle {
 	const struct nn_operation *last;
@@ -334,8 +344,8 @@ struct shuffle {
 };
 
 /*
- * Returns the operation that reads the output of `o`. Returns NULL if several do, or if the output
- * is not input 0 there.
+ * Returns the only operation that reads the output of `o`. Returns NULL if several operations read
+ * the output, or if the output is not input 0 of the reader.
  */
 static const struct nn_operation *only_reader(const struct nhwc *w, const struct nn_model *model,
 					      const struct nn_operation *o)
@@ -353,7 +363,7 @@ static const struct nn_operation *only_reader(const struct nhwc *w, const struct
 
 /*
  * Returns whether a shape is [batch, rows, columns, pixels], or [rows, columns, pixels] for a batch
- * of 1, and rows and columns are exchanged.
+ * of 1, and `permutation` exchanges rows and columns.
  */
 static bool is_divided(const struct nn_operand *image, const struct nn_operand *o,
 		       const int32_t *permutation, struct shuffle *found)
@@ -385,7 +395,7 @@ static bool find_shuffle(const struct nhwc *w, const struct nn_model *model,
 	if (!nn_traits(o->type)->only_reshapes || !is_transposed(w, o->inputs[0]))
 		return false;
 	image = &operands[o->inputs[0]];
-	/* The second operation must exchange rows and columns of channels. */
+	/* The second operation of a shuffle must exchange rows and columns of channels. */
 	middle = only_reader(w, model, o);
 	if (!middle || middle->type != NN_OP_TRANSPOSE || !is_known_image(image))
 		return false;
@@ -408,11 +418,14 @@ static void add_reshape(struct nhwc *w, uint32_t from, uint32_t to)
 	uint32_t shape = add_constant(w, NN_TENSOR_INT32, 1, o->rank, o->dims,
 				      o->rank * (uint32_t)sizeof(*o->dims));
 
-	/* The original model does not have this operation. */
+	/* A RESHAPE that a pass adds does not exist in the original model. */
 	rewrite_add(&w->r, NN_OP_RESHAPE, 2, 1, (uint32_t[]){ from, shape }, &to);
 }
 
-/* Adds the shuffle for NHWC images: [pixels, rows, columns] becomes [pixels, columns, rows]. */
+/*
+ * Adds the channel shuffle for NHWC images: [pixels, rows, columns] becomes [pixels, columns,
+ * rows].
+ */
 static void transpose_shuffle(struct nhwc *w, const struct nn_operation *o, const struct shuffle *s)
 {
 	const uint32_t image = w->facts[o->inputs[0]].twin, last = s->last->outputs[0];
@@ -433,7 +446,8 @@ static void transpose_shuffle(struct nhwc *w, const struct nn_operation *o, cons
 }
 
 /*
- * Returns whether an operation is the second or third one of a channel shuffle that was transposed.
+ * Returns whether an operation is the second or third operation of a channel shuffle that was
+ * replaced.
  */
 static bool is_within_shuffle(const struct nhwc *w, const struct nn_operation *o)
 {
@@ -489,8 +503,9 @@ struct nn_model *plan_nhwc(const struct nn_model *model)
 	if (model->num_subgraphs != 1 || model->num_extensions || !has_nchw(model))
 		return NULL;
 	/*
-	 * Each operation adds a twin and up to two constants. The three operations of a shuffle are
-	 * replaced by three others, which need two more operands and three constants.
+	 * Each operation may add an NHWC operand and up to two constants. Three other operations
+	 * replace the three operations of a shuffle; these need two more operands and three
+	 * constants.
 	 */
 	w = rewrite_create(model, &(struct rewrite_room){
 		.pass = sizeof(*w), .fact = sizeof(*w->facts), .operands = operands + constants,

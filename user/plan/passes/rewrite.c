@@ -6,7 +6,10 @@
 #include "ops/op.h"
 #include "plan/passes/rewrite.h"
 
-/* Returns the next aligned part of a block. If `base` is NULL, only adds its size to *at. */
+/*
+ * Returns the next aligned part of a memory block. If `base` is NULL, only adds the size of the
+ * part to *at.
+ */
 static void *take(char *base, size_t *at, size_t count, size_t size)
 {
 	size_t offset = *at;
@@ -15,7 +18,7 @@ static void *take(char *base, size_t *at, size_t count, size_t size)
 	return base ? base + offset : NULL;
 }
 
-/* Divides a block of memory into arrays; returns the size of the block. */
+/* Divides a block of memory into the arrays of a rewritten model; returns the size of the block. */
 static size_t divide(struct rewrite *w, const struct nn_model *from,
 		     const struct rewrite_room *room, char *base)
 {
@@ -94,7 +97,6 @@ uint32_t rewrite_operand(struct rewrite *w, uint32_t like, int32_t type, uint32_
 
 void rewrite_cast(struct rewrite *w, uint32_t from, uint32_t to)
 {
-	/* Passes add this operation to models. */
 	rewrite_add(w, NN_OP_CAST, 1, 1, &from, &to);
 }
 
