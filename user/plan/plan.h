@@ -171,11 +171,11 @@ enum nn_plan_stage {
 
 /*
  * Returns the state of a plan. A plan begins to tune itself after NN_PLAN_HOT executions. At most
- * NN_PLAN_TUNING of the following executions measure for each step whether it is faster on all
- * threads or on the caller's alone. Then they measure whether this makes the whole plan faster.
- * Only then the plan keeps the change. The plan is tuned again after NN_PLAN_AGAIN more executions.
- * Tuning does not change results; the choices are saved with the plan. A plan of one thread is
- * never tuned.
+ * NN_PLAN_TUNING of the following executions measure for each step whether all threads or one
+ * thread is faster. Further executions measure whether the chosen numbers of threads make the whole
+ * plan faster. The plan keeps the chosen numbers only if the whole plan becomes faster. The plan is
+ * tuned again after NN_PLAN_AGAIN more executions. Tuning does not change results; the chosen
+ * numbers of threads are saved with the plan. A plan of one thread is never tuned.
  */
 enum nn_plan_stage nn_plan_stage(const struct nn_plan *plan);
 
@@ -184,13 +184,13 @@ enum nn_plan_stage nn_plan_stage(const struct nn_plan *plan);
 #define NN_PLAN_AGAIN 2000
 
 /*
- * Makes the threads that all plans of this process share: one for each CPU, except that of the
- * caller. A process that may not create threads later must call this function first. Otherwise the
- * first plan that needs threads creates them.
+ * Creates the threads that all plans of this process share: one thread for each CPU except the
+ * caller's. A process that may not create threads later must call this function first. If no one
+ * calls this function, the first plan that needs threads creates the threads.
  */
 void nn_plan_start_threads(void);
 
-/* Frees a plan that no thread runs; NULL is fine. */
+/* Frees a plan that no thread runs; NULL is allowed. */
 void nn_plan_free(struct nn_plan *plan);
 
 #endif /* NN_PLAN_PLAN_H */

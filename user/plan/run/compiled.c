@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executes a compiled plan. The memory of an execution is one block, which is cached for the next
- * execution. So executions usually allocate, lock and copy nothing.
+ * Executes a compiled plan. The memory of an execution is one block, which is cached for later
+ * executions. With cached memory, an execution usually allocates, locks and copies nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,27 +14,33 @@
 #include "plan/saved/saved.h"
 #include "plan/run/tuning.h"
 
-/* The memory of one execution. The arrays that follow the struct are in the same block. */
+/*
+ * The memory of one execution of a compiled plan. The arrays to which the members point are in the
+ * same block.
+ */
 struct context {
 	size_t size;			/* size of the block */
 	void **data;			/* address of each operand */
-	struct nn_tensor *inputs;	/* inputs of the step that runs */
+	struct nn_tensor *inputs;	/* inputs of the running step */
 	struct nn_tensor *outputs;
 	const void **kernel_inputs;
 	void **kernel_outputs;
 	char *scratch;			/* scratch memory of each thread */
-	void *packed;			/* weights of the step that runs, if they are no constants */
+	void *packed;			/* packed weights of the running step, unless constants */
 	const struct nn_attributes *attributes;	/* of the execution */
-	struct nn_times *times;		/* of the execution, or NULL */
-	/* scratch memory of reference kernels, which grows as needed */
+	struct nn_times *times;		/* times of the execution, or NULL */
+	/* scratch memory of reference kernels, enlarged as needed */
 	struct nn_run_memory memory;
-	/* Input of which the previous step found the ranges with look(); NULL if it found none. */
+	/* Input whose ranges look() found for the previous step; NULL if there are no ranges. */
 	const void *looked_at;
 	size_t looked;			/* elements */
 	struct nn_range ranges[NN_MAX_LOOKS];
 };
 
-/* Returns the next aligned part of a block. If `base` is NULL, only adds its size to *at. */
+/*
+ * Returns the next aligned part of a memory block. If `base` is NULL, only adds the size of the
+ * part to *at.
+ */
 static void *take(char *base, size_t *at, size_t count, size_t size)
 {
 	size_t offset = *at;
@@ -43,7 +49,7 @@ static void *take(char *base, size_t *at, size_t count, size_t size)
 	return base ? base + offset : NULL;
 }
 
-/* Divides a block of memory into arrays; returns the size of the block. */
+/* Divides a block of memory into the arrays of `x`; returns the size of the block. */
 static size_t divide(const struct compiled *c, char *base, struct context *x, char **arena)
 {
 	size_t at = nn_kernel_aligned(sizeof(*x));
@@ -70,7 +76,7 @@ static void context_free(struct compiled *c, struct context *x)
 
 /*
  * Enlarges the scratch memory of reference kernels to the largest size that any execution needed.
- * If memory runs out, there is no scratch memory.
+ * If memory runs out, the reference kernels have no scratch memory.
  */
 static void grow(struct compiled *c, struct context *x, size_t wanted)
 {
@@ -88,7 +94,7 @@ static void grow(struct compiled *c, struct context *x, size_t wanted)
 	atomic_fetch_add(&c->cached, m->size);
 }
 
-/* Returns the memory of an operand that is no argument; NULL if memory runs out. */
+/* Returns the memory of an operand that is not an argument; NULL if memory runs out. */
 static void *memory_of(const struct compiled *c, uint32_t operand, char *arena)
 {
 	const struct place *p = &c->places[operand];
@@ -220,7 +226,10 @@ static void set_args(const struct compiled *c, const struct nn_execution *e, str
 	x->times = e->times;
 }
 
-/* Does what set_args() does, for a restored plan. Arguments are the first operands there. */
+/*
+ * Sets the addresses of the arguments of a restored plan. In a restored plan, the arguments are the
+ * first operands.
+ */
 static void set_restored_args(const struct compiled *c, const struct nn_execution *e,
 			      struct context *x)
 {
@@ -251,7 +260,7 @@ static void tell_shapes(const struct compiled *c, struct nn_execution *e)
 
 /* ---- Steps ---- */
 
-/* A run of a kernel, of which several threads run tasks. */
+/* One call of a kernel, whose tasks run on several threads. */
 struct launch {
 	struct nn_kernel_call call;
 	char *scratch;
@@ -273,7 +282,9 @@ static void run_task(void *arg, uint32_t task, uint32_t thread)
 	l->call.ready->kernel->run(&l->call, task, l->scratch + thread * l->scratch_size);
 }
 
-/* Packs weights of a step that are not constant. Several threads run the tasks. */
+/*
+ * State for packing weights that are not constant. Several threads run the tasks that pack weights.
+ */
 struct packing {
 	const struct nn_run *run;
 	const struct nn_ready *ready;
@@ -292,7 +303,7 @@ static void pack_task(void *arg, uint32_t task, uint32_t thread)
 		p->refused = true;
 }
 
-/* Fills the inputs of a step of a restored plan, to pack weights. */
+/* Fills in the inputs of a step of a restored plan, to pack its weights. */
 static void restored_run_init(const struct compiled_step *step, const struct context *x,
 			      struct nn_run *r)
 {
@@ -303,7 +314,10 @@ static void restored_run_init(const struct compiled_step *step, const struct con
 	*r = (struct nn_run){ .num_inputs = o->num_inputs, .inputs = x->inputs };
 }
 
-/* Packs a step's weights. Returns false if its kernel does not accept the values of this execution. */
+/*
+ * Packs a step's weights. Returns false if the kernel does not accept the values that the weights
+ * have in this execution.
+ */
 static bool pack_weights(const struct compiled *c, const struct compiled_step *step,
 			 const struct context *x, const struct launch *l, uint32_t threads)
 {
@@ -319,7 +333,7 @@ static bool pack_weights(const struct compiled *c, const struct compiled_step *s
 	return !p.refused;
 }
 
-/* Finds the ranges of a step's input, unless the step before has found them. */
+/* Finds the ranges of a step's input, unless look() found them for the previous step. */
 static void look(struct context *x, const struct nn_ready *ready, struct launch *l, uint32_t threads)
 {
 	const void *in = x->kernel_inputs[0];
@@ -330,7 +344,10 @@ static void look(struct context *x, const struct nn_ready *ready, struct launch 
 	x->looked = ready->looked;
 }
 
-/* Returns false if the kernel rejects the values of this execution. Then it has written nothing. */
+/*
+ * Returns false if the kernel rejects the values of this execution. A kernel that rejects values
+ * has not written to an output.
+ */
 static bool run_kernel(const struct compiled *c, const struct compiled_step *step, struct context *x,
 		       uint32_t threads)
 {
@@ -361,7 +378,7 @@ static bool run_kernel(const struct compiled *c, const struct compiled_step *ste
 	return true;
 }
 
-/* Makes private copies of determining inputs that lie in the caller's memory. */
+/* Copies determining inputs that lie in the caller's memory to private memory. */
 static bool stage(const struct compiled *c, const struct compiled_step *step, struct nn_run *r,
 		  struct nn_tensor *in)
 {
@@ -396,7 +413,10 @@ static bool is_inferred(const struct compiled *c, const struct compiled_step *st
 	return true;
 }
 
-/* Runs a step's reference kernel. Returns false if a shape differs from the compiled one. */
+/*
+ * Runs a step's reference kernel. Returns false if the shape of an output differs from the compiled
+ * shape.
+ */
 static bool run_reference(struct compiled *c, const struct compiled_step *step,
 			  struct context *x, enum nn_status *status, struct nn_error *err)
 {
@@ -424,7 +444,10 @@ static bool run_reference(struct compiled *c, const struct compiled_step *step,
 	return as_compiled;
 }
 
-/* Runs a step's kernel, and measures it for `tuning`. Returns false if the kernel did not run. */
+/*
+ * Runs the fast kernel of a step, and measures its time for `tuning`. Returns false if the kernel
+ * rejected the values.
+ */
 static bool run_fast(const struct compiled *c, uint32_t index, struct context *x,
 		     struct tuning *tuning)
 {
@@ -442,8 +465,8 @@ static bool run_fast(const struct compiled *c, uint32_t index, struct context *x
 }
 
 /*
- * Marks operations of a rewritten or restored plan, whose indices are not those of the caller's
- * model.
+ * Records the time of an operation; marks operations of a rewritten or restored plan, whose indices
+ * are not those of the caller's model.
  */
 static void note_time(const struct compiled *c, const struct compiled_step *step, struct nn_times *times,
 		      uint64_t begin_ns)
@@ -499,7 +522,10 @@ bool compiled_execute(struct compiled *c, struct nn_execution *e, enum nn_status
 	context_put(c, x);
 	if (done && !*status)
 		tell_shapes(c, e);
-	/* The times of this attempt are dropped, because the operations run again, interpreted. */
+	/*
+	 * The times of the failed attempt are dropped, because the operations run again,
+	 * interpreted.
+	 */
 	if (!done && e->times)
 		e->times->count = before;
 	return done;

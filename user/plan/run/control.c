@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Control flow: IF runs one of two subgraphs, WHILE runs a body while its
- * condition holds. Both follow NNAPI's IF and WHILE (1.3).
+ * Control flow: IF runs one of two subgraphs; WHILE runs a body subgraph while a condition holds.
+ * IF and WHILE have the semantics of NNAPI 1.3.
  */
 #include <inttypes.h>
 
 #include "base/clock.h"
 #include "plan/internal.h"
 
-/* Returns the index of the subgraph that an input of the step refers to. */
+/* Returns the index of the subgraph to which an input of the step refers. */
 static uint32_t referenced(const struct frame *f, const struct step *step, uint32_t input)
 {
 	return f->graph->subgraph->operands[step->operation->inputs[input]].location.offset + 1;
 }
 
-/* Allocates the inputs or outputs of a subgraph. free_values() releases all of these values. */
+/* Allocates values for the inputs or outputs of a subgraph. free_values() releases these values. */
 static struct value *alloc_values(const struct frame *f, const struct step *step, uint32_t count)
 {
 	struct value *values = heap_zeroed(f->run->heap, (size_t)count + 1, sizeof(*values));
@@ -31,7 +31,10 @@ static void free_values(const struct frame *f, struct value *values, uint32_t co
 	heap_free(f->run->heap, values);
 }
 
-/* Sets `values` to the step's inputs from `first` on. The frame still owns their memory. */
+/*
+ * Sets `values` to the step's inputs, from input `first` on. The frame still owns the memory of the
+ * values.
+ */
 static void view_inputs(const struct frame *f, const struct step *step, uint32_t first,
 			struct value *values)
 {
@@ -80,15 +83,15 @@ enum nn_status run_if(struct frame *f, const struct step *step)
 	return status;
 }
 
-/* A running loop: its state, and its constant values. */
+/* A running WHILE loop: its state, and its constant values. */
 struct loop {
 	struct frame *frame;
 	const struct step *step;
 	uint32_t condition;		/* subgraph */
 	uint32_t body;
 	uint32_t num_values;		/* number of the body's inputs */
-	uint32_t num_state;		/* the first values, which the body's outputs replace */
-	struct value *values;		/* value[num_values]: state, then values that stay */
+	uint32_t num_state;		/* the first values, replaced by the body's outputs */
+	struct value *values;		/* value[num_values]: state, then constant values */
 	struct value *results;		/* value[num_state]: the body's outputs */
 	uint64_t start_ns;
 };
@@ -133,8 +136,8 @@ static enum nn_status store_state(struct loop *l)
 			return fail_step(l->frame, l->step, NN_GENERAL_FAILURE,
 					 "output %u has no value: input %u is omitted", i, i + 2);
 		/*
-		 * A loop without an iteration returns the step's input, so the result must be a
-		 * copy.
+		 * A loop without iterations returns the step's input itself, so the result must be
+		 * copied.
 		 */
 		if (!value_own(v, l->frame->run->heap))
 			return fail_step(l->frame, l->step, NN_OUT_OF_MEMORY,

@@ -8,7 +8,7 @@
 #include "base/cgroup_path.h"
 #include "plan/run/cpus.h"
 
-/* More CPUs than any kernel supports. */
+/* More CPUs than any Linux kernel supports. */
 #define MOST_CPUS 65536
 
 static uint32_t cpus_of_affinity(void)
@@ -29,7 +29,10 @@ static uint32_t cpus_of_affinity(void)
 	return count;
 }
 
-/* Returns the CPUs that a file cpu.max allows. It contains "QUOTA PERIOD", or "max PERIOD". */
+/*
+ * Returns the number of CPUs that a file cpu.max allows. The file contains "QUOTA PERIOD" or "max
+ * PERIOD".
+ */
 static uint32_t cpus_of_quota(const char *file)
 {
 	unsigned long long quota, period;
@@ -66,7 +69,7 @@ uint32_t cpus_of_cgroup(const char *root, const char *path)
 	}
 }
 
-/* Returns UINT32_MAX for cgroups of version 1, which have no cpu.max. */
+/* Returns UINT32_MAX for cgroups of version 1, which have no file cpu.max. */
 static uint32_t cpus_of_own_cgroup(void)
 {
 	char path[PATH_MAX];

@@ -11,8 +11,8 @@
 
 #include "plan/run/domains.h"
 
-#define MAX_CACHES 8		/* caches of a CPU in /sys, of which the last level is the last */
-#define UNKNOWN UINT8_MAX	/* stands for no domain; larger than any domain's number */
+#define MAX_CACHES 8		/* maximum cache levels of a CPU in /sys */
+#define UNKNOWN UINT8_MAX	/* no domain; larger than the number of any domain */
 
 static FILE *open_of(const char *root, uint32_t cpu, const char *name)
 {
@@ -24,8 +24,8 @@ static FILE *open_of(const char *root, uint32_t cpu, const char *name)
 }
 
 /*
- * Puts the CPUs of a list such as "0-7,16-23" in a domain; returns how many. Numbers of CPUs beyond
- * num_cpus are ignored.
+ * Puts the CPUs of a list such as "0-7,16-23" in a domain; returns the number of CPUs. CPUs with
+ * numbers of at least num_cpus are ignored.
  */
 static uint32_t assign(struct domains *d, FILE *list, uint8_t domain)
 {
@@ -65,8 +65,9 @@ static uint32_t assign_file(struct domains *d, const char *root, uint32_t cpu, c
 }
 
 /*
- * Puts a CPU in a domain, with the CPUs that share its last-level cache, or else its package.
- * Returns false if /sys does not list them.
+ * Puts a CPU in a domain, together with the CPUs that share its last-level cache, or else the CPUs
+ * of its package. Returns false if /sys lists neither the CPUs of the cache nor those of the
+ * package.
  */
 static bool assign_near(struct domains *d, const char *root, uint32_t cpu, uint8_t domain)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds domains, which are CPUs that share a last-level cache, and the domains in the same package.
+ * Finds domains: a domain is a set of CPUs that share a last-level cache.
  */
 #ifndef NN_PLAN_DOMAINS_H
 #define NN_PLAN_DOMAINS_H
@@ -8,13 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A domain as bits. If there are more than 32 domains, several have the same bit. */
+/* A domain as a bit mask. If there are more than 32 domains, several domains have the same bit. */
 struct domain {
 	uint32_t bit;
-	uint32_t package;		/* bits of all domains of its package */
+	uint32_t package;		/* bits of all domains in its package */
 };
 
-/* The domains of all CPUs. The user frees `of` with free(). */
+/* The domains of all CPUs. The user of the structure frees `of` with free(). */
 struct domains {
 	uint32_t num_cpus;
 	uint32_t count;
@@ -24,8 +24,8 @@ struct domains {
 
 /*
  * Reads the domains of CPUs 0 ... num_cpus - 1 from a folder like /sys/devices/system/cpu. A CPU
- * that shares its last-level cache with no other belongs to the domain of its package. Returns
- * false if the folder lacks the information, or if memory runs out.
+ * that shares its last-level cache with no other CPU belongs to the domain of its package. Returns
+ * false if the folder does not list caches and packages, or if memory runs out.
  */
 bool domains_read(struct domains *d, const char *root, uint32_t num_cpus);
 
@@ -36,8 +36,8 @@ void domains_start(void);
 uint32_t domains_count(void);
 
 /*
- * Returns the domain of the CPU that runs this thread. All bits are set if there is only one
- * domain.
+ * Returns the domain of the CPU that runs the calling thread. All bits of the result are set if
+ * there is only one domain.
  */
 struct domain domain_here(void);
 

@@ -13,7 +13,10 @@
 #define DEFAULT_LOOP_TIMEOUT_NS UINT64_C(2000000000)
 #define MAX_LOOP_TIMEOUT_NS UINT64_C(15000000000)
 
-/* Checks what must hold for inputs and for outputs. `what` is "input" or "output", for messages. */
+/*
+ * Checks the properties that inputs and outputs must have. The string `what` is "input" or
+ * "output", for messages.
+ */
 static enum nn_status check_arg(const struct nn_operand *o, const struct nn_arg *arg,
 				const char *what, uint32_t index, struct nn_error *err)
 {
@@ -149,7 +152,9 @@ static enum nn_status run_main(const struct nn_plan *plan, struct nn_execution *
 	return status;
 }
 
-/* Interprets the main subgraph, for example because it was not compiled for these arguments. */
+/*
+ * Interprets the main subgraph, for example if it was not compiled for the shapes of the arguments.
+ */
 static enum nn_status interpret(const struct nn_plan *plan, struct nn_execution *e,
 				struct nn_error *err)
 {

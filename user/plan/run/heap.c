@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Free blocks are kept in lists by size class, four classes to each power of two. struct block with
- * the class is in front of each block.
+ * Free blocks are in lists by size class; there are four classes for each power of two. A struct
+ * block with the class precedes each block.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,13 +11,16 @@
 #include "plan/run/heap.h"
 #include "plan/run/pages.h"
 
-#define ALIGNMENT 64	/* a cache line, and the widest vector */
+#define ALIGNMENT 64	/* for cache lines and the widest vectors */
 #define CLASSES (4 * 64)
 
 /* Blocks that were unused in this number of executions are returned to the system. */
 #define TRIM_EXECUTIONS 64
 
-/* With AddressSanitizer each block comes from the system, so that accesses outside are detected. */
+/*
+ * With AddressSanitizer, the system allocates each block, so that accesses outside of a block are
+ * detected.
+ */
 #if defined(__SANITIZE_ADDRESS__)
 #define KEEPS_BLOCKS 0
 #elif defined(__has_feature)
@@ -30,25 +33,28 @@
 #endif
 
 struct block {
-	_Alignas(ALIGNMENT) struct block *next;	/* next free block, while this one is free */
+	_Alignas(ALIGNMENT) struct block *next;	/* next free block, while this block is free */
 	uint32_t class;
 };
 
-/* Maximum number of idle heaps. Further concurrent executions begin with empty heaps. */
+/*
+ * Maximum number of idle heaps. If more executions run concurrently, the additional ones begin with
+ * empty heaps.
+ */
 #define HEAPS 8
 
 struct heaps {
 	_Atomic(struct heap *) idle[HEAPS];
-	_Atomic(uint64_t) bytes; /* blocks and scratch memory of heaps, updated by heaps_put() */
+	_Atomic(uint64_t) bytes; /* bytes of all heaps when heaps_put() was last called */
 };
 
 struct heap {
 	struct block *free[CLASSES];
 	uint32_t count[CLASSES];	/* number of free blocks */
-	uint32_t spare[CLASSES];	/* smallest count[] since the last trim() */
+	uint32_t spare[CLASSES];	/* smallest count[] since the last call of trim() */
 	uint32_t executions;		/* since the last trim() */
-	uint64_t bytes;			/* size of all blocks */
-	uint64_t counted;		/* bytes of this heap that heaps->bytes includes */
+	uint64_t bytes;			/* total size of all blocks */
+	uint64_t counted;		/* bytes of this heap in heaps->bytes */
 	struct nn_run_memory scratch;
 };
 
@@ -61,7 +67,7 @@ static uint32_t class_of(size_t size)
 	return 4 * top + (uint32_t)(size >> (top - 2) & 3);
 }
 
-/* Returns the largest size of a class, which is a multiple of ALIGNMENT. */
+/* Returns the largest block size of a class, a multiple of ALIGNMENT. */
 static size_t class_size(uint32_t class)
 {
 	return ((size_t)4 + class % 4 + 1) << (class / 4 - 2);
@@ -134,7 +140,7 @@ void heap_settle(struct heap *heap)
 	m->size = m->base ? m->wanted : 0;
 }
 
-/* Frees the blocks that no execution has used since the last call. */
+/* Frees the blocks that no execution has used since the last call of trim(). */
 static void trim(struct heap *heap)
 {
 	for (uint32_t class = 0; class < CLASSES; class++) {
@@ -156,7 +162,7 @@ static void heap_destroy(struct heap *heap)
 {
 	if (!heap)
 		return;
-	/* After the first call all blocks are spare; the second call frees them. */
+	/* The first call makes all blocks spare; the second call frees all spare blocks. */
 	trim(heap);
 	trim(heap);
 	pages_free(heap->scratch.base, heap->scratch.size);
@@ -186,7 +192,7 @@ struct heap *heaps_get(struct heaps *heaps)
 	return calloc(1, sizeof(struct heap));
 }
 
-/* Sets the bytes that a heap contributes to the total of `heaps`. */
+/* Updates the bytes that a heap contributes to heaps->bytes. */
 static void count_bytes(struct heaps *heaps, struct heap *heap, uint64_t bytes)
 {
 	if (heap->counted != bytes)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lazy plans. A lazy plan is a model that was only checked. Its first execution compiles it.
+ * Lazy plans. A lazy plan is a model that was checked but not compiled. The first execution of a
+ * lazy plan compiles the model.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ struct lazy {
 	struct nn_plan_options options;
 	pthread_mutex_t lock;
 	bool tried;			/* under the lock */
-	struct nn_plan *owned;		/* the compiled plan, or NULL */
+	struct nn_plan *owned;		/* the compiled plan; NULL if there is none */
 	_Atomic(const struct nn_plan *) plan;	/* `owned`, or the lazy plan if compiling failed */
 };
 

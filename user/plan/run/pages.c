@@ -14,7 +14,8 @@
 
 /*
  * Rounds the size of a block up to whole pages, which have 4, 16 or 64 KiB. If at least half of the
- * last huge page is used, rounds up to whole huge pages, which are multiples of all page sizes.
+ * last huge page is used, rounds up to whole huge pages, whose size is a multiple of every page
+ * size.
  */
 static size_t in_pages(size_t size)
 {
@@ -23,8 +24,8 @@ static size_t in_pages(size_t size)
 }
 
 /*
- * Returns memory that begins at a huge page's boundary. Maps one huge page more than needed, then
- * frees the memory before and after the block.
+ * Returns memory that begins on a huge page boundary. Maps one huge page more than the block needs,
+ * and unmaps the memory before and after the block.
  */
 static void *map_aligned(size_t size)
 {
@@ -57,7 +58,10 @@ void *pages_alloc_all(size_t size)
 {
 	void *memory = pages_alloc(size);
 
-	/* If the kernel does not support this, each page is allocated when it is first written. */
+	/*
+	 * If the kernel does not support MADV_POPULATE_WRITE, each page is allocated when it is
+	 * first written.
+	 */
 	if (memory)
 		madvise(memory, in_pages(size), MADV_POPULATE_WRITE);
 	return memory;

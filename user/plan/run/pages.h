@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Large blocks of memory, in huge pages if the system provides these.
+ * Large blocks of memory, in huge pages if the system has huge pages.
  */
 #ifndef NN_PLAN_PAGES_H
 #define NN_PLAN_PAGES_H
@@ -11,13 +11,13 @@
 void *pages_alloc(size_t size);
 
 /*
- * Does what pages_alloc() does, but allocates all pages in one call, not at the first access to
- * each: for memory that is written as a whole at once.
+ * Allocates zeroed memory like pages_alloc(), but all pages in one call, not each page at its first
+ * access: for memory that is soon written as a whole.
  */
 void *pages_alloc_all(size_t size);
 void pages_free(void *memory, size_t size);
 
-/* Returns read-only zeros, which use no memory. pages_free() frees them too. */
+/* Returns read-only zeros, which occupy no memory; pages_free() frees the zeros. */
 void *pages_zeros(size_t size);
 
 #endif /* NN_PLAN_PAGES_H */

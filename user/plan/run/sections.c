@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each section caches its plans in slots. A thread that runs a plan has counted itself in its
- * slot's `users`. A thread that changes a slot holds the section's lock and has set `users` from 0
- * to CHANGING. So threads find cached plans without a lock.
+ * Each section caches its plans in slots. A thread that runs a plan has incremented `users` of the
+ * plan's slot. A thread that changes a slot holds the section's lock and has set the slot's `users`
+ * from 0 to CHANGING. With these counters, threads find cached plans without taking a lock.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -23,32 +23,34 @@
 /* A plan is wanted if one of the last LATELY executions used it. */
 #define LATELY 16
 
-/* Maximum number of misses that are interpreted before another plan is made. */
+/* Maximum number of cache misses that are interpreted before another plan is made. */
 #define MAX_PENALTY 1024
 
 /*
- * If plans replace each other but are still faster than interpreting, one of LOOK_AGAIN misses is
- * interpreted, to measure again how long interpreting takes.
+ * If plans replace each other but are still faster than interpreting, one of LOOK_AGAIN cache
+ * misses is interpreted, to measure the time of interpreting again.
  */
 #define LOOK_AGAIN 64
 
-/* Maximum number of divisions of a subgraph; sections may need values of other sections. */
+/*
+ * Maximum number of times that a subgraph is divided; sections may need values of other sections.
+ */
 #define MAX_ROUNDS 4
 
-/* A section as a separate model with known shapes of inputs, and the plan of this model. */
+/* A section as a model of its own, whose inputs have known shapes, and the plan of the model. */
 struct shaped {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
-	struct nn_plan *plan;		/* NULL: these shapes cannot be compiled */
+	struct nn_plan *plan;		/* NULL: compiling these shapes failed */
 	struct nn_plan_memory memory;	/* the plan's memory, without shared weights */
-	_Atomic(uint64_t) bytes;	/* memory of the plan when count_bytes() was called last */
+	_Atomic(uint64_t) bytes;	/* memory of the plan at the last call of count_bytes() */
 	struct nn_operand operands[];
 };
 
 struct slot {
 	_Atomic(int32_t) users;
-	_Atomic(uint64_t) used_ns;	/* when it was last used */
-	_Atomic(uint64_t) used_run;	/* execution that last used it */
+	_Atomic(uint64_t) used_ns;	/* time of the last use */
+	_Atomic(uint64_t) used_run;	/* number of the execution that last used the slot */
 	struct shaped *shaped;		/* NULL: empty */
 };
 
@@ -61,8 +63,8 @@ struct sections {
 	struct weights *weights;
 	_Atomic(uint64_t) runs;		/* executions, ever */
 	_Atomic(uint64_t) made;		/* plans, ever */
-	_Atomic(uint64_t) bytes;	/* memory of all plans, without shared weights */
-	uint64_t limit;			/* limit of `bytes` plus shared weights */
+	_Atomic(uint64_t) bytes;	/* memory of all cached plans, without shared weights */
+	uint64_t limit;			/* limit of `bytes` plus the shared weights */
 };
 
 struct section {
@@ -73,16 +75,16 @@ struct section {
 	uint32_t index;			/* of the subgraph */
 	uint32_t first;			/* operations */
 	uint32_t count;
-	uint32_t *inputs;	/* operands from outside that the section reads */
+	uint32_t *inputs;	/* operands that the section reads but does not write */
 	uint32_t *outputs;		/* operands that the section writes and later steps read */
 	uint32_t num_inputs;
 	uint32_t num_outputs;
-	_Atomic(int32_t) wait;		/* number of misses to interpret before a plan is made */
-	_Atomic(uint64_t) made_ns;	/* shortest time to make and run a plan; 0: unknown */
-	_Atomic(uint64_t) interpreted_ns;	/* shortest time to interpret */
+	_Atomic(int32_t) wait;		/* number of misses to interpret before making a plan */
+	_Atomic(uint64_t) made_ns;	/* shortest time of making and running a plan; 0: unknown */
+	_Atomic(uint64_t) interpreted_ns;	/* shortest time of interpreting the section */
 	pthread_mutex_t lock;
-	int32_t penalty;		/* next value of `wait` */
-	uint32_t thrashes;		/* number of plans that replaced wanted ones */
+	int32_t penalty;		/* value of `wait` after the next decision */
+	uint32_t thrashes;		/* number of plans that replaced plans still wanted */
 	struct slot slots[SECTION_PLANS];
 };
 
@@ -93,16 +95,19 @@ uint32_t section_length(const struct section *section)
 
 /* ---- Dividing a subgraph ---- */
 
-/* Facts of an operand. A section is identified by 1 + its first operation; 0 means no section. */
+/*
+ * Properties of an operand while a subgraph is divided. The number of a section is 1 + the number
+ * of its first operation; 0 means no section.
+ */
 struct fact {
-	uint32_t known;			/* the section that computes it from constants alone */
-	uint32_t writer;		/* the section that writes it */
+	uint32_t known;			/* section that computes the operand from constants alone */
+	uint32_t writer;		/* section that writes the operand */
 	uint32_t listed;		/* last section that lists the operand as an input */
-	bool is_needed;			/* needed outside of the section that writes it */
-	bool is_leaving;		/* `is_needed` of an earlier division */
+	bool is_needed;			/* used outside of the section that writes it */
+	bool is_leaving;		/* `is_needed` in an earlier division */
 };
 
-/* Returns whether no shape depends on this determining input. */
+/* Returns whether no output shape depends on a determining input `o` of an operation. */
 static bool determines_no_shape(const struct nn_op *op, const struct nn_operand *o)
 {
 	const struct nn_type_info *info = nn_type_info_of(o->type);
@@ -111,8 +116,9 @@ static bool determines_no_shape(const struct nn_op *op, const struct nn_operand 
 }
 
 /*
- * Returns whether the plan of a section (NULL: a new one) knows an operand's value. A plan computes
- * values that depend only on constants, except those that are needed outside.
+ * Returns whether the plan of a section knows the value of an operand; NULL is a new section. The
+ * plan of a section knows constants, and values computed from constants alone, except values that
+ * other steps need.
  */
 static bool knows(const struct graph *g, const struct section *s, const struct fact *facts,
 		  uint32_t operand)
@@ -121,13 +127,13 @@ static bool knows(const struct graph *g, const struct section *s, const struct f
 	       (s && facts[operand].known == s->first + 1 && !facts[operand].is_leaving);
 }
 
-/* Returns whether an operation can be in a section. */
+/* Returns whether an operation can be part of a section. */
 static bool is_plain(const struct graph *g, const struct section *s, const struct step *step,
 		     const struct fact *facts)
 {
 	const struct nn_operation *o = step->operation;
 
-	/* Shapes of an extension's operation are known only when it runs. */
+	/* The output shapes of an extension's operation are known only when the operation runs. */
 	if (!step->op->execute || (o->type > UINT16_MAX && !nn_is_own(o->type)) ||
 	    step->op->code == NN_OP_OEM || nn_traits(step->op->code)->is_sized_by_values)
 		return false;
@@ -141,7 +147,7 @@ static bool is_plain(const struct graph *g, const struct section *s, const struc
 	return o->num_outputs;
 }
 
-/* Marks the outputs of an operation as known if all inputs are known. */
+/* Marks the outputs of an operation as known if all its inputs are known. */
 static void learn(const struct graph *g, const struct section *s, const struct step *step,
 		  struct fact *facts)
 {
@@ -170,7 +176,7 @@ static struct section *add_section(struct graph *g, uint32_t first)
 	return s;
 }
 
-/* Finds the sections of a subgraph, and which of them writes each operand. */
+/* Finds the sections of a subgraph, and the section that writes each operand. */
 static bool find_sections(struct graph *g, struct fact *facts)
 {
 	struct section *s = NULL;
@@ -196,7 +202,7 @@ static bool find_sections(struct graph *g, struct fact *facts)
 
 /*
  * Marks values that are needed outside of the section that writes them: outputs of the subgraph,
- * and inputs of other sections and steps.
+ * and inputs of another section or step.
  */
 static void find_needed(const struct graph *g, struct fact *facts)
 {
@@ -253,8 +259,8 @@ static bool list_operands(struct section *s, struct fact *facts)
 static void free_sections(struct graph *g);
 
 /*
- * Marks values as leaving their section if it computes them from constants and they are needed
- * outside. Returns whether any of these was not marked before.
+ * Marks a value as leaving its section if the section computes the value from constants and the
+ * value is needed outside. Returns whether any value was newly marked.
  */
 static bool finds_leaving(const struct graph *g, struct fact *facts)
 {
@@ -345,7 +351,7 @@ uint64_t sections_begin(const struct nn_plan *plan)
 	return plan->sections ? atomic_fetch_add(&plan->sections->runs, 1) + 1 : 0;
 }
 
-/* Updates a plan's counted memory, with the memory of executions that ran at the same time. */
+/* Updates a plan's share of `bytes`, including the cached memory of its executions. */
 static void count_bytes(struct sections *all, struct shaped *shaped)
 {
 	uint64_t bytes = sizeof(*shaped) + shaped->memory.weights +
@@ -402,7 +408,7 @@ void sections_free(struct nn_plan *plan)
 
 /* ---- A plan for a set of shapes ---- */
 
-/* Adds an operand, to which operations of the section refer, to the section's model. */
+/* Adds an operand that operations of the section use to the section's model. */
 static void take_operand(const struct section *s, struct shaped *shaped, uint32_t operand)
 {
 	if (shaped->operands[operand].consumers++)
@@ -498,8 +504,8 @@ static void set_used(struct slot *slot, uint64_t run)
 }
 
 /*
- * Returns the slot with the plan for the shapes of these values, and adds a user to it. Returns
- * NULL if there is no such slot.
+ * Returns the slot whose plan has the shapes of `values`, and increments its `users`. Returns NULL
+ * if no slot has a plan for these shapes.
  */
 static struct slot *find_slot(struct section *s, const struct value *values, uint64_t run)
 {
@@ -521,7 +527,10 @@ static struct slot *find_slot(struct section *s, const struct value *values, uin
 	return NULL;
 }
 
-/* Sets an empty or the least recently used slot to CHANGING. Returns NULL if all are in use. */
+/*
+ * Sets `users` of an empty slot, or else of the least recently used slot, to CHANGING. Returns NULL
+ * if all slots are in use.
+ */
 static struct slot *take_slot(struct section *s)
 {
 	for (uint32_t tries = 0; tries < SECTION_PLANS; tries++) {
@@ -541,7 +550,7 @@ static struct slot *take_slot(struct section *s)
 	return NULL;
 }
 
-/* Returns whether the plan of a slot is wanted, because one of the last executions used it. */
+/* Returns whether one of the last executions used the plan of a slot. */
 static bool is_wanted(const struct section *s, const struct slot *slot)
 {
 	return atomic_load(&slot->used_ns) &&
@@ -549,7 +558,7 @@ static bool is_wanted(const struct section *s, const struct slot *slot)
 }
 
 /*
- * Returns whether the plan of a slot may be freed. The plan that a section used last stays while
+ * Returns whether the plan of a slot may be freed. The last plan that a section used stays while
  * executions use the section, because otherwise each execution would make the plan again.
  */
 static bool may_go(const struct section *s, const struct slot *slot)
@@ -566,7 +575,7 @@ static bool may_go(const struct section *s, const struct slot *slot)
 
 /*
  * Frees the least recently used plan of all sections, unless the plan is in use. Returns false if
- * it frees none. Sets *missed if the freed plan was wanted.
+ * no plan was freed. Sets *missed if the freed plan was wanted.
  */
 static bool evict_one(struct section *holder, bool *missed)
 {
@@ -587,8 +596,8 @@ static bool evict_one(struct section *holder, bool *missed)
 		}
 	}
 	/*
-	 * Waiting for the other section's lock could be a deadlock, because the thread that holds
-	 * it may wait for this section's lock.
+	 * Waiting for another section's lock could be a deadlock, because its holder may wait for
+	 * this section's lock.
 	 */
 	if (!oldest || (of != holder && pthread_mutex_trylock(&of->lock)))
 		return false;
@@ -604,7 +613,7 @@ static bool evict_one(struct section *holder, bool *missed)
 }
 
 /*
- * Frees plans until the others are within the limit, or until no other plan may be freed. The
+ * Frees plans until the cached plans are within the limit, or until no other plan may be freed. The
  * caller holds the section's lock. Returns whether a freed plan was wanted.
  */
 static bool keep_limit(struct section *s)
@@ -619,8 +628,9 @@ static bool keep_limit(struct section *s)
 }
 
 /*
- * Decides how many of the next misses are interpreted. Plans that are never used again, or that
- * replace wanted ones, may cost more time than they save. So times are compared.
+ * Decides how many of the following cache misses are interpreted. Making plans may cost more time
+ * than the plans save, if plans are never used again or replace wanted plans. The decision
+ * therefore compares the measured times.
  */
 static void judge(struct section *s, bool has_plan, bool missed)
 {
@@ -638,8 +648,8 @@ static void judge(struct section *s, bool has_plan, bool missed)
 }
 
 /*
- * Makes a plan for the shapes of these values; the caller holds the section's lock. Returns NULL if
- * all slots are in use, memory runs out or the deadline passes.
+ * Makes a plan for the shapes of `values`; the caller holds the section's lock. Returns NULL if all
+ * slots are in use, if memory runs out, or if the deadline passes.
  */
 static struct slot *make_slot(struct section *s, const struct value *values, const struct run *run)
 {
@@ -653,7 +663,10 @@ static struct slot *make_slot(struct section *s, const struct value *values, con
 	empty_slot(s, slot);
 	shaped = shaped_create(s, values, run->deadline_ns);
 	slot->shaped = shaped;
-	/* If the deadline stopped the compiler, the shapes may still be compilable later. */
+	/*
+	 * If the compiler stopped at the deadline, the shapes may be compilable in a later
+	 * execution.
+	 */
 	if (shaped && !shaped->plan && clock_ns() >= run->deadline_ns)
 		empty_slot(s, slot);
 	if (!slot->shaped) {
@@ -668,8 +681,8 @@ static struct slot *make_slot(struct section *s, const struct value *values, con
 }
 
 /*
- * Waits for the lock, which a thread that makes a plan holds, until the deadline. UINT64_MAX means
- * no deadline. Returns false if the deadline passed.
+ * Waits until the deadline for a lock that another thread may hold while it makes a plan.
+ * UINT64_MAX means no deadline. Returns false if the deadline passed first.
  */
 static bool lock_until(pthread_mutex_t *lock, uint64_t deadline_ns)
 {
@@ -681,9 +694,9 @@ static bool lock_until(pthread_mutex_t *lock, uint64_t deadline_ns)
 }
 
 /*
- * Returns the slot with the plan for the shapes of these values, or makes a plan. Meanwhile other
- * threads can still run cached plans. Returns NULL if the deadline passed, or if the section is to
- * be interpreted.
+ * Returns the slot with the plan for the shapes of `values`; makes the plan if no slot has one.
+ * While a plan is made, other threads can run cached plans. Returns NULL if the deadline passed, or
+ * if the section must be interpreted.
  */
 static struct slot *get_slot(struct section *s, const struct value *values, const struct run *run,
 			     bool *made)
@@ -729,7 +742,7 @@ void sections_memory(const struct nn_plan *plan, struct nn_plan_memory *memory)
 
 /* ---- Running ---- */
 
-/* Returns whether a compiled plan accepts the value: it must be aligned and not empty. */
+/* Returns whether a compiled plan accepts a value, which must be aligned and not empty. */
 static bool is_taken(const struct value *v)
 {
 	if (v->tensor.omitted || !v->tensor.data ||
@@ -742,7 +755,7 @@ static bool is_taken(const struct value *v)
 }
 
 /*
- * Sets the shapes and the memory of a section's outputs. Returns false if shapes are not as
+ * Sets the shapes and the memory of a section's outputs. Returns false if a shape is not as
  * declared, or if memory runs out.
  */
 static bool place_outputs(struct frame *f, const struct section *s, const struct compiled *c,
@@ -769,7 +782,7 @@ static bool place_outputs(struct frame *f, const struct section *s, const struct
 	return true;
 }
 
-/* Runs the plan. `args` is memory for its inputs, then its outputs. */
+/* Runs the plan. `args` is memory for the arguments of the plan: inputs, then outputs. */
 static bool run_plan(struct frame *f, const struct section *s, const struct nn_plan *plan,
 		     struct nn_arg *args, struct value *outputs, enum nn_status *status)
 {
@@ -825,7 +838,9 @@ static bool run_on_plan(struct frame *f, const struct section *s, const struct n
 	return done;
 }
 
-/* Keeps the shortest measured time, because other programs can only make a run longer. */
+/*
+ * Stores the shortest of all measured times, because other programs can only lengthen an execution.
+ */
 static void measure(_Atomic(uint64_t) *least, uint64_t ns)
 {
 	uint64_t old = atomic_load(least);

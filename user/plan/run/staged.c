@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executes a serialised plan whose arguments are not as compiled. The plan has no model that could
- * be interpreted. So arguments that are not aligned are copied. If the memory of an output is too
- * small, only the shapes are returned, which are known without an execution.
+ * Executes a serialised plan whose arguments are not as the plan was compiled for. A serialised
+ * plan has no model that could be interpreted instead. Arguments that are not aligned are therefore
+ * copied. If the memory of an output is too small, only the shapes are returned, which are known
+ * without an execution.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 struct staged {
 	struct nn_execution *e;
 	struct nn_execution copy;
-	struct nn_arg *args;		/* of the copy: inputs, then outputs */
+	struct nn_arg *args;		/* arguments of `copy`: inputs, then outputs */
 	struct value *values;	/* in the order of `args`; a value owns its data if it is a copy */
 };
 
@@ -39,7 +40,7 @@ static enum nn_status check_deadline(const struct nn_execution *e, struct nn_err
 	return NN_OK;
 }
 
-/* Declares the outputs. Sets *fit to whether the caller's memory has room for all of them. */
+/* Declares the outputs. Sets *fit to whether each output fits in the caller's memory. */
 static void declare_outputs(const struct nn_subgraph *s, const struct staged *x, bool *fit)
 {
 	struct value *results = x->values + x->e->num_inputs;
@@ -56,7 +57,8 @@ static void declare_outputs(const struct nn_subgraph *s, const struct staged *x,
 }
 
 /*
- * Gives each argument memory that is aligned as kernels need it. Returns false if memory runs out.
+ * Gives each argument memory with the alignment that kernels need. Returns false if memory runs
+ * out.
  */
 static bool stage(struct staged *x)
 {

@@ -24,7 +24,7 @@ enum nn_status fail_step(const struct frame *f, const struct step *step, enum nn
 		       (uint32_t)(step - f->graph->steps), step->op->name, reason);
 }
 
-/* Returns the argument of an operand that is an output of the model; otherwise NULL. */
+/* Returns the caller's argument for an operand that is an output of the model; otherwise NULL. */
 static const struct nn_arg *caller_memory(const struct frame *f, uint32_t operand)
 {
 	uint32_t position = f->graph->outputs[operand];
@@ -33,8 +33,8 @@ static const struct nn_arg *caller_memory(const struct frame *f, uint32_t operan
 }
 
 /*
- * Returns whether an input is copied before the operation. Another process could change foreign memory
- * between the shape rule and the kernel.
+ * Returns whether an input must be copied before the operation runs. Memory of other processes is
+ * copied because it could change between the shape rule and the kernel.
  */
 static bool needs_copy(const struct step *step, uint32_t input, const struct value *v)
 {
@@ -42,7 +42,7 @@ static bool needs_copy(const struct step *step, uint32_t input, const struct val
 	       !value_is_aligned(v->tensor.data, v->tensor.type);
 }
 
-/* Fills f->inputs. f->staged owns the inputs that were copied. */
+/* Sets f->inputs to the inputs of a step. f->staged owns the inputs that were copied. */
 static enum nn_status stage_inputs(struct frame *f, const struct step *step)
 {
 	uint32_t i, size;
@@ -100,7 +100,7 @@ static enum nn_status place_output(struct frame *f, const struct step *step, uin
 	return NN_OK;
 }
 
-/* Copies an output to the caller's memory if a kernel could not write it there. */
+/* Copies an output to the caller's memory, unless the kernel has written it there. */
 static void copy_to_caller(const struct frame *f, uint32_t operand)
 {
 	const struct nn_arg *arg = caller_memory(f, operand);
@@ -214,7 +214,8 @@ static enum nn_status run_step(struct frame *f, const struct step *step)
 }
 
 /*
- * Runs the section that begins at `step`, or else that step. Returns the number of steps that ran.
+ * Runs the section that begins at `step`, or, without a section, the step alone. Returns the number
+ * of steps that ran.
  */
 static uint32_t run_next(struct frame *f, const struct step *step, enum nn_status *status)
 {
@@ -235,7 +236,10 @@ static uint32_t run_next(struct frame *f, const struct step *step, enum nn_statu
 	return count;
 }
 
-/* Sets the inputs. Fails if their shapes, which may be known only now, contradict the subgraph. */
+/*
+ * Sets the inputs. Fails if the shapes of the inputs, which may only now be known, contradict the
+ * subgraph.
+ */
 static enum nn_status set_inputs(struct frame *f, const struct value *inputs)
 {
 	const struct nn_subgraph *s = f->graph->subgraph;
@@ -253,7 +257,8 @@ static enum nn_status set_inputs(struct frame *f, const struct value *inputs)
 }
 
 /*
- * Takes over dimensions of outputs that arguments specify, because the model may leave them open.
+ * Uses dimensions of outputs that the caller's arguments specify, because the model may leave
+ * dimensions unspecified.
  */
 static void set_output_dims(struct frame *f)
 {
@@ -277,7 +282,7 @@ static enum nn_status frame_init(struct frame *f)
 	const struct graph *g = f->graph;
 	struct heap *heap = f->run->heap;
 
-	/* One element more, so that a size of 0 is not taken for a failure. */
+	/* Each array has one element more, so that size 0 does not look like a failure. */
 	f->values = heap_zeroed(heap, g->subgraph->num_operands, sizeof(*f->values));
 	f->inputs = heap_zeroed(heap, (size_t)g->max_inputs + 1, sizeof(*f->inputs));
 	f->outputs = heap_zeroed(heap, (size_t)g->max_outputs + 1, sizeof(*f->outputs));

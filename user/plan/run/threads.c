@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The threads of this process that share the work of executions. A caller opens a job and runs
- * tasks of it. Idle helper threads join the job; then they spin for a moment for the next job, and
- * then sleep. Executions never wait for a helper that did not join. The opener wakes a few sleeping
- * helpers, each of which wakes a few more. Helpers on CPUs that share the opener's cache are woken
- * first, then those of its package. Threads are not bound to CPUs.
+ * The threads of this process that share the work of executions. A caller, the opener, opens a job
+ * and runs tasks of the job. Idle helper threads join the job; without a job they spin for a
+ * moment, and then sleep. The opener never waits for a helper thread that has not joined the job.
+ * The opener wakes a few sleeping helpers, each of which wakes a few more. Helpers on CPUs that
+ * share the opener's cache are woken first, then helpers on its package. The threads are not bound
+ * to CPUs.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -25,27 +26,30 @@
 #include "plan/run/threads.h"
 
 #define MAX_HELPERS 255
-#define MAX_JOBS 8		/* jobs at a time; the callers of further jobs get no helpers */
-#define SPIN_TURNS 64		/* between two reads of the clock */
-#define MAX_TASKS (1u << 31)	/* tasks of a job; each thread counts one more than it runs */
+#define MAX_JOBS 8		/* concurrent jobs; callers of further jobs get no helpers */
+#define SPIN_TURNS 64		/* turns between two reads of the clock */
+#define MAX_TASKS (1u << 31)	/* tasks of a job, plus one for each thread */
 
-/* Size of a helper's stack. Kernels without compiler optimisation, as in fuzzers, need more. */
+/*
+ * Size of the stack of a helper thread. Kernels compiled without optimisation, as for fuzzers, need
+ * a larger stack.
+ */
 #ifndef HELPER_STACK_SIZE
 #define HELPER_STACK_SIZE (256 * 1024)
 #endif
 
 /*
- * A job. Only the opener accesses the fields before it sets `open`, and after it has cleared `open`
- * and `users` is 0. So a helper adds itself to `users` before it reads `open`.
+ * A job. Only the opener accesses the other fields before it sets `open`, and after it has cleared
+ * `open` and `users` has become 0. A helper therefore increments `users` before it reads `open`.
  */
 struct job {
 	_Atomic bool taken;
 	_Atomic bool open;
-	_Atomic uint32_t users;		/* helpers that use the job; a futex */
-	_Atomic uint32_t slots;		/* helpers that joined ever; gives helpers their numbers */
+	_Atomic uint32_t users;		/* number of helpers that use the job; a futex */
+	_Atomic uint32_t slots;		/* helpers that joined so far; numbers the helpers */
 	_Atomic uint64_t next;		/* taken tasks: first ones; last ones in the upper half */
 	_Atomic uint32_t unwoken;	/* number of helpers that may still be woken */
-	struct domain near;		/* domain of the opener */
+	struct domain near;		/* domain of the opener's CPU */
 	uint32_t count;
 	uint32_t max_users;
 	threads_fn *fn;
@@ -57,11 +61,11 @@ static struct {
 	uint32_t helpers;
 	_Atomic uint32_t opened; /* number of jobs opened; a futex on which idle helpers sleep */
 	_Atomic uint32_t sleepers;
-	_Atomic uint64_t alone_until;	/* until then jobs get no helpers */
+	_Atomic uint64_t alone_until;	/* time until which jobs get no helpers */
 	struct job jobs[MAX_JOBS];
 } shared = { .once = PTHREAD_ONCE_INIT };
 
-#define ANY UINT32_MAX		/* bits of a futex call: waits for, or wakes, any */
+#define ANY UINT32_MAX		/* mask of a futex call for any domain */
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t bits)
 {
@@ -69,8 +73,8 @@ static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t bits)
 }
 
 /*
- * Wakes up to `count` threads that wait for one of these bits. Returns how many fewer than `count`
- * it woke.
+ * Wakes up to `count` threads that wait on a futex with any of the bits `bits`. Returns `count`
+ * minus the number of threads that it woke.
  */
 static uint32_t futex_wake(_Atomic uint32_t *word, uint32_t count, uint32_t bits)
 {
@@ -85,8 +89,9 @@ static uint64_t taken(uint64_t next)
 }
 
 /*
- * Runs tasks until none is left. Threads with odd numbers take tasks from the end. So a thread
- * often gets the same part of a tensor in each job, and finds it in its cache.
+ * Runs tasks of a job until no task is left. Threads with odd numbers take tasks from the end of
+ * the list. With this order, a thread often gets the same part of a tensor in each job, and finds
+ * the part in its cache.
  */
 static void run_tasks(struct job *job, uint32_t thread)
 {
@@ -116,8 +121,8 @@ static void wake_some(struct job *job)
 
 /*
  * Joins a job if it is open, has tasks left, and has fewer than max_users helpers; otherwise
- * returns false. A helper leaves a job only when no task is left, so at most max_users helpers join
- * in all.
+ * returns false. A helper leaves a job only when no task is left, so at most max_users helpers ever
+ * join the job.
  */
 static bool join(struct job *job)
 {
@@ -145,7 +150,7 @@ static bool join_any(void)
 	return false;
 }
 
-/* Waits until more than `seen` jobs were opened: spins for a moment, then sleeps. */
+/* Waits until `opened` differs from `seen`: spins for a moment, then sleeps. */
 static void wait_for_job(uint32_t seen)
 {
 	uint64_t start = clock_ns();
@@ -176,8 +181,8 @@ static void *helper_main(void *arg)
 }
 
 /*
- * Forgets helpers and jobs in a forked child. The child has none of the helpers and makes its own.
- * The jobs belong to threads that the child does not have.
+ * In a forked child, forgets the helpers and jobs of the parent. The child process has no helpers
+ * and later creates its own. The jobs belong to threads that do not exist in the child process.
  */
 static void forget(void)
 {
@@ -234,7 +239,10 @@ static struct job *take_job(void)
 	return NULL;
 }
 
-/* Closes a job and waits until its helpers have left. Returns the time of waiting. */
+/*
+ * Closes a job and waits until all its helpers have left. Returns how long it waited for the
+ * helpers.
+ */
 static uint64_t close_job(struct job *job)
 {
 	uint64_t start = 0, waited;
@@ -261,7 +269,7 @@ static bool is_shared(uint32_t count, uint32_t threads)
 	       (!atomic_load(&shared.alone_until) || clock_ns() >= atomic_load(&shared.alone_until));
 }
 
-/* Runs all tasks. Returns how long it waited for helpers in the end. */
+/* Runs all tasks. Returns how long it waited for helpers at the end of the job. */
 static uint64_t run(threads_fn *fn, void *arg, uint32_t count, uint32_t threads)
 {
 	struct job *job = is_shared(count, threads) ? take_job() : NULL;

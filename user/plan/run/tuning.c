@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tuning of a compiled plan that runs often, in two phases. The first phase measures each step on
- * all threads and on one thread, and proposes the choice that is usually faster. Still the proposal
- * can make the plan slower, because idle threads fall asleep during steps on one thread. So the
- * second phase runs the whole plan in both forms, and keeps the proposal only if it is faster by
- * more than chance explains. Because other programs may have used the CPUs during tuning, the plan
- * is tuned again later.
+ * Tunes a compiled plan that runs often, in two phases. The first phase measures each step on all
+ * threads and on one thread, and proposes the number that is usually faster. The proposal can make
+ * the plan slower nevertheless, because idle threads fall asleep during steps on one thread. The
+ * second phase runs the whole plan with and without the proposal, and keeps the proposal only if
+ * the plan becomes faster by more than chance explains. The plan is tuned again later, because
+ * other programs may have used the CPUs during tuning.
  */
 #include <stdlib.h>
 
@@ -14,22 +14,26 @@
 
 _Static_assert(NN_PLAN_HOT + NN_PLAN_TUNING < TUNED_EXECUTIONS, "clients save too early");
 
-/* Executions of the first phase: even ones on all threads, odd ones on one. */
+/*
+ * Executions of the first phase: even executions use all threads, and odd executions use one
+ * thread.
+ */
 #define STEP_RUNS 16
 
 /*
- * A round of the second phase runs the plan twice on all threads, then twice as proposed. The first
- * run of each two begins with threads in the state in which the other form left them, so only the
- * second run counts.
+ * A round of the second phase runs the plan twice on all threads, then twice with the proposal.
+ * Only the second run of each two counts, because the first run begins with threads in the state in
+ * which the other setting left them.
  */
 #define ROUND_RUNS 4
 #define ROUNDS 8
 
 /*
- * The proposal must be faster in WINS rounds. If both forms are equally fast, the probability of
- * this is 3.5 %. Or it must be faster in PAIRS of the ROUNDS * ROUNDS pairs of a run in each form:
- * 2.5 %. Rounds decide better if the machine's speed changes slowly; pairs decide better if threads
- * are late in some runs.
+ * The proposal must be faster in WINS of the ROUNDS rounds. If the proposal changes nothing, it
+ * wins so many rounds by chance in 3.5 % of cases. PAIRS of the ROUNDS * ROUNDS pairs of a run with
+ * and a run without the proposal are enough too; chance explains 2.5 % of such results. Comparing
+ * rounds is better if the machine's speed changes slowly; comparing pairs is better if threads are
+ * late in some runs.
  */
 #define WINS 7
 #define PAIRS 51
@@ -47,10 +51,10 @@ struct step_times {
 
 struct tuning {
 	_Atomic(uint32_t) wait;		/* number of executions until tuning begins */
-	atomic_bool busy;		/* an execution is measured and owns the next fields */
+	atomic_bool busy;		/* an execution is measured and owns the fields below */
 	atomic_bool done;		/* the plan was tuned at least once */
 	uint32_t runs;			/* measured executions so far */
-	uint64_t run_ns;		/* time of the current execution's kernels so far */
+	uint64_t run_ns;		/* time of all kernels so far in the current execution */
 	uint64_t was_ns[ROUNDS];
 	uint64_t proposed_ns[ROUNDS];
 	uint32_t num_steps;
@@ -87,14 +91,14 @@ struct tuning *tuning_begin(struct tuning *t)
 			return NULL;
 	if (atomic_exchange(&t->busy, true))
 		return NULL;
-	/* The execution that last cleared `busy` may have ended the tuning meanwhile. */
+	/* The execution that last cleared `busy` may have ended the tuning in the meantime. */
 	if (!atomic_load(&t->wait))
 		return t;
 	atomic_store(&t->busy, false);
 	return NULL;
 }
 
-/* Sums all times except the two longest, which other programs may have caused. */
+/* Sums all times except the two longest times, which other programs may have caused. */
 static uint64_t sum_usual(const uint64_t ns[WAY_RUNS])
 {
 	uint64_t sum = 0, longest = 0, second = 0;
@@ -112,8 +116,8 @@ static uint64_t sum_usual(const uint64_t ns[WAY_RUNS])
 }
 
 /*
- * Return whether the current run of the second phase tries the proposal, and whether its time
- * counts.
+ * Return whether the current run of the second phase uses the proposal, and whether the time of the
+ * run counts.
  */
 static bool is_proposed(const struct tuning *t)
 {
@@ -141,8 +145,8 @@ void tuning_add(struct tuning *t, uint32_t step, uint64_t ns)
 }
 
 /*
- * Ends the first phase. Returns false if no step is proposed for one thread, so that there is
- * nothing to compare.
+ * Ends the first phase of tuning. Returns false if no step is proposed to run on one thread; the
+ * second phase is then unnecessary.
  */
 static bool propose(struct tuning *t)
 {
@@ -157,7 +161,7 @@ static bool propose(struct tuning *t)
 	return any;
 }
 
-/* Records how long a run of the second phase took. */
+/* Records the time of a run of the second phase. */
 static void note(struct tuning *t)
 {
 	const uint32_t round = (t->runs - STEP_RUNS) / ROUND_RUNS;
@@ -178,7 +182,7 @@ static bool has_won(const struct tuning *t)
 	return wins >= WINS || pairs >= PAIRS;
 }
 
-/* Sets the threads of all steps until the plan is tuned again. */
+/* Sets the number of threads of each step until the plan is tuned again. */
 static void finish(struct compiled *c)
 {
 	struct tuning *t = c->tuning;

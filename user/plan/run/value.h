@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A value while a plan runs: a tensor, and who owns its memory.
+ * The value of an operand while a plan runs: a tensor, and the memory that the value owns.
  */
 #ifndef NN_PLAN_VALUE_H
 #define NN_PLAN_VALUE_H
@@ -9,41 +9,42 @@
 
 struct value {
 	struct nn_tensor tensor;
-	void *owned;		/* freed with the value; NULL: others own the memory */
+	void *owned;		/* freed with the value; NULL if another owner has the memory */
 	bool foreign;		/* other processes may write the memory at any time */
-	bool insufficient;	/* a model output for which the caller's memory is too small */
+	bool insufficient;	/* a model output that does not fit in the caller's memory */
 };
 
-/* Returns a value as the model declares its operand: without memory; unknown dimensions are 0. */
+/*
+ * Returns a value without memory, with the type and dimensions of the operand's declaration;
+ * unknown dimensions are 0.
+ */
 struct value value_declared(const struct nn_operand *operand);
 
 /*
- * Computes the bytes of a type and dimensions: the size of an element for a scalar. Returns false
- * if the number does not fit in 32 bits.
+ * Computes the size in bytes of a tensor, or of one element for a scalar type. Returns false if the
+ * size does not fit in 32 bits.
  */
 bool value_size(int32_t type, uint32_t rank, const uint32_t *dims, uint32_t *size);
 
-/*
- * Returns whether a tensor has the type of its declaration, and the dimensions that are known
- * there.
- */
+/* Returns whether a tensor has the type and the known dimensions of its declaration. */
 bool value_fits(const struct nn_tensor *tensor, const struct nn_tensor *declared);
 
-/* Returns whether a kernel may access elements of that type at `data`. */
+/* Returns whether a kernel may access elements of the type `type` at `data`. */
 bool value_is_aligned(const void *data, int32_t type);
 
 /*
- * Allocates the tensor's memory from a heap, for the value to own. Returns false if memory runs
- * out.
+ * Allocates memory for the value's tensor from a heap; the value owns the memory. Returns false if
+ * memory runs out.
  */
 bool value_allocate(struct value *value, struct heap *heap);
 
 /*
- * If others own a value's memory, replaces it by a private copy. Returns false if memory runs out.
+ * If a value does not own its memory, replaces the memory by a private copy. Returns false if
+ * memory runs out.
  */
 bool value_own(struct value *value, struct heap *heap);
 
-/* Frees the memory that the value owns, which came from `heap`. */
+/* Frees the memory that the value owns, which was allocated from `heap`. */
 void value_release(struct value *value, struct heap *heap);
 
 #endif /* NN_PLAN_VALUE_H */

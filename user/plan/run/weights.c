@@ -12,7 +12,9 @@
 #include "plan/run/pages.h"
 #include "plan/run/weights.h"
 
-/* Weights of at least this size have their own pages, huge ones if the system provides these. */
+/*
+ * Weights of at least this size have their own pages, or huge pages if the system has huge pages.
+ */
 #define IN_PAGES ((size_t)64 << 10)
 
 struct packed {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A store of packed weights, for several plans of one model. Equal packed weights are stored once.
+ * A store of packed weights for several plans of one model. Equal packed weights are stored once.
  */
 #ifndef NN_PLAN_WEIGHTS_H
 #define NN_PLAN_WEIGHTS_H
@@ -10,22 +10,23 @@
 
 struct weights;
 
-/* Makes an empty store; NULL if memory runs out. */
+/* Makes an empty store of packed weights; NULL if memory runs out. */
 struct weights *weights_create(void);
 
-/* Frees a store, of which no weights may be in use; NULL is fine. */
+/* Frees a store, whose weights no plan may still use; NULL is allowed. */
 void weights_free(struct weights *weights);
 
 /*
- * Returns memory for packed weights, aligned as kernels need it and not initialised; NULL if memory
- * runs out. `size` must not be 0.
+ * Returns uninitialised memory for packed weights, aligned for kernels; NULL if memory runs out.
+ * `size` must not be 0.
  */
 void *weights_alloc(size_t size);
-void weights_release(void *packed, size_t size); /* for weights that are not shared; NULL is fine */
+void weights_release(void *packed, size_t size); /* for weights that are not shared; or NULL */
 
 /*
- * Takes over packed weights. Returns these, or equal ones that were stored before, for the caller
- * to use until weights_drop(). Returns NULL if memory runs out. Threads may call it concurrently.
+ * Gives packed weights to the store, which then owns them. Returns `packed`, or equal weights that
+ * were stored before; the caller may use the result until weights_drop(). Returns NULL if memory
+ * runs out. Several threads may call weights_share() concurrently.
  */
 const void *weights_share(struct weights *weights, void *packed, size_t size);
 void weights_drop(struct weights *weights, const void *packed);

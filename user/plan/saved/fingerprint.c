@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fingerprint covers what saved plans depend on besides their models: the CPU, the operations
- * of extensions, and the sources of this build. A change of any of these may change a layout or a
- * result.
+ * The fingerprint covers everything except the model that saved plans depend on: the CPU, the
+ * operations of extensions, and the sources of this build. A change of any part of the fingerprint
+ * may change a layout or a result.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static uint64_t with_added(uint64_t added)
 	return nn_fingerprint64(on, sizeof(on));
 }
 
-/* Without extensions, which is the usual case, the fingerprint is computed only once. */
+/* Without extensions, the usual case, the fingerprint is computed only once. */
 uint64_t nn_plan_fingerprint(void)
 {
 	static _Atomic(uint64_t) plain;
