@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A barrier between a write of one end of a ring and its next read of what the other end writes.
+ * A barrier between a write by one end of a ring and its next read of a word that the other end
+ * writes.
  */
 #ifndef NN_RING_BARRIER_H
 #define NN_RING_BARRIER_H
 
-/* Orders all accesses. The compiler chooses the instruction. */
+/* Orders all accesses. The compiler chooses the instruction of the barrier. */
 static inline void nn_ring_barrier(void)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

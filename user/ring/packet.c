@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Request and result packets of a burst, from and to the structures of an ordinary execution.
+ * Converts request and result packets of a burst from and to the structures of an ordinary
+ * execution.
  */
 #include "ring/packet.h"
 
@@ -13,13 +14,13 @@ _Static_assert(offsetof(struct nnaccel_datum_request, size) ==
 
 #define TEXT_BYTES sizeof(((struct nnaccel_datum *)NULL)->u.text)
 
-/* The room that remains for writing. `end` points after the last datum. */
+/* The remaining room for writing datums. `end` is the address after the last datum. */
 struct writer {
 	struct nnaccel_datum *next;
 	struct nnaccel_datum *end;
 };
 
-/* Appends a zeroed datum of this kind and returns it, or NULL if there is no room. */
+/* Appends a zeroed datum of the kind `kind` and returns it, or returns NULL if there is no room. */
 static inline struct nnaccel_datum *put(struct writer *w, enum nnaccel_datum_kind kind)
 {
 	struct nnaccel_datum *datum = w->next;
@@ -131,7 +132,7 @@ static inline bool put_shape(struct writer *w, const struct nnaccel_shape *shape
 	return put_dims(w, NNACCEL_DATUM_SHAPE_DIMENSION, shape->dims, shape->rank);
 }
 
-/* Writes the text, or as much of it as fits. */
+/* Writes a message, or its beginning if there is not enough room. */
 static void put_message(struct writer *w, const char *text)
 {
 	size_t left = strnlen(text, NNACCEL_MAX_MESSAGE);
@@ -172,8 +173,8 @@ uint32_t nn_result_encode(const struct nn_result *result, struct nnaccel_datum *
 }
 
 /*
- * The datums that remain to be read. `end` points after the last datum. `why` is the first fault,
- * or NULL.
+ * The remaining datums of a packet that is read. `end` is the address after the last datum. `why`
+ * describes the first fault of the packet, or is NULL.
  */
 struct reader {
 	const struct nnaccel_datum *next;
@@ -187,7 +188,7 @@ static bool bad(struct reader *r, const char *why)
 	return false;
 }
 
-/* Returns the next datum, or NULL if it is not of this kind. */
+/* Returns the next datum, or NULL if the next datum is of another kind. */
 static inline const struct nnaccel_datum *take(struct reader *r, enum nnaccel_datum_kind kind)
 {
 	if (r->next == r->end) {
@@ -201,7 +202,7 @@ static inline const struct nnaccel_datum *take(struct reader *r, enum nnaccel_da
 	return r->next++;
 }
 
-/* Returns whether a datum's flags and rank are 0, and also its words from number `used` on. */
+/* Returns whether a datum's flags and rank are 0, and all its words from word `used` on. */
 static bool is_plain(const struct nnaccel_datum *datum, unsigned int used)
 {
 	uint32_t rest = (uint32_t)datum->flags | datum->rank;
@@ -365,8 +366,8 @@ static inline bool take_shape(struct reader *r, struct nnaccel_shape *shape)
 }
 
 /*
- * Reads the text that fills the rest of the packet. The text has no 0 byte, and only 0 bytes may
- * follow it.
+ * Reads the message, which fills the rest of the packet. The message has no 0 byte, and only 0
+ * bytes may follow it.
  */
 static bool take_message(struct reader *r, char *message)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Mapping of a burst's regions by one end of the burst: the client or the worker.
+ * Maps the regions of a burst for one end of the burst: the client or the worker.
  */
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mapping of a burst's regions by one end of the burst: the client or the worker.
+ * Maps the regions of a burst for one end of the burst: the client or the worker.
  */
 #ifndef NN_RING_REGIONS_H
 #define NN_RING_REGIONS_H
@@ -16,22 +16,25 @@ struct nn_region {
 	size_t length;		/* in whole pages */
 };
 
-/* Maps a region, NNACCEL_BURST_STATUS and so on; returns MAP_FAILED with errno on failure. */
+/*
+ * Maps one region, for example NNACCEL_BURST_STATUS; returns MAP_FAILED and sets errno on failure.
+ */
 typedef void *nn_region_mapper(const void *end, size_t length, int prot, uint64_t region);
 
 bool nn_region_map(struct nn_region *region, nn_region_mapper *mapper, const void *end,
 		   uint64_t which, size_t length, int prot);
 void nn_region_unmap(struct nn_region *region);
 
-/* The regions that both ends map. */
+/* The regions that both ends of a burst map. */
 struct nn_rings {
 	struct nn_region status, requests, results;
 };
 
 /*
- * Maps the rings for the client, who writes requests, or for the worker, who writes results. Their
- * sizes come from a page that only the kernel writes. Leaves *map without a doorbell. Returns false
- * with errno on failure; nn_rings_unmap() is needed even then.
+ * Maps the rings of a burst, for the client, who writes requests, or for the worker, who writes
+ * results. The sizes of the rings come from a page that only the kernel writes. The doorbell in
+ * *map is not set. Returns false and sets errno on failure; nn_rings_unmap() must be called even
+ * after a failure.
  */
 bool nn_rings_map(struct nn_rings *rings, nn_region_mapper *mapper, const void *end, bool is_client,
 		  struct nn_ring_map *map);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One end of a burst: the ring that this end writes, the ring that it reads, and how it waits for
- * and wakes the other end.
+ * One end of a burst: the ring that this end writes, the ring that it reads, and the code that
+ * waits for the other end and wakes it.
  *
- * No wake-up is lost, because each end has a full barrier between two steps. The sleeper sets its
- * flag, then reads the word for which it waits: the futex sleeps only if the word is unchanged. The
- * waker writes the word, then reads the sleeper's flag. user/ring/model checks this protocol.
+ * No wake-up is lost, because each end has a full barrier between its two steps. The end that will
+ * sleep sets its flag, then reads the word for which it waits; the futex sleeps only if the word is
+ * unchanged. The end that wakes writes the word, then reads the flag. user/ring/model checks this
+ * protocol.
  */
 #include "base/clock.h"
 #include "base/spin.h"
@@ -30,12 +31,15 @@ _Static_assert(offsetof(struct nnaccel_ring_control, consumed) == 64, "a cache l
 
 /*
  * Number of checks for a packet before the clock is read. A wait that ends during these checks is
- * learned as BLIND_NS long.
+ * recorded as BLIND_NS long.
  */
 #define BLIND_LOOKS 128
 #define BLIND_NS 2000
 
-/* Number of lines that are prefetched after a packet's first line. Most packets have no more. */
+/*
+ * Number of lines that are prefetched after a packet's first line. Most packets have no more lines
+ * than these.
+ */
 #define CLAIMED_LINES 2
 
 /* Number of checks for a packet between two reads of the clock. */
@@ -53,7 +57,7 @@ static void store(uint32_t *word, uint32_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-/* Keeps the compiler from reading the source of a copy a second time. */
+/* Prevents the compiler from reading the source of a copy a second time. */
 static void copied(void)
 {
 	__asm__ volatile("" : : : "memory");
@@ -69,7 +73,7 @@ static void count(__u64 *counter)
 	add(counter, 1);
 }
 
-/* Prefetches a line for writing, before there is a packet to write. */
+/* Prefetches a line for writing, before a packet is written. */
 static void claim(const struct nnaccel_line *line)
 {
 #if defined(__x86_64__)
@@ -80,8 +84,8 @@ static void claim(const struct nnaccel_line *line)
 }
 
 /*
- * Sleeps while *word is `value`, but not longer than until until_ns. Returns true if the time was
- * up.
+ * Sleeps while *word is `value`, at most until until_ns. Returns true if the sleep ended at
+ * until_ns.
  */
 static bool futex_wait(const uint32_t *word, uint32_t value, uint64_t until_ns)
 {
@@ -122,7 +126,7 @@ static const struct nnaccel_line *rx_line(const struct nn_ring *ring, uint32_t i
 	       i;
 }
 
-/* Advances to the next line: its index, and the number of its lap. */
+/* Advances the index of a line to the next line, and the lap number if the ring begins again. */
 static void advance(const struct nn_ring *ring, uint32_t *line, uint32_t *lap)
 {
 	if (++*line == ring->map.lines) {
@@ -178,7 +182,7 @@ static void wake(struct nn_ring *ring, const uint32_t *word)
 }
 
 /*
- * Wakes the other end by the word on which it sleeps. `first` is the sequence word of the sent
+ * Wakes the other end through the word on which it sleeps. `first` is the sequence word of the sent
  * packet, or NULL if lines were only freed.
  */
 static void wake_peer(struct nn_ring *ring, uint32_t waiting, const uint32_t *first)
@@ -193,7 +197,7 @@ static void wake_peer(struct nn_ring *ring, uint32_t waiting, const uint32_t *fi
 	}
 }
 
-/* Wakes the other end if it sleeps and waits for a packet or for room. */
+/* Wakes the other end if it sleeps while it waits for a packet or for room. */
 static inline void look_for_sleeper(struct nn_ring *ring, const uint32_t *first)
 {
 	uint32_t waiting;
@@ -207,7 +211,10 @@ static inline void look_for_sleeper(struct nn_ring *ring, const uint32_t *first)
 
 /* ---- sending ---- */
 
-/* Returns OK if `need` lines are free. Reads the other end's `consumed` only if necessary. */
+/*
+ * Returns NN_RING_OK if `need` lines are free. Reads `consumed` of the other end only if the known
+ * room is too small.
+ */
 static enum nn_ring_result find_room(struct nn_ring *ring, uint32_t need)
 {
 	uint32_t used = ring->tx_sent - ring->tx_freed;
@@ -223,7 +230,7 @@ static enum nn_ring_result find_room(struct nn_ring *ring, uint32_t need)
 	return need <= ring->map.lines - used ? NN_RING_OK : NN_RING_AGAIN;
 }
 
-/* Copies the first n datums of a line; whole lines, which are usual, are copied at once. */
+/* Copies the first n datums of a line; a whole line, the usual case, is copied at once. */
 static inline void copy_datums(struct nnaccel_datum *to, const struct nnaccel_datum *from,
 			       uint32_t n)
 {
@@ -246,10 +253,11 @@ static inline void fill_line(struct nnaccel_line *line, const struct nnaccel_dat
 }
 
 /*
- * Writes all lines, the first line last, and its sequence after everything else. So an end that
- * sees this sequence sees the whole packet. The other end reads the first line while it waits.
- * Writing this line at once avoids a second transfer of its cache line. Returns the first line's
- * sequence word.
+ * Writes all lines of a packet, the first line last, and the sequence of the first line after
+ * everything else. An end that sees the sequence of the first line therefore sees the whole packet.
+ * The other end reads the first line while it waits for a packet. Writing the first line at once
+ * avoids a second transfer of its cache line. Returns the address of the first line's sequence
+ * word.
  */
 static const uint32_t *write_packet(struct nn_ring *ring, const struct nnaccel_datum *datums,
 				    uint32_t n)
@@ -286,10 +294,7 @@ enum nn_ring_result nn_ring_try_send(struct nn_ring *ring, const struct nnaccel_
 	result = find_room(ring, need);
 	if (result)
 		return result;
-	/*
-	 * Count the packet before it is visible, so that the receiver of the packet sees the new
-	 * count.
-	 */
+	/* The packet is counted before it is visible, so that its receiver sees the new count. */
 	count(&ring->map.mine->packets);
 	look_for_sleeper(ring, write_packet(ring, datums, n));
 	ring->tx_sent += need;
@@ -301,7 +306,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Sleeps until the other end has freed lines, or until until_ns. */
+/* Sleeps until the other end frees lines, at most until until_ns. */
 static void sleep_for_room(struct nn_ring *ring, uint64_t until_ns)
 {
 	store(&ring->map.mine->waiting, NNACCEL_WAIT_SPACE);
@@ -333,7 +338,7 @@ enum nn_ring_result nn_ring_send(struct nn_ring *ring, const struct nnaccel_datu
 
 /* ---- receiving ---- */
 
-/* Returns whether the next line to read has changed since the previous lap. */
+/* Returns whether the next line to read was written since the previous lap. */
 static bool line_changed(const struct nn_ring *ring)
 {
 	return load(&rx_line(ring, ring->rx_line)->sequence) != ring->rx_lap - 1;
@@ -345,8 +350,8 @@ bool nn_ring_has_packet(const struct nn_ring *ring)
 }
 
 /*
- * Copies the packet that begins at rx_line, where its first line has arrived. Does not change
- * *ring.
+ * Copies the packet that begins at line rx_line; the first line of the packet must have arrived.
+ * The function does not change *ring.
  */
 static enum nn_ring_result read_packet(const struct nn_ring *ring, struct nnaccel_datum *datums,
 				       uint32_t *size)
@@ -381,8 +386,8 @@ static enum nn_ring_result read_packet(const struct nn_ring *ring, struct nnacce
 }
 
 /*
- * Prefetches the lines of the next packet to be sent, because an answer or another packet usually
- * follows. Does not prefetch the first line, which the other end reads while it waits.
+ * Prefetches the lines of the next packet to send, because an answer or another packet usually
+ * follows. The first line is not prefetched, because the other end reads it while it waits.
  */
 static void claim_lines(const struct nn_ring *ring)
 {
@@ -395,7 +400,7 @@ static void claim_lines(const struct nn_ring *ring)
 	}
 }
 
-/* Gives the lines of a received packet of n datums back to the sender. */
+/* Frees the lines of a received packet of n datums, so that the sender can use them again. */
 static void free_lines(struct nn_ring *ring, uint32_t n)
 {
 	uint32_t lines = nn_ring_lines(n);
@@ -440,8 +445,9 @@ void nn_ring_break(struct nn_ring *ring)
 /* ---- waiting ---- */
 
 /*
- * Checks for a packet without reading the clock. Each check fetches the line that the other end is
- * about to write. Pauses between the checks, because they would otherwise delay the other end.
+ * Checks for a packet without reading the clock. Each check transfers the cache line that the other
+ * end is about to write. The function pauses between checks, because checks without pauses would
+ * delay the other end.
  */
 static bool look_blindly(const struct nn_ring *ring)
 {
@@ -453,7 +459,7 @@ static bool look_blindly(const struct nn_ring *ring)
 	return false;
 }
 
-/* Checks for a packet LOOKS_PER_TIME times. Returns true if a packet arrived. */
+/* Checks for a packet up to LOOKS_PER_TIME times. Returns true if a packet arrived. */
 static bool look(const struct nn_ring *ring)
 {
 	for (int i = 0; i < LOOKS_PER_TIME; i++) {
@@ -464,7 +470,7 @@ static bool look(const struct nn_ring *ring)
 	return false;
 }
 
-/* Spins until a packet arrives, the burst is dead, or until_ns has come. */
+/* Spins until a packet arrives, the burst is dead, or the time is until_ns. */
 static void spin(struct nn_ring *ring, uint64_t now_ns, uint64_t until_ns)
 {
 	bool found;
@@ -479,7 +485,10 @@ static void spin(struct nn_ring *ring, uint64_t now_ns, uint64_t until_ns)
 	} while (!found && !nn_ring_is_dead(ring) && now_ns < until_ns);
 }
 
-/* Sleeps until a packet arrives or time is up. Returns true if the time was up. */
+/*
+ * Sleeps until a packet arrives, at most until until_ns. Returns true if the sleep ended at
+ * until_ns.
+ */
 static bool sleep_for_packet(struct nn_ring *ring, uint64_t until_ns)
 {
 	bool late = false;
@@ -495,7 +504,7 @@ static bool sleep_for_packet(struct nn_ring *ring, uint64_t until_ns)
 	return late;
 }
 
-/* Makes one step of a wait that began at start_ns: a sleep or a spin, according to the plan. */
+/* Makes one step of a wait that began at start_ns: sleeps or spins, as the plan says. */
 static void wait_step(struct nn_ring *ring, const struct nn_wait_plan *plan, uint64_t start_ns,
 		      uint64_t until_ns)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How to wait: learns how long the other end takes to answer, and chooses whether to spin, to sleep
- * and spin at the end, or only to sleep.
+ * Learns how long the other end takes to answer, and chooses how to wait: to spin, to sleep and
+ * spin at the end, or only to sleep.
  */
 #define _GNU_SOURCE
 #include "ring/waiting.h"
@@ -18,22 +18,25 @@
  */
 #define FIRST_LATE_NS 65000
 
-/* Maximum lateness that is learned. Longer delays had another cause. */
+/*
+ * Maximum lateness of a timed sleep that is learned. A delay longer than MAX_LATE_NS had another
+ * cause.
+ */
 #define MAX_LATE_NS 1000000
 
 /* Minimum time between the planned end of a timed sleep and the expected event. */
 #define MARGIN_NS 2000
 
 /*
- * Number of sleeping waits after which a wait spins as a probe: at first, and at most, after
- * several probes failed.
+ * Number of sleeping waits before a wait spins as a probe: initially, and at most, if several
+ * probes fail.
  */
 #define FIRST_PROBE 8
 #define LAST_PROBE 1024
 
 /*
- * Number of waits that only sleep after other threads wanted the CPU: the first time, and at most,
- * if that repeats.
+ * Number of waits that only sleep after other threads wanted the CPU: initially, and at most, if
+ * other threads want it repeatedly.
  */
 #define FIRST_YIELDS 8
 #define LAST_YIELDS 1024
@@ -43,8 +46,8 @@
 #define TAIL_BUDGETS(budget) ((budget) * 5 / 2)
 
 /*
- * A sample is limited to this multiple of the mean, plus a constant, because pauses of the client
- * are not part of the work.
+ * A sample is limited to MAX_RISE times the mean plus a constant, because pauses of the client are
+ * not part of the work.
  */
 #define MAX_RISE 4
 #define MAX_RISE_NS 100000
@@ -85,14 +88,15 @@ void nn_waiter_init(struct nn_waiter *waiter, uint64_t budget_ns)
 	};
 }
 
-/* Returns how long before the mean time a timed sleep has to end. */
+/* Returns the time between the planned end of a timed sleep and the mean time of the event. */
 static uint64_t lead_ns(const struct nn_waiter *waiter)
 {
 	return 2 * waiter->deviation_ns + waiter->late_ns + waiter->late_ns / 4 + MARGIN_NS;
 }
 
 /*
- * Returns the longest spin after a timed sleep. The result grows with the mean wait, within limits.
+ * Returns the longest spin after a timed sleep. The time grows with the mean duration of waits,
+ * within limits.
  */
 static uint64_t tail_ns(const struct nn_waiter *waiter)
 {
@@ -111,8 +115,9 @@ enum way {
 };
 
 /*
- * The time of a sleep includes the wake-ups of all ends that slept. So it does not show whether the
- * other end would have answered a spinning end at once. Therefore a spin is tried now and then.
+ * The time of a sleeping wait includes the wake-ups of all ends that slept. The time of a sleeping
+ * wait therefore does not show whether the other end would have answered a spinning end at once.
+ * Now and then a wait therefore spins as a probe.
  */
 static enum way choose(const struct nn_waiter *waiter)
 {
@@ -144,7 +149,7 @@ struct nn_wait_plan nn_waiter_plan(const struct nn_waiter *waiter)
 	return (struct nn_wait_plan){ 0, 0 };
 }
 
-/* Moves a value towards a sample by 1 / 2^shift of their difference. */
+/* Moves a value towards a sample by 1 / 2^shift of the difference between them. */
 static uint64_t approach(uint64_t value, uint64_t sample, unsigned int shift)
 {
 	if (sample > value)
@@ -174,9 +179,9 @@ static void learn_next(struct nn_waiter *waiter, uint64_t took_ns)
 }
 
 /*
- * If a probe succeeded, forgets what sleeps have shown. Half of the probe's time becomes the new
- * mean, because the time may include the other end's wake-up. If the probe failed, the next one
- * comes later.
+ * If a probe succeeds, the durations learned from sleeping waits are forgotten. Half of the time of
+ * the probe becomes the new mean, because the time may include a wake-up of the other end. If a
+ * probe fails, the next probe comes after more waits.
  */
 static void learn_probe(struct nn_waiter *waiter, uint64_t took_ns, bool slept)
 {
@@ -229,10 +234,7 @@ void nn_waiter_held_up(struct nn_waiter *waiter)
 	waiter->held_up = true;
 }
 
-/*
- * A sleep that ends later than assumed costs more than several sleeps that end earlier, so the late
- * one has a greater weight.
- */
+/* A late end of a sleep has a greater weight, because it costs more than several early ends. */
 void nn_waiter_learn_late(struct nn_waiter *waiter, uint64_t late_ns)
 {
 	if (late_ns > MAX_LATE_NS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How to wait: learns how long the other end takes to answer, and chooses whether to spin, to sleep
- * and spin at the end, or only to sleep. This file does not depend on rings.
+ * Learns how long the other end takes to answer, and chooses how to wait: to spin, to sleep and
+ * spin at the end, or only to sleep. This file does not depend on the code for rings.
  */
 #ifndef NN_RING_WAITING_H
 #define NN_RING_WAITING_H
@@ -9,41 +9,41 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Maximum spin if neither the environment nor the caller sets one. */
+/* Longest spin if neither the environment nor the caller sets the longest spin. */
 #define NN_SPIN_DEFAULT_US 200
 
 /*
- * Returns the longest spin of a wait in ns: the environment's NNACCEL_SPIN_US; without it
- * `wanted_us`, or the default if `wanted_us` is negative. Returns 0 with low_power, or if only one
- * CPU is online. Must be called before the process enters a sandbox, because it asks the system for
- * the number of CPUs.
+ * Returns the longest spin of a wait in ns: NNACCEL_SPIN_US of the environment, or else
+ * `wanted_us`, or the default if `wanted_us` is negative. Returns 0 if low_power is true, or if
+ * only one CPU is online. Call it before the process enters a sandbox, because nn_spin_budget()
+ * asks the system for the number of CPUs.
  */
 uint64_t nn_spin_budget(int wanted_us, bool low_power);
 
-/* State that is learned from waits. Other files may use only budget_ns. */
+/* State that is learned from previous waits. Other files may use only the member budget_ns. */
 struct nn_waiter {
-	uint64_t budget_ns;	/* longest spin of a short wait */
+	uint64_t budget_ns;	/* longest time that a short wait spins */
 	uint64_t mean_ns;	/* mean duration of waits */
 	uint64_t deviation_ns;	/* mean deviation of waits from mean_ns */
 	uint64_t late_ns;	/* how much later than planned a timed sleep ends */
 	uint32_t samples;
-	uint32_t sleeps;	/* waits that slept since the last probing spin */
-	uint32_t probe;		/* waits that must sleep before the next probing spin */
+	uint32_t sleeps;	/* sleeping waits since the last probe */
+	uint32_t probe;		/* sleeping waits before the next probe */
 	bool held_up;		/* this thread lost its CPU during the current wait */
-	/* further waits that only sleep, because other threads want the CPU */
+	/* number of further waits that only sleep, for other threads */
 	uint32_t yields;
-	/* Value of `yields` the next time that other threads want the CPU. */
+	/* Value that `yields` gets the next time that other threads want the CPU. */
 	uint32_t next_yields;
 };
 
 /*
- * If a spinning thread loses its CPU for this long, other threads had waited for this CPU. The time
- * slice of a thread that shares its CPU with another is longer than this.
+ * If a spinning thread loses its CPU for NN_HELD_UP_NS, other threads were waiting for this CPU. A
+ * thread that shares its CPU with another thread gets time slices longer than NN_HELD_UP_NS.
  */
 #define NN_HELD_UP_NS 500000
 
 /*
- * The plan of a wait: sleep until sleep_ns after its start, spin until spin_ns after its start,
+ * The plan of a wait: sleep until sleep_ns after the wait began, spin until spin_ns after it began,
  * then sleep.
  */
 struct nn_wait_plan {
@@ -54,7 +54,7 @@ struct nn_wait_plan {
 void nn_waiter_init(struct nn_waiter *waiter, uint64_t budget_ns);
 struct nn_wait_plan nn_waiter_plan(const struct nn_waiter *waiter);
 
-/* Reports how long a wait took, and whether the thread slept or only spun. */
+/* Reports the duration of a wait, and whether the thread slept or only spun. */
 void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept);
 
 /* Reports that the thread lost its CPU while it spun: see NN_HELD_UP_NS. */

@@ -47,7 +47,7 @@ struct job {
 	_Atomic bool open;
 	_Atomic uint32_t users;		/* number of helpers that use the job; a futex */
 	_Atomic uint32_t slots;		/* helpers that joined so far; numbers the helpers */
-	_Atomic uint64_t next;		/* taken tasks: first ones; last ones in the upper half */
+	_Atomic uint64_t next;		/* tasks taken from the front; upper half: from the end */
 	_Atomic uint32_t unwoken;	/* number of helpers that may still be woken */
 	struct domain near;		/* domain of the opener's CPU */
 	uint32_t count;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a plan of its saved parts. The model part has a serialised plan or a model. A model is
- * checked like any other, and compiled with weights that are packed already.
+ * Makes a plan from the two parts of a saved plan. The model part has a serialised plan or a model.
+ * If the model part has a model, it is checked like any other model, and compiled with the saved
+ * packed weights.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ static enum nn_status read_header(const void *model, size_t model_size, struct s
 	return NN_OK;
 }
 
-/* Checks that the data part is the one that was written with the model part. */
+/* Checks that the data part was written together with the model part. */
 static enum nn_status check_data(const struct saved_header *h, const void *data, size_t data_size,
 				 struct nn_error *err)
 {
@@ -57,8 +58,8 @@ static enum nn_status check_data(const struct saved_header *h, const void *data,
 }
 
 /*
- * Checks that determining values are in the model part, because the data part may change at any
- * time.
+ * Checks that determining values are in the model part, because other processes may change the data
+ * part at any time.
  */
 static enum nn_status check_determining(const struct nn_model *model, struct nn_error *err)
 {
@@ -83,7 +84,7 @@ static enum nn_status check_determining(const struct nn_model *model, struct nn_
 	return NN_OK;
 }
 
-/* Reads and checks the model of a model part that has the wire form. */
+/* Reads and checks the model in a model part that has the wire form. */
 static enum nn_status read_model(const struct saved_header *h, const void *model, const void *data,
 				 struct nn_model **out, struct nn_error *err)
 {
@@ -104,7 +105,10 @@ static enum nn_status read_model(const struct saved_header *h, const void *model
 	return status;
 }
 
-/* Checks that the plan's kernels are those of the options, and that this CPU can run them. */
+/*
+ * Checks that the plan was saved for the kernels that the options name, and that this CPU can run
+ * these kernels.
+ */
 static enum nn_status check_kernels(const struct saved_header *h,
 				    const struct nn_plan_options *options, struct nn_error *err)
 {
@@ -186,8 +190,8 @@ enum nn_status plan_load_whole(const struct saved_header *h, const void *model, 
 }
 
 /*
- * Makes the plan of a model part whose header was checked. A serialised plan takes over the model
- * part.
+ * Makes a plan from a model part whose header was already checked. A serialised plan becomes the
+ * owner of the model part.
  */
 static enum nn_status load(const struct saved_header *h, void **model, const void *data,
 			   const struct nn_plan_options *options, struct nn_plan **plan,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Restores a serialised plan in one pass, which checks each number when it is read, because the
- * file is not trusted. The restored plan is one block of memory. It also refers to the model part,
- * which has the lists of operands.
+ * Restores a serialised plan in one pass; each number is checked when it is read, because the file
+ * is not trusted. The restored plan is in one block of memory. The restored plan also refers to the
+ * model part, which contains the lists of operands.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ struct restored {
 	const void *data;
 };
 
-/* The block of memory of a restored plan begins with this structure. */
+/* A restored plan is one block of memory that begins with this structure. */
 struct block {
 	struct nn_plan plan;
 	struct restored restored;
@@ -29,16 +29,16 @@ struct block {
 	struct nn_subgraph main;
 };
 
-/* The alignment for any object, as malloc() guarantees it. */
+/* An alignment that is sufficient for any object, like that of malloc(). */
 #define OBJECT_ALIGN 16
 
-/* The part of a serialised plan that is not read yet. */
+/* The rest of a serialised plan, which was not read yet. */
 struct cursor {
 	const char *at;
 	uint64_t left;
 };
 
-/* The parts of a serialised plan, and what has been read from them. */
+/* The sections of a serialised plan, and the structures made from them so far. */
 struct restoring {
 	const struct saved_header *h;
 	const struct serial_header *head;
@@ -46,7 +46,7 @@ struct restoring {
 	uint32_t num_args;
 	const struct serial_place *places;
 	struct cursor steps;
-	struct nn_operand *operands;	/* of the arguments, like `tensors` */
+	struct nn_operand *operands;	/* of the arguments */
 	struct nn_tensor *tensors;
 	struct compiled *c;
 	const char *packed;
@@ -60,8 +60,8 @@ static enum nn_status refuse(const struct restoring *t, const char *what, uint32
 }
 
 /*
- * Returns the next `count` records, or NULL. The function is inlined, so that `size` is a constant
- * divisor.
+ * Returns the next `count` records, or NULL if fewer are left. The function is inlined, so that
+ * `size` is a constant divisor.
  */
 static inline __attribute__((always_inline))
 const void *take(struct cursor *c, uint64_t count, size_t size)
@@ -75,7 +75,7 @@ const void *take(struct cursor *c, uint64_t count, size_t size)
 	return at;
 }
 
-/* Finds the parts of a serialised plan. */
+/* Finds the arguments, places and steps of a serialised plan. */
 static enum nn_status find_parts(struct restoring *t)
 {
 	struct cursor c = { (const char *)(t->h + 1), t->h->serial_size };
@@ -95,7 +95,7 @@ static enum nn_status find_parts(struct restoring *t)
 	return NN_OK;
 }
 
-/* A step of a serialised plan, and the arrays that follow the step there. */
+/* A step of a serialised plan, and the arrays that follow it in the file. */
 struct step_form {
 	const struct serial_step *step;
 	const struct nn_kernel *kernel;
@@ -105,8 +105,8 @@ struct step_form {
 };
 
 /*
- * Reads the next step. Returns false if the step is truncated, or if its kernel accepts no such
- * step.
+ * Reads the next step of a serialised plan. Returns false if the step is truncated, or if its
+ * kernel is unknown or cannot be saved with these operands.
  */
 static bool take_step(struct cursor *c, struct step_form *f)
 {
@@ -124,7 +124,10 @@ static bool take_step(struct cursor *c, struct step_form *f)
 	return true;
 }
 
-/* Returns the size of the states of all steps. Invalid steps are rejected later. */
+/*
+ * Returns the size of the kernel states of all steps. An invalid step ends the sum; restore_step()
+ * later rejects it.
+ */
 static size_t states_size(const struct restoring *t)
 {
 	struct cursor c = t->steps;
@@ -197,8 +200,8 @@ static enum nn_status restore_operands(struct restoring *t)
 /* ---- Steps ---- */
 
 /*
- * Finds the memory of an operand that a step reads or writes. Returns false if the step may not do
- * so.
+ * Finds the memory of an operand that a step reads or writes. Returns false if the step may not
+ * access the operand in this way.
  */
 static bool bound_operand(const struct restoring *t, uint32_t operand, bool written,
 			  struct nn_room *room)
@@ -225,7 +228,7 @@ static bool bound_operand(const struct restoring *t, uint32_t operand, bool writ
 	return !written || in == SERIAL_ARENA || in >= SERIAL_ARG + t->head->num_inputs;
 }
 
-/* Returns the place of an operand from the serialised plan. */
+/* Returns the place of an operand of a serialised plan. */
 static struct serial_place place_of(const struct restoring *t, uint32_t operand)
 {
 	if (operand >= t->num_args)
@@ -243,8 +246,8 @@ static bool overlap(const struct restoring *t, uint32_t a, uint32_t b)
 }
 
 /*
- * Sets the memory of a step's operands. Operands that the kernel supports and this step does not
- * have get no memory.
+ * Sets the memory that a step may access for each of its operands. Operands that the kernel
+ * supports but the step does not have get no memory.
  */
 static bool bound_operands(const struct restoring *t, const struct step_form *from,
 			   struct nn_bounds *bounds)
@@ -266,12 +269,12 @@ static bool bound_operands(const struct restoring *t, const struct step_form *fr
 	return true;
 }
 
-/* Checks that no output of a step overlaps its inputs or another output. */
+/* Checks that the memory of each output of a step overlaps no input and no other output. */
 static bool is_apart(const struct restoring *t, const struct step_form *from,
 		     const struct nn_bounds *bounds)
 {
 	for (uint32_t i = 0; i < from->step->num_outputs; i++) {
-		/* Inputs without bytes, as most of an LSTM, cannot overlap. */
+		/* Inputs without bytes cannot overlap; most inputs of an LSTM have no bytes. */
 		for (uint32_t k = 0; k < from->step->num_inputs; k++)
 			if (bounds->inputs[k].bytes && overlap(t, from->inputs[k], from->outputs[i]))
 				return false;
@@ -283,8 +286,8 @@ static bool is_apart(const struct restoring *t, const struct step_form *from,
 }
 
 /*
- * Sets where a step's packed weights are. If each run packs the weights, sets only their size.
- * Returns false if the data part lacks them.
+ * Sets the address of a step's packed weights in the data part. If each execution packs the
+ * weights, only their size is set. Returns false if the data part is too short for the weights.
  */
 static bool restore_weights(struct restoring *t, struct nn_ready *ready)
 {
@@ -298,7 +301,7 @@ static bool restore_weights(struct restoring *t, struct nn_ready *ready)
 	}
 	if (size > t->h->packed_size - c->packed_size)
 		return false;
-	/* There may be no data part if no step needs weights. */
+	/* There may be no data part if no step has packed weights. */
 	if (size)
 		ready->packed = t->packed + c->packed_size;
 	c->packed_size += size;
@@ -306,8 +309,8 @@ static bool restore_weights(struct restoring *t, struct nn_ready *ready)
 }
 
 /*
- * Fills `step`, which is zeroed, from the next step of the serialised plan. `*state` is memory for
- * its state.
+ * Fills in `step`, which is zeroed, from the next step of the serialised plan. `*state` is memory
+ * for the state of the step's kernel.
  */
 static bool restore_step(struct restoring *t, struct compiled_step *step,
 			 struct nn_operation *operation, char **state)
@@ -363,8 +366,8 @@ static size_t place(size_t *end, uint64_t count, size_t size)
 }
 
 /*
- * Sums of sizes cannot overflow: all counts are limited by the size of the file, and the structures
- * here are only a few times as large as the records there.
+ * Sums of sizes cannot overflow: the file's size limits all counts, and each structure is only a
+ * few times as large as its record in the file.
  */
 static enum nn_status fill(struct restoring *t, struct saved_header *part, const void *data,
 			   uint32_t preference, struct block **out)
@@ -444,7 +447,7 @@ enum nn_status plan_restore(struct saved_header *part, const void *data,
 
 	if (status)
 		return status;
-	/* Check the number of steps before memory for the steps is allocated. */
+	/* The number of steps is checked before memory for the steps is allocated. */
 	if (t.head->num_steps > t.steps.left / sizeof(struct serial_step))
 		return refuse(&t, "header", 0);
 	status = fill(&t, part, data, options->preference, &b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes plans of saved parts. A serialised plan is checked but not compiled; a saved model is
- * compiled.
+ * Makes plans from the parts of saved plans. A serialised plan is checked but not compiled; a saved
+ * model is checked and compiled.
  */
 #ifndef NN_PLAN_RESTORE_H
 #define NN_PLAN_RESTORE_H
@@ -10,22 +10,22 @@
 #include "plan/saved/saved.h"
 
 /*
- * Makes a plan of a model part that has a serialised plan and whose header was checked. On success
- * the plan owns `part`, which came from malloc(); on failure the caller still owns it.
+ * Makes a plan from a model part with a serialised plan, whose header was already checked. On
+ * success the plan owns `part`, which must be from malloc(); on failure the caller still owns
+ * `part`.
  */
 enum nn_status plan_restore(struct saved_header *part, const void *data,
 			    const struct nn_plan_options *options, struct nn_plan **plan,
 			    struct nn_error *err);
 
 /*
- * Makes a plan of parts whose header was checked. The data part is not read; it is NULL if its size
- * is 0.
+ * Makes a plan from a model part with a model, whose header was already checked. The data part is
+ * not read here; `data` is NULL if the size of the data part is 0.
  */
 enum nn_status plan_load_whole(const struct saved_header *h, const void *model, const void *data,
 			       const struct nn_plan_options *options, struct nn_plan **plan,
 			       struct nn_error *err);
 
-/* Frees a plan that was restored. */
 void restored_free(struct nn_plan *plan);
 
 /* Returns the model part from which the plan was loaded. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Saves a plan: makes a model, and the list of the data part's pieces. Values that were computed
- * from constants are constants in this model. Determining constants (ops/op.h) are saved in the
- * model part, others in the data part.
+ * Saves a plan: makes the model to save, and a list of the pieces of the data part. Values that
+ * compiling has computed from constants become constants of the saved model. Determining constants
+ * (see ops/op.h) are saved in the model part; other constants are saved in the data part.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static bool copy_model(struct saver *s)
 	s->operations = operation = calloc(num_operations, sizeof(*operation));
 	s->determines = calloc(num_operands, sizeof(*s->determines));
 	s->values = calloc(num_operands, sizeof(*s->values));
-	/* Pieces are the packed weights and each constant, but not the stamp. */
+	/* The pieces are the packed weights and each constant; the stamp is not a piece. */
 	s->pieces = calloc(1, sizeof(*s->pieces) + (num_operands + 1) * sizeof(struct piece));
 	if (!s->subgraphs || !operand || !operation || !s->determines || !s->values || !s->pieces)
 		return false;
@@ -70,7 +70,7 @@ static bool is_folded(const struct compiled *c, const struct nn_operand *o, uint
 	return o->lifetime == NN_TEMPORARY && c->places[index].kind == PLACE_CONSTANT;
 }
 
-/* Takes over the constants of a compiled plan: private copies and computed values. */
+/* Makes the values that a compiled plan owns, copied or computed, constants of the saved model. */
 static void take_constants(struct saver *s, const struct compiled *c)
 {
 	const struct nn_subgraph *g = &s->subgraphs[0];
@@ -92,7 +92,7 @@ static void take_constants(struct saver *s, const struct compiled *c)
 	}
 }
 
-/* Removes operations whose results have become constants. */
+/* Removes the operations whose results have become constants. */
 static void drop_folded(struct saver *s)
 {
 	struct nn_subgraph *g = &s->subgraphs[0];
@@ -124,8 +124,8 @@ static void count_consumers(struct saver *s)
 /* ---- Determining values ---- */
 
 /*
- * Returns whether a subgraph's input `input` is determining. `reference` is the operand that refers
- * to the subgraph.
+ * Returns whether input `input` of a subgraph determines addresses or control flow. `reference` is
+ * the operand that refers to the subgraph.
  */
 static bool determines_inside(const struct saver *s, const struct nn_operand *reference,
 			      uint32_t input)
@@ -137,15 +137,18 @@ static bool determines_inside(const struct saver *s, const struct nn_operand *re
 }
 
 /*
- * IF has these inputs: a condition, two subgraphs, and the inputs of the subgraphs. WHILE has the
- * same ones without the condition.
+ * The inputs of IF are a condition, two subgraphs, and the inputs of the subgraphs. The inputs of
+ * WHILE are two subgraphs and the inputs of the subgraphs, without a condition.
  */
 static bool determines_flow(const struct saver *s, const struct nn_operand *operands,
 			    const struct nn_operation *o, uint32_t index)
 {
 	uint32_t first = o->type == NN_OP_IF ? 1 : 0;
 
-	/* plan_determines() has already accepted inputs that are subgraphs, by their type. */
+	/*
+	 * An input that is a subgraph never comes here, because plan_determines() accepts it by its
+	 * type.
+	 */
 	return index < first ||
 	       determines_inside(s, &operands[o->inputs[first]], index - first - 2) ||
 	       determines_inside(s, &operands[o->inputs[first + 1]], index - first - 2);
@@ -170,8 +173,8 @@ static bool mark_operation(struct saver *s, uint32_t k, const struct nn_operatio
 }
 
 /*
- * Subgraphs do not refer to each other in cycles, so the number of rounds is at most the depth of
- * nesting.
+ * The number of rounds is at most the depth of nesting, because subgraphs do not refer to each
+ * other in cycles.
  */
 static void mark_determining(struct saver *s)
 {
@@ -209,8 +212,8 @@ void pieces_end(struct nn_plan_pieces *p)
 }
 
 /*
- * Places a constant after the `used` bytes of copied values, or in the data part. Removes a
- * constant that no operation reads.
+ * Places a constant in the model's copied values, after `used` bytes, or in the data part. A
+ * constant that no operation reads is removed.
  */
 static void place_constant(struct saver *s, size_t index, uint64_t *used)
 {
@@ -224,8 +227,8 @@ static void place_constant(struct saver *s, size_t index, uint64_t *used)
 		return;
 	}
 	/*
-	 * The length of a computed value follows from its type and dimensions. OEM types have no
-	 * fixed size.
+	 * The length of a computed value follows from the value's type and dimensions. Values of
+	 * OEM types have no fixed size.
 	 */
 	if (info->element_size)
 		nn_operand_size(o, &length);
@@ -283,8 +286,8 @@ static bool place_constants(struct saver *s)
 }
 
 /*
- * Equal data has the same identity, so several processes that write the same cache entry write the
- * same bytes.
+ * Equal data has an equal identity, so several processes that write the same cache entry write
+ * equal bytes.
  */
 static uint64_t identify(const struct nn_plan_pieces *p)
 {
@@ -339,7 +342,7 @@ static enum nn_status write_model(struct saver *s, struct nn_plan_image *image)
 	return c ? plan_serialise(image, s->pieces) : NN_OK;
 }
 
-/* Writes the identity of the data part into both parts. */
+/* Writes the identity of the data part into the model part and into the data part. */
 static void stamp(struct saver *s, struct nn_plan_image *image)
 {
 	struct saved_header *h = image->model;
@@ -365,7 +368,7 @@ static enum nn_status save(struct saver *s, struct nn_plan_image *image)
 	mark_determining(s);
 	if (!place_constants(s))
 		return NN_OUT_OF_MEMORY;
-	/* A computed constant may have no elements, which a model does not allow. */
+	/* A computed constant may have no elements, but a model does not allow such constants. */
 	if (nn_model_check(&s->model, &reason) || nn_ops_check_model(&s->model, NULL, &reason))
 		return nn_fail(s->err, NN_GENERAL_FAILURE, "the plan cannot be saved: %.400s",
 			       reason.message);
@@ -376,8 +379,8 @@ static enum nn_status save(struct saver *s, struct nn_plan_image *image)
 }
 
 /*
- * Saves a restored plan: copies the parts that it was loaded from, with the current choices of
- * tuning.
+ * Saves a restored plan: copies the two parts from which it was loaded, with the numbers of threads
+ * that tuning has chosen since.
  */
 static enum nn_status save_restored(const struct nn_plan *plan, struct nn_plan_image *image)
 {

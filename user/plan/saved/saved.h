@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The format of a saved plan, for the code that writes and the code that reads it.
+ * The format of a saved plan, for the code that writes files and the code that reads files.
  *
- * Model part: struct saved_header, then one of two forms. If the plan was tuned, a byte for each
- * step follows.
+ * Model part: struct saved_header, then a serialised plan or a model. If the plan was tuned, the
+ * model part ends with a byte for each step.
  *
- * The first form is the serialised plan. It is used if each step has a kernel that can be saved and
- * no argument may be omitted. It has all that an execution needs, so loading compiles nothing.
+ * The first form of the model part has a serialised plan. It is used if each step of the plan has a
+ * kernel that can be saved, and if no argument may be omitted. A serialised plan has all
+ * information that an execution needs, so loading compiles nothing.
  *
- * The other form is the wire form of a model (model/wire.h). Its determining constants (ops/op.h)
- * are copied values; its other constants lie in its only pool, the data part. Operations that
- * depend on constants alone are replaced by their results.
+ * The other form of the model part has the wire form of a model (see model/wire.h). Determining
+ * constants (see ops/op.h) of the model are copied values; its other constants lie in its only
+ * pool, which is the data part. Operations that depend on constants alone are replaced by their
+ * results in the saved model.
  *
- * Data part: struct saved_stamp, the packed weights as compiling lays them out, then constants,
- * each aligned to SAVED_ALIGN. With a serialised plan the data part has only the constants that
- * steps read, otherwise all. The data part is padded to NN_PLAN_DATA_ALIGN.
+ * Data part: struct saved_stamp, the packed weights in the layout of compiling, and constants, each
+ * aligned to SAVED_ALIGN. For a serialised plan, the data part has only the constants that steps
+ * read; for a model, it has all constants. The data part is padded to NN_PLAN_DATA_ALIGN.
  */
 #ifndef NN_PLAN_SAVED_H
 #define NN_PLAN_SAVED_H
@@ -25,27 +27,27 @@
 #define SAVED_MAGIC UINT64_C(0x314e414c504e4e02)
 #define SAVED_ALIGN 64
 
-/* Value of saved_header.choice for a plan with sections, which are compiled when executed. */
+/* Value of saved_header.choice for a plan with sections, which are compiled during executions. */
 #define SAVED_SECTIONS UINT64_MAX
 
-/* The hash by which the model part is checked covers this header too. */
+/* The hash of the model part also covers this header. */
 struct saved_header {
 	uint64_t magic;
 	uint64_t fingerprint;		/* nn_plan_fingerprint() of the build that wrote the file */
-	uint64_t model_size;		/* size of the whole model part */
+	uint64_t model_size;		/* size of the whole model part, with this header */
 	uint64_t data_size;
-	uint64_t data_identity;	/* saved_stamp.identity of the data part that belongs to it */
+	uint64_t data_identity;	/* saved_stamp.identity of its data part */
 	uint64_t packed_size;
 	uint64_t choice;		/* hash of the chosen kernels: compiled.choice */
 	uint32_t tuned_steps;		/* 0: not tuned */
-	uint32_t serial_size;	/* bytes of the serialised plan; 0: there is the wire form */
-	char kernels[16];		/* "avx2"; "" for a plan that is interpreted */
+	uint32_t serial_size;	/* bytes of the serialised plan; 0: a model in wire form */
+	char kernels[16];		/* name such as "avx2"; "" for an interpreted plan */
 };
 
 /*
- * Head of the serialised plan. serial_arg[num_inputs + num_outputs], serial_place[num_places] and
- * the steps follow. Each step is followed by its operands, outputs first, and by `words` words.
- * Operands are numbered in this order: inputs, outputs, places.
+ * Header of a serialised plan, followed by serial_arg[num_inputs + num_outputs],
+ * serial_place[num_places] and the steps. After each step follow its operands, outputs first, and
+ * `words` words. Numbers of operands count inputs first, then outputs, then places.
  */
 struct serial_header {
 	uint64_t arena_size;
@@ -55,17 +57,18 @@ struct serial_header {
 	uint32_t num_steps;
 };
 
-/* An argument as the model declares it. All dimensions are known. */
+/* An argument, with the type that the model declares. All dimensions of the argument are known. */
 struct serial_arg {
 	int32_t type;
 	uint32_t rank;
-	uint32_t dims[NN_MAX_RANK];	/* elements from `rank` on are 0 */
+	uint32_t dims[NN_MAX_RANK];	/* elements after the first `rank` are 0 */
 	float scale;
 	int32_t zero_point;
 };
 
 /*
- * serial_place.in: the operand is in the arena, in the data part, or in argument `in - SERIAL_ARG`.
+ * Values of serial_place.in: the operand is in the arena, in the data part, or in argument `in -
+ * SERIAL_ARG`.
  */
 enum { SERIAL_ARENA, SERIAL_DATA, SERIAL_ARG };
 
@@ -76,15 +79,15 @@ struct serial_place {
 };
 
 struct serial_step {
-	uint16_t kernel;		/* its number, see nn_kernel_at() */
-	uint16_t words;			/* number of words that the kernel's fields make */
-	int32_t code;			/* code of the operation; with its index, for messages */
+	uint16_t kernel;		/* number of the kernel, see nn_kernel_at() */
+	uint16_t words;			/* number of words in the kernel's saved fields */
+	int32_t code;			/* code of the operation, for messages */
 	uint32_t index;
 	uint16_t num_outputs;
 	uint16_t num_inputs;
 };
 
-/* Returns whether a step of a kernel may have these numbers of outputs and inputs. */
+/* Returns whether a step of a kernel may have `outputs` outputs and `inputs` inputs. */
 static inline bool saved_has_operands(const struct nn_kernel *kernel, uint32_t outputs,
 				      uint32_t inputs)
 {
@@ -92,8 +95,8 @@ static inline bool saved_has_operands(const struct nn_kernel *kernel, uint32_t o
 }
 
 /*
- * The head of the data part. It shows if the part belongs to another plan or was not written
- * completely. It does not protect against changes.
+ * Header of the data part of a saved plan. The stamp shows whether the data part belongs to another
+ * plan or was not written completely. The stamp does not protect the data part against changes.
  */
 struct saved_stamp {
 	uint64_t magic;

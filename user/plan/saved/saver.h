@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The state of saving a plan: a copy of its model, which is converted to the form that is saved.
+ * The state while a plan is saved: a copy of its model, converted to the form in which it is saved.
  */
 #ifndef NN_PLAN_SAVER_H
 #define NN_PLAN_SAVER_H
@@ -9,7 +9,7 @@
 #include "plan/compiled.h"
 #include "plan/saved/saved.h"
 
-/* A part of the data part. Pieces are sorted by offset. */
+/* A piece of the data part: packed weights or a constant. All pieces are sorted by offset. */
 struct piece {
 	const void *from;
 	uint64_t offset;
@@ -23,10 +23,10 @@ struct nn_plan_pieces {
 	struct piece list[];
 };
 
-/* Appends a piece, aligned to SAVED_ALIGN, to the data part; returns its offset. */
+/* Appends a piece to the data part, aligned to SAVED_ALIGN; returns the offset of the piece. */
 uint64_t pieces_add(struct nn_plan_pieces *p, const void *from, uint64_t size);
 
-/* Pads the data part to whole pages; without pieces it is empty. */
+/* Pads the data part to whole pages; a data part without pieces is empty. */
 void pieces_end(struct nn_plan_pieces *p);
 
 struct saver {
@@ -43,16 +43,16 @@ struct saver {
 	struct nn_error *err;
 };
 
-/* Returns the index of a subgraph's first operand in the lists of all operands. */
+/* Returns the index of a subgraph's first operand among the operands of all subgraphs. */
 static inline size_t saver_first(const struct saver *s, uint32_t subgraph)
 {
 	return (size_t)(s->subgraphs[subgraph].operands - s->operands);
 }
 
 /*
- * Replaces the wire form in an image's model part by the serialised plan, and drops pieces that the
- * serialised plan does not need. Leaves image and pieces unchanged if a step cannot be serialised,
- * or if an argument may be omitted. Returns NN_OK or NN_OUT_OF_MEMORY.
+ * Replaces the model in an image's model part by the serialised plan, and drops pieces that the
+ * serialised plan does not need. Leaves `image` and `pieces` unchanged if a step cannot be
+ * serialised, or if an argument may be omitted. Returns NN_OK or NN_OUT_OF_MEMORY.
  */
 enum nn_status plan_serialise(struct nn_plan_image *image, struct nn_plan_pieces *pieces);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serialises a plan, so that loading it needs no compiling. First the plan is made from its saved
- * parts, as loading does. Only the data part is not there: reserved addresses stand for it.
+ * Serialises a plan, so that loading the plan needs no compiling. The serialiser first makes the
+ * plan from its saved parts, like loading. The data part does not exist yet, so reserved addresses
+ * replace it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,21 +14,19 @@
 #include "plan/saved/restore.h"
 
 struct serialiser {
-	const void *data;	/* reserved addresses that stand for the data part */
+	const void *data;	/* reserved addresses in place of the data part */
 	const struct compiled *c;
 	const struct saved_header *h;
-	uint32_t *numbers;	/* by operand: 1 + its number in the serialised plan; 0: none yet */
-	uint32_t none;			/* 1 + the number of the place without bytes; 0: none yet */
+	uint32_t *numbers;	/* by operand: 1 + its number in the serialised plan, or 0 */
+	uint32_t none;			/* 1 + the number of the place without bytes, or 0 */
 	struct serial_header head;
 	struct serial_arg *args;
 	struct serial_place *places;
-	uint32_t *steps;		/* each a struct serial_step with its operands and words */
+	uint32_t *steps;		/* serial_step, each with its operands and words */
 	size_t steps_words;
 };
 
-/*
- * Describes an argument. Returns false if it has properties that the serialised plan cannot hold.
- */
+/* Describes an argument. Returns false if a serialised plan cannot describe the argument. */
 static bool set_arg(struct serialiser *f, uint32_t operand)
 {
 	uint32_t number = f->head.num_inputs + f->head.num_outputs;
@@ -54,8 +53,8 @@ static bool set_args(struct serialiser *f)
 }
 
 /*
- * Finds the memory of an operand that is no argument; returns false if a serial_place cannot
- * describe it.
+ * Finds the memory of an operand that is not an argument; returns false if a serial_place cannot
+ * describe the memory.
  */
 static bool find_place(const struct serialiser *f, uint32_t operand, struct serial_place *place)
 {
@@ -96,8 +95,8 @@ static bool number_of(struct serialiser *f, uint32_t operand, uint32_t *number)
 }
 
 /*
- * Finds the number of a step's input in the serialised plan. All inputs that a kernel does not read
- * have the number of one place without bytes.
+ * Finds the number that an input of a step has in the serialised plan. All inputs that kernels do
+ * not read have the number of the same place without bytes.
  */
 static bool number_of_input(struct serialiser *f, const struct compiled_step *step, uint32_t index,
 			    bool is_read, uint32_t *number)
@@ -128,7 +127,8 @@ static bool number_of_kernel(const struct nn_kernel *kernel, uint16_t *number)
 }
 
 /*
- * Returns a bit for each input that a step reads; sets *count to 1 + the position of the last one.
+ * Returns a bit mask of the inputs that a step reads; sets *count to 1 + the position of the last
+ * of these inputs.
  */
 static uint64_t inputs_of(const struct nn_ready *ready, uint16_t *count)
 {
@@ -190,10 +190,10 @@ static void free_lists(struct serialiser *f)
 }
 
 /*
- * Returns whether an execution may omit an input. An execution that omits one is interpreted,
- * because shapes depend on which inputs are present. An input that no operation reads may be
- * omitted too. Outputs need no check: only operations of plug-ins may omit outputs, and these have
- * no kernel.
+ * Returns whether an execution of the model may omit an input. An execution that omits an input is
+ * interpreted, because shapes depend on the inputs that are present. An input that no operation
+ * reads may be omitted as well. Outputs need no check: only operations of plug-ins may omit
+ * outputs, and such operations have no kernel.
  */
 static bool may_omit(const struct nn_subgraph *s)
 {
@@ -212,7 +212,7 @@ static bool may_omit(const struct nn_subgraph *s)
 	return false;
 }
 
-/* Serialises a plan; returns false if that is impossible. */
+/* Serialises the whole plan; returns false if a step or an argument cannot be serialised. */
 static bool serialise_all(struct serialiser *f)
 {
 	if (may_omit(f->c->main) || !set_args(f))
@@ -231,9 +231,7 @@ static void append(uint8_t **to, const void *from, size_t size)
 	*to += size;
 }
 
-/*
- * Finds the piece that contains a place of the data part; returns false if there is no such piece.
- */
+/* Finds the piece that contains a place in the data part; returns false if no piece contains it. */
 static bool find_piece(const struct nn_plan_pieces *p, const struct serial_place *place,
 		       uint32_t *number)
 {
@@ -242,8 +240,8 @@ static bool find_piece(const struct nn_plan_pieces *p, const struct serial_place
 
 		*number = i;
 		/*
-		 * Pieces are sorted by offset. For earlier pieces the difference is larger than the
-		 * size.
+		 * Pieces are sorted by offset. For a piece before the place's piece, the difference
+		 * of offsets is larger than the size.
 		 */
 		if (place->offset - piece->offset < piece->size)
 			return true;
@@ -252,8 +250,8 @@ static bool find_piece(const struct nn_plan_pieces *p, const struct serial_place
 }
 
 /*
- * Reduces the data part to the packed weights, which are its first piece, and the constants that
- * steps read. Returns false if memory runs out, or if a place is in no piece.
+ * Reduces the data part to the packed weights, which are the first piece, and the constants that
+ * steps read. Returns false if memory runs out, or if no piece contains a place.
  */
 static bool keep_used(struct serialiser *f, const struct nn_plan_pieces *all,
 		      struct nn_plan_pieces *kept)
@@ -290,7 +288,7 @@ static bool keep_used(struct serialiser *f, const struct nn_plan_pieces *all,
 	return fine;
 }
 
-/* Returns the model part; NULL if memory runs out. */
+/* Returns the model part with the serialised plan, or NULL if memory runs out. */
 static uint8_t *write_part(struct serialiser *f, const struct nn_plan_image *image,
 			   uint64_t data_size, size_t *size)
 {
@@ -319,7 +317,7 @@ static uint8_t *write_part(struct serialiser *f, const struct nn_plan_image *ima
 }
 
 /*
- * Returns whether the serialised plan can be restored. For this, each kernel must accept what it
+ * Returns whether the serialised plan can be restored. Each kernel must accept the words that it
  * saved.
  */
 static bool can_be_restored(const uint8_t *part, size_t size, const void *data)
@@ -380,8 +378,8 @@ enum nn_status plan_serialise(struct nn_plan_image *image, struct nn_plan_pieces
 	if (image->model_size > UINT32_MAX / 2)
 		return NN_OK;
 	/*
-	 * If memory runs out while the plan is compiled, another kernel may be tried, which may
-	 * read zeros at the reserved addresses. Then the plan does not match its header and is not
+	 * If memory runs out during compiling, another kernel may be tried, which may read zeros at
+	 * the reserved addresses. The compiled plan then does not match its header, so it is not
 	 * loaded.
 	 */
 	room = h.data_size + NN_PLAN_DATA_ALIGN;
