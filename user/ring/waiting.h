@@ -57,7 +57,7 @@ struct nn_wait_plan nn_waiter_plan(const struct nn_waiter *waiter);
 /* Reports the duration of a wait, and whether the thread slept or only spun. */
 void nn_waiter_learn(struct nn_waiter *waiter, uint64_t took_ns, bool slept);
 
-/* Reports that the thread lost its CPU while it spun: see NN_HELD_UP_NS. */
+/* Reports that the thread lost its CPU while it spun for a packet; see NN_HELD_UP_NS. */
 void nn_waiter_held_up(struct nn_waiter *waiter);
 
 /* Reports that a timed sleep ended late_ns later than planned. */

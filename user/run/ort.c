@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ONNX Runtime. Programs reach all of ONNX Runtime through OrtGetApiBase(). This library's
- * OrtGetApiBase() returns copies of the runtime's table in which sessions are made with the
- * provider of libnnaccel_onnxruntime.so.
+ * ONNX Runtime. Programs reach all functions of ONNX Runtime through OrtGetApiBase(). This
+ * library's OrtGetApiBase() returns copies of the runtime's table; in the copies, the functions
+ * that create sessions add the provider of libnnaccel_onnxruntime.so.
  */
 #define _GNU_SOURCE
 #include <link.h>
@@ -18,7 +18,7 @@
 
 #define NAME "nnaccel"			/* of the provider */
 #define PLUGIN "libnnaccel_onnxruntime.so"
-#define MAX_CALLS 1024			/* more entries than any version's table has */
+#define MAX_CALLS 1024			/* more entries than the table of any version has */
 
 #define CREATE(index, name, parameters, arguments, path)
 #define RUN(index, name, parameters, arguments)
@@ -30,7 +30,7 @@ static struct {
 	struct ort_api_base ours;
 	bool is_new;				/* it takes plug-ins */
 	char version[64];			/* "onnxruntime 1.23.2" */
-	void *const *theirs;			/* the runtime's table, version 23 */
+	void *const *theirs;			/* table of the runtime's functions, version 23 */
 #include "run/ort_calls.def"
 } ort;
 #undef CALL
@@ -38,7 +38,7 @@ static struct {
 #undef RUN
 #undef PROVIDER
 
-/* A table of the runtime, and this library's table in its place. */
+/* A table of the runtime's functions, and the table with which this library replaces it. */
 struct table {
 	const void *theirs;
 	struct table *next;
@@ -46,24 +46,24 @@ struct table {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct table *tables;		/* under the lock; never freed */
+static struct table *tables;		/* protected by `lock`; never freed */
 /*
- * Held while the plug-in is registered. The runtime then calls OrtGetApiBase(), which takes the
- * other lock.
+ * This lock is held while the plug-in is registered. The runtime calls OrtGetApiBase() during the
+ * registration, and OrtGetApiBase() takes `lock`.
  */
 static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- sessions ---- */
 
-/* A session that is being created: the arguments of its call, and the options for it. */
+/* A session that is being created: its options and the path of its model. */
 struct start {
-	OrtSessionOptions *own;	/* options with the provider; NULL if the program's are used */
+	OrtSessionOptions *own;	/* options with the provider; NULL: the program's options */
 	const char *model;
 };
 
 /*
- * Finds the device among those of the plug-in. If it returns false, *status is the error, or NULL if
- * the plug-in has no such device.
+ * Finds the device `nnaccel` among the devices of the plug-in. If the function returns false,
+ * *status is the error, or NULL if the plug-in has no such device.
  */
 static bool find_device(const OrtEnv *env, const OrtEpDevice **device, OrtStatus **status)
 {
@@ -83,7 +83,10 @@ static bool find_device(const OrtEnv *env, const OrtEpDevice **device, OrtStatus
 	return false;
 }
 
-/* Registers the plug-in, once for an environment, and adds its device to the options. */
+/*
+ * Registers the plug-in, once for each environment, and adds the device of the plug-in to the
+ * options.
+ */
 static OrtStatus *add_provider(OrtEnv *env, OrtSessionOptions *options, const char *model)
 {
 	const char *const names[] = { "runtime", "model", "verbosity" };
@@ -100,7 +103,7 @@ static OrtStatus *add_provider(OrtEnv *env, OrtSessionOptions *options, const ch
 		found = !status && find_device(env, &device, &status);
 	}
 	pthread_mutex_unlock(&registering);
-	/* A missing device has its own error: NULL means that there is no device. */
+	/* Without a device, the following call gets no devices and returns its own error. */
 	if (status)
 		return status;
 	return ort.SessionOptionsAppendExecutionProvider_V2(options, env, &device, found, names, values, 3);
@@ -134,7 +137,7 @@ static void begin(struct start *start, const OrtEnv *env, const OrtSessionOption
 	start->own = NULL;
 }
 
-/* Returns whether to try the program's own options after a failure. */
+/* Returns whether to try again with the program's own options after a failure. */
 static bool goes_back(OrtStatus *status)
 {
 	return status && !run_set(RUN_REQUIRE);
@@ -145,7 +148,7 @@ static void end(const struct start *start, OrtStatus *failure, OrtStatus *status
 	if (start->own)
 		ort.ReleaseSessionOptions(start->own);
 	/*
-	 * If the program cannot load the model without the provider either, that error is its own.
+	 * If the model also cannot be loaded without the provider, the error is the program's own.
 	 */
 	if (failure && (!status || failure == status))
 		say_not_reached(start->model, failure);
@@ -225,7 +228,7 @@ static void release_options(OrtSessionOptions *options)
 /* ---- tables ---- */
 
 struct extent {
-	uintptr_t at, end;	/* end of the segment that holds `at`; 0 if none was found */
+	uintptr_t at, end;	/* end of the segment that contains `at`; 0: not found */
 };
 
 static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
@@ -245,8 +248,9 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * Returns the number of calls to copy. The table grows with each release, and its end is unknown.
- * Data of the runtime that follows the table is copied as well, and never used.
+ * Returns how many entries of the runtime's table to copy. The table becomes longer with each
+ * release, and its length is unknown. Data of the runtime that follows its table is copied as well,
+ * but never used.
  */
 static size_t calls_of(const void *theirs)
 {
@@ -313,8 +317,8 @@ static const char *get_version(void)
 }
 
 /*
- * Returns whether the runtime has plug-in providers. The version decides that, because GetApi()
- * would print a message.
+ * Returns whether this version of the runtime supports plug-in providers. The version number
+ * decides, because GetApi() would print a message.
  */
 static bool takes_plugins(const char *version)
 {
@@ -324,7 +328,9 @@ static bool takes_plugins(const char *version)
 	       (major > 1 || (major == 1 && minor >= ORT_VERSION));
 }
 
-/* Stores what this library needs from the first ONNX Runtime that the process loads. */
+/*
+ * Stores the functions that this library needs from the first ONNX Runtime that the process loads.
+ */
 static void meet(const struct ort_api_base *base)
 {
 	const char *version = base->GetVersionString();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Types of ONNX Runtime that the calls of ort_calls.def take besides those of the provider. */
+/* Types in the calls of ort_calls.def, in addition to the types that the provider uses. */
 #ifndef NN_RUN_ORT_TYPES_H
 #define NN_RUN_ORT_TYPES_H
 
-/* The value 0 of both types means memory that programs allocate. */
+/* Value 0 of OrtAllocatorType and OrtMemType means memory that the program allocates. */
 typedef int OrtAllocatorType;
 typedef int OrtMemType;
 typedef struct OrtCANNProviderOptions OrtCANNProviderOptions;
@@ -21,6 +21,6 @@ typedef struct OrtSession OrtSession;
 typedef struct OrtTensorRTProviderOptions OrtTensorRTProviderOptions;
 typedef struct OrtTensorRTProviderOptionsV2 OrtTensorRTProviderOptionsV2;
 typedef unsigned int OrtExecutionProviderDevicePolicy;
-typedef void *EpSelectionDelegate;	/* the pointer is only passed on */
+typedef void *EpSelectionDelegate;	/* this pointer is only passed on */
 
 #endif /* NN_RUN_ORT_TYPES_H */

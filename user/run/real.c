@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the functions that the library replaces, in the scope of their caller, because a runtime
- * may be in the scope of a plug-in only. If a program loads a runtime with dlopen(), its calls of
- * dlsym() return our replacements.
+ * Finds the original functions that the library replaces, in the scope of the caller, because only
+ * a plug-in may have loaded the runtime. If a program loads a runtime with dlopen(), its calls of
+ * dlsym() return the replacements.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -21,7 +21,7 @@ typedef void *dlsym_fn(void *handle, const char *name);
 static struct function {
 	const char *name;
 	void *ours;
-	_Atomic(void *) found;		/* the last function that dlsym() found for the program */
+	_Atomic(void *) found;		/* the original function that dlsym() found last */
 } functions[] = {
 #define FUNCTION(name) { #name, (void *)name, NULL },
 #include "run/functions.def"
@@ -30,7 +30,7 @@ static struct function {
 
 #define NUM_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
 
-/* Returns the C library's dlsym(), whose symbol has this version on the architecture. */
+/* Returns dlsym() of the C library; the version of its symbol depends on the architecture. */
 static dlsym_fn *true_dlsym(void)
 {
 #ifdef __aarch64__
@@ -51,8 +51,7 @@ static dlsym_fn *true_dlsym(void)
 static struct function *find(const char *name)
 {
 	/*
-	 * The functions of both runtimes begin with one of two letters, so most other names end
-	 * here.
+	 * The functions of both runtimes begin with O or T, so most other names are rejected here.
 	 */
 	if (*name != 'O' && *name != 'T')
 		return NULL;
@@ -98,8 +97,8 @@ void *dlsym(void *restrict handle, const char *restrict name)
 	void *found;
 
 	/*
-	 * The answer may depend on the caller, so this is a jump that keeps the caller's return
-	 * address.
+	 * The result of dlsym() may depend on the caller, so this call is a jump that keeps the
+	 * caller's return address.
 	 */
 	if (!function)
 		return true_dlsym()(handle, name);

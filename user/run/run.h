@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library that `nnaccel run` loads into a program: settings, messages, and the functions that
- * it replaces.
+ * The library that `nnaccel run` loads into a program: its settings and messages, and the functions
+ * that it replaces.
  */
 #ifndef NN_RUN_H
 #define NN_RUN_H
@@ -12,46 +12,55 @@
 
 #define RUN_EXPORT __attribute__((visibility("default")))
 
-/* The tool sets these in the environment. */
+/* The tool `nnaccel run` sets the following variables in the environment. */
 #define RUN_DEVICE "NNACCEL_RUN_DEVICE"	/* name of the device; if unset, the library does nothing */
-#define RUN_REQUIRE "NNACCEL_RUN_REQUIRE"	/* fail if a model cannot use it */
-#define RUN_REPORT "NNACCEL_RUN_REPORT"		/* print reasons, and the runs at the end */
+#define RUN_REQUIRE "NNACCEL_RUN_REQUIRE"	/* fail if a model cannot use the device */
+#define RUN_REPORT "NNACCEL_RUN_REPORT"		/* print reasons, and finally the number of runs */
 #define RUN_STATE "NNACCEL_RUN_STATE"		/* the tool's file for messages: /proc/PID/fd/N */
 
-/* The device's name. NULL means that the library does nothing. */
+/* The device's name. If the name is NULL, the library does nothing. */
 const char *run_device(void);
 
-/* Returns whether the environment has this variable. */
+/* Returns whether the environment has the variable `name`. */
 bool run_set(const char *name);
 
 /* Prints "nnaccel run: ..." to standard error, and records that a message was printed. */
 void run_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Records, for the program's end, that a plug-in reports its part of the model. */
+/*
+ * Records that a plug-in reports which part of its model it runs, for the message at the program's
+ * end.
+ */
 void run_reached(void);
 
-/* Finds the path of a plug-in, which lies beside this library; returns false if it is too long. */
+/*
+ * Finds the path of a plug-in, which is in the directory of this library; returns false if the path
+ * is too long.
+ */
 bool run_plugin(const char *name, char *path, size_t size);
 
-/* Returns the last part of a path. */
+/* Returns the last component of a path. */
 const char *run_base_name(const char *path);
 
 /*
- * Returns the function that a caller would have without this library. The search goes through the
- * caller's file and its libraries, then the program, then what dlsym() found earlier. NULL: not
- * found.
+ * Returns the original function, which a caller would call without this library. The search covers
+ * the caller's file and its libraries, then the program, then functions that dlsym() found earlier.
+ * NULL: not found.
  */
 void *run_real(const void *caller, const char *name);
 
-/* Stores a text for an object of a runtime, by its address. Returns false if memory runs out. */
+/*
+ * Stores a text for an object of a runtime, under the object's address. Returns false if memory
+ * runs out.
+ */
 bool run_note(const void *object, const char *text);
 void run_forget(const void *object);
-/* Reads the text of an object; returns false if it has none. */
+/* Reads the text of an object; returns false if the object has no text. */
 bool run_noted(const void *object, char *text, size_t size);
 
-/* Begins to count the runs of a session or interpreter for the report, if one is wanted. */
+/* Begins to count the runs of a session or interpreter, if a report is wanted. */
 void run_count_from(const void *object, const char *runtime, const char *model);
-/* Counts a run that began then, by clock_ns(). */
+/* Counts a run that began at time `begin` of clock_ns(). */
 void run_count(const void *object, uint64_t begin);
 
 #endif /* NN_RUN_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Settings and messages of the library, notes, and the report at the program's end.
+ * Settings and messages of the library, texts for objects, and the report at the program's end.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,8 +27,8 @@ struct note {
 };
 
 struct model {
-	const void *object;		/* the latest object at this address comes first */
-	pid_t pid;	/* process that loaded it; a child does not report its runs */
+	const void *object;		/* list; the newest object at an address comes first */
+	pid_t pid;	/* process that loaded it; children do not report its runs */
 	uint64_t runs, ns;
 	struct model *next;
 	char name[256];
@@ -36,7 +36,7 @@ struct model {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct note *notes;		/* under the lock */
-static struct model *models;	/* under the lock; never freed */
+static struct model *models;	/* protected by `lock`; never freed */
 
 const char *run_device(void)
 {
@@ -57,12 +57,15 @@ void run_reached(void)
 
 	if (fd < 0)
 		return;
-	/* If write() fails, only the message at the program's end is wrong. */
+	/* If write() fails, only the message at the end of the program is wrong. */
 	(void)!write(fd, "1", 1);
 	close(fd);
 }
 
-/* The line is written by one call, as _exit() may be called where the streams cannot be used. */
+/*
+ * One call writes the whole line, because the program may call _exit() where streams cannot be
+ * used.
+ */
 void run_say(const char *format, ...)
 {
 	char line[512] = "nnaccel run: ";
@@ -73,7 +76,9 @@ void run_say(const char *format, ...)
 	vsnprintf(line + length, sizeof(line) - length - 1, format, args);
 	va_end(args);
 	strcat(line, "\n");
-	/* A message that cannot be written is lost, because there is no other place for it. */
+	/*
+	 * A message that cannot be written is lost, because there is no other output for messages.
+	 */
 	(void)!write(STDERR_FILENO, line, strlen(line));
 	run_reached();
 }
@@ -191,7 +196,7 @@ static void report(const struct model *model)
 		run_say("%s: no runs", model->name);
 }
 
-/* The program prints at its end if none of its processes printed a message before. */
+/* Prints a message at the program's end if no process of the program has printed one before. */
 static void check_reached(void)
 {
 	const char *path = getenv(RUN_STATE);
@@ -205,7 +210,10 @@ static void check_reached(void)
 		"shared library; see nnaccel run --help", program_invocation_short_name);
 }
 
-/* The process whose end is handled; a child of vfork() shares all memory with its parent. */
+/*
+ * The process at whose end the report is printed; a child of vfork() shares all memory with its
+ * parent.
+ */
 static pid_t self;
 
 static void note_self(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TensorFlow Lite's C interface: an interpreter gets the delegate of libnnaccel_tflite.so when it
- * is made. An interpreter of the C++ interface is only detected.
+ * TensorFlow Lite's C interface: each new interpreter gets the delegate of libnnaccel_tflite.so. An
+ * interpreter of the C++ interface is only detected, and gets no delegate.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 
 #define PLUGIN "libnnaccel_tflite.so"
 #define OK 0
-#define ERROR 1				/* the interpreter cannot be used any more */
+#define ERROR 1				/* the interpreter is no longer usable */
 
 typedef struct TfLiteDelegate TfLiteDelegate;
 typedef struct TfLiteInterpreter TfLiteInterpreter;
@@ -25,7 +25,7 @@ typedef struct TfLiteModel TfLiteModel;
 
 typedef TfLiteInterpreter *create_fn(const TfLiteModel *model, const TfLiteInterpreterOptions *options);
 
-/* The delegate of an interpreter, which lives as long as the interpreter. */
+/* The delegate of an interpreter; it lives as long as the interpreter. */
 struct given {
 	const TfLiteInterpreter *interpreter;
 	TfLiteDelegate *delegate;
@@ -34,7 +34,9 @@ struct given {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct given *all_given;		/* under the lock */
-/* The runtime's C interface makes its interpreters by the C++ interface. */
+/*
+ * Set while the C interface creates an interpreter, because it does so through the C++ interface.
+ */
 static _Thread_local bool in_c;
 
 static struct {
@@ -43,7 +45,7 @@ static struct {
 	char problem[256];
 } plugin;
 
-/* The runtime's function that this library replaces. */
+/* The runtime's own version of the function that this library replaces. */
 #define THEIRS(result, parameters) \
 	((result (*) parameters)run_real(__builtin_return_address(0), __func__))
 
@@ -72,7 +74,7 @@ static void load_plugin(void)
 		snprintf(plugin.problem, sizeof(plugin.problem), "%s", dlerror());
 }
 
-/* The reason is the last message that the plug-in reported. */
+/* The reason of a failure is the last message that the plug-in reported. */
 static _Thread_local char problem[256];
 
 static void keep_problem(const char *text)
@@ -128,8 +130,8 @@ static TfLiteDelegate *take_back(const TfLiteInterpreter *interpreter)
 }
 
 /*
- * Gives the interpreter to the delegate. `library` is an address in the runtime. Returns the status of
- * TensorFlow Lite, with the reason in `problem`.
+ * Applies the delegate to the interpreter. `library` is any address in the runtime's library.
+ * Returns the status of TensorFlow Lite; on failure, `problem` has the reason.
  */
 static int delegate_to(const void *library, TfLiteInterpreter *interpreter, const char *runtime,
 		       const char *model)

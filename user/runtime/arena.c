@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that is allocated piece by piece and freed as a whole.
+ * An arena: memory that is allocated piece by piece and freed as a whole.
  */
 #include "runtime/arena.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory for the arrays of models, plans and steps. It is allocated piece by piece and freed as a
- * whole.
+ * Memory for the arrays of models, plans and steps. Each array is allocated separately, and all
+ * arrays are freed together.
  */
 #ifndef NN_RUNTIME_ARENA_H
 #define NN_RUNTIME_ARENA_H
@@ -15,7 +15,7 @@ struct arena {
 	struct arena_block *blocks;
 };
 
-/* Returns count * size zeroed bytes, also if that is 0; NULL if memory runs out. */
+/* Returns count * size zeroed bytes, also if the size is 0; NULL if memory runs out. */
 void *arena_alloc(struct arena *arena, size_t count, size_t size);
 
 /* Returns a copy of count * size bytes. */

@@ -11,7 +11,7 @@
 #include "runtime/memory_desc.h"
 #include "runtime/operand.h"
 
-/* An argument while it is checked. */
+/* State while an argument is checked. */
 struct checking {
 	const ANeuralNetworksExecution *execution;
 	const struct argument *argument;
@@ -31,7 +31,7 @@ static bool is_omitted(const struct argument *a)
 	return !a->memory && !a->buffer;
 }
 
-/* Outputs and omitted inputs may leave dimensions unknown. */
+/* The dimensions of outputs and of omitted inputs may remain unknown. */
 static bool may_be_dynamic(const struct argument *a)
 {
 	return a->output || is_omitted(a);
@@ -53,8 +53,8 @@ static int check_type(struct checking *c)
 	if (result != ANEURALNETWORKS_NO_ERROR)
 		return result;
 	/*
-	 * As on Android, use the model's code, scale and zero point, and ignore those of the given
-	 * type.
+	 * As on Android, the code, scale and zero point of the given type are ignored, and those of
+	 * the model are used.
 	 */
 	if (!operand_is_tensor(&c->operand))
 		return ANEURALNETWORKS_NO_ERROR;
@@ -84,7 +84,10 @@ static int check_length(const struct checking *c)
 		       nn_type_name(c->operand.type), length, size);
 }
 
-/* Checks the part of a memory that an argument names, but not against the operand's size. */
+/*
+ * Checks the range of a memory that an argument specifies, but does not compare it with the
+ * operand's size.
+ */
 static int check_part(const struct checking *c)
 {
 	const struct argument *a = c->argument;
@@ -104,7 +107,9 @@ static int check_part(const struct checking *c)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Checks that the rows of an image, which is used as a whole, have the size of the tensor. */
+/*
+ * Checks that the rows of an image have the size of the tensor; an image is always used as a whole.
+ */
 static int check_image(const struct checking *c)
 {
 	const struct argument *a = c->argument;
@@ -141,10 +146,10 @@ static void keep(const struct checking *c, struct request_arg *arg)
 	arg->pointer = a->buffer;
 	arg->offset = a->offset;
 	arg->length = a->length;
-	/* A memory made from a description is used as a whole, and so is an image. */
+	/* A memory made from a description is always used as a whole, and an image too. */
 	if (a->memory && (a->memory->domain || memory_is_image(a->memory)))
 		arg->length = a->memory->size;
-	/* Devices get arguments without padding. */
+	/* The length that devices get does not include padding. */
 	if (operand_size(&c->operand) && arg->length > operand_size(&c->operand))
 		arg->length = operand_size(&c->operand);
 	arg->rank = c->operand.rank;
@@ -177,7 +182,8 @@ int execution_set_argument(ANeuralNetworksExecution *execution, const struct arg
 		return rt_fail(err, ANEURALNETWORKS_BAD_STATE, "%s %d was set already",
 			       argument->output ? "output" : "input", argument->index);
 	/*
-	 * After this, the application cannot enable or disable padding, even if the size is wrong.
+	 * From now on the application cannot enable or disable padding, even if the size of this
+	 * argument is wrong.
 	 */
 	execution->any_set = true;
 	result = check_size(&c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules for an argument of an execution.
+ * The rules for an argument of an execution: shape, length, memory and role.
  */
 #ifndef NN_RUNTIME_ARGUMENT_H
 #define NN_RUNTIME_ARGUMENT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chooses a device for each operation: the device with the lowest cost for it. The cost is the
- * device's performance figure for the type of the operation's first input.
+ * Chooses a device for each operation: the device with the lowest cost for the operation. The cost
+ * is the device's performance figure for the type of the operation's first input.
  */
 #include "runtime/assign.h"
 
@@ -17,7 +17,7 @@ struct costs {
 	const struct nn_model *model;
 	const struct nn_device_info *info;
 	uint32_t preference;
-	double *subgraphs;	/* cost of each subgraph; NAN if it is not computed yet */
+	double *subgraphs;	/* cost of each subgraph; NAN: not yet computed */
 };
 
 static double figure(const struct costs *c, const struct nn_performance *performance)
@@ -40,7 +40,7 @@ static double operand_cost(const struct costs *c, int32_t type)
 static double operation_cost(struct costs *c, const struct nn_subgraph *subgraph,
 			     const struct nn_operation *operation);
 
-/* Each subgraph's cost is computed once, however often the subgraph is referenced. */
+/* The cost of a subgraph is computed once, even if several operations refer to the subgraph. */
 static double subgraph_cost(struct costs *c, const struct nn_subgraph *from, uint32_t operand)
 {
 	uint32_t at = from->operands[operand].location.offset + 1;
@@ -87,8 +87,8 @@ static bool has_unknown_size(const struct nn_subgraph *subgraph,
 }
 
 /*
- * Returns whether the operation is control flow over operands of unknown size. The CPU executes
- * these operations if it is among the devices.
+ * Returns whether an operation is IF or WHILE with operands of unknown size. The CPU executes such
+ * IF and WHILE operations if the CPU is among the devices.
  */
 static bool is_for_cpu(const struct nn_subgraph *subgraph, const struct nn_operation *operation)
 {
@@ -96,10 +96,10 @@ static bool is_for_cpu(const struct nn_subgraph *subgraph, const struct nn_opera
 	       has_unknown_size(subgraph, operation);
 }
 
-/* The state of the search for an operation's device. */
+/* State while a device is searched for an operation. */
 struct choice {
-	double cost;		/* lowest cost so far; INFINITY if no device was found yet */
-	bool settled;		/* the CPU was chosen, even if other devices could execute it */
+	double cost;		/* lowest cost so far; INFINITY before a device is found */
+	bool settled;		/* the CPU was chosen, so costs no longer matter */
 	bool taken;		/* a device other than the CPU can execute the operation */
 };
 
@@ -119,7 +119,7 @@ static void offer(struct costs *c, const ANeuralNetworksDevice *device, uint32_t
 			continue;
 		cost = operation_cost(c, main, &main->operations[i]);
 		choice->settled = is_cpu && is_for_cpu(main, &main->operations[i]);
-		/* If costs are equal, choose the CPU, or else the first device. */
+		/* If costs are equal, the CPU is chosen, or else the first device. */
 		if (choice->settled || cost < choice->cost ||
 		    (is_cpu && cost <= choice->cost)) {
 			choice->cost = cost;
@@ -139,7 +139,7 @@ static int offer_all(const struct graph *graph, const ANeuralNetworksDevice *con
 		struct costs costs = { &graph->model, device_info(devices[i]), preference, subgraphs };
 		int result = devices[i]->ops->get_supported(devices[i], graph, supported, err);
 
-		/* A device that fails to answer supports nothing. */
+		/* A device that fails to answer is treated like a device that supports nothing. */
 		if (result != ANEURALNETWORKS_NO_ERROR) {
 			nna_log(NNA_LOG_WARN, "%s does not say what it supports: %s: %s",
 			       devices[i]->name, rt_result_name(result), err->message);
@@ -153,7 +153,7 @@ static int offer_all(const struct graph *graph, const ANeuralNetworksDevice *con
 	return failure;
 }
 
-/* Logs the operations that the CPU executes only because all other devices reject them. */
+/* Logs the operations that the CPU executes because every other device rejects them. */
 static void say_refused(const struct nn_subgraph *main, const ANeuralNetworksDevice *const *devices,
 			uint32_t num_devices, const struct choice *choices)
 {

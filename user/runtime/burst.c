@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bursts: checks of their use, and their channels to the devices. */
+/* Bursts: checks how applications use a burst, and opens the channels to its devices. */
 #include "runtime/burst.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ void burst_unlock(ANeuralNetworksBurst *burst)
 	atomic_flag_clear_explicit(&burst->busy, memory_order_release);
 }
 
-/* A step whose device has no channel is executed without one. */
+/* A step is executed without a channel if its device has no channels. */
 static void open_channel(struct prepared *prepared, struct request *request)
 {
 	struct nn_error err = { "" };

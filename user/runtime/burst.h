@@ -14,10 +14,10 @@ struct ANeuralNetworksBurst {
 	const ANeuralNetworksCompilation *compilation;
 	atomic_flag busy;
 
-	/* Only the thread that locked the burst uses the following fields. */
+	/* Only the thread that holds the burst's lock uses the following fields. */
 	/* The request of each step, with a channel if the step's device has one. */
 	struct request *requests;
-	ANeuralNetworksMemory *temporaries;	/* NULL until a run needs them */
+	ANeuralNetworksMemory *temporaries;	/* NULL until an execution needs them */
 	struct arena arena;
 };
 

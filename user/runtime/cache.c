@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Compilation caching: names the cache files of a step, and prepares the step from them. */
+/*
+ * Compilation caching: names the cache files of a step, and prepares the step from its cache files.
+ */
 #define _GNU_SOURCE
 #include "runtime/cache.h"
 
@@ -17,10 +19,12 @@
 #define MAX_FILES 32		/* of each kind */
 #define FILE_MODE 0600
 
-/* File names have two letters for each byte of the token, then the kind and a number. */
+/*
+ * The name of a cache file has two letters for each byte of the token, then the kind and a number.
+ */
 enum kind { MODEL = '1', DATA = '2' };
 
-/* The open files of an entry. */
+/* The open files of a cache entry. */
 struct entry {
 	struct nna_cache files;
 	int model[MAX_FILES];
@@ -28,8 +32,8 @@ struct entry {
 };
 
 /*
- * Makes the key of an entry from the application's token and everything that changes the prepared
- * step.
+ * Makes the key of a cache entry from the application's token and all properties that change the
+ * prepared step.
  */
 static void make_token(const struct cache_options *cache, const struct step *step,
 		       const struct prepare_options *options, uint8_t token[SHA256_SIZE])
@@ -49,8 +53,8 @@ static void make_token(const struct cache_options *cache, const struct step *ste
 		sha256_add(&s, at, sizeof(at));
 	}
 	/*
-	 * The device's version identifies its plug-ins; this adds the extensions that the model
-	 * uses to the key.
+	 * The device's version identifies the plug-ins; the extensions that the model uses are
+	 * added to the key here.
 	 */
 	for (uint32_t i = 0; i < step->graph.model.num_extensions; i++)
 		sha256_add(&s, step->graph.model.extensions[i].name,
@@ -102,7 +106,7 @@ static void close_entry(struct entry *e)
 	e->files.num_data_files = 0;
 }
 
-/* Returns whether all files of the entry are empty. */
+/* Returns whether all files of a cache entry are empty. */
 static bool is_empty(const struct entry *e)
 {
 	struct stat st;
@@ -116,7 +120,7 @@ static bool is_empty(const struct entry *e)
 	return true;
 }
 
-/* Makes an entry from duplicates of the application's open files. */
+/* Makes a cache entry from duplicates of the application's open files. */
 static bool dup_entry(struct entry *e, const struct cache_options *cache,
 		      const struct nn_device_info *info)
 {
@@ -140,7 +144,7 @@ static bool dup_entry(struct entry *e, const struct cache_options *cache,
 	return true;
 }
 
-/* Opens all files of an entry. On failure none is open, and errno has the reason. */
+/* Opens all files of a cache entry. On failure all files are closed, and errno is the reason. */
 static bool open_entry(struct entry *e, const struct cache_options *cache,
 		       const struct nn_device_info *info, int flags)
 {
@@ -169,13 +173,13 @@ static bool open_entry(struct entry *e, const struct cache_options *cache,
 	return false;
 }
 
-/* Returns the place of an entry's files for messages. */
+/* Returns a description of the place of a cache entry's files, for messages. */
 static const char *where(const struct cache_options *cache)
 {
 	return cache->dir ? cache->dir : "the files given";
 }
 
-/* Runs on a thread of libnnaccel. */
+/* libnnaccel calls this function on a thread of its own. */
 static void log_late(void *data, const char *reason)
 {
 	(void)data;
@@ -186,8 +190,8 @@ static void log_late(void *data, const char *reason)
 }
 
 /*
- * Returns false if the step must be prepared without the entry. If there was an error, `reason` has
- * it.
+ * Returns false if the step must be prepared without its cache entry. If an error was the cause,
+ * `reason` describes it.
  */
 static bool load(const struct cache_options *cache, const struct step *step,
 		 const struct prepare_options *options, struct entry *e,
@@ -197,13 +201,16 @@ static bool load(const struct cache_options *cache, const struct step *step,
 	int result;
 
 	if (!open_entry(e, cache, device_info(device), 0)) {
-		/* A missing entry is not an error, because the first compilation creates it. */
+		/*
+		 * A missing cache entry is no error, because the first compilation creates the
+		 * entry.
+		 */
 		if (errno != ENOENT)
 			rt_fail(reason, ANEURALNETWORKS_UNMAPPABLE, "%s: %s", where(cache),
 				strerrordesc_np(errno));
 		return false;
 	}
-	/* Empty files of the application also count as a missing entry. */
+	/* Empty files that the application passed also count as a missing entry. */
 	if (cache->fds && is_empty(e)) {
 		close_entry(e);
 		return false;
@@ -214,7 +221,7 @@ static bool load(const struct cache_options *cache, const struct step *step,
 	return result == ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Prepares a step and saves its entry. If saving fails, `reason` says why. */
+/* Prepares a step and saves its cache entry. If saving fails, `reason` describes the failure. */
 static int prepare(const struct cache_options *cache, const struct step *step,
 		   const struct prepare_options *options, struct entry *e,
 		   struct prepared **prepared, struct nn_error *reason, struct nn_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compilation caching: prepares steps from cache files, and saves prepared steps to them. */
+/* Compilation caching: prepares steps from cache files, and saves prepared steps to cache files. */
 #ifndef NN_RUNTIME_CACHE_H
 #define NN_RUNTIME_CACHE_H
 
@@ -7,16 +7,16 @@
 
 /* The cache that an application set for a compilation. */
 struct cache_options {
-	const char *dir;		/* folder, which ends in '/'; NULL if `fds` has the files */
-	const int *fds;			/* model files, then data files, of the only device */
+	const char *dir;		/* folder with a final '/'; NULL if `fds` has the files */
+	const int *fds;			/* model files, then data files, for a single device */
 	const uint8_t *token;		/* [ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN] */
 };
 
 /*
- * Prepares a step from its cache entry. Without a valid entry, prepares the step and saves the
- * entry. An error of the entry is only logged. If `cache` is NULL or the device has no cache files,
- * the step is prepared without a cache. The application's open files are for a whole model, so a
- * step that is only a part of the model is not cached in them.
+ * Prepares a step from its cache entry. Without a valid cache entry, prepares the step and saves a
+ * new entry. An error of the cache entry is only logged. If `cache` is NULL or the device has no
+ * cache files, the step is prepared without a cache. An application's open files are for a whole
+ * model, so a step with only a part of the model is not cached in the files.
  */
 int cache_prepare(const struct cache_options *cache, const struct step *step,
 		  const struct prepare_options *options, struct prepared **prepared,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cache files of the device nnapi-reference: the model file has a header and the model part of a
- * plan, the data file has the plan's data part.
+ * Cache files of the device nnapi-reference. The model file has a header and the model part of a
+ * saved plan; the data file has the plan's data part.
  */
 #define _GNU_SOURCE
 #include "runtime/cache_cpu.h"
@@ -24,23 +24,20 @@ enum { MODEL, DATA };		/* number of files of an entry */
 #define MAGIC UINT64_C(0x3265686361636e6e)	/* "nncache2" */
 
 /*
- * Bytes of data that a thread reads at a time, few enough to hash them while they are in the CPU's
- * cache.
+ * Bytes that a thread reads at a time; a smaller amount than the CPU's cache, so that hashing finds
+ * the bytes in the cache.
  */
 #define CHUNK (UINT64_C(256) << 10)
 
-/*
- * The hash detects only accidental changes, because the application may change its own files
- * anyway.
- */
+/* The hashes detect only accidental changes; an application may change its own files anyway. */
 struct file_header {
 	uint64_t magic;
 	uint64_t data_size;
 	uint64_t model_hash;		/* nn_fingerprint64() of the model part */
-	uint64_t data_hash;		/* hash of the hashes of the data's chunks */
+	uint64_t data_hash;		/* hash of the hashes of all chunks */
 };
 
-/* Reads `size` bytes of a file from `from` on. */
+/* Reads `size` bytes of a file, from offset `from` on. */
 static enum nn_status read_all(int fd, const char *kind, void *to, uint64_t from, uint64_t size,
 			       struct nn_error *err)
 {
@@ -63,7 +60,7 @@ static enum nn_status read_all(int fd, const char *kind, void *to, uint64_t from
 
 /* Data in chunks. */
 struct chunks {
-	int fd;	/* file from which chunks are read; -1 if they are in memory */
+	int fd;	/* file with the chunks; -1: chunks are in memory */
 	char *data;
 	uint64_t size;
 	uint64_t *hashes;
@@ -89,7 +86,7 @@ static void take_chunk(void *arg, uint32_t index, uint32_t thread)
 	c->hashes[index] = nn_fingerprint64(c->data + at, size);
 }
 
-/* Reads data (unless fd is -1) and hashes it, on several threads. */
+/* Reads data and hashes it, on several threads; if fd is -1, only hashes it. */
 static enum nn_status hash_data(int fd, void *data, uint64_t size, uint32_t threads,
 				uint64_t *hash, struct nn_error *err)
 {
@@ -108,7 +105,7 @@ static enum nn_status hash_data(int fd, void *data, uint64_t size, uint32_t thre
 	return c.failed ? NN_GENERAL_FAILURE : NN_OK;
 }
 
-/* The device nnapi-reference has one cache file of each kind. */
+/* The device nnapi-reference has one model file and one data file. */
 static enum nn_status open_files(const struct nna_cache *cache, bool writes,
 				 struct nna_cache_files *files, struct nn_error *err)
 {

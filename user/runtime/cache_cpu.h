@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cache files of the device nnapi-reference: saved plans, with hashes that detect all accidental
+ * Cache files of the device nnapi-reference: saved plans, with hashes that detect accidental
  * damage.
  */
 #ifndef NN_RUNTIME_CACHE_CPU_H
@@ -8,7 +8,7 @@
 
 #include "runtime/device.h"
 
-/* A plan loaded from files, and the memory of the plan's constants. */
+/* A plan that was loaded from cache files, and the memory of its constants. */
 struct cpu_cached {
 	struct nn_plan *plan;
 	void *data;
@@ -20,9 +20,9 @@ enum nn_status cpu_cache_save(const struct nn_plan *plan, const struct nna_cache
 			      struct nn_error *err);
 
 /*
- * Loads a saved plan. Everything is read into private memory, because truncating a mapped file
- * would end the application. Returns NN_GENERAL_FAILURE if the plan is damaged, or if it belongs to
- * another build or model.
+ * Loads a saved plan. Both files are read into private memory, because truncating a mapped file
+ * would kill the application. Returns NN_GENERAL_FAILURE if the plan is damaged, or if it belongs
+ * to another build or model.
  */
 enum nn_status cpu_cache_load(const struct nna_cache *cache, const struct nn_plan_options *options,
 			      struct cpu_cached *cached, struct nn_error *err);

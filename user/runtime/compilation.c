@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compilations: sets their options, finishes them, falls back to the CPU, and answers queries.
+ * Compilations: sets options, finishes a compilation, falls back to the CPU, and answers queries.
  */
 #define _GNU_SOURCE
 #include "base/clock.h"
@@ -23,8 +23,8 @@
 #include "runtime/trace.h"
 
 /*
- * The size of a cache line, because kernels and copies are fastest on arguments that begin and end
- * with a cache line.
+ * The size of a cache line, because kernels and copies are fastest if arguments begin and end at
+ * cache lines.
  */
 #define PREFERRED_ALIGNMENT 64
 
@@ -296,7 +296,7 @@ bool compilation_is_foreign(const ANeuralNetworksCompilation *compilation)
 	return false;
 }
 
-/* Returns whether the CPU alone may compile a model after a device failed with `result`. */
+/* Returns whether the CPU alone may compile the model after a device has failed with `result`. */
 static bool may_fall_back(const ANeuralNetworksCompilation *compilation, int result)
 {
 	return !compilation->is_explicit && result != ANEURALNETWORKS_NO_ERROR &&
@@ -308,7 +308,7 @@ static int compile(ANeuralNetworksCompilation *compilation, struct nn_error *err
 {
 	const struct graph *graph = &compilation->model->graph;
 	const struct prepare_options options = {
-		/* Plans for low power compute on one thread. */
+		/* A plan for the preference LOW_POWER computes on one thread. */
 		.preference = compilation->is_one_thread ? ANEURALNETWORKS_PREFER_LOW_POWER :
 			      compilation->preference,
 		.choice = compilation->preference,
@@ -364,7 +364,7 @@ int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 	return rt_end(result, &err);
 }
 
-/* All devices prefer the same alignment for every input and output. */
+/* The preferred alignment is the same for all devices, inputs and outputs. */
 static int get_preferred(const ANeuralNetworksCompilation *compilation, uint32_t index,
 			 bool output, uint32_t *bytes, struct nn_error *err)
 {
@@ -409,7 +409,7 @@ int ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(
 	return RT_CALL(get_preferred(compilation, index, true, padding, &err));
 }
 
-/* An operation's index in the graph differs from the order in which it was added. */
+/* The index of an operation in the graph differs from its number in the order of adding. */
 static int get_supported(const ANeuralNetworksModel *model,
 			 const ANeuralNetworksDevice *const *devices, uint32_t num_devices,
 			 bool *supported, struct nn_error *err)

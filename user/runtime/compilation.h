@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Compilations: a model, its devices and settings, and the partition that finishing makes. */
+/*
+ * Compilations: a model, its devices and settings, and the partition that
+ * ANeuralNetworksCompilation_finish() makes.
+ */
 #ifndef NN_RUNTIME_COMPILATION_H
 #define NN_RUNTIME_COMPILATION_H
 
 #include "runtime/partition.h"
 
 struct ANeuralNetworksCompilation {
-	/* Number of references: the application, and objects made from this. */
+	/*
+	 * Number of references: one of the application, and one of each object made from this
+	 * compilation.
+	 */
 	atomic_uint references;
 	uint64_t serial;	/* serial number among all compilations of this process, from 1 */
 	const ANeuralNetworksModel *model;
@@ -17,8 +23,8 @@ struct ANeuralNetworksCompilation {
 	bool is_one_thread;		/* see RUNTIME_ONE_THREAD */
 	int32_t priority;
 	uint64_t timeout_ns;		/* 0: none */
-	char *cache_dir;		/* cache folder, which ends in '/'; NULL without one */
-	int *cache_fds;			/* duplicated cache files in place of a folder, or NULL */
+	char *cache_dir;		/* cache folder with a final '/', or NULL */
+	int *cache_fds;			/* duplicated cache files, instead of a folder; or NULL */
 	uint32_t num_cache_fds;
 	uint8_t cache_token[ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN];
 	struct nn_attributes attributes;
@@ -29,16 +35,17 @@ struct ANeuralNetworksCompilation {
 };
 
 /*
- * Takes a reference, as model_get() does. Executions, bursts and descriptions of memories hold a
- * reference.
+ * Increments the number of references, like model_get(). Executions, bursts and descriptions of
+ * memories hold references to their compilation.
  */
 ANeuralNetworksCompilation *compilation_get(const ANeuralNetworksCompilation *compilation);
 void compilation_put(const ANeuralNetworksCompilation *compilation);
 
 /*
- * Sets open cache files instead of a folder. There must be as many model files and data files as
- * the compilation's only device needs. The fds are duplicated. Returns BAD_DATA for a wrong number
- * of files or devices, and BAD_STATE once the compilation is finished.
+ * Sets open cache files, which replace a cache folder. The numbers of model files and data files
+ * must be those that the compilation's only device needs. The file descriptors are duplicated.
+ * Returns BAD_DATA if the number of files or devices is wrong, and BAD_STATE after the compilation
+ * is finished.
  */
 int compilation_set_cache_files(ANeuralNetworksCompilation *compilation, const int *model_fds,
 				uint32_t num_model, const int *data_fds, uint32_t num_data,
@@ -48,7 +55,7 @@ int compilation_set_cache_files(ANeuralNetworksCompilation *compilation, const i
 int compilation_check_valid(const ANeuralNetworksCompilation *compilation,
 			    struct nn_error *err);
 
-/* Returns whether the model has a vendor's operation, so that it cannot fall back to the CPU. */
+/* Returns whether the model has an operation of a vendor, so that the CPU cannot execute it. */
 bool compilation_is_foreign(const ANeuralNetworksCompilation *compilation);
 
 /* Returns whether the application named exactly one device. */
@@ -58,8 +65,8 @@ static inline bool compilation_has_one_device(const ANeuralNetworksCompilation *
 }
 
 /*
- * Returns the CLOCK_MONOTONIC time after a duration, at most UINT64_MAX; 0 (no deadline) for a
- * duration of 0.
+ * Returns the CLOCK_MONOTONIC time that is `duration_ns` from now, at most UINT64_MAX; 0 (no
+ * deadline) for a duration of 0.
  */
 uint64_t deadline_after(uint64_t duration_ns);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The list of devices, and the properties that applications can query.
+ * The list of devices, and the device properties that applications can query.
  */
 #include "base/clock.h"
 #include "runtime/device.h"
@@ -14,13 +14,14 @@
 #include "runtime/handle.h"
 #include "runtime/log.h"
 
-/* Pauses between searches for a missing device: the first, and the longest. */
+/* The first and the longest pause between two searches for a missing device. */
 #define FIRST_PAUSE_NS UINT64_C(100000000)
 #define LONGEST_PAUSE_NS UINT64_C(5000000000)
 
 /*
- * A device is complete before `num_accels` includes it. After that only its `facts` change. A
- * thread that searches for accelerators holds the lock, which protects the fields after it.
+ * All fields of a device are set before `num_accels` includes the device. Later only the device's
+ * `facts` change. A thread that searches for accelerators holds `lock`, which protects the fields
+ * after `lock`.
  */
 static struct {
 	pthread_once_t once;
@@ -31,8 +32,8 @@ static struct {
 	pthread_mutex_t lock;
 	uint64_t pause_ns;
 	uint64_t next_ns;
-	uint32_t process;		/* process that these pauses belong to */
-	struct nn_error missing;	/* why the first search found no device */
+	uint32_t process;		/* process that made these pauses */
+	struct nn_error missing;	/* reason why the first search found no device */
 } list = { .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void device_lock_list(void)
@@ -61,13 +62,13 @@ static bool is_listed(const struct nna_device_entry *entry)
 	for (uint32_t i = 0; i < count_accels(); i++)
 		if (!strcmp(list.accels[i].path, entry->path))
 			return true;
-	/* Programs distinguish devices by their names. */
+	/* Device names must differ, because programs distinguish devices by name. */
 	return !strcmp(entry->name, list.cpu.name);
 }
 
 /*
- * Searches for accelerators. The lock is held. With `wait`, waits for the first device's engine,
- * which may be starting.
+ * Searches for accelerators. The caller holds the lock. If `wait` is set, waits for the engine of
+ * the first device, which may be starting.
  */
 static void look(bool wait)
 {
@@ -79,7 +80,7 @@ static void look(bool wait)
 		count = 0;
 	if (!count) {
 		/*
-		 * Try the default path, because the error of opening it says why there is no
+		 * The default path is tried, because the error of opening it shows why there is no
 		 * device.
 		 */
 		memset(&entries[0], 0, sizeof(entries[0]));
@@ -114,13 +115,15 @@ static void open_devices(void)
 }
 
 /*
- * Searches for accelerators if the pause since the last search is over. If none is known, also
- * searches if `at_once` is set, or in a forked child that has not searched yet.
+ * Searches for accelerators if the pause after the last search is over. If no accelerator is known,
+ * also searches if `at_once` is set, or if a forked child has not searched yet.
  */
 static void find_devices(bool at_once)
 {
 	pthread_once(&list.once, open_devices);
-	/* If another thread is searching, the next call sees the devices that it finds. */
+	/*
+	 * If another thread is searching, the next call returns the devices that this thread finds.
+	 */
 	if (pthread_mutex_trylock(&list.lock))
 		return;
 	if (clock_ns() >= list.next_ns ||
@@ -161,7 +164,10 @@ const char *device_missing(void)
 	return count_accels() ? NULL : list.missing.message;
 }
 
-/* Do not search for devices here: the index refers to the list that device_count() counted. */
+/*
+ * This function must not search for devices: `index` refers to the list that device_count()
+ * counted.
+ */
 const ANeuralNetworksDevice *device_at(uint32_t index)
 {
 	const ANeuralNetworksDevice *devices[DEVICE_MAX];
@@ -220,7 +226,7 @@ int ANeuralNetworks_getDeviceCount(uint32_t *numDevices)
 int ANeuralNetworks_getDevice(uint32_t devIndex, ANeuralNetworksDevice **device)
 {
 	RT_NOT_NULL(device);
-	/* All functions take devices as const, so applications never write to them. */
+	/* Applications never write to a device, because all functions take const devices. */
 	*device = (ANeuralNetworksDevice *)device_at(devIndex);
 	if (!*device)
 		return rt_refuse(ANEURALNETWORKS_BAD_DATA, "device %u of %u", devIndex,
@@ -242,7 +248,7 @@ int ANeuralNetworksDevice_getVersion(const ANeuralNetworksDevice *device, const 
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* The HAL's device types have the values of the NDK's device types. */
+/* The device types of the HAL have the same values as those of the NDK. */
 int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *type)
 {
 	RT_NOT_NULL(device, type);

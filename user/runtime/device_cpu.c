@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device nnapi-reference: plans run in this process.
+ * The device nnapi-reference, which executes plans in this process.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +21,12 @@ struct cpu_prepared {
 	struct nn_model model;		/* the graph's model, with its pools mapped */
 	struct nn_pool *pools;
 	struct nn_plan *plan;
-	struct cpu_cached cached;	/* memory of a plan that was loaded from the cache */
+	struct cpu_cached cached;	/* memory of a plan loaded from the cache */
 };
 
-/* Finds memories with constants that the CPU cannot map, and returns their number. */
+/*
+ * Finds the memories of constants that the CPU cannot map, and returns the number of such memories.
+ */
 static int find_unreachable(const struct graph *graph, bool *unreachable)
 {
 	uint32_t i, count = 0;
@@ -79,8 +81,8 @@ static void cpu_free(struct prepared *prepared)
 }
 
 /*
- * Ends the accesses to the first `count` memories of constants. If `result` is an error, returns
- * it.
+ * Ends the CPU's accesses to the first `count` memories of constants. Returns `result` if it is an
+ * error.
  */
 static int end_pools(const struct cpu_prepared *cpu, const struct graph *graph, uint32_t count,
 		     int result, struct nn_error *err)
@@ -99,8 +101,8 @@ static int end_pools(const struct cpu_prepared *cpu, const struct graph *graph, 
 }
 
 /*
- * Begins accesses to the memories of constants. Constants never change after this. So the accesses
- * may end when the plan is made, although the plan reads the constants later.
+ * Begins the CPU's accesses to the memories of constants. From now on, constants never change. The
+ * accesses may therefore end when the plan is made, although the plan reads the constants later.
  */
 static int begin_pools(struct cpu_prepared *cpu, const struct graph *graph, struct nn_error *err)
 {
@@ -170,7 +172,7 @@ static bool same_lists(const struct nn_subgraph *a, const uint32_t *in_a,
 	return true;
 }
 
-/* Returns whether both subgraphs have the same arguments. */
+/* Returns whether two subgraphs have the same arguments. */
 static bool same_arguments(const struct nn_subgraph *a, const struct nn_subgraph *b)
 {
 	return a->num_inputs == b->num_inputs && a->num_outputs == b->num_outputs &&
@@ -205,8 +207,8 @@ static int cpu_prepare_cached(const ANeuralNetworksDevice *device, const struct 
 }
 
 /*
- * Begins accesses to the memories of arguments. The data pointer of an argument is set if its
- * access has begun.
+ * Begins the CPU's accesses to the memories of arguments. Sets the data pointer of each argument
+ * whose access has begun.
  */
 static int begin_args(const struct request_arg *from, uint32_t count, int prot, struct nn_arg *to,
 		      struct nn_error *err)
@@ -230,7 +232,10 @@ static int begin_args(const struct request_arg *from, uint32_t count, int prot, 
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Ends an access that begin_args() began. The data pointer is NULL if there is no access. */
+/*
+ * Ends the access to an argument that begin_args() began. If the data pointer is NULL, no access
+ * has begun.
+ */
 static int end_arg(const struct request_arg *from, const struct nn_arg *arg, int prot,
 		   bool written, struct nn_error *err)
 {
@@ -325,7 +330,7 @@ static const struct device_ops cpu_ops = {
 	.wait = cpu_wait,
 };
 
-/* The performance figures of all devices are relative to this device. */
+/* The performance figures of all devices are relative to nnapi-reference. */
 void device_cpu_open(ANeuralNetworksDevice *device)
 {
 	const struct nn_performance unit = { 1.0f, 1.0f };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Devices with an engine: implements the runtime's device functions with libnnaccel. Arguments that
- * applications pass as pointers are copied to memory of the runtime.
+ * Devices with an engine: implements the device functions of the runtime with libnnaccel. Arguments
+ * that an application passes as pointers are copied to staging memory of the runtime.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,14 +23,14 @@
 #define STAGING_ALIGN 64
 
 /*
- * The first and the longest pause before a model is prepared again, if its workers repeatedly die.
+ * The first and the longest pause before a model is prepared again, if its workers die repeatedly.
  */
 #define FIRST_PAUSE_NS NS_PER_S
 #define LONGEST_PAUSE_NS UINT64_C(60000000000)
 
 /*
  * A prepared model is lost when its worker dies or the process forks. The next execution then
- * prepares it again from the graph.
+ * prepares the lost model again from its graph.
  */
 struct accel_prepared {
 	struct prepared base;
@@ -40,50 +40,51 @@ struct accel_prepared {
 	const struct nn_subgraph *main;
 
 	/*
-	 * The lock is held for reading while `model` or `device` is used, and for writing while
-	 * both are replaced. If `process` is not this process, both are not used.
+	 * `life` is locked for reading while `model` or `device` is used, and for writing while
+	 * they are replaced. If `process` is another process, `model` and `device` must not be
+	 * used.
 	 */
 	pthread_rwlock_t life;
 	struct nna_device *device;
 	struct nna_prepared_model *model;
 	uint32_t process;		/* handle_process() of `device` */
 	uint32_t generation;		/* number of times that the model was prepared again */
-	atomic_bool has_no_times;	/* the engine does not report when operations ran */
-	uint64_t pause_ns;		/* length of the last pause; 0 after a success */
-	uint64_t next_ns;		/* no preparation before this time */
+	atomic_bool has_no_times;	/* the engine does not report the times of operations */
+	uint64_t pause_ns;		/* last pause; 0 after an execution succeeded */
+	uint64_t next_ns;		/* time before which the model is not prepared again */
 	atomic_bool has_served;		/* an execution of this generation has succeeded */
 
-	/* Staging memory that no execution uses, kept for the next execution. */
+	/* Staging memory that no execution uses, cached for the next execution. */
 	pthread_mutex_t lock;
 	struct nna_memory *idle;
 
-	atomic_uint locks_process;	/* handle_process() when the locks were made */
+	atomic_uint locks_process;	/* value of handle_process() when the locks were made */
 };
 
-/* A request in the form in which it is sent to the device. */
+/* A request, converted to the form that libnnaccel sends to the device. */
 struct accel_request {
 	struct nna_argument *inputs;
 	struct nna_argument *outputs;
 	struct nna_memory **memories;
 	uint32_t num_memories;
-	uint32_t *tokens;		/* tokens of buffers in the device's own memory */
+	uint32_t *tokens;		/* tokens of buffers in memory of the device */
 	uint32_t num_tokens;
-	struct nna_memory *staging;	/* staging memory as memories[0], if needed */
+	struct nna_memory *staging;	/* staging memory, which is memories[0]; or NULL */
 	uint8_t *base;
 	struct nna_output_shape *shapes;
-	bool has_times;			/* the last output receives the times of the operations */
+	bool has_times;			/* the last output receives times of operations */
 };
 
 struct channel {
 	struct nna_burst *burst;	/* the burst; NULL if executions use the ioctl */
-	uint32_t generation;	/* generation of the prepared model that `burst` belongs to */
+	uint32_t generation;	/* generation of the prepared model to which `burst` belongs */
 	struct accel_request request;	/* request whose arrays and staging memory are reused */
 	struct arena arena;
 };
 
 /*
- * Imports the pools of a graph. Without `need_all`, memory that the device cannot access becomes
- * NULL.
+ * Imports the pools of a graph. If `need_all` is not set, a memory that the device cannot access
+ * becomes NULL.
  */
 static int import_pools(struct nna_device *device, const struct graph *graph, bool need_all,
 			struct nna_memory ***memories, struct nn_error *err)
@@ -132,7 +133,7 @@ static void accel_free(struct prepared *prepared)
 	free(accel);
 }
 
-/* Makes new locks in a forked child, because threads of the parent may hold the old ones. */
+/* Makes new locks in a forked child, because threads of the parent may hold the original locks. */
 static void init_locks(void *argument)
 {
 	struct accel_prepared *accel = argument;
@@ -166,7 +167,7 @@ static int accel_new(const ANeuralNetworksDevice *device, const struct graph *gr
 	return handle_get(device->handle, &a->device, err);
 }
 
-/* If `result` is success, returns the prepared model to the caller; otherwise frees the model. */
+/* Returns the prepared model to the caller if `result` is success; otherwise frees the model. */
 static int accel_finish(struct accel_prepared *accel, int result, struct prepared **prepared)
 {
 	if (result == ANEURALNETWORKS_NO_ERROR)
@@ -183,7 +184,7 @@ static uint32_t preference_of(uint32_t preference)
 	       NNA_PREFER_FAST_SINGLE_ANSWER;
 }
 
-/* The runtime's priorities are 0 low, 1 medium, 2 high. */
+/* The priorities of the runtime are 0 (low), 1 (medium) and 2 (high). */
 static uint32_t priority_of(uint32_t priority)
 {
 	return !priority ? NNA_PRIORITY_LOW : priority > 1 ? NNA_PRIORITY_HIGH : NNA_PRIORITY_MEDIUM;
@@ -250,7 +251,7 @@ static int accel_prepare_cached(const ANeuralNetworksDevice *device, const struc
 
 /* ---- Preparing again ---- */
 
-/* Prepares the model again and replaces the lost one; accel->life is held for writing. */
+/* Prepares a lost model again and replaces it; the caller has locked accel->life for writing. */
 static int replace(struct accel_prepared *accel, uint64_t deadline_ns, struct nn_error *err)
 {
 	struct prepare_options options = accel->options;
@@ -275,10 +276,10 @@ static int replace(struct accel_prepared *accel, uint64_t deadline_ns, struct nn
 }
 
 /*
- * Prepares a model again after generation `dead` of the model was lost, unless another thread has
- * done so. If the model has not executed since it was last prepared, it may itself kill its
- * workers; this then fails until a pause is over. Without an engine no pause is needed, because the
- * check for an engine is cheap.
+ * Prepares a model again after its generation `dead` was lost, unless another thread has already
+ * prepared it. If the model has not executed since it was last prepared, the model itself may kill
+ * workers; preparing it then fails until a pause is over. If there is no engine, no pause is
+ * needed, because checking for an engine is fast.
  */
 static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t deadline_ns,
 			 struct nn_error *err)
@@ -309,12 +310,12 @@ static int prepare_again(struct accel_prepared *accel, uint32_t dead, uint64_t d
 	return result;
 }
 
-/* A function that uses the prepared model; called with accel->life held for reading. */
+/* A function that uses the prepared model; accel->life is locked for reading during the call. */
 typedef int use_fn(struct accel_prepared *accel, void *argument, struct nn_error *err);
 
 /*
- * Calls `fn` with the prepared model. If the model is lost, prepares it again and calls `fn` once
- * more.
+ * Calls `fn` with the prepared model. If the model is lost, prepares the model again and calls `fn`
+ * a second time.
  */
 static int use(struct accel_prepared *accel, use_fn *fn, void *argument, uint64_t deadline_ns,
 	       struct nn_error *err)
@@ -380,7 +381,8 @@ static bool init_request(struct accel_request *r, uint32_t num_inputs, uint32_t 
 }
 
 /*
- * Returns staging memory of this size: the request's memory if it is large enough, or new memory.
+ * Returns `size` bytes of staging memory: the memory of the request if it is large enough, or else
+ * new memory.
  */
 static int get_staging(struct accel_prepared *accel, uint64_t size, struct accel_request *r,
 		       struct nn_error *err)
@@ -440,7 +442,7 @@ static int refer(struct accel_prepared *accel, struct accel_request *r,
 }
 
 /*
- * Returns the index of a token in the request, and adds the token if the request does not have it.
+ * Returns the index of a token in the request; adds the token if the request does not have it yet.
  */
 static uint32_t refer_token(struct accel_request *r, uint32_t token)
 {
@@ -453,7 +455,7 @@ static uint32_t refer_token(struct accel_request *r, uint32_t token)
 	return i;
 }
 
-/* In a request, indices of memories come first, then those of tokens. */
+/* The indices of a request count memories first, then tokens. */
 static void number_tokens(const struct accel_request *r, const struct request_arg *from,
 			  uint32_t count, struct nna_argument *to)
 {
@@ -464,7 +466,9 @@ static void number_tokens(const struct accel_request *r, const struct request_ar
 			to[i].pool += r->num_memories;
 }
 
-/* Places arguments that are pointers one after the other in staging memory, from *at on. */
+/*
+ * Places the arguments that are pointers one after the other in staging memory, beginning at *at.
+ */
 static int place_args(struct accel_prepared *accel, struct accel_request *r,
 		      const struct request_arg *from, uint32_t count, int prot, uint64_t *at,
 		      struct nna_argument *to, struct nn_error *err)
@@ -507,7 +511,7 @@ static uint64_t times_size(const struct trace_run *trace)
 	return sizeof(struct times_head) + trace->times.room * sizeof(trace->times.list[0]);
 }
 
-/* Adds an output for the times, at the given offset of the staging memory. */
+/* Adds an output that receives the times of operations, at offset `at` of the staging memory. */
 static void place_times(const struct request *request, struct accel_request *r, uint64_t at)
 {
 	r->outputs[request->num_outputs] = (struct nna_argument){
@@ -516,7 +520,9 @@ static void place_times(const struct request *request, struct accel_request *r, 
 	memset(r->base + at, 0, sizeof(struct times_head));
 }
 
-/* Copy the times before checking them, because the engine may write them at any time. */
+/*
+ * The times are copied before they are checked, because the engine may write to them at any time.
+ */
 static void fetch_times(const struct request *request, const struct accel_request *r)
 {
 	const uint8_t *from = r->base + r->outputs[request->num_outputs].offset;
@@ -570,7 +576,7 @@ static int place(struct accel_prepared *accel, const struct request *request,
 }
 
 /*
- * Copies outputs to the application's pointers; the number of bytes is that of the reported shapes.
+ * Copies outputs to the application's pointers; the reported shapes determine the number of bytes.
  */
 static void fetch_outputs(const struct accel_prepared *accel, const struct request *request,
 			  const struct accel_request *r)
@@ -586,7 +592,7 @@ static void fetch_outputs(const struct accel_prepared *accel, const struct reque
 			continue;
 		shape.rank = r->shapes[i].rank;
 		memcpy(shape.dims, r->shapes[i].dims, sizeof(shape.dims));
-		/* An OEM scalar has the size of its argument. */
+		/* The size of an OEM scalar is the length of its argument. */
 		size = shape.type == NN_OEM_SCALAR ? arg->length : operand_size(&shape);
 		size = size < arg->length ? size : arg->length;
 		memcpy(arg->pointer, r->base + r->outputs[i].offset, size);
@@ -635,7 +641,7 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 		.num_tokens = r->num_tokens,
 		.tokens = r->tokens,
 	};
-	/* A burst cannot carry a loop timeout; the device then uses the default timeout. */
+	/* A burst cannot pass on a loop timeout; its executions have the default timeout. */
 	bool usual = request->channel && request->channel->burst &&
 		     request->loop_timeout_ns == ANeuralNetworks_getDefaultLoopTimeout();
 	const struct nna_execute_options options = {
@@ -659,7 +665,10 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 		status = nna_execute(accel->model, &nna_request, &options, NNA_SIZED(nna_results,
 				     .shapes = r->shapes, .num_shapes = &num_shapes,
 				     .timing = &timing), err);
-	/* An engine that does not know the attribute rejects the request and computes nothing. */
+	/*
+	 * An engine that does not know the attribute for times rejects the request without
+	 * computing anything.
+	 */
 	if (r->has_times && status == NN_INVALID_ARGUMENT) {
 		accel->has_no_times = true;
 		r->has_times = false;
@@ -679,9 +688,9 @@ static int run(struct accel_prepared *accel, struct request *request, struct acc
 }
 
 /*
- * Frees staging memory instead of reusing it if the execution failed: a worker that missed the
- * deadline may still write to it. If only an output was too small, the worker has answered and
- * writes nothing more.
+ * If the execution failed, frees staging memory instead of reusing it, because a worker that missed
+ * the deadline may still write to the memory. If only an output was too small, the worker has
+ * already answered and no longer writes.
  */
 static void drop_written_late(struct nna_memory **staging, int result)
 {
@@ -692,7 +701,7 @@ static void drop_written_late(struct nna_memory **staging, int result)
 	*staging = NULL;
 }
 
-/* Executes with new arrays and staging memory, and frees both. */
+/* Executes a request with new arrays and new staging memory, and frees both afterwards. */
 static int execute_single(struct accel_prepared *accel, struct request *request,
 			  struct nn_error *err)
 {
@@ -714,7 +723,10 @@ static int execute_single(struct accel_prepared *accel, struct request *request,
 	return result;
 }
 
-/* Opens a burst to the current prepared model. If opening fails, executions use the ioctl. */
+/*
+ * Opens a burst for the current prepared model. If opening the burst fails, executions use the
+ * ioctl.
+ */
 static void renew_channel(struct accel_prepared *accel, struct channel *channel)
 {
 	struct nn_error reason = { "" };
@@ -807,7 +819,7 @@ static int execute_fenced(struct accel_prepared *accel, void *argument, struct n
 			.num_files = f->count, .duration_ns = f->duration_ns), f->fence, err));
 	}
 	/*
-	 * The kernel has references to everything that the execution needs, so the request may be
+	 * The kernel has references to all objects that the execution needs, so the request may be
 	 * freed.
 	 */
 	nna_memory_free(r.staging);
@@ -909,7 +921,7 @@ static bool is_repeated(const struct prepared_role *roles, uint32_t index)
 	return i < index;
 }
 
-/* Locks the models of the roles, so that none is replaced until release_roles(). */
+/* Locks the models of all roles, so that no model is replaced before release_roles(). */
 static void hold_roles(const struct prepared_role *roles, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -986,7 +998,7 @@ static int accel_allocate(const ANeuralNetworksDevice *device, const struct prep
 	result = allocate(device, roles, count, domain, &reason);
 	release_roles(roles, count);
 	if (result == ANEURALNETWORKS_DEAD_OBJECT) {
-		/* The worker of all these models is dead, so prepare all of them again. */
+		/* The worker of all these models has died, so each model is prepared again. */
 		for (uint32_t i = 0; i < count; i++) {
 			bool first = true;
 
@@ -1024,8 +1036,8 @@ static bool is_same(const struct device_facts *a, const struct device_facts *b)
 }
 
 /*
- * Queries the device's facts. Returns false if the device does not answer; the old facts then stay
- * in use.
+ * Queries the current properties of a device. Returns false if the device does not answer; its
+ * previous facts then stay in use.
  */
 static bool get_facts(ANeuralNetworksDevice *device, struct nna_device *nna, struct nn_error *err)
 {
@@ -1044,7 +1056,7 @@ static bool get_facts(ANeuralNetworksDevice *device, struct nna_device *nna, str
 		return status == NN_OK;
 	}
 	facts->older = last;
-	/* If two threads query at the same time, the facts stored last are used. */
+	/* If two threads query at the same time, the facts that are stored last are used. */
 	while (!atomic_compare_exchange_weak(&device->facts, &facts->older, facts))
 		;
 	return true;
@@ -1062,13 +1074,13 @@ void device_nnaccel_refresh(ANeuralNetworksDevice *device)
 			device_info(device)->version);
 }
 
-/* The state of a device, which lives as long as the process. */
+/* The state of a device, which exists as long as the process. */
 struct accel_place {
 	struct accel_handle handle;
 	struct nna_device_entry entry;
 };
 
-/* Reads the name of an engine that registered only after the devices were listed. */
+/* Reads the name of a device whose engine registered only after the devices were listed. */
 static void read_name(struct nna_device_entry *entry)
 {
 	struct nna_device_entry entries[NNA_MAX_DEVICES];
@@ -1079,7 +1091,7 @@ static void read_name(struct nna_device_entry *entry)
 	for (uint32_t i = 0; i < count && i < NNA_MAX_DEVICES; i++)
 		if (!strcmp(entries[i].path, entry->path))
 			*entry = entries[i];
-	/* Without sysfs the name is unknown. */
+	/* If there is no sysfs, the device's name is unknown. */
 	if (!entry->name[0])
 		strcpy(entry->name, "nnaccel");
 }

@@ -97,7 +97,7 @@ def onnxruntime(module):
                 options.add_provider_for_devices([device()], {
                     "runtime": runtime, "verbosity": "2" if REPORT else "0"})
                 ours.append(options)
-            # Options may serve several sessions.
+            # Several sessions may use the same options, so the model's name is set again.
             options.add_session_config_entry("ep.nnaccel.model", name)
             create(self, path_or_bytes, options, **with_provider)
             reached()
