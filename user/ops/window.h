@@ -54,8 +54,8 @@ enum nn_status nn_window_check(const struct nn_check *c, const struct nn_window_
 
 /* Parameters of a window along one axis. */
 struct nn_axis {
-	uint32_t in;		/* size of the input along the axis */
-	uint32_t out;		/* size of the output along the axis */
+	uint32_t in;
+	uint32_t out;
 	uint32_t filter;
 	uint32_t stride;
 	uint32_t dilation;

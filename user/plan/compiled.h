@@ -158,10 +158,7 @@ static inline uint32_t compiled_input(const struct compiled_step *step, uint32_t
 	return index ? step->operation->inputs[index] : step->input;
 }
 
-/*
- * Returns the operand that a step reads as its input `index`. Fills in `run` and its tensors for
- * one step.
- */
+/* Fills in `run` and its tensors for one step. `data` has the address of each operand's values. */
 void compiled_run_init(const struct compiled *c, const struct compiled_step *step,
 		       void *const *data, struct nn_tensor *inputs, struct nn_tensor *outputs,
 		       struct nn_run *r);

@@ -9,16 +9,16 @@
 #include "plan/plan.h"
 #include "plan/run/value.h"
 
-/* `data` has the address of each operand's values. */
+/* Name of the kernels of an interpreted plan, which has no kernels. */
 #define NO_KERNELS "none"
 
-/* Name of the kernels of an interpreted plan, which has no kernels. */
+/* An operation, prepared for interpreting. */
 struct step {
 	const struct nn_op *op;
 	const struct nn_operation *operation;
-	const uint32_t *releases;	/* temporaries that are not needed after this step */
+	const uint32_t *releases;	/* tensors that no later step needs */
 	uint32_t num_releases;
-	void *state;			/* tensors that no later step needs */
+	void *state;			/* state that op->compile made, or NULL */
 	struct section *section;	/* the section whose first step this is, or NULL */
 };
 
@@ -141,8 +141,8 @@ enum nn_status store_result(struct frame *f, const struct step *step, uint32_t o
 bool frame_place_output(struct frame *f, uint32_t operand, struct value *v);
 
 /*
- * Makes a finished value the value of an operand. If the operand is an output of the model, copies
- * the value to the caller's memory unless it already lies there.
+ * Sets the value of an operand to a finished value. If the operand is an output of the model,
+ * copies the value to the caller's memory unless it already lies there.
  */
 void frame_set_output(struct frame *f, uint32_t operand, const struct value *v);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans: makes a checked model ready to run, executes it, and saves the plan in files. The worker
- * and the runtime's CPU device share this header.
+ * Makes a plan of a checked model, executes the plan, and saves it in files. The worker and the
+ * runtime's CPU device share this header.
  */
 #ifndef NN_PLAN_PLAN_H
 #define NN_PLAN_PLAN_H
@@ -171,11 +171,12 @@ enum nn_plan_stage {
 
 /*
  * Returns the state of a plan. A plan begins to tune itself after NN_PLAN_HOT executions. At most
- * NN_PLAN_TUNING of the following executions measure for each step whether all threads or one
- * thread is faster. Further executions measure whether the chosen numbers of threads make the whole
- * plan faster. The plan keeps the chosen numbers only if the whole plan becomes faster. The plan is
- * tuned again after NN_PLAN_AGAIN more executions. Tuning does not change results; the chosen
- * numbers of threads are saved with the plan. A plan of one thread is never tuned.
+ * NN_PLAN_TUNING executions are then measured: the first of them measure for each step whether all
+ * threads or one thread is faster. The last executions of the tuning measure whether the chosen
+ * numbers of threads make the whole plan faster. The plan keeps the chosen numbers only if the
+ * whole plan becomes faster. The plan is tuned again after NN_PLAN_AGAIN more executions. Tuning
+ * does not change results; the chosen numbers of threads are saved with the plan. A plan of one
+ * thread is never tuned.
  */
 enum nn_plan_stage nn_plan_stage(const struct nn_plan *plan);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts request and result packets of a burst from and to the structures of an ordinary
- * execution.
+ * Writes and parses the request and result packets of a burst.
  */
 #include "ring/packet.h"
 

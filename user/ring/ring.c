@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One end of a burst: the ring that this end writes, the ring that it reads, and the code that
- * waits for the other end and wakes it.
+ * One end of a burst: sends and receives packets, waits for the other end, and wakes it.
  *
  * No wake-up is lost, because each end has a full barrier between its two steps. The end that will
  * sleep sets its flag, then reads the word for which it waits; the futex sleeps only if the word is
@@ -37,8 +36,8 @@ _Static_assert(offsetof(struct nnaccel_ring_control, consumed) == 64, "a cache l
 #define BLIND_NS 2000
 
 /*
- * Number of lines that are prefetched after a packet's first line. Most packets have no more lines
- * than these.
+ * Number of lines that are prefetched after a packet's first line. Most packets have at most
+ * CLAIMED_LINES + 1 lines.
  */
 #define CLAIMED_LINES 2
 

@@ -50,7 +50,7 @@ struct nn_ring {
 	struct nn_ring_map map;
 	struct nn_waiter waiter;	/* waits for packets */
 	uint64_t slice_ns;		/* longest sleep between two reads of the status page */
-	uint32_t tx_line;	/* longest sleep before the status page is read again */
+	uint32_t tx_line;	/* first line of the next packet to send, as an index in the ring */
 	uint32_t tx_lap;
 	uint32_t tx_sent;		/* lines sent */
 	/* number of sent lines that the other end is known to have read */

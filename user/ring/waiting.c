@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Learns how long the other end takes to answer, and chooses how to wait: to spin, to sleep and
- * spin at the end, or only to sleep.
+ * Learns how long the other end takes to answer, and chooses between spinning and sleeping.
  */
 #define _GNU_SOURCE
 #include "ring/waiting.h"

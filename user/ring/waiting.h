@@ -15,8 +15,8 @@
 /*
  * Returns the longest spin of a wait in ns: NNACCEL_SPIN_US of the environment, or else
  * `wanted_us`, or the default if `wanted_us` is negative. Returns 0 if low_power is true, or if
- * only one CPU is online. Call it before the process enters a sandbox, because nn_spin_budget()
- * asks the system for the number of CPUs.
+ * only one CPU is online. The function must be called before the process enters a sandbox, because
+ * it asks the system for the number of CPUs.
  */
 uint64_t nn_spin_budget(int wanted_us, bool low_power);
 

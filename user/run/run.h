@@ -39,7 +39,6 @@ void run_reached(void);
  */
 bool run_plugin(const char *name, char *path, size_t size);
 
-/* Returns the last component of a path. */
 const char *run_base_name(const char *path);
 
 /*

@@ -58,7 +58,6 @@ int compilation_check_valid(const ANeuralNetworksCompilation *compilation,
 /* Returns whether the model has an operation of a vendor, so that the CPU cannot execute it. */
 bool compilation_is_foreign(const ANeuralNetworksCompilation *compilation);
 
-/* Returns whether the application named exactly one device. */
 static inline bool compilation_has_one_device(const ANeuralNetworksCompilation *compilation)
 {
 	return compilation->is_explicit && compilation->num_devices == 1;

@@ -101,8 +101,8 @@ struct device_ops {
 	/*
 	 * Starts an execution that begins after all `wait_for` files (sync_files, or files of
 	 * executions) have signalled. Returns a file that signals the end of the execution. The
-	 * member is NULL if the device has no fenced executions. Outputs must be in memories;
-	 * inputs at pointers are copied before the call returns.
+	 * member execute_fenced is NULL if the device has no fenced executions. Outputs must be in
+	 * memories; inputs at pointers are copied before the call returns.
 	 */
 	int (*execute_fenced)(struct prepared *prepared, const struct request *request,
 			      const int *wait_for, uint32_t count, uint64_t duration_ns,

@@ -172,7 +172,6 @@ static bool same_lists(const struct nn_subgraph *a, const uint32_t *in_a,
 	return true;
 }
 
-/* Returns whether two subgraphs have the same arguments. */
 static bool same_arguments(const struct nn_subgraph *a, const struct nn_subgraph *b)
 {
 	return a->num_inputs == b->num_inputs && a->num_outputs == b->num_outputs &&

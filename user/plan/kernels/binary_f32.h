@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic of two vectors of floats, written once for all instruction sets. This file is included
- * after depthwise_f32.h and uses the same macros. If the elements are not float32, the includer
- * defines BITS, an integer type of the same size.
+ * Arithmetic of two vectors of floats, for all instruction sets. This file is included after
+ * depthwise_f32.h and uses the macros of depthwise_f32.h. If the elements are not float32, the
+ * includer defines BITS, an integer type of the same size.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(MAX) || !defined(MIN) || !defined(NUM) || \
     !defined(SPLAT) || !defined(TARGET) || !defined(VF)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 arithmetic, written once for all instruction sets. This file is included after wide_q8.h.
- * The includer defines scale_q8(), store_q8(), and LOW_PAIRS and HIGH_PAIRS as in q8_pairs.h.
+ * Int8 arithmetic, for all instruction sets. This file is included after wide_q8.h. The includer
+ * defines scale_q8(), store_q8(), and LOW_PAIRS and HIGH_PAIRS as in q8_pairs.h.
  */
 #if !defined(HIGH_PAIRS) || !defined(LANES) || !defined(LOW_PAIRS) || !defined(TARGET) || \
     !defined(WIDTH)

@@ -14,7 +14,7 @@
 enum { X, FILTER, BIAS, SHAPE };
 
 #define MAX_INPUTS 16
-#define MAX_SPARSE 16			/* maximum stride that exceeds the filter */
+#define MAX_SPARSE 16			/* limit of strides that exceed the filter */
 #define MAX_PHASES 4096			/* maximum number of parts, the product of both strides */
 #define MIN_BLOCK_ROWS 14
 /*

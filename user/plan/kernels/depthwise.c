@@ -75,8 +75,8 @@ static void set_f32(struct depthwise *d, struct nn_ready *ready)
 	d->block = block_f32(d);
 	d->f32 = (struct nn_depthwise_f32){ WINDOW(d), .low = d->f32.low, .high = d->f32.high };
 	/*
-	 * The filter already has the layout that the inner loop needs. The filter is copied
-	 * nevertheless, because the original may be unaligned, or may change.
+	 * The filter already has the layout that the inner loop needs, but it is copied because the
+	 * original may be unaligned or may change.
 	 */
 	ready->packed_size = (weights + d->in.c) * d->element;
 }

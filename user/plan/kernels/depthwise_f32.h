@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Depthwise convolution of floats, written once for all instruction sets. This file is included
- * after gemm_f32.h and uses the macros of gemm_f32.h, and LOAD_SOME.
+ * Depthwise convolution of floats, for all instruction sets. This file is included after gemm_f32.h
+ * and uses the macros of gemm_f32.h, and LOAD_SOME.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(LOAD) || !defined(LOAD_SOME) || \
     !defined(MADD) || !defined(NUM) || !defined(SPLAT) || !defined(STORE) || \
@@ -66,9 +66,9 @@ static inline ALWAYS_INLINE TARGET void sum_taps_f32(bool near, const NUM *in, s
 }
 
 /*
- * Computes output columns [first, last), of which there are at least COLUMNS_F32, for one vector of
- * channels from channel `c` on. The filter rows from `row` on, `height` of them, and all filter
- * columns are inside the image.
+ * Computes output columns [first, last), at least COLUMNS_F32 columns, for one vector of channels
+ * from channel `c` on. The filter rows from `row` on, `height` of them, and all filter columns are
+ * inside the image.
  */
 static inline ALWAYS_INLINE TARGET void inner_f32(const struct nn_depthwise_f32 *d, int height,
 						  bool near, size_t row, size_t c, size_t first,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Layouts of int8 depthwise convolutions with AVX-512: of the packed parameters, and of the scratch
- * memory, which has interleaved input rows.
+ * Layouts of int8 depthwise convolutions with AVX-512: packed parameters, and scratch memory with
+ * interleaved input rows.
  *
  * The scratch memory has four planes. For each 16 consecutive channels from channel c on, plane p
  * has 16 bytes: four bytes of each of the channels c + 4p to c + 4p + 3. The four bytes of a
@@ -45,7 +45,7 @@ struct depthwise_q8_layout {
  */
 static inline size_t depthwise_q8_blocks(const struct nn_depthwise_q8 *d)
 {
-	size_t factor = d->channels & -d->channels;	/* power of two that divides it */
+	size_t factor = d->channels & -d->channels;	/* largest power of 2 in `channels` */
 
 	if (d->channels != d->padded)
 		return (d->padded + DEPTHWISE_Q8_BLOCK - 1) / DEPTHWISE_Q8_BLOCK;

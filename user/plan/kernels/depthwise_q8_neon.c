@@ -52,9 +52,9 @@ static uint8x8_t zero_of(const struct nn_depthwise_q8 *d)
 }
 
 /*
- * Computes output columns [first, last), of which there are at least COLUMNS, for eight channels
- * from channel `c` on. The filter rows from `row` on, `height` of them, and all filter columns are
- * inside the image.
+ * Computes output columns [first, last), at least COLUMNS columns, for eight channels from channel
+ * `c` on. The filter rows from `row` on, `height` of them, and all filter columns are inside the
+ * image.
  */
 static inline ALWAYS_INLINE void run_inner(const struct nn_depthwise_q8 *d, int height,
 					   int stride, bool is_signed, bool positive, size_t row,
@@ -286,10 +286,7 @@ static inline ALWAYS_INLINE size_t run_edge(const struct nn_depthwise_q8 *d, boo
 	return c;
 }
 
-/*
- * Calls run_edge() if the number of taps is EDGE or CORNER, and otherwise returns `c`. Otherwise
- * returns `c`.
- */
+/* Calls run_edge() if the number of taps is EDGE or CORNER, and otherwise returns `c`. */
 static size_t run_small(const struct nn_depthwise_q8 *d, const struct nn_q8_tap *taps,
 			size_t num_taps, size_t c, const uint8_t *panel, uint8_t *out)
 {

@@ -2,7 +2,7 @@
 /*
  * Conversions for the products of the operations DYNAMIC_*, for one instruction set: from floats to
  * int8, and from sums of int8 to floats. This file is included after elementwise_f32.h and uses the
- * same macros.
+ * macros of elementwise_f32.h.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(MAX) || !defined(MIN) || !defined(SPLAT) || \
     !defined(TARGET) || !defined(VF)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums, maxima, and conversions of floats, written once for all instruction sets. This file is
- * included after depthwise_f32.h and uses the same macros.
+ * Sums, maxima, and conversions of floats, for all instruction sets. This file is included after
+ * depthwise_f32.h and uses the macros of depthwise_f32.h.
  */
 #if !defined(ADD) || !defined(CLAMP) || !defined(LANES) || !defined(MAX) || !defined(MIN) || \
     !defined(SPLAT) || !defined(SQRT) || !defined(TARGET) || !defined(VF)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A field table lists which numbers of a kernel's state are saved, in which order, and with which
- * allowed values. The kernel's field table is used to save a step, to restore a step from untrusted
- * numbers, and to find the inputs that the step reads. Each number is saved as a word of 32 bits.
+ * allowed values. A field table is used to save a step, to restore it from untrusted numbers, and
+ * to find the inputs that the step reads. Each number is saved as a word of 32 bits.
  *
  * A field table consists of rows made by the macros below, and ends with END. NN_STATE, defined
  * before the table, names the structure whose fields the rows list. A row may use the values of
@@ -97,7 +97,6 @@ struct nn_field {
 	NN_REFS_BY(none, ##__VA_ARGS__, NN_REFS_4, NN_REFS_3, NN_REFS_2, NN_REFS_1,	\
 		   NN_REFS_0)(none, ##__VA_ARGS__) { 0, 0, 0 } }
 #define NN_SPAN(kind, ...) { .rule = kind, .span = &(const struct nn_span){ __VA_ARGS__ } }
-/* Number of rows in a list of rows. */
 #define NN_ROWS(...) (sizeof((const struct nn_field[]){ __VA_ARGS__ }) / sizeof(struct nn_field))
 
 #define END { .rule = NN_RULE_END }

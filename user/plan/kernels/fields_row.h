@@ -71,7 +71,7 @@ static inline ALWAYS_INLINE void nn_store(char *at, uint8_t size, uint32_t word)
 		*(uint8_t *)at = (uint8_t)word;
 }
 
-/* Copies the values of a field from the state to saved words, or from saved words to the state. */
+/* Copies the values of a field between the state and saved words. */
 static inline ALWAYS_INLINE bool nn_move_words(struct nn_walk *w, const struct nn_field *f, char *at,
 					       enum nn_aim aim)
 {

@@ -15,7 +15,7 @@ enum kind { OF_FLOATS, OF_FP16, WIDEN, NARROW, QUANTIZE, DEQUANTIZE };
 struct function {
 	enum kind kind;
 	size_t count;
-	size_t task_count;		/* number of elements of a task */
+	size_t task_count;
 	/* The arguments of the inner loop for `kind`, without pointers. */
 	struct nn_unary_f32 f32;
 	struct nn_quantize_f32 quantize;

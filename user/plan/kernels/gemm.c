@@ -9,7 +9,7 @@ enum { X, WEIGHTS, BIAS };
 
 #define TASKS_PER_THREAD 4	/* more than 1, so that faster threads can run more tasks */
 #define ROW_TASKS 2		/* tasks per thread, if each task quantises its rows */
-#define ROW_UNIT 2	/* such a task has a multiple of ROW_UNIT rows */
+#define ROW_UNIT 2	/* a task that quantises rows has a multiple of ROW_UNIT rows */
 /*
  * Minimum work for which several threads are faster, about five microseconds: a number of
  * multiplications per vector lane, or of bytes of weights. The limit in bytes of weights is for

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrix product of floats, written once for all instruction sets. The includer defines TARGET,
- * LANES, ROWS, VF, LOAD, STORE, STORE_SOME, SPLAT, MADD, ADD, MIN and MAX. If the instruction set
- * has instructions for them, the includer also defines CLAMP, and MADD_LANE, which multiplies by
- * one lane of a vector. If the elements are not float32, the includer also defines NUM, the type of
- * an element, and SUM_MOST. At most SUM_MOST products are summed in a vector before the sum is
- * added to the total.
+ * Matrix product of floats, for all instruction sets. The includer defines TARGET, LANES, ROWS, VF,
+ * LOAD, STORE, STORE_SOME, SPLAT, MADD, ADD, MIN and MAX. If the instruction set has instructions
+ * for them, the includer also defines CLAMP, and MADD_LANE, which multiplies by one lane of a
+ * vector. If the elements are not float32, the includer also defines NUM, the type of an element,
+ * and SUM_MOST. At most SUM_MOST products are summed in a vector before the sum is added to the
+ * total.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(MAX) || \
     !defined(MIN) || !defined(ROWS) || !defined(SPLAT) || !defined(STORE) || \
@@ -21,7 +21,7 @@
 #define NUM float
 #endif
 
-/* With the operands in this order, NaN stays NaN, as in the reference. */
+/* The operands of MIN and MAX have the order in which NaN stays NaN, as in the reference. */
 #ifndef CLAMP
 #define CLAMP(x, low, high) MIN(high, MAX(low, x))
 #endif

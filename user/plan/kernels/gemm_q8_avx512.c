@@ -30,7 +30,7 @@
 #define BLOCK (SUM_ROWS * ROWS)
 
 /*
- * Adds the second 128 bits of a vector to the first 128 bits, and the fourth to the third. The
+ * Adds the second 128 bits of a vector to the first, and the fourth 128 bits to the third. The
  * result has the two sums of x, then the two sums of y.
  */
 static inline ALWAYS_INLINE TARGET i32x16 sum_parts(i32x16 x, i32x16 y)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Int8 matrix product with the instructions of AVX-512 VNNI on vectors of 256 bits. This file makes
- * it possible to test and measure the code for AVX-VNNI on CPUs that have only AVX-512 VNNI.
+ * Int8 matrix product with the instructions of AVX-512 VNNI on vectors of 256 bits. With this file,
+ * the code for AVX-VNNI can be tested and measured on CPUs that have only AVX-512 VNNI.
  */
 #if defined(__x86_64__)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Normalises the channels of an image by mean and deviation, written once for all instruction sets.
- * This file is included after elementwise_f32.h and uses the macros of elementwise_f32.h, and SQRT.
+ * Normalises the channels of an image by mean and deviation, for all instruction sets. This file is
+ * included after elementwise_f32.h and uses the macros of elementwise_f32.h, and SQRT.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(SPLAT) || \
     !defined(SQRT) || !defined(TARGET) || !defined(VF)

@@ -34,8 +34,8 @@ struct nn_gemm_part {
 struct nn_gemm_f32 {
 	size_t rows;
 	/*
-	 * The whole product has only one row. Sums for a single row are added in another order, so
-	 * one_row must not depend on how rows are divided into tasks.
+	 * True if the whole product has only one row. Sums for a single row are added in another
+	 * order, so one_row must not depend on how rows are divided into tasks.
 	 */
 	bool one_row;
 	size_t columns;
@@ -363,12 +363,14 @@ struct nn_gemm_config {
 };
 
 /*
- * Sets *packed and *scratch to the sizes in bytes of packed parameters and of scratch memory. While
- * weights are packed, the pointers in struct nn_depthwise_q8 are not set.
+ * An instruction set's int8 and uint8 depthwise convolution. While weights are packed, the pointers
+ * in struct nn_depthwise_q8 are not set.
  */
 struct nn_depthwise_config {
 	uint32_t lanes;
-	/* Sets the sizes in bytes of packed parameters and of scratch memory. */
+	/*
+	 * Sets *packed and *scratch to the sizes in bytes of packed parameters and scratch memory.
+	 */
 	void (*sizes)(const struct nn_depthwise_config *c, const struct nn_depthwise_q8 *d,
 		      size_t *packed, size_t *scratch);
 	/* Packs the parameters; returns false if accumulators may exceed 30 bits. */
@@ -379,7 +381,7 @@ struct nn_depthwise_config {
 
 struct nn_isa {
 	const char *name;
-	bool (*runs)(void);		/* returns whether the CPU can run it; NULL: any CPU can */
+	bool (*runs)(void);		/* whether the CPU has the instruction set; NULL: always */
 	uint32_t lanes;			/* floats in a vector */
 	uint32_t tile_rows;		/* rows of gemm_f32's largest tile */
 	void (*gemm_f32)(const struct nn_gemm_f32 *g);

@@ -7,8 +7,8 @@
 #if defined(__aarch64__)
 
 /*
- * Without the option, gcc moves the products of a row together, and each product waits for its
- * predecessor.
+ * Without the option no-schedule-insns, gcc moves the products of a row together, and each product
+ * waits for its predecessor.
  */
 #ifndef __clang__
 #pragma GCC optimize("no-schedule-insns")

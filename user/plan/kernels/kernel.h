@@ -65,7 +65,7 @@ struct nn_ready {
 	void *state;	/* state of the kernel, from calloc(); freed with the plan */
 	uint64_t reads;	/* bit mask of the inputs whose values this struct depends on */
 	size_t packed_size;		/* bytes of packed weights */
-	const void *packed;	/* packed weights: of one run, if weights are not constants */
+	const void *packed;	/* packed weights; for one run, if they are not constants */
 	/*
 	 * Number of tasks that pack the weights in each execution. The number is 0 if the weights
 	 * are constants, which are packed only once.

@@ -19,8 +19,8 @@
 #define NN_PANEL_VECTORS 2
 
 /*
- * Parameters of `lanes` output channels of a quantised operation, as vectors. Number of elements of
- * depth that are multiplied at a time.
+ * Parameters of `lanes` output channels of a quantised operation, as vectors. An output is the
+ * accumulator (bias included) times multiplier / 2^31 / 2^shift, rounded as NNAPI does.
  */
 struct nn_q8_scale {
 	int32_t bias[NN_MAX_LANES];
@@ -96,7 +96,7 @@ struct nn_gemm_q8 {
 	size_t sums_stride;
 };
 
-/* Elements of depth that are multiplied at a time. */
+/* Number of elements of depth that are multiplied at a time. */
 #define NN_Q8_GROUP 4
 
 /* Returns the column that is in lane `lane` of vector `vector`, in a panel of two vectors. */
@@ -169,8 +169,8 @@ static inline int8_t *nn_q8_spare_bytes(const struct nn_q8_spares *s, size_t dep
 #define NN_Q8_WIDE_ROWS 24
 
 /*
- * Returns the distance between rows that are widened to 16 bits. With this distance, rows do not
- * all use the same set of the first-level cache.
+ * Returns a distance between widened rows for which the rows do not all use the same set of the
+ * first-level cache.
  */
 static inline size_t nn_q8_wide_stride(size_t depth)
 {
@@ -189,7 +189,7 @@ static inline size_t nn_q8_pairs_panel_size(size_t lanes, size_t depth, size_t w
  * The layout "in eights" is for arm64: a panel begins with the parameters of eight columns. After
  * its parameters, the panel has, for each `group` elements of depth, `group` weights of each
  * column. Weights are signed if a is signed. If `group` is NN_Q8_SIGNED_GROUP, weights are always
- * signed, and the kernel makes an unsigned a signed. Padding is 0.
+ * signed, and unsigned bytes of a are made signed. Padding is 0.
  */
 #define NN_Q8_SIGNED_GROUP 16
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * LOCAL_RESPONSE_NORMALIZATION of floats along any axis. If adjacent elements along the axis are at
- * least a vector apart in memory, whole vectors of columns are computed at once. Otherwise rows are
- * copied and padded with zeros, so that each element has the same number of neighbours.
+ * least a vector apart in memory, whole vectors of columns are computed at once. For smaller
+ * distances, rows are copied and padded with zeros, so that each element has the same number of
+ * neighbours.
  */
 #include <math.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 enum { X, RADIUS, BIAS, ALPHA, BETA, AXIS };
 
 #define MAX_COPY (1 << 16)	/* maximum floats of a padded row */
-#define MAX_COLUMNS 512		/* columns of a task; its neighbours stay in the cache */
+#define MAX_COLUMNS 512		/* columns of a task, few enough to stay in the cache */
 
 struct response {
 	struct nn_response_f32 f32;	/* parameters that are the same for all elements */

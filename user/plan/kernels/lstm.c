@@ -361,7 +361,7 @@ static void project(const struct nn_kernel_call *call, const struct lstm *l, con
 		memcpy(hidden, gated, (size_t)c->batch * c->outputs * sizeof(*hidden));
 }
 
-/* What run_step() needs. */
+/* Arguments of run_step(). */
 struct running {
 	const struct lstm *l;
 	struct work w;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mathematical functions of floats, written once for all instruction sets. This file is included
- * after elementwise_f32.h and uses the macros of elementwise_f32.h, and SQRT.
+ * Mathematical functions of floats, for all instruction sets. This file is included after
+ * elementwise_f32.h and uses the macros of elementwise_f32.h, and SQRT.
  */
 #if !defined(CLAMP) || !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(MAX) || \
     !defined(MIN) || !defined(SPLAT) || !defined(SQRT) || !defined(STORE) || \
@@ -12,8 +12,8 @@
 #include <float.h>
 #include <math.h>
 
-#define EXP_LOW (-86.5f)	/* for x below it, e^x would be subnormal */
-#define EXP_HIGH 88.7228f	/* for x above it, e^x is infinite */
+#define EXP_LOW (-86.5f)	/* for smaller x, e^x would be subnormal */
+#define EXP_HIGH 88.7228f	/* for larger x, e^x is infinite */
 
 /*
  * Evaluates a polynomial of x with `count` coefficients, the coefficient of the highest power

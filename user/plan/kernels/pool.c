@@ -25,7 +25,7 @@ struct pool {
 
 #define MAX_PIXELS (1 << 23)	/* maximum number of bytes whose sum fits in an int32_t */
 
-/* A restored window has dilation 1, because then it always contains a pixel of the image. */
+/* A restored window has dilation 1, so that it always contains a pixel of the image. */
 #define NN_STATE struct pool
 static const struct nn_field fields[] = {
 	WORD(kind, 0, NN_POOL_L2), FLAG(clamps), FLAG(is_float),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code that all recurrent layers of floats share. First, the products of the inputs are computed
- * for several steps at a time. After the products of the inputs, the products of the state are
- * computed step by step. The products of all gates can be computed as one product.
+ * Code that all recurrent layers of floats share. The products of the inputs are computed for
+ * several steps at a time, and then the products of the state step by step. The products of all
+ * gates can be computed as one product.
  */
 #ifndef NN_PLAN_KERNELS_RECURRENT_H
 #define NN_PLAN_KERNELS_RECURRENT_H

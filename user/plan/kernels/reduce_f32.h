@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Maxima and minima of floats, written once for all instruction sets. This file is included after
+ * Maxima and minima of floats, for all instruction sets. This file is included after
  * elementwise_f32.h and uses the macros of elementwise_f32.h.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(LOAD) || !defined(MAX) || !defined(MIN) || \

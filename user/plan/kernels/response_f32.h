@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LOCAL_RESPONSE_NORMALIZATION of floats, written once for all instruction sets. This file is
- * included after elementwise_f32.h and uses the macros of elementwise_f32.h, and SQRT.
+ * LOCAL_RESPONSE_NORMALIZATION of floats, for all instruction sets. This file is included after
+ * elementwise_f32.h and uses the macros of elementwise_f32.h, and SQRT.
  */
 #if !defined(ADD) || !defined(LANES) || !defined(SPLAT) || !defined(SQRT) || \
     !defined(STORE) || !defined(TARGET) || !defined(VF)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Multiplies rows of a by rows of b, without packing b, written once for all instruction sets. This
- * file is included after elementwise_f32.h and uses the macros of elementwise_f32.h.
+ * Multiplies rows of a by rows of b, without packing b, for all instruction sets. This file is
+ * included after elementwise_f32.h and uses the macros of elementwise_f32.h.
  */
 #if !defined(LANES) || !defined(LOAD) || !defined(MADD) || !defined(SPLAT) || \
     !defined(TARGET) || !defined(VF)

@@ -13,7 +13,7 @@
 
 struct table {
 	size_t count;
-	size_t task_count;		/* number of elements of a task */
+	size_t task_count;
 };
 
 #define NN_STATE struct table

@@ -52,7 +52,6 @@ static struct compiled_step *step_before(const struct folding *f,
 	return before->is_gone || before->output != step->input ? NULL : before;
 }
 
-/* Returns whether a step is a TRANSPOSE. */
 static bool is_transpose(const struct compiled_step *step)
 {
 	return step->op->code == NN_OP_TRANSPOSE;
@@ -165,7 +164,7 @@ static void widen_tensors(struct nn_tensor *tensors, uint32_t count)
 
 /*
  * Returns whether a step accepts the PAD's input with the border as its own padding, and then has
- * the output shape that it has with the PAD.
+ * the same output shape as with the PAD.
  */
 static bool is_same_with_border(const struct folding *f, const struct compiled_step *step)
 {
@@ -232,7 +231,7 @@ static void fold_quantize(const struct folding *f, struct compiled_step *step)
 	struct compiled_step *before = step_before(f, step);
 	const struct nn_tensor *tensors = f->c->tensors;
 
-	/* Return unless `before` and `step` undo each other. */
+	/* Nothing is folded unless `before` and `step` undo each other. */
 	if (!before || before->op->code != NN_OP_DEQUANTIZE || step->op->code != NN_OP_QUANTIZE ||
 	    !is_internal(f, before->input) ||
 	    !is_internal(f, step->output) || tensors[step->input].type != NN_TENSOR_FLOAT32 ||

@@ -14,7 +14,7 @@ struct lazy {
 	struct nn_plan_options options;
 	pthread_mutex_t lock;
 	bool tried;			/* under the lock */
-	struct nn_plan *owned;		/* the compiled plan; NULL if there is none */
+	struct nn_plan *owned;		/* the compiled plan, or NULL */
 	_Atomic(const struct nn_plan *) plan;	/* `owned`, or the lazy plan if compiling failed */
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executes a serialised plan whose arguments are not as the plan was compiled for. A serialised
- * plan has no model that could be interpreted instead. Arguments that are not aligned are therefore
- * copied. If the memory of an output is too small, only the shapes are returned, which are known
- * without an execution.
+ * Executes a serialised plan whose arguments differ from the compiled ones. A serialised plan has
+ * no model that could be interpreted instead. Arguments that are not aligned are therefore copied.
+ * If the memory of an output is too small, only the shapes are returned, which are known without an
+ * execution.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -28,7 +28,7 @@
 #define MAX_HELPERS 255
 #define MAX_JOBS 8		/* concurrent jobs; callers of further jobs get no helpers */
 #define SPIN_TURNS 64		/* turns between two reads of the clock */
-#define MAX_TASKS (1u << 31)	/* tasks of a job, plus one for each thread */
+#define MAX_TASKS (1u << 31)	/* limit of a job's tasks, plus one for each thread */
 
 /*
  * Size of the stack of a helper thread. Kernels compiled without optimisation, as for fuzzers, need
@@ -46,7 +46,7 @@ struct job {
 	_Atomic bool taken;
 	_Atomic bool open;
 	_Atomic uint32_t users;		/* number of helpers that use the job; a futex */
-	_Atomic uint32_t slots;		/* helpers that joined so far; numbers the helpers */
+	_Atomic uint32_t slots;		/* helpers that joined so far; number of the next helper */
 	_Atomic uint64_t next;		/* tasks taken from the front; upper half: from the end */
 	_Atomic uint32_t unwoken;	/* number of helpers that may still be woken */
 	struct domain near;		/* domain of the opener's CPU */

@@ -29,11 +29,11 @@ _Static_assert(NN_PLAN_HOT + NN_PLAN_TUNING < TUNED_EXECUTIONS, "clients save to
 #define ROUNDS 8
 
 /*
- * The proposal must be faster in WINS of the ROUNDS rounds. If the proposal changes nothing, it
- * wins so many rounds by chance in 3.5 % of cases. PAIRS of the ROUNDS * ROUNDS pairs of a run with
- * and a run without the proposal are enough too; chance explains 2.5 % of such results. Comparing
- * rounds is better if the machine's speed changes slowly; comparing pairs is better if threads are
- * late in some runs.
+ * The proposal must be faster in WINS of the ROUNDS rounds. A proposal that changes nothing wins
+ * WINS rounds by chance in 3.5 % of cases. The proposal may instead be faster in PAIRS of the
+ * ROUNDS * ROUNDS pairs of measured runs; the chance for this is 2.5 %. Comparing rounds is better
+ * if the machine's speed changes slowly; comparing pairs is better if threads are late in some
+ * runs.
  */
 #define WINS 7
 #define PAIRS 51

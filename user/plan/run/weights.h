@@ -31,7 +31,6 @@ void weights_release(void *packed, size_t size); /* for weights that are not sha
 const void *weights_share(struct weights *weights, void *packed, size_t size);
 void weights_drop(struct weights *weights, const void *packed);
 
-/* Returns the bytes of all weights in the store. */
 uint64_t weights_bytes(struct weights *weights);
 
 #endif /* NN_PLAN_WEIGHTS_H */

@@ -237,7 +237,6 @@ static struct serial_place place_of(const struct restoring *t, uint32_t operand)
 				      SERIAL_ARG + operand };
 }
 
-/* Returns whether the memory of two operands overlaps. */
 static bool overlap(const struct restoring *t, uint32_t a, uint32_t b)
 {
 	const struct serial_place p = place_of(t, a), q = place_of(t, b);

@@ -342,7 +342,7 @@ static enum nn_status write_model(struct saver *s, struct nn_plan_image *image)
 	return c ? plan_serialise(image, s->pieces) : NN_OK;
 }
 
-/* Writes the identity of the data part into the model part and into the data part. */
+/* Writes the identity of the data part into both parts of the saved plan. */
 static void stamp(struct saver *s, struct nn_plan_image *image)
 {
 	struct saved_header *h = image->model;

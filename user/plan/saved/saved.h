@@ -5,7 +5,7 @@
  * Model part: struct saved_header, then a serialised plan or a model. If the plan was tuned, the
  * model part ends with a byte for each step.
  *
- * The first form of the model part has a serialised plan. It is used if each step of the plan has a
+ * The first form of the model part has a serialised plan. The first form is used if each step has a
  * kernel that can be saved, and if no argument may be omitted. A serialised plan has all
  * information that an execution needs, so loading compiles nothing.
  *
@@ -46,8 +46,8 @@ struct saved_header {
 
 /*
  * Header of a serialised plan, followed by serial_arg[num_inputs + num_outputs],
- * serial_place[num_places] and the steps. After each step follow its operands, outputs first, and
- * `words` words. Numbers of operands count inputs first, then outputs, then places.
+ * serial_place[num_places] and the steps. Each step is followed by its operands, outputs first, and
+ * by `words` words. Numbers of operands count inputs first, then outputs, then places.
  */
 struct serial_header {
 	uint64_t arena_size;
