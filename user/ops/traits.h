@@ -19,7 +19,7 @@ struct nn_traits {
 	/*
 	 * For an operation with a window (window.h): the number of tensors among its inputs, and
 	 * the number of parameters that only this operation has. The positions of activation and
-	 * NCHW flag follow from both numbers.
+	 * NCHW flag follow from `tensors` and `own`.
 	 */
 	struct {
 		uint8_t tensors;

@@ -48,8 +48,8 @@ struct table {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table *tables;		/* protected by `lock`; never freed */
 /*
- * This lock is held while the plug-in is registered. The runtime calls OrtGetApiBase() during the
- * registration, and OrtGetApiBase() takes `lock`.
+ * The lock `registering` is held while the plug-in is registered. The runtime calls OrtGetApiBase()
+ * during the registration, and OrtGetApiBase() takes `lock`.
  */
 static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 
@@ -103,7 +103,7 @@ static OrtStatus *add_provider(OrtEnv *env, OrtSessionOptions *options, const ch
 		found = !status && find_device(env, &device, &status);
 	}
 	pthread_mutex_unlock(&registering);
-	/* Without a device, the following call gets no devices and returns its own error. */
+	/* Without a device, the following call returns an error of its own. */
 	if (status)
 		return status;
 	return ort.SessionOptionsAppendExecutionProvider_V2(options, env, &device, found, names, values, 3);

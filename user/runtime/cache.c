@@ -190,8 +190,8 @@ static void log_late(void *data, const char *reason)
 }
 
 /*
- * Returns false if the step must be prepared without its cache entry. If an error was the cause,
- * `reason` describes it.
+ * Returns false if the step must be prepared without its cache entry. If the entry has an error,
+ * `reason` describes the error.
  */
 static bool load(const struct cache_options *cache, const struct step *step,
 		 const struct prepare_options *options, struct entry *e,

@@ -20,9 +20,9 @@ enum nn_status cpu_cache_save(const struct nn_plan *plan, const struct nna_cache
 			      struct nn_error *err);
 
 /*
- * Loads a saved plan. Both files are read into private memory, because truncating a mapped file
- * would kill the application. Returns NN_GENERAL_FAILURE if the plan is damaged, or if it belongs
- * to another build or model.
+ * Loads a saved plan. The model file and the data file are read into private memory, because
+ * truncating a mapped file would kill the application. Returns NN_GENERAL_FAILURE if the plan is
+ * damaged, or if it belongs to another build or model.
  */
 enum nn_status cpu_cache_load(const struct nna_cache *cache, const struct nn_plan_options *options,
 			      struct cpu_cached *cached, struct nn_error *err);

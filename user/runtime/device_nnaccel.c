@@ -701,7 +701,7 @@ static void drop_written_late(struct nna_memory **staging, int result)
 	*staging = NULL;
 }
 
-/* Executes a request with new arrays and new staging memory, and frees both afterwards. */
+/* Executes a request with new arrays and staging memory, and frees both. */
 static int execute_single(struct accel_prepared *accel, struct request *request,
 			  struct nn_error *err)
 {

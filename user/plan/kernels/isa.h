@@ -286,10 +286,7 @@ struct nn_instance_f32 {
 	float epsilon;
 };
 
-/*
- * Reduces the `count` elements of each column to one element. The results of all columns are one
- * row.
- */
+/* Reduces the `count` elements of each column to one element. */
 enum nn_reduction { NN_REDUCE_MAX, NN_REDUCE_MIN, NN_REDUCE_SUM, NN_REDUCE_MEAN };
 
 struct nn_reduce_f32 {
@@ -417,7 +414,7 @@ struct nn_isa {
 	struct nn_gemm_config gemm_q8;
 	/*
 	 * An int8 GEMM for products with nn_gemm_q8.sums, which is faster than gemm_q8 if few
-	 * weights are large. If its `run` is NULL, gemm_q8 is used instead.
+	 * weights are large. If gemm_sums.run is NULL, gemm_q8 is used.
 	 */
 	struct nn_gemm_config gemm_sums;
 	struct nn_depthwise_config depthwise_q8;

@@ -24,7 +24,6 @@ bool nn_q8_prepare(struct nn_run *r, uint32_t channels, uint32_t activation, siz
  */
 #define NN_Q8_CHANNELS (NN_PANEL_VECTORS * NN_MAX_LANES)
 
-/* Parameters of some output channels. */
 struct nn_q8_channels {
 	int32_t bias[NN_Q8_CHANNELS];
 	struct nn_multiplier multipliers[NN_Q8_CHANNELS];

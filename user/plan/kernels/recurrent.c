@@ -98,7 +98,7 @@ void nn_recurrent_pack(const struct nn_run *r, const struct nn_ready *ready,
 /* The arrays of one execution in its scratch memory. */
 struct work {
 	float *products;		/* products of the inputs: [chunk, batch, gates, units] */
-	float *more;			/* products of the auxiliary input, in the same order */
+	float *more;			/* products of the auxiliary input, like `products` */
 	float *gates;			/* [batch, gates, units] */
 	float *hidden[2];		/* [batch, outputs] */
 };

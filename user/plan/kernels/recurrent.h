@@ -47,7 +47,7 @@ struct nn_recurrent {
 	bool is_alone;			/* the operation has only one cell */
 	bool single;	/* the layer has one step, and its state is not an output sequence */
 	bool packs;			/* each execution packs the weights */
-	uint32_t out;			/* number of the output to write */
+	uint32_t out;			/* output: number, first column to write, all columns */
 	uint32_t column;
 	uint32_t columns;
 
@@ -70,8 +70,7 @@ extern const struct nn_field nn_recurrent_fields[];
 
 /*
  * Adds the layer's packed weights to those of `ready`, and sets the fields of the layer that depend
- * on its other fields. Returns false if the output does not have the columns [column, column +
- * columns).
+ * on its other fields. Returns false if the output has too few columns for the layer's columns.
  */
 bool nn_recurrent_complete(struct nn_ready *ready, struct nn_recurrent *l);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * SVDF of floats with constant feature weights. First, the kernel multiplies the input by the
- * feature weights. Then one pass over the memory of each filter multiplies it by the time weights
- * and moves its entries.
+ * feature weights. One pass over the memory of each filter then multiplies the memory by the time
+ * weights and moves its entries.
  */
 #include <string.h>
 
@@ -73,8 +73,8 @@ static bool pack(struct nn_run *r, const struct nn_ready *ready, void *packed)
 
 /*
  * Returns the product of a filter's memory and its time weights. The first entry of the memory is
- * the oldest; `now` replaces the last entry. Also writes the next memory to `next`: all entries
- * move by one place, and the last entry becomes 0.
+ * the oldest; `now` replaces the last entry. Writes the next memory to `next`: all entries move by
+ * one place, and the last entry becomes 0.
  */
 static float remember(const float *memory, const float *weights, size_t count, float now,
 		      float *next)

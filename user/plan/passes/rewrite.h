@@ -8,10 +8,7 @@
 
 #include <nnaccel/engine_model.h>
 
-/*
- * This structure is at the beginning of one block of memory, which nn_model_free() frees as a
- * whole.
- */
+/* A rewrite is the beginning of one block of memory, which nn_model_free() frees as a whole. */
 struct rewrite {
 	struct nn_model model;
 	struct nn_subgraph subgraph;

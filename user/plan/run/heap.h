@@ -26,8 +26,8 @@ void heaps_free(struct heaps *heaps);	/* NULL is fine */
 struct heap *heaps_get(struct heaps *heaps);
 
 /*
- * Returns a heap to the idle heaps; all blocks of the heap must be free. Also frees blocks that
- * were unused in many executions.
+ * Returns a heap to the idle heaps; all blocks of the heap must be free. heaps_put() also frees
+ * blocks that were unused in many executions.
  */
 void heaps_put(struct heaps *heaps, struct heap *heap);
 

@@ -2,7 +2,7 @@
 /*
  * Each section caches its plans in slots. A thread that runs a plan has incremented `users` of the
  * plan's slot. A thread that changes a slot holds the section's lock and has set the slot's `users`
- * from 0 to CHANGING. With these counters, threads find cached plans without taking a lock.
+ * from 0 to CHANGING. With the counters `users`, threads find cached plans without taking a lock.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -505,7 +505,7 @@ static void set_used(struct slot *slot, uint64_t run)
 
 /*
  * Returns the slot whose plan has the shapes of `values`, and increments its `users`. Returns NULL
- * if no slot has a plan for these shapes.
+ * if no slot has a plan for the shapes of `values`.
  */
 static struct slot *find_slot(struct section *s, const struct value *values, uint64_t run)
 {
@@ -629,8 +629,8 @@ static bool keep_limit(struct section *s)
 
 /*
  * Decides how many of the following cache misses are interpreted. Making plans may cost more time
- * than the plans save, if plans are never used again or replace wanted plans. The decision
- * therefore compares the measured times.
+ * than the plans save, if plans are never used again or replace wanted plans. The decision compares
+ * the times of making plans and of interpreting.
  */
 static void judge(struct section *s, bool has_plan, bool missed)
 {

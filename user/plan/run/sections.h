@@ -41,8 +41,8 @@ bool section_run(struct frame *f, struct section *s, enum nn_status *status);
 uint32_t section_length(const struct section *section);
 
 /*
- * Records the time that interpreting a section took. The section is compiled or interpreted
- * depending on this recorded time.
+ * Records the time that interpreting a section took. The recorded time decides whether the section
+ * is compiled or interpreted.
  */
 void section_interpreted(struct section *section, uint64_t ns);
 

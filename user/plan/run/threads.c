@@ -90,8 +90,8 @@ static uint64_t taken(uint64_t next)
 
 /*
  * Runs tasks of a job until no task is left. Threads with odd numbers take tasks from the end of
- * the list. With this order, a thread often gets the same part of a tensor in each job, and finds
- * the part in its cache.
+ * the list. Because each thread takes tasks from one end, it often gets the same part of a tensor
+ * in each job, and finds the part in its cache.
  */
 static void run_tasks(struct job *job, uint32_t thread)
 {
