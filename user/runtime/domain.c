@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of a device for a description's roles. If the CPU replaces the device, ordinary memory
- * replaces the device's memory.
+ * Allocates a device's own memory for a memory description. If the CPU computes instead of the
+ * device, ordinary memory replaces the device's own memory.
  */
 #include "runtime/domain.h"
 
@@ -13,9 +13,9 @@
 
 /* ---- allocation ---- */
 
-/* The uses of the operands of a description's roles, by the steps that read or write them. */
+/* The steps that read or write the operands to which a memory description's roles refer. */
 struct users {
-	const ANeuralNetworksDevice *device;	/* device of all steps found so far, or NULL */
+	const ANeuralNetworksDevice *device;	/* device of the steps added; NULL without steps */
 	bool several;				/* devices */
 	uint32_t count;
 	struct prepared_role *roles;
@@ -50,7 +50,10 @@ static int add_list(struct users *users, const struct step *step, const struct m
 	return result;
 }
 
-/* Adds the steps that use a role's operand. A later step may read an output of the model, too. */
+/*
+ * Adds the steps that use a role's operand to `users`. One step may write an output of the model,
+ * and another step may read the output.
+ */
 static int add_steps(struct users *users, const struct memory_role *role, struct nn_error *err)
 {
 	const struct nn_subgraph *main = model_main(role->compilation->model);
@@ -96,7 +99,7 @@ int domain_allocate(const ANeuralNetworksMemoryDesc *desc, struct memory_domain 
 
 struct bounce {
 	uint32_t count;
-	struct request_arg args[];	/* original arguments: inputs, then outputs */
+	struct request_arg args[];	/* request's original arguments: inputs, then outputs */
 };
 
 static struct request_arg *request_arg(struct request *request, uint32_t i)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of a device for a description's roles. If the CPU replaces the device, ordinary memory
- * replaces the device's memory.
+ * Allocates a device's own memory for a memory description. If the CPU computes instead of the
+ * device, ordinary memory replaces the device's own memory.
  */
 #ifndef NN_RUNTIME_DOMAIN_H
 #define NN_RUNTIME_DOMAIN_H
@@ -9,18 +9,20 @@
 #include "runtime/memory_desc.h"
 
 /*
- * Allocates domain->buffer from the single device that has all roles. Returns NO_ERROR without a
- * buffer if the device has no memory of its own. Returns OP_FAILED if several devices or none have
- * the roles, or the device's error.
+ * Allocates domain->buffer from the single device that computes the operands of all roles. Returns
+ * NO_ERROR without a buffer if the device has no memory of its own. Returns OP_FAILED unless
+ * exactly one device computes the operands of the roles. Returns the device's error if the device
+ * cannot allocate the buffer.
  */
 int domain_allocate(const ANeuralNetworksMemoryDesc *desc, struct memory_domain *domain,
 		    struct nn_error *err);
 
 /*
- * Replaces device memory in a request by memory of this process: a copy of the inputs, and room for
- * outputs, whose shapes must be known (OP_FAILED). The caller must then call domain_unbounce(),
- * which restores the request and frees *saved. With `success`, it first writes the outputs back to
- * the device memory.
+ * The function domain_bounce() replaces device memory in a request by this process's memory, which
+ * has a copy of the inputs and room for the outputs. The result of domain_bounce() is OP_FAILED if
+ * the shape of an output is unknown. After domain_bounce(), the caller must call domain_unbounce(),
+ * which restores the request and frees *saved. With `success`, domain_unbounce() first writes the
+ * outputs to the device memory.
  */
 struct bounce;
 int domain_bounce(struct request *request, struct bounce **saved, struct nn_error *err);

@@ -16,7 +16,7 @@
 #include "runtime/handle.h"
 #include "runtime/log.h"
 
-/* The arguments of a thread. The thread owns a reference to each event in them. */
+/* Arguments of a thread that runs an execution. The thread owns a reference to each event here. */
 struct job {
 	ANeuralNetworksExecution *execution;
 	ANeuralNetworksEvent *event;
@@ -91,7 +91,7 @@ static int wait_fence(int fence, struct nn_error *err)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Records the end of an execution whose fence has signalled, unless that was done before. */
+/* Records, at the first call, the end of an execution whose fence has signalled. */
 static void end_execution(ANeuralNetworksEvent *event)
 {
 	pthread_mutex_lock(&event->lock);
@@ -152,7 +152,7 @@ static int wait_dependencies(const struct job *job, struct nn_error *err)
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Runs an execution after all dependencies have ended, because it may read their outputs. */
+/* Waits for all dependencies, whose outputs the execution may read, and then runs the execution. */
 static int run_job(const struct job *job, struct nn_error *err)
 {
 	uint64_t deadline = job->deadline_ns;
@@ -243,7 +243,7 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 	job->execution = execution;
 	job->deadline_ns = deadline_after(execution->timeout_ns);
 	job->duration_ns = duration_ns;
-	/* The application and the thread have a reference each, because either may end first. */
+	/* The application and the thread may drop the event in any order: one reference each. */
 	atomic_fetch_add(&job->event->references, 1);
 	*event = job->event;
 	error = start_thread(job);
@@ -351,8 +351,9 @@ int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetwork
 }
 
 /*
- * Gets the sync_file of the hardware's fence that ends an execution, or -1. The first answer is
- * stored. If memory or files ran out, nothing is stored and the next call asks the device again.
+ * Gets the sync_file of the hardware fence that signals an execution's end, or -1 without such a
+ * fence. The event stores what the device returns. If memory or file descriptors ran out, the event
+ * stores nothing, and the next call asks the device again.
  */
 static int get_sync_file(ANeuralNetworksEvent *event, int *fence, struct nn_error *reason)
 {
@@ -380,8 +381,8 @@ int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *
 	*sync_fence_fd = -1;
 	RT_NOT_NULL(event);
 	/*
-	 * An execution that a process computes has no sync_file: a file that is no sync_file, or a
-	 * thread, reports its end.
+	 * An execution has a sync_file only if hardware computes the execution. If a process
+	 * computes the execution, another kind of file, or a thread, reports the end.
 	 */
 	fence = event->fence;
 	if (event->device)

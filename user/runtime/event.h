@@ -8,26 +8,27 @@
 #include "runtime/execution.h"
 
 struct ANeuralNetworksEvent {
-	int fence;			/* sync_file, the file of an execution, or -1 */
-	uint32_t process;		/* handle_process() when the event was made */
+	int fence;	/* fd of a sync_file, or of an execution's file from the kernel, or -1 */
+	uint32_t process;	/* result of handle_process() when the event was made */
 	const ANeuralNetworksDevice *device;	/* set if the fence is an execution's file */
-	/* The execution, until its end was recorded in it; then NULL. Protected by the lock. */
+	/* Execution of the event; NULL after its end was recorded. Protected by the lock. */
 	ANeuralNetworksExecution *execution;
 	pthread_t thread;		/* thread that runs the execution, if there is no fence */
-	atomic_uint references;		/* from application, execution and dependents */
+	atomic_uint references;	/* number of references: application, execution, dependents */
 
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
-	int sync_file;	/* protected by the lock: file of the hardware's fence, or -1 */
-	bool has_asked;			/* the application asked for sync_file; it stays open */
+	int sync_file;	/* fd of the hardware fence, or -1; protected by `lock` */
+	bool has_asked;			/* the device was already asked for `sync_file` */
 	bool has_ended;
 	int result;
 	struct nn_error reason;
 };
 
 /*
- * Runs a started execution in a thread. It begins once all dependencies have ended, and then takes
- * at most `duration_ns` (0: no limit). If the call fails, the execution has ended.
+ * Runs a started execution in a new thread, which first waits for all dependencies. The execution
+ * then takes at most `duration_ns` (0: no limit). If event_start_execution() fails, the execution
+ * has ended.
  */
 int event_start_execution(ANeuralNetworksExecution *execution,
 			  const ANeuralNetworksEvent *const *dependencies, uint32_t count,
@@ -36,7 +37,7 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 
 /*
  * Starts an execution on its device if the device can wait for all dependencies and can read all
- * inputs. Otherwise runs the execution in a thread.
+ * inputs. If the device cannot, a thread runs the execution.
  */
 int event_start_fenced(ANeuralNetworksExecution *execution,
 		       const ANeuralNetworksEvent *const *dependencies, uint32_t count,

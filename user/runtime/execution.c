@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions: sets arguments and options, runs executions in four ways, and returns shapes and
- * times.
+ * Executions: sets arguments and options, runs executions (synchronous, in a burst, asynchronous or
+ * fenced), and returns shapes and times.
  */
 #include "runtime/execution.h"
 
@@ -59,7 +59,7 @@ int ANeuralNetworksExecution_create(ANeuralNetworksCompilation *compilation,
 
 /*
  * Returns the state. If the fence has signalled, the execution has ended, even if no thread waited
- * for it.
+ * for the fence.
  */
 static enum execution_state look(const ANeuralNetworksExecution *execution)
 {
@@ -191,7 +191,7 @@ int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
 	result = RT_CALL(check_configuring(execution, &err));
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		execution->loop_timeout_ns = duration < most ? duration : most;
-	/* To a device, 0 means the default; to an application it means no time at all. */
+	/* A device takes 0 as the default timeout, but an application means no time at all. */
 	if (!execution->loop_timeout_ns)
 		execution->loop_timeout_ns = 1;
 	return result;
@@ -241,7 +241,7 @@ static int check_startable(const ANeuralNetworksExecution *execution, struct nn_
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Starts it. If several threads call this at the same time, one succeeds. */
+/* Starts an execution. If several threads start an execution at the same time, one succeeds. */
 static int start(ANeuralNetworksExecution *execution, enum execution_way way, struct nn_error *err)
 {
 	enum execution_state first = EXECUTION_CONFIGURING, again = EXECUTION_FINISHED;
@@ -259,7 +259,7 @@ static int start(ANeuralNetworksExecution *execution, enum execution_way way, st
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Starts an execution without dependencies, whose inputs must have contents. */
+/* Starts an execution that waits for no dependencies, so its inputs must have contents already. */
 static int start_at_once(ANeuralNetworksExecution *execution, enum execution_way way,
 			 struct nn_error *err)
 {
@@ -272,7 +272,7 @@ static int start_at_once(ANeuralNetworksExecution *execution, enum execution_way
 	return result;
 }
 
-/* Computes synchronously, in a burst or without one (NULL). */
+/* Computes an execution synchronously, in `burst` if `burst` is not NULL. */
 static int compute(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst,
 		   struct nn_error *err)
 {
@@ -378,7 +378,7 @@ int ANeuralNetworksExecution_startComputeWithDependencies(
 				   &err));
 }
 
-/* Finds the shape of an output, and returns the result that a query of the shape has. */
+/* Finds the shape of an output, and returns the ResultCode for an application's query of it. */
 static int find_shape(const ANeuralNetworksExecution *execution, int32_t index,
 		      const struct nn_output_shape **shape, struct nn_error *err)
 {

@@ -28,41 +28,42 @@ struct ANeuralNetworksExecution {
 	struct request_arg *outputs;
 	bool *is_set;			/* inputs, then outputs */
 	bool any_set;
-	bool padded;			/* lengths may exceed sizes */
+	bool padded;			/* buffers may be longer than their operands */
 	bool reusable;
 	bool measure;
 	uint64_t timeout_ns;		/* 0: none */
 	uint64_t loop_timeout_ns;
 	struct nn_attributes attributes;
-	ANeuralNetworksMemory *temporaries;	/* NULL until a run needs them */
+	ANeuralNetworksMemory *temporaries;	/* memory of temporary operands, or NULL */
 
 	/*
-	 * The thread that sets EXECUTION_STARTED owns the following fields until the state changes
-	 * again.
+	 * The thread that sets `state` to EXECUTION_STARTED owns the fields after `state` until
+	 * `state` has another value.
 	 */
 	_Atomic enum execution_state state;
 	int result;
-	struct nn_output_shape *shapes;	/* [num_outputs], set for NO_ERROR and INSUFFICIENT_SIZE */
+	/* [num_outputs], set if `result` is NO_ERROR or OUTPUT_INSUFFICIENT_SIZE */
+	struct nn_output_shape *shapes;
 	uint64_t on_device_us;
 	uint64_t in_driver_us;
-	uint64_t fenced_in_driver_us;	/* time since the last dependency's end */
+	uint64_t fenced_in_driver_us;	/* time from the last dependency's end to the end */
 	uint64_t deadline_ns;
-	/* Event of the last fence, with a reference; NULL without a fence. */
+	/* Event of the latest fenced run; the execution owns a reference. NULL without a fence. */
 	ANeuralNetworksEvent *event;
-	enum execution_way way;		/* how it was last started */
+	enum execution_way way;		/* kind of the latest start of this execution */
 	uint64_t started_ns;		/* start time; set only for traces and reports */
-	uint64_t traced;		/* trace_async_begin() of a fenced execution */
+	uint64_t traced;		/* result of trace_async_begin() for a fenced execution */
 };
 
 /*
- * Returns OP_FAILED if an input is memory made from a description and is empty, or has contents of
- * another shape.
+ * Returns OP_FAILED if an input is memory made from a memory description, and the memory has no
+ * contents or contents whose shape is not the input's.
  */
 int execution_check_memories(const ANeuralNetworksExecution *execution, struct nn_error *err);
 
 /*
- * Runs a started execution to its end, with a deadline (CLOCK_MONOTONIC, 0: none), and returns its
- * result. `burst` is a locked burst of the compilation, or NULL.
+ * Runs a started execution to its end, with a deadline (CLOCK_MONOTONIC, 0: no deadline), and
+ * returns its result. `burst` is a locked burst of the compilation, or NULL.
  */
 int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *burst,
 		  uint64_t deadline_ns, struct nn_error *err);
@@ -70,18 +71,18 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 /*
  * Submits a started execution to its device, which waits for the `wait_for` files: sync_files and
  * files of executions. The file *fence becomes readable at the execution's end; the caller must
- * then call execution_end_fenced(). If the device has no fenced executions or fails, *fence is -1
- * and nothing has begun. `at_once` says that all `wait_for` files have signalled, so that the
- * contents of inputs are known.
+ * then call execution_end_fenced(). If the device fails or does not support fenced executions,
+ * *fence is -1 and the execution has not begun. `at_once` says that all `wait_for` files have
+ * signalled, so that the contents of inputs are known.
  */
 void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait_for,
 			    uint32_t count, bool at_once, uint64_t duration_ns, int *fence);
 int execution_end_fenced(ANeuralNetworksExecution *execution, int fence, struct nn_error *err);
 
-/* Ends a started execution without having run it. */
+/* Ends a started execution that did not run, with the given result. */
 void execution_abandon(ANeuralNetworksExecution *execution, int result);
 
-/* Returns an output operand of the model with the dimensions of its argument. */
+/* Returns an output operand of the model, with the dimensions that the execution's argument has. */
 struct nn_operand execution_output(const ANeuralNetworksExecution *execution, uint32_t index);
 
 #endif /* NN_RUNTIME_EXECUTION_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vendor extensions: those that devices have and that models use, and this program's permission for
- * them.
+ * Vendor extensions: lists which extensions devices have and which extensions models use, and
+ * checks this program's permission to use extensions.
  */
 #define _GNU_SOURCE
 #include "runtime/extension.h"
@@ -21,8 +21,8 @@
 #include "runtime/operand.h"
 
 /*
- * The environment variable with the program's name, for tests. It is used only if the configuration
- * allows it.
+ * Environment variable that replaces the program's name in tests, if the configuration allows the
+ * variable.
  */
 #define APP_NAME "NNACCEL_APP_NAME"
 
@@ -30,7 +30,7 @@
 
 /*
  * Finds the first line with the prefix `start` in a file of the kernel, and returns the rest of the
- * line, or NULL. `text` is large enough for each line.
+ * line, or NULL. The buffer `text` must have room for the longest line.
  */
 static const char *read_line(const char *path, const char *start, char *text, int size)
 {
@@ -48,8 +48,8 @@ static const char *read_line(const char *path, const char *start, char *text, in
 }
 
 /*
- * Returns the path of the file that an interpreter runs, which the caller frees: the first argument
- * of this process that names a file. Returns NULL if no argument does.
+ * Returns the path of the script that this process interprets: the first argument of the process
+ * that names a file. The caller frees the path. Returns NULL if no argument names a file.
  */
 static char *find_script(void)
 {
@@ -68,8 +68,8 @@ static char *find_script(void)
 }
 
 /*
- * Returns whether this program may use extensions. It is called for each use, and reads a
- * configuration file again if the file has changed.
+ * Returns whether this program may use extensions. Each use of an extension calls is_admitted(),
+ * which reads a configuration file again if the file has changed.
  */
 static bool is_admitted(const char **reason)
 {
@@ -343,7 +343,7 @@ int ANeuralNetworksDevice_getExtensionSupport(const ANeuralNetworksDevice *devic
 					      bool *isExtensionSupported)
 {
 	RT_NOT_NULL(device, extensionName, isExtensionSupported);
-	/* The CPU device has the operations of this library. */
+	/* The CPU device has one extension: the operations that this library adds to the NNAPI. */
 	*isExtensionSupported = find(device, extensionName) ||
 				(!device->path && !strcmp(extensionName, NN_OWN_EXTENSION));
 	return ANEURALNETWORKS_NO_ERROR;
@@ -367,8 +367,8 @@ int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model,
 	if (strcmp(extensionName, NN_OWN_EXTENSION))
 		return RT_CALL(get_code(extensionName, operationCodeWithinExtension, type, &err));
 	/*
-	 * All programs may use operations of this extension; a device without them reports them as
-	 * not supported.
+	 * All programs may use operations of this library's own extension. A device without such an
+	 * operation reports the operation as not supported.
 	 */
 	*type = NN_OWN_PREFIX << 16 | operationCodeWithinExtension;
 	return ANEURALNETWORKS_NO_ERROR;

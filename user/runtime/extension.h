@@ -19,8 +19,7 @@ static inline const struct nn_attributes *attributes_given(const struct nn_attri
 
 /*
  * Returns BAD_DATA unless a model may contain this type or operation of an extension. The program
- * must have permission for extensions, the extension's prefix must have been assigned, and the
- * extension must have the type.
+ * must have permission for extensions, and an extension with the prefix must define the type.
  */
 int extension_check_type(int32_t type, struct nn_error *err);
 int extension_check_operation(int32_t type, struct nn_error *err);

@@ -20,13 +20,13 @@
 #define CONSTANT_ALIGN 64
 
 /*
- * The state of sorting: for each operand the operations that read it, and for each operation the
- * number of inputs that are not written yet.
+ * State of the sort of operations: the operations that read each operand, and the number of each
+ * operation's inputs that no sorted operation has written.
  */
 struct sorting {
-	uint32_t *first;	/* first consumer of each operand, in `consumers` */
+	uint32_t *first;	/* index in `consumers` of each operand's first consumer */
 	uint32_t *consumers;	/* operations, by operand */
-	uint32_t *missing;	/* number of inputs of each operation that are not written yet */
+	uint32_t *missing;	/* number of each operation's inputs that are not yet written */
 	bool *written;		/* by operand */
 };
 
@@ -66,8 +66,8 @@ static bool prepare_sorting(const ANeuralNetworksModel *model, struct arena *are
 }
 
 /*
- * Marks the outputs of operation `at` as written, and appends operations that became ready to the
- * order.
+ * Marks the outputs of operation `at` as written, and appends each operation that now has all
+ * inputs to `order`.
  */
 static uint32_t release(const ANeuralNetworksModel *model, struct sorting *s, uint32_t at,
 			uint32_t *order, uint32_t ready)
@@ -119,7 +119,7 @@ struct copying {
 	uint8_t *base;
 };
 
-/* Copies the values that lie in one chunk of the memory. */
+/* Copies the constants that lie in one chunk of the shared memory. */
 static void copy_chunk(void *arg, uint32_t task, uint32_t thread)
 {
 	const struct copying *c = arg;
@@ -141,7 +141,7 @@ static void copy_chunk(void *arg, uint32_t task, uint32_t thread)
 
 /*
  * Copies large constants from the application's buffers into one memory, the last pool of the
- * model. Threads copy a chunk each, because page faults take most of the time.
+ * model. Several threads copy one chunk each, because page faults take most of the time.
  */
 static int copy_large_values(ANeuralNetworksModel *model, struct nn_error *err)
 {
@@ -181,7 +181,8 @@ struct building {
 	uint32_t num_subgraphs;
 	uint32_t num_pools;
 	uint64_t values_size;
-	uint32_t *child_at;	/* subgraph index of each child; the main subgraph is not counted */
+	/* subgraph index of each referenced model, counted without the main subgraph */
+	uint32_t *child_at;
 };
 
 static uint32_t add_pool(struct building *b, ANeuralNetworksMemory *memory)
@@ -197,7 +198,7 @@ static uint32_t add_pool(struct building *b, ANeuralNetworksMemory *memory)
 	return i;
 }
 
-/* Appends values at an offset that is a multiple of 8, so that they stay aligned. */
+/* Appends constant values at an offset that is a multiple of 8, so that the values stay aligned. */
 static uint64_t add_values(struct building *b, const uint8_t *values, uint64_t size)
 {
 	uint64_t at = round_up(b->values_size, 8);
@@ -242,7 +243,7 @@ static bool add_child(struct building *b, const struct nn_model *child,
 	return true;
 }
 
-/* A model that is referenced twice becomes one subgraph. */
+/* Adds one subgraph for each referenced model, even if several operations reference the model. */
 static bool add_children(struct building *b)
 {
 	const ANeuralNetworksModel *model = b->model;
@@ -349,7 +350,7 @@ static bool flatten(ANeuralNetworksModel *model)
 
 /*
  * Checks the whole model. Accepts unknown operations of vendors, because only a compilation finds
- * out whether a device has them.
+ * out whether a device supports such operations.
  */
 static int check(ANeuralNetworksModel *model, struct nn_error *err)
 {

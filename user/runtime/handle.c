@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A process's handle of an accelerator. A forked child opens its own handle. */
+/* A process's handle of an accelerator. A forked child opens a handle of its own. */
 #include "runtime/handle.h"
 
 #include <pthread.h>
@@ -9,20 +9,23 @@
 #include "runtime/device.h"
 #include "runtime/log.h"
 
-/* Maximum time to wait for an engine that restarts, and the interval between checks. */
+/* Longest wait for an engine that restarts, and the interval between checks for the engine. */
 #define RESTART_NS UINT64_C(10000000000)
 #define LOOK_EVERY_NS 20000000
 
 /*
- * Number of forks between the first process and this one. Only a child's single thread writes this
- * number.
+ * Number of forks from the original process to this process. Only the single thread of a new child
+ * writes the number.
  */
 static atomic_uint forks;
 
-/* Protects handles. The lock is held during a fork, so that it is free in the child. */
+/* Protects handles. A fork holds `lock`, so that no other thread holds `lock` in the child. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Take the list's lock first, as device.c does, which opens handles while it fills the list. */
+/*
+ * Take the lock of the device list before `lock`: device.c does so, too, because it opens handles
+ * while it fills the list.
+ */
 static void before_fork(void)
 {
 	device_lock_list();
@@ -58,8 +61,8 @@ int handle_get(struct accel_handle *handle, struct nna_device **device, struct n
 	pthread_mutex_lock(&lock);
 	if (handle->device && handle->process != handle_process()) {
 		/*
-		 * Memories and models still refer to the parent's device, so it stays open until
-		 * they are freed.
+		 * Memories and models still refer to the parent's device, so the device stays open
+		 * until the last memory and model are freed.
 		 */
 		nna_device_close(handle->device);
 		handle->device = NULL;
@@ -96,8 +99,8 @@ void handle_renew(atomic_uint *process, void (*renew)(void *argument), void *arg
 }
 
 /*
- * Returns whether the handle's device has an engine; *end_ns is when to stop waiting for its
- * restart.
+ * Returns whether the handle's device has an engine; *end_ns is the time at which a wait for the
+ * engine's restart must stop.
  */
 static bool look(struct accel_handle *handle, uint64_t *end_ns)
 {

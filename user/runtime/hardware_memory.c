@@ -22,7 +22,7 @@ void hardware_free(struct memory_hardware *hardware)
 	free(hardware);
 }
 
-/* Returns the protection that the buffer's files permit. */
+/* Returns the PROT_ flags of the accesses that the hardware buffer's files permit. */
 static int protection(const struct nna_hardware_layout *layout)
 {
 	for (uint32_t i = 0; i < layout->num_planes; i++)
@@ -89,7 +89,7 @@ enum nn_status hardware_import(const ANeuralNetworksMemory *memory, struct nna_d
 					   imported, err);
 }
 
-/* Returns whether the pixels of all planes follow each other without gaps. */
+/* Returns whether the planes of an image, and the pixels in each plane, have no gaps. */
 static bool is_dense(const struct nna_hardware_layout *layout)
 {
 	bool dense;

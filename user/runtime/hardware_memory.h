@@ -10,7 +10,7 @@
 
 #include "runtime/memory.h"
 
-/* The additional fields of a memory that was made from a hardware buffer. */
+/* Additional fields of a memory that was made from a hardware buffer. */
 struct memory_hardware {
 	AHardwareBuffer *buffer;
 	bool is_image;
@@ -25,11 +25,11 @@ static inline bool memory_is_image(const ANeuralNetworksMemory *memory)
 	return memory->hardware && memory->hardware->is_image;
 }
 
-/* Imports the memory to a device, as memory_import() does; called under the memory's lock. */
+/* Imports the memory to a device, for memory_import(), which holds the memory's lock. */
 enum nn_status hardware_import(const ANeuralNetworksMemory *memory, struct nna_device *device,
 			       struct nna_memory **imported, struct nn_error *err);
 
-/* Do the work of memory_begin() and memory_end() for an image. */
+/* Begin and end an access to an image, for memory_begin() and memory_end(). */
 int hardware_begin(const ANeuralNetworksMemory *memory, bool write, uint8_t **data,
 		   struct nn_error *err);
 int hardware_end(const ANeuralNetworksMemory *memory, bool written, uint8_t *data,

@@ -14,16 +14,16 @@
 enum fall_back {
 	FALL_BACK_NO_DEVICE,		/* no device except the CPU exists */
 	FALL_BACK_REFUSED,		/* no other device supports an operation */
-	FALL_BACK_COMPILE,		/* another device cannot compile, */
-	FALL_BACK_EXECUTE,		/* or cannot execute */
-	/* The whole model runs on the CPU, because a single step failed on the CPU, too. */
+	FALL_BACK_COMPILE,		/* the chosen device failed to compile */
+	FALL_BACK_EXECUTE,		/* the chosen device failed to execute */
+	/* The CPU runs the whole model, because one step failed on its device and on the CPU. */
 	FALL_BACK_WHOLE,
 	NUM_FALL_BACKS,
 };
 
 /*
- * Logs a fallback to the CPU, printf-like: as a note for the first fallback with this reason and
- * ResultCode, and as a warning for later ones.
+ * Logs a fallback to the CPU, printf-like. The first fallback with the given reason and ResultCode
+ * is a note, and each later fallback with them is a warning.
  */
 void rt_fall_back(enum fall_back why, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -31,17 +31,17 @@ void rt_fall_back(enum fall_back why, int result, const char *format, ...)
 /* Returns the name of a result code, such as "BAD_DATA"; never NULL. */
 const char *rt_result_name(int result);
 
-/* Returns the ResultCode for a status. */
+/* Returns the NNAPI's ResultCode for an nn_status. */
 int rt_result(enum nn_status status);
 
-/* Writes the reason to err, printf-like, and returns `result`, like nn_fail(). */
+/* Writes the reason of a failure to err, printf-like, and returns `result`. */
 int rt_fail(struct nn_error *err, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Does the same as rt_fail(), for an allocation that failed. */
+/* Writes to err that memory ran out, and returns OUT_OF_MEMORY. */
 int rt_out_of_memory(struct nn_error *err);
 
-/* Does the same as rt_fail(), for a failure whose reason another library has written to err. */
+/* Returns the ResultCode of a failure whose reason another library has already written to err. */
 int rt_fail_status(struct nn_error *err, enum nn_status status);
 
 /*
@@ -52,7 +52,7 @@ int rt_end_call(const char *function, int result, const struct nn_error *err);
 int rt_refuse_call(const char *function, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Returns UNEXPECTED_NULL for the first pointer that is NULL; `names` has commas between them. */
+/* Returns UNEXPECTED_NULL if a pointer is NULL; `names` are the pointers' names, with commas. */
 int rt_not_null_call(const char *function, const char *names, const void *const *pointers,
 		     uint32_t count);
 
@@ -60,8 +60,8 @@ int rt_not_null_call(const char *function, const char *names, const void *const 
 #define rt_refuse(result, ...) rt_refuse_call(__func__, result, __VA_ARGS__)
 
 /*
- * Evaluates the body of an exported function, and ends it as rt_end() does. The body writes a
- * reason to `err` of the macro.
+ * Evaluates the body of an exported function, and ends the function as rt_end() does. The body
+ * writes the reason of a failure to `err`, which the macro defines.
  */
 #define RT_CALL(call) ({ struct nn_error err = { "" }; rt_end(call, &err); })
 
