@@ -25,13 +25,13 @@
 #include "runtime/hardware_memory.h"
 #include "runtime/log.h"
 
-/* Drops `const`, because mapping and importing do not change the memory as callers see it. */
+/* Drops `const`, because mapping and importing change nothing that callers of a memory see. */
 static ANeuralNetworksMemory *writable(const ANeuralNetworksMemory *memory)
 {
 	return (ANeuralNetworksMemory *)memory;
 }
 
-/* Makes a memory. The function closes the fd if it fails. */
+/* Makes a memory. If new_memory() fails, it closes the fd. */
 static ANeuralNetworksMemory *new_memory(int fd, int prot, size_t offset, size_t size)
 {
 	ANeuralNetworksMemory *memory = calloc(1, sizeof(*memory));
@@ -178,7 +178,7 @@ void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory)
 	free(memory);
 }
 
-/* Called with the lock held. */
+/* Maps a memory; the caller holds the memory's lock. */
 static int map(ANeuralNetworksMemory *memory, struct nn_error *err)
 {
 	struct statfs fs;
@@ -190,7 +190,7 @@ static int map(ANeuralNetworksMemory *memory, struct nn_error *err)
 		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE, "offset %zu of %zu bytes",
 			       memory->offset, memory->size);
 	/*
-	 * A mapping of pages beyond the end of a file would succeed, but accesses to it would fail.
+	 * Pages beyond the end of a file can be mapped, but accesses to the pages would fail.
 	 */
 	if (!fstat(memory->fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size < end)
 		return rt_fail(err, ANEURALNETWORKS_UNMAPPABLE,
@@ -233,7 +233,7 @@ int memory_map(const ANeuralNetworksMemory *memory, int prot, uint8_t **base,
 	return result;
 }
 
-/* Notifies the exporter of a dma-buf; at the start this waits for other drivers' fences. */
+/* Notifies the exporter of a dma-buf; the start of an access waits for other drivers' fences. */
 static int sync_dmabuf(const ANeuralNetworksMemory *memory, uint64_t flags, struct nn_error *err)
 {
 	struct dma_buf_sync sync = { flags };
@@ -275,8 +275,8 @@ int memory_end(const ANeuralNetworksMemory *memory, int prot, bool written, uint
 }
 
 /*
- * Replaces private memory by a file that is mapped at the same address; readers do not notice the
- * change. Called with the lock held.
+ * Replaces private memory by a file with the same contents, mapped at the same address, so that
+ * readers of the memory see no change. The caller holds the memory's lock.
  */
 static int share(ANeuralNetworksMemory *memory, struct nn_error *err)
 {
@@ -299,7 +299,7 @@ static int share(ANeuralNetworksMemory *memory, struct nn_error *err)
 	return result;
 }
 
-/* Called with the lock held. */
+/* Imports a memory to one more device; the caller holds the memory's lock. */
 static enum nn_status add_import(ANeuralNetworksMemory *memory, struct nna_device *device,
 				 struct nna_memory **imported, struct nn_error *err)
 {
@@ -314,7 +314,7 @@ static enum nn_status add_import(ANeuralNetworksMemory *memory, struct nna_devic
 		 share(memory, err) != ANEURALNETWORKS_NO_ERROR)
 		status = NN_OUT_OF_MEMORY;
 	else
-		/* As with mmap(), memory that can be written can also be read. */
+		/* Writable memory can also be read, as with mmap(). */
 		status = nna_memory_import(device, NNA_SIZED(nna_file, .fd = memory->fd,
 					   .prot = memory->prot | PROT_READ,
 					   .offset = memory->offset, .length = memory->size),
@@ -346,7 +346,7 @@ int memory_import(const ANeuralNetworksMemory *memory, int prot, struct nna_devi
 	if (!*imported)
 		status = add_import(writable(memory), device, imported, err);
 	pthread_mutex_unlock(&writable(memory)->lock);
-	/* The log has the reason. */
+	/* The ResultCode is UNMAPPABLE for several errors; the log tells the reason. */
 	if (status == NN_INVALID_ARGUMENT || status == NN_GENERAL_FAILURE)
 		return ANEURALNETWORKS_UNMAPPABLE;
 	return rt_fail_status(err, status);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies one memory to another. A memory that was made from a description is copied together with
- * its shape.
+ * Copies one memory to another memory. The destination also gets the source's shape if the
+ * destination was made from a memory description.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "runtime/memory_desc.h"
 #include "runtime/operand.h"
 
-/* The contents of a memory: size, and type and shape if these are known. */
+/* Contents of a memory: their size, and their type and shape if these two are known. */
 struct contents {
 	const ANeuralNetworksMemory *memory;
 	bool is_typed;
@@ -34,7 +34,7 @@ static int get_source(const ANeuralNetworksMemory *memory, struct contents *sour
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Sets the shape of a destination that was made from a description to the source's shape. */
+/* Sets the shape of a destination made from a memory description to the shape of the source. */
 static int get_destination(const ANeuralNetworksMemory *memory, const struct contents *source,
 			   struct contents *destination, struct nn_error *err)
 {
@@ -54,7 +54,7 @@ static int get_destination(const ANeuralNetworksMemory *memory, const struct con
 				source->operand.dims))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA,
 			       "the destination was made with another shape than the source has");
-	/* The shape may have been unknown until now. */
+	/* The destination's size may have been unknown before its shape was set here. */
 	if (memory_is_on_device(memory))
 		destination->size = operand_size(&destination->operand);
 	return ANEURALNETWORKS_NO_ERROR;
@@ -75,7 +75,8 @@ static int write_device(const struct contents *destination, const void *from,
 }
 
 /*
- * Copies between two memories of devices through this process, even if both are of the same device.
+ * Copies between two memories of devices through this process, even if one device has both
+ * memories.
  */
 static int copy_through_host(const struct contents *source, const struct contents *destination,
 			     struct nn_error *err)
@@ -115,7 +116,7 @@ static int copy_on_device(const struct contents *source, const struct contents *
 						   destination->operand.dims, err));
 }
 
-/* Copies with this process's CPU, between any two memories. */
+/* Copies between two memories; at most one of the two may be a device's own memory. */
 static int copy_here(const struct contents *source, const struct contents *destination,
 		     struct nn_error *err)
 {

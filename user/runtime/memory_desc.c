@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptions of memories, whose roles must agree, and the state of memories made from
- * descriptions. The memory belongs to the single device with all roles, or it is shared memory,
- * which all devices can access.
+ * Memory descriptions, whose roles must agree, and the state of memories made from them. If one
+ * device computes the operands of all roles, the memory may be the device's own memory. Any other
+ * memory of a description is shared memory, which all devices can access.
  */
 #include "runtime/memory_desc.h"
 
@@ -72,7 +72,7 @@ static int check_role(const ANeuralNetworksMemoryDesc *desc, const struct memory
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Merges one more role into the description's operand. */
+/* Merges the type and dimensions of one more role into the memory description's operand. */
 static int merge_role(const ANeuralNetworksMemoryDesc *desc, const struct memory_role *role,
 		      struct nn_operand *merged, struct nn_error *err)
 {
@@ -146,7 +146,7 @@ static int set_dimensions(ANeuralNetworksMemoryDesc *desc, uint32_t rank, const 
 	if (rank > NN_MAX_RANK)
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "rank %u, more than %d", rank,
 			       NN_MAX_RANK);
-	/* Dimensions may be set before the first role determines the type; assume a tensor then. */
+	/* Assume a tensor if dimensions are set before the first role determines the type. */
 	if (!desc->num_roles)
 		merged.type = NN_TENSOR_QUANT8_ASYMM;
 	if (!nn_operand_merge_dims(&merged, rank, dims))
@@ -199,13 +199,13 @@ static struct memory_domain *new_domain(const ANeuralNetworksMemoryDesc *desc)
 	domain->num_roles = desc->num_roles;
 	domain->operand = desc->operand;
 	domain->current = desc->operand;
-	/* The scales belong to the model, which may be freed before the memory. */
+	/* Per-channel scales belong to the model, which may be freed before this memory. */
 	memset(&domain->operand.extra, 0, sizeof(domain->operand.extra));
 	memset(&domain->current.extra, 0, sizeof(domain->current.extra));
 	return domain;
 }
 
-/* Returns whether a role belongs to a compilation whose devices the application named itself. */
+/* Returns whether, for a role's compilation, the application itself chose the devices. */
 static bool has_explicit_role(const ANeuralNetworksMemoryDesc *desc)
 {
 	uint32_t i;
@@ -223,7 +223,7 @@ static void free_domain(struct memory_domain *domain)
 	free(domain);
 }
 
-/* Creates memory of the device that has all roles, or shared memory. */
+/* Creates a device's own memory if one device computes all roles' operands, or shared memory. */
 static int make_memory(const ANeuralNetworksMemoryDesc *desc, struct memory_domain *domain,
 		       ANeuralNetworksMemory **memory, struct nn_error *err)
 {

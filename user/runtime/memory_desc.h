@@ -9,31 +9,31 @@ struct ANeuralNetworksMemoryDesc {
 	bool finished;
 	uint32_t num_roles;
 	struct memory_role *roles;
-	/* The operand of all roles; before the first role is added, only its dimensions are set. */
+	/* Operand that all roles share; only the operand's dimensions are set before any role. */
 	struct nn_operand operand;
 };
 
 /*
- * Returns BAD_DATA unless a memory can be this argument: the memory must have the role, be used
- * whole, and fit the operand's shape.
+ * Returns BAD_DATA unless a memory can be the given argument of the compilation: the memory must
+ * have the argument's role, be used whole, and fit the operand's shape.
  */
 int memory_check_role(const ANeuralNetworksMemory *memory,
 		      const ANeuralNetworksCompilation *compilation, bool output, uint32_t index,
 		      const struct nn_operand *operand, size_t offset, size_t length,
 		      struct nn_error *err);
 
-/* Returns whether a memory was made for the given shape, in which 0 is an unknown dimension. */
+/* Returns whether a memory was made for the given shape; a dimension of 0 is unknown. */
 bool memory_may_hold(const ANeuralNetworksMemory *memory, uint32_t rank, const uint32_t *dims);
 
-/* Returns OP_FAILED unless a memory holds an input of the given shape. */
+/* Returns OP_FAILED unless a memory has contents of the given shape for input `index`. */
 int memory_check_input(const ANeuralNetworksMemory *memory, uint32_t index, uint32_t rank,
 		       const uint32_t *dims, struct nn_error *err);
 
-/* Records that an execution or a copy has written a memory, or has failed. */
+/* Records that an execution or a copy has written a memory, or has failed to write the memory. */
 void memory_note_written(const ANeuralNetworksMemory *memory, bool success, uint32_t rank,
 			 const uint32_t *dims);
 
-/* Returns whether the memory has contents, and gets their operand. */
+/* Returns whether the memory has contents, and sets *operand to the contents' type and shape. */
 bool memory_get_contents(const ANeuralNetworksMemory *memory, struct nn_operand *operand);
 
 #endif /* NN_RUNTIME_MEMORY_DESC_H */

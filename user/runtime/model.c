@@ -17,7 +17,7 @@
 
 #define MAX_COPIED ANEURALNETWORKS_MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES
 
-/* The highest code of the NNAPI's operations. */
+/* The highest operation code of the NNAPI. */
 #define LAST_OPERATION ANEURALNETWORKS_REVERSE
 
 int model_check_finished(const ANeuralNetworksModel *model, struct nn_error *err)
@@ -39,8 +39,8 @@ static int check_mutable(const ANeuralNetworksModel *model, struct nn_error *err
 }
 
 /*
- * Makes room for one more element. Arrays grow when their count reaches a power of two, so that no
- * capacity is stored.
+ * Makes room for one more element. An array's capacity is not stored: the array grows whenever its
+ * number of elements reaches a power of two.
  */
 static bool grow(void *array, size_t count, size_t size)
 {
@@ -134,7 +134,7 @@ int ANeuralNetworksModel_addOperand(ANeuralNetworksModel *model,
 	return rt_end(result, &err);
 }
 
-/* Finds an operand. The NDK's indices are signed, so negative indices are rejected too. */
+/* Finds an operand, and rejects negative indices, which the NDK's signed type allows. */
 static int find_operand(ANeuralNetworksModel *model, int32_t index, struct nn_operand **operand,
 			struct nn_error *err)
 {
@@ -175,7 +175,7 @@ static int check_length(const struct nn_operand *operand, int32_t index, size_t 
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Removes the old value of an operand, and sets the operand's new lifetime. */
+/* Removes an operand's current value, if there is one, and sets the operand's lifetime. */
 static void set_source(ANeuralNetworksModel *model, struct nn_operand *operand,
 		       enum nn_lifetime lifetime, size_t offset, size_t length)
 {
@@ -460,8 +460,8 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model,
 }
 
 /*
- * Marks the operands in `list`, which must be temporaries, as inputs or outputs. If an operand is
- * no temporary, the operands before it in the list keep the new lifetime.
+ * Marks the operands in `list`, which must be temporaries, as inputs or outputs of the model. If an
+ * operand is no temporary, identify() fails, but the operands before that operand stay marked.
  */
 static int identify(ANeuralNetworksModel *model, const char *what, enum nn_lifetime lifetime,
 		    uint32_t count, const uint32_t *list, struct nn_error *err)

@@ -14,14 +14,14 @@
 #include "runtime/arena.h"
 #include "runtime/memory.h"
 
-/* The input of a device's compilation: a model, and the memory of each pool. */
+/* Input of a device's compilation: a model, and the memory of each of the model's pools. */
 struct graph {
-	struct nn_model model;			/* pools of the graph; their base is not set */
+	struct nn_model model;	/* model to be compiled; the `base` of its pools is not set */
 	ANeuralNetworksMemory *const *memories;	/* [model.num_pools] */
 };
 
 struct ANeuralNetworksModel {
-	/* Number of references: the application's, and those of objects made from this. */
+	/* Number of references: the application's, and one for each object made from the model. */
 	atomic_uint references;
 	bool finished;
 	bool invalid;	/* finishing failed, so the model can only be freed */
@@ -36,8 +36,9 @@ struct ANeuralNetworksModel {
 	size_t values_size;
 
 	struct nn_operand *operands;
-	const void **large_values;	/* by operand: values that finishing the model copies */
-	struct nn_operation *operations;	/* operations in the order of addition */
+	/* large constant of each operand, or NULL; finishing the model copies the constants */
+	const void **large_values;
+	struct nn_operation *operations;	/* in the order in which the application added */
 	const uint32_t *inputs;
 	const uint32_t *outputs;
 	uint8_t *values;			/* small constants */
@@ -45,15 +46,15 @@ struct ANeuralNetworksModel {
 	/* Referenced models, indexed by location.offset of NN_SUBGRAPH operands. */
 	const ANeuralNetworksModel **children;
 	const struct nn_subgraph **child_graphs;
-	struct arena arena;			/* memory of index lists, scales, graph */
+	struct arena arena;			/* memory for index lists, scales and `graph` */
 
-	/* Fields of a finished model. */
-	ANeuralNetworksMemory *large_memory;	/* copies of large_values, or NULL */
+	/* Finishing the model sets `large_memory`, `graph` and `order`. */
+	ANeuralNetworksMemory *large_memory;	/* memory with copies of large_values, or NULL */
 	struct graph graph;
-	uint32_t *order;			/* operation i of the graph was added as order[i] */
+	uint32_t *order;	/* operation i of `graph` is operations[order[i]] */
 };
 
-/* The main subgraph of a finished model. */
+/* Returns the main subgraph of a finished model. */
 static inline const struct nn_subgraph *model_main(const ANeuralNetworksModel *model)
 {
 	return &model->graph.model.subgraphs[0];
@@ -73,8 +74,8 @@ static inline const struct nn_operand *model_output(const ANeuralNetworksModel *
 
 /*
  * Takes a reference to a model. Each compilation holds a reference, so the application may free the
- * model before the compilation. The model is const, because references do not change what a caller
- * sees.
+ * model before the compilation. The parameter is const, because a new reference changes nothing
+ * that callers see.
  */
 const ANeuralNetworksModel *model_get(const ANeuralNetworksModel *model);
 void model_put(const ANeuralNetworksModel *model);
