@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The observer of compilations and executions.
+ * Notifies the observer when compilations and executions end.
  */
 #include "runtime/observer.h"
 
@@ -18,7 +18,7 @@ void observer_set(const struct observer *observer)
 		__atomic_fetch_and(&trace_watches, ~WATCH_OBSERVER, __ATOMIC_RELAXED);
 }
 
-/* The time is not known if the observer was set after the beginning. */
+/* Returns the ns since begin_ns, or UINT64_MAX if begin_ns is 0: no observer was set then. */
 static uint64_t since(uint64_t begin_ns)
 {
 	return begin_ns ? clock_ns() - begin_ns : UINT64_MAX;

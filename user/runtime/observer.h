@@ -9,17 +9,17 @@
 
 struct observer {
 	void (*compiled)(const ANeuralNetworksCompilation *compilation, int result, uint64_t ns);
-	/* Called on the thread that ends the execution, when execution->result is set. */
+	/* Called on the thread that ends the execution, after execution->result has been set. */
 	void (*executed)(const ANeuralNetworksExecution *execution, uint64_t ns);
 };
 
 /*
- * Sets the observer, whose functions are called after this; NULL removes the observer. The caller
- * still owns the structure.
+ * Sets the observer, whose functions later compilations and executions call; NULL removes the
+ * observer. The caller still owns the structure.
  */
 void observer_set(const struct observer *observer);
 
-/* Notify the observer, if there is one. */
+/* Notify the observer, if an observer is set. */
 void observer_compiled(const ANeuralNetworksCompilation *compilation, int result, uint64_t begin_ns);
 void observer_executed(const ANeuralNetworksExecution *execution);
 

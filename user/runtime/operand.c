@@ -9,7 +9,7 @@
 #include "runtime/extension.h"
 #include "runtime/log.h"
 
-/* Types without a row in the table have neither scale nor zero point. */
+/* Types with a scale or a zero point; all types without a row here have neither. */
 static const struct {
 	bool quantised;
 	int32_t min_zero_point;
@@ -23,8 +23,8 @@ static const struct {
 };
 
 /*
- * Returns whether this file accepts any scale for the type: operations check the scale of a bias,
- * and nothing checks OEM types.
+ * Returns whether the scale of a type is not checked in this file. Operations check the scale of a
+ * bias (TENSOR_INT32), and no code checks the scale of OEM types.
  */
 static bool any_quant(int32_t type)
 {
@@ -45,7 +45,7 @@ static int check_quant(const ANeuralNetworksOperandType *type, struct nn_error *
 				       name, (double)type->scale, type->zeroPoint);
 		return ANEURALNETWORKS_NO_ERROR;
 	}
-	/* The comparison is written so that it is false for NaN. */
+	/* `!(scale > 0)` also rejects NaN, unlike `scale <= 0`. */
 	if (!(type->scale > 0))
 		return rt_fail(err, ANEURALNETWORKS_BAD_DATA, "%s needs a scale above 0, not %g",
 			       name, (double)type->scale);

@@ -9,8 +9,8 @@
 #include <nnaccel/engine_model.h>
 
 /*
- * Checks a type, independently of its use, and makes a temporary operand without extra parameters
- * from it. Returns BAD_DATA for a wrong type.
+ * Checks an operand type, without regard to any operation, and makes a temporary operand of the
+ * type without extra parameters. Returns BAD_DATA if the type is invalid.
  */
 int operand_from_type(const ANeuralNetworksOperandType *type, struct nn_operand *operand,
 		      struct nn_error *err);
@@ -19,12 +19,12 @@ bool operand_is_extension(int32_t type);
 bool operand_is_tensor(const struct nn_operand *operand);
 
 /*
- * Returns whether an operation must write the operand, because it is neither an input nor a
- * constant.
+ * Returns whether an operation must write the operand, because the operand is neither an input nor
+ * a constant.
  */
 bool operand_is_written(const struct nn_operand *operand);
 
-/* Returns the bytes of a checked operand; 0 if its size is unknown. */
+/* Returns the size in bytes of a checked operand; 0 if the size is unknown. */
 uint32_t operand_size(const struct nn_operand *operand);
 
 /* Returns whether the rank or a dimension of a tensor is unknown. */

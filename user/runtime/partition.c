@@ -14,20 +14,20 @@
 #include "runtime/operand.h"
 #include "runtime/trace.h"
 
-/* Temporaries that cross steps begin at multiples of a cache line. */
+/* Temporaries that one step writes and another step reads begin at multiples of a cache line. */
 #define TEMPORARY_ALIGN 64
 
 #define NO_STEP UINT32_MAX
 
-/* The state of the division into steps. */
+/* State of the division of a graph into steps. */
 struct dividing {
 	struct partition *partition;
 	const struct nn_subgraph *main;
 	uint32_t *chosen;	/* device of each operation */
 	uint32_t *step_of;	/* step of each operation, or NO_STEP */
 	uint32_t *written_by;	/* step that writes each operand, or NO_STEP */
-	bool *crosses;		/* a step other than the writing one reads the operand */
-	uint32_t *local;	/* maps operands of the whole graph to operands of the step, + 1 */
+	bool *crosses;		/* true for operands that one step writes and another step reads */
+	uint32_t *local;	/* 1 + the index in the step, for each operand of the whole graph */
 };
 
 static bool is_ready(const struct dividing *d, uint32_t operation)
@@ -44,7 +44,7 @@ static bool is_ready(const struct dividing *d, uint32_t operation)
 	return true;
 }
 
-/* Returns the last device that has an operation whose inputs are all written. */
+/* Returns the last device, in list order, with an operation whose inputs are all written. */
 static uint32_t next_device(const struct dividing *d)
 {
 	uint32_t device = 0, i;
@@ -56,9 +56,9 @@ static uint32_t next_device(const struct dividing *d)
 }
 
 /*
- * Adds to a step all operations of its device that are ready, or become ready by operations added
- * before. One pass is enough, because operations are in an executable order. Returns the number of
- * added operations.
+ * Adds to a step all operations of its device whose inputs are written by earlier steps or by
+ * operations of the step. One loop over the operations is enough, because they are in an executable
+ * order. Returns the number of added operations.
  */
 static uint32_t fill_step(struct dividing *d, uint32_t step, uint32_t device)
 {
@@ -95,8 +95,8 @@ static bool start_dividing(struct dividing *d, struct arena *arena)
 }
 
 /*
- * Assigns places in temporary memory to operands that one step writes and another reads. Their size
- * must be known now.
+ * Assigns offsets in temporary memory to the operands that one step writes and another step reads.
+ * The sizes of such operands must be known before an execution.
  */
 static int place_crossing(struct dividing *d, struct nn_error *err)
 {
@@ -151,14 +151,14 @@ struct step_building {
 	struct nn_subgraph main;
 	struct nn_operand *operands;
 	struct nn_operation *operations;
-	uint32_t *inputs, *outputs;		/* operands added to the step so far */
+	uint32_t *inputs, *outputs;		/* inputs and outputs added to the step so far */
 	uint32_t *whole_inputs, *whole_outputs;	/* of the whole, */
 	uint32_t *whole_operations;		/* as these */
 };
 
 /*
- * Returns the step's index of an operand of the whole graph, and adds the operand if the step does
- * not have it.
+ * Returns the index in the step for an operand of the whole graph, and adds the operand to the step
+ * if the step lacks the operand.
  */
 static uint32_t local_operand(struct step_building *b, uint32_t whole)
 {
@@ -227,8 +227,8 @@ static bool start_step(struct step_building *b)
 }
 
 /*
- * Builds the graph of a step: it has its own main subgraph, and shares referenced subgraphs, values
- * and pools with the whole graph.
+ * Builds the graph of a step. The step's graph has its own main subgraph, and shares referenced
+ * subgraphs, constant values and pools with the whole graph.
  */
 static bool build_step(struct dividing *d, uint32_t index)
 {
@@ -258,7 +258,7 @@ static bool build_step(struct dividing *d, uint32_t index)
 	return true;
 }
 
-/* Makes a single step of the whole, unchanged graph, for one device. */
+/* Makes a partition of one step: the whole, unchanged graph on one device. */
 static int divide_simply(struct partition *p, const ANeuralNetworksDevice *device,
 			 struct nn_error *err)
 {
@@ -423,7 +423,7 @@ int partition_get_fallback(struct partition *partition, struct step *step,
 	struct prepare_options options = partition->options;
 	int result = ANEURALNETWORKS_NO_ERROR;
 
-	/* The deadline was for the compilation, which has ended. */
+	/* The deadline in `options` was for the compilation, which has ended. */
 	options.deadline_ns = 0;
 	pthread_mutex_lock(&partition->lock);
 	if (!*kept)

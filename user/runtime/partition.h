@@ -13,22 +13,23 @@
 struct step {
 	const ANeuralNetworksDevice *device;
 	struct graph graph;
-	const uint32_t *inputs;		/* operands of the whole graph */
+	const uint32_t *inputs;		/* inputs as operand indices in the whole graph */
 	const uint32_t *outputs;
-	const uint32_t *operations;	/* operations of the whole graph; NULL for all of them */
+	const uint32_t *operations;	/* indices in the whole graph; NULL for all operations */
 	struct prepared *prepared;
 	/*
-	 * The step prepared for the CPU, or NULL until needed; protected by the partition's lock.
+	 * The step prepared for the CPU; NULL until the step's device fails. Protected by the
+	 * partition's lock.
 	 */
 	struct prepared *fallback;
-	struct trace_step *trace;	/* row of the report, or NULL */
+	struct trace_step *trace;	/* sums for the report (trace.h), or NULL */
 };
 
-/* The place of an operand of the whole graph during an execution. */
+/* The memory in which an execution stores an operand of the whole graph. */
 enum place_kind {
-	PLACE_INPUT,			/* an input of the execution */
+	PLACE_INPUT,			/* in the buffer of an execution's input */
 	PLACE_OUTPUT,
-	PLACE_TEMPORARY,		/* the operand crosses from one step to another */
+	PLACE_TEMPORARY,		/* in memory from one step to another step */
 };
 
 struct place {
@@ -38,14 +39,14 @@ struct place {
 };
 
 struct partition {
-	const struct graph *graph;	/* the whole graph, owned by another object */
+	const struct graph *graph;	/* the whole graph, owned by the model */
 	uint32_t num_steps;
 	struct step *steps;
 	struct place *places;		/* by operand */
 	uint64_t temporaries_size;
 	struct prepare_options options;
 	pthread_mutex_t lock;
-	/* The whole graph prepared for the CPU; NULL until needed. */
+	/* The whole graph prepared for the CPU; NULL until the CPU must execute the whole graph. */
 	struct prepared *fallback;
 	struct arena arena;
 };
@@ -54,9 +55,9 @@ struct cache_options;
 
 /*
  * Divides a graph among devices by their performance and prepares each step. If `cache` is not NULL
- * and has an entry for the step, the step is prepared from the entry. Returns BAD_DATA if no device
- * executes an operation, or the error of a device. `partition` is valid, and must be freed, only
- * after success.
+ * and has an entry for the step, the step is prepared from the entry. Returns BAD_DATA if some
+ * operation has no device that executes the operation, or the error of a device that failed.
+ * `partition` is valid, and must be freed, only after success.
  */
 int partition_create(const struct graph *graph, const ANeuralNetworksDevice *const *devices,
 		     uint32_t num_devices, const struct prepare_options *options,
@@ -66,7 +67,7 @@ void partition_free(struct partition *partition);
 
 /*
  * Returns the first device of the steps that imports dma-bufs, or NULL. Memory that several devices
- * use is best allocated from this device, because some GPU drivers cannot import files.
+ * share is best allocated as dma-bufs, because some GPU drivers cannot import files.
  */
 struct accel_handle *partition_sharer(const struct partition *partition);
 
@@ -74,8 +75,8 @@ struct accel_handle *partition_sharer(const struct partition *partition);
 bool step_init_request(const struct step *step, struct arena *arena, struct request *request);
 
 /*
- * Gets a step prepared for the CPU, or the whole graph if `step` is NULL. The first call prepares
- * it.
+ * Gets a step prepared for the CPU, or the whole graph if `step` is NULL. The first call for a step
+ * or the graph prepares the model.
  */
 int partition_get_fallback(struct partition *partition, struct step *step,
 			   struct prepared **prepared, struct nn_error *err);

@@ -3,7 +3,7 @@
 #ifndef NN_RUNTIME_PREFERENCE_H
 #define NN_RUNTIME_PREFERENCE_H
 
-/* Makes each device compute on one thread. The bit does not change which devices are chosen. */
+/* Makes each device compute on one thread; does not change which devices the runtime chooses. */
 #define RUNTIME_ONE_THREAD (1 << 8)
 
 #endif

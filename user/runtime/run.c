@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs the steps of an execution in order, each on its device. If a device fails, the CPU runs the
- * step if allowed.
+ * Runs the steps of an execution in order, each step on its device. If a device fails, the CPU runs
+ * the step if the compilation allows the CPU to.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct nn_operand execution_output(const ANeuralNetworksExecution *execution, ui
 	const struct request_arg *arg = &execution->outputs[index];
 	struct nn_operand operand = *model_output(execution->compilation->model, index);
 
-	/* If the argument has a shape, this shape equals or completes the model's shape. */
+	/* The shape of the argument, if there is one, equals or completes the model's shape. */
 	if (arg->rank) {
 		operand.rank = arg->rank;
 		memcpy(operand.dims, arg->dims, sizeof(operand.dims));
@@ -46,7 +46,7 @@ int execution_check_memories(const ANeuralNetworksExecution *execution, struct n
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Resets the shapes to those of the model and the arguments, until steps report the true shapes. */
+/* Sets the output shapes to the model's and the arguments', until steps report the true shapes. */
 static void reset_shapes(ANeuralNetworksExecution *execution)
 {
 	uint32_t i;
@@ -62,8 +62,8 @@ static void reset_shapes(ANeuralNetworksExecution *execution)
 }
 
 /*
- * Returns whether a reported shape is acceptable: it may only complete unknown dimensions, and a
- * memory made from a description must allow it.
+ * Returns whether a reported shape of an output is acceptable. The shape may only complete unknown
+ * dimensions, and must fit the output's memory if it was made from a memory description.
  */
 static bool is_acceptable(const ANeuralNetworksExecution *execution, uint32_t index,
 			  const struct nn_output_shape *shape)
@@ -77,7 +77,8 @@ static bool is_acceptable(const ANeuralNetworksExecution *execution, uint32_t in
 }
 
 /*
- * Copies the shapes of outputs from the request of a step, or of the whole graph if `step` is NULL.
+ * Copies the shapes of outputs from a request to the execution. The request is for a step, or for
+ * the whole graph if `step` is NULL.
  */
 static int take_shapes(ANeuralNetworksExecution *execution, const struct step *step,
 		       const struct request *request, struct nn_error *err)
@@ -101,7 +102,7 @@ static int take_shapes(ANeuralNetworksExecution *execution, const struct step *s
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Runs a request on a prepared model, and copies the reported times and shapes. */
+/* Runs a request on a prepared model, and copies the reported times and shapes to the execution. */
 static int run_request(ANeuralNetworksExecution *execution, const struct step *step,
 		       struct prepared *prepared, struct request *request, struct nn_error *err)
 {
@@ -123,7 +124,10 @@ static int run_request(ANeuralNetworksExecution *execution, const struct step *s
 	return taken != ANEURALNETWORKS_NO_ERROR ? taken : result;
 }
 
-/* Runs a request on the CPU. Device memory is replaced, because the CPU cannot access it. */
+/*
+ * Runs a request on the CPU. Ordinary memory replaces device memory in the request, because the CPU
+ * cannot access device memory.
+ */
 static int run_on_cpu(ANeuralNetworksExecution *execution, const struct step *step,
 		      struct prepared *prepared, struct request *request, struct nn_error *err)
 {
@@ -137,7 +141,7 @@ static int run_on_cpu(ANeuralNetworksExecution *execution, const struct step *st
 	return result != ANEURALNETWORKS_NO_ERROR ? result : written;
 }
 
-/* Returns the argument for an operand of the whole graph. */
+/* Returns the request's argument for an operand of the whole graph. */
 static struct request_arg place_argument(const ANeuralNetworksExecution *execution,
 					 const ANeuralNetworksMemory *temporaries,
 					 uint32_t operand)
@@ -175,8 +179,8 @@ static void fill_request(const ANeuralNetworksExecution *execution,
 }
 
 /*
- * Returns whether the CPU may repeat a failed step. After a missed deadline it may not, because
- * time limits also apply to the CPU.
+ * Returns whether the CPU may repeat a failed step. The CPU may not repeat a step that missed its
+ * deadline, because time limits also apply to the CPU.
  */
 static bool may_fall_back(const ANeuralNetworksExecution *execution, const struct step *step,
 			  int result)
@@ -190,8 +194,8 @@ static bool may_fall_back(const ANeuralNetworksExecution *execution, const struc
 }
 
 /*
- * Runs a step with a complete request. If the step's device fails, runs the step on the CPU if
- * allowed.
+ * Runs a step with a complete request. If the step's device fails and may_fall_back() allows, runs
+ * the step on the CPU.
  */
 static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 		    struct request *request, struct nn_error *err)
@@ -203,8 +207,8 @@ static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 
 	result = run_request(execution, step, step->prepared, request, &reason);
 	/*
-	 * If the CPU may not replace the device, wait for an engine that is restarting, and try
-	 * again.
+	 * If the device's engine has died and the CPU may not replace the device, wait for an
+	 * engine that is restarting, and run the step a second time.
 	 */
 	if (result == ANEURALNETWORKS_DEAD_OBJECT && execution->compilation->is_explicit &&
 	    !device_is_cpu(step->device) &&
@@ -225,7 +229,7 @@ static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 	return result;
 }
 
-/* Runs a step outside of a burst, with a new request. */
+/* Runs a step outside of a burst, with a request that is made for this run. */
 static int run_single(ANeuralNetworksExecution *execution, struct step *step,
 		      struct nn_error *err)
 {
@@ -252,7 +256,7 @@ static int run_in_burst(ANeuralNetworksExecution *execution, ANeuralNetworksBurs
 	return run_step(execution, step, request, err);
 }
 
-/* Runs the whole graph on the CPU, after a single step failed on the CPU, too. */
+/* Runs the whole graph on the CPU, after one step failed on its device and on the CPU. */
 static int run_whole(ANeuralNetworksExecution *execution, struct nn_error *err)
 {
 	struct request request = {
@@ -307,7 +311,7 @@ static int run_steps(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *
 	return result == ANEURALNETWORKS_NO_ERROR ? result : rt_fail(err, result, "%s", reason.message);
 }
 
-/* Records whether outputs in memories made from descriptions were written, and their shapes. */
+/* Records the outputs' shapes in memories made from descriptions, or that writing failed. */
 static void note_outputs(const ANeuralNetworksExecution *execution, bool success)
 {
 	uint32_t i;
@@ -349,15 +353,15 @@ int execution_run(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *bur
 		trace_flush();
 		observer_executed(execution);
 	}
-	/* From here on another thread may free the execution. */
+	/* Once the state is EXECUTION_FINISHED, another thread may free the execution. */
 	execution->state = EXECUTION_FINISHED;
 	return result;
 }
 
 /*
- * Returns whether the device itself can read all inputs after waiting for the dependencies. The
- * runtime must copy inputs at a pointer, or check shared memory of a description, after all
- * dependencies have ended.
+ * Returns whether the device itself can read all inputs after waiting for the dependencies. For
+ * some inputs, the runtime must wait: to copy inputs at a pointer, or to check the shared memory of
+ * a memory description.
  */
 static bool finds_inputs(const ANeuralNetworksExecution *execution, bool at_once)
 {
@@ -408,8 +412,9 @@ void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait
 		if (result == ANEURALNETWORKS_NO_ERROR && trace_is_on())
 			execution->traced = trace_async_begin("fenced execution");
 		/*
-		 * Later executions may use the outputs, so count them as written. If the execution
-		 * fails, execution_end_fenced() changes this.
+		 * Mark the outputs as written, because executions that depend on this execution may
+		 * read them. If this execution fails, execution_end_fenced() marks the outputs as
+		 * not written.
 		 */
 		if (result == ANEURALNETWORKS_NO_ERROR)
 			note_outputs(execution, true);
@@ -437,7 +442,7 @@ int execution_end_fenced(ANeuralNetworksExecution *execution, int fence, struct 
 		trace_flush();
 		observer_executed(execution);
 	}
-	/* From here on another thread may free the execution. */
+	/* Once the state is EXECUTION_FINISHED, another thread may free the execution. */
 	execution->state = EXECUTION_FINISHED;
 	return result;
 }

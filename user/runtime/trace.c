@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes events as a JSON array in the Trace Event format, one per line, so that a truncated file
- * can still be read. In the trace, the engine is a separate process. The numbers of the engine's
- * threads are unknown, so the trace shows one engine thread for each thread of this process.
+ * Writes events as a JSON array in the Trace Event format, one event per line, so that a truncated
+ * file can still be read. The trace shows the engine as a separate process. The numbers of the
+ * engine's threads are unknown, so the trace shows one engine thread for each thread of this
+ * process.
  */
 #define _GNU_SOURCE
 #include "runtime/trace.h"
@@ -37,21 +38,21 @@
 
 int trace_watches;
 
-/* The lock is held during a fork, so that it is free in the child. */
+/* A fork holds `lock`, so that no other thread holds `lock` in the child. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The output. The lock protects all fields except the path, which does not change. */
+/* Output of the trace. `lock` protects all fields except `path`, which does not change. */
 static struct {
 	char path[PATH_MAX];		/* "%p" stands for the process's number */
 	char text[1 << 16];
 	size_t used;
-	uint32_t process, engine;	/* the last current() whose name was written */
+	uint32_t process, engine;	/* process, by current(), whose name was written last */
 	uint64_t last_number;
 } out;
 
 /*
- * This thread's number, and the last current() for which names of the thread and of the engine were
- * written.
+ * This thread's number, and the processes, by current(), in whose traces the names of the thread
+ * and of the engine's thread were written last.
  */
 static _Thread_local struct {
 	int tid;
@@ -92,8 +93,8 @@ static bool write_all(int fd, const char *text, size_t size)
 }
 
 /*
- * Appends text to the file. Other processes append to the same file. It is open only during this
- * call, because a program may close all its files.
+ * Appends text to the trace file, to which other processes append, too. The file is open only
+ * during append(), because a program may close all its files.
  */
 static bool append(const char *text, size_t size)
 {
@@ -114,7 +115,7 @@ static bool append(const char *text, size_t size)
 	return done;
 }
 
-/* Writes the buffered events to the file; the lock is held. */
+/* Writes the buffered events to the trace file; the caller holds `lock`. */
 static void flush(void)
 {
 	if (out.used && trace_wants(WATCH_EVENTS) && !append(out.text, out.used)) {
@@ -150,7 +151,7 @@ static void after_fork_in_child(void)
 }
 
 /*
- * Makes the path absolute, so that a process that changes its folder still writes to the same file.
+ * Makes the path of the trace file absolute, because a process may change its current folder.
  */
 static bool take_path(const char *path)
 {
@@ -223,7 +224,7 @@ static void put_string(const char *text)
 	put("\"");
 }
 
-/* Writes the beginning of a line; the caller continues with "args". */
+/* Writes a trace line up to its "args" member, which the caller writes. */
 static void begin_line(char phase, bool is_engine, uint64_t ns, const char *name)
 {
 	if (sizeof(out.text) - out.used < LINE_ROOM)
@@ -251,7 +252,7 @@ static void put_name(const char *what, bool is_engine, const char *format, ...)
 	put("}},\n");
 }
 
-/* Writes the names of the process and of the thread, each only once. */
+/* Writes the name of the process once, and the name of each thread once. */
 static void introduce(bool is_engine)
 {
 	uint32_t *process = is_engine ? &out.engine : &out.process;
@@ -270,7 +271,7 @@ static void introduce(bool is_engine)
 	*thread = current();
 }
 
-/* Ends a line of the trace with a result's name. */
+/* Ends a trace line with the name of a ResultCode. */
 static void put_result(int result)
 {
 	put(",\"args\":{\"result\":\"%s\"}},\n", rt_result_name(result));
@@ -326,8 +327,8 @@ void trace_instant(const char *name, const char *reason)
 }
 
 /*
- * Writes an event's id, which contains the process number, because several processes share the
- * file.
+ * Writes an event's id, which contains the process number, because several processes write to one
+ * trace file.
  */
 static void put_id(uint64_t number)
 {
@@ -394,8 +395,8 @@ static void put_operations(const struct nn_times *times, bool is_engine)
 }
 
 /*
- * Writes an execution in the engine, and a flow (an arrow) from its submission in the runtime to
- * the engine.
+ * Writes the event of an execution in the engine, and a flow event (an arrow) from the execution's
+ * submission in the runtime to the engine.
  */
 static void put_engine(const char *device, const struct trace_run *run)
 {
@@ -412,7 +413,7 @@ static void put_engine(const char *device, const struct trace_run *run)
 	put_end(true, run->engine_end_ns, device);
 }
 
-/* Writes all events of an execution at once, in their order on each thread. */
+/* Writes all events of an execution together; the events of each thread are in order. */
 static void put_execution(const struct step *step, const char *device, const struct trace_run *run,
 			  uint64_t begin_ns, uint64_t end_ns, int result)
 {
@@ -438,7 +439,7 @@ static void put_execution(const struct step *step, const char *device, const str
 	pthread_mutex_unlock(&lock);
 }
 
-/* Drops impossible times. The engine's process wrote the times, so they are not trusted. */
+/* Drops impossible times, because the engine's process, which writes them, is not trusted. */
 static void check_times(struct trace_run *run, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t first = run->engine_begin_ns ? run->engine_begin_ns : begin_ns;

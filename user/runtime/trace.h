@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes events of preparations and executions to the file that NNACCEL_TRACE names. With
- * NNACCEL_REPORT, prints sums of their times on standard error at the program's end.
+ * NNACCEL_REPORT, prints sums of the executions' times to standard error at the program's end.
  */
 #ifndef NN_RUNTIME_TRACE_H
 #define NN_RUNTIME_TRACE_H
@@ -10,11 +10,11 @@
 
 #include "runtime/device.h"
 
-/* Flags of what is recorded: events, the report, and calls of the observer (observer.h). */
+/* Flags that enable the events of a trace, the report, and calls of the observer (observer.h). */
 enum { WATCH_EVENTS = 1, WATCH_REPORT = 2, WATCH_OBSERVER = 4 };
 
 /*
- * The set of enabled WATCH_ flags. It is usually 0; tracing then costs an execution only one
+ * Set of enabled WATCH_ flags. If no flag is enabled, as usual, tracing costs an execution only one
  * branch.
  */
 extern int trace_watches __attribute__((visibility("hidden")));
@@ -29,54 +29,57 @@ static inline bool trace_wants(int what)
 	return __atomic_load_n(&trace_watches, __ATOMIC_RELAXED) & what;
 }
 
-/* Reads the environment at the first call. Nothing is traced or reported before that call. */
+/*
+ * Reads the environment variables at the first call. No event is traced or reported before the
+ * first trace_start().
+ */
 void trace_start(void);
 
 /*
  * Write the begin and the end of an event of this thread. `format` produces members of a JSON
- * object; its arguments are numbers, and names that need no escapes.
+ * object from numbers, and from names that contain no character that JSON escapes.
  */
 void trace_begin(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void trace_end(const char *name, int result);
 void trace_instant(const char *name, const char *reason);
 
 /*
- * Write the begin and the end of an event; any threads may call them. trace_async_begin() returns
- * the number for trace_async_end(), or 0 without a trace.
+ * Write the begin and the end of an event; different threads may write the begin and the end. The
+ * result of trace_async_begin() is the number for trace_async_end(), or 0 if no trace is written.
  */
 uint64_t trace_async_begin(const char *name);
 void trace_async_end(const char *name, uint64_t number, int result);
 
-/* Writes the buffered events to the file. */
+/* Writes the buffered events to the trace file. */
 void trace_flush(void);
 
 /*
- * The times of an execution, which the device fills in through struct request. Times are
- * CLOCK_MONOTONIC; 0 if not known.
+ * Times of an execution, which the device fills in through struct request. Times are of
+ * CLOCK_MONOTONIC; an unknown time is 0.
  */
 struct trace_run {
-	uint64_t submitted_ns;		/* when it was submitted to another process */
+	uint64_t submitted_ns;	/* time of the execution's submission to another process */
 	uint64_t answered_ns;
-	uint64_t engine_begin_ns;	/* when the engine computed it */
+	uint64_t engine_begin_ns;	/* time at which the engine began to compute */
 	uint64_t engine_end_ns;
 	uint64_t copied_in;		/* bytes */
 	uint64_t copied_out;
 	struct nn_times times;		/* of operations */
 };
 
-/* The sums of a step of a partition, for the report. The sums are never freed. */
+/* Sums of a step's times, for the report. The sums are never freed. */
 struct trace_step;
 struct step;
 
 /*
- * Returns a new step of the report; NULL if no report is wanted or memory runs out. Call it for all
- * steps of a model one after the other.
+ * Returns a new step of the report; NULL if no report is wanted or memory runs out. Call
+ * trace_new_step() for all steps of a model one after the other.
  */
 struct trace_step *trace_new_step(const struct step *step, uint32_t number, uint32_t num_steps);
 
 /*
- * Executes a request of a step, or of the whole model if `step` is NULL, and traces or reports it.
- * `prepared` is for the step's device or for the CPU.
+ * Executes a request of a step, or of the whole model if `step` is NULL, and records the execution
+ * for the trace and the report. `prepared` is a model prepared for the step's device or the CPU.
  */
 int trace_execute(const struct step *step, struct prepared *prepared, struct request *request,
 		  struct nn_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report at a program's end.
+ * Sums the times of executions, and writes the report of the sums at a program's end.
  */
 #include "runtime/trace_report.h"
 
@@ -13,7 +13,7 @@
 #include "runtime/log.h"
 #include "runtime/partition.h"
 
-/* The sum of an operation's times. */
+/* Sum of an operation's times in all executions. */
 struct row {
 	uint32_t index;			/* of struct nn_operation_time */
 	int32_t type;
@@ -23,18 +23,18 @@ struct row {
 struct trace_step {
 	struct trace_step *next;	/* the older one */
 	uint32_t model, number, num_steps;
-	bool is_inherited;		/* made by the parent before a fork */
+	bool is_inherited;		/* set if the parent made the step before a fork */
 	char device[64];
 	uint64_t runs, ns;		/* on the device */
 	uint64_t failures;
 	uint64_t in_place_runs, in_place_ns;	/* on the CPU */
-	uint64_t engine_runs, queue_ns, engine_ns;	/* times from the engine */
-	uint64_t timed_runs;		/* number of runs with times of operations */
+	uint64_t engine_runs, queue_ns, engine_ns;	/* sums of times that the engine reported */
+	uint64_t timed_runs;		/* number of runs that reported times of operations */
 	uint64_t copied_in, copied_out;
 	struct row *rows;
 	uint32_t num_rows;
 	uint32_t num_operations;
-	struct { uint32_t index; int32_t type; } operations[];	/* the index in the whole model */
+	struct { uint32_t index; int32_t type; } operations[];	/* indices in the whole model */
 };
 
 static struct trace_step *steps;
@@ -63,8 +63,8 @@ struct trace_step *trace_report_new_step(const struct step *step, uint32_t numbe
 }
 
 /*
- * Returns the row of an operation, and adds the row if it is missing. All executions record their
- * operations in the same order.
+ * Returns the row of an operation, and adds the row if it is missing. Every execution of a step
+ * records the step's operations in the same order.
  */
 static struct row *find_row(struct trace_step *t, uint32_t from, const struct nn_operation_time *time)
 {
