@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime's list of programs that may use extensions: the programs that each
- * file admits, and changes of the files.
+ * Tests the runtime's list of programs that may use extensions: the programs that list files
+ * admit, and changes of list files.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -24,8 +24,8 @@ static char list_path[] = "/tmp/nnaccel-list.XXXXXX";
 static char config_path[] = "/tmp/nnaccel-config.XXXXXX";
 
 /*
- * Replaces stat() and fstat() for the code under test. A file can seem to be on another device, and
- * calls can fail.
+ * Replaces stat() and fstat() for the code under test. The replacements can fail, or can say that a
+ * file is on another device.
  */
 static dev_t other_device;
 static bool fstat_fails;
@@ -43,7 +43,7 @@ int fstat(int fd, struct stat *st)
 	return fstat_fails ? -1 : fstatat(fd, "", st, AT_EMPTY_PATH);
 }
 
-/* Gives a file a new content; with NULL removes it. */
+/* Replaces a file's contents by `text`, or removes the file if `text` is NULL. */
 static void put(const char *path, const char *text)
 {
 	FILE *file;
@@ -139,7 +139,7 @@ static void test_cases(void **state)
 	}
 }
 
-/* An interpreter runs a script in /opt; the interpreter's own path is not on the list. */
+/* Cases in which an interpreter, whose path is not on the list, runs a script in /opt. */
 static const struct {
 	const char *name;
 	const char *list;
@@ -188,8 +188,8 @@ static void test_applications(void **state)
 }
 
 /*
- * If the list names an application's service, its program must be in an allowed place; for an
- * interpreter, the script.
+ * If the list names an application's service, the service's program (for an interpreter: its
+ * script) must be in an allowed folder.
  */
 static void test_places_of_applications(void **state)
 {
@@ -271,14 +271,15 @@ static void test_unit_names(void **state)
 		if (has_name != !!units[i].name || (has_name && strcmp(name, units[i].name)))
 			fail_msg("%s: %s", units[i].cgroup, has_name ? name : "no name");
 	}
-	/* A name that is too long is rejected, not cut off. */
+	/* A service's name that is too long is rejected, not truncated. */
 	memset(longest, 'a', sizeof(longest));
 	strcpy(longest + sizeof(longest) - sizeof(".service"), ".service");
 	assert_false(allowlist_unit_name(longest, name));
 }
 
 /*
- * Lines can name services. Only the system's service manager can assign such a name to a process.
+ * Lines of the list can name services. Only the system's service manager can assign a service's
+ * name to a process.
  */
 static void test_services(void **state)
 {
@@ -331,7 +332,7 @@ static void test_admitted_services(void **state)
 	assert_false(allowlist_admits_service(&a, "/system.slice/other.service", "other"));
 	assert_false(allowlist_admits_service(&a, NULL, NULL));
 	assert_false(allowlist_admits_service(&a, "/system.slice", NULL));
-	/* A list of another user is valid only for processes of that user. */
+	/* A list file of a user who is not root is valid only for the user's own processes. */
 	if (!geteuid()) {
 		assert_int_equal(chown(list_path, 1, 0), 0);
 		assert_false(allowlist_admits_service(&a, camera, NULL));
@@ -340,7 +341,7 @@ static void test_admitted_services(void **state)
 		assert_int_equal(seteuid(0), 0);
 		assert_int_equal(chown(list_path, 0, 0), 0);
 	}
-	/* A change of the file's mode is noticed, too. */
+	/* The list is read again, too, if only the mode of its file changes. */
 	assert_int_equal(chmod(list_path, 0646), 0);
 	assert_false(allowlist_admits_service(&a, camera, NULL));
 	assert_int_equal(chmod(list_path, 0644), 0);
@@ -369,7 +370,7 @@ static void test_changes(void **state)
 	allowlist_free(&a);
 }
 
-/* Writes a file in place, and sets the time of the change. */
+/* Overwrites a file without replacing its inode, and sets the file's time of modification. */
 static void write_in_place(const char *path, const char *text, time_t s, long ns)
 {
 	const struct timespec times[] = { { s, ns }, { s, ns } };
@@ -448,7 +449,7 @@ static void test_large_list(void **state)
 	put(list_path, NULL);
 }
 
-/* A list that cannot be read admits no program. */
+/* A list file that cannot be read admits no program. */
 static void test_unreadable(void **state)
 {
 	static const struct allowlist_program b = { .path = "/opt/b" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the encoding of attributes: encoded attributes decode to the same ones, and invalid
+ * Tests the encoding of attributes: decoding restores the encoded attributes, and invalid
  * attributes or bytes are rejected with a reason.
  */
 #include <setjmp.h>
@@ -97,8 +97,8 @@ static void test_refused_to_write(void **state)
 }
 
 /*
- * Decodes the encoded attributes truncated to every length, then with an invalid field in the first
- * record.
+ * Decodes encoded attributes that are truncated to each length, or whose first record has an
+ * invalid field.
  */
 static void test_refused_to_read(void **state)
 {

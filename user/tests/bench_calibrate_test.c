@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* `compute --calibrate` prints the library's settings with the library's values. */
+/* Tests that `compute --calibrate` prints each setting of the library with its value. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static char *text;
 static struct line lines[MAX_LINES];
 static size_t num_lines;
 
-/* Returns the only line of that name; NULL if it is missing or not unique. */
+/* Returns the only output line named `name`; NULL if no line or several lines have the name. */
 static const struct line *find(const char *name)
 {
 	const struct line *found = NULL;
@@ -110,7 +110,7 @@ static void test_constants(void **state)
 	}
 }
 
-/* Lines with properties of the machine; their values are not checked. */
+/* The output has lines with properties of the machine, whose values the test does not check. */
 static void test_machine(void **state)
 {
 	static const char *const names[] = {
@@ -124,8 +124,8 @@ static void test_machine(void **state)
 }
 
 /*
- * The output lists all kernels that the CPU can run, with the rows of their tiles. The kernel that
- * plans use comes first.
+ * The output lists all GEMM kernels that the CPU can run, with the number of rows of each kernel's
+ * tile. The kernel that plans use is the first kernel of the output.
  */
 static void test_kernels(void **state)
 {

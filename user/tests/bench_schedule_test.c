@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs the model of the schedule on invented tasks; the expected times were computed by hand. */
+/*
+ * Tests the model that predicts a schedule's time, with invented tasks whose expected times were
+ * computed by hand.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +13,7 @@
 #include "bench/compute/schedule_model.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
-#define MANY 1000000.0		/* ns after which idle threads sleep: never in these tests */
+#define MANY 1000000.0	/* ns of idle time before a thread sleeps; longer than a test */
 
 static const double equal[8] = { 10, 10, 10, 10, 10, 10, 10, 10 };
 static const double long_first[] = { 40, 10, 10, 10, 10 };
@@ -18,7 +21,7 @@ static const double long_last[] = { 10, 10, 10, 10, 40 };
 static const double alone[] = { 100 };
 static const double none[64];
 
-/* Single steps with different tasks, whose sharing costs nothing. */
+/* One step with different tasks; dividing the tasks among threads costs no time. */
 static void test_sharing(void **state)
 {
 	static const struct schedule_costs free_of_cost = { .spin = MANY, .fan_out = 256 };
@@ -72,10 +75,10 @@ static void test_costs(void **state)
 	/* A plan on one thread pays no cost of sharing. */
 	assert_true(schedule_run(&shared, 1, 1, &costs) == 80);
 	assert_true(schedule_run(&single, 1, 8, &costs) == 100);
-	/* `notice` delays the begin of helpers, and delays the caller again when they end. */
+	/* `notice` delays the start of helpers, and delays the caller when the helpers end. */
 	costs.notice = 2;
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 3 + 2 + 10 + 2);
-	/* Threads take task numbers one at a time, each for `take`. */
+	/* Only one thread at a time can take a task's number, which lasts `take` ns. */
 	costs = (struct schedule_costs){ .take = 1, .spin = MANY, .fan_out = 256 };
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 8 + 10);
 	assert_true(schedule_run(&(struct schedule_step){ none, 64 }, 1, 64, &costs) == 64);
@@ -96,14 +99,14 @@ static void test_waking(void **state)
 	for (size_t i = 0; i < LENGTH(tasks); i++)
 		tasks[i] = 1000;
 	/*
-	 * The caller wakes four threads, which wake sixteen more; so the last threads begin after
-	 * two wake-ups.
+	 * The caller wakes four threads, which wake sixteen more threads; so the sixteen begin
+	 * after two wake-ups.
 	 */
 	assert_true(schedule_run(&step, 1, 21, &costs) == 1000 + 2 * 100);
 	assert_true(schedule_run(&step, 1, 5, &costs) == 1 + 5 * 1000);
 	/*
-	 * Helpers fall asleep during the long step. While they wake up, the caller finishes the
-	 * short step.
+	 * Helpers fall asleep during the long step. While the helpers wake up, the caller finishes
+	 * the short step.
 	 */
 	assert_true(schedule_run(two, 2, 8, &spinning) == 80 + 100);
 	spinning.wake = 200;

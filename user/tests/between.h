@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An assertion of a lower and an upper bound. cmocka has one, too, but versions 1 and 2 of cmocka
- * name it differently.
+ * An assertion that a value lies between two bounds. Versions 1 and 2 of cmocka have different
+ * names for such an assertion.
  */
 #ifndef NN_TESTS_BETWEEN_H
 #define NN_TESTS_BETWEEN_H
 
 #include <stdint.h>
 
-/* Fails unless low <= value <= high, which are compared as intmax_t. */
+/* Fails unless low <= value <= high, after converting the three values to intmax_t. */
 #define assert_between(value, low, high) do {						\
 	const intmax_t between_value = (intmax_t)(value);				\
 	const intmax_t between_low = (intmax_t)(low), between_high = (intmax_t)(high);	\

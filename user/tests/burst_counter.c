@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns a line of a file's fdinfo; -1 if it is missing. */
+/* Returns the number in line `name` of a file's fdinfo; -1 if the line is missing. */
 static long fd_counter(const char *fd, const char *name)
 {
 	char path[64], line[128];

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters of this process's contexts and bursts, from the fdinfo of the open files of both.
+ * Reads counters of this process's contexts and bursts from the fdinfo of their open files.
  */
 #ifndef NN_TESTS_BURST_COUNTER_H
 #define NN_TESTS_BURST_COUNTER_H
 
 /*
  * Returns the sum of a counter ("nnaccel-client-packets") over all bursts of this process; negative
- * if there is no such counter. Unless fd is NULL, stores the file descriptor of one of the bursts
- * in *fd.
+ * if no burst has the counter. Unless fd is NULL, stores the file descriptor of one burst in *fd.
  */
 long burst_counter(const char *name, int *fd);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a worker's end of a burst, written from Documentation/burst.rst alone, against the client's
- * end of user/ring. The worker's end answers each request with the shapes that the request asks
- * for.
+ * Tests the client's end of a burst (user/ring) with a worker's end that was written from
+ * Documentation/burst.rst alone. The worker's end answers each request with the shapes that the
+ * request contains.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static void step(const struct peer *p, uint32_t *line, uint32_t *lap)
 	}
 }
 
-/* Returns false if the burst is dead. */
+/* Waits for a packet from the client; returns false if the burst is dead. */
 static int await_packet(struct peer *p)
 {
 	uint32_t *sequence = word(p->theirs, FIRST_LINE + p->in_line * LINE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The network of the camera demo: learns digits of any font from numbered frames, and
- * reads numbers that it has not seen.
+ * Tests the network of the camera demo, which learns digits of any font from numbered frames and
+ * then reads other numbers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -133,8 +133,8 @@ static void assert_pixel(const struct sheet *s, uint32_t x, uint32_t y, int r, i
 }
 
 /*
- * The contact sheet has frames in rows of four, with 8 pixels around each and 32 below, in the
- * colours of BT.601.
+ * The contact sheet has frames in rows of four, in the colours of BT.601. Each frame has a border
+ * of 8 pixels, and 32 pixels below the frame.
  */
 static void test_sheet(void **state)
 {
@@ -145,7 +145,7 @@ static void test_sheet(void **state)
 		{ 16, 128, 128, 0, 0, 0 }, { 235, 128, 128, 255, 255, 255 }, { 81, 90, 240, 254, 0, 0 },
 		{ 145, 54, 34, 0, 255, 1 }, { 41, 240, 110, 0, 0, 255 }, { 126, 128, 128, 128, 128, 128 },
 	};
-	/* The stride of the camera's rows is larger than the width of the frame. */
+	/* A row of the camera's image has more bytes (the stride) than the frame has pixels. */
 	static const struct camera wide = { .width = WIDTH, .height = HEIGHT, .stride = WIDTH + 16 };
 	static uint8_t image[(WIDTH + 16) * HEIGHT * 3 / 2];
 	static struct glyphs glyphs;
@@ -177,8 +177,8 @@ static void test_sheet(void **state)
 		assert_pixel(&s, x + WIDTH, y, 32, 32, 32);
 		assert_pixel(&s, x, y - 1, 32, 32, 32);
 		/*
-		 * The network's answer is drawn below the frame, at twice its size: green if it is
-		 * right.
+		 * The number that the network read is drawn below the frame, at twice the glyphs'
+		 * size, and in green if the number is right.
 		 */
 		for (uint32_t k = 0; k < 16 * 32; k++) {
 			uint32_t px = k % 16, py = k / 16;

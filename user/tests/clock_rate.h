@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lets a test control CLOCK_MONOTONIC for its program and the libraries that the program is linked
- * with. Only one file of a program may include this header.
+ * Lets a test control CLOCK_MONOTONIC for its program and the program's libraries. Only one file of
+ * a program may include clock_rate.h.
  */
 #ifndef NN_TESTS_CLOCK_RATE_H
 #define NN_TESTS_CLOCK_RATE_H
@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 
-/* From the real time `real_ns` on, the clock runs `rate` times as fast as the real clock. */
+/* After the real time `real_ns`, the test's clock runs `rate` times as fast as the real clock. */
 struct clock_pace {
 	uint64_t real_ns, told_ns;
 	double rate;

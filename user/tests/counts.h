@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The coverage counters of scripts/conditions, for processes whose sandbox forbids them to open a
- * file when they end. In builds without coverage these functions do nothing.
+ * Writes the coverage counters of scripts/conditions, for processes whose sandbox forbids to open
+ * files. In builds without coverage, the functions of counts.h do nothing.
  */
 #ifndef NN_TESTS_COUNTS_H
 #define NN_TESTS_COUNTS_H
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Functions of clang's runtime. */
+/* Coverage functions of clang's runtime library. */
 const char *__llvm_profile_get_filename(void) __attribute__((weak));
 uint64_t __llvm_profile_get_size_for_buffer(void) __attribute__((weak));
 int __llvm_profile_write_buffer(char *buffer) __attribute__((weak));
@@ -23,7 +23,7 @@ struct counts {
 	int file;
 };
 
-/* Opens the file now, because the sandbox forbids it later. */
+/* Opens the file for the counters, before the sandbox forbids to open files. */
 static inline struct counts counts_open(void)
 {
 	struct counts c = { .file = -1 };
@@ -36,7 +36,7 @@ static inline struct counts counts_open(void)
 	return c;
 }
 
-/* Writes the counters. Returns false on failure. */
+/* Writes the counters to the file. Returns false if writing fails. */
 static inline bool counts_write(const struct counts *c)
 {
 	return !c->bytes || (!__llvm_profile_write_buffer(c->bytes) &&

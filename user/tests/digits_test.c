@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the demo's network: training gives the stored weights, and every form of the network reads
- * the demo's digits.
+ * Tests the demo's network: training computes the stored weights, and the network reads the demo's
+ * digits with every data type.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static void test_weights_are_unchanged(void **state)
 	assert_true(net_hash(net_weights.params) == net_weights.hash);
 }
 
-/* The first training steps give the recorded hash of the weights. */
+/* After the first training steps, the hash of the weights is the recorded hash. */
 static void test_training_is_reproducible(void **state)
 {
 	static float params[NET_PARAMS];
@@ -129,7 +129,7 @@ static void test_quant8_plan(void **state)
 	run_plan(&quant);
 }
 
-/* Returns the output of images_print() for three images; the first two are side by side. */
+/* Returns what images_print() prints for three images, two images in a row. */
 static const char *print(const struct digit *digits, bool ascii)
 {
 	static const struct image_answer float32[] = { { 1, 0.5f }, { 2, 1 }, { 3, 0.004f } };
@@ -150,7 +150,7 @@ static const char *print(const struct digit *digits, bool ascii)
 	return out;
 }
 
-/* Two images are printed side by side with their texts, and the third one below them. */
+/* Two images are printed side by side with their texts, and the third image below the two. */
 static void test_images_are_printed(void **state)
 {
 	static const char *const texts[] = {
@@ -164,8 +164,8 @@ static void test_images_are_printed(void **state)
 
 	(void)state;
 	/*
-	 * Image 0 has dark even rows, image 1 a light first column, image 2 values at the
-	 * threshold.
+	 * Image 0 has dark even rows, image 1 is dark except for its first column, and image 2 has
+	 * values at the threshold between light and dark.
 	 */
 	for (uint32_t i = 0; i < DIGITS_PIXELS; i++) {
 		digits[0].pixels[i] = i / DIGITS_SIZE % 2 ? 0 : 255;
@@ -186,7 +186,7 @@ static void test_images_are_printed(void **state)
 		out += strlen(line);
 	}
 	assert_int_equal(*out++, '\n');
-	/* No image stands beside the third one. */
+	/* The last row has only the third image. */
 	assert_int_equal(strcspn(out, "\n"), DIGITS_SIZE + 11);
 	assert_non_null(strstr(out, " is  9     \n"));
 	assert_non_null(strstr(out, " f32 3   0%\n"));
@@ -194,8 +194,9 @@ static void test_images_are_printed(void **state)
 
 	out = print(digits, false);
 	/*
-	 * Each character shows two pixels. In image 0 the upper pixel is dark, in image 1 both are,
-	 * in image 2 the lower one is. Values from 101 on are dark.
+	 * Each character shows an upper and a lower pixel. In image 0 the upper pixel is dark, in
+	 * image 1 both pixels are, and in image 2 the lower pixel is. Pixels of at least 101 are
+	 * dark.
 	 */
 	assert_memory_equal(out, "\u2580\u2580", 6);
 	assert_memory_equal(out + 3 * DIGITS_SIZE + 11, " \u2588\u2588", 7);

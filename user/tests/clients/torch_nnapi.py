@@ -203,7 +203,7 @@ def difference(got, want):
 def compare(model, inputs):
     """Converts a model, runs it, and returns what differed most as text; raises when too much."""
     model = model.eval()
-    # A float output that was quantized has the tolerance of its quanta.
+    # A float output that the model computes from quantised values may differ by QUANT_TOLERANCE quanta.
     step = QUANT_TOLERANCE * getattr(model, "quantum", 0)
     traced = torch.jit.trace(model, inputs)
     converted = convert_model_to_nnapi(traced, inputs)

@@ -73,7 +73,7 @@ class TensorFlowLite:
 
 
 BUILD = os.path.realpath(os.environ.get("BUILD", "build"))
-# The folder of the unpacked TensorFlow Lite; scripts/guest/models sets it.
+# The folder of the unpacked TensorFlow Lite, from a variable that scripts/guest/models sets.
 TFLITE = os.environ["NNACCEL_TFLITE"]
 
 

@@ -20,7 +20,7 @@
 #undef CALL
 #undef EP_CALL
 
-/* Renames the project's types whose names ONNX Runtime's header defines, too. */
+/* Renames the types of this project that have the names of types in ONNX Runtime's header. */
 #define OrtErrorCode our_OrtErrorCode
 #define OrtHardwareDeviceType our_OrtHardwareDeviceType
 #define OrtOpAttrType our_OrtOpAttrType

@@ -274,7 +274,7 @@ def test_cut(device):
     got = tried.run(None, x)
     if placed(tried.end_profiling()) != (2, 3):
         raise ValueError("not in two parts of three")
-    # Tan is steep: an input that is right to a part in 10^6 may give a result that is far away.
+    # Tan is steep, so an input with an error of 10^-6 may give an output with a large error.
     want = session(content, None).run(None, x)
     if np.mean(np.isclose(got[0], want[0], rtol=1e-3, atol=1e-3)) < 0.9:
         raise ValueError("differs")
@@ -365,7 +365,7 @@ def test_products(device):
         content = model([helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Add", ["a", "b"], ["y"])],
                         [("x", 1, [9, inner])], [("y", 1, None)],
                         {"w": floats(inner, columns), "b": floats(columns)})
-        # An activation that is a step off changes a sum by 1e-5 of the largest and more.
+        # An activation that is wrong by one quantum changes a sum by at least 1e-5 of the largest sum.
         compare(quantised_when_run(content, weights), {"x": floats(9, inner)}, device, most=1e-6)
 
 
@@ -380,12 +380,12 @@ def test_quantised_when_run(device):
              helper.make_node("GlobalAveragePool", ["e"], ["y"])]
     filters = {"w": floats(8, 3, 3, 3), "b": floats(8), "v": floats(8, 1, 3, 3)}
     kinds = quantization.QuantType
-    # ONNX Runtime has no ConvInteger of int8.
+    # ONNX Runtime does not support ConvInteger with int8 weights.
     for nodes, constants, shape, weights in ((dense, sums, ["n", 5, 40], kinds.QInt8),
                                              (dense, sums, ["n", 5, 40], kinds.QUInt8),
                                              (image, filters, [2, 3, 12, 12], kinds.QUInt8)):
         content = model(nodes, [("x", 1, shape)], [("y", 1, None)], constants)
-        # A sum that is rounded otherwise is quantised as the next number.
+        # If a sum is rounded differently, quantisation may round to the next quantum.
         compare(quantised_when_run(content, weights), {"x": floats(*[3 if s == "n" else s for s in shape])}, device, most=1e-2)
 
 
@@ -400,7 +400,7 @@ def test_encoders(device):
                 x = {"input_ids": random.integers(0, 50, shape),
                      "attention_mask": np.arange(shape[1])[None] < np.array([[shape[1] - 2]] * shape[0])}
                 x["attention_mask"] = x["attention_mask"].astype(np.int64)
-                # A sum that is rounded otherwise is quantised as the next number.
+                # If a sum is rounded differently, quantisation may round to the next quantum.
                 compare(path, x, device, most=5e-2)
 
 
@@ -478,7 +478,7 @@ def rescaled(kind):
 def test_rescaled(device):
     """8-bit tensors of different scales: sums and activations"""
     for kind in (np.uint8, np.int8):
-        # Values are rounded twice; the first rounding has larger steps.
+        # The result may be wrong by 2 quanta: values are rounded twice, the first time with larger steps.
         compare(rescaled(kind), {n: floats(1, 5, 6, 7) for n in "ab"}, device, quanta=2)
 
 
@@ -620,7 +620,7 @@ def main():
     library, device = os.path.realpath(sys.argv[1]), sys.argv[2]
     ort.set_default_logger_severity(4)
     ort.register_execution_provider_library(NAME, library)
-    # The CPU's device has no engine that could die.
+    # Skip the tests of an engine's death on the CPU device, which has no engine.
     tests = [(name, test) for name, test in sorted(globals().items()) if name.startswith("test_")
              and (device == "nnaccel" or not name.startswith("test_engine"))]
     bad = 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compiles only if user/run and user/tools/runtime agree with ONNX Runtime's header: indices and
- * parameters in their tables of calls.
+ * Compiles only if the tables of calls in user/run and user/tools/runtime have the indices and
+ * parameters of ONNX Runtime's header.
  */
 #include <onnxruntime_c_api.h>
 #include <stddef.h>

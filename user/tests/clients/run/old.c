@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stands for an ONNX Runtime that is too old for plug-in providers. Ends the program if a newer
- * version of the API is requested.
+ * Imitates an ONNX Runtime that is too old for plug-in providers. Ends the program if the program
+ * requests a newer version of the API.
  */
 #include <stdlib.h>
 #include <onnxruntime_c_api.h>

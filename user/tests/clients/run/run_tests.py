@@ -26,7 +26,7 @@ PAGE = os.path.join(HERE, "../../../../Documentation/programs.rst")
 MULTIARCH = "usr/lib/x86_64-linux-gnu"
 TAKEN = re.compile(r"^nnaccel: (.*): (?:warning: )?(\d+) of (\d+) nodes of (?:a model in )?(\S+) in (\d+) part.*(?:on|for) (\S+?)(?:,.*)?$",
                    re.M)
-# The description of the tensors that GStreamer needs.
+# The file that describes a model's tensors to GStreamer.
 INFO = """[modelinfo]
 version=1.0
 group-id=test
@@ -46,7 +46,7 @@ dir=output
 """
 
 
-# Writes the same network as image_model(), for ONNX Runtime.
+# A Python program that writes the network of image_model() as an ONNX file.
 ONNX = """
 import sys, onnx
 import numpy as np
@@ -61,8 +61,8 @@ graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("image", 1,
                            numpy_helper.from_array(np.arange(8, dtype=np.float32) / 8, "b")])
 onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), sys.argv[1])
 """
-# Writes the network after two nodes that stay: one is not worth a part, and the other is no
-# operation of NNAPI.
+# A Python program that writes an ONNX file: two nodes that ONNX Runtime computes itself, and then the
+# network. The first node is too little work for a partition, and the NNAPI lacks the second node's operation.
 BEHIND = """
 import sys, onnx
 from onnx import helper
@@ -140,7 +140,7 @@ class World:
         return done
 
     def run(self, *command, options=(), **env):
-        # A shell lets the loader itself be the program, not the one that is examined.
+        # By exec from a shell, the program is the dynamic loader, instead of the executable that `run` examines.
         return self.plain(self.nnaccel, "run", "--device", self.device, *options, "--",
                           "sh", "-c", 'exec "$@"', "sh", *command, **env)
 
@@ -252,7 +252,7 @@ def test_report(w):
     done = w.run(*w.launch("onnxinference", w.onnx, 64), options=["--report"])
     if "image.onnx: 2 runs, " not in done.said:
         raise ValueError(done.said)
-    # Each operation has a time, or is computed together with another one; shares are of the whole.
+    # Each operation has a time, or is fused with an operation that has a time; the shares add up to 100 %.
     lines = [line for line in done.said.split("\n") if line.startswith("nnaccel: report: ")]
     shares = [float(line.split()[-2]) for line in lines if line.endswith(" %")]
     if len(lines) < 4 or not re.match(rf"nnaccel: report: model 1, part 1 of 1: \d+ operations on {w.device}: 2 runs, \d+\.\d{{3}} ms each", lines[0]) or \
@@ -275,7 +275,7 @@ def test_trace(w):
     want = {"compile": 2, "prepare": 2, "execute": 4, f"part on {w.device}": 4, "CONV_2D": 4}
     if any(slices[name] < count for name, count in want.items()):
         raise ValueError(slices)
-    # A kill may leave half of it.
+    # A killed program may leave half of a trace file, which must be readable, too.
     tracefile.events(text[:text.rindex("\n", 0, len(text) // 2) + 1])
     os.remove(path)
 
@@ -347,8 +347,7 @@ def test_device_fails(w):
                            ([w.python, os.path.join(HERE, "session.py"), w.onnx], w.onnx),
                            (w.by_loader("/usr/bin/python3", os.path.join(HERE, "interpreter.py"), w.tflite, w.image),
                             w.image)):
-        # The device name of the library differs from that of the command, which checks that the
-        # device exists.
+        # NNACCEL_RUN_DEVICE gives the library a missing device, because the command accepts only existing devices.
         command = ["env", "NNACCEL_RUN_DEVICE=gone", *command]
         says(w.run(*command), f"{os.path.basename(model)} does not reach gone: ")
         says(w.run(*command, options=["--require"]), f"{os.path.basename(model)} does not reach gone: ", 1)
@@ -398,7 +397,7 @@ def test_explain_onnx(w):
             [found[0][1], found[0][2], found[0][4]] or told["device"] != w.device or \
             told["estimated"] != (w.device == "nnapi-reference") or told["runtime"] != "onnxruntime 1.23.2":
         raise ValueError(f"{told}, not {found}")
-    # Each of 8 channels of 32 by 32 is computed from 3 by 3 pixels of 3 channels.
+    # The convolution computes each of its 8 * 32 * 32 outputs from 3 * 3 pixels of 3 channels.
     part = told["partitions"][0]
     if operations["conv"]["multiply_adds"] != 32 * 32 * 8 * 27 or operations["pool"]["multiply_adds"] or \
             (part["bytes_in"], part["bytes_out"]) != (4 * 3 * 64 * 64, 4 * 8):
@@ -528,7 +527,7 @@ def lacks(w, test):
 def main():
     nnaccel = os.path.realpath(sys.argv[1])
     tests = [(f, f.__doc__) for name, f in globals().items() if name.startswith(("test_", "page_"))]
-    # The other tests take an emulated machine minutes, and hardly use the device.
+    # Skip all other tests, which take minutes on an emulated machine and hardly use the device.
     if sys.argv[2] == "nnaccel":
         tests = [(f, doc) for f, doc in tests if f in (
             test_gstreamer_onnx, test_gstreamer_tflite, test_report, test_trace, test_python, test_children,

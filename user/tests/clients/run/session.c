@@ -4,7 +4,7 @@
  * of the model's inputs.
  *
  * usage: session LIBRARY MODEL [cpu]. With "cpu" the program first makes a session whose options
- * name the CPU and are a copy of other options.
+ * name the CPU provider and were cloned.
  */
 #include <dlfcn.h>
 #include <onnxruntime_c_api.h>
@@ -30,7 +30,7 @@ static int run(const OrtEnv *env, const char *model, bool cpu)
 	if (bad(api->CreateSessionOptions(&options)) || (cpu && bad(add_cpu(options, 0))) ||
 	    bad(api->CloneSessionOptions(options, &copy)))
 		return 1;
-	/* Options that are made later may get the address of these. */
+	/* Options that are made after this release may get the address of the released options. */
 	api->ReleaseSessionOptions(options);
 	if (bad(api->CreateSession(env, model, copy, &session)) ||
 	    bad(api->SessionGetInputCount(session, &inputs)))
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 		return 2;
 	*(void **)&base = dlsym(library, "OrtGetApiBase");
 	*(void **)&add_cpu = dlsym(library, "OrtSessionOptionsAppendExecutionProvider_CPU");
-	api = base()->GetApi(7);	/* version 7, which a program of 2021 requests */
+	api = base()->GetApi(7);	/* a program of 2021 requests version 7 */
 	if (!api || bad(api->CreateEnv(ORT_LOGGING_LEVEL_ERROR, "session", &env)))
 		return 1;
 	status = (argc > 3 && run(env, argv[2], true)) || run(env, argv[2], false);

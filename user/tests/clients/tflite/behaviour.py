@@ -82,7 +82,7 @@ def network(operators, middle=None):
     y = conv(m, x, 8, 3, 8)
     if middle:
         y = m.op(middle, [y], [m.tensor([1, 8, 8, 8])])
-    # The weights have 1152 bytes: parts of a mapped file are used in place from 1024 on.
+    # The weights have 1152 bytes, because only constants of at least 1024 bytes are used from the mapped file.
     return m.finish(conv(m, y, 8, 8, 4))
 
 
@@ -264,9 +264,9 @@ def test_shapes_that_are_known_late(w):
     m = model.Model(w.operators)
     data = m.finish(reshaped(m))
     _, ran = run_late(w, data, (3, 3, 2), [(floats(192), packed(*size)) for size in sizes], verbosity=2)
-    # The convolution was compiled before; the others are compiled for each new shape.
+    # The 2 nodes with unknown shapes are compiled for each new shape, but the convolution only once.
     assert ran.count("compiled 2 nodes") == 3 and "stay with" not in ran, ran
-    # The first run fails, as it does without the plug-in, and the next one is right.
+    # With and without the plug-in, the first run fails, and the second run is right.
     plain, ours, delegate, _ = w.both(data)
     for i in (plain, ours):
         with runtime.Stderr():
@@ -288,7 +288,8 @@ def test_shapes_that_are_known_late(w):
 
 
 def test_late_values_inside(w):
-    # A value that gives a shape is computed before it: SHAPE by TensorFlow Lite, CAST in a partition before.
+    # The values of a shape are computed before the shape's tensor: by TensorFlow Lite's SHAPE, or by CAST in an
+    # earlier partition.
     m = model.Model(w.operators)
     z = reshaped(m)
     flat = m.op("RESHAPE", [z, shape_with_batch(m, z, [2, -1])], [m.tensor([1, 1, 1], known=False)])
@@ -300,7 +301,7 @@ def test_late_values_inside(w):
     data = m.finish(m.op("RESHAPE", [m.input([4, 6]), again], [m.tensor([1, 1], known=False)]))
     _, ran = run_late(w, data, (2, 2, 2), [(struct.pack("2f", *s), floats(24)) for s in ((3, 8), (12, 2))])
     assert "stay with" not in ran, ran
-    # One that is late itself is left.
+    # A CAST whose own shape is known only at run time is left to TensorFlow Lite.
     m = model.Model(w.operators)
     row = m.op("RESHAPE", [m.input([2]), m.input([1], model.INT32)], [m.tensor([1], known=False)])
     times = m.op("CAST", [row], [m.tensor([1], model.INT32, known=False)], model.FLOAT32, model.INT32)
@@ -412,9 +413,9 @@ def test_cache(w):
             ours.close()
             delegate.close()
             plain.close()
-        # Equal contents, or an equal token, give one entry.
+        # Two models with equal contents, or with equal tokens, share one cache entry.
         assert files[0] > 0 and files[0] == files[1] < files[2] == files[3] < files[4], files
-        # Other weights give another entry.
+        # A model with other weights has a cache entry of its own.
         plain, ours, delegate, _ = w.both(network(w.operators), cache_dir=folder)
         assert near(plain.run(image)[0], ours.run(image)[0])
         assert len(os.listdir(folder)) > files[4]
@@ -578,7 +579,7 @@ def test_wrong_models(w):
                 delegate.close()
                 continue
             try:
-                # Operations that TensorFlow Lite itself supports run; it rejects the rest.
+                # TensorFlow Lite computes the broken operations that it supports, and rejects all others.
                 ours.allocate()
                 ours.run(floats(256))
             except RuntimeError:
@@ -611,7 +612,7 @@ def damaged(data):
     for length in (0, 1, 4, 8, 40, 300, len(data) // 2, len(data) - 1000,
                    len(data) - 100):
         yield f"cut off at {length}", data[:length]
-    # The graph's description is outside of the weights, so the numbers there are not random.
+    # Change only small numbers: the description of the graph has small numbers, unlike the random weights.
     at = [i for i in range(0, len(data) - 4, 4) if struct.unpack_from("i", data, i)[0] in
           range(-70000, 70000)]
     for _ in range(150):
@@ -668,7 +669,7 @@ def test_buffer_handles(w):
         plain, ours, delegate, said = w.both(data)
         assert nodes(said) == (2, 3, 2), said
         image, maps = floats(192), {}
-        # Tensors: 0 is the input, 3 and 4 are before and after BITCAST, 7 is the output.
+        # Tensor 0 is the input, tensors 3 and 4 are BITCAST's input and output, and tensor 7 is the output.
         for tensor, size in ((0, 768), (3, 2048), (7, 1024)):
             fd = make(4096)
             if make is makers[0]:

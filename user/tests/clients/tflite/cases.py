@@ -178,7 +178,7 @@ for kind in ALL:
     case(f"fully connected {t} of 4 dimensions, relu, no bias",
          fully(kind, shape=(2, 3, 2, 8), activation=RELU, no_bias=True))
     case(f"fully connected {t} kept dimensions", fully(kind, shape=(2, 3, 8), keep=True))
-# Taps that are read in place, taps that are copied, and taps outside of all windows.
+# Convolutions whose filter taps are read from the input, are read from a copy, or lie outside of the input.
 case("conv float32 of 20 channels", conv(FLOAT32, n=2, size=19, ci=20))
 case("conv float32 of 20 channels, stride 2", conv(FLOAT32, n=2, size=20, ci=20, stride=2))
 case("conv float32 of 20 channels, dilation 12",
@@ -215,10 +215,11 @@ def hybrid_pixels(m):
     return [m.op("CONV_2D", [x, w, bias(m, FLOAT32, 7)], [m.tensor([3, 1, 1, 7])], VALID, 1, 1, NONE, 1, 1)]
 
 
-# Activations that are quantised at run time: a quantum that is rounded the other way is a step.
+# Activations that are quantised at run time may differ by one quantum, if they are rounded differently.
 case("fully connected hybrid", hybrid())
 case("fully connected hybrid, asymmetric", hybrid(asymmetric=True))
-# Newer versions scale each channel. This one computes zeros, so a convolution of one pixel is the reference.
+# Newer versions of TensorFlow Lite have one scale per channel. The tested version computes zeros for this
+# case, so the reference is a convolution of one pixel.
 case("fully connected hybrid per channel", hybrid(0, True), reference=hybrid_pixels, join=list)
 case("batch matmul hybrid", hybrid_matmul(False))
 case("batch matmul hybrid, asymmetric", hybrid_matmul(True))
@@ -945,8 +946,8 @@ def svdf(rank, activation):
 
 
 case("basic lstm float32", basic_lstm(FLOAT32), runs=3)
-# TensorFlow Lite's vector kernel rounds its 16-bit state differently from its plain one. A quantum
-# of the result is sixteen quanta of the state.
+# TensorFlow Lite's SIMD kernel rounds its 16-bit state differently from its scalar kernel. One quantum of the
+# result is 16 quanta of the state.
 case("basic lstm uint8", basic_lstm(UINT8), runs=3, quanta=4)
 case("basic lstm uint8 of one unit", basic_lstm(UINT8, 3, 1), runs=2, quanta=4)
 case("basic lstm uint8, more units than inputs", basic_lstm(UINT8, 3, 40), runs=2,
@@ -970,7 +971,7 @@ for sequence in (False, True):
 case("integer sequence lstm, time major", integer_lstm(True, time_major=True), runs=3, quanta=0)
 case("integer sequence lstm of one step", integer_lstm(True, steps=1), runs=3, quanta=0)
 case("bidirectional sequence lstm", bidirectional_lstm(False), runs=3)
-# TensorFlow Lite's own results of merged outputs differ from run to run (2.14.1).
+# With merged outputs, TensorFlow Lite 2.14.1 itself computes different results in each run.
 case("bidirectional sequence lstm, merged", bidirectional_lstm(True), runs=3,
      reference=bidirectional_lstm(False),
      join=lambda r: [b"".join(r[0][i:i + 16] + r[1][i:i + 16] for i in range(0, 96, 16))])

@@ -15,7 +15,8 @@ SAME, VALID = 0, 1
 CUSTOM = 32  # the code of operations that have only a name
 NONE, RELU, RELU_N1_TO_1, RELU6, TANH = 0, 1, 2, 3, 4
 
-# name: (kind of BuiltinOptions, formats of its fields). Padding here is SAME 0, VALID 1.
+# For each operation's name: the kind of its BuiltinOptions, and the formats of the options' fields. In these
+# options, padding is 0 for SAME and 1 for VALID.
 CONV = (1, "biibii")
 POOL = (5, "biiiib")
 ACTIVATION = "b"
@@ -39,7 +40,7 @@ OPTIONS = {
     "RANDOM_UNIFORM": (114, "qq"), "MULTINOMIAL": (114, "qq"),
 }
 
-# Versions of the operations whose first version is not 1.
+# The first version of each operation whose first version is not 1.
 VERSIONS = {"BROADCAST_TO": 2}
 
 

@@ -262,7 +262,7 @@ NETWORKS = {
     "keyword_spotting": (keyword_spotting, KINDS),
     "transformer_block": (transformer_block, (FLOAT32, INT8)),
 }
-# Sizes of smaller networks, for tests.
+# Arguments that make smaller versions of the networks, for tests.
 SMALL = {"mobilenet_v1": (96, .25), "mobilenet_v2": (96, .25), "ssd_head": (10, 32),
          "deeplab_head": (9, 24), "transformer_block": (16, 32, 2)}
 
@@ -304,7 +304,7 @@ def main(library, plugin, device, builtins, *names):
         wrong = None if f"{len(made.nodes)} of {len(made.nodes)} nodes in 1 " in said.text else \
             said.text
         for a, b, tensor in zip(plain.run(image), ours.run(image), made.outputs):
-            # The errors of consecutive layers may add up.
+            # The outputs' errors may be larger than one layer's errors, which add up over consecutive layers.
             off = furthest(made.types[tensor], a, b)
             if off > (1e-4 if kind == FLOAT32 else 3):
                 wrong = f"{wrong or ''} off by {off:g}"
