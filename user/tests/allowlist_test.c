@@ -332,7 +332,7 @@ static void test_admitted_services(void **state)
 	assert_false(allowlist_admits_service(&a, "/system.slice/other.service", "other"));
 	assert_false(allowlist_admits_service(&a, NULL, NULL));
 	assert_false(allowlist_admits_service(&a, "/system.slice", NULL));
-	/* A list file of a user who is not root is valid only for the user's own processes. */
+	/* A list file that belongs to an ordinary user is valid only for the user's processes. */
 	if (!geteuid()) {
 		assert_int_equal(chown(list_path, 1, 0), 0);
 		assert_false(allowlist_admits_service(&a, camera, NULL));

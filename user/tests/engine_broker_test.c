@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests nnacceld's broker, and that of a kit engine whose clients are served by processes. This
- * file replaces ioctl() and so plays the kernel. A named pipe stands for the engine node, and a
- * memfd for each session. Workers run this program, too. A worker records in its session that it
- * has attached, and then ends in the way that the test wrote into the session.
+ * Tests nnacceld's broker, and the broker of a kit engine whose clients are served by processes.
+ * This test replaces ioctl() and so imitates the kernel. A named pipe stands for the engine node,
+ * and a memfd for each session. Workers run this test's program, too. A worker records in its
+ * session's memfd that it has attached, and then ends as the memfd says.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,18 +42,18 @@
 
 #define PATIENCE_MS (int)scaled(60000)
 #define MAX_CONTEXTS 4096
-/* The exit status of a worker that must crash; the same number as SIGKILL. */
+/* Exit status of a worker that must crash; equal to SIGKILL. */
 #define CRASH 9
 
-/* Bytes in the file of a session. */
+/* Indices of bytes in the memfd of a session. */
 enum { HAS, GONE, HOW };
 
-/* The ways in which a worker ends. */
+/* Values that say when a worker ends. */
 #define WITH_CONTEXT 'w'
 #define NEVER 'n'
 #define AT_ONCE 'c'
 
-/* Tests run without a cgroup. */
+/* Tests run without a cgroup, because this statfs() finds no cgroup file system. */
 int statfs(const char *path, struct statfs *fs)
 {
 	(void)path;
@@ -67,11 +67,12 @@ int statfs(const char *path, struct statfs *fs)
 static struct {
 	pthread_mutex_t lock;
 	int register_error;
-	atomic_int next_error, asked;	/* error of the next call for an event, number of calls */
-	int unwatched;			/* which file epoll refuses, counted from 1 */
+	/* error of the next ioctl() that gets an event; number of such ioctl() calls */
+	atomic_int next_error, asked;
+	int unwatched;			/* number of the file that epoll refuses, from 1 */
 	struct {
 		char how;
-		bool has_gone;		/* the context ends before it has a session */
+		bool has_gone;		/* set if the context ends before it has a session */
 		char *session;		/* mapped, or NULL */
 		int error;		/* error with which the context was refused */
 	} contexts[MAX_CONTEXTS];
@@ -83,7 +84,7 @@ static int refuse(int error)
 	return error ? -1 : 0;
 }
 
-/* The test writes the whole event into the pipe. */
+/* Reads an event from the pipe, into which the test writes whole events. */
 static int next_event(int node, struct nnaccel_engine_next *next)
 {
 	struct pollfd told = { .fd = node, .events = POLLIN };
@@ -177,7 +178,7 @@ static void be_worker(int argc, char **argv)
 	    message_receive(WORKER_CONTROL_FD, BROKER_TO_WORKER, 0, &message, &session) != 1)
 		_exit(EXIT_SUCCESS);
 	bytes = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, session, 0);
-	/* Without a cache the broker closes its end of the socket. */
+	/* If the engine has no cache, the broker closes its end of the worker's socket. */
 	while (recv(WORKER_CONTROL_FD, &byte, 1, 0) < 0)
 		;
 	bytes[HAS] = 1;
@@ -227,7 +228,7 @@ static void await_logged(const char *part, unsigned int count)
 		fail_msg("not logged: %s", part);
 }
 
-/* These tests have no cgroups, so this function only logs whether the user's weight is low. */
+/* Only logs whether the CPU weight of a user is low, because the tests have no cgroups. */
 void __wrap_cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low);
 void __wrap_cgroup_user_set_low(const struct cgroup *cgroup, const struct cgroup_leaf *leaf, bool low)
 {
@@ -242,8 +243,8 @@ static char node_path[64];
 static int node, exit_code;
 static pthread_t thread;
 static bool is_running;
-static bool of_kit;			/* the broker belongs to the engine made with the kit */
-/* The broker calls no function of the engine, because processes serve the clients. */
+static bool of_kit;			/* the broker under test is the kit engine's */
+/* Engine without functions: the broker calls none, because processes serve the clients. */
 static const struct nna_engine engine = { .size = sizeof(engine), .name = "broker" };
 static long blocks;
 static int files;
@@ -280,8 +281,8 @@ static int set_up(void **state)
 	sigaddset(&ends, SIGTERM);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	/*
-	 * The C library keeps a block for the stack of an ended thread; allocate it before
-	 * counting.
+	 * The C library keeps a heap block for the stack of an ended thread. Let a thread end, so
+	 * that the block is allocated before the heap's blocks are counted.
 	 */
 	if (node < 0 || pthread_create(&thread, NULL, do_nothing, NULL) ||
 	    pthread_join(thread, NULL))
@@ -303,7 +304,10 @@ static void start_broker(void)
 	is_running = true;
 }
 
-/* Waits until the broker has ended. The broker must leave no worker, open file or memory. */
+/*
+ * Waits until the broker has ended, and checks that the broker left no worker, open file or heap
+ * block.
+ */
 static int await_end(void)
 {
 	int status;
@@ -423,7 +427,7 @@ static pid_t number_before(const char *text)
 	return number;
 }
 
-/* Makes workers that start after this call fail, or lets them succeed again. */
+/* Makes all workers fail that start after the call, or lets new workers succeed again. */
 static void have_workers_fail(bool fail_them)
 {
 	const long before = heap_blocks;
@@ -458,8 +462,8 @@ static void test_serves(void **state)
 }
 
 /*
- * A user has a smaller share of the CPUs while all models of its workers have low priority. The
- * models of other users have no influence.
+ * A user has a smaller share of the CPUs while all models of the user's workers have low priority.
+ * The models of one user have no influence on another user's share.
  */
 static void test_priorities(void **state)
 {
@@ -503,7 +507,8 @@ static uint64_t offer_until_served(uint64_t context, uint32_t uid)
 }
 
 /*
- * A worker that outlives its context is killed after a second; workers whose contexts live are not.
+ * The broker kills a worker that outlives its context by a second, but no worker whose context
+ * lives.
  */
 static void test_outlives(void **state)
 {
@@ -518,7 +523,7 @@ static void test_outlives(void **state)
 	await_served(2);
 	gone_ns = clock_ns();
 	close_context(1);
-	/* After the kill the user may have another worker. */
+	/* After the broker has killed a user's worker, the user may have another worker. */
 	offer_until_served(3, 5);
 	assert_true(clock_ns() - gone_ns >= NS_PER_S);
 	assert_int_equal(count_logged("context 1): killed: it outlived its context"), 1);
@@ -553,7 +558,7 @@ static void test_too_many(void **state)
 	await_served(3);
 	offer(4, 7, WITH_CONTEXT);
 	assert_int_equal(await_refused(4), EUSERS);
-	/* Limits do not apply to root. */
+	/* The limit of contexts for each user does not apply to root. */
 	offer(5, 0, WITH_CONTEXT);
 	await_served(5);
 }
@@ -575,7 +580,7 @@ static void test_crashes(void **state)
 	await_served(6);
 }
 
-/* A context that ends before it is served uses up no worker, and its end is not an error. */
+/* A context that ends before a worker serves it uses no worker, and causes no error. */
 static void test_gone_before(void **state)
 {
 	(void)state;
@@ -679,7 +684,7 @@ static void test_hopeless(void **state)
 	assert_true(count_logged("ended with 1") >= 3);
 }
 
-/* If the node has no event, the broker asks again. */
+/* If ioctl() says that the node has no event, the broker asks again. */
 static void test_nothing_told(void **state)
 {
 	(void)state;

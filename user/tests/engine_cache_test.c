@@ -26,7 +26,7 @@
 #define VERSION "some engine"
 #define STORES_AT_ONCE 32
 
-/* The number of hashes of one token in the index before the index's process is killed. */
+/* Number of hashes that one token has in the index before the process of the index is killed. */
 #define STORED CACHE_INDEX_PER_TOKEN
 
 /* ---- a keeper that is stopped, until its socket is shut down ---- */
@@ -108,7 +108,10 @@ static void test_knows_what_was_stored(void **state)
 	cache_index_close(index);
 }
 
-/* The least recently used hash is removed. A query counts as a use, also after a restart. */
+/*
+ * A token's least recently used hash is removed. A query counts as a use of the hash, also if the
+ * index was closed and opened after the query.
+ */
 static void test_hashes_of_a_token(void **state)
 {
 	struct cache_index *index = open_index(VERSION);
@@ -127,7 +130,7 @@ static void test_hashes_of_a_token(void **state)
 	cache_index_close(index);
 }
 
-/* Requests of many workers in one transaction cause more uses than the index remembers. */
+/* One transaction has requests of many workers, with more uses than the index remembers. */
 static void test_uses_in_a_batch(void **state)
 {
 	struct cache_index *index = open_index(VERSION);
@@ -169,7 +172,7 @@ static void test_hashes_of_a_user(void **state)
 	cache_index_close(index);
 }
 
-/* The index answers from memory only while no other process writes to its file. */
+/* Once another process writes to the index's file, the index stops answering from memory. */
 static void test_cleared_by_another(void **state)
 {
 	struct cache_index *index = open_index(VERSION), *other = open_index(VERSION);
@@ -180,7 +183,7 @@ static void test_cleared_by_another(void **state)
 		assert_true(knows(index, 1, 1, 1));
 	for (uint32_t i = 0; i < CACHE_INDEX_PER_TOKEN; i++)
 		store(other, 1, 1, 100 + i);
-	/* The index checks its file once a second; after the next check this loop ends. */
+	/* The index checks its file once a second, and then forgets the removed hash. */
 	while (knows(index, 1, 1, 1))
 		usleep(50000);
 	assert_true(knows(index, 1, 1, 100));
@@ -257,7 +260,7 @@ static void test_another_schema(void **state)
 	cache_index_close(index);
 }
 
-/* Whichever byte of the file is wrong, the index answers yes, no or failed. */
+/* If any byte of the index's file is wrong, the index still answers "yes", "no" or "failed". */
 static void test_damaged_anywhere(void **state)
 {
 	struct stat st;
@@ -273,7 +276,7 @@ static void test_damaged_anywhere(void **state)
 		for (size_t k = 0; k < sizeof(bytes); k++)
 			bytes[k] = (uint8_t)rand();
 		assert_int_equal(stat(path(), &st), 0);
-		/* Damages the file while it is closed, or while it is open. */
+		/* Damage the file while the index is closed or, in every other round, open. */
 		if (i % 2) {
 			cache_index_close(index);
 			overwrite(rand() % st.st_size, bytes, sizeof(bytes));
@@ -348,8 +351,8 @@ static void prepare_victim(void)
 }
 
 /*
- * Checks that the index is unchanged, or has the new hash in place of the oldest one, and that the
- * index can still be used.
+ * Checks that the index is unchanged, or has the new hash instead of the oldest hash. Also checks
+ * that the index can still be used.
  */
 static void check_survival(bool acknowledged)
 {
@@ -368,7 +371,7 @@ static void check_survival(bool acknowledged)
 	cache_index_close(index);
 }
 
-/* If storing a hash removes another one, both changes happen or neither does. */
+/* Storing a hash and removing the oldest hash are one change, which a kill cannot divide. */
 static void test_killed_anywhere(void **state)
 {
 	(void)state;
@@ -408,7 +411,7 @@ static void test_requests(void **state)
 		assert_int_equal(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed),
 				 kind == CACHE_STORE || kind == CACHE_QUERY);
 	}
-	/* All these kinds are valid without a hash; only NEW may have sizes. */
+	/* All these kinds of requests are valid without a hash, but only NEW may have sizes. */
 	for (uint32_t kind = CACHE_STORE; kind <= CACHE_DROP; kind++) {
 		bad = (struct message){ .kind = kind };
 		assert_true(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed));
@@ -441,8 +444,8 @@ static void test_digest(void **state)
 /* ---- the keeper ---- */
 
 /*
- * The kernel closes a killed keeper's files in any order, so this waits until the last one is
- * closed.
+ * Kills the keeper and waits for its end, because the kernel closes the files of a killed keeper in
+ * any order.
  */
 static void kill_keeper(void)
 {
@@ -469,7 +472,7 @@ static void test_keeper(void **state)
 	assert_int_equal(cache_client_query(&other, id(1), id(2), &err), NN_GENERAL_FAILURE);
 	close(a.socket);
 	assert_int_equal(cache_client_query(&b, id(1), id(2), &err), NN_OK);
-	/* A stored hash is durable: the next keeper knows it. */
+	/* A stored hash is durable: the keeper that follows a killed keeper knows the hash. */
 	kill_keeper();
 	assert_int_equal(cache_client_query(&b, id(1), id(2), &err), NN_GENERAL_FAILURE);
 	assert_int_equal(b.socket, -1);
@@ -511,7 +514,7 @@ static void test_hostile_workers(void **state)
 				 (ssize_t)sizeof(struct message) : 0);
 		close(worker);
 	}
-	/* A worker sends requests and never reads the answers. */
+	/* One worker sends requests and never reads the keeper's answers. */
 	worker = worker_of(1);
 	while (send(worker, &request, sizeof(request), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
 		;
@@ -520,7 +523,7 @@ static void test_hostile_workers(void **state)
 	close(good.socket);
 }
 
-/* Sends random packets that have the form of requests. */
+/* Workers send packets that have the size of requests, with random contents. */
 static void test_random_requests(void **state)
 {
 	struct cache_client good;
@@ -547,8 +550,8 @@ static void test_random_requests(void **state)
 		if (worker < 0)
 			worker = worker_of(2);
 		/*
-		 * This recv() takes no file, so the kernel closes a file that comes with the
-		 * answer.
+		 * An answer may come with a file, which the kernel closes, because recv() accepts
+		 * no files.
 		 */
 		if (send(worker, &request, sizeof(request), MSG_NOSIGNAL) < 0 ||
 		    recv(worker, &answer, sizeof(answer), 0) <= 0) {
@@ -579,8 +582,8 @@ static void test_too_many_stores(void **state)
 	assert_true(stored >= STORES_AT_ONCE);
 	assert_true(put_off > 0);
 	/*
-	 * S8: the next worker of the same user has no budget left. That worker may still query, and
-	 * other users may store.
+	 * S8: another worker of a user whose budget of stores is used up may not store. The worker
+	 * may still query, and other users may store.
 	 */
 	stored = 0;
 	for (uint32_t i = 0; i < STORES_AT_ONCE; i++)
@@ -613,8 +616,8 @@ static void test_many_workers(void **state)
 }
 
 /*
- * The broker starts a new keeper some time after one has died. Workers can go on using their
- * sockets, because the broker holds the other ends.
+ * The broker starts a new keeper some time after a keeper has died. Workers can go on using their
+ * sockets, because the broker holds the keeper's ends of the sockets.
  */
 static void test_keeper_dies(void **state)
 {
@@ -632,7 +635,10 @@ static void test_keeper_dies(void **state)
 	assert_int_equal(cache_client_store(&client, id(1), id(2), NULL), NN_OK);
 	setsockopt(sockets[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	kill_keeper();
-	/* It is too soon for a new keeper. The socket from keeper_connect() is closed at once. */
+	/*
+	 * The keeper has died too early for a new keeper to start now. The socket from
+	 * keeper_connect() is closed at once.
+	 */
 	assert_false(keeper_revive(&keeper));
 	assert_int_equal(cache_client_query(&own, id(7), id(8), &err), NN_GENERAL_FAILURE);
 	assert_string_equal(err.message, "the engine's cache is gone");
@@ -644,7 +650,7 @@ static void test_keeper_dies(void **state)
 	keeper.started_ns = 0;
 	assert_true(keeper_revive(&keeper));
 	assert_true(keeper_pass(&keeper, sockets[0], 1));
-	/* The late answer to the previous request is not taken for the answer to this request. */
+	/* The client does not mistake the late answer to an earlier request for the new answer. */
 	err.message[0] = '\0';
 	assert_int_equal(cache_client_query(&client, id(1), id(3), &err), NN_GENERAL_FAILURE);
 	assert_non_null(strstr(err.message, "did not save the model file"));
@@ -652,7 +658,7 @@ static void test_keeper_dies(void **state)
 	assert_int_equal(cache_client_store(&client, id(1), id(3), NULL), NN_OK);
 	close(client.socket);
 	close(sockets[0]);
-	/* A request that is sent just before the keeper is replaced reaches the new keeper. */
+	/* A request that is sent just before a new keeper starts reaches the new keeper. */
 	own.socket = keeper_connect(&keeper);
 	keeper.started_ns = 0;
 	kill_keeper();
@@ -662,8 +668,8 @@ static void test_keeper_dies(void **state)
 }
 
 /*
- * Checks in /proc that every thread has a seccomp filter, that none can gain privileges, and that
- * only the keeper's own files are open.
+ * Checks in /proc that each thread of the keeper has a seccomp filter, that no thread can gain
+ * privileges, and that only the keeper's own files are open.
  */
 static void test_sandbox(void **state)
 {
@@ -698,7 +704,7 @@ static void test_sandbox(void **state)
 			threads += !strncmp(line, "Name:", 5);
 			filtered += !strcmp(line, "Seccomp:\t2\n") ||
 				    !strcmp(line, "NoNewPrivs:\t1\n");
-			/* A new thread has all signals blocked for a moment. */
+			/* Read the mask of the main thread, because new threads block signals. */
 			if (atoi(entry->d_name) == keeper.pid)
 				sscanf(line, "SigBlk: %" SCNx64, &blocked);
 			sscanf(line, "SigIgn: %" SCNx64, &ignored);
@@ -710,8 +716,8 @@ static void test_sandbox(void **state)
 	assert_true(threads >= 4);
 	assert_int_equal(filtered, 2 * threads);
 	/*
-	 * The keeper ignores the signals that would end it, because only its broker may end it.
-	 * Shells and make may have set others to be ignored.
+	 * The keeper ignores the signals that would end it, because only its broker may end it. A
+	 * shell or make may have set further signals to be ignored.
 	 */
 	assert_int_equal(blocked, 0);
 	assert_int_equal(ignored & wanted, wanted);
@@ -735,7 +741,7 @@ static void test_shut_out(void **state)
 	close(sockets[1]);
 }
 
-/* S9: the keeper ends when its broker ends, after it has finished the requests that it received. */
+/* S9: when its broker ends, the keeper finishes the requests that it received, and then ends. */
 static void test_ends_with_its_broker(void **state)
 {
 	int report[2], sockets[2], status;
@@ -778,7 +784,7 @@ static void count_line(void *data, enum log_level level, const char *line)
 	++*(int *)data;
 }
 
-/* A keeper also ends if its queue is so full that the broker cannot send it the request to end. */
+/* A keeper also ends if its queue is so full that the broker cannot send the request to end. */
 static void test_ends_behind(void **state)
 {
 	struct message request = { .kind = CACHE_STORE };
@@ -801,7 +807,7 @@ static void test_ends_behind(void **state)
 	keeper_stop(&keeper);
 	log_set_sink(NULL, NULL);
 	stopped = 0;
-	/* The keeper ended by itself, after it had done the queued work. */
+	/* The keeper finished the queued requests and ended without a kill. */
 	assert_int_equal(lines, 0);
 	assert_true(keeper_start(&keeper, &options));
 	client_of(&client, 1);
@@ -823,7 +829,7 @@ static uint32_t ask_to_clear(uint64_t uid, uint32_t kind, struct message *answer
 	return verdict;
 }
 
-/* Only the keeper opens its index, so `nnaccel cache` asks the keeper what each user has. */
+/* Only the keeper opens its index, so `nnaccel cache` asks the keeper for each user's entries. */
 static void test_show(void **state)
 {
 	struct cache_report_user users[3];
@@ -835,7 +841,7 @@ static void test_show(void **state)
 	(void)state;
 	client_of(&one, 1);
 	client_of(&two, 2);
-	/* Once the keeper has answered a worker, it also listens for administrators. */
+	/* A keeper that has answered a worker also listens for administrators. */
 	assert_int_equal(cache_client_query(&one, id(1), id(1), NULL), NN_GENERAL_FAILURE);
 	assert_int_equal(ask_as_admin(0, CACHE_SHOW, &answer, &file), CACHE_YES);
 	assert_int_equal(answer.model_size, 0);
@@ -856,15 +862,15 @@ static void test_show(void **state)
 	assert_int_equal(users[0].plans, 0);
 	assert_int_equal(users[1].uid, 2);
 	assert_int_equal(users[1].hashes, 1);
-	/* A request for a report may not name a user. */
+	/* An administrator's request for a report (CACHE_SHOW) may not name a user. */
 	assert_int_equal(ask_to_clear(1, CACHE_SHOW, &answer), 0);
 	close(one.socket);
 	close(two.socket);
 }
 
 /*
- * S8: only the keeper writes to its index. When it clears entries, it also drops the answers that
- * it has in memory.
+ * S8: only the keeper writes to its index. When the keeper clears entries, it also drops the
+ * answers that it has in memory.
  */
 static void test_clear(void **state)
 {
@@ -918,8 +924,8 @@ static void test_plugins(void **state)
 		assert_true(keeper_start(&keeper, &options));
 		client_of(&client, 1);
 		/*
-		 * The four rounds have no plug-in, the first plug-in, the second one, and the
-		 * second one again.
+		 * The test's four rounds have no plug-in, the first plug-in, the second plug-in,
+		 * and the second plug-in again.
 		 */
 		assert_int_equal(cache_client_query(&client, id(1), id(1), NULL),
 				 i == 3 ? NN_OK : NN_GENERAL_FAILURE);
@@ -968,7 +974,10 @@ static int copy_program(bool is_other)
 	return to;
 }
 
-/* Runs a copy of this program that queries and stores a hash. Returns KNOWN or NOT_KNOWN. */
+/*
+ * Runs a copy of this program that queries and stores a hash. Returns KNOWN if the query found the
+ * hash, or NOT_KNOWN.
+ */
 static int ask_copy(bool is_other)
 {
 	char name[] = "engine_cache_test", what[] = "ask";
@@ -986,7 +995,7 @@ static int ask_copy(bool is_other)
 	return WEXITSTATUS(status);
 }
 
-/* Runs in the copied program. */
+/* Runs in the copy of this program: queries a hash, and stores the hash. */
 static int ask_keeper(const char *of)
 {
 	struct cache_client client;
@@ -1010,7 +1019,7 @@ static int ask_keeper(const char *of)
 	return known ? NOT_KNOWN : KNOWN;
 }
 
-/* Entries of one build are not valid for another build, in either direction. */
+/* An entry that one build stored is not valid for another build. */
 static void test_other_build(void **state)
 {
 	(void)state;
@@ -1054,7 +1063,7 @@ static int begin_index(void **state)
 	return result;
 }
 
-/* An index that is closed leaves no file open. */
+/* After the index has been closed, none of its files is open. */
 static int end_index(void **state)
 {
 	return remove_folder(state) || count_files() != files;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cgroups of workers. A temporary folder stands for the cgroup file system. A folder that is
- * made in it gets control files at once; removing the folder removes its control files. The test
- * can make each control file fail.
+ * Tests the cgroups of workers. A temporary folder stands for the cgroup file system. Each folder
+ * in the temporary folder gets control files when it is made, and loses them when it is removed.
+ * The test can make accesses to each control file fail.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -44,11 +44,11 @@ static const char *own;			/* this process's cgroup */
 
 static struct {
 	bool is_cgroup2;
-	const char *fails;		/* end of the path of a file that cannot be opened, */
-	int error;			/* for that reason, */
-	int times;			/* so many times, */
-	int works_before;		/* after it could be opened so often */
-	unsigned int asked;		/* answer for the process of a client */
+	const char *fails;	/* suffix of the paths of files that cannot be opened */
+	int error;		/* errno of the failing open() */
+	int times;		/* number of open() calls that fail */
+	int works_before;	/* number of open() calls that succeed before the failing calls */
+	unsigned int asked;	/* number of ioctl() calls that asked for a client's process */
 } kernel;
 
 /* ---- the file system ---- */
@@ -75,7 +75,7 @@ int openat(int folder, const char *path, int flags, ...)
 		errno = kernel.error;
 		return -1;
 	}
-	/* A write replaces the whole contents of a control file. */
+	/* Truncate: a write to a control file replaces the whole contents of the file. */
 	if ((flags & O_ACCMODE) == O_WRONLY)
 		flags |= O_TRUNC;
 	return (int)syscall(SYS_openat, folder, path, flags, 0600);
@@ -109,7 +109,7 @@ int mkdirat(int folder, const char *path, mode_t mode)
 	return 0;
 }
 
-/* A folder that contains other folders cannot be removed. */
+/* Removes a folder with its control files, but fails if the folder contains other folders. */
 int unlinkat(int folder, const char *path, int flags)
 {
 	DIR *entries = fdopendir((int)syscall(SYS_openat, folder, path, O_RDONLY | O_DIRECTORY));
@@ -266,7 +266,7 @@ static void test_init(void **state)
 	assert_true(cgroup.base >= 0);
 	check_file("svc/broker/cgroup.procs", "0");
 	check_file("svc/cgroup.subtree_control", "+memory +pids +cpu");
-	/* Use a folder that exists already. */
+	/* The engine uses its folder if the folder exists already. */
 	init_again(&all);
 	assert_true(cgroup.base >= 0);
 	kernel.is_cgroup2 = false;
@@ -298,7 +298,7 @@ static void test_not_delegated(void **state)
 	assert_int_equal(count_files(), files);
 }
 
-/* The root cgroup belongs to the whole machine, so an engine in it makes its own folder below. */
+/* An engine in the root cgroup, which belongs to the whole machine, makes a folder of its own. */
 static void test_root(void **state)
 {
 	(void)state;
@@ -316,7 +316,7 @@ static void test_root(void **state)
 	assert_int_equal(count_files(), files);
 }
 
-/* If the machine has no cgroups, the functions do nothing and report no error. */
+/* If the machine has no cgroups, the cgroup functions do nothing and report no error. */
 static void test_none(void **state)
 {
 	struct cgroup_leaf leaf, other;
@@ -338,14 +338,14 @@ static void test_none(void **state)
 	cgroup_leaf_close(&leaf);
 }
 
-/* Limits of an idle worker, and of the folder of all idle workers. */
+/* Tests the limits of an idle worker, and the limits of the folder for all idle workers. */
 static void test_idle(void **state)
 {
 	struct cgroup_options options = all;
 	struct cgroup_leaf leaves[3];
 
 	(void)state;
-	/* An earlier broker died before it set the folder's limits. */
+	/* Imitate an earlier broker that died before it set the limits of the idle folder. */
 	make("svc/idle");
 	for (int i = 0; i < 2; i++)
 		assert_true(cgroup_leaf_create(&cgroup, &leaves[i]));
@@ -382,8 +382,8 @@ static void test_idle(void **state)
 }
 
 /*
- * Control files that fail, and whether a worker's folder can be made nevertheless. If it cannot,
- * the folder is removed.
+ * Control files whose accesses fail, and whether a worker's folder can be made without the control
+ * file. If not, the folder is removed.
  */
 static const struct {
 	const char *file;
@@ -409,8 +409,8 @@ static void test_faults(void **state)
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		fail_next(faults[i].file, faults[i].error, 1);
 		/*
-		 * The engine first writes the limits of the parent folder, which do not include
-		 * memory.max.
+		 * The first failure would hit the limits of the parent folder, which the engine
+		 * writes first, and which do not include memory.max.
 		 */
 		kernel.works_before = strcmp(faults[i].file, "memory.max") != 0;
 		snprintf(name, sizeof(name), "svc/idle/worker-%u", cgroup.serial);
@@ -426,7 +426,7 @@ static void test_faults(void **state)
 		cgroup_leaf_close(&leaf);
 	}
 	assert_int_equal(count_files(), files + 1);
-	/* After a failure the user's folder is removed, too, and the worker has no folder. */
+	/* If a worker's folder cannot be made, the user's folder is removed, too. */
 	for (int i = 0; i < 2; i++) {
 		fail_next(i ? "cpu.weight" : "cgroup.subtree_control", EACCES, 1);
 		assert_string_equal(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &leaf),
@@ -439,13 +439,13 @@ static void test_faults(void **state)
 /* ---- workers of users ---- */
 
 /*
- * If the memory limit of the client's own cgroup is below that of the client's user, a separate
- * cgroup ("box") gets it.
+ * If the memory limit of a client's cgroup is below the memory limit of the client's user, a
+ * separate cgroup ("box") for the worker gets the client's limit.
  */
 static const struct {
 	const char *limit;		/* memory limit of the client's cgroup */
 	uint64_t user_memory;
-	bool ignores;			/* what bounds clients */
+	bool ignores;			/* clients' limits */
 	const char *box;		/* expected memory limit of the client's box, or NULL */
 } boxes[] = {
 	{ "max", 5000, false, NULL }, { "4999", 5000, false, "4999" },
@@ -489,7 +489,7 @@ static void test_boxes(void **state)
 		}
 		snprintf(name, sizeof(name), "svc/%s/memory.max", leaf.name);
 		check_file(name, "1000");
-		/* The folders of a user are removed with the last worker. */
+		/* A user's folders are removed when the folder of the user's last worker is. */
 		cgroup_leaf_close(&leaf);
 		cgroup_leaf_remove(&cgroup, &leaf);
 		assert_false(is_there("svc/user-5"));
@@ -515,7 +515,7 @@ static void test_move(void **state)
 	check_file("svc/user-5/cgroup.subtree_control", "+memory +pids");
 	assert_null(cgroup_leaf_create_for(&cgroup, 5, -1, CONTEXT, &other));
 	check_file("svc/user-5/cgroup.subtree_control", "+memory +pids +cpu");
-	/* A dead worker cannot be moved to another cgroup, so the move fails. */
+	/* The kernel cannot move a dead worker to another cgroup, which is an error. */
 	fail_next("cgroup.procs", ESRCH, 1);
 	assert_int_equal(cgroup_leaf_move(&cgroup, 99, &from, &to), ESRCH);
 	assert_string_equal(from.name, "idle/worker-0");
@@ -528,7 +528,7 @@ static void test_move(void **state)
 	assert_false(is_there("svc/idle/worker-0"));
 	cgroup_leaf_close(&from);
 	cgroup_leaf_close(&other);
-	/* A user's folder stays until its last worker is gone. */
+	/* A user's folder is removed only with the folder of the user's last worker. */
 	cgroup_leaf_remove(&cgroup, &from);
 	assert_true(is_there("svc/user-5/worker-2"));
 	assert_false(is_there("svc/user-5/worker-1"));
@@ -538,8 +538,8 @@ static void test_move(void **state)
 }
 
 /*
- * CPU weights of one worker and of all workers of a user: the usual ones, and those while all
- * models have low priority.
+ * CPU weights of one worker, and of all workers of a user. The `low` weights apply while all models
+ * of the worker or the user have low priority.
  */
 static const struct {
 	unsigned int worker, low, user;

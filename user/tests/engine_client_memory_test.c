@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests how the memory limit of a client is found. The cgroups are folders that this test makes.
- * The test replaces ioctl() and fopen(), which name the client's process and cgroup, and can change
- * both between two calls.
+ * Tests how the engine finds the memory limit of a client, with folders that stand for cgroups. The
+ * test replaces ioctl(), which tells the client's process, and fopen(), which tells its cgroup. The
+ * test can change the process and the cgroup between two calls.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -31,14 +31,14 @@
 
 static char mount[] = "/tmp/nnaccel-cgroups-XXXXXX";
 
-/* The answers of ioctl() and fopen(): one for each call; the last cgroup is repeated. */
+/* Results of successive calls of ioctl() and fopen(); later calls return the last cgroup. */
 static struct {
-	bool dead_from[4];		/* whether the opener is dead at each call */
+	bool dead_from[4];		/* for each ioctl(): true if the opener is dead */
 	uint32_t pid;
 	unsigned int asked;
 	const char *cgroups[3];
 	unsigned int read;
-	bool moves_always;		/* alternates between the first two cgroups */
+	bool moves_always;		/* set if the process alternates between two cgroups */
 } told;
 
 int ioctl(int fd, unsigned long request, ...)
@@ -78,7 +78,7 @@ FILE *fopen(const char *path, const char *mode)
 	return fmemopen(line, strlen(line), "r");
 }
 
-/* Lets each read of the process's cgroup return the next of these. */
+/* Sets the cgroups that successive reads of the process's cgroup return. */
 #define TELL(...) tell((const char *const[]){ __VA_ARGS__, NULL })
 static void tell(const char *const *cgroups)
 {
@@ -161,7 +161,7 @@ static void test_least(void **state)
 	expect(700000, dots);
 }
 
-/* The opener is dead, so its process id may already belong to another process. */
+/* If the opener is dead, another process may already have the opener's process id. */
 static void test_dead_opener(void **state)
 {
 	(void)state;
@@ -185,7 +185,7 @@ static void test_unseen(void **state)
 	expect_unknown("cgroup namespace; see --no-client-limit");
 }
 
-/* The path of five nested folders with the longest names is longer than the kernel reports. */
+/* Five nested folders with the longest names have a path longer than the kernel reports. */
 static void test_long_names(void **state)
 {
 	char path[2 * CGROUP_PATH_SIZE] = "/deep";
@@ -219,7 +219,7 @@ static void test_moved(void **state)
 	box = make("/after", "400000\n");
 	TELL("/before", "/after");
 	expect(400000, box);
-	/* The process ends before its folder in /proc is read. */
+	/* The client's process ends before the engine reads the process's folder in /proc. */
 	TELL("/removed", "/after");
 	expect(400000, box);
 	TELL("/before", "/after");
@@ -232,7 +232,7 @@ static void test_unreadable(void **state)
 	(void)state;
 	make("/odd", "max\n");
 	make("/odd/inner", NULL);
-	/* A folder cannot be read. */
+	/* The limit cannot be read, because memory.max is a folder. */
 	make("/odd/inner/memory.max", NULL);
 	TELL("/odd/inner");
 	expect_unknown("cannot be read");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests how an engine made with the kit serves its clients by threads or by processes. This file
- * replaces ioctl() and so plays the kernel. A named pipe stands for the engine's node, and a memfd
- * for each session. A client that threads serve requests the device's description. A process that
- * serves a client runs this program, too, and writes its progress into the session.
+ * Tests how an engine made with the kit serves its clients by threads or by processes. This test
+ * replaces ioctl() and so imitates the kernel. A named pipe stands for the engine's node, and a
+ * memfd for each session. Clients that are served by threads request the device's description. A
+ * process that serves a client runs this test's program, too, and writes its progress into the
+ * session's memfd.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,7 +28,7 @@
 #define COOKIE 1
 #define PATIENCE_MS (int)scaled(60000)
 
-/* The stages that a serving process writes into its session. */
+/* Progress that a serving process writes into its session's memfd. */
 #define HAS_SESSION 's'
 #define NO_KEEPER 'e'
 
@@ -46,11 +47,11 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 /* ---- the kernel ---- */
 
 static struct {
-	atomic_int session;		/* session of the newest client; earlier ones have ended */
+	atomic_int session;		/* newest client's session; older sessions have ended */
 	atomic_int kept;		/* duplicate of the session's fd; 0 without a session */
 	atomic_bool asks;		/* that client */
 	atomic_bool answered;
-	atomic_bool has_cache;		/* answer: whether the device has a cache */
+	atomic_bool has_cache;		/* set if the engine answered that it has a cache */
 	atomic_bool ends;		/* all sessions do */
 } kernel;
 
@@ -60,7 +61,7 @@ static int refuse(int error)
 	return -1;
 }
 
-/* Replaces the kernel's event: each byte in the pipe is a new context. */
+/* Imitates the ioctl() that gets an event: each byte in the pipe is a new context. */
 static int next_event(int node, struct nnaccel_engine_next *next)
 {
 	struct pollfd told = { .fd = node, .events = POLLIN };
@@ -153,7 +154,7 @@ static bool start(const struct nna_engine *engine)
 	return !pthread_sigmask(SIG_BLOCK, NULL, &blocked_at_start);
 }
 
-/* The engine must have this function, but nothing calls it. */
+/* The kit requires that an engine has a save function, but no test calls this save(). */
 static enum nn_status save(const struct nna_engine *engine, const void *prepared,
 			   struct nna_engine_image *image, struct nn_error *err)
 {
@@ -169,8 +170,8 @@ static const struct nna_engine engine = {
 };
 
 /*
- * Runs in a process that serves a client. Once the process has a session, its socket leads to the
- * keeper.
+ * Serves a client in a process of its own. When the process has a session, the process has a socket
+ * to the keeper.
  */
 static void be_worker(int argc, char **argv)
 {
@@ -247,7 +248,7 @@ static int tear_down(void **state)
 	return remove_folder(state) || exit_code ? -1 : 0;
 }
 
-/* Makes a client; returns whether the engine offers it a compilation cache. */
+/* Makes a client; returns whether the engine offers a compilation cache to the client. */
 static bool new_client_has_cache(void)
 {
 	kernel.answered = false;
@@ -258,7 +259,7 @@ static bool new_client_has_cache(void)
 	return kernel.has_cache;
 }
 
-/* Returns the process id of the keeper, which listens on the socket in the state folder. */
+/* Returns the process id of the engine's keeper, which listens on a socket in the state folder. */
 static pid_t find_keeper(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -274,7 +275,7 @@ static pid_t find_keeper(void)
 	return peer.pid;
 }
 
-/* A keeper that dies soon after its start is started again only after a pause. */
+/* If a keeper dies soon after its start, the next keeper is started only after a pause. */
 static void test_keeper_dies_soon(void **state)
 {
 	(void)state;
@@ -299,8 +300,8 @@ static void await_in_session(char expected)
 }
 
 /*
- * If only the keeper has the other end of the socket, a process that serves a client notices the
- * keeper's end.
+ * A process that serves a client notices the keeper's death if no other process holds the keeper's
+ * end of their socket.
  */
 static void test_keeper_dies_on_processes(void **state)
 {
@@ -312,8 +313,8 @@ static void test_keeper_dies_on_processes(void **state)
 }
 
 /*
- * The broker also holds the socket's other end and gives it to the next keeper, so the serving
- * process does not notice the restart.
+ * If the broker also holds the keeper's end of a socket, and passes the socket to the next keeper,
+ * the process at the client's end does not notice the keeper's restart.
  */
 static void test_keeper_comes_again(void **state)
 {

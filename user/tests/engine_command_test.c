@@ -19,11 +19,11 @@
 #define WRITE NNACCEL_PROT_WRITE
 #define BYTES 4096
 
-/* A command whose parts are not yet concatenated. */
+/* The parts of a command, which pack() concatenates. */
 static struct {
 	struct nnaccel_cmd head;
 	struct nnaccel_grant grants[3];
-	struct nnaccel_arg args[NNACCEL_MAX_CACHE_PARTS + 2];		/* one input and one output */
+	struct nnaccel_arg args[NNACCEL_MAX_CACHE_PARTS + 2];	/* also an input and an output */
 	struct nnaccel_cmd_role role;
 	uint8_t attributes[8];
 	struct nnaccel_format formats[2];
@@ -77,8 +77,8 @@ static void expect_of(size_t size, const char *reason)
 }
 
 /*
- * Parses the command. If `reason` is NULL the command must be valid; otherwise the message must
- * have that text.
+ * Parses the command. If `reason` is NULL, the command must be valid; otherwise the error message
+ * must contain `reason`.
  */
 static void expect(const char *reason)
 {
@@ -146,7 +146,8 @@ static void test_sizes(void **state)
 	buffer.head.size = (uint32_t)size - 8;
 	expect_of(size, "its size and its counts differ");
 	/*
-	 * Each count exceeds its limit in turn; the counts are checked before the command's size.
+	 * One count after the other exceeds its limit. The parser checks the counts before it
+	 * checks the command's size.
 	 */
 	buffer.head.attributes_size = NNACCEL_MAX_ATTRIBUTES + 1;
 	expect_of(size, "too many attributes");
@@ -156,7 +157,7 @@ static void test_sizes(void **state)
 	expect_of(size, "too many arguments");
 	buffer.head.num_grants = NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS + 1;
 	expect_of(size, "too many grants");
-	/* All counts are at their limits; only the command's size is wrong. */
+	/* All counts equal their limits, but the command's size is wrong. */
 	make(NNACCEL_DO_QUERY);
 	size = pack();
 	buffer.head.num_grants = NNACCEL_MAX_CMD_POOLS + NNACCEL_MAX_CMD_BUFFERS;
@@ -179,8 +180,8 @@ static void test_grants(void **state)
 	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2, NULL);
 	CASE(EXECUTE, m.grants[1].length = INT64_MAX / 2 + 1, "length of a grant");
 	/*
-	 * SUPPORTED may name unreadable pools, but its grant 0, the model's wire form, must be
-	 * readable.
+	 * A SUPPORTED command may name unreadable pools, but its grant 0, the serialised model,
+	 * must be readable.
 	 */
 	CASE(SUPPORTED, (m.head.num_grants = 2, m.grants[1].prot = 0), NULL);
 	CASE(SUPPORTED, m.grants[0].prot = 0, "protection of a grant");
@@ -269,8 +270,8 @@ static void test_copies(void **state)
 }
 
 /*
- * Expects `reason` (NULL: none) for a saved model with these numbers of parts, of which only the
- * first two have a value.
+ * Expects the error `reason` (NULL: no error) for a saved model with the given numbers of parts.
+ * Only the first two parts have a value.
  */
 static void expect_parts(uint32_t model, uint32_t data, const char *reason)
 {

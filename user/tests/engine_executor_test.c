@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs requests of a burst by the library's executor and by the engine's own. This program replaces
- * ioctl() and so plays the kernel, which returns the memory of a slot. A memfd stands for the
- * session; grant N lies at offset N << SHIFT.
+ * Runs requests of a burst by the library's executor and by the engine's own executor. The test
+ * replaces ioctl() and so imitates the kernel, which returns the memory of a slot. A memfd stands
+ * for the session; grant N lies at offset N << SHIFT of the memfd.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,10 +27,10 @@
 #define RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 #define MAX_SYNCS 16
 
-/* Slots by their index; slot N has grant N. */
+/* Numbers of slots; the memory of slot N is grant N. */
 enum { FIRST, SECOND, READ_ONLY, FOREIGN, OTHER_FOREIGN, IMAGE, LATE = 40, NUM_SLOTS };
 
-/* Another slot whose place in the table has the same index. */
+/* The number of another slot with the same index in the table of slots as `slot`. */
 #define AGAIN(slot) ((slot) + NNACCEL_BURST_MAX_SLOTS)
 
 /* ---- the kernel ---- */
@@ -38,7 +38,7 @@ enum { FIRST, SECOND, READ_ONLY, FOREIGN, OTHER_FOREIGN, IMAGE, LATE = 40, NUM_S
 static struct {
 	unsigned int resolved;
 	struct { uint32_t grant, flags; } syncs[MAX_SYNCS];
-	unsigned int num_syncs, fails_at;	/* which sync fails, counted from 1; 0 for none */
+	unsigned int num_syncs, fails_at;	/* number of the failing sync, from 1; 0: none */
 } kernel;
 
 static int refuse(int error)
@@ -67,8 +67,8 @@ static int resolve(struct nnaccel_session_slot *s)
 	s->out_grant.prot = prot;
 	s->out_grant.length = PAGE;
 	/*
-	 * An image has two rows of two numbers. The first row begins at the third number, the
-	 * second row at the seventh.
+	 * An image has two rows of two numbers each. The first row begins at the third number in
+	 * the memory, and the second row at the seventh number.
 	 */
 	if (index == IMAGE) {
 		s->out_format.num_planes = 1;
@@ -111,14 +111,14 @@ static struct executor *executor;
 static struct {
 	enum nn_status status;
 	bool is_silent, is_short;
-	int forgets;			/* slot that is freed during an execution; -1 for none */
-	bool breaks;			/* the first mapping is lost in an execution */
+	int forgets;			/* slot that is freed during an execution, or -1 */
+	bool breaks;			/* set if an execution loses the first mapping */
 	unsigned int executions;
 	bool is_omitted;
 	uint64_t device_ns;		/* that it tells */
 	bool measure;			/* it was told */
-	void *better;			/* form that must be executed, or NULL */
-	void *released;			/* the last released form */
+	void *better;			/* prepared model that must be executed, or NULL */
+	void *released;			/* prepared model that was released last */
 } engine_state;
 
 static struct grants grants;
@@ -192,7 +192,7 @@ static void burst_destroy(void *own)
 {
 	(void)own;
 	assert_int_equal(burst_state.added, burst_state.removed);
-	/* The burst must not end before its executor is destroyed. */
+	/* The executor of a burst must be destroyed before the burst ends. */
 	assert_true(!burst_state.begun || burst_state.ended < burst_state.begun);
 	burst_state.destroyed++;
 }
@@ -299,7 +299,7 @@ static void begin(void)
 	executor->devices = &devices;
 }
 
-/* Makes a request to double two numbers of slot `from` into `to`, at byte 8. */
+/* Makes a request that doubles two numbers from slot `from`, and writes them to slot `to`. */
 static void request(uint32_t from, uint32_t to)
 {
 	struct nn_request *r = &scratch->request;
@@ -351,7 +351,7 @@ static void test_memory(void **state)
 	executor = NULL;
 }
 
-/* An execution has the right result, and reports its time if the request asks for it. */
+/* An execution has the right result, and reports its time if the request asks for the time. */
 static void test_results(void **state)
 {
 	(void)state;
@@ -391,7 +391,7 @@ static void test_results(void **state)
 	assert_int_equal(run(), NNACCEL_STATUS_NONE);
 	assert_true(engine_state.is_omitted);
 	assert_null(scratch->result.message);
-	/* If memory is lost, the answer reports that even if there was another failure. */
+	/* The answer reports lost memory even if the execution has another failure, too. */
 	engine_state.breaks = true;
 	engine_state.is_silent = false;
 	engine_state.status = NN_INVALID_ARGUMENT;
@@ -401,7 +401,8 @@ static void test_results(void **state)
 }
 
 /*
- * Arguments inside and outside of their memory; only requests with arguments inside are executed.
+ * Arguments inside and outside of their memory. The executor rejects requests with arguments
+ * outside of their memory.
  */
 static const struct {
 	const char *name;
@@ -484,7 +485,7 @@ static const struct {
 	uint32_t from, to, devices;
 	unsigned int fails_at;
 	uint32_t status;
-	uint32_t expected[6][2];	/* grants and flags, up to flags of 0 */
+	uint32_t expected[6][2];	/* grant and flags of each sync; flags of 0 end the list */
 } accesses[] = {
 	{ "none", FIRST, SECOND, 0, 0, 0, { { 0 } } },
 	{ "read", FOREIGN, SECOND, 0, 0, 0, { { FOREIGN, READ }, { FOREIGN, READ | END } } },
@@ -523,7 +524,7 @@ static void test_accesses(void **state)
 		if (kernel.num_syncs != count)
 			fail_msg("%s: %u syncs", accesses[i].name, kernel.num_syncs);
 	}
-	/* A slot that no argument uses, or whose argument is omitted, is not touched. */
+	/* There is no sync for a slot that no argument uses, or whose argument is omitted. */
 	kernel.num_syncs = 0;
 	devices = 1;
 	request(FOREIGN, OTHER_FOREIGN);
@@ -570,8 +571,8 @@ static void test_freed(void **state)
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.resolved, 2);
 	/*
-	 * Both slots are freed. A request with a slot that cannot be found keeps its other slot
-	 * mapped.
+	 * A request fails if its second slot cannot be found, but the first slot stays mapped until
+	 * the client frees the first slot.
 	 */
 	executor_forget(executor, SECOND);
 	assert_int_equal(run_slots(FIRST, NUM_SLOTS), NNACCEL_STATUS_INVALID_ARGUMENT);
@@ -580,7 +581,7 @@ static void test_freed(void **state)
 	assert_int_equal(users_of(FIRST), 0);
 }
 
-/* An index can be used again for another slot, and the table of slots grows. */
+/* An index in the table of slots can be reused for another slot, and the table grows. */
 static void test_indices(void **state)
 {
 	(void)state;
@@ -594,12 +595,12 @@ static void test_indices(void **state)
 	assert_int_equal(users_of(FIRST), 0);
 	assert_int_equal(users_of(NUM_SLOTS + FIRST), 1);
 	/*
-	 * Two slots with one index are refused: the second would free the memory of the first
-	 * during the request.
+	 * A request with two slots that have one index is refused: the second slot would free the
+	 * first slot's memory during the request.
 	 */
 	assert_int_equal(run_slots(AGAIN(SECOND), SECOND), NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_non_null(strstr(scratch->err.message, "cannot both be there"));
-	/* The same slot given twice counts once. */
+	/* A request may name one slot twice. */
 	assert_int_equal(run_slots(SECOND, SECOND), NNACCEL_STATUS_NONE);
 }
 
@@ -632,7 +633,7 @@ static void test_own_executor(void **state)
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(burst_state.removed, 2);
 	engine_state.forgets = -1;
-	/* A slot that the executor does not accept is not added. */
+	/* A slot that the engine's executor refuses is not added to the table of slots. */
 	burst_state.adds_none = true;
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_RESOURCE_EXHAUSTED_TRANSIENT);
 	assert_string_equal(scratch->result.message, "no room");
@@ -640,7 +641,7 @@ static void test_own_executor(void **state)
 	burst_state.adds_none = false;
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(burst_state.added, 4);
-	/* Slots that the executor has dropped are added again. */
+	/* The library adds slots a second time if the engine's executor has dropped them. */
 	burst_state.forgets_all = true;
 	assert_int_equal(run_slots(FIRST, SECOND), NNACCEL_STATUS_NONE);
 	assert_int_equal(burst_state.added, 6);
@@ -656,8 +657,8 @@ static void test_own_executor(void **state)
 }
 
 /*
- * After a better form replaces a model, the next request uses it. An executor of the engine's own
- * keeps the old form.
+ * If the engine replaces a prepared model by a better one, the next request uses the better model.
+ * An engine's own executor continues with the old prepared model.
  */
 static void test_replaced(void **state)
 {
@@ -706,7 +707,7 @@ static void test_begin_and_end(void **state)
 	assert_string_equal(err.message, "no bursts today");
 	assert_null(executor);
 	assert_int_equal(burst_state.ended, 1);
-	/* If a burst that has begun gets no executor, the engine is notified of its end. */
+	/* The engine is notified of the end of a burst that began but got no executor. */
 	engine.burst = &engine_burst;
 	burst_state.begins_none = false;
 	burst_state.creates_none = true;

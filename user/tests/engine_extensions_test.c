@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the broker's search for plug-ins. The broker tries each file of a folder in a process of
- * its own, and lists only valid plug-ins. This program also plays that process.
+ * Tests the broker's search for plug-ins. The broker loads each file of a folder in a separate
+ * process, and lists only valid plug-ins. The separate process runs this test's program, too.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -74,8 +74,8 @@ static int remove_folder(void **state)
 }
 
 /*
- * Searches the folder for plug-ins and writes the log to a file. The group of allowed clients does
- * not exist.
+ * Searches the folder for plug-ins and writes the log to a file. The group whose members may use
+ * the plug-ins does not exist.
  */
 static bool find(struct extensions *e)
 {
@@ -120,7 +120,7 @@ static void test_find(void **state)
 	(void)state;
 	if (spawner.options.isolation == ISOLATE_NONE)
 		skip();
-	/* The name of the plug-in golden sorts before the one of fibonacci, which golden needs. */
+	/* The file of the plug-in golden sorts before the file of fibonacci, which golden needs. */
 	copy_file("../extensions/golden.so", "a.so", 0644);
 	copy_file("../extensions/fibonacci.so", "b.so", 0444);
 	copy_file("../extensions/fibonacci.so", "c-twice.so", 0644);
@@ -172,7 +172,7 @@ static void test_missing_need(void **state)
 	assert_int_equal(e.plugins.count, 0);
 	assert_logged("a.so: extension com.example.golden needs com.example.fibonacci, which is "
 		      "not there");
-	/* Without plug-ins a missing group is not reported. */
+	/* A missing group of clients is not reported if there is no plug-in. */
 	assert_null(strstr(read_log(), "there is no group"));
 	extensions_free(&e);
 }
@@ -194,7 +194,7 @@ static void test_folder(void **state)
 	assert_int_equal(e.plugins.count, 0);
 }
 
-/* Waits until the folder has changed and the plug-ins have been searched again. */
+/* Waits until the broker has noticed the changed folder, and searched it for plug-ins. */
 static void await_reread(struct reread *r, struct extensions *e)
 {
 	struct pollfd fd = { .fd = r->changes, .events = POLLIN };
@@ -213,7 +213,7 @@ static void await_reread(struct reread *r, struct extensions *e)
 	r->answer = -1;
 }
 
-/* Files are added, removed and damaged; finally the folder is removed. */
+/* The broker searches again if plug-ins are added, removed or damaged, or the folder is removed. */
 static void test_reread(void **state)
 {
 	static char other[] = "/tmp/nnaccel-extensions.XXXXXX";
@@ -260,8 +260,8 @@ static void test_reread(void **state)
 #define THIRTY_TWO FOUR FOUR FOUR FOUR FOUR FOUR FOUR FOUR
 
 /*
- * Outputs and exit statuses of the searching process, and the group and number of plug-ins that the
- * broker reads from them.
+ * Outputs and exit statuses of the process that loads plug-ins, and the group and number of
+ * plug-ins that the broker reads from the output.
  */
 static const struct {
 	const char *text;
@@ -310,13 +310,13 @@ static void test_answers(void **state)
 #define CLIENT 4242
 #define CONTEXT 7
 
-/* A client as the kernel reports it, and whether this client gets extensions. */
+/* A client's properties, as the kernel reports them, and whether the client gets extensions. */
 static const struct client {
 	const char *name;
-	bool has_group;			/* the group exists */
+	bool has_group;			/* whether the group of allowed clients exists */
 	bool member;			/* the client is a member of the group */
-	int error;			/* errno of the request to the kernel */
-	/* Process id of the opener at the first and at the last call; 0 if the opener is dead. */
+	int error;			/* errno of the ioctl() that asks for the opener */
+	/* process id of the opener at the first and the last ioctl(); 0 if the opener is dead */
 	uint32_t pid, later_pid;
 	const char *cgroup, *label;
 	bool admitted;
@@ -457,7 +457,7 @@ static void test_groups(void **state)
 		assert_int_equal(e.plugins.count, 0);
 		extensions_free(&e);
 	}
-	/* The plug-in folder must be a folder, not a file. */
+	/* The search fails if the path of the plug-in folder is a file. */
 	e = (struct extensions){ .folder = "/dev/null", .group = "0" };
 	assert_false(extensions_find(&e, &spawner));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests mappings of granted memory, and images as arguments. A file stands for the session, and
- * this program replaces ioctl().
+ * Tests mappings of granted memory, and images as arguments of executions. A file stands for the
+ * session, and the test replaces ioctl().
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,13 +23,13 @@
 #include "kit/worker/worker.h"
 #include "tests/heap_blocks.h"
 
-/* The pool is larger than the worker's own memory limit. */
+/* Size of a pool that is larger than the worker's memory limit. */
 #define POOL (UINT64_C(1) << 32)
 #define PRIVATE (UINT64_C(1) << 26)
 
 /*
- * Accesses a pool whose memory is gone. Returns the exit code: 0 if the memory reads as zeroes and
- * can be written.
+ * Accesses a pool whose file was truncated. Returns an exit status: 0 if the memory reads as zeroes
+ * and can be written.
  */
 static int touch(uint32_t prot)
 {
@@ -59,8 +59,8 @@ static int touch(uint32_t prot)
 }
 
 /*
- * A process that accesses gone memory continues, even if the pool is larger than the worker's
- * memory limit.
+ * A process that accesses a pool whose file was truncated continues, even if the pool is larger
+ * than the worker's memory limit.
  */
 static void test_gone_memory(void **state)
 {
@@ -80,14 +80,14 @@ static void test_gone_memory(void **state)
 	}
 }
 
-/* Accesses truncated memory: of one of two sessions, and of one of two adjacent mappings. */
+/* Accesses two sessions, and two adjacent mappings, of which one has a truncated file. */
 static int touch_one(void)
 {
 	const struct nnaccel_grant grant = { .prot = NNACCEL_PROT_READ, .length = 4096 };
 	struct mapping *mappings[2], *low, *high;
 	struct grants sessions[2];
 
-	/* Ends this process if it hangs. */
+	/* SIGALRM ends the process if an access hangs. */
 	alarm(600);
 	for (int i = 0; i < 2; i++)
 		if (!grants_init(&sessions[i], NULL, memfd_create("session", MFD_CLOEXEC)))
@@ -111,7 +111,7 @@ static int touch_one(void)
 	return *(volatile char *)low->base || !mapping_is_broken(low) ? 15 : 0;
 }
 
-/* Access to truncated memory that is not a client's ends the process. */
+/* An access to truncated memory that no client granted ends the process. */
 static int touch_own(void)
 {
 	struct grants grants;
@@ -154,8 +154,8 @@ static struct {
 	struct nnaccel_format format;	/* of every image */
 	struct { uint32_t grant, flags; } syncs[MAX_SYNCS];
 	unsigned int num_syncs;
-	unsigned int fails_at;		/* number of the sync that fails, from 1; 0: none */
-	int error;			/* errno of that sync */
+	unsigned int fails_at;		/* number of the failing sync, from 1; 0: none */
+	int error;			/* errno of the failing sync */
 } kernel;
 
 static int sync_memory(const struct nnaccel_session_sync *sync)
@@ -197,7 +197,7 @@ static const struct nna_engine engine = {
 };
 
 static struct grants grants;
-static long allocated;			/* heap blocks before the first mapping */
+static long allocated;			/* number of heap blocks before the first mapping */
 static int session;
 
 /* The first byte of each grant is the grant's number. */
@@ -279,8 +279,8 @@ static void test_found(void **state)
 }
 
 /*
- * After its last use forgotten memory is unmapped. It is reported to the engine if the engine knows
- * it.
+ * Memory of a freed grant is unmapped after its last use. If the engine knows the memory, the
+ * engine is notified.
  */
 static void test_forgotten(void **state)
 {
@@ -311,8 +311,8 @@ static void test_forgotten(void **state)
 	assert_false(is_mapped(base, PAGE));
 	assert_false(is_mapped((char *)base + PAGE, PAGE));
 	/*
-	 * Memory that was not forgotten stays mapped. Forgotten memory that the engine does not
-	 * know is not reported.
+	 * Memory of a grant that is not freed stays mapped. If memory that the engine does not know
+	 * is freed, the engine is not notified.
 	 */
 	assert_true(is_mapped(other->base, PAGE));
 	grants_put(&grants, other);
@@ -323,8 +323,8 @@ static void test_forgotten(void **state)
 }
 
 /*
- * Memory that the CPU cannot access gets an address range, but each access faults, even after the
- * session has ended.
+ * Memory that the CPU cannot access has an address range, but each access to it faults, even after
+ * the session has ended.
  */
 static void test_device_memory(void **state)
 {
@@ -407,8 +407,8 @@ static void test_sessions(void **state)
 /* ---- images ---- */
 
 /*
- * Returns an image of four planes: the first and the third are in its own file, the others in two
- * more files.
+ * Returns an image of four planes. The first and the third plane are in the image's own file, and
+ * the other two planes are in two more files.
  */
 static struct mapping *get_image(uint32_t prot)
 {
@@ -443,7 +443,7 @@ static void test_planes(void **state)
 		assert_true(mapping_is_broken(m));
 		atomic_store(&others[i]->broken, false);
 	}
-	/* While the image is in use, the files of its planes stay mapped. */
+	/* While an image is in use, the files of its planes stay mapped. */
 	grants_put(&grants, used);
 	grants_forget(&grants, 2);
 	grants_forget(&grants, 3);
@@ -475,14 +475,14 @@ static void test_missing_plane(void **state)
 
 #define END NNACCEL_SYNC_END
 
-/* The sync requests for an image; the request with the number `fails_at` fails. */
+/* Expected sync requests for an image, of which request number `fails_at` fails. */
 static const struct {
 	const char *name;
 	uint32_t prot, flags;
 	unsigned int fails_at;
 	int error;
 	enum nn_status status;
-	uint32_t expected[MAX_SYNCS][2];	/* grant and flags; a 0 ends the list */
+	uint32_t expected[MAX_SYNCS][2];	/* grant and flags of each sync, then 0 */
 } syncs[] = {
 	{ "all", NNACCEL_PROT_SYNC, 1, 0, 0, NN_OK, { { 1, 1 }, { 2, 1 }, { 3, 1 } } },
 	{ "end", NNACCEL_PROT_SYNC, 2 | END, 0, 0, NN_OK,
@@ -536,15 +536,16 @@ static void test_syncs(void **state)
 	{ .offset = at, .stride = step, .row_bytes = length, .rows = count }
 
 /*
- * Images in two files: bytes 0 to 63 are in the image's own file, bytes 64 to 127 in the other one.
+ * Images in two files: bytes 0 to 63 are in the image's own file, and bytes 64 to 127 are in a
+ * second file.
  */
 static const struct {
 	const char *name;
 	uint32_t num_planes;
 	struct nnaccel_format_plane planes[NNACCEL_MAX_PLANES];
-	uint8_t others;			/* bit set of the planes that lie in the other file */
+	uint8_t others;			/* bit set of the planes in the second file */
 	bool is_dense;			/* nothing is copied */
-	uint8_t pixels[32];		/* bytes of the tensor; a 0 ends them */
+	uint8_t pixels[32];		/* expected bytes of the tensor, ended by a 0 */
 } images[] = {
 	{ "dense", 1, { PLANE(2, 3, 3, 2) }, 0, true, { 2, 3, 4, 5, 6, 7 } },
 	{ "padded", 1, { PLANE(2, 4, 3, 3) }, 0, false, { 2, 3, 4, 6, 7, 8, 10, 11, 12 } },
@@ -564,7 +565,7 @@ static const struct {
 
 static void test_images(void **state)
 {
-	/* Fields of planes beyond the image's number of planes are ignored. */
+	/* The planes after the first num_planes planes of an image are ignored. */
 	const struct nnaccel_format_plane no_plane = PLANE(40, 1, 1, 1);
 	uint8_t bytes[2 * IMAGE_BYTES], tensor[32];
 	struct mapping other = { .base = bytes + IMAGE_BYTES };
@@ -592,8 +593,8 @@ static void test_images(void **state)
 			    (!is_output && memcmp(arg.data, images[i].pixels, count)))
 				fail_msg("%s", images[i].name);
 			/*
-			 * The image does not change if it is an input, or the output of a failed
-			 * execution.
+			 * An image does not change if the image is an input, or is an output and
+			 * the execution fails.
 			 */
 			if (staged)
 				memset(staged, 0xee, count);

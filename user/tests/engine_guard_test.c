@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time limits of calls of plug-ins. Each case runs in its own process, because an overdue call ends
- * the process.
+ * Tests the time limits of calls of plug-ins. Each case runs in its own process, because a call
+ * that exceeds its limit ends the process.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -26,8 +26,8 @@
 #define LONG_US 1500000
 
 static struct nna_engine_call a, b, c;
-static int told;			/* a pipe for messages to clients */
-static volatile unsigned long turns;	/* counts until the thread stops */
+static int told;			/* pipe that receives the messages to clients */
+static volatile unsigned long turns;	/* counter that increases until its thread stops */
 
 static void begin(struct nna_engine_call *call, const char *function)
 {
@@ -45,7 +45,7 @@ static void tell(struct guard_job *job, const char *reason)
 
 static struct guard_job job = { tell };
 
-/* Without guard_start() there is no limit. */
+/* Without guard_start(), calls have no time limit. */
 static void no_guard(void)
 {
 	begin(&a, "a");

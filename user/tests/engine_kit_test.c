@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests parts of the kit that need no kernel, or only a few ioctls, which this program plays:
- * checks of an engine, its options, its extensions as clients see them, packed models, and
- * contexts.
+ * Tests parts of the kit that need no kernel, or only a few ioctls, which the test imitates: checks
+ * of an engine, its options and extensions, packed models, and contexts.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,7 +40,7 @@
 /* ---- the kernel ---- */
 
 static struct {
-	int error;			/* errno of the next call; 0 for success */
+	int error;			/* errno of the next ioctl(); 0 for success */
 	unsigned long request;		/* the last request */
 	union {
 		struct nnaccel_engine_register registered;
@@ -49,7 +48,7 @@ static struct {
 		struct nnaccel_engine_session session;
 		struct nnaccel_engine_opener opener;
 		struct nnaccel_engine_refuse refuse;
-	} in, out;			/* the last argument, and the answer to it */
+	} in, out;			/* last ioctl()'s argument, and its result */
 	unsigned int count;
 } kernel;
 
@@ -78,7 +77,7 @@ int ioctl(int file, unsigned long request, ...)
 	kernel.request = request;
 	kernel.count++;
 	memcpy(&kernel.in, arg, size);
-	/* The first field of each ioctl's structure is the size of the structure. */
+	/* The first field of each ioctl's argument is the size of the argument. */
 	assert_int_equal(*(uint32_t *)arg, size);
 	errno = kernel.error;
 	if (!kernel.error && request != NNACCEL_ENGINE_REGISTER)
@@ -111,8 +110,8 @@ static int set_up(void **state)
 /* ---- an engine ---- */
 
 /*
- * Offsets of functions that every engine must have, and of those that only an engine that saves
- * models must have.
+ * Offsets of functions that every engine must have, and of functions that an engine must have only
+ * if the engine saves models.
  */
 static const size_t needed[] = {
 	offsetof(struct nna_engine, describe), offsetof(struct nna_engine, supported),
@@ -129,7 +128,7 @@ static const size_t needed[] = {
 	offsetof(struct nna_engine_buffers, copy_in), offsetof(struct nna_engine_buffers, copy_out),
 };
 
-/* Checks that the engine is rejected if any pointer at these offsets in `part` is NULL. */
+/* Checks that an engine is rejected if a pointer in `part`, at any offset of `at`, is NULL. */
 static void check_needed(const struct nna_engine *e, void *part, const size_t *at, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -144,7 +143,7 @@ static void check_needed(const struct nna_engine *e, void *part, const size_t *a
 
 #define CHECK_NEEDED(e, part, at) check_needed(e, part, at, sizeof(at) / sizeof((at)[0]))
 
-/* Stands for functions that are not called. */
+/* Stands for functions that the test does not call. */
 static void any_function(void)
 {
 }
@@ -184,7 +183,7 @@ static void test_fault(void **state)
 	e.store_identity = "x";
 	assert_null(engine_fault(&e));
 	for (int i = 0; i < 3; i++) {
-		/* The identity of the store has 128 characters, no characters, or one too many. */
+		/* The identity of the store has 128 characters, no character, or 129. */
 		snprintf(identity, sizeof(identity), "%0*d", i == 1 ? 1 : 128 + i / 2, 0);
 		if (i == 1)
 			identity[0] = '\0';
@@ -224,7 +223,7 @@ static void test_fault(void **state)
 	burst.size++;
 	buffers.size--;
 	assert_non_null(engine_fault(&e));
-	/* An engine that saves no models does not need the functions for saving and loading. */
+	/* An engine that saves no models needs no functions that save and load models. */
 	e = cpu_engine;
 	e.save = NULL;
 	e.end_save = NULL;
@@ -267,7 +266,7 @@ static void test_files(void **state)
 	assert_null(engine_fault(&e));
 	files[FILES_MAX] = &good;
 	assert_non_null(engine_fault(&e));
-	/* The second file is missing; the first one exists. */
+	/* The engine's second file is missing, but its first file exists. */
 	files[1] = &file;
 	files[2] = NULL;
 	file.path = "/dev/none such";
@@ -298,7 +297,7 @@ static enum nna_engine_plugin no_plugin(const struct nna_engine *engine, const c
 	return NNA_ENGINE_PLUGIN_REFUSED;
 }
 
-/* The engine node is /dev/null; the played kernel refuses to register an engine there. */
+/* The engine node is /dev/null, where the imitated kernel refuses to register an engine. */
 #define ON_NULL "--device=/dev/null"
 #define NO_NODE "0 /dev/null: engine kit: Inappropriate ioctl for device (it is not an engine " \
 	"node, as /dev/nnaccel-engine is)\n"
@@ -386,8 +385,8 @@ static void test_options(void **state)
 				 open_files);
 	}
 	/*
-	 * The log shows which permissions worker processes have. It does not if workers are
-	 * threads, which are not restricted.
+	 * The log shows the permissions of workers that are processes. Workers that are threads are
+	 * not restricted, so the log shows no permissions.
 	 */
 	e.clients = NNA_ENGINE_CLIENTS_EITHER;
 	e.load_plugin = NULL;
@@ -476,7 +475,7 @@ static void engine_log(const struct nna_engine *engine, enum nna_engine_level le
 	snprintf(lines + used, sizeof(lines) - used, "%d %s\n", (int)level, line);
 }
 
-/* Registers with the engine's own description, and serves until a signal ends it. */
+/* The engine registers with its own description, and serves clients until a signal ends it. */
 static void test_registers(void **state)
 {
 	char device[64];
@@ -491,7 +490,7 @@ static void test_registers(void **state)
 	e.start = NULL;
 	e.extensions = NULL;
 	e.log = engine_log;
-	/* Makes a node that epoll can watch. */
+	/* The engine node is a file that epoll can watch. */
 	snprintf(device, sizeof(device), "--device=/tmp/engine-kit-%d", (int)getpid());
 	assert_int_equal(mkfifo(strchr(device, '/'), 0600), 0);
 	sigemptyset(&ends);
@@ -519,12 +518,12 @@ static void test_registers(void **state)
 	unlink(strchr(device, '/'));
 	nna_engine_log(NNA_ENGINE_DEBUG, "%s %d", "number", 5);
 	assert_non_null(strstr(lines, "3 number 5\n"));
-	/* The broker continues if the reader of its log is gone. */
+	/* The broker ignores SIGPIPE, so it continues if the reader of its log is gone. */
 	assert_ptr_equal(signal(SIGPIPE, SIG_DFL), SIG_IGN);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 }
 
-/* node_open() registers the device with the given type and version. */
+/* The function node_open() registers the device with the given type and version. */
 static void test_node(void **state)
 {
 	const struct nnaccel_engine_register *registered = &kernel.in.registered;
@@ -593,8 +592,8 @@ static void test_contexts(void **state)
 }
 
 /*
- * The broker refuses each waiting context at its time. The log names the context, unless another
- * refusal of the same user was logged just before.
+ * The broker refuses a waiting context when the context's refuse_at_ns has come. The log names the
+ * context, unless an earlier refusal of the context's user was logged shortly before.
  */
 static void test_refusals(void **state)
 {
@@ -613,8 +612,8 @@ static void test_refusals(void **state)
 	assert_string_equal(logged,
 			    "2 context 1 of process 44, uid 6: refused: too many workers\n");
 	/*
-	 * Two more refusals of that user are not logged. For the kernel these contexts have already
-	 * ended.
+	 * Two more refusals of the first user are not logged. For the kernel, the two contexts have
+	 * already ended.
 	 */
 	logged[0] = '\0';
 	kernel.error = ENOENT;
@@ -624,7 +623,8 @@ static void test_refusals(void **state)
 	assert_int_equal(kernel.count, 3);
 	assert_string_equal(logged, "");
 	/*
-	 * A context of another user is refused for another reason, but the kernel rejects the call.
+	 * The broker refuses a context of a second user for another reason than the first user's,
+	 * but the kernel rejects the ioctl().
 	 */
 	kernel.error = EIO;
 	waiter = (struct waiter){ .context = 4, .uid = 7, .error = EAGAIN };
@@ -638,7 +638,7 @@ static void test_refusals(void **state)
 	assert_true(waiting_add(&waiting, &waiter));
 	contexts_refuse(0, &waiting, &limits);
 	assert_string_equal(logged, "2 context 5 of process 0, uid 8: refused: because\n");
-	/* The next line about the first user says how many lines were omitted. */
+	/* The next log line about the first user says how many log lines were omitted. */
 	logged[0] = '\0';
 	limits.users[0].logged_ns -= LIMITS_LOG_NS;
 	waiter = (struct waiter){ .context = 6, .uid = 6, .error = EUSERS };
@@ -646,7 +646,7 @@ static void test_refusals(void **state)
 	contexts_refuse(0, &waiting, &limits);
 	assert_string_equal(logged, "2 context 6 of process 0, uid 6: refused: too many workers; "
 			    "so were 2 since the last such line\n");
-	/* A context is not refused before its time. */
+	/* A context is not refused before its refuse_at_ns. */
 	waiter = (struct waiter){ .context = 7, .uid = 6, .error = EUSERS,
 				  .refuse_at_ns = UINT64_MAX - 1 };
 	assert_true(waiting_add(&waiting, &waiter));
@@ -702,8 +702,8 @@ static void test_worker_options(void **state)
 }
 
 /*
- * The soft limit of open files is raised to what this many workers need, but not beyond the hard
- * limit.
+ * The soft limit of open files is raised to the number that max_workers workers need, but not
+ * beyond the hard limit.
  */
 static void test_raised_files(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The limits of workers: each user's share, the back-off, and the order of waiting contexts. The
- * test controls the clock.
+ * Tests the limits of workers: each user's share, the back-off, and the order of waiting contexts.
+ * The test controls the clock.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -65,7 +65,7 @@ static void test_user_bound(void **state)
 	assert_int_equal(limits_acquire(&limits, 1000, START), 0);
 }
 
-/* Users are numbered from 1, because limits do not apply to root. */
+/* The test's users have numbers from 1 on, because limits do not apply to root. */
 static void test_total_bound(void **state)
 {
 	(void)state;
@@ -76,7 +76,7 @@ static void test_total_bound(void **state)
 	assert_int_equal(limits_acquire(&limits, 6, START), 0);
 }
 
-/* An administrator gets a worker even if others have all. */
+/* Root gets a worker even if other users have all workers. */
 static void test_root_is_not_refused(void **state)
 {
 	(void)state;
@@ -90,7 +90,7 @@ static void test_root_is_not_refused(void **state)
 	assert_int_equal(limits.workers, 5);
 }
 
-/* S1: even if a few users have all the workers that each may have, some remain for other users. */
+/* S1: if a few users each have all workers that one user may have, other users get workers, too. */
 static void test_reserve(void **state)
 {
 	unsigned int had = 0;
@@ -100,7 +100,7 @@ static void test_reserve(void **state)
 	for (uid = 1; uid <= 8; uid++)
 		for (int i = 0; i < 64; i++)
 			had += !limits_acquire(&limits, uid, START);
-	assert_int_equal(had, 256 - 256 / 8 + 4);	/* users 5 to 8 got their first worker */
+	assert_int_equal(had, 256 - 256 / 8 + 4);	/* 4: first workers of users 5 to 8 */
 	assert_int_equal(limits_acquire(&limits, 1, START), EUSERS);
 	for (had = 0; !limits_acquire(&limits, uid, START); uid++)
 		had++;
@@ -108,8 +108,8 @@ static void test_reserve(void **state)
 }
 
 /*
- * A single user cannot have the last eighth of the workers. At least one worker is reserved for
- * others, unless the total is one.
+ * The last eighth of the workers is reserved for users without a worker. At least one worker is
+ * reserved, unless one worker is the maximum.
  */
 static void test_reserve_of_few(void **state)
 {
@@ -125,7 +125,7 @@ static void test_reserve_of_few(void **state)
 		for (had = 0; !limits_acquire(&few, 5, START); had++)
 			;
 		assert_int_equal(had, cases[i][1]);
-		/* The other users get the rest. */
+		/* Other users get the reserved workers. */
 		for (; !limits_acquire(&few, 6 + had, START); had++)
 			;
 		assert_int_equal(had, cases[i][0]);
@@ -142,8 +142,8 @@ static void test_orderly_users_are_forgotten(void **state)
 	}
 	assert_int_equal(limits.workers, 0);
 	/*
-	 * The starts of all earlier users are forgotten a second later, so only the new user is
-	 * counted.
+	 * A second later, the starts of all earlier users' workers are forgotten, so that only the
+	 * new user is in the table.
 	 */
 	assert_int_equal(limits_acquire(&limits, 7000000, START + NS_PER_S), 0);
 	assert_int_equal(limits.num_users, 1);
@@ -155,7 +155,7 @@ static void test_orderly_users_are_forgotten(void **state)
 	assert_true(limits.num_users <= limits.max_users);
 }
 
-/* S2: the table of users whose workers crashed forgets the oldest and refuses no user. */
+/* S2: if the table of users with crashed workers is full, it forgets the oldest user. */
 static void test_table_forgets_the_oldest(void **state)
 {
 	uint32_t uid;
@@ -168,14 +168,14 @@ static void test_table_forgets_the_oldest(void **state)
 		crash(uid, START + uid);
 	assert_true(limits.num_users <= limits.max_users);
 	assert_int_equal(limits_acquire(&limits, uid, START + uid), 0);
-	/* A user with a worker is remembered. */
+	/* The table never forgets a user with a worker. */
 	assert_int_equal(limits_workers(&limits, 7000000), 1);
-	/* The crashes of the oldest user without a worker are forgotten. */
+	/* The table has forgotten the crashes of user 1, the oldest user without a worker. */
 	assert_int_equal(crash(1, START + uid), 0);
 	assert_int_equal(crash(1, START + uid), 0);
 }
 
-/* S3: a user who opens and closes contexts in a loop is limited to a rate. */
+/* S3: the rate of a user's new contexts is limited, even if the user also closes contexts. */
 static void test_rate(void **state)
 {
 	uint64_t now = START, later = 0;
@@ -212,7 +212,7 @@ static void test_modesty(void **state)
 	assert_true(limits_is_modest(&limits, 1000, START + PRICE));
 }
 
-/* If a user asks again at once after each refusal, each answer takes longer than the one before. */
+/* If a user asks at once after each refusal, the delay of the refusals increases. */
 static void test_refusals_slow_down(void **state)
 {
 	uint64_t delay = 0, last = 0;
@@ -253,7 +253,7 @@ static void add(uint64_t context, uint32_t uid)
 	assert_true(waiting_add(&waiting, &waiter));
 }
 
-/* Returns the context that is served next; 0 for none. */
+/* Serves the next waiting context, and returns the context's number; 0 if no context waits. */
 static uint64_t serve(enum waiting_whom whom)
 {
 	const struct waiter *waiter = waiting_pick(&waiting, &limits, false, whom, START);
@@ -266,7 +266,7 @@ static uint64_t serve(enum waiting_whom whom)
 	return context;
 }
 
-/* A user with 30 contexts came first; the context of another user is served second. */
+/* After a user's 30 waiting contexts, the later context of another user is served second. */
 static void test_users_take_turns(void **state)
 {
 	(void)state;
@@ -285,7 +285,7 @@ static void test_users_take_turns(void **state)
 	assert_int_equal(serve(WAITING_ALL), 5);
 }
 
-/* Short-lived workers give no user an advantage: the user who was served last comes last. */
+/* Short-lived workers give a user no advantage: the user who was served last has the last turn. */
 static void test_short_turns(void **state)
 {
 	(void)state;
@@ -315,7 +315,8 @@ static void test_the_modest_first(void **state)
 }
 
 /*
- * Some idle workers are reserved for users who have no other context, neither served nor waiting.
+ * Some idle workers are reserved for users with a single context, who have no further context that
+ * is served or waits.
  */
 static void test_the_alone_first(void **state)
 {
@@ -329,13 +330,13 @@ static void test_the_alone_first(void **state)
 	add(4, 1002);
 	assert_int_equal(serve(WAITING_ALONE), 4);
 	assert_int_equal(serve(WAITING_MODEST), 1);
-	/* A context that is about to be refused does not count as a waiting one. */
+	/* A context that will be refused does not count as a waiting context of its user. */
 	add(5, 1000);
 	waiting.first->error = EUSERS;
 	assert_int_equal(serve(WAITING_ALONE), 5);
 }
 
-/* Contexts of users without a reserve are not postponed for ever. */
+/* Contexts of users for whom no worker is reserved do not wait for ever. */
 static void test_waited_long(void **state)
 {
 	(void)state;
@@ -347,7 +348,7 @@ static void test_waited_long(void **state)
 				     START + WAITING_GIVES_WAY_NS));
 }
 
-/* A failed start is tried again after 1 s, 2 s and so on, at most 64 s. */
+/* After failed starts of workers, the next start comes after 1 s, 2 s, 4 s, up to 64 s. */
 static void test_tries_again(void **state)
 {
 	static const unsigned int seconds[] = { 1, 2, 4, 8, 16, 32, 64, 64, 64 };
@@ -384,7 +385,7 @@ static void test_too_many_are_refused(void **state)
 	assert_int_equal(serve(WAITING_ALL), 66);
 }
 
-/* A user with too many new workers waits a limited time for the next one. */
+/* A user with too many new workers waits a limited time for one more worker. */
 static void test_too_fast_is_later(void **state)
 {
 	const struct waiter *waiter;
@@ -402,7 +403,7 @@ static void test_too_fast_is_later(void **state)
 		limits_acquire(&limits, 1000, START + PRICE);
 	waiting_judge(&waiting, &limits, START + WAITING_MAX_NS - 1);
 	assert_null(waiting_refused(&waiting, START + WAITING_MAX_NS - 1));
-	/* The user's rate is still too high after the longest wait. */
+	/* A context is refused if its user's rate is still too high after the longest wait. */
 	for (int i = 0; i < LIMITS_BURST; i++) {
 		limits_acquire(&limits, 1000, START + WAITING_MAX_NS);
 		limits_release(&limits, 1000, false, START + WAITING_MAX_NS);

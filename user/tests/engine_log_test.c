@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker's log reaches the broker's log in bounded, harmless lines.
+ * Tests that a worker's log reaches the broker's log as lines of limited length, number and
+ * characters.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 static int from_worker[2], to_log[2], real_stderr;
 static struct log_relay relay;
 
-/* stderr becomes a pipe that the test reads. */
+/* Replaces stderr by a pipe that the test reads. */
 static int begin(void **state)
 {
 	(void)state;
@@ -50,7 +51,7 @@ static void say(const char *text, size_t size)
 	assert_int_equal(write(from_worker[1], text, size), size);
 }
 
-/* Returns the text that came on stderr since the last call. */
+/* Returns what was written to stderr since the last call of heard(). */
 static const char *heard(uint64_t now_ns)
 {
 	static char text[65536];
@@ -134,7 +135,7 @@ static void test_end_of_pipe(void **state)
 	from_worker[1] = dup(to_log[1]);
 }
 
-/* Returns the text in the log since the last call, if only this process wrote to the log. */
+/* Returns the log since the last call of own_lines(), if only this process wrote to the log. */
 static const char *own_lines(void)
 {
 	static char text[4096];
@@ -171,7 +172,7 @@ static void test_own_lines(void **state)
 	assert_string_equal(own_lines(), "kit: error: a 1\n");
 	assert_false(log_parse_level("", &level));
 	assert_false(log_parse_level("errors", &level));
-	/* A name and a line that are too long are truncated. */
+	/* A process's name that is too long is truncated, and so is a log line. */
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	log_set_name(name);
@@ -192,8 +193,8 @@ static void sink(void *data, enum log_level level, const char *line)
 }
 
 /*
- * A log function of the engine gets lines without the process's name. A process whose log is
- * relayed writes each line with its level, which the relay reads.
+ * An engine's own log function gets lines without the process's name. A process whose log is
+ * relayed writes the level in front of each line, for the relay.
  */
 static void test_elsewhere(void **state)
 {
@@ -218,7 +219,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_flood_is_dropped, begin, end),
 		cmocka_unit_test_setup_teardown(test_end_of_pipe, begin, end),
 		cmocka_unit_test_setup_teardown(test_own_lines, begin, end),
-		/* This test must be the last one, because log_to_relay() cannot be undone. */
+		/* The last test is test_elsewhere(), because log_to_relay() has no inverse. */
 		cmocka_unit_test_setup_teardown(test_elsewhere, begin, end),
 	};
 

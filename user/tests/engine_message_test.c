@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages between broker, workers, keeper and administrators, and files that they carry.
+ * Tests messages between broker, workers, keeper and administrators, and the files that messages
+ * carry.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,7 +25,7 @@ static const struct {
 	uint32_t kind;
 	uint8_t token, hash;
 	uint64_t model_size, data_size;
-	enum message_way way;		/* direction in which the message is valid; 0 for none */
+	enum message_way way;		/* valid direction of the message; 0 if invalid in all */
 } messages[] = {
 	{ CACHE_STORE, 1, 1, 0, 0, WORKER_TO_KEEPER }, { CACHE_STORE, 0, 0, 0, 0, WORKER_TO_KEEPER },
 	{ CACHE_STORE, 1, 1, 1, 0, 0 }, { CACHE_STORE, 1, 1, 0, 1, 0 },
@@ -56,7 +57,7 @@ static const struct {
 	{ UINT32_MAX, 0, 0, 0, 0, 0 },
 };
 
-/* A message is valid in one direction and with one length. Parsing copies the message. */
+/* A message is valid in only one direction and with only one length. Parsing copies the message. */
 static void test_messages(void **state)
 {
 	struct message message, parsed;
@@ -80,7 +81,7 @@ static void test_messages(void **state)
 	}
 }
 
-/* Sends a control message that the receiver must reject: another type, or two files. */
+/* Sends control data that the receiver must reject: two files, or a type that is not SCM_RIGHTS. */
 static void send_other(int socket, int type, const void *data, size_t size)
 {
 	union {
@@ -100,7 +101,7 @@ static void send_other(int socket, int type, const void *data, size_t size)
 	assert_int_equal(sendmsg(socket, &message, 0), sizeof(ready));
 }
 
-/* Receives a message of a worker; returns its file, or -1. */
+/* Receives a worker's message; returns the file that the message carries, or -1. */
 static int receive(int socket, int result)
 {
 	struct message message = { .kind = 0 };
@@ -128,7 +129,7 @@ static void test_files(void **state)
 	assert_int_equal(fstat(file, &sent) | fstat(got, &received), 0);
 	assert_int_equal(sent.st_rdev, received.st_rdev);
 	close(got);
-	/* Receives messages without a file, with two files, and with other control data. */
+	/* Receive messages without a file, with two files, and with other control data. */
 	assert_true(message_send(ends[0], &ready, -1));
 	assert_int_equal(receive(ends[1], 1), -1);
 	assert_int_equal(receive(ends[1], -1), -1);
@@ -137,8 +138,8 @@ static void test_files(void **state)
 	send_other(ends[0], SCM_RIGHTS, (int[]){ file, file }, 2 * sizeof(int));
 	assert_int_equal(receive(ends[1], 1), -1);
 	/*
-	 * Messages with an unwanted file, of the wrong direction or of the wrong length are
-	 * rejected.
+	 * Reject messages with a file that their kind does not carry, in the wrong direction, or of
+	 * the wrong length.
 	 */
 	assert_true(message_send(ends[0], &ready, file));
 	assert_int_equal(message_receive(ends[1], WORKER_TO_BROKER, 0, &message, NULL), 1);
@@ -157,7 +158,7 @@ static void test_files(void **state)
 	assert_int_equal(receive(ends[1], 1), -1);
 	shutdown(ends[0], SHUT_WR);
 	assert_int_equal(receive(ends[1], 0), -1);
-	/* Sending to a closed socket fails without a signal. */
+	/* Sending to a closed socket fails without SIGPIPE. */
 	close(ends[1]);
 	assert_false(message_send(ends[0], &ready, -1));
 	close(ends[0]);

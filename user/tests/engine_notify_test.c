@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the notifications to the service manager; this program has the manager's socket.
+ * Tests the notifications to the service manager, whose socket the test opens.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static int close_manager(void **state)
 	return close(manager);
 }
 
-/* Returns the oldest message, or "". */
+/* Returns the oldest message to the service manager, or "" if there is no message. */
 static const char *message(void)
 {
 	static char text[64];
@@ -88,8 +88,8 @@ static void test_not_watched(void **state)
 }
 
 /*
- * The interval is an hour. The second call comes less than half an hour after the first, so it
- * sends nothing.
+ * With an interval of an hour, the watchdog is notified at most every half hour, so the second of
+ * two calls in a row sends nothing.
  */
 static void test_watched(void **state)
 {

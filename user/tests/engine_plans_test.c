@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine's own cache: the store of its entries, and the keeper. The store runs in this process,
- * or in one that is killed at every system call.
+ * Tests the engine's own cache: the store of its entries, and the keeper. The store runs in this
+ * process, or in processes that are each killed at another system call.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -31,12 +31,13 @@
 #define SIZES(model, data) ((struct blob){ .model_size = model, .data_size = data })
 
 /*
- * Number of times that the keeper is killed. In every second run, one of FULL_ONE_IN writes fails.
+ * Number of times that the keeper is killed. In every second run, one of FULL_ONE_IN writes fails
+ * because the disk is full.
  */
 #define KILLS how_often(300, 40)
 #define FULL_ONE_IN 6
 
-/* The number of entries that fit into the store. The store is full when its process is killed. */
+/* Number of entries that fit into the store. The store is full when its process is killed. */
 #define FITTING 3
 
 static struct cache_index *index_;

@@ -26,9 +26,9 @@
 #define CODE(code)	((PREFIX << 16) | (code))
 
 #define PAGE		4096u
-#define SIZE		(2 * PAGE + 100)	/* three transfers in each direction */
+#define SIZE		(2 * PAGE + 100)	/* bytes that need three transfers */
 #define MANY		(64 * PAGE)		/* some 13 s */
-#define NEVER		UINT32_MAX	/* the device computes its factorial for seconds */
+#define NEVER		UINT32_MAX	/* number whose factorial takes seconds to compute */
 
 /* ---- models and their executions ---- */
 
@@ -166,8 +166,8 @@ static void test_factorial(void **state)
 }
 
 /*
- * The source's file is open for reading only, so the IOMMU lets the device read it but not write
- * it.
+ * The file with the source is open for reading only, so the IOMMU lets the device read the file's
+ * memory, but not write the memory.
  */
 static void test_copy_from_file_to_own(void **state)
 {
@@ -194,8 +194,8 @@ static void test_copy_from_file_to_own(void **state)
 }
 
 /*
- * The memory is first an input, which the device only reads, and later an output, for which it gets
- * write access.
+ * One memory is first an input, which the device only reads, and later an output, for which the
+ * device gets write access.
  */
 static void test_copy_within(void **state)
 {
@@ -256,8 +256,8 @@ static void test_copy_of_vgem(void **state)
 }
 
 /*
- * The end of the file needs an address of more than 28 bits. The file uses no memory, so no other
- * limit rejects it.
+ * The end of the file needs an address of more than 28 bits, too much for the device. The sparse
+ * file uses no memory, so only the address limit rejects the file.
  */
 static void test_too_large(void **state)
 {
@@ -276,7 +276,7 @@ static void test_too_large(void **state)
 	close(fd);
 }
 
-/* The client shortens its file before the device gets it, and while the device uses it. */
+/* The client shortens its file before the device maps the file, and while the device uses it. */
 static void test_truncated(void **state)
 {
 	struct nna_prepared_model *copy = prepare(device, EDU_COPY, 100);
@@ -290,7 +290,7 @@ static void test_truncated(void **state)
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_int_equal(run(copy, in, 0, own, 0, 100, 0), NN_GENERAL_FAILURE);
 	assert_int_equal(run(factorial, in, 0, own, 0, 16, 0), NN_GENERAL_FAILURE);
-	/* Pinned pages stay allocated, but they do not belong to the file any more. */
+	/* The pinned pages of a truncated file stay allocated, but are no pages of the file. */
 	check(run(copy, own, 0, pinned, 0, 100, 0));
 	assert_int_equal(ftruncate(other, 0), 0);
 	check(run(copy, own, 0, pinned, 0, 100, 0));
@@ -305,8 +305,8 @@ static void test_truncated(void **state)
 }
 
 /*
- * After a missed deadline the device works on for seconds although it was reset, and then serves
- * the next command.
+ * After a missed deadline and a reset, the device still computes for seconds, and then serves the
+ * next command.
  */
 static void test_hang(void **state)
 {
@@ -342,7 +342,7 @@ static pid_t start_client(int fd)
 	_exit(1);
 }
 
-/* Returns the number of bytes that were moved so far. */
+/* Returns how many bytes of the file at `at` the device has copied so far. */
 static uint32_t moved(const uint8_t *at)
 {
 	uint32_t n = 0;
@@ -352,7 +352,7 @@ static uint32_t moved(const uint8_t *at)
 	return n;
 }
 
-/* After a client has died, the device copies no more bytes for it and serves other clients. */
+/* After a client has died, the device stops the client's copy and serves other clients. */
 static void test_client_dies_during_dma(void **state)
 {
 	struct nna_prepared_model *prepared = prepare(device, EDU_FACTORIAL, 4);
@@ -375,8 +375,8 @@ static void test_client_dies_during_dma(void **state)
 	assert_int_equal(waitpid(client, &status, 0), client);
 	assert_true(WIFSIGNALED(status));
 	/*
-	 * This call waits for the device. The call gets the device after the engine's thread for
-	 * the dead client has released it.
+	 * Wait for the device: factorials_of() gets the device only after the engine's thread for
+	 * the dead client has released the device.
 	 */
 	factorials_of(prepared, memory);
 	n = moved(at);
@@ -442,8 +442,8 @@ static void *keep_busy(void *data)
 }
 
 /*
- * The last test: when the device's driver is unbound, the engine and its executions end. The write
- * that unbinds the driver returns once the engine has closed the device.
+ * The last test: unbinding the device's driver ends the engine and its executions. The write() that
+ * unbinds the driver returns once the engine has closed the device.
  */
 static void test_unbind(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests which memory QEMU's PCI device for education can reach by DMA, through the driver in that
- * device's engine. scripts/guest/edu runs this test while no engine has the device.
+ * Tests which memory QEMU's "edu" PCI device can reach by DMA, through the user-space driver of the
+ * device's engine. The script scripts/guest/edu runs this test while no engine uses the device.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -52,7 +52,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Moves a page from @from to @to. The device can reach only memory that the test has mapped. */
+/* Lets the device copy a page by DMA; the device can reach only memory that the test has mapped. */
 static void move(uint64_t to_iova, uint64_t from_iova)
 {
 	const struct edu_limit limit = soon();
@@ -72,7 +72,7 @@ static void test_writable(void **state)
 	assert_true(in <= EDU_DMA_MASK && out <= EDU_DMA_MASK);
 }
 
-/* The device reports success; only the IOMMU knows that the access failed. */
+/* The IOMMU stops a write to read-only memory, but the device reports success. */
 static void test_read_only(void **state)
 {
 	uint64_t in, out;
@@ -99,8 +99,8 @@ static void test_unmapped(void **state)
 }
 
 /*
- * Without bus mastering the device can neither access memory nor interrupt; after its reset it can
- * do both.
+ * Without bus mastering, the device can neither access memory nor interrupt; after a reset, the
+ * device can access memory and interrupt.
  */
 static void test_stopped(void **state)
 {
@@ -118,7 +118,7 @@ static void test_stopped(void **state)
 	assert_memory_equal(to, from, PAGE);
 }
 
-/* Freed addresses are used again, and none lies beyond the device's address range. */
+/* Freed addresses are reused, and all addresses lie in the device's address range. */
 static void test_addresses(void **state)
 {
 	uint64_t a, b, c, large = EDU_DMA_MASK + 1;
@@ -132,7 +132,7 @@ static void test_addresses(void **state)
 	assert_int_equal(c, a);
 	assert_false(edu_map(&edu, from, large, false, &c));
 	assert_int_equal(errno, ENOSPC);
-	/* The memory does not exist, so it cannot be pinned. */
+	/* Memory that is not mapped in the process cannot be pinned. */
 	munmap(from, PAGE);
 	assert_false(edu_map(&edu, from, PAGE, false, &c));
 	assert_int_equal(errno, EFAULT);
