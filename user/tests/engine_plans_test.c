@@ -96,7 +96,7 @@ static void fill(uint8_t bytes[ENTRY], uint32_t number)
 		bytes[i] = (uint8_t)(number * 31 + i * 7);
 }
 
-/* Stores an entry; does all steps of the work one after the other. */
+/* Stores an entry; does in this thread what the keeper divides among threads. */
 static bool put_blob(uint32_t uid, uint32_t number, const void *bytes, const struct blob *blob)
 {
 	struct blob_work work;
@@ -121,7 +121,7 @@ static bool put(uint32_t uid, uint32_t number)
 	return put_bytes(uid, number, bytes, MODEL, PAGE);
 }
 
-/* Puts an entry into the engine's own store. The number `contents` determines its bytes. */
+/* Puts an entry, whose bytes depend on `contents`, into the engine's own store. */
 static bool put_own(uint32_t uid, uint32_t number, uint32_t contents)
 {
 	const struct blob blob = { .model_size = MODEL, .data_size = PAGE, .is_own = true };
@@ -133,8 +133,8 @@ static bool put_own(uint32_t uid, uint32_t number, uint32_t contents)
 }
 
 /*
- * Returns 1 if an entry has the bytes that `contents` determines, 0 if there is no such entry, -1
- * if its bytes are wrong.
+ * Returns 1 if an entry has the bytes that put_own() stores for `contents`, 0 if there is no entry,
+ * or -1 if the entry has wrong bytes.
  */
 static int get_as(uint32_t uid, uint32_t number, uint32_t contents)
 {
@@ -176,7 +176,7 @@ static unsigned int count_files(void)
 	return count;
 }
 
-/* Opens the file of the only entry. */
+/* Opens the entry's file, which must be the only file of the store. */
 static int only_file(int flags)
 {
 	DIR *d = opendir(plans());
@@ -217,7 +217,7 @@ static void test_put_and_get(void **state)
 	assert_int_equal(count_files(), 1);
 }
 
-/* Tests the limits of the size of plans, for one user and for all. */
+/* Tests the limits of the total size of plans, for one user and for all users together. */
 static void test_sizes(void **state)
 {
 #define BOUNDS { 10 * ENTRY, 4 * ENTRY }
@@ -260,7 +260,10 @@ static void test_sizes(void **state)
 #undef FEW
 }
 
-/* A user may have 4 plans, all users together 10; the least recently used ones are removed. */
+/*
+ * A user may have 4 plans, and all users together 10 plans; the least recently used plans are
+ * removed.
+ */
 static void test_limits(void **state)
 {
 	(void)state;
@@ -268,7 +271,7 @@ static void test_limits(void **state)
 		assert_true(put(1, i));
 	assert_int_equal(get(1, 0), 1);
 	assert_true(put(1, 4));
-	/* Times of last use are written when the next entry is stored, or earlier. */
+	/* The index has the time of a plan's last use once the next entry has been stored. */
 	assert_int_equal(get(1, 4), 1);
 	assert_int_equal(count_files(), 4);
 	for (uint32_t uid = 2; uid < 5; uid++)
@@ -302,7 +305,7 @@ static void test_many_entries(void **state)
 	assert_int_equal(count_files(), BLOB_PER_USER);
 }
 
-/* If a statement fails, the rest of its transaction is skipped. */
+/* If an SQL statement fails, the rest of its transaction is skipped. */
 static void test_failed_batch(void **state)
 {
 	const uint8_t token[CACHE_TOKEN_SIZE] = { 1 };
@@ -326,7 +329,7 @@ static void test_failed_batch(void **state)
 		assert_int_equal(get(1, i), 1);
 	assert_int_equal(cache_index_query(index_, 1, token, key_of(9)), CACHE_NO);
 	assert_int_equal(count_files(), 3);
-	/* The next batch works as if none had failed. */
+	/* A transaction after the failed transaction succeeds. */
 	assert_true(cache_index_begin(index_));
 	blob_store_drop(store, 1, key_of(1));
 	assert_true(cache_index_commit(index_));
@@ -359,8 +362,8 @@ static void test_damaged_files(void **state)
 			break;
 		default:
 			/*
-			 * The store verifies the data part of an entry; the worker verifies the
-			 * model part.
+			 * The store verifies only the data part of an entry, because the worker
+			 * verifies the model part.
 			 */
 			assert_int_equal(pread(fd, &byte, 1, i == 3 ? 0 : PAGE - 1), 1);
 			byte ^= 4;
@@ -377,8 +380,8 @@ static void test_damaged_files(void **state)
 }
 
 /*
- * The index is damaged after the file was verified: each size in the row is wrong, but their sum is
- * right.
+ * After the file of an entry was verified, both sizes in the entry's row are damaged, but the sum
+ * of the sizes is right.
  */
 static void test_sizes_that_wrap(void **state)
 {
@@ -411,7 +414,7 @@ static uint64_t count_faults(char line[128])
 	return faults;
 }
 
-/* A check of the store finds each fault and reports nothing else. */
+/* A check of the store reports each fault, and no fault that does not exist. */
 static void test_check(void **state)
 {
 	static const struct {
@@ -435,7 +438,7 @@ static void test_check(void **state)
 	fill(bytes, 3);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_true(put(1, 1));
-		/* So far there is only the file of the first entry. */
+		/* Open the file of the first entry before the second entry is stored. */
 		fd = only_file(O_RDWR);
 		assert_true(put(2, 2));
 		assert_int_equal(count_faults(line), 0);
@@ -453,7 +456,7 @@ static void test_check(void **state)
 			assert_int_equal(pwrite(fd, &byte, 1, cases[i].at), 1);
 		}
 		close(fd);
-		/* If a damaged row names a wrong file, the file without a row is a second fault. */
+		/* If a damaged row names a wrong file, the right file without a row is a fault. */
 		assert_int_equal(count_faults(line), strstr(cases[i].fault, "not there") ? 2 : 1);
 		if (!strstr(line, cases[i].fault))
 			fail_msg("%s: %s", cases[i].fault, line);
@@ -469,7 +472,7 @@ static void test_check(void **state)
 	assert_string_equal(line, "1 files have no plan, of which 0 are being written");
 }
 
-/* A fault does not count if the plan is removed before the check ends. */
+/* A check reports no fault of a plan that is removed before the check ends. */
 static void test_check_of_what_goes(void **state)
 {
 	int report = memfd_create("report", MFD_CLOEXEC), fd;
@@ -536,8 +539,8 @@ static void reopen(const char *version, const char *identity)
 }
 
 /*
- * An entry of the engine's own store survives a new build but not another identity, and replaces an
- * older entry.
+ * An entry of the engine's own store stays valid for a new build, but not for an engine with
+ * another identity. A new entry replaces an entry with the same key.
  */
 static void test_own(void **state)
 {
@@ -564,7 +567,7 @@ static void test_own(void **state)
 	assert_false(put_own(1, 2, 4));
 }
 
-/* An index of an older build, which lacks such own entries, keeps all plans. */
+/* Opening the index of an older build, which had no own store, keeps all plans. */
 static void test_own_in_an_old_index(void **state)
 {
 	(void)state;
@@ -578,8 +581,8 @@ static void test_own_in_an_old_index(void **state)
 }
 
 /*
- * Plans and own entries count together: a user may have 4, and the least recently used one is
- * removed.
+ * A user may have 4 plans and entries of the own store together, of which the least recently used
+ * is removed.
  */
 static void test_own_evicted(void **state)
 {
@@ -594,7 +597,7 @@ static void test_own_evicted(void **state)
 	assert_int_equal(get(1, 2), 0);
 	for (uint32_t i = 3; i < 6; i++)
 		assert_int_equal(get(1, i), 1);
-	/* Replacing an entry evicts no other entry. */
+	/* Replacing an entry of a user with 4 entries evicts no other entry. */
 	assert_true(put_own(1, 4, 7));
 	assert_int_equal(get_as(1, 4, 7), 1);
 	assert_int_equal(get(1, 0), 1);
@@ -602,7 +605,7 @@ static void test_own_evicted(void **state)
 	assert_int_equal(get(1, 5), 1);
 }
 
-/* Puts entries repeatedly, each with one of two contents in turn. */
+/* Puts entries many times, alternating between two contents. */
 static bool put_often(uint32_t contents)
 {
 	bool put_all = true;
@@ -616,8 +619,8 @@ static bool put_often(uint32_t contents)
 }
 
 /*
- * Two processes put entries with the same keys at the same time: each entry is complete and comes
- * from one of them.
+ * If two processes put entries with the same keys at the same time, the store has a complete entry
+ * of one of the two processes for each key.
  */
 static void test_own_of_two_processes(void **state)
 {
@@ -636,7 +639,7 @@ static void test_own_of_two_processes(void **state)
 		close_store();
 		_exit(!byte);
 	}
-	/* Opening a store removes files without an entry, even those of running puts. */
+	/* Opening a store removes all files without an entry, even files that are being put. */
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	assert_true(put_often(200));
 	assert_int_equal(waitpid(other, &status, 0), other);
@@ -648,7 +651,7 @@ static void test_own_of_two_processes(void **state)
 	close(ready[1]);
 }
 
-/* An unfinished entry is not found, and a new process finds no row for it in the index. */
+/* A query does not find an unfinished entry, and a new process has no row for the entry. */
 static void test_interrupted(void **state)
 {
 	uint8_t bytes[ENTRY];
@@ -671,8 +674,8 @@ static void test_interrupted(void **state)
 }
 
 /*
- * If two workers of a user make the same plan at the same time, one plan is kept. Other requests
- * are still served.
+ * If two workers of a user store the same plan at the same time, the store keeps one plan, and
+ * still serves other requests.
  */
 static void test_same_twice(void **state)
 {
@@ -699,8 +702,8 @@ static void test_same_twice(void **state)
 }
 
 /*
- * An index that is damaged while plans are written is replaced. The new index continues the
- * numbering of files.
+ * A new index replaces an index that is damaged while plans are written. The new index continues
+ * the numbering of files.
  */
 static void test_replaced(void **state)
 {
@@ -724,8 +727,8 @@ static void test_replaced(void **state)
 }
 
 /*
- * A file of the new index does not count as verified because the old index had a verified file with
- * the same number.
+ * After a new index has replaced a damaged index, no file counts as verified only because a file
+ * with its number was verified before.
  */
 static void test_replaced_verified(void **state)
 {
@@ -752,7 +755,7 @@ static void test_replaced_verified(void **state)
 	assert_int_equal(get(1, 2), 0);
 }
 
-/* An engine of another version took the index over, so this one can neither read nor store. */
+/* If an engine of another version opens the index, this engine can neither read nor store. */
 static void test_taken_over(void **state)
 {
 	uint8_t bytes[ENTRY];
@@ -772,7 +775,7 @@ static void test_taken_over(void **state)
 	cache_index_close(other);
 }
 
-/* The database is full while a batch is written, and SQLite rolls back by itself. */
+/* If a transaction makes the database too large, SQLite rolls the transaction back by itself. */
 static void test_full_batch(void **state)
 {
 	uint8_t bytes[ENTRY], hash[DIGEST_SIZE] = { 0 };
@@ -786,7 +789,7 @@ static void test_full_batch(void **state)
 	fill(bytes, 4);
 	assert_true(cache_index_begin(index_));
 	blob_store_drop(store, 1, key_of(1));
-	/* The database cannot grow any more. */
+	/* The limit of one page stops the database from growing. */
 	assert_int_equal(sqlite3_exec(cache_index_db(index_), "PRAGMA max_page_count = 1", NULL,
 				      NULL, NULL), 0);
 	while (cache_index_store(index_, 1, key_of(i), hash) == CACHE_YES)
@@ -807,7 +810,7 @@ static void test_full_batch(void **state)
 
 /* ---- killed, or failed by the disk, at every system call ---- */
 
-/* Runs in the process that is killed: puts an entry into a store that is already full. */
+/* Runs in the process that the test kills: puts an entry into a store that is already full. */
 static int be_victim(const char *in, bool opening)
 {
 	strcpy(folder, in);
@@ -841,8 +844,8 @@ static void prepare_victim(void)
 }
 
 /*
- * Checks that each entry is complete or absent, that files belong to entries, and that the store
- * still works.
+ * Checks that each entry is complete or absent, that each file belongs to an entry, and that the
+ * store still stores entries.
  */
 static void check_survival(bool acknowledged)
 {
@@ -855,7 +858,7 @@ static void check_survival(bool acknowledged)
 		assert_true(found >= 0);
 		there += (unsigned int)found;
 	}
-	/* No entry is missing, except perhaps the one that was evicted for the new entry. */
+	/* At most one old entry is missing: the entry that the store evicted for the new entry. */
 	assert_true(there >= FITTING - 1 && there <= FITTING);
 	assert_int_equal(count_files(), there);
 	assert_int_equal(get(1, 0) + get(1, FITTING) <= 1, 1);
@@ -877,7 +880,7 @@ static void test_killed_anywhere(void **state)
 	limits = usual;
 }
 
-/* Does the same as test_killed_anywhere() with disk errors, even while the store is opened. */
+/* Lets each system call fail with a disk error, also the calls that open the store. */
 static void test_disk_errors(void **state)
 {
 	struct blob_limits usual = limits;
@@ -907,7 +910,7 @@ static void send_request(int worker, const struct message *request)
 	assert_int_equal(send(worker, request, sizeof(*request), MSG_NOSIGNAL), sizeof(*request));
 }
 
-/* Receives an answer; returns its verdict. *file is the file that came with the answer, or -1. */
+/* Receives the keeper's answer; returns its verdict. *file is the answer's file, or -1. */
 static uint32_t receive(int worker, const struct message *request, int *file)
 {
 	struct message answer = { 0 };
@@ -947,7 +950,7 @@ static void test_keeper(void **state)
 	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &file), CACHE_YES);
 	assert_int_equal(pread(file, found, ENTRY, 0), ENTRY);
 	assert_memory_equal(bytes, found, ENTRY);
-	/* The file cannot be written. */
+	/* The worker cannot write to the file of a stored plan. */
 	assert_int_equal(pwrite(file, bytes, 1, 0), -1);
 	assert_ptr_equal(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), MAP_FAILED);
 	close(file);
@@ -974,7 +977,7 @@ static int data_version(sqlite3 *db)
 	return version;
 }
 
-/* Dropping plans that do not exist never writes the index. */
+/* Requests to drop plans that do not exist do not write to the index. */
 static void test_drop_of_nothing(void **state)
 {
 	struct cache_client client;
@@ -998,11 +1001,11 @@ static void test_drop_of_nothing(void **state)
 	}
 	sqlite3_close(db);
 	close(client.socket);
-	/* The times of last use are written to the index after a second without requests. */
+	/* The times of last use are written only after a second without requests: few changes. */
 	assert_true(changes <= 3);
 }
 
-/* The keeper does not store memory that its worker can still write, or that it did not provide. */
+/* The keeper stores only memory that it provided, and that the worker can no longer write. */
 static void test_no_late_writes(void **state)
 {
 	int worker = worker_of(1), file, none;
@@ -1021,7 +1024,7 @@ static void test_no_late_writes(void **state)
 	assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_NO);
 	munmap(map, ENTRY);
 	assert_int_equal(ask(worker, CACHE_GET, 1, 0, 0, &none), CACHE_NO);
-	/* The worker's file stays open, but writes to it fail. */
+	/* After CACHE_DONE, the worker still has the file open, but writes to the file fail. */
 	assert_int_equal(ask(worker, CACHE_NEW, 1, MODEL, PAGE, &file), CACHE_YES);
 	fill(bytes, 1);
 	assert_int_equal(pwrite(file, bytes, ENTRY, 0), ENTRY);
@@ -1034,8 +1037,8 @@ static void test_no_late_writes(void **state)
 }
 
 /*
- * In an hour a user may write four times its limit. After that the user's requests are deferred;
- * those of other users are not.
+ * In an hour, a user may write four times the size that the user may store. Further requests of the
+ * user are deferred, but requests of other users are not.
  */
 static void test_too_much_written(void **state)
 {
@@ -1051,7 +1054,7 @@ static void test_too_much_written(void **state)
 		assert_int_equal(ask(workers[i % 2], CACHE_NEW, i, most / 16, 0, &file),
 				 CACHE_LATER);
 		assert_int_equal(file, -1);
-		/* The user may still ask for plans. */
+		/* A user whose writes are deferred may still ask for plans. */
 		assert_int_equal(ask(workers[i % 2], CACHE_GET, i, 0, 0, &file), CACHE_NO);
 	}
 	assert_int_equal(ask(other, CACHE_NEW, 4, most, 0, &file), CACHE_YES);
@@ -1061,7 +1064,7 @@ static void test_too_much_written(void **state)
 	close(other);
 }
 
-/* S5: the worker left a hole in its memory. Reading the hole would allocate its pages. */
+/* S5: the worker's file has a hole. The keeper must not read a hole, which would allocate pages. */
 static void test_no_holes(void **state)
 {
 	const uint64_t data = 64 * PAGE;
@@ -1074,7 +1077,7 @@ static void test_no_holes(void **state)
 		for (uint64_t at = 0; at < written; at += PAGE)
 			assert_int_equal(pwrite(file, "x", 1, (off_t)at), 1);
 		assert_int_equal(ask(worker, CACHE_DONE, 1, 0, 0, &none), CACHE_NO);
-		/* The keeper did not allocate the pages of the hole. */
+		/* The keeper did not allocate the pages of the file's hole. */
 		assert_int_equal(fstat(file, &st), 0);
 		assert_int_equal(st.st_blocks * 512, written);
 		close(file);
@@ -1084,10 +1087,10 @@ static void test_no_holes(void **state)
 
 /* ---- a disk that takes its time ---- */
 
-/* Shared with the keeper, which waits before it syncs a file whose path contains `part`. */
+/* Memory shared with the keeper, which waits before it syncs a file whose path has `part`. */
 static struct slow_disk {
-	char part[16];			/* part of the file's path; empty for none */
-	/* One in this many writes fails because the disk is full; 0 for none. */
+	char part[16];			/* part of the slow file's path; empty for no file */
+	/* If not 0, one of `full_one_in` writes fails because the disk is full. */
 	unsigned int full_one_in;
 	sem_t entered, go;
 } *slow_disk;
@@ -1108,8 +1111,8 @@ static struct slow_disk *map_slow_disk(const char *in, int flags)
 }
 
 /*
- * Blocks a system call of the keeper while a test wants that. Finds `slow_disk` by the path of the
- * call's file.
+ * Blocks a system call of the keeper as long as a test wants, if the path of the call's file
+ * contains slow_disk->part.
  */
 static void be_slow(int fd)
 {
@@ -1145,7 +1148,7 @@ static bool is_full(void)
 	return (random_state >> 16) % slow_disk->full_one_in == 0;
 }
 
-/* SQLite also calls the replaced functions below. */
+/* SQLite also calls pwrite64() and the other functions that this test replaces. */
 __attribute__((visibility("default"))) ssize_t pwrite64(int fd, const void *bytes, size_t size,
 							off64_t at)
 {
@@ -1186,8 +1189,8 @@ static int stop_slow_keeper(void **state)
 }
 
 /*
- * Connects a worker and writes its plan; *done is the request to store that. The test fails if the
- * worker gets no answer.
+ * Connects a worker and writes its plan; *done is the request that stores the plan. The test fails
+ * if the worker gets no answer.
  */
 static int writer_of(uint32_t uid, uint32_t number, struct message *done)
 {
@@ -1204,7 +1207,7 @@ static int writer_of(uint32_t uid, uint32_t number, struct message *done)
 	return worker;
 }
 
-/* While a plan is written, other requests are answered, and a second plan to write waits. */
+/* While one plan is written, the keeper answers other requests, and a second plan waits. */
 static void test_slow_disk(void **state)
 {
 	struct message first_done, second_done, third_done;
@@ -1223,7 +1226,7 @@ static void test_slow_disk(void **state)
 		assert_int_equal(cache_client_query(&client, key_of(1), key_of(2), NULL), NN_OK);
 		assert_int_equal(ask(other, CACHE_GET, 1, 0, 0, &file), CACHE_NO);
 	}
-	/* A third plan gets neither a place in the queue nor an entry. */
+	/* A third plan is refused, because the queue has room for only one waiting plan. */
 	close(third);
 	assert_int_equal(recv(first, &file, sizeof(file), MSG_DONTWAIT), -1);
 	assert_int_equal(recv(second, &file, sizeof(file), MSG_DONTWAIT), -1);
@@ -1276,7 +1279,7 @@ static void test_slow_index(void **state)
 	close(second);
 }
 
-/* S8: requests that arrive while the disk is slow are done in one transaction. */
+/* S8: one transaction serves all requests that arrive during a slow write. */
 static void test_batch(void **state)
 {
 	struct message stores[20];
@@ -1291,14 +1294,14 @@ static void test_batch(void **state)
 		if (!i)
 			assert_int_equal(sem_wait(&slow_disk->entered), 0);
 	}
-	/* The keeper reads these requests while the first plan is written. */
+	/* The keeper reads the requests of workers 1 to 19 while the first plan is written. */
 	for (uint32_t i = 1; i < 20; i++) {
 		int queued = 1;
 
 		while (queued > 0 && !ioctl(workers[i], SIOCOUTQ, &queued) && queued > 0)
 			usleep(1000);
 	}
-	/* Each transaction syncs the journal and the database, which is a few times in total. */
+	/* Each transaction syncs the journal and the database; few syncs show few transactions. */
 	for (uint32_t i = 0; i < 20; i++) {
 		struct pollfd answered = { .fd = workers[i], .events = POLLIN };
 
@@ -1316,7 +1319,7 @@ static void test_batch(void **state)
 	assert_true(syncs < 20);
 }
 
-/* The keeper finishes a write before it ends; the next keeper has the entry. */
+/* The keeper finishes a write before it ends, so that the next keeper finds the entry. */
 static void test_end_while_writing(void **state)
 {
 	struct message done;
@@ -1337,8 +1340,8 @@ static void test_end_while_writing(void **state)
 }
 
 /*
- * Several workers request a plan at once: first one that was not verified before, then a damaged
- * one.
+ * Several workers request one plan at the same time: first a plan that is not verified yet, then a
+ * damaged plan.
  */
 static void test_verified_for_many(void **state)
 {
@@ -1385,7 +1388,7 @@ static void kill_keeper(int signal)
 	kill(keeper.pid, SIGKILL);
 }
 
-/* Three workers store plans; two of them belong to one user. */
+/* Number of workers that store plans; two of the three belong to one user. */
 #define CROWD 3
 #define NUMBERS 6
 
@@ -1393,7 +1396,7 @@ enum known { GONE, THERE, UNKNOWN };
 
 static struct hand {
 	int socket;
-	uint32_t number;		/* number of the requested plan */
+	uint32_t number;		/* number of the plan in `request` */
 	struct message request;
 	bool asks;
 } crowd[CROWD];
@@ -1405,14 +1408,14 @@ static uint32_t user_of(int i)
 }
 
 /*
- * Returns the number of a plan; different workers of a user get different numbers.
+ * Returns the number of a plan of worker `i`; no two workers have plans of the same number.
  */
 static uint32_t number_of(int i, uint32_t number)
 {
 	return (uint32_t)i * NUMBERS + number;
 }
 
-/* Receives an answer; returns 0 if the keeper is dead. */
+/* Receives and returns the keeper's answer to a request; returns 0 if the keeper is dead. */
 static uint32_t take_answer(struct hand *h, int *file)
 {
 	struct message answer = { 0 };
@@ -1433,7 +1436,7 @@ static bool send_it(struct hand *h, int i, uint32_t kind, uint64_t model, uint64
 	return h->asks;
 }
 
-/* Begins a random request of worker `i`, at the same time as requests of other workers. */
+/* Sends a random request of worker `i`, without waiting for the answer. */
 static bool begin_step(int i)
 {
 	struct hand *h = &crowd[i];
@@ -1482,7 +1485,7 @@ static bool end_step(int i)
 	return verdict;
 }
 
-/* After a restart every entry is complete, and acknowledged entries exist. */
+/* Checks that, after a restart, every entry is complete and acknowledged entries exist. */
 static void check_keeper(void)
 {
 	uint8_t bytes[ENTRY], found[ENTRY];
@@ -1607,7 +1610,7 @@ static enum nn_status put_text(const char *key, const char *text)
 	return nna_engine_store_put(key, strlen(key), text, strlen(text), NULL);
 }
 
-/* Returns whether an entry's file is mapped. */
+/* Returns whether this process maps the file of any entry. */
 static bool maps_an_entry(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -1622,7 +1625,7 @@ static bool maps_an_entry(void)
 }
 
 /*
- * Checks that an entry has the given text or, if that is NULL, that loading it fails with the
+ * Checks that loading an entry returns the given text or, if the text is NULL, fails with the given
  * reason.
  */
 static void check_text(const char *key, const char *text, const char *reason)
@@ -1664,12 +1667,12 @@ static void test_own_by_keeper(void **state)
 	check_text("ab", "two", NULL);
 	assert_int_equal(put_text("ab", "three"), NN_OK);
 	check_text("ab", "three", NULL);
-	/* A plan whose key equals the hash of an own entry's key is a different entry. */
+	/* An own entry is not found as a plan, even if the plan's key is the hash of its key. */
 	assert_true(digest("ab", 2, hash));
 	assert_int_equal(cache_client_get(&own_client, hash, &plan, NULL), NN_GENERAL_FAILURE);
 	assert_int_equal(nna_engine_store_put("", 0, "x", 1, NULL), NN_OK);
 	check_text("", "x", NULL);
-	/* Entries must have a valid size, and fit into the user's limit. */
+	/* Storing an entry fails if its size is invalid or exceeds the user's limit. */
 	assert_int_equal(put_text("a", ""), NN_INVALID_ARGUMENT);
 	assert_int_equal(nna_engine_store_put("a", 1, large, NNA_ENGINE_MAX_STORED + 1, &err),
 			 NN_INVALID_ARGUMENT);
@@ -1681,14 +1684,14 @@ static void test_own_by_keeper(void **state)
 	open_own(2);
 	check_text("a", NULL, NO_ENTRY);
 	close_own();
-	/* An engine with another identity does not find these entries. */
+	/* An engine with another identity does not find the entry "a". */
 	keeper_stop(&keeper);
 	options.identity = "library 2";
 	assert_true(keeper_start(&keeper, &options));
 	options.identity = "library 1";
 	open_own(1);
 	check_text("a", NULL, NO_ENTRY);
-	/* A byte of the only file changes. */
+	/* Damage one byte of the only file. */
 	assert_int_equal(put_text("a", "four"), NN_OK);
 	fd = only_file(O_RDWR);
 	assert_int_equal(pwrite(fd, "F", 1, 0), 1);
@@ -1697,7 +1700,7 @@ static void test_own_by_keeper(void **state)
 	assert_int_equal(count_files(), 0);
 	check_text("a", NULL, NO_ENTRY);
 	close_own();
-	/* The keeper defers the request. */
+	/* The keeper's answer defers the request. */
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	assert_true(cache_client_init(&own_client, ends[0]));
 	store_open(&own_client);

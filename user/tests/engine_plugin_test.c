@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests which plug-ins are loaded or rejected, and models that use plug-ins: codes are resolved,
- * extension data are checked, operations are planned and run.
+ * Tests which plug-ins are loaded or rejected. Also tests models that use plug-ins: codes are
+ * resolved, extension data is checked, and operations are planned and run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@
 
 #define CODE(prefix, code) ((prefix) << 16 | (code))
 
-/* Returns the path of a plug-in in the build folder, where this program is, too. */
+/* Returns the path of a plug-in in the build folder, which also has the program of this test. */
 static const char *plugin_path(const char *name)
 {
 	static char path[4096];
@@ -111,7 +111,7 @@ static enum nnx_status no_attribute(struct nnx_call *call, const struct nnx_attr
 	return NNX_OK;
 }
 
-/* A valid descriptor; each test case makes one of its fields invalid. */
+/* A valid descriptor of a plug-in; each test case makes one field of the descriptor invalid. */
 struct sample {
 	struct nnx_type types[2];
 	struct nnx_operation operations[2];
@@ -150,7 +150,7 @@ static void sample_init(struct sample *s)
 	s->x.needs = s->needs;
 }
 
-/* Makes a name of the given length, with a dot. */
+/* Makes an extension name of `count` characters, with a dot. */
 static const char *letters(size_t count)
 {
 	static char name[NNX_MAX_NAME + 2];
@@ -252,9 +252,9 @@ static void set_data(struct model_builder *b, uint32_t operand, const void *data
 }
 
 /*
- * Builds a model of both extensions, with the prefixes that the names have in this process.
- * Operands: 0 the count, 1 the numbers, 2 their ratios, 3 constant ones, 4 the activation, 5 the
- * sum.
+ * Builds a model with operations of both extensions, and the extensions' prefixes of this process.
+ * The operands are: 0 the count, 1 the numbers, 2 the ratios of the numbers, 3 constant ones, 4 the
+ * activation, and 5 the sum.
  */
 static void golden_model(struct model_builder *b, enum nn_lifetime count)
 {
@@ -298,7 +298,7 @@ static enum nn_status load(const struct model_builder *b, struct nn_model **mode
 	return status;
 }
 
-/* Runs a model that has one output, and one input or none. */
+/* Runs a model that has one output and at most one input. */
 static enum nn_status run(const struct model_builder *b, const char *kernels, const void *input,
 			  uint64_t input_size, void *output, uint64_t output_size,
 			  struct nn_error *err)
@@ -314,7 +314,7 @@ static enum nn_status run(const struct model_builder *b, const char *kernels, co
 
 	if (!status)
 		status = nn_plan_create(model, &options, &plan, err);
-	/* Executes twice, because a compiled plan keeps the state of the first execution. */
+	/* Execute twice: the second execution uses the state of the first execution. */
 	if (!status)
 		status = nn_plan_execute(plan, &e, err);
 	if (!status)
@@ -374,7 +374,7 @@ static struct nn_plan *plan_again(const struct model_builder *b, void **data)
 	return plan;
 }
 
-/* A plan with operations of plug-ins is saved and loaded like any other. */
+/* A plan with operations of plug-ins is saved and loaded like a plan without plug-ins. */
 static void test_saving(void **state)
 {
 	static const enum nn_lifetime counts[] = { NN_SUBGRAPH_INPUT, NN_CONSTANT_COPY };
@@ -498,7 +498,7 @@ static void assert_refused(const struct model_builder *b, const char *message)
 	assert_string_equal(err.message, message);
 }
 
-/* This test runs first, before any extension is registered. */
+/* The test test_no_plugins() runs first, before any extension is registered. */
 static void test_no_plugins(void **state)
 {
 	struct model_builder b;
@@ -508,7 +508,7 @@ static void test_no_plugins(void **state)
 	assert_refused(&b, "extension com.example.golden: this client's device has no extensions");
 }
 
-/* Checks models that did not come through the decoder, so that names and types may be unknown. */
+/* Checks models that were not decoded, in which extension names and types may be unknown. */
 static void test_not_decoded(void **state)
 {
 	static const struct nn_extension own = { .name = "an.engine's" };
@@ -525,7 +525,7 @@ static void test_not_decoded(void **state)
 	b.operands[0][1].type = CODE(nn_extension_prefix(FIBONACCI_NAME), 99);
 	assert_refused(&b,
 		       "subgraph 0, operand 1 (unknown type): type 0x10063 belongs to no plug-in");
-	/* The plug-ins leave operands of the engine's own types to the engine. */
+	/* Plug-ins do not check operands of types that the engine itself defines. */
 	golden_model(&b, NN_CONSTANT_COPY);
 	b.operands[0][0].type = CODE(prefix, 99);
 	set_data(&b, 1, NULL, 0);
@@ -578,8 +578,8 @@ static void test_attributes_checked(void **state)
 }
 
 /*
- * Interpreted and compiled plans pass the attributes of the plan and of the execution to the
- * operation.
+ * Interpreted and compiled plans pass a plug-in's operation the attributes of the plan and of the
+ * execution.
  */
 static void test_attributes_told(void **state)
 {
@@ -631,7 +631,7 @@ static void test_attributes_told(void **state)
 	}
 }
 
-static uint32_t compiled_with;	/* first byte of the attribute in the last compile() */
+static uint32_t compiled_with;	/* attribute's first byte in the last note_compile() */
 
 static enum nnx_status note_compile(struct nnx_call *call, void **state)
 {
@@ -641,7 +641,7 @@ static enum nnx_status note_compile(struct nnx_call *call, void **state)
 }
 
 /*
- * compile() of an extension's operation gets the attributes, and so does compile() of
+ * The compile() function of an extension's operation gets the attributes, and so does compile() of
  * OEM_OPERATION.
  */
 static void test_attributes_compiled(void **state)
@@ -765,7 +765,7 @@ static void test_control_flow(void **state)
 	nn_model_free(model);
 }
 
-/* Replaces an operand of an NNAPI type by an extension's operand. */
+/* An NNAPI operation whose operand has an extension's type is rejected. */
 static void test_core_operation(void **state)
 {
 	struct nn_error err = { "" };
@@ -962,7 +962,7 @@ static void test_saving_silent(void **state)
 	free(data);
 }
 
-/* Each registered operation is found by its type; no operation is found for other types. */
+/* The look-up finds each registered operation by its type, and finds none for unknown types. */
 static void test_lookup(void **state)
 {
 	const struct nna_engine_plugin_operation *o;
@@ -989,7 +989,7 @@ static void test_lookup(void **state)
 static struct {
 	enum nnx_status result;
 	uint32_t flags[4], value_sizes[4], num_attributes, code;
-	uint8_t values[4];		/* first byte of each input's value, if it has one */
+	uint8_t values[4];		/* first byte of each input that has a value */
 	bool relaxed, is_zeroed;
 	unsigned int released;
 } called;
@@ -1017,7 +1017,7 @@ static enum nnx_status compile(struct nnx_call *call, void **state)
 		called.is_zeroed = called.is_zeroed && !bytes[i];
 	*state = &called;
 	if (called.result == NNX_INVALID_ARGUMENT) {
-		/* The name is in parentheses, because cmocka has a macro of that name. */
+		/* The name `fail` is in parentheses, because cmocka has a macro fail(). */
 		(call->fail)(call, NNX_GENERAL_FAILURE, "a\tb %d", 5);
 		return (call->fail)(call, called.result, "too late");
 	}
@@ -1031,8 +1031,8 @@ static void release(void *state)
 }
 
 /*
- * compile() of a plug-in sees constants and the plug-in's own attributes; if it fails, no state
- * remains.
+ * A plug-in's compile() function gets constants and the plug-in's own attributes. If compile()
+ * fails, no state remains.
  */
 static void test_compile(void **state)
 {
@@ -1095,7 +1095,7 @@ static void test_compile(void **state)
 		assert_memory_equal(called.flags, ((uint32_t[]){
 			NNX_IS_TENSOR, NNX_IS_TENSOR | NNX_CONSTANT, NNX_IS_TENSOR | NNX_CONSTANT,
 			NNX_IS_TENSOR | NNX_OMITTED }), 16);
-		/* Memory that a call allocates is freed when it ends. */
+		/* Memory that a call of a plug-in allocates is freed when the call ends. */
 		left = kept_now();
 		assert_null(kept_more(&kept, &left));
 	}
@@ -1115,7 +1115,7 @@ static void test_compile(void **state)
 	nna_engine_plugin_release(&o, &called);
 }
 
-/* The length of the reason that check_with_reason() gives. */
+/* Length of the reason that check_with_reason() writes. */
 static int reason_length;
 
 static enum nnx_status check_with_reason(struct nnx_call *call)
@@ -1123,7 +1123,7 @@ static enum nnx_status check_with_reason(struct nnx_call *call)
 	return (call->fail)(call, NNX_INVALID_ARGUMENT, "\n%0*d", reason_length - 1, 7);
 }
 
-/* A reason is truncated to the bytes that are left in the message after the operation's name. */
+/* A plug-in's reason is truncated to the bytes that remain after the operation's name. */
 static void test_long_reason(void **state)
 {
 	static const struct nnx_operation descriptor = { .name = "THIS", .check = check_with_reason };
@@ -1151,7 +1151,8 @@ static void test_long_reason(void **state)
 }
 
 /*
- * A run structure that is shorter than the first release's is rejected; a longer one is accepted.
+ * A run structure is rejected if it is shorter than in the first release, and accepted if it is
+ * longer.
  */
 static void test_size_of_run(void **state)
 {
@@ -1195,7 +1196,7 @@ static void test_no_memory(void **state)
 		if (failing_end(FAILING_SELF))
 			assert_string_equal(err.message, "out of memory");
 	}
-	/* Failed attempts had no effect: only the last attempt registered the plug-in. */
+	/* Only the last attempt registered the plug-in; the failed attempts changed nothing. */
 	assert_int_equal(nna_engine_plugin_count(), count + 1);
 	assert_true(n > 4);
 
@@ -1253,7 +1254,10 @@ static void test_no_room(void **state)
 	assert_int_equal(nna_engine_plugin_take(&crowded, &s.x, 0, &err), NNA_ENGINE_PLUGIN_LOADED);
 }
 
-/* This test runs last, because it registers the maximum number of plug-ins, then of extensions. */
+/*
+ * The test test_most() runs last, because it registers the maximum number of plug-ins, and then the
+ * maximum number of extensions.
+ */
 static void test_most(void **state)
 {
 	static char names[NN_MAX_EXTENSIONS + 1][16];
@@ -1276,7 +1280,7 @@ static void test_most(void **state)
 	assert_string_equal(err.message, "one more than can be");
 	for (last = 0; nn_extension_at(last + 1); last++)
 		;
-	/* A registered name keeps its prefix, and the name cannot be registered again. */
+	/* The name of a registered extension keeps its prefix, and cannot be registered again. */
 	others[0].name = FIBONACCI_NAME;
 	err.message[0] = '\0';
 	assert_int_equal(nn_extension_register(&others[0], &prefix, &err), NN_INVALID_ARGUMENT);

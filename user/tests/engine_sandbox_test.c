@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sandbox of a worker. The test starts this program again as a worker, and inspects it from
- * outside. Then it loads the filter and tries forbidden calls.
+ * Tests the sandbox of a worker. The test starts its own program as a worker, and inspects the
+ * worker from outside. Then processes load the seccomp filter and try forbidden system calls.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -45,7 +45,7 @@
 #define PATIENCE_MS (int)scaled(60000)
 #define NOBODY 65534
 
-/* The sanitizers reserve terabytes of address space, so there is no limit then. */
+/* With sanitizers, there is no memory limit, because they reserve terabytes of address space. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1
@@ -57,7 +57,7 @@
 #define MAX_MEMORY (UINT64_C(1) << 30)
 #endif
 
-/* The worker's engine is that of nnacceld, with an additional file of its own. */
+/* The worker's engine is nnacceld's engine with one more file. */
 static const uint32_t requests[] = { RNDGETENTCNT };
 static const struct nna_engine_file random_file = {
 	.size = sizeof(random_file), .use = NNA_ENGINE_FILE_READ, .path = "/dev/urandom",
@@ -92,7 +92,7 @@ static const char *slurp(const char *name)
 	return text;
 }
 
-/* Returns the value of a line "KEY:<tab>VALUE" in /proc/PID/status. */
+/* Returns the value of the line "KEY:<tab>VALUE" in the worker's /proc/PID/status. */
 static const char *status_of(const char *key)
 {
 	static char value[128];
@@ -155,7 +155,7 @@ static int kill_worker(void **state)
 	return 0;
 }
 
-/* Only root may inspect the process of another user. */
+/* Skips a test that needs root, because only root may inspect another user's process. */
 static void need_namespaces(bool need_root)
 {
 	if (spawner.options.isolation == ISOLATE_NONE || (need_root && geteuid()))
@@ -180,7 +180,7 @@ static void test_privileges(void **state)
 	assert_string_equal(status_of("NSpid"), ids);
 }
 
-/* A worker blocks no signals even if its broker does. The worker ignores only SIGPIPE. */
+/* A worker blocks no signals even if its broker blocks signals. A worker ignores only SIGPIPE. */
 static void test_signals(void **state)
 {
 	const uint64_t these = 1 << (SIGTERM - 1) | 1 << (SIGCHLD - 1) | 1 << (SIGPIPE - 1);
@@ -191,7 +191,7 @@ static void test_signals(void **state)
 	assert_int_equal(strtoull(status_of("SigIgn"), NULL, 16) & these, 1 << (SIGPIPE - 1));
 }
 
-/* A worker gets only the spin limit of bursts from its broker's environment. */
+/* A worker inherits only the bursts' spin limit from the environment variables of its broker. */
 static void test_environment(void **state)
 {
 	static const char text[] = "NNACCEL_SPIN_US=17";
@@ -275,7 +275,7 @@ static void test_root_is_empty(void **state)
 	assert_ptr_equal(strchr(mounts, '\n'), mounts + strlen(mounts) - 1);
 }
 
-/* /proc/net/dev has two lines of headings, and then one line for each network device. */
+/* After two lines of headings, /proc/net/dev of a worker has no line for a network device. */
 static void test_no_network(void **state)
 {
 	const char *devices, *line;
@@ -325,7 +325,7 @@ static void test_limits(void **state)
 		assert_non_null(strstr(limits, "Max data size             1073741824 "));
 }
 
-/* A worker that is started with this log level uses an engine with all permissions. */
+/* A worker that is started with the log level PERMITTED uses an engine with all permissions. */
 #define PERMITTED LOG_DEBUG
 
 static void test_limit_of_threads(void **state)
@@ -366,8 +366,8 @@ static void test_refuses_what_is_no_session(void **state)
 }
 
 /*
- * A worker does not read from a descriptor that is not a session. It only tries the session's
- * ioctls on that descriptor.
+ * A worker does not read from a file descriptor that is not a session's. The worker only tries the
+ * session's ioctls on the file descriptor.
  */
 static void test_refuses_a_foreign_file(void **state)
 {
@@ -382,7 +382,7 @@ static void test_refuses_a_foreign_file(void **state)
 
 /* ---- the filter ---- */
 
-/* The filter's verdict on a call. A refused call fails with EACCES. */
+/* What the seccomp filter does with a system call. A refused system call fails with EACCES. */
 enum verdict { ALLOWED = 0, REFUSED = 1, KILLED, BROKEN };
 
 static long open_file(void)
@@ -410,7 +410,7 @@ static void *nothing(void *arg)
 	return arg;
 }
 
-/* Starts and joins a thread. Exits with BROKEN if that fails without a verdict of the filter. */
+/* Starts and joins a thread. Exits with BROKEN if a call fails, but not because of the filter. */
 static long make_thread(void)
 {
 	pthread_t thread;
@@ -578,7 +578,8 @@ static long await_file(void)
 }
 
 /*
- * The session's ioctls for files of drivers have higher numbers than those of an ordinary engine.
+ * Calls a session's ioctl for files of drivers, whose numbers are higher than the numbers of an
+ * ordinary engine's ioctls.
  */
 static long export_memory(void)
 {
@@ -661,7 +662,7 @@ static bool load_filter(void)
 	       filter_load(&engine);
 }
 
-/* Runs a process that loads a filter, makes one call, and reports whether it was refused. */
+/* Runs a process that loads a seccomp filter and makes one system call; returns the verdict. */
 static enum verdict try_call(bool (*load)(void), long (*call)(void))
 {
 	int status;
@@ -679,7 +680,7 @@ static enum verdict try_call(bool (*load)(void), long (*call)(void))
 	return WEXITSTATUS(status);
 }
 
-/* System calls of engines with permissions, and the calls that remain forbidden. */
+/* System calls that an engine's permissions allow, and system calls that remain forbidden. */
 static const struct {
 	const char *name;
 	uint32_t permissions;
@@ -725,7 +726,7 @@ static void test_permissions(void **state)
 			fail_msg("%s with %u: verdict %d, not %d", permitted[i].name,
 				 permitted[i].permissions, verdict, permitted[i].verdict);
 	}
-	/* An engine that was built with an older header has no permissions. */
+	/* An engine built with an older header, without `permissions`, has no permissions. */
 	engine.size = offsetof(struct nna_engine, permissions);
 	engine.permissions = UINT32_MAX;
 	assert_int_equal(try_call(load_filter, make_thread), KILLED);

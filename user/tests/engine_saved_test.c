@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests that saving a model writes nothing to the client's memory before the keeper has stored the
- * hash. A file stands for the session, and a thread for the keeper.
+ * Tests that saving a model writes to the client's memory only after the keeper has stored the
+ * model's hash. A file stands for the session, and a thread for the keeper.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -64,10 +64,10 @@ static void release(const struct nna_engine *engine, void *prepared)
 
 struct keeper_thread {
 	int socket;
-	enum message_kind verdict;	/* the keeper's answer; 0 if it dies instead */
+	enum message_kind verdict;	/* the keeper's answer, or 0 if the keeper dies */
 	const char *client[PARTS];	/* the client's memory */
 	struct message request;
-	bool came_first;		/* the request came before any part was written */
+	bool came_first;		/* set if no part was written before the request */
 };
 
 static bool is_empty(const char *const client[PARTS])
@@ -93,7 +93,7 @@ static void *keep(void *data)
 
 /* ---- the test ---- */
 
-/* Saves the model with a keeper that gives this answer, and checks what is written, and when. */
+/* Saves a model with a keeper that answers `verdict`; checks what the client's memory receives. */
 static void check(enum message_kind verdict, const char *message)
 {
 	const struct nna_engine engine = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Serves the commands of a session one after the other on one thread. This program replaces ioctl()
- * and so plays the kernel. The played kernel returns the commands of a list and stores the answers;
- * the session ends after the last command. A memfd stands for the session; grant N lies at offset N
- * << SHIFT.
+ * Serves the commands of a session one after the other on one thread. The test replaces ioctl() and
+ * so imitates the kernel: ioctl() returns the commands of a list, and stores the answers. The
+ * session ends after the last command. A memfd stands for the session; grant N lies at offset
+ * N << SHIFT of the memfd.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -39,7 +39,7 @@
 #define MAX_COMMANDS 8
 #define MAX_COMMAND 8192
 
-/* Numbers of grants. The file ends a page after the beginning of the last grant. */
+/* Numbers of grants. The session's memfd ends a page after the beginning of grant LAST. */
 enum { WIRE = 1, MEMORY, OTHER, IMAGE, LAST };
 
 /* ---- the kernel ---- */
@@ -52,13 +52,13 @@ static struct {
 	uint8_t payloads[MAX_COMMANDS][1024] __attribute__((aligned(8)));
 	char messages[MAX_COMMANDS][NNACCEL_MAX_MESSAGE + 1];
 	unsigned int num_commits;
-	unsigned int fetches;		/* number of fetch calls for a command */
+	unsigned int fetches;		/* number of ioctl() calls that fetched a command */
 	bool interrupts;		/* the next fetch */
-	int error;			/* errno of the next commit */
-	int progress;			/* progress that was last reported */
+	int error;			/* errno of the next commit ioctl() */
+	int progress;			/* progress of preparing a model, as reported last */
 	bool is_cancelled;
 	uint64_t cookie;		/* of that command */
-	uint32_t attach_flags;		/* flags of the attach call */
+	uint32_t attach_flags;		/* flags of the attach ioctl() */
 } kernel;
 
 static int refuse(int error)
@@ -141,7 +141,7 @@ int ioctl(int file, unsigned long request, ...)
 	return refuse(ENOTTY);
 }
 
-/* Number of CPUs that threads may run on; 0 if it is unknown. */
+/* Number of CPUs on which threads may run; 0 if the number is unknown. */
 static int num_cpus;
 
 int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *cpus)
@@ -166,15 +166,15 @@ static void test_threads(void **state)
 /* ---- the engine: it adds ---- */
 
 static struct {
-	enum nn_status status;		/* status that the engine's functions return */
-	bool is_short, is_silent;	/* an output is too small, and no shapes are reported */
-	int fence;			/* fence to end executions with, or -1 */
+	enum nn_status status;		/* result of the engine's functions */
+	bool is_short, is_silent;	/* too small outputs; no reported shapes */
+	int fence;			/* fence that ends executions, or -1 */
 	bool took_fence, may_export;
 	uint64_t device_ns;		/* time that the engine reports */
-	bool measure;			/* the execution asked for times */
+	bool measure;			/* set if the last execution asked for times */
 	int prepared, released;
-	void *better;			/* form that replaces the model's executed form */
-	bool goes_on;	/* result of nna_engine_progress(): the client still wants the model */
+	void *better;			/* prepared model that replaces the executed model */
+	bool goes_on;	/* result of nna_engine_progress(): true if the client still waits */
 	void *executed, *last_released;
 	struct nna_engine_preparation how;
 	uint64_t deadline_ns, loop_timeout_ns;
@@ -182,9 +182,9 @@ static struct {
 	bool omitted;			/* the second input */
 	uint32_t rank, dim;		/* of the first */
 	void *own;			/* the buffer of the first argument, or NULL */
-	bool cuts;			/* truncates the session's file while executing */
+	bool cuts;			/* set if executions truncate the session's memfd */
 	uint32_t attribute;		/* code of the execution's attribute, or 0 */
-	uint32_t num_outputs, room;	/* of the execution: outputs, and room for times */
+	uint32_t num_outputs, room;	/* number of outputs, and room for operations' times */
 } engine_state;
 
 static struct server server;
@@ -321,7 +321,7 @@ static void buffer_destroy(const struct nna_engine *engine, void *buffer)
 	buffer_state.destroyed++;
 }
 
-/* The engine's own layout inverts each byte. */
+/* Copies into the engine's own memory, whose layout inverts each byte. */
 static enum nn_status buffer_copy_in(const struct nna_engine *engine, void *buffer, void *base,
 				     const void *from, uint64_t length, struct nn_error *err)
 {
@@ -359,9 +359,9 @@ static struct nna_engine engine;
 /* ---- a client ---- */
 
 static struct shared shared;
-static struct sigaction on_bus_error;	/* handler that the server has set */
+static struct sigaction on_bus_error;	/* the server's handler of SIGBUS */
 static long blocks;
-static uint8_t *memory[LAST];		/* The memory of the grants, a page for each. */
+static uint8_t *memory[LAST];		/* memory of each grant, one page */
 
 static void start_server(int cache)
 {
@@ -408,8 +408,8 @@ static int tear_down(void **state)
 }
 
 /*
- * An image of two rows of two numbers. The first row begins at the third number of the memory, the
- * second row four numbers after that.
+ * An image of two rows of two numbers. The first row begins at the third number of the memory, and
+ * the second row at the seventh number.
  */
 static const struct nnaccel_format image_format = {
 	.num_planes = 1,
@@ -418,7 +418,7 @@ static const struct nnaccel_format image_format = {
 	} },
 };
 
-/* Appends a command to the list. */
+/* Appends a command to the list of commands that the imitated kernel returns. */
 static void add(const struct nnaccel_cmd *head, const void *grants, const void *args,
 		const void *roles, const void *attributes)
 {
@@ -459,7 +459,7 @@ static void run(void)
 	kernel.num_commits = 0;
 	kernel.fetches = 0;
 	shared.ended = false;
-	/* cmocka sets its own handler before each test. */
+	/* Restore the server's SIGBUS handler, which cmocka replaces before each test. */
 	sigaction(SIGBUS, &on_bus_error, NULL);
 	server_run(&server);
 	assert_true(shared.ended);
@@ -483,7 +483,7 @@ static uint32_t ask(const struct nnaccel_cmd *command, const void *grants, const
 	return kernel.commits[0].status;
 }
 
-/* Writes a serialised model to the memory of its grant. */
+/* Writes a serialised model to the memory of the grant WIRE. */
 static size_t write_model(struct model_builder *b)
 {
 	struct nn_error err;
@@ -497,7 +497,7 @@ static size_t write_model(struct model_builder *b)
 	return size;
 }
 
-/* Writes the model x + y of this many numbers; 0 is an unknown dimension. */
+/* Writes a model that adds two tensors of the given shape; 0 is an unknown dimension. */
 static size_t write_add(uint32_t rank, const uint32_t *dims, float scale)
 {
 	const int32_t type = scale ? NN_TENSOR_QUANT8_ASYMM : NN_TENSOR_FLOAT32;
@@ -548,7 +548,7 @@ static void test_queries(void **state)
 	engine.only_devices = true;
 	assert_true(server_attach(&server));
 	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED | NNACCEL_ATTACH_DEVICES);
-	/* In a process, the engine needs a permission for fences. */
+	/* If a process serves the client, the engine needs a permission for fences. */
 	engine.takes_fences = true;
 	gone = server.grants.gone;
 	server.grants.gone = -1;
@@ -568,7 +568,7 @@ static void test_queries(void **state)
 	assert_int_equal(kernel.attach_flags, NNACCEL_ATTACH_SHARED);
 	engine.size = sizeof(engine);
 	/*
-	 * Query the device without a keeper, with a keeper for the engine's own store only, and
+	 * Query the device without a keeper, with a keeper only for the engine's own store, and
 	 * with a keeper that also stores models.
 	 */
 	for (int i = 0; i < 3; i++) {
@@ -577,7 +577,7 @@ static void test_queries(void **state)
 		server.cache.socket = i ? 0 : -1;
 		engine.save = i == 1 ? NULL : save;
 		query.query = NNACCEL_QUERY_DEVICE;
-		/* An older library offers less room for the answer, a newer one more. */
+		/* An older client library has less room for the answer, a newer library more. */
 		query.max_payload = i ? sizeof(*info) + 8 : older;
 		assert_int_equal(ask(&query, NULL, NULL, NULL), NNACCEL_STATUS_NONE);
 		assert_int_equal(kernel.commits[0].payload_size, i ? sizeof(*info) : older);
