@@ -382,7 +382,7 @@ static void test_refuses_a_foreign_file(void **state)
 
 /* ---- the filter ---- */
 
-/* What the seccomp filter does with a system call. A refused system call fails with EACCES. */
+/* The seccomp filter's verdict on a system call. A refused system call fails with EACCES. */
 enum verdict { ALLOWED = 0, REFUSED = 1, KILLED, BROKEN };
 
 static long open_file(void)

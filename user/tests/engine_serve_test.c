@@ -586,7 +586,7 @@ static void test_queries(void **state)
 		assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 		assert_int_equal(info->magic, NN_DEVICE_MAGIC);
 		assert_string_equal(info->version, "serve");
-		/* Only an engine with a keeper for models reports cache files. */
+		/* An engine reports cache files only if it has a keeper that stores models. */
 		assert_int_equal(info->model_cache_files, has_cache);
 		assert_int_equal(info->data_cache_files, has_cache);
 	}
@@ -603,14 +603,14 @@ static void test_queries(void **state)
 /* ---- models ---- */
 
 /*
- * Models with constants in pools. Operation 0 reads pool 0, operations 1 and 3 read pool 1, and
- * operation 2 reads no pool.
+ * Models with constants in pools, for supported-operations queries. Operation 0 reads pool 0,
+ * operations 1 and 3 read pool 1, and operation 2 reads no pool.
  */
 static const struct {
 	const char *name;
 	struct nnaccel_grant pools[2];
-	uint64_t offset;		/* offset of the constant of 8 bytes in pool 1 */
-	uint32_t count;			/* number of operations in the question */
+	uint64_t offset;		/* offset in pool 1 of a constant of 8 bytes */
+	uint32_t count;			/* number of operations about which the client asks */
 	uint32_t status;
 	bool supported[4];
 } models[] = {
@@ -631,7 +631,7 @@ static const struct {
 	  3, NNACCEL_STATUS_INVALID_ARGUMENT, { false } },
 };
 
-/* Writes a model of x + pool 0, x + pool 1, x + x, and a branch that adds pool 1. */
+/* Writes a model that computes x + pool 0, x + pool 1 and x + x, and adds pool 1 in a branch. */
 static size_t write_pools(const struct nnaccel_grant pools[2], uint64_t offset)
 {
 	uint32_t x, none, condition, operand[2], to[4], branch;
@@ -678,7 +678,7 @@ static void test_supported(void **state)
 		if (kernel.commits[0].payload_size != (models[i].status ? 0 : models[i].count) ||
 		    memcmp(kernel.payloads[0], models[i].supported, kernel.commits[0].payload_size))
 			fail_msg("%s", models[i].name);
-		/* Forget the grant that could not be read, so that the next model maps it again. */
+		/* Unmap grant LAST, which may be unreadable, before the next model maps LAST. */
 		grants_forget(&server.grants, LAST);
 	}
 	engine_state.status = NN_DEVICE_UNAVAILABLE;
@@ -729,8 +729,8 @@ static void test_prepare(void **state)
 	assert_string_equal(kernel.messages[0], "it fails");
 	engine_state.status = NN_OK;
 	/*
-	 * First a pool cannot be mapped, and then the memory of a pool is gone when the server
-	 * reads it.
+	 * A model is rejected if one of its pools cannot be mapped, or if the memory of a pool is
+	 * lost before the server reads it.
 	 */
 	grants[2].length = INT64_MAX / 2;
 	head.wire_length = write_pools(grants + 1, 0);
@@ -743,14 +743,14 @@ static void test_prepare(void **state)
 	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
 	assert_non_null(strstr(kernel.messages[0], "pool 1 is gone"));
 	assert_int_equal(engine_state.released, 1);
-	/* The serialised model lies beyond the end of its file. */
+	/* A model is rejected if the serialised model lies beyond the end of the memory's file. */
 	grants[0] = (struct nnaccel_grant){ LAST, NNACCEL_PROT_READ, 2 * PAGE };
 	head.wire_offset = PAGE;
 	assert_int_equal(ask(&head, grants, NULL, NULL), NNACCEL_STATUS_GENERAL_FAILURE);
 	assert_non_null(strstr(kernel.messages[0], "shorter"));
 }
 
-/* Attributes are checked by the engine. Preparations have attributes, too. */
+/* The engine checks attributes of preparations and of executions. */
 static enum nn_status check_attributes(const struct nna_engine *e,
 				       const struct nn_attributes *attributes, bool is_execution,
 				       struct nn_error *err)
@@ -794,7 +794,7 @@ static uint32_t ask_with_attribute(const struct nnaccel_cmd *command, const void
 
 static const struct nnaccel_grant memory_grant = { MEMORY, RW, PAGE };
 
-/* Each argument has two numbers; the arguments lie one after the other. */
+/* Two inputs and an output of two numbers each, which follow each other in memory. */
 static const struct nnaccel_arg three_args[] = {
 	{ .offset = 8, .length = 8 }, { .offset = 16, .length = 8 }, { .offset = 24, .length = 8 },
 };
@@ -837,8 +837,8 @@ static void test_execute(void **state)
 	assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 	assert_int_equal(kernel.commits[0].flags, NNACCEL_FETCH_NONBLOCK);
 	/*
-	 * An execution that asks for times, omits an argument, and gives the dimensions of another
-	 * argument.
+	 * The execution asks for times, omits its second input, and gives the dimensions of its
+	 * first input.
 	 */
 	memcpy(args, three_args, sizeof(args));
 	args[0].rank = 1;
@@ -853,8 +853,8 @@ static void test_execute(void **state)
 	assert_int_equal(engine_state.dim, 2);
 	assert_true(numbers[6] == 4 && numbers[7] == 8);
 	/*
-	 * A device time from the engine is preferred, and the kernel gets it even if the client
-	 * does not ask.
+	 * The server prefers the engine's device time to its own measurement, and sends the time to
+	 * the kernel even if the client does not ask.
 	 */
 	engine_state.device_ns = UINT64_C(5) << 40;
 	assert_int_equal(ask(&head, &memory_grant, args, NULL), NNACCEL_STATUS_NONE);
@@ -863,7 +863,7 @@ static void test_execute(void **state)
 	assert_int_equal(ask(&head, &memory_grant, args, NULL), NNACCEL_STATUS_NONE);
 	assert_true(kernel.commits[0].device_ns == engine_state.device_ns);
 	engine_state.device_ns = 0;
-	/* An output that is too small has a shape too. */
+	/* The server reports the shape of an output even if the output's memory is too small. */
 	engine_state.status = NN_OUTPUT_INSUFFICIENT_SIZE;
 	engine_state.is_short = true;
 	assert_int_equal(ask(&head, &memory_grant, args, NULL),
@@ -913,7 +913,7 @@ static uint32_t ask_for_times(const struct nnaccel_arg *args)
 	return ask_with_attribute_of(TIMES_EXTENSION, &head, &memory_grant, args, 0);
 }
 
-/* The last output receives the times of the engine's begin and end, and of each operation. */
+/* The last output receives the engine's begin and end times, and the time of each operation. */
 static void test_times(void **state)
 {
 	static const struct { uint64_t offset, length; uint32_t flags; } without_room[] = {
@@ -937,7 +937,7 @@ static void test_times(void **state)
 	assert_int_equal(engine_state.num_outputs, 1);
 	assert_int_equal(engine_state.attribute, 0);
 	assert_int_equal(engine_state.room, 3);
-	/* A fence must not end the execution, because then its end would be unknown. */
+	/* An execution with times must not end by a fence, because its end would be unknown. */
 	assert_false(engine_state.took_fence);
 	assert_true(head->begin_ns >= before && head->end_ns >= head->begin_ns && head->end_ns <= clock_ns());
 	assert_int_equal(head->count, 1);
@@ -954,7 +954,7 @@ static void test_times(void **state)
 		assert_int_equal(ask_for_times(args), NNACCEL_STATUS_INVALID_ARGUMENT);
 		assert_string_equal(kernel.messages[0], "no room for times");
 	}
-	/* The output is memory that CPUs cannot access. */
+	/* The output for times is in memory that the CPU cannot access. */
 	args[3] = (struct nnaccel_arg){ .pool = 1, .length = 256 };
 	two.num_outputs = 2;
 	two.num_grants = 2;
@@ -962,12 +962,12 @@ static void test_times(void **state)
 	assert_int_equal(ask_with_attribute_of(TIMES_EXTENSION, &two, grants, args, 0),
 			 NNACCEL_STATUS_INVALID_ARGUMENT);
 	assert_string_equal(kernel.messages[0], "no room for times");
-	/* An ordinary execution does not ask for times. */
+	/* An execution without the attribute does not ask for times. */
 	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(engine_state.room, 0);
 }
 
-/* If memory is lost, the answer reports that in place of any other failure, and has no shapes. */
+/* If memory is lost, the answer reports the loss instead of another failure, and has no shapes. */
 static void test_memory_goes(void **state)
 {
 	const struct nnaccel_grant huge = { MEMORY, RW, INT64_MAX / 2 };
@@ -985,7 +985,7 @@ static void test_memory_goes(void **state)
 	assert_int_equal(kernel.commits[0].payload_size, 0);
 }
 
-/* Lost memory of a model's constants is reported in the same way. */
+/* If the memory of a model's constants is lost, an execution's answer reports the loss. */
 static void test_constants_go(void **state)
 {
 	const struct nnaccel_grant grants[] = { wire_grant, { OTHER, NNACCEL_PROT_READ, 2 * PAGE },
@@ -1007,7 +1007,7 @@ static void test_constants_go(void **state)
 	assert_non_null(strstr(kernel.messages[0], "is gone"));
 }
 
-/* A forgotten model is released, and no call finds it. */
+/* A model that the client frees is released, and no later command finds the model. */
 static void test_forget_model(void **state)
 {
 	struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_MODEL, .model = 3 };
@@ -1016,7 +1016,7 @@ static void test_forget_model(void **state)
 	for (uint64_t i = 1; i < 4; i++)
 		assert_int_equal(prepare_add(i, MB_DIMS(2)), NNACCEL_STATUS_NONE);
 	for (unsigned int i = 0; i < 4; i++) {
-		/* The last model had been released before. */
+		/* The last round names a model that was already released. */
 		forget.model = (const uint64_t[]){ 2, 1, 3, 3 }[i];
 		add(&forget, NULL, NULL, NULL, NULL);
 		run();
@@ -1027,7 +1027,7 @@ static void test_forget_model(void **state)
 	}
 }
 
-/* Images are copied to memory without gaps between rows, and copied back only after success. */
+/* Images are copied to dense memory, and copied back only after successful executions. */
 static void test_images(void **state)
 {
 	const struct nnaccel_grant grants[] = {
@@ -1050,7 +1050,7 @@ static void test_images(void **state)
 		image[i] = (float)i;
 	assert_int_equal(ask(&head, grants, from, NULL), NNACCEL_STATUS_NONE);
 	assert_memory_equal(numbers, ((float[]){ 2, 3, 6, 7 }), 16);
-	/* A fence must not end the execution, because the output must be copied afterwards. */
+	/* A fence must not end an execution whose output is copied after the execution. */
 	assert_false(engine_state.took_fence);
 	close(engine_state.fence);
 	engine_state.fence = -1;
@@ -1066,8 +1066,8 @@ static void test_images(void **state)
 }
 
 /*
- * After a better form replaces a model, the next execution uses it. The old form is released after
- * the last execution that uses it.
+ * After the engine has replaced a model by a better version, the next execution uses the better
+ * version. The old version is released after the last execution that uses it.
  */
 static void test_replaced(void **state)
 {
@@ -1086,7 +1086,7 @@ static void test_replaced(void **state)
 	assert_int_equal(ask(&execution, &memory_grant, three_args, NULL), NNACCEL_STATUS_NONE);
 	assert_ptr_equal(engine_state.executed, &better);
 	/*
-	 * An invalid form does not replace the current one, and neither does a form of a released
+	 * The engine can neither replace a model by an invalid version, nor replace a released
 	 * model.
 	 */
 	assert_false(nna_engine_replace(first, &none));
@@ -1098,7 +1098,7 @@ static void test_replaced(void **state)
 	assert_false(nna_engine_replace(&better, &none));
 }
 
-/* The engine's fence is sent with a successful answer, and is closed. */
+/* The server sends the engine's fence with a successful answer, and then closes the fence. */
 static void test_fences(void **state)
 {
 	static const struct {
@@ -1129,10 +1129,10 @@ static void test_fences(void **state)
 				 cases[i].is_committed);
 		if (cases[i].is_committed) {
 			assert_int_equal(kernel.commits[0].fence, engine_state.fence);
-			/* An execution that a fence will end has no device time yet. */
+			/* If a fence ends an execution, its answer has no device time. */
 			assert_true(kernel.commits[0].device_ns == NNACCEL_TIME_NONE);
 		}
-		/* A fence that was refused still belongs to the engine. */
+		/* The engine still owns a fence that the server refused. */
 		assert_int_equal(close(engine_state.fence), cases[i].is_allowed ? -1 : 0);
 	}
 }
@@ -1225,7 +1225,7 @@ static void test_roles(void **state)
 		else
 			assert_int_equal(told_layout(), NNACCEL_LAYOUT_LINEAR);
 	}
-	/* Only the list of models refers to the models any more. */
+	/* After the buffers are made, only the list of models has references to models. */
 	for (struct loaded_model *m = server.models.list; m; m = m->next)
 		assert_int_equal(m->users, 1);
 }
@@ -1248,8 +1248,8 @@ static void forget(uint32_t grant)
 }
 
 /*
- * Buffers in the engine's own layout: copies convert the data, executions find the buffer, and the
- * engine destroys it.
+ * Buffers may have the engine's own layout: copies convert the data, executions find the buffer,
+ * and the engine destroys the buffer.
  */
 static void test_own_layout(void **state)
 {
@@ -1268,7 +1268,7 @@ static void test_own_layout(void **state)
 	(void)state;
 	engine.buffers = &engine_buffers;
 	prepare_all();
-	/* A buffer for which the engine has no layout, and a buffer for which it fails. */
+	/* Make a buffer for which the engine has no layout, and a buffer for which it fails. */
 	buffer_of_engine = NULL;
 	assert_int_equal(make_buffer(OTHER, 8, 1, &role), NNACCEL_STATUS_NONE);
 	assert_int_equal(told_layout(), NNACCEL_LAYOUT_LINEAR);
@@ -1284,7 +1284,7 @@ static void test_own_layout(void **state)
 	assert_int_equal(buffer_state.operand.rank, 2);
 	assert_int_equal(buffer_state.operand.dims[0], 0);
 	assert_int_equal(buffer_state.operand.dims[1], 2);
-	/* The engine gets the roles with the pointers to its own prepared models. */
+	/* The engine gets the roles of a buffer with the pointers to its own prepared models. */
 	assert_int_equal(make_buffer(IMAGE, 8, 2, roles), NNACCEL_STATUS_NONE);
 	assert_int_equal(buffer_state.num_roles, 2);
 	for (uint32_t i = 0; i < 2; i++) {
@@ -1315,8 +1315,8 @@ static void test_own_layout(void **state)
 	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
 	assert_ptr_equal(engine_state.own, buffer_of_engine);
 	/*
-	 * Buffer OTHER is not in use, so it is destroyed at once. Buffer IMAGE is destroyed with
-	 * the client.
+	 * The unused buffer OTHER is destroyed at once when the client frees it. Buffer IMAGE is
+	 * destroyed when the client ends.
 	 */
 	forget(OTHER);
 	assert_int_equal(buffer_state.destroyed, 1);
@@ -1328,7 +1328,7 @@ static void test_own_layout(void **state)
 	assert_true(buffers_init(&server.buffers, &engine));
 }
 
-/* A buffer in use is destroyed when its last user puts it back. */
+/* A buffer that is freed while in use is destroyed when its last user drops its reference. */
 static void test_forgotten_in_use(void **state)
 {
 	const struct nnaccel_cmd_role role = { .model = 2, .kind = IN };
@@ -1347,7 +1347,7 @@ static void test_forgotten_in_use(void **state)
 	forget(OTHER);
 	assert_int_equal(buffer_state.destroyed, 0);
 	assert_null(buffers_get(&server.buffers, OTHER));
-	/* Give the number of the forgotten buffer to a new buffer. */
+	/* Give the number of the freed buffer to a new buffer. */
 	assert_int_equal(make_buffer(OTHER, 8, 1, &role), NNACCEL_STATUS_NONE);
 	again = buffers_get(&server.buffers, OTHER);
 	assert_ptr_not_equal(again, one);
@@ -1357,11 +1357,11 @@ static void test_forgotten_in_use(void **state)
 	assert_int_equal(buffer_state.destroyed, 1);
 }
 
-/* An input must hold as many bytes as the shape of the argument needs. */
+/* A buffer that is an input must hold as many bytes as the argument's shape needs. */
 static const struct {
 	uint64_t model;
 	uint64_t length;		/* length of the buffer's contents */
-	uint32_t rank, dims[2];		/* shape in the argument; 0 for the model's */
+	uint32_t rank, dims[2];		/* shape of the argument; rank 0: the model's shape */
 	uint32_t status;
 } held[] = {
 	{ 1, 8, 0, { 0 }, NNACCEL_STATUS_NONE },
@@ -1393,13 +1393,13 @@ static void test_held(void **state)
 		if (ask(&head, grants, args, NULL) != held[i].status)
 			fail_msg("%zu: %s", i, kernel.messages[0]);
 	}
-	/* The server leaves the length of pool memory to the engine. */
+	/* The server does not check the length of pool memory, because the engine does. */
 	args[1].flags = 0;
 	args[1].length = 4;
 	assert_int_equal(ask(&head, grants, args, NULL), NNACCEL_STATUS_NONE);
 }
 
-/* The size of a buffer's data follows from the reported shape. */
+/* The size of a buffer's contents follows from the shape that the engine reports. */
 static void test_sizes(void **state)
 {
 	struct nnaccel_cmd head = execution;
@@ -1420,7 +1420,7 @@ static void test_sizes(void **state)
 #define MODEL_PART "of the model"
 #define DATA_PART "data"
 
-/* The parts that an engine saves: their first characters differ. */
+/* Contents of the parts of a model that an engine saves; their first characters differ. */
 static char model_parts[NNA_ENGINE_MAX_CACHE_FILES][sizeof(MODEL_PART)];
 static char data_parts[NNA_ENGINE_MAX_CACHE_FILES][sizeof(DATA_PART)];
 
@@ -1429,10 +1429,10 @@ static struct {
 	uint32_t num_model, num_data;	/* parts */
 	unsigned int saves, ends;
 	const void *prepared;		/* prepared model that was saved last */
-	void *better;			/* model that replaces the saved one, not saved itself */
+	void *better;			/* version that replaces the model while it is saved */
 	char model[16], data[16];	/* that were loaded */
 	size_t model_size, data_size;
-	/* Numbers of loaded parts with the right contents. */
+	/* numbers of loaded parts that had the right contents */
 	uint32_t loaded_model, loaded_data;
 } saved;
 
@@ -1498,7 +1498,7 @@ static enum nn_status load(const struct nna_engine *e, const struct nna_engine_p
 	return NN_OK;
 }
 
-/* Sets the numbers of parts that the engine saves. */
+/* Sets the numbers of model parts and data parts that the engine saves. */
 static void use_parts(uint32_t num_model, uint32_t num_data)
 {
 	engine.model_cache_files = saved.num_model = num_model;
@@ -1506,7 +1506,7 @@ static void use_parts(uint32_t num_model, uint32_t num_data)
 	server.models.files = engine_cache_files(&engine);
 }
 
-/* The engine saves one part of each kind. */
+/* Lets the engine save one model part and one data part. */
 static void begin_saving(void)
 {
 	memset(&saved, 0, sizeof(saved));
@@ -1523,7 +1523,7 @@ static void begin_saving(void)
 	engine.load = load;
 }
 
-/* Sends the keeper's answer to the next request. */
+/* Sends the keeper's answer to the server's next request. */
 static void keeper_says(int keeper, enum message_kind verdict)
 {
 	const struct message answer = {
@@ -1545,7 +1545,7 @@ static void check_request(int keeper, enum message_kind kind, const void *part, 
 	assert_memory_equal(request.hash, hash, sizeof(hash));
 }
 
-/* Receives a request, and checks its kind. */
+/* Receives the server's request to the keeper, and checks the kind of the request. */
 static struct message take_request(int keeper, enum message_kind kind)
 {
 	struct message request;
@@ -1589,8 +1589,8 @@ static void test_saved(void **state)
 	engine.save = save;
 
 	/*
-	 * The engine first returns only the sizes, then no parts because the model is not compiled,
-	 * then an error.
+	 * Without memory for the parts, the client gets only the sizes; then the engine returns no
+	 * parts because the model is not compiled, and then an error.
 	 */
 	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.commits[0].payload_size, 2 * sizeof(*sizes));
@@ -1609,7 +1609,7 @@ static void test_saved(void **state)
 	assert_int_equal(kernel.commits[0].payload_size, 0);
 	engine_state.status = NN_OK;
 
-	/* The memory is too small for the model part, and then for the data part. */
+	/* The client's memory is too small for the model part, and then for the data part. */
 	head.num_grants = 2;
 	for (int i = 0; i < 2; i++) {
 		parts[0].length = sizeof(MODEL_PART) - (i == 0);
@@ -1652,7 +1652,7 @@ static void test_saved(void **state)
 	assert_string_equal(kernel.messages[0], "it fails");
 	engine_state.status = NN_OK;
 
-	/* The request has another number of parts than the engine has files. */
+	/* The number of parts in the client's request differs from the engine's number of files. */
 	head.num_inputs = 0;
 	head.num_grants = 1;
 	parts[1].pool = 0;
@@ -1679,8 +1679,8 @@ static void hash_several(uint32_t num_model, uint32_t num_data, uint8_t hash[DIG
 }
 
 /*
- * The device's description has the engine's numbers of files, and clients get as many parts. If
- * there is no model part, the hash of the data part identifies the entry.
+ * The device's description has the engine's numbers of files, and clients get one part for each
+ * file. If a saved model has no model part, the hash of the data part identifies the entry.
  */
 static void test_several_files(void **state)
 {
@@ -1731,7 +1731,7 @@ static void test_several_files(void **state)
 					    k < cases[i].model ? model_parts[k] :
 								 data_parts[k - cases[i].model]);
 
-		/* The engine gets all parts, with their lengths. */
+		/* Loading passes all parts, with their lengths, to the engine. */
 		for (uint32_t k = 0; k < count; k++)
 			parts[k].length = k < cases[i].model ? sizeof(MODEL_PART) : sizeof(DATA_PART);
 		head.kind = NNACCEL_DO_PREPARE_CACHED;
@@ -1753,8 +1753,8 @@ static void test_several_files(void **state)
 /* ---- cached models ---- */
 
 /*
- * Queues the keeper's answer to the `number`-th request after this call, with a file unless `file`
- * is -1.
+ * Queues the keeper's answer to the `number`-th request after the call of keeper_answers(), with a
+ * file unless `file` is -1.
  */
 static void keeper_answers(int keeper, uint32_t number, struct message answer, int file)
 {
@@ -1779,7 +1779,7 @@ static int start_keeping(void)
 
 	begin_saving();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-	/* If a request gets no answer, a timeout makes the test fail. */
+	/* If the server gets no answer to a request, a timeout makes the test fail. */
 	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	server.cache.socket = ends[0];
 	return ends[1];
@@ -1791,7 +1791,7 @@ static void stop_keeping(int keeper)
 	close(keeper);
 }
 
-/* Prepares x + constant of 2 numbers, with the request to cache it. */
+/* Prepares a model that adds a constant of 2 numbers, and requests that the model is cached. */
 static uint32_t prepare_cached(uint32_t preference, float constant)
 {
 	const struct nnaccel_grant grants[] = { wire_grant, { OTHER, NNACCEL_PROT_READ, PAGE },
@@ -1807,14 +1807,14 @@ static uint32_t prepare_cached(uint32_t preference, float constant)
 	return ask(&head, grants, NULL, NULL);
 }
 
-/* A new model is prepared, saved, and cached under a key of everything that it depends on. */
+/* A new model is prepared, saved, and cached under a key that depends on all its properties. */
 static void test_cached(void **state)
 {
 	static const struct {
 		uint32_t preference;
 		float constant;
 		bool is_new;		/* unlike the first */
-		uint32_t files;		/* number of the engine's files of each kind */
+		uint32_t files;		/* number of the engine's model files and data files */
 	} cases[] = {
 		{ 0, 1, false, 1 }, { 1, 1, true, 1 }, { 0, 2, true, 3 }, { 0, 1, false, 1 },
 	};
@@ -1865,7 +1865,7 @@ static void test_cached(void **state)
 		close(file);
 		assert_int_equal(saved.ends, i + 1);
 	}
-	/* If a better form replaces a model, the keeper's plan is replaced, too. */
+	/* If a better version replaces a model, the keeper's cached plan is replaced, too. */
 	file = memfd_create("cached", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(file, sizeof(bytes)), 0);
 	keeper_answers(keeper, 1, yes, -1);
@@ -1880,7 +1880,8 @@ static void test_cached(void **state)
 	assert_memory_equal(next.token, first, sizeof(first));
 	take_request(keeper, CACHE_DONE);
 	/*
-	 * A model is prepared even if the engine does not save it or the keeper rejects it.
+	 * A model is prepared even if the engine does not save the model or the keeper rejects the
+	 * plan.
 	 */
 	for (int wants = 0; wants < 2; wants++) {
 		saved.is_none = !wants;
@@ -1905,13 +1906,13 @@ static void test_cached(void **state)
 	stop_keeping(keeper);
 }
 
-/* Answers of the keeper. The first three are plans. */
+/* Answers of the keeper to a request for a plan. The first three answers are valid plans. */
 static const struct {
 	const char *name;
-	uint32_t files;			/* number of the engine's files of each kind */
+	uint32_t files;			/* number of the engine's model files and data files */
 	uint64_t model_size, data_size;
-	struct head head;		/* beginning of the file */
-	const char *model;		/* first model part, after the head */
+	struct head head;		/* beginning of the plan's file */
+	const char *model;		/* first model part, which follows `head` */
 	bool is_taken, is_dropped;
 } cached[] = {
 	{ "sound", 1, HEAD + M, PAGE, { { M }, { PAGE } }, MODEL_PART, true, false },
@@ -1934,7 +1935,7 @@ static const struct {
 	  MODEL_PART, false, false },
 };
 
-/* A plan's file, and the hash of its model part. */
+/* Makes the file of a plan, and computes the hash of the plan's model part. */
 static int plan_file(size_t i, uint8_t hash[DIGEST_SIZE])
 {
 	int file = memfd_create("plan", MFD_CLOEXEC);
@@ -2001,8 +2002,8 @@ static void test_kept_before(void **state)
 /* ---- commands ---- */
 
 /*
- * The call that answers an execution also fetches the next command; the answers of other commands
- * do not.
+ * The ioctl() that answers an execution also fetches the next command; the ioctl() that answers
+ * another kind of command does not.
  */
 static void test_commit_and_fetch(void **state)
 {
@@ -2042,7 +2043,7 @@ static void test_large_command(void **state)
 	head.attributes_size = 0;
 	kernel.interrupts = true;
 	assert_int_equal(ask(&head, grants, three_args, NULL), NNACCEL_STATUS_NONE);
-	/* Now the answer of an execution fetches the large command. */
+	/* The ioctl() that answers an execution fetches the large command. */
 	head.cookie = 5;
 	add(&execution, &memory_grant, three_args, NULL, NULL);
 	add(&head, grants, three_args, NULL, NULL);
@@ -2068,7 +2069,7 @@ static void test_malformed(void **state)
 }
 
 /*
- * If the kernel refuses an answer, the server ends the session. The next commands are not fetched.
+ * If the kernel refuses an answer, the server ends the session and fetches no further commands.
  */
 static void test_commit_fails(void **state)
 {
@@ -2085,7 +2086,7 @@ static void test_commit_fails(void **state)
 	assert_int_equal(kernel.fetches, 1);
 }
 
-/* An execution fails if the client has lost the memory that it writes to. */
+/* An execution fails if the client has lost the memory of the execution's output. */
 static void test_revoked(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the calls of a direct session. This program has the clients' ends of the session's sockets,
- * and replaces ioctl() to play the kernel's fences.
+ * Tests the calls of a direct session. The test holds the clients' ends of the session's sockets,
+ * and replaces ioctl() to imitate the kernel's fences.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@
 #define PAGE 4096
 #define PAGES 4
 
-/* Numbers of objects in messages on the memory socket. */
+/* Numbers of a grant, two bursts and a slot in messages on the session's memory socket. */
 enum { GRANT = 7, BURST = 5, OTHER_BURST, SLOT = 3 };
 
 static int files, fence_status, session, commands, memory;
@@ -44,8 +44,8 @@ int ioctl(int file, unsigned long request, ...)
 	va_end(args);
 	assert_true(request == SYNC_IOC_FILE_INFO);
 	/*
-	 * The kernel would write a structure for each requested fence; no such structure is
-	 * requested.
+	 * The kernel would write a structure for each fence that the caller requests, so the caller
+	 * must request none.
 	 */
 	assert_true(!info->num_fences && !info->sync_fence_info && !info->flags && !info->pad);
 	info->status = fence_status;
@@ -54,7 +54,7 @@ int ioctl(int file, unsigned long request, ...)
 
 static const struct nnaccel_cmd one = { .kind = NNACCEL_DO_EXECUTE };
 
-/* Replaces poll(), and sends the message that the caller waits for. */
+/* Replaces poll(), and sends the message for which the caller waits. */
 int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
 	/* The C library declares that poll() only writes to `fds`. */
@@ -90,7 +90,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Calls the session; returns 0, or an errno. */
+/* Calls session_call() with an ioctl's request; returns 0, or an errno. */
 static int call(unsigned long request, void *arg)
 {
 	int result;
@@ -154,7 +154,7 @@ static void test_maps(void **state)
 	assert_int_equal(first_byte(grant_at, PROT_READ), 'w');
 	assert_int_equal(first_byte(burst_at, PROT_READ), 'a');
 	assert_int_equal(first_byte(burst_at | 2 * PAGE, PROT_READ), 'c');
-	/* All bursts share one doorbell. */
+	/* All bursts of a session share one doorbell page. */
 	assert_int_equal(first_byte(burst_at | NNACCEL_BURST_DOORBELL, PROT_READ | PROT_WRITE), 'a');
 	assert_int_equal(first_byte(burst_at | NNACCEL_BURST_DOORBELL, PROT_READ), 'w');
 	assert_int_equal(first_byte(burst_at, PROT_READ), 'a');
@@ -189,7 +189,7 @@ static void test_slots(void **state)
 
 /* ---- commands ---- */
 
-/* Fetches a command into `room` bytes; returns 0, or an errno. */
+/* Fetches a command into a buffer of `room` bytes; returns 0, or an errno. */
 static int fetch(uint32_t room, uint32_t flags, uint32_t *size)
 {
 	uint8_t buffer[2 * sizeof(struct nnaccel_cmd)];
@@ -202,7 +202,7 @@ static int fetch(uint32_t room, uint32_t flags, uint32_t *size)
 	return error;
 }
 
-/* Each notice of an object's end affects only the object that the notice names. */
+/* A message that an object has ended affects only the object that the message names. */
 static void test_notices(void **state)
 {
 	static const struct { struct nnaccel_cmd head; const char *left; } cases[] = {
@@ -248,11 +248,11 @@ static void test_fetch(void **state)
 	assert_int_equal(fetch(sizeof(one), 0, &size), 0);
 	assert_int_equal(size, sizeof(one));
 	assert_true(packet_send(commands, &one, sizeof(one), -1));
-	/* The room is too small, so the command stays queued, and fetch() returns its size. */
+	/* If the buffer is too small, the command stays queued, and fetch() returns its size. */
 	assert_int_equal(fetch(sizeof(one) - 1, 0, &size), EMSGSIZE);
 	assert_int_equal(size, sizeof(one));
 	assert_int_equal(fetch(sizeof(one), 0, &size), 0);
-	/* A packet that is too short for a command is returned unchanged. */
+	/* Fetching returns a packet unchanged, even if it is too short for a command. */
 	assert_true(packet_send(commands, &one, 1, -1));
 	assert_int_equal(fetch(sizeof(one), 0, &size), 0);
 	assert_int_equal(size, 1);
@@ -272,8 +272,8 @@ static int commit(struct nnaccel_session_commit c)
 	c.size = sizeof(c);
 	error = call(NNACCEL_SESSION_COMMIT, &c);
 	/*
-	 * The cookie of an answer that was sent is cleared, so that it is not sent again if no
-	 * command can be fetched.
+	 * The session clears the cookie of a sent answer, so that no second call after a failed
+	 * fetch sends the answer once more.
 	 */
 	assert_true(!c.cookie || !c.buffer);
 	return error;
@@ -287,7 +287,7 @@ static void test_commit(void **state)
 	char buffer[16];
 
 	(void)state;
-	/* The session's socket takes larger answers than a socket with the usual buffer. */
+	/* The session's socket has a larger send buffer than usual, for large answers. */
 	assert_int_equal(getsockopt(session, SOL_SOCKET, SO_SNDBUF, &room, &(socklen_t){ sizeof(room) }), 0);
 	assert_int_equal(getsockopt(commands, SOL_SOCKET, SO_SNDBUF, &usual, &(socklen_t){ sizeof(usual) }), 0);
 	assert_true(room > usual);
@@ -302,7 +302,7 @@ static void test_commit(void **state)
 	assert_memory_equal(&got.head, (&(struct direct_answer){ .cookie = 9, .device_ns = 77,
 			.status = 4, .payload_size = 4, .message_size = 5 }), sizeof(got.head));
 	assert_memory_equal(got.rest, "loadwords", 9);
-	/* With a buffer for it, the next command is fetched, too. */
+	/* Sending an answer also fetches the next command if there is a buffer for the command. */
 	assert_int_equal(commit((struct nnaccel_session_commit){ .cookie = 10, .flags = NNACCEL_FETCH_NONBLOCK,
 			.buffer = (uintptr_t)buffer, .buffer_size = sizeof(buffer) }), EAGAIN);
 	assert_int_equal(recv(commands, &got, sizeof(got), MSG_DONTWAIT), sizeof(got.head));
@@ -314,8 +314,8 @@ static void test_commit(void **state)
 }
 
 /*
- * session_abandon() replaces the file of a module's session by /dev/null, under the same
- * descriptor.
+ * The function session_abandon() replaces the file of a module's session by /dev/null, and keeps
+ * the file descriptor's number.
  */
 static void test_abandon(void **state)
 {
@@ -329,8 +329,8 @@ static void test_abandon(void **state)
 }
 
 /*
- * In a direct session no kernel waits for the fence of an answer, so the answer is sent after the
- * fence has signalled.
+ * In a direct session, no kernel waits for an answer's fence, so the session sends the answer after
+ * the fence has signalled.
  */
 static void test_fence(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests a client that is served by threads. This file replaces ioctl() and so plays the kernel. A
- * memfd stands for the session. It contains grant N at offset N * GRANT_SIZE, and the rings of
- * bursts.
+ * Tests a client that is served by threads. The test replaces ioctl() and so imitates the kernel. A
+ * memfd stands for the session; the memfd contains grant N at offset N * GRANT_SIZE, and the rings
+ * of bursts.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -52,10 +52,10 @@
 #define CAPACITY 64
 #define PATIENCE_MS (int)scaled(60000)
 #define FENCED 40	/* cookie of an execution with dependencies */
-#define DEFERRED 100	/* cookie of the first of many deferred executions */
+#define DEFERRED 100	/* cookie of the first deferred execution */
 #define NUM_DEFERRED 48
 #define NUM_BURSTS (2 * TASK_THREADS)
-#define LARGE (1U << 28)	/* size of a memory; a constant has the last bytes */
+#define LARGE (1U << 28)	/* size of a memory with a constant at its end */
 
 /* ---- the kernel ---- */
 
@@ -63,17 +63,17 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool closed;
-	/* The next command; a size of 0 means that no command is queued. */
+	/* The next command that a thread can fetch; if `size` is 0, there is no command. */
 	uint8_t command[2048] __attribute__((aligned(8)));
 	uint32_t size;
-	uint64_t committed;		/* cookie of the last answer */
+	uint64_t committed;		/* cookie of the last answer to a command */
 	uint32_t status;
 	uint32_t statuses[DEFERRED + NUM_DEFERRED];	/* by cookie */
-	char message[NN_MESSAGE_SIZE];	/* message of the last answer */
+	char message[NN_MESSAGE_SIZE];	/* error message of the last answer */
 	int fence;			/* fence of the last answer, or -1 */
-	struct nnaccel_session_grant_fd exported;	/* the last requested export of a grant */
-	uint32_t num_fences;		/* fences that executions depend on */
-	uint32_t open_fences;		/* how many of these can be opened */
+	struct nnaccel_session_grant_fd exported;	/* last ioctl() that exported a grant */
+	uint32_t num_fences;		/* number of fences on which executions depend */
+	uint32_t open_fences;		/* number of fences that can be opened */
 	uint32_t merged;
 	bool cannot_merge;
 } kernel = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, .fence = -1 };
@@ -84,7 +84,7 @@ static int refuse(int error)
 	return -1;
 }
 
-/* Threads that find no command poll the session, which is always readable here. */
+/* Threads that find no command poll the session, whose memfd is always readable. */
 static int fetch(void *buffer, uint32_t room, uint32_t *size)
 {
 	int result = 0;
@@ -200,8 +200,7 @@ FILE *fopen(const char *path, const char *mode)
 }
 
 /*
- * Offers a command until a thread fetches it. Returns false if no thread fetches the command in
- * time.
+ * Offers a command to the client's threads. Returns false if no thread fetches the command in time.
  */
 static bool send_command(const struct nnaccel_cmd *head, const struct nnaccel_grant *grants,
 			 const struct nnaccel_arg *args)
@@ -230,7 +229,7 @@ static bool send_command(const struct nnaccel_cmd *head, const struct nnaccel_gr
 	return taken;
 }
 
-/* Waits for the answer with this cookie; returns its status. */
+/* Waits for the answer to the command with the given cookie; returns the answer's status. */
 static uint32_t await_answer(uint64_t cookie)
 {
 	struct timespec until = { .tv_sec = (time_t)(clock_ns() / NS_PER_S) + PATIENCE_MS / 1000 };
@@ -259,14 +258,14 @@ static struct {
 	atomic_bool executes;
 	atomic_int executions;
 	atomic_bool go_on;		/* set when the execution may continue */
-	atomic_bool told;		/* the engine was notified that the client is gone */
+	atomic_bool told;		/* set if the engine learned of the client's death */
 	bool waits, waits_for_end, exports;
 	int fence;			/* sync_file that ends the execution, or -1 */
 	int dependencies;		/* errno of these */
-	bool depends;			/* the engine got a fence for them */
-	atomic_bool defers;		/* another thread ends the execution */
+	bool depends;			/* set if the engine got a dependencies' fence */
+	atomic_bool defers;		/* set if another thread ends executions */
 	_Atomic(struct nna_engine_execution *) execution;	/* the last one */
-	_Atomic(void *) base;		/* base of the region that the engine saw */
+	_Atomic(void *) base;		/* base of the last execution's region */
 	_Atomic(void *) forgotten;
 	atomic_int released;
 	_Atomic(pthread_t) ender;	/* thread that must not call the engine, or 0 */
@@ -275,9 +274,9 @@ static struct {
 	atomic_int adds, removes;
 	atomic_bool forgets_slots;	/* none is cached */
 	int prepared;
-	/* notifications of ended bursts, freed slots and unmapped regions hang */
+	/* set if the engine hangs in notifications of ended bursts, freed slots or regions */
 	atomic_bool hangs;
-	atomic_bool hanging;		/* such a notification hangs now */
+	atomic_bool hanging;		/* set while the engine hangs in a notification */
 } engine_state;
 
 static void describe(const struct nna_engine *engine, struct nn_device_info *info)
@@ -316,7 +315,7 @@ static void release(const struct nna_engine *engine, void *prepared)
 		engine_state.released++;
 }
 
-/* The engine saves no models and loads none. */
+/* The engine cannot save or load models. */
 static enum nn_status save(const struct nna_engine *engine, const void *prepared,
 			   struct nna_engine_image *image, struct nn_error *err)
 {
@@ -463,8 +462,8 @@ static uint64_t burst_offset(uint64_t number, uint64_t region)
 static struct thread_client *client;
 static int session, session_copy;
 static int keeper = -1;			/* socket to the keeper: the client's end */
-static float *memory;			/* the client's memory: x, then 2 x */
-static float written;			/* value at the end of `memory` */
+static float *memory;			/* the client's memory: the input x, then the output 2 x */
+static float written;			/* last float in the LARGE memory */
 
 /* Writes the serialised model x + x of one number. */
 static size_t write_model(void)
@@ -548,7 +547,7 @@ static void test_execution(void **state)
 	const struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_GRANT, .grant = MEMORY };
 
 	(void)state;
-	/* Outside of an execution, memory has no file for devices. */
+	/* The engine can get the file of memory, for devices, only during an execution. */
 	assert_int_equal(nna_engine_region_file(NULL, memory), -1);
 	engine_state.exports = true;
 	memory[0] = 21;
@@ -568,7 +567,7 @@ static void test_execution(void **state)
 	await_end();
 }
 
-/* The engine gets one sync_file for all fences, and no file stays open. */
+/* The engine gets one sync_file for all fences of an execution, and no file stays open. */
 static void test_dependencies(void **state)
 {
 	static const struct {
@@ -596,7 +595,7 @@ static void test_dependencies(void **state)
 		assert_int_equal(count_files(), files);
 	}
 	kernel.num_fences = 0;
-	/* Executions that have ended have no dependencies. */
+	/* For an execution that has ended, nna_engine_dependencies() fails. */
 	after = 0;
 	assert_false(nna_engine_dependencies(engine_state.execution, &after));
 	assert_int_equal(errno, EINVAL);
@@ -606,8 +605,8 @@ static void test_dependencies(void **state)
 }
 
 /*
- * Prepares a model that is to be cached. Its constant is the end of a large memory. The cookie is
- * also the number of the model.
+ * Prepares a model that is to be cached, whose constant is the end of a large memory. The command's
+ * cookie is also the number of the model.
  */
 static void prepare_cached(uint64_t cookie, uint32_t length)
 {
@@ -661,7 +660,7 @@ static void limit_data(rlim_t more)
 	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
 }
 
-/* A model to be cached is compiled from a copy, which takes memory only for constants. */
+/* A model to be cached is compiled from a copy, which needs memory only for the constants. */
 static void test_kept_in_little_memory(void **state)
 {
 	(void)state;
@@ -707,7 +706,7 @@ static int no_keeper(void **state)
 	return 0;
 }
 
-/* The engine's fence is sent with the answer, and the library closes it. */
+/* The library sends the engine's fence with the answer, and then closes the fence. */
 static void test_fence(void **state)
 {
 	int fence = eventfd(0, EFD_CLOEXEC);
@@ -753,7 +752,7 @@ static void open_burst(struct burst_end *b, uint32_t number)
 		.state = NNACCEL_BURST_ALIVE, .lines = nn_ring_lines(CAPACITY),
 		.capacity = CAPACITY, .ring_bytes = 8192,
 	};
-	/* All bursts of a client share one doorbell; here the doorbell of burst 1. */
+	/* All bursts of a client share one doorbell, which this test maps as burst 1's doorbell. */
 	map = (struct nn_ring_map){
 		.status = b->status, .mine = map_burst(number, NNACCEL_BURST_REQUESTS, 8192),
 		.peer = map_burst(number, NNACCEL_BURST_RESULTS, 8192),
@@ -814,7 +813,7 @@ static void await_true(const atomic_bool *what)
 	assert_true(*what);
 }
 
-/* Does what the kernel does at the end of a burst. */
+/* Ends a burst as the kernel does. */
 static void close_burst(struct burst_end *b)
 {
 	const struct nnaccel_cmd gone = { .kind = NNACCEL_DO_BURST_GONE, .burst = b->number };
@@ -826,8 +825,8 @@ static void close_burst(struct burst_end *b)
 }
 
 /*
- * An executor that caches slots is notified of a slot before its first use, and again if the
- * executor has dropped the slot.
+ * An executor that caches slots is notified of a slot before the slot's first use, and a second
+ * time if the executor has dropped the slot.
  */
 static void test_slots_of_executors(void **state)
 {
@@ -855,7 +854,7 @@ static void test_slots_of_executors(void **state)
 	unmap_burst(&b);
 }
 
-/* A malformed request gets an error, and the next one is served. */
+/* A malformed request of a burst gets an error, and the next request of the burst is served. */
 static void test_malformed_request(void **state)
 {
 	struct nnaccel_datum datums[CAPACITY] = { { .kind = NNACCEL_DATUM_RESULT } };
@@ -879,7 +878,7 @@ static void test_malformed_request(void **state)
 	unmap_burst(&b);
 }
 
-/* A client that breaks a ring loses only that burst. */
+/* A client that damages the ring of a burst loses only the damaged burst. */
 static void test_broken_ring(void **state)
 {
 	struct burst_end one, other;
@@ -943,8 +942,8 @@ static void test_burst_end_hangs(void **state)
 	send_request(&one);
 	await_true(&engine_state.executes);
 	/*
-	 * The burst is closed during an execution, so that the thread that serves the burst handles
-	 * its end.
+	 * Close the burst during an execution, so that the thread that serves the burst handles the
+	 * burst's end.
 	 */
 	close_burst(&one);
 	engine_state.hangs = true;
@@ -984,7 +983,7 @@ static void test_slot_end_hangs(void **state)
 	assert_int_equal(receive_result(&other), NN_OK);
 	assert_true(memory[1] == 8);
 	close_burst(&one);
-	/* Commands are served, too. */
+	/* Commands are served while the engine hangs in the notification. */
 	open_burst(&third, 3);
 	engine_state.hangs = false;
 	close_context();
@@ -994,7 +993,7 @@ static void test_slot_end_hangs(void **state)
 	unmap_burst(&third);
 }
 
-/* Waits until an execution other than `before` has begun, and returns it. */
+/* Waits until an execution that is not `before` has begun, and returns the execution. */
 static struct nna_engine_execution *await_execution(const struct nna_engine_execution *before)
 {
 	for (int i = 0; i < PATIENCE_MS && engine_state.execution == before; i++)
@@ -1003,7 +1002,7 @@ static struct nna_engine_execution *await_execution(const struct nna_engine_exec
 	return engine_state.execution;
 }
 
-/* Checks that an execution cannot be ended again; the reason is that it has ended already. */
+/* Checks that the engine cannot end an execution that has already ended. */
 static void assert_ended(struct nna_engine_execution *execution)
 {
 	struct nn_error err = { "" };
@@ -1013,7 +1012,7 @@ static void assert_ended(struct nna_engine_execution *execution)
 	assert_non_null(strstr(err.message, "ended already"));
 }
 
-/* Any thread may end an execution, once. */
+/* Any thread of the engine may end a deferred execution, but only once. */
 static void test_deferred(void **state)
 {
 	struct nna_engine_execution *first, *second;
@@ -1046,7 +1045,7 @@ static void test_deferred(void **state)
 	await_end();
 }
 
-/* Tests the same in a burst. */
+/* Tests, for an execution of a burst, that any thread may end a deferred execution. */
 static void test_deferred_in_burst(void **state)
 {
 	struct nna_engine_execution *execution = NULL;
@@ -1108,15 +1107,15 @@ static struct nna_engine_execution *deferred[NUM_DEFERRED];
 static uint32_t num_deferred;
 
 /*
- * Waits until the engine has deferred the execution that was sent last; `before` is the execution
- * before.
+ * Waits until the engine has deferred the execution that was sent last; `before` is the engine's
+ * previous execution.
  */
 static void await_deferral(const struct nna_engine_execution *before)
 {
 	deferred[num_deferred++] = await_execution(before);
 }
 
-/* Starts `count` executions, which the engine defers and does not answer. */
+/* Starts `count` executions, which the engine defers and does not end. */
 static void defer(uint32_t count)
 {
 	engine_state.defers = true;
@@ -1135,8 +1134,8 @@ static enum nn_status status_of(uint32_t i)
 }
 
 /*
- * Ends all deferred executions, the last one first. The library must not call the engine on this
- * thread.
+ * Ends all deferred executions, the last execution first. The library must not call the engine on
+ * the thread that ends executions.
  */
 static void *end_all_here(void *ended)
 {
@@ -1175,7 +1174,7 @@ static void assert_answers(void)
 		assert_int_equal(kernel.statuses[DEFERRED + i], status_of(i));
 }
 
-/* Sets up a client on one CPU, so that it has two threads for commands. */
+/* Sets up a client on one CPU, so that the client has two threads for commands. */
 static int set_up_on_one_cpu(void **state)
 {
 	cpu_set_t all, one;
@@ -1194,8 +1193,8 @@ static int set_up_on_one_cpu(void **state)
 }
 
 /*
- * Deferred executions occupy no thread: other commands are served, and the engine decides the order
- * of the ends.
+ * Deferred executions occupy no thread: other commands are served, and the executions end in the
+ * order that the engine chooses.
  */
 static void test_many_deferred(void **state)
 {
@@ -1228,8 +1227,8 @@ static void test_many_deferred(void **state)
 }
 
 /*
- * A deferred execution holds references to its model and memory. A thread of the library drops
- * these references.
+ * A deferred execution holds references to its model and memory. A thread of the library drops the
+ * references after the execution's end.
  */
 static void test_deferred_after_forgetting(void **state)
 {
@@ -1262,7 +1261,7 @@ static void open_bursts(struct burst_end *bursts, uint32_t count)
 		open_burst(&bursts[i], i + 1);
 }
 
-/* Defers an execution of a burst. */
+/* Starts an execution of a burst, which the engine defers. */
 static void defer_in_burst(struct burst_end *b)
 {
 	const struct nna_engine_execution *before = engine_state.execution;
@@ -1286,8 +1285,8 @@ static void unmap_bursts(struct burst_end *bursts, uint32_t count)
 }
 
 /*
- * There are more bursts than threads for them. A freed slot stays mapped until the end of the
- * execution that uses it.
+ * Executions are deferred in more bursts than there are threads for bursts. A freed slot stays
+ * mapped until the end of the execution that uses the slot.
  */
 static void test_deferred_in_many_bursts(void **state)
 {
@@ -1359,14 +1358,14 @@ static void test_death_with_many_bursts(void **state)
 	die_with_bursts(NUM_BURSTS);
 }
 
-/* The end of the last execution wakes the threads that had no work. */
+/* After the client's death, the end of the last execution wakes the client's idle threads. */
 static void test_death_with_a_burst(void **state)
 {
 	(void)state;
 	die_with_bursts(1);
 }
 
-/* The session ends because one of the executions is overdue, or the device is lost. */
+/* The session ends because one of many deferred executions is overdue, or the device is lost. */
 static void test_end_with_many_deferred(void **state)
 {
 	const struct nna_engine_execution *before;
@@ -1402,7 +1401,7 @@ static void test_stop_with_many_deferred(void **state)
 	await_end();
 }
 
-/* If the engine hangs in forget_region, bursts are not delayed. */
+/* If the engine hangs in forget_region(), bursts are not delayed. */
 static void test_forget_hangs(void **state)
 {
 	const struct nnaccel_cmd forget = { .kind = NNACCEL_DO_FORGET_GRANT, .grant = MEMORY };
@@ -1419,13 +1418,13 @@ static void test_forget_hangs(void **state)
 }
 
 /*
- * An overdue execution is answered although forget_region hangs, also if no other execution uses
- * its memory.
+ * The library answers an overdue execution although forget_region() hangs, even if no other
+ * execution uses the execution's memory.
  */
 static void test_overdue_forget_hangs(void **state)
 {
 	(void)state;
-	/* The library calls forget_region for memory that no execution uses any more. */
+	/* The library calls forget_region() for memory after the last execution that uses it. */
 	execute_once(2, 3);
 	engine_state.waits = true;
 	engine_state.executes = false;
@@ -1470,21 +1469,21 @@ static void test_overdue(void **state)
 	assert_int_equal(fstat(session, &st), 0);
 	assert_true(S_ISCHR(st.st_mode));
 	/*
-	 * The library waits half of the module's kill_grace_ms after the deadline; if that is not
-	 * known, half of 1 s.
+	 * After the deadline, the library waits half of the module's kill_grace_ms, or half of 1 s
+	 * if kill_grace_ms is unknown.
 	 */
 	assert_true(clock_ns() >= deadline_ns + (kill_grace[0] ? 300 : 500) * UINT64_C(1000000));
 	/*
-	 * The library's watching thread answered for the execution; otherwise the kernel would kill
-	 * the process.
+	 * The library's watching thread answered the overdue execution, so that the kernel does not
+	 * kill the process.
 	 */
 	assert_int_equal(await_answer(2), NN_MISSED_DEADLINE_TRANSIENT);
 	assert_null(engine_state.forgotten);
 	engine_state.go_on = true;
 	await_end();
 	/*
-	 * The execution wrote to memory that no longer belongs to the client, and the result of the
-	 * execution is dropped.
+	 * The overdue execution wrote to memory that no longer belongs to the client, and the
+	 * library dropped the execution's result.
 	 */
 	assert_ptr_equal(engine_state.forgotten, engine_state.base);
 	assert_int_equal(kernel.status, NN_MISSED_DEADLINE_TRANSIENT);
@@ -1498,7 +1497,7 @@ static void test_overdue_with_a_grace(void **state)
 	kill_grace = "";
 }
 
-/* The threads of a client that sent no request can be stopped. */
+/* The threads of a client can be stopped even if the client has sent no command. */
 static void test_stop(void **state)
 {
 	(void)state;

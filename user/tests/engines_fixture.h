@@ -20,8 +20,8 @@ static const char *const others[NUM_OTHERS] = { "test-second", "test-third" };
 static pid_t other_pids[NUM_OTHERS];
 
 /*
- * Starts an engine as the owner of the engine node, without a cgroup, and waits until it is ready.
- * Once the engine is ready, its log is not read any more.
+ * Starts an engine as the owner of the engine node, without a cgroup. Reads the engine's log until
+ * the log says that the engine is ready.
  */
 static inline bool start_other(int i)
 {
@@ -52,7 +52,7 @@ static inline bool start_other(int i)
 		printf("# %s", line);
 		ready = strstr(line, "ready");
 	}
-	/* The pipe of the log stays open, so that the engine can continue to write to it. */
+	/* The pipe of the engine's log stays open, so that the engine can still write its log. */
 	return ready;
 }
 

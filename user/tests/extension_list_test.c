@@ -14,7 +14,7 @@
 #include "model/extension_list.h"
 #include "tests/heap_blocks.h"
 
-/* Two extensions: the first has a scalar, a tensor and an operation, the second an operation. */
+/* A list of two extensions: one has a scalar, a tensor and an operation, one has an operation. */
 struct sample {
 	struct extension_list head;
 	struct extension_record first;
@@ -148,7 +148,7 @@ static void test_refusals(void **state)
 	}
 }
 
-/* A list with a wrong length is rejected. */
+/* A list of extensions with a wrong length is rejected. */
 static void test_lengths(void **state)
 {
 	struct nn_device_extension *list;
@@ -157,7 +157,7 @@ static void test_lengths(void **state)
 
 	(void)state;
 	sample_init(&s);
-	/* A list that is too long is not read. */
+	/* The decoder does not read a list of extensions that is too long. */
 	assert_int_equal(nn_device_extensions_decode(&s, EXTENSION_LIST_MAX_SIZE + 1, &list, &count,
 						     NULL), NN_GENERAL_FAILURE);
 	for (size_t size = 0; size <= sizeof(s); size++)

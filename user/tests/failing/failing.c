@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes allocations fail on demand; the linker's --wrap replaces the functions.
+ * Makes allocations fail on demand; the linker's --wrap replaces the functions that allocate.
  */
 #define _GNU_SOURCE
 #include "tests/failing/failing.h"
@@ -25,7 +25,7 @@ void *__real_realloc(void *memory, size_t size);
 static struct failing own;
 static struct failing *_Atomic mine = &own;
 
-/* A mapped file with the failures of each process. */
+/* A mapped file that says, for each process, which allocations fail. */
 static struct failing *others;
 
 bool failing_open(const char *path)
@@ -85,8 +85,8 @@ static bool fails(void)
 }
 
 /*
- * Some linkers apply --wrap to undefined symbols of shared libraries, too, and then need a visible
- * wrapper. The libraries still call the C library.
+ * Some linkers apply --wrap to undefined symbols of shared libraries, too, and then need visible
+ * wrappers. Shared libraries still call the C library instead of the wrappers.
  */
 #define SEEN __attribute__((visibility("default")))
 
@@ -124,8 +124,8 @@ FAILING(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attribute
 	if (!got) kept_add((const void *)*thread, KEPT_THREADS))
 
 /*
- * The old block is forgotten before the new one is recorded, because both may have the same
- * address.
+ * The old block is removed from kept.c's table before the new block is recorded, because the two
+ * may have one address.
  */
 static void *resize(void *memory, size_t size)
 {

@@ -9,17 +9,20 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* The process whose allocations fail: this one, or a process of tests/failing/nnacceld. */
+/* Whose allocations fail: those of this process, or of a process of tests/failing/nnacceld. */
 enum failing_who { FAILING_SELF, FAILING_BROKER, FAILING_WORKER, FAILING_KEEPER, FAILING_COUNT };
 
 struct failing {
-	/* The `countdown`-th allocation from now fails; 0 if none is to fail or it has failed. */
+	/* Number of allocations up to the next failing allocation; 0 if no allocation fails. */
 	atomic_uint countdown;
 	atomic_uint failures;
 	atomic_bool is_lasting;
 };
 
-/* The file that the engine's programs map and obey. scripts/guest/allocation-failures makes it. */
+/*
+ * The file in which the engine's programs find which allocations fail. The script
+ * scripts/guest/allocation-failures makes the file.
+ */
 #define FAILING_FILE "/run/nnaccel-failing"
 
 /*
@@ -29,15 +32,15 @@ struct failing {
 bool failing_open(const char *path);
 
 /*
- * Called by a program of the engine: its allocations fail from now on as the file at `path` says.
- * Does nothing if there is no such file.
+ * Called by a program of the engine, whose allocations then fail as the file at `path` says. Does
+ * nothing if the file does not exist.
  */
 void failing_obey(enum failing_who who, const char *path);
 
 /*
- * Makes the `number`-th allocation after this call fail, and, if `lasting` is set, all later ones.
- * The number 0 ends the failures. To make allocations of other processes fail, call failing_open()
- * first.
+ * Makes the `number`-th allocation after failing_begin() fail, and all later allocations if
+ * `lasting` is set. The number 0 ends the failures. To make allocations of other processes fail,
+ * call failing_open() first.
  */
 void failing_begin(enum failing_who who, unsigned int number, bool lasting);
 

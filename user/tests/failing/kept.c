@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the objects that a program has not released; the linker's --wrap replaces the functions.
+ * Counts the objects that a program has not released; the linker's --wrap replaces the functions
+ * that acquire and release objects.
  */
 #define _GNU_SOURCE
 #include "tests/failing/kept.h"
@@ -15,7 +16,7 @@
 
 #include "tests/open_files.h"
 
-#define MOST (1U << 17)		/* maximum number of objects at a time; a power of two */
+#define MOST (1U << 17)		/* size of the hash table of objects; a power of two */
 #define PAGE 4096
 
 /* An object that is not released, or a held lock; `times` counts the holders of a lock. */
@@ -43,7 +44,7 @@ static void leave(void)
 	__real_pthread_mutex_unlock(&lock);
 }
 
-/* Registers before all other handlers of fork(), because their locks are recorded here. */
+/* Runs before all other constructors, because the locks of their fork() handlers are recorded. */
 __attribute__((constructor(101))) static void register_fork(void)
 {
 	pthread_atfork(enter, leave, leave);
@@ -59,7 +60,7 @@ static uint32_t home(const void *what, enum kept_kind kind)
 	return (uint32_t)(((uintptr_t)what >> 3) * 0x9e3779b97f4a7c15u >> 40) + kind;
 }
 
-/* Returns the entry of an object in the hash table, or the free entry where it belongs. */
+/* Returns the entry of an object in the hash table, or the free entry for the object. */
 static struct thing *find(const void *what, enum kept_kind kind)
 {
 	uint32_t i = home(what, kind) % MOST;
@@ -69,7 +70,7 @@ static struct thing *find(const void *what, enum kept_kind kind)
 	return &things[i];
 }
 
-/* Frees an entry of the hash table, and moves later entries that would otherwise not be found. */
+/* Frees an entry of the hash table, and moves later entries that the gap would hide from find(). */
 static void vacate(struct thing *place)
 {
 	uint32_t at = (uint32_t)(place - things);
@@ -162,8 +163,8 @@ const char *kept_more(const struct kept *before, const struct kept *after)
 /* ---- what is wrapped ---- */
 
 /*
- * An object is removed from the table before the call that ends it, and recorded after the call
- * that makes it.
+ * An object is recorded after the call that makes the object, and removed from the table before the
+ * call that ends the object.
  */
 #define WRAPPED(type, name, params, args, before, after)			\
 	type __real_##name params;						\

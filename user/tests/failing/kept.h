@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts objects that a program has not released. All code that is linked with the Makefile's
- * `failing` is watched, on any thread.
+ * Counts objects that a program has not released. The count includes all threads, and all code that
+ * is linked with the Makefile's `failing`.
  */
 #ifndef NN_TESTS_KEPT_H
 #define NN_TESTS_KEPT_H
@@ -26,7 +26,7 @@ struct kept {
 	unsigned long counts[KEPT_COUNT];
 };
 
-/* Starts watching. Call this function first, while the process has one thread. */
+/* Starts counting. Call kept_start() first, while the process has one thread. */
 void kept_start(void);
 
 /* Called by wrapped functions: records a new object of a kind. NULL is ignored. */
