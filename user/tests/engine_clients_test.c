@@ -313,8 +313,8 @@ static void test_keeper_dies_on_processes(void **state)
 }
 
 /*
- * If the broker also holds the keeper's end of a socket, and passes the end to the next keeper, the
- * process at the socket's other end does not notice the restart.
+ * A restart of the keeper is not noticed at the other end of a socket if the broker also holds the
+ * keeper's end, and passes it to the next keeper.
  */
 static void test_keeper_comes_again(void **state)
 {

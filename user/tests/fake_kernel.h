@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A kernel and an engine played by the test's own program. This header replaces open(), which
- * returns the device, and ioctl(), which handles requests and can fail one of them. Only one file
- * of a program may include this header; the program is linked with libnnaccel.
+ * Imitates the kernel and an engine in the test's own program, which is linked with libnnaccel.
+ * This header replaces open(), which opens the imitated device, and ioctl(), which handles requests
+ * and can let one request fail. Only one file of a program may include this header.
  */
 #ifndef NN_TESTS_FAKE_KERNEL_H
 #define NN_TESTS_FAKE_KERNEL_H
@@ -29,22 +29,22 @@
 
 #define FAKE_PAGE 4096
 #define FAKE_CAPACITY 64
-/* A bit that is set in the ids of imported pools. */
+/* Bit that is set in the ids of imported memory pools. */
 #define FAKE_IMPORT 0x40000000
-/* A bit that is set in the ids of submissions. */
+/* Bit that is set in the ids of submissions. */
 #define FAKE_SUBMISSION 0x20000000
 #define FAKE_MOST_IDS (1 << 20)
 #define FAKE_MOST_COMMANDS 32	/* maximum number of submissions with unfetched answers */
-#define FAKE_MOST_SUBMISSIONS 256	/* including those with only an open file */
+#define FAKE_MOST_SUBMISSIONS 256	/* number of submissions with an answer or an open file */
 #define FAKE_EXTENSION "dev.nnaccel.fake"
 
-/* Used in place of an errno: the engine refuses the request and gives no reason. */
+/* Stands for an errno in `error`: the engine refuses the request without a reason. */
 #define FAKE_REFUSES -1
 
-/* Objects that have ids. */
+/* Kinds of objects that have ids. */
 enum fake_kind { FAKE_NONE, FAKE_POOL, FAKE_MODEL, FAKE_BUFFER };
 
-/* Work and its answer. The answer exists as soon as the work is submitted. */
+/* Submitted work, with the answer, which exists as soon as the work is submitted. */
 union fake_work {
 	uint32_t size;
 	struct nnaccel_query query;
@@ -59,7 +59,7 @@ union fake_work {
 };
 
 struct fake_submission {
-	uint32_t id;	/* 0 if the answer was fetched or the place is free */
+	uint32_t id;	/* 0 if the answer was fetched or the array's element is free */
 	uint32_t kind;
 	int fd;				/* the submission's file, or -1 */
 	int device;			/* its context's file */
@@ -67,33 +67,34 @@ struct fake_submission {
 };
 
 static struct {
-	unsigned int countdown;	/* the countdown-th request fails; 0 for none */
+	unsigned int countdown;	/* requests up to the failing request; 0: no request fails */
 	int error;			/* error of the failing request: an errno or FAKE_REFUSES */
 	unsigned int failures;
 	bool is_on;			/* if false, all requests go to the real kernel */
 	uint32_t ids;
-	uint8_t kinds[FAKE_MOST_IDS];	/* kind of each id: enum fake_kind */
+	uint8_t kinds[FAKE_MOST_IDS];	/* enum fake_kind of the object with each id */
 	int live;			/* number of ids that were not released */
 	unsigned int wrong;		/* number of wrong ids and sizes in requests */
-	struct nnaccel_shape shape;	/* shape of every output, without flags */
-	bool is_short;			/* the next execution's outputs do not fit in the memory */
+	struct nnaccel_shape shape;	/* reported shape of every output, without flags */
+	bool is_short;			/* set if the next execution's outputs are too small */
 	uint32_t num_extensions;	/* 1: FAKE_EXTENSION; or 0 */
 	/*
-	 * A test's own answers to requests, or NULL. The function returns true if it has answered.
-	 * For NNACCEL_SUBMIT, `request` is the enum nnaccel_work and `arg` the work's structure.
+	 * A test's function that answers requests itself, or NULL. answer() returns true if it has
+	 * answered the request. For NNACCEL_SUBMIT, answer() gets the enum nnaccel_work as
+	 * `request`, and the work's structure as `arg`.
 	 */
 	bool (*answer)(unsigned long request, void *arg, int *result);
 	uint32_t num_submissions;	/* so far */
 	struct fake_submission submissions[FAKE_MOST_SUBMISSIONS];
-	unsigned int signals;		/* number of signals that interrupt a waiting call */
+	unsigned int signals;		/* number of signals that interrupt waiting ioctl() calls */
 	bool is_busy;			/* no submission ends */
 	uint32_t progress;		/* that those tell */
-	int end;			/* an errno that the next submissions end with, or 0 */
+	int end;			/* errno with which the next submissions end, or 0 */
 } fake;
 
 /*
- * Makes the `number`-th request after this call fail. fake_end() ends that, and returns how many
- * requests failed.
+ * Makes the `number`-th request after fake_begin() fail. The function fake_end() ends the failures,
+ * and returns how many requests failed.
  */
 static inline void fake_begin(unsigned int number, int error)
 {
@@ -122,7 +123,7 @@ static uint32_t fake_id(enum fake_kind kind, uint32_t flags)
 	return fake.ids | flags;
 }
 
-/* Counts an id as wrong if it is unknown or of another kind. The id 0 stands for no object. */
+/* Counts an id as wrong if no object of the kind has the id. The id 0 stands for no object. */
 static void fake_look(uint64_t id, enum fake_kind kind)
 {
 	fake.wrong += id && fake.kinds[(id & ~(uint64_t)FAKE_IMPORT) % FAKE_MOST_IDS] != kind;
@@ -134,7 +135,7 @@ static void fake_look_all(uint64_t ids, uint32_t count)
 		fake_look(((const uint32_t *)(uintptr_t)ids)[i], FAKE_POOL);
 }
 
-/* Releases an id even if the request fails, because a client does not repeat the request. */
+/* Releases an object's id even if the client's request fails, because clients do not retry. */
 static void fake_give_back(uint64_t id)
 {
 	uint8_t *kind = &fake.kinds[(id & ~(uint64_t)FAKE_IMPORT) % FAKE_MOST_IDS];
@@ -192,7 +193,7 @@ static int fake_execute(struct nnaccel_execute *e)
 	return 0;
 }
 
-/* Makes a burst whose rings no worker reads. No memory gets a slot, so no packet is sent. */
+/* Makes a burst whose rings no worker reads. The client sends no packet, because no slot exists. */
 static int fake_burst(struct nnaccel_burst_create *c)
 {
 	const struct nnaccel_burst_status status = {
@@ -214,7 +215,7 @@ static int fake_fail(int error)
 	return -1;
 }
 
-/* Checks the ids of the parts of a saved model. */
+/* Checks the pools' ids in the descriptions of a saved model's parts. */
 static void fake_look_parts(uint64_t address, uint32_t count)
 {
 	const struct nnaccel_cache_part *parts = (const void *)(uintptr_t)address;
@@ -273,7 +274,7 @@ static int fake_work(enum nnaccel_work kind, union fake_work *w)
 	return fake_fail(EINVAL);
 }
 
-/* Returns the size of the structure of a kind of work; *status points to the status in it. */
+/* Returns the size of a kind of work's structure; *status points to the structure's status. */
 static uint32_t fake_work_size(uint32_t kind, union fake_work *w, uint32_t **status)
 {
 	switch (kind) {
@@ -295,8 +296,8 @@ static uint32_t fake_work_size(uint32_t kind, union fake_work *w, uint32_t **sta
 }
 
 /*
- * Returns the submission with this id or, if the id is 0, with this file; NULL if it does not
- * exist.
+ * Returns the submission with the given id or, if the id is 0, with the given file; NULL if there
+ * is no such submission.
  */
 static struct fake_submission *fake_find(uint32_t id, int fd)
 {
@@ -327,7 +328,7 @@ static inline unsigned int fake_pending(void)
 	return count;
 }
 
-/* Returns a place for a submission: an unused one, or one whose answer was fetched. */
+/* Returns an element of the array for a new submission: unused, or with a fetched answer. */
 static struct fake_submission *fake_room(void)
 {
 	struct fake_submission *room = NULL;
@@ -355,8 +356,8 @@ static void fake_lose_model(struct fake_submission *s)
 }
 
 /*
- * Opens a file for a submission. If a closed file had the same number, frees the submission of that
- * file.
+ * Opens a file for a submission. If the new file descriptor equals that of a closed file, frees the
+ * closed file's submission.
  */
 static int fake_submission_file(void)
 {
@@ -432,7 +433,7 @@ static int fake_wait(struct nnaccel_wait *w, bool refuses)
 	w->out_error = (uint32_t)fake.end;
 	if (fake.end)
 		return 0;
-	/* The pointers of this call, not those of the submission, say where to write the answer. */
+	/* Write the answer to the fetching call's pointers, not to the submission's pointers. */
 	given = *to;
 	if (refuses)
 		*status = NNACCEL_STATUS_GENERAL_FAILURE;
@@ -456,7 +457,7 @@ static int fake_destroy(uint32_t id)
 	return s || !(id & FAKE_SUBMISSION) ? 0 : fake_fail(ENOENT);
 }
 
-/* Answers a request that gets no errno. */
+/* Answers a request that does not fail with an errno of the test. */
 static int fake_do(int fd, unsigned long request, void *arg, bool refuses)
 {
 	struct nnaccel_pool_import *import = arg;
@@ -500,7 +501,7 @@ static int fake_do(int fd, unsigned long request, void *arg, bool refuses)
 	return 0;
 }
 
-/* Returns the size in the first field of a request; 0 for a request to another driver. */
+/* Returns the size of a request's structure; 0 for a request to another driver. */
 static uint32_t fake_size(unsigned long request)
 {
 	switch (request) {
@@ -548,14 +549,14 @@ __attribute__((visibility("default"))) int open(const char *path, int flags, ...
 	mode = flags & O_CREAT ? va_arg(args, int) : 0;
 	va_end(args);
 	fd = (int)syscall(SYS_openat, AT_FDCWD, is_fake ? "/dev/null" : path, flags, mode);
-	/* An earlier context with this fd has ended, and so have its submissions. */
+	/* A context whose fd is reused has ended, so free the ended context's submissions. */
 	for (uint32_t i = 0; is_fake && i < FAKE_MOST_SUBMISSIONS; i++)
 		if (fake.submissions[i].device == fd)
 			fake.submissions[i] = (struct fake_submission){ .id = 0 };
 	return fd;
 }
 
-/* The file of a real burst can be polled. A memfd stands for it here, and cannot. */
+/* Replaces epoll_ctl(), because a burst's file here is a memfd, which epoll does not accept. */
 __attribute__((visibility("default"))) int epoll_ctl(int epoll, int op, int fd,
 						     struct epoll_event *event)
 {

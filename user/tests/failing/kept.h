@@ -29,21 +29,21 @@ struct kept {
 /* Starts counting. Call kept_start() first, while the process has one thread. */
 void kept_start(void);
 
-/* Called by wrapped functions: records a new object of a kind. NULL is ignored. */
+/* Called by the wrappers of functions: records a new object of a kind. NULL is ignored. */
 void kept_add(const void *what, enum kept_kind kind);
 
 /*
- * Forgets an object. An object that was not recorded is a fault, unless it is memory, which the C
- * library may have allocated.
+ * Forgets a recorded object. Forgetting an unrecorded object is an error of the program, unless the
+ * object is memory, which the C library may have allocated.
  */
 void kept_remove(const void *what, enum kept_kind kind);
 
 void kept_mapped(size_t size);
 
-/* Returns the current counts. */
+/* Returns the current number of objects of each kind. */
 struct kept kept_now(void);
 
-/* Returns the name of the first kind with more objects in `after` than in `before`, or NULL. */
+/* Returns the name of a kind with more objects in `after` than in `before`, or NULL. */
 const char *kept_more(const struct kept *before, const struct kept *after);
 
 #endif /* NN_TESTS_KEPT_H */

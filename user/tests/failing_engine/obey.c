@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Part of the programs of an nnacceld whose allocations fail when a test demands it.
+ * Linked into the programs of an nnacceld for tests, whose allocations fail when a test demands.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The sample engine with one fault of faults.def. The environment variable NNACCEL_FAULT names the
- * fault. Each fault breaks a rule that the sample engine follows. Without the variable, or with
+ * fault. Each fault breaks a rule that the sample engine follows. Without NNACCEL_FAULT, or with
  * NNACCEL_FAULT=NONE, the engine has no fault.
  */
 #include <poll.h>
@@ -77,7 +77,7 @@ static void faulty_describe(const struct nna_engine *engine, struct nn_device_in
 		memset(info->operations, fault == CLAIMS_ALL ? 0xff : 0, sizeof(info->operations));
 }
 
-/* Changes constants of a model, as the fault demands: activations or float tensors. */
+/* Changes the fused activations or the float constants of a model, as the fault says. */
 static void spoil(struct nn_model *model)
 {
 	const struct nn_subgraph *main = &model->subgraphs[0];
@@ -173,7 +173,7 @@ static enum nn_status faulty_prepare(const struct nna_engine *engine, const stru
 	return NN_OK;
 }
 
-/* The prepared models that were executed so far. */
+/* Prepared models that have been executed at least once. */
 static const void *executed[MAX_SET];
 
 static bool was_executed(const void *prepared)
@@ -227,7 +227,7 @@ static void faulty_release(const struct nna_engine *engine, void *prepared)
 
 /* ---- executions ---- */
 
-/* The outputs of the last execution. */
+/* Copies of the outputs of the last execution. */
 static struct {
 	void *data;
 	uint64_t size;
@@ -249,7 +249,7 @@ static void exchange_result(const struct nn_arg *out, uint64_t size)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Rounds each float: only its upper 20 bits remain. */
+/* Rounds each float to its upper 20 bits. */
 static void round_floats(const struct nn_arg *out, uint64_t size)
 {
 	uint32_t bits;
@@ -273,7 +273,7 @@ static bool has_zero(const struct nn_arg *in)
 	return false;
 }
 
-/* Writes a wrong float at an address in the client's writable memory where no output lies. */
+/* Writes a wrong float to the client's writable memory, if no output lies at the address. */
 static void write_at(struct nna_engine_execution *execution, const struct nn_arg *out, char *at)
 {
 	const float wrong = 42;
@@ -285,8 +285,8 @@ static void write_at(struct nna_engine_execution *execution, const struct nn_arg
 }
 
 /*
- * Replaces an input (the weights) by the data that it had when this model was first executed after
- * another one.
+ * Replaces the weights, an input, by old weights: those of the first execution since another model
+ * was executed.
  */
 static void keep_weights(const void *prepared, struct nn_arg *in)
 {
@@ -329,7 +329,7 @@ static void change_inputs(const struct prepared *p, struct nna_engine_execution 
 	}
 }
 
-/* Replaces each output that is too short by memory of the engine that is long enough. */
+/* Replaces the memory of each output that is too short by the engine's own, longer memory. */
 static void lengthen(const struct nn_subgraph *main, const struct nn_execution *e, struct nn_arg *out)
 {
 	for (uint32_t i = 0; i < e->num_outputs; i++) {
@@ -356,7 +356,7 @@ static void shorten(const struct nn_execution *e, const struct nn_arg *out)
 	}
 }
 
-/* Executes with temporaries that all executions share. */
+/* Executes with one memory for the temporaries of all executions, which is the fault. */
 static enum nn_status execute_shared(const struct prepared *p, struct nn_execution *e, struct nn_error *err)
 {
 	static char room[1 << 20];
@@ -399,7 +399,7 @@ static void spoil_result(const struct prepared *p, struct nna_engine_execution *
 		memcpy(in->data, out->data, size < in->length ? size : in->length);
 }
 
-/* Applies faults that concern failed executions; returns the status that the engine reports. */
+/* Applies the faults of failed executions; returns the status that the engine then reports. */
 static enum nn_status spoil_failure(struct nna_engine_execution *execution, struct nn_execution *e,
 				    enum nn_status status)
 {
@@ -506,9 +506,9 @@ static enum nn_status faulty_execute(const struct nna_engine *engine, void *prep
 
 /* ---- bursts ---- */
 
-/* The sample's executor, and the first memory that had each slot index. */
+/* The sample engine's executor, and the first memory that had each slot index. */
 struct faulty_executor {
-	/* first member, because the sample's functions take a pointer to it */
+	/* `own` is the first member, because the sample engine's functions take a pointer to it */
 	struct executor own;
 	unsigned int executions;
 	bool has_failed;
@@ -564,7 +564,7 @@ static enum nn_status faulty_add(void *executor, const struct nna_engine_slot *s
 	return burst_add(executor, slot, err);
 }
 
-/* A fault: takes inputs from (a copy of) the first memory that the slot's index had. */
+/* A fault: reads inputs from the first memory of a slot index, or from a copy of that memory. */
 static void take_stale(struct nna_engine_execution *execution, struct faulty_executor *x,
 		       const uint32_t *slots, struct nn_arg *in, uint32_t count)
 {
@@ -632,7 +632,7 @@ static const struct nna_engine_burst faulty_executor = {
 
 /* ---- buffers, which have the layout of clients' memory ---- */
 
-/* A buffer, and a copy of the data that the client wrote to it last. */
+/* A buffer, and a copy of the data that the client last wrote to the buffer. */
 struct faulty_buffer {
 	void *bytes;
 	uint64_t length;
@@ -684,7 +684,7 @@ static const struct nna_engine_buffers faulty_buffers = {
 
 /* ---- caching ---- */
 
-/* The model part that was saved last. */
+/* The model part of the model that was saved last. */
 static struct nna_engine_part last_saved;
 
 static enum nn_status faulty_save(const struct nna_engine *engine, const void *prepared,

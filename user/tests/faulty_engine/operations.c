@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine of nnacceld with one fault. Most faults concern certain operations. If a model
- * contains such an operation, the last element of the first output is changed.
+ * The engine of nnacceld with one fault. Most faults concern certain operations. If a model has an
+ * operation of the fault, the engine changes the last element of the model's first output.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,11 +17,11 @@ static enum fault fault;
 
 /* ---- the models that the fault concerns ---- */
 
-/* The models that were prepared last, and whether the fault concerns them. */
+/* Models that were prepared last, and whether they contain an operation of the fault. */
 static struct hit {
 	const void *prepared;
 	bool is_hit, is_executed;
-	struct nn_output_shape shape;	/* first output of its first execution */
+	struct nn_output_shape shape;	/* first output's shape in the first execution */
 } hits[MAX_HITS];
 static _Atomic(unsigned int) num_hits;
 
@@ -48,7 +48,7 @@ struct view {
 	const struct nn_operand *in, *other, *out;
 };
 
-/* Returns the value of an input that is a constant scalar; 0 for other inputs. */
+/* Returns the value of an input that is a constant scalar; 0 for all other kinds of inputs. */
 static int32_t number(const struct view *v, uint32_t index)
 {
 	const struct nn_operand *o = index < v->op->num_inputs ?
@@ -100,7 +100,10 @@ static bool has_quant8(const struct nn_operand *o)
 	return o->type == NN_TENSOR_QUANT8_ASYMM || o->type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
 }
 
-/* Returns whether the first input is broadcast in a dimension, counted from the last one. */
+/*
+ * Returns whether the first input is broadcast in any dimension or, with `in_the_middle`, in a
+ * dimension that is neither the first nor the last dimension.
+ */
 static bool is_broadcast(const struct nn_operand *a, const struct nn_operand *b, bool in_the_middle)
 {
 	uint32_t rank = a->rank < b->rank ? a->rank : b->rank;
@@ -236,7 +239,7 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 
 /* ---- outputs ---- */
 
-/* Changes an element as the current fault demands. */
+/* Changes an output's element as the current fault says. */
 static void change(int32_t type, void *at)
 {
 	uint8_t *byte = at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fuzzes the decoding of a client's attributes in a worker. Either the attributes are rejected, or
- * all pointers stay in the one allocation and encoding gives the same bytes again.
+ * all pointers stay in one allocation and encoding restores the original bytes.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the parser of fetched commands. An accepted command must lie inside
- * the buffer, and its arguments inside their grants.
+ * Fuzzes the parser of fetched commands. An accepted command must lie inside the buffer, and the
+ * command's arguments inside their grants.
  */
 #include <stdlib.h>
 #include <string.h>
 
-/* This is the only source file of sessions that works without the kernel's interface. */
+/* command.c is the only source file of sessions that works without the kernel's interface. */
 #include "kit/session/command.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -60,8 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(buffer, data, size);
 	/*
-	 * The command's size field is often set here, because a fuzzer rarely finds the right
-	 * value.
+	 * Every second input gets the right value in the command's size field, because a fuzzer
+	 * rarely finds the right value.
 	 */
 	if (size >= sizeof(struct nnaccel_cmd) && data[sizeof(struct nnaccel_cmd) - 1] & 1) {
 		uint32_t own = (uint32_t)size;

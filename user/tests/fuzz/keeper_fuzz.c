@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes the keeper of the compilation cache. Three workers (two of the same user) and an
- * administrator send packets; workers also misuse the memory that they get. Tables in memory
- * replace the disk, and tell which answers are allowed. One thread does the work of the keeper's
- * threads in turn, because waking threads takes longer than their work.
+ * Fuzzes the keeper of the compilation cache. Three workers (two of them of one user) and an
+ * administrator send packets; workers also misuse the memory that the keeper sends. Tables in
+ * memory replace the disk, and say which answers are allowed. A single thread does the work of all
+ * the keeper's threads, because waking threads takes longer than their work.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -18,7 +18,7 @@ static int no_thread(pthread_t *thread, const pthread_attr_t *attributes, void *
 	(void)data;
 	return 0;
 }
-/* Replaces sending and receiving of packets, so that no system call is needed. */
+/* This test defines the functions that send and receive packets, without system calls. */
 #include "kit/cache/message.h"
 
 static int take_packet(int socket, enum message_way way, int flags, struct message *message,
@@ -41,10 +41,10 @@ static bool take_answer(int socket, const struct message *message, int file);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* One step of an input: this structure, followed by `size` bytes of a packet if it is a PACKET. */
+/* One step of a fuzzer's input; after a step of kind PACKET, `size` bytes of a packet follow. */
 struct step {
 	uint8_t worker;
-	uint8_t what;			/* enum act; any other number is PACKET */
+	uint8_t what;			/* enum act; a number beyond the enum is PACKET, too */
 	uint8_t size;
 	uint8_t byte;
 };
@@ -52,17 +52,17 @@ struct step {
 enum act { PACKET, POKE, UNMAP, RESIZE, HANG_UP, FILL, LATER, LOOK };
 
 static struct worker {
-	int memory;			/* memory that the client got; -1 for none */
-	uint8_t *map;			/* mapping of that memory; NULL if it is not mapped */
+	int memory;			/* memory that the client got, or -1 */
+	uint8_t *map;			/* mapping of `memory`, or NULL */
 	const uint8_t *view;		/* private mapping, which sealing does not affect */
 	size_t size, view_size;
-	bool is_filled;			/* every page of the memory was written */
+	bool is_filled;			/* set if the client wrote every page of `memory` */
 } workers[CLIENTS];
 
 static struct keep *keep;
 static int some_file;			/* stands for sockets */
 
-/* The served client: its packets and its answers. */
+/* The packet of the client that the keeper serves now, and the keeper's answer. */
 static struct {
 	const uint8_t *bytes;
 	size_t size;
@@ -161,7 +161,7 @@ bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 	(void)store;
 	if (!e)
 		return false;
-	/* Every other file counts as not yet verified. */
+	/* Half of the files, by a bit of the key, count as not yet verified. */
 	*work = (struct blob_work){ .uid = uid, .blob = e->blob, .done = key[1] % 2 };
 	memcpy(work->key, key, sizeof(work->key));
 	work->file = fcntl(some_file, F_DUPFD_CLOEXEC, 0);
@@ -186,7 +186,7 @@ bool blob_store_put(struct blob_store *store, uint32_t uid, const uint8_t key[DI
 	return num_plans < ENTRIES;
 }
 
-/* Reads all pages of the memory of a put, which must have its full size. */
+/* Reads all pages of the memory that a worker stores, which must have the full size. */
 void blob_work_run(struct blob_work *work)
 {
 	uint64_t size = work->blob.model_size + work->blob.data_size;
@@ -230,7 +230,7 @@ uint64_t blob_store_user_bytes(const struct blob_store *store)
 	return MAX_PLAN;
 }
 
-/* Removes the entries of a user, or all entries, and counts them. */
+/* Removes the entries of a user, or all entries; returns the number of removed entries. */
 static uint64_t clear_entries(struct entry *entries, unsigned int *count, uint64_t uid)
 {
 	unsigned int kept = 0;
@@ -258,7 +258,7 @@ bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count)
 	return true;
 }
 
-/* Instead of a report, writes one byte for each hash. */
+/* Writes one byte for each hash, instead of a report of the index. */
 bool cache_index_report(struct cache_index *index, int file, uint64_t *count)
 {
 	(void)index;
@@ -266,7 +266,7 @@ bool cache_index_report(struct cache_index *index, int file, uint64_t *count)
 	return !ftruncate(file, num_hashes);
 }
 
-/* Reports no damage, because there are no files. */
+/* Reports no damage of the store, because the test has no files. */
 bool blob_store_check(struct blob_store *store, int report, struct blob_work *work)
 {
 	(void)store;
@@ -358,7 +358,10 @@ static size_t place(size_t i)
 	return FIRST_CLIENT + i;
 }
 
-/* Client i has keep->fds[place(i)]. If a client leaves, the last client takes its place. */
+/*
+ * Connects client i, which is keep->fds[place(i)], and moves the client there back to the end: the
+ * last client took the element of the client that left.
+ */
 static void begin(size_t i)
 {
 	workers[i] = (struct worker){ .memory = -1 };
@@ -390,7 +393,7 @@ static void renew(size_t i)
 	*c = (struct client){ .uid = uid_of(i), .is_admin = i == ADMIN, .memory = -1 };
 }
 
-/* Receives an answer; returns the file that came with it, or -1. */
+/* Receives the keeper's answer; returns the file that came with the answer, or -1. */
 static int receive(struct message *answer)
 {
 	if (!told.is_there)
@@ -400,7 +403,7 @@ static int receive(struct message *answer)
 	return told.file;
 }
 
-/* Takes the memory that the keeper sent, and checks that it has the requested size. */
+/* Gives a worker the memory that the keeper sent, and checks the memory's size. */
 static void take_memory(struct worker *w, const struct message *request, int memory)
 {
 	struct stat st;
@@ -428,7 +431,7 @@ static void check_answer(size_t i, const struct message *request, bool was_known
 		abort();
 	if (request->kind == CACHE_QUERY && is_yes != was_known)
 		abort();
-	/* Reading a hole in the memory would allocate pages. */
+	/* The keeper must not store memory with a hole, because reading a hole allocates pages. */
 	if (request->kind == CACHE_DONE && is_yes && (w->map || !w->is_filled || !plan))
 		abort();
 	if (request->kind == CACHE_GET && (is_yes != !!plan ||
@@ -441,7 +444,7 @@ static void check_answer(size_t i, const struct message *request, bool was_known
 		close(file);
 }
 
-/* Checks an administrator's answer: the number of cleared entries, or of existing ones. */
+/* Checks the keeper's answer to an administrator: the number of cleared or existing entries. */
 static void check_admin(const struct message *request, unsigned int old_hashes,
 			unsigned int old_plans)
 {
@@ -465,7 +468,7 @@ static void check_admin(const struct message *request, unsigned int old_hashes,
 	close(file);
 }
 
-/* Does the work that is queued for the threads. */
+/* Does the work that is queued for the keeper's threads. */
 static void work(void)
 {
 	struct task *t;
@@ -480,8 +483,8 @@ static void work(void)
 }
 
 /*
- * Sends a packet. A request must get an answer; any other packet must make the keeper drop the
- * client.
+ * Sends a packet to the keeper. A valid request must get an answer; an invalid packet must make the
+ * keeper drop the client.
  */
 static void send_packet(size_t i, const uint8_t *bytes, size_t size)
 {
@@ -521,14 +524,14 @@ static bool map_it(struct worker *w)
 {
 	if (w->memory >= 0 && !w->map) {
 		w->map = mmap(NULL, w->size, PROT_READ | PROT_WRITE, MAP_SHARED, w->memory, 0);
-		/* The memory cannot be mapped for writing if it is already stored and sealed. */
+		/* Memory that is already stored and sealed cannot be mapped for writing. */
 		if (w->map == MAP_FAILED)
 			w->map = NULL;
 	}
 	return w->map;
 }
 
-/* Writes one byte of the shared memory; its other pages stay unallocated. */
+/* Writes one byte of a worker's memory; all other pages of the memory stay unallocated. */
 static void write_memory(struct worker *w, uint8_t byte)
 {
 	if (map_it(w))
@@ -559,7 +562,7 @@ static void look(struct worker *w)
 	w->view_size = w->size;
 }
 
-/* Lets enough time pass that all users may store again. */
+/* Lets so much time pass that no user's requests are deferred. */
 static void pay_all(void)
 {
 	for (size_t i = 0; i < keep->num_users; i++)
@@ -602,7 +605,7 @@ static void act(const struct step *step, const uint8_t *packet)
 
 static void set_up(void)
 {
-	static int store;		/* only its address is used */
+	static int store;		/* stands for a store; only the address is used */
 
 	some_file = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	keep = keep_begin(-1, -1, NULL, (struct blob_store *)&store);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the seeds of model_fuzz and plan_cache_fuzz: serialised forms of the tests' sample models
- * and of single operations, each in a file of the folder that the first argument names. The second
- * argument is the number of zero bytes at the beginning of each file (default 0).
+ * Writes the seeds of model_fuzz and plan_cache_fuzz: the tests' sample models and models of single
+ * operations, each serialised into a file. The first argument names the folder of the files. The
+ * second argument is the number of zero bytes at the beginning of each file (default 0).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,13 +29,13 @@ static const struct {
 #define MAX_INPUTS 61
 #define MAX_OUTPUTS 4
 
-/* An operand: an input of the model if `constant` is NULL, otherwise int32 values, or omitted. */
+/* An operand of an operation: omitted, or an int32 constant, or else an input of the model. */
 struct seed_operand {
 	int32_t type;
 	uint32_t rank;
 	uint32_t dims[4];
 	const int32_t *constant;
-	float scale;	/* 0: if the type needs a scale, choose one, with zero point 0 */
+	float scale;	/* if 0, set_scale() chooses a scale for a type that needs a scale */
 	int32_t zero;
 	bool omitted;
 };
@@ -48,7 +48,7 @@ struct seed_operand {
 #define QUANT(type, scale, zero, ...) \
 	{ type, sizeof((uint32_t[]){ __VA_ARGS__ }) / 4, { __VA_ARGS__ }, NULL, scale, zero }
 #define OMITTED(type, rank) { type, rank, { 0 }, .omitted = true }
-/* Makes an operand of up to 32 numbers with arbitrary bits. */
+/* A constant operand of up to 32 float numbers, some of which are 0. */
 #define NUMBERS(rank, ...) { F32, rank, { __VA_ARGS__ }, numbers }
 #define BYTES(type, scale, zero, rank, ...) \
 	{ type, rank, { __VA_ARGS__ }, numbers, scale, zero }
@@ -58,8 +58,8 @@ struct seed_operand {
 	FOUR(NUMBERS(2, 3, 2)), FOUR(NUMBERS(2, 3, 3)), NUMBERS(1, 3), NUMBERS(1, 3), \
 	NUMBERS(1, 3), FOUR(NUMBERS(1, 3)), NUMBERS(2, 3, 3), NUMBERS(1, 3)
 /*
- * The same LSTM with weights that are inputs, so that each run packs them. The optional weights of
- * the first gate are omitted.
+ * Inputs of an LSTM whose weights are inputs of the model, so that each run packs the weights. The
+ * optional weights of the first gate are omitted.
  */
 #define LSTM_GIVEN \
 	NUMBERS(2, 3, 2), TENSOR(F32, 3, 2), TENSOR(F32, 3, 2), TENSOR(F32, 3, 2), \
@@ -72,8 +72,8 @@ struct seed_operand {
 static const int32_t numbers[32] = { 0x3f800000, 0x40000000, (int32_t)0xbf800000, 0x3f000000 };
 
 /*
- * Makes a model of one operation. If no output is given, the output has the type of the first input
- * and an unknown shape, and the model's plan is not serialised.
+ * Models of one operation each. If no output is given, the output has the first input's type and an
+ * unknown shape, and the model's plan is not serialised.
  */
 static const struct single {
 	const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the seeds of op_fuzz to the folder that the first argument names. Each file has a
- * successful run of one operation.
+ * Writes the seeds of op_fuzz to the folder that the first argument names. Each file describes one
+ * operation whose run succeeds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,10 @@
 #include "tests/fuzz/op_seed.h"
 
 /*
- * Operations as text. Operands are separated by spaces, and '>' comes before the outputs. An
- * operand is a letter of op_case.h, dimensions with an x between them, '=', and up to four values
- * that fill the tensor. Values that are not given are 1; '-' in front of an operand omits it.
+ * Operations as text. Operands are separated by spaces, and '>' comes before the outputs. The text
+ * of an operand is a type's letter from op_case.h, the dimensions with an x between two of them,
+ * '=', and up to four values, which are repeated. An operand without values has the value 1. An
+ * operand with '-' in front is omitted.
  */
 static const struct {
 	const char *op;
@@ -175,7 +176,7 @@ static void put(struct os_operand *o, int index, double value)
 	}
 }
 
-/* Fills the data with the given values, repeatedly. */
+/* Fills an operand's data by repeating the given values. */
 static const char *read_values(struct os_operand *o, const char *text)
 {
 	int space = sizeof(o->data) / nn_type_info_of(o->type)->element_size, given = 0;
@@ -213,7 +214,7 @@ static const char *read_operand(struct os_operand *o, const char *text, int is_i
 	return read_values(o, text);
 }
 
-/* QUANTIZED_16BIT_LSTM and boxes require fixed scales; other operations allow any. */
+/* Sets the scales that QUANTIZED_16BIT_LSTM and operations on boxes require. */
 static void fix_scales(struct os_header *h, struct os_operand *o)
 {
 	for (int i = 0; i < h->num_inputs + h->num_outputs; i++) {

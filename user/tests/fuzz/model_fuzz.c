@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes a worker's handling of a client's model. Decodes arbitrary bytes. If they are a valid
- * model, checks its operations, compiles it, and runs it once.
+ * Fuzzes a worker's handling of a client's model. Decodes arbitrary bytes as a model. If the model
+ * is valid, checks its operations, compiles the model, and runs it once.
  */
 #include "base/clock.h"
 #include "model/extension.h"
@@ -11,8 +11,8 @@
 #define MAX_POOL_SIZE 4096
 
 /*
- * Usually replaces one word and keeps the size, because the header contains the size and a wrong
- * size is rejected.
+ * Usually replaces one word of the input and keeps the input's size, because a model whose header
+ * has the wrong size is rejected.
  */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
@@ -25,8 +25,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 /*
- * Registers the extension of the sample models, so that their codes are mapped to this process's
- * prefix.
+ * Registers the extension of the sample models, so that the extension's codes are mapped to this
+ * process's prefix.
  */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -46,8 +46,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static uint8_t pool_memory[MAX_POOLS][MAX_POOL_SIZE];
 
 /*
- * Offers pools of the sizes that the serialised form asks for; if a pool is missing, the worker
- * must reject the model.
+ * Gives a model pools of the sizes that its serialised form contains. If a pool is missing, the
+ * worker must reject the model.
  */
 static uint32_t offer_pools(const uint8_t *wire, size_t size, struct nn_pool *pools)
 {
@@ -73,8 +73,8 @@ static uint32_t offer_pools(const uint8_t *wire, size_t size, struct nn_pool *po
 }
 
 /*
- * A model has exactly one wire form. A decoded model must encode to the same bytes, except for the
- * prefixes of extensions.
+ * Checks that encoding a decoded model restores the original bytes, except for the prefixes of
+ * extensions, because a model has exactly one serialised form.
  */
 static void check_round_trip(const struct nn_model *model, const uint8_t *wire, size_t size)
 {

@@ -2,8 +2,8 @@
 /*
  * Fuzzes the execution provider for ONNX Runtime with a node of any operator. The records of the
  * fuzzer's input are the node's inputs, among them hostile constants, and the node's attributes. A
- * quantised node is surrounded by nodes that dequantise and quantise. The provider is asked which
- * nodes it takes, compiles them and runs them on the CPU device.
+ * quantised node is surrounded by nodes that dequantise and quantise. The provider chooses the
+ * nodes that it supports, compiles these nodes, and runs them on the CPU device.
  */
 #include "tests/fuzz/records.h"
 #include "tests/onnxruntime_play.h"
@@ -82,7 +82,7 @@ static const int types[] = {
 
 /* ---- a graph of records ---- */
 
-/* A value of the graph. `value` is the constant, or the value that an input has in a run. */
+/* A value of the graph: `value` is a constant's tensor, or the tensor of an input in a run. */
 struct made {
 	struct OrtValueInfo info;
 	struct OrtValue value;
@@ -98,7 +98,7 @@ static struct {
 	const struct made *inputs[MOST];
 	struct OrtGraph graph;
 	size_t count;
-	bool is_large;			/* an input has more elements than a run provides */
+	bool is_large;			/* set if an input has too many elements for a run */
 } now;
 
 static size_t bytes_of(int type)
@@ -122,7 +122,7 @@ static struct made *make(int type, size_t rank, const uint8_t *dims)
 	return m;
 }
 
-/* Fills a value with as many elements as its shape has; returns false if there are too many. */
+/* Fills a tensor with as many elements as its shape has; returns false if these are too many. */
 static bool fill(struct made *m, const uint8_t *data, size_t size)
 {
 	size_t count = 1;
@@ -159,7 +159,7 @@ static struct OrtNode *add_node(const char *op, int version)
 	return node;
 }
 
-/* Adds a scale and a zero point as further inputs of a QuantizeLinear or DequantizeLinear. */
+/* Adds a scale and a zero point to the inputs of a QuantizeLinear or DequantizeLinear. */
 static bool add_scales(struct OrtNode *node, const struct tensor_record *r, int type)
 {
 	static const uint8_t half[] = { 0, 0, 0, 0x3f };	/* 0.5f */
@@ -177,7 +177,7 @@ static bool add_scales(struct OrtNode *node, const struct tensor_record *r, int 
 	return fill_constant(zero, r->data, r->zero_type & 0x80 ? sizeof(r->data) : 1);
 }
 
-/* Adds the operand of an input; returns NULL if it is omitted. */
+/* Adds an input of the node; *in is NULL if the record omits the input. */
 static bool add_input(const struct tensor_record *r, const struct OrtValueInfo **in)
 {
 	bool quantised = r->flags & QUANTISED;
@@ -246,7 +246,7 @@ static void add_attribute(struct OrtNode *node, const struct attribute_record *r
 	node->attributes[node->attribute_count++] = a;
 }
 
-/* Adds the outputs of the node. If there is only one, a Relu and a QuantizeLinear may follow it. */
+/* Adds the outputs of the node. A Relu and a QuantizeLinear may follow a single output. */
 static bool add_outputs(struct OrtNode *node, const struct header *h, const struct tensor_record *r)
 {
 	struct made *out = NULL;
@@ -347,7 +347,7 @@ static void run(struct ort_node_compute_info *info)
 	for (size_t i = 0; i < now.graph.in_count; i++)
 		context.in[i] = &now.inputs[i]->value;
 	freed(info->CreateState((OrtNodeComputeInfo *)info, NULL, &state));
-	/* Runs twice, because a second run uses the compilation of the first one. */
+	/* Run the nodes twice, because the second run uses the compilation of the first run. */
 	for (int i = 0; i < 2; i++)
 		freed(info->Compute((OrtNodeComputeInfo *)info, state, &context));
 	info->ReleaseState((OrtNodeComputeInfo *)info, state);
@@ -391,8 +391,8 @@ static void add(uint8_t **at, const void *record, size_t size)
 }
 
 /*
- * Generates a likely node: inputs of the same shape or of shapes that are broadcast, lists of small
- * numbers, known attributes.
+ * Generates a node that is likely to be valid: with inputs of equal or broadcast shapes, lists of
+ * small numbers, and known attributes.
  */
 static size_t generate(uint8_t *data, size_t max_size)
 {

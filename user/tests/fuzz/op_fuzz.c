@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzes one operation of the table: checks it, infers its shapes, and runs it on arbitrary
- * operands. Each buffer has exactly the size of its operand.
+ * Fuzzes one operation: checks the operation, infers its shapes, and runs it on arbitrary operands.
+ * Each operand's buffer has exactly the size of the operand.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,13 +22,13 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 const char *__asan_default_options(void);
 
-/* Large allocations fail, as they do in the cgroup of a worker. */
+/* Lets large allocations fail, because they also fail in a worker's cgroup. */
 const char *__asan_default_options(void)
 {
 	return "allocator_may_return_null=1:max_allocation_size_mb=64:detect_leaks=1";
 }
 
-/* Usually changes one field and moves no record. */
+/* Usually changes one field of the input, so that the records keep their offsets. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
 	static const int32_t words[] = { 0, 1, -1, 2, INT32_MAX, INT32_MIN, 0x7f800000, 0x7fc00000 };
@@ -66,7 +66,7 @@ struct job {
 
 static float channel_scales[MAX_CHANNELS];
 
-/* Gives an operand a valid scale and zero point. */
+/* Sets a valid scale and zero point of an operand. */
 static void quantise(struct nn_operand *o, const struct os_operand *s)
 {
 	float scale = s->scale > 0 ? s->scale : 1;
@@ -91,7 +91,7 @@ static void quantise(struct nn_operand *o, const struct os_operand *s)
 	o->scale = scale;
 }
 
-/* Makes one scale for each channel along a dimension. */
+/* Sets one scale of an operand for each channel along a dimension. */
 static void quantise_channels(struct nn_operand *o, const struct os_operand *s)
 {
 	o->extra = (struct nn_extra){
@@ -105,8 +105,8 @@ static void quantise_channels(struct nn_operand *o, const struct os_operand *s)
 }
 
 /*
- * Returns false if no model can contain the operand, or if it is too large for this fuzzer. The
- * rank of an output may be unknown.
+ * Reads an operand from its record. Returns false if no model can contain the operand, or if the
+ * operand is too large for this fuzzer. The rank of an output may be unknown.
  */
 static bool read_operand(struct nn_operand *o, const struct os_operand *s, bool is_input)
 {
@@ -190,7 +190,7 @@ static enum nn_status check(struct job *j)
 	return nn_op_check(&scope, &operation, &j->err);
 }
 
-/* Limits the number of samples: many samples take long, and no shape limits their number. */
+/* Rejects runs that draw many samples, which takes long, because no shape limits the number. */
 static bool takes_long(const struct nn_run *r)
 {
 	return r->op->code == ROI_ALIGN && (nn_run_int(r, ROI_SAMPLES, 0) > MAX_SAMPLES ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes that op_fuzz reads: a header, then a record for each operand, inputs first. */
+/* Format of op_fuzz's input: a header, a record for each input, and a record for each output. */
 #ifndef NN_TESTS_OP_SEED_H
 #define NN_TESTS_OP_SEED_H
 
@@ -7,10 +7,10 @@
 
 #define OS_RANK 4
 
-/* Flags of a seed (the first one), and of an operand. */
+/* The header's flag OS_SHAPES_OPEN, and the operand's flags OS_OMITTED and OS_TEMPORARY. */
 #define OS_SHAPES_OPEN 1	/* the model does not know the operands' shapes */
-#define OS_OMITTED 1		/* an input without a value */
-#define OS_TEMPORARY 1		/* an output whose quantisation the operation chooses */
+#define OS_OMITTED 1		/* the input is omitted */
+#define OS_TEMPORARY 1		/* the operation chooses the output's quantisation */
 
 struct os_header {
 	uint8_t code;		/* of the operation */
@@ -24,8 +24,8 @@ struct os_operand {
 	uint8_t flags;
 	uint8_t rank;
 	uint8_t dims[OS_RANK];
-	int8_t zero_point;	/* the zero point as one byte */
-	float scale;		/* the scale, which is the same for all channels */
+	int8_t zero_point;	/* zero point of the operand, in one byte */
+	float scale;		/* scale of the operand, equal for all channels */
 	uint8_t data[16];	/* values, which are repeated to fill the tensor */
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzzes the data that the client or the worker of a burst reads: the lines of the other side's
- * ring, and the packets in them, as requests and as results. A packet that is accepted must encode
- * to the same bytes.
+ * Fuzzes the data that the client or the worker of a burst reads: the lines of a ring that the
+ * peer writes, and the packets in the lines, as requests and as results. Encoding an accepted
+ * packet must restore the original bytes.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -73,8 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(packet != NULL);
 	while (!nn_ring_receive(&ring, packet, &n, NN_RING_FOREVER)) {
 		/*
-		 * Copy the packet to memory of exactly its length, so that the sanitizer finds
-		 * reads beyond its end.
+		 * Copy the packet to memory of exactly the packet's length, so that the sanitizer
+		 * finds reads beyond the packet's end.
 		 */
 		struct nnaccel_datum *exact = malloc(n * sizeof(*exact));
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fuzzes the loading of plans. Saves the plan of a model, damages the plan's model part as the
- * input says, and runs the plan if it still loads. The data part is noise that changes during the
- * run. Inputs contain models instead of plans, because a saved plan is valid for one build only.
+ * fuzzer's input says, and runs the plan if the plan still loads. The data part is noise that
+ * changes during the run. Inputs contain models instead of plans, because a saved plan is valid for
+ * one build only.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,25 +16,25 @@
 #define MAX_DATA_SIZE 65536
 #define MAX_DAMAGE 6
 
-/* The header of an input. The wire form of a model without pools follows. */
+/* Header of a fuzzer's input, which a serialised model without pools follows. */
 struct program {
 	uint8_t seed;
-	uint8_t noise;			/* if 0, the data part is the saved one */
+	uint8_t noise;			/* if 0, the data part is not replaced by noise */
 	uint8_t num_damage;
 	uint8_t preference;
 	struct {
-		uint16_t at;		/* index of a word in the model part */
-		/* How to change the word. 0: add, 1: replace, other numbers: exclusive or. */
+		uint16_t at;		/* index of the damaged word in the model part */
+		/* how `value` changes the word. 0: add, 1: replace, 2 to 255: exclusive or */
 		uint8_t how;
 		int8_t value;
 	} damage[MAX_DAMAGE];
-	uint8_t kernels;		/* index of a set of kernels of this CPU */
+	uint8_t kernels;		/* index into the sets of kernels for this CPU */
 	uint8_t reserved[3];
 };
 
 _Static_assert(sizeof(struct program) == 32, "what make_corpus writes the seeds behind");
 
-/* Usually changes a byte of the header; sometimes changes the model, as model_fuzz does. */
+/* Usually changes a byte of the header, and sometimes the model, as model_fuzz does. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
 	const size_t program = sizeof(struct program), wire = program + sizeof(struct wire_header);
@@ -63,8 +64,8 @@ static struct nn_plan *plan_of(const struct nn_model *model, uint8_t kernels)
 }
 
 /*
- * Damages words of a serialised plan, sometimes also of the data behind it; damages the model if
- * the plan is not serialised.
+ * Damages words of a serialised plan, and sometimes of the data after the plan. If the plan is not
+ * serialised, damages the serialised model.
  */
 static void damage(struct nn_plan_image *image, const struct program *p)
 {
@@ -85,8 +86,8 @@ static void damage(struct nn_plan_image *image, const struct program *p)
 }
 
 /*
- * Makes the header consistent with the rest, as an attacker would. Otherwise most damaged plans
- * would be refused early.
+ * Makes the header of a damaged plan consistent with the plan, as an attacker would. With a wrong
+ * header, most damaged plans would be refused early.
  */
 static void mend_header(struct nn_plan_image *image, const void *data)
 {
