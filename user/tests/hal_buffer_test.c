@@ -64,7 +64,7 @@ static void check(enum nn_status status)
 	assert_int_equal(status, NN_OK);
 }
 
-/* Prepares x + y with `count` elements (0: an unknown number). */
+/* Prepares a model that adds two tensors of `count` elements (0: an unknown number). */
 static struct nna_prepared_model *prepare_add(uint32_t count)
 {
 	struct nna_prepared_model *p;
@@ -81,7 +81,7 @@ static struct nna_prepared_model *prepare_add(uint32_t count)
 	return p;
 }
 
-/* Makes a buffer with the roles of all inputs and outputs of a model. */
+/* Makes a buffer that may be any input and any output of a model. */
 static struct nna_buffer *allocate_for(struct nna_prepared_model *p, uint32_t inputs,
 				       uint32_t outputs, uint32_t *token)
 {
@@ -103,7 +103,7 @@ static struct nna_buffer *allocate(struct nna_prepared_model *p, uint32_t *token
 	return allocate_for(p, 2, 1, token);
 }
 
-/* Adds two buffers into a third. */
+/* Adds the contents of two buffers, and writes the sum to a third buffer. */
 static enum nn_status add(struct nna_prepared_model *p, uint32_t x, uint32_t y, uint32_t sum,
 			  struct nna_output_shape *shape)
 {
@@ -271,13 +271,13 @@ static void test_execute(void **state)
 	check(nna_buffer_read(c, sum, SIZE, &err));
 	for (int i = 0; i < COUNT; i++)
 		assert_true(sum[i] == 2 * data[i]);
-	/* One buffer may be both inputs; no buffer may be both input and output. */
+	/* One buffer may be two inputs of an execution, but not an input and an output. */
 	check(add(p, z, z, x, NULL));
 	check(nna_buffer_read(a, sum, SIZE, &err));
 	assert_true(sum[1] == 4 * data[1]);
 	assert_int_equal(add(p, x, y, x, NULL), NN_INVALID_ARGUMENT);
 	check(nna_buffer_read(a, sum, SIZE, &err));
-	/* The buffers were made for one model only. */
+	/* An execution is rejected if its buffers were made for another model. */
 	assert_int_equal(add(other, x, y, z, NULL), NN_INVALID_ARGUMENT);
 	nna_buffer_free(a);
 	nna_buffer_free(b);
@@ -287,8 +287,8 @@ static void test_execute(void **state)
 }
 
 /*
- * Arguments may be memories and buffers in one execution. An execution that sets fields which a
- * buffer does not have is rejected.
+ * One execution may have both memories and buffers as arguments. An execution is rejected if the
+ * argument for a buffer sets fields that apply only to memories.
  */
 static void test_arguments(void **state)
 {
@@ -328,7 +328,8 @@ static void test_arguments(void **state)
 }
 
 /*
- * Each write sets the buffer's unknown dimensions, and the buffer's memory grows if they need more.
+ * Each write sets the unknown dimensions of a buffer, and the buffer's memory grows if the new
+ * dimensions need more memory.
  */
 static void test_open_shapes(void **state)
 {
@@ -361,7 +362,7 @@ static void test_open_shapes(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Executions of a burst whose arguments are buffers go through the kernel. */
+/* If an argument is a buffer, a burst executes the request by an ioctl, not by its rings. */
 static void test_burst(void **state)
 {
 	struct nna_prepared_model *p = prepare_add(COUNT);
@@ -392,9 +393,9 @@ static void test_burst(void **state)
 }
 
 /*
- * If the worker dies, buffers keep their contents, but lose their roles together with the models.
- * With NN_TEST_LAYOUT the engine stores buffers in a layout of its own. With NN_TEST_THREADS the
- * engine has no worker.
+ * If the worker dies, buffers keep their contents, but lose their roles, because the models are
+ * lost. With NN_TEST_LAYOUT, the engine stores buffers in a layout of its own. With
+ * NN_TEST_THREADS, the engine has no worker that can die.
  */
 static void test_death(void **state)
 {
@@ -429,8 +430,8 @@ out:
 /* ---- a chain: an LSTM whose state never leaves the device ---- */
 
 /*
- * The LSTM has 2 units and 2 inputs, uses CIFG, and has no peephole, projection, layer norm or
- * clipping.
+ * The test's LSTM has 2 units and 2 inputs, uses CIFG, and has no peephole, projection, layer norm
+ * or clipping.
  */
 #define UNITS 2
 
@@ -450,7 +451,10 @@ static uint32_t omitted(struct model_builder *b, uint32_t rank, const uint32_t *
 	return mb_operand(b, NN_TENSOR_FLOAT32, NN_NO_VALUE, rank, dims);
 }
 
-/* Inputs: x, output state, cell state. Outputs: scratch, output state, cell state, output. */
+/*
+ * Prepares an LSTM. The model's inputs are x, the output state and the cell state. Its outputs are
+ * the scratch buffer, the new output state, the new cell state, and the output.
+ */
 static struct nna_prepared_model *prepare_lstm(void)
 {
 	struct nna_prepared_model *p;
@@ -482,8 +486,8 @@ static struct nna_prepared_model *prepare_lstm(void)
 }
 
 /*
- * Runs the LSTM with its states in this process's memory. The memory holds x, states, scratch, new
- * states and output, in this order.
+ * Runs the LSTM with its states in this process's memory. The memory contains x, the states, the
+ * scratch buffer, the new states and the output, in this order.
  */
 static void lstm_by_hand(struct nna_prepared_model *p, float *state)
 {
@@ -525,11 +529,11 @@ static void put(const char *path, const char *text)
 	close(fd);
 }
 
-/* Numbers of events of all processes since tracing began. */
+/* Numbers of traced events of all processes since tracing began. */
 struct seen {
 	unsigned long executions;	/* number of queued executions */
-	unsigned long copies;		/* number of copies into or out of buffers */
-	unsigned long pools;		/* number of objects of any kind that were made */
+	unsigned long copies;		/* number of copies to or from buffers */
+	unsigned long pools;		/* number of new objects of all kinds */
 	unsigned long maps;		/* number of mmap() calls of this process */
 };
 
@@ -572,7 +576,7 @@ static void trace_end(struct seen *seen)
 	rmdir(INSTANCE);
 }
 
-/* Returns how many bytes this process has requested the kernel to copy. */
+/* Returns how many bytes the kernel has copied at this process's request. */
 static unsigned long long copied(void)
 {
 	unsigned long long sum = 0, n;
@@ -651,7 +655,7 @@ static void test_lstm_chain(void **state)
 		check(nna_execute(p, &r, NULL, NULL, &err));
 	}
 	trace_end(&seen);
-	/* The kernel's counters show the executions, but no copies. */
+	/* The kernel's trace shows the executions, but no copies. */
 	assert_int_equal(seen.executions, STEPS);
 	assert_int_equal(seen.copies, 0);
 	assert_int_equal(seen.pools, 0);
@@ -675,7 +679,7 @@ static void test_lstm_chain(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* A forked child does not wait for locks that its parent held at the fork. */
+/* Freeing buffers in a forked child waits for no lock that the parent held at the fork. */
 static void test_free_in_a_child(void **state)
 {
 	struct nna_prepared_model *p = prepare_add(COUNT);

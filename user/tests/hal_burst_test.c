@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bursts of libnnaccel through the module and the engine. Needs /dev/nnaccel, a running nnacceld,
- * and root, because the test kills workers.
+ * Tests bursts of libnnaccel through the module and the engine. Needs /dev/nnaccel, a running
+ * nnacceld, and root, because the test kills workers.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -38,7 +38,7 @@
 #define PAGE		4096
 #define RUNS		200
 #define THREADS		4
-#define MANY		how_often(200, 30)	/* number of bursts at the same time */
+#define MANY		how_often(200, 30)	/* number of bursts that are open together */
 #define IDLE		how_often(1000, 30)	/* number of idle bursts */
 #define BYTE_STEP	(uint32_t)how_often(1, 9)	/* in a packet */
 #define MUTATIONS	(uint32_t)how_often(300, 10)
@@ -46,8 +46,8 @@
 #define LONG_NS		UINT64_C(3600000000000)
 
 /*
- * Prepares the sum of two vectors of `count` elements. If `count` is 0, the request determines the
- * number of elements.
+ * Prepares a model that adds two vectors of `count` elements. If `count` is 0, the request
+ * determines the number of elements.
  */
 static struct nna_prepared_model *prepare(uint32_t count)
 {
@@ -55,7 +55,7 @@ static struct nna_prepared_model *prepare(uint32_t count)
 	uint32_t x, y, none, sum;
 	struct model_builder b;
 
-	/* The sample engine does not support unknown dimensions, */
+	/* Skip: the sample engine does not support unknown dimensions. */
 	if (!count && getenv("NN_TEST_SAMPLE"))
 		skip();
 	mb_init(&b);
@@ -86,7 +86,7 @@ static struct nna_memory *alloc(void)
 	return m;
 }
 
-/* Adds the two vectors at the start of a memory; the sum follows them. */
+/* Adds the two vectors at the start of a memory, and writes the sum after the two vectors. */
 static enum nn_status add(struct nna_burst *b, struct nna_memory *m,
 			  const struct nna_execute_options *options, struct nna_timing *timing)
 {
@@ -97,7 +97,7 @@ static enum nn_status add(struct nna_burst *b, struct nna_memory *m,
 	return nna_burst_execute(b, &r, options, NNA_SIZED(nna_results, .timing = timing), NULL);
 }
 
-/* Fills in numbers, calls add(), and returns the number of wrong sums. */
+/* Fills two vectors with numbers, adds the vectors, and returns the number of wrong sums. */
 static int add_numbers(struct nna_burst *b, struct nna_memory *m, float from)
 {
 	float *data = nna_memory_map(m, NULL);
@@ -140,7 +140,7 @@ static void test_executions(void **state)
 	nna_memory_free(m);
 }
 
-/* Client and worker look a memory up once, and release it when the client frees it. */
+/* The client and the worker look up a memory once, and release it when the client frees it. */
 static void test_memory_frees_its_slots(void **state)
 {
 	struct nna_prepared_model *p = prepare(COUNT);
@@ -157,7 +157,7 @@ static void test_memory_frees_its_slots(void **state)
 	check(nna_device_get_context_info(device, &before, &err));
 	nna_memory_free(m);
 	assert_int_equal(burst_counter("nnaccel-slots", NULL), 2);
-	/* The worker releases the memory some time later. */
+	/* The worker releases the memory some time after the client has freed the memory. */
 	do {
 		usleep(1000);
 		check(nna_device_get_context_info(device, &after, &err));
@@ -242,7 +242,7 @@ static void test_timing(void **state)
 	nna_memory_free(m);
 }
 
-/* Requests that do not fit into the ring are executed by an ioctl. */
+/* An ioctl executes requests that do not fit into the burst's ring. */
 static void test_fallback(void **state)
 {
 	struct nna_execute_options options = { .size = sizeof(options),
@@ -290,7 +290,7 @@ static void test_wrong_requests(void **state)
 	r.num_inputs = 1;
 	assert_int_equal(nna_burst_execute(b, &r, NULL, NULL, &err),
 			 NN_INVALID_ARGUMENT);
-	/* The message of the worker is the same as for an execution by the ioctl. */
+	/* A burst and an ioctl report an invalid request with the same message of the worker. */
 	assert_int_equal(nna_execute(p, &r, NULL, NULL, &plain), NN_INVALID_ARGUMENT);
 	assert_int_equal(strncmp(err.message, "burst: ", 7), 0);
 	assert_int_equal(strncmp(plain.message, "execute: ", 9), 0);
@@ -307,7 +307,7 @@ static void test_wrong_requests(void **state)
 	nna_memory_free(m);
 }
 
-/* The worker refuses an output in memory that is only readable, as the library does. */
+/* Both the library and the worker refuse an output in memory that is only readable. */
 static void test_read_only_memory(void **state)
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
@@ -341,8 +341,8 @@ struct looping {
 };
 
 /*
- * Executes a loop that counts up to the third number of the memory. The results are the fourth and
- * fifth number.
+ * Executes a WHILE loop that counts up to the third number of the memory, and writes its results to
+ * the fourth and fifth number.
  */
 static void *loop_main(void *arg)
 {
@@ -370,7 +370,7 @@ static struct nna_prepared_model *prepare_loop(void)
 	return p;
 }
 
-/* The loop runs until its timeout; meanwhile the burst is busy. */
+/* While the WHILE loop runs until its timeout, the burst is busy. */
 static void test_one_at_a_time(void **state)
 {
 	struct nna_prepared_model *p = prepare_loop();
@@ -488,7 +488,7 @@ static void test_idle(void **state)
 	worker = workers_find();
 	used_ns = workers_cpu_time(worker);
 	/*
-	 * Some kernels have no fine-grained CPU times. Then the test only shows that many bursts
+	 * Without a kernel that measures CPU times precisely, the test only shows that many bursts
 	 * can be open.
 	 */
 	if (getenv("NN_TEST_THREADS"))
@@ -498,8 +498,8 @@ static void test_idle(void **state)
 	else
 		assert_true(used_ns > 0);
 	/*
-	 * The worker's threads poll the ring of a burst for a moment. A thread that spun without
-	 * end would use more CPU time than the limit here.
+	 * The worker's threads poll the ring of a burst only for a moment. A thread that polled
+	 * without end would use more CPU time than a tenth of a second.
 	 */
 	while ((used_ns = cpu_time_in_a_second(worker)) >= (int64_t)NS_PER_S / 10)
 		;
@@ -532,7 +532,7 @@ static void *map_region(int fd, uint64_t offset, size_t length, int prot)
 	return base;
 }
 
-/* Opens the rings of the process's only burst; libnnaccel does not use them meanwhile. */
+/* Maps the rings of the process's only burst, which libnnaccel does not use at the same time. */
 static void hostile_open(struct hostile *h, struct nna_prepared_model *p)
 {
 	const struct nnaccel_burst_status *status;
@@ -565,7 +565,7 @@ static void hostile_close(struct hostile *h)
 	munmap(h->regions[3], PAGE);
 }
 
-/* Makes a request with dimensions that is valid except that its slot is missing. */
+/* Makes a request with dimensions, whose only error is that its slot is unknown. */
 static void hostile_request(struct hostile *h)
 {
 	struct nnaccel_arg args[3] = {
@@ -581,7 +581,7 @@ static void hostile_request(struct hostile *h)
 	assert_true(h->length > 0);
 }
 
-/* Sends the damaged packet; the worker answers with an error, or closes the burst. */
+/* Sends a damaged packet, and checks that the worker answers with an error or closes the burst. */
 static void hostile_send(struct hostile *h)
 {
 	struct nnaccel_datum datums[NNACCEL_BURST_DEFAULT_CAPACITY];
@@ -602,7 +602,7 @@ static void hostile_send(struct hostile *h)
 	}
 }
 
-/* One byte of a packet is wrong, each byte in turn; then random bytes are. */
+/* Sends packets with one wrong byte, each byte in turn, and then packets with random bytes. */
 static void test_hostile_packets(void **state)
 {
 	struct nna_prepared_model *p = prepare(COUNT);
@@ -676,7 +676,7 @@ static void test_dead_worker(void **state)
 
 	(void)state;
 	assert_int_equal(add_numbers(b, m, 1), 0);
-	/* If threads serve, there is no worker to kill. */
+	/* Stop here if threads serve clients, because there is no worker to kill. */
 	if (getenv("NN_TEST_THREADS"))
 		goto out;
 	start = clock_ns();
@@ -695,7 +695,7 @@ out:
 	nna_prepared_model_free(p);
 }
 
-/* The worker dies during an execution for which the client sleeps. */
+/* The worker dies during an execution for whose end the client sleeps. */
 static void test_death_during_execution(void **state)
 {
 	struct nna_prepared_model *p = prepare_loop();

@@ -4,9 +4,9 @@
  * nnacceld, and root, because the test becomes another user.
  *
  * hal_cache_test store|load|replace FOLDER: `store` saves entries in the folder, and `load` loads
- * them in a later run. `replace` checks that entries of another build are refused, and replaces
- * them. The caller changes something between these runs. hal_cache_test TEST runs only tests of
- * this name, which may have wildcards.
+ * the entries in a later run. `replace` checks that entries of another build are refused, and
+ * replaces the entries. The caller changes the engine between a `store` and a later run. With the
+ * usage "hal_cache_test TEST", only tests whose names match TEST run; TEST may have wildcards.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -42,10 +42,10 @@
 #define PROCESSES	3
 #define ROUNDS		how_often(6, PROCESSES)
 #define FLIPS		how_often(300, 8)
-#define CHAIN		1000	/* operations of a large model */
-#define BIT_STEP	how_often(1, 151)	/* distance between flipped bits; odd */
-#define SAMPLE		how_often(1000, 15)	/* number of bits that are tried in a large entry */
-#define KEEPER_LIFE_S	11	/* a keeper of this age in s is replaced at once */
+#define CHAIN		1000	/* number of operations of a large model */
+#define BIT_STEP	how_often(1, 151)	/* distance between flipped bits; an odd number */
+#define SAMPLE		how_often(1000, 15)	/* number of flipped bits in a large entry */
+#define KEEPER_LIFE_S	11	/* age in s from which on a dead keeper is replaced at once */
 
 /* ---- saving and loading ---- */
 
@@ -69,7 +69,7 @@ static void test_save_and_load(void **state)
 	save(&e, 2);
 	assert_loads(&e, 2);
 	assert_loads(&e, 2);
-	/* Saving again overwrites the entry. */
+	/* Saving a model a second time overwrites the entry. */
 	save(&e, 3);
 	assert_loads(&e, 3);
 	entry_close(&e);
@@ -94,8 +94,8 @@ static void test_another_worker(void **state)
 }
 
 /*
- * Runs a function in a child that opens the device itself; returns the function's result, 0 for
- * success.
+ * Runs a function in a child process that opens the device itself; returns the function's result,
+ * which is 0 for success.
  */
 static int in_child(int (*act)(struct nna_device *d, void *data), void *data)
 {
@@ -140,8 +140,8 @@ static void test_another_process(void **state)
 }
 
 /*
- * Adds up a process's mappings of a file in kilobytes: private pages, and pages shared with other
- * processes.
+ * Adds a process's mappings of a file, in kilobytes, to two sums: of private pages, and of pages
+ * shared with other processes.
  */
 static void add_shares(const char *process, const char *file, long *own, long *shared)
 {
@@ -164,7 +164,7 @@ static void add_shares(const char *process, const char *file, long *own, long *s
 		fclose(f);
 }
 
-/* Adds up the shares of all processes, as add_shares() does for one. */
+/* Sums, over all processes, the private and the shared pages of a file in kilobytes. */
 static void read_shares(const char *file, long *own, long *shared)
 {
 	const struct dirent *e;
@@ -178,7 +178,7 @@ static void read_shares(const char *file, long *own, long *shared)
 		closedir(proc);
 }
 
-/* Two workers share one copy of the weights. */
+/* Two workers that load one cache entry share one copy of the weights. */
 static void test_shared_weights(void **state)
 {
 	struct nna_prepared_model *p, *q;
@@ -243,7 +243,7 @@ static void test_wrong_files(void **state)
 			bad.cache.model_files = &files[i - 3];
 		}
 		assert_refused(&bad, NN_INVALID_ARGUMENT);
-		/* Preparing a model succeeds even if the model cannot be saved. */
+		/* Preparing a model succeeds even if its cache files make saving impossible. */
 		p = prepare(device, &bad.cache, 5);
 		assert_non_null(p);
 		assert_true(is_right(device, p, 5));
@@ -273,7 +273,7 @@ static void test_other_tokens(void **state)
 	entry_close(&e);
 }
 
-/* Flips every `step`-th bit in turn; a file with a flipped bit must not load. */
+/* Flips one bit after the other, with a distance of `step`; the damaged entry must not load. */
 static void flip_bits(const struct entry *e, off_t step)
 {
 	off_t size = size_of(e->model);
@@ -301,7 +301,7 @@ static void test_every_bit(void **state)
 	entry_close(&e);
 }
 
-/* Builds a chain of operations; each adds 0 to the result of the previous one. */
+/* Builds a chain of CHAIN operations; each operation adds 0 to the previous operation's result. */
 static void build_chain(struct model_builder *b)
 {
 	static struct nn_operand operands[CHAIN + 3];
@@ -361,7 +361,7 @@ static void test_bits_of_a_large_model(void **state)
 	assert_loads(&e, 1);
 	bits = 8 * size_of(e.model);
 	assert_true(bits > 8 * 16 * PAGE);
-	/* The step is odd, so that all positions in a byte are tried. */
+	/* With an odd step, the flipped bits have all positions in a byte. */
 	flip_bits(&e, (bits / SAMPLE) | 1);
 	assert_loads(&e, 1);
 	print_message("a model file of %ld bytes\n", (long)(bits / 8));
@@ -384,7 +384,7 @@ static void test_other_lengths(void **state)
 		assert_refused(&e, NN_GENERAL_FAILURE);
 	}
 	assert_int_equal(ftruncate(e.data, data), 0);
-	/* The files have the right lengths, but other contents. */
+	/* An entry is refused if its files have the right lengths but wrong contents. */
 	assert_refused(&e, NN_GENERAL_FAILURE);
 	save(&e, 2);
 	assert_int_equal(pwrite(e.data, zeroes, sizeof(zeroes), data), sizeof(zeroes));
@@ -399,7 +399,7 @@ static void test_other_lengths(void **state)
 	entry_close(&e);
 }
 
-/* If data are changed, the entry is rejected, or only values of the result change. */
+/* If an entry's data file is changed, the entry is rejected, or only the results change. */
 static void test_changed_data(void **state)
 {
 	struct nna_prepared_model *p;
@@ -431,8 +431,8 @@ static void test_changed_data(void **state)
 }
 
 /*
- * The data file shrinks. The worker survives; the model's executions fail, unless the data were
- * read before.
+ * If the data file of a loaded entry shrinks, the worker survives. The model's executions fail,
+ * unless the worker had read the data before.
  */
 static void test_data_shrinks(void **state)
 {
@@ -500,7 +500,7 @@ static void test_other_users(void **state)
 	assert_int_equal(fchmod(e.model, 0666) | fchmod(e.data, 0666), 0);
 	save(&e, 2);
 	assert_int_equal(in_child(load_as_nobody, &e), 0);
-	/* The files now hold an entry that another user saved under root's token. */
+	/* Root refuses files that contain an entry of another user under root's token. */
 	assert_refused(&e, NN_GENERAL_FAILURE);
 	save(&e, 2);
 	assert_loads(&e, 2);
@@ -628,7 +628,7 @@ static struct nna_prepared_model *prepare_cached(struct nna_device *d, float dia
 	return p;
 }
 
-/* Prepares as another user, reports the result, and lives until it is killed. */
+/* Becomes another user, prepares a cached model, reports the result, and waits for a kill. */
 static void prepare_as_nobody(int answer)
 {
 	struct nna_prepared_model *p = NULL;
@@ -677,7 +677,8 @@ static void test_cached(void **state)
 	assert_int_equal(count_mapped(), 0);
 	assert_true(await_cached(before + 1));
 	/*
-	 * The next preparation loads the model from the cache, in this worker and in another one.
+	 * The next preparation of the model loads its plan from the cache, in the same worker and
+	 * in another worker.
 	 */
 	q = prepare_cached(device, 6);
 	assert_true(is_right(device, q, 6));
@@ -689,7 +690,7 @@ static void test_cached(void **state)
 	q = prepare_cached(device, 6);
 	assert_true(is_right(device, q, 6));
 	assert_int_equal(count_mapped(), 1);
-	/* A model with other weights has another plan. */
+	/* A model with other weights has a plan of its own. */
 	p = prepare_cached(device, 7);
 	assert_true(is_right(device, p, 7));
 	assert_int_equal(count_mapped(), 1);
@@ -725,7 +726,7 @@ static void test_kept_copy(void **state)
 	assert_int_equal(count_mapped(), 0);
 	assert_true(is_right(device, q, 13));
 	assert_true(await_cached(before + 2));
-	/* A model is cached even if it is freed before. */
+	/* A model is cached even if the client frees the model before it is stored. */
 	nna_prepared_model_free(prepare_cached(device, 14));
 	assert_true(await_cached(before + 3));
 	nna_prepared_model_free(q);
@@ -735,7 +736,7 @@ static void test_kept_copy(void **state)
 
 /* ---- a keeper that dies ---- */
 
-/* Waits until there is a keeper other than the given one. */
+/* Waits until a keeper runs that is not process `old`. */
 static pid_t await_keeper(pid_t old)
 {
 	pid_t keeper;
@@ -747,7 +748,7 @@ static pid_t await_keeper(pid_t old)
 	return keeper;
 }
 
-/* Returns for how many seconds a process has existed. */
+/* Returns the age of a process in seconds. */
 static double age_of(pid_t pid)
 {
 	unsigned long long start = 0;
@@ -766,9 +767,10 @@ static double age_of(pid_t pid)
 }
 
 /*
- * If a keeper dies, the next one serves its workers. If the keeper did not live long, the next one
- * starts after a pause, in which workers compile. engine_clients_test tests the pause with a
- * simulated clock. Here the pause takes real time, so it is tried only if all tests run in full.
+ * If a keeper dies, the next keeper serves its workers. If the keeper did not live long, the next
+ * keeper starts after a pause, in which workers compile. The test engine_clients_test tests the
+ * pause with a simulated clock. In this test, the pause takes real time, so it is tested only if
+ * all tests run in full.
  */
 static void test_keeper_dies(void **state)
 {
@@ -832,7 +834,7 @@ static void *flip(void *data)
 	return NULL;
 }
 
-/* Copies an entry's model file to memory that others can write. */
+/* Copies an entry's model file to memory that other threads can write. */
 static uint32_t shared_copy(int fd, const struct entry *e, struct flipper *f)
 {
 	struct nnaccel_pool_import i = {
@@ -861,7 +863,7 @@ static uint32_t import(int fd, int file)
 	return i.out_id;
 }
 
-/* Submits work and waits for its answer. */
+/* Submits work to the engine, and waits for the answer. */
 static int ask(int fd, enum nnaccel_work kind, void *work)
 {
 	struct nnaccel_submit s = {
@@ -873,7 +875,7 @@ static int ask(int fd, enum nnaccel_work kind, void *work)
 	return result;
 }
 
-/* Runs the model on a row of ones; returns whether it doubles them. */
+/* Runs the model on a row of ones; returns whether the model doubles the ones. */
 static bool doubles(int fd, uint32_t model)
 {
 	struct nnaccel_pool_alloc a = { .size = sizeof(a), .length = PAGE };
@@ -935,7 +937,7 @@ static void test_flipping_writer(void **state)
 			assert_int_equal(p.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
 			continue;
 		}
-		/* A plan that loads computes what the saved plan computed. */
+		/* A plan that loads computes the results of the saved plan. */
 		assert_true(doubles(fd, p.out_model));
 		assert_int_equal(ioctl(fd, NNACCEL_DESTROY, &d), 0);
 		loaded++;
@@ -975,8 +977,8 @@ static void test_load(void **state)
 }
 
 /*
- * The entries were saved by another build of the engine: they are refused, and saving replaces
- * their files.
+ * Entries that another build of the engine saved are refused, and saving replaces the entries'
+ * files.
  */
 static void test_replace(void **state)
 {

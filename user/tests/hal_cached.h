@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts plans in the engine's own cache as root: the files of nnacceld, and the mappings of its
- * workers.
+ * Counts the plans in the engine's own cache, for which the test must be root: the files of
+ * nnacceld, and the mappings of its workers.
  */
 #ifndef NN_TESTS_HAL_CACHED_H
 #define NN_TESTS_HAL_CACHED_H
@@ -32,7 +32,7 @@ static inline int count_cached(void)
 	return count;
 }
 
-/* Waits for `count` plans, which workers store after their answers. */
+/* Waits until `count` plans are cached, because workers store plans after they have answered. */
 static inline bool await_cached(int count)
 {
 	while (count_cached() < count)

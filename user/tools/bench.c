@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * nnaccel bench: measures a model on the device and, in the same run, on the CPU by the runtime
- * itself, and compares both results. Each measurement runs in its own process, because runtimes do
+ * itself, and compares the outputs. Each measurement runs in its own process, because runtimes do
  * not free all threads and memory.
  */
 #define _GNU_SOURCE
@@ -24,14 +24,14 @@
 #include "tool.h"
 #include "tools/runtime/runtime.h"
 
-/* a shell's exit status for a missing command */
+/* exit status of a shell that does not find a command */
 enum { SHELL_NOT_FOUND = 127 };
 
 enum { MAX_RUNS = 20000, MIN_RUNS = 10, MAX_LIST = 8, MAX_LOAD = 64, INPUTS = 3 };
 
 /*
- * Limits of differences between results; larger ones are errors. For floats the unit is the largest
- * value, for bytes it is a quantisation step.
+ * Limits of the difference between the device's and the runtime's outputs; larger differences are
+ * errors. The unit is the largest value for floats, and a quantisation step for bytes.
  */
 #define MOST_APART 1e-3
 enum { MOST_STEPS = 8 };
@@ -50,13 +50,13 @@ struct arguments {
 };
 
 struct difference {
-	double apart;			/* difference of floats, as a share of the largest */
+	double apart;			/* difference of floats, divided by the largest float */
 	unsigned int steps;		/* of 8-bit integers */
-	uint64_t others;		/* number of differing elements of other types */
-	bool shape;			/* the outputs differ in size or type */
+	uint64_t others;		/* number of different elements of all other types */
+	bool shape;			/* set if the outputs differ in size or type */
 };
 
-/* The results of a measurement, in shared memory that its processes write. */
+/* Results of a measurement, in shared memory that the measuring processes write. */
 struct results {
 	char error[RUNTIME_ERROR];	/* "": none */
 	char runtime[64];
@@ -65,8 +65,9 @@ struct results {
 	uint32_t runs[SIDES];
 	float ms[SIDES][MAX_RUNS];
 	struct difference difference;
-	double rate[SIDES][MAX_LIST][MAX_LIST];	/* runs per second, by clients, threads */
-	/* The state of a load, whose callers become ready, run, and end. */
+	/* runs per second, by number of clients and number of threads */
+	double rate[SIDES][MAX_LIST][MAX_LIST];
+	/* State of a load: the clients become ready, run the model, and end. */
 	_Atomic unsigned int ready, failed;
 	_Atomic bool go, stop;
 	_Atomic uint64_t done;

@@ -121,7 +121,7 @@ static void mend_header(struct nn_plan_image *image, const void *data)
 	nn_model_free(model);
 }
 
-/* The thread that writes the data part while a plan runs on it. */
+/* A thread that changes the data part of a plan while the plan runs. */
 struct scribbler {
 	uint8_t *data;
 	size_t size;
@@ -163,7 +163,7 @@ static void load_and_run(const struct nn_plan_image *image, uint8_t *data, const
 
 	if (nn_plan_load(image->model, image->model_size, data, image->data_size, &options, &plan,
 			 &err)) {
-		/* An undamaged plan loads, unless the deadline passed. */
+		/* Loading an undamaged plan fails only if the deadline has passed. */
 		if (!err.message[0] || (!p->num_damage && clock_ns() < options.deadline_ns))
 			abort();
 		return;
@@ -181,16 +181,17 @@ static void load_and_run(const struct nn_plan_image *image, uint8_t *data, const
 }
 
 /*
- * Keeps saved plans, which are found by their models. Most inputs have the
- * model of an earlier input, and damage its saved plan in another way. Compiling and saving takes ten times as long as loading.
+ * Stores saved plans, which are found by their models. Most inputs have the model of an earlier
+ * input, and damage the model's saved plan differently. Compiling and saving a plan takes ten times
+ * as long as loading the plan.
  */
 #define MAX_SAVED 256
 
 static struct saved_plan {
-	uint8_t *wire;			/* the model; NULL if the entry is free */
+	uint8_t *wire;			/* serialised model; NULL if the entry is free */
 	size_t wire_size;
 	uint8_t kernels;
-	struct nn_plan_image image;	/* `model` is NULL if the model cannot be saved */
+	struct nn_plan_image image;	/* image.model is NULL if the plan cannot be saved */
 	uint8_t *data;
 } saved_plans[MAX_SAVED];
 
@@ -219,7 +220,7 @@ static void save(const struct nn_plan *plan, struct saved_plan *s)
 	nn_plan_image_free(&image);
 }
 
-/* Makes a plan of a model, and saves the plan if that is possible. */
+/* Makes a plan of a model, and saves the plan if it can be saved. */
 static void make_saved(struct saved_plan *s)
 {
 	struct nn_error err = { "" };
@@ -235,7 +236,7 @@ static void make_saved(struct saved_plan *s)
 	nn_model_free(model);
 }
 
-/* Returns the saved plan of a model. If the plan was not saved before, saves it. */
+/* Returns the saved plan of a model. If the model has no saved plan yet, makes and saves one. */
 static const struct saved_plan *find_saved(const uint8_t *wire, size_t size, uint8_t kernels)
 {
 	uint32_t hash = kernels;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of the fuzzers of the plug-ins. The input of such a fuzzer consists of records of
- * bytes; most mutations change one byte and move no record.
+ * Shared code of the fuzzers of the runtimes' plug-ins. The input of each fuzzer consists of
+ * records of bytes. Most mutations change one byte, so that all records keep their offsets.
  */
 #ifndef NN_TESTS_RECORDS_H
 #define NN_TESTS_RECORDS_H
@@ -18,7 +18,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 const char *__asan_default_options(void);
 
-/* Models that need much memory fail, because the memory of an application is limited, too. */
+/* Lets large allocations fail, because the memory of an application is limited, too. */
 const char *__asan_default_options(void)
 {
 	return "allocator_may_return_null=1:max_allocation_size_mb=64:detect_leaks=1:"
@@ -26,7 +26,7 @@ const char *__asan_default_options(void)
 }
 
 /*
- * Discards the log of the library and the plug-ins. libFuzzer prints on its own copy of the stream.
+ * Discards the log of the library and the plug-ins on stderr, of which libFuzzer has its own copy.
  */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -39,7 +39,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return setenv("NNACCEL_LOG", "none", 1);
 }
 
-/* Takes the next bytes of an input; returns false if too few remain. */
+/* Copies the next bytes of an input to `to`; returns false if too few bytes remain. */
 static bool take(const uint8_t **data, size_t *size, void *to, size_t bytes)
 {
 	if (*size < bytes)
@@ -68,7 +68,7 @@ static uint8_t chosen(const uint8_t *list, size_t count)
 /* Chooses one of the given bytes. */
 #define ANY_OF(...) chosen((const uint8_t[]){ __VA_ARGS__ }, sizeof((uint8_t[]){ __VA_ARGS__ }))
 
-/* Writes records that may be valid; returns their size, or 0 if they do not fit. */
+/* Writes records that may be valid; returns the records' size, or 0 if max_size is too small. */
 static size_t generate(uint8_t *data, size_t max_size);
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)

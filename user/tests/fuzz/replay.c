@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a fuzz target once over each file of its corpus, without a fuzzer: NAME CORPUS prints TAP.
+ * Runs a fuzz target, without a fuzzer, once with each file of the folder CORPUS, and prints TAP.
+ *
+ * usage: NAME CORPUS
  */
 #include <dirent.h>
 #include <stdint.h>
@@ -12,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 
-/* Targets with their own mutator call this function, which mutates nothing here. */
+/* Replaces libFuzzer's function, which mutators of targets call, by a function without effect. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
 {
 	(void)data;
@@ -20,7 +22,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
 	return size;
 }
 
-/* Returns false if the file cannot be read. */
+/* Runs the fuzz target with the bytes of a file; returns false if the file cannot be read. */
 static int replay(const char *path)
 {
 	FILE *file = fopen(path, "rb");
@@ -32,7 +34,8 @@ static int replay(const char *path)
 		return 0;
 	ok = !fseek(file, 0, SEEK_END) && (size = ftell(file)) >= 0 && !fseek(file, 0, SEEK_SET) &&
 	     /*
-	      * The block has exactly this size, so that a memory checker detects a read beyond it.
+	      * The block has exactly the file's size, so that a memory checker detects reads
+	      * beyond the block.
 	      */
 	     (data = malloc(size ? size : 1)) && fread(data, 1, size, file) == (size_t)size;
 	fclose(file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of the fuzzers of models and of saved plans. It changes a word of a serialised
- * form, and runs a plan on arguments that a seed byte determines.
+ * Shared code of the fuzzers of models and of saved plans. The functions change a word of a
+ * serialised model or plan, and run a plan on arguments that a seed byte determines.
  */
 #ifndef NN_TESTS_RUN_PLAN_H
 #define NN_TESTS_RUN_PLAN_H
@@ -15,8 +15,8 @@
 
 #define MAX_ARGS 16
 #define MAX_ARG_SIZE 4096
-#define UNKNOWN_DIM 2		/* size of an input's unknown dimension */
-#define RUN_NS 20000000		/* time limit of a compiled run */
+#define UNKNOWN_DIM 2		/* value for unknown dimensions of an input */
+#define RUN_NS 20000000		/* time limit of making or loading a plan */
 #define EXECUTE_NS 2000000
 #define LOOP_NS 200000
 
@@ -26,8 +26,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 const char *__asan_default_options(void);
 
 /*
- * Large allocations fail, as they do in the cgroup of a worker. Reports name only two callers of an
- * allocation, because unwinding is slow; with ASAN_OPTIONS=malloc_context_size=30 they name more.
+ * Lets large allocations fail, because they also fail in a worker's cgroup. Reports name only two
+ * callers of an allocation, because unwinding is slow; ASAN_OPTIONS=malloc_context_size=30 shows
+ * more callers.
  */
 const char *__asan_default_options(void)
 {
@@ -35,7 +36,7 @@ const char *__asan_default_options(void)
 	       "malloc_context_size=2";
 }
 
-/* Replaces one word after the first `header` bytes. Returns false if there is no such word. */
+/* Replaces one word after the first `header` bytes. Returns false if no word follows the header. */
 static bool replace_word(uint8_t *data, size_t size, size_t header)
 {
 	uint32_t word;
@@ -65,7 +66,7 @@ static bool replace_word(uint8_t *data, size_t size, size_t header)
 
 static uint8_t arg_memory[2 * MAX_ARGS][MAX_ARG_SIZE];
 
-/* Sets an input with the model's shape. Returns false if the input is larger than MAX_ARG_SIZE. */
+/* Sets an argument for an input of the model. Returns false if it is larger than MAX_ARG_SIZE. */
 static bool set_input(const struct nn_operand *o, uint8_t *memory, struct nn_arg *arg)
 {
 	struct nn_operand known = *o;

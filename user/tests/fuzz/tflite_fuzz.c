@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fuzzes the delegate for TensorFlow Lite with a node of any operation. The fuzzer's input has the
- * node's parameters and records of its tensors, among them hostile constants. If the delegate takes
- * the node, the node is compiled and run on the CPU device.
+ * node's parameters and records of its tensors, among them hostile constants. If the delegate
+ * supports the node, the node is compiled and run on the CPU device.
  */
 #include "tests/fuzz/records.h"
 #include "tests/tflite_play.h"
@@ -35,7 +35,7 @@ static const int types[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-/* The quantisation that the tensors point to. */
+/* Quantisation parameters to which the tensors point. */
 static struct {
 	struct {
 		int size;
@@ -68,7 +68,7 @@ static void quantise(struct tfl_tensor *t, int i, const struct tensor_record *r)
 	t->quantization.params = &now.affine[i];
 }
 
-/* Adds a tensor whose memory is as large as its fields require. */
+/* Adds a tensor whose memory has the size that its type and shape require. */
 static int add_tensor(struct world *w, const struct tensor_record *r)
 {
 	int dims[MOST_RANK], i;
@@ -144,8 +144,8 @@ static void run(struct world *w)
 }
 
 /*
- * Halves the first dimension of all tensors except constants, as an application that resizes
- * tensors does.
+ * Halves the first dimension of all tensors that are not constants, as applications do that resize
+ * tensors.
  */
 static void resize_again(struct world *w)
 {
