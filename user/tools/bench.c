@@ -77,7 +77,7 @@ struct bench {
 	const struct arguments *a;
 	const char *model;
 	struct results *r;
-	/* For the progress bar: the expected total time, and the start time. */
+	/* expected total time of the measurements, and their start time, for the progress bar */
 	double expected_s, begun_s;
 };
 
@@ -108,8 +108,8 @@ static void clear_bar(void)
 /* ---- processes ---- */
 
 /*
- * Waits for a process, and shows the progress bar. Returns false if the process failed; the results
- * then have the reason.
+ * Waits for a process, and shows the progress bar. Returns false if the process failed, with the
+ * reason in the results.
  */
 static bool await(const struct bench *b, pid_t pid, const char *what)
 {
@@ -139,7 +139,8 @@ static struct runtime *open_side(const struct bench *b, enum side side, unsigned
 	const struct runtime_options options = {
 		.library = b->a->library, .device = side == DEVICE ? b->a->device : NULL,
 		/*
-		 * Do not print the plug-in's line that lists nodes, because the report replaces it.
+		 * Do not print the plug-in's line that lists nodes, because `bench` reports the
+		 * nodes itself.
 		 */
 		.report = "/dev/null",
 	};
@@ -238,7 +239,7 @@ static void compare_output(const struct runtime_tensor *got, const struct runtim
 	for (size_t i = 0; i < count; i++) {
 		double x = number_at(got, i), y = number_at(want, i), by = fabs(x - y);
 
-		/* Infinities of the same sign are equal, and so are two NaNs. */
+		/* Two infinities of one sign count as equal, and so do two NaNs. */
 		if (x == y || (isnan(x) && isnan(y)))
 			by = 0;
 		if (isfinite(y))
@@ -281,7 +282,7 @@ static bool time_run(const struct bench *b, struct runtime *runtime, enum side s
 	return true;
 }
 
-/* Measures device and CPU alternately, so that other load on the machine slows both. */
+/* Measures the device and the CPU alternately, so that load on the machine slows both. */
 static bool measure_latency(const struct bench *b, enum side side)
 {
 	struct runtime *runtimes[SIDES] = { open_side(b, DEVICE, 1), open_side(b, CPU, 1) };
@@ -312,7 +313,7 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns the latency that the given share of the sorted runs does not exceed. */
+/* Returns the latency that `percent` per cent of the sorted runs do not exceed. */
 static double percentile(const struct results *r, enum side side, unsigned int percent)
 {
 	uint32_t at = (r->runs[side] * percent + 99) / 100;
@@ -471,19 +472,19 @@ static void print_json(const struct bench *b)
 	puts(",");
 	json_side(b, "device", DEVICE);
 	json_side(b, "cpu", CPU);
-	/* JSON cannot represent infinity. */
+	/* Print 1e300 for an infinite difference, because JSON cannot represent infinity. */
 	printf("\"device_memory_kib\": %" PRIu64 ", \"right\": %s, \"float_difference\": %.3g, "
 	       "\"byte_difference\": %u, \"other_differences\": %" PRIu64 "}\n", b->r->device_kib,
 	       is_right(d) ? "true" : "false", isfinite(d->apart) ? d->apart : 1e300, d->steps, d->others);
 }
 
-/* Plots the distribution of run times. Returns NULL, or the reason of a failure. */
+/* Plots the distribution of run times. Returns NULL, or the reason if plotting failed. */
 static const char *plot(const struct bench *b)
 {
 	int status;
 	FILE *gnuplot;
 
-	/* If the shell does not find gnuplot, it ends before it reads; ignore the signal. */
+	/* Ignore SIGPIPE, because a shell that does not find gnuplot ends before it reads. */
 	signal(SIGPIPE, SIG_IGN);
 	gnuplot = popen("gnuplot 2>/dev/null", "we");
 	if (!gnuplot)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel cache: shows the contents and the size of the engine's compilation cache, checks it, and
- * empties it. It asks the engine's keeper, the process that owns the cache. If no keeper runs, it
- * opens the cache's index itself.
+ * nnaccel cache: shows the contents and the size of the engine's compilation cache, and checks or
+ * empties the cache. The command asks the engine's keeper, the process that owns the cache. If no
+ * keeper runs, the command opens the cache's index itself.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -27,26 +27,26 @@
 #define DEFAULT_STATE "/var/lib/nnaccel"
 #define ALL_USERS CACHE_ALL_USERS
 
-/* Time limit for the keeper's answer. */
+/* Time limit of the wait for the keeper's answer. */
 #define KEEPER_PATIENCE_S 30
 
-/* Time limit for the engine's lock of the index. */
+/* Time limit of the wait for the index, while the engine has locked it. */
 #define BUSY_MS 5000
 
 struct cache {
 	const char *state;		/* the folder */
 	sqlite3 *db;
 	bool json;
-	uint64_t uid;			/* user whose entries "clear" removes, or ALL_USERS */
+	uint64_t uid;			/* user whose entries `clear` removes, or ALL_USERS */
 	bool help;
 };
 
 /* ---- the keeper ---- */
 
 /*
- * Sends a request to the engine's keeper; while a keeper runs, only it may use the index. Returns
- * false if no keeper runs. *file is the file that came with the answer, which the caller closes, or
- * -1.
+ * Sends a request to the engine's keeper, because only the keeper may use the index while a keeper
+ * runs. Returns false if no keeper runs. Sets *file to the file that came with the answer, which
+ * the caller closes, or to -1.
  */
 static bool ask_keeper(const struct cache *c, const struct message *request,
 		       struct message *answer, int *file, int *status)
@@ -109,7 +109,7 @@ struct report {
 	uint64_t count;
 };
 
-/* Reads the keeper's report. */
+/* Reads the keeper's report on the cache from a file. */
 static int read_report(struct report *r, int file, uint64_t count)
 {
 	struct stat st;
@@ -148,7 +148,7 @@ static bool add_user(struct report *r, sqlite3_stmt *row)
 	return true;
 }
 
-/* Reads the report from the index itself. */
+/* Makes the report on the cache from the index itself, without a keeper. */
 static int query_report(const struct cache *c, struct report *r)
 {
 	sqlite3_stmt *s = NULL;
@@ -224,7 +224,7 @@ static int show(struct cache *c)
 
 /* ---- size ---- */
 
-/* Returns the bytes of all files in a folder and in its subfolder of plans. */
+/* Returns the total size of the files in a folder and in its subfolder of plans. */
 static uint64_t folder_size(const char *path)
 {
 	DIR *folder = opendir(path);
@@ -325,8 +325,8 @@ static bool is_known(const struct cache *c, const char *file)
 }
 
 /*
- * Removes files that are no longer in the index. Workers that have mapped these files can still use
- * them.
+ * Removes files that are no longer in the index. Workers that have mapped a removed file can still
+ * use the file.
  */
 static void remove_files(const struct cache *c)
 {

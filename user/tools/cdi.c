@@ -36,8 +36,8 @@ static void print_node(const char *name, bool first)
 }
 
 /*
- * Reads the name of a device's engine. Returns false if there is no name, or if the name is that of
- * another kind of entry.
+ * Reads the name of a device's engine. Returns false if the engine has no name, or if its name is a
+ * number or "all", like other entries.
  */
 static bool read_name(const char *device, char name[64])
 {
@@ -64,7 +64,8 @@ static void print_device(const char *name, const char *node)
 }
 
 /*
- * Lists each device by its number and by its engine's name, and an entry for all devices together.
+ * Lists one entry for each device's number, one for each engine's name, and one for all devices
+ * together.
  */
 static void print_devices(struct dirent **names, int count)
 {
@@ -82,7 +83,8 @@ static void print_devices(struct dirent **names, int count)
 }
 
 /*
- * Mounts the library that contains a function, at the place where programs search for the library.
+ * Prints the mount of the library that contains a function, at the path where programs search for
+ * the library.
  */
 static bool print_mount(const void *function, bool first)
 {

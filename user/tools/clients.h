@@ -8,13 +8,16 @@
 
 #define CLIENT_NAME_SIZE 16
 
-/* A function that is called for one file of a process, with the file's fdinfo at the beginning. */
+/* A function that gets one open file of a process; `fdinfo` is at the file's beginning. */
 typedef void client_file_fn(void *arg, const char *pid, FILE *fdinfo);
 
-/* Calls `fn` for all files of the device that this user may see; returns false without /proc. */
+/*
+ * Calls `fn` for each open file of the device that this user may see; returns false if /proc is
+ * missing.
+ */
 bool clients_each_file(client_file_fn *fn, void *arg);
 
-/* Returns the name of a process, or "". */
+/* Sets `name` to the name of a process, or to "". */
 void clients_read_name(const char *pid, char name[CLIENT_NAME_SIZE + 1]);
 
 #endif /* NN_TOOLS_CLIENTS_H */

@@ -21,9 +21,9 @@
 #define DEFAULT_COUNT	500
 #define DEFAULT_SEED	2026
 #define MIN_ACCURACY	95	/* percent */
-#define SHOWN		4	/* number of images, which are shown in rows of two */
+#define SHOWN		4	/* number of printed images, in rows of two images */
 
-#define OUTPUT_OFFSET	4096	/* offset of the output in memory; the input comes before it */
+#define OUTPUT_OFFSET	4096	/* offset of the output in a memory whose offset 0 is the input */
 
 struct options {
 	const char *path;
@@ -32,7 +32,7 @@ struct options {
 	bool ascii, help;
 };
 
-/* The network on the device in one number format, float32 or 8 bits. */
+/* The network on the device with one type of numbers, float32 or 8 bits. */
 struct form {
 	const char *name;
 	struct net_model net;
@@ -40,7 +40,7 @@ struct form {
 	struct nna_memory *memory;
 	char *data;
 	uint64_t prepare_ns;
-	uint64_t *execute_ns;		/* one time for each image */
+	uint64_t *execute_ns;		/* execution time of each image */
 	uint64_t *device_ns;
 	uint32_t right;
 	struct image_answer shown[SHOWN];
@@ -216,7 +216,7 @@ static void print_report(struct demo *d)
 	printf("The module counted %" PRIu64 " executions of this client.\n", d->executions);
 }
 
-/* Checks the results that the demo promises. */
+/* Checks that accuracy and executions are as the demo promises; returns the exit status. */
 static int judge(const struct demo *d)
 {
 	if (d->executions != 2ull * d->options.count)

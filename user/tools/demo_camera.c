@@ -26,11 +26,12 @@
 #define DEFAULT_HEIGHT	180
 #define DEFAULT_FPS	60
 #define MIN_ACCURACY	95	/* percent */
-#define LESSONS		2	/* number of times that each digit must be seen */
+#define LESSONS		2	/* number of times that the demo must see each digit to learn */
 #define MAX_LESSON	600	/* frames */
-#define PATTERN_FRAMES	25	/* frames until the camera shows another test pattern */
+#define PATTERN_FRAMES	25	/* number of frames with one test pattern of the camera */
 #define NUM_PATTERNS	20
-#define SETTLE_FRAMES	(CAMERA_BUFFERS + 2)	/* frames until all buffers have a pattern */
+/* number of frames after which all buffers have a new test pattern */
+#define SETTLE_FRAMES	(CAMERA_BUFFERS + 2)
 #define SLOW_MOVEMENT	4
 
 struct options {
@@ -49,7 +50,7 @@ struct demo {
 	float probabilities[READER_OUTPUT / sizeof(float)];
 	uint32_t lessons;
 
-	/* Figures of the measured frames. */
+	/* results that are measured while the network reads frames */
 	uint64_t *execute_ns;
 	uint64_t right;
 	uint64_t skipped;
@@ -109,7 +110,7 @@ static bool learn(struct demo *d)
 
 /* ---- the device ---- */
 
-/* Each buffer of the camera is a hardware buffer: two planes in one dma-buf. */
+/* Adds each buffer of the camera to the network, as a hardware buffer: two planes in a dma-buf. */
 static bool add_frames(struct demo *d)
 {
 	struct nna_hardware_image image = {
@@ -141,7 +142,7 @@ static bool open_device(struct demo *d)
 	       add_frames(d);
 }
 
-/* Reads the number in a buffer. */
+/* Reads the number in a camera's buffer with the network. */
 static bool recognise(struct demo *d, uint32_t buffer, int64_t *answer, float *probability)
 {
 	if (network_execute(&d->network, buffer, &d->err))
@@ -248,7 +249,7 @@ static double accuracy(const struct demo *d)
 	return 100.0 * (double)d->right / (double)d->options.count;
 }
 
-/* Returns how many whole frames the bytes would make that this process moved by system calls. */
+/* Returns the number of bytes that this process moved by system calls, in units of a frame. */
 static int64_t copies(const struct demo *d)
 {
 	return d->moved / (int64_t)camera_frame_bytes(&d->camera);
@@ -294,7 +295,7 @@ static void print_report(struct demo *d)
 		       d->options.png);
 }
 
-/* Checks the results that the demo promises. */
+/* Checks that accuracy and copies are as the demo promises; returns the exit status. */
 static int judge(const struct demo *d)
 {
 	if (accuracy(d) < MIN_ACCURACY)

@@ -30,7 +30,7 @@
 
 enum verdict { GOOD, NOTE, PROBLEM, NUM_VERDICTS };
 
-/* The result of a check. `remedy` is empty if no action is needed. */
+/* The result of a check. `remedy` is empty if the user need not do anything. */
 struct finding {
 	enum verdict verdict;
 	char text[384];
@@ -41,8 +41,8 @@ struct patient {
 	const char *path;		/* the device */
 	struct utsname system;
 	bool has_module;
-	bool has_node;			/* the node exists, and this user may open it */
-	bool has_interface;		/* the module has the libraries' ABI */
+	bool has_node;			/* set if the node exists, and this user may open it */
+	bool has_interface;		/* set if the module has the libraries' ABI */
 	struct nna_device *device;	/* NULL if the device cannot be opened */
 	bool has_engine;
 };
@@ -74,7 +74,7 @@ static void advise(struct finding *f, const char *format, ...)
 	va_end(args);
 }
 
-/* Returns whether the file can be read and a line contains the text. */
+/* Returns whether the file can be read and one of its lines contains the text. */
 static bool file_has(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "re");
@@ -89,7 +89,7 @@ static bool file_has(const char *path, const char *text)
 	return has;
 }
 
-/* Returns the number at the beginning of the file; `otherwise` if the file has no number. */
+/* Returns the number at the beginning of the file, or `otherwise` if the file has no number. */
 static long long file_number(const char *path, long long otherwise)
 {
 	FILE *file = fopen(path, "re");
@@ -149,7 +149,7 @@ static void check_module(struct patient *p, struct finding *f)
 		       "sudo mokutil --import /var/lib/dkms/mok.pub, and boot");
 }
 
-/* Return whether the process is in the group, and whether the user's account is. */
+/* Sets *has_now if the process is in the group, and *has_account if the user's account is. */
 static void look_for_group(gid_t gid, bool *has_now, bool *has_account)
 {
 	const struct passwd *user = getpwuid(getuid());
@@ -202,7 +202,7 @@ static void check_node(struct patient *p, struct finding *f)
 		       getpwuid(getuid()) ? getpwuid(getuid())->pw_name : "USER");
 }
 
-/* Checks the module, and the libraries of this program's release. */
+/* Checks that the module has the ABI of the libraries of this program's release. */
 static void check_interface(struct patient *p, struct finding *f)
 {
 	struct nnaccel_info info = { .size = sizeof(info) };
@@ -296,7 +296,7 @@ static void check_engine(struct patient *p, struct finding *f)
 	}
 }
 
-/* The query starts a worker, so it finds problems that prevent workers. */
+/* Queries the device, for which the engine must start a worker, to find what prevents workers. */
 static void check_worker(struct patient *p, struct finding *f)
 {
 	static struct nn_device_info info = { .size = sizeof(info) };
@@ -333,7 +333,7 @@ static void check_limits(struct patient *p, struct finding *f)
 	}
 }
 
-/* A user who can write to the list decides which programs get vendor extensions. */
+/* Checks who can write to the allowlist, which says which programs get vendor extensions. */
 static void check_allowlist(struct patient *p, struct finding *f)
 {
 	const char *path = NN_CONFIG_DIR "/extensions_app_allowlist";

@@ -82,7 +82,7 @@ static void print_tap(const struct row *row)
 	fflush(stdout);
 }
 
-/* Prints the sum of all rows. Returns whether no test failed. */
+/* Prints the sum of the results of all rows. Returns true if no test failed. */
 static bool print_sum(const struct test *t, bool tap)
 {
 	struct row sum = { .name = "all" };
@@ -108,7 +108,7 @@ static void save(const struct test *t, const char *path, bool tap)
 		tool_fail(NAME, "%s: %s", path, strerror(errno));
 }
 
-/* Runs only the vector in a file. */
+/* Runs only the test vector that a file contains. */
 static int run_file(struct test *t, const char *path)
 {
 	static const char *const outcomes[] = {
@@ -136,7 +136,7 @@ static int run_groups(struct test *t, const struct arguments *a)
 	if (!a->tap)
 		printf("%-36s %8s %8s %8s %8s %8s\n", "", "tried", "right", "wrong", "refused", "crashed");
 	group_description(t);
-	/* The other groups need vectors that the engine computes correctly. */
+	/* The groups from number 2 on need vectors that the engine computes correctly. */
 	for (size_t i = 0; i < NUM_GROUPS; i++) {
 		if (i == 2 && !t->num_kept)
 			test_note(t, row = test_row(t, "models for other tests"), WRONG, NULL,
@@ -158,8 +158,8 @@ static int run_groups(struct test *t, const struct arguments *a)
 }
 
 /*
- * Returns the path of a device, given its path or its engine's name; NULL if there is no such
- * device.
+ * Returns the path of the device whose path, or whose engine's name, is given; NULL if the device
+ * does not exist.
  */
 static const char *find_device(const char *wanted)
 {

@@ -22,8 +22,8 @@ static enum nn_status fail(const char *what, struct nn_error *err)
 }
 
 /*
- * Returns whether the device is a camera; with only_vivid, whether it is a camera of the driver
- * vivid.
+ * Returns whether the device is a camera; with only_vivid, whether the device is a camera of the
+ * driver vivid.
  */
 static bool is_camera(struct camera *c, bool only_vivid)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A V4L2 camera whose frames are dma-bufs. It captures frames into the driver's buffers, which are
- * exported once and then identified by their index.
+ * A V4L2 camera whose frames are dma-bufs. The camera captures frames into the driver's buffers,
+ * which are exported once and then identified by their index.
  */
 #ifndef NN_CAMERA_CAMERA_H
 #define NN_CAMERA_CAMERA_H
@@ -27,24 +27,24 @@ struct camera {
 
 struct camera_frame {
 	uint32_t index;			/* of its buffer */
-	uint32_t sequence;		/* number of frames before this one */
+	uint32_t sequence;		/* number of earlier frames */
 };
 
 /*
  * Opens a camera, or the first camera of the driver vivid if path is NULL. Requests NV12 frames of
- * about width x height, and starts the camera. Returns NN_DEVICE_UNAVAILABLE if there is no such
- * camera, or if it rejects the request.
+ * about width x height, and starts the camera. Returns NN_DEVICE_UNAVAILABLE if the camera does not
+ * exist or rejects the request.
  */
 enum nn_status camera_open(struct camera *camera, const char *path, uint32_t width,
 			   uint32_t height, uint32_t fps, struct nn_error *err);
 void camera_close(struct camera *camera);
 
-/* Waits for the next frame, which the caller must return. */
+/* Waits for the next frame, which the caller must return with camera_put(). */
 enum nn_status camera_get(struct camera *camera, struct camera_frame *frame, struct nn_error *err);
 enum nn_status camera_put(struct camera *camera, const struct camera_frame *frame,
 			  struct nn_error *err);
 
-/* Sets a control by its name if the camera has the control. */
+/* Sets the camera's control of the given name, if the camera has the control. */
 bool camera_set(struct camera *camera, const char *control, int32_t value);
 
 /*
@@ -56,7 +56,7 @@ static inline size_t camera_frame_bytes(const struct camera *camera)
 	return (size_t)camera->stride * camera->height * 3 / 2;
 }
 
-/* Returns the offset of the second plane in a buffer. */
+/* Returns the offset of the plane of Cb and Cr in a buffer. */
 static inline size_t camera_chroma_offset(const struct camera *camera)
 {
 	return (size_t)camera->stride * camera->height;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shapes of the digits that the camera draws.
+ * Learns the shapes of the digits that the camera draws into its frames.
  */
 #include <stdio.h>
 

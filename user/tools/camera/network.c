@@ -9,7 +9,7 @@ static enum nn_status fail(const char *what, int result, struct nn_error *err)
 	return nn_fail(err, NN_GENERAL_FAILURE, "network: %s: result %d of the NNAPI", what, result);
 }
 
-/* Adds an operand, and sets its value if it is a constant. */
+/* Adds an operand to a model, and sets the operand's value if the operand is a constant. */
 static int add_operand(ANeuralNetworksModel *model, const struct nn_model *from, int32_t index)
 {
 	const struct nn_operand *o = &from->subgraphs[0].operands[index];
@@ -65,7 +65,7 @@ static ANeuralNetworksDevice *find_device(const char *name)
 	return NULL;
 }
 
-/* The compilation names only one device, so that it fails if this device lacks an operation. */
+/* Compiles for one device only, so that compiling fails if the device lacks an operation. */
 static int compile(struct network *n, const ANeuralNetworksDevice *device)
 {
 	int result = ANeuralNetworksCompilation_createForDevices(n->model, &device, 1,

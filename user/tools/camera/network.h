@@ -19,9 +19,9 @@ struct network {
 };
 
 /*
- * Builds the NNAPI's form of a model for the device with the given name. The model has one
- * subgraph, no pools, and an image as its only input. Returns NN_DEVICE_UNAVAILABLE if there is no
- * such device, or if the device lacks operations. network_close() must be called in any case.
+ * Builds an NNAPI model from `model`, for the device with the given name. `model` has one subgraph,
+ * no pools, and an image as its only input. Returns NN_DEVICE_UNAVAILABLE if the device does not
+ * exist or lacks operations. The caller must call network_close() in any case.
  */
 enum nn_status network_open(struct network *network, const struct nn_model *model,
 			    const char *device, struct nn_error *err);
@@ -29,13 +29,13 @@ void network_close(struct network *network);
 
 /*
  * Makes an execution for an image, which writes its output to `output`. Executions are numbered
- * from 0 in the order of these calls.
+ * from 0 in the order of the calls of network_add_image().
  */
 enum nn_status network_add_image(struct network *network,
 				 const struct nna_hardware_image *image, void *output,
 				 size_t output_size, struct nn_error *err);
 
-/* Executes the model in the burst, on the image with this number. */
+/* Executes the model in the burst, on the image with the number `image`. */
 enum nn_status network_execute(struct network *network, uint32_t image, struct nn_error *err);
 
 #endif /* NN_CAMERA_NETWORK_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's data about this process.
+ * Reads the kernel's counters of this process from /proc.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 
 #include "outside.h"
 
-/* Returns whether a line describes a mapping of one of these files. */
+/* Returns whether a line of /proc/self/maps describes a mapping of one of the `buffers`. */
 static bool is_of(const char *line, const int *buffers, int count)
 {
 	unsigned long inode;
@@ -42,7 +42,7 @@ int outside_mapped_frames(const int *buffers, int count)
 }
 
 /*
- * Returns the sum of the values of all lines with that name in a file; -1 if there is no such line.
+ * Returns the sum of the values of all lines named `name` in a file; -1 if no line has the name.
  */
 static int64_t sum(const char *path, const char *name)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the kernel's counters of this process. They show whether the process can have read frames,
- * and which of the frames' files workers received.
+ * Reads the kernel's counters of this process. The counters show whether the process can have read
+ * frames, and how many of the frames' files workers received.
  */
 #ifndef NN_CAMERA_OUTSIDE_H
 #define NN_CAMERA_OUTSIDE_H
@@ -9,14 +9,14 @@
 #include <stdint.h>
 
 /*
- * Returns the number of mappings of these dma-bufs or of cameras in /proc/self/maps; -1 if that
- * file cannot be read.
+ * Returns the number of mappings of the given dma-bufs or of cameras in /proc/self/maps; -1 if
+ * /proc/self/maps cannot be read.
  */
 int outside_mapped_frames(const int *buffers, int count);
 
 /*
  * Returns the number of bytes that this process has moved by system calls, from /proc/self/io; -1
- * if unknown.
+ * if the number is unknown.
  */
 int64_t outside_moved_bytes(void);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The network that reads a frame's number.
+ * Builds the network that reads the number in a camera's frame.
  */
 #include <stddef.h>
 #include <string.h>
 
 #include "reader.h"
 
-/* Codes of the NNAPI. */
+/* Codes of NNAPI operations, and values of their parameters. */
 enum {
 	OP_ADD = 0,
 	OP_CONCATENATION = 2,
@@ -26,8 +26,8 @@ enum {
 /* The logit of a digit whose cell has full contrast and matches the digit exactly. */
 #define SHARPNESS	100.0f
 /*
- * A digit's result must be at least this share of the cell's contrast. A cell without contrast has
- * no digit.
+ * Smallest result of a digit's filter that counts as a match, as a share of the cell's contrast. A
+ * cell without contrast has no digit.
  */
 #define LEAST_MATCH	0.85f
 #define NONE_BIAS	2.0f
@@ -91,7 +91,7 @@ static void set_weights(struct reader *r, const struct glyphs *g)
 	r->values.none_bias[0] = NONE_BIAS;
 }
 
-/* BT.601 with Y from 16 to 235, the default of cameras. */
+/* Sets the conversion to RGB: BT.601 with Y from 16 to 235, the default of cameras. */
 static void set_colours(struct reader *r)
 {
 	static const float to_rgb[READER_COLOURS][READER_COLOURS] = {
@@ -216,7 +216,7 @@ void reader_init(struct reader *r, const struct glyphs *glyphs, uint32_t width, 
 	static const uint32_t input = FRAME, output = PROBABILITIES;
 	const int32_t begin[] = { 0, NUMBER_Y, NUMBER_X, 0 };
 	const int32_t size[] = { 1, GLYPH_HEIGHT, NUMBER_CELLS * GLYPH_WIDTH, 1 };
-	/* After all rows of Y come Cb and Cr, with one value for 2 by 2 pixels. */
+	/* Cb and Cr follow all rows of Y; 2 by 2 pixels share one value of Cb and one of Cr. */
 	const int32_t chroma_begin[] = { 0, (int32_t)height + NUMBER_Y / 2, NUMBER_X, 0 };
 	const int32_t chroma_size[] = { 1, GLYPH_HEIGHT / 2, NUMBER_CELLS * GLYPH_WIDTH, 1 };
 	const int32_t chroma_shape[] = { 1, GLYPH_HEIGHT / 2, NUMBER_CELLS * GLYPH_WIDTH / 2, 2 };

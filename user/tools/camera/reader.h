@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The network that reads a frame's number. Its input is the whole NV12 frame of the camera. The
- * network converts the part of the frame with the number to RGB. The output has the probabilities
- * of each digit and of "no digit" for each place of the number.
+ * The network that reads a frame's number. The network's input is the whole NV12 frame of the
+ * camera. The network converts the part of the frame with the number to RGB. The output has, for
+ * each place of the number, the probabilities of the ten digits and of "no digit".
  */
 #ifndef NN_CAMERA_READER_H
 #define NN_CAMERA_READER_H
@@ -11,7 +11,7 @@
 
 #include "glyphs.h"
 
-#define READER_CLASSES	(NUM_GLYPHS + 1)	/* classes; the last one means "no digit" */
+#define READER_CLASSES	(NUM_GLYPHS + 1)	/* ten digits, and "no digit" as the last class */
 #define READER_OUTPUT	(NUMBER_CELLS * READER_CLASSES * sizeof(float))
 
 #define READER_COLOURS		3
@@ -19,7 +19,9 @@
 #define READER_OPERATIONS	16
 #define READER_WEIGHTS	(NUM_GLYPHS * GLYPH_PIXELS * READER_COLOURS)
 
-/* A model and everything that it refers to. The structure must not be copied or moved. */
+/*
+ * A model, with everything to which the model refers. A struct reader must not be copied or moved.
+ */
 struct reader {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
@@ -38,17 +40,18 @@ struct reader {
 };
 
 /*
- * Builds the network for frames of a size. The filters are computed from the glyphs without
- * training. A filter yields the mean of a cell's pixels where the digit has ink, minus the mean of
- * the cell's other pixels. For the matching digit, light or dark, the magnitude of the result is
- * the cell's full contrast; for other digits it is less.
+ * Builds the network for frames of the given size. The filters are computed from the glyphs without
+ * training. A digit's filter yields the mean of the cell's pixels where the digit has ink, minus
+ * the mean of all other pixels of the cell. The magnitude of a filter's result is the cell's full
+ * contrast if the digit matches, whether light or dark. The magnitude is smaller for all other
+ * digits.
  */
 void reader_init(struct reader *reader, const struct glyphs *glyphs, uint32_t width,
 		 uint32_t height);
 
 /*
- * Returns the number that an output shows; -1 if it shows no number. Also gets the lowest
- * probability of the number's digits.
+ * Returns the number that the network's output shows, or -1 if the output shows no number. Sets
+ * *probability to the lowest probability of the number's digits.
  */
 int64_t reader_answer(const float *output, float *probability);
 

@@ -12,7 +12,7 @@
 
 #define SHEET_PIXEL	3		/* bytes R, G, B */
 #define MARGIN	8
-#define ZOOM	2			/* enlargement of the answer's digits */
+#define ZOOM	2			/* enlargement of the digits below a frame */
 #define CAPTION	(GLYPH_HEIGHT * ZOOM)
 #define GROUND	0x20			/* brightness of the background */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A contact sheet as a PNG file: rows of frames, and below each frame the number that was read from
- * it.
+ * A contact sheet as a PNG file: rows of frames, and below each frame the number that the network
+ * read in the frame.
  */
 #ifndef NN_CAMERA_SHEET_H
 #define NN_CAMERA_SHEET_H
@@ -18,14 +18,15 @@ struct sheet {
 	uint8_t *pixels;		/* RGB */
 };
 
-/* Returns NN_OUT_OF_MEMORY if memory runs out. sheet_free() must be called in any case. */
+/* Returns NN_OUT_OF_MEMORY if memory runs out. The caller must call sheet_free() in any case. */
 enum nn_status sheet_init(struct sheet *sheet, uint32_t frame_width, uint32_t frame_height,
 			  struct nn_error *err);
 void sheet_free(struct sheet *sheet);
 
 /*
- * Copies a frame in colours to place `index`, and draws the number read below it: green if right,
- * otherwise red. `pixels` is the first byte of the frame's plane of Y.
+ * Copies a frame in colours to place `index` of the sheet. Draws the number that the network read
+ * below the frame, in green if the number is right, otherwise in red. `pixels` is the first byte of
+ * the frame's plane of Y.
  */
 void sheet_put(struct sheet *sheet, uint32_t index, const struct camera *camera,
 	       const uint8_t *pixels, const struct glyphs *glyphs, int64_t answer, bool is_right);

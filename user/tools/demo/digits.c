@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Draws digits, each from a few splines through a few points. It uses only +, -, *, / and sqrtf(),
- * which IEEE 754 rounds in the same way on all machines.
+ * Draws digits, each from a few splines through a few points. The code uses only +, -, *, / and
+ * sqrtf(), which IEEE 754 rounds equally on all machines.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -18,8 +18,8 @@ struct point {
 };
 
 /*
- * A stroke: straight lines between points, or a spline through them. Coordinates are in hundredths
- * of the unit square; y points down.
+ * A stroke: straight lines between points, or a spline through the points. Coordinates are in
+ * hundredths of the unit square; y points down.
  */
 struct stroke {
 	uint32_t count;
@@ -29,7 +29,7 @@ struct stroke {
 
 struct shape {
 	uint32_t label;
-	struct stroke strokes[DIGIT_STROKES];	/* unused strokes have count 0 */
+	struct stroke strokes[DIGIT_STROKES];	/* strokes, of which unused ones have count 0 */
 };
 
 struct outline {
@@ -37,7 +37,7 @@ struct outline {
 	struct point from[SHAPE_SEGMENTS], to[SHAPE_SEGMENTS];
 };
 
-/* The ways to write each digit. */
+/* Shapes of digits; some digits have several shapes. */
 static const struct shape shapes[] = {
 	{ 0, { { 9, 0, { { 50, 5 }, { 25, 20 }, { 18, 50 }, { 25, 80 }, { 50, 95 },
 			 { 75, 80 }, { 82, 50 }, { 75, 20 }, { 50, 5 } } } } },
@@ -73,7 +73,7 @@ static const struct shape shapes[] = {
 	       { 2, 1, { { 72, 30 }, { 66, 95 } } } } },
 };
 
-/* Chooses a random digit, and one of the ways to write it. */
+/* Chooses a random digit, and one of the digit's shapes. */
 static const struct shape *pick(struct random *r)
 {
 	uint32_t label = random_below(r, DIGITS_CLASSES);
@@ -97,7 +97,7 @@ struct transform {
 
 static struct transform random_transform(struct random *r)
 {
-	float t = random_range(r, -.18f, .18f);		/* tangent of half the angle */
+	float t = random_range(r, -.18f, .18f);	/* tangent of half the angle of rotation */
 	float c = (1 - t * t) / (1 + t * t), s = 2 * t / (1 + t * t);
 	float shear = random_range(r, -.3f, .3f);
 	float width = random_range(r, 10, 21), height = random_range(r, 13, 23);
@@ -168,8 +168,8 @@ static float distance_squared(struct point p, struct point a, struct point b)
 }
 
 /*
- * Returns the ink at a pixel: 1 inside the pen's width, falling to 0 at its edge over the width of
- * a pixel.
+ * Returns the ink at a pixel: 1 inside a stroke, falling to 0 at the stroke's edge over the width
+ * of a pixel.
  */
 static float ink(const struct outline *o, struct point p, float radius)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Images of digits, drawn by a program: strokes of random thickness after a random affine
- * transform, on a noisy background.
+ * Draws images of digits: strokes of random thickness after a random affine transform, on a noisy
+ * background.
  */
 #ifndef NN_DEMO_DIGITS_H
 #define NN_DEMO_DIGITS_H
@@ -15,11 +15,11 @@
 #define DIGITS_CLASSES	10
 
 struct digit {
-	uint8_t pixels[DIGITS_PIXELS];	/* row by row; 0 is the background, 255 is ink */
+	uint8_t pixels[DIGITS_PIXELS];	/* pixels row by row; 0: background, 255: ink */
 	uint32_t label;			/* 0 to 9 */
 };
 
-/* Draws the next random digit. Equal states of `r` produce equal images. */
+/* Draws the next random digit. Equal states of the generator `r` produce equal images. */
 void digit_draw(struct random *r, struct digit *digit);
 
 #endif /* NN_DEMO_DIGITS_H */

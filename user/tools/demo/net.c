@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small separable convolutional network for 28x28 images, and its plain forward pass. Sums are
- * computed in a fixed order, so that results are reproducible.
+ * A small separable convolutional network for 28x28 images, and its plain forward pass. The forward
+ * pass computes sums in a fixed order, so that its results are reproducible.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ const struct net_layer net_layers[NET_LAYERS] = {
 
 struct net_span net_span(const struct net_layer *layer, uint32_t o)
 {
-	uint32_t start = o * layer->stride;		/* index in the padded image */
+	uint32_t start = o * layer->stride;	/* first row (or column) in the padded image */
 	struct net_span s = { 0, layer->filter, 0 };
 
 	if (start < layer->pad)

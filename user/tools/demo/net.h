@@ -10,7 +10,7 @@
 
 #include "digits.h"
 
-/* Codes of the NNAPI for the operations of the layers. */
+/* NNAPI codes of the operations that the layers use. */
 enum {
 	NET_CONV_2D = 3,
 	NET_DEPTHWISE_CONV_2D = 4,
@@ -18,7 +18,7 @@ enum {
 	NET_MAX_POOL_2D = 17,
 };
 
-/* Fused activations of the NNAPI. */
+/* NNAPI codes of the fused activations that the layers use. */
 enum {
 	NET_NONE = 0,
 	NET_RELU = 1,
@@ -37,7 +37,7 @@ struct net_layer {
 	uint32_t pad;			/* rows and columns of padding before the image */
 	int32_t activation;
 	uint32_t weights;		/* index of the layer's first parameter */
-	/* Dimensions: out, height, width, in; for depthwise: height, width, out. */
+	/* dimensions of weights: out, height, width, in; if depthwise: height, width, out */
 	uint32_t num_weights;
 	uint32_t bias;
 };
@@ -48,7 +48,7 @@ struct net_layer {
 
 extern const struct net_layer net_layers[NET_LAYERS];
 
-/* The values of each layer for one image. The last layer has the logits. */
+/* Outputs of each layer for one image. The outputs of the last layer are the logits. */
 struct net_values {
 	float input[DIGITS_PIXELS];
 	float out[NET_LAYERS][NET_MAX_VALUES];
@@ -60,22 +60,22 @@ static inline uint32_t net_out_count(const struct net_layer *layer)
 }
 
 /*
- * The range of a filter's rows (or columns) that lie inside the image for output row (or column)
- * `o`.
+ * The range of a filter's rows (or columns) that lie inside the image when net_span() places the
+ * filter for output row (or column) `o`.
  */
 struct net_span {
 	uint32_t first, end;		/* of the filter */
-	uint32_t in;			/* row of the image that `first` is applied to */
+	uint32_t in;			/* row of the image to which `first` is applied */
 };
 struct net_span net_span(const struct net_layer *layer, uint32_t o);
 
-/* Runs the network on an image: `params` is float[NET_PARAMS]. */
+/* Runs the network on an image, with the parameters `params`, float[NET_PARAMS]. */
 void net_forward(const float *params, const uint8_t *pixels, struct net_values *values);
 
 /* Returns the index of the largest of DIGITS_CLASSES logits or probabilities. */
 uint32_t net_answer(const float *values);
 
-/* Returns the FNV-1a hash of the parameters' bits, least significant first. */
+/* Returns the FNV-1a hash of the parameters' bytes, least significant byte first. */
 uint64_t net_hash(const float *params);
 
 #endif /* NN_DEMO_NET_H */

@@ -17,7 +17,7 @@ struct builder {
 	struct net_model *net;
 	const float *params;
 	const struct net_quant *quant;	/* NULL: float32 */
-	uint32_t *inputs;		/* inputs of the operation under construction */
+	uint32_t *inputs;		/* inputs of the operation that is being added */
 	uint32_t num_inputs;
 };
 
@@ -29,7 +29,7 @@ static uint32_t add_operand(struct builder *b, struct nn_operand operand)
 	return b->net->subgraph.num_operands++;
 }
 
-/* Makes an operand the next input of the operation under construction. */
+/* Makes an operand the next input of the operation that is being added. */
 static void use(struct builder *b, uint32_t operand)
 {
 	b->net->operands[operand].consumers++;
@@ -60,7 +60,7 @@ static void add_float(struct builder *b, float value)
 	memcpy(add_constant(b, (struct nn_operand){ .type = NN_FLOAT32 }), &value, sizeof(value));
 }
 
-/* Adds an operand with the type of the network's values. */
+/* Returns an operand with the type of the network's values: float32 or quantised. */
 static struct nn_operand tensor(const struct builder *b, struct quant quant)
 {
 	if (!b->quant)
@@ -98,7 +98,7 @@ static void add_weights(struct builder *b, const struct net_layer *l)
 		((uint8_t *)value)[i] = quantise(quant, weights[i]);
 }
 
-/* A quantised bias is int32, with the scale of the products to which it is added. */
+/* Adds the bias of a layer. A quantised bias is int32; its scale is that of input times weight. */
 static void add_bias(struct builder *b, const struct net_layer *l)
 {
 	const struct nn_operand *in = &b->net->operands[b->inputs[0]];
@@ -142,7 +142,7 @@ static uint32_t finish(struct builder *b, int32_t type, struct nn_operand output
 	return index;
 }
 
-/* Adds the operands after the tensors, in the order that the operation requires. */
+/* Adds an operation's scalar parameters, which follow its tensors in the operation's order. */
 static void add_parameters(struct builder *b, const struct net_layer *l)
 {
 	int32_t stride = (int32_t)l->stride, filter = (int32_t)l->filter;

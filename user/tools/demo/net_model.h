@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The demo's network as an NNAPI model, in float32 or quantised to 8 bits. The input is one image,
- * the output ten probabilities.
+ * The demo's network as an NNAPI model, in float32 or quantised to 8 bits. The model's input is one
+ * image, and its output is the ten digits' probabilities.
  */
 #ifndef NN_DEMO_NET_MODEL_H
 #define NN_DEMO_NET_MODEL_H
@@ -14,7 +14,7 @@
 #define NET_OPERATIONS	(NET_LAYERS + 1)	/* and SOFTMAX */
 #define NET_OPERANDS	(2 + NET_OPERATIONS * 9)	/* at most */
 
-/* A model and everything that it refers to. The structure must not be copied or moved. */
+/* A model, with everything to which it refers. A struct net_model must not be copied or moved. */
 struct net_model {
 	struct nn_model model;
 	struct nn_subgraph subgraph;
@@ -26,15 +26,15 @@ struct net_model {
 	uint64_t values[NET_PARAMS / 2 + NET_OPERANDS * 2];
 };
 
-/* Builds the model, quantised if `quant` is not NULL. */
+/* Builds the model of the network, which is quantised if `quant` is not NULL. */
 void net_model_init(struct net_model *net, const float *params, const struct net_quant *quant);
 
-/* Return the sizes of the input and the output in bytes, and convert an image to the input. */
+/* Return the sizes in bytes of the model's input and output, and convert an image to the input. */
 uint32_t net_model_input_size(const struct net_model *net);
 uint32_t net_model_output_size(const struct net_model *net);
 void net_model_put_image(const struct net_model *net, const uint8_t *pixels, void *input);
 
-/* Returns the most probable digit of an output, and its probability. */
+/* Returns the most probable digit of a model's output; *probability is the digit's probability. */
 uint32_t net_model_answer(const struct net_model *net, const void *output, float *probability);
 
 #endif /* NN_DEMO_NET_MODEL_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chooses scales and zero points from the extremes of weights, and of values that training images
- * produce.
+ * Chooses scales and zero points from the extremes of the weights, and from the extremes of the
+ * layers' outputs for training images.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct range {
 	float low, high;
 };
 
-/* Widens a range so that it includes some values. A range always includes 0. */
+/* Widens a range so that the range includes `values`. Each range includes 0 from the start. */
 static void widen(struct range *range, const float *values, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -26,7 +26,7 @@ static void widen(struct range *range, const float *values, uint32_t count)
 	}
 }
 
-/* Maps 0 ... 255 to a range so that the real number 0 is represented exactly. */
+/* Returns the quantisation that maps 0 ... 255 to a range, and represents 0 exactly. */
 static struct quant choose(struct range range)
 {
 	struct quant q = { 1, 0 };
@@ -68,7 +68,7 @@ bool net_calibrate(const float *params, struct net_quant *quant)
 		widen(&weights[k], params + l->weights, l->num_weights);
 		quant->weights[k] = choose(weights[k]);
 		quant->out[k] = choose(out[k]);
-		/* Pooling keeps the scale and zero point of its input. */
+		/* The output of pooling has the scale and zero point of the input. */
 		if (l->operation == NET_MAX_POOL_2D)
 			quant->out[k] = quant->out[k - 1];
 	}

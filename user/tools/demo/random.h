@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The demo's random numbers: splitmix64. A seed gives the same numbers, so the same images and the
- * same training, on all machines.
+ * The demo's random numbers, by splitmix64. A seed gives equal numbers on all machines, and so
+ * equal images and equal results of training.
  */
 #ifndef NN_DEMO_RANDOM_H
 #define NN_DEMO_RANDOM_H
@@ -21,13 +21,13 @@ static inline uint64_t random_bits(struct random *r)
 	return z ^ (z >> 31);
 }
 
-/* Returns a uniform number in [low, high), in steps of 2^-24 of the range. */
+/* Returns a uniform random number in [low, high), in steps of (high - low) * 2^-24. */
 static inline float random_range(struct random *r, float low, float high)
 {
 	return low + (high - low) * ((float)(random_bits(r) >> 40) * 0x1p-24f);
 }
 
-/* Returns a uniform number in 0 ... count - 1, for small counts. */
+/* Returns a uniform random number in 0 ... count - 1, for small counts. */
 static inline uint32_t random_below(struct random *r, uint32_t count)
 {
 	return (uint32_t)(((random_bits(r) >> 32) * count) >> 32);

@@ -19,14 +19,14 @@
 struct trainer {
 	float *params;
 	float gradient[NET_PARAMS];
-	float mean[NET_PARAMS];		/* Adam's moment estimates of the gradient */
+	float mean[NET_PARAMS];		/* Adam's estimate of the gradient's first moment */
 	float square[NET_PARAMS];
-	float decay1, decay2;		/* BETA1 and BETA2 to the power of the step */
+	float decay1, decay2;		/* BETA1 and BETA2, to the power of the step number */
 	struct net_values values;
-	struct net_values errors;	/* derivatives of the loss by the values */
+	struct net_values errors;	/* derivatives of the loss by each of `values` */
 };
 
-/* Computes e^x for x <= 0 by plain arithmetic: e^(x / 1024) by its series, squared ten times. */
+/* Computes e^x for x <= 0 by plain arithmetic: the series of e^(x / 1024), squared ten times. */
 static double exp_negative(double x)
 {
 	double y = x / 1024, e = 1 + y * (1 + y / 2 * (1 + y / 3 * (1 + y / 4 * (1 + y / 5))));
@@ -39,8 +39,8 @@ static double exp_negative(double x)
 }
 
 /*
- * Makes biases of 0 and uniform weights whose variance keeps the variance of values from layer to
- * layer.
+ * Sets biases to 0, and weights to uniform random numbers whose variance lets the outputs of each
+ * layer have the variance of the inputs.
  */
 static void initialise(struct trainer *t, struct random *r)
 {
@@ -100,7 +100,10 @@ static void back_depthwise(struct trainer *t, const struct net_layer *l, const f
 	}
 }
 
-/* If several values are the largest, the error goes to the first of them. */
+/*
+ * Passes the error of a max pooling's output back to the largest value of the window. If several
+ * values are the largest, the first of them gets the error.
+ */
 static void back_max_pool(const struct net_layer *l, const float *in, float *in_error,
 			  struct net_span ys, struct net_span xs, const float *error)
 {
@@ -119,7 +122,7 @@ static void back_max_pool(const struct net_layer *l, const float *in, float *in_
 	}
 }
 
-/* Clears the errors of outputs that the activation has clamped. */
+/* Sets the errors to 0 for outputs that the layer's activation has clamped. */
 static void back_activation(const struct net_layer *l, const float *out, float *error)
 {
 	if (l->activation == NET_NONE)
@@ -155,8 +158,8 @@ static void back_layer(struct trainer *t, uint32_t index)
 }
 
 /*
- * Computes the derivatives of the cross entropy by the logits. Returns the probability of the right
- * digit.
+ * Computes the derivatives of the cross entropy with respect to the logits. Returns the probability
+ * of the right digit.
  */
 static double loss(struct trainer *t, uint32_t label)
 {

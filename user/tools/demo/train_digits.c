@@ -53,7 +53,7 @@ static void write_weights(const float *params, uint64_t probe_hash)
 	printf("\n\t},\n};\n");
 }
 
-/* Returns the exit status, which tells whether all of standard output was written. */
+/* Returns the exit status: 0 if all of standard output was written. */
 static int printed(const char *what)
 {
 	if (!fflush(stdout) && !ferror(stdout))
@@ -62,7 +62,7 @@ static int printed(const char *what)
 	return 1;
 }
 
-/* Returns the exit status. */
+/* Prints the usage, and returns the program's exit status. */
 static int print_usage(bool is_help)
 {
 	fputs("usage: train_digits >weights.c\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trained parameters of the demo's network, and a check that the trainer made them. weights.c
- * is written by train_digits (`make retrain`).
+ * The trained parameters of the demo's network, and hashes that let a test repeat the training. The
+ * program train_digits (`make retrain`) writes weights.c.
  */
 #ifndef NN_DEMO_WEIGHTS_H
 #define NN_DEMO_WEIGHTS_H
@@ -11,7 +11,7 @@
 #include "net.h"
 
 struct net_weights {
-	uint64_t hash;			/* net_hash() of the parameters */
+	uint64_t hash;			/* net_hash() of `params` */
 	/* net_hash() of the parameters after TRAIN_PROBE steps of training */
 	uint64_t probe_hash;
 	float params[NET_PARAMS];

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Completion for bash: nnaccel and nnacceld. It offers what their --help lists.
+# Completes commands and options of nnaccel and nnacceld in bash, from the text of their --help.
 
-# Options of the text that is read, as they are typed
+# Reads a help text, and prints the options in it, as a user types them.
 _nnaccel_options() {
 	sed -nE 's/^  ((--[a-z-]+(, )?)+).*/\1/p' | sed 's/, / /g'
 }
@@ -26,7 +26,7 @@ _nnaccel() {
 	--device | --state | --png | --video | --runtime | --plot | --in-process | --save | --run) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
 	*) mapfile -t COMPREPLY < <(compgen -W "$(_nnaccel_help "$1")" -- "$word") ;;
 	esac
-	# Arguments are a model, or a program with its own.
+	# The arguments of `run`, `explain` and `bench` are a model's file, or a program and its arguments.
 	case ${COMP_WORDS[1]} in
 	run | explain | bench) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$word") ;;
 	esac

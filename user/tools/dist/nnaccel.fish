@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Completion for fish. It offers what the commands' --help lists.
+# Completes commands and options in fish, from the text of the commands' --help.
 
 function __nnaccel_commands
     nnaccel --help 2>/dev/null | string replace -rf '^  ([a-z][a-z-]*) +(.*)$' '$1\t$2'

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups of tests that compute: operations, graphs, models with other shapes and constants, bursts,
- * memory domains, and many executions at a time.
+ * Groups of tests that compute: operations, graphs, models with varied shapes and constants,
+ * bursts, memory domains, and many executions at a time.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -24,8 +24,8 @@ static bool is_claimed(const struct test *t, int32_t code)
 }
 
 /*
- * Stores a correctly computed vector for other groups. A vector with several operations may replace
- * a vector with one.
+ * Stores a correctly computed vector for later groups of tests. A vector with several operations
+ * may replace a stored vector with one operation.
  */
 static bool keep(struct test *t, struct vector *v)
 {
@@ -142,7 +142,7 @@ static void try_form(struct test *t, struct row *row, const struct nn_op *op, co
 	}
 }
 
-/* Tests tensors with more than 65,536 elements. */
+/* Forms of tensors with more than 65,536 elements. */
 static const struct form large_forms[] = {
 	{ "ADD", "X[3,149,151] =[3,149,151] i:0 > X" },
 	{ "CONV_2D", "X[1,65,65,16] W[16,1,1,16] B[16] i:2 i:1 i:1 i:0 b:0 > X" },
@@ -190,7 +190,7 @@ static bool may_have(int32_t code)
 	return is_claimed(graphs_of, code);
 }
 
-/* Returns a model of the graph's operations that the engine supports; NULL if it supports none. */
+/* Returns a model of the graph's operations that the engine supports; NULL if all are refused. */
 static struct vector *supported_part(struct test *t, const char *name)
 {
 	bool supported[MAX_OPERATIONS] = { false };
@@ -220,7 +220,7 @@ static struct vector *supported_part(struct test *t, const char *name)
 	return part;
 }
 
-/* Tests each operation of a failing graph separately, because a smaller model may fail, too. */
+/* Tests each operation of a failing graph separately, to find a smaller model that fails. */
 static void shrink(struct test *t, struct row *row, const struct vector *v)
 {
 	const uint32_t count = v->model->subgraphs[0].num_operations;
@@ -278,7 +278,7 @@ void group_graphs(struct test *t)
 
 enum dims { NO_DIMS, NO_RANK, TWICE_THE_FIRST };
 
-/* Copies a model, and changes the dimensions of all operands except constants. */
+/* Copies a model, and changes the dimensions of all operands that are not constants. */
 static struct nn_model *change_dims(const struct vector *v, struct nn_subgraph *main, enum dims dims)
 {
 	static struct nn_model model;
@@ -307,8 +307,8 @@ static struct nn_model *change_dims(const struct vector *v, struct nn_subgraph *
 }
 
 /*
- * Copies a vector with the first dimensions doubled; NULL if the reference cannot compute the model
- * then.
+ * Copies a vector, and doubles the first dimension of its arguments; returns NULL if the reference
+ * cannot compute the model with these dimensions.
  */
 static struct vector *double_dims(const struct vector *v)
 {
@@ -326,8 +326,8 @@ static struct vector *double_dims(const struct vector *v)
 }
 
 /*
- * Executes with the dimensions as arguments. The outputs have `more` bytes than needed, or too few
- * if it is negative.
+ * Executes a model whose arguments give the dimensions. The memory of each output is `more` bytes
+ * larger than the output, or smaller if `more` is negative.
  */
 static enum outcome run_dynamic(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 				int more, char reason[REASON])
@@ -400,7 +400,7 @@ void group_dynamic(struct test *t)
 
 #define ALIVE 6
 
-/* Executes repeatedly, partly in new memory, and partly in memory that earlier executions used. */
+/* Executes a model many times in a burst, with new memory or with memory of earlier executions. */
 static enum outcome run_burst(struct test *t, const struct vector *v, struct nna_burst *burst,
 			      char reason[REASON])
 {
@@ -434,7 +434,7 @@ static enum outcome run_burst(struct test *t, const struct vector *v, struct nna
 	return outcome;
 }
 
-/* Tests that a burst also reports shapes if an output is too short. */
+/* Tests that a burst reports the outputs' shapes if the memory of an output is too short. */
 static enum outcome run_short(struct test *t, const struct vector *v, struct nna_burst *burst,
 			      char reason[REASON])
 {
@@ -492,8 +492,8 @@ void group_bursts(struct test *t)
 /* ---- memory domains ---- */
 
 /*
- * Tests buffers with roles in two models as the first input and output. The output's buffer has
- * other contents before.
+ * Tests buffers with roles in two models, as the first input and the first output. The execution
+ * overwrites contents of the output's buffer.
  */
 static enum outcome run_domains(struct test *t, const struct vector *v,
 				struct nna_prepared_model *const models[2], char reason[REASON])
@@ -585,7 +585,7 @@ void group_domains(struct test *t)
 
 #define MODELS 10
 
-/* Executes once, in new memory. */
+/* Executes a prepared model once, with new memory for the arguments. */
 static enum outcome run_once(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			     char reason[REASON])
 {
@@ -606,9 +606,9 @@ static enum outcome run_once(struct test *t, const struct vector *v, struct nna_
 }
 
 /*
- * Tests several prepared models at a time. They have the same arguments, but half of them other
- * constants. They are executed in turn, with changed inputs. Then some are released, and the others
- * must still compute.
+ * Tests several prepared models at a time. The models have equal arguments, but half of the models
+ * have other constants. The test executes the models in turn, with changed inputs. Then the test
+ * releases some models, and the rest of the models must still compute.
  */
 static enum outcome try_models(struct test *t, const struct vector *v, char reason[REASON])
 {
@@ -625,7 +625,7 @@ static enum outcome try_models(struct test *t, const struct vector *v, char reas
 	}
 	for (uint32_t round = 0; round < 2; round++) {
 		for (uint32_t i = 0; i < MODELS && outcome == RIGHT; i++) {
-			/* Some models are never executed. */
+			/* Every fifth model is prepared but never executed. */
 			if (!ready[i].model || i % 5 == 4)
 				continue;
 			outcome = run_once(t, vectors[i], ready[i].model, reason);
@@ -664,9 +664,9 @@ void group_many_models(struct test *t)
 struct thread {
 	pthread_t id;
 	struct test *t;
-	struct test own;	/* a test whose calls have no limit, because the group has one */
+	struct test own;	/* without a limit of each call, because the group has a limit */
 	struct vector *v;
-	/* The model to execute; NULL if the thread itself prepares a model. */
+	/* model that the thread executes; NULL if the thread itself prepares a model */
 	struct nna_prepared_model *model;
 	bool has_burst;
 	enum outcome outcome;
@@ -737,7 +737,7 @@ static enum outcome try_threads(struct test *t, const struct vector *v, char rea
 	return outcome;
 }
 
-/* Models of several operations have temporaries, which concurrent executions must not share. */
+/* Executes models on several threads: concurrent executions must not share temporaries. */
 void group_threads(struct test *t)
 {
 	struct row *row = test_row(t, "executions at a time");
@@ -753,7 +753,7 @@ void group_threads(struct test *t)
 
 struct client {
 	pthread_t id;
-	struct test test;		/* a test with its own device */
+	struct test test;		/* test with a file of the device that only it uses */
 	const struct vector *v;
 	enum outcome outcome;
 	char reason[REASON];
@@ -774,7 +774,7 @@ static void *run_client(void *arg)
 	status = nna_device_open(c->test.target.path, &c->test.target.device, &err);
 	if (!status)
 		status = nna_device_get_info(c->test.target.device, &info, &err);
-	/* Wait until all clients exist, so that no client ends before. */
+	/* Wait until all clients exist, so that all clients exist at the same time. */
 	atomic_fetch_sub(&waiting, 1);
 	while (atomic_load(&waiting))
 		sched_yield();
@@ -821,7 +821,7 @@ void group_clients(struct test *t)
 	for (uint32_t i = 0; i < count; i++) {
 		if (!clients[i].v)
 			continue;
-		/* The engine may reject some of so many clients. */
+		/* An engine may reject some clients if there are many at a time. */
 		test_note(t, row, clients[i].outcome, NULL, clients[i].reason);
 	}
 	free(clients);
@@ -834,8 +834,8 @@ void group_clients(struct test *t)
 #define MOST_FILES 20
 
 /*
- * Compares the program's memory, files and threads after a sixth of the rounds with those at the
- * end.
+ * Finds leaks: compares the program's memory, files and threads after a sixth of the rounds with
+ * the memory, files and threads at the end.
  */
 static enum outcome watch_memory(struct test *t, const char *what, uint32_t rounds,
 				 enum outcome (*run)(struct test *t, struct ready *ready, char *reason),
@@ -864,7 +864,10 @@ static enum outcome watch_memory(struct test *t, const char *what, uint32_t roun
 	return RIGHT;
 }
 
-/* Executes many times, because a leak may be small. Every second execution must fail. */
+/*
+ * Executes a model many times, because one execution may leak very little. Every second execution
+ * must fail.
+ */
 static enum outcome execute_again(struct test *t, struct ready *ready, char *reason)
 {
 	enum outcome outcome = ready->model ? RIGHT : test_prepare(t, t->kept[0], NULL, ready, reason);

@@ -32,7 +32,7 @@ enum spoiled {
 static const struct {
 	const char *what;
 	enum nn_status status;
-	bool may_fail;	/* GENERAL_FAILURE is right, too: operations may detect the fault */
+	bool may_fail;	/* set if GENERAL_FAILURE is right, too, because operations may fail */
 } spoils[NUM_SPOILED] = {
 	[ONE_INPUT_LESS] = { "an input is missing", NN_INVALID_ARGUMENT, false },
 	[ONE_INPUT_MORE] = { "one input too many", NN_INVALID_ARGUMENT, false },
@@ -55,7 +55,7 @@ static uint32_t element_of(const struct vector *v, uint32_t operand)
 	return nn_type_info_of(v->model->subgraphs[0].operands[operand].type)->element_size;
 }
 
-/* Sets the dimensions of an argument; one of them may be made wrong. */
+/* Sets the dimensions of an argument; if is_wrong is set, one dimension is wrong. */
 static void set_dims(struct nna_argument *a, const struct nn_operand *o, bool is_wrong)
 {
 	a->rank = o->rank;
@@ -186,7 +186,7 @@ struct mutant {
 	struct nn_subgraph main;
 	struct nn_operand *operands;
 	struct nn_operation *operations;
-	uint32_t *inputs;		/* inputs of the changed operation */
+	uint32_t *inputs;		/* changed inputs of one operation */
 };
 
 static void mutant_free(struct mutant *m)
@@ -252,7 +252,7 @@ static void recount(struct mutant *m)
 		uint32_t size = 0;
 
 		m->operands[i].consumers = 0;
-		/* Keep the length of a constant right for its type. */
+		/* Shorten a constant that is longer than its changed type and dimensions need. */
 		if (m->operands[i].lifetime == NN_CONSTANT_COPY &&
 		    nn_operand_size(&m->operands[i], &size) && size < m->operands[i].location.length)
 			m->operands[i].location.length = size;
@@ -285,8 +285,8 @@ static bool mutant_init(struct mutant *m, const struct vector *v)
 }
 
 /*
- * Tests that the engine rejects a model that the reference rejects, and computes other models
- * correctly or rejects them.
+ * Tests a changed model: if the reference rejects the model, the engine must reject it, too.
+ * Otherwise the engine may reject the model or compute it correctly.
  */
 static enum outcome try_mutant(struct test *t, const struct vector *v, const struct nn_model *model,
 			       char reason[REASON])
@@ -324,7 +324,7 @@ static enum outcome try_mutant(struct test *t, const struct vector *v, const str
 		snprintf(reason, REASON, "a wrong model is prepared: %.200s", err.message);
 		return WRONG;
 	}
-	/* An engine that reports the fault is right. */
+	/* The engine is right if it rejects the changed model with an error. */
 	return outcome == CRASHED ? CRASHED : outcome == WRONG && strstr(reason, "prepare") ? WRONG : REFUSED;
 }
 
@@ -349,7 +349,7 @@ void group_models(struct test *t)
 
 /* ---- the compilation cache ---- */
 
-#define MOST_CACHE_FILES 32	/* the HAL's maximum number of files of each kind */
+#define MOST_CACHE_FILES 32	/* the HAL's maximum number of model files, and of data files */
 
 struct entry {
 	int files[2 * MOST_CACHE_FILES];	/* model files first */
@@ -397,7 +397,7 @@ static enum nn_status load(struct test *t, struct entry *e, struct nna_prepared_
 	return target_unguard(&t->target) ? NN_DEAD_OBJECT : status;
 }
 
-/* Executes a loaded model. Values are compared unless a part was damaged. */
+/* Executes a loaded model. Compares the outputs' values unless is_damaged is set. */
 static enum outcome run_loaded(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			       bool is_damaged, char reason[REASON])
 {
@@ -418,7 +418,7 @@ static enum outcome run_loaded(struct test *t, const struct vector *v, struct nn
 	return outcome;
 }
 
-/* Changes bytes of a file, or its length. */
+/* Changes some bytes of a file, or the file's length. */
 static void damage(int file, uint32_t round)
 {
 	uint64_t size = size_of(file), at = size ? random_bits() % size : 0;
@@ -428,7 +428,7 @@ static void damage(int file, uint32_t round)
 		bytes[i] = (uint8_t)random_bits();
 	if (round % 8 == 7 && !ftruncate(file, (off_t)at))
 		return;
-	/* Many offsets and lengths are aligned, or near the beginning. */
+	/* Align many of the offsets, or take an offset near the beginning of the file. */
 	if (round % 2)
 		at = round % 4 == 1 ? 0 : at / 8 * 8;
 	if (pwrite(file, bytes, size - at < sizeof(bytes) ? size - at : sizeof(bytes), (off_t)at) < 0)
@@ -451,8 +451,8 @@ static void copy_file(int to, int from)
 }
 
 /*
- * Tests that the engine survives damaged parts. A damaged model part must be rejected; a damaged
- * data part may only change values.
+ * Tests that the engine survives damaged parts of a saved model. A damaged model part must be
+ * rejected; a damaged data part may only change the results' values.
  */
 static enum outcome try_damage(struct test *t, const struct vector *v, const struct entry *saved,
 			       uint8_t token, uint32_t round, char reason[REASON])
@@ -503,14 +503,14 @@ static enum outcome try_cache(struct test *t, struct row *row, const struct vect
 	entry_init(&e, t, token);
 	entry_init(&next, t, 0xff);
 	outcome = test_prepare(t, v, &e.cache, &ready, reason);
-	/* Save another model before loading this one. */
+	/* Save another model before the test loads the first model. */
 	test_prepare(t, t->kept[token % t->num_kept], &next.cache, &ready_next, refusal);
 	test_release(&ready_next);
 	if (outcome == RIGHT && e.not_saved.message[0]) {
 		snprintf(reason, REASON, "save: %.200s", e.not_saved.message);
 		outcome = WRONG;
 	}
-	/* If the file is empty, the engine compiles and saves at the first execution. */
+	/* If the first file is empty, the engine compiles and saves only at the first execution. */
 	if (outcome == RIGHT && size_of(e.files[0])) {
 		/* Saving changes nothing. */
 		outcome = run_loaded(t, v, ready.model, false, reason);
@@ -567,7 +567,7 @@ void group_cache(struct test *t)
 #define LATE_TRIES 300
 #define LATE_ROUNDS 5
 
-/* Returns the median time of an execution. */
+/* Returns the median time of a model's executions in ns. */
 static uint64_t usual_ns(struct shot *s, struct nna_prepared_model *model)
 {
 	uint64_t least[32], ns;
@@ -587,8 +587,8 @@ static uint64_t usual_ns(struct shot *s, struct nna_prepared_model *model)
 
 /*
  * Tries deadlines that pass while the engine computes. If the engine observes deadlines, most of
- * these executions end with a missed deadline. Otherwise these executions succeed, unless the call
- * itself was too slow.
+ * the executions with such deadlines end with a missed deadline. An engine that does not observe
+ * deadlines ends the executions with success, unless the call itself was too slow.
  */
 static enum outcome try_late(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			     char reason[REASON])
@@ -604,7 +604,7 @@ static enum outcome try_late(struct test *t, const struct vector *v, struct nna_
 	}
 	target_guard_many(&t->target, "executions with deadlines");
 	usual = usual_ns(&s, model);
-	/* If other programs use the CPU, the engine notices few deadlines in time, so try again. */
+	/* Try several rounds, because on a busy CPU the engine notices few deadlines in time. */
 	do {
 		late = missed = 0;
 		for (uint32_t i = 0; i < LATE_TRIES && outcome == RIGHT; i++) {
@@ -630,7 +630,7 @@ static enum outcome try_late(struct test *t, const struct vector *v, struct nna_
 	return outcome;
 }
 
-/* Tests that a deadline far in the future has no effect. */
+/* Tests that an execution with a deadline far in the future is right. */
 static enum outcome try_far(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			    char reason[REASON])
 {

@@ -11,14 +11,17 @@
 #include "base/round.h"
 #include "tools/engine_test/shot.h"
 
-/* Size of the guard bytes around each argument, and their value. */
+/* Number of guard bytes before and after each argument, and the value of the guard bytes. */
 #define GAP 64
 #define POISON 0xa5
 
-/* Arguments are aligned only to the size of a number. */
+/* Alignment of arguments, which is only the size of a number. */
 #define UNALIGNED 4
 
-/* Places the arguments in memory one after the other, from `begin` on. Returns the end. */
+/*
+ * Places the arguments in memory one after the other, from `begin` on. Returns the offset of the
+ * end of the last argument.
+ */
 static uint64_t place(struct nna_argument *args, const struct vector_arg *from, uint32_t count,
 		      uint32_t pool, uint64_t begin)
 {
@@ -98,7 +101,7 @@ enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, str
 	return nna_execute(prepared, &r, &o, &results, &s->err);
 }
 
-/* Returns whether the bytes between and after the arguments, from `at` on, are unchanged. */
+/* Returns whether the guard bytes between and after the arguments, from `at` on, are unchanged. */
 static bool is_untouched(const uint8_t *memory, uint64_t at, uint64_t size,
 			 const struct nna_argument *args, uint32_t count)
 {
@@ -140,7 +143,8 @@ bool shot_check_rest(const struct shot *s, char reason[REASON])
 }
 
 /*
- * The HAL's rule: times are reported if requested, and the device's time is at most the driver's.
+ * Returns whether an execution's times obey the HAL: times are reported if they are requested, and
+ * the device's time is at most the driver's time.
  */
 static bool is_time(const struct shot *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An execution of a vector: its memory and request, and the check of its results. */
+/* An execution of a test vector: the memory, the request, and the check of the results. */
 #ifndef NN_TOOLS_ENGINE_TEST_SHOT_H
 #define NN_TOOLS_ENGINE_TEST_SHOT_H
 
@@ -7,12 +7,12 @@
 
 #include "tools/engine_test/vector.h"
 
-/* Size of a buffer for the reason of a fault; the buffer is empty without a fault. */
+/* Size of a buffer for the reason why a test failed; the buffer is empty if the test succeeds. */
 #define REASON 256
 
 struct shot {
 	const struct vector *v;
-	struct nna_memory *memories[2];	/* memories of inputs and outputs, or one for both */
+	struct nna_memory *memories[2];	/* inputs' memory and outputs' memory, or one for all */
 	uint32_t num_memories;
 	uint8_t *in, *out;		/* mapped */
 	uint64_t in_size, out_size;
@@ -20,21 +20,21 @@ struct shot {
 	struct nna_output_shape *shapes;
 	uint32_t num_shapes;
 	uint64_t deadline_ns;
-	bool measure;			/* set for half of all vectors */
+	bool measure;			/* set if times are requested: for half of all vectors */
 	struct nna_timing timing;
 	struct nn_error err;
 };
 
 /*
- * Allocates one or two memories, depending on the vector. An execution must not write the bytes
- * between and around the arguments. Offsets are multiples of four bytes.
+ * Allocates one or two memories for the arguments, depending on the vector. An execution must not
+ * write the bytes between and around the arguments. The arguments' offsets are multiples of four.
  */
 bool shot_init(struct shot *s, struct nna_device *device, const struct vector *v);
 void shot_free(struct shot *s);
 
 /*
- * Writes the inputs of another vector with the same shapes. shot_check() then compares with that
- * vector.
+ * Writes the inputs of another vector with equal shapes to the memory. After shot_fill(),
+ * shot_check() compares the outputs with those of the other vector.
  */
 void shot_fill(struct shot *s, const struct vector *v);
 
@@ -42,15 +42,17 @@ void shot_fill(struct shot *s, const struct vector *v);
 enum nn_status shot_run(struct shot *s, struct nna_prepared_model *prepared, struct nna_burst *burst);
 
 /*
- * Checks outputs, shapes, times and all other bytes. On failure, `reason` is the first difference.
+ * Checks outputs, shapes, times and guard bytes. If a check fails, `reason` is the first
+ * difference.
  */
 bool shot_check(const struct shot *s, char reason[REASON]);
 
-/* Checks only the bytes that no execution may write, not even an execution that fails. */
+/* Checks only the guard bytes, which no execution may write, not even an execution that fails. */
 bool shot_check_rest(const struct shot *s, char reason[REASON]);
 
 /*
- * Checks the result of an execution whose first output is too short: status and shapes must say so.
+ * Checks the result of an execution whose first output has too little memory: the status and the
+ * shapes must say that the memory is too small.
  */
 bool shot_check_short(const struct shot *s, enum nn_status status, char reason[REASON]);
 
