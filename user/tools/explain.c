@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * nnaccel explain: loads a model into its runtime with the plug-in for the device, and shows the
- * plug-in's report (clients/report.h). It says where each operation runs, or why the device cannot
- * run the operation.
+ * plug-in's report (clients/report.h). The report says where each operation runs, or why the device
+ * cannot run the operation.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,9 +17,9 @@
 #include "tools/runtime/runtime.h"
 
 struct operation {
-	char *line;			/* the line that the other fields point into */
+	char *line;	/* memory of the report's line, into which `op`, `name` and `why` point */
 	const char *op, *name, *why;
-	int part;			/* index of the part; -1 for the runtime */
+	int part;	/* index of the operation's part; -1 if the runtime computes it itself */
 	uint64_t multiply_adds;
 };
 
@@ -31,7 +31,7 @@ struct part {
 
 struct model {
 	const char *path, *device;
-	bool estimated;			/* the NNAPI's CPU is used instead of a device */
+	bool estimated;			/* set if the CPU device replaces a missing device */
 	char runtime[64];
 	struct operation *operations;
 	struct part *parts;
@@ -41,7 +41,7 @@ struct model {
 
 /* ---- reading what the plug-in wrote ---- */
 
-/* Returns the next field of a line; NULL after the last one. */
+/* Returns the next field of a line of the report; NULL after the last field. */
 static const char *field(char **rest)
 {
 	return strsep(rest, "\t");
@@ -92,8 +92,8 @@ static bool add_part(struct model *m, char *rest)
 }
 
 /*
- * Converts the plug-in's numbers of parts, which have gaps, to indices, and sums the operations of
- * each part.
+ * Converts the part numbers in the plug-in's report, which have gaps, to indices, and counts the
+ * operations of each part.
  */
 static void sum_up(struct model *m)
 {
@@ -153,7 +153,7 @@ static const char *runtime_short(const struct model *m, char name[64])
 	return name;
 }
 
-/* Prints a number of bytes with a unit. */
+/* Prints a number of bytes with a unit such as KiB. */
 static const char *bytes(uint64_t count, char text[32])
 {
 	if (count < 10000)

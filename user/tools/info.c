@@ -17,7 +17,7 @@
 
 #define NUM_FIGURES (NN_TYPE_COUNT + 4)
 
-/* All data that are printed. */
+/* All data that `nnaccel info` prints. */
 struct report {
 	const char *path;
 	struct nna_device_entry devices[NNA_MAX_DEVICES];
@@ -54,7 +54,7 @@ static const char *engine_state(uint32_t state)
 }
 
 /*
- * Returns how a device accesses memory, as text or in JSON; NULL if the engine does not report it.
+ * Returns how a device accesses memory, as text or in JSON; NULL if the engine does not report how.
  */
 static const char *memory_way(uint32_t memory, bool json)
 {
@@ -67,7 +67,7 @@ static const char *memory_way(uint32_t memory, bool json)
 	return memory < sizeof(names) / sizeof(names[0]) ? names[memory][json] : NULL;
 }
 
-/* Lists the performance figures that the device reports; returns their number. */
+/* Lists the performance figures that the device reports; returns the number of figures. */
 static size_t get_figures(const struct nn_device_info *d, struct figure *figures)
 {
 	const struct figure rest[] = {
@@ -131,7 +131,7 @@ static void text_numbers(const char *title, const struct number *n, size_t count
 		printf("  %-18s %" PRIu64 "%s\n", n[i].label, n[i].value, n[i].unit);
 }
 
-/* Returns the peak memory of a model while one execution of it runs. */
+/* Returns the memory of a model during one execution of the model. */
 static uint64_t peak_kib(const struct client_model *m)
 {
 	return m->weights_kib + m->execution_kib;
@@ -390,8 +390,8 @@ static void print_json(const struct report *r)
 }
 
 /*
- * Finds the path of a device by name. If there is no such device, prints a message and returns
- * false.
+ * Finds the path of a device by the device's name. If no device has the name, prints a message and
+ * returns false.
  */
 static bool find_named(struct report *report, const char *name)
 {
@@ -405,7 +405,7 @@ static bool find_named(struct report *report, const char *name)
 	return false;
 }
 
-/* Show the module even if no engine describes the device. */
+/* Shows the device's information, or only the module's if no engine describes the device. */
 static int show(const char *path, const char *name, bool json)
 {
 	struct report report = {

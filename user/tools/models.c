@@ -11,7 +11,7 @@ struct reading {
 	bool failed;
 };
 
-/* A context may have several files, so the same model may be read several times. */
+/* Returns whether a model was read before, as happens if a context has several files. */
 static bool is_known(const struct client_models *models, uint64_t client, uint64_t id)
 {
 	for (size_t i = 0; i < models->count; i++)

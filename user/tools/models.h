@@ -11,14 +11,14 @@ struct client_model {
 	uint64_t client;
 	long pid;
 	char name[CLIENT_NAME_SIZE + 1];	/* of the process */
-	uint64_t id;			/* number among the client's objects */
+	uint64_t id;			/* number of the model among the client's objects */
 	uint64_t weights_kib;		/* packed weights and computed constants */
 	uint64_t execution_kib;		/* arena and scratch memory of one execution */
 };
 
 struct client_models {
 	size_t count;
-	struct client_model *list;	/* list that the caller frees */
+	struct client_model *list;	/* models; the caller frees the list */
 };
 
 /* Reads all models of clients that this user may see; returns false without /proc or memory. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnaccel run: executes a program whose ONNX Runtime and TensorFlow Lite models then run on the
- * device, by a preloaded library (user/run).
+ * nnaccel run: executes a program with a preloaded library (user/run), which lets the program's
+ * ONNX Runtime and TensorFlow Lite models run on the device.
  */
 #define _GNU_SOURCE
 #include <elf.h>
@@ -22,13 +22,13 @@
 #define LIBRARY "libnnaccel_run.so"
 #define PYTHON "nnaccel-python"
 
-/* Exit statuses, the same as those of shells. */
+/* Exit statuses for programs that cannot be run, as in shells. */
 enum { STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };
 
-/* The lowest fd number for the file to which the program's processes write. */
+/* Lowest fd number for the file in which the program's processes record messages. */
 enum { STATE_FD = 100 };
 
-/* Maximum number of nested interpreters in the kernel. */
+/* Maximum number of nested script interpreters that the kernel allows. */
 enum { MAX_SCRIPTS = 4 };
 
 #ifdef __aarch64__
@@ -44,7 +44,7 @@ struct arguments {
 
 /* ---- the program ---- */
 
-/* Finds a program like execvp(). Returns false with errno if the program cannot be run. */
+/* Finds a program as execvp() does. Returns false and sets errno if the program cannot be run. */
 static bool find_program(const char *name, char path[PATH_MAX])
 {
 	const char *folders = getenv("PATH");
@@ -68,7 +68,7 @@ static bool find_program(const char *name, char path[PATH_MAX])
 	return false;
 }
 
-/* Returns whether the program header names a dynamic loader. */
+/* Returns whether a program header of an ELF file names a dynamic loader. */
 static bool has_loader(FILE *file, const Elf64_Ehdr *header)
 {
 	Elf64_Phdr segment;
@@ -81,8 +81,8 @@ static bool has_loader(FILE *file, const Elf64_Ehdr *header)
 }
 
 /*
- * Returns the reason why no library can be preloaded into this program; NULL if it can, or if the
- * file is not ELF.
+ * Returns the reason why no library can be preloaded into an ELF program. Returns NULL if a library
+ * can be preloaded, or if the file is not ELF.
  */
 static const char *why_not_elf(FILE *file, const Elf64_Ehdr *header)
 {
@@ -106,9 +106,9 @@ static bool read_script(const char *text, char path[PATH_MAX])
 }
 
 /*
- * Returns the reason why the library cannot be preloaded; NULL if it can. On return `path` is the
- * file that causes this, such as the interpreter of a script. The kernel and the loader ignore
- * preloaded libraries for programs with other privileges.
+ * Returns the reason why the library cannot be preloaded; NULL if the library can be preloaded.
+ * Sets `path` to the file that is the reason, such as the interpreter of a script. The dynamic
+ * loader ignores preloaded libraries in programs that get other privileges.
  */
 static const char *why_not(char path[PATH_MAX])
 {
@@ -142,7 +142,7 @@ static const char *why_not(char path[PATH_MAX])
 
 /* ---- the environment ---- */
 
-/* Inserts a path before the other paths in an environment variable. */
+/* Inserts a path at the beginning of the list of paths in an environment variable. */
 static bool prepend(const char *variable, const char *folder, const char *name)
 {
 	const char *before = getenv(variable);
@@ -175,8 +175,9 @@ static bool set_trace(void)
 static bool set_environment(const struct arguments *a, const char *device, const char *folder)
 {
 	/*
-	 * In this file, processes of the program record that they have printed a message about a
-	 * model. The fd's number is high, so that the program gets the usual low numbers.
+	 * In the file `state`, processes of the program record that they have printed a message
+	 * about a model. The file's fd has a high number, so that the program's own files get the
+	 * usual low numbers.
 	 */
 	int file = memfd_create("nnaccel-run", MFD_CLOEXEC), state = fcntl(file, F_DUPFD, STATE_FD);
 	char path[64];

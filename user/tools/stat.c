@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * nnaccel stat: shows the activity of each client of the devices, from the fdinfo of the client's
- * files. It redraws a table until interrupted, or prints once, as a table or as JSON.
+ * files. The command redraws a table until interrupted, or prints once, as a table or as JSON.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,14 +17,14 @@
 #define DEFAULT_INTERVAL_MS 1000
 
 /*
- * The counters: counters of the context, and sums of counters of its bursts. The client and the
- * worker themselves write the counters of a burst, so these cannot be trusted. "client" is
- * libnnaccel, "engine" the worker.
+ * Counters of a client: those of its context, and those of its bursts, summed over all bursts. The
+ * client and the worker write the counters of a burst themselves, so burst counters cannot be
+ * trusted. In names of burst counters, "client" is libnnaccel, and "engine" is the worker.
  */
 static const struct field {
 	const char *key;	/* in fdinfo */
 	const char *name;	/* in JSON */
-	/* Title of the column; NULL if the table does not show the counter. */
+	/* title of the counter's column; NULL if the table does not show the counter */
 	const char *title;
 	bool of_burst;
 	bool is_gauge;		/* it may fall */
@@ -63,8 +63,8 @@ struct client {
 	uint64_t id;
 	long pid;
 	char name[CLIENT_NAME_SIZE + 1];
-	char device[16];		/* name of the node, such as "nnaccel1" */
-	bool has_context;		/* the context's own counters were read */
+	char device[16];		/* name of the device node, such as "nnaccel1" */
+	bool has_context;		/* set if the context's own counters have been read */
 	uint64_t values[NUM_FIELDS];
 };
 
@@ -73,12 +73,12 @@ struct clients {
 	struct client list[MAX_CLIENTS];
 };
 
-/* A file of a client, as its fdinfo describes it. */
+/* Contents of the fdinfo of a client's file. */
 struct info {
 	uint64_t id;
 	bool is_client;
 	char device[16];		/* of a context */
-	uint64_t burst;			/* 0 if the file is a context */
+	uint64_t burst;			/* number of the burst; 0 if the file is a context */
 	uint64_t values[NUM_FIELDS];
 };
 
@@ -102,7 +102,7 @@ static void take_line(struct info *info, char *line)
 			info->values[i] = strtoull(value, NULL, 10);
 }
 
-/* Reads a file's fdinfo. Returns false if the file is not one of the module. */
+/* Reads a file's fdinfo. Returns false if the file does not belong to the module. */
 static bool read_info(FILE *file, struct info *info)
 {
 	char line[256];
@@ -132,7 +132,7 @@ static void add_info(struct clients *clients, const char *pid, const struct info
 {
 	struct client *c = get_client(clients, info->id, pid);
 
-	/* A context may have several fds. */
+	/* Add a context's counters only once, because a context may have several fds. */
 	if (!c || (!info->burst && c->has_context))
 		return;
 	c->has_context |= !info->burst;
@@ -158,7 +158,7 @@ static bool read_clients(struct clients *clients)
 	return clients_each_file(take_file, clients);
 }
 
-/* The table has times in milliseconds. */
+/* Returns a value as the table shows it: times in milliseconds. */
 static uint64_t in_table(const struct field *field, uint64_t value)
 {
 	return strstr(field->name, "_ns") ? value / 1000000 : value;
@@ -199,7 +199,7 @@ static void print_label(const char *text)
 	putchar('"');
 }
 
-/* Prints one line of JSON, so that repeated printing makes a stream. */
+/* Prints all clients in one line of JSON, so that repeated printing makes a stream of lines. */
 static void print_json(const struct clients *clients)
 {
 	printf("{\"clients\": [");
@@ -242,7 +242,7 @@ static void print_openmetrics(const struct clients *clients)
 	puts("# EOF");
 }
 
-/* Returns whether there is a device whose clients could be shown. */
+/* Returns whether the machine has a device of the module, which may have clients. */
 static bool has_device(void)
 {
 	struct nn_error err;

@@ -23,7 +23,7 @@ int tool_fail(const char *command, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* The text may contain parts from a worker, which are not trusted. */
+	/* The text may contain words of a worker, which is not trusted. */
 	tool_make_plain(text);
 	fprintf(stderr, "nnaccel %s: %s\n", command, text);
 	return TOOL_FAILED;
@@ -114,8 +114,8 @@ const char *tool_device_type(uint32_t type)
 }
 
 /*
- * Returns the first character of a text, and sets *length to its bytes. Returns -1 if the bytes are
- * not valid UTF-8, or are an overlong form, a surrogate, or a character beyond U+10FFFF.
+ * Returns the first character of a text, and sets *length to its number of bytes. Returns -1 if the
+ * bytes are invalid UTF-8, or encode a surrogate or a character beyond U+10FFFF, or are overlong.
  */
 static long decode_utf8(const char *text, unsigned int *length)
 {
@@ -163,7 +163,7 @@ void tool_json_string(const char *text)
 	putchar('"');
 }
 
-/* Control characters, ends of lines, and marks of the direction of writing. */
+/* Returns false for control characters, ends of lines, and marks of the direction of writing. */
 static bool is_plain(long code)
 {
 	return code >= ' ' && (code < 0x7f || code > 0x9f) && code != 0x61c &&

@@ -17,20 +17,20 @@ enum {
 	TOOL_USAGE = EXIT_USAGE,
 };
 
-/* The description of a command, for its --help and its options. */
+/* The description of a command, from which its --help and its parser of options are made. */
 struct tool_command {
 	const char *name;
 	const char *about;		/* text of --help before the options */
 	const char *more;		/* text of --help after the options, or NULL */
 	const struct option_row *options;
-	size_t help;			/* offset of the bool that --help sets */
-	bool has_action;		/* an argument is allowed */
+	size_t help;			/* offset in *into of the bool that --help sets */
+	bool has_action;		/* set if the command accepts an argument */
 };
 
-/* Returned by tool_options() if the command must run. */
+/* Result of tool_options() if the command must run; all other results are exit statuses. */
 #define TOOL_GO_ON (-1)
 
-/* The commands: argv[0] is the command's name. Each returns an exit status. */
+/* The commands: argv[0] is the command's name. Each command returns an exit status. */
 int tool_info(int argc, char **argv);
 int tool_demo(int argc, char **argv);
 int tool_demo_camera(int argc, char **argv);
@@ -43,15 +43,16 @@ int tool_explain(int argc, char **argv);
 int tool_bench(int argc, char **argv);
 int tool_engine_test(int argc, char **argv);
 
-/* Prints a failure to standard error; returns TOOL_FAILED. */
+/* Prints why a command failed to standard error; returns TOOL_FAILED. */
 int tool_fail(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Reports a wrong option or argument, and names --help. Returns TOOL_USAGE. */
+/* Reports a wrong option or argument, and refers the user to --help. Returns TOOL_USAGE. */
 int tool_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Reads a command's options into *into, and sets *action to its argument or NULL. `action` may be
- * NULL if the command takes no argument. Returns TOOL_GO_ON or an exit status.
+ * Reads a command's options into *into, and sets *action to the command's argument or to NULL. The
+ * pointer `action` may be NULL if the command takes no argument. Returns TOOL_GO_ON or an exit
+ * status.
  */
 int tool_options(const struct tool_command *command, int argc, char **argv, void *into,
 		 const char **action);
@@ -70,15 +71,15 @@ void tool_make_plain(char *text);
 
 /*
  * Returns the name of the NNAPI device `wanted` or, if `wanted` is NULL, of the first device that
- * is not the CPU. If there is no such device, returns NULL and writes the names of existing devices
- * to `known`.
+ * is not the CPU. If the device does not exist, returns NULL, and writes the names of existing
+ * devices to `known`.
  */
 const char *tool_find_device(const char *wanted, char *known, size_t size);
 
 /*
  * Finds the folder of a plug-in for inference runtimes: the folder of libneuralnetworks.so (as in a
- * build folder), or else the installation's folder. Returns false if neither has the plug-in;
- * `folder` is then the installation's.
+ * build folder), or else the installation's folder. If neither of the two folders has the plug-in,
+ * returns false, and sets `folder` to the installation's folder.
  */
 bool tool_plugins(const char *plugin, char folder[PATH_MAX]);
 

@@ -20,13 +20,13 @@
 #include "base/clock.h"
 #include "tools/engine_test/target.h"
 
-/* Time limit for a program to begin to serve. */
+/* Time limit for the start of an engine's program, until it serves. */
 #define START_NS (20 * NS_PER_S)
 
 /* ---- calls that hang ---- */
 
 static struct {
-	volatile sig_atomic_t group;		/* process group to kill; 0 to end this process */
+	volatile sig_atomic_t group;	/* process group to be killed; if 0, this process ends */
 	volatile sig_atomic_t expired;
 	const char *volatile what;
 } guard;
@@ -124,7 +124,10 @@ static bool start_program(struct target *t, struct nn_error *err)
 	return true;
 }
 
-/* The library notices the end of an engine on its own thread, so wait. */
+/*
+ * Returns whether the library sees an engine. A thread of the library notices the end of an engine
+ * after some time, so callers must wait.
+ */
 static bool is_attached(struct target *t)
 {
 	struct nna_context_info info = { .size = sizeof(info) };
@@ -181,7 +184,7 @@ bool target_recover(struct target *t)
 		status = nna_device_get_info(t->device, &info, &err);
 		if (target_unguard(t))
 			target_kill(t);
-		/* The broker may refuse workers for a while after crashes. */
+		/* After crashes of workers, the broker may refuse workers for some time. */
 		if (status)
 			usleep(100000);
 	} while (status && clock_ns() < until_ns);
@@ -234,7 +237,10 @@ static uint32_t count_files(const char *process)
 	return count;
 }
 
-/* Reads the pages and threads of a process. Returns whether the process belongs to the group. */
+/*
+ * Reads the numbers of a process's pages and threads. Returns whether the process belongs to the
+ * process group.
+ */
 static bool read_stat(const char *process, pid_t group, long *pages, int *threads)
 {
 	char path[300], line[1024], *rest;
@@ -244,7 +250,7 @@ static bool read_stat(const char *process, pid_t group, long *pages, int *thread
 
 	snprintf(path, sizeof(path), "/proc/%s/stat", process);
 	file = fopen(path, "re");
-	/* The process's name may contain any byte, so fields are counted from the last bracket. */
+	/* Count fields after the last bracket, because the process's name may contain any byte. */
 	rest = file && fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
 	is_read = rest && sscanf(rest + 1, " %*c %*d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
 				 "%*d %d %*d %*u %*u %ld", &its, threads, pages) == 3;

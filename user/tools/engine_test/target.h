@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine under test: a device of the module, or a program that is started to serve this
- * process.
+ * The engine under test: a device of the module, or a program that this process starts as its own
+ * engine.
  */
 #ifndef NN_TOOLS_ENGINE_TEST_TARGET_H
 #define NN_TOOLS_ENGINE_TEST_TARGET_H
@@ -12,34 +12,35 @@
 
 struct target {
 	const char *path;		/* path of the device, or of the program's socket */
-	char *const *program;		/* argv of a program, or NULL */
-	/* Time limit of a call in seconds (0: none); a longer call counts as hanging. */
+	char *const *program;		/* argv of the engine's program, or NULL */
+	/* Time limit of a call in seconds (0: no limit); a longer call counts as hanging. */
 	unsigned int limit_s;
 	char folder[64], socket[96];
 	/* The program's process, which leads a process group; 0 without a program. */
 	pid_t pid;
-	struct nna_device *device;	/* NULL if the device must be opened again */
+	struct nna_device *device;	/* NULL until the device is opened, also after a death */
 };
 
 /*
- * Starts the program, if there is one, and opens the device. Returns false with the reason in err.
+ * Starts the engine's program, if there is one, and opens the device. On failure, returns false and
+ * writes the reason to err.
  */
 bool target_start(struct target *t, struct nn_error *err);
 void target_stop(struct target *t);
 
-/* Kills the program, and all processes that it started. */
+/* Kills the engine's program, and all processes that the program started. */
 void target_kill(struct target *t);
 
-/* Restarts a killed program; returns whether the target serves a client again. */
+/* Restarts a killed engine's program; returns whether the engine then serves a client. */
 bool target_recover(struct target *t);
 
 /*
- * Limits the time of calls until target_unguard(), which returns whether they exceeded the limit.
- * At the limit the program is killed, so that the calls return. Without a program, this process
- * ends with a message.
+ * Limits the time of the calls up to target_unguard(), which returns whether the calls exceeded the
+ * limit. At the limit, the engine's program is killed, so that the calls return. If the engine is
+ * no program of this process, this process ends with a message.
  */
 void target_guard(struct target *t, const char *what);
-/* Does the same as target_guard() for a series of calls, with ten times the limit. */
+/* Limits the time of a series of calls up to target_unguard() to ten times the limit. */
 void target_guard_many(struct target *t, const char *what);
 bool target_unguard(struct target *t);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The steps that all groups of tests use: prepare, execute, count outcomes. */
+/* Steps that all groups of tests use: preparing, executing and counting outcomes. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "base/write.h"
 #include "tools/engine_test/test.h"
 
-/* A deadline that is later than any preparation. */
+/* Time to a deadline that no preparation misses. */
 #define FAR_NS (3600 * NS_PER_S)
 
 /* Executes the sentinel. */
@@ -55,7 +55,7 @@ void test_end_row(struct test *t, struct row *row)
 		t->progress(row);
 }
 
-/* Stores a copy of the smallest failing vector. */
+/* Stores a copy of a failing vector, if the vector is smaller than the stored vector. */
 static void keep_smallest(struct test *t, const struct vector *v)
 {
 	char path[] = "/proc/self/fd/0000000000";
@@ -154,7 +154,7 @@ static enum outcome ask_supported(struct test *t, const struct vector *v, struct
 		return REFUSED;
 	target_guard(&t->target, "asked for supported operations");
 	status = nna_get_supported_operations(t->target.device, v->model, &ready->pool, supported, &err);
-	/* Ask again, because the engine's answer must not change. */
+	/* Query a second time, because the engine's answer must not change. */
 	if (v->was_supported)
 		status = nna_get_supported_operations(t->target.device, v->model, &ready->pool, supported,
 						      &err);
@@ -196,7 +196,7 @@ enum outcome test_prepare(struct test *t, const struct vector *v, const struct n
 	memcpy(refusal, reason, REASON);
 	/*
 	 * If an engine prepares a model that it reports as not supported, the results must be
-	 * right. The HAL's own tests demand the same.
+	 * right, as the HAL's own tests demand.
 	 */
 	if (asked != CRASHED) {
 		target_guard(&t->target, "preparing a model");

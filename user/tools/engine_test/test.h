@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The test of an engine: groups of tests, and their results. */
+/* The test of an engine: groups of tests, and the results of the groups. */
 #ifndef NN_TOOLS_ENGINE_TEST_TEST_H
 #define NN_TOOLS_ENGINE_TEST_TEST_H
 
@@ -8,11 +8,11 @@
 
 enum outcome { RIGHT, WRONG, REFUSED, CRASHED };
 
-/* A row of the report: an operation, or a group of tests. */
+/* A row of the test's report: an operation, or a group of tests. */
 struct row {
 	char name[48];
 	uint32_t counts[4];		/* by enum outcome */
-	char reason[REASON];		/* reason of the first vector that is wrong or crashed */
+	char reason[REASON];		/* reason why the first vector was wrong or crashed */
 };
 
 #define MAX_ROWS 256
@@ -21,32 +21,32 @@ struct row {
 
 struct test {
 	struct target target;
-	bool is_full, is_brief;		/* run more tests, or fewer operations and graphs */
-	uint32_t hangs;	/* number of hangs; MOST_HANGS end the test */
+	bool is_full, is_brief;		/* more tests, or fewer operations and graphs */
+	uint32_t hangs;			/* number of hanging calls; MOST_HANGS end the test */
 	struct nn_device_info info;
 	struct row rows[MAX_ROWS];
 	uint32_t num_rows;
-	/* Vectors that the engine computes correctly, stored for other groups. */
+	/* Vectors that the engine computes correctly, stored for later groups of tests. */
 	struct vector *kept[MAX_KEPT];
 	uint32_t num_kept;
-	struct vector *smallest;	/* the smallest vectors that failed */
+	struct vector *smallest;	/* the smallest vector that failed */
 	struct ready {
 		struct nna_prepared_model *model;
 		struct nna_memory *pool;
 	} sentinel;	/* prepared model of the first stored vector, until the engine dies */
 	/*
-	 * Number of prepared models. It selects the preference and the priority of the next
+	 * Number of prepared models, which also selects the preference and the priority of the next
 	 * preparation.
 	 */
 	uint32_t prepared;
-	void (*progress)(const struct row *row);	/* called after each row; may be NULL */
+	void (*progress)(const struct row *row);	/* called for each finished row, or NULL */
 };
 
 struct row *test_row(struct test *t, const char *name);
 
 /*
- * Reports a row. If the sentinel no longer answers, the engine has died; records this as a crash
- * unless it is recorded already.
+ * Reports a row. If the sentinel model no longer executes, the engine has died; counts a crash,
+ * unless the crash was counted before.
  */
 void test_end_row(struct test *t, struct row *row);
 
@@ -55,8 +55,8 @@ void test_note(struct test *t, struct row *row, enum outcome outcome, const stru
 	       const char *reason);
 
 /*
- * Prepares a vector. Returns REFUSED if the engine neither supports the whole model nor prepares
- * it. After RIGHT, the caller must call test_release().
+ * Prepares a vector's model. Returns REFUSED if the engine neither supports the whole model nor
+ * prepares it. If the result is RIGHT, the caller must call test_release().
  */
 enum outcome test_prepare(struct test *t, const struct vector *v, const struct nna_cache *cache,
 			  struct ready *ready, char reason[REASON]);
@@ -66,14 +66,14 @@ void test_release(struct ready *ready);
 enum outcome test_outcome(struct test *t, enum nn_status status, const char *what,
 			  const struct nn_error *err, char reason[REASON]);
 
-/* Ends target_guard(). Returns `outcome`, or CRASHED with a reason if the call took too long. */
+/* Ends target_guard(). Returns `outcome`, or CRASHED with a reason if the guarded call hung. */
 enum outcome test_end_call(struct test *t, const char *what, enum outcome outcome,
 			   char reason[REASON]);
 
-/* Prepares and executes a vector once. */
+/* Prepares a vector's model, executes the model once, and checks the outputs. */
 enum outcome test_vector(struct test *t, const struct vector *v, char reason[REASON]);
 
-/* The groups of tests; each adds rows to the table. */
+/* The groups of tests; each group adds rows to the report. */
 void group_description(struct test *t);
 void group_operations(struct test *t);
 void group_graphs(struct test *t);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vectors: computes their outputs by the reference, compares outputs, and saves and loads vectors.
+ * Test vectors: computes a vector's outputs by the reference, compares outputs, and saves and loads
+ * vectors.
  */
 #include <errno.h>
 #include <float.h>
@@ -15,7 +16,7 @@
 #include "tools/engine_test/vector.h"
 #include "vectors/random.h"
 
-/* First size in bytes for an output whose size is unknown. */
+/* Size in bytes of the memory for an output of unknown size, in the first execution. */
 #define OPEN_SIZE (1 << 18)
 
 #define MAGIC "NNVEC01\n"
@@ -41,7 +42,7 @@ static const struct nn_operand *input_of(const struct vector *v, uint32_t i)
 	return &v->model->subgraphs[0].operands[v->model->subgraphs[0].inputs[i]];
 }
 
-/* If an output does not fit, the execution is repeated with the size that it needs. */
+/* Executes on the reference, and a second time with more memory if an output needs more memory. */
 static bool run_reference(const struct nn_plan *plan, struct vector *v, struct nn_execution *e,
 			  struct nn_arg *out, struct nn_output_shape *shapes)
 {
@@ -102,7 +103,7 @@ static bool compute(struct vector *v)
 
 /* ---- tolerance, by the operations and types ---- */
 
-/* Returns whether an operation rounds each float result only once. */
+/* Returns whether an operation rounds each number of its float results only once. */
 static bool is_exact(int32_t code)
 {
 	static const int32_t codes[] = {
@@ -177,7 +178,7 @@ static bool is_quantised(int32_t type)
 	       type != NN_TENSOR_BOOL8 && type != NN_BOOL;
 }
 
-/* Returns the largest magnitude, to which errors of sums are in proportion. */
+/* Returns the largest magnitude of numbers, because errors of sums are proportional to it. */
 static double largest_of(int32_t type, const char *data, uint32_t count)
 {
 	double largest = 0;
@@ -195,7 +196,7 @@ bool vector_equals(const struct vector *v, uint32_t output, const void *data, ui
 	const uint32_t count = o->size / nn_type_info_of(type)->element_size;
 	const double largest = is_real(type) ? largest_of(type, o->data, count) : 0;
 	const bool is_float16 = type == NN_TENSOR_FLOAT16 || type == NN_FLOAT16;
-	/* An operation that rounds only once has float16's precision, unlike a sum. */
+	/* A float16 result that is rounded only once is precise, unlike a float16 sum. */
 	const bool is_once = v->steps == 1 && v->tolerance < 1e-4f && !v->model->relaxed;
 	const bool is_fp16 = !is_once && (is_float16 || v->model->relaxed);
 	const double tolerance = is_fp16 ? 2e-2 : is_float16 ? 1e-3 : (double)v->tolerance;
@@ -240,7 +241,7 @@ void vector_free(struct vector *v)
 	free(v);
 }
 
-/* Makes a vector without inputs and outputs. */
+/* Copies a model into a new vector without inputs and outputs. */
 static struct vector *copy_model(const struct nn_model *model, const char *name)
 {
 	struct vector *v = calloc(1, sizeof(*v));
@@ -324,7 +325,7 @@ struct vector *vector_make(const struct nn_model *model, const void *const *inpu
 	return v;
 }
 
-/* Some random numbers are zero. */
+/* Fills an input with random numbers, of which some are 0. */
 static void vector_fill(int32_t type, void *data, uint32_t size)
 {
 	uint8_t *bytes = data;
@@ -363,8 +364,8 @@ struct vector *vector_wild(const struct vector *old, uint64_t seed)
 }
 
 /*
- * Returns whether an operation keeps NaN and infinity. ADD, SUB and MUL do so only without an
- * activation.
+ * Returns whether an operation keeps NaN and infinity. ADD, SUB and MUL keep them only without a
+ * fused activation.
  */
 static bool is_plain(const struct nn_model *model, const struct nn_operation *o)
 {
@@ -412,7 +413,7 @@ struct vector *vector_special(const struct vector *old, uint64_t seed)
 	return finish(v);
 }
 
-/* Large numbers make products and sums overflow, and a sine inexact. */
+/* Returns false for operations in which large numbers overflow, or are inexact (a sine). */
 static bool may_be_large(int32_t code)
 {
 	return code != NN_OP_MUL && code != NN_OP_REDUCE_PROD && code != NN_OP_REDUCE_SUM && code != NN_OP_SIN;
@@ -439,8 +440,8 @@ struct vector *vector_large(const struct vector *old)
 			if (type == NN_TENSOR_FLOAT32)
 				memcpy(data, &real, 4);
 			/*
-			 * Scale only numbers in [-20, 20], so that the sum of two does not
-			 * overflow.
+			 * Scale only numbers in [-20, 20], so that the sum of two scaled numbers
+			 * does not overflow.
 			 */
 			whole *= whole >= -20 && whole <= 20 ? 50000017 : 1;
 			if (type == NN_TENSOR_INT32)
@@ -523,12 +524,12 @@ uint32_t vector_size(const struct vector *v)
 
 /* ---- cutting ---- */
 
-/* The parts of a reduced model. */
+/* The arrays of a model that has only some operations of another model. */
 struct cut {
 	struct nn_operand *operands;
 	struct nn_operation *operations;
-	uint32_t *indices;	/* indices of operations, then the lists of inputs and outputs */
-	uint32_t *numbers;	/* new index of each operand; UINT32_MAX if dropped */
+	uint32_t *indices;	/* operand indices: the operations', then inputs and outputs */
+	uint32_t *numbers;	/* new index of each old operand; UINT32_MAX if it is dropped */
 	uint32_t num_indices;
 };
 
@@ -566,7 +567,8 @@ static void cut_operations(struct cut *c, struct nn_subgraph *to, const struct n
 }
 
 /*
- * Operands that no operation writes become inputs; operands that no operation reads become outputs.
+ * Makes inputs of the operands that no operation writes, and outputs of the operands that no
+ * operation reads.
  */
 static void cut_arguments(struct cut *c, struct nn_subgraph *to)
 {
@@ -613,7 +615,7 @@ struct vector *vector_cut(const struct nn_model *model, const bool *remain, cons
 		to.operands = c.operands;
 		to.operations = c.operations;
 		cut_operations(&c, &to, from, remain);
-		/* Inputs that no operation reads are allowed. */
+		/* Keep inputs of the model that no operation reads, because they are allowed. */
 		for (uint32_t i = 0; i < from->num_inputs; i++)
 			if (!from->operands[from->inputs[i]].consumers)
 				take_operand(&c, &to, from->operands, from->inputs[i]);
@@ -633,8 +635,8 @@ struct vector *vector_cut(const struct nn_model *model, const bool *remain, cons
 /* ---- files ---- */
 
 /*
- * A file consists of this head, the name, the wire form, the pool and the inputs. Outputs are not
- * stored, but computed again.
+ * A vector's file consists of a struct head, the name, the serialised model, the pool and the
+ * inputs. The file has no outputs, because loading computes the outputs.
  */
 struct head {
 	char magic[8];

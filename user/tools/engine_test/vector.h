@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A vector: a model, inputs, and the outputs that the reference computes.
+ * A test vector: a model, inputs, and the outputs that the reference computes from the inputs.
  */
 #ifndef NN_TOOLS_ENGINE_TEST_VECTOR_H
 #define NN_TOOLS_ENGINE_TEST_VECTOR_H
@@ -15,14 +15,14 @@ struct vector_arg {
 
 struct vector {
 	char name[96];
-	int32_t operation;		/* operation in whose row it is counted, or -1 */
-	struct nn_model *model;	/* model with at most one pool of constants */
+	int32_t operation;		/* operation in whose row the vector is counted, or -1 */
+	struct nn_model *model;		/* model with at most one pool of constants */
 	void *pool;
 	uint32_t num_inputs, num_outputs;
 	struct vector_arg *inputs, *outputs;
-	float tolerance;		/* tolerance of floats: absolute, and relative */
-	uint32_t steps;			/* allowed difference of quantised numbers */
-	bool was_supported;		/* the engine said that it supports the model */
+	float tolerance;		/* both absolute and relative tolerance of floats */
+	uint32_t steps;			/* allowed difference of quantised numbers, in quanta */
+	bool was_supported;		/* set if the engine reported the model as supported */
 };
 
 /*
@@ -33,46 +33,47 @@ struct vector *vector_make(const struct nn_model *model, const void *const *inpu
 			   int32_t operation);
 
 /*
- * Copies a vector, with random bits as inputs and without outputs. Returns NULL if memory runs out.
+ * Copies a vector, with random bits as inputs, but without outputs. Returns NULL if memory runs
+ * out.
  */
 struct vector *vector_wild(const struct vector *v, uint64_t seed);
 
 /*
- * Copies a vector, with NaN and infinity in the inputs. Returns NULL like vector_make(), or if its
- * operation or types need not keep NaN and infinity.
+ * Copies a vector, with NaN and infinity in the inputs. Returns NULL if vector_make() fails, or if
+ * the vector's operation or types need not keep NaN and infinity.
  */
 struct vector *vector_special(const struct vector *v, uint64_t seed);
 
 /*
- * Copies a vector, with larger float32 and int32 inputs. Returns NULL like vector_make(), or for
- * operations that would overflow.
+ * Copies a vector, with larger float32 and int32 inputs. Returns NULL if vector_make() fails, or if
+ * the operation would overflow.
  */
 struct vector *vector_large(const struct vector *v);
 
 /*
- * Copies a vector, with other inputs (vary) or another constant (sibling). Returns NULL like
- * vector_make(), or if nothing can change.
+ * Copies a vector, with other inputs (vector_vary) or another constant (vector_sibling). Returns
+ * NULL if vector_make() fails, or if the vector has nothing that can change.
  */
 struct vector *vector_vary(const struct vector *v, uint64_t seed);
 struct vector *vector_sibling(const struct vector *v, uint64_t seed);
 
-/* Makes a vector with random inputs from the operations of a model for which `remain` is set. */
+/* Makes a vector with random inputs from those operations of a model whose `remain` is set. */
 struct vector *vector_cut(const struct nn_model *model, const bool *remain, const char *name);
 
 void vector_free(struct vector *v);
 
-/* Returns a vector's size, for comparisons. */
+/* Returns a number for the size of a vector, by which vectors can be compared. */
 uint32_t vector_size(const struct vector *v);
 
 /*
- * Returns whether an output equals the reference's within the tolerance; if not, *element is the
- * first different element.
+ * Returns whether an output equals the reference's output within the tolerance. If the outputs
+ * differ, *element is the first different element.
  */
 bool vector_equals(const struct vector *v, uint32_t output, const void *data, uint32_t *element);
 
 /*
- * Write a vector to a file, and read it. They return false or NULL with errno; EINVAL means that
- * the file has no vector.
+ * Write a vector to a file, and read a vector from a file. On failure, they return false or NULL,
+ * and set errno; EINVAL means that the file has no vector.
  */
 bool vector_save(const struct vector *v, const char *path);
 struct vector *vector_load(const char *path);

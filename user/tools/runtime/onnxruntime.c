@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models of ONNX Runtime, by its C interface.
+ * Loads and runs models with ONNX Runtime, by its C interface.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@ enum { MAX_TENSORS = 32, MAX_RANK = 16 };
 struct tensor {
 	char *name;
 	struct runtime_tensor tensor;
-	OrtValue *value;		/* value of an output in the last run; otherwise NULL */
+	OrtValue *value;		/* output's value from the last run, or NULL */
 };
 
 struct model {
@@ -57,7 +57,7 @@ static bool load_calls(struct model *m, char error[RUNTIME_ERROR])
 	}
 	base = get_base();
 	snprintf(m->base.name, sizeof(m->base.name), "onnxruntime %s", base->GetVersionString());
-	/* Do not ask an older runtime for this version, because it would print a message. */
+	/* Check the version first, because an older runtime's GetApi() would print a message. */
 	if (sscanf(base->GetVersionString(), "1.%d", &minor) == 1 && minor >= ORT_VERSION)
 		calls = base->GetApi(ORT_VERSION);
 	if (!calls) {
@@ -77,7 +77,7 @@ static bool load_calls(struct model *m, char error[RUNTIME_ERROR])
 	return true;
 }
 
-/* Returns whether a call succeeded; otherwise gets the reason. */
+/* Returns whether a call succeeded; if the call failed, writes the reason to `error`. */
 static bool good(const struct model *m, OrtStatus *status, char error[RUNTIME_ERROR])
 {
 	if (!status)
@@ -132,7 +132,7 @@ static enum runtime_type type_of(ONNXTensorElementDataType type)
 		[ONNX_BOOL] = RUNTIME_BOOL,
 	};
 
-	/* An entry is 0 for float32 and for types that the NNAPI does not have. */
+	/* An entry of `types` is 0 for float32, and for types that the tools do not support. */
 	if (type >= sizeof(types) / sizeof(types[0]) || (!types[type] && type != ONNX_FLOAT))
 		return RUNTIME_OTHER;
 	return types[type];
@@ -165,7 +165,7 @@ static bool make_input(struct model *m, size_t number, const OrtMemoryInfo *memo
 		if (__builtin_mul_overflow(count, (size_t)dims[i], &count))
 			count = SIZE_MAX;
 	}
-	/* calloc() fails if the product overflows. */
+	/* If count * size overflows, calloc() fails. */
 	t->tensor.bytes = count * runtime_size(t->tensor.type);
 	t->tensor.data = calloc(count, runtime_size(t->tensor.type));
 	if (!t->tensor.data) {
@@ -287,7 +287,7 @@ static void close_model(struct runtime *runtime)
 		m->ReleaseSession(m->session);
 	if (m->env)
 		m->ReleaseEnv(m->env);
-	/* The library stays loaded, because its threads may still be running. */
+	/* ONNX Runtime stays loaded, because the library's threads may still be running. */
 	free(m);
 }
 
@@ -310,7 +310,7 @@ static bool start(struct model *m, const char *path, const struct runtime_option
 static struct runtime *open_model(const char *path, const struct runtime_options *options,
 				  char error[RUNTIME_ERROR])
 {
-	/* Debian's library has the minor version in its name. */
+	/* File names of the library; Debian's name contains the minor version. */
 	static const char *const names[] = {
 		"libonnxruntime.so.1", "libonnxruntime.so.1.23", "libonnxruntime.so.1.24",
 		"libonnxruntime.so.1.25", "libonnxruntime.so.1.26", "libonnxruntime.so.1.27",

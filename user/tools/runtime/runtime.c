@@ -23,9 +23,10 @@ static bool is_text(const char *bytes, size_t count)
 }
 
 /*
- * Finds the runtime by the file's first bytes; the file's name does not matter. Files of TensorFlow
- * Lite and of ONNX Runtime's own format begin with an offset, followed by a name. ONNX begins with
- * the tag of a field of its ModelProto. NULL: another format.
+ * Finds the runtime for a model by the file's first bytes; the file's name does not matter. Files
+ * of TensorFlow Lite and of ONNX Runtime's own format begin with an offset, followed by the
+ * format's name. ONNX files begin with the tag of a field of ModelProto. Returns NULL for other
+ * formats.
  */
 static const struct runtime_kind *find_kind(const char *begin, size_t length)
 {
@@ -89,8 +90,8 @@ size_t runtime_size(enum runtime_type type)
 }
 
 /*
- * Fills a tensor: floats are from 0 to 1, like images; integers are 0 or 1, because many are
- * indices.
+ * Fills a tensor. Floats are from 0 to 1, like the pixels of images; integers are 0 or 1, because
+ * many integers are indices.
  */
 static bool fill(const struct runtime_tensor *tensor, uint32_t *state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs models in the machine's inference runtimes, either with the plug-in for a device, or on the
- * CPU by the runtime itself. Runtimes are loaded when needed.
+ * CPU by the runtime itself. Each runtime is loaded when a model first needs the runtime.
  */
 #ifndef NN_TOOLS_RUNTIME_H
 #define NN_TOOLS_RUNTIME_H
@@ -14,10 +14,10 @@
 #define RUNTIME_PATH (PATH_MAX + 64)
 
 struct runtime_options {
-	const char *library;	/* the runtime's library; NULL: by the loader's search */
-	const char *device;		/* NNAPI device; NULL: the runtime itself, on the CPU */
-	const char *report;		/* file for the plug-in's report, or NULL */
-	unsigned int threads;	/* threads on the CPU; 0: the runtime's choice */
+	const char *library;	/* path of the runtime's library; NULL: the loader searches */
+	const char *device;	/* name of an NNAPI device; NULL: the runtime's own CPU code */
+	const char *report;	/* file for the plug-in's report, or NULL */
+	unsigned int threads;	/* number of CPU threads; 0: the runtime chooses */
 };
 
 enum runtime_type {
@@ -28,17 +28,17 @@ enum runtime_type {
 	RUNTIME_INT32,
 	RUNTIME_INT64,
 	RUNTIME_BOOL,
-	RUNTIME_OTHER,			/* a type that the tools can neither fill nor compare */
+	RUNTIME_OTHER,			/* type whose tensors the tools cannot fill or compare */
 };
 
-/* An input or output. The runtime owns `data`. */
+/* An input or output of a model; the runtime owns `data`. */
 struct runtime_tensor {
 	enum runtime_type type;
 	size_t bytes;
 	void *data;
 };
 
-/* A loaded model; the structure of each runtime begins with this. */
+/* A loaded model; the structure of each kind of runtime begins with a struct runtime. */
 struct runtime {
 	const struct runtime_kind *kind;
 	char name[64];			/* "onnxruntime 1.23.2" */
@@ -48,11 +48,11 @@ struct runtime_kind {
 	struct runtime *(*open)(const char *model, const struct runtime_options *options,
 				char error[RUNTIME_ERROR]);
 	void (*close)(struct runtime *runtime);
-	/* Makes the inputs; call it before the following functions. */
+	/* Makes the inputs; prepare() must be called before the functions that follow here. */
 	bool (*prepare)(struct runtime *runtime, char error[RUNTIME_ERROR]);
 	unsigned int (*count_inputs)(const struct runtime *runtime);
 	unsigned int (*count_outputs)(const struct runtime *runtime);
-	/* Returns false if there is no such tensor, or if it holds no data. */
+	/* Return false if the tensor does not exist or has no data. */
 	bool (*input)(struct runtime *runtime, unsigned int number, struct runtime_tensor *tensor);
 	bool (*output)(struct runtime *runtime, unsigned int number, struct runtime_tensor *tensor);
 	bool (*run)(struct runtime *runtime, char error[RUNTIME_ERROR]);
@@ -61,8 +61,8 @@ struct runtime_kind {
 extern const struct runtime_kind runtime_onnxruntime, runtime_tflite;
 
 /*
- * Loads a model. The file's first bytes determine its runtime. Returns NULL with the reason in
- * `error`.
+ * Loads a model. The first bytes of the model's file determine the runtime. On failure, returns
+ * NULL, and writes the reason to `error`.
  */
 struct runtime *runtime_open(const char *model, const struct runtime_options *options,
 			     char error[RUNTIME_ERROR]);
@@ -74,22 +74,22 @@ void runtime_close(struct runtime *runtime);
  */
 bool runtime_fill(struct runtime *runtime, unsigned int seed, char error[RUNTIME_ERROR]);
 
-/* Returns the bytes of an element; 0 for RUNTIME_OTHER. */
+/* Returns the size of an element in bytes; 0 for RUNTIME_OTHER. */
 size_t runtime_size(enum runtime_type type);
 
-/* Loads the first existing library of a list of names; used by the implementations of runtimes. */
+/* Loads the first library in a list of names that exists, for the implementations of runtimes. */
 void *runtime_load(const char *wanted, const char *const *names, const char *package,
 		   char error[RUNTIME_ERROR]);
 
 /*
- * Finds this project's plug-in for a runtime. Returns false, with the reason, if it is not
- * installed.
+ * Finds this project's plug-in for a runtime. Returns false, with the reason in `error`, if the
+ * plug-in is not installed.
  */
 bool runtime_plugin(const char *name, char path[RUNTIME_PATH], char error[RUNTIME_ERROR]);
 
 /*
- * Redirect standard error, and later write the redirected text, except lines that begin with a
- * prefix.
+ * Redirect standard error (runtime_catch), and write the redirected text to standard error
+ * (runtime_release), except lines that begin with `but`.
  */
 struct runtime_caught {
 	int errors, caught;		/* file descriptors */

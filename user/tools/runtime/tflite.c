@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models of TensorFlow Lite, by its C interface.
+ * Loads and runs models with TensorFlow Lite, by its C interface.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -138,7 +138,7 @@ static bool start(struct model *m, const char *path, const struct runtime_option
 
 /* ---- inputs and outputs ---- */
 
-/* Tensors were allocated when the model was loaded. */
+/* Does nothing, because loading the model has allocated the tensors. */
 static bool prepare(struct runtime *runtime, char error[RUNTIME_ERROR])
 {
 	(void)runtime;
