@@ -2,15 +2,17 @@
 /*
  * Makes models of one operation with random shapes, from a table of all operations.
  *
- * A word of the table describes an operand: type, dimensions and values. Types: X is the type under
- * test, C is X as a constant. W, P and Q are filters: an int8 P is quantised per channel, Q is
- * quantised per channel for every X. B is a bias, R boxes, A anchors, U uint8 weights. "=" or "=1"
- * is the type of input 0 or 1; "f32|f16" is one of these types. Dimensions: each letter is a random
- * number; a dimension is a sum of products of letters and numbers, and "a~" is sometimes 1. Values:
- * "{a,1}" lists them, "<a" makes them less than a, "#" ascending, "%" boxes, "+" positive.
- * "@scale,zero" is the quantisation, and "!" makes a constant. Scalars: "i:0|1" is int32, one of
- * these values; "b:" is bool, "f:" float32, "s:" the float type for X. "-" is omitted; "-s16" is
- * omitted and of type s16.
+ * A word of the table describes an operand of an operation: its type, dimensions and values. The
+ * type X is the type under test, and C is a constant of type X. The types W, P and Q are filters:
+ * an int8 P is quantised per channel, and Q is quantised per channel for every X. The type B is a
+ * bias, R is boxes, A is anchors, and U is uint8 weights. The type "=" or "=1" is the type of input
+ * 0 or 1, and "f32|f16" is one of the two types. Each letter in a dimension is a random number; a
+ * dimension is a sum of products of letters and numbers, and "a~" is sometimes 1. The values
+ * "{a,1}" are the listed values, "<a" values less than a, "#" ascending values, "%" boxes, and "+"
+ * positive values. The suffix "@scale,zero" sets the quantisation, and "!" makes a constant. The
+ * scalar "i:0|1" is an int32 with one of the two values; "b:" is a bool, "f:" a float32, and "s:"
+ * has the float type for X. The word "-" is an omitted operand, and "-s16" an omitted operand of
+ * type s16.
  */
 #include <ctype.h>
 #include <string.h>
@@ -83,7 +85,7 @@ static bool is_fp16(void)
 	return form.type == NN_TENSOR_FLOAT16;
 }
 
-/* Reads a sum of products of numbers and letters, and moves `*at` to its end. */
+/* Reads a sum of products of numbers and letters, and moves *p to the end of the sum. */
 static int32_t read_sum(const char **p)
 {
 	int32_t sum = 0, product = 1, sign = 1;
@@ -148,7 +150,7 @@ static void quantise(struct nn_operand *o)
 	}
 }
 
-/* Chooses one of the words in "a|b|c", and sets *length to that word's length. */
+/* Chooses one of the words in "a|b|c", and sets *length to the length of the chosen word. */
 static const char *choose(const char *word, const char *behind, size_t *length)
 {
 	uint32_t count = 1, wanted;
@@ -177,7 +179,7 @@ static void set_filter(struct nn_operand *o, char kind)
 	}
 }
 
-/* Reads the type and quantisation at the beginning of a word. */
+/* Reads the type and the quantisation at the beginning of an operand's word. */
 static const char *read_type(const char *word, struct nn_operand *o)
 {
 	size_t length = strcspn(word, "[@{<%+#");
@@ -261,7 +263,7 @@ static double random_value(const struct nn_operand *o, bool positive)
 	return real;
 }
 
-/* Fills in the corners of boxes, in the order x1, y1, x2, y2. */
+/* Returns element `i` of a tensor of boxes, whose corners have the order x1, y1, x2, y2. */
 static double box_value(uint32_t i)
 {
 	return i % 4 < 2 ? pick(0, 8) : pick(12, 28);
@@ -301,14 +303,14 @@ static void fill(struct nn_operand *o, void *to, const char *how)
 	}
 }
 
-/* Fills in the data of the model's inputs, in order. */
+/* Data of the model's inputs, in the order of the inputs. */
 _Alignas(64) char form_inputs[FORM_MAX_OPERANDS][FORM_MAX_BYTES / 2];
 bool form_is_large;
 bool form_is_plain;
 
 /*
- * Decides whether an operand is constant: addresses, sizes and most filters are constant, and half
- * of the other operands.
+ * Decides whether an operand is constant. Addresses, sizes and most filters are constant, and so is
+ * half of all other operands.
  */
 static bool is_constant(const char *word, const struct nn_op *op, uint32_t index)
 {
@@ -354,7 +356,7 @@ static void read_tensor(const char *word, const struct nn_op *op, uint32_t index
 	fill(o, form_inputs[form.subgraphs[0].num_inputs++], p);
 }
 
-/* An omitted operand has a type (default X) and a rank. */
+/* Reads an omitted operand, which has a type (default X) and a rank. */
 static void read_omitted(const char *word, struct nn_operand *o)
 {
 	const char *dims = strchr(word, '[');
@@ -406,7 +408,7 @@ static void read_output(const char *word, struct nn_operand *o)
 	o->lifetime = NN_SUBGRAPH_OUTPUT;
 }
 
-/* Makes the list of a subgraph's inputs or outputs: its operands with the given lifetime. */
+/* Makes the lists of a subgraph's inputs and outputs from the lifetimes of its operands. */
 static void list_arguments(uint32_t subgraph)
 {
 	struct nn_subgraph *s = &form.subgraphs[subgraph];
@@ -432,8 +434,8 @@ static struct nn_operation *add_operation(uint32_t subgraph, int32_t code, uint3
 	uint32_t *list = take(subgraph, num_inputs + num_outputs + 2);
 
 	/*
-	 * The index after each list lies outside of all arrays, so that a read beyond the list is
-	 * noticed.
+	 * The index after each list of operands is invalid, so that code which reads beyond the
+	 * list fails.
 	 */
 	memcpy(list, inputs, num_inputs * sizeof(*list));
 	list[num_inputs] = UINT32_MAX;
@@ -526,7 +528,7 @@ static uint32_t add(uint32_t subgraph, struct nn_operand o)
 	return add_operand(subgraph, &o);
 }
 
-/* Builds a subgraph of one operation that writes its input in another shape. */
+/* Builds a branch of an IF: an operation with one input and one output of `count` elements. */
 static void build_branch(uint32_t subgraph, int32_t code, uint32_t count)
 {
 	uint32_t x = add(subgraph, tensor(form.type, NN_SUBGRAPH_INPUT, count));
@@ -566,7 +568,7 @@ static uint32_t int_constant(uint32_t subgraph, int32_t type, int32_t value)
 	return add_operand(subgraph, &o);
 }
 
-/* Builds a loop that counts from 0 to a limit, and applies RELU6 to a value in each iteration. */
+/* Builds a WHILE that counts from 0 to a limit, and applies RELU6 to a value in each iteration. */
 static void build_while(void)
 {
 	uint32_t count = pick(1, 20), at[2], x[2], out[2], limit;

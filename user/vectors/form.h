@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes models of one operation with random shapes, from a table of all operations. form.c explains
- * the words of the table. Only one model exists at a time.
+ * Makes models of one operation with random shapes, from a table of all operations. The words of
+ * the table are explained in form.c. Only one such model exists at a time.
  */
 #ifndef NN_VECTORS_FORM_H
 #define NN_VECTORS_FORM_H
@@ -11,7 +11,7 @@
 #include "ops/op.h"
 
 #define FORM_MAX_OPERANDS 90
-#define FORM_MAX_BYTES (1 << 20)	/* maximum bytes of an output, and of all constants */
+#define FORM_MAX_BYTES (1 << 20)	/* maximum size of an output, and of all constants */
 
 struct form {
 	const char *name;		/* of the operation */
@@ -29,13 +29,14 @@ struct form_type {
 #define FORM_NUM_TYPES 9
 extern const struct form_type form_types[FORM_NUM_TYPES];
 
-/* The model, and the choices made for it. */
+/* The model of one operation, and the random choices that were made for the model. */
 extern struct form_model {
 	struct nn_model model;
 	struct nn_subgraph subgraphs[3];
 	struct nn_operation operations[3][4];
 	struct nn_operand operands[3][FORM_MAX_OPERANDS];
-	uint32_t lists[3][2 * FORM_MAX_OPERANDS];	/* operands of operations, then of subgraphs */
+	/* of each subgraph: the lists of its operations' operands, and of its inputs and outputs */
+	uint32_t lists[3][2 * FORM_MAX_OPERANDS];
 	uint32_t used[3];
 	uint8_t values[FORM_MAX_BYTES];
 	float scales[64];
@@ -43,7 +44,7 @@ extern struct form_model {
 	int32_t type;			/* X */
 	const struct nn_op *op;
 	char text[2048];
-	bool fixed[8];	/* by output: the operation determines its quantisation */
+	bool fixed[8];	/* for each output: true if the operation determines the quantisation */
 } form;
 
 static inline bool form_is_quant8(int32_t type)
@@ -51,7 +52,7 @@ static inline bool form_is_quant8(int32_t type)
 	return type == NN_TENSOR_QUANT8_ASYMM || type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
 }
 
-/* The data of the model's inputs, in order. */
+/* Data of the model's inputs, in the order of the inputs. */
 extern char form_inputs[FORM_MAX_OPERANDS][FORM_MAX_BYTES / 2];
 
 /*
@@ -61,8 +62,9 @@ extern char form_inputs[FORM_MAX_OPERANDS][FORM_MAX_BYTES / 2];
 extern bool form_is_large, form_is_plain;
 
 /*
- * Makes the model of a form with `type` as X, from the random numbers that random_start() began.
- * For IF and WHILE, `f` is ignored. Returns false if the operation does not accept the type.
+ * Makes the model of an operation from the form `f`, with `type` as X, and with random numbers from
+ * the seed of random_start(). For IF and WHILE, `f` is ignored. Returns false if the operation does
+ * not accept the type.
  */
 bool form_build(const struct nn_op *op, const struct form *f, int32_t type);
 

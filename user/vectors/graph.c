@@ -159,8 +159,8 @@ bool finish_many(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t 
 	uint32_t *list = g.indices + g.num_indices;
 
 	/*
-	 * After each list comes UINT32_MAX, so that code which reads one index too many accesses
-	 * memory outside of all arrays.
+	 * UINT32_MAX follows each list of operands, so that code which reads one index too many
+	 * accesses memory outside of all arrays.
 	 */
 	require(g.num_indices + count + num_outputs + 2 <= MAX_INDICES);
 	memcpy(list, inputs, count * sizeof(*inputs));

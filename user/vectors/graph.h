@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A graph under construction. The graph has one type, and an index identifies each tensor.
- * Operations are added one after the other to the existing tensors.
+ * A random graph under construction. All results in the graph have one type, and an index
+ * identifies each tensor. Operations are added one after the other, and read existing tensors.
  */
 #ifndef NN_VECTORS_GRAPH_H
 #define NN_VECTORS_GRAPH_H
@@ -29,18 +29,18 @@ struct random_graph {
 	uint32_t num_indices;
 	uint32_t input;
 	uint32_t outputs[MAX_OUTPUTS];
-	uint8_t *values;		/* of constants: VALUES_SIZE bytes, from the test */
+	uint8_t *values;		/* constants' values: VALUES_SIZE bytes, from the test */
 	size_t used;
 	int32_t type;
-	bool is_delicate;	/* results are normalised or recurrent: differences grow */
-	/* Tensors that an operation may read. */
+	bool is_delicate;	/* set if operations normalise or recur, so that errors grow */
+	/* tensors that the next operation may read */
 	uint32_t tensors[MAX_OPERATIONS * MAX_RESULTS + 1];
 	uint32_t num_tensors;
 };
 
 extern struct random_graph g;
 
-/* Empties the graph, and chooses a type. */
+/* Empties the graph `g`, and chooses a random type for the graph. */
 void begin(void);
 
 bool is_float(void);
@@ -50,8 +50,8 @@ uint32_t elements(const struct nn_operand *o);
 uint32_t add_operand(int32_t type, uint32_t rank, const uint32_t *dims, float scale, int32_t zero);
 
 /*
- * Allocates an operand's value at a random distance after the last value, so that some values are
- * unaligned.
+ * Allocates the value of a constant operand, at a random distance after the previous value, so that
+ * some values are unaligned.
  */
 void *set_value(uint32_t operand);
 
@@ -59,10 +59,10 @@ uint32_t add_int(int32_t value);
 uint32_t add_bool(bool value);
 uint32_t add_ints(uint32_t rank, const uint32_t *dims, const int32_t *values);
 
-/* Adds a scalar: FLOAT16 in a float16 graph, otherwise FLOAT32. */
+/* Adds a scalar constant: FLOAT16 in a float16 graph, otherwise FLOAT32. */
 uint32_t add_float_scalar(float value);
 
-/* Makes random elements; floats are in [-range, range]. */
+/* Writes random elements of a type; floats are in [-range, range]. */
 void fill(int32_t type, void *to, uint32_t bytes, float range);
 
 /* Makes an operand a random constant. */
@@ -76,11 +76,12 @@ uint32_t random_result(uint32_t rank, const uint32_t *dims);
 
 uint32_t any_tensor(void);
 
-/* Returns a random tensor of rank 4; there is one at least, the input. */
+/* Returns a random tensor of rank 4, which always exists, because the graph's input has rank 4. */
 uint32_t any_image(void);
 
 /*
- * Adds an operation. Returns true, so that functions that add an operation can end with this call.
+ * Adds an operation. Returns true, so that functions which add an operation can return the result
+ * of finish().
  */
 bool finish(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t output);
 bool finish_many(int32_t code, uint32_t count, const uint32_t *inputs, uint32_t num_outputs,

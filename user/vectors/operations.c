@@ -10,8 +10,8 @@
 /* ---- Operations: each adds one that fits, or none ---- */
 
 /*
- * Adds a constant that broadcasts with a tensor. The constant has the tensor's shape, the length of
- * its last axis, or another shape that broadcasts.
+ * Adds a constant that broadcasts with a tensor. The constant has the shape of the tensor, the
+ * shape of the tensor's last axis, or any other shape that broadcasts.
  */
 static uint32_t broadcast_constant(const struct nn_operand *o)
 {
@@ -25,8 +25,8 @@ static uint32_t broadcast_constant(const struct nn_operand *o)
 }
 
 /*
- * Adds arithmetic on two tensors of one shape, or on a tensor and a constant; a plan may fold some
- * ADDs.
+ * Adds an arithmetic operation on two tensors of one shape, or on a tensor and a constant. Some of
+ * the ADDs are such that a plan may fold them.
  */
 static bool add_arithmetic(void)
 {
@@ -85,7 +85,7 @@ static bool add_hard_swish(void)
 	return finish(99, 1, &x, random_result(o->rank, o->dims));
 }
 
-/* Functions of floats that do not amplify small differences of inputs. */
+/* Adds a function of floats that does not amplify small differences of its inputs. */
 static bool add_function(void)
 {
 	uint32_t x = any_tensor(), in[2];
@@ -105,7 +105,7 @@ static bool add_function(void)
 	}
 }
 
-/* Adds EXP, SQRT or RSQRT of numbers in their range. */
+/* Adds EXP, SQRT or RSQRT, with inputs in the range of the function. */
 static bool add_growth(void)
 {
 	static const int32_t codes[] = { 49, 83, 88 };	/* EXP, RSQRT, SQRT */
@@ -158,8 +158,8 @@ static bool add_normalization(void)
 }
 
 /*
- * Adds INSTANCE_NORMALIZATION, but not for few pixels: they may be nearly equal, and normalising
- * them then gives only noise.
+ * Adds INSTANCE_NORMALIZATION for images of many pixels. A few pixels may be nearly equal, and the
+ * result of normalising nearly equal pixels is only noise.
  */
 static bool add_instance(void)
 {
@@ -212,7 +212,7 @@ static bool add_transpose(void)
 		      add_result(rank, dims, o->scale, o->zero_point));
 }
 
-/* Adds MEAN, or REDUCE_SUM of floats. */
+/* Adds MEAN of a type, or REDUCE_SUM of floats. */
 static bool add_mean(void)
 {
 	uint32_t x = any_tensor(), dims[NN_MAX_RANK] = { 0 }, count, keep;
@@ -282,7 +282,7 @@ static uint32_t omitted(void)
 	return index;
 }
 
-/* The sizes and the optional parts of a cell. */
+/* The sizes of an LSTM cell, and its optional parts. */
 struct cell {
 	uint32_t batch, size, units, outputs;
 	bool cifg, peephole, projection, normalized;
@@ -335,7 +335,7 @@ static bool add_lstm(void)
 
 	if (!is_float())
 		return false;
-	/* A few units may all be nearly equal, and normalising them then gives only noise. */
+	/* Do not normalise few units: if all are nearly equal, the result is only noise. */
 	c.normalized = c.units > 8 && chance(3);
 	g.is_delicate |= c.normalized || !single;
 	c.outputs = c.projection ? pick(1, 20) : c.units;
@@ -386,7 +386,7 @@ static bool add_svdf(void)
 	return finish_many(27, 7, in, 2, outs);
 }
 
-/* Adds a border around images, of 0 or another value, and sometimes around their channels. */
+/* Adds a PAD that puts a border of 0 or another value around images, and sometimes channels. */
 static bool add_pad(void)
 {
 	uint32_t x = any_image(), dims[2] = { 4, 2 }, sizes[4], list, out, value;
@@ -408,7 +408,7 @@ static bool add_pad(void)
 	return finish(69, 3, (uint32_t[]){ x, list, value }, out);
 }
 
-/* Adds a PAD and, mostly, an operation with a window that reads its output. */
+/* Adds a PAD and, mostly, a windowed operation that reads the output of the PAD. */
 static bool add_padded(void)
 {
 	static bool (*const windows[])(void) = { add_conv, add_depthwise, add_grouped,
@@ -437,7 +437,7 @@ static bool add_round_trip(void)
 		return false;
 	between = add_operand(NN_TENSOR_FLOAT32, o->rank, o->dims, 0, 0);
 	finish(6, 1, &x, between);
-	/* No other operation of this graph may read floats. */
+	/* Remove the float tensor from the list of tensors, because only QUANTIZE may read it. */
 	g.num_tensors--;
 	return finish(72, 1, &between,
 		      add_result(o->rank, o->dims, other ? o->scale * 1.5f : o->scale,
@@ -445,8 +445,8 @@ static bool add_round_trip(void)
 }
 
 /*
- * Concatenates the last tensor along any axis with itself, or with another tensor of the same
- * quantisation.
+ * Adds a CONCATENATION of the last tensor along any axis with itself, or with another tensor of
+ * equal quantisation.
  */
 static bool add_concatenation(void)
 {
@@ -466,8 +466,8 @@ static bool add_concatenation(void)
 }
 
 /*
- * Concatenates two functions of one tensor along the first axis or a new axis, which a plan can do
- * without a copy.
+ * Adds two functions of one tensor, and joins their results along the first axis or a new axis,
+ * which a plan can do without a copy.
  */
 static bool add_join(void)
 {
@@ -510,7 +510,7 @@ static bool add_split(void)
 	return finish_many(87, 3, (uint32_t[]){ x, add_int((int32_t)axis), add_int(2) }, 2, outs);
 }
 
-/* Adds a TRANSPOSE and, mostly, a second one that undoes it. */
+/* Adds a TRANSPOSE and, mostly, a second TRANSPOSE that restores the original order. */
 static bool add_transposes(void)
 {
 	static const int32_t there[] = { 0, 3, 1, 2 }, back[] = { 0, 2, 3, 1 };
@@ -532,7 +532,7 @@ static bool add_transposes(void)
 
 /* ---- The graph ---- */
 
-/* The number of tries to add an operation to a graph in which not all operations are allowed. */
+/* Maximum number of tries to add operations, if not all operations are allowed in the graph. */
 #define MOST_TRIES 300
 
 static bool (*const adders[])(void) = {
@@ -544,7 +544,7 @@ static bool (*const adders[])(void) = {
 	add_normalization, add_instance,
 };
 
-/* Makes the last tensor and some others outputs. */
+/* Makes outputs of the last tensor and of some of the other tensors. */
 static void choose_outputs(void)
 {
 	for (uint32_t i = 1; i < g.num_tensors; i++) {
@@ -575,7 +575,7 @@ bool make_graph_of(bool (*may_have)(int32_t code))
 	uint32_t wanted = pick(1, 9), tries = 0;
 
 	begin();
-	/* A wide image may become a long sequence, over which errors of float16 add up. */
+	/* No wide images in float16: over a long sequence of columns, errors of float16 add up. */
 	if (chance(6) && g.type != NN_TENSOR_FLOAT16)
 		dims[2] = pick(15, 70);
 	g.used = 0;

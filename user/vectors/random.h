@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random numbers for tests: a seed always gives the same numbers. */
+/* Random numbers for tests: equal seeds give equal numbers. */
 #ifndef NN_VECTORS_RANDOM_H
 #define NN_VECTORS_RANDOM_H
 

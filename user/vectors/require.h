@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conditions that must hold in code that makes models. If a condition is false, the program ends.
+ * Checks conditions that must hold in code that makes models; if a condition is false, the program
+ * ends.
  */
 #ifndef NN_VECTORS_REQUIRE_H
 #define NN_VECTORS_REQUIRE_H

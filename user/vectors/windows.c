@@ -6,7 +6,7 @@
 #include "vectors/windows.h"
 #include "vectors/random.h"
 
-/* Adds a filter of the given shape and a bias for `channels`, as inputs in[1] and in[2]. */
+/* Adds a filter of the given shape as in[1], and a bias for `channels` channels as in[2]. */
 static void add_filter(uint32_t x, uint32_t rank, const uint32_t *dims, uint32_t channel_dim,
 		       uint32_t channels, uint32_t depth, uint32_t *in)
 {
@@ -48,8 +48,8 @@ static void add_filter(uint32_t x, uint32_t rank, const uint32_t *dims, uint32_t
 }
 
 /*
- * Adds the arguments that windowed operations share: paddings and strides. Returns the output's
- * size.
+ * Adds the parameters that all windowed operations have: paddings and strides. Returns the size of
+ * the output.
  */
 static uint32_t window_size(uint32_t in, uint32_t filter, uint32_t stride, uint32_t dilation,
 			    uint32_t head, uint32_t tail)
@@ -59,7 +59,7 @@ static uint32_t window_size(uint32_t in, uint32_t filter, uint32_t stride, uint3
 	return in + head + tail < extent ? 0 : (in + head + tail - extent) / stride + 1;
 }
 
-/* The sizes of an image, and whether its channels come first. */
+/* The sizes of an image, and whether the channels are the first axis of the image (NCHW). */
 struct layout {
 	bool nchw;
 	uint32_t n, h, w, c;
@@ -71,7 +71,7 @@ static struct layout layout_of(const struct nn_operand *x, bool nchw)
 		      (struct layout){ false, x->dims[0], x->dims[1], x->dims[2], x->dims[3] };
 }
 
-/* Adds a result with the layout of the input. */
+/* Adds a result with the layout of the input: channels first, or channels last. */
 static uint32_t image_result(const struct layout *l, uint32_t h, uint32_t w, uint32_t c,
 			     float scale, int32_t zero)
 {
@@ -84,7 +84,7 @@ static uint32_t random_image(const struct layout *l, uint32_t h, uint32_t w, uin
 	return image_result(l, h, w, c, random_float(0.01f, 0.1f), random_zero(g.type));
 }
 
-/* Appends paddings and strides; returns false if the output would be empty. */
+/* Adds paddings and strides to the inputs; returns false if the output would be empty. */
 static bool add_window(const struct layout *x, uint32_t fh, uint32_t fw, uint32_t dilation,
 		       uint32_t *in, uint32_t *count, uint32_t *oh, uint32_t *ow)
 {
@@ -115,8 +115,8 @@ static bool add_window(const struct layout *x, uint32_t fh, uint32_t fw, uint32_
 }
 
 /*
- * Sometimes adds a zero that is not constant to a filter, so that the filter is not constant
- * either.
+ * Sometimes adds a computed zero to a constant filter, so that the operation's filter is not
+ * constant.
  */
 static void vary_filter(uint32_t *in)
 {
@@ -132,7 +132,7 @@ static void vary_filter(uint32_t *in)
 	finish(77, 3, (uint32_t[]){ in[0], add_ints(1, &rank, (int32_t[]){ 0, 1, 2, 3 }),
 				    add_bool(false) }, most);
 	finish(36, 3, (uint32_t[]){ most, most, add_int(0) }, nothing);
-	/* Other operations do not accept tensors of rank 1. */
+	/* Remove the tensors of rank 1, which other operations do not accept. */
 	g.num_tensors -= 2;
 	finish(0, 3, (uint32_t[]){ in[1], nothing, add_int(0) }, sum);
 	in[1] = sum;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations that have a filter or move windows over images. Each function adds a suitable
- * operation to the graph. If it cannot, it returns false; unused operands may then remain in the
- * graph.
+ * Operations that have a filter or move windows over images. Each function adds an operation that
+ * suits the graph. If no operation suits the graph, the function returns false, and unused operands
+ * may remain in the graph.
  */
 #ifndef NN_VECTORS_WINDOWS_H
 #define NN_VECTORS_WINDOWS_H
@@ -18,7 +18,7 @@ bool add_transposed(void);
 bool add_depthwise(void);
 bool add_fully_connected(void);
 
-/* Adds any of the poolings, or MAX_POOL_2D. */
+/* Adds any pooling (add_pool), or MAX_POOL_2D (add_max_pool). */
 bool add_pool(void);
 bool add_max_pool(void);
 
