@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Plans the buffer: parameters, constants, then all other values. Among these, values that are not
- * needed at the same time share memory.
+ * Plans the GPU's buffer: parameters, constants, then all other values. Other values than constants
+ * share memory if they are not needed at the same time.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -12,7 +12,10 @@
 
 #define ALIGNMENT UINT64_C(256)
 
-/* Inputs live from before the first dispatch, and outputs until after the last one. */
+/*
+ * Finds when each value is needed: inputs from before the first dispatch, and outputs until after
+ * the last dispatch.
+ */
 static void find_lifetimes(struct graph *g)
 {
 	for (uint32_t i = 0; i < g->num_values; i++) {
@@ -35,7 +38,7 @@ static void find_lifetimes(struct graph *g)
 			g->values[i].last = UINT32_MAX;
 }
 
-/* Orders values by size, largest first. */
+/* Compares two values, so that sorting puts the largest value first. */
 static int by_size(const void *a, const void *b, void *values)
 {
 	const struct value *all = values;
@@ -50,7 +53,7 @@ static bool lives_with(const struct value *a, const struct value *b)
 	return a->first <= b->last && b->first <= a->last;
 }
 
-/* Gives a value the lowest offset where it overlaps no value that is needed at the same time. */
+/* Sets the lowest offset of a value where it overlaps no value that is needed at the same time. */
 static void place(struct graph *g, const uint32_t *placed, uint32_t count, struct value *v)
 {
 	bool moved = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures a convolution on the GPU and on the CPU.
+ * Measures the time of a convolution on the GPU and on the CPU.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "vulkan/capabilities.h"
 #include "vulkan/prepared.h"
 
-#define SIZE		28	/* pixels on an axis */
+#define SIZE		28	/* height and width of the convolution's image in pixels */
 #define CHANNELS	32
 #define KERNEL		3
 #define RUNS		3
@@ -21,14 +21,14 @@
 
 enum { INPUT, FILTER, BIAS, PADDING, STRIDE, ACTIVATION, OUTPUT_OPERAND, OPERANDS };
 
-/* A convolution of zeros. Its memory is large enough for each type of elements. */
+/* A convolution of zeros. The arrays are large enough for each type of elements. */
 struct sample {
 	struct nn_model model;
 	struct nn_subgraph main;
 	struct nn_operation operation;
 	struct nn_operand operands[OPERANDS];
 	struct nn_pool pool;
-	int32_t scalars[3];		/* padding SAME, stride, activation */
+	int32_t scalars[3];		/* the convolution's padding, stride and activation */
 	float zeros[FILTER_SIZE + CHANNELS];
 	float input[INPUT_SIZE];
 	float output[INPUT_SIZE];
@@ -87,7 +87,7 @@ static void make(struct sample *s, int32_t type)
 	};
 }
 
-/* Measures the shortest of some executions, after one to warm up. */
+/* Measures the time of the shortest of RUNS executions, after a first execution to warm up. */
 static enum nn_status time_of(struct sample *s, struct prepared *prepared, const struct nn_plan *plan,
 			      uint64_t *ns, struct nn_error *err)
 {

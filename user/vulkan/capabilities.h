@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The speed of a GPU relative to this machine's CPU, measured once for each driver. */
+/* Measures the speed of a GPU relative to this machine's CPU, once for each driver. */
 #ifndef NN_VULKAN_CAPABILITIES_H
 #define NN_VULKAN_CAPABILITIES_H
 
 #include "vulkan/device.h"
 
-/* Time of a convolution on the GPU, divided by its time on the CPU. */
+/* Time of a convolution on the GPU, divided by its time on the CPU, for each type. */
 struct capabilities {
 	float float32;
 	float float16;
@@ -13,8 +13,9 @@ struct capabilities {
 };
 
 /*
- * Reads the ratios for the GPU's driver from a file in `folder`. If the file lacks them, measures
- * them and writes them there. If `folder` is NULL, always measures. A failure to write is ignored.
+ * Reads the ratios for the GPU's driver from a file in `folder`. If the file lacks the ratios,
+ * measures the ratios and writes them to the file. If `folder` is NULL, always measures the ratios.
+ * A failure to write the file is ignored.
  */
 enum nn_status capabilities_get(struct gpu *gpu, const char *folder,
 				struct capabilities *capabilities, struct nn_error *err);

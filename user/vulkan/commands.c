@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records commands. Most dispatches read the output of the previous one, so there is a barrier
+ * Records commands. Most dispatches read the output of the previous dispatch, so there is a barrier
  * before each dispatch.
  */
 #define _GNU_SOURCE
@@ -14,20 +14,20 @@
 #define MAX_CUTS	10
 
 /*
- * Maximum number of rows of a product for which computing each row by itself is quicker than
+ * Maximum number of rows of a matrix product for which computing each row by itself is quicker than
  * computing a tile.
  */
 #define VECTOR_ROWS	4
 
-/* Number of work groups along a dimension that every GPU supports. */
+/* Maximum number of work groups along a dimension, which every GPU supports. */
 #define MAX_GROUPS	65535
 
-/* Assumed nanoseconds for a unit of cost, until a model was measured. */
+/* Assumed time in ns for a unit of a dispatch's cost, until the model has been measured. */
 #define NS_PER_COST	4
 
 /*
  * Records a barrier between all earlier commands and all later commands and reads of the host.
- * `owners` are the barriers that transfer ownership.
+ * `owners` are the barriers that transfer ownership of buffers.
  */
 static void barrier(VkCommandBuffer commands, const VkBufferMemoryBarrier *owners, uint32_t count)
 {
@@ -45,7 +45,7 @@ static void barrier(VkCommandBuffer commands, const VkBufferMemoryBarrier *owner
 			     count, owners, 0, NULL);
 }
 
-/* Returns whether a product has so few rows that most of a tile would be empty. */
+/* Returns whether a matrix product has so few rows that most rows of a tile would be empty. */
 static bool is_vector(const struct dispatch *d)
 {
 	const struct window_params *p = &d->params.window;
@@ -76,7 +76,7 @@ static enum shader variant_of(const struct commands_target *t, const struct disp
 	return d->shader;
 }
 
-/* A range of the work groups of a dispatch. */
+/* A range of a dispatch's work groups, in three dimensions. */
 struct box {
 	uint32_t base[3];
 	uint32_t groups[3];
@@ -124,8 +124,8 @@ static VkResult begin(VkCommandBuffer commands)
 }
 
 /*
- * Lists the barriers that acquire (`is_taken`) or release buffers whose memory is used outside of
- * the GPU. Arguments may share one buffer.
+ * Lists the barriers that acquire (if `is_taken` is set) or release buffers whose memory is used
+ * outside of the GPU. A buffer of several arguments gets only one barrier.
  */
 static uint32_t list_owners(const struct commands_target *t, const struct place *places,
 			    uint32_t count, bool is_taken, VkBufferMemoryBarrier *list)
@@ -153,8 +153,8 @@ static uint32_t list_owners(const struct commands_target *t, const struct place 
 }
 
 /*
- * Each dispatch has a barrier before it, and no command precedes the transfers of inputs. So these
- * transfers need barriers only to change owners.
+ * Each dispatch has a barrier before it, and no command precedes the transfers of inputs. So the
+ * transfers of inputs need barriers only to change the owners of buffers.
  */
 VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_target *t,
 			   const struct place *places, bool is_output)
@@ -246,8 +246,8 @@ static VkResult next(struct commands *c, struct gpu *gpu)
 }
 
 /*
- * Records work groups: in the current submission, or in a new one if the time of both would be too
- * long.
+ * Records work groups: in the current submission, or in a new submission if the current submission
+ * would take too long.
  */
 static VkResult record_box(struct commands *c, const struct commands_target *t, uint32_t index,
 			   const struct box *box, double ns)
@@ -270,7 +270,7 @@ static VkResult record_box(struct commands *c, const struct commands_target *t, 
 	return dispatch(s->buffer, t, index, box);
 }
 
-/* Records work groups; halves them until each part is short enough for a submission. */
+/* Records work groups, and halves their range until each half is short enough for a submission. */
 static VkResult record_halves(struct commands *c, const struct commands_target *t, uint32_t index,
 			      const struct box *all, double ns, uint32_t cuts)
 {
@@ -394,7 +394,7 @@ static VkResult copy_now(struct gpu *gpu, VkCommandBuffer commands, VkBuffer fro
 	result = vkQueueSubmit(gpu->queue, 1, &submit, VK_NULL_HANDLE);
 	if (!result)
 		result = vkQueueWaitIdle(gpu->queue);
-	/* If waiting failed, the GPU may still be using the commands. */
+	/* If vkQueueWaitIdle() failed, the GPU may still be using the commands. */
 	if (result)
 		vkDeviceWaitIdle(gpu->device);
 	pthread_mutex_unlock(&gpu->queue_lock);

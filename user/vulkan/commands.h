@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands of a graph. They are recorded once, and divided into submissions that are short
- * enough not to hold up a desktop.
+ * The commands of a graph, which are recorded once. The commands are divided into short
+ * submissions, because a long submission would block the desktop.
  */
 #ifndef NN_VULKAN_COMMANDS_H
 #define NN_VULKAN_COMMANDS_H
@@ -10,22 +10,22 @@
 #include "vulkan/graph.h"
 
 /*
- * Longest submission in nanoseconds. A longer one would hold up a desktop, or a watchdog would
- * reset the GPU.
+ * Longest submission in nanoseconds. A longer submission would block the desktop, or a watchdog
+ * would reset the GPU.
  */
 #define SUBMISSION_NS	20000000
 
 /*
- * The location of an argument. If `buffer` is VK_NULL_HANDLE, the argument is in the staging
- * buffer.
+ * The location of an execution's argument. If `buffer` is VK_NULL_HANDLE, the argument is in the
+ * staging buffer.
  */
 struct place {
-	VkBuffer buffer;		/* its memory may be shared with the CPU or other devices */
+	VkBuffer buffer;		/* memory that the CPU or other devices may share */
 	uint64_t offset;
 	uint64_t id;			/* unique number of the buffer */
 };
 
-/* Bytes to copy between the GPU's buffer and an argument's place, or the staging buffer. */
+/* A copy between the GPU's buffer and an argument's place or the staging buffer. */
 struct transfer {
 	uint64_t host;
 	uint64_t gpu;
@@ -36,7 +36,7 @@ struct transfer {
 struct submission {
 	VkCommandBuffer buffer;
 	double ns;			/* expected time of the commands */
-	uint64_t measured_ns;		/* last measured time; 0: not known */
+	uint64_t measured_ns;		/* last measured time, or 0 if the time is unknown */
 };
 
 /* The work groups of one dispatch in one submission. */
@@ -53,10 +53,10 @@ struct commands {
 	struct piece *pieces;
 	uint32_t num_pieces;
 	uint32_t pieces_room;
-	double *ns;			/* for each dispatch: its expected time */
+	double *ns;			/* expected time of each dispatch */
 };
 
-/* The objects that commands use. */
+/* The Vulkan objects and the transfers that commands use. */
 struct commands_target {
 	struct gpu *gpu;
 	const struct graph *graph;
@@ -67,26 +67,26 @@ struct commands_target {
 	uint32_t num_inputs;
 	const struct transfer *outputs;
 	uint32_t num_outputs;
-	VkQueryPool times;		/* timestamps of the begin and the end; or none */
+	VkQueryPool times;		/* timestamps of begin and end, or VK_NULL_HANDLE */
 };
 
 /*
- * Records the transfers of inputs or, with `is_output`, of outputs, whose places are `places`.
- * Allocates the command buffer if *commands is NULL.
+ * Records the transfers of inputs or, with `is_output`, of outputs. `places` are the places of the
+ * arguments. Allocates the command buffer if *commands is NULL.
  */
 VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_target *target,
 			   const struct place *places, bool is_output);
 
 /*
  * Records a graph's dispatches, which are submitted between the transfers of inputs and outputs. By
- * the last measurements, each submission takes SUBMISSION_NS or less; dispatches that take longer
- * are divided. Replaces the earlier commands, which must not be running. After a failure there are
- * no commands.
+ * the last measurements, each submission takes at most SUBMISSION_NS; dispatches that take longer
+ * are divided. Replaces the earlier commands, which must not be running. If recording fails,
+ * *commands has no commands.
  */
 VkResult commands_record(struct commands *c, const struct commands_target *target);
 void commands_free(struct commands *c, struct gpu *gpu);
 
-/* Frees the commands of commands_transfer(); `list` may contain NULL. */
+/* Frees command buffers that commands_transfer() recorded; `list` may contain NULL. */
 void commands_drop(struct gpu *gpu, const VkCommandBuffer *list, uint32_t count);
 
 /* Copies between two buffers, and waits for the end of the copy. */

@@ -12,7 +12,7 @@
 #include "vulkan/pipeline.h"
 #include "vulkan/shaders/params.h"
 
-/* The Vulkan headers of Debian 12 do not have cooperative matrices. */
+/* The Vulkan headers of Debian 12 do not declare cooperative matrices. */
 #ifndef VK_KHR_cooperative_matrix
 #define VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME "VK_KHR_cooperative_matrix"
 #define VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR	1000506000
@@ -55,8 +55,8 @@ static void uuid_text(const uint8_t uuid[VK_UUID_SIZE], char text[GPU_UUID_TEXT]
 }
 
 /*
- * Returns the first queue family that supports computing, or -1, and the number of bits of its
- * timestamps.
+ * Returns the first queue family that supports computing, or -1. Also returns the number of bits of
+ * the family's timestamps.
  */
 static int family_of(VkPhysicalDevice physical, uint32_t *timestamp_bits)
 {
@@ -85,8 +85,8 @@ struct features {
 };
 
 /*
- * Chains the feature structures that every GPU needs, and those of the extensions that `variants`
- * need.
+ * Chains the Vulkan feature structures that every GPU needs, and the feature structures of the
+ * extensions that `variants` need.
  */
 static void chain_features(struct features *f, uint32_t variants)
 {
@@ -248,7 +248,7 @@ static const struct {
 	{ GPU_SYNC_FILE, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME },
 };
 
-/* Returns the variants whose extensions the GPU has. */
+/* Returns the flags GPU_* of the variants whose extensions the GPU has. */
 static uint32_t extended(VkPhysicalDevice physical)
 {
 	VkExtensionProperties *list;
@@ -325,8 +325,8 @@ static bool choose_matrix(struct gpu *gpu)
 }
 
 /*
- * Variants are not quicker with drivers that compute on the CPU, which convert float16 and emulate
- * dot products.
+ * Chooses the variants of shaders that are quicker on the GPU: none with drivers that compute on
+ * the CPU, because such drivers convert float16 and emulate dot products.
  */
 static void choose_variants(struct gpu *gpu)
 {

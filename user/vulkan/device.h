@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A GPU: its choice, its queue, its memory, and its pipelines. */
+/* A GPU: choosing and opening a GPU, its queue, its memory, and its pipelines. */
 #ifndef NN_VULKAN_DEVICE_H
 #define NN_VULKAN_DEVICE_H
 
@@ -14,25 +14,25 @@
 #define GPU_UUID_TEXT 37
 #define MAX_GPUS 16
 
-/* The names of a GPU. */
+/* The names of a GPU, and whether the engine can use the GPU. */
 struct gpu_name {
 	char name[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE];
 	char uuid[GPU_UUID_TEXT];
 	bool is_software;
-	char lack[64];	/* a feature that the engine needs and the GPU lacks; or empty */
+	char lack[64];	/* feature that the engine needs but the GPU lacks, or "" */
 };
 
 /* Variants of shaders that a GPU may have. */
 #define GPU_FP16	1u	/* arithmetic in float16 */
 #define GPU_DOT		2u	/* integer dot products */
-/* Ways to import memory. */
-#define GPU_HOST_MEMORY	4u	/* by address */
-#define GPU_MEMORY_FD	8u	/* by file descriptors, such as */
-#define GPU_DMA_BUF	16u	/* dma-bufs */
-#define GPU_SYNC_FILE	32u	/* converts between semaphores and sync_files */
+/* Imports that a GPU may support. */
+#define GPU_HOST_MEMORY	4u	/* import of memory by address */
+#define GPU_MEMORY_FD	8u	/* import of memory by file descriptor */
+#define GPU_DMA_BUF	16u	/* import of dma-bufs */
+#define GPU_SYNC_FILE	32u	/* conversion between semaphores and sync_files */
 /*
- * Another variant of shaders: cooperative matrices of float16. The two features below are also
- * needed by its shader.
+ * A variant of shaders: cooperative matrices of float16. The shader of GPU_MATRIX also needs
+ * GPU_MEMORY_MODEL and GPU_FULL_SUBGROUPS.
  */
 #define GPU_MATRIX	64u
 #define GPU_MEMORY_MODEL 128u
@@ -41,8 +41,8 @@ struct gpu_name {
 struct pipelines;
 
 /*
- * Cooperative matrices. Their factors are [rows, depth] and [depth, columns]; a subgroup
- * accumulates `count` products.
+ * Sizes of cooperative matrices. The two factors of a product are [rows, depth] and
+ * [depth, columns]; a subgroup accumulates `count` products.
  */
 struct gpu_matrix {
 	uint32_t rows;
@@ -56,7 +56,7 @@ struct gpu {
 	VkPhysicalDevice physical;
 	VkDevice device;
 	VkQueue queue;
-	/* NULL if the GPU lacks GPU_SYNC_FILE */
+	/* functions that convert sync_files; NULL if the GPU lacks GPU_SYNC_FILE */
 	PFN_vkImportSemaphoreFdKHR import_semaphore;
 	PFN_vkGetSemaphoreFdKHR export_semaphore;
 	uint32_t family;
@@ -65,16 +65,17 @@ struct gpu {
 	VkPhysicalDeviceMemoryProperties memory;
 	char driver_uuid[GPU_UUID_TEXT];
 	uint32_t driver_version;
-	uint64_t host_alignment;	/* for memory imported by address */
-	double tick_ns;			/* period of timestamps; 0: the GPU has none */
-	uint64_t tick_mask;		/* bits of a timestamp */
-	uint32_t can;			/* variants that the GPU has */
-	uint32_t uses;			/* variants that are quicker on the GPU */
+	uint64_t host_alignment;	/* alignment of memory that is imported by address */
+	double tick_ns;			/* period of timestamps; 0 if there are no timestamps */
+	uint64_t tick_mask;		/* mask of the valid bits of a timestamp */
+	uint32_t can;			/* flags of the variants and imports that the GPU has */
+	uint32_t uses;			/* flags of the variants that are quicker on the GPU */
 	struct gpu_matrix matrix;	/* of GPU_MATRIX */
-	uint32_t references;		/* protected by the lock of device.c */
+	uint32_t references;		/* number of references; protected by device.c's lock */
 	bool is_lost;			/* atomic */
 	/*
-	 * Protects the pool and the pipelines. It may be held for long, while a shader is compiled.
+	 * Protects `pool` and `pipelines`. A thread that compiles a shader holds `lock` for a long
+	 * time.
 	 */
 	pthread_mutex_t lock;
 	pthread_mutex_t queue_lock;	/* protects the queue */
@@ -82,13 +83,16 @@ struct gpu {
 	struct pipelines *pipelines;
 };
 
-/* Fills in up to `count` names. Returns the number of all GPUs; or -1, with the reason in `err`. */
+/*
+ * Fills in the names of up to `count` GPUs. Returns the number of all GPUs; or -1, with the reason
+ * in `err`.
+ */
 int gpu_list(struct gpu_name *names, uint32_t count, struct nn_error *err);
 
 /*
- * Opens the GPU whose name contains `wanted`, or whose UUID is `wanted`. NULL means the first
- * hardware GPU, and "software" the first software driver. Returns NN_DEVICE_UNAVAILABLE with the
- * reason if no GPU fits.
+ * Opens the GPU whose name contains `wanted`, or whose UUID is `wanted`. If `wanted` is NULL, opens
+ * the first hardware GPU; if `wanted` is "software", opens the first software driver. Returns
+ * NN_DEVICE_UNAVAILABLE, with the reason, if no GPU is as wanted.
  */
 enum nn_status gpu_open(const char *wanted, struct gpu **gpu, struct nn_error *err);
 
@@ -97,9 +101,9 @@ struct gpu *gpu_hold(struct gpu *gpu);
 void gpu_release(struct gpu *gpu);
 
 /*
- * Returns the status for a result of a Vulkan call, with `what` as the reason. After
- * VK_ERROR_DEVICE_LOST the GPU is lost: nothing runs on it any more, and the engine has to open it
- * again.
+ * Returns the status for the result of a Vulkan call, with `what` as the reason. After
+ * VK_ERROR_DEVICE_LOST, the GPU is lost: it runs no more commands, and the engine has to open the
+ * GPU a second time.
  */
 enum nn_status gpu_fail(struct gpu *gpu, VkResult result, const char *what, struct nn_error *err);
 bool gpu_is_lost(struct gpu *gpu);
@@ -121,7 +125,7 @@ enum nn_status gpu_buffer_create(struct gpu *gpu, uint64_t size, bool host,
 				 struct gpu_buffer *buffer, struct nn_error *err);
 void gpu_buffer_destroy(struct gpu *gpu, struct gpu_buffer *buffer);
 
-/* Flush after the host has written a buffer; invalidate before it reads one. */
+/* Flush a buffer after the host has written to it; invalidate a buffer before the host reads it. */
 VkResult gpu_buffer_flush(struct gpu *gpu, const struct gpu_buffer *buffer);
 VkResult gpu_buffer_invalidate(struct gpu *gpu, const struct gpu_buffer *buffer);
 

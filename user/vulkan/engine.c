@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The functions that the kit calls. All clients share the GPU. If it is lost, it is opened again.
+ * The engine's functions, which the kit calls. All clients share one GPU. If the GPU is lost, the
+ * engine opens the GPU again.
  */
 #include <errno.h>
 #include <poll.h>
@@ -26,7 +27,7 @@ static struct {
 	const char *folder;
 	bool gpu_waits;
 	struct gpu *gpu;		/* under the lock */
-	uint32_t stored;		/* number of this GPU's pipelines that are stored */
+	uint32_t stored;		/* number of the GPU's pipelines in the engine's store */
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 void vulkan_engine_choose(const char *wanted, const char *folder, bool gpu_waits)
@@ -38,7 +39,7 @@ void vulkan_engine_choose(const char *wanted, const char *folder, bool gpu_waits
 
 /* ---- Pipelines in the engine's store ---- */
 
-/* The key of stored pipelines: they depend on this build's shaders, the driver and the GPU. */
+/* Makes the key of stored pipelines from the build's shaders, the driver and the GPU. */
 static int key_of(const struct gpu *gpu, char key[256])
 {
 	char build[BUILD_ID_TEXT];
@@ -64,7 +65,7 @@ static void load_pipelines(struct gpu *gpu)
 	free(data);
 }
 
-/* Stores the pipelines if some are not stored yet. */
+/* Stores all pipelines of the GPU if some pipelines are not stored yet. */
 static void store_pipelines(struct gpu *gpu)
 {
 	struct nn_error err = { "" };
@@ -115,7 +116,7 @@ static enum nn_status take_gpu(struct gpu **gpu, struct nn_error *err)
 	return status;
 }
 
-/* The power consumption of a GPU is not known, and is assumed to be that of the CPU. */
+/* Sets the performance figures; a GPU's unknown power consumption counts as equal to the CPU's. */
 static void set_speed(struct nn_device_info *info, const struct capabilities *c)
 {
 	static const int32_t types[] = {
@@ -271,8 +272,8 @@ static const struct nn_arg *argument_at(const struct nn_execution *e, uint32_t i
 }
 
 /*
- * Finds an argument's place. Indices get no place, because the CPU checks a copy of them that
- * clients cannot change.
+ * Finds an argument's place in imported memory. Arguments with indices get no place, because the
+ * CPU checks a copy of the indices that clients cannot change.
  */
 static enum nn_status find_place(const struct prepared *p, struct nna_engine_execution *execution,
 				 const struct nn_execution *e, uint32_t i, struct place *place,
@@ -288,7 +289,7 @@ static enum nn_status find_place(const struct prepared *p, struct nna_engine_exe
 	return NN_OK;
 }
 
-/* Waits until the sync_file that an execution depends on is signalled, if there is one. */
+/* Waits for the sync_file on which an execution depends, if the execution has one. */
 static enum nn_status await(const struct prepared_files *files, uint64_t deadline_ns,
 			    struct nn_error *err)
 {
@@ -307,8 +308,8 @@ static enum nn_status await(const struct prepared_files *files, uint64_t deadlin
 }
 
 /*
- * Begins or ends the CPU's access to the memory of arguments without a place. With only_devices
- * set, the kernel leaves this to the engine. Nothing is done for memory that is not a dma-buf.
+ * Begins or ends the CPU's access to the dma-bufs of arguments without a place. With only_devices
+ * set, the kernel leaves such accesses to the engine. Other memory than dma-bufs needs no call.
  */
 static enum nn_status access_copies(struct nna_engine_execution *execution,
 				    const struct nn_execution *e, const struct place *places,
@@ -336,8 +337,8 @@ static enum nn_status access_copies(struct nna_engine_execution *execution,
 }
 
 /*
- * Computes once the memory is ready. If the CPU copies arguments, it waits for the memory;
- * otherwise the GPU waits, if it can.
+ * Computes once the fences of the memory have signalled. The CPU waits for the fences if the CPU
+ * copies arguments or the GPU cannot wait; otherwise the GPU waits.
  */
 static enum nn_status compute(struct prepared *p, struct nna_engine_execution *execution,
 			      struct nn_execution *e, const struct place *places, bool copies,
@@ -404,7 +405,7 @@ static void forget_region(const struct nna_engine *engine, const struct nna_engi
 	import_forget(region->base);
 }
 
-/* Opens the GPU at the start, so that a missing one is reported before clients connect. */
+/* Opens the GPU at the engine's start, so that a missing GPU is reported before clients connect. */
 static bool start(const struct nna_engine *engine)
 {
 	struct nn_error err = { "" };

@@ -9,7 +9,7 @@
 
 #include "vulkan/graph.h"
 
-/* The numbers of readers and writers of a value, and the dispatch that writes the value. */
+/* The numbers of dispatches that read and that write a value, and the last writer's index. */
 struct use {
 	uint32_t readers;
 	uint32_t writers;
@@ -44,8 +44,9 @@ static bool is_dense(const struct elementwise_params *p)
 }
 
 /*
- * Gives chain `a` the axes of chain `b`, which has the same elements. Returns false unless the axes
- * are equal already, or `a` has one axis. With one axis, each tensor is read with a constant step.
+ * Gives chain `a` the axes of chain `b`, which has equally many elements. Returns false unless `a`
+ * and `b` have equal axes, or `a` has one axis, along which it reads each tensor with a constant
+ * step.
  */
 static bool same_axes(struct elementwise_params *a, const struct elementwise_params *b)
 {
@@ -93,7 +94,7 @@ static bool append(struct dispatch *chain, const struct dispatch *next)
 	return true;
 }
 
-/* Returns the step that computes the same result after its operands are exchanged, or -1. */
+/* Returns the step that computes the result of `step` from exchanged operands, or -1. */
 static int exchanged(uint32_t step)
 {
 	static const uint32_t pairs[][2] = {
@@ -110,7 +111,7 @@ static int exchanged(uint32_t step)
 	return -1;
 }
 
-/* Exchanges tensors 0 and 1. */
+/* Exchanges tensors 0 and 1 of a dispatch, and changes its steps so that the result stays equal. */
 static bool exchange(struct dispatch *d)
 {
 	struct elementwise_params *p = &d->params.elementwise;
@@ -151,8 +152,8 @@ static bool clamp_window(struct dispatch *window, const struct dispatch *next)
 }
 
 /*
- * Returns the dispatch that writes a value, if it is the only writer and `d` the only reader;
- * otherwise NULL.
+ * Returns the dispatch that writes a value, if the dispatch is the value's only writer and `d` is
+ * the only reader; otherwise NULL.
  */
 static struct dispatch *writer_of(struct graph *g, const struct use *uses, uint32_t value,
 				  uint32_t d)
@@ -163,7 +164,7 @@ static struct dispatch *writer_of(struct graph *g, const struct use *uses, uint3
 	return &g->dispatches[uses[value].writer];
 }
 
-/* Fuses dispatch `d` with the dispatch that writes its input, if possible. */
+/* Fuses dispatch `d` with the dispatch that writes the input of `d`, if the two can be fused. */
 static void join(struct graph *g, struct use *uses, uint32_t d)
 {
 	struct dispatch *next = &g->dispatches[d], *before, exchanged_next = *next;
@@ -180,8 +181,8 @@ static void join(struct graph *g, struct use *uses, uint32_t d)
 			return;
 	}
 	/*
-	 * The fused dispatch takes the position of the second one, where the operands of both have
-	 * been computed.
+	 * The fused dispatch takes the position of the second dispatch, where the operands of both
+	 * dispatches have been computed.
 	 */
 	if (append(before, &exchanged_next)) {
 		before->tensors[OUTPUT] = next->tensors[OUTPUT];

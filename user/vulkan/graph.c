@@ -62,7 +62,7 @@ uint32_t lower_output_type(const struct lower *l, uint32_t output)
 	return type_in_memory(operand_of(l, true, output)->type);
 }
 
-/* Makes room for another element of an array, whose size is a power of two. */
+/* Makes room for one more element of an array, whose capacity is a power of two. */
 static void *grown(void *list, uint32_t count, size_t size)
 {
 	if (count & (count - 1))
@@ -131,7 +131,7 @@ uint32_t lower_temporary(struct lower *l, uint64_t size, uint32_t element)
 
 struct dispatch lower_groups(const struct lower *l, enum shader shader, uint64_t count)
 {
-	/* Each dimension may have at most 65535 groups. */
+	/* A dispatch may have at most 65535 work groups along each dimension. */
 	const uint32_t x = count < GROUPS_X ? (uint32_t)count : GROUPS_X;
 	struct dispatch d = { .shader = shader, .operation = l->index, .cost = count };
 
@@ -173,7 +173,7 @@ struct strides lower_strides(const struct nn_image *i, bool nchw)
 
 /* ---- Tables by the reference ---- */
 
-/* Makes a tensor of rank `rank` that has all 256 bytes along `axis`. */
+/* Makes a tensor of rank `rank` with the 256 values of a byte along `axis`. */
 static struct nn_tensor all_bytes(const struct nn_tensor *like, uint32_t rank, uint32_t axis,
 				  const uint8_t *bytes)
 {
@@ -219,8 +219,8 @@ void *lower_table(struct lower *l, const struct nn_tensor *inputs, uint32_t num_
 /* ---- Running the shape rule ---- */
 
 /*
- * Copies a scalar, or a tensor whose values determine a shape, because other processes may change
- * the original.
+ * Copies the value of a scalar, or of a tensor whose values determine a shape, because other
+ * processes may change the original value.
  */
 static enum nn_status copy_value(struct lower *l, uint32_t i, struct nn_tensor *t)
 {
@@ -420,7 +420,7 @@ enum nn_status graph_supported(const struct nn_model *model, const VkPhysicalDev
 	return status;
 }
 
-/* Arguments that no operation uses also get a value. */
+/* Makes values for the model's arguments, even for arguments that no operation uses. */
 static enum nn_status take_arguments(struct graph *g, struct nn_error *err)
 {
 	const struct nn_subgraph *main = &g->model->subgraphs[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A model as a list of dispatches: which values each shader reads and writes, and the offsets of
- * these values in one buffer. Nothing here calls Vulkan.
+ * the values in one buffer. No function of graph.h calls Vulkan.
  */
 #ifndef NN_VULKAN_GRAPH_H
 #define NN_VULKAN_GRAPH_H
@@ -17,12 +17,12 @@ typedef uint32_t uint;
 /* A range of the buffer that dispatches read or write. */
 struct value {
 	uint64_t size;
-	uint32_t element;		/* bytes of an element */
-	const void *data;		/* bytes of a constant; NULL for inputs and results */
-	void *owned;			/* freed with the graph */
+	uint32_t element;		/* size of an element in bytes */
+	const void *data;		/* contents of a constant; NULL for inputs and results */
+	void *owned;			/* memory that is freed with the graph, or NULL */
 	bool is_input;
 	bool is_output;
-	uint32_t first;			/* first and last dispatch that uses it */
+	uint32_t first;			/* first and last dispatch that uses the value */
 	uint32_t last;
 	uint64_t at;			/* in the buffer */
 };
@@ -36,7 +36,7 @@ struct gather_params { GATHER_PARAMS };
 struct quantise_params { QUANTISE_PARAMS };
 
 struct dispatch {
-	enum shader shader;	/* its shader; SHADERS if fused into another dispatch */
+	enum shader shader;	/* shader; or SHADERS if the dispatch was fused into another */
 	uint32_t constants[SHADER_CONSTANTS];
 	uint32_t groups[3];
 	uint32_t tensors[TENSORS];	/* values, or NO_VALUE */
@@ -51,20 +51,20 @@ struct dispatch {
 		struct resize_params resize;
 		struct gather_params gather;
 		struct quantise_params quantise;
-		uint32_t at[TENSORS];	/* the offsets that all parameters begin with */
+		uint32_t at[TENSORS];	/* tensors' offsets, the first field of all parameters */
 	} params;
 };
 
-/* An argument whose elements are indices, which must be in [0, limit). */
+/* A check of an argument whose elements are indices, which must be in [0, limit). */
 struct index_check {
 	uint32_t input;
 	uint32_t limit;
 };
 
-/* The buffer has the parameters of the dispatches, then constants, then all other values. */
+/* A graph; its buffer has the parameters of the dispatches, then constants, then other values. */
 struct graph {
 	const struct nn_model *model;
-	struct nn_tensor *tensors;	/* tensor of each operand, as the shape rules describe it */
+	struct nn_tensor *tensors;	/* shape of each operand, as the shape rules compute it */
 	uint32_t *operand_values;	/* by operand */
 	struct value *values;
 	uint32_t num_values;
@@ -72,33 +72,36 @@ struct graph {
 	uint32_t num_dispatches;
 	struct index_check *checks;
 	uint32_t num_checks;
-	uint64_t params_step;		/* bytes between parameters of dispatches */
+	uint64_t params_step;		/* distance in bytes between dispatches' parameters */
 	uint64_t constants_end;
-	uint64_t size;			/* bytes of the buffer */
-	uint64_t unshared;		/* bytes of temporaries if none shared memory */
+	uint64_t size;			/* size of the buffer in bytes */
+	uint64_t unshared;		/* size of temporaries if they did not share memory */
 };
 
 /*
  * Makes a graph of a checked model. The graph refers to the model's constants. Returns
- * NN_INVALID_ARGUMENT with the reason if something in the model is not supported.
+ * NN_INVALID_ARGUMENT with the reason if the model has an unsupported operation or operand.
  */
 enum nn_status graph_create(const struct nn_model *model, const VkPhysicalDeviceLimits *limits,
 			    struct graph *graph, struct nn_error *err);
 void graph_destroy(struct graph *graph);
 
 /*
- * Finds which operations of the main subgraph are supported. Calls `refused` for each operation
- * that is not, with the reason.
+ * Finds which operations of the main subgraph are supported. Calls `refused` for each unsupported
+ * operation, with the reason.
  */
 enum nn_status graph_supported(const struct nn_model *model, const VkPhysicalDeviceLimits *limits,
 			       bool *supported,
 			       void (*refused)(uint32_t operation, const char *reason),
 			       struct nn_error *err);
 
-/* Gives each value an offset. Temporaries that are not needed at the same time share memory. */
+/*
+ * Sets the offset of each value in the buffer. Temporaries that are not needed at the same time
+ * share memory.
+ */
 enum nn_status arena_plan(struct graph *graph, uint64_t alignment, struct nn_error *err);
 
-/* Fuses chains of elementwise dispatches, and fuses activations into the products before them. */
+/* Fuses chains of elementwise dispatches, and fuses activations into the preceding products. */
 void fuse(struct graph *graph);
 
 #endif /* NN_VULKAN_GRAPH_H */

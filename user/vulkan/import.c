@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Imports regions of clients' memory as dma-bufs, or by address. Remembers regions that cannot be
- * imported, so that later executions do not try again.
+ * Imports regions of clients' memory as dma-bufs, or by address. Regions that cannot be imported
+ * are recorded, so that later executions do not try to import them.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ struct import {
 	const void *base;
 	bool is_writable;
 	uint64_t id;
-	struct gpu_buffer buffer;	/* none if the memory cannot be imported */
+	struct gpu_buffer buffer;	/* zeroed if the memory cannot be imported */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,7 +41,7 @@ const char *import_way_name(enum nn_device_memory way)
 	return names[way];
 }
 
-/* Returns a memory type among `allowed` that needs no flushes, or -1. */
+/* Returns a coherent memory type among `allowed`, which needs no flushes, or -1. */
 static int coherent_type(const struct gpu *gpu, uint32_t allowed)
 {
 	for (uint32_t i = 0; i < gpu->memory.memoryTypeCount; i++)
@@ -51,7 +51,7 @@ static int coherent_type(const struct gpu *gpu, uint32_t allowed)
 	return -1;
 }
 
-/* Makes a buffer of the memory that `from`, an import structure of Vulkan, describes. */
+/* Makes a buffer from the memory that `from`, a Vulkan import structure, describes. */
 static VkResult import_memory(struct gpu *gpu, VkExternalMemoryHandleTypeFlagBits handle,
 			      const void *from, uint32_t types, struct gpu_buffer *b)
 {
@@ -132,13 +132,13 @@ static VkResult from_dma_buf(struct gpu *gpu, int file, struct gpu_buffer *b)
 		result = properties_of(gpu->device, handle, file, &properties);
 	if (!result)
 		result = import_memory(gpu, handle, &from, properties.memoryTypeBits, b);
-	/* If the import succeeded, the driver owns the file. */
+	/* Close the file only if the import failed, because a successful import takes the file. */
 	if (!b->memory)
 		close(file);
 	return result;
 }
 
-/* Imports a region: as a dma-buf or, if that fails, by address. */
+/* Imports a region as a dma-buf or, if the dma-buf import is impossible or fails, by address. */
 static void import_region(struct gpu *gpu, struct nna_engine_execution *execution, const void *data,
 			  const struct nna_engine_region *region, struct gpu_buffer *b)
 {
@@ -165,8 +165,8 @@ static void import_region(struct gpu *gpu, struct nna_engine_execution *executio
 }
 
 /*
- * Returns the import of a region, which is made at the first call. Returns NULL if memory runs out.
- * The caller holds the lock.
+ * Returns the import of a region, which the first call for the region makes. Returns NULL if memory
+ * runs out. The caller holds `lock`.
  */
 static struct import *get(struct gpu *gpu, struct nna_engine_execution *execution, const void *data,
 			  const struct nna_engine_region *region)
@@ -223,7 +223,7 @@ void import_forget(const void *base)
 			continue;
 		}
 		*link = i->next;
-		/* The GPU may still be computing for an execution whose deadline has passed. */
+		/* Wait: the GPU may still compute for an execution whose deadline has passed. */
 		gpu_wait(i->gpu);
 		gpu_buffer_destroy(i->gpu, &i->buffer);
 		gpu_release(i->gpu);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Translates operations to dispatches. This header has the argument of the functions in the table
- * of operations.c, and helpers that these functions call.
+ * Translates operations to dispatches. This header declares the parameter of the functions in
+ * operations.c's table, and helpers that the functions call.
  */
 #ifndef NN_VULKAN_LOWER_H
 #define NN_VULKAN_LOWER_H
@@ -14,64 +14,64 @@ struct lower {
 	struct graph *graph;
 	const struct nn_operation *operation;
 	uint32_t index;			/* of the operation */
-	uint32_t argument;		/* `argument` of the table's row */
-	struct nn_run run;	/* the operation with known shapes, and with float32 for float16 */
+	uint32_t argument;		/* `argument` of the operation's row in the table */
+	struct nn_run run;	/* operation with known shapes; float16 operands are float32 */
 	bool out_of_memory;
 };
 
 typedef enum nn_status lower_fn(struct lower *l);
 
 /*
- * A row of the table: an operation, the types of input `subject` that it supports, and its
- * function.
+ * A row of the table of operations: the code of an operation, the supported types of its input
+ * number `subject`, and the function that translates the operation.
  */
 struct vulkan_op {
 	int32_t code;
 	uint32_t types;			/* NN_T() */
 	lower_fn *lower;
 	uint32_t argument;
-	uint32_t subject;		/* the input whose type is checked */
+	uint32_t subject;		/* number of the input whose type is checked */
 };
 
 const struct vulkan_op *vulkan_op_at(uint32_t index);
 const struct vulkan_op *vulkan_op_find(int32_t code);
 
-/* Fails with "NAME: <reason>". */
+/* Returns NN_INVALID_ARGUMENT with the reason "NAME: REASON", where NAME is the operation's. */
 enum nn_status lower_refuse(const struct lower *l, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Returns the type that an operand has in memory. */
+/* Return the TYPE_* of an operand's elements in the GPU's memory. */
 uint32_t lower_input_type(const struct lower *l, uint32_t input);
 uint32_t lower_output_type(const struct lower *l, uint32_t output);
 
-/* Return the value of an operand. The first call for an operand makes its value. */
+/* Return the graph's value for an operand; the first call for an operand makes the value. */
 uint32_t lower_input(struct lower *l, uint32_t input);
 uint32_t lower_output(struct lower *l, uint32_t output);
 
 /*
- * Adds a constant. The graph takes ownership of `data`, which is from malloc(), or NULL if memory
- * ran out.
+ * Adds a constant. The graph takes ownership of `data`, which is memory from malloc(), or NULL if
+ * memory ran out.
  */
 uint32_t lower_constant(struct lower *l, void *data, uint64_t size, uint32_t element);
 uint32_t lower_temporary(struct lower *l, uint64_t size, uint32_t element);
 
-/* Returns a dispatch without tensors, with one invocation for each of `count` elements. */
+/* Returns a dispatch without tensors, with one shader invocation for each of `count` elements. */
 struct dispatch lower_linear(const struct lower *l, enum shader shader, uint64_t count);
-/* Does the same as lower_linear(), with a work group for each element. */
+/* Returns a dispatch without tensors, with one work group for each of `count` elements. */
 struct dispatch lower_groups(const struct lower *l, enum shader shader, uint64_t count);
 
 /* Adds a dispatch. */
 enum nn_status lower_add(struct lower *l, const struct dispatch *d);
 
 /*
- * Returns a table of the results that the reference kernel computes if input 0 takes each of the
- * 256 values of a byte. With `arity` 2, the table is for all pairs of bytes in inputs 0 and 1.
- * Returns NULL if memory runs out or the operation fails.
+ * Returns a table of the results that the reference kernel computes from each of the 256 values of
+ * a byte as input 0. With `arity` 2, the table has the results for all pairs of bytes as inputs 0
+ * and 1. Returns NULL if memory runs out or the reference kernel fails.
  */
 void *lower_table(struct lower *l, const struct nn_tensor *inputs, uint32_t num_inputs,
 		  uint32_t arity);
 
-/* Distances, in elements, between images, pixels and channels. */
+/* Distances, in elements, between the images, the pixels and the channels of a tensor. */
 struct strides {
 	uint32_t image;
 	uint32_t pixel;
@@ -89,7 +89,7 @@ lower_fn lower_reshape, lower_transpose, lower_concat, lower_pack, lower_split, 
 lower_fn lower_softmax, lower_reduce, lower_arg, lower_norm;
 lower_fn lower_resize, lower_gather;
 
-/* Converts bytes to the output's quantisation, into a new temporary. For CONCATENATION. */
+/* Converts an input's bytes to the output's quantisation, into a temporary. For CONCATENATION. */
 uint32_t lower_requantised(struct lower *l, uint32_t input);
 
 #endif /* NN_VULKAN_LOWER_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operations that compute each element by itself. For an operation on bytes, the reference kernel
- * fills a table of 256 results.
+ * Translates operations that compute each element by itself. For an operation on bytes, the
+ * reference kernel fills a table of 256 results.
  */
 #include <math.h>
 #include <string.h>
@@ -17,8 +17,8 @@ static bool is_bytes(int32_t type)
 }
 
 /*
- * Begins a dispatch for all elements of the output. Its tensors 0 and 1 are the one or two inputs,
- * which are broadcast.
+ * Begins a dispatch for all elements of the output. Tensors 0 and 1 of the dispatch are the one or
+ * two inputs of the operation, which are broadcast.
  */
 static struct dispatch begin(struct lower *l, enum shader shader, uint32_t num_inputs)
 {
@@ -78,7 +78,7 @@ static enum nn_status lower_bytes(struct lower *l, uint32_t arity)
 	return add(l, &d);
 }
 
-/* Sets the types of tensors 0 and 1 and of the output. */
+/* Sets the element types of a dispatch's tensors 0 and 1 and of its output. */
 static void set_types(struct lower *l, struct dispatch *d)
 {
 	d->constants[0] = lower_input_type(l, 0);

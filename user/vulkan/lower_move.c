@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operations that move elements: copies between strided views.
+ * Translates operations that move elements, by copies between strided views.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static uint32_t element_of(const struct lower *l)
 			       .operands[l->operation->outputs[0]].type)->element_size;
 }
 
-/* Returns a view of a whole dense array that has the dimensions of `view`. */
+/* Returns the view of a whole, dense tensor with the dimensions of `view`. */
 static struct nn_strided dense_of(const struct nn_strided *view)
 {
 	struct nn_strided dense = { .rank = view->rank };
@@ -96,7 +96,7 @@ static enum nn_status write_view(struct lower *l, const struct nn_strided *view)
 	return copy(l, lower_input(l, 0), &dense, lower_output(l, 0), view);
 }
 
-/* A temporary output shares the bytes of the input. Any other output is a copy. */
+/* Lets the output of a RESHAPE share the input's bytes if it is temporary, or copies the input. */
 enum nn_status lower_reshape(struct lower *l)
 {
 	struct nn_strided all;
@@ -125,7 +125,7 @@ enum nn_status lower_transpose(struct lower *l)
 	return read_view(l, &view);
 }
 
-/* Concatenates inputs [first, first + count) along an axis of the output. */
+/* Concatenates the operation's inputs [first, first + count) along an axis of the output. */
 static enum nn_status join(struct lower *l, uint32_t first, uint32_t count, uint32_t axis,
 			   bool is_new)
 {
@@ -209,7 +209,7 @@ enum nn_status lower_strided_slice(struct lower *l)
 	return read_view(l, &view);
 }
 
-/* Copies input 0 into a part of a larger tensor, whose other elements all have the same value. */
+/* Copies input 0 into a part of a larger tensor, and fills the rest of the tensor with `value`. */
 static enum nn_status put_into(struct lower *l, const void *value, uint32_t to,
 			       const struct nn_tensor *shape, const int32_t *at)
 {
@@ -297,7 +297,7 @@ enum nn_status lower_shuffle(struct lower *l)
 
 /* ---- Blocks between space and channels or batches ---- */
 
-/* Axes of height, width and channels. */
+/* The numbers of a tensor's axes of height, width and channels. */
 struct axes {
 	uint32_t h, w, c;
 };
@@ -308,8 +308,8 @@ static struct axes axes_of(const struct lower *l, uint32_t flag)
 }
 
 /*
- * Makes a view of the large image in the element order of the small one. SPACE_TO_DEPTH reads this
- * view, and DEPTH_TO_SPACE writes it.
+ * Makes a view of the large image in the element order of the small image, which SPACE_TO_DEPTH
+ * reads and DEPTH_TO_SPACE writes.
  */
 enum nn_status lower_space(struct lower *l)
 {
@@ -335,7 +335,7 @@ enum nn_status lower_space(struct lower *l)
 	return l->argument ? read_view(l, &view) : write_view(l, &view);
 }
 
-/* Returns a view of the large image in the element order of the small images. */
+/* Returns a view of the large image in the element order of the batch of small images. */
 static struct nn_strided batch_view(const struct nn_tensor *big, const struct axes *a,
 				    const int32_t *block)
 {
@@ -356,8 +356,8 @@ static struct nn_strided batch_view(const struct nn_tensor *big, const struct ax
 }
 
 /*
- * Lowers BATCH_TO_SPACE_ND and SPACE_TO_BATCH_ND. If there is a border, the image is first copied
- * into a temporary.
+ * Translates BATCH_TO_SPACE_ND and SPACE_TO_BATCH_ND. If SPACE_TO_BATCH_ND pads the image, the
+ * image is first copied into a padded temporary.
  */
 enum nn_status lower_batch_space(struct lower *l)
 {

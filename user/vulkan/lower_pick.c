@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operations that select elements by their position: resizing images, gathering slices. */
+/* Translates operations that select elements by their position: resizing images, and GATHER. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "vulkan/lower.h"
 
 /*
- * Makes a constant with, for each position on an output axis, two input positions and the weight of
- * the second.
+ * Makes a constant for an axis of a resized image. For each output position, the constant has two
+ * input positions and the weight of the second input position.
  */
 static uint32_t sources(struct lower *l, const struct nn_resize *v, uint32_t in, uint32_t out)
 {
@@ -49,7 +49,8 @@ enum nn_status lower_resize(struct lower *l)
 }
 
 /*
- * Checks constant indices now. If the indices are an argument, requests a check in each execution.
+ * Checks indices that are constant. If the indices are an argument, requests that each execution
+ * checks the indices.
  */
 static enum nn_status check_indices(struct lower *l, uint32_t input, uint32_t count, uint32_t limit)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operations along rows: softmax, reductions, normalisations, ARGMAX and ARGMIN. */
+/* Translates operations along rows: softmax, reductions, normalisations, ARGMAX and ARGMIN. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,18 +9,18 @@
 #include "ops/strided.h"
 #include "vulkan/lower.h"
 
-/* Maximum number of bytes to sum, so that the sum fits 32 bits. */
+/* Maximum number of 8-bit values in a sum, so that the sum fits into 32 bits. */
 #define MAX_TERMS (1u << 23)
 
 /*
- * Maximum number of elements of a row of an 8-bit SOFTMAX, so that the sum of their exponentials
- * fits 32 bits.
+ * Maximum number of elements in a row of an 8-bit SOFTMAX, so that the sum of the elements'
+ * exponentials fits into 32 bits.
  */
 #define MAX_SOFTMAX 4096
 
 /*
- * Returns the parameters of rows along an axis of input 0: size, distance between elements, and
- * number of rows.
+ * Returns the parameters for the rows along an axis of input 0: the size of a row, the distance
+ * between the elements of a row, and the number of rows.
  */
 static struct rows_params rows_along(const struct nn_tensor *in, uint32_t axis)
 {
@@ -78,7 +78,10 @@ enum nn_status lower_softmax(struct lower *l)
 	return add_rows(l, lower_groups(l, SHADER_softmax, p.count), &p, l->argument);
 }
 
-/* Returns parameters with the axes of input 0. Axes whose bit in `reduced` is set come last. */
+/*
+ * Returns the parameters of a reduction of input 0. In the list of axes, the axes whose bit in
+ * `reduced` is set come last.
+ */
 static struct rows_params reduction(const struct nn_tensor *in, uint32_t reduced)
 {
 	struct rows_params p = { .size = 1, .count = 1 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Products and windows: convolutions, FULLY_CONNECTED, BATCH_MATMUL and pooling.
+ * Translates products and windowed operations: convolutions, FULLY_CONNECTED, BATCH_MATMUL and
+ * pooling.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +13,14 @@
 #include "vulkan/lower.h"
 
 /*
- * Maximum number of groups of four elements in a filter. The shader divides their numbers as
- * floats.
+ * Maximum number of groups of four elements in a filter, because the shader divides the number of a
+ * group as a float.
  */
 #define MAX_PARTS (1u << 22)
 
 /*
- * Each work group that finds a range has at least MIN_RANGE elements. A tensor has at most
- * MAX_RANGES such work groups.
+ * A range of values is found by several work groups, each for at least MIN_RANGE elements. A tensor
+ * has at most MAX_RANGES such work groups.
  */
 #define MIN_RANGE 4096u
 #define MAX_RANGES 256u
@@ -58,7 +59,7 @@ static void set_window(struct window_params *p, const struct nn_window *w)
 	p->head_w = (int32_t)w->w.head;
 }
 
-/* Sets the bounds of the output and, for bytes, the zero points. */
+/* Sets the bounds of the output by the activation and, for bytes, the zero points. */
 static void set_range(struct lower *l, struct window_params *p, int32_t activation)
 {
 	const struct nn_tensor *x = &l->run.inputs[X], *out = &l->run.outputs[0];
@@ -76,15 +77,15 @@ static bool is_float(const struct lower *l)
 	return l->run.inputs[X].type == NN_TENSOR_FLOAT32;
 }
 
-/* Returns whether floats are quantised to bytes when the operation runs. */
+/* Returns whether the operation quantises its float input to bytes at run time. */
 static bool is_dynamic(const struct lower *l)
 {
 	return is_float(l) && l->run.inputs[FILTER].type != NN_TENSOR_FLOAT32;
 }
 
 /*
- * Sets for each channel a scale if the product is quantised at run time; otherwise a multiplier and
- * a shift.
+ * Adds a constant with a scale for each channel if the product is quantised at run time, or else
+ * with a multiplier and a shift for each channel.
  */
 static void set_scales(struct lower *l, struct dispatch *d, uint32_t channels)
 {
@@ -122,8 +123,8 @@ static void set_tensors(struct lower *l, struct dispatch *d, uint32_t channels)
 }
 
 /*
- * Adds the dispatches that quantise rows of `size` floats, which are `inner` elements apart, to
- * bytes for a product.
+ * Adds the dispatches that quantise the float input of a product to bytes, in rows of `size`
+ * elements, which are `inner` elements apart.
  */
 static enum nn_status quantise(struct lower *l, struct dispatch *product, uint32_t size,
 			       uint32_t inner)
@@ -175,8 +176,8 @@ static enum nn_status add_product(struct lower *l, struct dispatch *d, uint32_t 
 }
 
 /*
- * Returns the dispatch that computes `batches` matrix products; `p` has the sizes of images and
- * columns.
+ * Returns the dispatch that computes `batches` matrix products, whose sizes are in `p`: the images
+ * are the rows, and the width is the number of columns.
  */
 static struct dispatch product(struct lower *l, const struct window_params *p, uint32_t batches)
 {
@@ -250,7 +251,7 @@ enum nn_status lower_transposed(struct lower *l)
 	return add_conv(l, &c, true);
 }
 
-/* Lowers operations with a window that compute channels independently. */
+/* Translates windowed operations that compute each channel independently. */
 static enum nn_status channelwise(struct lower *l, struct dispatch *d, uint32_t filter_h,
 				  uint32_t filter_w)
 {
@@ -304,8 +305,8 @@ enum nn_status lower_pool(struct lower *l)
 }
 
 /*
- * Returns the parameters of a matrix product. Each row of the first factor is an image of one
- * pixel.
+ * Returns the parameters of a matrix product as a convolution, in which each row of the first
+ * factor is an image of one pixel.
  */
 static struct window_params matrices(uint32_t rows, uint32_t depth, uint32_t columns)
 {
@@ -334,8 +335,8 @@ enum nn_status lower_fully_connected(struct lower *l)
 }
 
 /*
- * Returns the distance, in elements, between matrices along a batch axis; 0 if the matrices are
- * repeated along it. `axis` counts from the end.
+ * Returns the distance, in elements, between matrices along a batch axis, or 0 if the matrices are
+ * broadcast along the axis. `axis` counts from the last axis.
  */
 static uint32_t batch_step(const struct nn_tensor *t, uint32_t axis)
 {

@@ -26,7 +26,7 @@ static int list_gpus(void)
 	return 0;
 }
 
-/* Prints the supported operations and types, an operation a line. */
+/* Prints the supported operations and their types, one operation in each line. */
 static int list_operations(void)
 {
 	static const struct {
@@ -52,7 +52,7 @@ static int list_operations(void)
 	return 0;
 }
 
-/* Returns the value of "--option=VALUE" or "--option VALUE", or NULL. */
+/* Returns VALUE if the arguments are "--option=VALUE" or "--option VALUE"; otherwise NULL. */
 static const char *value_of(char *const *argument, const char *option)
 {
 	const size_t length = strlen(option);
@@ -64,8 +64,8 @@ static const char *value_of(char *const *argument, const char *option)
 }
 
 /*
- * Removes --gpu NAME and --gpu-waits from the arguments. Leaves --state FOLDER, which the library
- * reads as well.
+ * Reads the engine's own options, and removes --gpu NAME and --gpu-waits from the arguments. Does
+ * not remove --state FOLDER, which the library reads, too.
  */
 static int take_options(int argc, char **argv)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Buffers in a GPU's memory.
+ * Makes buffers in a GPU's memory, or in memory that the host can access.
  */
 #include <string.h>
 
 #include "vulkan/device.h"
 
-/* Returns a type of memory among `allowed` with all `needed` properties, or -1. */
+/* Returns a memory type among `allowed` that has all properties in `needed`, or -1. */
 static int type_with(const struct gpu *gpu, uint32_t allowed, VkMemoryPropertyFlags needed)
 {
 	for (uint32_t i = 0; i < gpu->memory.memoryTypeCount; i++)
@@ -16,7 +16,10 @@ static int type_with(const struct gpu *gpu, uint32_t allowed, VkMemoryPropertyFl
 	return -1;
 }
 
-/* Cached memory is quick to read; coherent memory needs no flush or invalidate calls. */
+/*
+ * Chooses a memory type: for the host, preferably cached memory, which is quick to read; for the
+ * GPU, preferably the device's own memory.
+ */
 static int choose_type(const struct gpu *gpu, uint32_t allowed, bool host)
 {
 	static const VkMemoryPropertyFlags for_host[] = {

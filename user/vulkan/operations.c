@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The table of supported operations. `nnaccel-vulkan --list-operations` prints the table. */
+/* The table of supported operations, which `nnaccel-vulkan --list-operations` prints. */
 #include <stddef.h>
 
 #include "vulkan/lower.h"

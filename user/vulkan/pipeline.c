@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Makes pipelines, and stores them for later use. */
+/* Makes pipelines, and saves pipelines for later runs of the engine. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ struct pipelines {
 	VkDescriptorSetLayout set_layout;
 	VkPipelineLayout layout;
 	VkPipelineCache cache;
-	VkShaderModule modules[SHADERS];	/* each is made when it is first needed */
+	VkShaderModule modules[SHADERS];	/* made when a pipeline first needs the module */
 	struct pipeline *list;
 	uint32_t count;
 };
@@ -99,7 +99,7 @@ uint32_t pipelines_count(const struct gpu *gpu)
 	return gpu->pipelines->count;
 }
 
-/* Returns whether pipeline data begin with the header of this GPU and driver. */
+/* Returns whether pipeline data begins with the header of this GPU and driver. */
 static bool is_ours(const struct gpu *gpu, const void *data, size_t size)
 {
 	VkPipelineCacheHeaderVersionOne header;
@@ -142,7 +142,7 @@ void *pipelines_save(struct gpu *gpu, size_t *size)
 	cache = gpu->pipelines->cache;
 	if (!vkGetPipelineCacheData(gpu->device, cache, size, NULL))
 		data = malloc(*size);
-	/* With Mesa 26.2, the data may be only a part of the header. */
+	/* Check the data, because Mesa 26.2 may return only a part of the header. */
 	if (data && (vkGetPipelineCacheData(gpu->device, cache, size, data) ||
 		     !is_ours(gpu, data, *size))) {
 		free(data);

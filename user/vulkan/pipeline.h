@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pipelines of a GPU: one for each shader and its constants. A pipeline is made when it is first
- * needed.
+ * Pipelines of a GPU: one pipeline for each shader with certain constants. A pipeline is made when
+ * a dispatch first needs it.
  */
 #ifndef NN_VULKAN_PIPELINE_H
 #define NN_VULKAN_PIPELINE_H
@@ -18,8 +18,8 @@ enum shader {
 #define SHADER_CONSTANTS 3
 
 /*
- * Binding 0 of all pipelines is the buffer with all tensors. Binding 1 is the parameters, at the
- * offset of the dispatch.
+ * Binding 0 of all pipelines is the buffer with all tensors. Binding 1 of all pipelines is the
+ * dispatch's parameters, at the dynamic offset of the dispatch.
  */
 enum nn_status pipelines_create(struct gpu *gpu, struct nn_error *err);
 void pipelines_destroy(struct gpu *gpu);
@@ -30,17 +30,17 @@ uint32_t pipelines_count(const struct gpu *gpu);
 
 /*
  * Loads pipelines from the data that pipelines_save() returned in an earlier run. Returns false if
- * the data are damaged, or from another GPU or driver.
+ * the data is damaged, or comes from another GPU or driver.
  */
 bool pipelines_load(struct gpu *gpu, const void *data, size_t size);
 
-/* Returns all pipelines as malloc()ed data, or NULL. */
+/* Returns the data of all pipelines, in memory from malloc(), or NULL if saving fails. */
 void *pipelines_save(struct gpu *gpu, size_t *size);
 
-/* Returns whether a shader is in this build, whose compiler may have lacked what it needs. */
+/* Returns whether this build contains a shader; the build's compiler may not support the shader. */
 bool pipelines_have(enum shader shader);
 
-/* Returns a pipeline that lives as long as the GPU. The caller holds the GPU's lock. */
+/* Gets a pipeline, which lives as long as the GPU's object. The caller holds the GPU's lock. */
 VkResult pipeline_get(struct gpu *gpu, enum shader shader, const uint32_t constants[SHADER_CONSTANTS],
 		      VkPipeline *pipeline);
 

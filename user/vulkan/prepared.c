@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Models on a GPU: memory, arguments, submissions.
+ * Prepares models for a GPU, and executes them: memory, arguments and submissions.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -13,20 +13,21 @@
 #include "vulkan/prepared.h"
 
 /*
- * Number of first executions after each of which the commands are divided into submissions again.
+ * Number of first executions after each of which the commands are divided into submissions by the
+ * measured times.
  */
 #define TUNINGS		4
 
 #define ARGUMENT_ALIGN	256
 
 /*
- * Recorded transfers of inputs and outputs, for certain places of arguments. ENDS recordings are
- * kept, because a burst uses a few sets of places in turn.
+ * Recorded transfers of inputs and outputs, for certain places of arguments. A prepared model
+ * stores ENDS recordings, because a burst uses a few sets of places in turn.
  */
 #define ENDS		8
 
 struct ends {
-	VkCommandBuffer commands[2];	/* for inputs, and for outputs */
+	VkCommandBuffer commands[2];	/* transfers of inputs, and transfers of outputs */
 	struct place *places;		/* of all arguments */
 	bool is_recorded;
 };
@@ -34,29 +35,29 @@ struct ends {
 struct prepared {
 	struct gpu *gpu;
 	struct graph graph;
-	struct nn_model *own_model;	/* the graph's model; NULL: the caller owns it */
+	struct nn_model *own_model;	/* the graph's model; NULL if the caller owns the model */
 	struct gpu_buffer memory;
 	struct gpu_buffer staging;
 	struct transfer *transfers;	/* transfers of inputs, then of outputs */
 	VkDescriptorPool pool;
 	VkDescriptorSet set;
 	VkFence fence;
-	VkSemaphore begin;		/* imports a sync_file; none: the driver cannot */
-	VkSemaphore end;		/* exported as a sync_file; none: the driver cannot */
-	VkQueryPool times;		/* none: the GPU has no timestamps */
+	VkSemaphore begin;	/* imports a sync_file; VK_NULL_HANDLE without driver support */
+	VkSemaphore end;	/* exports a sync_file; VK_NULL_HANDLE without driver support */
+	VkQueryPool times;	/* VK_NULL_HANDLE if the GPU has no timestamps */
 
-	pthread_mutex_t lock;		/* protects the fields below; held during an execution */
+	pthread_mutex_t lock;	/* protects the fields from here on; an execution holds `lock` */
 	struct commands commands;
 	struct ends ends[ENDS];
 	struct ends *now;		/* the transfers of the current execution */
 	uint32_t num_records;		/* number of times that transfers were recorded */
 	uint64_t copies;
-	bool is_running;		/* the fence has not signalled yet */
-	bool cannot_export;		/* `end` stays signalled, because exporting it failed */
-	uint32_t tunings;		/* atomic; written under the lock */
+	bool is_running;		/* set while `fence` has not signalled */
+	bool cannot_export;		/* set if exporting `end` failed: it stays signalled */
+	uint32_t tunings;		/* atomic; written only by a thread that holds `lock` */
 };
 
-/* Number of arguments that were copied, of all models; atomic. */
+/* Number of arguments that the CPU has copied for all models; atomic. */
 static uint64_t all_copies;
 
 uint64_t prepared_copies(void)
@@ -79,7 +80,7 @@ static const struct nn_subgraph *main_of(const struct prepared *p)
 
 /*
  * Chooses the offset of each argument in the staging buffer, which begins with the timestamps.
- * Returns the buffer's size.
+ * Returns the size of the staging buffer.
  */
 static uint64_t place_arguments(struct prepared *p)
 {
@@ -194,7 +195,7 @@ static VkResult record(struct prepared *p)
 	return commands_record(&p->commands, &target);
 }
 
-/* Records the transfers, unless transfers with these places are recorded already. */
+/* Records the transfers for the given places, unless such transfers are recorded already. */
 static VkResult record_ends(struct prepared *p, const struct place *places)
 {
 	const struct commands_target target = target_of(p);
@@ -217,7 +218,7 @@ static VkResult record_ends(struct prepared *p, const struct place *places)
 	return result;
 }
 
-/* Makes the fence, the semaphores, and the timestamps of an execution. */
+/* Makes the fence, the semaphores, and the query pool for timestamps of executions. */
 static VkResult make_signals(struct prepared *p)
 {
 	static const VkFenceCreateInfo fence = { .sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO };
@@ -294,7 +295,7 @@ enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 }
 
 /*
- * Waits for the last submission, which may be that of an earlier execution whose deadline has
+ * Waits for the last submission, which may belong to an earlier execution whose deadline has
  * passed.
  */
 static VkResult finish(struct prepared *p, uint64_t deadline_ns)
@@ -317,7 +318,7 @@ void prepared_release(struct prepared *p)
 	VkDevice device = p->gpu->device;
 
 	finish(p, 0);
-	/* A lost GPU may still be using the commands. */
+	/* If the GPU is lost, wait until it is idle, because it may still use the commands. */
 	if (gpu_is_lost(p->gpu))
 		gpu_wait(p->gpu);
 	commands_free(&p->commands, p->gpu);
@@ -380,7 +381,7 @@ bool prepared_waits(const struct prepared *p)
 
 /* ---- Arguments ---- */
 
-/* Checks all arguments, and reports the outputs' shapes. */
+/* Checks all arguments of an execution, and reports the outputs' shapes. */
 static enum nn_status check_arguments(const struct prepared *p, struct nn_execution *e,
 				      struct nn_error *err)
 {
@@ -454,7 +455,7 @@ static enum nn_status wait_for(struct prepared *p, const struct nn_execution *e,
 	return gpu_fail(p->gpu, result, "the GPU failed", err);
 }
 
-/* Makes the semaphore `begin` wait for a sync_file. On success the driver owns the file. */
+/* Imports a sync_file into the semaphore `begin`. After success, the driver owns the file. */
 static VkResult import_begin(const struct prepared *p, int sync_file)
 {
 	const VkImportSemaphoreFdInfoKHR info = {
@@ -469,8 +470,8 @@ static VkResult import_begin(const struct prepared *p, int sync_file)
 }
 
 /*
- * Submits the recorded commands number `index`. With `waits`, they wait for the semaphore `begin`;
- * with `signals`, they signal the semaphore `end`.
+ * Submits the recorded commands number `index`. With `waits`, the commands wait for the semaphore
+ * `begin`; with `signals`, the commands signal the semaphore `end`.
  */
 static VkResult submit(struct prepared *p, uint32_t index, bool waits, bool signals)
 {
@@ -499,8 +500,8 @@ static VkResult submit(struct prepared *p, uint32_t index, bool waits, bool sign
 }
 
 /*
- * Returns a sync_file that is signalled at the end of the last submission; -1 if the caller has to
- * wait for it.
+ * Returns a sync_file that is signalled at the end of the last submission, or -1 if the caller has
+ * to wait for the last submission.
  */
 static int export_end(struct prepared *p)
 {
@@ -517,7 +518,7 @@ static int export_end(struct prepared *p)
 
 /*
  * Submits all commands, and waits for each submission. With `defers`, does not wait for the last
- * one if a sync_file for its end can be made.
+ * submission if a sync_file for the submission's end can be made.
  */
 static enum nn_status submit_all(struct prepared *p, const struct nn_execution *e,
 				 struct prepared_files *files, bool defers, struct nn_error *err)
@@ -555,8 +556,8 @@ static enum nn_status submit_all(struct prepared *p, const struct nn_execution *
 }
 
 /*
- * Divides the commands into submissions by their measured times. If that fails, no commands are
- * left, and the next run records them.
+ * Divides the commands into submissions by the measured times. If recording the divided commands
+ * fails, no commands remain, and the next execution records the commands.
  */
 static void tune(struct prepared *p)
 {
@@ -565,8 +566,8 @@ static void tune(struct prepared *p)
 }
 
 /*
- * Returns whether the CPU has nothing to do after the GPU ends. While submissions are tuned, it
- * measures their times.
+ * Returns whether the CPU has nothing to do after the GPU ends: no outputs to copy, and no times of
+ * submissions to measure.
  */
 static bool may_end_later(const struct prepared *p, const struct nn_execution *e,
 			  const struct place *places)
@@ -625,13 +626,13 @@ static enum nn_status run(struct prepared *p, struct nn_execution *e, const stru
 		memcpy(e->outputs[i].data, p->staging.base + t->host, t->size);
 		count_copy(p);
 	}
-	/* Recording may have to compile shaders, which would take too long before a deadline. */
+	/* Do not tune with a deadline, because recording may compile shaders, which takes long. */
 	if (!status && !e->deadline_ns)
 		tune(p);
 	return status;
 }
 
-/* Waits for other executions; returns false if the deadline has passed. */
+/* Waits for the model's other executions, and locks; returns false if the deadline has passed. */
 static bool lock_until(struct prepared *p, uint64_t deadline_ns)
 {
 	const struct timespec until = { (time_t)(deadline_ns / NS_PER_S),

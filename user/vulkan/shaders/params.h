@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parameters of shaders, with the same names and order in C and GLSL. A buffer has a block of
- * PARAMS_BYTES for each dispatch. `at` has the element at which each tensor begins.
+ * Parameters of shaders, whose names and order are equal in C and GLSL. A buffer has a block of
+ * PARAMS_BYTES for each dispatch. The array `at` has the index of each tensor's first element in
+ * the buffer of tensors.
  */
 #ifndef NN_VULKAN_PARAMS_H
 #define NN_VULKAN_PARAMS_H
 
 #define PARAMS_BYTES	512
 
-/* The tensors of a dispatch: up to five inputs, and the output. */
+/* Numbers of a dispatch's tensors: up to five inputs, and the output as number 5. */
 #define TENSORS		6
 #define OUTPUT		5
 
-/* Types of elements in memory. */
+/* Types of tensors' elements in the GPU's memory. */
 #define TYPE_F32	0
 #define TYPE_F16	1
 #define TYPE_I32	2
@@ -20,20 +21,20 @@
 #define TYPE_I8		4
 
 /*
- * Invocations of a work group, work groups along the first dimension, and the tile that a work
- * group of a product computes.
+ * Number of invocations of a work group, number of work groups along the first dimension, and size
+ * of the tile that a work group of a matrix product computes.
  */
 #define GROUP_SIZE	64
 #define GROUPS_X	32768
 #define TILE		32
 #define TILE_DEPTH	16
 
-/* Number of columns that a work group computes, if a product has few rows. */
+/* Number of columns that a work group computes if a matrix product has few rows. */
 #define VECTOR_COLUMNS	8
 
 /*
- * Steps of a chain of elementwise operations. An R before the name means that the operands are
- * exchanged.
+ * Codes of the steps of a chain of elementwise operations. A step whose name begins with an
+ * additional R has exchanged operands.
  */
 #define MAX_STEPS	8
 #define STEP_ADD	0
@@ -72,8 +73,8 @@
 #define MAX_AXES	10
 
 /*
- * Tensors 0 to 2 are broadcast to the output. Each step has an operand (tensor 1 or 2; 0 for none)
- * and the numbers x and y.
+ * Parameters of a chain of elementwise operations. Tensors 0 to 2 are broadcast to the output. Each
+ * step has an operand (tensor 1 or 2, or 0 without an operand) and the numbers x and y.
  */
 #define ELEMENTWISE_PARAMS								\
 	uint at[TENSORS];								\
@@ -88,7 +89,7 @@
 	float x[MAX_STEPS];								\
 	float y[MAX_STEPS];
 
-/* Copies the elements of a view of tensor 0 to a view of the output. */
+/* Parameters of a copy from a view of tensor 0 to a view of the output. */
 #define COPY_PARAMS									\
 	uint at[TENSORS];								\
 	uint count;									\
@@ -100,10 +101,10 @@
 	int to_moves[MAX_AXES];
 
 /*
- * Products and windows. Element (n, pixel, channel) of an image lies at n * image + pixel *
- * in_pixel + channel * in_channel. The number of a batch is `outer * inner_batches + inner`; a
- * group of channels is also a batch. In products that are quantised at run time, each `row_size`
- * elements of the image share a scale.
+ * Parameters of matrix products and windowed operations. Element (n, pixel, channel) of an input
+ * lies at n * in_image + pixel * in_pixel + channel * in_channel. The number of a batch is
+ * `outer * inner_batches + inner`; each group of channels is also a batch. In products that are
+ * quantised at run time, `row_size` consecutive elements of the input share one scale.
  */
 #define WINDOW_PARAMS									\
 	uint at[TENSORS];								\
@@ -149,8 +150,9 @@
 	int high_q;
 
 /*
- * Rows: `outer` times `inner` rows of `size` elements that are `inner` apart. REDUCE has axes in
- * place of `inner`: first the `kept` axes that stay, then those that it reduces.
+ * Parameters of operations along rows. A row has `size` elements, which are `inner` elements apart.
+ * A reduction uses axes instead of `inner`: first the `kept` axes that remain in the output, and
+ * then the reduced axes.
  */
 #define ROWS_PARAMS									\
 	uint at[TENSORS];								\
@@ -167,9 +169,9 @@
 	uint moves[MAX_AXES];
 
 /*
- * Quantises rows of floats to contiguous rows of 8-bit values, as the operations DYNAMIC_* do.
- * Tensor 1 has the range of each row, tensor 2 its scale and zero point. The last row may be
- * shorter than `size`.
+ * Parameters of quantising rows of floats to contiguous rows of 8-bit values, as the operations
+ * DYNAMIC_* do. Tensor 1 has the range of each row, and tensor 2 the scale and zero point of each
+ * row. The last row may be shorter than `size`.
  */
 #define QUANTISE_PARAMS									\
 	uint at[TENSORS];								\
@@ -181,7 +183,7 @@
 /* Nearly a half: NN_DYNAMIC_HALF of ops/dynamic.h. */
 #define DYNAMIC_HALF	0.49999997
 
-/* Kinds of reduction: a constant of the shader. */
+/* Kinds of reductions; the kind is a specialisation constant of the shader. */
 #define REDUCE_SUM	0
 #define REDUCE_MEAN	1
 #define REDUCE_PROD	2
@@ -201,8 +203,9 @@
 #define NORM_INSTANCE	2
 
 /*
- * For each output row, tensor 1 has its two input rows and, as bits of a float, the weight of the
- * second. Tensor 2 has the same for each output column.
+ * Parameters of resizing images. For each output row, tensor 1 has two input rows and the weight of
+ * the second input row, as the bits of a float. For each output column, tensor 2 has two input
+ * columns and the weight of the second input column.
  */
 #define RESIZE_PARAMS									\
 	uint at[TENSORS];								\
@@ -220,8 +223,8 @@
 	uint out_channel;
 
 /*
- * Tensor 0 has `size` slices of `inner` elements in each outer position. Tensor 1 has the indices
- * of the slices to copy.
+ * Parameters of GATHER. Tensor 0 has `size` slices of `inner` elements for each position on the
+ * outer axes. Tensor 1 has the indices of the slices that are copied.
  */
 #define GATHER_PARAMS									\
 	uint at[TENSORS];								\
