@@ -15,7 +15,7 @@
 
 /* The steps that read or write the operands to which a memory description's roles refer. */
 struct users {
-	const ANeuralNetworksDevice *device;	/* device of the steps added; NULL without steps */
+	const ANeuralNetworksDevice *device;	/* device of the added steps, or NULL */
 	bool several;				/* devices */
 	uint32_t count;
 	struct prepared_role *roles;

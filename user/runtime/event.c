@@ -16,7 +16,7 @@
 #include "runtime/handle.h"
 #include "runtime/log.h"
 
-/* Arguments of a thread that runs an execution. The thread owns a reference to each event here. */
+/* Arguments of a thread that runs an execution. The thread has a reference to each event in it. */
 struct job {
 	ANeuralNetworksExecution *execution;
 	ANeuralNetworksEvent *event;
@@ -243,7 +243,7 @@ int event_start_execution(ANeuralNetworksExecution *execution,
 	job->execution = execution;
 	job->deadline_ns = deadline_after(execution->timeout_ns);
 	job->duration_ns = duration_ns;
-	/* The application and the thread may drop the event in any order: one reference each. */
+	/* The application and the thread have one reference each, because either may end first. */
 	atomic_fetch_add(&job->event->references, 1);
 	*event = job->event;
 	error = start_thread(job);
@@ -352,7 +352,7 @@ int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetwork
 
 /*
  * Gets the sync_file of the hardware fence that signals an execution's end, or -1 without such a
- * fence. The event stores what the device returns. If memory or file descriptors ran out, the event
+ * fence. The event stores the device's answer. If memory or file descriptors ran out, the event
  * stores nothing, and the next call asks the device again.
  */
 static int get_sync_file(ANeuralNetworksEvent *event, int *fence, struct nn_error *reason)

@@ -46,9 +46,9 @@ struct ANeuralNetworksExecution {
 	struct nn_output_shape *shapes;
 	uint64_t on_device_us;
 	uint64_t in_driver_us;
-	uint64_t fenced_in_driver_us;	/* time from the last dependency's end to the end */
+	uint64_t fenced_in_driver_us;	/* time between the ends of dependencies and execution */
 	uint64_t deadline_ns;
-	/* Event of the latest fenced run; the execution owns a reference. NULL without a fence. */
+	/* Event of the latest fenced run, with a reference; NULL if there was no fenced run. */
 	ANeuralNetworksEvent *event;
 	enum execution_way way;		/* kind of the latest start of this execution */
 	uint64_t started_ns;		/* start time; set only for traces and reports */

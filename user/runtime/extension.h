@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Vendor extensions: those that devices have and that models use, and this program's permission for
- * them.
+ * Vendor extensions: which extensions devices have and models use, and whether this program may use
+ * extensions.
  */
 #ifndef NN_RUNTIME_EXTENSION_H
 #define NN_RUNTIME_EXTENSION_H

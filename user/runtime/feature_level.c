@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Codes of the feature levels, and the limits of loops.
+ * Returns the codes of the NNAPI's feature levels, and the timeouts of WHILE loops.
  */
 #include "runtime/feature_level.h"
 

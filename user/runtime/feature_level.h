@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Codes of the feature levels.
+ * Codes of the NNAPI's feature levels.
  */
 #ifndef NN_RUNTIME_FEATURE_LEVEL_H
 #define NN_RUNTIME_FEATURE_LEVEL_H

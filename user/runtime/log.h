@@ -10,7 +10,7 @@
 #include <nnaccel/log.h>
 #include <nnaccel/engine_model.h>
 
-/* Reasons why the CPU computes although the application did not choose it. */
+/* Reasons why the CPU computes although the application did not choose the CPU. */
 enum fall_back {
 	FALL_BACK_NO_DEVICE,		/* no device except the CPU exists */
 	FALL_BACK_REFUSED,		/* no other device supports an operation */

@@ -55,7 +55,7 @@ struct ANeuralNetworksMemory {
 
 	pthread_mutex_t lock;
 	uint8_t *base;			/* NULL until mapped */
-	bool has_pages;			/* the memory came from pages_alloc() */
+	bool has_pages;			/* set if `base` came from pages_alloc() */
 	bool is_dmabuf;	/* set by mapping: accesses must be announced to the dma-buf's exporter */
 	struct memory_import *imports;	/* imports, one for each device that uses the memory */
 };

@@ -223,7 +223,7 @@ static void free_domain(struct memory_domain *domain)
 	free(domain);
 }
 
-/* Creates a device's own memory if one device computes all roles' operands, or shared memory. */
+/* Creates a device's own memory if one device computes all roles' operands; else shared memory. */
 static int make_memory(const ANeuralNetworksMemoryDesc *desc, struct memory_domain *domain,
 		       ANeuralNetworksMemory **memory, struct nn_error *err)
 {

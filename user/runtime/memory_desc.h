@@ -9,7 +9,7 @@ struct ANeuralNetworksMemoryDesc {
 	bool finished;
 	uint32_t num_roles;
 	struct memory_role *roles;
-	/* Operand that all roles share; only the operand's dimensions are set before any role. */
+	/* Operand that all roles share; before the first role, only its dimensions are set. */
 	struct nn_operand operand;
 };
 

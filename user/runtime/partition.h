@@ -29,7 +29,7 @@ struct step {
 enum place_kind {
 	PLACE_INPUT,			/* in the buffer of an execution's input */
 	PLACE_OUTPUT,
-	PLACE_TEMPORARY,		/* in memory from one step to another step */
+	PLACE_TEMPORARY,		/* in the execution's memory for temporaries */
 };
 
 struct place {

@@ -311,7 +311,7 @@ static int run_steps(ANeuralNetworksExecution *execution, ANeuralNetworksBurst *
 	return result == ANEURALNETWORKS_NO_ERROR ? result : rt_fail(err, result, "%s", reason.message);
 }
 
-/* Records the outputs' shapes in memories made from descriptions, or that writing failed. */
+/* Records, for outputs in memories made from descriptions, the shapes or that writing failed. */
 static void note_outputs(const ANeuralNetworksExecution *execution, bool success)
 {
 	uint32_t i;

@@ -46,13 +46,14 @@ static struct {
 	char path[PATH_MAX];		/* "%p" stands for the process's number */
 	char text[1 << 16];
 	size_t used;
-	uint32_t process, engine;	/* process, by current(), whose name was written last */
+	/* processes, by current(), whose name and whose engine's name were written last */
+	uint32_t process, engine;
 	uint64_t last_number;
 } out;
 
 /*
- * This thread's number, and the processes, by current(), in whose traces the names of the thread
- * and of the engine's thread were written last.
+ * This thread's number, and the processes, by current(), for which the names of the thread and of
+ * the engine's thread were written last.
  */
 static _Thread_local struct {
 	int tid;

@@ -72,7 +72,7 @@ static void test_costs(void **state)
 	(void)state;
 	costs.open = 3;
 	assert_true(schedule_run(&shared, 1, 8, &costs) == 13);
-	/* A plan on one thread pays no cost of sharing. */
+	/* A plan on one thread does not divide tasks, which would cost time. */
 	assert_true(schedule_run(&shared, 1, 1, &costs) == 80);
 	assert_true(schedule_run(&single, 1, 8, &costs) == 100);
 	/* `notice` delays the start of helpers, and delays the caller when the helpers end. */

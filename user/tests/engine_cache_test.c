@@ -97,7 +97,7 @@ static void test_knows_what_was_stored(void **state)
 		assert_true(knows(index, 1, 2, 3));
 		assert_true(knows(index, 1, 2, 4));
 		assert_true(knows(index, UINT32_MAX, 2, 9));
-		/* A stored hash is not found with another hash, token or user. */
+		/* A query for another hash, token or user does not find a stored hash. */
 		assert_false(knows(index, 1, 2, 9));
 		assert_false(knows(index, 1, 3, 3));
 		assert_false(knows(index, 2, 2, 3));
@@ -242,7 +242,7 @@ static void test_not_a_database(void **state)
 	cache_index_close(index);
 }
 
-/* The index's file is another program's database, whose tables have the same names. */
+/* An index file that is another program's database, with tables of equal names, is put aside. */
 static void test_another_schema(void **state)
 {
 	char command[256];
@@ -380,8 +380,8 @@ static void test_killed_anywhere(void **state)
 }
 
 /*
- * Does what test_killed_anywhere() does, with disk errors instead of kills, and also while the
- * index is opened.
+ * Lets each system call that stores the hash fail with a disk error, and each system call that
+ * opens the index.
  */
 static void test_disk_errors(void **state)
 {
@@ -411,7 +411,7 @@ static void test_requests(void **state)
 		assert_int_equal(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed),
 				 kind == CACHE_STORE || kind == CACHE_QUERY);
 	}
-	/* All these kinds of requests are valid without a hash, but only NEW may have sizes. */
+	/* Requests of kinds STORE to DROP are valid without a hash, but only NEW may have sizes. */
 	for (uint32_t kind = CACHE_STORE; kind <= CACHE_DROP; kind++) {
 		bad = (struct message){ .kind = kind };
 		assert_true(message_parse(&bad, sizeof(bad), WORKER_TO_KEEPER, &parsed));

@@ -383,7 +383,7 @@ static void test_idle(void **state)
 
 /*
  * Control files whose accesses fail, and whether a worker's folder can be made without the control
- * file. If not, the folder is removed.
+ * file. If the folder cannot be made, no folder remains.
  */
 static const struct {
 	const char *file;
@@ -489,7 +489,7 @@ static void test_boxes(void **state)
 		}
 		snprintf(name, sizeof(name), "svc/%s/memory.max", leaf.name);
 		check_file(name, "1000");
-		/* A user's folders are removed when the folder of the user's last worker is. */
+		/* A user's folders are removed together with the folder of the last worker. */
 		cgroup_leaf_close(&leaf);
 		cgroup_leaf_remove(&cgroup, &leaf);
 		assert_false(is_there("svc/user-5"));

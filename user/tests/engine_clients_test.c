@@ -337,7 +337,7 @@ static void test_keeper_comes_again(void **state)
 }
 
 /*
- * Threads that an engine makes in a process with serving threads block the signals that end the
+ * If threads serve the clients, threads that the engine makes block the signals that end the
  * engine.
  */
 static void test_signals_at_start(void **state)

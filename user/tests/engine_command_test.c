@@ -23,7 +23,7 @@
 static struct {
 	struct nnaccel_cmd head;
 	struct nnaccel_grant grants[3];
-	struct nnaccel_arg args[NNACCEL_MAX_CACHE_PARTS + 2];	/* also an input and an output */
+	struct nnaccel_arg args[NNACCEL_MAX_CACHE_PARTS + 2];	/* 2: an input and an output */
 	struct nnaccel_cmd_role role;
 	uint8_t attributes[8];
 	struct nnaccel_format formats[2];
@@ -85,7 +85,7 @@ static void expect(const char *reason)
 	expect_of(pack(), reason);
 }
 
-/* Makes a valid command of a kind. */
+/* Makes a valid command of the given kind. */
 static void make(uint32_t kind)
 {
 	static const uint32_t grants[] = {

@@ -314,7 +314,7 @@ static void test_answers(void **state)
 static const struct client {
 	const char *name;
 	bool has_group;			/* whether the group of allowed clients exists */
-	bool member;			/* the client is a member of the group */
+	bool member;			/* whether the client is a member of the group */
 	int error;			/* errno of the ioctl() that asks for the opener */
 	/* process id of the opener at the first and the last ioctl(); 0 if the opener is dead */
 	uint32_t pid, later_pid;

@@ -276,7 +276,7 @@ static void test_files(void **state)
 	assert_int_equal(nna_engine_file_at(1), -1);
 	assert_int_equal(write(nna_engine_file_at(0), "x", 1), 1);
 	close(nna_engine_file_at(0));
-	/* A file that is not opened for writing cannot be written. */
+	/* A file that the engine opens only for reading cannot be written. */
 	file = good;
 	file.use = NNA_ENGINE_FILE_READ;
 	files[0] = &file;

@@ -285,7 +285,7 @@ static void test_users_take_turns(void **state)
 	assert_int_equal(serve(WAITING_ALL), 5);
 }
 
-/* Short-lived workers give a user no advantage: the user who was served last has the last turn. */
+/* Short-lived workers are no advantage: the user who was served last must wait longest. */
 static void test_short_turns(void **state)
 {
 	(void)state;
@@ -315,8 +315,8 @@ static void test_the_modest_first(void **state)
 }
 
 /*
- * Some idle workers are reserved for users with a single context, who have no further context that
- * is served or waits.
+ * Some idle workers are reserved for users who have no other context, neither a served context nor
+ * a waiting one.
  */
 static void test_the_alone_first(void **state)
 {

@@ -639,7 +639,7 @@ static void test_own_of_two_processes(void **state)
 		close_store();
 		_exit(!byte);
 	}
-	/* Opening a store removes all files without an entry, even files that are being put. */
+	/* Opening a store removes files without an entry, even if a process is writing them. */
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	assert_true(put_often(200));
 	assert_int_equal(waitpid(other, &status, 0), other);
@@ -1667,7 +1667,7 @@ static void test_own_by_keeper(void **state)
 	check_text("ab", "two", NULL);
 	assert_int_equal(put_text("ab", "three"), NN_OK);
 	check_text("ab", "three", NULL);
-	/* An own entry is not found as a plan, even if the plan's key is the hash of its key. */
+	/* A request for a plan does not find an own entry, even if the hash of its key is given. */
 	assert_true(digest("ab", 2, hash));
 	assert_int_equal(cache_client_get(&own_client, hash, &plan, NULL), NN_GENERAL_FAILURE);
 	assert_int_equal(nna_engine_store_put("", 0, "x", 1, NULL), NN_OK);

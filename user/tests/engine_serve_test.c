@@ -167,7 +167,7 @@ static void test_threads(void **state)
 
 static struct {
 	enum nn_status status;		/* result of the engine's functions */
-	bool is_short, is_silent;	/* too small outputs; no reported shapes */
+	bool is_short, is_silent;	/* set if outputs are too small; if shapes are unreported */
 	int fence;			/* fence that ends executions, or -1 */
 	bool took_fence, may_export;
 	uint64_t device_ns;		/* time that the engine reports */
@@ -178,7 +178,7 @@ static struct {
 	void *executed, *last_released;
 	struct nna_engine_preparation how;
 	uint64_t deadline_ns, loop_timeout_ns;
-	uint64_t due_ns;		/* the server's first deadline during the execution */
+	uint64_t due_ns;		/* server_due_ns() during the execution */
 	bool omitted;			/* the second input */
 	uint32_t rank, dim;		/* of the first */
 	void *own;			/* the buffer of the first argument, or NULL */
@@ -1140,8 +1140,8 @@ static void test_fences(void **state)
 /* ---- buffers ---- */
 
 /*
- * Prepares models with outputs of 2 numbers, of an unknown dimension, of 3 numbers, quantised, of
- * any rank, and two of huge size.
+ * Prepares models whose output has 2 numbers, an unknown dimension, 3 numbers, a quantised type,
+ * any rank, and (two models) a huge size.
  */
 static void prepare_all(void)
 {
@@ -1589,8 +1589,8 @@ static void test_saved(void **state)
 	engine.save = save;
 
 	/*
-	 * Without memory for the parts, the client gets only the sizes; then the engine returns no
-	 * parts because the model is not compiled, and then an error.
+	 * A client that gives no memory gets the sizes of the parts. Then the engine returns no
+	 * parts, because the model is not compiled, and then an error.
 	 */
 	assert_int_equal(ask(&head, NULL, none, NULL), NNACCEL_STATUS_NONE);
 	assert_int_equal(kernel.commits[0].payload_size, 2 * sizeof(*sizes));

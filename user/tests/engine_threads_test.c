@@ -262,7 +262,7 @@ static struct {
 	bool waits, waits_for_end, exports;
 	int fence;			/* sync_file that ends the execution, or -1 */
 	int dependencies;		/* errno of these */
-	bool depends;			/* set if the engine got a dependencies' fence */
+	bool depends;			/* set if the engine got a fence for the dependencies */
 	atomic_bool defers;		/* set if another thread ends executions */
 	_Atomic(struct nna_engine_execution *) execution;	/* the last one */
 	_Atomic(void *) base;		/* base of the last execution's region */
@@ -461,7 +461,7 @@ static uint64_t burst_offset(uint64_t number, uint64_t region)
 
 static struct thread_client *client;
 static int session, session_copy;
-static int keeper = -1;			/* socket to the keeper: the client's end */
+static int keeper = -1;			/* client's end of the socket to the keeper */
 static float *memory;			/* the client's memory: the input x, then the output 2 x */
 static float written;			/* last float in the LARGE memory */
 

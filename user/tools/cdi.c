@@ -24,7 +24,7 @@ static int is_device(const struct dirent *entry)
 	       strspn(entry->d_name + 7, "0123456789") == strlen(entry->d_name + 7);
 }
 
-/* Returns the number of a device: "nnaccel" is device 0, "nnaccel1" is device 1. */
+/* Returns the number of a device, which is 0 for "nnaccel" and 1 for "nnaccel1". */
 static const char *number_of(const char *name)
 {
 	return name[7] ? name + 7 : "0";

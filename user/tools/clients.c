@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the files of the device that clients have open, in /proc. */
+/* Finds, in /proc, the files of the device that clients have open. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <string.h>
@@ -22,7 +22,7 @@ void clients_read_name(const char *pid, char name[CLIENT_NAME_SIZE + 1])
 	fclose(file);
 }
 
-/* Returns whether an open file may be an nnaccel device, judged by its name alone. */
+/* Returns whether an open file may be an nnaccel device, by the name of the file alone. */
 static bool is_candidate(const char *pid, const char *fd)
 {
 	char path[64], target[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the files of the device that clients have open, in /proc. */
+/* Finds, in /proc, the files of the device that clients have open. */
 #ifndef NN_TOOLS_CLIENTS_H
 #define NN_TOOLS_CLIENTS_H
 

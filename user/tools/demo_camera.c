@@ -164,7 +164,7 @@ static bool run_frame(struct demo *d, uint64_t index, uint32_t *next)
 		camera_set(&d->camera, "Test Pattern", index / PATTERN_FRAMES % NUM_PATTERNS);
 	if (camera_get(&d->camera, &frame, &d->err))
 		return false;
-	/* A slow camera may draw the same number into two frames. */
+	/* A slow camera may draw one number into two frames, which are not skipped frames. */
 	if (index && (int32_t)(frame.sequence - *next) > 0)
 		d->skipped += frame.sequence - *next;
 	*next = frame.sequence + 1;

@@ -59,7 +59,7 @@ uint32_t add_int(int32_t value);
 uint32_t add_bool(bool value);
 uint32_t add_ints(uint32_t rank, const uint32_t *dims, const int32_t *values);
 
-/* Adds a scalar constant: FLOAT16 in a float16 graph, otherwise FLOAT32. */
+/* Adds a scalar constant, which is FLOAT16 in a float16 graph and otherwise FLOAT32. */
 uint32_t add_float_scalar(float value);
 
 /* Writes random elements of a type; floats are in [-range, range]. */

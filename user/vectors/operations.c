@@ -30,7 +30,8 @@ static uint32_t broadcast_constant(const struct nn_operand *o)
  */
 static bool add_arithmetic(void)
 {
-	static const int32_t codes[] = { 0, 0, 0, 18, 36, 65, 66 };	/* ADD, MUL, SUB, ... */
+	/* codes of ADD (three times), MUL, SUB, MAXIMUM and MINIMUM */
+	static const int32_t codes[] = { 0, 0, 0, 18, 36, 65, 66 };
 	uint32_t x = any_tensor(), y = any_tensor(), out, activation;
 	int32_t code = codes[pick(0, sizeof(codes) / sizeof(codes[0]) - 1)];
 	const struct nn_operand *o = &g.operands[x];

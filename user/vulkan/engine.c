@@ -309,7 +309,7 @@ static enum nn_status await(const struct prepared_files *files, uint64_t deadlin
 
 /*
  * Begins or ends the CPU's access to the dma-bufs of arguments without a place. With only_devices
- * set, the kernel leaves such accesses to the engine. Other memory than dma-bufs needs no call.
+ * set, the kernel leaves the CPU's accesses to the engine. Only dma-bufs need the calls.
  */
 static enum nn_status access_copies(struct nna_engine_execution *execution,
 				    const struct nn_execution *e, const struct place *places,

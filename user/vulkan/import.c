@@ -19,7 +19,7 @@ struct import {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct import *list;		/* `list` and `last_id` are protected by the lock */
+static struct import *list;		/* `lock` protects `list` and `last_id` */
 static uint64_t last_id;
 
 enum nn_device_memory import_way_of(const struct gpu *gpu)

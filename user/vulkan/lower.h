@@ -36,7 +36,7 @@ struct vulkan_op {
 const struct vulkan_op *vulkan_op_at(uint32_t index);
 const struct vulkan_op *vulkan_op_find(int32_t code);
 
-/* Returns NN_INVALID_ARGUMENT with the reason "NAME: REASON", where NAME is the operation's. */
+/* Returns NN_INVALID_ARGUMENT, with the operation's name in front of the given reason. */
 enum nn_status lower_refuse(const struct lower *l, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

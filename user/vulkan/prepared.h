@@ -41,8 +41,8 @@ enum nn_status prepared_execute(struct prepared *prepared, struct nn_execution *
 struct prepared_files {
 	int gone;			/* see prepared_execute() */
 	/*
-	 * A sync_file for which the GPU waits before it begins, if prepared_waits() allows. Set to
-	 * -1 once the driver owns the sync_file.
+	 * A sync_file for which the GPU waits before it begins, if prepared_waits() allows. After
+	 * the driver has taken the sync_file, `after` is -1.
 	 */
 	int after;
 	/*

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Processes whose allocations can fail: this process, and the kinds of tests/failing/nnacceld. */
+/* Processes whose allocations can fail: this process, and processes of tests/failing/nnacceld. */
 enum failing_who { FAILING_SELF, FAILING_BROKER, FAILING_WORKER, FAILING_KEEPER, FAILING_COUNT };
 
 struct failing {

@@ -285,8 +285,8 @@ static void write_at(struct nna_engine_execution *execution, const struct nn_arg
 }
 
 /*
- * Replaces the weights, an input, by old weights: those of the first execution since another model
- * was executed.
+ * Replaces the weights, an input, by the weights of an earlier execution: the first execution since
+ * another model was executed.
  */
 static void keep_weights(const void *prepared, struct nn_arg *in)
 {

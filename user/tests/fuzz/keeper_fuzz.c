@@ -359,8 +359,8 @@ static size_t place(size_t i)
 }
 
 /*
- * Connects client i, which is keep->fds[place(i)], and moves the client there back to the end: the
- * last client took the element of the client that left.
+ * Connects client i, and puts it at keep->fds[place(i)]. The client that is at place(i) before the
+ * call moves to the end.
  */
 static void begin(size_t i)
 {

@@ -10,7 +10,7 @@
 
 enum { MOST = 8, MOST_ATTRIBUTES = 6, MOST_ELEMENTS = 4096 };
 
-/* Flags of the node and of the nodes after it. */
+/* Flags of the fuzzed node, and of the nodes that follow it. */
 enum { QUANTISED_OUT = 1, RELU_BEHIND = 2, SHAPE_KNOWN = 4 };
 
 struct header {
@@ -82,7 +82,7 @@ static const int types[] = {
 
 /* ---- a graph of records ---- */
 
-/* A value of the graph: `value` is a constant's tensor, or the tensor of an input in a run. */
+/* A value of the graph, with the tensor of a constant, or the tensor of an input in a run. */
 struct made {
 	struct OrtValueInfo info;
 	struct OrtValue value;

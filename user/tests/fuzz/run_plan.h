@@ -66,7 +66,7 @@ static bool replace_word(uint8_t *data, size_t size, size_t header)
 
 static uint8_t arg_memory[2 * MAX_ARGS][MAX_ARG_SIZE];
 
-/* Sets an argument for an input of the model. Returns false if it is larger than MAX_ARG_SIZE. */
+/* Sets the argument for an input. Returns false if the input is larger than MAX_ARG_SIZE. */
 static bool set_input(const struct nn_operand *o, uint8_t *memory, struct nn_arg *arg)
 {
 	struct nn_operand known = *o;

@@ -136,7 +136,7 @@ enum nn_status network_add_image(struct network *n, const struct nna_hardware_im
 		return nn_fail(err, NN_GENERAL_FAILURE, "network: an image: %s",
 			       strerror(-result));
 	result = ANeuralNetworksMemory_createFromAHardwareBuffer(buffer, &n->images[i]);
-	/* The memory holds a reference to the buffer. */
+	/* The NNAPI memory has its own reference to the hardware buffer. */
 	AHardwareBuffer_release(buffer);
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		result = ANeuralNetworksExecution_create(n->compilation, &n->executions[i]);

@@ -23,7 +23,7 @@ enum {
 };
 #define PADDING_VALID	2
 
-/* The logit of a digit whose cell has full contrast and matches the digit exactly. */
+/* Logit of a digit if its cell has full contrast and matches the digit exactly. */
 #define SHARPNESS	100.0f
 /*
  * Smallest result of a digit's filter that counts as a match, as a share of the cell's contrast. A
@@ -91,7 +91,7 @@ static void set_weights(struct reader *r, const struct glyphs *g)
 	r->values.none_bias[0] = NONE_BIAS;
 }
 
-/* Sets the conversion to RGB: BT.601 with Y from 16 to 235, the default of cameras. */
+/* Sets the conversion to RGB by BT.601, with Y from 16 to 235, the default of cameras. */
 static void set_colours(struct reader *r)
 {
 	static const float to_rgb[READER_COLOURS][READER_COLOURS] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A contact sheet of frames with the numbers read from them. */
+/* Draws a contact sheet: frames, and below each frame the number that the network read. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -664,7 +664,7 @@ void group_many_models(struct test *t)
 struct thread {
 	pthread_t id;
 	struct test *t;
-	struct test own;	/* without a limit of each call, because the group has a limit */
+	struct test own;	/* test without time limits of calls, because the group has one */
 	struct vector *v;
 	/* model that the thread executes; NULL if the thread itself prepares a model */
 	struct nna_prepared_model *model;
@@ -753,7 +753,7 @@ void group_threads(struct test *t)
 
 struct client {
 	pthread_t id;
-	struct test test;		/* test with a file of the device that only it uses */
+	struct test test;		/* test with the client's own file of the device */
 	const struct vector *v;
 	enum outcome outcome;
 	char reason[REASON];

@@ -18,7 +18,7 @@ struct target {
 	char folder[64], socket[96];
 	/* The program's process, which leads a process group; 0 without a program. */
 	pid_t pid;
-	struct nna_device *device;	/* NULL until the device is opened, also after a death */
+	struct nna_device *device;	/* NULL if the device is not open, as after a death */
 };
 
 /*

@@ -21,7 +21,8 @@ struct row {
 
 struct test {
 	struct target target;
-	bool is_full, is_brief;		/* more tests, or fewer operations and graphs */
+	/* set to run more tests; set to run fewer operations and graphs */
+	bool is_full, is_brief;
 	uint32_t hangs;			/* number of hanging calls; MOST_HANGS end the test */
 	struct nn_device_info info;
 	struct row rows[MAX_ROWS];

@@ -364,8 +364,8 @@ struct vector *vector_wild(const struct vector *old, uint64_t seed)
 }
 
 /*
- * Returns whether an operation keeps NaN and infinity. ADD, SUB and MUL keep them only without a
- * fused activation.
+ * Returns whether an operation keeps NaN and infinity. ADD, SUB and MUL keep NaN and infinity only
+ * without a fused activation.
  */
 static bool is_plain(const struct nn_model *model, const struct nn_operation *o)
 {

@@ -140,7 +140,7 @@ class World:
         return done
 
     def run(self, *command, options=(), **env):
-        # By exec from a shell, the program is the dynamic loader, instead of the executable that `run` examines.
+        # The program that `run` examines is a shell, which replaces itself by the dynamic loader.
         return self.plain(self.nnaccel, "run", "--device", self.device, *options, "--",
                           "sh", "-c", 'exec "$@"', "sh", *command, **env)
 

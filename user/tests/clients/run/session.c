@@ -4,7 +4,7 @@
  * of the model's inputs.
  *
  * usage: session LIBRARY MODEL [cpu]. With "cpu" the program first makes a session whose options
- * name the CPU provider and were cloned.
+ * name the CPU provider and are a clone of other options.
  */
 #include <dlfcn.h>
 #include <onnxruntime_c_api.h>
