@@ -50,10 +50,7 @@ static int add_list(struct users *users, const struct step *step, const struct m
 	return result;
 }
 
-/*
- * Adds the steps that use a role's operand to `users`. One step may write an output of the model,
- * and another step may read the output.
- */
+/* Adds all steps that read or write a role's operand to `users`. */
 static int add_steps(struct users *users, const struct memory_role *role, struct nn_error *err)
 {
 	const struct nn_subgraph *main = model_main(role->compilation->model);

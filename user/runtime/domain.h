@@ -11,18 +11,16 @@
 /*
  * Allocates domain->buffer from the single device that computes the operands of all roles. Returns
  * NO_ERROR without a buffer if the device has no memory of its own. Returns OP_FAILED unless
- * exactly one device computes the operands of the roles. Returns the device's error if the device
- * cannot allocate the buffer.
+ * exactly one device computes the operands, or the error of the device.
  */
 int domain_allocate(const ANeuralNetworksMemoryDesc *desc, struct memory_domain *domain,
 		    struct nn_error *err);
 
 /*
- * The function domain_bounce() replaces device memory in a request by this process's memory, which
- * has a copy of the inputs and room for the outputs. The result of domain_bounce() is OP_FAILED if
- * the shape of an output is unknown. After domain_bounce(), the caller must call domain_unbounce(),
- * which restores the request and frees *saved. With `success`, domain_unbounce() first writes the
- * outputs to the device memory.
+ * Replaces device memory in a request by memory of this process, with a copy of the inputs. Returns
+ * OP_FAILED if the shape of an output is unknown. After domain_bounce(), the caller must call
+ * domain_unbounce(), which restores the request and frees *saved. With `success`, domain_unbounce()
+ * first writes the outputs to the device memory.
  */
 struct bounce;
 int domain_bounce(struct request *request, struct bounce **saved, struct nn_error *err);

@@ -8,7 +8,6 @@
 
 #include "runtime/device.h"
 
-/* Frees the attributes of a compilation or an execution. */
 void attributes_free(struct nn_attributes *attributes);
 
 /* Returns the attributes; NULL if their number is 0. */

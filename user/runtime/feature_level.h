@@ -7,7 +7,6 @@
 
 #include <stdint.h>
 
-/* Returns the FeatureLevelCode of a level. */
 int64_t feature_level_code(uint32_t level);
 
 #endif /* NN_RUNTIME_FEATURE_LEVEL_H */

@@ -22,10 +22,7 @@ static atomic_uint forks;
 /* Protects handles. A fork holds `lock`, so that no other thread holds `lock` in the child. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/*
- * Take the lock of the device list before `lock`: device.c does so, too, because it opens handles
- * while it fills the list.
- */
+/* Take the device list's lock first, as device.c does, which opens handles in filling the list. */
 static void before_fork(void)
 {
 	device_lock_list();

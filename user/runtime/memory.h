@@ -87,7 +87,6 @@ int memory_create_private(size_t size, ANeuralNetworksMemory **memory, struct nn
 int memory_create_on_device(size_t size, struct memory_domain *domain,
 			    ANeuralNetworksMemory **memory, struct nn_error *err);
 
-/* Returns whether the memory is a device's own memory. */
 static inline bool memory_is_on_device(const ANeuralNetworksMemory *memory)
 {
 	return memory && memory->domain && memory->domain->buffer;

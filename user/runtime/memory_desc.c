@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory descriptions, whose roles must agree, and the state of memories made from them. If one
- * device computes the operands of all roles, the memory may be the device's own memory. Any other
- * memory of a description is shared memory, which all devices can access.
+ * Memory descriptions, whose roles must agree, and the state of memories made from descriptions. A
+ * memory belongs to the single device that computes the operands of all roles, or is shared memory,
+ * which all devices can access.
  */
 #include "runtime/memory_desc.h"
 
@@ -72,7 +72,7 @@ static int check_role(const ANeuralNetworksMemoryDesc *desc, const struct memory
 	return ANEURALNETWORKS_NO_ERROR;
 }
 
-/* Merges the type and dimensions of one more role into the memory description's operand. */
+/* Merges one more role's operand into the memory description's operand. */
 static int merge_role(const ANeuralNetworksMemoryDesc *desc, const struct memory_role *role,
 		      struct nn_operand *merged, struct nn_error *err)
 {

@@ -54,7 +54,6 @@ struct ANeuralNetworksModel {
 	uint32_t *order;	/* operation i of `graph` is operations[order[i]] */
 };
 
-/* Returns the main subgraph of a finished model. */
 static inline const struct nn_subgraph *model_main(const ANeuralNetworksModel *model)
 {
 	return &model->graph.model.subgraphs[0];

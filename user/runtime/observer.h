@@ -19,7 +19,6 @@ struct observer {
  */
 void observer_set(const struct observer *observer);
 
-/* Notify the observer, if an observer is set. */
 void observer_compiled(const ANeuralNetworksCompilation *compilation, int result, uint64_t begin_ns);
 void observer_executed(const ANeuralNetworksExecution *execution);
 

@@ -56,9 +56,9 @@ static uint32_t next_device(const struct dividing *d)
 }
 
 /*
- * Adds to a step all operations of its device whose inputs are written by earlier steps or by
- * operations of the step. One loop over the operations is enough, because they are in an executable
- * order. Returns the number of added operations.
+ * Adds to a step all operations of its device whose inputs are written by earlier steps or by the
+ * step itself. One loop is enough, because operations are in an executable order. Returns the
+ * number of added operations.
  */
 static uint32_t fill_step(struct dividing *d, uint32_t step, uint32_t device)
 {

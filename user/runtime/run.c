@@ -77,8 +77,8 @@ static bool is_acceptable(const ANeuralNetworksExecution *execution, uint32_t in
 }
 
 /*
- * Copies the shapes of outputs from a request to the execution. The request is for a step, or for
- * the whole graph if `step` is NULL.
+ * Copies the shapes of outputs to the execution from the request of a step, or of the whole graph
+ * if `step` is NULL.
  */
 static int take_shapes(ANeuralNetworksExecution *execution, const struct step *step,
 		       const struct request *request, struct nn_error *err)
@@ -207,8 +207,8 @@ static int run_step(ANeuralNetworksExecution *execution, struct step *step,
 
 	result = run_request(execution, step, step->prepared, request, &reason);
 	/*
-	 * If the device's engine has died and the CPU may not replace the device, wait for an
-	 * engine that is restarting, and run the step a second time.
+	 * If the engine has died and the CPU may not replace the device, wait for an engine that is
+	 * restarting, and run the step a second time.
 	 */
 	if (result == ANEURALNETWORKS_DEAD_OBJECT && execution->compilation->is_explicit &&
 	    !device_is_cpu(step->device) &&
@@ -412,9 +412,8 @@ void execution_start_fenced(ANeuralNetworksExecution *execution, const int *wait
 		if (result == ANEURALNETWORKS_NO_ERROR && trace_is_on())
 			execution->traced = trace_async_begin("fenced execution");
 		/*
-		 * Mark the outputs as written, because executions that depend on this execution may
-		 * read them. If this execution fails, execution_end_fenced() marks the outputs as
-		 * not written.
+		 * Mark the outputs as written, because later executions may read the outputs. If
+		 * the execution fails, execution_end_fenced() removes the mark.
 		 */
 		if (result == ANEURALNETWORKS_NO_ERROR)
 			note_outputs(execution, true);

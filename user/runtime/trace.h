@@ -44,13 +44,12 @@ void trace_end(const char *name, int result);
 void trace_instant(const char *name, const char *reason);
 
 /*
- * Write the begin and the end of an event; different threads may write the begin and the end. The
- * result of trace_async_begin() is the number for trace_async_end(), or 0 if no trace is written.
+ * Write the begin and the end of an event, each on any thread. The result of trace_async_begin() is
+ * the number for trace_async_end(), or 0 without a trace.
  */
 uint64_t trace_async_begin(const char *name);
 void trace_async_end(const char *name, uint64_t number, int result);
 
-/* Writes the buffered events to the trace file. */
 void trace_flush(void);
 
 /*

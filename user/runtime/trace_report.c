@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums the times of executions, and writes the report of the sums at a program's end.
+ * Sums the times of executions, and writes a report at a program's end.
  */
 #include "runtime/trace_report.h"
 

@@ -15,7 +15,6 @@ struct trace_step *trace_report_new_step(const struct step *step, uint32_t numbe
 void trace_report_add(struct trace_step *step, bool in_place, const struct trace_run *run, uint64_t ns,
 		      int result);
 
-/* Writes the report to standard error. */
 void trace_report_print(void);
 
 /* Removes, in a forked child, the sums of the parent's executions. */

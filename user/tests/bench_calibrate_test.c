@@ -124,8 +124,8 @@ static void test_machine(void **state)
 }
 
 /*
- * The output lists all GEMM kernels that the CPU can run, with the number of rows of each kernel's
- * tile. The kernel that plans use is the first kernel of the output.
+ * The output lists all GEMM kernels that the CPU can run, with the rows of each kernel's tile. The
+ * first kernel of the output is the one that plans use.
  */
 static void test_kernels(void **state)
 {

@@ -122,7 +122,6 @@ static void test_reads_what_it_never_saw(void **state)
 	nn_plan_free(plan);
 }
 
-/* Asserts the colour of a pixel of the contact sheet. */
 static void assert_pixel(const struct sheet *s, uint32_t x, uint32_t y, int r, int g, int b)
 {
 	const uint8_t *pixel = s->pixels + ((size_t)y * s->width + x) * 3;
@@ -178,7 +177,7 @@ static void test_sheet(void **state)
 		assert_pixel(&s, x, y - 1, 32, 32, 32);
 		/*
 		 * The number that the network read is drawn below the frame, at twice the glyphs'
-		 * size, and in green if the number is right.
+		 * size, in green if right.
 		 */
 		for (uint32_t k = 0; k < 16 * 32; k++) {
 			uint32_t px = k % 16, py = k / 16;

@@ -50,7 +50,6 @@ static inline void set_clock_rate(double rate)
 	clock_pace = next;
 }
 
-/* Stops the clock at `ns` after the current time. */
 static inline void stop_clock_after(uint64_t ns)
 {
 	static struct clock_pace paces[2];

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Coverage functions of clang's runtime library. */
 const char *__llvm_profile_get_filename(void) __attribute__((weak));
 uint64_t __llvm_profile_get_size_for_buffer(void) __attribute__((weak));
 int __llvm_profile_write_buffer(char *buffer) __attribute__((weak));
@@ -36,7 +35,6 @@ static inline struct counts counts_open(void)
 	return c;
 }
 
-/* Writes the counters to the file. Returns false if writing fails. */
 static inline bool counts_write(const struct counts *c)
 {
 	return !c->bytes || (!__llvm_profile_write_buffer(c->bytes) &&

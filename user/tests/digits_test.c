@@ -164,8 +164,8 @@ static void test_images_are_printed(void **state)
 
 	(void)state;
 	/*
-	 * Image 0 has dark even rows, image 1 is dark except for its first column, and image 2 has
-	 * values at the threshold between light and dark.
+	 * Image 0 has dark even rows, image 1 a light first column, and image 2 values at the
+	 * threshold between light and dark.
 	 */
 	for (uint32_t i = 0; i < DIGITS_PIXELS; i++) {
 		digits[0].pixels[i] = i / DIGITS_SIZE % 2 ? 0 : 255;
@@ -194,9 +194,8 @@ static void test_images_are_printed(void **state)
 
 	out = print(digits, false);
 	/*
-	 * Each character shows an upper and a lower pixel. In image 0 the upper pixel is dark, in
-	 * image 1 both pixels are, and in image 2 the lower pixel is. Pixels of at least 101 are
-	 * dark.
+	 * Each character shows two pixels. In image 0 the upper pixel is dark, in image 1 both
+	 * pixels are, and in image 2 the lower pixel is. Pixels of at least 101 are dark.
 	 */
 	assert_memory_equal(out, "\u2580\u2580", 6);
 	assert_memory_equal(out + 3 * DIGITS_SIZE + 11, " \u2588\u2588", 7);

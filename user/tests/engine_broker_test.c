@@ -53,7 +53,7 @@ enum { HAS, GONE, HOW };
 #define NEVER 'n'
 #define AT_ONCE 'c'
 
-/* Tests run without a cgroup, because this statfs() finds no cgroup file system. */
+/* Tests run without a cgroup: this statfs() finds no cgroup file system. */
 int statfs(const char *path, struct statfs *fs)
 {
 	(void)path;
@@ -281,8 +281,8 @@ static int set_up(void **state)
 	sigaddset(&ends, SIGTERM);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	/*
-	 * The C library keeps a heap block for the stack of an ended thread. Let a thread end, so
-	 * that the block is allocated before the heap's blocks are counted.
+	 * The C library keeps a heap block for the stack of an ended thread; let a thread end
+	 * before the heap's blocks are counted.
 	 */
 	if (node < 0 || pthread_create(&thread, NULL, do_nothing, NULL) ||
 	    pthread_join(thread, NULL))
@@ -390,7 +390,6 @@ static void await_served(uint64_t context)
 	assert_true(is_served(context));
 }
 
-/* Waits until the broker refuses a context; returns the error. */
 static int await_refused(uint64_t context)
 {
 	int error = 0;

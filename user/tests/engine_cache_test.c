@@ -109,8 +109,8 @@ static void test_knows_what_was_stored(void **state)
 }
 
 /*
- * A token's least recently used hash is removed. A query counts as a use of the hash, also if the
- * index was closed and opened after the query.
+ * A token's least recently used hash is removed. A query counts as a use, even after the index was
+ * closed and opened.
  */
 static void test_hashes_of_a_token(void **state)
 {
@@ -635,10 +635,7 @@ static void test_keeper_dies(void **state)
 	assert_int_equal(cache_client_store(&client, id(1), id(2), NULL), NN_OK);
 	setsockopt(sockets[1], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	kill_keeper();
-	/*
-	 * The keeper has died too early for a new keeper to start now. The socket from
-	 * keeper_connect() is closed at once.
-	 */
+	/* The next keeper may not start yet. The socket from keeper_connect() is closed at once. */
 	assert_false(keeper_revive(&keeper));
 	assert_int_equal(cache_client_query(&own, id(7), id(8), &err), NN_GENERAL_FAILURE);
 	assert_string_equal(err.message, "the engine's cache is gone");
@@ -974,10 +971,7 @@ static int copy_program(bool is_other)
 	return to;
 }
 
-/*
- * Runs a copy of this program that queries and stores a hash. Returns KNOWN if the query found the
- * hash, or NOT_KNOWN.
- */
+/* Runs a copy of this program that queries and stores a hash; returns KNOWN or NOT_KNOWN. */
 static int ask_copy(bool is_other)
 {
 	char name[] = "engine_cache_test", what[] = "ask";
@@ -995,7 +989,7 @@ static int ask_copy(bool is_other)
 	return WEXITSTATUS(status);
 }
 
-/* Runs in the copy of this program: queries a hash, and stores the hash. */
+/* Queries a hash, and stores it, in the copy of this program. */
 static int ask_keeper(const char *of)
 {
 	struct cache_client client;

@@ -409,8 +409,8 @@ static void test_faults(void **state)
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		fail_next(faults[i].file, faults[i].error, 1);
 		/*
-		 * The first failure would hit the limits of the parent folder, which the engine
-		 * writes first, and which do not include memory.max.
+		 * The engine first writes the limits of the parent folder, which do not include
+		 * memory.max.
 		 */
 		kernel.works_before = strcmp(faults[i].file, "memory.max") != 0;
 		snprintf(name, sizeof(name), "svc/idle/worker-%u", cgroup.serial);

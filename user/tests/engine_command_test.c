@@ -85,7 +85,6 @@ static void expect(const char *reason)
 	expect_of(pack(), reason);
 }
 
-/* Makes a valid command of the given kind. */
 static void make(uint32_t kind)
 {
 	static const uint32_t grants[] = {

@@ -311,8 +311,8 @@ static void test_forgotten(void **state)
 	assert_false(is_mapped(base, PAGE));
 	assert_false(is_mapped((char *)base + PAGE, PAGE));
 	/*
-	 * Memory of a grant that is not freed stays mapped. If memory that the engine does not know
-	 * is freed, the engine is not notified.
+	 * Memory of an existing grant stays mapped. The engine is not notified of freed memory that
+	 * it does not know.
 	 */
 	assert_true(is_mapped(other->base, PAGE));
 	grants_put(&grants, other);

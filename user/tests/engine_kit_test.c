@@ -623,8 +623,8 @@ static void test_refusals(void **state)
 	assert_int_equal(kernel.count, 3);
 	assert_string_equal(logged, "");
 	/*
-	 * The broker refuses a context of a second user for another reason than the first user's,
-	 * but the kernel rejects the ioctl().
+	 * A context of a second user is refused for another reason, but the kernel rejects the
+	 * ioctl().
 	 */
 	kernel.error = EIO;
 	waiter = (struct waiter){ .context = 4, .uid = 7, .error = EAGAIN };

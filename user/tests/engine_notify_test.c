@@ -42,7 +42,7 @@ static int close_manager(void **state)
 	return close(manager);
 }
 
-/* Returns the oldest message to the service manager, or "" if there is no message. */
+/* Returns the oldest message to the service manager, or "". */
 static const char *message(void)
 {
 	static char text[64];

@@ -1254,10 +1254,7 @@ static void test_no_room(void **state)
 	assert_int_equal(nna_engine_plugin_take(&crowded, &s.x, 0, &err), NNA_ENGINE_PLUGIN_LOADED);
 }
 
-/*
- * The test test_most() runs last, because it registers the maximum number of plug-ins, and then the
- * maximum number of extensions.
- */
+/* Runs as the last test, because it registers as many plug-ins, and then extensions, as allowed. */
 static void test_most(void **state)
 {
 	static char names[NN_MAX_EXTENSIONS + 1][16];

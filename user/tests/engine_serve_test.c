@@ -418,7 +418,7 @@ static const struct nnaccel_format image_format = {
 	} },
 };
 
-/* Appends a command to the list of commands that the imitated kernel returns. */
+/* Appends a command to the list of the imitated kernel. */
 static void add(const struct nnaccel_cmd *head, const void *grants, const void *args,
 		const void *roles, const void *attributes)
 {
@@ -1498,7 +1498,6 @@ static enum nn_status load(const struct nna_engine *e, const struct nna_engine_p
 	return NN_OK;
 }
 
-/* Sets the numbers of model parts and data parts that the engine saves. */
 static void use_parts(uint32_t num_model, uint32_t num_data)
 {
 	engine.model_cache_files = saved.num_model = num_model;
@@ -1523,7 +1522,6 @@ static void begin_saving(void)
 	engine.load = load;
 }
 
-/* Sends the keeper's answer to the server's next request. */
 static void keeper_says(int keeper, enum message_kind verdict)
 {
 	const struct message answer = {

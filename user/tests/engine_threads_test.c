@@ -453,7 +453,6 @@ static const struct nna_engine engine = {
 
 /* ---- a client ---- */
 
-/* Returns the offset of a burst's region in the session. */
 static uint64_t burst_offset(uint64_t number, uint64_t region)
 {
 	return NNACCEL_BURST_MAP | number << NNACCEL_BURST_SHIFT | region;
@@ -644,7 +643,7 @@ static void prepare_cached(uint64_t cookie, uint32_t length)
 	assert_int_equal(await_answer(cookie), NN_OK);
 }
 
-/* Limits the memory of this process to the current size plus `more` bytes. */
+/* Limits this process's memory to the current size plus `more` bytes. */
 static void limit_data(rlim_t more)
 {
 	struct rlimit limit;
@@ -1045,7 +1044,7 @@ static void test_deferred(void **state)
 	await_end();
 }
 
-/* Tests, for an execution of a burst, that any thread may end a deferred execution. */
+/* Tests that any thread may end a deferred execution of a burst. */
 static void test_deferred_in_burst(void **state)
 {
 	struct nna_engine_execution *execution = NULL;
@@ -1261,7 +1260,6 @@ static void open_bursts(struct burst_end *bursts, uint32_t count)
 		open_burst(&bursts[i], i + 1);
 }
 
-/* Starts an execution of a burst, which the engine defers. */
 static void defer_in_burst(struct burst_end *b)
 {
 	const struct nna_engine_execution *before = engine_state.execution;

@@ -103,7 +103,7 @@ static struct nna_buffer *allocate(struct nna_prepared_model *p, uint32_t *token
 	return allocate_for(p, 2, 1, token);
 }
 
-/* Adds the contents of two buffers, and writes the sum to a third buffer. */
+/* Adds two buffers, and writes the sum to a third buffer. */
 static enum nn_status add(struct nna_prepared_model *p, uint32_t x, uint32_t y, uint32_t sum,
 			  struct nna_output_shape *shape)
 {
@@ -452,8 +452,8 @@ static uint32_t omitted(struct model_builder *b, uint32_t rank, const uint32_t *
 }
 
 /*
- * Prepares an LSTM. The model's inputs are x, the output state and the cell state. Its outputs are
- * the scratch buffer, the new output state, the new cell state, and the output.
+ * Prepares an LSTM with the inputs x, output state and cell state, and the outputs scratch, output
+ * state, cell state and output.
  */
 static struct nna_prepared_model *prepare_lstm(void)
 {

@@ -5,8 +5,8 @@
  *
  * hal_cache_test store|load|replace FOLDER: `store` saves entries in the folder, and `load` loads
  * the entries in a later run. `replace` checks that entries of another build are refused, and
- * replaces the entries. The caller changes the engine between a `store` and a later run. With the
- * usage "hal_cache_test TEST", only tests whose names match TEST run; TEST may have wildcards.
+ * replaces the entries. The caller changes the engine between two runs. hal_cache_test TEST runs
+ * only tests whose names match TEST, which may have wildcards.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -748,7 +748,6 @@ static pid_t await_keeper(pid_t old)
 	return keeper;
 }
 
-/* Returns the age of a process in seconds. */
 static double age_of(pid_t pid)
 {
 	unsigned long long start = 0;

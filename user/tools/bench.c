@@ -157,7 +157,6 @@ static struct runtime *open_side(const struct bench *b, enum side side, unsigned
 
 /* ---- the first result, and memory ---- */
 
-/* Returns a number from /proc/self/status. */
 static uint64_t own_kib(const char *name)
 {
 	FILE *file = fopen("/proc/self/status", "re");

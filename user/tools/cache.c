@@ -109,7 +109,6 @@ struct report {
 	uint64_t count;
 };
 
-/* Reads the keeper's report on the cache from a file. */
 static int read_report(struct report *r, int file, uint64_t count)
 {
 	struct stat st;

@@ -110,7 +110,6 @@ static void close_form(struct form *f)
 	free(f->device_ns);
 }
 
-/* Recognises image number `index`. */
 static bool recognise(struct demo *d, struct form *f, const struct digit *digit, uint32_t index)
 {
 	const struct nna_argument input = { .length = net_model_input_size(&f->net) };

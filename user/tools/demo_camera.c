@@ -142,7 +142,6 @@ static bool open_device(struct demo *d)
 	       add_frames(d);
 }
 
-/* Reads the number in a camera's buffer with the network. */
 static bool recognise(struct demo *d, uint32_t buffer, int64_t *answer, float *probability)
 {
 	if (network_execute(&d->network, buffer, &d->err))

@@ -108,7 +108,6 @@ static void save(const struct test *t, const char *path, bool tap)
 		tool_fail(NAME, "%s: %s", path, strerror(errno));
 }
 
-/* Runs only the test vector that a file contains. */
 static int run_file(struct test *t, const char *path)
 {
 	static const char *const outcomes[] = {

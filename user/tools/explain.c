@@ -153,7 +153,6 @@ static const char *runtime_short(const struct model *m, char name[64])
 	return name;
 }
 
-/* Prints a number of bytes with a unit such as KiB. */
 static const char *bytes(uint64_t count, char text[32])
 {
 	if (count < 10000)

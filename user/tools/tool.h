@@ -83,7 +83,6 @@ const char *tool_find_device(const char *wanted, char *known, size_t size);
  */
 bool tool_plugins(const char *plugin, char folder[PATH_MAX]);
 
-/* Returns the name of a device type, such as "CPU". */
 const char *tool_device_type(uint32_t type);
 
 #endif /* NN_TOOLS_TOOL_H */

@@ -179,7 +179,6 @@ static void set_filter(struct nn_operand *o, char kind)
 	}
 }
 
-/* Reads the type and the quantisation at the beginning of an operand's word. */
 static const char *read_type(const char *word, struct nn_operand *o)
 {
 	size_t length = strcspn(word, "[@{<%+#");

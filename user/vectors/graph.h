@@ -65,7 +65,6 @@ uint32_t add_float_scalar(float value);
 /* Writes random elements of a type; floats are in [-range, range]. */
 void fill(int32_t type, void *to, uint32_t bytes, float range);
 
-/* Makes an operand a random constant. */
 void fill_constant(uint32_t operand, float range);
 
 int32_t random_zero(int32_t type);

@@ -25,8 +25,8 @@ static uint32_t broadcast_constant(const struct nn_operand *o)
 }
 
 /*
- * Adds an arithmetic operation on two tensors of one shape, or on a tensor and a constant. Some of
- * the ADDs are such that a plan may fold them.
+ * Adds arithmetic on two tensors of one shape, or on a tensor and a constant; a plan may fold some
+ * of the ADDs.
  */
 static bool add_arithmetic(void)
 {
@@ -213,7 +213,7 @@ static bool add_transpose(void)
 		      add_result(rank, dims, o->scale, o->zero_point));
 }
 
-/* Adds MEAN of a type, or REDUCE_SUM of floats. */
+/* Adds MEAN, REDUCE_MAX or REDUCE_MIN or, for floats, REDUCE_SUM. */
 static bool add_mean(void)
 {
 	uint32_t x = any_tensor(), dims[NN_MAX_RANK] = { 0 }, count, keep;
@@ -228,7 +228,6 @@ static bool add_mean(void)
 	if (chance(4)) {
 		keep = add_operand(NN_BOOL, 0, NULL, 0, 0);
 		*(uint8_t *)set_value(keep) = 1;
-		/* Adds REDUCE_SUM, REDUCE_MAX or REDUCE_MIN. */
 		return finish(is_float() && chance(2) ? 80 : (int32_t)pick(77, 78), 3, (uint32_t[]){ x, add_ints(1, &count, axes), keep },
 			      add_result(o->rank, dims, o->scale, o->zero_point));
 	}
@@ -545,7 +544,7 @@ static bool (*const adders[])(void) = {
 	add_normalization, add_instance,
 };
 
-/* Makes outputs of the last tensor and of some of the other tensors. */
+/* Makes the last tensor and some other tensors outputs. */
 static void choose_outputs(void)
 {
 	for (uint32_t i = 1; i < g.num_tensors; i++) {

@@ -14,8 +14,8 @@ struct capabilities {
 
 /*
  * Reads the ratios for the GPU's driver from a file in `folder`. If the file lacks the ratios,
- * measures the ratios and writes them to the file. If `folder` is NULL, always measures the ratios.
- * A failure to write the file is ignored.
+ * measures and writes the ratios. If `folder` is NULL, always measures the ratios. Ignores a
+ * failure to write the file.
  */
 enum nn_status capabilities_get(struct gpu *gpu, const char *folder,
 				struct capabilities *capabilities, struct nn_error *err);

@@ -210,7 +210,6 @@ VkResult commands_transfer(VkCommandBuffer *commands, const struct commands_targ
 	return result;
 }
 
-/* Makes room for another element of a list. */
 static bool grow(void **list, uint32_t count, uint32_t *room, size_t size)
 {
 	void *grown = *list;

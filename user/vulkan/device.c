@@ -326,7 +326,7 @@ static bool choose_matrix(struct gpu *gpu)
 
 /*
  * Chooses the variants of shaders that are quicker on the GPU: none with drivers that compute on
- * the CPU, because such drivers convert float16 and emulate dot products.
+ * the CPU, which convert float16 and emulate dot products.
  */
 static void choose_variants(struct gpu *gpu)
 {

@@ -91,8 +91,8 @@ int gpu_list(struct gpu_name *names, uint32_t count, struct nn_error *err);
 
 /*
  * Opens the GPU whose name contains `wanted`, or whose UUID is `wanted`. If `wanted` is NULL, opens
- * the first hardware GPU; if `wanted` is "software", opens the first software driver. Returns
- * NN_DEVICE_UNAVAILABLE, with the reason, if no GPU is as wanted.
+ * the first hardware GPU; if "software", the first software driver. Returns NN_DEVICE_UNAVAILABLE,
+ * with the reason, if no GPU is as wanted.
  */
 enum nn_status gpu_open(const char *wanted, struct gpu **gpu, struct nn_error *err);
 

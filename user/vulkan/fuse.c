@@ -111,7 +111,7 @@ static int exchanged(uint32_t step)
 	return -1;
 }
 
-/* Exchanges tensors 0 and 1 of a dispatch, and changes its steps so that the result stays equal. */
+/* Exchanges tensors 0 and 1 of a dispatch, without changing its result. */
 static bool exchange(struct dispatch *d)
 {
 	struct elementwise_params *p = &d->params.elementwise;

@@ -22,8 +22,8 @@ struct lower {
 typedef enum nn_status lower_fn(struct lower *l);
 
 /*
- * A row of the table of operations: the code of an operation, the supported types of its input
- * number `subject`, and the function that translates the operation.
+ * A row of the table of operations: an operation's code, the supported types of its input
+ * `subject`, and the function that translates the operation.
  */
 struct vulkan_op {
 	int32_t code;

@@ -9,8 +9,8 @@
 #include "vulkan/lower.h"
 
 /*
- * Makes a constant for an axis of a resized image. For each output position, the constant has two
- * input positions and the weight of the second input position.
+ * Makes a constant that has, for each position on an output axis, two input positions and the
+ * weight of the second input position.
  */
 static uint32_t sources(struct lower *l, const struct nn_resize *v, uint32_t in, uint32_t out)
 {

@@ -176,8 +176,8 @@ static enum nn_status add_product(struct lower *l, struct dispatch *d, uint32_t 
 }
 
 /*
- * Returns the dispatch that computes `batches` matrix products, whose sizes are in `p`: the images
- * are the rows, and the width is the number of columns.
+ * Returns the dispatch that computes `batches` matrix products; `p` has the numbers of rows (as
+ * images) and columns (as width).
  */
 static struct dispatch product(struct lower *l, const struct window_params *p, uint32_t batches)
 {

@@ -26,7 +26,6 @@ static int list_gpus(void)
 	return 0;
 }
 
-/* Prints the supported operations and their types, one operation in each line. */
 static int list_operations(void)
 {
 	static const struct {

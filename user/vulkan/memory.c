@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Makes buffers in a GPU's memory, or in memory that the host can access.
+ * Makes buffers in a GPU's memory or in the host's.
  */
 #include <string.h>
 

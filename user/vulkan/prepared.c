@@ -318,7 +318,7 @@ void prepared_release(struct prepared *p)
 	VkDevice device = p->gpu->device;
 
 	finish(p, 0);
-	/* If the GPU is lost, wait until it is idle, because it may still use the commands. */
+	/* Wait, because a lost GPU may still be using the commands. */
 	if (gpu_is_lost(p->gpu))
 		gpu_wait(p->gpu);
 	commands_free(&p->commands, p->gpu);

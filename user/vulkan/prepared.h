@@ -31,8 +31,7 @@ enum nn_status prepared_create(struct gpu *gpu, const struct nn_model *model,
 
 /*
  * Runs the model on copies of all arguments. Only one execution of a prepared model runs at a time.
- * After the deadline has passed, or once `gone` (a file, or -1) is readable, the GPU gets no more
- * submissions of the execution.
+ * Submits no more commands after the deadline, or once `gone` (a file, or -1) is readable.
  */
 enum nn_status prepared_execute(struct prepared *prepared, struct nn_execution *execution, int gone,
 				struct nn_error *err);

@@ -256,8 +256,8 @@ static void test_copy_of_vgem(void **state)
 }
 
 /*
- * The end of the file needs an address of more than 28 bits, too much for the device. The sparse
- * file uses no memory, so only the address limit rejects the file.
+ * The end of the file needs an address of more than 28 bits. The sparse file uses no memory, so
+ * only the limit of addresses rejects the file.
  */
 static void test_too_large(void **state)
 {

@@ -19,10 +19,7 @@ struct failing {
 	atomic_bool is_lasting;
 };
 
-/*
- * The file in which the engine's programs find which allocations fail. The script
- * scripts/guest/allocation-failures makes the file.
- */
+/* The file, from scripts/guest/allocation-failures, by which allocations of the engine fail. */
 #define FAILING_FILE "/run/nnaccel-failing"
 
 /*

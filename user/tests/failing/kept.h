@@ -40,7 +40,6 @@ void kept_remove(const void *what, enum kept_kind kind);
 
 void kept_mapped(size_t size);
 
-/* Returns the current number of objects of each kind. */
 struct kept kept_now(void);
 
 /* Returns the name of a kind with more objects in `after` than in `before`, or NULL. */

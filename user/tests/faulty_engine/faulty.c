@@ -356,7 +356,7 @@ static void shorten(const struct nn_execution *e, const struct nn_arg *out)
 	}
 }
 
-/* Executes with one memory for the temporaries of all executions, which is the fault. */
+/* Executes with temporaries that all executions share, which is a fault. */
 static enum nn_status execute_shared(const struct prepared *p, struct nn_execution *e, struct nn_error *err)
 {
 	static char room[1 << 20];

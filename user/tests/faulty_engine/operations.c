@@ -100,10 +100,7 @@ static bool has_quant8(const struct nn_operand *o)
 	return o->type == NN_TENSOR_QUANT8_ASYMM || o->type == NN_TENSOR_QUANT8_ASYMM_SIGNED;
 }
 
-/*
- * Returns whether the first input is broadcast in any dimension or, with `in_the_middle`, in a
- * dimension that is neither the first nor the last dimension.
- */
+/* Returns whether the first input is broadcast in a dimension (in_the_middle: not an outer one). */
 static bool is_broadcast(const struct nn_operand *a, const struct nn_operand *b, bool in_the_middle)
 {
 	uint32_t rank = a->rank < b->rank ? a->rank : b->rank;
@@ -239,7 +236,6 @@ static enum nn_status prepare(const struct nna_engine *engine, const struct nn_m
 
 /* ---- outputs ---- */
 
-/* Changes an output's element as the current fault says. */
 static void change(int32_t type, void *at)
 {
 	uint8_t *byte = at;

@@ -358,10 +358,7 @@ static size_t place(size_t i)
 	return FIRST_CLIENT + i;
 }
 
-/*
- * Connects client i, and puts it at keep->fds[place(i)]. The client that is at place(i) before the
- * call moves to the end.
- */
+/* Connects client i at keep->fds[place(i)]; a client that was there moves to the end. */
 static void begin(size_t i)
 {
 	workers[i] = (struct worker){ .memory = -1 };

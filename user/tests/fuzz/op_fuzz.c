@@ -66,7 +66,6 @@ struct job {
 
 static float channel_scales[MAX_CHANNELS];
 
-/* Sets a valid scale and zero point of an operand. */
 static void quantise(struct nn_operand *o, const struct os_operand *s)
 {
 	float scale = s->scale > 0 ? s->scale : 1;

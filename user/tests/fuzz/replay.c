@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 
-/* Replaces libFuzzer's function, which mutators of targets call, by a function without effect. */
+/* Replaces libFuzzer's function, which targets' mutators call, and does nothing. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
 {
 	(void)data;
@@ -22,7 +22,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size)
 	return size;
 }
 
-/* Runs the fuzz target with the bytes of a file; returns false if the file cannot be read. */
+/* Runs the fuzz target on a file; returns false if the file cannot be read. */
 static int replay(const char *path)
 {
 	FILE *file = fopen(path, "rb");

@@ -56,7 +56,6 @@ static inline size_t camera_frame_bytes(const struct camera *camera)
 	return (size_t)camera->stride * camera->height * 3 / 2;
 }
 
-/* Returns the offset of the plane of Cb and Cr in a buffer. */
 static inline size_t camera_chroma_offset(const struct camera *camera)
 {
 	return (size_t)camera->stride * camera->height;

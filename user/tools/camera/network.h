@@ -35,7 +35,6 @@ enum nn_status network_add_image(struct network *network,
 				 const struct nna_hardware_image *image, void *output,
 				 size_t output_size, struct nn_error *err);
 
-/* Executes the model in the burst, on the image with the number `image`. */
 enum nn_status network_execute(struct network *network, uint32_t image, struct nn_error *err);
 
 #endif /* NN_CAMERA_NETWORK_H */

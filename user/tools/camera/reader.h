@@ -42,9 +42,8 @@ struct reader {
 /*
  * Builds the network for frames of the given size. The filters are computed from the glyphs without
  * training. A digit's filter yields the mean of the cell's pixels where the digit has ink, minus
- * the mean of all other pixels of the cell. The magnitude of a filter's result is the cell's full
- * contrast if the digit matches, whether light or dark. The magnitude is smaller for all other
- * digits.
+ * the mean of the cell's other pixels. The magnitude of a filter's result is the cell's full
+ * contrast for the matching digit, light or dark, and less for other digits.
  */
 void reader_init(struct reader *reader, const struct glyphs *glyphs, uint32_t width,
 		 uint32_t height);

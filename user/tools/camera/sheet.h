@@ -24,9 +24,9 @@ enum nn_status sheet_init(struct sheet *sheet, uint32_t frame_width, uint32_t fr
 void sheet_free(struct sheet *sheet);
 
 /*
- * Copies a frame in colours to place `index` of the sheet. Draws the number that the network read
- * below the frame, in green if the number is right, otherwise in red. `pixels` is the first byte of
- * the frame's plane of Y.
+ * Copies a frame in colours to place `index` of the sheet, and draws the number read below the
+ * frame: green if the number is right, otherwise red. `pixels` is the first byte of the frame's
+ * plane of Y.
  */
 void sheet_put(struct sheet *sheet, uint32_t index, const struct camera *camera,
 	       const uint8_t *pixels, const struct glyphs *glyphs, int64_t answer, bool is_right);

@@ -100,10 +100,7 @@ static void back_depthwise(struct trainer *t, const struct net_layer *l, const f
 	}
 }
 
-/*
- * Passes the error of a max pooling's output back to the largest value of the window. If several
- * values are the largest, the first of them gets the error.
- */
+/* Passes the error of a max pooling's output to the first of the largest values in the window. */
 static void back_max_pool(const struct net_layer *l, const float *in, float *in_error,
 			  struct net_span ys, struct net_span xs, const float *error)
 {

@@ -62,7 +62,6 @@ static int printed(const char *what)
 	return 1;
 }
 
-/* Prints the usage, and returns the program's exit status. */
 static int print_usage(bool is_help)
 {
 	fputs("usage: train_digits >weights.c\n"

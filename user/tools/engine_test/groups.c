@@ -606,9 +606,9 @@ static enum outcome run_once(struct test *t, const struct vector *v, struct nna_
 }
 
 /*
- * Tests several prepared models at a time. The models have equal arguments, but half of the models
- * have other constants. The test executes the models in turn, with changed inputs. Then the test
- * releases some models, and the rest of the models must still compute.
+ * Tests several prepared models at a time, with equal arguments, but with other constants in half
+ * of the models. Executes the models in turn, with changed inputs, releases some models, and checks
+ * that the rest still computes.
  */
 static enum outcome try_models(struct test *t, const struct vector *v, char reason[REASON])
 {

@@ -418,7 +418,6 @@ static enum outcome run_loaded(struct test *t, const struct vector *v, struct nn
 	return outcome;
 }
 
-/* Changes some bytes of a file, or the file's length. */
 static void damage(int file, uint32_t round)
 {
 	uint64_t size = size_of(file), at = size ? random_bits() % size : 0;
@@ -587,8 +586,8 @@ static uint64_t usual_ns(struct shot *s, struct nna_prepared_model *model)
 
 /*
  * Tries deadlines that pass while the engine computes. If the engine observes deadlines, most of
- * the executions with such deadlines end with a missed deadline. An engine that does not observe
- * deadlines ends the executions with success, unless the call itself was too slow.
+ * the executions miss their deadlines. If the engine ignores deadlines, the executions succeed,
+ * unless the call itself was too slow.
  */
 static enum outcome try_late(struct test *t, const struct vector *v, struct nna_prepared_model *model,
 			     char reason[REASON])

@@ -18,10 +18,7 @@
 /* Alignment of arguments, which is only the size of a number. */
 #define UNALIGNED 4
 
-/*
- * Places the arguments in memory one after the other, from `begin` on. Returns the offset of the
- * end of the last argument.
- */
+/* Places the arguments in memory from `begin` on, and returns the end of the last argument. */
 static uint64_t place(struct nna_argument *args, const struct vector_arg *from, uint32_t count,
 		      uint32_t pool, uint64_t begin)
 {
@@ -143,8 +140,8 @@ bool shot_check_rest(const struct shot *s, char reason[REASON])
 }
 
 /*
- * Returns whether an execution's times obey the HAL: times are reported if they are requested, and
- * the device's time is at most the driver's time.
+ * Returns whether times obey the HAL: they are reported if requested, and the device's time is at
+ * most the driver's.
  */
 static bool is_time(const struct shot *s)
 {

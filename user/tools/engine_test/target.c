@@ -124,10 +124,7 @@ static bool start_program(struct target *t, struct nn_error *err)
 	return true;
 }
 
-/*
- * Returns whether the library sees an engine. A thread of the library notices the end of an engine
- * after some time, so callers must wait.
- */
+/* Returns whether the library sees an engine, whose end it notices only after some time. */
 static bool is_attached(struct target *t)
 {
 	struct nna_context_info info = { .size = sizeof(info) };

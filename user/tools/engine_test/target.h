@@ -35,9 +35,9 @@ void target_kill(struct target *t);
 bool target_recover(struct target *t);
 
 /*
- * Limits the time of the calls up to target_unguard(), which returns whether the calls exceeded the
- * limit. At the limit, the engine's program is killed, so that the calls return. If the engine is
- * no program of this process, this process ends with a message.
+ * Limits the time of calls until target_unguard(), which returns whether the calls exceeded the
+ * limit. At the limit, the engine's program is killed, so that the calls return. Without a program,
+ * this process ends with a message.
  */
 void target_guard(struct target *t, const char *what);
 /* Limits the time of a series of calls up to target_unguard() to ten times the limit. */

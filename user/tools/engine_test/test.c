@@ -55,7 +55,7 @@ void test_end_row(struct test *t, struct row *row)
 		t->progress(row);
 }
 
-/* Stores a copy of a failing vector, if the vector is smaller than the stored vector. */
+/* Stores a copy of a failing vector if the vector is the smallest so far. */
 static void keep_smallest(struct test *t, const struct vector *v)
 {
 	char path[] = "/proc/self/fd/0000000000";

@@ -241,7 +241,6 @@ void vector_free(struct vector *v)
 	free(v);
 }
 
-/* Copies a model into a new vector without inputs and outputs. */
 static struct vector *copy_model(const struct nn_model *model, const char *name)
 {
 	struct vector *v = calloc(1, sizeof(*v));

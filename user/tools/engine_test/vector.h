@@ -62,7 +62,7 @@ struct vector *vector_cut(const struct nn_model *model, const bool *remain, cons
 
 void vector_free(struct vector *v);
 
-/* Returns a number for the size of a vector, by which vectors can be compared. */
+/* Returns a vector's size, to compare vectors. */
 uint32_t vector_size(const struct vector *v);
 
 /*
@@ -72,8 +72,8 @@ uint32_t vector_size(const struct vector *v);
 bool vector_equals(const struct vector *v, uint32_t output, const void *data, uint32_t *element);
 
 /*
- * Write a vector to a file, and read a vector from a file. On failure, vector_save() returns false,
- * vector_load() returns NULL, and errno is set; EINVAL means that the file has no vector.
+ * Write a vector to a file, and read a vector from a file. After failures, errno is set; EINVAL
+ * means that the file has no vector.
  */
 bool vector_save(const struct vector *v, const char *path);
 struct vector *vector_load(const char *path);

@@ -21,8 +21,8 @@
 #define TYPE_I8		4
 
 /*
- * Number of invocations of a work group, number of work groups along the first dimension, and size
- * of the tile that a work group of a matrix product computes.
+ * Invocations of a work group, work groups along the first dimension, and size of the tile that a
+ * work group of a matrix product computes.
  */
 #define GROUP_SIZE	64
 #define GROUPS_X	32768
@@ -74,7 +74,7 @@
 
 /*
  * Parameters of a chain of elementwise operations. Tensors 0 to 2 are broadcast to the output. Each
- * step has an operand (tensor 1 or 2, or 0 without an operand) and the numbers x and y.
+ * step has an operand (tensor 1 or 2; 0: no operand) and the numbers x and y.
  */
 #define ELEMENTWISE_PARAMS								\
 	uint at[TENSORS];								\
@@ -204,8 +204,8 @@
 
 /*
  * Parameters of resizing images. For each output row, tensor 1 has two input rows and the weight of
- * the second input row, as the bits of a float. For each output column, tensor 2 has two input
- * columns and the weight of the second input column.
+ * the second row, as the bits of a float. For each output column, tensor 2 has two input columns
+ * and a weight.
  */
 #define RESIZE_PARAMS									\
 	uint at[TENSORS];								\

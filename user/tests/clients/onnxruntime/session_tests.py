@@ -478,7 +478,7 @@ def rescaled(kind):
 def test_rescaled(device):
     """8-bit tensors of different scales: sums and activations"""
     for kind in (np.uint8, np.int8):
-        # The result may be wrong by 2 quanta: values are rounded twice, the first time with larger steps.
+        # The result may be wrong by 2 quanta, because values are rounded twice.
         compare(rescaled(kind), {n: floats(1, 5, 6, 7) for n in "ab"}, device, quanta=2)
 
 

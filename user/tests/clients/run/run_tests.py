@@ -61,8 +61,8 @@ graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("image", 1,
                            numpy_helper.from_array(np.arange(8, dtype=np.float32) / 8, "b")])
 onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), sys.argv[1])
 """
-# A Python program that writes an ONNX file: two nodes that ONNX Runtime computes itself, and then the
-# network. The first node is too little work for a partition, and the NNAPI lacks the second node's operation.
+# A Python program that writes the network after two nodes that ONNX Runtime computes itself. The first node has
+# too little work for a partition, and the NNAPI lacks the second node's operation.
 BEHIND = """
 import sys, onnx
 from onnx import helper

@@ -415,7 +415,7 @@ def test_cache(w):
             plain.close()
         # Two models with equal contents, or with equal tokens, share one cache entry.
         assert files[0] > 0 and files[0] == files[1] < files[2] == files[3] < files[4], files
-        # A model with other weights has a cache entry of its own.
+        # A model with other weights has another cache entry.
         plain, ours, delegate, _ = w.both(network(w.operators), cache_dir=folder)
         assert near(plain.run(image)[0], ours.run(image)[0])
         assert len(os.listdir(folder)) > files[4]

@@ -218,8 +218,8 @@ def hybrid_pixels(m):
 # Activations that are quantised at run time may differ by one quantum, if they are rounded differently.
 case("fully connected hybrid", hybrid())
 case("fully connected hybrid, asymmetric", hybrid(asymmetric=True))
-# Newer versions of TensorFlow Lite have one scale per channel. The tested version computes zeros for this
-# case, so the reference is a convolution of one pixel.
+# TensorFlow Lite scales each channel only in newer versions. The tested version computes zeros, so the reference
+# is a convolution of one pixel.
 case("fully connected hybrid per channel", hybrid(0, True), reference=hybrid_pixels, join=list)
 case("batch matmul hybrid", hybrid_matmul(False))
 case("batch matmul hybrid, asymmetric", hybrid_matmul(True))

@@ -15,8 +15,8 @@ SAME, VALID = 0, 1
 CUSTOM = 32  # the code of operations that have only a name
 NONE, RELU, RELU_N1_TO_1, RELU6, TANH = 0, 1, 2, 3, 4
 
-# For each operation's name: the kind of its BuiltinOptions, and the formats of the options' fields. In these
-# options, padding is 0 for SAME and 1 for VALID.
+# For each operation: the kind of its BuiltinOptions, and the formats of the options' fields. Padding is 0 for
+# SAME and 1 for VALID.
 CONV = (1, "biibii")
 POOL = (5, "biiiib")
 ACTIVATION = "b"

@@ -304,7 +304,7 @@ def main(library, plugin, device, builtins, *names):
         wrong = None if f"{len(made.nodes)} of {len(made.nodes)} nodes in 1 " in said.text else \
             said.text
         for a, b, tensor in zip(plain.run(image), ours.run(image), made.outputs):
-            # The outputs' errors may be larger than one layer's errors, which add up over consecutive layers.
+            # The errors of consecutive layers may add up in the outputs.
             off = furthest(made.types[tensor], a, b)
             if off > (1e-4 if kind == FLOAT32 else 3):
                 wrong = f"{wrong or ''} off by {off:g}"
