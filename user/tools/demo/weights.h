@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trained parameters of the demo's network, and hashes that let a test repeat the training. The
+ * The trained parameters of the demo's network, and hashes by which a test checks the training. The
  * program train_digits (`make retrain`) writes weights.c.
  */
 #ifndef NN_DEMO_WEIGHTS_H

@@ -142,7 +142,7 @@ static void try_form(struct test *t, struct row *row, const struct nn_op *op, co
 	}
 }
 
-/* Forms of tensors with more than 65,536 elements. */
+/* Forms of operations on tensors with more than 65,536 elements. */
 static const struct form large_forms[] = {
 	{ "ADD", "X[3,149,151] =[3,149,151] i:0 > X" },
 	{ "CONV_2D", "X[1,65,65,16] W[16,1,1,16] B[16] i:2 i:1 i:1 i:0 b:0 > X" },

@@ -186,7 +186,7 @@ struct mutant {
 	struct nn_subgraph main;
 	struct nn_operand *operands;
 	struct nn_operation *operations;
-	uint32_t *inputs;		/* changed inputs of one operation */
+	uint32_t *inputs;		/* inputs of the operation that is changed */
 };
 
 static void mutant_free(struct mutant *m)

@@ -196,7 +196,7 @@ bool vector_equals(const struct vector *v, uint32_t output, const void *data, ui
 	const uint32_t count = o->size / nn_type_info_of(type)->element_size;
 	const double largest = is_real(type) ? largest_of(type, o->data, count) : 0;
 	const bool is_float16 = type == NN_TENSOR_FLOAT16 || type == NN_FLOAT16;
-	/* A float16 result that is rounded only once is precise, unlike a float16 sum. */
+	/* A result that is rounded only once has float16's full precision, unlike a sum. */
 	const bool is_once = v->steps == 1 && v->tolerance < 1e-4f && !v->model->relaxed;
 	const bool is_fp16 = !is_once && (is_float16 || v->model->relaxed);
 	const double tolerance = is_fp16 ? 2e-2 : is_float16 ? 1e-3 : (double)v->tolerance;
