@@ -19,7 +19,7 @@
 
 #define EXECUTIONS 150		/* executions after which a model is tuned and saved */
 #define READERS how_often(3, 1)
-#define ROUNDS how_often(4, 2)	/* rounds of saving while other processes read */
+#define ROUNDS how_often(4, 2)	/* rounds of saving an entry while other processes read the entry */
 
 /* The arguments of deferred_saved(). */
 static sem_t told;
@@ -50,7 +50,7 @@ static void entry_open_deferred(struct entry *e, int number)
 	e->cache.deferred_saved = deferred_saved;
 }
 
-/* Prepares a model with deferred saving, and closes the handles of the entry's files at once. */
+/* Prepares a model with deferred saving, and closes the files of the cache entry immediately. */
 static struct nna_prepared_model *prepare_deferred(int number)
 {
 	struct nna_prepared_model *p;
@@ -108,7 +108,10 @@ static void test_first_execution(void **state)
 	assert_entry(1);
 }
 
-/* The tuned plan replaces the first one. With several CPUs the tuned plan is longer. */
+/*
+ * The plan that was tuned after many executions replaces the saved plan. A plan tuned for several
+ * CPUs is longer than an untuned plan.
+ */
 static void test_hot(void **state)
 {
 	bool tunes = sysconf(_SC_NPROCESSORS_ONLN) > 1;
@@ -131,7 +134,7 @@ static void test_hot(void **state)
 	assert_entry(2);
 }
 
-/* Does the same as test_hot() in a burst. */
+/* A model that a burst executes many times is tuned and saved. */
 static void test_hot_in_burst(void **state)
 {
 	const struct nna_argument in = { .length = ROW }, out = { .offset = ROW, .length = ROW };
@@ -158,8 +161,8 @@ static void test_hot_in_burst(void **state)
 }
 
 /*
- * Does the same as test_hot() with fenced executions. A save may be tried before the first
- * execution has compiled anything.
+ * A model is tuned and saved after many fenced executions. The library may try to save a model
+ * before the first execution has compiled the model.
  */
 static void test_hot_behind_fences(void **state)
 {
@@ -216,7 +219,7 @@ static void test_hot_loaded(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Freeing a model during its save ends the save, and leaves no incomplete entry. */
+/* Freeing a model while it is being saved ends the saving, and leaves no incomplete cache entry. */
 static void test_free_at_once(void **state)
 {
 	struct nna_prepared_model *p;

@@ -90,7 +90,7 @@ static float *map(struct nna_memory *m)
 	return data;
 }
 
-/* Adds the two vectors at the start of a memory; the sum follows them. */
+/* Adds the two vectors at the start of a memory, and writes the sum behind the vectors. */
 static enum nn_status add(struct nna_prepared_model *p, struct nna_memory *m,
 			  const struct nna_execute_options *options, struct nna_timing *timing,
 			  struct nn_error *e)
@@ -102,7 +102,7 @@ static enum nn_status add(struct nna_prepared_model *p, struct nna_memory *m,
 	return nna_execute(p, &r, options, NNA_SIZED(nna_results, .timing = timing), e);
 }
 
-/* Fills in numbers, calls add(), and returns the number of wrong sums. */
+/* Writes two vectors into the memory, calls add(), and returns the number of wrong sums. */
 static int add_numbers(struct nna_prepared_model *p, struct nna_memory *m, float *data, float from)
 {
 	int wrong = 0;
@@ -257,7 +257,10 @@ static void test_timing(void **state)
 	nna_memory_free(m);
 }
 
-/* Only the request gives the sizes. In a second request, the output is too small for its size. */
+/*
+ * The request determines the tensors' sizes, which the model leaves open. In a second request, the
+ * output's memory is too small for the sum.
+ */
 static void test_dynamic_shapes(void **state)
 {
 	struct nna_argument in[] = {
@@ -346,7 +349,7 @@ static void test_constants_in_files(void **state)
 	}
 }
 
-/* Maps the file of a memory that is imported. */
+/* Maps a file that the test imports as a memory. */
 static float *map_file(int fd)
 {
 	float *data = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -202,7 +202,10 @@ static enum nn_status run_on_path(enum path path, struct nna_memory *from, struc
 
 #define RUNS 10
 
-/* Executes on each path, and checks that each execution begins and ends `each` counted accesses. */
+/*
+ * Executes on each path, and checks that count() reports `each` begun and `each` ended accesses an
+ * execution.
+ */
 static void compare_paths(struct nna_memory *from, struct nna_memory *to, const char *what,
 			  uint32_t (*count)(bool end), uint32_t each)
 {
@@ -228,7 +231,7 @@ static uint32_t count_foreign(bool end)
 	return of[BOTH] + of[TO_DEVICE] + of[FROM_DEVICE];
 }
 
-/* Returns the number of notifications to the attached device of the tests. */
+/* Returns how often the kernel notified the tests' device that is attached to the memory. */
 static uint32_t count_device(bool end)
 {
 	struct exporter_counts counts = exporter_counts(&t.x);
@@ -243,7 +246,9 @@ static void test_paths_of_foreign_memory(void **state)
 	compare_paths(t.own, t.foreign, "output of another driver", count_foreign, 1);
 }
 
-/* The burst was made, and has used the memory, before the device is attached. */
+/*
+ * The burst t.burst exists and has used the memory before another device is attached to the memory.
+ */
 static void test_paths_of_own_memory_with_a_device(void **state)
 {
 	struct nna_memory *other;
@@ -262,7 +267,10 @@ static void test_paths_of_own_memory_with_a_device(void **state)
 	close(fd);
 	compare_paths(t.own, other, "input with a device", count_device, 1);
 	compare_paths(other, t.own, "output with a device", count_device, 1);
-	/* The counts are the same for a burst that is made after the device was attached. */
+	/*
+	 * A burst that is made after the device was attached causes as many accesses as an older
+	 * burst.
+	 */
 	nna_burst_free(t.burst);
 	assert_int_equal(nna_burst_create(t.prepared, NULL, &t.burst, NULL), NN_OK);
 	compare_paths(t.own, other, "input with a device, new burst", count_device, 1);
@@ -410,7 +418,7 @@ static enum nn_status copy_image(bool in_burst, struct nna_memory *from, uint64_
 	return nna_execute(t.prepared, &request, NULL, NULL, NULL);
 }
 
-/* Padding between rows is neither read nor written. */
+/* An execution neither reads nor writes the padding between the rows of an image. */
 static void check_images(bool in_burst, uint32_t stride)
 {
 	uint8_t *data = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED, t.x.buffer, 0);

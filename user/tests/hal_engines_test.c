@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Three engines through libnnaccel. They are listed and opened by name, and each computes for its
- * own clients. If one engine dies, the clients of the others are not affected. Needs a running
- * nnacceld. The test starts two more engines, so it needs the program of nnacceld and root.
+ * Tests three engines through libnnaccel. The test lists the engines, opens them by name, and
+ * executes on each engine. The death of one engine does not affect clients of the other engines.
+ * Needs a running nnacceld. The test starts two more engines, so it needs the program of nnacceld
+ * and root.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -96,8 +97,8 @@ static void test_list(void **state)
 		assert_string_not_equal(entry->version, "");
 	}
 	/*
-	 * List the devices with room for none, with room for some, and with entries that are longer
-	 * than the library's.
+	 * List the devices into no entries, into fewer entries than there are devices, and into
+	 * entries that are longer than the library's.
 	 */
 	check(nna_device_list(NULL, sizeof(entries[0]), &none, &err));
 	assert_int_equal(none, count);
@@ -173,8 +174,8 @@ static void test_death_of_one(void **state)
 		usleep(1000);
 	stop_other(1, SIGKILL);
 	/*
-	 * The workers of an engine end some time after the engine; last of all a worker that is
-	 * just starting.
+	 * An engine's workers end some time after the engine; a worker that is just starting ends
+	 * last.
 	 */
 	while (!add(&dead, 1))
 		usleep(1000);

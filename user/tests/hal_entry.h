@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Common functions for tests of the compilation cache on the device: a model of one matrix, entries
- * in files, and the right results.
+ * in files, and the expected results.
  */
 #ifndef NN_TESTS_HAL_ENTRY_H
 #define NN_TESTS_HAL_ENTRY_H
@@ -25,7 +25,7 @@
 
 static char folder[64] = "/tmp/nnaccel-cache-XXXXXX";
 
-/* An entry: its open files, and the result of nna_prepare_model() for it. */
+/* A cache entry: its open files, and the result of nna_prepare_model() for the entry. */
 struct entry {
 	int model, data;
 	struct nn_error not_saved;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compilation cache for models with extensions. Tests entries in files and in the engine's own
- * cache, which clients may use an entry, and plug-ins that are changed or removed. Needs the same
- * as hal_extension_test. The parts store, changed and removed are for a nnacceld that is restarted
- * with other plug-ins in between (scripts/guest/extensions).
+ * Tests the compilation cache for models with extensions. Checks entries in files and in the
+ * engine's own cache, which clients may use an entry, and plug-ins that change or are missing. This
+ * test needs the same devices and plug-ins as hal_extension_test. Before the parts "changed" and
+ * "removed" of the test, nnacceld is restarted with other plug-ins (scripts/guest/extensions).
  */
 #define _GNU_SOURCE
 #include "tests/hal_entry.h"
 #include "tests/hal_extension_fixture.h"
 #include "tests/hal_cached.h"
 
-/* Numbers of the entries in the folder: GOLDEN uses extensions, CORE does not. */
+/*
+ * Numbers of the cache entries in the folder: GOLDEN's model uses extensions, CORE's model does
+ * not.
+ */
 enum { GOLDEN = 30, CORE };
 
 /* ---- entries in files ---- */
@@ -94,7 +97,7 @@ static void test_stranger(void **state)
 	nna_device_close(stranger);
 }
 
-/* Flips each bit of some bytes of the model file, one at a time. */
+/* Flips single bits of the model file: each bit of some of the file's bytes. */
 static void test_bits(void **state)
 {
 	struct nna_device *member = open_as(true);
@@ -182,8 +185,8 @@ static void test_store(void **state)
 }
 
 /*
- * Saved plans become invalid with another plug-in, even if that computes the same. The plans are
- * compiled again.
+ * A changed plug-in makes saved plans invalid, even if its operations compute the same results.
+ * Models whose saved plan is invalid are compiled again.
  */
 static void test_changed(void **state)
 {

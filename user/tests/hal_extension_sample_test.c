@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sample engine of user/examples/engine, used through libnnaccel: each way to execute its
- * operations, its extension, its executor of bursts, and models in cache files. Needs /dev/nnaccel,
- * the sample engine with a keeper, and root (scripts/guest/sample-engine).
+ * Tests the sample engine of user/examples/engine through libnnaccel: all kinds of executions, the
+ * engine's extension, the engine's own bursts, and models in cache files. Needs /dev/nnaccel, the
+ * sample engine with a keeper, and root (scripts/guest/sample-engine).
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static struct nna_prepared_model *prepare_sample(const struct nna_prepare_option
 	return p;
 }
 
-/* Executes once; in the burst unless `burst` is NULL. */
+/* Executes the model once: in `burst`, or without a burst if `burst` is NULL. */
 static enum nn_status run_sample(struct nna_prepared_model *p, struct nna_burst *burst,
 			  const struct nna_execute_options *options)
 {
@@ -164,8 +164,8 @@ static void test_saved(void **state)
 	nna_prepared_model_free(p);
 
 	/*
-	 * The engine stores a number in the file. With another number the file does not belong to
-	 * this engine.
+	 * The engine identifies its cache files by a number in the file. If the number is wrong,
+	 * the engine refuses the file.
 	 */
 	assert_int_equal(pread(e.model, &byte, 1, size_of(e.model) / 2), 1);
 	byte ^= 1;
@@ -176,8 +176,8 @@ static void test_saved(void **state)
 }
 
 /*
- * When a model is prepared again, its plan comes from the keeper, even in another process of the
- * same user.
+ * When a model is prepared again, the engine loads its plan from the keeper, even for another
+ * process of the same user.
  */
 static void test_cached(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests which clients get extensions of libnnaccel's device. Needs /dev/nnaccel, a nnacceld with
- * the example and the test plug-ins (scripts/guest/extensions), and root, because the test joins
- * groups.
+ * Tests which clients may use the extensions of libnnaccel's device. Needs /dev/nnaccel, a nnacceld
+ * with the example and the test plug-ins (scripts/guest/extensions), and root, because the test
+ * joins groups.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -197,7 +197,7 @@ static void build_numbers(struct model_builder *b, uint32_t count)
 
 /*
  * A buffer passes numbers from one model to another, although these models give the numbers' type
- * different prefixes. Shapes are known or unknown.
+ * different prefixes. The test runs with shapes that the models know, and with unknown shapes.
  */
 static void test_domain(void **state)
 {
@@ -226,7 +226,9 @@ static void test_domain(void **state)
 					  .num_models = 2, .inputs = &other, .num_inputs = 1,
 					  .outputs = &role, .num_outputs = 1), &buffer, &token,
 					  &err));
-		/* The roles are refused, because their operands have different types. */
+		/*
+		 * The library refuses a buffer for two roles whose operands have different types.
+		 */
 		assert_int_equal(nna_buffer_allocate(client, NNA_SIZED(nna_buffer_roles,
 						     .models = models, .num_models = 2,
 						     .inputs = (const struct nna_role[]){ role, other },
@@ -246,7 +248,7 @@ static void test_domain(void **state)
 					       .length = (COUNT - 1) * sizeof(float) };
 		check(nna_execute(models[1], &j.request, NULL, NULL, &err));
 		assert_float_equal(((float *)(j.map + PAGE / 2))[COUNT - 2], 13.0 / 8, 1e-6);
-		/* A write must consist of whole elements. */
+		/* nna_buffer_write() must write whole elements. */
 		assert_int_equal(nna_buffer_write(buffer, numbers, sizeof(numbers) - 1, 1,
 						  &(uint32_t){ COUNT }, &err),
 				 NN_INVALID_ARGUMENT);
@@ -285,7 +287,7 @@ static void check_numbers(struct job *j, bool has_modulus, bool has_skip)
 	memset(j->map + PAGE / 2, 0xff, sizeof(out));
 }
 
-/* Executes once on each path, with an attribute and without. */
+/* Executes on each path (plain, burst, fenced) with and without an attribute. */
 static void check_paths(struct job *j, bool has_modulus)
 {
 	struct nna_execute_options options = { .size = sizeof(options), .measure = true };
@@ -345,7 +347,10 @@ static void test_attributes(void **state)
 	}
 }
 
-/* Loading a plan calls compile() again, with the attributes given when loading. */
+/*
+ * When a saved plan is loaded, compile() is called again with the attributes that the loading call
+ * gives.
+ */
 static void test_attributes_cached(void **state)
 {
 	int model_file = memfd_create("model", MFD_CLOEXEC);
@@ -446,10 +451,7 @@ static void check_copy(struct job *j)
 	assert_memory_equal(j->map, j->map + PAGE / 2, COUNT * sizeof(float));
 }
 
-/*
- * If a worker crashes, the worker of another client continues, and the first client gets a new
- * worker.
- */
+/* If a worker crashes, its client gets a new worker, and the workers of other clients continue. */
 static void test_crash(void **state)
 {
 	struct nna_device *client = open_as(true), *other = member;
@@ -492,10 +494,10 @@ static void test_endless(void **state)
 }
 
 /*
- * On each path, nnacceld's time limit ends the worker of an execution without a deadline, after the
- * client got the reason. Each path uses another user, because crashed workers count against their
- * user. Each path takes as many seconds as the limit, so a usual run tries only the path whose log
- * is checked.
+ * On each path, an execution without a deadline exceeds nnacceld's time limit: The client gets the
+ * reason, and its worker ends. Each path uses another user, because crashed workers count against
+ * their user. Testing a path takes as long as nnacceld's time limit, so a usual run tests only the
+ * path whose log is checked.
  */
 static void test_bound(void **state)
 {

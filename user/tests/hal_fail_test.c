@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each allocation of worker, keeper and broker fails in turn, first alone and then with all later
- * ones. Each client gets an error or a right answer in finite time, and the next client is served.
- * Allocations also fail while a broker starts. Needs /dev/nnaccel and tests/failing/nnacceld
- * (scripts/guest/allocation-failures). With NN_TEST_PART=I/N, only every N-th allocation fails.
- * NN_TEST_ONLY is a pattern of the tests to run.
+ * In worker, keeper and broker, each allocation fails in turn, first alone and then together with
+ * all later allocations. Each client gets an error or a right answer in finite time, and the next
+ * client is served. Allocations also fail while a broker starts. Needs /dev/nnaccel and
+ * tests/failing/nnacceld (scripts/guest/allocation-failures). With NN_TEST_PART=I/N, only every
+ * N-th allocation fails. NN_TEST_ONLY is a pattern of the tests to run.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -17,7 +17,7 @@
 /* The time limit of a client in seconds, which also limits each of its waits. */
 #define PATIENCE 120
 
-/* Exit statuses of a client, which was served, was refused, or got a wrong answer. */
+/* Exit statuses of a client: The client was served, was refused, or got a wrong answer. */
 enum { SERVED, REFUSED, WRONG };
 
 static unsigned int part, parts = 1;
@@ -46,7 +46,8 @@ static int check_row(const float *y, float times)
 }
 
 /*
- * Prepares both models and asks to cache them. A model comes from its cache entry if that exists.
+ * Prepares both models and asks to cache them. Models whose cache entry exists are loaded from the
+ * entry.
  */
 static int prepare_both(struct client *c)
 {
@@ -177,7 +178,8 @@ static int start_client(bool cold)
 
 /*
  * Runs a client. The broker refuses a user for a while after workers failed, so a refused client
- * asks again. If @failures is given, the client stops asking after a failed allocation of @who.
+ * asks again. If @failures is not NULL, allocations of the process @who fail, and the client does
+ * not ask again after such a failure.
  */
 static int patient_client(bool cold, enum failing_who who, unsigned int number, bool lasting,
 			  unsigned int *failures)
@@ -248,7 +250,10 @@ static void test_broker(void **state)
 	fail_each(FAILING_BROKER, "broker", true);
 }
 
-/* Returns whether the engine became ready; scripts/guest/allocation-failures says which nnacceld it is. */
+/*
+ * Restarts nnacceld, which scripts/guest/allocation-failures chose, and returns whether it became
+ * ready.
+ */
 static bool restart_engine(void)
 {
 	return !system("scripts/guest/engine restart --worker-rate=1000");
@@ -260,8 +265,8 @@ static bool engine_is_gone(void)
 }
 
 /*
- * If an allocation fails while a broker starts, the broker serves without the missing part, or ends
- * and the next one starts.
+ * If an allocation fails while a broker starts, the broker either serves without an optional
+ * feature or ends. After a broker has ended, the next broker starts.
  */
 static void fail_each_start(bool lasting)
 {

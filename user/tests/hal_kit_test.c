@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine made with the kit. Executions of some clients take long, which must not disturb other
- * clients. Needs /dev/nnaccel and the engine of tests/kit_engine, whose log is the file
+ * Tests an engine that is made with the engine kit. Long executions of one client must not disturb
+ * other clients. Needs /dev/nnaccel and the engine of tests/kit_engine, whose log is the file
  * $NN_TEST_LOG.
  */
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 
 #define OP_ADD 0
 
-/* time after which starts of workers no longer count */
+/* time in s after which the limit on worker starts no longer counts a start */
 #define SHARE_PAUSE_S 2
 
 /* Prepares a model of x + x for one number. */
@@ -98,8 +98,8 @@ static void free_numbers(void)
 }
 
 /*
- * The offset in the log at which the lines of this test begin; earlier engines wrote the lines
- * before.
+ * Offset in the log file at which this test's lines begin; earlier engines wrote the lines before
+ * the offset.
  */
 static long log_start;
 
@@ -132,7 +132,7 @@ static void await_log(const char *text)
 		usleep(100000);
 }
 
-/* An execution of one client is overdue: only this client loses its models. */
+/* If a client's execution ignores its deadline, only this client loses its models. */
 static void test_overdue(void **state)
 {
 	struct nna_device *other;
@@ -144,14 +144,14 @@ static void test_overdue(void **state)
 	of_other = prepare_double(other);
 	check(twice(other, of_other, 1, 0));
 	/*
-	 * The deadline is half of the engine's time. The deadline is not scaled, because a
-	 * sandboxed process does not know the scale.
+	 * The deadline is half of the time that the engine takes for the execution. The deadline is
+	 * not scaled, because a sandboxed process does not know the scale.
 	 */
 	assert_int_equal(twice(device, p, KIT_ENGINE_LATE, clock_ns() + 2 * NS_PER_S),
 			 NN_MISSED_DEADLINE_TRANSIENT);
 	/*
-	 * Executions fail as soon as the client's memory is taken away; some time later the session
-	 * ends.
+	 * Executions fail as soon as the client's memory is revoked; the client's session ends some
+	 * time after that.
 	 */
 	while (twice(device, p, 2, 0) != NN_DEAD_OBJECT)
 		usleep(100000);
@@ -161,7 +161,10 @@ static void test_overdue(void **state)
 	nna_prepared_model_free(p);
 	p = prepare_double(device);
 	check(twice(device, p, 4, 0));
-	/* Executions that were still running could no longer write to the client's memory. */
+	/*
+	 * The overdue execution could not write to the client's memory after this memory was
+	 * revoked.
+	 */
 	usleep(KIT_ENGINE_LATE_NS / 1000);
 	assert_true(numbers[1] == 8);
 	check(twice(device, p, 5, 0));
@@ -200,7 +203,7 @@ static void test_gone(void **state)
 	free_numbers();
 }
 
-/* An execution ends with the fence that the engine gave for it. */
+/* An execution ends when the fence signals that the engine returned for the execution. */
 static void test_fence(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -210,7 +213,9 @@ static void test_fence(void **state)
 	begin_log();
 	check(twice(device, p, KIT_ENGINE_FENCED, 0));
 	assert_true(numbers[1] == 2 * KIT_ENGINE_FENCED);
-	/* The log lines of a process arrive later, because they go through a pipe. */
+	/*
+	 * The log lines of an engine process arrive with a delay, because they go through a pipe.
+	 */
 	await_log(KIT_ENGINE_SIGNALS);
 	check(twice(device, p, 4, 0));
 	nna_prepared_model_free(p);
@@ -218,9 +223,9 @@ static void test_fence(void **state)
 }
 
 /*
- * The engine gets an execution before the two fences that it depends on have signalled, and waits
- * for both. If an execution depends on another execution, the engine gets it after the other has
- * ended.
+ * An execution that depends on two pending fences is passed to the engine, which waits for both
+ * fences. An execution that depends on another execution is passed to the engine after the other
+ * execution has ended.
  */
 static void test_dependencies(void **state)
 {
@@ -345,7 +350,7 @@ static void test_device_memory(void **state)
 	exporter_close(&exporter);
 }
 
-/* The engine can get a dma-buf of the memory if the memory has one. */
+/* The engine can get the dma-buf of a memory that has a dma-buf. */
 static void test_export(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);
@@ -378,8 +383,8 @@ static void test_export(void **state)
 }
 
 /*
- * Another thread of the engine ends the execution exactly once. If no thread does, the client loses
- * its models.
+ * Another thread of the engine ends the execution exactly once. If no thread ends an execution, its
+ * client loses its models.
  */
 static void test_deferred(void **state)
 {
@@ -448,7 +453,8 @@ static void test_file(void **state)
 	check(twice(device, p, KIT_ENGINE_READ, 0));
 	assert_true(numbers[1] == 2 * KIT_ENGINE_READ);
 	/*
-	 * Threads that serve have no system call filter, so the permissions have no effect on them.
+	 * Engine threads that serve clients have no system call filter, so the file's permissions
+	 * have no effect on these threads.
 	 */
 	assert_int_equal(twice(device, p, KIT_ENGINE_STRAY, 0),
 			 getenv("NN_TEST_THREADS") ? NN_GENERAL_FAILURE : NN_DEAD_OBJECT);
@@ -456,7 +462,10 @@ static void test_file(void **state)
 	free_numbers();
 }
 
-/* The engine gets the HAL's information for drivers, and the client gets the device's figures. */
+/*
+ * The engine gets a model's priority and a buffer's roles; the client gets the device's execution
+ * time and memory use.
+ */
 static void test_told(void **state)
 {
 	const struct nna_prepare_options high = {
@@ -504,8 +513,8 @@ static void test_told(void **state)
 }
 
 /*
- * If the engine cannot serve another burst, the client gets the engine's status and reason. The
- * client gets a burst when another burst ends.
+ * If the engine cannot serve one more burst, the client gets the engine's status and reason. After
+ * another burst has ended, the client can create a burst.
  */
 static void test_refused_burst(void **state)
 {
@@ -519,7 +528,7 @@ static void test_refused_burst(void **state)
 	assert_non_null(strstr(err.message, KIT_ENGINE_NO_BURST));
 	assert_null(more);
 	nna_burst_free(bursts[0]);
-	/* The freed burst ends some time later. */
+	/* A burst ends some time after it was freed. */
 	while (nna_burst_create(p, NULL, &bursts[0], &err))
 		usleep(1000);
 	for (int i = 0; i < KIT_ENGINE_BURSTS; i++)
@@ -528,7 +537,8 @@ static void test_refused_burst(void **state)
 }
 
 /*
- * Opens clients until one is refused, and closes all of them. Returns how many clients were served.
+ * Opens clients until the engine refuses a client, and closes all of these clients. Returns how
+ * many clients the engine served.
  */
 static int count_served(void)
 {
@@ -552,7 +562,7 @@ static int count_served(void)
 }
 
 /*
- * A user may have only a share of all clients. When a client ends, the user may have another one.
+ * The engine limits the clients of one user. When a client ends, its user may open another client.
  */
 static void test_share(void **state)
 {
@@ -560,7 +570,8 @@ static void test_share(void **state)
 
 	(void)state;
 	/*
-	 * Earlier clients may still be ending, and clients that are opened too fast have to wait.
+	 * Clients of the test before may still be ending, and the engine refuses clients that are
+	 * opened too fast.
 	 */
 	while ((served = count_served()) != KIT_ENGINE_MOST) {
 		assert_true(served < KIT_ENGINE_MOST);
@@ -568,7 +579,7 @@ static void test_share(void **state)
 	}
 }
 
-/* The process or the thread that serves a client can use the engine's own store. */
+/* The process or thread that serves a client can use the engine's persistent store. */
 static void test_store(void **state)
 {
 	struct nna_prepared_model *p = prepare_double(device);

@@ -2,7 +2,7 @@
 /*
  * Tests the priority of models between clients. If a user has several workers, a worker whose
  * models all have low priority gets a lower CPU weight. Needs /dev/nnaccel, a running nnacceld and
- * root. Skipped if workers have no cgroups.
+ * root. The test is skipped if workers have no cgroups.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void user_of(const char *path, char *user)
 	strcpy(name + 1 + strcspn(name + 1, "/"), "/cpu.weight");
 }
 
-/* Returns 0 if the file does not exist. */
+/* Returns the CPU weight in a file, or 0 if the file does not exist. */
 static int weight_of(const char *path)
 {
 	FILE *file = fopen(path, "re");
@@ -58,7 +58,7 @@ static int weight_of(const char *path)
 	return weight;
 }
 
-/* Waits until the broker has set the weight. */
+/* Waits until the broker has set the CPU weight. */
 static void await_weight(const char *path, int weight)
 {
 	while (weight_of(path) != weight)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests each kind of memory in each of its uses, on the installed engine. Each pair has a test, and
- * the test prints a table of all pairs at the end. Memory that cannot be reached gives
- * GENERAL_FAILURE, and operations that use it are not supported. Needs /dev/nnaccel, a running
- * nnacceld and root.
+ * Tests each kind of memory in each of its uses, on the installed engine. Each pair of a memory and
+ * a use is a test case, and the program prints a table of all pairs at its end. Uses of memory that
+ * the engine cannot reach end with GENERAL_FAILURE, and operations on such memory are not
+ * supported. Needs /dev/nnaccel, a running nnacceld and root.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@
 /* Memory under test: The SIZE bytes at `offset` of a file. */
 struct subject {
 	struct nna_memory *memory;	/* the memory; NULL if it cannot be imported */
-	int fd;				/* file by which the test reads it, or -1 */
+	int fd;				/* file by which the test maps the memory, or -1 */
 	uint64_t offset;
 	struct exporter x;	/* exporter of the memory, or of a pending fence */
 	bool has_fence;
@@ -203,7 +203,10 @@ static char *map_subject(size_t *length)
 	return at;
 }
 
-/* memcpy() is used, because the offset may be odd and a float cannot be accessed there. */
+/*
+ * memcpy() is needed because the offset in the memory may be odd, so that a float there is not
+ * aligned.
+ */
 static void set_numbers(float from)
 {
 	float values[COUNT];
@@ -231,8 +234,8 @@ static void check_numbers(float from)
 /* ---- uses ---- */
 
 /*
- * Makes a model of x + constant, whose constant is pool 0, or of ReLU(x), which uses no pool, or of
- * both.
+ * Makes a model of two optional operations: x + constant, whose constant is pool 0, and ReLU(x),
+ * which uses no pool.
  */
 static void build(struct model_builder *b, bool with_constant, bool with_relu)
 {
@@ -369,8 +372,8 @@ static enum nn_status output(void)
 }
 
 /*
- * Returns NN_OK if the operation that uses the memory is supported. The operation without memory
- * must always be supported.
+ * Returns NN_OK if the operation whose constant is in the memory is supported. The operation that
+ * does not use the memory must always be supported.
  */
 static enum nn_status supported(void)
 {
@@ -388,7 +391,7 @@ static const struct use {
 	const char *name;
 	enum nn_status (*act)(void);
 	bool writes;
-	bool needs_memory;	/* memory that cannot be imported cannot be an argument */
+	bool needs_memory;	/* the use is impossible if the memory's import fails */
 } uses[] = {
 	{ "copy in", copy_in, false, true },
 	{ "copy out", copy_out, true, true },
@@ -455,10 +458,10 @@ static void test_cell(void **state)
 	if (reachable && c->kind->can_be_written)
 		set_numbers(1);
 	if (!t.s.memory && c->use->needs_memory)
-		status = NN_GENERAL_FAILURE;	/* make() has checked that the import fails */
+		status = NN_GENERAL_FAILURE;	/* make() checked that the memory's import fails */
 	else
 		status = t.s.has_fence ? run_with_fence(c->use) : c->use->act();
-	/* An import without the needed protection is a mistake in the call. */
+	/* Writing to memory that was imported without PROT_WRITE is an invalid argument. */
 	assert_int_equal(status, reachable ? NN_OK : is_written_wrongly ? NN_INVALID_ARGUMENT :
 			 NN_GENERAL_FAILURE);
 	c->result = !status ? "ok" : status == NN_INVALID_ARGUMENT ? "invalid" :

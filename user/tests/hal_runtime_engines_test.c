@@ -63,8 +63,8 @@ static void test_each_computes(void **state)
 }
 
 /*
- * A device whose engine has ended computes nothing; other devices work, and so do compilations for
- * any device.
+ * A device whose engine has ended computes nothing. Other devices still compute, and compilations
+ * that name no device still compute.
  */
 static void test_one_ends(void **state)
 {
@@ -78,8 +78,8 @@ static void test_one_ends(void **state)
 	(void)state;
 	stop_other(0, SIGKILL);
 	/*
-	 * The workers of a killed engine end some time after it. The clock runs faster, so that
-	 * waiting for a new engine takes little time.
+	 * A killed engine's workers end some time after the engine. The test makes the clock
+	 * faster, so that the runtime waits only a short time for a new engine.
 	 */
 	set_clock_rate(50);
 	do {

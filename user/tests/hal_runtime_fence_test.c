@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executions with dependencies by the NNAPI runtime on the device nnaccel: chains, times, memory of
- * the device, and executions that need a thread. Needs /dev/nnaccel and a running nnacceld.
+ * Tests the NNAPI runtime's executions with dependencies on the device nnaccel: chains, measured
+ * times, device memory, and executions that need a thread of the runtime. Needs /dev/nnaccel and a
+ * running nnacceld.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -71,8 +72,8 @@ static ANeuralNetworksExecution *add(uint32_t a, uint32_t b, uint32_t to)
 }
 
 /*
- * Starts an execution that the device runs itself, so that its event is a file and the runtime
- * needs no thread.
+ * Starts an execution that waits for its dependencies in the device. Its event is a file, so the
+ * runtime needs no thread.
  */
 static ANeuralNetworksEvent *start(ANeuralNetworksExecution *e, const ANeuralNetworksEvent *before)
 {
@@ -220,8 +221,8 @@ static void test_polled(void **state)
 }
 
 /*
- * Makes an execution whose inputs are at pointers. Its output is at the pointer `sum`, or in the
- * memory if that is NULL.
+ * Makes an execution whose inputs are at pointers. The execution's output is at the pointer `sum`,
+ * or in t.memory if `sum` is NULL.
  */
 static ANeuralNetworksExecution *add_pointers(const float *a, float *sum)
 {
@@ -238,7 +239,7 @@ static ANeuralNetworksExecution *add_pointers(const float *a, float *sum)
 	return e;
 }
 
-/* If no dependency is pending, inputs at pointers are copied during the call. */
+/* If no dependency is pending, the call that starts an execution copies the inputs at pointers. */
 static void test_pointer_inputs(void **state)
 {
 	float one[ADD_ELEMENTS] = { 1 };
@@ -330,7 +331,7 @@ static void test_device_memories(void **state)
 	munmap(base, SIZE);
 }
 
-/* If an output is at a pointer, a thread of the runtime runs the execution. */
+/* If an execution's output is at a pointer, a thread of the runtime waits for the execution. */
 static void test_pointer_outputs(void **state)
 {
 	float one[ADD_ELEMENTS] = { 1 }, sum[ADD_ELEMENTS] = { 0 };
@@ -344,12 +345,17 @@ static void test_pointer_outputs(void **state)
 									&events[0]));
 	assert_result(BAD_DATA, ANeuralNetworksEvent_getSyncFenceFd(events[0], &fd));
 	assert_int_equal(fd, -1);
-	/* The output of the first execution is not read before its end. */
+	/*
+	 * The second execution reads the first execution's output only after the first execution
+	 * has ended.
+	 */
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
 		after, (const ANeuralNetworksEvent *const *)events, 1, 0, &events[1]));
 	assert_ok(ANeuralNetworksEvent_wait(events[1]));
 	assert_true(t.data[0] == 4);
-	/* Both executions have ended, so there is nothing to wait for. */
+	/*
+	 * The last execution need not wait, because both executions that it depends on have ended.
+	 */
 	files = count_files();
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
 		last, (const ANeuralNetworksEvent *const *)events, 2, 0, &events[2]));

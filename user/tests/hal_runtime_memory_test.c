@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests memories made from descriptions on the device nnaccel: where they lie, copies in all
- * directions, and executions on them. Needs /dev/nnaccel, a running nnacceld, and root to kill a
- * worker.
+ * Tests memories made from memory descriptions on the device nnaccel: where these memories lie,
+ * copies from and to them, and executions on them. Needs /dev/nnaccel, a running nnacceld, and root
+ * to kill a worker.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -135,7 +135,7 @@ static void test_copies(void **state)
 	memset(back.data, 0, SIZE);
 	assert_ok(ANeuralNetworksMemory_copy(h.memory, back.memory));
 	assert_memory_equal(back.data, add_a, SIZE);
-	/* After a failed copy the memory has no contents. */
+	/* After a failed copy the destination memory is uninitialised. */
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(large.memory, a));
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(a, h.memory));
 	ANeuralNetworksMemory_free(a);
@@ -146,7 +146,7 @@ static void test_copies(void **state)
 	host_free(&large, 2 * SIZE);
 }
 
-/* No data are copied between the executions of a chain. */
+/* A chain of executions copies no data between two of its executions. */
 static void test_executions(void **state)
 {
 	struct fixture *f = *state;
@@ -175,7 +175,7 @@ static void test_executions(void **state)
 	host_free(&h, SIZE);
 }
 
-/* Executes in a burst, and with arguments of other kinds. */
+/* Executes in a burst with device memory, and with arguments of other kinds. */
 static void test_burst(void **state)
 {
 	struct fixture *f = *state;
@@ -204,7 +204,7 @@ static void test_burst(void **state)
 	host_free(&h, SIZE);
 }
 
-/* The shape is unknown until the memory is written. */
+/* A memory may have an unknown shape until it is written. */
 static void test_open_shape(void **state)
 {
 	struct fixture *f = *state;
@@ -229,7 +229,7 @@ static void test_open_shape(void **state)
 	host_free(&h, SIZE);
 }
 
-/* With two named devices, neither can use memory of the other. */
+/* A memory cannot be used by compilations for two different named devices. */
 static void test_two_devices(void **state)
 {
 	struct fixture *f = *state;
@@ -242,9 +242,7 @@ static void test_two_devices(void **state)
 	ANeuralNetworksCompilation_free(cpu);
 }
 
-/*
- * If a device died, the CPU executes instead, and reads and writes copies of the device's memory.
- */
+/* If the device died, the CPU executes the model, and uses copies of the device's memory. */
 static void test_fallback(void **state)
 {
 	struct fixture *f = *state;
@@ -270,7 +268,10 @@ static void test_fallback(void **state)
 	host_free(&h, SIZE);
 }
 
-/* A prepared model is lost when its worker dies. Making memory for the model prepares it again. */
+/*
+ * A prepared model is lost when its worker dies. Making memory for a lost model prepares the model
+ * again.
+ */
 static void test_dead_worker(void **state)
 {
 	struct fixture *f = *state;

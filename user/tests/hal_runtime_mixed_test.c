@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Three engines of different kinds serve one program at once. libneuralnetworks splits a model over
- * them by the performance that they report, and `nnaccel stat` shows what each engine did. The test
- * also passes a fence of a device's hardware to another driver. Needs nnacceld as the device
- * nnaccel, and the engines sample-engine and kit-engine.
+ * Tests one program that uses three engines of different kinds at once. libneuralnetworks splits a
+ * model by the performance that each engine reports, and `nnaccel stat` shows what each engine did.
+ * The test also passes a fence of a device's hardware to another driver. Needs nnacceld as the
+ * device nnaccel, and the engines sample-engine and kit-engine.
  */
 #include <errno.h>
 #include <linux/dma-buf.h>
@@ -14,7 +14,10 @@
 #include "tests/kit_engine/engine.h"
 #include "tests/named_devices.h"
 
-/* Makes (a + b) * b. The sample engine reports better performance than the others but lacks MUL. */
+/*
+ * Makes a model that computes (a + b) * b. The sample engine reports the best performance of all
+ * engines, but does not support MUL.
+ */
 static ANeuralNetworksModel *sum_and_product(void)
 {
 	enum { A, B, NONE, SUM, PRODUCT };
@@ -114,7 +117,7 @@ static uint32_t device_word(const struct exporter *reader, uint32_t offset, cons
 
 /*
  * Hands the fence that ends an execution to vgem. Returns whether the fence was still pending after
- * vgem had refused to write the buffer.
+ * vgem had refused a write because of this fence.
  */
 static bool hand_over(ANeuralNetworksExecution *e, int vgem)
 {
@@ -171,7 +174,10 @@ static void test_sync_fence(void **state)
 	c = compile_double(&model);
 	assert_ok(ANeuralNetworksMemory_createFromFd(size, PROT_READ | PROT_WRITE, exporter.buffer, 0,
 						     &memory));
-	/* On a busy machine the fence may signal before vgem is asked. Then try again. */
+	/*
+	 * On a busy machine the fence may signal before the test passes the fence to vgem. Then try
+	 * again.
+	 */
 	do {
 		assert_ok(ANeuralNetworksExecution_create(c, &e));
 		assert_ok(ANeuralNetworksExecution_setInputFromMemory(e, 0, NULL, memory, 0,

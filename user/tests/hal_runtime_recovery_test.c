@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs can use the device nnaccel again after the engine's start, after the death of their
- * worker or engine, in forked children, and when another worker is allowed. Needs the guest of
- * scripts/vm, whose engine this test stops and starts, and root to find the worker.
+ * Tests that programs can use the device nnaccel again after a start of the engine, after the death
+ * of a worker or engine, in forked children, and when their user may have one more worker. Needs
+ * the guest of scripts/vm, whose engine this test stops and starts, and root to find the worker.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #define DEATHS how_often(3, 2)
 #define CHILDREN how_often(8, 2)
 #define ROOM how_often(64, 2)	/* limit of a user's workers in the first tests */
-#define COMPUTING 2		/* threads that name the device, and that do not */
+#define COMPUTING 2		/* threads that compute on the named device or on any */
 #define COMPILING 2		/* and that compile */
 #define PAUSE_US (useconds_t)how_often(0, 5000)	/* time for the engine to start */
 #define NOBODY 65534
@@ -67,7 +67,7 @@ static void compute(ANeuralNetworksCompilation *c, ANeuralNetworksBurst *burst)
 	ANeuralNetworksExecution_free(e);
 }
 
-/* Compile as a program that names a device, and as one that names none. */
+/* Compiles a model for the device nnaccel or for any device, and computes once. */
 static void compile_and_compute(bool by_name)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -81,7 +81,7 @@ static void compile_and_compute(bool by_name)
 
 /*
  * This test runs first, so that there is no engine when the program first asks for devices. The
- * next test uses the engine that this test starts.
+ * test after this test uses the engine that this test starts.
  */
 static void test_engine_comes_later(void **state)
 {
@@ -124,8 +124,8 @@ static void *keep_compiling(void *unused)
 }
 
 /*
- * Every execution and every compilation succeeds on some device. An execution that names the
- * device computes there, before, during and after each restart.
+ * Every execution and every compilation succeeds on some device. Executions that name the device
+ * compute on this device before, during and after each restart of the engine.
  */
 static void test_engine_restarts(void **state)
 {
@@ -212,15 +212,18 @@ static void test_forked_children(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A process of the test user, and this process's ends of two pipes to it. */
+/*
+ * A client process that runs as the user nobody, and the test's ends of two pipes to this client.
+ */
 struct client {
 	pid_t pid;
-	int go;			/* the client continues once this is closed */
+	int go;			/* the client waits until this pipe is closed */
 	int ready;
 };
 
 /*
- * Computes on any device, then waits, then computes on the device nnaccel. Returns an exit status.
+ * Computes on any device, waits until the pipe `go` is closed, and computes on the device nnaccel.
+ * Returns the exit status of the client process.
  */
 static int be_client(gid_t group, int go, int ready)
 {
@@ -235,7 +238,7 @@ static int be_client(gid_t group, int go, int ready)
 	if (write(ready, &byte, 1) != 1 || read(go, &byte, 1))
 		return 3;
 	device = nnaccel_device();
-	/* Wait until another worker is allowed. */
+	/* Wait until the user may have one more worker. */
 	for (;;) {
 		assert_ok(ANeuralNetworksCompilation_createForDevices(model, &device, 1, &c));
 		if (ANeuralNetworksCompilation_finish(c) == ANEURALNETWORKS_NO_ERROR) {
@@ -278,8 +281,8 @@ static void end_client(struct client *client)
 }
 
 /*
- * A user has one process more than it may have workers. That process gets the device when another
- * process has ended.
+ * A user runs one process more than the user may have workers. The process without a worker can use
+ * the device after another process has ended.
  */
 static void test_one_client_too_many(void **state)
 {
@@ -290,8 +293,8 @@ static void test_one_client_too_many(void **state)
 	(void)state;
 	assert_int_equal(stat("/dev/nnaccel", &node), 0);
 	/*
-	 * Each process inherits the pipe ends of processes started before it, so the last one must
-	 * continue first.
+	 * Each process inherits the pipe ends of processes started before it, so the processes must
+	 * continue in reverse order.
 	 */
 	for (int i = 0; i <= room; i++)
 		start_client(&clients[i], node.st_gid);
@@ -307,15 +310,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_engine_comes_later),
 		cmocka_unit_test(test_one_client_too_many),
-		/* This test ends the engine that allows few workers. */
+		/* This test restarts the engine, and thereby ends the low limit on workers. */
 		cmocka_unit_test(test_engine_restarts),
 		cmocka_unit_test(test_worker_dies),
 		cmocka_unit_test(test_forked_children),
 	};
 
 	/*
-	 * Sets the real time for which the library waits for a new engine; a slow machine needs
-	 * more.
+	 * On a slow machine the clock runs slower, so that the library waits longer for a new
+	 * engine.
 	 */
 	set_clock_rate(1000.0 / (double)scaled(1000));
 	return cmocka_run_group_tests(tests, NULL, NULL);

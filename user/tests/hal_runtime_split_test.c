@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compilation caching of a model that is split over two devices, nnaccel and nnapi-reference, in
- * three steps. Each step has a cache entry. A valid entry is used; an invalid one is replaced.
- * Needs /dev/nnaccel and a running nnacceld.
+ * Tests compilation caching of a model that is split into three steps on two devices, nnaccel and
+ * nnapi-reference. Each step has a cache entry. The runtime uses valid cache entries, and replaces
+ * invalid entries. Needs /dev/nnaccel and a running nnacceld.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -192,7 +192,7 @@ static const char *path_of(uint32_t file)
 	return path;
 }
 
-/* Makes the entries of all steps, and checks that there are no other files. */
+/* Makes the cache entries of all steps, and checks that the folder has no other files. */
 static void make_entries(const struct devices *d)
 {
 	remove_all();
@@ -215,8 +215,8 @@ static void test_miss_and_hit(void **state)
 }
 
 /*
- * If the same model is compiled with the same token for one device alone, the whole model has one
- * separate entry.
+ * If the model is compiled for only one of the devices, with an unchanged token, the whole model
+ * gets one separate cache entry.
  */
 static void test_one_device(void **state)
 {
@@ -248,7 +248,7 @@ static void empty(const char *path, off_t size)
 	assert_int_equal(truncate(path, 0), 0);
 }
 
-/* Overwrites the first bytes; an empty file becomes longer. */
+/* Overwrites the first bytes of a file with zeroes; a shorter file becomes longer. */
 static void zero(const char *path, off_t size)
 {
 	static const char zeroes[64];
@@ -261,7 +261,10 @@ static void zero(const char *path, off_t size)
 	close(fd);
 }
 
-/* If one entry is damaged, it is replaced, the other entries are used, and the result is right. */
+/*
+ * If one cache entry is damaged, the runtime replaces this entry and uses the other entries, and
+ * the result is right.
+ */
 static void test_one_damaged(void **state)
 {
 	static void (*const damages[])(const char *path, off_t size) = { cut, empty, zero };
@@ -299,7 +302,7 @@ static void test_one_missing(void **state)
 	}
 }
 
-/* The test exchanges the files of two steps, which may belong to different devices. */
+/* The test exchanges the cache files of two steps, which may be steps on different devices. */
 static void test_entries_exchanged(void **state)
 {
 	const struct devices d = both();
@@ -342,7 +345,7 @@ static void test_other_process(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* Runs in the process that uses the entries. */
+/* Runs in a second process, which uses the first process's cache entries. */
 static int be_other(const char *folder)
 {
 	const struct devices d = both();

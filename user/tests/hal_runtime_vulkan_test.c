@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests one program with nnacceld and the engine on Vulkan: libneuralnetworks splits a model
- * between them by their figures, and both use the same memory as a dma-buf. Needs nnacceld as
- * nnaccel, and nnaccel-vulkan as vulkan-second, with figures that are best for floats and worst for
- * bytes.
+ * between both engines by their performance figures, and the engines share memory by a dma-buf.
+ * Needs nnacceld as nnaccel, and nnaccel-vulkan as vulkan-second, where vulkan-second reports the
+ * best performance for floats and the worst for bytes.
  */
 #include <dirent.h>
 
 #include "exporters.h"
 #include "tests/named_devices.h"
 
-#define RUNS	6	/* more executions than the engine measures */
+#define RUNS	6	/* more executions than the Vulkan engine measures */
 
 /* Returns the number of dma-bufs that this process has open. */
 static uint32_t count_dmabufs(void)
@@ -30,7 +30,10 @@ static uint32_t count_dmabufs(void)
 	return count;
 }
 
-/* Adds -2 and quantises on the GPU, takes RELU of bytes on the CPU, and multiplies by 3 on the GPU. */
+/*
+ * Makes a model that adds -2 and quantises on the GPU, computes RELU of bytes on the CPU, and
+ * multiplies by 3 on the GPU.
+ */
 static ANeuralNetworksModel *split_model(void)
 {
 	enum { X, LESS, NONE, SUM, BYTES, CLAMPED, REAL, FACTOR, PRODUCT, OPERANDS };
@@ -85,8 +88,8 @@ static void run_split(ANeuralNetworksCompilation *c, ANeuralNetworksBurst *burst
 			  ANeuralNetworksExecution_compute(e));
 	assert_memory_equal(out, right, sizeof(right));
 	/*
-	 * A tensor that passes between the devices needs a dma-buf. An execution allocates its own;
-	 * a burst keeps one.
+	 * A tensor that passes between the devices needs a dma-buf. Each execution outside of a
+	 * burst allocates a dma-buf; a burst reuses its dma-buf.
 	 */
 	if (!burst)
 		assert_int_equal(count_dmabufs(), before + 1);
@@ -184,8 +187,8 @@ static void test_memory_of_both(void **state)
 }
 
 /*
- * Executions read their input only after the fence of another driver, both while the engine
- * measures and later.
+ * Executions read their input only after another driver's fence has signalled. The test runs while
+ * the Vulkan engine measures its executions, and after the measurements.
  */
 static void test_fence_before(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory limit of a worker: the limit of the client's container, if that is below the limit of
- * a user. It needs root. The test is skipped if workers have no cgroups.
+ * Tests the memory limit of a worker: the limit of the client's container, if the container's limit
+ * is below a user's limit. This test needs root. The test is skipped if workers have no cgroups.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -30,7 +30,10 @@
 #define OUTER_BYTES (256 << 20)
 #define INNER_BYTES (64 << 20)
 
-/* Number of floats of the model. They take 64 MiB, which exceeds the limit. */
+/*
+ * Number of floats of the large model: 64 MiB, which exceed INNER_BYTES together with the worker's
+ * other memory.
+ */
 #define HUGE (1 << 24)
 
 static bool write_to(const char *path, const char *text)
@@ -150,7 +153,7 @@ static uint8_t act(char what)
 	return status;
 }
 
-/* Clients that a test has not ended. */
+/* Process ids of the clients that a test has started and not yet ended. */
 static pid_t living[CLIENTS];
 
 static struct client begin(const char *cgroup)
@@ -217,7 +220,7 @@ static int set_up_container(void **state)
 	char left[512];
 
 	(void)state;
-	/* The clients of the previous test have no worker any more. */
+	/* Wait until the workers of the previous test's clients have ended. */
 	while (find(ENGINE "/box-*", left) || find(ENGINE "/worker-*", left))
 		usleep(10000);
 	mkdir(CONTAINER, 0755);
@@ -277,17 +280,20 @@ static void test_containers(void **state)
 	assert_true(find(ENGINE "/box-*", again));
 	assert_string_equal(again, box);
 	end(&twin);
-	/* The model of this client exceeds the limit, so the client's worker is killed. */
+	/*
+	 * The large model exceeds the memory limit of the client `inner`, so the client's worker is
+	 * killed.
+	 */
 	assert_int_not_equal(tell(&inner, HUGE_MODEL), NN_OK);
 	end(&inner);
 	while (!access(box, F_OK))
 		usleep(10000);
-	/* The limit of this client is set in a parent of its cgroup. */
+	/* The memory limit of the client `outer` is set in a parent of its cgroup. */
 	outer = begin(OTHER);
 	assert_int_equal(tell(&outer, ASK), NN_OK);
 	assert_true(find(ENGINE "/box-*", box));
 	assert_int_equal(number_in(box, "memory.max"), OUTER_BYTES);
-	/* A client without a limit may use as much memory as a user. */
+	/* A client whose container has no limit may use as much memory as a user. */
 	free_one = begin("");
 	assert_int_equal(tell(&free_one, HUGE_MODEL), NN_OK);
 	assert_true(find(ENGINE "/worker-*", folder));
@@ -327,7 +333,10 @@ static void test_long_names(void **state)
 	}
 }
 
-/* The limit of a process that has ended is unknown, so its context gets no worker. */
+/*
+ * If the process that opened the device has ended, its memory limit is unknown, so no worker serves
+ * its context.
+ */
 static void test_dead_opener(void **state)
 {
 	char folder[512];
@@ -346,7 +355,7 @@ static void test_dead_opener(void **state)
 	assert_int_equal(tell(&c, ORPHAN), NN_OK);
 	assert_int_not_equal(tell(&c, ASK), NN_OK);
 	assert_false(find(ENGINE "/worker-*", folder));
-	/* After the client has opened the device itself, it is served. */
+	/* A client that has opened the device itself gets a worker. */
 	assert_int_equal(tell(&c, CLOSE), 0);
 	assert_int_equal(tell(&c, ASK), NN_OK);
 	end(&c);
@@ -368,7 +377,7 @@ static unsigned int find_idle(char names[2048])
 	return count;
 }
 
-/* If the cgroup of a user cannot be made, the user is refused, and no idle worker is lost. */
+/* If nnacceld cannot make a user's cgroup, it refuses the user, and keeps all idle workers. */
 static void test_no_cgroup(void **state)
 {
 	char idle[512], most[600], before[2048], after[2048];
@@ -379,7 +388,7 @@ static void test_no_cgroup(void **state)
 		skip();
 	*strrchr(idle, '/') = '\0';
 	snprintf(most, sizeof(most), "%s/cgroup.max.descendants", idle);
-	/* Wait until no more workers start. */
+	/* Wait until nnacceld starts no more idle workers. */
 	do {
 		find_idle(before);
 		usleep(500000);

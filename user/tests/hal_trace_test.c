@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Observes executions with the kernel's tracing. An execution outside of a burst is one system
- * call. In the steady state of a burst neither end maps, allocates or faults. An end calls the
- * kernel only to sleep and to wake the other end. Needs /dev/nnaccel, root, and a running nnacceld,
- * preferably with NNACCEL_SPIN_US=5000, as in this process.
+ * call. In a burst's steady state, client and worker neither map nor allocate memory, and cause no
+ * page faults. Client and worker call the kernel only to sleep and to wake the peer. Needs
+ * /dev/nnaccel, root, and a running nnacceld, preferably with NNACCEL_SPIN_US=5000, as in this
+ * process.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -41,15 +42,15 @@
 #define RUNS		1000
 #define AWAKE_RUNS	1000
 #define TRIES		how_often(12, 6)
-#define SLOW_S		1	/* time of WARM_UP executions if both ends share a CPU */
-#define SETTLE		3000	/* executions after which earlier delays have no effect */
+#define SLOW_S		1	/* time of WARM_UP executions if client and worker share a CPU */
+#define SETTLE		3000	/* executions after which delays before have no effect */
 
 /* System calls that turn tracing off: closes one file, and opens and writes another one. */
 #define CALLS_TO_STOP	3
 #define COUNT		4
 #define SIZE		(COUNT * sizeof(float))
 
-/* Counts of the events of an end, or of one thread. */
+/* Numbers of the trace events of the client, of the worker, or of one thread. */
 struct seen {
 	pid_t thread;
 	unsigned long futexes;
@@ -152,8 +153,8 @@ static void take_line(const char *line, struct seen *s)
 }
 
 /*
- * Counts events of this thread, of thread `worker->thread`, and of all other threads. If `others`
- * is NULL, the latter count for the worker, too.
+ * Counts the events of this thread in *client, of thread `worker->thread` in *worker, and of all
+ * other threads in *others, or in *worker if `others` is NULL.
  */
 static void read_trace(struct seen *client, struct seen *worker, struct seen *others)
 {
@@ -176,7 +177,7 @@ static void read_trace(struct seen *client, struct seen *worker, struct seen *ot
 	fclose(trace);
 }
 
-/* Returns whether the clock can be read without the kernel. */
+/* Returns whether clock_gettime() works without a system call. */
 static bool clock_is_mapped(void)
 {
 	char name[32] = "";
@@ -218,8 +219,8 @@ static int add_often(struct nna_burst *b, struct nna_memory *m, int count)
 }
 
 /*
- * Returns the most futex calls that an end can have made for the sleeps and wake-ups that it
- * reports: two for a sleep followed by a spin.
+ * Returns the maximum number of futex calls for the reported sleeps and wake-ups of client or
+ * worker. A sleep followed by a spin takes two futex calls.
  */
 static unsigned long told(const char *sleeps, const char *wakes)
 {
@@ -227,7 +228,7 @@ static unsigned long told(const char *sleeps, const char *wakes)
 	       (unsigned long)burst_counter(wakes, NULL);
 }
 
-/* A burst that has already been used for some time. */
+/* A burst that has already run WARM_UP executions. */
 struct used_burst {
 	struct nna_device *device;
 	struct nna_prepared_model *prepared;
@@ -238,8 +239,8 @@ struct used_burst {
 static void open_used_burst(struct used_burst *u)
 {
 	/*
-	 * This process spins for the time of many executions before it sleeps. If another VM runs
-	 * on this machine, each execution takes all of this time.
+	 * Set a spin time of many executions, after which this process sleeps. While another VM
+	 * takes a CPU, each execution takes the whole spin time.
 	 */
 	setenv("NNACCEL_SPIN_US", "5000", 1);
 	assert_int_equal(nna_device_open(NULL, &u->device, NULL), NN_OK);
@@ -274,9 +275,8 @@ static uint64_t add_timed(const struct used_burst *u, int count)
 }
 
 /*
- * Traces `count` executions after `settle` untraced ones, which wake a worker that has gone to
- * sleep. Returns true if neither end lost its CPU for a long time to the other end or to another
- * process.
+ * Runs `settle` executions without tracing, which wake a sleeping worker, and then traces `count`
+ * executions. Returns true if client and worker kept their CPUs, that is, no execution was slow.
  */
 static bool trace_executions(const struct used_burst *u, int settle, int count)
 {
@@ -311,7 +311,10 @@ static void test_steady_state(void **state)
 	assert_int_equal(worker.faults, 0);
 	assert_int_equal(client.others, CALLS_TO_STOP);
 	assert_int_equal(client.faults, 0);
-	/* Both ends make only the calls that they count; the worker's watcher may wake once. */
+	/*
+	 * Client and worker make only the futex calls that they count; the worker's watcher thread
+	 * may wake once.
+	 */
 	assert_true(client.futexes <= client_told);
 	assert_true(worker.futexes <= worker_told + 4);
 	if (clock_is_mapped()) {
@@ -321,7 +324,10 @@ static void test_steady_state(void **state)
 	close_used_burst(&u);
 }
 
-/* An execution outside of a burst is one system call, with its submission and its answer. */
+/*
+ * An execution outside of a burst takes one system call, which submits the request and returns the
+ * result.
+ */
 static void test_one_call(void **state)
 {
 	const struct nna_argument in[] = { { .length = SIZE }, { .offset = SIZE, .length = SIZE } };
@@ -352,9 +358,9 @@ static void test_one_call(void **state)
 }
 
 /*
- * While both ends are awake, neither makes a system call. If the host takes a CPU away, an end
- * sleeps for a while. So of several runs at least one must make no call, unless all runs were
- * disturbed.
+ * While client and worker are both awake, they make no system call. If the host takes a CPU away,
+ * client or worker sleeps for a while. At least one of several runs must make no system call,
+ * unless all runs were disturbed.
  */
 static void test_awake(void **state)
 {
@@ -364,8 +370,8 @@ static void test_awake(void **state)
 
 	(void)state;
 	/*
-	 * If another virtual machine takes a CPU, an execution takes as long as client and worker
-	 * may spin.
+	 * If another virtual machine takes a CPU, an execution takes as long as the spin limits of
+	 * client and worker.
 	 */
 	if (!getenv("NNACCEL_ALL")) {
 		print_message("it takes two CPUs for itself: NNACCEL_ALL=1 runs it\n");

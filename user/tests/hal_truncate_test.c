@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * If a client truncates a file that the engine has mapped, the command fails and the worker
- * continues.
+ * If a client truncates a file that the engine has mapped, the client's execution fails and the
+ * worker continues.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -121,7 +121,7 @@ static void test_input(void **state)
 	assert_int_equal(execute(&err), NN_GENERAL_FAILURE);
 	assert_non_null(strstr(err.message, "shorter"));
 	/*
-	 * The worker and its model still work; after the death of the worker the status would be
+	 * The worker still executes its model; if the worker had died, the status would be
 	 * NN_DEAD_OBJECT.
 	 */
 	assert_int_equal(ftruncate(c.input_fd, BYTES), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of tests of the engine's compilation cache: a state folder, a keeper that uses
- * the folder, and sockets that stand for the keeper's workers.
+ * Common functions for tests of the engine's compilation cache: a state folder, a keeper that uses
+ * the folder, and sockets by which the tests play workers.
  */
 #ifndef NN_TESTS_KEEPER_FIXTURE_H
 #define NN_TESTS_KEEPER_FIXTURE_H
@@ -30,13 +30,16 @@
 
 static char folder[64];
 static struct keeper keeper;
-/* The keeper runs the program of the test. */
+/* The keeper process runs the test's own program. */
 static struct keeper_options options = {
 	.plans = { 1 << 20, 1 << 20 }, .log_level = LOG_INFO, .program = "/proc/self/exe",
 	.engine = "test", .identity = "library 1",
 };
 
-/* Called by main(): turns this process into a keeper, and does not return. */
+/*
+ * main() calls this function. If the program was started as a keeper, the function runs the keeper
+ * and does not return.
+ */
 static inline void be_keeper(int argc, char **argv)
 {
 	struct counts counts;
@@ -49,7 +52,7 @@ static inline void be_keeper(int argc, char **argv)
 	_exit(counts_write(&counts) ? status : EXIT_FAILURE);
 }
 
-/* Makes the state folder in memory, because that is faster than a disk. */
+/* Makes the state folder in memory, because memory is faster than a disk. */
 static inline int make_folder(void **state)
 {
 	(void)state;
@@ -84,7 +87,8 @@ static inline int stop_keeper(void **state)
 }
 
 /*
- * Makes a socket for a worker of a user; returns the worker's end and sends the keeper the other.
+ * Makes a socket pair for a worker of a user: returns the worker's end, and passes the other end to
+ * the keeper.
  */
 static inline int worker_of(uint32_t uid)
 {
@@ -103,7 +107,7 @@ static inline void client_of(struct cache_client *client, uint32_t uid)
 
 /*
  * Sends a request as administrator through the socket in the state folder. Returns the kind of the
- * answer; 0 if the request is refused.
+ * keeper's answer, or 0 if the keeper refuses the request.
  */
 static inline uint32_t ask_as_admin(uint64_t uid, uint32_t kind, struct message *answer, int *file)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the keeper's loop. The tests replace everything that the loop calls: the index, the store
- * of plans, the time, and system calls, which may fail. There are no worker threads; the tests do
- * their work.
+ * of plans, the time, and system calls, which may fail. The loop has no threads here; the tests do
+ * the threads' work.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -37,16 +37,16 @@
 
 enum call {
 	NONE,
-	/* The failing calls: system calls and allocations, */
+	/* Calls that may fail: system calls and allocations, */
 	F_ACCEPT, F_CALLOC, F_COPY, F_FSTAT, F_MEMFD, F_MMAP, F_POLL, F_READ, F_REALLOC, F_RECEIVE,
 	F_SEAL, F_TRUNCATE, F_WRITE,
-	/* and calls of the index and the store of plans. */
+	/* and calls to the index and to the store of plans. */
 	F_BEGIN, F_CHECK, F_CLEAR, F_CLEAR_PLANS, F_COMMIT, F_DROP, F_END, F_PUT, F_REPORT, F_WANTS,
 	CALLS
 };
 
 static struct {
-	int left[CALLS];	/* number of the call that fails, from 1; 0: none */
+	int left[CALLS];	/* which invocation of a call fails, from 1; 0: none fails */
 	int error;		/* errno of the failing calls */
 	unsigned int committed, rolled_back, abandoned, lines;
 	time_t passed_s;
@@ -316,7 +316,7 @@ static void begin(bool keeps_plans)
 	log_set_sink(count_line, NULL);
 }
 
-/* The keeper ends with its broker. */
+/* Closes the broker's socket, which ends the keeper's loop. */
 static void end(void)
 {
 	int ours = t.keep->fds[BROKER].fd;
@@ -337,7 +337,7 @@ static void join(uint32_t uid, bool is_admin)
 	add_client(t.keep, ends[1], uid, is_admin);
 }
 
-/* Does the queued work, as the threads would. */
+/* Does the work of one queue, as the keeper's threads would. */
 static void work(enum queue_kind kind)
 {
 	struct task *batch = take_work(t.keep, kind);
@@ -358,7 +358,8 @@ static void work_all(void)
 }
 
 /*
- * Sends a request as a client. On return the request's work is queued, or its answer has arrived.
+ * Sends a request as a client. On return the keeper has queued the request's work, or has answered
+ * the request.
  */
 static void request(size_t place, int client, uint32_t kind, uint64_t model_size,
 		    uint64_t data_size)
@@ -401,7 +402,7 @@ static void fill_memory(void)
 
 /* ---- tests ---- */
 
-/* The answers to expect without a failure, and with each call failing; some answers have a file. */
+/* The expected answers if no call fails, and if a certain call fails; some answers carry a file. */
 static const struct {
 	const char *name;
 	uint32_t kind;
@@ -479,7 +480,8 @@ static void test_answers(void **state)
 }
 
 /*
- * Requests that change nothing need no transaction. The other requests fail without a transaction.
+ * Requests that change no entry succeed without a transaction. Requests that change an entry fail
+ * without a transaction.
  */
 static const struct {
 	uint32_t kind;
@@ -524,8 +526,8 @@ static void test_not_committed(void **state)
 }
 
 /*
- * If an entry is not committed, its written file is removed. If an entry is rejected, no file is
- * written.
+ * If the commit of an entry fails, the keeper removes the entry's file. If the keeper rejects an
+ * entry, it writes no file.
  */
 static void test_plan_not_committed(void **state)
 {
@@ -568,12 +570,12 @@ static void test_too_large(void **state)
 	end();
 }
 
-/* A user is forgotten once its budgets of stores and bytes are full again. */
+/* The keeper forgets a user once the user's budgets of stores and bytes are full again. */
 static void test_debts(void **state)
 {
 	static const struct {
 		time_t passed_s;
-		size_t users;		/* number of users that the keeper then knows */
+		size_t users;		/* number of users that the keeper knows after passed_s */
 	} ages[] = { { 0, 3 }, { 60, 2 }, { 2 * 3600, 1 } };
 	int clients[2], file;
 
@@ -633,8 +635,8 @@ static void test_no_room(void **state)
 }
 
 /*
- * The broker's messages pass a worker's socket, or end the keeper. Invalid messages end the keeper,
- * too.
+ * A broker's message either passes a worker's socket to the keeper or ends the keeper. Invalid
+ * messages end the keeper.
  */
 static void test_broker(void **state)
 {
@@ -677,13 +679,13 @@ static void test_broker(void **state)
 	}
 }
 
-/* Receiving from a client fails with different errors; later calls on sockets and files fail. */
+/* Receiving from a client fails with different errors; then accept(), write() and poll() fail. */
 static void test_client_errors(void **state)
 {
 	static const struct {
 		int error;
 		bool stays;
-		unsigned int lines;	/* lines in the log so far */
+		unsigned int lines;	/* log lines from the start of the test */
 	} errors[] = {
 		{ EAGAIN, true, 0 }, { EINTR, true, 0 }, { ECONNRESET, false, 0 },
 		{ EPROTO, false, 1 },
@@ -701,7 +703,10 @@ static void test_client_errors(void **state)
 	let_fail(F_ACCEPT, ECONNABORTED);
 	take_admin(t.keep);
 	assert_int_equal(t.keep->count, FIRST_CLIENT + 1);
-	/* The report of finished work was already read, or cannot be written. */
+	/*
+	 * A thread's report of finished work was already read, or the thread cannot write the
+	 * report.
+	 */
 	end_work(t.keep);
 	request(FIRST_CLIENT, t.client, CACHE_QUERY, 0, 0);
 	let_fail(F_WRITE, EIO);
@@ -712,13 +717,13 @@ static void test_client_errors(void **state)
 	end_work(t.keep);
 	assert_false(t.keep->clients[FIRST_CLIENT]->is_busy);
 	close(t.client);
-	/* The loop goes on after a signal. */
+	/* The keeper's loop continues after a signal. */
 	let_fail(F_POLL, EINTR);
 	end();
 	assert_int_equal(played.left[F_POLL], 0);
 }
 
-/* A thread that is stopped finishes the queued work first. */
+/* A thread that the keeper stops finishes all queued work before it ends. */
 static void test_stop(void **state)
 {
 	int clients[2], file;

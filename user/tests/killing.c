@@ -25,11 +25,14 @@
 #define MAX_NAMES 64
 #define NO_CALL UINT32_MAX
 
-/* System calls that mark places in the trace. A victim makes them for no other purpose. */
+/*
+ * System calls by which a victim marks points in the trace. The victim, a child that is killed,
+ * makes the calls MARK and ACKNOWLEDGE for no other purpose.
+ */
 #define MARK "getppid"
 #define ACKNOWLEDGE "getpgid"
 
-/* The fd to which a victim writes that its data are stored. */
+/* The fd to which a victim writes a byte when its data are stored. */
 #define ACKNOWLEDGED_FD 9
 
 /* A system call as strace names it: its name, and its number among calls of that name. */
@@ -39,10 +42,10 @@ struct call {
 };
 
 struct calls {
-	struct call list[MAX_CALLS];		/* the calls between the marks */
+	struct call list[MAX_CALLS];		/* system calls between the victim's marks */
 	unsigned int count, marks;
-	unsigned int acknowledged;	/* calls before the acknowledgement, or NO_CALL */
-	unsigned int written, synced;		/* index of last write and sync before it, plus 1 */
+	unsigned int acknowledged;	/* number of calls before the acknowledgement, or NO_CALL */
+	unsigned int written, synced;	/* 1 + index of last write, last sync before acknowledged */
 };
 
 void killing_mark(void)
@@ -58,8 +61,8 @@ void killing_acknowledge(void)
 }
 
 /*
- * Errors that system calls return on a disk that is full, read-only or broken. Reads do not fail
- * with EIO here, because SQLite treats a page that cannot be read as damaged.
+ * Errors that system calls return on a disk that is full, read-only or broken. The list has no
+ * reads that fail with EIO, because SQLite treats a page that cannot be read as damaged.
  */
 static const struct disk_error {
 	const char *call, *error;
@@ -154,8 +157,8 @@ static void read_calls(const char *log, struct calls *c)
 }
 
 /*
- * Runs the victim to its end, records its system calls, and checks that it acknowledges only after
- * its last write is synced.
+ * Runs the victim to its end, records its system calls, and checks that the victim acknowledges
+ * only after its last write was synced.
  */
 static void find_calls(const char *log, const char *what, const char *folder, struct calls *c)
 {
@@ -211,8 +214,8 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 			 calls.list[i].name, calls.list[i].number);
 		status = strace(log, inject, what, folder, &acknowledged);
 		/*
-		 * If this run has fewer calls of the name, for example with sanitizers, the victim
-		 * is not killed.
+		 * If a victim makes fewer calls of this name than recorded, for example with
+		 * sanitizers, it is not killed.
 		 */
 		assert_true(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
 		tried++;
@@ -226,8 +229,8 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 }
 
 /*
- * Makes one call fail, or this call and all later ones. Returns true if the victim reported a
- * failure.
+ * Makes a victim's call fail: only once, or also all later calls of this name. Returns true if the
+ * victim reported a failure.
  */
 static bool fail_call(const char *log, const struct call *call, const char *error, bool once,
 		      const char *what, const char *folder, void (*check)(bool acknowledged))

@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Kills a process, or simulates a disk error, at every system call in turn. The test program starts
- * itself under strace once for each system call that the child makes between two marks. At that
- * call the child is killed, or the call fails.
+ * itself under strace once for each system call that the child makes between two marks. strace
+ * kills the child at this system call, or makes the call fail.
  */
 #ifndef NN_TESTS_KILLING_H
 #define NN_TESTS_KILLING_H
 
 #include <stdbool.h>
 
-/* Marks, in the child, the begin and the end of the system calls at which the child is killed. */
+/*
+ * The child calls this function twice: before the first and after the last system call at which it
+ * may be killed.
+ */
 void killing_mark(void);
 
-/* The child calls this to report that its work is done; from then on the work must be durable. */
+/* The child calls this function to report that its work is done and durable. */
 void killing_acknowledge(void);
 
 /*
- * Starts this program with the arguments `what` and `folder` as a child: once to the end, then once
- * for each system call, at which the child is killed. Calls prepare() before each start, and
- * check() when the child has ended; `acknowledged` says whether the child called
- * killing_acknowledge(). Fails if data were not on the disk at that time. Returns the number of
- * system calls, or 0 without strace.
+ * Starts this program with the arguments `what` and `folder` as a child. The first child runs to
+ * its end; after that, one child is killed at each system call. Calls prepare() before each start,
+ * and check() when the child has ended; `acknowledged` says whether the child called
+ * killing_acknowledge(). Fails the test if the first child called killing_acknowledge() before its
+ * data were synced. Returns the number of system calls at which a child was killed, or 0 if strace
+ * is missing.
  */
 unsigned int killing_run(const char *what, const char *folder, void (*prepare)(void),
 			 void (*check)(bool acknowledged));
@@ -29,10 +33,10 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 #define KILLING_REFUSED 3
 
 /*
- * Does the same as killing_run(), but system calls fail as on a disk that is full, read-only or
- * broken. Each call fails alone, then together with all later calls of its name. The child either
- * acknowledges and exits with 0, or exits with KILLING_REFUSED. Returns the number of runs, or 0
- * without strace.
+ * Starts children like killing_run(), but makes their system calls fail as on a disk that is full,
+ * read-only or broken. Each call fails alone, then together with all later calls of its name. The
+ * child must either acknowledge and exit with 0, or exit with KILLING_REFUSED. Returns the number
+ * of runs, or 0 if strace is missing.
  */
 unsigned int failing_run(const char *what, const char *folder, void (*prepare)(void),
 			 void (*check)(bool acknowledged));

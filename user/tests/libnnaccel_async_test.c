@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asynchronous executions by libnnaccel: with fences, and by io_uring. This program plays the
- * kernel: it checks the requests and answers as each case says.
+ * Tests libnnaccel's asynchronous executions: with fences, and by io_uring. The test program plays
+ * the kernel: it checks libnnaccel's requests, and returns the answer of each test case.
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
@@ -24,7 +24,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define ROW 16
 
-/* y = RELU(x) with an unknown number of rows; the rank may be unknown, too. */
+/* The model y = RELU(x) with an unknown number of rows or an unknown rank. */
 static const uint32_t x = 0, y = 1;
 static const struct nn_operation relu = { NN_OP_RELU, 1, 1, &x, &y };
 static struct nn_operand operands[] = {
@@ -53,7 +53,7 @@ static struct {
 	int cancel_errno;
 	int sync_errno;
 	unsigned int sync_waits;	/* number of calls that report that there is no fence yet */
-	uint32_t out_status;		/* status of executions; if not 0, there is a message */
+	uint32_t out_status;		/* status of executions; with a message unless it is 0 */
 } asked;
 
 static int fail_with(int error)
@@ -177,7 +177,8 @@ static void test_what_is_asked(void **state)
 	assert_int_equal(asked.execute.deadline_ns, 123);
 	assert_int_equal(asked.execute.loop_timeout_ns, 456);
 	/*
-	 * The request has no pointer to the caller's stack, because the request outlives the call.
+	 * The kernel's request has no pointer to the caller's stack, because the request outlives
+	 * nna_execute_fenced().
 	 */
 	assert_int_equal(asked.execute.shapes, 0);
 	assert_int_equal(asked.execute.message, 0);
@@ -248,7 +249,7 @@ static void test_declared_shapes(void **state)
 	}
 }
 
-/* Starts a valid execution. */
+/* Starts an execution with valid arguments, and returns its fence. */
 static int start(struct nna_prepared_model *p)
 {
 	const struct nna_argument in = { .length = ROW }, out = { .offset = 64, .length = ROW };
@@ -264,7 +265,8 @@ static int start(struct nna_prepared_model *p)
 }
 
 /*
- * The kernel returns an answer only once, but nna_fence_get_info() returns it any number of times.
+ * The kernel returns an execution's result only once, but nna_fence_get_info() returns the result
+ * any number of times.
  */
 static void test_fence_info(void **state)
 {
@@ -319,8 +321,8 @@ static void test_fence_info(void **state)
 }
 
 /*
- * The library waits for a sync_file until the kernel returns one or reports that there will be
- * none.
+ * nna_fence_get_sync_file() waits until the kernel returns a sync_file, or reports that the
+ * execution gets no sync_file.
  */
 static void test_sync_file(void **state)
 {
@@ -363,7 +365,7 @@ static void test_sync_file(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* A running execution has no answer yet, and files that are not fences never have one. */
+/* nna_fence_get_info() fails for a running execution, and for a file that is not a fence. */
 static void test_no_fence_info(void **state)
 {
 	static const char not_one[] =
@@ -378,7 +380,9 @@ static void test_no_fence_info(void **state)
 		assert_string_equal(err.message, "execute: the execution has not ended yet");
 	}
 	fake.is_busy = false;
-	/* If the request for the answer fails, it can be repeated. */
+	/*
+	 * If the request for an execution's result fails, nna_fence_get_info() can be called again.
+	 */
 	fake_begin(1, ENOMEM);
 	assert_int_equal(nna_fence_get_info(device, fence, NULL, NULL, &err),
 			 NN_RESOURCE_EXHAUSTED_TRANSIENT);
@@ -395,8 +399,8 @@ static void test_no_fence_info(void **state)
 	close(file);
 
 	/*
-	 * If the client fetches an answer itself, the library reports no answer, in particular no
-	 * older one.
+	 * If the client reads an execution's result from the kernel, the library reports no result,
+	 * in particular no result of an older fence.
 	 */
 	asked.out_status = NNACCEL_STATUS_GENERAL_FAILURE;
 	fence = start(p);
@@ -405,7 +409,7 @@ static void test_no_fence_info(void **state)
 	assert_string_equal(err.message, not_one);
 	close(fence);
 
-	/* A duplicate of the fence's fd stands for the same execution. */
+	/* A duplicate of a fence's fd stands for the fence's execution. */
 	fence = start(p);
 	copy = dup(fence);
 	fake_find(0, fence)->fd = copy;
@@ -416,7 +420,10 @@ static void test_no_fence_info(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Closing a fence drops an answer that was not fetched and frees its place. */
+/*
+ * Closing a fence drops the execution's unread result, and makes room for another command in
+ * flight.
+ */
 static void test_answers_of_closed_files(void **state)
 {
 	const struct nna_request r = { .size = sizeof(r) };
@@ -444,8 +451,8 @@ static void test_answers_of_closed_files(void **state)
 		close(fences[i]);
 	}
 	/*
-	 * If a new fence has the fd number of a closed fence, the new answer replaces the stored
-	 * one.
+	 * If a new fence has the fd number of a closed fence, the new fence's result replaces the
+	 * stored result.
 	 */
 	blocks = kept_now().counts[KEPT_MEMORY];
 	for (int i = 1; i < FAKE_MOST_COMMANDS; i++) {
@@ -458,7 +465,10 @@ static void test_answers_of_closed_files(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* A forked child makes no request, and takes no lock that its parent may hold. */
+/*
+ * In a forked child, nna_fence_get_info() makes no request to the kernel, and takes no lock that
+ * the parent may hold.
+ */
 static void test_child(void **state)
 {
 	struct nna_prepared_model *p = prepare(2, 1, 4);
@@ -487,7 +497,7 @@ static void test_submissions(void **state)
 	static const struct {
 		int res;
 		uint32_t out_status;
-		bool was_past;		/* the deadline, when the request is submitted */
+		bool was_past;		/* the deadline has passed when the request is submitted */
 		enum nn_status status;
 	} cases[] = {
 		{ 0, 0, false, NN_OK },
@@ -547,7 +557,7 @@ static void test_submissions(void **state)
 		assert_int_equal(e->num_inputs, 1);
 		assert_int_equal(e->num_outputs, 1);
 		assert_int_equal(e->flags, NNACCEL_EXECUTE_MEASURE);
-		/* The answer of the engine, if it ran the execution. */
+		/* Write the results that an engine would return for the execution. */
 		e->out_status = cases[i].out_status;
 		e->out_num_shapes = 1;
 		e->out_device_ns = 7000;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests which requests libnnaccel makes to the kernel for buffers of memory domains: roles, sizes,
- * copies and growth. This program plays the kernel.
+ * copies and growth. The test program plays the kernel.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -18,8 +18,8 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /*
- * Operands of the model: inputs of several types and shapes, and two outputs like two of the
- * inputs.
+ * Operands of the model: inputs of several types and shapes, and two outputs whose types and shapes
+ * resemble inputs.
  */
 enum { FLOATS, BYTES, ROWS, ANY, LARGE, OTHER_SCALE, FLOATS_OUT, ROWS_OUT, NUM_OPERANDS };
 enum { NUM_INPUTS = FLOATS_OUT, NUM_OUTPUTS = NUM_OPERANDS - NUM_INPUTS };
@@ -119,8 +119,8 @@ static enum nn_status make(uint32_t operand, const struct nna_buffer_desc *desc,
 }
 
 /*
- * A buffer of known shape has the shape's size. One of unknown shape has about a page, or one
- * element in each row if rows are large.
+ * A buffer of known shape has the shape's size. A buffer of unknown shape has about a page, or more
+ * if one element of each unknown dimension needs more.
  */
 static void test_sizes(void **state)
 {
@@ -237,7 +237,10 @@ static void test_roles(void **state)
 	}
 }
 
-/* Reading copies the whole buffer. After a refused write the buffer is empty. */
+/*
+ * Reading copies the whole buffer. A buffer is empty after the library has refused a write to the
+ * buffer.
+ */
 static void test_copies(void **state)
 {
 	const uint32_t two_by_three[] = { 2, 3 }, two_by_four[] = { 2, 4 }, open[] = { 0, 3 };
@@ -268,8 +271,8 @@ static void test_copies(void **state)
 	assert_int_equal(copies, 2);
 
 	/*
-	 * The data are larger than the buffer, so the library has the kernel replace it by a larger
-	 * one.
+	 * The data are larger than the buffer, so the library replaces the kernel's buffer by a
+	 * larger buffer.
 	 */
 	assert_int_equal(nna_buffer_write(buffer, data, 4800, 2, many, &err), NN_OK);
 	assert_int_equal(allocs, 2);
@@ -298,7 +301,10 @@ static void test_copies(void **state)
 	nna_buffer_free(buffer);
 }
 
-/* A copy from or to a memory covers the whole memory, from its offset in its pool on. */
+/*
+ * A copy between a buffer and a memory covers the whole memory, from the memory's offset in its
+ * pool on.
+ */
 static void test_memories(void **state)
 {
 	const struct nna_format format = { .size = sizeof(format), .fourcc = 1, .width = 1, .height = 1 };
@@ -373,8 +379,8 @@ static bool answer_execution(unsigned long request, void *arg, int *result)
 }
 
 /*
- * Inputs take the shapes that their buffers have; buffers of outputs take the shapes that the
- * kernel returns.
+ * An input gets its shape from its buffer; an output's buffer gets the shape that the kernel
+ * returns.
  */
 static void test_arguments(void **state)
 {
@@ -457,7 +463,7 @@ static void test_outputs_grow(void **state)
 		enum nn_status status;
 		unsigned int allocs;	/* number of allocations, including the first */
 	} cases[] = {
-		{ 512, NN_OUTPUT_INSUFFICIENT_SIZE, 1 },	/* it fits without growing */
+		{ 512, NN_OUTPUT_INSUFFICIENT_SIZE, 1 },	/* the first buffer is big enough */
 		{ 513, NN_OK, 2 }, { 1000, NN_OK, 2 },
 	};
 
@@ -491,7 +497,7 @@ static void test_outputs_grow(void **state)
 	}
 }
 
-/* The models of a buffer's roles must exist, and be on the buffer's device. */
+/* The models of a buffer's roles must exist, and must be prepared on the buffer's device. */
 static void test_models(void **state)
 {
 	const struct nna_role role = { .index = FLOATS, .frequency = 1 };

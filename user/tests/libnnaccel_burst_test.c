@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bursts of libnnaccel against a kernel and a worker that this program plays. Tests valid answers,
- * answers with one wrong byte, and rings that are overwritten while the client reads them. The test
- * needs no module, so it can run with sanitizers.
+ * Tests bursts of libnnaccel; the test program plays the kernel and the worker. Covers valid
+ * answers, answers with one wrong byte, and rings that are overwritten while the client reads them.
+ * The test does not need the kernel module, so it can run with sanitizers.
  */
 #define _GNU_SOURCE
 #include <errno.h>

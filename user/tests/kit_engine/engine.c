@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * An engine for tests of the kit. The engine has the operations of nnacceld, and its own layout for
- * buffers of memory domains. It writes log lines by a function. Certain input values are commands,
- * for example to take long.
+ * An engine for tests of the engine kit. The engine has the operations of nnacceld, and its own
+ * layout for buffers of memory domains. The engine writes its log with its own log function.
+ * Certain input values are commands, for example to delay the execution.
  */
 #include <linux/random.h>
 #include <poll.h>
@@ -38,7 +38,10 @@ static void convert(void *to, const void *from, uint64_t length)
 		((uint8_t *)to)[i] = ((const uint8_t *)from)[i] ^ MASK;
 }
 
-/* Buffers of a scalar or of one element have the ordinary layout. */
+/*
+ * Makes a buffer in the engine's own layout; buffers of a scalar or of one element have the
+ * ordinary layout.
+ */
 static enum nn_status create(const struct nna_engine *engine,
 			     const struct nna_engine_new_buffer *wanted, void **buffer,
 			     struct nn_error *err)
@@ -99,7 +102,7 @@ static const struct nna_engine_buffers buffers = {
 
 #define EXPORTER_PATH "/dev/" EXPORTER_DEVICE
 
-/* An execution that the device will end. */
+/* An execution that the device's thread will end. */
 struct deferred {
 	struct nna_engine_execution *execution;
 	struct nn_execution *arguments;
@@ -109,7 +112,7 @@ struct deferred {
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	float wish;			/* 0 if no work waits */
+	float wish;			/* 0 if the device is idle */
 	struct deferred work;
 	struct deferred queue[KIT_ENGINE_QUEUE];
 	uint32_t num_queued;
@@ -127,7 +130,10 @@ static enum nn_status end_with_result(const struct nna_engine *engine, const str
 	return status;
 }
 
-/* Under the lock. Ends the deferred execution twice; may first wait until the client is gone. */
+/*
+ * Under the lock. Ends the deferred execution twice. For KIT_ENGINE_NEVER, first waits until the
+ * client is gone.
+ */
 static void end_deferred(const struct nna_engine *engine)
 {
 	struct pollfd gone = {
@@ -166,7 +172,7 @@ static void *be_device(void *arg)
 	return NULL;
 }
 
-/* Waits until the device is free; returns with the lock held. */
+/* Waits until the device is idle; returns with device.lock held. */
 static void lock_device(void)
 {
 	pthread_mutex_lock(&device.lock);
@@ -231,7 +237,7 @@ static bool look_at_file(struct nna_engine_execution *execution, const struct nn
 	return same;
 }
 
-/* Makes an ioctl on the first of the engine's own files. */
+/* Reads the first of the engine's own files, and calls an ioctl on this file. */
 static bool use_file(unsigned long request)
 {
 	char byte;
@@ -271,7 +277,7 @@ static float wish_of(const struct nn_execution *e)
 }
 
 /*
- * If the first input is a single number, does what the number commands. Returns false if the
+ * Executes the command in the first input, if this input is a single number. Returns false if the
  * command failed.
  */
 static bool obey(struct nna_engine_execution *execution, struct nn_execution *e,
@@ -308,7 +314,8 @@ static bool obey(struct nna_engine_execution *execution, struct nn_execution *e,
 }
 
 /*
- * Arguments whose buffers have the engine's layout are copied to memory with the ordinary layout.
+ * The arguments of an execution in the ordinary layout; those in the engine's own layout are
+ * copied.
  */
 struct plain {
 	struct nn_arg *args;		/* inputs, then outputs */
@@ -352,8 +359,8 @@ static void end(const struct nn_execution *e, struct plain *p)
 }
 
 /*
- * Lets the device of the tests double a number in memory that no CPU maps. A fence may end the
- * execution.
+ * Lets the device of the tests double a number in memory that no CPU maps. If the number is
+ * KIT_ENGINE_FENCED, the exporter's fence ends the execution.
  */
 static bool double_by_device(struct nna_engine_execution *execution, struct nn_execution *e,
 			     const struct nna_engine_region *region)
@@ -479,7 +486,7 @@ static size_t page_end(size_t size)
 	return (size + NNA_ENGINE_DATA_ALIGN - 1) / NNA_ENGINE_DATA_ALIGN * NNA_ENGINE_DATA_ALIGN;
 }
 
-/* Returns the offset of the i-th of n parts. The first part is never empty. */
+/* Returns the offset of part `i` of `n` parts; part 0 is never empty. */
 static size_t cut(size_t units, uint32_t i, uint32_t n)
 {
 	return (units * i + n - 1) / n;
@@ -539,7 +546,7 @@ static void end_save(const struct nna_engine *engine, struct nna_engine_image *i
 	free(s);
 }
 
-/* A loaded model, and the memory with the data that it uses. */
+/* A loaded model, and the memory with the model's data. */
 static struct loaded {
 	struct loaded *next;
 	void *prepared, *bytes;
@@ -614,7 +621,10 @@ static void release(const struct nna_engine *engine, void *prepared)
 	free(l);
 }
 
-/* Sets the numbers of cache files if the environment has them. */
+/*
+ * Sets the numbers of model and data cache files if the environment variable KIT_ENGINE_FILES
+ * exists.
+ */
 static void cut_files(struct nna_engine *engine)
 {
 	const char *text = getenv(KIT_ENGINE_FILES);
@@ -669,7 +679,7 @@ static void write_line(const struct nna_engine *engine, enum nna_engine_level le
 		return;
 }
 
-/* At its start the engine has its store only if threads serve clients. */
+/* While the engine starts, it can use its store only if threads serve the clients. */
 static bool start(const struct nna_engine *engine)
 {
 	pthread_t thread;
@@ -716,8 +726,8 @@ int main(int argc, char **argv)
 		files[1] = &exporter_file;
 		engine.permissions = NNA_ENGINE_MAY_USE_DRIVERS;
 		/*
-		 * The engine still computes on the CPU, which works because the guests' CPUs see
-		 * what devices write.
+		 * The test engine computes on the CPU, although it declares only_devices: CPUs of
+		 * the test guests see what devices write.
 		 */
 		engine.only_devices = true;
 		engine.takes_fences = true;

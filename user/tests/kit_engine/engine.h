@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands to the engine for tests of the kit. If the first input of an execution is a single
- * number, it may be one of these commands.
+ * Commands to the engine for tests of the kit. If an execution's first input is a single number,
+ * this number may be a command of this header.
  */
 #ifndef NN_TESTS_KIT_ENGINE_H
 #define NN_TESTS_KIT_ENGINE_H
@@ -10,46 +10,50 @@
 
 #include "runner.h"
 
-/* The execution takes this long, even beyond the deadline. */
+/* With KIT_ENGINE_LATE an execution takes KIT_ENGINE_LATE_NS, even beyond its deadline. */
 #define KIT_ENGINE_LATE 666.0F
 #define KIT_ENGINE_LATE_NS scaled(4000000000)
 
 /*
- * The execution waits until the client is gone. The engine logs the first line before, and the
- * second after it.
+ * With KIT_ENGINE_UNTIL_GONE an execution waits until its client is gone. The engine logs
+ * KIT_ENGINE_WAITS before this wait, and KIT_ENGINE_TOLD after it.
  */
 #define KIT_ENGINE_UNTIL_GONE 667.0F
 #define KIT_ENGINE_WAITS "waits for the client's end"
 #define KIT_ENGINE_TOLD "was notified of the client's end"
 
 /*
- * The execution ends with a fence of another driver. After this time the engine logs the line, and
- * signals the fence.
+ * With KIT_ENGINE_FENCED an execution ends with a fence of another driver. After
+ * KIT_ENGINE_FENCE_US the engine logs KIT_ENGINE_SIGNALS, and signals the fence.
  */
 #define KIT_ENGINE_FENCED 668.0F
 #define KIT_ENGINE_FENCE_US 500000
 #define KIT_ENGINE_SIGNALS "signals the fence"
 
-/* The engine logs this line when it waits for the fences that an execution depends on. */
+/* The engine logs KIT_ENGINE_DEPENDS when it waits for the fences that an execution depends on. */
 #define KIT_ENGINE_DEPENDS "waits for what the execution depends on"
 
-/* The engine reads the input through the memory's dma-buf, and fails if the contents differ. */
+/*
+ * With KIT_ENGINE_EXPORT the engine reads the input through the memory's dma-buf. The execution
+ * fails if the dma-buf's contents differ from the input.
+ */
 #define KIT_ENGINE_EXPORT 669.0F
 
 /*
- * The engine reads its own file, and calls an ioctl on it: the first command an allowed one, the
- * second a forbidden one.
+ * The engine reads its own file, and calls an ioctl on this file: KIT_ENGINE_READ an allowed ioctl,
+ * KIT_ENGINE_STRAY a forbidden ioctl.
  */
 #define KIT_ENGINE_READ 670.0F
 #define KIT_ENGINE_STRAY 671.0F
 
-/* The engine reports that the device worked for this long. */
+/* With KIT_ENGINE_TIMED the engine reports that the device worked for KIT_ENGINE_DEVICE_US. */
 #define KIT_ENGINE_TIMED 672.0F
 #define KIT_ENGINE_DEVICE_US 77
 
 /*
- * The engine puts an entry into its own store, gets this entry, or gets the entry that its `start`
- * function put. The environment variable has the store's identity.
+ * KIT_ENGINE_PUT puts an entry into the engine's own store; KIT_ENGINE_GET gets this entry.
+ * KIT_ENGINE_GET_FIRST gets the entry that the engine's `start` function put. The environment
+ * variable KIT_ENGINE_IDENTITY has the store's identity.
  */
 #define KIT_ENGINE_PUT 673.0F
 #define KIT_ENGINE_GET 674.0F
@@ -57,36 +61,39 @@
 #define KIT_ENGINE_IDENTITY "NN_KIT_IDENTITY"
 
 /*
- * Another thread of the engine ends the execution twice, and logs why the second time was refused.
- * With the second command this thread first waits for the client's end, which an engine process
- * never sees.
+ * Another thread of the engine ends the execution twice, and logs why the second end was refused.
+ * With KIT_ENGINE_NEVER this thread first waits for the client's end, which an engine process never
+ * sees.
  */
 #define KIT_ENGINE_DEFERRED 676.0F
 #define KIT_ENGINE_NEVER 677.0F
 #define KIT_ENGINE_ENDED "was refused: the execution cannot be ended: it has ended already"
 
 /*
- * The device collects this many executions (more than the library has threads), and then ends them
- * in reverse order.
+ * The device collects KIT_ENGINE_QUEUE executions, more than the library has threads, and then ends
+ * these executions in reverse order.
  */
 #define KIT_ENGINE_QUEUED 679.0F
 #define KIT_ENGINE_QUEUE 24
 
-/* The engine's device is lost. */
+/*
+ * With KIT_ENGINE_LOST the engine reports the loss of its device, with the message
+ * KIT_ENGINE_IS_LOST.
+ */
 #define KIT_ENGINE_LOST 678.0F
 #define KIT_ENGINE_IS_LOST "the device does not answer any more"
 
 /*
- * Maximum number of bursts at a time; the engine refuses more with DEVICE_UNAVAILABLE and this
- * text.
+ * Maximum number of bursts at a time; the engine refuses further bursts with DEVICE_UNAVAILABLE and
+ * KIT_ENGINE_NO_BURST.
  */
 #define KIT_ENGINE_BURSTS 4
 #define KIT_ENGINE_NO_BURST "all bursts of the device are taken"
 
-/* Device memory that the engine reports for each model. */
+/* Device memory in KiB that the engine reports for each model. */
 #define KIT_ENGINE_DEVICE_KIB 3072
 
-/* The engine logs these lines about models and buffers. */
+/* Lines that the engine logs when it prepares a model, and when it makes a buffer for a role. */
 #define KIT_ENGINE_PREPARES "prepares with priority %u"
 #define KIT_ENGINE_ROLE "a buffer is %s %u in %d %% of executions"
 
