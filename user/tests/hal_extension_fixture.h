@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Common functions for tests of extensions on libnnaccel's device: clients inside and outside of
- * the group that may use the extensions, a model of the example extensions, and the expected
- * results.
+ * the extensions' group, a model of the example extensions, and its expected results.
  */
 #ifndef NN_TESTS_HAL_EXTENSION_FIXTURE_H
 #define NN_TESTS_HAL_EXTENSION_FIXTURE_H

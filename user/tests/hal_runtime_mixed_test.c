@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests one program that uses three engines of different kinds at once. libneuralnetworks splits a
- * model by the performance that each engine reports, and `nnaccel stat` shows what each engine did.
- * The test also passes a fence of a device's hardware to another driver. Needs nnacceld as the
- * device nnaccel, and the engines sample-engine and kit-engine.
+ * Tests one program that uses three engines of different kinds at once. The runtime splits a model
+ * by the performance that each engine reports, and `nnaccel stat` shows what each engine did. The
+ * test also passes a fence of a device's hardware to another driver. Needs nnacceld as the device
+ * nnaccel, and the engines sample-engine and kit-engine.
  */
 #include <errno.h>
 #include <linux/dma-buf.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests that programs can use the device nnaccel again after a start of the engine, after the death
- * of a worker or engine, in forked children, and when their user may have one more worker. Needs
- * the guest of scripts/vm, whose engine this test stops and starts, and root to find the worker.
+ * Tests that programs can use the device nnaccel again after a start of the engine, and after the
+ * death of a worker or engine. The test also uses the device in forked children, and when a user
+ * may have one more worker. Needs the guest of scripts/vm, whose engine this test stops and starts,
+ * and root to find the worker.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -213,7 +214,8 @@ static void test_forked_children(void **state)
 }
 
 /*
- * A client process that runs as the user nobody, and the test's ends of two pipes to this client.
+ * A client process that runs as an unprivileged user, and the test's ends of two pipes to this
+ * client.
  */
 struct client {
 	pid_t pid;

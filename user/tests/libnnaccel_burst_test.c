@@ -38,20 +38,20 @@
 
 /* ---- the kernel ---- */
 
-/* The kind of answer that the worker gives. */
+/* How the played worker answers an execution. */
 enum behaviour { ANSWER, REFUSE, MUTATE, DIE, STAY_AWAY };
 
 static struct kernel {
-	int file;			/* memory of the last burst */
-	int hangup[2];			/* its life: EPOLLHUP once the writing end is closed */
+	int file;			/* memfd with the rings of the last burst */
+	int hangup[2];			/* its life: closing hangup[1] ends the burst */
 	int create_error;
 	uint32_t create_status;
-	uint32_t wrong_lines;		/* added to the capacity in the status page */
+	uint32_t wrong_lines;		/* error of the ring's size in the status page */
 	int bind_error;
 	unsigned int binds, frees, executions, next_pool;
 
 	enum behaviour behaviour;
-	uint32_t mutation;		/* byte of the result that changes, and how */
+	uint32_t mutation;		/* index of the result's byte to change, and by what */
 	uint8_t change;
 	pthread_t worker;
 	bool has_worker;
@@ -124,7 +124,7 @@ static int do_create(struct nnaccel_burst_create *c)
 	return 0;
 }
 
-/* Does what the kernel and the worker do after a burst was closed. */
+/* Frees a closed burst, as the kernel and the worker do. */
 static void end_burst(void)
 {
 	atomic_store(&kernel.stop, true);
@@ -189,7 +189,7 @@ int ioctl(int fd, unsigned long request, ...)
 	return do_request(request, arg);
 }
 
-/* A memfd stands for the burst's file but cannot be polled, so a pipe is polled. */
+/* The burst's file is a memfd here, which cannot be polled, so epoll_ctl() adds a pipe instead. */
 int epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
 {
 	long result = syscall(SYS_epoll_ctl, epoll, op, fd, event);
@@ -390,7 +390,10 @@ static void test_refused_bursts(void **state)
 	end_burst();
 }
 
-/* If a memory has no slot or the ring is broken, executions use the ioctl. */
+/*
+ * If a memory has no slot or the ring is broken, the library executes by ioctl() instead of the
+ * ring.
+ */
 static void test_fallback(void **state)
 {
 	struct nna_burst *b = open_burst(ANSWER);
@@ -408,7 +411,10 @@ static void test_fallback(void **state)
 	assert_int_equal(kernel.requests->misses, 2);
 	close_burst(b);
 
-	/* No packet has this size, so the place of the next packet is unknown. */
+	/*
+	 * The worker's result has an impossible size, so the position of the next packet is
+	 * unknown.
+	 */
 	kernel.mutation = offsetof(struct nnaccel_datum, u.result.size) + 1;
 	kernel.change = 0xff;
 	b = open_burst(MUTATE);
@@ -418,7 +424,7 @@ static void test_fallback(void **state)
 	close_burst(b);
 }
 
-/* One byte of the result is wrong: each byte in turn, and then random bytes. */
+/* The worker's result has one wrong byte: each byte in turn, with a random change. */
 static void test_mutated_results(void **state)
 {
 	unsigned int seed = 3;
@@ -449,8 +455,8 @@ static void *scribble(void *unused)
 		uint32_t value = i % 3 ? (uint32_t)rand_r(&seed) % 8 : (uint32_t)rand_r(&seed);
 
 		/*
-		 * Every second change is near the beginning of a line: in its sequence number or
-		 * the head of its first datum.
+		 * Every second change is near the beginning of a ring line: in the line's sequence
+		 * number or in the head of its first datum.
 		 */
 		if (i % 2)
 			at = (NNACCEL_RING_LINES + at % 4 * 64) / 4 + i / 2 % 3;
@@ -482,7 +488,10 @@ static void test_death(void **state)
 
 	(void)state;
 	assert_int_equal(execute(b), NN_DEAD_OBJECT);
-	/* After the burst is dead, executions use the ioctl and send nothing on the ring. */
+	/*
+	 * After the death of a burst, the library executes by ioctl() and writes nothing to the
+	 * ring.
+	 */
 	assert_int_equal(execute(b), NN_OK);
 	assert_int_equal(kernel.executions, 1);
 	close_burst(b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests how libnnaccel requests entries of the compilation cache from an engine, and writes them to
- * files. This program plays the kernel, the engine and the disk.
+ * files. The test program plays the kernel, the engine and the disk.
  */
 #define _GNU_SOURCE
 /* Fortified headers define pread() inline, so clang would reject the definition in this file. */
@@ -33,13 +33,13 @@
 /* ---- the disk ---- */
 
 /*
- * The calls that change files. Each call is a letter for the call (see test_order()), and 'm' or
- * 'd' for the file.
+ * Records the calls that change files as text. Each call is two letters: one for the call (see
+ * test_order()), and 'm' or 'd' for the model or data file.
  */
 static struct {
 	int model, data;	/* the entry's files */
 	char calls[64];
-	int fails;		/* number of the failing call, from 1; 0 for none */
+	int fails;		/* number of the call that fails, from 1; 0: none fails */
 	bool reads_fail;
 } disk;
 
@@ -179,7 +179,10 @@ static struct engine {
 	struct nnaccel_prepare prepare;
 } engine;
 
-/* Plays the kernel. A mapped pool has what the engine has written: the same letter in each byte. */
+/*
+ * Plays the kernel. A mapped pool contains what the engine saved: the letter of the model or data
+ * part in each byte.
+ */
 static bool answer(unsigned long request, void *arg, int *result)
 {
 	struct nnaccel_pool_export *export = arg;
@@ -239,7 +242,7 @@ static const struct nn_model model = {
 
 /* ---- tests ---- */
 
-/* Opens and locks the entry; `err` gets the reason of a failure. */
+/* Opens and locks the cache entry; a failure sets `err`. */
 static enum nn_status open_entry(bool writes, struct nna_cache_files *opened)
 {
 	err.message[0] = '\0';
@@ -255,8 +258,8 @@ static enum nn_status write_entry(struct nna_cache_files *opened, const char *mo
 }
 
 /*
- * The sizes of the model's parts may change while it is saved; the library requests them up to
- * three more times.
+ * The sizes of a model's parts may change while the model is saved; the library requests the sizes
+ * up to three more times.
  */
 static void test_saving(void **state)
 {
@@ -265,7 +268,7 @@ static void test_saving(void **state)
 		const char *name;
 		struct answer answers[MOST_ASKED];
 		unsigned int asked;
-		off_t model_size, data_size;	/* sizes of the files; 3 and 5 before */
+		off_t model_size, data_size;	/* file sizes after saving (before: 3 and 5) */
 		const char *not_saved;
 	} cases[] = {
 		{ "both parts", { { 0, 100, 50 }, { 0, 100, 50 } }, 2, 100, 50, "" },
@@ -322,7 +325,10 @@ static void test_saving(void **state)
 	}
 }
 
-/* Each request fails in turn. Requests for memory fail a second time, after the model has grown. */
+/*
+ * Each request of the library to the kernel fails in turn. The model grows while it is saved, so
+ * the library requests memory twice.
+ */
 static void test_failing_saves(void **state)
 {
 	static const struct answer answers[] = {
@@ -350,8 +356,8 @@ static void test_failing_saves(void **state)
 		assert_int_equal(fake.wrong, 0);
 	} while (failures);
 	/*
-	 * There are three requests for sizes, two for the memory of each part, and two to map the
-	 * parts.
+	 * Saving a model takes three requests for sizes, two requests for the memory of each part,
+	 * and two requests to map the parts.
 	 */
 	assert_true(unsaved >= 3 + 4 + 2);
 }
@@ -394,7 +400,7 @@ static void execute(struct nna_prepared_model *p, struct nna_memory *memory, uns
 		assert_int_equal(nna_execute(p, &r, NULL, NULL, &err), NN_OK);
 }
 
-/* Counts the descriptors of entries' files: those with close-on-exec, or those without. */
+/* Counts this process's file descriptors of cache entries, either with or without close-on-exec. */
 static int count_entries(bool closed_on_exec)
 {
 	char path[32], target[64];
@@ -413,17 +419,20 @@ static int count_entries(bool closed_on_exec)
 }
 
 /*
- * A model is saved again after many executions. If the engine deferred compiling, it is also saved
- * after the first execution.
+ * The library saves a model again after many executions. If the engine deferred compiling, the
+ * library also saves the model after the first execution.
  */
 static void test_late_saves(void **state)
 {
 	enum { FAILS = NNACCEL_STATUS_GENERAL_FAILURE };
 	static const struct {
-		bool is_loaded;	/* the model was loaded from files, so nothing is saved at once */
+		bool is_loaded;	/* the model is loaded from files, so preparing saves nothing */
 		struct answer answers[MOST_ASKED];
 		unsigned int asked_at_once, asked_first, asked_hot;
-		/* The reason after the first execution; NULL if no reason is given. */
+		/*
+		 * Reason that deferred_saved() gets after the first execution; NULL if it is not
+		 * called.
+		 */
 		const char *first;
 	} cases[] = {
 		{ false, { { 0, 10, 5 }, { 0, 10, 5 }, { 0, 12, 5 }, { 0, 12, 5 } }, 2, 2, 4, NULL },
@@ -455,7 +464,7 @@ static void test_late_saves(void **state)
 				 nna_prepare_model(device, &model, NULL, &options, &p, &err), NN_OK);
 		assert_int_equal(engine.asked, cases[i].asked_at_once);
 		/*
-		 * The caller may close its handles, because the library has duplicates, which
+		 * The caller may close the cache files, because the library has duplicates, which
 		 * executed programs do not inherit.
 		 */
 		for (int k = 0; k < 2; k++) {
@@ -478,7 +487,7 @@ static void test_late_saves(void **state)
 		assert_int_equal(engine.asked, cases[i].asked_hot);
 		assert_holds(files[0], 12, 'm');
 		assert_false(has_all_blocked());
-		/* Later executions save nothing. */
+		/* After the model was saved twice, further executions save nothing. */
 		execute(p, memory, 2 * TUNED_EXECUTIONS);
 		nna_prepared_model_free(p);
 		assert_int_equal(sem_trywait(&saved), -1);
@@ -572,7 +581,8 @@ static void test_preparing(void **state)
 }
 
 /*
- * Exactly one file of each kind is required; it must be regular, and open for reading and writing.
+ * The engine requires exactly one model file and one data file: regular files that are open for
+ * reading and writing.
  */
 static void test_files_that_are_refused(void **state)
 {
@@ -616,8 +626,8 @@ static void test_files_that_are_refused(void **state)
 }
 
 /*
- * Readers share an entry. A writer locks the model file exclusively, and also the data file if the
- * data differ.
+ * Several readers can open a cache entry at once. A writer locks the model file exclusively, and
+ * also the data file if the data differ.
  */
 static void test_locks(void **state)
 {
@@ -637,8 +647,8 @@ static void test_locks(void **state)
 	close(other.fds[0]);
 	assert_int_equal(open_entry(true, &writer), NN_OK);
 	/*
-	 * Data are not written again if they are the same, because a loaded model may be using the
-	 * data file.
+	 * The library does not overwrite a data file with equal data, because a loaded model may be
+	 * using the file.
 	 */
 	assert_int_equal(write_entry(&writer, "MMM", "ddddd"), NN_OK);
 	assert_holds(files[0], 3, 'M');
@@ -654,7 +664,7 @@ static void test_locks(void **state)
 	assert_int_equal(writer.count, 0);
 }
 
-/* Entries of several files of a kind are written, compared and loaded as a whole. */
+/* A cache entry of several model or data files is written, compared and loaded as a whole. */
 static void test_several_files(void **state)
 {
 	static const struct { uint32_t model, data; } cases[] = {
@@ -681,7 +691,7 @@ static void test_several_files(void **state)
 			parts[k] = (struct nna_cache_bytes){ &bytes[k], 1 };
 		}
 		for (int round = 0; round < 2; round++) {
-			/* The second entry differs from the first only in its last byte. */
+			/* The second entry differs from the first entry only in its last byte. */
 			bytes[count - 1] += round;
 			assert_int_equal(open_entry(true, &f), NN_OK);
 			assert_int_equal(f.count, count);
@@ -706,7 +716,10 @@ static void test_several_files(void **state)
 	}
 }
 
-/* One different byte is found wherever it is, also at the borders of the compared blocks. */
+/*
+ * The library finds a single different byte at any offset of a file, also at the borders of the
+ * compared blocks.
+ */
 static void test_same_bytes(void **state)
 {
 	static const size_t sizes[] = { 1, 2, 65535, 65536, 65537, 131072, 131073 };
@@ -737,7 +750,7 @@ static void test_same_bytes(void **state)
 	}
 }
 
-/* If the files cannot be read to compare them, they are written. */
+/* If the library cannot read the cache files to compare them, it writes the files. */
 static void test_unreadable(void **state)
 {
 	struct nna_cache_files f = { 1, 2, { files[0], files[1] }, { 3, 5 } };
@@ -755,9 +768,9 @@ static void test_unreadable(void **state)
 }
 
 /*
- * The model part is truncated first and written last, and each step is on the disk before the next.
- * After a failure the model file is empty. Letters of calls: '0' truncates to 0, 't' truncates to a
- * size, 'w' writes, 's' syncs.
+ * The library truncates the model part first and writes it last, and syncs each step before the
+ * next step. If a step fails, the model file is empty. Letters of calls: '0' truncates to 0, 't'
+ * truncates to a size, 'w' writes, 's' syncs.
  */
 static void test_order(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libnnaccel and the kit without the module. kit_engine serves the clients of this program through
- * a socket, by processes and by threads.
+ * Tests libnnaccel and the engine kit without the kernel module. The engine kit_engine serves this
+ * program's clients through a socket, by processes or by threads.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,7 +36,7 @@
 #include "tests/model_builder.h"
 
 #define COUNT 5
-#define MOST 2			/* maximum number of clients */
+#define MOST 2			/* maximum number of clients of the engine */
 
 static char program[4096];
 static char folder[] = "/tmp/nnaccel-direct-XXXXXX", path[64];
@@ -52,9 +52,9 @@ static void check(enum nn_status status)
 
 /* ---- the engine ---- */
 
-static const char *another;	/* another option of the engine, or NULL */
+static const char *another;	/* additional option for the engine, or NULL */
 
-/* Starts the engine with options for its clients. */
+/* Starts the engine; `clients` is the option that says how it serves clients. */
 static void fork_engine(const char *clients, const char *option)
 {
 	char direct[80];
@@ -119,7 +119,7 @@ static int tear_down(void **state)
 
 /* ---- executions: x + 1 ---- */
 
-static enum nn_status prepared;		/* result of the last preparation */
+static enum nn_status prepared;		/* status of the last preparation */
 
 static struct nna_prepared_model *prepare_with(struct nna_device *d, uint32_t count,
 					       const struct nna_prepare_options *options)
@@ -146,7 +146,7 @@ static struct nna_prepared_model *prepare(struct nna_device *d, uint32_t count)
 	return prepare_with(d, count, NULL);
 }
 
-/* Makes memory for `count` inputs and as many outputs. */
+/* Makes memory for `count` inputs, which count up from `from`, and for `count` outputs. */
 static struct nna_memory *fill(uint32_t count, float from)
 {
 	struct nna_memory *m = NULL;
@@ -175,7 +175,7 @@ static enum nn_status run(struct nna_prepared_model *p, struct nna_burst *burst,
 	return nna_execute(p, &r, &o, NULL, &err);
 }
 
-/* Executes with new memory, which is freed after the execution, and checks the result. */
+/* Executes the model in new memory, checks the result, and frees the memory. */
 static void check_sum(struct nna_prepared_model *p, struct nna_burst *burst, float from)
 {
 	struct nna_memory *m = fill(COUNT, from);
@@ -187,7 +187,10 @@ static void check_sum(struct nna_prepared_model *p, struct nna_burst *burst, flo
 	nna_memory_free(m);
 }
 
-/* Slots of a burst are added and freed. A burst still works after another one is freed. */
+/*
+ * Executions with new memories add and free slots of a burst. A burst still works after another
+ * burst is freed.
+ */
 static void test_executions(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT);
@@ -208,9 +211,7 @@ static void test_executions(void **state)
 	nna_prepared_model_free(p);
 }
 
-/*
- * Makes each call that allocates memory once. Returns false if a call failed; the reason is in err.
- */
+/* Calls once each function that allocates memory. If a call failed, returns false and sets err. */
 static bool run_all(void)
 {
 	const struct nna_role role = { .frequency = 1 };
@@ -240,7 +241,8 @@ static bool run_all(void)
 }
 
 /*
- * Each allocation fails in turn. After each failure no object is left, and the calls succeed again.
+ * Each allocation of the library fails in turn. A failure leaves no object behind, and the same
+ * calls succeed afterwards.
  */
 static void test_out_of_memory(void **state)
 {
@@ -258,8 +260,8 @@ static void test_out_of_memory(void **state)
 		if (kept_more(&before, &left))
 			fail_msg("allocation %u: %s are left", number, kept_more(&before, &left));
 		/*
-		 * If the library has lost its connection, it connects again as soon as the engine
-		 * has closed the old connection.
+		 * If the failure ended the library's connection, the library connects again as soon
+		 * as the engine has closed the old connection.
 		 */
 		while (!run_all())
 			usleep(1000);
@@ -267,7 +269,7 @@ static void test_out_of_memory(void **state)
 	assert_true(failed > 10);
 }
 
-/* The engine uses its own layout for buffers. */
+/* The test engine uses its own layout for buffers of memory domains. */
 static void test_buffers(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, COUNT);
@@ -297,7 +299,7 @@ static void test_buffers(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* Executes until the model is dead. */
+/* Executes the model until it is lost (NN_DEAD_OBJECT). */
 static void await_death(struct nna_prepared_model *p)
 {
 	enum nn_status status;
@@ -311,8 +313,8 @@ static void await_death(struct nna_prepared_model *p)
 }
 
 /*
- * An execution returns soon after its deadline. If the engine is still computing, the client loses
- * its models and prepares them again.
+ * An execution returns soon after its deadline. If the engine is still computing then, the client
+ * loses its models and prepares the models again.
  */
 static void test_deadline(void **state)
 {
@@ -332,7 +334,8 @@ static void test_deadline(void **state)
 }
 
 /*
- * Another thread of the engine ends an execution. If no thread does, the client loses its models.
+ * Another thread of the engine ends an execution. If no thread ends the execution, the client loses
+ * its models.
  */
 static void test_deferred(void **state)
 {
@@ -374,7 +377,10 @@ static void *run_here(void *arg)
 	return NULL;
 }
 
-/* The engine defers more executions of a client than the client has threads; some are in bursts. */
+/*
+ * The engine defers more executions of a client than it has threads for the client. Some of these
+ * executions are in bursts.
+ */
 static void test_queue(void **state)
 {
 	struct nna_prepared_model *p = prepare(device, 1);
@@ -402,8 +408,8 @@ static void test_queue(void **state)
 }
 
 /*
- * If the engine reports that the device is lost, the client gets the reason, loses its models, and
- * prepares them again.
+ * If the engine reports that its device is lost, the client gets the reason, loses its models, and
+ * prepares the models again.
  */
 static void test_lost(void **state)
 {
@@ -449,8 +455,8 @@ static void test_many_clients(void **state)
 }
 
 /*
- * If the engine dies, all objects of its clients are lost, and all waiting calls return. The next
- * engine serves the client again.
+ * If the engine dies, all objects of its clients are lost, and all waiting calls return. The engine
+ * that is started next serves the client again.
  */
 static void test_death(void **state)
 {
@@ -573,7 +579,7 @@ static void test_wrong_pools(void **state)
 {
 	enum { FILE_SIZE = 8192 };
 	static const struct {
-		int mode;		/* type of the file; -1 for a pipe, -2 for no file */
+		int mode;		/* open flags of the file; -1 for a pipe, -2 for no file */
 		uint32_t prot, fourcc, flags;
 		uint64_t offset, length;
 		int error;
@@ -618,8 +624,8 @@ static void test_wrong_pools(void **state)
 		if (error)
 			continue;
 		/*
-		 * Only the device's own memory can be exported. An id is valid for one kind of
-		 * object, and can be destroyed once.
+		 * A client can export only memory that the device has allocated. An object's id can
+		 * be destroyed only once.
 		 */
 		x.id = pool.out_id;
 		assert_int_equal(call(NNACCEL_POOL_EXPORT, &x), EOPNOTSUPP);
@@ -664,7 +670,10 @@ static void test_wrong_work(void **state)
 	size = q.data_size;
 	assert_int_equal(work(NNACCEL_WORK_QUERY, &q), 0);
 	assert_int_equal(q.data_size, size);
-	/* A library with a shorter buffer gets the beginning of the description. */
+	/*
+	 * If the library's buffer is too short for the device's description, the engine returns the
+	 * beginning of the description.
+	 */
 	q.data_size = size - 1;
 	assert_int_equal(work(NNACCEL_WORK_QUERY, &q), 0);
 	assert_int_equal(q.data_size, size - 1);
@@ -714,7 +723,10 @@ static void test_supported(void **state)
 	nna_memory_free(m);
 }
 
-/* NULL stands for memory that could not be imported. Operations that use it are not supported. */
+/*
+ * A memory of NULL is memory that could not be imported. Operations that use such memory are not
+ * supported.
+ */
 static void test_unreachable(void **state)
 {
 	struct nna_memory *m = fill(COUNT, 1);
@@ -884,7 +896,7 @@ static void test_wrong_buffers(void **state)
 	buffers[0] = p->id;
 	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), ENOENT);
 	buffers[0] = a.out_buffer;
-	/* The buffer was made for another input, and for no output. */
+	/* An execution cannot use a buffer as an output if the buffer has no role of an output. */
 	role.index = 1;
 	args[1] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_BUFFER };
 	args[0] = (struct nnaccel_arg){ .length = BYTES };
@@ -897,8 +909,8 @@ static void test_wrong_buffers(void **state)
 }
 
 /*
- * The engine reports the sizes of the parts that it saves. An engine without cache files cannot
- * save or load models.
+ * When the engine saves a model, it reports the sizes of the saved parts. An engine without cache
+ * files cannot save or load models.
  */
 static void test_cache(void **state)
 {
@@ -951,7 +963,8 @@ static void test_cache(void **state)
 	}
 	assert_true(strlen(whole) > 10 && strlen(whole) < sizeof(whole) - 1);
 	/*
-	 * A reason that is longer than the buffer is truncated, and always ends with a null byte.
+	 * An error's reason that is longer than the client's buffer is truncated, and always ends
+	 * with a null byte.
 	 */
 	parts[0].pool = read_only.out_id;
 	parts[1].pool = pool;
@@ -982,7 +995,10 @@ static off_t size_of(int fd)
 	return st.st_size;
 }
 
-/* Saves the model x + 1 to as many files as the engine wants, and loads it. */
+/*
+ * Saves the model x + 1 to as many cache files as the engine requires, and loads the model from
+ * these files.
+ */
 static void check_files(uint32_t model_files, uint32_t data_files)
 {
 	const uint32_t count = model_files + data_files;
@@ -1012,7 +1028,9 @@ static void check_files(uint32_t model_files, uint32_t data_files)
 	check_sum(p, NULL, 5);
 	nna_prepared_model_free(p);
 
-	/* The engine refuses any other number of files. */
+	/*
+	 * The engine refuses a number of cache files that differs from the number that it reports.
+	 */
 	other.num_model_files = model_files ? model_files - 1 : 1;
 	other.model_files = model_files ? fds + 1 : fds;
 	if (other.num_model_files + other.num_data_files) {
@@ -1020,7 +1038,7 @@ static void check_files(uint32_t model_files, uint32_t data_files)
 				 NN_INVALID_ARGUMENT);
 		assert_non_null(strstr(err.message, "cache files, the device has"));
 	}
-	/* If two model parts are exchanged or a bit is changed, the entry is no longer valid. */
+	/* A cache entry whose first two model files are exchanged is invalid. */
 	if (model_files > 1) {
 		int first = fds[0];
 
@@ -1043,7 +1061,7 @@ static void empty_folder(void)
 	assert_int_equal(system(command), 0);
 }
 
-/* Returns the highest number of a file in the engine's own cache. */
+/* Returns the number of the newest file in the engine's own cache; files are numbered upwards. */
 static long last_cached(void)
 {
 	char plans[80];
@@ -1061,7 +1079,8 @@ static long last_cached(void)
 }
 
 /*
- * Prepares x + 1 with the engine's own cache, and checks that the next preparation loads the entry.
+ * Prepares x + 1 with the engine's own cache, and checks that the next preparation loads the cached
+ * model.
  */
 static void check_cached(void)
 {
@@ -1103,7 +1122,7 @@ static void test_cache_files(void **state)
 		stop_engine();
 		empty_folder();
 	}
-	/* The engine does not start if it wants more cache files than allowed. */
+	/* An engine that requires more cache files than NNAPI allows does not start. */
 	for (size_t i = 0; i < 2; i++) {
 		int status;
 
@@ -1117,8 +1136,8 @@ static void test_cache_files(void **state)
 }
 
 /*
- * A second engine with the state folder of a running engine does not start. The running engine is
- * not disturbed.
+ * A second engine with the state folder of a running engine does not start. The running engine
+ * continues undisturbed when the second engine fails.
  */
 static void test_taken_state(void **state)
 {
@@ -1147,7 +1166,8 @@ static void test_taken_state(void **state)
 /* ---- the engine's own store ---- */
 
 /*
- * Makes the engine execute a command that uses its store. If the command fails, err has the reason.
+ * Makes the engine execute a command that uses its store. If the engine's command fails, err has
+ * the reason.
  */
 static enum nn_status command(float which)
 {
@@ -1169,8 +1189,7 @@ static void check_no_entry(float which, const char *reason)
 }
 
 /*
- * The engine's own store has an entry for the engine's identity, although no client asks for
- * caching.
+ * The engine keeps an entry for its identity in its own store, although no client asks for caching.
  */
 static void test_store(void **state)
 {
@@ -1297,12 +1316,14 @@ static void test_device_memory(void **state)
 	assert_null(prepare(device, COUNT));
 	assert_string_equal(err.message, "prepare: the model takes 3072 KiB of the device's memory, the "
 			    "client's others 6144, a client at most 7168 (--device-memory)");
-	/* Each client has its own limit. */
+	/* The limit of --device-memory applies to each client separately. */
 	check(nna_device_open(path, &other, &err));
 	nna_prepared_model_free(prepare(other, COUNT));
 	nna_device_close(other);
 	nna_prepared_model_free(p[0]);
-	/* The engine frees the model some time later. */
+	/*
+	 * The engine frees a model's device memory some time after the client has freed the model.
+	 */
 	do
 		p[0] = prepare(device, COUNT);
 	while (!p[0] && prepared == NN_RESOURCE_EXHAUSTED_TRANSIENT);
@@ -1345,7 +1366,7 @@ static void test_wrong_bursts(void **state)
 	assert_int_equal(NNACCEL_SLOT_INDEX(first), 0);
 	SLOT(0);
 	assert_int_equal(NNACCEL_SLOT_INDEX(s.slot), 1);
-	/* The next slot has the index of the freed slot but another slot number. */
+	/* A new slot has the index of the freed slot but another slot number. */
 	s.pool = 0;
 	s.slot = first;
 	SLOT(0);
@@ -1409,7 +1430,7 @@ static void answer(int socket, uint64_t cookie)
 	packet_send(socket, &a, size, -1);
 }
 
-/* Plays an engine: serves a connection until it is closed. */
+/* Plays an engine that serves one connection until the client closes it. */
 static void serve(int socket)
 {
 	union { struct direct_message hello; struct nnaccel_cmd head; char bytes[16384]; } got;
@@ -1437,7 +1458,10 @@ static void *serve_all(void *unused)
 	return unused;
 }
 
-/* A connection is closed after a wrong answer, and the next call makes another connection. */
+/*
+ * After a wrong answer of the engine, the library closes the connection; the next call opens a new
+ * connection.
+ */
 static void test_rogue(void **state)
 {
 	static const struct {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls each exported function of libnnaccel that takes an error: first with an argument that it
- * rejects, then with each request to the kernel and each allocation failing in turn. A call that
- * fails sets its own reason, and a call that succeeds clears the reason of an earlier one. All
- * memory, files, locks, pools, models and buffers are released.
+ * Calls each exported function of libnnaccel that has an error parameter: first with an invalid
+ * argument, then with each kernel request and each allocation failing in turn. A failing call sets
+ * its own error message, and a succeeding call clears an older message. After each call all memory,
+ * files, locks, pools, models and buffers are released.
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
@@ -47,7 +47,7 @@ static const struct nna_request no_request;
 static const struct nna_burst_options no_burst_options;
 static const struct nna_format no_format, format = { .size = sizeof(format) };
 
-/* Arguments of the calls. They are made again before each call. */
+/* Arguments of the calls; give() makes new arguments before each call. */
 static struct {
 	struct nna_device *device;
 	struct nna_memory *memory, *imported;
@@ -85,9 +85,9 @@ static struct {
 static const struct nna_role role = { .frequency = 1 };
 
 /*
- * Each function: its name, whether an argument can be wrong, and a call of it. If `bad`, this call
- * has a wrong argument. Functions of libnnaccel.map that are missing here take no error, and are
- * listed in `silent`.
+ * Each line is a function: its name, whether it can have a wrong argument, and a call of the
+ * function. If `bad` is true, the call passes a wrong argument. The list `silent` has the functions
+ * of libnnaccel.map without an error parameter.
  */
 #define CALLS(X) \
 	X(nna_buffer_allocate, true, \
@@ -288,7 +288,7 @@ static void take_back(void)
 
 /* ---- tests ---- */
 
-/* Calls a function, and checks the reason that the call leaves in its error. */
+/* Calls a function once, and checks the error message that the call sets or clears. */
 static enum nn_status call_once(const struct call *c, bool bad, const char *what,
 				unsigned int number)
 {
@@ -353,8 +353,8 @@ static void test_allocations(void **state)
 }
 
 /*
- * If an output of unknown size is too small, its buffer grows, and the execution is repeated. The
- * first attempt does not count as a failure.
+ * If an output of unknown size is too small, its buffer grows, and the library repeats the
+ * execution. The first execution leaves no error message.
  */
 static void test_second_try(void **state)
 {
@@ -389,7 +389,7 @@ static void test_second_try(void **state)
 	take_back();
 }
 
-/* If an entry cannot be saved, preparing succeeds, and `not_saved` has the reason. */
+/* If a cache entry cannot be saved, the model is still prepared, and `not_saved` has the reason. */
 static void test_not_saved(void **state)
 {
 	struct nn_error not_saved, err;
@@ -414,7 +414,7 @@ static void test_not_saved(void **state)
 	assert_true(unsaved > 1);
 }
 
-/* Each allocation of a device's first memory fails in turn. */
+/* Each allocation for the first nna_memory_alloc() of a device fails in turn. */
 static void test_first_memory(void **state)
 {
 	unsigned int failures, number = 0;
@@ -435,7 +435,10 @@ static void test_first_memory(void **state)
 	assert_true(number > 1);
 }
 
-/* Plays an engine whose extensions change. Equal extensions must give the same list. */
+/*
+ * Plays an engine whose extensions change. While the extensions do not change,
+ * nna_device_get_extensions() must return the same list.
+ */
 static bool answer_extensions(unsigned long request, void *arg, int *result)
 {
 	struct nnaccel_info *info = arg;
@@ -553,8 +556,8 @@ static void test_limits_of_executions(void **state)
 }
 
 /*
- * A new buffer gets the lowest free token. Each token names its buffer, however many buffers there
- * are.
+ * A new buffer gets the lowest free token. A token names its buffer, even if the device has many
+ * buffers.
  */
 static void test_many_buffers(void **state)
 {
@@ -588,7 +591,10 @@ static void test_many_buffers(void **state)
 	}
 	given.in = (struct nna_argument){ .pool = 1 };
 	for (uint32_t i = 0; i < 2; i++) {
-		/* The request has as many tokens as fit on the stack, then one more. */
+		/*
+		 * The first request has as many tokens as fit on the library's stack, the second
+		 * request one token more.
+		 */
 		given.request.num_tokens = 8 + i;
 		given.request.tokens = tokens;
 		fake.answer = answer_buffers;
@@ -596,7 +602,10 @@ static void test_many_buffers(void **state)
 					     &err), NN_OK);
 		assert_int_equal(asked.num_buffers, 8 + i);
 	}
-	/* These tokens name no buffer: 0, one after the last, and the token of a freed buffer. */
+	/*
+	 * Three tokens name no buffer: 0, one after the last token, and the token of a freed
+	 * buffer.
+	 */
 	nna_buffer_free(buffers[3]);
 	for (uint32_t i = 0; i < 3; i++) {
 		const uint32_t wrong[] = { 0, MANY + 2, tokens[3] };
@@ -614,8 +623,8 @@ static void test_many_buffers(void **state)
 }
 
 /*
- * Each allocation of an execution with more arguments, pools and tokens than fit on the stack fails
- * in turn.
+ * An execution has more arguments, pools and tokens than fit on the library's stack, and each of
+ * its allocations fails in turn.
  */
 static void test_large_executions(void **state)
 {
@@ -692,7 +701,10 @@ static void test_limits_of_lists(void **state)
 	for (uint32_t i = 0; i < COUNT(tokens); i++)
 		tokens[i] = given.token;
 	for (uint32_t i = 0; i < 2; i++) {
-		/* The maximum number of roles is refused for another reason than one role more. */
+		/*
+		 * nna_buffer_allocate() refuses the maximum number of roles as given twice, and one
+		 * role more as too many.
+		 */
 		assert_int_equal(nna_buffer_allocate(given.device, NNA_SIZED(nna_buffer_roles,
 						     .models = &given.prepared, .num_models = 1,
 						     .inputs = roles,

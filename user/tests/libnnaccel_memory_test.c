@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks the requests by which libnnaccel imports files and images. This program plays the kernel.
+ * Checks the requests by which libnnaccel imports files and images. The test program plays the
+ * kernel.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -19,13 +20,13 @@ static struct nna_device *device;
 static struct nn_error err;
 static struct kept kept;
 
-/* The last requests, and the error that requests for images get. */
+/* The last import requests of files and of images, and the error for image requests. */
 static struct {
 	struct nnaccel_pool_import import;
 	struct nnaccel_pool_import image;
 	int error;
 	unsigned int imports;
-	bool needs_device;		/* no CPU can map the memory */
+	bool needs_device;		/* imports fail because no CPU can map the memory */
 } asked;
 
 static bool answer(unsigned long request, void *arg, int *result)
@@ -126,7 +127,8 @@ static void test_device_memory(void **state)
 }
 
 /*
- * The request has each field of the image, and all planes before the first plane without a stride.
+ * The kernel's import request has each field of the image, and all planes before the first plane
+ * without a stride.
  */
 static void test_images(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests signatures of models. They are copies of the inputs and outputs, with the device's
- * descriptions of extensions' types.
+ * Tests signatures of models. A model's signature is a copy of the model's inputs and outputs, with
+ * the device's descriptions of extensions' types.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ enum { PLAIN, CHANNELS, INNER, EXTENDED, OTHER, UNKNOWN, NUM_OPERANDS };
 static float scales[] = { 1, 2, 3 };
 static uint8_t bytes[] = { 4, 5 };
 static struct nn_operand operands[NUM_OPERANDS];
-/* The inputs are in another order than the operands. */
+/* The model's inputs have another order than its operands. */
 static const uint32_t inputs[] = { CHANNELS, PLAIN, EXTENDED }, outputs[] = { OTHER, UNKNOWN };
 static const struct nn_subgraph subgraph = {
 	.num_operands = NUM_OPERANDS, .num_inputs = 3, .num_outputs = 2, .operands = operands,
@@ -88,7 +88,10 @@ static void test_copies(void **state)
 	assert_null(s->operands[1].type);
 	assert_ptr_not_equal(s->operands[2].operand.extra.bytes, bytes);
 	assert_memory_equal(s->operands[2].operand.extra.bytes, bytes, sizeof(bytes));
-	/* For an extension's type the copy has a type of one byte: of a scalar, or of a tensor. */
+	/*
+	 * In the signature, an operand of an extension's type has a one-byte type of scalars or of
+	 * tensors.
+	 */
 	assert_ptr_equal(s->operands[2].type, &types_of_two[1]);
 	assert_int_equal(s->operands[2].operand.type, NN_BOOL);
 	assert_ptr_equal(s->operands[3].type, &types_of_one[0]);
@@ -100,8 +103,8 @@ static void test_copies(void **state)
 }
 
 /*
- * The device's descriptions are needed only if the main subgraph has inputs or outputs of
- * extensions' types.
+ * A signature needs the device's descriptions of extensions only if the main subgraph has inputs or
+ * outputs of extensions' types.
  */
 static void test_needs_extensions(void **state)
 {

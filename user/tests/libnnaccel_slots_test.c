@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of a burst's slots. Any thread finds an added slot until its removal, while other slots
- * are added and removed.
+ * Tests the table of a burst's slots. Any thread finds an added slot until its removal, while other
+ * slots are added and removed.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -16,9 +16,9 @@
 
 #define COUNT	1000
 #define ROUNDS	20000
-#define LIVE	8	/* number of memories that exist at the same time */
+#define LIVE	8	/* number of memories that have a slot at the same time */
 
-/* The addresses of these elements stand for memories, and have equal distances. */
+/* The addresses of the elements of `places` stand for memories, and have equal distances. */
 static char places[COUNT][112];
 
 static const struct nna_memory *memory(int i)
@@ -76,7 +76,7 @@ static void test_many(void **state)
 	nna_slots_destroy(&slots);
 }
 
-/* Few memories exist at the same time, but they are always new: the table must not grow. */
+/* The slot table must not grow if many memories are used, but only few at the same time. */
 static void test_come_and_go(void **state)
 {
 	struct nna_slots slots;
@@ -129,7 +129,7 @@ static void test_removed_meanwhile(void **state)
 	nna_slots_destroy(&slots);
 }
 
-/* Counts of memory blocks and locks before a test. */
+/* Numbers of memory blocks and locks in use before a test. */
 static struct kept kept;
 
 static int begin(void **state)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests how libnnaccel submits each kind of work for the engine: with one system call, or with more
- * to fetch the answer if signals interrupt it. This program plays the kernel.
+ * Tests how libnnaccel submits each kind of work for the engine: with one system call, or, if
+ * signals interrupt this call, with further calls to fetch the answer. The test program plays the
+ * kernel.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -23,7 +24,7 @@ static struct nna_device *device;
 static struct nn_error err;
 static struct kept kept;
 
-/* Numbers of requests and of answered work since the last check. */
+/* Numbers of the library's requests and of answered work since the last check. */
 static unsigned int submits, waits, destroys, works;
 static uint32_t submitted, waited_for, destroyed;
 
@@ -87,7 +88,7 @@ static int tear_down(void **state)
 	return kept_more(&kept, &left) || fake_pending() || fake.wrong;
 }
 
-/* The work of each kind. */
+/* A request for each kind of work. */
 static char bytes[4096];
 static const union fake_work kinds[] = {
 	[NNACCEL_WORK_QUERY] = { .query = {
@@ -127,7 +128,10 @@ static bool is_answered(enum nnaccel_work kind, const union fake_work *w)
 	return false;
 }
 
-/* The engine gets work once, however many signals come, and the caller gets the answer. */
+/*
+ * Signals do not submit work twice: The engine gets the work once, and the caller gets the engine's
+ * answer.
+ */
 static void test_signals(void **state)
 {
 	(void)state;
@@ -175,8 +179,8 @@ static void test_errors(void **state)
 }
 
 /*
- * An answer that cannot be fetched is dropped. Otherwise it would count for ever among the client's
- * commands.
+ * If the library cannot fetch an answer, it destroys the submission. Otherwise the submission would
+ * count for ever among the client's commands.
  */
 static void test_answer_is_given_up(void **state)
 {
@@ -190,7 +194,7 @@ static void test_answer_is_given_up(void **state)
 	assert_int_equal(destroys, 1);
 	assert_int_equal(destroyed, fake.num_submissions | FAKE_SUBMISSION);
 	assert_int_equal(fake_pending(), 0);
-	/* If the submission itself was refused, there is nothing to destroy. */
+	/* If the kernel refused the submission, the library has no submission to destroy. */
 	fake_begin(1, ENOBUFS);
 	assert_int_equal(nna_ask(device, NNACCEL_WORK_QUERY, &work), ENOBUFS);
 	assert_int_equal(fake_end(), 1);
@@ -198,8 +202,8 @@ static void test_answer_is_given_up(void **state)
 }
 
 /*
- * Gets the progress three times. At the third call the work is cancelled if `slow.gives_up`;
- * otherwise it is answered next.
+ * The caller's progress function, which is called three times. The third call cancels the work if
+ * `slow.gives_up`, otherwise the kernel then answers the work.
  */
 static bool goes_on(void *data, uint32_t progress)
 {
@@ -223,7 +227,7 @@ static const struct nn_model model = {
 	.size = sizeof(model), .num_subgraphs = 1, .subgraphs = &main_graph,
 };
 
-/* The library reports the progress to the function in the options. */
+/* The library reports a preparation's progress to the function options.progress. */
 static void test_progress(void **state)
 {
 	static const struct {
@@ -262,7 +266,10 @@ static void test_progress(void **state)
 	fake.end = 0;
 }
 
-/* Several preparations can run at once, and end in any order. The caller need not wait for them. */
+/*
+ * Several preparations can run at once, and end in any order. The caller need not wait for a
+ * preparation's end.
+ */
 static void test_preparations(void **state)
 {
 	struct nna_preparation *all[3];
@@ -282,8 +289,8 @@ static void test_preparations(void **state)
 		assert_int_equal(thousandths, 250);
 	}
 	/*
-	 * The last preparation is cancelled, the second is polled to its end, and the first is
-	 * waited for.
+	 * The test cancels the last preparation, polls the second preparation until its end, and
+	 * waits for the first preparation.
 	 */
 	destroys = 0;
 	nna_preparation_free(all[2]);
@@ -300,20 +307,20 @@ static void test_preparations(void **state)
 		models[i] = NULL;
 		assert_int_equal(nna_preparation_finish(all[i], &models[i], &err), NN_OK);
 		assert_int_equal(fake_pending(), i);
-		/* The model is returned only once. */
+		/* A preparation returns its model only once. */
 		assert_int_equal(nna_preparation_finish(all[i], &models[i], &err),
 				 NN_INVALID_ARGUMENT);
 		nna_preparation_free(all[i]);
 	}
 	for (int i = 0; i < 2; i++)
 		nna_prepared_model_free(models[i]);
-	/* A preparation has ended, but its model is not taken. */
+	/* A preparation that has ended is freed before the caller gets its model. */
 	slow.is_on = true;
 	assert_int_equal(nna_preparation_start(device, &model, NULL, NULL, &all[0], &err), NN_OK);
 	assert_true(nna_preparation_has_ended(all[0], &thousandths));
 	nna_preparation_free(all[0]);
 	nna_preparation_free(NULL);
-	/* A preparation ends with an error, and another one cannot start. */
+	/* A preparation ends with an error, and another preparation cannot start. */
 	assert_int_equal(nna_preparation_start(device, &model, NULL, NULL, &all[0], &err), NN_OK);
 	fake.end = EPIPE;
 	assert_true(nna_preparation_has_ended(all[0], &thousandths));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libnnaccel against a kernel that this program plays by replacing ioctl(). So it can return each
- * answer and each errno, and check the requests.
+ * Tests libnnaccel without the kernel module: The test replaces ioctl() to play the kernel. The
+ * replaced ioctl() checks each request, and returns any answer and any errno.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -41,7 +41,7 @@ static struct kernel {
 	int info_error;			/* of NNACCEL_INFO */
 	uint32_t abi;
 	uint32_t engine;
-	uint32_t status;		/* status of the commands for the engine */
+	uint32_t status;		/* status that the engine returns for each command */
 	const char *message;
 	uint32_t next_id;
 	int live[MAX_IDS];
@@ -50,9 +50,9 @@ static struct kernel {
 	uint32_t device_size;
 	/* The last import of memory that is not a serialised model. */
 	struct nnaccel_pool_import import;
-	unsigned int imports;	/* number of imports, and all access flags that they asked for */
+	unsigned int imports;	/* number of imports, and all access flags of these imports */
 	uint32_t imported_prot;
-	bool saves_to_memory;			/* total size of all parts that is rejected */
+	bool saves_to_memory;			/* set by a save that gives memory for both parts */
 	void *wire;			/* serialised form of the last model, and its size */
 	size_t wire_size;
 	int wire_seals;
@@ -61,7 +61,7 @@ static struct kernel {
 	struct nnaccel_arg args[16];
 	struct nnaccel_shape shape;
 	uint32_t num_shapes;
-	/* An allocation does not return while `holds` is set; `held` is set while it waits. */
+	/* An allocation waits while `holds` is set, and sets `held` while it waits. */
 	atomic_bool holds, held;
 } kernel;
 
@@ -249,7 +249,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* x + y with y in pool 0 of the model, at byte 8. */
+/* The model x + y, with y at byte 8 of pool 0. */
 static const uint32_t add_inputs[] = { 0, 1, 2 }, add_outputs[] = { 3 };
 static const struct nn_operation add_operation = { 0, 3, 1, add_inputs, add_outputs };
 static const struct nn_operand add_operands[] = {
@@ -279,7 +279,7 @@ static struct nna_memory *alloc(uint64_t size)
 	return m;
 }
 
-/* A file of two pages. */
+/* Makes a file of two pages. */
 static int make_file(void)
 {
 	int fd = memfd_create("file", MFD_CLOEXEC);
@@ -368,7 +368,10 @@ static void test_info_is_asked_once(void **state)
 	assert_int_equal(kernel.queries, 3);
 }
 
-/* An impossible size of a structure is refused, whether the library reads or writes it. */
+/*
+ * The library refuses structures of an impossible size, both structures that it reads and
+ * structures that it writes.
+ */
 static void test_sizes_beyond_reason(void **state)
 {
 	static uint32_t longer[2048] __attribute__((aligned(8)));
@@ -390,8 +393,8 @@ static void test_sizes_beyond_reason(void **state)
 }
 
 /*
- * After the end of a worker the library asks again, because the next worker may belong to another
- * engine.
+ * After a worker's end the library asks for the device's description again, because the next worker
+ * may belong to another engine.
  */
 static void test_info_of_another_engine(void **state)
 {
@@ -413,7 +416,10 @@ static void test_info_of_another_engine(void **state)
 	assert_int_equal(kernel.queries, 2);
 }
 
-/* A preparation starts the worker before the client asks for the device's description. */
+/*
+ * A preparation starts a new worker; after that the library must ask for the device's description
+ * again.
+ */
 static void test_info_after_a_model(void **state)
 {
 	struct nna_memory *m = alloc(24);
@@ -471,7 +477,7 @@ static void test_errno_to_status(void **state)
 	assert_int_equal(num_live(), 0);
 }
 
-/* The error for a missing engine differs from that for a slow engine. */
+/* The library reports different errors for a missing engine and for a slow engine. */
 static void test_slow_worker(void **state)
 {
 	struct nna_memory *m = alloc(24);
@@ -536,8 +542,8 @@ static void *alloc_page(void *arg)
 }
 
 /*
- * If the process forks while another thread allocates memory, the child does not wait for that
- * thread's locks.
+ * If the process forks while another thread allocates memory, the child does not wait for locks of
+ * the other thread.
  */
 static void test_memory_in_a_child(void **state)
 {
@@ -589,7 +595,7 @@ static void test_unaligned_import(void **state)
 }
 
 /*
- * NNAPI programs can request the engine's own cache only by this environment variable; its only
+ * NNAPI programs can request the engine's own cache only by an environment variable, whose only
  * valid value is 1.
  */
 static void test_cache_by_environment(void **state)
@@ -648,8 +654,8 @@ static void test_protections_of_imports(void **state)
 }
 
 /*
- * An import must keep no file descriptor, because a thousand imports would use up the process's
- * limit.
+ * An imported memory must keep no file descriptor open, because a thousand memories would reach the
+ * process's limit.
  */
 static void test_imports_keep_no_descriptor(void **state)
 {
@@ -767,7 +773,7 @@ static int open_cache_file(const char *folder, uint32_t i, int flags)
 	return open(path, O_RDWR | O_CLOEXEC | flags, 0600);
 }
 
-/* Each file still exists in the folder, and contains its name. */
+/* Checks that each cache file is still in the folder, and still contains its name. */
 static void assert_untouched(const char *folder, const int *fds)
 {
 	for (uint32_t i = 0; i < 3; i++) {
@@ -819,7 +825,10 @@ static void test_cache_files_are_the_callers(void **state)
 	assert_int_equal(kernel.imports, 4);
 	assert_int_equal(kernel.imported_prot, NNACCEL_PROT_READ);
 
-	/* The engine saves the model to memory, and the library writes that to the files. */
+	/*
+	 * The engine saves the model to memory, and the library writes this memory to the cache
+	 * files.
+	 */
 	kernel.status = 0;
 	assert_int_equal(nna_prepare_model(device, &add_model, &m, &saving, &p, &err), NN_OK);
 	assert_true(not_saved.message[0]);
@@ -992,7 +1001,7 @@ static void test_execute_distrusts_shapes(void **state)
 	nna_memory_free(m);
 }
 
-/* A request with more arguments, pools and tokens than fit on the stack. */
+/* Executes a request with more arguments and pools than fit on the library's stack. */
 static void test_execute_many_arguments(void **state)
 {
 	struct nna_memory *m[20];
@@ -1021,14 +1030,14 @@ static void test_execute_many_arguments(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 /*
- * A caller's structure from a newer header, which has more fields at the end. The library reads
- * only the fields that it knows.
+ * A caller's structure from a newer header, which has more fields at the end than the library
+ * knows.
  */
 #define GROWN(type) struct { struct type now; uint64_t later; }
 
 /*
- * Calls with a size of 0, then with a larger structure whose new fields are zero, then with new
- * fields that are not.
+ * Calls a function with a structure of size 0, then with a larger structure whose new fields are
+ * zero, then with new fields that are not zero.
  */
 #define assert_sizes(grown, call) \
 	do { \
@@ -1072,7 +1081,7 @@ static void test_sizes(void **state)
 	nna_memory_free(m);
 }
 
-/* The library does not write beyond the size that the caller's structure has. */
+/* The library writes only up to the size that the caller's structure states. */
 static void test_sizes_of_answers(void **state)
 {
 	GROWN(nna_context_info) context = { .later = 1 };

@@ -109,7 +109,10 @@ static const uint32_t *keep(struct model_builder *b, const uint32_t *list, uint3
 	assert(b->num_indices <= MB_INDICES);
 	if (count)
 		memcpy(to, list, count * sizeof(*list));
-	/* The index after the end of each list is invalid, so that reading too far is noticed. */
+	/*
+	 * An invalid index follows each list of operand indices, so that tests detect reading
+	 * beyond the list.
+	 */
 	to[count] = UINT32_MAX;
 	return to;
 }

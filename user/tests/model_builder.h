@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds small models for tests. Elements lie in arrays of fixed size, in the order of their
- * addition. A test may make any field of a finished model invalid.
+ * Builds small models for tests. Operands, operations and subgraphs lie in arrays of fixed size, in
+ * the order of their addition. A test may write invalid values into any field of a finished model.
  */
 #ifndef NN_TESTS_MODEL_BUILDER_H
 #define NN_TESTS_MODEL_BUILDER_H
@@ -35,15 +35,15 @@ struct model_builder {
 #define MB_LIST(...) MB_DIMS(__VA_ARGS__)
 #define MB_NONE 0, NULL
 
-/* Makes an empty model; elements that are added next belong to its main subgraph. */
+/* Makes an empty model; operands and operations that are added next belong to the main subgraph. */
 void mb_init(struct model_builder *b);
 
-/* Begins a new subgraph for elements that are added later. */
+/* Begins a new subgraph: operands and operations that are added next belong to this subgraph. */
 void mb_subgraph(struct model_builder *b);
 
 /*
- * Adds an operand and returns its index. The model's inputs and outputs have the order in which
- * they are added.
+ * Adds an operand and returns its index. The order in which a test adds inputs and outputs is their
+ * order in the model.
  */
 uint32_t mb_operand(struct model_builder *b, int32_t type, enum nn_lifetime lifetime,
 		    uint32_t rank, const uint32_t *dims);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models that several tests and the fuzzer's seeds begin with.
+ * Models on which several tests and the fuzzers' seeds are based.
  */
 #include "model_samples.h"
 
@@ -108,10 +108,7 @@ void sample_if(struct model_builder *b)
 	binary_subgraph(b, MUL, 2);
 }
 
-/*
- * Adds the operands i[1] and sum[1], which are inputs, and limit[1], in the order of the loop's
- * values.
- */
+/* Adds the loop's values i[1] and sum[1], which are inputs, and then limit[1]. */
 static void add_state(struct model_builder *b, uint32_t state[3])
 {
 	uint32_t i;

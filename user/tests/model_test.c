@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests the checker of models: it accepts valid models, and rejects each invalid model of a table
- * for the right reason. Also tests sizes of operands, types, and descriptions of devices.
+ * with the expected message. The test also covers sizes of operands, comparison of types, and
+ * descriptions of devices.
  */
 #include <float.h>
 #include <math.h>
@@ -22,7 +23,7 @@
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
-/* The parts of sample_everything() that the table below makes invalid. */
+/* Names for the fields of sample_everything() that BROKEN_MODELS makes invalid. */
 #define OPERAND(i) (b->operands[0][i])
 #define OPERATION(i) (b->operations[0][i])
 #define INPUT(op, i) (((uint32_t *)b->operations[0][op].inputs)[i])
@@ -267,7 +268,7 @@ static void test_samples(void **state)
 	}
 }
 
-/* Tests operands that no rule restricts, and operands at the limits of rules. */
+/* Accepts operands that no rule restricts, and operands at the limits of the rules. */
 static void test_lenient_rules(void **state)
 {
 	static const struct {
@@ -312,8 +313,8 @@ static void test_lenient_rules(void **state)
 }
 
 /*
- * Checks a chain of subgraphs. Each has one operation, and an operand that refers to the next
- * subgraph.
+ * Checks a chain of subgraphs. Each subgraph of the chain has one operation, and an operand that
+ * refers to the next subgraph.
  */
 static enum nn_status check_chain(uint32_t length, struct nn_error *err)
 {
@@ -353,11 +354,11 @@ static void test_nesting(void **state)
 	assert_int_equal(check_chain(NN_MAX_NESTING + 1, &err), NN_INVALID_ARGUMENT);
 	assert_string_equal(err.message,
 			    "subgraph 0: more than 128 subgraphs are within one another");
-	/* A recursive checker would overflow the stack. */
+	/* A recursive checker would overflow the stack with 200,000 nested subgraphs. */
 	assert_int_equal(check_chain(200000, NULL), NN_INVALID_ARGUMENT);
 }
 
-/* Subgraphs 1 to 128 are nested; the next subgraph refers to one of them. */
+/* Subgraphs 1 to 128 are nested in a chain; subgraph 129 refers to a subgraph of this chain. */
 static void test_nesting_of_the_known(void **state)
 {
 	enum { BEHIND = NN_MAX_NESTING + 1 };
@@ -429,7 +430,10 @@ static void test_operand_size(void **state)
 	}
 }
 
-/* The dimensions of an operand are merged with those of an execution if they agree. */
+/*
+ * The dimensions of an operand in the model and in the execution's request are merged if they
+ * agree.
+ */
 static void test_merged_dims(void **state)
 {
 	static const struct {
@@ -462,7 +466,9 @@ static void test_merged_dims(void **state)
 	}
 }
 
-/* Operands have the same type if all fields that quantise their values are equal. */
+/*
+ * Two operands have the same type if their type codes and all fields of the quantisation are equal.
+ */
 static void test_same_type(void **state)
 {
 	static const float scales[] = { 1, 2 }, others[] = { 1, 3 };
@@ -498,7 +504,7 @@ static void test_same_type(void **state)
 	DIFFERS(extension, o.extra.count = 1);
 	DIFFERS(extension, o.extra.bytes = (const uint8_t *)"ac");
 #undef DIFFERS
-	/* Scales after the end of both operands' lists are not compared. */
+	/* nn_operand_same_type() does not compare scales behind the end of both operands' lists. */
 	one.extra.count = 1;
 	o = one;
 	o.extra.scales = others;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records the settings with which a client compiles and runs models. The functions of the NNAPI for
- * that are replaced; they forward each call. Only one file of a program may include this header.
+ * Records the settings with which a client compiles and runs models. The header replaces the NNAPI
+ * functions for compiling and running; the replacements forward each call. Only one file of a
+ * program may include this header.
  */
 #ifndef NN_TESTS_NNAPI_CALLS_H
 #define NN_TESTS_NNAPI_CALLS_H
@@ -16,7 +17,7 @@
 
 static char nnapi_calls[512];
 
-/* The next `times` executions compute nothing and return `result`. */
+/* The next nnapi_failing.times executions compute nothing and return nnapi_failing.result. */
 static struct {
 	int times, result;
 } nnapi_failing;
@@ -33,8 +34,8 @@ static void nnapi_called(const char *format, ...)
 }
 
 /*
- * Defines int NAME(parameters). The function calls the replaced function of the same name with the
- * arguments.
+ * Defines int NAME(parameters). NAME records the call and then calls the NNAPI's function NAME with
+ * the arguments.
  */
 #define NNAPI_CALL(name, parameters, arguments, ...) \
 	int name parameters \
@@ -85,7 +86,7 @@ NNAPI_RUN(ANeuralNetworksExecution_compute,
 #undef NNAPI_CALL
 #undef NNAPI_RUN
 
-/* Names of result codes, by number. */
+/* Names of the NNAPI's result codes, indexed by code. */
 static const char *const nnapi_results[] = {
 	"NO_ERROR", "OUT_OF_MEMORY", "INCOMPLETE", "UNEXPECTED_NULL", "BAD_DATA", "OP_FAILED",
 	"BAD_STATE", "UNMAPPABLE", "OUTPUT_INSUFFICIENT_SIZE", "UNAVAILABLE_DEVICE",

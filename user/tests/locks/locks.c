@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ends a program that unlocks a lock that is not held, or destroys one that is held. The C library
- * accepts both errors.
+ * Ends a program that unlocks a lock that no thread holds, or destroys a held lock. The C library
+ * does not report such misuse of locks.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WRITER 2U	/* bit in __readers: a writer holds the lock */
+#define WRITER 2U	/* bit of __readers of a rwlock: a writer holds the lock */
 #define READER 8U
 
 static int is_locked(const pthread_mutex_t *lock)
