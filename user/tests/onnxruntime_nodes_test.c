@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Small graphs, which the execution provider runs. This program plays the ONNX Runtime.
- * onnxruntime_nodes.def has the graphs, and the outputs or the reason of the rejection of each.
+ * Tests the execution provider with small graphs; the test program plays the ONNX Runtime. The file
+ * onnxruntime_nodes.def has the graphs, and the outputs or the reason of the rejection of each
+ * graph.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -93,7 +94,7 @@ static struct value *value_named(struct the_case *c, const char *name)
 
 /*
  * Reads a type and dimensions. A "?" marks a dimension that is unknown in the model. Returns the
- * text after them.
+ * text after the dimensions.
  */
 static const char *read_type(const char *text, struct value *v, size_t *elements)
 {
@@ -295,7 +296,7 @@ static void read_node(struct the_case *c, char *words)
 	assert_true(node->in_count <= MAX && node->out_count <= MAX);
 }
 
-/* Reads expected outputs: NAME:TYPE NUMBER...; for each value that a node makes. */
+/* Reads expected outputs: "NAME:TYPE NUMBER...;" for each value that a node computes. */
 static void read_outputs(struct the_case *c, const char *text)
 {
 	bool is_dynamic = false;
@@ -352,12 +353,12 @@ static void read_case(struct the_case *c, const char *graph, const char *outputs
 	read_outputs(c, outputs);
 }
 
-/* Names of the operations of the model that was made last. */
+/* Names of the operations of the NNAPI model that was built last. */
 static char operations[1024];
 
 /*
- * Number of operations of the project's own extension. If the played NNAPI lacks an operation,
- * outputs may differ by APART.
+ * Number of operations of the project's own extension. If own_count makes the NNAPI lack
+ * operations, outputs may differ by APART.
  */
 enum { OWN = 5 };
 static uint32_t own_count = OWN;
@@ -426,7 +427,7 @@ static bool are_expected(const struct the_case *c, const struct OrtKernelContext
 	return true;
 }
 
-/* Runs the graph. With `refused` it is compiled, which must fail with this reason. */
+/* Runs the graph. If `refused` is not NULL, the run must fail with the reason `refused`. */
 static bool compute(struct the_case *c, OrtNodeComputeInfo *compiled, const char *refused)
 {
 	struct ort_node_compute_info *info = (struct ort_node_compute_info *)compiled;
@@ -449,7 +450,7 @@ static bool compute(struct the_case *c, OrtNodeComputeInfo *compiled, const char
 
 static struct ort_ep_factory *factory;
 
-/* Makes a provider with options; `key` may be NULL. */
+/* Makes a provider with session options; `key` is one more option, or NULL. */
 static struct ort_ep *provider(long min_work, long max_partitions, const char *key, const char *value)
 {
 	static const struct OrtKeyValuePairs metadata = { { "device" }, { "nnapi-reference" }, 1 };
@@ -468,7 +469,10 @@ static struct ort_ep *provider(long min_work, long max_partitions, const char *k
 	return (struct ort_ep *)ep;
 }
 
-/* Asks which nodes the provider claims. Returns the provider's message, which the caller frees. */
+/*
+ * Calls GetCapability(), which says which nodes the provider claims. Returns the provider's
+ * message, which the caller frees.
+ */
 static char *capability(const struct the_case *c, struct ort_ep *ep,
 			struct OrtEpGraphSupportInfo *info)
 {
@@ -500,7 +504,7 @@ static const struct {
 #include "onnxruntime_nodes.def"
 };
 
-/* Overwrites the constants, because a compiled graph must have copies of them. */
+/* Overwrites a graph's constants, because the compiled graph must have copies of the constants. */
 static bool forget_constants(struct the_case *c)
 {
 	for (int i = 0; i < c->value_count; i++)
@@ -510,8 +514,7 @@ static bool forget_constants(struct the_case *c)
 }
 
 /*
- * Compiles and runs a graph as a whole; returns whether the result is the one in
- * onnxruntime_nodes.def.
+ * Compiles and runs a graph as a whole; returns whether the result is as in onnxruntime_nodes.def.
  */
 static bool compile(struct the_case *c, struct ort_ep *ep, enum kind kind, const char *text)
 {
@@ -544,7 +547,10 @@ static bool compile(struct the_case *c, struct ort_ep *ep, enum kind kind, const
 	return good;
 }
 
-/* Returns whether the claimed parts have the node numbers of a text such as "0 1|3". */
+/*
+ * Returns whether the claimed parts consist of the nodes in a text such as "0 1|3", which is nodes
+ * 0 and 1 and node 3.
+ */
 static bool are_parts(const struct the_case *c, const struct OrtEpGraphSupportInfo *info,
 		      const char *wanted)
 {
@@ -604,8 +610,8 @@ static void try_cases(void)
 		const enum kind kind = cases[i].kind;
 
 		/*
-		 * The provider claims a part with exactly the minimum of work, and leaves a part
-		 * with less.
+		 * The provider claims a part whose work is exactly min_work, and leaves a part
+		 * whose work is less.
 		 */
 		for (int more = 0; more <= (kind == PAYS); more++) {
 			read_case(&c, cases[i].graph, cases[i].outputs);
@@ -628,8 +634,8 @@ static void test_nodes(void **unused)
 }
 
 /*
- * For devices that lack the extension or its newest operations, weights are dequantised. Grouped
- * convolutions then cannot have a dilation.
+ * For devices that lack the project's extension or its newest operations, the provider dequantises
+ * weights. Without the extension, grouped convolutions cannot have a dilation.
  */
 static void test_without_extension(void **unused)
 {
@@ -658,7 +664,10 @@ static void test_without_extension(void **unused)
 	assert_int_equal(failed, 0);
 }
 
-/* Only the first run makes allocations that are never freed. */
+/*
+ * A second run of all cases must free everything; only the first run may make permanent
+ * allocations.
+ */
 static void test_nothing_is_left(void **unused)
 {
 	const long blocks = heap_blocks, files = count_files();
@@ -670,7 +679,10 @@ static void test_nothing_is_left(void **unused)
 	assert_int_equal(recorded_locks, 0);
 }
 
-/* Claims, compiles and runs a graph. If an allocation fails, no other object may be leaked. */
+/*
+ * Claims, compiles and runs a graph. If an allocation fails, the provider must not leak other
+ * objects.
+ */
 static bool use(struct the_case *c)
 {
 	static const struct OrtKeyValuePairs metadata = { { "device" }, { "nnapi-reference" }, 1 };
@@ -729,7 +741,7 @@ static void test_memory_fails(void **unused)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		long blocks, files;
 
-		/* Only some cases are tried, because all would take minutes. */
+		/* The test tries only some cases, because all cases would take minutes. */
 		if (cases[i].kind > AS || i % (getenv("NNACCEL_ALL") ? 5 : 37))
 			continue;
 		read_case(&c, cases[i].graph, cases[i].outputs);
@@ -737,8 +749,8 @@ static void test_memory_fails(void **unused)
 		blocks = heap_blocks;
 		files = count_files();
 		/*
-		 * A long sequence allocates in each step, so not every allocation is made to fail:
-		 * the later ones less often.
+		 * A long sequence allocates in each time step, so only some of the later
+		 * allocations are made to fail.
 		 */
 		for (unsigned int n = 1, failed = 1; failed; n += 1 + n / EACH * 7, tried++) {
 			read_case(&c, cases[i].graph, cases[i].outputs);
@@ -769,7 +781,7 @@ static void test_memory_fails(void **unused)
 	"DequantizeLinear-13 q s z > x | DequantizeLinear-13 w ws > v axis=" axis " | " \
 	"Conv-11 x v > c | QuantizeLinear-13 c t tz > y"
 
-/* Two models have the same token only if they are equal in everything. */
+/* Different models, options or names must give different cache tokens. */
 static void test_tokens(void **unused)
 {
 	static const struct {
@@ -833,7 +845,7 @@ static void test_tokens(void **unused)
 	assert_null(ReleaseEpFactory((OrtEpFactory *)factory));
 }
 
-/* The report has the right number of multiply-adds for each graph. */
+/* The provider's report must have the right number of multiply-adds for each graph. */
 static void test_report(void **unused)
 {
 	static const struct { const char *graph; unsigned long multiply_adds; } reports[] = {
@@ -852,11 +864,14 @@ static void test_report(void **unused)
 		{ "x:f3,2,2 w=f1,2,2~ r=f1,2,2~ b=f1,4 | RNN-14", 6 * (4 + 4) },
 		{ "x:f2,2,3 w=f2,6,3~ r=f2,6,2~ b:f2,12 h0:f2,2,2 | GRU-14", 4 * (36 + 24) },
 		/*
-		 * There are 2 by 3 scores, each a product of 4 numbers; each score is used in sums
-		 * of 2 outputs.
+		 * Attention computes 2 by 3 scores, each a product of 4 numbers; each score is a
+		 * factor in 2 outputs.
 		 */
 		{ "q:f1,2,4 k:f1,3,4 v:f1,3,2 | Attention-23", 6 * 4 + 6 * 2 },
-		/* Products for Q, K and V, and in 2 batches scores and sums of 3 by 3. */
+		/*
+		 * Attention multiplies by the weights of Q, K and V, and computes 3 by 3 scores and
+		 * weighted sums in 2 batches.
+		 */
 		{ "x:f2,3,4 w=f4,12~ b=f12~ | microsoft:Attention-1", 6 * 4 * 12 + 18 * 4 + 18 * 4 },
 		{ "x:f2,3,4 w=f4,16~ b=f16~ | microsoft:Attention-1", 6 * 4 * 16 + 18 * 4 + 18 * 8 },
 		{ "x:f2,2,7 w=u7,4 v=u{119} k=f{0.0625} b=f4 | microsoft:DynamicQuantizeMatMul-1", 16 * 7 },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plays an ONNX Runtime, whose tables of calls work on graphs that are plain structures.
- * onnxruntime_test.c and the fuzzer of the execution provider include it.
+ * Plays an ONNX Runtime for onnxruntime_test.c and for the fuzzer of the execution provider. The
+ * tables of calls work on graphs that are plain structures.
  */
 #ifndef NN_TESTS_ONNXRUNTIME_PLAY_H
 #define NN_TESTS_ONNXRUNTIME_PLAY_H
@@ -18,7 +18,10 @@ OrtStatus *CreateEpFactories(const char *name, const struct ort_api_base *base,
 			     size_t *count);
 OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
 
-/* Replaces calloc() in this header for tests that make other allocations fail. */
+/*
+ * This header allocates with PLAY_CALLOC, so that tests can make only allocations outside of the
+ * header fail.
+ */
 #ifndef PLAY_CALLOC
 #define PLAY_CALLOC calloc
 #endif
@@ -61,7 +64,7 @@ struct OrtNode {
 	const OrtValueInfo *in[MAX], *out[MAX];
 	size_t in_count, out_count, attribute_count;
 	const OrtOpAttr *attributes[MAX];
-	/* If it is not NULL, all inputs are this value; otherwise `in` has them. */
+	/* If not NULL, all inputs of the node are this value; otherwise `in` has the inputs. */
 	const OrtValueInfo *every_in;
 };
 
@@ -71,7 +74,7 @@ struct OrtGraph {
 	size_t node_count, in_count, out_count;
 };
 
-/* The graph inside of a node, which gets another name than the main graph. May be NULL. */
+/* The graph inside of a node, whose name differs from the main graph's name. May be NULL. */
 static const OrtGraph *inner_graph;
 
 struct OrtKeyValuePairs {
@@ -307,7 +310,8 @@ static OrtStatus *parent(const OrtGraph *graph, const OrtNode **node)
 }
 
 /*
- * An operator "microsoft:NAME" belongs to ONNX Runtime's own domain, "other:NAME" to another one.
+ * An operator "microsoft:NAME" belongs to ONNX Runtime's own domain, an operator "other:NAME" to an
+ * unknown domain.
  */
 static OrtStatus *node_name(const OrtNode *node, const char **name)
 {
@@ -359,7 +363,7 @@ static OrtStatus *read_attribute(const OrtOpAttr *attribute, OrtOpAttrType type,
 	return NULL;
 }
 
-/* For an attribute that is a tensor, `data` points to its OrtValue. */
+/* If an attribute is a tensor, the attribute's `data` points to an OrtValue. */
 static OrtStatus *tensor_of(const OrtOpAttr *attribute, OrtValue **value)
 {
 	*value = (OrtValue *)attribute->data;
@@ -403,13 +407,13 @@ static void release_pairs(OrtKeyValuePairs *pairs)
 	free(pairs);
 }
 
-/* A hardware device is represented by the name of its type. */
+/* The played OrtHardwareDevice is a string: the name of the device's type. */
 static OrtHardwareDeviceType hardware_type(const OrtHardwareDevice *device)
 {
 	return !strcmp((const char *)device, "npu") ? ORT_HARDWARE_NPU : ORT_HARDWARE_CPU;
 }
 
-/* Session options are represented by their pairs of names and values. */
+/* The played OrtSessionOptions is an OrtKeyValuePairs: names and values of the options. */
 static OrtStatus *entries_of(const OrtSessionOptions *options, OrtKeyValuePairs **entries)
 {
 	*entries = PLAY_CALLOC(1, sizeof(**entries));

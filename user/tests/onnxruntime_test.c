@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The execution provider for ONNX Runtime. This program plays the ONNX Runtime. Tests devices,
- * options, the nodes that the provider claims, their results, and rejections. Tests with Debian's
- * ONNX Runtime are in user/tests/clients/onnxruntime.
+ * Tests the execution provider for ONNX Runtime: devices, options, the nodes that the provider
+ * claims, results of claimed nodes, and rejections. The test program plays the ONNX Runtime. Tests
+ * with Debian's ONNX Runtime are in user/tests/clients/onnxruntime.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -44,10 +44,10 @@ static void unload(struct ort_ep_factory *factory)
 	assert_null(ReleaseEpFactory((OrtEpFactory *)factory));
 }
 
-/* Returns a provider with options; NULL if it was refused, with the message in `last`. */
-/* Value of the option min_work; NULL if it is not given. */
+/* Value of the option min_work for provider(); NULL if provider() gives no such option. */
 static const char *least_work;
 
+/* Makes a provider with options. If the options are refused, returns NULL; `last` has the message. */
 static struct ort_ep *provider(struct ort_ep_factory *factory, const char *key, const char *value)
 {
 	struct OrtKeyValuePairs metadata = { { "device" }, { "nnapi-reference" }, 1 };
@@ -85,7 +85,7 @@ static void test_devices(void **unused)
 	assert_true(count >= 1);
 	assert_string_equal(devices[count - 1]->device, "nnapi-reference");
 	assert_string_equal(devices[count - 1]->type, "cpu");
-	/* ONNX Runtime's first CPU device stands for the CPU device of the NNAPI. */
+	/* The provider assigns the NNAPI's CPU device to ONNX Runtime's first CPU device. */
 	assert_ptr_equal(devices[count - 1]->hardware, all[1]);
 	for (size_t i = 0; i < count; i++)
 		free(devices[i]);
@@ -97,7 +97,10 @@ static void test_devices(void **unused)
 	unload(factory);
 }
 
-/* Simple functions return what ONNX Runtime assumes for a provider without these functions. */
+/*
+ * Optional functions of the provider return what ONNX Runtime assumes if a provider lacks such a
+ * function.
+ */
 static void test_plain_functions(void **unused)
 {
 	struct ort_ep_factory *f = load();
@@ -187,8 +190,8 @@ static void test_options(void **unused)
 }
 
 /*
- * The graph y = relu(x w) and z = tan(y), with x of shape [N, 2] and a constant w. The NNAPI lacks
- * tan.
+ * The graph y = relu(x w) and z = tan(y), with x of shape [N, 2] and a constant w. The NNAPI has no
+ * operation for the graph's tan.
  */
 static float weights[] = { 1, -1, 2, 3, 0, -4 };
 static const struct OrtValue w_value = { { ONNX_FLOAT, 2, { 2, 3 } }, weights, sizeof(weights) };
@@ -217,8 +220,8 @@ static void test_capability(void **unused)
 
 	(void)unused;
 	/*
-	 * A part with too little work is left to ONNX Runtime unless the options request it. A
-	 * graph that is a single part is always claimed.
+	 * The provider leaves a part with too little work to ONNX Runtime, unless the option
+	 * min_work is 0. The provider always claims a graph that is a single part.
 	 */
 	for (int i = 0; i < 3; i++) {
 		ep = provider(factory, i == 1 ? "ep.nn.min_work" : NULL, "0");
@@ -232,8 +235,8 @@ static void test_capability(void **unused)
 }
 
 /*
- * `refused` is the index of an operation that no device supports, or -1; `result` is the result of
- * the query.
+ * How the replaced query for supported operations answers: `refused` is the index of an operation
+ * without support, or -1; `result` is the result code.
  */
 static struct {
 	int refused, result;
@@ -254,7 +257,10 @@ int ANeuralNetworksModel_getSupportedOperationsForDevices(const ANeuralNetworksM
 	return asking.result ? asking.result : result;
 }
 
-/* Softsign becomes ABS, ADD and DIV, and each must be supported. */
+/*
+ * The provider converts Softsign to ABS, ADD and DIV, and claims the node only if the device
+ * supports all three operations.
+ */
 static void test_refused_operation(void **unused)
 {
 	static const struct OrtNode node = { .op = "Softsign", .version = 1, .in = { &m },
@@ -280,8 +286,8 @@ static void test_refused_operation(void **unused)
 }
 
 /*
- * A product and a tangent. By default the part is claimed if its work is at least 20,000 plus a
- * fourth of the number of moved bytes.
+ * The graph is a matrix product and a tangent. By default the provider claims the product if its
+ * work is at least 20,000 plus a fourth of the number of moved bytes.
  */
 static void test_usual_work(void **unused)
 {
@@ -356,7 +362,7 @@ static void test_usual_parts(void **unused)
 	unload(factory);
 }
 
-/* A node computes weights that are larger than all constants of the graph. */
+/* A node of the graph computes weights that are larger than all constants of the graph. */
 static void test_made_weights(void **unused)
 {
 	static int64_t dims[] = { 512, 1024 };
@@ -409,7 +415,7 @@ static void test_report_of_branch(int fd, const char *path)
 	unload(factory);
 }
 
-/* Tests the report that nnaccel explain reads. An unknown dimension counts as 1. */
+/* Tests the report that nnaccel explain reads. The report counts an unknown dimension as 1. */
 static void test_report(void **unused)
 {
 	static const struct OrtGraph whole = { { &matmul, &relu, &tangent }, { &x }, { &z }, 3, 1, 1 };
@@ -448,8 +454,8 @@ static void test_report(void **unused)
 }
 
 /*
- * Catch the text on standard error between calls of hear_from() and the next function, at most as
- * much as a pipe can hold.
+ * Starts catching the text on standard error, at most as much as a pipe can hold; the next function
+ * ends this.
  */
 static void hear_from(int saved[2])
 {
@@ -476,9 +482,10 @@ static void hear_to(int saved[2], char *text, size_t size)
 }
 
 /*
- * ONNX Runtime first asks about the graph inside a node. The inner graph's name differs from the
- * main graph's. The body of a loop has inputs, so the plug-in does not claim it. The plug-in claims
- * parts of a branch if they have enough work and names that differ from the main graph's.
+ * ONNX Runtime asks about the graph inside a node before it asks about the main graph. The name of
+ * an inner graph differs from the main graph's name. The body of a loop has inputs, so the plug-in
+ * does not claim the body. The plug-in claims parts of a branch if these parts have enough work and
+ * names that differ from names in the main graph.
  */
 static void test_inner_graph(void **unused)
 {
@@ -571,7 +578,10 @@ static void test_runs(void **unused)
 		expected[0] = 7;
 		expected[1] = 0;
 		expected[2] = 0;
-		/* [1 2] times [[1 -1 2] [3 0 -4]] is [7 -1 -6]. */
+		/*
+		 * The product [1 2] times [[1 -1 2] [3 0 -4]] is [7 -1 -6], of which RELU makes [7
+		 * 0 0].
+		 */
 		assert_memory_equal(context.out[0].data, expected,
 				    (size_t)rows * 3 * sizeof(float));
 	}
@@ -599,7 +609,9 @@ static void test_runs(void **unused)
 	unload(factory);
 }
 
-/* Tests the calls that the provider makes with its options. By default all runs share one burst. */
+/*
+ * Tests which NNAPI calls the provider makes for each option. By default all runs share one burst.
+ */
 static void test_calls(void **unused)
 {
 	static const struct {
@@ -647,8 +659,8 @@ static void test_calls(void **unused)
 }
 
 /*
- * If there is no other device and a new compilation may help, the provider compiles and runs again
- * once.
+ * If a run fails, no other device is left and a new compilation may help, the provider compiles and
+ * runs again once.
  */
 static void test_failures(void **unused)
 {
@@ -684,7 +696,7 @@ static void test_failures(void **unused)
 			if (last)
 				assert_non_null(strstr(last->text, result > ANEURALNETWORKS_DEAD_OBJECT ?
 						       "unknown" : nnapi_results[result]));
-			/* The next run compiles the part again after a failure. */
+			/* After a failed run, the next run compiles the part again. */
 			assert_int_equal(!!strstr(nnapi_calls, "for 1, "), is_tried || result > 1 ||
 					 times > 1);
 		}
@@ -699,7 +711,9 @@ static void test_failures(void **unused)
 	unload(factory);
 }
 
-/* The type that each device reports; 0 for its usual type. */
+/*
+ * The type that the replaced ANeuralNetworksDevice_getType() returns; 0 for the device's real type.
+ */
 static int32_t played_type;
 
 int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *type)
@@ -713,7 +727,7 @@ int ANeuralNetworksDevice_getType(const ANeuralNetworksDevice *device, int32_t *
 	return result;
 }
 
-/* The log line about a fallback is a warning if the CPU is one of the devices. */
+/* The log line about claimed nodes is a warning if their device is the CPU. */
 static void test_warning(void **unused)
 {
 	static const struct {
@@ -746,7 +760,7 @@ static void test_warning(void **unused)
 	unload(factory);
 }
 
-/* The fixed time of the clock; 0 for the real time. */
+/* The time that the replaced clock_gettime() returns; 0 for the real time. */
 static uint64_t played_ns;
 
 int clock_gettime(clockid_t clock, struct timespec *now)
@@ -766,7 +780,7 @@ static int count_text(const char *text, const char *wanted)
 	return found;
 }
 
-/* If a run fails twice on the device, the CPU computes this run and all later ones. */
+/* If a run fails twice on the device, the CPU computes this run and all following runs. */
 static void test_cpu_takes_over(void **unused)
 {
 	static const struct {
@@ -817,19 +831,22 @@ static void test_cpu_takes_over(void **unused)
 }
 
 /*
- * After pauses that become longer, the provider tries the device again, and uses it if the
- * compilation succeeds.
+ * After a failure the provider tries the device again after a pause, and uses the device if the
+ * compilation succeeds. Each further failure makes the pause longer.
  */
 static void test_device_comes_back(void **unused)
 {
 	static const struct {
 		unsigned int ms;		/* time in ms that passes before a run */
-		int failing, compiled;	/* expected failing runs, and compilations */
+		int failing, compiled;	/* runs that fail, and expected compilations */
 	} steps[] = {
 		{ 0, 2, 3 }, { 999, 0, 0 }, { 1, 0, 1 }, { 5000, 0, 0 },
-		/* After a success the pause is one second again, and then doubles. */
+		/*
+		 * After a success the first pause is one second again; each failure doubles the
+		 * pause.
+		 */
 		{ 0, 2, 2 }, { 1000, 2, 3 }, { 1999, 0, 0 }, { 1, 2, 3 }, { 3999, 0, 0 }, { 1, 1, 2 }, { 60000, 0, 0 },
-		/* The longest pause is one minute. */
+		/* The longest pause between two tries is one minute. */
 		{ 0, 2, 2 }, { 1000, 2, 3 }, { 2000, 2, 3 }, { 4000, 2, 3 }, { 8000, 2, 3 }, { 16000, 2, 3 },
 		{ 32000, 2, 3 }, { 59999, 0, 0 }, { 1, 2, 3 }, { 59999, 0, 0 }, { 1, 0, 1 },
 	};
@@ -868,7 +885,7 @@ static void test_device_comes_back(void **unused)
 	unload(factory);
 }
 
-/* An input may have at most eight dimensions. */
+/* The provider accepts at most eight dimensions of an input. */
 static void test_ranks(void **unused)
 {
 	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 8, { -1, 1, 1, 1, 1, 1, 1, 2 } }, NULL, false };
@@ -902,8 +919,8 @@ static void test_ranks(void **unused)
 }
 
 /*
- * While the gate is shut, compilations wait. The next runs, as many as given, return the given
- * result.
+ * While gate.shut is set, compilations wait. The next gate.times compilations fail with
+ * gate.result.
  */
 static struct {
 	atomic_bool shut, reached;
@@ -941,8 +958,8 @@ static void take_line(void *context, enum nna_log_level level, const char *line)
 #define COMPILATION "Compilation_finish"
 
 /*
- * If two parts fail for the same reason, only one line is logged. It says that the CPU replaces the
- * device.
+ * If two parts fail for the same reason, the provider logs only one line, which says that the CPU
+ * replaces the device.
  */
 static void test_fallbacks(void **unused)
 {
@@ -1013,8 +1030,8 @@ static void test_fallbacks(void **unused)
 }
 
 /*
- * int64 inputs are converted to int32. A run with a number beyond int32 fails, and the next run
- * succeeds.
+ * The provider converts int64 inputs to int32. A run with an input number beyond int32 fails, and
+ * the next run succeeds.
  */
 static void test_numbers_that_do_not_fit(void **unused)
 {
@@ -1061,7 +1078,7 @@ static void test_numbers_that_do_not_fit(void **unused)
 	unload(factory);
 }
 
-/* The provider keeps compilations for the 8 shapes that were used last. */
+/* The provider keeps the compilations for the 8 most recently used shapes. */
 static void test_usual_shapes(void **unused)
 {
 	static const struct {
@@ -1113,7 +1130,7 @@ static OrtStatus *run_rows(struct ort_node_compute_info *info, int64_t rows)
 	return status;
 }
 
-/* If the compilation for a shape failed, the next run with this shape tries it again. */
+/* If the compilation for a shape failed, the next run with this shape compiles again. */
 static void test_compilation_fails(void **unused)
 {
 	struct ort_ep_factory *factory = load();
@@ -1180,7 +1197,10 @@ static void test_run_while_compiling(void **unused)
 
 /* ---- constants that are smaller than another tensor's shape says ---- */
 
-/* Makes a copy that ends at the end of a page, before a page that cannot be accessed. */
+/*
+ * Copies `data` to the end of a page, before a page that cannot be accessed, so that reading beyond
+ * the copy faults.
+ */
 static void *guarded(const void *data, size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (size + page - 1) / page * page;
@@ -1234,8 +1254,8 @@ static void free_constant(struct constant *c)
 }
 
 /*
- * A graph of one node is not claimed. If ONNX Runtime compiles the graph nevertheless, the
- * compilation fails with a message that says why.
+ * Checks that the provider does not claim a graph of one node. If ONNX Runtime compiles the graph
+ * nevertheless, the compilation must fail with a message that contains `why`.
  */
 static void refused(const struct OrtGraph *graph, const char *why)
 {
@@ -1294,8 +1314,8 @@ static void test_missing_input(void **unused)
 }
 
 /*
- * The declared type of an output differs from the type of its node's result, so ONNX Runtime would
- * allocate a wrong size.
+ * The provider rejects a node whose output is declared with a wrong type, because ONNX Runtime
+ * would allocate a wrong size for the output.
  */
 static void test_other_type(void **unused)
 {
@@ -1320,8 +1340,8 @@ static void test_other_type(void **unused)
 }
 
 /*
- * In QLinearConcat, the inputs follow the scale and zero point of the result. The zero point may be
- * missing.
+ * The first inputs of QLinearConcat are the scale and zero point of its result, then the tensors
+ * follow. The result's zero point may be missing.
  */
 static void test_no_zero_point(void **unused)
 {
@@ -1348,7 +1368,10 @@ static void test_no_zero_point(void **unused)
 	free_constant(scale);
 }
 
-/* Recurrent operators with one unit and x of [1, 1, 1]. Another input is too short: one element. */
+/*
+ * The provider rejects recurrent operators with two units if an optional input has only one
+ * element.
+ */
 static void test_short_recurrent(void **unused)
 {
 	static const char *const ops[] = { "LSTM", "GRU", "RNN" };
@@ -1382,7 +1405,10 @@ static void test_short_recurrent(void **unused)
 	}
 }
 
-/* A quantised convolution with eight filters but only one bias, or only one scale. */
+/*
+ * The provider rejects a quantised convolution with 4096 filters but only one bias, or only one
+ * scale.
+ */
 static void test_short_bias(void **unused)
 {
 	static const struct OrtValueInfo data = { "x", { ONNX_UINT8, 4, { 1, 1, 2, 2 } }, NULL, false };
@@ -1424,8 +1450,8 @@ static void test_short_bias(void **unused)
 /* ---- numbers that are too large to compute with ---- */
 
 /*
- * Indices that count from the end of an axis are converted through floats, which limits the length
- * of the axis.
+ * The provider converts negative indices through floats, which limits the length of the indexed
+ * axis.
  */
 static void test_long_axis(void **unused)
 {
@@ -1451,7 +1477,10 @@ static void test_long_axis(void **unused)
 	refused(&graphs[1], "at most 16777216");
 }
 
-/* One of three constants has the largest or the smallest possible value. */
+/*
+ * The provider rejects a node if one of three constants has the largest or the smallest int64
+ * value.
+ */
 static void test_far_numbers(void **unused)
 {
 	static const int64_t far[] = { INT64_MIN, INT64_MAX }, one = 1;
@@ -1476,7 +1505,9 @@ static void test_far_numbers(void **unused)
 	}
 }
 
-/* An attribute or a constant contains some of the largest or smallest numbers. */
+/*
+ * The provider rejects a node with very large or very small numbers in an attribute or a constant.
+ */
 static void far_list(const char *op, int version, const char *name, const int64_t *list, size_t count)
 {
 	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 4, { 1, 4, 2, 2 } }, NULL, false };
@@ -1514,7 +1545,10 @@ static void test_far_lists(void **unused)
 	far_list("ConvTranspose", 11, "output_padding", more, 2);
 }
 
-/* An attribute has numbers of another type than the operator requires. */
+/*
+ * The provider rejects a node if an attribute has numbers of another type than the operator
+ * requires.
+ */
 static void test_other_kind(void **unused)
 {
 	static const float half = 0.5f, transposed[] = { 1, 0 };
@@ -1549,7 +1583,7 @@ static void test_other_kind(void **unused)
 	unload(factory);
 }
 
-/* The triangle of Trilu begins at the most distant diagonal. */
+/* Trilu with a triangle that begins at diagonal INT64_MIN or INT64_MAX. */
 static void test_far_diagonal(void **unused)
 {
 	static const int64_t far[] = { INT64_MIN, INT64_MAX };
@@ -1575,7 +1609,7 @@ static void test_far_diagonal(void **unused)
 	unload(factory);
 }
 
-/* A scale makes each axis as long as allowed, so that the output is too large for the memory. */
+/* The provider rejects Resize if the output has too many elements, or if a scale is too large. */
 static void test_huge_resize(void **unused)
 {
 	static const struct OrtValueInfo in = { "x", { ONNX_FLOAT, 4, { 1, 1, 1, 1 } }, NULL, false };
@@ -1596,7 +1630,7 @@ static void test_huge_resize(void **unused)
 	}
 }
 
-/* Each of these tests frees all its memory when it runs for the second time. */
+/* Each listed test frees all its memory when it runs for the second time. */
 static void test_nothing_is_left(void **unused)
 {
 	static void (*const again[])(void **) = {

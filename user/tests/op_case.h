@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builds a single operation for tests: operands are added one by one. The operation is only
- * checked, or also run with buffers of exactly the required size.
+ * Builds a single operation for tests, to which a test adds operands one by one. A test can check
+ * the operation, or also run it with buffers of exactly the required size.
  */
 #ifndef NN_TESTS_OP_CASE_H
 #define NN_TESTS_OP_CASE_H
@@ -31,7 +31,7 @@ struct op_case {
 #define OC_DIMS(...) (sizeof((uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t)), \
 	((uint32_t[]){ __VA_ARGS__ })
 
-/* Begins the operation with this name, which must exist. */
+/* Begins a case of the operation `name`, which must exist. */
 static inline void oc_init(struct op_case *c, const char *name)
 {
 	memset(c, 0, sizeof(*c));
@@ -66,7 +66,7 @@ static inline struct nn_operand *oc_add(struct op_case *c, int32_t type, uint32_
 	return o;
 }
 
-/* Adds an input tensor; `data` is copied, NULL stands for zeros. */
+/* Adds an input tensor with a copy of `data`, or with zeros if `data` is NULL. */
 static inline struct nn_operand *oc_input(struct op_case *c, int32_t type, uint32_t rank,
 					  const uint32_t *dims, const void *data)
 {
@@ -107,7 +107,7 @@ static inline struct nn_operand *oc_output(struct op_case *c, int32_t type)
 	return o;
 }
 
-/* Quantises the operand that was added last. */
+/* Sets scale and zero point of the operand that was added last. */
 static inline void oc_quantise(struct op_case *c, float scale, int32_t zero_point)
 {
 	uint32_t index = c->num_inputs + c->num_outputs - 1;
@@ -118,7 +118,10 @@ static inline void oc_quantise(struct op_case *c, float scale, int32_t zero_poin
 
 static inline enum nn_status oc_check(struct op_case *c)
 {
-	/* The index after the last input and the one after the last output are invalid. */
+	/*
+	 * An invalid index follows the last input and the last output, so that tests detect reading
+	 * too far.
+	 */
 	uint32_t indices[OC_OPERANDS + 2];
 	struct nn_scope scope = {
 		.operands = c->operands,
@@ -140,7 +143,7 @@ static inline enum nn_status oc_check(struct op_case *c)
 	return nn_op_check(&scope, &operation, &c->err);
 }
 
-/* Checks the operation and infers its shapes. The caller must end the run. */
+/* Checks the operation and infers its shapes. The caller must end the run `r`. */
 static inline enum nn_status oc_infer(struct op_case *c, struct nn_run *r)
 {
 	enum nn_status status = oc_check(c);
@@ -180,11 +183,11 @@ static inline const struct nn_tensor *oc_result(const struct op_case *c, uint32_
 }
 
 /*
- * A signature as text: operands are separated by spaces, and '>' comes before the outputs. A tensor
- * is a letter for the type and a digit for the rank: f float32, h float16, u and s 8-bit asymmetric
- * unsigned and signed, q 8-bit symmetric, p 8-bit symmetric per channel (with the channel's
- * dimension after the rank), a and y 16-bit asymmetric and symmetric, w int32, t bool8. A scalar is
- * a capital letter: F float32, H float16, I int32, B bool.
+ * The signature of an operation as text: spaces separate operands, and '>' comes before the
+ * outputs. A tensor is a letter for its type and a digit for its rank: f float32, h float16, u and
+ * s 8-bit asymmetric unsigned and signed, q 8-bit symmetric, p 8-bit symmetric per channel (with
+ * the channel's dimension after the rank), a and y 16-bit asymmetric and symmetric, w int32, t
+ * bool8. A scalar operand is a capital letter: F float32, H float16, I int32, B bool.
  */
 struct oc_signature {
 	const char *op;
@@ -213,7 +216,7 @@ static inline int32_t oc_type(char letter)
 	return -1;
 }
 
-/* Adds the operands of a signature; their dimensions are unknown. */
+/* Adds the operands of a signature, with unknown dimensions. */
 static inline void oc_parse(struct op_case *c, const char *text)
 {
 	static const uint32_t unknown[NN_MAX_RANK];
@@ -244,7 +247,9 @@ static inline void oc_parse(struct op_case *c, const char *text)
 	}
 }
 
-/* Checks that an operation accepts a signature, or rejects it with a message. */
+/*
+ * Checks that an operation accepts a signature if `good`, or rejects the signature with a message.
+ */
 static inline void oc_assert_signature(const struct oc_signature *s)
 {
 	struct op_case c;

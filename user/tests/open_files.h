@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts the files that the process has open: a test compares the numbers before and after. */
+/*
+ * Counts the files that the process has open, so that a test can check that it closes all its
+ * files.
+ */
 #ifndef NN_TESTS_OPEN_FILES_H
 #define NN_TESTS_OPEN_FILES_H
 
 #include <dirent.h>
 
-/* Returns the number of entries of /proc/self/fd. A few of them always exist. */
+/*
+ * Returns the number of entries of /proc/self/fd. A few entries, such as "." and "..", are no open
+ * files of the test.
+ */
 static inline int count_files(void)
 {
 	DIR *folder = opendir("/proc/self/fd");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests activations, SOFTMAX, LOG_SOFTMAX, QUANTIZE and DEQUANTIZE: their signatures, and their
- * results against the mathematical functions, for all 256 values of 8-bit types.
+ * Tests activations, SOFTMAX, LOG_SOFTMAX, QUANTIZE and DEQUANTIZE: Compares the results with the
+ * mathematical functions, for all 256 values of 8-bit types, and checks signatures.
  */
 #include <math.h>
 
@@ -219,7 +219,7 @@ static void test_quantised_functions(void **state)
 {
 	static const struct {
 		float scale;
-		int32_t zero;		/* zero point for uint8; 128 less for int8 */
+		int32_t zero;		/* zero point for uint8; for int8 it is 128 less */
 	} inputs[] = {
 		{ 0.05f, 128 }, { 0.001f, 0 }, { 0.5f, 255 }, { 0.03f, 77 }, { 3, 10 }, { 100, 128 },
 	};
@@ -259,7 +259,7 @@ static int32_t clamped(int32_t type, int64_t value)
 	return (int32_t)(value < low ? low : value > high ? high : value);
 }
 
-/* Computes LOGISTIC or TANH of fixed-point numbers. */
+/* Computes the expected LOGISTIC or TANH of a fixed-point number with the function fn(). */
 static int32_t exact_curve(const struct exact *e, int32_t x, int32_t (*fn)(int32_t, uint32_t),
 			   int32_t shift, int32_t offset)
 {
@@ -284,7 +284,7 @@ static int32_t exact_tanh(const struct exact *e, int32_t x)
 	return exact_curve(e, x, nn_quant_tanh, 24, e->out_zero);
 }
 
-/* Encodes a factor as a multiplier of 16 bits and a shift. */
+/* Encodes a factor as a 16-bit multiplier, which is returned, and a shift. */
 static int32_t encode16(double factor, int32_t *shift)
 {
 	struct nn_multiplier m;
@@ -326,8 +326,8 @@ static void test_exact_functions(void **state)
 	static const struct {
 		const char *op;
 		int32_t (*exact)(const struct exact *e, int32_t x);
-		float out_scale;	/* 0: the input's scale */
-		int32_t out_zero;	/* zero point for uint8; 128 less for int8 */
+		float out_scale;	/* 0 stands for the input's scale */
+		int32_t out_zero;	/* zero point for uint8; for int8 it is 128 less */
 	} table[] = {
 		{ "LOGISTIC", exact_logistic, 1.0f / 256, 0 },
 		{ "TANH", exact_tanh, 1.0f / 128, 128 },
@@ -370,7 +370,7 @@ static void test_exact_functions(void **state)
 	}
 }
 
-/* Computes a row of SOFTMAX by the NNAPI's formula. */
+/* Computes the expected SOFTMAX of a row in the NNAPI's fixed-point arithmetic. */
 static void exact_softmax(const uint8_t *in, uint8_t *out, uint32_t count, uint32_t stride,
 			  int32_t type, double factor)
 {
@@ -391,7 +391,7 @@ static void exact_softmax(const uint8_t *in, uint8_t *out, uint32_t count, uint3
 			    nn_quant_exp_negative(nn_srdhm(d * (1 << m.shift), m.value), 5);
 			if (!pass)
 				sum += (uint32_t)nn_rdp(e, 12);
-			else if (d >= least && headroom >= 4)	/* smaller values round to 0 */
+			else if (d >= least && headroom >= 4)	/* otherwise `value` rounds to 0 */
 				value = nn_rdp(nn_srdhm(reciprocal, e), 12 - headroom + 31 - 8);
 			out[i * stride] = (uint8_t)((value > 255 ? 255 : value) ^ flip);
 		}
@@ -400,7 +400,10 @@ static void exact_softmax(const uint8_t *in, uint8_t *out, uint32_t count, uint3
 	}
 }
 
-/* Tests rows with few and with many elements, which are adjacent in memory or not. */
+/*
+ * Tests SOFTMAX of rows with few and with many elements, with and without a stride between
+ * elements.
+ */
 static void test_exact_softmax(void **state)
 {
 	static const uint32_t sizes[] = { 1, 2, 7, 16, 17, 254, 255, 256, 257, 600 };
@@ -416,7 +419,7 @@ static void test_exact_softmax(void **state)
 
 		for (uint32_t k = 0; k < size * 3; k++)
 			in[k] = (uint8_t)(k * k * 31 + k * 7 + i);
-		/* All bytes after the first row are larger than the bytes in it. */
+		/* Make all bytes after the first row larger than the bytes of the first row. */
 		for (uint32_t k = 0; stride == 1 && k < size; k++)
 			in[k] /= 4, in[k + size] = (uint8_t)(255 - in[k]);
 		for (uint32_t k = 0; k < 3; k++)
@@ -439,7 +442,10 @@ static void test_exact_softmax(void **state)
 	}
 }
 
-/* The operation requires a fixed quantisation of its output; models must declare this one. */
+/*
+ * Some operations require a fixed quantisation of their output; a model that declares another
+ * quantisation is refused.
+ */
 static void test_fixed_quantisation(void **state)
 {
 	static const char *const ops[] = { "LOGISTIC", "TANH", "RELU", "SOFTMAX" };
@@ -461,7 +467,7 @@ static void test_fixed_quantisation(void **state)
 	}
 }
 
-/* Scales are refused that make inputs too large for the fixed-point algorithms. */
+/* The operations refuse scales with which inputs are too large for the fixed-point algorithms. */
 static void test_scales_that_are_refused(void **state)
 {
 	static const struct {
@@ -493,7 +499,7 @@ static void test_scales_that_are_refused(void **state)
 
 /* ---- SOFTMAX and LOG_SOFTMAX ---- */
 
-/* LOG_SOFTMAX of [2, 3, 5, 4] along each axis. */
+/* Tests LOG_SOFTMAX of a tensor of shape [2, 3, 5, 4] along each axis. */
 enum { ELEMENTS = 120 };
 static const uint32_t dims[] = { 2, 3, 5, 4 };
 
@@ -579,7 +585,7 @@ static void test_softmax_quantised(void **state)
 	}
 }
 
-/* The largest element may be anywhere in the row, and much larger than the others. */
+/* SOFTMAX must not overflow if one element, anywhere in the row, is much larger than the others. */
 static void test_softmax_of_large(void **state)
 {
 	(void)state;
@@ -604,7 +610,10 @@ static void test_softmax_of_large(void **state)
 	}
 }
 
-/* In a long row the sum would overflow the 12 integer bits that the reference has for it. */
+/*
+ * In a row of 20,000 elements, the sum of SOFTMAX overflows the 12 integer bits that the reference
+ * implementation has for the sum.
+ */
 static void test_softmax_of_many(void **state)
 {
 	struct op_case c;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Convolutions and FULLY_CONNECTED. Tests signatures, invalid parameters, and results, which are
- * compared with sums that follow the operations' definitions.
+ * Tests convolutions and FULLY_CONNECTED: signatures, invalid parameters, and results. The results
+ * are compared with sums that follow the operations' definitions.
  */
 #include <math.h>
 
@@ -12,7 +12,10 @@
 static void test_signatures(void **state)
 {
 	static const struct oc_signature table[] = {
-		/* Valid signatures: every type, form and number of operands. */
+		/*
+		 * Valid signatures cover each type, each kind of padding, and each number of
+		 * operands.
+		 */
 		{ "CONV_2D", "f4 f4 f1 I I I I > f4", true },
 		{ "CONV_2D", "h4 h4 h1 I I I I B > h4", true },
 		{ "CONV_2D", "u4 u4 w1 I I I I B I I > u4", true },
@@ -21,8 +24,8 @@ static void test_signatures(void **state)
 		{ "CONV_2D", "s4 p40 w1 I I I I I I I B I I > s4", true },
 		{ "CONV_2D", "f0 f0 f0 I I I I > f0", true },
 		/*
-		 * Invalid: dilation incomplete, an operand too few or too many, no output, two
-		 * outputs.
+		 * Invalid signatures have an incomplete dilation, an operand too few or too many,
+		 * no output, or two outputs.
 		 */
 		{ "CONV_2D", "f4 f4 f1 I I I > f4", false },
 		{ "CONV_2D", "f4 f4 f1 I I I I B I > f4", false },
@@ -30,7 +33,7 @@ static void test_signatures(void **state)
 		{ "CONV_2D", "f4 f4 f1 I I I I I I I B I I I > f4", false },
 		{ "CONV_2D", "f4 f4 f1 I I I I >", false },
 		{ "CONV_2D", "f4 f4 f1 I I I I > f4 f4", false },
-		/* Invalid combinations of types. */
+		/* Invalid signatures also combine types that do not fit. */
 		{ "CONV_2D", "w4 f4 f1 I I I I > f4", false },
 		{ "CONV_2D", "f4 h4 f1 I I I I > f4", false },
 		{ "CONV_2D", "f4 p40 f1 I I I I > f4", false },
@@ -98,7 +101,9 @@ static const char *const names[] = {
 	"CONV_2D", "DEPTHWISE_CONV_2D", "GROUPED_CONV_2D", "TRANSPOSE_CONV_2D",
 };
 
-/* A convolution with explicit paddings; in pairs of numbers, the height comes first. */
+/*
+ * A convolution with explicit paddings; in pairs of numbers, the number for the height comes first.
+ */
 struct shape {
 	enum kind kind;
 	int32_t activation;
@@ -128,8 +133,8 @@ static uint32_t any_below(uint32_t n)
 }
 
 /*
- * Return the size of an output, and the position in the input at which a filter's element reads for
- * an output.
+ * out_size() returns the output's size on an axis. in_at() returns the input position that a filter
+ * element `tap` reads for an output position.
  */
 static int32_t out_size(const struct shape *s, int axis, int32_t in, int32_t filter)
 {
@@ -158,8 +163,8 @@ static size_t at4(bool nchw, const uint32_t *hwc, uint32_t n, uint32_t y, uint32
 }
 
 /*
- * Return the number of input channels that a filter reads, and the first input channel that output
- * channel `k` reads.
+ * depth_of() returns the number of input channels that a filter reads. first_of() returns the first
+ * input channel that output channel `k` reads.
  */
 static uint32_t depth_of(const struct shape *s)
 {
@@ -180,7 +185,7 @@ static size_t filter_at(const struct shape *s, uint32_t k, uint32_t i, uint32_t 
 	return ((k * s->fh + i) * s->fw + j) * depth_of(s) + d;
 }
 
-/* Returns the sum of products for one output element, without the bias. */
+/* Returns the expected sum of products for one output element, without the bias. */
 static double sum_at(const struct shape *s, const double *x, const double *filter, uint32_t n,
 		     uint32_t oy, uint32_t ox, uint32_t k)
 {
@@ -275,7 +280,7 @@ static void assert_output_dims(const struct shape *s, const struct nn_tensor *ou
 	assert_memory_equal(out->dims, dims, sizeof(dims));
 }
 
-/* Calls `compare` for each output element, with the exact sum. */
+/* Calls `compare` for each output element, with the exact expected sum. */
 static void compare_all(const struct shape *s, const struct values *v, const struct nn_tensor *out,
 			void (*compare)(const struct shape *s, const struct nn_tensor *out,
 					size_t at, uint32_t channel, double exact))
@@ -344,7 +349,10 @@ static void test_float(void **state)
 #define FILTER_SCALE 0.25f
 #define OUT_SCALE 0.75f
 
-/* Fills in random bytes, and the integers that they stand for: bytes minus the zero point. */
+/*
+ * Writes random bytes to v->bytes, and the integers that these bytes represent, bytes minus the
+ * zero point, to `exact`.
+ */
 static const uint8_t *fill_bytes(struct values *v, double *exact, uint32_t count, bool is_signed,
 				 int32_t zero)
 {
@@ -366,7 +374,8 @@ static const int32_t *fill_ints(struct values *v, uint32_t count)
 static float channel_scales[64];
 
 /*
- * The output must be the sum times the multiplier, rounded by the rules of fixed-point arithmetic.
+ * Checks that an output is the exact sum times the quantisation's multiplier, rounded as in
+ * fixed-point arithmetic.
  */
 static void compare_quantised(const struct shape *s, const struct nn_tensor *out, size_t at,
 			      uint32_t channel, double exact)
@@ -384,7 +393,7 @@ static void compare_quantised(const struct shape *s, const struct nn_tensor *out
 	assert_int_equal(got, expected);
 }
 
-/* Runs a case; input 1 is quantised like input 0, or per channel. */
+/* Runs a convolution whose filter has one scale, or one scale per channel. */
 static void run_quantised(const struct shape *s, int32_t type, bool per_channel)
 {
 	static struct values v;
@@ -552,7 +561,10 @@ static void test_fully_connected_float(void **state)
 	}
 }
 
-/* (1 * 2 + 2 * -3) + 1 = -3 steps of 1/8 are -0.75 steps of 1/2; (2 - 6) - 2 are -1.5. */
+/*
+ * The expected sums are (1 * 2 + 2 * -3) + 1 = -3 and (2 - 6) - 2 = -6 in steps of 1/8, which are
+ * -0.75 and -1.5 in steps of 1/2.
+ */
 static void test_fully_connected_quantised(void **state)
 {
 	static const int32_t types[] = { NN_TENSOR_QUANT8_ASYMM, NN_TENSOR_QUANT8_ASYMM_SIGNED };
@@ -590,8 +602,8 @@ static void test_conv_parameters(void **state)
 	static const struct {
 		const char *name;
 		/*
-		 * Paddings (left right top bottom), strides (width height), activation, dilations
-		 * (width height).
+		 * Scalars of a convolution: paddings (left right top bottom), strides (width
+		 * height), activation, dilations (width height).
 		 */
 		int32_t scalars[9];
 		enum nn_status status;
@@ -691,7 +703,7 @@ static void test_conv_shapes(void **state)
 static void test_transposed_parameters(void **state)
 {
 	static const struct {
-		/* Paddings (left right top bottom), strides (width height). */
+		/* Scalars: paddings (left right top bottom), strides (width height). */
 		int32_t scalars[6];
 		enum nn_status status;
 	} table[] = {
@@ -727,7 +739,11 @@ static void test_transposed_parameters(void **state)
 	}
 }
 
-/* A sum of products and bias that overflows wraps around. Scales that do not match are refused. */
+/*
+ * A sum of products and bias that overflows int32 wraps around. FULLY_CONNECTED refuses a bias
+ * whose scale is not the product of the input's scale and the weights' scale, and an output scale
+ * of 0.
+ */
 static void test_scales(void **state)
 {
 	static const struct {
@@ -784,7 +800,10 @@ static void test_fully_connected_shapes(void **state)
 
 		oc_init(&c, "FULLY_CONNECTED");
 		oc_input(&c, NN_TENSOR_FLOAT32, 2, table[i].x, NULL);
-		/* The model does not declare the shape, so the error is found by the shape rule. */
+		/*
+		 * The model does not declare the input's shape, so the shape rule finds the error
+		 * at run time.
+		 */
 		c.operands[0].rank = 0;
 		oc_input(&c, NN_TENSOR_FLOAT32, 2, table[i].weights, NULL);
 		oc_input(&c, NN_TENSOR_FLOAT32, 1, &table[i].bias, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests what all operations share: the table, fp16, memory of a run, omitted and empty operands,
- * and outputs that differ from their declarations. It also tests the signatures of IF and WHILE.
+ * Tests what all operations share: the operation table, fp16, memory of a run, omitted and empty
+ * operands, and outputs that differ from their declarations. The test also covers the signatures of
+ * IF and WHILE.
  */
 #include <math.h>
 
@@ -40,7 +41,7 @@ static void test_table(void **state)
 	assert_string_equal(nn_op_name(UNKNOWN), "operation 4711");
 }
 
-/* The codes are those of the NNAPI, and no two entries have the same name. */
+/* The codes in the operation table equal the NNAPI's codes, and each code finds its entry. */
 static void test_codes(void **state)
 {
 	static const struct {
@@ -63,7 +64,7 @@ static void test_codes(void **state)
 	}
 }
 
-/* The table has every operation of feature levels 1 to 4. */
+/* The operation table has every operation of the NNAPI's feature levels 1 to 4. */
 static void test_table_is_complete(void **state)
 {
 	(void)state;
@@ -75,7 +76,7 @@ static void test_table_is_complete(void **state)
 
 /* ---- Half precision ---- */
 
-/* Rounds to the nearest fp16 number; ties go to even. */
+/* Returns the fp16 number nearest to a float; ties go to even. */
 static double nearest_half(double x)
 {
 	int exponent;
@@ -134,8 +135,8 @@ static void test_arrays_of_fp16(void **state)
 
 		assert_true(isnan(one) ? isnan(floats[i]) : !memcmp(&one, &floats[i], sizeof(one)));
 		/*
-		 * Makes numbers between two fp16 numbers, and numbers beyond the largest and the
-		 * smallest one.
+		 * Makes floats between two fp16 numbers, and floats beyond the largest and the
+		 * smallest fp16 number.
 		 */
 		floats[i] *= i % 3 ? 1.0003f : 1.00048828125f;
 	}
@@ -147,7 +148,10 @@ static void test_arrays_of_fp16(void **state)
 	free(floats);
 }
 
-/* Tests all numbers halfway between two fp16 numbers, and the numbers next to them. */
+/*
+ * Tests rounding of all floats halfway between two fp16 numbers, and of the floats next to each
+ * halfway float.
+ */
 static void test_fp16_rounds(void **state)
 {
 	(void)state;
@@ -331,7 +335,10 @@ static void test_empty_inputs(void **state)
 	oc_free(&c);
 }
 
-/* A temporary gets the quantisation that the operation computes for it. */
+/*
+ * A temporary tensor gets the quantisation that its operation requires, not the declared
+ * quantisation.
+ */
 static void test_quantisation_of_temporaries(void **state)
 {
 	struct op_case c;
@@ -349,7 +356,7 @@ static void test_quantisation_of_temporaries(void **state)
 	oc_free(&c);
 }
 
-/* FILL gets dimensions whose product exceeds 32 bits, then 64 bits. */
+/* FILL refuses dimensions of an output of 4 GiB, and dimensions whose product exceeds 64 bits. */
 static void test_outputs_that_are_too_large(void **state)
 {
 	static const int32_t table[][4] = {
@@ -371,7 +378,7 @@ static void test_outputs_that_are_too_large(void **state)
 	}
 }
 
-/* An output may have at most as many bytes as a number of 32 bits can count. */
+/* An output may have at most 2^32 - 1 bytes. */
 static void test_largest_output(void **state)
 {
 	static const struct { int32_t times[2]; enum nn_status status; } cases[] = {
@@ -460,7 +467,10 @@ static void test_support_of_subgraphs(void **state)
 
 /* ---- IF and WHILE ---- */
 
-/* A changed field in an operand or subgraph of a sample model, and the expected message. */
+/*
+ * Each case changes a field of an operand or subgraph in a sample model, and gives the expected
+ * message.
+ */
 enum field { TYPE, RANK, DIM, SCALE, LIFETIME, OFFSET, NUM_INPUTS, NUM_OUTPUTS, OP_INPUTS, OP_OUTPUTS };
 
 struct broken {
@@ -526,7 +536,10 @@ static void check_broken(void (*sample)(struct model_builder *b), const struct b
 	}
 }
 
-/* IF: operand 0 is the condition, 1 and 2 inputs, 3 the output, 4 and 5 the branches. */
+/*
+ * In the IF model, operand 0 is the condition, operands 1 and 2 are inputs, 3 is the output, 4 and
+ * 5 are the branches.
+ */
 static void test_if(void **state)
 {
 	static const struct broken table[] = {
@@ -553,7 +566,10 @@ static void test_if(void **state)
 	check_broken(sample_if, table, LENGTH(table));
 }
 
-/* WHILE: operands 0 and 1 are the subgraphs, 2 to 4 inputs, 5 and 6 the outputs. */
+/*
+ * In the WHILE model, operands 0 and 1 are the subgraphs, operands 2 to 4 are inputs, 5 and 6 are
+ * the outputs.
+ */
 static void test_while(void **state)
 {
 	static const struct broken table[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions, boxes, key points and detections: signatures, results computed by hand, and values
- * beyond the data.
+ * Tests operations on regions, boxes, key points and detections: signatures, results computed by
+ * hand, and regions outside of the image.
  */
 #include <math.h>
 
@@ -100,7 +100,10 @@ static const float small_image[] = {
 	0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23, 30, 31, 32, 33,
 };
 
-/* Runs ROI_ALIGN or ROI_POOLING of one region, with 2 by 2 outputs and strides of 2. */
+/*
+ * Runs ROI_ALIGN or ROI_POOLING of one region, with 2 by 2 outputs and an image whose pixels are 2
+ * units wide.
+ */
 static enum nn_status run_region(struct op_case *c, bool align, const float box[4], int32_t batch,
 				 int32_t samples)
 {
@@ -129,18 +132,24 @@ static void test_regions(void **state)
 		int32_t samples;
 		float y[4];
 	} table[] = {
-		/* The samples are at 0.5 and 1.5, the centers of cells of size 1. */
+		/* ROI_ALIGN samples at 0.5 and 1.5, the centers of cells of size 1. */
 		{ true, { 0, 0, 4, 4 }, 1, { 5.5f, 6.5f, 15.5f, 16.5f } },
 		{ true, { 0, 0, 4, 4 }, 2, { 5.5f, 6.5f, 15.5f, 16.5f } },
 		{ true, { 0, 0, 4, 4 }, 0, { 5.5f, 6.5f, 15.5f, 16.5f } },
-		/* The samples are at 2.5 and 3.5; the position 3.5 is beyond the last pixel. */
+		/* ROI_ALIGN samples at 2.5 and 3.5; the position 3.5 is beyond the last pixel. */
 		{ true, { 4, 4, 8, 8 }, 1, { 27.5f, 28, 32.5f, 33 } },
-		/* A region without size counts as one pixel. */
+		/* A region of size 0 counts as a region of one pixel. */
 		{ true, { 2, 2, 2, 2 }, 1, { 13.75f, 14.25f, 18.75f, 19.25f } },
-		/* Pixels 0 to 2 lie in cells of size 1.5, which overlap. */
+		/*
+		 * The region of ROI_POOLING has pixels 0 to 2, so its two cells of size 1.5
+		 * overlap.
+		 */
 		{ false, { 0, 0, 4, 4 }, 0, { 11, 12, 21, 22 } },
 		{ false, { 0, 2, 6, 2 }, 0, { 11, 13, 11, 13 } },
-		/* Pixel 4 is outside of the image, so its cells are empty. */
+		/*
+		 * The region is pixel 4, which is outside of the image, so the region's cells are
+		 * empty.
+		 */
 		{ false, { 8, 8, 8, 8 }, 0, { 0, 0, 0, 0 } },
 	};
 
@@ -191,14 +200,17 @@ static void test_bad_regions(void **state)
 	}
 }
 
-/* Quantised images with two channels, as NHWC and as NCHW. */
+/* Tests ROI operations on quantised images with two channels, as NHWC and as NCHW. */
 static void test_quantised_regions(void **state)
 {
 	static const uint8_t nhwc[] = { 10, 20, 30, 40, 50, 60, 70, 80 };
 	static const uint8_t nchw[] = { 10, 30, 50, 70, 20, 40, 60, 80 };
 	static const uint16_t box[] = { 0, 0, 16, 16 };
 	static const int32_t batch;
-	/* The center is the mean of 40 and 50 minus the zero point of 30, at another scale. */
+	/*
+	 * The sample at the image's center is a channel's mean (40 or 50) minus the zero point of
+	 * 30, at another scale.
+	 */
 	static const uint8_t mean[] = { 25, 45 }, most[] = { 70, 80 };
 
 	(void)state;
@@ -230,7 +242,7 @@ static void test_quantised_regions(void **state)
 	}
 }
 
-/* With the largest allowed number of samples, a cell that covers a white image is white. */
+/* ROI_ALIGN of a white image gives white cells, even with the largest allowed number of samples. */
 static void test_many_samples(void **state)
 {
 	static const struct {
@@ -278,11 +290,13 @@ static void test_many_samples(void **state)
 /* ---- Channels beside each other ---- */
 
 #define SIDE 7
-#define CHANNELS 70		/* more than a block of channels, and no multiple of it */
+#define CHANNELS 70		/* more than a block of channels, and no multiple of a block */
 
 static int32_t channel_type;
 
-/* Adds an image input of `count` channels: those of `noise` from channel `first` on. */
+/*
+ * Adds an image input of `count` channels, which are copied from `noise` from channel `first` on.
+ */
 static void add_channels(struct op_case *c, const uint8_t *noise, uint32_t first, uint32_t count)
 {
 	size_t element = channel_type == NN_TENSOR_FLOAT32 ? sizeof(float) : 1;
@@ -320,7 +334,7 @@ static void run_channels(struct op_case *c, const char *name, const uint8_t *noi
 		oc_float(c, 2);
 	}
 	if (align) {
-		/* The number of samples exceeds what the kernel sums in one block. */
+		/* The cell has more samples than the kernel sums in one block. */
 		oc_int(c, 7);
 		oc_int(c, 0);
 	}
@@ -339,7 +353,8 @@ static void run_channels(struct op_case *c, const char *name, const uint8_t *noi
 }
 
 /*
- * Channels with noise give the same results whether they are computed one by one or all together.
+ * Each channel has the same result whether the operation computes one channel or all channels
+ * together.
  */
 static void test_channels(void **state)
 {
@@ -367,8 +382,8 @@ static void test_channels(void **state)
 				const struct nn_tensor *a = oc_result(&all, out);
 				const struct nn_tensor *b = oc_result(&one, out);
 				/*
-				 * An element of a channel's result; a keypoint is an element of two
-				 * numbers.
+				 * Size of an element in a channel's result; a keypoint is an
+				 * element of two numbers.
 				 */
 				size_t size = nn_tensor_size(b) / (i / 3 < 2 ? 6 : 1);
 
@@ -398,8 +413,8 @@ static enum nn_status run_heatmap(struct op_case *c, const float *map, uint32_t 
 }
 
 /*
- * 8 - 2 (x - 1.25)^2 - (y - 1)^2 peaks at (1.25, 1), which the quadratic fit finds. The image is
- * mirrored at its border, so a peak in a corner stays on its pixel.
+ * The heatmap 8 - 2 (x - 1.25)^2 - (y - 1)^2 peaks at (1.25, 1), which the quadratic fit finds. The
+ * fit mirrors the map at its border, so a peak in a corner stays on its pixel.
  */
 static void test_heatmap(void **state)
 {
@@ -408,8 +423,8 @@ static void test_heatmap(void **state)
 	};
 	static const float flat[] = { 2, 2, 2, 2 }, corner[] = { 9, 1, 1, 0 };
 	/*
-	 * The quadratic fit of the first map peaks at (-10, -10), which is limited to 1.5; the
-	 * other map is flat.
+	 * The quadratic fit of the map `far` peaks at (-10, -10), which is limited to 1.5. The map
+	 * `ridge` is flat along a diagonal, so its peak stays on the pixel.
 	 */
 	static const float far[] = { 99, 96, 79.2f, 96, 100, 94, 79.2f, 94, 99 };
 	static const float ridge[] = { 99.9f, 50, -100.0996f, 51, 100, 49, -100.0996f, 50, 99.9f };
@@ -438,7 +453,10 @@ static void test_heatmap(void **state)
 	}
 }
 
-/* The peak is too flat for the fit in float16, so its pixel is the keypoint. */
+/*
+ * The heatmap's peak is too flat for the quadratic fit in float16, so the keypoint is the peak's
+ * pixel.
+ */
 static void test_flat_heatmap(void **state)
 {
 	static const float low = 1 - 0x1p-6f, high = 1 - 0x1p-11f;
@@ -504,8 +522,8 @@ static enum nn_status run_transform(struct op_case *c, const float box[4], int32
 }
 
 /*
- * A box of 8 by 8 is first moved by half its width and a quarter of its height, then enlarged, and
- * then clipped.
+ * For class 0 the operation moves a box of 8 by 8 by half of its width and a quarter of its height.
+ * For class 1 the operation enlarges the box. Both results are clipped to the image.
  */
 static void test_transform(void **state)
 {
@@ -533,7 +551,9 @@ static void test_transform(void **state)
 
 /* ---- BOX_WITH_NMS_LIMIT ---- */
 
-/* A case of non-maximum suppression: the inputs other than scores and boxes, and the result. */
+/*
+ * A test case of non-maximum suppression: the scalar inputs, and the expected scores and classes.
+ */
 struct nms_case {
 	const char *name;
 	int32_t limit, kernel;
@@ -544,8 +564,8 @@ struct nms_case {
 };
 
 /*
- * Four regions, the background and two classes. The boxes of regions 0 and 1 overlap by half of
- * their union, region 2 overlaps none, and region 3 is of another image.
+ * Scores of four regions for the background and two classes. The boxes of regions 0 and 1 overlap
+ * by half of their union. Region 2 overlaps no other region, and region 3 belongs to another image.
  */
 static const float nms_scores[] = {
 	0, 0.9f, 0.1f, 0, 0.8f, 0.6f, 0, 0.7f, 0.1f, 0, 0.1f, 0.5f,
@@ -612,7 +632,9 @@ static void test_nms(void **state)
 	}
 }
 
-/* Two boxes overlap by half. Soft suppression reduces the score of the second box. */
+/*
+ * Two boxes overlap by half of their union. Soft suppression reduces the score of the second box.
+ */
 static void test_soft_nms(void **state)
 {
 	static const int32_t kernels[] = { 1, 2 };
@@ -654,9 +676,9 @@ static void test_bad_nms(void **state)
 /* ---- GENERATE_PROPOSALS ---- */
 
 /*
- * One anchor at each of 1 by 3 pixels with a stride of 4, in an image of 9 by 10. The boxes reach
- * from 0 to 6, 4 to 9 and 8 to 9. The second box overlaps the first by 8 in 36 and the third by 4
- * in 20.
+ * The image of 9 by 10 has three pixels with a stride of 4, and one anchor at each pixel. The three
+ * boxes reach horizontally from 0 to 6, from 4 to 9 and from 8 to 9. The second box overlaps the
+ * first box by 8 of 36 units of area, and the third box by 4 of 20.
  */
 static void test_proposals(void **state)
 {
@@ -706,7 +728,8 @@ static void test_proposals(void **state)
 }
 
 /*
- * Boxes to the right of the image or below it are clipped to its edge; their centers are outside.
+ * Boxes to the right of the image or below it are clipped to the image's edge; the centers of these
+ * boxes are outside of the image.
  */
 static void test_proposals_outside(void **state)
 {
@@ -747,12 +770,12 @@ struct post_case {
 	int32_t count;
 	float scores[6];
 	int32_t labels[6];
-	int anchors[6];		/* anchor of each box; -1 if the box is zeros */
+	int anchors[6];		/* anchor of each output box; -1 if the box is all zeros */
 };
 
 /*
- * Three anchors, the background and two classes. Anchors 0 and 1 overlap by 12 in 20. Anchor 2 is
- * moved by half of its size, and its height is doubled.
+ * Scores of three anchors for the background and two classes. Anchors 0 and 1 overlap by 12 of 20
+ * units of area. The deltas move anchor 2 by half of its size, and double its height.
  */
 static enum nn_status run_post(struct op_case *c, const struct post_case *p, float scale)
 {
@@ -817,8 +840,9 @@ static void test_postprocessing(void **state)
 }
 
 /*
- * The best of few or many classes is chosen, with scores above and below the threshold. A larger
- * score follows the score of the last class, and must not be read.
+ * DETECTION_POSTPROCESSING chooses the best of few or many classes, with scores above and below the
+ * threshold. The number after the last class is larger than all scores, so that tests detect
+ * reading too far.
  */
 static void test_many_classes(void **state)
 {
@@ -895,7 +919,7 @@ static void test_bad_postprocessing(void **state)
 
 static void test_shapes(void **state)
 {
-	/* Dimensions of up to four tensors, one of which has wrong dimensions. */
+	/* Dimensions of an operation's tensors, of which one tensor has wrong dimensions. */
 	static const struct {
 		const char *op, *scalars, *outputs;
 		uint32_t dims[4][4];

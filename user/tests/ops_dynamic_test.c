@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests products of floats that are quantised at run time. The quantisation is compared with test
- * vectors for ONNX and TensorFlow Lite, and the sums with those of float operations.
+ * Tests products of floats that are quantised at run time. The test compares the quantisation with
+ * test vectors for ONNX and TensorFlow Lite, and the sums with sums of float operations.
  */
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static const struct {
 	{ TENSOR, 4.f / 255, 12, { 1, 2.1f, 1.3f, 2.5f, 3.34f, 4, 1.5f, 2.6f, 3.9f, 4, 3, 2.345f },
 	  { 64, 134, 83, 159, 213, 255, 96, 166, 249, 255, 191, 149 } },
 	{ TENSOR, 1, 2, { 0, 0 }, { 0, 0 } },
-	/* Ties are rounded to even, and results saturate. */
+	/* DynamicQuantizeLinear rounds ties to even and saturates. */
 	{ TENSOR, 1, 4, { 0, 0.5f, 1.5f, 255 }, { 0, 0, 2, 255 } },
 	{ ROWS, 1000.f / 127, 9, { -640, -635, -630, 10, 2, -5, -10, 0, 1000 },
 	  { -81, -81, -80, 1, 0, -1, -1, 0, 127 } },
@@ -44,7 +44,7 @@ static const struct {
 	{ ROWS_ASYMMETRIC, 1, 2, { 0, 0 }, { 0, 0 } },
 };
 
-/* Multiplies by the unit matrix, so that the results are the quantised numbers. */
+/* Multiplies each vector by the unit matrix, so that the results are the quantised numbers. */
 static void test_vectors(void **state)
 {
 	(void)state;
@@ -79,9 +79,9 @@ static void test_vectors(void **state)
 /* ---- Sums ---- */
 
 /*
- * Operations with their shapes, and the float operations that compute the same sums. In the
- * scalars, "i" is an integer, "b" a boolean, "f" the form and "g" the groups. Float operations have
- * no "f" and "g".
+ * Each case is a dynamic operation, the float operation that computes the same sums, and their
+ * shapes. In the scalars, "i" is an integer, "b" a boolean, "f" the form and "g" the number of
+ * groups. Float operations do not have the scalars "f" and "g".
  */
 static const struct shape {
 	const char *name;
@@ -90,7 +90,7 @@ static const struct shape {
 	uint32_t x[4];
 	uint32_t w_rank;
 	uint32_t w[4];
-	uint32_t channel;		/* the dimension of the weights' channels */
+	uint32_t channel;		/* the axis of the weights' channels */
 	const char *scalars;
 } shapes[] = {
 	{ "FULLY_CONNECTED", "FULLY_CONNECTED", 2, { 3, 7 }, 2, { 5, 7 }, 0, "i0 f" },
@@ -109,7 +109,7 @@ static const struct shape {
 	  "i0 i1 i1 i0 i1 i1 i3 f i0 b1" },
 };
 
-/* Adds the scalars of `text`; adds no "f" if `form` is -1. */
+/* Adds the scalars in `text`; leaves "f" and "g" out if `form` is -1. */
 static void add_text(struct op_case *c, const char *text, int32_t form)
 {
 	for (; *text; text += strcspn(text, " "), text += *text == ' ') {
@@ -135,7 +135,7 @@ static uint32_t product(const uint32_t *dims, uint32_t rank)
 
 /*
  * Makes whole numbers that quantising does not change, because each row has the smallest and the
- * largest one.
+ * largest number of the form.
  */
 static void fill_rows(const struct shape *s, int32_t form, uint32_t seed, float *x)
 {
@@ -218,8 +218,8 @@ static void check_sums(const struct shape *s, int32_t type, int32_t form)
 }
 
 /*
- * Quantising does not change whole numbers, so the sums have the same bits as the float
- * operation's.
+ * Quantising does not change the whole numbers of fill_rows(), so the dynamic operation's sums
+ * equal the float operation's sums bit by bit.
  */
 static void test_sums(void **state)
 {
@@ -235,7 +235,7 @@ static void test_sums(void **state)
 				check_sums(&shapes[i], types[k], form);
 }
 
-/* Depending on the form, each row or image has its own scale, or all have the same scale. */
+/* Depending on the form, each row or image has its own scale, or all rows have the same scale. */
 static void test_rows(void **state)
 {
 	static const float x[] = { 1000, 127000, 1, 127 };
