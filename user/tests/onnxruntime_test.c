@@ -47,7 +47,7 @@ static void unload(struct ort_ep_factory *factory)
 /* Value of the option min_work for provider(); NULL if provider() gives no such option. */
 static const char *least_work;
 
-/* Makes a provider with options. If the options are refused, returns NULL; `last` has the message. */
+/* Makes a provider with options; returns NULL if the options are refused (message in `last`). */
 static struct ort_ep *provider(struct ort_ep_factory *factory, const char *key, const char *value)
 {
 	struct OrtKeyValuePairs metadata = { { "device" }, { "nnapi-reference" }, 1 };

@@ -319,13 +319,15 @@ static void test_signatures(void **state)
 		oc_assert_signature(&table[i]);
 }
 
-/* An execution rejects invalid arguments with a message. */
+/* An execution of a dynamic operation rejects invalid arguments with a message. */
 static void test_arguments(void **state)
 {
 	static const float scales[3] = { 1, 1, 1 };
 	static const struct {
 		const char *name;
-		/* Number of scales per channel of the weights; 0 for a single scale. */
+		/*
+		 * Number of the weights' scales if each channel has a scale; 0 for a single scale.
+		 */
 		uint32_t scales;
 		uint32_t channel;
 		const char *scalars;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arithmetic, comparisons, logic, functions of one element, SELECT, CAST, FILL and RANK. Tests
- * signatures, broadcasting, and results, which are compared with the operations' definitions.
+ * Tests arithmetic, comparisons, logic, functions of one element, SELECT, CAST, FILL and RANK:
+ * signatures, broadcasting and results. Results are compared with the operations' definitions.
  */
 #include <limits.h>
 #include <math.h>
@@ -129,7 +129,7 @@ static void test_signatures(void **state)
 		oc_assert_signature(&table[i]);
 }
 
-/* The scale of the output must be larger than the product of the scales of the inputs. */
+/* MUL refuses an output scale that is not larger than the product of the inputs' scales. */
 static void test_mul_scale(void **state)
 {
 	static const int32_t types[] = { NN_TENSOR_QUANT8_ASYMM, NN_TENSOR_QUANT8_ASYMM_SIGNED };
@@ -171,7 +171,8 @@ static const struct shapes broadcasts[] = {
 };
 
 /*
- * Returns the index of the operand's element from which element `index` of the output is computed.
+ * Returns the index of the operand's element from which broadcasting computes element `index` of
+ * the output.
  */
 static uint32_t source(const struct shapes *s, uint32_t rank, const uint32_t *dims, uint32_t index)
 {
@@ -438,7 +439,7 @@ static void test_quantised_pairs(void **state)
 	}
 }
 
-/* ADD is refused if the scale of the output is too small for the sum. */
+/* ADD refuses an output scale that is too small for the sum. */
 static void test_add_scale(void **state)
 {
 	struct op_case c;
@@ -469,8 +470,9 @@ static void test_comparisons(void **state)
 		{ "LESS", 1, 0, 0 },  { "GREATER_EQUAL", 0, 1, 1 }, { "LESS_EQUAL", 1, 1, 0 },
 	};
 	/*
-	 * Real values are compared: in the three columns they are less, equal and greater. The
-	 * scales are 0.5 and 0.25, the zero points 1 and -1.
+	 * Comparisons compare real values: in the three columns, `a` is less than, equal to and
+	 * greater than `b`. The int8 operands have the scales 0.5 and 0.25, and the zero points 1
+	 * and -1.
 	 */
 	static const float a[] = { -1, 2, 3 }, b[] = { 1, 2, -3 };
 	static const int32_t ints_a[] = { INT32_MIN, 2, 3 }, ints_b[] = { INT32_MAX, 2, -3 };
@@ -593,8 +595,8 @@ static void test_functions(void **state)
 }
 
 /*
- * Every value of both 8-bit types is computed. A number without a square root gives the largest
- * value.
+ * Tests RSQRT of every value of both 8-bit types. The result is the largest value if a number has
+ * no reciprocal square root.
  */
 static void test_rsqrt_of_bytes(void **state)
 {

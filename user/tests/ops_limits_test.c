@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * BOX_WITH_NMS_LIMIT and DETECTION_POSTPROCESSING drop candidates early that their limits would
- * drop at the end. The results are compared with an algorithm that keeps all candidates of all
- * classes, and selects the best ones at the end.
+ * Tests that BOX_WITH_NMS_LIMIT and DETECTION_POSTPROCESSING may drop candidates early that their
+ * limits would drop at the end. The results are compared with an algorithm that keeps all
+ * candidates of all classes, and selects the best candidates at the end.
  */
 #include <math.h>
 
@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b)
 	return (x->box > y->box) - (x->box < y->box);
 }
 
-/* Makes random scores; often many of them are equal. */
+/* Makes random scores; in half of the cases many scores are equal. */
 static void any_scores(float *scores, size_t count)
 {
 	bool few = chance(2);
@@ -44,8 +44,8 @@ struct limits {
 };
 
 /*
- * Selects boxes of a class from regions [first, last). The coordinates of a region's box begin at
- * `offset`; regions are `step` coordinates apart.
+ * Selects the boxes of one class from the regions `first` to `last` - 1. The coordinates of a
+ * region's box begin at `offset`; regions are `step` coordinates apart.
  */
 static size_t select_class(struct limits *l, uint32_t class, uint32_t first, uint32_t last,
 			   uint32_t step, uint32_t offset, struct nn_candidate *to)
@@ -150,7 +150,7 @@ static void test_box_limit(void **state)
 	}
 }
 
-/* The deltas are 0, so each box is its anchor. */
+/* Tests detections with deltas of 0, so that each box is its anchor. */
 static void check_detections(struct limits *l, uint32_t most)
 {
 	static const float zeros[4 * MAX_REGIONS];

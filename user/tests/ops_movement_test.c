@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations that move elements. Tests signatures, results for tensors whose elements are numbered,
+ * Tests operations that move elements: signatures, results for tensors whose elements are numbered,
  * and invalid values.
  */
 #include "op_case.h"
@@ -119,14 +119,14 @@ struct list {
 	int32_t values[8];
 };
 
-/* Lists of n numbers, and of n pairs. */
+/* Initialise a struct list: n numbers, or n pairs of numbers. */
 #define LIST(n, ...) { 1, { n }, { __VA_ARGS__ } }
 #define PAIRS(n, ...) { 2, { n, 2 }, { __VA_ARGS__ } }
 
 /*
- * An operation on a tensor with dimensions `dims` whose elements are numbered from 0. Letters stand
- * for the operands in order. x is the tensor, l the next list, and o an omitted list; i is the next
- * number as INT32, b as BOOL.
+ * An operation on a tensor with dimensions `dims` whose elements are numbered from 0. Letters in
+ * `operands` stand for the operands in order. The letter x is the tensor, l the next list, o an
+ * omitted list, i the next number as INT32, and b the next number as BOOL.
  */
 struct move {
 	const char *op, *operands;
@@ -381,7 +381,8 @@ static void test_refusals(void **state)
 
 		build(&c, m, NN_TENSOR_QUANT8_ASYMM, 1);
 		/*
-		 * The model does not declare the shapes, so the error is found by the shape rule.
+		 * The model does not declare the inputs' shapes, so the shape rule finds the error
+		 * at run time.
 		 */
 		for (uint32_t k = 0; k < c.num_inputs; k++)
 			c.operands[k].rank = 0;
@@ -409,7 +410,10 @@ static void test_split(void **state)
 	oc_free(&c);
 }
 
-/* The output has another scale or zero point than the inputs, so each stored value is converted. */
+/*
+ * CONCATENATION converts each stored value if the output has another scale or zero point than the
+ * inputs.
+ */
 static void test_concatenation_requantises(void **state)
 {
 	static const uint8_t bytes[] = { 0, 10, 128, 255 }, expected[] = { 64, 69, 128, 192 };
@@ -448,7 +452,10 @@ static void test_hashtable_lookup(void **state)
 	oc_free(&c);
 }
 
-/* Ties: ARGMAX takes the first of equal numbers, TOPK_V2 the last; NaN is below all numbers. */
+/*
+ * Ties: ARGMAX returns the first of equal numbers, TOPK_V2 the last of equal numbers; NaN is less
+ * than all numbers.
+ */
 static void test_order(void **state)
 {
 	static const float values[] = { 1, 3, 3, (float)(0.0 / 0.0) };
@@ -474,7 +481,10 @@ static void test_order(void **state)
 	oc_free(&c);
 }
 
-/* x [2, 2] times y [2, 3]. y is given transposed, and the batches are broadcast. */
+/*
+ * Multiplies x of shape [2, 2] by y of shape [2, 3], which is passed transposed. The batches are
+ * broadcast.
+ */
 static void test_batch_matmul(void **state)
 {
 	static const float x[] = { 1, 2, 3, 4 }, y[] = { 1, 4, 2, 5, 3, 6 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares all kinds of non-maximum suppression with a simple implementation. Some of the random
- * boxes are equal, infinite, or not in order. Some of the scores are equal, 0 or negative.
+ * boxes are equal, are infinite, or have corners in the wrong order. Some of the random scores are
+ * equal, 0 or negative.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -43,8 +44,8 @@ static float weight_of(const struct nn_nms *n, float o)
 }
 
 /*
- * Repeatedly takes the best remaining candidate, and lowers the scores of the others by their
- * overlap with it.
+ * Repeatedly selects the best remaining candidate, and lowers the scores of the candidates that
+ * overlap the selected candidate.
  */
 static size_t suppress_simply(const struct nn_nms *n, const struct nn_box *boxes,
 			      struct nn_candidate *list, size_t count, struct nn_candidate *kept)
@@ -128,7 +129,7 @@ static void test_suppression(void **unused)
 	}
 }
 
-/* Boxes that were made in advance; invalid boxes are left out. */
+/* The context of place(): boxes that were computed in advance, and which of them are valid. */
 struct placing {
 	const struct nn_box *boxes;
 	const bool *is_box;
@@ -159,8 +160,8 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * Making each box only when it is first examined gives the same result as making all boxes in
- * advance, even if boxes with low scores are never examined.
+ * If non-maximum suppression computes a box only when it first examines the box, the result is as
+ * with all boxes computed in advance. Boxes with low scores may never be examined.
  */
 static void test_placing(void **unused)
 {
@@ -203,7 +204,7 @@ static void test_placing(void **unused)
 
 #define MANY 5000
 
-/* Selects the best of long lists whose scores are hard to divide evenly. */
+/* Selects the best candidates of long lists whose scores a quickselect cannot divide evenly. */
 static void test_best_of_many(void **unused)
 {
 	static struct nn_candidate list[MANY], sorted[MANY];

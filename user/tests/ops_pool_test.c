@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Poolings and normalizations. Tests signatures, invalid parameters, and results, which are
- * compared with the operations' definitions.
+ * Poolings and normalizations. The test covers signatures, invalid parameters, and results, which
+ * are compared with the operations' definitions.
  */
 #include <math.h>
 
@@ -68,7 +68,7 @@ enum kind { AVERAGE, MAX, L2 };
 
 static const char *const names[] = { "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D" };
 
-/* A pooling with explicit paddings; in pairs of numbers, the height comes first. */
+/* A pooling with explicit paddings; in pairs of numbers, the number for the height comes first. */
 struct shape {
 	bool nchw;
 	int32_t activation;
@@ -126,7 +126,7 @@ static size_t at4(bool nchw, uint32_t h, uint32_t w, uint32_t channels, uint32_t
 	return ((size_t)(n * h + y) * w + x) * channels + c;
 }
 
-/* Computes an output element from the values `x`; returns it before rounding and activation. */
+/* Returns the expected output element for the input values `x`, before rounding and activation. */
 static double pooled(const struct shape *s, enum kind kind, const double *x, uint32_t n,
 		     uint32_t oy, uint32_t ox, uint32_t c)
 {
@@ -171,7 +171,10 @@ static double stored(const struct nn_tensor *t, size_t at)
 
 #define SCALE 0.125f
 
-/* Quantised averages are rounded half away from zero. Activations clamp the stored values. */
+/*
+ * Compares an output with the expected elements: Quantised averages are rounded half away from
+ * zero, and activations clamp the stored values.
+ */
 static void compare(const struct shape *s, enum kind kind, const double *x,
 		    const struct nn_tensor *out)
 {
@@ -243,8 +246,8 @@ static void test_pool_parameters(void **state)
 	static const int32_t big = INT32_MAX, least = INT32_MIN;
 	static const struct {
 		/*
-		 * Paddings (left right top bottom), strides (width height), filter (width height),
-		 * activation.
+		 * Scalars of a pooling: paddings (left right top bottom), strides (width height),
+		 * filter (width height), activation.
 		 */
 		int32_t scalars[9];
 		enum nn_status status;
@@ -310,10 +313,7 @@ static void test_pool_sizes(void **state)
 
 /* ---- Normalization ---- */
 
-/*
- * Slices of a [2, 3, 2] tensor along each axis: index of the first element, and distance between
- * elements.
- */
+/* L2_NORMALIZATION of a tensor of shape [2, 3, 2] must normalise each slice along each axis. */
 static void test_l2_normalization(void **state)
 {
 	static const float x[] = { 3, 1, 4, -2, 0, 2, 0, 0, -5, 12, 0, 0 };
@@ -344,8 +344,8 @@ static void test_l2_normalization(void **state)
 }
 
 /*
- * The norm of (3, 4) is 5, so the results are 3/5 and 4/5 of 128. A slice whose elements are all
- * zero stays zero.
+ * The slice's norm of (3, 4) is 5, so the results are 3/5 and 4/5 of 128. A slice whose elements
+ * are all zero stays zero.
  */
 static void test_l2_normalization_quantised(void **state)
 {
@@ -403,7 +403,10 @@ static void test_local_response_normalization(void **state)
 	}
 }
 
-/* Two channels, with values 1 3 5 7 and 0 0 0 8, as NHWC and as NCHW. */
+/*
+ * Tests INSTANCE_NORMALIZATION of two channels, with values 1 3 5 7 and 0 0 0 8, as NHWC and as
+ * NCHW.
+ */
 static void test_instance_normalization(void **state)
 {
 	static const float nhwc[] = { 1, 0, 3, 0, 5, 0, 7, 8 }, nchw[] = { 1, 3, 5, 7, 0, 0, 0, 8 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests recurrent, hashing and sampling operations: signatures, results compared with the
- * operations' equations in double precision, and refusals.
+ * Tests recurrent, hashing and sampling operations: signatures, results, and refused inputs. The
+ * results are compared with the operations' equations in double precision.
  */
 #include <math.h>
 
@@ -130,7 +130,7 @@ static double sigmoid(double v)
 
 enum { B = 2, I = 3, U = 4, O = 5 };
 
-/* Computes a gate of batch b by the NNAPI's definition. */
+/* Computes the expected values of gate `g` of an LSTM for batch `b`, by the NNAPI's definition. */
 static void lstm_gate(const struct op_case *c, uint32_t g, uint32_t b, const double *cell,
 		      double out[U])
 {
@@ -154,7 +154,7 @@ static void lstm_gate(const struct op_case *c, uint32_t g, uint32_t b, const dou
 			 (double)input(c, 12 + g)[u];
 }
 
-/* Rows with little variation have the same result near 0 and far from it. */
+/* Layer normalisation of rows with little variation must be exact near 0 and far from 0. */
 static void test_normalized_rows(void **state)
 {
 	static const float gain[] = { 1, 1, 1, 1 }, bias[] = { 0, 0, 0, 5 };
@@ -257,8 +257,8 @@ static void test_lstm(void **state)
 }
 
 /*
- * In each case one optional input is omitted although the other inputs require it, or given
- * although they forbid it.
+ * LSTM refuses an omitted optional input that the other inputs require, and a given optional input
+ * that the other inputs forbid.
  */
 static void test_lstm_presence(void **state)
 {
@@ -321,8 +321,9 @@ static void test_rnn(void **state)
 }
 
 /*
- * The auxiliary input of a bidirectional operation has another size (A) than the input. Tests both
- * ways to link auxiliary inputs of BIDIRECTIONAL_SEQUENCE_RNN with two time-major steps.
+ * The auxiliary input of a bidirectional operation may have another size (A) than the input. Tests
+ * cross-linked and parallel-linked auxiliary inputs of BIDIRECTIONAL_SEQUENCE_RNN with two
+ * time-major steps.
  */
 static void test_rnn_auxiliary_width(void **state)
 {
@@ -385,8 +386,8 @@ static void test_rnn_auxiliary_width(void **state)
 }
 
 /*
- * Adds the inputs of an LSTM cell whose x has `size` elements. Gives only those optional inputs
- * that the input gate needs.
+ * Adds the inputs of an LSTM cell whose x has `size` elements. Omits all optional inputs except
+ * those of the input gate.
  */
 static void lstm_weights(struct op_case *c, uint32_t size)
 {
@@ -409,8 +410,9 @@ static void copy_input(struct op_case *c, const struct op_case *from, uint32_t i
 }
 
 /*
- * With parallel linking, the backward cell reads the auxiliary input, of size A. With one step its
- * result is that of an LSTM with this input.
+ * With parallel linking, the backward cell of BIDIRECTIONAL_SEQUENCE_LSTM reads the auxiliary
+ * input, whose size is A. With one time step, the backward cell's result equals the result of LSTM
+ * with the auxiliary input.
  */
 static void test_lstm_auxiliary_width(void **state)
 {
@@ -456,12 +458,15 @@ static void test_lstm_auxiliary_width(void **state)
 	oc_free(&c);
 }
 
-/* An SVDF with one unit, rank 2 and memory 2; the expected results were computed by hand. */
+/* Tests an SVDF with one unit, rank 2 and memory 2; the expected results were computed by hand. */
 static void test_svdf(void **state)
 {
 	static const float x[] = { 2 }, feature[] = { 1, 3 }, time[] = { 10, 1, 100, 5 };
 	static const float bias[] = { 0.5f }, before[] = { 7, 8, 9, 4 };
-	/* 7 * 10 + 2 * 1 + 9 * 100 + 6 * 5 + 0.5: the feature goes into the newest slot. */
+	/*
+	 * The sum is 7 * 10 + 2 * 1 + 9 * 100 + 6 * 5 + 0.5, because the new features 2 and 6
+	 * replace the newest states.
+	 */
 	static const float after[] = { 2, 0, 6, 0 }, sum = 1002.5f;
 	struct op_case c;
 
@@ -482,7 +487,7 @@ static void test_svdf(void **state)
 	oc_free(&c);
 }
 
-/* The expected hashes are those of the published FarmHash for the bytes 7 * i + 1. */
+/* The published FarmHash computed the expected hashes for the bytes 7 * i + 1. */
 static void test_fingerprint(void **state)
 {
 	static const struct {
@@ -514,8 +519,8 @@ static void test_fingerprint(void **state)
 }
 
 /*
- * The frequencies of classes follow the softmax of the logits; the same seed gives the same
- * samples.
+ * RANDOM_MULTINOMIAL draws classes as often as the softmax of the logits says; equal seeds give
+ * equal samples.
  */
 static void test_random_multinomial(void **state)
 {
@@ -574,8 +579,8 @@ static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
 }
 
 /*
- * Tests the generator's published vectors, then samples of classes with equal logits, which show
- * the generator's bits.
+ * Tests the published test vectors of the random generator. Samples of classes with equal logits
+ * then show the generator's bits.
  */
 static void test_random_sequence(void **state)
 {
@@ -616,8 +621,8 @@ static void test_random_sequence(void **state)
 }
 
 /*
- * Invalid numbers of samples and invalid seeds are refused; a class whose logit is not finite is
- * never drawn.
+ * RANDOM_MULTINOMIAL refuses invalid numbers of samples and invalid seeds, and never draws a class
+ * whose logit is not finite.
  */
 static void test_random_refused(void **state)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shapes, values and scales that an operation rejects at run time. Each is listed together with an
- * accepted one. The model does not declare ranks, so the check of the signature cannot reject them.
+ * Tests shapes, values and scales of operands that an operation rejects at run time; accepted
+ * operands are listed next to them. The model does not declare ranks, so the check of the signature
+ * cannot reject the operands.
  */
 #include <stdio.h>
 
@@ -14,13 +15,13 @@
 
 /*
  * An operand is a word: the letter of a type (see op_case.h), optionally followed by dimensions
- * "[2,3]", quantisation "@scale,zero" and values "{1,2}". The value of a scalar follows the letter.
- * "~" omits an input.
+ * "[2,3]", quantisation "@scale,zero" and values "{1,2}". In the word of a scalar, the value
+ * follows the letter. The word of an omitted input begins with "~".
  */
 struct change {
 	uint32_t operand;
 	const char *word;
-	const char *message;	/* part of the message; NULL if the word is accepted */
+	const char *message;	/* part of the error message; NULL if the word is accepted */
 };
 
 struct refused {
@@ -94,7 +95,10 @@ static void add_word(struct op_case *c, const char *word, bool output)
 	c->operands[t - c->tensors].rank = 0;
 }
 
-/* Runs an operation; `word` replaces operand `changed`. */
+/*
+ * Runs an operation with the operands in the text `operands`, where `word` replaces operand
+ * `changed`.
+ */
 static enum nn_status run(struct op_case *c, const char *op, const char *operands, uint32_t changed,
 			  const char *word)
 {
@@ -130,8 +134,8 @@ static void check(const struct refused *r, const struct change *change)
 }
 
 /*
- * LSTM cells with batch 2, input 3, 4 units and output 5. CELL has all optional weights, CIFG has
- * none.
+ * The LSTM cells have batch size 2, input size 3, 4 units and output size 5. CELL is an LSTM cell
+ * with all optional weights, CIFG a cell without optional weights.
  */
 #define GATES(u, i) FOUR("f[" #u "," #i "]")
 #define VECTORS "f[4] f[4] f[4] "
@@ -447,7 +451,7 @@ static void test_refused(void **state)
 static const struct {
 	const char *op;
 	const char *operands;
-	const char *free;	/* "operand.axis" of any size, optional "operand"s */
+	const char *free;	/* "operand.axis" is of any size, "operand" is optional */
 } cells[] = {
 	{ "LSTM", "f[2,3] " CELL "f[2,5] f[2,4] I4 F0 F0 " FOUR("f[4]") "> f f f f", " 17 " },
 	{ "LSTM", "f[2,3] " CIFG "f[2,4] f[2,4] I4 F0 F0 ~f[1] ~f[1] ~f[1] ~f[1] > f f f f", " " },
@@ -464,8 +468,7 @@ static const struct {
 };
 
 /*
- * Copies the word of an operand with a change: dimension `axis` is one larger, or a dimension is
- * added.
+ * Copies an operand's word to `word`, and enlarges the dimension `axis` by one or adds a dimension.
  */
 static void enlarge(const char *operands, uint32_t operand, uint32_t axis, char word[MAX_WORD])
 {
@@ -513,8 +516,8 @@ static void check_cell(size_t i, uint32_t operand, const char *word, bool good)
 }
 
 /*
- * Tries invalid operands of cells: each dimension one larger, each tensor with an added dimension,
- * and each optional tensor omitted or given.
+ * Tries invalid operands of recurrent cells: each dimension is enlarged by one, each tensor gets
+ * one more dimension, and each optional tensor is omitted or given.
  */
 static void test_cells(void **state)
 {

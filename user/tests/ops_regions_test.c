@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares ROI_ALIGN, ROI_POOLING, HEATMAP_MAX_KEYPOINT, TOPK_V2, STRIDED_SLICE and
- * RESIZE_NEAREST_NEIGHBOR with simple implementations, bit by bit. Some sizes are multiples of the
- * sizes of vectors and blocks, some are not. Elements include NaNs, infinities and equal numbers.
+ * RESIZE_NEAREST_NEIGHBOR with simple implementations, bit by bit. Some tensor sizes are multiples
+ * of the sizes of vectors and blocks, other sizes are not. The tensors' elements include NaNs,
+ * infinities and equal numbers.
  */
 #include <math.h>
 
@@ -14,8 +15,8 @@
 #define ROUNDS 300
 
 /*
- * Makes random numbers: arbitrary ones, only a few different ones, or some unusual ones among
- * others.
+ * Makes random floats of one of three kinds: arbitrary numbers, few different numbers, or arbitrary
+ * numbers with some NaNs, infinities and zeros.
  */
 static void any_floats(float *to, size_t count)
 {
@@ -82,7 +83,10 @@ static float at_sample(float start, float step, uint32_t samples, uint32_t cell,
 	return start + step * (float)cell + step / (float)samples * ((float)sample + 0.5f);
 }
 
-/* Returns the pixel below a coordinate; *far becomes the coordinate's distance from that pixel. */
+/*
+ * Returns the pixel at or below a coordinate, and stores the coordinate's distance from this pixel
+ * in *far.
+ */
 static uint32_t below(float at, uint32_t size, float *far)
 {
 	bool is_last = !(at < (float)(size - 1));
@@ -175,8 +179,8 @@ static void test_regions(void **state)
 }
 
 /*
- * A peak whose neighbours all have the same value is not refined. The position of the peak in the
- * box affects the result.
+ * HEATMAP_MAX_KEYPOINT finds each map's first peak, at a random position. One map alone has the
+ * same result as the map among other maps.
  */
 static void test_peaks(void **state)
 {
@@ -191,7 +195,10 @@ static void test_peaks(void **state)
 
 		for (uint32_t i = 0; i < size * size * count; i++)
 			maps[i] = chance(30) ? NAN : -(float)pick(0, 9);
-		/* The largest value is at two positions, of which the first counts. */
+		/*
+		 * Each map has its largest value at two positions, of which the first position is
+		 * the peak.
+		 */
 		for (uint32_t k = 0; k < count; k++) {
 			uint32_t first = pick(0, size * size - 1);
 
@@ -207,7 +214,10 @@ static void test_peaks(void **state)
 		assert_int_equal(oc_run(&c), NN_OK);
 		score = oc_result(&c, 0)->data;
 		for (uint32_t k = 0; k < count; k++) {
-			/* A single map is computed without vectors; its result must be the same. */
+			/*
+			 * The kernel computes a single map without vector instructions; the result
+			 * must equal the result among other maps.
+			 */
 			static float alone[12 * 12];
 			struct op_case one;
 
@@ -316,8 +326,8 @@ static void test_top(void **state)
 }
 
 /*
- * Tests int8 and fp32 with each number of channels that has its own inline copy, and with some
- * larger numbers.
+ * Tests int8 and fp32 with each number of channels for which the kernel has an inlined copy, and
+ * with some larger numbers of channels.
  */
 static void test_rows(void **state)
 {

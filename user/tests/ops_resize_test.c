@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR. Tests signatures, results for each placement of the
+ * Tests RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: signatures, results for each placement of the
  * samples, and invalid sizes.
  */
 #include <math.h>
@@ -41,7 +41,7 @@ static void test_signatures(void **state)
 		oc_assert_signature(&table[i]);
 }
 
-/* Expected output rows for the input row 0, 8, 16, 24. */
+/* Expected output rows of a resize for the input row 0, 8, 16, 24. */
 static const struct placement {
 	int op;
 	uint32_t out;
@@ -74,8 +74,8 @@ static double stored(const struct nn_tensor *t, size_t at)
 }
 
 /*
- * Two images of 4 by 4 pixels and 2 channels, whose values depend only on the column, or only on
- * the row.
+ * Fills two images of 4 by 4 pixels and 2 channels with values that depend only on the column, or
+ * only on the row.
  */
 static void fill(float *x, bool nchw, bool rows)
 {
@@ -139,7 +139,7 @@ static void test_placements(void **state)
 	}
 }
 
-/* Between four pixels. Quantised results are truncated: 0.75 and -0.75 become 0. */
+/* Between four pixels. RESIZE_BILINEAR truncates quantised results: 0.75 and -0.75 become 0. */
 static void test_between(void **state)
 {
 	static const uint8_t u[] = { 0, 1, 1, 1 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests that each signature is accepted as written here. Changes it at each position: a signature
- * with one operand less, one more, or one of another type must be rejected.
+ * Tests that operations accept each signature in these tables. The test also changes each signature
+ * at each position: The operation must reject a signature with an operand less, with an operand
+ * more, or with an operand of another type.
  */
 #include <stdio.h>
 
@@ -134,8 +135,8 @@ static const struct oc_signature signatures[] = {
 };
 
 /*
- * Signatures with the largest number of inputs, and the numbers of inputs that are allowed if the
- * last inputs are missing: a bit for each number.
+ * Signatures with the largest number of inputs. The bits of `counts` are the allowed numbers of
+ * inputs if the last inputs are missing.
  */
 #define N(count) (UINT64_C(1) << (count))
 
@@ -171,7 +172,7 @@ static const struct {
 	{ { "LSTM", "f2 " CELL "f2 f2 I F F f1 f1 f1 f1 > f2 f2 f2 f2", true }, N(23) | N(27) },
 };
 
-/* IF and WHILE need subgraphs, so they have tests of their own. */
+/* This test leaves out IF and WHILE, which need subgraphs and have tests of their own. */
 static void test_every_operation(void **state)
 {
 	(void)state;
@@ -204,7 +205,7 @@ static void assert_refused(struct op_case *c, const char *text, const char *how)
 			 c->err.message);
 }
 
-/* Inserts an operand at position `index`. */
+/* Inserts an operand of a type at position `index`. */
 static void insert(struct op_case *c, uint32_t index, int32_t type)
 {
 	uint32_t behind = c->num_inputs + c->num_outputs - index;
@@ -246,7 +247,7 @@ static void test_counts(void **state)
 
 /*
  * The allowed ranks of each tensor if all other tensors have unknown rank: one rank, a range such
- * as "2-4", or "*" for any; "-" is a scalar. Inputs that may be omitted may have any rank.
+ * as "2-4", or "*" for any rank; "-" is a scalar. If an input may be omitted, it may have any rank.
  */
 static const struct {
 	const char *ops;
@@ -321,7 +322,10 @@ static const struct {
 	  "* * * * * * - - - - - * * * * * * * * > 2-3 2-3 2-3 2-3 2-3 2-3" },
 };
 
-/* Reads a word of ranks, and moves `*text` behind it; returns false for a scalar. */
+/*
+ * Reads a word of ranks, and moves `*text` to the end of the word; returns false if the word is a
+ * scalar.
+ */
 static bool read_ranks(const char **text, uint32_t *min, uint32_t *max)
 {
 	const char *word = *text + strspn(*text, " >");
@@ -390,7 +394,7 @@ static void test_ranks(void **state)
 	}
 }
 
-/* Tries each number of inputs up to one more than the maximum. */
+/* Tries each operation with each number of inputs, up to one more than its maximum. */
 static void test_numbers_of_inputs(void **state)
 {
 	(void)state;
@@ -424,7 +428,7 @@ static void test_numbers_of_inputs(void **state)
 #define NUMBERS (FLOATS | T(NN_TENSOR_INT32) | BYTES)
 #define CASTS (FLOATS | T(NN_TENSOR_INT32) | T(NN_TENSOR_QUANT8_ASYMM))
 
-/* Returns the other types that an operand of a signature above may have. */
+/* Returns the types that an operand may have besides its type in the tables of signatures. */
 static uint32_t exchangeable(const struct op_case *c, uint32_t operand)
 {
 	static const struct {
@@ -457,7 +461,7 @@ static uint32_t exchangeable(const struct op_case *c, uint32_t operand)
 		if (table[i].operand == operand && !strcmp(table[i].op, c->op->name))
 			return table[i].types;
 	/*
-	 * An INT32 at the flag's position is a valid stride, because this makes the padding
+	 * An INT32 instead of the layout flag is a valid stride, because it makes the padding
 	 * explicit.
 	 */
 	if ((!strcmp(c->op->name, "CONV_2D") && c->num_inputs == 10 && operand == 7) ||
@@ -466,7 +470,7 @@ static uint32_t exchangeable(const struct op_case *c, uint32_t operand)
 	return 0;
 }
 
-/* Checks each operand with each type that exists. */
+/* Checks each operand of a signature with each existing type. */
 static void check_types(const struct oc_signature *s)
 {
 	static const int32_t foreign[] = { NN_TENSOR_OEM_BYTE, NN_OEM_SCALAR, 0x10000, -1 };
@@ -511,8 +515,8 @@ static void test_types(void **state)
 }
 
 /*
- * In each case a dimension or a scale of an operand is changed; the signature is then accepted or
- * rejected.
+ * Each case changes the dimensions or the scale of an operand; the operation must accept or reject
+ * the changed operand.
  */
 static void test_known_shapes(void **state)
 {
@@ -557,7 +561,7 @@ static void test_known_shapes(void **state)
 	}
 }
 
-/* Two dimensions that must be equal differ. */
+/* Operations reject operands if two dimensions differ that must be equal. */
 static void test_shapes_that_disagree(void **state)
 {
 	static const struct {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * During an execution nothing is allocated, mapped, freed or locked. The program is linked so that
- * these calls of plans and operations go through wrappers in this file, which count them.
+ * Tests that an execution of a plan allocates, maps and frees no memory and takes no lock. The
+ * linker replaces the functions that allocate, map, free and lock by wrappers in this file, which
+ * count the calls.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -51,20 +52,20 @@ COUNTED(int, pthread_mutex_lock, (pthread_mutex_t *mutex), (mutex))
 
 static struct model_builder built;
 
-/* The shape of the inputs; with rank 0, the inputs have the shape of the model. */
+/* The shape of the arguments; if `rank` is 0, the arguments have the model's shape. */
 static uint32_t rank, dims[4];
 
 /*
- * The number of shapes that executions use in turn. The first dimension of each shape is 8 less
- * than that of the shape before.
+ * The number of shapes that executions use in turn. The first dimension decreases by 8 from shape
+ * to shape.
  */
 static uint32_t shapes_in_turn = 1;
 
 #define MAX_BYTES 65536
 
 /*
- * Executes the built model several times; returns the number of counted calls in the later
- * executions.
+ * Executes the built model many times; returns the number of counted calls after each shape was
+ * executed once.
  */
 static uint32_t count_calls(uint32_t preference)
 {
@@ -97,7 +98,7 @@ static uint32_t count_calls(uint32_t preference)
 	    nn_plan_create(&built.model, &options, &plan, &err))
 		fail_msg("%s", err.message);
 	assert_true(plan->compiled || plan->sections);
-	/* Plans that are often executed tune themselves for a while. */
+	/* The executions include those in which a plan tunes itself. */
 	for (uint32_t i = 0; i < NN_PLAN_HOT + NN_PLAN_TUNING + 20; i++) {
 		if (i == shapes_in_turn)
 			before = atomic_load(&calls);
@@ -109,7 +110,7 @@ static uint32_t count_calls(uint32_t preference)
 	before = atomic_load(&calls) - before;
 	/* Sections were compiled. */
 	assert_true(plan->compiled || sections_made(plan));
-	/* Successive executions share the memory of a single execution. */
+	/* A plan keeps the memory of one execution for the next execution. */
 	if (plan->compiled) {
 		compiled_memory(plan->compiled, &memory);
 		assert_int_equal(compiled_cached(plan->compiled), memory.execution);
@@ -138,7 +139,7 @@ static void test_counting(void **state)
 	assert_true(atomic_load(&calls) > before);
 }
 
-/* A convolution that copies its windows to scratch memory, on several threads. */
+/* Tests a convolution that copies its windows to scratch memory, on several threads. */
 static void test_kernels(void **state)
 {
 	static const float weights[8 * 9 * 2];
@@ -161,7 +162,9 @@ static void test_kernels(void **state)
 	assert_no_calls();
 }
 
-/* Weights that are inputs, so that threads pack them in each execution. */
+/*
+ * Tests weights that are inputs of the model, so that threads pack the weights in each execution.
+ */
 static void test_dynamic_weights(void **state)
 {
 	uint32_t x, weights, bias, y, out;
@@ -179,7 +182,7 @@ static void test_dynamic_weights(void **state)
 	assert_no_calls();
 }
 
-/* Reference kernels that need scratch memory, and indices that are inputs. */
+/* Tests reference kernels that need scratch memory, and indices that are inputs of the model. */
 static void test_reference_kernels(void **state)
 {
 	uint32_t x, indices, y, values, places;
@@ -196,7 +199,7 @@ static void test_reference_kernels(void **state)
 	assert_no_calls();
 }
 
-/* fp16 operands that are converted for a reference kernel. */
+/* Tests fp16 operands that are converted for a reference kernel. */
 static void test_conversions(void **state)
 {
 	uint32_t x, y;
@@ -211,7 +214,7 @@ static void test_conversions(void **state)
 }
 
 #ifndef __SANITIZE_ADDRESS__
-/* A branch, and a loop whose iterations pass on values. */
+/* Tests WHILE, whose iterations pass values to the next iteration, and IF. */
 static void test_control_flow(void **state)
 {
 	(void)state;
@@ -221,7 +224,7 @@ static void test_control_flow(void **state)
 	assert_no_calls();
 }
 
-/* A network with an unknown shape. */
+/* Tests a network whose shapes are known only at run time. */
 static void test_unknown_shapes(void **state)
 {
 	static const float weights[16 * 8];
@@ -246,7 +249,7 @@ static void test_unknown_shapes(void **state)
 	dims[0] = 64;
 	dims[1] = 8;
 	assert_no_calls();
-	/* The executions use as many shapes as the model has slots for plans. */
+	/* The executions use as many shapes as a section can keep plans (SECTION_PLANS). */
 	shapes_in_turn = SECTION_PLANS;
 	assert_no_calls();
 	shapes_in_turn = 1;
@@ -264,7 +267,7 @@ int main(void)
 		cmocka_unit_test(test_conversions),
 		/*
 		 * With AddressSanitizer, the library's own heap requests each block from the
-		 * system.
+		 * system, so the executions of these tests do allocate.
 		 */
 #ifndef __SANITIZE_ADDRESS__
 		cmocka_unit_test(test_control_flow),

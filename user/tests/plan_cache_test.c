@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests saved plans: the contents of the model part and the data part, rejections, and the effects
- * of damage. plan_diff_test also saves and loads random graphs.
+ * Tests saved plans: the contents of the model part and the data part, rejected plans, and the
+ * effects of damage. Another test, plan_diff_test, saves and loads plans of random graphs.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #include "tests/serialised_plan.h"
 #include "tests/heap_blocks.h"
 
-#define WEIGHT 1234.5f		/* a value by which weights are found in the parts */
+#define WEIGHT 1234.5f		/* a value that marks weights in the saved parts */
 
 static struct model_builder built;
 
@@ -44,7 +44,7 @@ static struct nn_plan *plan_built(const struct nn_plan_options *options)
 	return plan;
 }
 
-/* Saves a plan, which then belongs to the result. */
+/* Saves a plan, which the returned struct then owns. */
 static struct saved save_plan(struct nn_plan *plan)
 {
 	struct saved s = { .plan = plan };
@@ -132,7 +132,7 @@ static bool contains(const void *part, size_t size, const void *value, size_t le
 /* ---- What is in which part ---- */
 
 /*
- * out[2,2] = gather(x[3,2], {2, 0}) times a matrix of weights, reshaped to {2, 1 + 1}, plus
+ * Builds out[2,2] = gather(x[3,2], {2, 0}) times a matrix of weights, reshaped to {2, 1 + 1}, plus
  * {1, 2} * {3, 4}. The model has constant indices, packed weights, a computed shape and a computed
  * value.
  */
@@ -172,16 +172,16 @@ static void build_mixed(void)
 static const float six[] = { 1, 2, 3, 4, 5, 6 };
 
 /*
- * GATHER gives the rows {5, 6} and {1, 2} of x. The rest maps (a, b) to (a + WEIGHT * b + 0.5, b +
- * 0.25) + (3, 8).
+ * GATHER gives the rows {5, 6} and {1, 2} of x. The operations after GATHER map each row (a, b) to
+ * (a + WEIGHT * b + 0.5, b + 0.25) + (3, 8).
  */
 static const float mixed_right[] = {
 	5 + WEIGHT * 6 + 3.5f, 14.25f, 1 + WEIGHT * 2 + 3.5f, 10.25f,
 };
 
 /*
- * out[1,3,1,2] = x[1,3,1,2] times a matrix of weights, plus {3, 8}, each channel times 1. Each step
- * has a kernel that can be saved.
+ * Builds out[1,3,1,2] = x[1,3,1,2] times a matrix of weights, plus {3, 8}, each channel times 1.
+ * The kernel of each step can be saved.
  */
 static void build_serialised(void)
 {
@@ -214,8 +214,8 @@ static const float serialised_right[] = {
 };
 
 /*
- * Sample models: the plans of some are saved in serialised form, those of others in the model's
- * wire form.
+ * Sample models: `is_serialised` says whether the model's plan is saved in serialised form or in
+ * the model's wire form.
  */
 static const struct sample {
 	void (*build)(void);
@@ -262,13 +262,16 @@ static void test_parts(void **state)
 	assert_int_equal(((struct saved_header *)s.image.model)->serial_size, 0);
 	plan = load(&s);
 	/*
-	 * The saved plan no longer has the operations that were computed in advance. GATHER,
-	 * FULLY_CONNECTED, RESHAPE and ADD remain.
+	 * The saved plan does not contain operations that were computed in advance. Only GATHER,
+	 * FULLY_CONNECTED, RESHAPE and ADD remain in the plan.
 	 */
 	assert_int_equal(nn_plan_model(plan)->subgraphs[0].num_operations, 4);
 	assert_int_equal(run(plan, six, 6, out, 4), NN_OK);
 	assert_memory_equal(out, mixed_right, sizeof(out));
-	/* With unaligned arguments the plan is interpreted, so all constants must be there. */
+	/*
+	 * A plan with unaligned arguments is interpreted, so the saved plan must have all
+	 * constants.
+	 */
 	memcpy(odd + 1, six, sizeof(six));
 	memset(out, 0, sizeof(out));
 	assert_int_equal(run(plan, odd + 1, 6, out, 4), NN_OK);
@@ -284,7 +287,7 @@ static void test_parts(void **state)
 	free_saved(&s);
 }
 
-/* Returns how often `value` occurs in a part. */
+/* Returns how often `value` occurs in a part of a saved plan. */
 static uint32_t count_in(const void *part, size_t size, const void *value, size_t length)
 {
 	const char *at = part, *end = at + size;
@@ -329,7 +332,7 @@ static void test_serialised(void **state)
 	free_saved(&s);
 }
 
-/* Checks two executions of an SVDF, with or without a bias, on {1, 2, 3, 4, 5, 6}. */
+/* Checks the saved plan of an SVDF with or without a bias, on the input {1, 2, 3, 4, 5, 6}. */
 static void check_svdf(bool has_bias)
 {
 	static const float features[] = { 1, 0, 0, 0, 0, WEIGHT, 0, 1, 1, 0, 0, 0 };
@@ -374,7 +377,7 @@ static void check_svdf(bool has_bias)
 	assert_memory_equal(out, right, sizeof(right));
 	assert_memory_equal(after, ((const float[]){ first, 0, second, 0 }), sizeof(after));
 	nn_plan_free(plan);
-	/* A damaged plan puts both outputs of a step at the same place. */
+	/* A damaged plan in which both outputs of a step have one address is refused. */
 	steps = form_steps_begin(s.image.model);
 	assert_true(form_steps_next(&steps));
 	form_outputs(steps.step)[1] = form_outputs(steps.step)[0];
@@ -389,7 +392,7 @@ static void test_serialised_svdf(void **state)
 	check_svdf(false);
 }
 
-/* Runs the plan of build_serialised() on unchecked arguments, and fills *shape. */
+/* Runs the plan of build_serialised() on any arguments, also invalid ones, and sets *shape. */
 static enum nn_status run_args(const struct nn_plan *plan, struct nn_arg in, struct nn_arg out,
 			       uint64_t deadline_ns, struct nn_output_shape *shape)
 {
@@ -407,7 +410,7 @@ static enum nn_status run_args(const struct nn_plan *plan, struct nn_arg in, str
 	return status;
 }
 
-/* The kernels of the serialised plan cannot use these arguments directly. */
+/* Tests arguments that the kernels of a serialised plan cannot use directly. */
 static void test_serialised_arguments(void **state)
 {
 	const struct sample *sample = &samples[1];
@@ -429,7 +432,10 @@ static void test_serialised_arguments(void **state)
 	assert_memory_equal(odd_out + 1, sample->right, sizeof(six));
 	assert_true(shape.sufficient && shape.rank == 4 && shape.dims[1] == 3);
 
-	/* The input's argument declares its dimensions: right ones, then wrong ones. */
+	/*
+	 * The argument of the input declares dimensions: first the right dimensions, then wrong
+	 * dimensions.
+	 */
 	y.data = out;
 	x = in;
 	x.rank = 4;
@@ -449,8 +455,8 @@ static void test_serialised_arguments(void **state)
 	y.rank = 0;
 
 	/*
-	 * The memory of an argument is too small or missing, an argument is omitted, or the
-	 * deadline has passed.
+	 * An execution fails if an argument's memory is too small or missing, if an argument is
+	 * omitted, or if the deadline has passed.
 	 */
 	y.length--;
 	assert_int_equal(run_args(plan, x, y, 0, &shape), NN_OUTPUT_INSUFFICIENT_SIZE);
@@ -498,7 +504,7 @@ static void test_may_omit(void **state)
 	free_saved(&s);
 }
 
-/* Checks that saving the loaded plan gives the same parts again. */
+/* Checks that saving the loaded plan gives parts that equal the parts from which it was loaded. */
 static void assert_saved_again(const struct saved *s, const struct nn_plan *plan)
 {
 	struct nn_plan_image image;
@@ -568,10 +574,7 @@ static void test_control_flow(void **state)
 	free_saved(&s);
 }
 
-/*
- * If a branch computes addresses from a value, the value is in the model part, wherever it came
- * from.
- */
+/* If a branch computes addresses from a value, the saved plan has this value in the model part. */
 static void test_determining_inside(void **state)
 {
 	static const int32_t shape[] = { -1, 3 };
@@ -592,7 +595,7 @@ static void test_determining_inside(void **state)
 	struct saved saved;
 
 	(void)state;
-	/* The first branch, the second branch or neither uses the shape. */
+	/* Either the first branch, the second branch or no branch uses the constant shape. */
 	for (uint32_t asks = 0; asks < 3; asks++) {
 		mb_init(&built);
 		condition = mb_operand(&built, NN_TENSOR_BOOL8, NN_SUBGRAPH_INPUT, MB_DIMS(1));
@@ -620,7 +623,10 @@ static void test_determining_inside(void **state)
 		assert_int_equal(nn_plan_execute(plan, &e, &err), NN_OK);
 		assert_memory_equal(out, six, sizeof(six));
 		nn_plan_free(plan);
-		/* A plan that consists of sections depends on the CPU's kernels, too. */
+		/*
+		 * A saved plan that consists of sections can be loaded only on a CPU that runs the
+		 * plan's kernels.
+		 */
 		h = saved.image.model;
 		assert_int_equal(h->choice, SAVED_SECTIONS);
 		strcpy(h->kernels, "abacus");
@@ -650,8 +656,8 @@ static void check_loaded(const struct nn_arg *inputs, uint32_t count, const void
 }
 
 /*
- * Weights that are arguments are packed in each run, into memory that is large enough for the
- * largest weights.
+ * Each execution packs weights that are arguments, into memory that is large enough for the largest
+ * weights.
  */
 static void test_weights_of_runs(void **state)
 {
@@ -683,8 +689,8 @@ static void test_weights_of_runs(void **state)
 }
 
 /*
- * The first constant is dropped, because it is needed only in packed form. The constant behind it
- * is read by steps, and stays.
+ * The plan drops the first constant, because steps need it only in packed form. The plan keeps the
+ * constant behind the first constant, because steps read it.
  */
 static void test_pieces(void **state)
 {
@@ -714,7 +720,10 @@ static void test_pieces(void **state)
 	check_loaded(&input, 1, right, sizeof(right), true);
 }
 
-/* A serialised plan cannot store the scales per channel of an argument. */
+/*
+ * The model is saved in wire form if an argument has scales per channel, which a serialised plan
+ * cannot store.
+ */
 static void test_channels_of_an_argument(void **state)
 {
 	static const float scales[] = { 1 };
@@ -742,7 +751,7 @@ static void test_channels_of_an_argument(void **state)
 	check_loaded(inputs, 2, &right, 1, false);
 }
 
-/* Operations with more operands than a set of 64 bits can hold. */
+/* Tests operations with more operands than a set of 64 bits can hold. */
 static void test_many_operands(void **state)
 {
 	enum { PARTS = 70 };
@@ -769,7 +778,7 @@ static void test_many_operands(void **state)
 	free_saved(&s);
 }
 
-/* A plan without constants has no data part, however often it is saved. */
+/* A plan without constants has no data part, also if it is saved, loaded and saved again. */
 static void test_no_data(void **state)
 {
 	static const struct sample relu = { NULL, six, 6, true };
@@ -818,8 +827,8 @@ static void build_product(uint32_t rows, uint32_t columns, uint32_t depth, int32
 }
 
 /*
- * For one row of floats, large weights are read directly from a pool, or from the data part of a
- * saved plan. They are not packed, because packing would delay the first result.
+ * A kernel for one row of floats reads large weights directly from a pool, or from the data part of
+ * a saved plan. The plan does not pack such weights, because packing would delay the first result.
  */
 static void test_large_weights(void **state)
 {
@@ -840,7 +849,7 @@ static void test_large_weights(void **state)
 
 	(void)state;
 	assert_true(pool != MAP_FAILED);
-	/* Most weights are 0, and sums of the others are exact. */
+	/* Most weights are 0, and products with the other weights have exact sums. */
 	for (size_t i = 0; i < size / sizeof(*pool); i += 4999)
 		pool[i] = (float)(i % 7) - 3;
 	for (size_t i = 0; i < sizeof(in) / sizeof(in[0]); i++)
@@ -880,7 +889,10 @@ static void test_large_weights(void **state)
 
 /* ---- Late work ---- */
 
-/* The first execution compiles a deferred plan. After that the plan can be saved. */
+/*
+ * The first execution compiles a deferred plan. A deferred plan can be saved after its first
+ * execution.
+ */
 static void test_lazy(void **state)
 {
 	const struct nn_plan_options options = { .lazy = true };
@@ -913,7 +925,8 @@ static void test_lazy(void **state)
 }
 
 /*
- * A plan is tuned after many executions. The result is part of the saved plan, and is loaded again.
+ * A plan is tuned after many executions. The settings found by tuning are saved and loaded with the
+ * plan.
  */
 static void check_tuned(const struct sample *sample, bool loaded)
 {
@@ -943,7 +956,10 @@ static void check_tuned(const struct sample *sample, bool loaded)
 
 		s = save_plan(plan);
 		assert_memory_equal(s.data, before.data, s.image.data_size);
-		/* The loaded plan reads the data part from which it was loaded. */
+		/*
+		 * A loaded plan reads the data part from which it was loaded, so free the plan
+		 * before this data part.
+		 */
 		nn_plan_free(plan);
 		s.plan = NULL;
 		free_saved(&before);
@@ -953,7 +969,7 @@ static void check_tuned(const struct sample *sample, bool loaded)
 	h = s.image.model;
 	assert_true(h->tuned_steps > 0);
 	plan = load(&s);
-	/* With the preference for low power, the plan has one thread and is not tuned. */
+	/* A plan with the preference for low power has one thread and is not tuned. */
 	assert_int_equal(nn_plan_stage(plan), NN_PLAN_READY);
 	if (sample->is_serialised)
 		assert_saved_again(&s, plan);
@@ -995,7 +1011,7 @@ static void spoil_magic(struct saved *s)
 	header_of(s)->magic++;
 }
 
-/* Gives the plan the number of an older format. */
+/* Changes the saved plan's format number to the number of an older format. */
 static void spoil_format(struct saved *s)
 {
 	header_of(s)->magic--;
@@ -1061,7 +1077,7 @@ static void spoil_wire(struct saved *s)
 	((struct wire_header *)(header_of(s) + 1))->num_operands--;
 }
 
-/* Damages only the indices of GATHER, in the data part. */
+/* Changes the saved plan's model so that the constant indices of GATHER lie in the data part. */
 static void spoil_determining(struct saved *s)
 {
 	struct wire_header *h = (struct wire_header *)(header_of(s) + 1);
@@ -1110,7 +1126,7 @@ static void test_refused(void **state)
 	}
 }
 
-/* The parts of the serialised plan of build_serialised(). */
+/* Pointers to the parts of build_serialised()'s serialised plan. */
 struct form {
 	struct serial_header *head;
 	struct serial_arg *args;
@@ -1184,7 +1200,7 @@ static void spoil_arg_small(struct form f)
 	f.args[1].dims[1] = 2;
 }
 
-/* Replaces the floats of an argument by as many bytes, which need no alignment. */
+/* Replaces the floats of an argument by int8 numbers of the same size, which need no alignment. */
 static void spoil_arg_align(struct form f)
 {
 	f.args[0].type = NN_TENSOR_QUANT8_ASYMM;
@@ -1207,7 +1223,7 @@ static void spoil_place_in_arg(struct form f)
 	f.places[0].offset = 1;
 }
 
-/* Puts a step's output into an argument that is an input. */
+/* Changes the plan so that a step's output lies in an input argument. */
 static void spoil_place_in_input(struct form f)
 {
 	f.places[0].in = SERIAL_ARG;
@@ -1265,7 +1281,10 @@ static void spoil_num_inputs(struct form f)
 	f.steps[1]->words++;
 }
 
-/* Sets the last word of a convolution, so that it claims to pack a filter that it does not have. */
+/*
+ * Changes the last word of a convolution step to say that the step packs a filter, although it has
+ * no filter to pack.
+ */
 static void spoil_packs(struct form f)
 {
 	form_words(f.steps[0])[f.steps[0]->words - 1] = 1;
@@ -1297,7 +1316,7 @@ static void spoil_overlap(struct form f)
 	form_inputs(f.steps[1])[1] = form_outputs(f.steps[1])[0];
 }
 
-/* Enlarges the image to which the windows belong by one. */
+/* Enlarges by one the image over which the convolution's windows move. */
 static void spoil_image(struct form f)
 {
 	form_words(f.steps[0])[0]++;
@@ -1360,7 +1379,7 @@ static void test_form_refused(void **state)
 	}
 }
 
-/* A serialised plan refers to weights in a data part that is missing. */
+/* A serialised plan is refused if it refers to weights in a data part that is missing. */
 static void test_form_without_data(void **state)
 {
 	static const float weights[] = { 1, 0, 0, 1 }, bias[] = { 0, 0 };
@@ -1396,7 +1415,7 @@ static void check_cut_short(const struct sample *sample)
 	size = s.image.model_size;
 	/*
 	 * Loads the plan truncated to each length, in memory of exactly this length, so that the
-	 * sanitizer finds reads beyond it.
+	 * sanitizer finds reads beyond the plan.
 	 */
 	for (size_t i = 0; i < size; i++) {
 		void *whole = s.image.model;
@@ -1448,7 +1467,7 @@ static void test_options(void **state)
 
 /* ---- What damage does ---- */
 
-/* Changes of the data part behind the stamp can affect only values. */
+/* Changes of the data part while a plan is loaded can affect only values, not addresses. */
 static void test_noise(void **state)
 {
 	struct nn_plan *plan;
@@ -1469,7 +1488,10 @@ static void test_noise(void **state)
 	}
 }
 
-/* Flips each bit of the model part: either the plan is refused, or it stays within its memory. */
+/*
+ * Flips each bit of the model part: The damaged plan is either refused, or stays within its memory
+ * when it runs.
+ */
 static void check_all_bits(const struct sample *sample)
 {
 	uint32_t refused = 0, loaded = 0;
@@ -1489,7 +1511,7 @@ static void check_all_bits(const struct sample *sample)
 			refused++;
 		} else {
 			run(plan, six, 6, out, 64);
-			/* Runs with an argument that is too short for the plan's kernels. */
+			/* Runs the damaged plan with an output argument of length 0. */
 			run(plan, six, 6, out, 0);
 			nn_plan_free(plan);
 			loaded++;

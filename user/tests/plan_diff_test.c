@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares compiled, interpreted and loaded plans of random graphs with random operations, types
- * and shapes. Integers must be equal, floats nearly so. A loaded plan gives the same bits as the
- * saved plan; a damaged plan stays within its memory. The test prints the seed of a failure.
- * NN_SEED sets the first seed, to try new graphs.
+ * and shapes. Integer results must be equal, float results nearly equal. A loaded plan gives the
+ * same bits as the saved plan; a damaged plan stays within its memory. The test prints the seed of
+ * a failure. The environment variable NN_SEED sets the first seed, to try new graphs.
  */
 #include <math.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@
 #include "vectors/random.h"
 
 #define GRAPHS (uint32_t)how_often(4000, 400)
-/* After this time no further graph is begun. Under emulation the time is many times longer. */
+/* The test begins no further graph after RUN_NS. Under emulation this time is many times longer. */
 #define RUN_NS scaled(60000000000)
 #define FIRST_SEED 1
 
@@ -75,7 +75,7 @@ static void free_result(struct result *r)
 		free(r->data[i]);
 }
 
-/* Fails, and prints the first difference. */
+/* Compares two results; if they differ, fails and prints the first difference. */
 static void compare(const struct result *a, const struct result *b, const char *what,
 		    uint64_t seed)
 {
@@ -120,7 +120,7 @@ static void *run_job(void *arg)
 	return NULL;
 }
 
-/* Overwrites the pool while plans must not need it. Returns a copy of the pool. */
+/* Overwrites the pool, which loaded plans must not need. Returns a copy of the pool. */
 static uint8_t *hide_pool(void)
 {
 	uint8_t *copy = malloc(g.used ? g.used : 1);

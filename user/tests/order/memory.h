@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory models of C and of the Linux kernel, for the model checker spin. For each word all
- * stores are recorded. Each thread has a view: for each word, the oldest store that the thread may
- * still read. A load returns the value of that store or of any later store. A release store
- * contains its thread's view; an acquire load of this store adds that view to its own thread's. A
- * full barrier merges views with all threads that had a full barrier before. Loads and stores of a
- * thread happen in program order, except late_load(), which may happen at any time before
- * late_wait() returns. Stores never become visible before a condition on which they depend.
+ * The memory models of C and of the Linux kernel, for the model checker spin. The model records all
+ * stores to each word. A thread's view says for each word which store is the oldest store that the
+ * thread may still read. A load returns the value of the oldest readable store or of any newer
+ * store. A release store contains the view of the storing thread; an acquire load that reads the
+ * store adds this view to the loading thread's view. A full barrier merges the thread's view with
+ * the views of all threads that had a full barrier before. Loads and stores of a thread happen in
+ * program order, except late_load(), which may happen at any time before late_wait() returns. A
+ * store never becomes visible before the condition on which the store depends.
  *
  * A model defines THREADS, WORDS and STORES (maximum per word), and includes this file.
  */
@@ -81,8 +82,8 @@ inline put(thread, name, with, order)
 }
 
 /*
- * A load that may happen late: late_load() begins the load, `late_loads` does it at any time, and
- * late_wait() waits for its end. LATE_THREAD has at most one such load at a time.
+ * A late load: late_load() begins the load, the process `late_loads` loads at any time, and
+ * late_wait() waits for the load's end. LATE_THREAD has at most one late load at a time.
  */
 #ifdef LATE_THREAD
 bool late;
@@ -117,7 +118,8 @@ inline barrier(thread)
 }
 
 /*
- * Atomically reads the last store and adds a new store, either with acquire and release or relaxed.
+ * Atomically reads the last store to a word and adds a new store, either with acquire and release
+ * or relaxed.
  */
 inline exchange(thread, name, with, order, into)
 {
@@ -131,13 +133,13 @@ inline exchange(thread, name, with, order, into)
 	}
 }
 
-/* Atomically adds `what` to the value of the last store. */
+/* Atomically adds `what` to the value of the last store to a word. */
 inline add(thread, name, what, order, into)
 {
 	exchange(thread, name, into + what, order, into)
 }
 
-/* A mutex or spinlock. */
+/* The state of a mutex or spinlock. */
 bool locked;
 view under_lock;
 

@@ -9,11 +9,11 @@
 #include "plan/kernels/fields.h"
 #include "tests/plan_diff/bounds.h"
 
-/* A word of a saved step, which a row of the table describes. */
+/* A word of a saved step; a field of the kernel's table describes the word. */
 struct word {
 	const struct nn_field *field;
-	size_t at;			/* position of the word's number in the kernel's state */
-	bool is_related;		/* other rows of the table depend on it */
+	size_t at;			/* offset of the word's number in the kernel's state */
+	bool is_related;		/* other fields of the kernel's table depend on the word */
 };
 
 struct tried {
@@ -23,7 +23,7 @@ struct tried {
 	char *state;			/* what they make */
 	struct word word[NN_SAVED_WORDS];
 	uint32_t num_words;		/* that were met */
-	uint32_t index;			/* element of EACH that is being read */
+	uint32_t index;			/* index of the repeated fields (EACH) being read */
 	uint32_t steps;
 };
 
@@ -34,7 +34,10 @@ static bool fill_nothing(void *state, struct nn_ready *ready)
 	return true;
 }
 
-/* Returns true if the table's rules accept the words. Does not call the kernel's complete(). */
+/*
+ * Returns whether the rules of the kernel's fields accept the step's words. Does not call the
+ * kernel's complete().
+ */
 static bool takes(struct tried *t, const struct nn_bounds *bounds)
 {
 	struct nn_kernel parser = *t->kernel;
@@ -50,7 +53,10 @@ static bool takes(struct tried *t, const struct nn_bounds *bounds)
 	return taken;
 }
 
-/* Tries a value of a word, with operands that are large enough. */
+/*
+ * Tries a step with `value` as a word, and with operands that are large enough; `taken` is the
+ * expected acceptance.
+ */
 static void expect(struct tried *t, const struct word *word, uint64_t value, bool taken)
 {
 	const struct nn_bounds most = form_bounds((struct nn_room){ UINT64_MAX, SAVED_ALIGN });
@@ -94,7 +100,7 @@ static bool is_in_range(const struct nn_field *f, uint64_t value)
 	return value <= UINT32_MAX && (uint32_t)value - f->word.low <= f->word.span;
 }
 
-/* Expects that each number which the mask excludes is refused. */
+/* Expects that a step is refused with each number that the field's mask excludes. */
 static void try_only(struct tried *t, size_t part, const struct nn_field *f)
 {
 	struct word *word = relate(t, part, f->ref);
@@ -104,7 +110,7 @@ static void try_only(struct tried *t, size_t part, const struct nn_field *f)
 			expect(t, word, i, false);
 }
 
-/* Tries each factor of a limited product with the smallest value that exceeds the limit. */
+/* Sets each factor of a product to the smallest value with which the product exceeds its limit. */
 static void try_limit(struct tried *t, size_t part, const struct nn_field *f)
 {
 	for (const struct nn_ref *ref = f->span->factors; ref->size; ref++) {
@@ -201,7 +207,8 @@ static uint32_t bits_of(float value)
 }
 
 /*
- * Tries values at the bounds of a float. Adding 1 to the bits of a float gives the next larger one.
+ * Tries values at the bounds of a float field. Adding 1 to a float's bits gives the float that is
+ * next further from 0.
  */
 static void try_float(struct tried *t, const struct word *word)
 {
@@ -232,8 +239,8 @@ static void try_word(struct tried *t, const struct word *word)
 }
 
 /*
- * Tries memory for an operand that is too small, then unaligned memory, and restores the memory's
- * description.
+ * Tries a step with an operand whose memory is too small, then with unaligned memory, and restores
+ * the memory's description.
  */
 static void try_room(struct tried *t, struct nn_bounds *bounds, struct nn_room *room,
 		     const char *operand, uint32_t number)
@@ -278,7 +285,7 @@ uint32_t check_bounds(const struct form_steps *s, const struct nn_bounds *bounds
 			try_room(&t, &rooms, &rooms.inputs[i], "input", i);
 	for (uint32_t i = 0; i < s->step->num_outputs; i++)
 		try_room(&t, &rooms, i ? &rooms.more_outputs[i - 1] : &rooms.output, "output", i);
-	/* A step with a missing word is refused. */
+	/* A step whose last word is missing is refused. */
 	t.count--;
 	assert_false(takes(&t, bounds));
 	free(t.state);

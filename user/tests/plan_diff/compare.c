@@ -21,15 +21,15 @@ float graph_element(const void *data, uint32_t i)
 	return value;
 }
 
-/* Returns whether the graph may be computed in fp16. */
+/* Returns whether plans may compute the graph in fp16. */
 static bool is_fp16(void)
 {
 	return g.type == NN_TENSOR_FLOAT16 || g.model.relaxed;
 }
 
 /*
- * The error of fp16 is proportional to the terms of a sum, also between interpreted operations.
- * Because terms may cancel in some elements, the error is compared with the largest element of the
+ * The rounding error of fp16 is proportional to the terms of a sum, not to the sum. Because terms
+ * may cancel in some elements, is_close() compares the error with the largest element of the
  * output.
  */
 static bool is_close(float a, float b, float largest)

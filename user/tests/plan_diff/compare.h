@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks whether an output of the graph is right: integers must be equal, floats nearly equal. */
+/*
+ * Checks whether an output of the random graph is right: integers must be equal, floats nearly
+ * equal.
+ */
 #ifndef NN_TESTS_PLAN_DIFF_COMPARE_H
 #define NN_TESTS_PLAN_DIFF_COMPARE_H
 

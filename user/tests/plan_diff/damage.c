@@ -12,7 +12,7 @@
 #include "tests/plan_diff/damage.h"
 #include "vectors/random.h"
 
-#define MAX_PIECE ((size_t)1 << 20)	/* maximum bytes that a damaged step may require */
+#define MAX_PIECE ((size_t)1 << 20)	/* maximum bytes that a step may require to run */
 #define MAX_TASKS 4096
 #define MAX_ARGS 80
 
@@ -134,7 +134,10 @@ void check_all_bounds(const struct nn_plan_image *image, struct damage_counts *c
 	}
 }
 
-/* The kernel of a damaged step refuses the step, or stays within its bounds. */
+/*
+ * Damages the words of a step: The kernel must refuse the damaged step, or stay within the
+ * operands' bounds.
+ */
 static void damage_step(const struct saved_header *h, const struct form_steps *s,
 			struct damage_counts *counts)
 {
@@ -146,7 +149,7 @@ static void damage_step(const struct saved_header *h, const struct form_steps *s
 
 	for (uint32_t i = 0; i < 6; i++) {
 		memcpy(words, s->words, s->step->words * sizeof(*words));
-		/* The first round has no damage. */
+		/* The first of the six rounds does not damage the step. */
 		if (i)
 			damage_words(words, s->step->words);
 		ready = (struct nn_ready){ .isa = nn_isa_find(h->kernels), .threads = pick(1, 3) };

@@ -13,14 +13,17 @@ struct damage_counts {
 	uint32_t refused;
 	uint32_t loaded;
 	uint32_t steps;			/* number of damaged steps that ran */
-	uint32_t packing;		/* number of damaged steps that first pack weights */
-	uint32_t bounds[64];	/* steps that were tested at their bounds */
+	uint32_t packing;		/* number of damaged steps that ran and packed weights */
+	uint32_t bounds[64];	/* tests of steps at their bounds, for each kernel */
 };
 
-/* Checks the bounds of each step, as bounds.h says. */
+/* Calls check_bounds() of bounds.h for each step of a saved plan. */
 void check_all_bounds(const struct nn_plan_image *image, struct damage_counts *counts);
 
-/* Checks that a damaged plan is refused, or loads as a plan that stays within its memory. */
+/*
+ * Damages a saved plan, and checks that the plan is refused or stays within its memory when it
+ * runs.
+ */
 void check_damaged(const struct nn_plan_image *image, const void *data,
 		   struct damage_counts *counts);
 

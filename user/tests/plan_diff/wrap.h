@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Puts the random graph into models that are not compiled as a whole. Their shapes are known only
- * at run time, or they have an IF whose branches both are the graph.
+ * Puts the random graph into models that are not compiled as a whole: The model's shapes are known
+ * only at run time, or the graph is both branches of an IF.
  */
 #ifndef NN_TESTS_PLAN_DIFF_WRAP_H
 #define NN_TESTS_PLAN_DIFF_WRAP_H
@@ -23,10 +23,15 @@ struct wrapped {
 	uint32_t num_inputs;
 };
 
-/* Makes a model of the graph whose dimensions are all unknown, except those of constants. */
+/*
+ * Makes a model of the graph in which all dimensions are unknown, except the dimensions of
+ * constants.
+ */
 void wrap_unknown(struct wrapped *w);
 
-/* Makes a model with an IF whose branches both are the graph, with unknown or known dimensions. */
+/*
+ * Makes a model with an IF, both of whose branches are the graph, with unknown or known dimensions.
+ */
 void wrap_branches(struct wrapped *w, bool unknown);
 
 /* Fills in the arguments of an execution that takes one of the branches. */
