@@ -146,8 +146,8 @@ static struct {
 } counts;
 
 /*
- * A plan that was saved and loaded gives the same bits, with any preference. While the plan is
- * loaded, its data after the first page cannot be accessed.
+ * Checks that a plan, saved and loaded with any preference, gives results that equal `right` bit by
+ * bit. Loading must not access the plan's data after the first page.
  */
 static void check_saved(const struct nn_plan *plan, void *input, const struct result *right)
 {
@@ -195,7 +195,7 @@ static void check_saved(const struct nn_plan *plan, void *input, const struct re
 
 /* ---- Control flow and unknown shapes ---- */
 
-/* Checks that a graph gives the same results in the form `w`. */
+/* Checks that the graph, wrapped in the model `w`, gives the results `right`. */
 static void check_wrapped(const struct wrapped *w, const char *kernels, void *input,
 			  const struct result *right, uint64_t seed)
 {
@@ -244,8 +244,8 @@ static void check_wraps(const char *kernels, void *input, const struct result *r
 }
 
 /*
- * Compares the results of two executions of a plan with the right ones. If `together`, both run at
- * the same time.
+ * Executes a plan twice, and compares both results with `right`. If `together` is true, both
+ * executions run at the same time.
  */
 static void check_plan(const char *kernels, void *input, const struct result *right,
 		       bool together, uint64_t seed)
@@ -320,7 +320,10 @@ static void tell_seed(void)
 static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
 static struct sigaction before[sizeof(signals) / sizeof(signals[0])];
 
-/* Prints the seed, and raises the signal again with its earlier action. */
+/*
+ * A signal handler that prints the seed, and raises the signal again with the signal's original
+ * action.
+ */
 static void on_signal(int number)
 {
 	tell_seed();
@@ -342,7 +345,7 @@ static void watch(void)
 		__sanitizer_set_death_callback(tell_seed);
 }
 
-/* Prints the seed, because cmocka calls this also after a failed assertion. */
+/* Prints the seed of a failed graph; cmocka calls this function also after a failed assertion. */
 static int tear_down(void **unused)
 {
 	(void)unused;

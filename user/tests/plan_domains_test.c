@@ -19,7 +19,7 @@
 
 static char root[] = "/tmp/nnaccel-domains-XXXXXX";
 
-/* Makes a file, and the folders of its path. */
+/* Writes a file of a CPU, and makes the folders of the file's path. */
 static void put(const char *machine, uint32_t cpu, const char *name, const char *text)
 {
 	char path[256];
@@ -37,7 +37,7 @@ static void put(const char *machine, uint32_t cpu, const char *name, const char 
 	fclose(f);
 }
 
-/* The contents of the files of a CPU; NULL for a missing file. */
+/* The contents of a CPU's files in sysfs; NULL stands for a missing file. */
 struct cpu {
 	const char *second, *third;	/* CPUs that share the cache of level 2 or 3 */
 	const char *package, *siblings;
@@ -46,7 +46,7 @@ struct cpu {
 struct machine {
 	const char *name;
 	struct cpu cpus[CPUS];
-	uint32_t count;			/* number of domains; 0 if the files do not tell it */
+	uint32_t count;			/* number of domains; 0 if files are missing */
 	uint32_t bits[CPUS], packages[CPUS];
 };
 
@@ -57,7 +57,7 @@ static const struct machine machines[] = {
 		{ "0,4", "0-1,4-5", "0", "0-1,4-5" }, { "1,5", "0-1,4-5", "0", "0-1,4-5" },
 		{ "2,6", "2-3,6-7", "1", "2-3,6-7" }, { "3,7", "2-3,6-7", "1", "2-3,6-7" } },
 	  2, { 1, 1, 2, 2, 1, 1, 2, 2 }, { 1, 1, 2, 2, 1, 1, 2, 2 } },
-	/* Two domains in one package, like chiplets, and two in another. */
+	/* The machine has two packages with two domains (chiplets) each. */
 	{ "chiplets", {
 		{ "0", "0-1", "0", "0-3" }, { "1", "0-1", "0", "0-3" },
 		{ "2", "2-3", "0", "0-3" }, { "3", "2-3", "0", "0-3" },
@@ -65,8 +65,8 @@ static const struct machine machines[] = {
 		{ "6", "6-7", "1", "4-7" }, { "7", "6-7", "1", "4-7" } },
 	  4, { 1, 1, 2, 2, 4, 4, 8, 8 }, { 3, 3, 3, 3, 12, 12, 12, 12 } },
 	/*
-	 * Fast cores with two threads, and slow cores in groups of four. All cores share the
-	 * last-level cache.
+	 * The machine has fast cores with two threads, and slow cores in groups of four. All cores
+	 * share the last-level cache.
 	 */
 	{ "hybrid", {
 		{ "0-1", "0-7", "0", "0-7" }, { "0-1", "0-7", "0", "0-7" },
@@ -74,7 +74,10 @@ static const struct machine machines[] = {
 		{ "4-7", "0-7", "0", "0-7" }, { "4-7", "0-7", "0", "0-7" },
 		{ "4-7", "0-7", "0", "0-7" }, { "4-7", "0-7", "0", "0-7" } },
 	  1, { 1, 1, 1, 1, 1, 1, 1, 1 }, { 1, 1, 1, 1, 1, 1, 1, 1 } },
-	/* Without a third-level cache: clusters of CPUs, and CPUs that share only their package. */
+	/*
+	 * The next two machines have no third-level cache. One machine has clusters of CPUs, the
+	 * other has CPUs that share only their package.
+	 */
 	{ "clusters", {
 		{ "0-3", NULL, "0", "0-7" }, { "0-3", NULL, "0", "0-7" },
 		{ "0-3", NULL, "0", "0-7" }, { "0-3", NULL, "0", "0-7" },
@@ -87,13 +90,13 @@ static const struct machine machines[] = {
 		{ "4", NULL, "1", "4-7" }, { "5", NULL, "1", "4-7" },
 		{ "6", NULL, "1", "4-7" }, { "7", NULL, "1", "4-7" } },
 	  2, { 1, 1, 1, 1, 2, 2, 2, 2 }, { 1, 1, 1, 1, 2, 2, 2, 2 } },
-	/* A list with more CPUs than exist, and CPUs without a cache. */
+	/* The list of CPU 0 has more CPUs than exist, and the other CPUs have no cache. */
 	{ "beyond", {
 		{ NULL, "0-999", "-1", NULL }, },
 	  1, { 1, 1, 1, 1, 1, 1, 1, 1 }, { 1, 1, 1, 1, 1, 1, 1, 1 } },
 	{ "untold", { { NULL, NULL, "0", NULL } }, 0, { 0 }, { 0 } },
 	{ "damaged", { { NULL, "x", "0", "7-" } }, 0, { 0 }, { 0 } },
-	/* The list of CPU 0 does not contain CPU 0. */
+	/* The list of the CPUs that share CPU 0's cache does not contain CPU 0. */
 	{ "odd", { { NULL, "1-7", "0", NULL } }, 0, { 0 }, { 0 } },
 };
 
@@ -133,7 +136,7 @@ static void test_machines(void **state)
 	}
 }
 
-/* There are more domains than bits: domain 33 has the same bit as domain 1. */
+/* If a machine has more domains than a mask has bits, domain 33 has the same bit as domain 1. */
 static void test_many(void **state)
 {
 	struct domains d;

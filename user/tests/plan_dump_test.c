@@ -19,7 +19,7 @@
 #include "ops/op.h"
 #include "plan/plan.h"
 
-/* The passes in the order in which they run. */
+/* Names of the compiler's passes, in the order in which the passes run. */
 static const char *const passes[] = {
 	"model", "nhwc", "constants", "shapes", "fold", "fuse", "places", "alias", "kernels",
 	"layout",
@@ -30,8 +30,8 @@ static const char *const passes[] = {
 static struct model_builder built;
 
 /*
- * Builds a model with PAD, a CONV_2D of 3 by 3 and RELU on an NCHW image. The weights are a product
- * of constants.
+ * Builds a model with PAD, a CONV_2D of 3 by 3 and RELU on an NCHW image. The weights of the
+ * CONV_2D are a product of constants.
  */
 static void build(void)
 {
@@ -62,7 +62,10 @@ static void build(void)
 	mb_operation(&built, NN_OP_RELU, MB_LIST(convolved), MB_LIST(y));
 }
 
-/* Prepares the network. Returns the dump from standard error, which the caller frees. */
+/*
+ * Prepares the network. Returns the plan's dump, which is caught from standard error; the caller
+ * frees the text.
+ */
 static char *dump(const char *format)
 {
 	static const struct nn_plan_options options;
@@ -92,7 +95,7 @@ static char *dump(const char *format)
 	return text;
 }
 
-/* Returns the lines of one pass within `text`, and ends them with a 0. */
+/* Returns the lines of one pass within `text`, and ends these lines with a null byte. */
 static char *lines_of(char *text, const char *pass)
 {
 	char head[64], *begin, *end;
@@ -166,8 +169,8 @@ static void test_dot(void **state)
 }
 
 /*
- * The expected lines of some passes. The numbers of packed bytes are not compared, because they
- * depend on the machine.
+ * The expected lines of some passes. The test does not compare numbers of packed bytes, because
+ * these numbers depend on the machine.
  */
 static const struct {
 	const char *format;
@@ -270,7 +273,7 @@ static const struct {
 	  "}\n" },
 };
 
-/* Replaces the numbers of packed bytes by "N". */
+/* Replaces numbers of packed bytes in a dump by "N". */
 static void forget_packed(char *text)
 {
 	for (char *at = text, *begin; (at = strstr(at, " bytes packed")); at++) {

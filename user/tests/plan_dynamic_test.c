@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Weights that are not constants. Kernels pack these weights in each execution and give the same
- * results as the reference kernels. If a kernel cannot handle the weights, the reference kernel
- * runs. The test also has float inputs that are quantised in each execution.
+ * Tests weights that are not constants. Kernels pack such weights in each execution, and must give
+ * the results of the reference kernels. If a kernel cannot handle the weights, the reference kernel
+ * runs. The test also covers float inputs that are quantised in each execution.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -22,7 +22,10 @@
 #define MAX_BYTES (1 << 17)
 #define NONE (-1)
 
-/* An operation with an input, a filter and a bias. The scalars follow; NONE ends their list. */
+/*
+ * An operation with an input, a filter and a bias. The operation's scalars are listed in `scalars`,
+ * which ends with NONE.
+ */
 struct weighted {
 	const char *name;
 	int32_t code;
@@ -31,7 +34,7 @@ struct weighted {
 	uint32_t channels;
 	uint32_t out[4];
 	int32_t scalars[8];
-	uint32_t threads;		/* minimum number of packing tasks with two threads */
+	uint32_t threads;		/* minimum number of packing tasks if two threads run */
 };
 
 static const struct weighted cases[] = {
@@ -97,7 +100,10 @@ static void build(const struct weighted *w, int32_t type, bool constant_bias)
 	quantise(list[2], type, 0.05f * 0.01f, 0);
 	for (const int32_t *s = w->scalars; *s != NONE; s++)
 		list[count++] = mb_int32(&built, *s);
-	/* The number of groups goes before the layout. */
+	/*
+	 * GROUPED_CONV_2D has one more scalar, the layout, after the number of groups and the
+	 * activation.
+	 */
 	if (w->code == NN_OP_GROUPED_CONV_2D)
 		list[count++] = mb_constant(&built, NN_BOOL, zeros, 1, MB_NONE);
 	out = mb_operand(&built, type, NN_SUBGRAPH_OUTPUT, rank_of(w->out), w->out);
@@ -160,8 +166,8 @@ static void execute(const struct nn_plan *plan, char *out)
 }
 
 /*
- * Compares the results of kernels and reference kernels. Floats may differ slightly, because sums
- * are computed in another order.
+ * Compares the results of kernels with the results of reference kernels. Floats may differ
+ * slightly, because kernels add the terms of sums in another order.
  */
 static void compare(const struct nn_plan *plan, const struct nn_plan *reference,
 		    const struct weighted *w, int32_t type)
@@ -204,8 +210,8 @@ static void check(const struct weighted *w, int32_t type, const char *kernels, b
 			compare(plan, reference, w, type);
 		}
 		/*
-		 * An execution with sums that exceed 30 bits or wrap around, between two ordinary
-		 * ones.
+		 * Execute with sums that exceed 30 bits or wrap around, between executions with
+		 * ordinary sums.
 		 */
 		if (!is_float && !constant_bias) {
 			((int32_t *)in[2])[w->channels - 1] = INT32_MAX;
@@ -232,8 +238,8 @@ static void test_weights(void **state)
 }
 
 /*
- * The kernel of a transposed convolution computes stride_height * stride_width parts. If the number
- * of parts needs more than 32 bits, the reference kernel runs.
+ * The kernel of a transposed convolution computes stride_height * stride_width parts. The reference
+ * kernel runs if the number of these parts needs more than 32 bits.
  */
 static void test_parts_that_wrap(void **state)
 {
@@ -265,8 +271,9 @@ static void test_parts_that_wrap(void **state)
 }
 
 /*
- * A grouped convolution in float16, which is not converted to float32 because the model contains
- * LSH_PROJECTION. The distance between the biases of two groups is counted in fp16 elements.
+ * Tests a grouped convolution in float16. The model also contains LSH_PROJECTION, so the compiler
+ * does not convert the model to float32. The distance between two groups' biases is counted in fp16
+ * elements.
  */
 static void test_groups_of_fp16(void **state)
 {
@@ -335,7 +342,10 @@ static uint32_t arithmetic(int32_t code, uint32_t a, uint32_t b, int32_t lifetim
 	return out;
 }
 
-/* Compares kernels and reference for an input of two rows; the second has far larger numbers. */
+/*
+ * Compares kernels and reference kernels for an input of two rows, of which the second row has far
+ * larger numbers.
+ */
 static void compare_rows(void)
 {
 	struct nn_plan *reference = create("none", 0);
@@ -357,8 +367,9 @@ static void compare_rows(void)
 }
 
 /*
- * Successive products with one input compute its range once. The range is computed again if the
- * second product reads only a part of the memory, or if the numbers in the memory have changed.
+ * Successive products with one input compute the input's range of numbers only once. The second
+ * product computes the range again if it reads only a part of the input, or if the input has
+ * changed.
  */
 static void test_ranges(void **state)
 {

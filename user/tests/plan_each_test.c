@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests every operation in every type that it supports, in random shapes. Compiled and interpreted
- * results are compared: integers must be equal, floats nearly equal. The models come from
- * vectors/form.h. Runs are counted, and an operation that never ran fails the test. NN_SEED sets
- * the first seed.
+ * Tests every operation in every type that it supports, in random shapes. The test compares the
+ * results of compiled plans and of the interpreter: integers must be equal, floats nearly equal.
+ * The functions of vectors/form.h make the models. The test fails if an operation was never
+ * executed in one of its types. The environment variable NN_SEED sets the first seed.
  */
 #include <float.h>
 #include <math.h>
@@ -33,7 +33,7 @@ static const struct form large_forms[] = {
 #include "plan_each_large.def"
 };
 
-/* Replaces the library's function, so that plans use several threads on any machine. */
+/* Replaces the library's cpus_usable(), so that plans use several threads on any machine. */
 uint32_t cpus_usable(void)
 {
 	return 3;
@@ -64,15 +64,18 @@ static size_t place_of(const struct nn_op *op)
 	return i;
 }
 
-/* Number of serialised plans, by operation and type. */
+/* Number of plans that were saved in serialised form, by operation and type. */
 static uint32_t serialised[MOST_OPS][FORM_NUM_TYPES];
-/* Plans are always saved in the first round of an operation and for the first set of kernels. */
+/*
+ * True in an operation's first round, and for the first set of kernels; if both are true, the plan
+ * is always saved.
+ */
 static bool is_first_round, is_first_set;
 static struct damage_counts damaged;
 
 /*
- * A plan that was saved and loaded gives the same bits. A plan from damaged bytes is refused or
- * stays within its memory.
+ * Checks that a plan that was saved and loaded gives results that equal `right` bit by bit. A plan
+ * from damaged bytes must be refused or stay within its memory.
  */
 static void check_saved(const struct nn_plan *plan, const struct nn_execution *as,
 			const struct result *right)
@@ -114,8 +117,8 @@ static void check_saved(const struct nn_plan *plan, const struct nn_execution *a
 }
 
 /*
- * Checks that the plan is compiled. A value that determines addresses but no shape may be unknown
- * when the model is compiled.
+ * Checks that the plan is compiled. The model is compiled even if it does not know a value that
+ * determines addresses but no shape.
  */
 static void check_compiled(const struct nn_plan *plan, const char *kernels)
 {
@@ -163,7 +166,10 @@ static void execute_by(const char *kernels, uint32_t preference, struct result *
 		fail_msg("%s", r->err.message);
 	check_compiled(plan, kernels);
 	r->tasks = most_tasks(plan);
-	/* Execute twice: the second execution uses memory that the first one has changed. */
+	/*
+	 * Execute twice, because the second execution uses memory that the first execution has
+	 * changed.
+	 */
 	for (uint32_t i = 0; i < 2; i++)
 		r->status = nn_plan_execute(plan, &e, &r->err);
 	if (strcmp(kernels, "none") && !r->status &&
@@ -191,8 +197,8 @@ static float float_at(int32_t type, const char *x, uint32_t i)
 }
 
 /*
- * Returns the largest absolute value of the elements. Errors of sums are proportional to that, most
- * of all in float16.
+ * Returns the largest absolute value of the elements. Rounding errors of sums are proportional to
+ * the largest element, most of all in float16.
  */
 static float largest_of(int32_t type, const char *x, uint32_t count)
 {
@@ -247,7 +253,7 @@ static void compare(const char *name, uint64_t seed)
 
 /* ---- All of them ---- */
 
-/* Numbers of tries and of successes, by operation and type. */
+/* Numbers of tried models and of successful executions, by operation and type. */
 static uint32_t tries[MOST_OPS][FORM_NUM_TYPES], runs[MOST_OPS][FORM_NUM_TYPES];
 
 static bool is_executed(void)
@@ -260,7 +266,10 @@ static bool is_executed(void)
 	return !results[1].status;
 }
 
-/* If an operation determines the scale and zero point of its output, it must refuse other ones. */
+/*
+ * If an operation requires a certain scale and zero point of its output, it must refuse another
+ * scale or zero point.
+ */
 static void check_quantised(void)
 {
 	static const int32_t free_ones[] = {
@@ -287,7 +296,10 @@ static void check_quantised(void)
 	}
 }
 
-/* Declares the shapes of the outputs, because a plan with an unknown shape is not saved. */
+/*
+ * Declares the shapes of the outputs in the model, because a plan with an unknown shape is not
+ * saved.
+ */
 static void declare_outputs(const struct result *r)
 {
 	const struct nn_subgraph *s = &form.subgraphs[0];
@@ -307,8 +319,8 @@ static uint32_t try_form(const struct nn_op *op, const struct form *f, uint64_t 
 
 	for (size_t t = 0; t < FORM_NUM_TYPES; t++) {
 		/*
-		 * The same seed gives the same numbers for each set of kernels and for the
-		 * interpreter.
+		 * Seed the random numbers, so that each set of kernels and the interpreter get the
+		 * same numbers.
 		 */
 		random_start((seed * 131 + (uint64_t)op->code) * 7919 + t);
 		if (form_types[t].type == NN_INT32 || !form_build(op, f, form_types[t].type))
@@ -332,7 +344,7 @@ static uint32_t try_form(const struct nn_op *op, const struct form *f, uint64_t 
 	return count;
 }
 
-/* Several threads compute the same bits as a single one. */
+/* Results that several threads compute must equal the results of a single thread bit by bit. */
 static void test_threads(void **unused)
 {
 	const char *kernels = nn_plan_kernels_at(0);
@@ -359,8 +371,8 @@ static void test_threads(void **unused)
 			assert_int_equal(results[0].status, results[1].status);
 			ran += !results[0].status;
 			/*
-			 * Plans in float16 also have conversion steps, which are divided into
-			 * tasks, too.
+			 * Do not count float16 plans, whose conversion steps are also divided into
+			 * tasks.
 			 */
 			if (form_types[t].type != NN_TENSOR_FLOAT16 && results[1].tasks > tasks)
 				tasks = results[1].tasks;

@@ -2,8 +2,8 @@
 /*
  * Makes each allocation of models, operations and plans fail in turn, first alone and then with all
  * later allocations. Each call must return an error or succeed, without a crash or a leak. Random
- * graphs go through the wire form, and are compiled, executed, saved and loaded. NN_SEED sets the
- * first seed.
+ * graphs are encoded and decoded (wire form), compiled, executed, saved and loaded. The environment
+ * variable NN_SEED sets the first seed.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -24,11 +24,11 @@
 #include "vectors/random.h"
 
 #define GRAPHS 12
-/* After this time no further graph is begun; under emulation each graph takes minutes. */
+/* The test begins no further graph after RUN_NS; under emulation each graph takes minutes. */
 #define RUN_NS scaled(60000000000)
 #define FIRST_SEED 1
 
-/* The data of a run, which are made before allocations begin to fail. */
+/* The data of a run, which the test makes before allocations begin to fail. */
 static struct {
 	void *input;
 	uint32_t input_size;
@@ -54,7 +54,7 @@ static enum nn_status execute(const struct nn_plan *plan, void *const *to)
 	return nn_plan_execute(plan, &e, &err);
 }
 
-/* Executes; checks that the outputs are right if the execution reports success. */
+/* Executes a plan, and checks that the outputs are right if the execution reports success. */
 static enum nn_status execute_right(const struct nn_plan *plan)
 {
 	enum nn_status status = execute(plan, r.out);
@@ -84,7 +84,7 @@ static enum nn_status save_and_load(const struct nn_plan *plan)
 			      &loaded, &err);
 	if (!status)
 		status = execute_right(loaded);
-	/* A plan that was loaded from its serialised form is saved again. */
+	/* Save the loaded plan again if it was loaded from its serialised form. */
 	if (!status && !nn_plan_model(loaded)) {
 		status = nn_plan_save(loaded, &again, &err);
 		nn_plan_image_free(&again);
@@ -94,7 +94,10 @@ static enum nn_status save_and_load(const struct nn_plan *plan)
 	return status;
 }
 
-/* Does all steps from the model to the execution of a loaded plan. */
+/*
+ * Encodes, decodes, checks and compiles the model, executes the plan, saves and loads it, and
+ * executes the loaded plan.
+ */
 static enum nn_status run(void)
 {
 	const struct nn_plan_options options = { .preference = 1 };
@@ -141,8 +144,8 @@ static void set_right(void)
 }
 
 /*
- * Runs with the first allocation failing, then the second one, and so on until a run has no more
- * allocations.
+ * Calls run() while the first allocation fails, then while the second allocation fails, and so on,
+ * until the failing allocation does not occur.
  */
 static unsigned int fail_each(bool lasting)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Operations that a plan folds away. Small models must have the expected number of steps, and the
- * same results as the interpreter. This test also checks the choice between several kernels.
+ * Tests operations that the compiler folds into other operations. Plans of small models must have
+ * the expected number of steps, and the same results as the interpreter. This test also checks the
+ * choice between several kernels.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -66,7 +67,8 @@ static uint32_t flag(bool value)
 }
 
 /*
- * Runs the built model. Returns the number of steps of its plan, or 0 if the model is interpreted.
+ * Compiles and executes the built model. Returns the number of steps of the model's plan, or 0 if
+ * the model is interpreted.
  */
 static uint32_t run(const char *kernels, float out[MAX_BYTES / sizeof(float)])
 {
@@ -120,7 +122,10 @@ static void assert_steps(uint32_t count)
 
 static int32_t fused_before = -1;	/* activation of the ADD before the PAD, or -1 */
 
-/* Makes a PAD_V2 of [1, 4, 4, 4] by one pixel, and an operation with windows of 3 by 3. */
+/*
+ * Builds a PAD_V2 that adds a border of one pixel to an image of [1, 4, 4, 4], and an operation
+ * with windows of 3 by 3.
+ */
 static void build_padded(int32_t code, float value, bool nchw, bool relu)
 {
 	static const float weights[36 * 4] = { 1, 2, 4, [17] = 8, [40] = 16, [71] = 32 };
@@ -165,7 +170,10 @@ static void build_padded(int32_t code, float value, bool nchw, bool relu)
 		in[count++] = mb_int32(&built, 2);
 	if (code == DEPTHWISE_CONV_2D)
 		in[count++] = mb_int32(&built, 1);
-	/* The filter is quantised in four groups with the same scale. */
+	/*
+	 * DYNAMIC_CONV_2D has two more scalars here: the number of groups (4), and the form 0, with
+	 * one scale for the whole input.
+	 */
 	if (code == NN_OP_DYNAMIC_CONV_2D) {
 		in[count++] = mb_int32(&built, 4);
 		in[count++] = mb_int32(&built, 0);
@@ -184,13 +192,16 @@ static void test_pad_into_convolution(void **state)
 	(void)state;
 	build_padded(CONV_2D, 0, false, false);
 	assert_steps(2);
-	/* The arena has no room for a padded image of 576 bytes. */
+	/* The plan's arena is too small for a padded image of 576 bytes, so the PAD was folded. */
 	assert_between(arena_size, 4 * 4 * 4 * sizeof(float), 575);
 	build_padded(GROUPED_CONV_2D, 0, false, false);
 	assert_steps(2);
 	build_padded(DEPTHWISE_CONV_2D, 0, false, false);
 	assert_steps(2);
-	/* If the border is zeros, the image can be quantised without it. */
+	/*
+	 * A border of zeros does not change the image's range, so the image can be quantised
+	 * without the border.
+	 */
 	build_padded(NN_OP_DYNAMIC_CONV_2D, 0, false, false);
 	assert_steps(2);
 	build_padded(CONV_2D, 1, false, false);
@@ -205,8 +216,8 @@ static void test_pad_into_pool(void **state)
 	build_padded(MAX_POOL_2D, -1, false, true);
 	assert_steps(2);
 	/*
-	 * The PAD stays if the padding value can be the maximum of a window, or counts in an
-	 * average.
+	 * The PAD is not folded if the padding value can be the maximum of a window, or counts in
+	 * an average.
 	 */
 	build_padded(MAX_POOL_2D, 1, false, true);
 	assert_steps(3);
@@ -216,7 +227,10 @@ static void test_pad_into_pool(void **state)
 	assert_steps(3);
 }
 
-/* After RELU or RELU6 no value is below the zeros of the border. */
+/*
+ * The PAD before a MAX_POOL_2D can be folded after RELU or RELU6, because no pixel is less than the
+ * border's zeros.
+ */
 static void test_pad_behind_fused(void **state)
 {
 	(void)state;
@@ -229,7 +243,7 @@ static void test_pad_behind_fused(void **state)
 
 /* ---- NCHW ---- */
 
-/* The steps are TRANSPOSE, the convolution with its border, TRANSPOSE back, and NEG. */
+/* The plan's four steps are TRANSPOSE, the convolution with its border, TRANSPOSE back, and NEG. */
 static void test_nchw_padded(void **state)
 {
 	(void)state;
@@ -282,7 +296,9 @@ static void add_pool(uint32_t x, uint32_t out)
 						  mb_int32(&built, 0), flag(true)), MB_LIST(out));
 }
 
-/* Arithmetic with one number per channel, and a slice of channels, between two poolings. */
+/*
+ * Tests arithmetic with one number per channel, and a slice of channels, between two NCHW poolings.
+ */
 static void test_nchw_channels(void **state)
 {
 	uint32_t x, pooled, product, sum, sliced, out, none, numbers, one;
@@ -310,8 +326,8 @@ static void test_nchw_channels(void **state)
 }
 
 /*
- * An NCHW slice whose constant bounds have too few elements; the memory after them cannot be
- * accessed.
+ * Tests an NCHW slice whose constant bounds have too few elements; the memory after the bounds
+ * cannot be accessed.
  */
 static void test_nchw_short_slice(void **state)
 {
@@ -345,7 +361,7 @@ static void test_nchw_short_slice(void **state)
 	add_pool(sliced, out);
 	assert_false(nn_model_check(&built.model, &err));
 	assert_false(nn_ops_check_model(&built.model, NULL, &err));
-	/* The operation rejects these operands when it computes its shape. */
+	/* SLICE rejects the short bounds when it computes the output's shape. */
 	if (!nn_plan_create(&built.model, &(struct nn_plan_options){ 0 }, &plan, &err))
 		assert_true(nn_plan_execute(plan, &e, &err));
 	assert_non_null(strstr(err.message, "must have 4 entries"));
@@ -354,8 +370,8 @@ static void test_nchw_short_slice(void **state)
 }
 
 /*
- * Builds a shuffle of channels, from [2, 3] to [3, 2], between two poolings. No image is transposed
- * for the shuffle.
+ * Builds a shuffle of channels, from [2, 3] to [3, 2], between two NCHW poolings. The plan of a
+ * shuffle must not transpose images.
  */
 static void build_shuffle(uint32_t rank, const uint32_t *dims, const int32_t *order, bool read)
 {
@@ -395,8 +411,8 @@ static void test_nchw_shuffle(void **state)
 	build_shuffle(MB_DIMS(1, 2, 3, 20), (int32_t[]){ 0, 2, 1, 3 }, false);
 	assert_steps(5);
 	/*
-	 * Shuffles with another order or other parts, and a shuffle whose intermediate value
-	 * another operation also reads.
+	 * These shuffles are not folded: shuffles that also move rows or columns, and a shuffle
+	 * whose intermediate value another operation reads.
 	 */
 	build_shuffle(MB_DIMS(2, 3, 20), (int32_t[]){ 0, 2, 1 }, false);
 	assert_steps(7);
@@ -408,7 +424,7 @@ static void test_nchw_shuffle(void **state)
 
 /* ---- Activations ---- */
 
-/* Builds an operation that can have a fused activation, followed by an activation. */
+/* Builds an operation that can have a fused activation, and an activation of its result. */
 static void build_activated(int32_t code, int32_t activation)
 {
 	static const float numbers[] = { 2, -1, 4, 1, 1, -3 };
@@ -453,8 +469,8 @@ static void test_activation_after(void **state)
 /* ---- TRANSPOSE ---- */
 
 /*
- * Transposes matrices with three or four columns, fp32 and int8, and more rows than a vector
- * register holds.
+ * Transposes fp32 and int8 matrices of three or four columns, with more rows than a vector register
+ * holds.
  */
 static void test_few_columns(void **state)
 {
@@ -486,8 +502,8 @@ static void test_few_columns(void **state)
 }
 
 /*
- * Builds NEG, two TRANSPOSE operations and ABS. Another operation may read the value between the
- * TRANSPOSE operations.
+ * Builds NEG, two TRANSPOSE operations and ABS. If `read_twice` is true, another operation also
+ * reads the value between the TRANSPOSE operations.
  */
 static void build_transposes(const int32_t *first, const uint32_t *between, const int32_t *second,
 			     bool read_twice)
@@ -524,8 +540,8 @@ static void test_transpose_pair(void **state)
 }
 
 /*
- * The first TRANSPOSE stays if other operations also read its output. A TRANSPOSE that moves only
- * axes of one element needs no step.
+ * Two TRANSPOSE operations are not joined if another operation also reads the value between them. A
+ * TRANSPOSE that moves only axes of one element needs no step.
  */
 static void test_transpose_alone(void **state)
 {
@@ -547,7 +563,7 @@ static void test_transpose_alone(void **state)
 
 /* ---- Memory that is shared ---- */
 
-/* A RESHAPE reads a model's input, or writes a model's output. */
+/* A RESHAPE that reads a model's input or writes a model's output needs no step. */
 static void test_reshape_of_arguments(void **state)
 {
 	uint32_t x, list[2], out;
@@ -566,7 +582,10 @@ static void test_reshape_of_arguments(void **state)
 	assert_steps(1);
 }
 
-/* If a result becomes two outputs, it is written to one and copied to the other. */
+/*
+ * If a result becomes two outputs of the model, a step writes the first output, and another step
+ * copies it to the second output.
+ */
 static void test_reshape_to_two_outputs(void **state)
 {
 	uint32_t x, y, out;
@@ -585,8 +604,8 @@ static void test_reshape_to_two_outputs(void **state)
 }
 
 /*
- * Builds NEG and ABS of the input, and operation `code`, which joins the results along axis 1 or a
- * new axis.
+ * Builds NEG and ABS of the input, and a CONCATENATION of the results along axis 1 or a PACK along
+ * a new axis.
  */
 static uint32_t build_join(int32_t code, uint32_t batch, enum nn_lifetime lifetime)
 {
@@ -620,7 +639,7 @@ static void test_join(void **state)
 	assert_steps(2);
 	build_join(CONCATENATION, 2, NN_SUBGRAPH_OUTPUT);
 	assert_steps(3);
-	/* The joined operand is part of a larger operand in the arena. */
+	/* The CONCATENATION's output is itself a part of a larger operand in the arena. */
 	joined = build_join(CONCATENATION, 1, NN_TEMPORARY);
 	out = tensor(NN_SUBGRAPH_OUTPUT, MB_DIMS(2, 6, 4));
 	mb_operation(&built, CONCATENATION, MB_LIST(joined, joined, mb_int32(&built, 0)),
@@ -658,7 +677,10 @@ static void test_split(void **state)
 
 /* ---- Which kernel ---- */
 
-/* Compiles a depthwise convolution of 4 channels; returns the name of the chosen kernel. */
+/*
+ * Compiles a depthwise convolution of 4 channels; returns the name of the kernel that the compiler
+ * chose.
+ */
 static const char *depthwise_kernel(uint32_t multiplier)
 {
 	static const struct nn_plan_options options;
@@ -699,7 +721,7 @@ static void test_depthwise_kernels(void **state)
 	assert_string_equal(depthwise_kernel(8), "convolution in parts");
 }
 
-/* An operation on constants is computed during preparation, unless the deadline has passed. */
+/* The compiler computes an operation on constants in advance, unless the deadline has passed. */
 static void test_deadline(void **state)
 {
 	static const uint64_t deadlines_ns[] = { 1, UINT64_MAX, 0 };

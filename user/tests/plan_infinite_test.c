@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests infinity and NaN in float32, with the reference and the kernels of each instruction set.
- * Without an activation both values are preserved, and a maximum or minimum with NaN is NaN.
+ * Tests infinity and NaN in float32, with the reference kernels and the kernels of each instruction
+ * set. Operations without an activation preserve infinity and NaN, and a maximum or minimum with
+ * NaN is NaN.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -50,7 +51,7 @@ static float smaller(float x, float y)
 	return isnan(x) || isnan(y) ? NAN : x < y ? x : y;
 }
 
-/* For NaN any result of an activation is right. */
+/* The expected result of RELU; for NaN, the test accepts any result of an activation. */
 static float relu(float x, float y)
 {
 	(void)y;
@@ -105,7 +106,7 @@ static void check(const char *name, const char *kernels, const float *got, const
 				 (double)want[i]);
 }
 
-/* Checks results of the reference, and of the kernels of each instruction set. */
+/* Checks the results of the reference kernels, and of the kernels of each instruction set. */
 static void check_all(const char *name, const float *x, const float *y, const float *want)
 {
 	const struct nn_isa *isa;
@@ -147,8 +148,8 @@ static void test_elements(void **state)
 }
 
 /*
- * Tests a product of a [COUNT, 1] input with one weight, and the normalisation of rows with one or
- * with many columns.
+ * Tests the product of an input of shape [COUNT, 1] with one weight, and L2 normalisation along
+ * axis 0 of a matrix with one column or with many columns.
  */
 static void test_rows(void **state)
 {
@@ -171,7 +172,10 @@ static void test_rows(void **state)
 			mb_operation(&built, 11, MB_LIST(in, mb_int32(&built, 0)), MB_LIST(out));
 		for (size_t i = 0; i < COUNT; i++)
 			x[i] = kind ? 0 : odd[i % 8];
-		/* The norm of all columns, or of columns 3 and 4, is NaN; the others are 0. */
+		/*
+		 * The norm of the single column, or of columns 3 and 4 of many columns, is NaN;
+		 * other results are 0.
+		 */
 		if (kind) {
 			x[3] = NAN;
 			x[COUNT / 2 + 4] = NAN;

@@ -23,14 +23,14 @@
 #include "plan/run/threads.h"
 
 #define CPUS	300
-#define MOST	256		/* number of threads, the caller included */
+#define MOST	256		/* number of threads, including the calling thread */
 #define TASKS	5000
 #define JOBS	200
 #define SLEEP_US 2000		/* time after which idle threads sleep */
 #define NEAR	10		/* number of helpers in each domain */
 #define HANG_S	(unsigned int)scaled(120)	/* time after which a hanging process is killed */
 
-/* The following functions replace those of the library. */
+/* The following functions replace functions of the library. */
 uint32_t cpus_usable(void)
 {
 	return CPUS;
@@ -41,8 +41,8 @@ void domains_start(void)
 }
 
 /*
- * NEAR of the 255 helpers sleep in the caller's domain, and NEAR others in another domain of the
- * caller's package.
+ * NEAR of the 255 helper threads sleep in the caller's domain, and NEAR helpers in another domain
+ * of the caller's package.
  */
 static _Thread_local uint32_t domain;
 
@@ -54,8 +54,8 @@ struct domain domain_here(void)
 		domain = 1;
 	} else if (!domain) {
 		/*
-		 * The near helpers fall asleep last. If domains were ignored, they would be woken
-		 * last.
+		 * Helpers in the caller's domain fall asleep last, so a library that ignores
+		 * domains would wake these helpers last.
 		 */
 		uint32_t i = helpers++ % (MOST - 1);
 
@@ -67,7 +67,9 @@ struct domain domain_here(void)
 static atomic_uint met, done[TASKS];
 static atomic_bool seen[MOST];
 
-/* A task that waits until all threads run such a task, which shows that each thread was woken. */
+/*
+ * A task that waits until all threads run this task, which shows that the library woke each thread.
+ */
 static void meet(void *arg, uint32_t task, uint32_t thread)
 {
 	(void)arg;
@@ -97,7 +99,10 @@ static void test_all_are_woken(void **state)
 
 static atomic_uint beyond, in_slot[MOST];
 
-/* Checks that each thread has a number of its own, below the number of threads at `arg`. */
+/*
+ * A task that checks that each running thread has its own number, less than the number of threads
+ * at `arg`.
+ */
 static void number(void *arg, uint32_t task, uint32_t thread)
 {
 	const uint32_t threads = *(const uint32_t *)arg;
@@ -111,8 +116,8 @@ static void number(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * A plan has memory for as many threads as there were when it was compiled. A child that is forked
- * after the compilation may have more helpers.
+ * A plan has memory for the number of threads at its compilation. A child that is forked after the
+ * compilation may have more helper threads.
  */
 static void test_numbers_of_threads(void **state)
 {
@@ -134,7 +139,7 @@ static void count(void *arg, uint32_t task, uint32_t thread)
 	atomic_fetch_add(&done[task], 1);
 }
 
-/* In jobs of all sizes, with threads asleep or awake, each task is run once. */
+/* Each task of a job runs once, in jobs of all sizes, and with helper threads asleep or awake. */
 static void test_each_task_once(void **state)
 {
 	(void)state;
@@ -196,8 +201,8 @@ static void meet_here(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * A job for few threads wakes threads in the caller's domain; a larger job also wakes threads in
- * the caller's package.
+ * A job for few threads wakes threads in the caller's domain. A larger job also wakes threads in
+ * the caller's package, and then other threads.
  */
 static void test_near_first(void **state)
 {

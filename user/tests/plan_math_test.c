@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests vectorised float functions, with each set of kernels that this CPU supports. The results
- * for all kinds of numbers are compared with those of the C library in double precision. Also tests
- * sums of 8-bit products near the limits of 16 bits.
+ * Tests vectorised float functions, with each set of kernels that this CPU supports. The test
+ * compares results for all kinds of numbers with results of the C library in double precision. The
+ * test also covers sums of 8-bit products near the limits of 16 bits.
  */
 #include <float.h>
 #include <math.h>
@@ -16,14 +16,14 @@
 
 #include "plan/kernels/pack_q8.h"
 
-#define COUNT 4093		/* number of elements, not a multiple of a vector */
+#define COUNT 4093		/* number of elements, not a multiple of a vector's length */
 #define STEP 6007u		/* distance between the bit patterns of two tested floats */
 
 static float in[COUNT], out[COUNT];
 
 /*
- * Fills `in` with the next floats: some of every magnitude, infinite ones, and NaN. Returns false
- * if there are no more.
+ * Fills `in` with the next of all tested floats, which have every magnitude and include infinity
+ * and NaN. Returns false after the last floats.
  */
 static bool next_floats(uint64_t *bits)
 {
@@ -36,7 +36,7 @@ static bool next_floats(uint64_t *bits)
 }
 
 /*
- * Returns true if a result differs from the right one by at most `units` units in the last place,
+ * Returns true if the result `is` differs from `right` by at most `units` units in the last place,
  * or by at most `distance`.
  */
 static bool is_near(float is, double right, double units, double distance)
@@ -69,7 +69,10 @@ static double gelu(double x)
 	return 0.5 * x * (1 + erf(x * M_SQRT1_2));
 }
 
-/* Each function and its allowed error. A subnormal result may also be 0. */
+/*
+ * Each vectorised function and its allowed error. A function may return 0 instead of a subnormal
+ * result.
+ */
 static const struct {
 	const char *name;
 	enum nn_unary function;
@@ -119,7 +122,7 @@ static void test_functions(void **unused)
 			check_function(isa, f);
 }
 
-/* Returns the reference kernel's reduction of a column. */
+/* Returns the expected maximum or minimum of a column, as the reference kernel computes it. */
 static float reduced(enum nn_reduction reduction, const float *x, size_t stride, size_t count)
 {
 	float a = reduction == NN_REDUCE_MAX ? -INFINITY : INFINITY;
@@ -133,7 +136,7 @@ static float reduced(enum nn_reduction reduction, const float *x, size_t stride,
 	return a;
 }
 
-/* Tests rows and columns, some of which contain infinity, 0 or NaN. */
+/* Tests reductions of rows and columns, some of which contain infinity, 0 or NaN. */
 static void test_reductions(void **state)
 {
 	static const float odd[] = { NAN, INFINITY, -INFINITY, 0 };
@@ -170,8 +173,8 @@ static void test_reductions(void **state)
 #define PRODUCT_ROWS 7
 
 /*
- * In each column, `large` groups of four weights contain two large neighbours. The weights are
- * multiplied by the largest bytes.
+ * Checks a product of the largest input bytes with weights whose columns have `large` groups of
+ * four weights that contain the two neighbours `first` and `second`.
  */
 static void check_sums(const struct nn_isa *isa, const struct nn_gemm_config *config, int8_t first,
 		       int8_t second, size_t large)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The networks of the benchmarks, with small images. A plan gives the results of the reference
- * kernels: exactly for integers, nearly for floats.
+ * Tests the networks of the benchmarks with small images. A plan must give the results of the
+ * reference kernels: exactly for integers, nearly for floats.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -80,8 +80,8 @@ static void compare_floats(const float *a, const float *right, size_t count)
 }
 
 /*
- * Returns whether the bytes are not all equal. If all results were saturated, a wrong kernel would
- * not be noticed.
+ * Returns whether the bytes differ from each other. If all results were saturated, the test could
+ * not detect a wrong kernel.
  */
 static bool varies(const uint8_t *bytes, size_t count)
 {
@@ -91,7 +91,7 @@ static bool varies(const uint8_t *bytes, size_t count)
 	return false;
 }
 
-/* Compares bytes, which may differ by at most `steps`. */
+/* Compares the bytes of two results, which may differ by at most `steps`. */
 static void compare_bytes(const uint8_t *a, const uint8_t *right, size_t count, int steps)
 {
 	assert_true(varies(right, count));
@@ -141,8 +141,8 @@ static void check_net(net_fn *make, enum net_type type)
 }
 
 /*
- * These quantised networks contain float layers. Kernels round floats differently, so results may
- * differ slightly.
+ * Checks networks that contain float layers even if quantised. Kernels and reference kernels round
+ * floats differently, so quantised results may differ slightly.
  */
 static void check_sequence(sequence_fn *make)
 {

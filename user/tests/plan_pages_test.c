@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests large blocks of memory with each page size that a system may have. Extra pages that were
- * mapped for alignment are unmapped at once, and the block is unmapped when it is freed.
+ * mapped for alignment must be unmapped immediately, and the block must be unmapped when it is
+ * freed.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -36,7 +37,9 @@ static void check_block(size_t size)
 	assert_int_equal((uintptr_t)block % (taken < HUGE_PAGE ? page : HUGE_PAGE), 0);
 	memset(block, 1, size);
 	assert_true(is_mapped(block + taken - page));
-	/* For a large block at least one extra page was mapped, and is unmapped again. */
+	/*
+	 * A large block is mapped with extra pages for its alignment, which must be unmapped here.
+	 */
 	if (taken >= HUGE_PAGE)
 		assert_false(is_mapped(block + taken));
 	pages_free(block, size);

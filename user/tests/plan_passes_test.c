@@ -23,14 +23,15 @@
 #define ELEMENTS 8
 
 /*
- * Models are written as text. An operation is a word for its name and a word for its tensors: those
- * that it reads, then the one that it writes. A tensor is a letter: x is the input of the model; k,
- * w and v are weights, of which k is a constant. All other tensors are images of [1, 2, 2, 2].
+ * A test case has a model as text. An operation in this text is a word for its name and a word for
+ * its tensors: the tensors that it reads, then the tensor that it writes. A letter stands for a
+ * tensor: x is the input of the model; k, w and v are weights, of which k is a constant. All other
+ * letters are images of [1, 2, 2, 2].
  */
 struct pass_case {
 	const char *model;
 	const char *outputs;
-	const char *made;	/* operations of the new model, with ":h" if they write float16 */
+	const char *made;	/* expected operations, with ":h" if they write float16 */
 };
 
 static struct model_builder built;
@@ -64,7 +65,10 @@ static uint32_t flag(uint8_t value)
 
 static const float numbers[] = { 1, -2, 0.5f, 3, -1, 2, 0.25f, -0.5f, 1, 2, -1, 4, 1, 1, 2, -2 };
 
-/* Reads the input tensors of a word, and adds the other inputs that the operation needs. */
+/*
+ * Reads the input tensors of an operation from a word, and adds the other inputs that the operation
+ * needs.
+ */
 static uint32_t read_inputs(const char *name, const char *tensors, uint32_t *in)
 {
 	static const int32_t none[8], shape[] = { 1, 2, 2, 2 };
@@ -101,7 +105,10 @@ static uint32_t read_inputs(const char *name, const char *tensors, uint32_t *in)
 			in[count++] = mb_int32(&built, i ? i < 5 : 2);
 		in[count++] = flag(true);
 	}
-	/* The size: images of 2 by 2 pixels for RESIZE, or else blocks of one pixel. */
+	/*
+	 * Add the size: an image of 2 by 2 pixels for RESIZE, a block of one pixel for other
+	 * operations.
+	 */
 	if (!strncmp(name, "RESIZE", 6) || strstr(name, "_TO_")) {
 		in[count++] = mb_int32(&built, *name == 'R' ? 2 : 1);
 		if (*name == 'R')
@@ -162,8 +169,8 @@ static void add_output(const char *name, char letter, const char *outputs)
 }
 
 /*
- * WIDE is a CAST of constant float16 weights to float32, NARROW a CAST to float16, and WIDER a CAST
- * to float32.
+ * Adds a CAST: the name WIDE is a CAST of constant float16 weights to float32, NARROW a CAST to
+ * float16, and WIDER a CAST to float32.
  */
 static void add_cast(const char *name, const char *tensors, const char *outputs)
 {
@@ -227,7 +234,7 @@ static void tell(const struct nn_model *model, char *text, size_t size)
 	}
 }
 
-/* Executes a model by the interpreter, with the arguments of the built model. */
+/* Interprets a model with fixed arguments, which fit the inputs and outputs of the built model. */
 static void interpret(const struct nn_model *model, uint32_t out[4][2 * ELEMENTS])
 {
 	const struct nn_plan_options options = { .kernels = "none" };
@@ -278,8 +285,8 @@ static void check_cases(const struct pass_case *cases, size_t count,
 }
 
 /*
- * Products with constant weights are computed in fp16, and so are adjacent operations that lose no
- * precision by that.
+ * The pass converts products with constant weights to fp16. The pass also converts adjacent
+ * operations that lose no precision by the conversion.
  */
 static void test_float16(void **state)
 {
@@ -294,7 +301,10 @@ static void test_float16(void **state)
 		{ "DEPTH_NCHW xa", "a", "" },
 		{ "DEPTH_TWICE xa", "a", "" },
 		{ "FULL xa", "a", "CAST:h CAST:h CAST:h FULLY_CONNECTED:h CAST" },
-		/* The bias or the weights are not constants. */
+		/*
+		 * In the first model the weights are computed; in the second model the weights are
+		 * the constant k.
+		 */
 		{ "RESHAPE xa CONV xab", "b", "" },
 		{ "CONV xka", "a", "CAST:h CAST:h CAST:h CONV_2D:h CAST" },
 		/* Operations behind it. */
@@ -310,12 +320,15 @@ static void test_float16(void **state)
 		  "CAST:h CAST:h CAST:h CONV_2D:h CONCATENATION:h CAST" },
 		{ "CONV xa NEG ab", "b", "CAST:h CAST:h CAST:h CONV_2D:h CAST NEG" },
 		{ "CONV xa MAXIMUM ab", "b", "CAST:h CAST:h CAST:h CONV_2D:h CAST MAXIMUM" },
-		/* Only the second input of ADD was computed in float16. */
+		/*
+		 * Only the second input of the ADD was computed in float16, so the first input is
+		 * converted.
+		 */
 		{ "CONV xa NEG xb ADD bac", "c",
 		  "CAST:h CAST:h CAST:h CONV_2D:h NEG CAST:h ADD:h CAST" },
 		/*
-		 * Operations before a product are converted, too, if no other operation reads their
-		 * results.
+		 * Operations before a product are also converted to float16 if no other operation
+		 * reads their results.
 		 */
 		{ "RELU xa CONV ab", "b", "CAST:h RELU:h CAST:h CAST:h CONV_2D:h CAST" },
 		{ "RELU xa RELU6 ab CONV bc", "c",
@@ -326,11 +339,11 @@ static void test_float16(void **state)
 		{ "RELU xa CONV xb ADD bac", "c",
 		  "CAST:h RELU:h CAST:h CAST:h CONV_2D:h ADD:h CAST" },
 		{ "NEG xa CONV ab", "b", "NEG CAST:h CAST:h CAST:h CONV_2D:h CAST" },
-		/* Several operations can read the result of one conversion. */
+		/* Several operations read the result of one conversion. */
 		{ "CONV xa NEG ab NEG ac", "abc", "CAST:h CAST:h CAST:h CONV_2D:h CAST NEG NEG" },
 		{ "CONV xa CONV xb", "ab",
 		  "CAST:h CAST:h CAST:h CONV_2D:h CAST:h CAST:h CONV_2D:h CAST CAST" },
-		/* The weights are float16 already in the original model. */
+		/* The weights are already float16 in the original model. */
 		{ "WIDE w CONV xwa", "a", "CAST:h CAST:h CONV_2D:h CAST" },
 		{ "WIDE w CONV xwa NEG wv", "av", "CAST:h CAST:h CONV_2D:h CAST NEG CAST" },
 		{ "NARROW xh WIDER ha CONV ab", "b", "CAST:h CAST:h CAST:h CONV_2D:h CAST" },
@@ -342,7 +355,10 @@ static void test_float16(void **state)
 	check_cases(cases, LENGTH(cases), plan_float16);
 }
 
-/* The whole model is converted to float32, with conversions at its inputs and outputs. */
+/*
+ * The pass converts a whole float16 model to float32, with conversions at the model's inputs and
+ * outputs.
+ */
 static void test_float32(void **state)
 {
 	static const struct pass_case cases[] = {
@@ -351,7 +367,7 @@ static void test_float32(void **state)
 		{ "NEG xa RELU ab", "ab", "CAST NEG RELU CAST:h CAST:h" },
 		{ "CONV xa", "a", "CAST CAST CAST CONV_2D CAST:h" },
 		{ "ADD xa", "a", "CAST CAST ADD CAST:h" },
-		/* A CAST that rounds is not removed. */
+		/* The pass does not remove a CAST that rounds. */
 		{ "WIDER xa NEG ab NARROW bc NEG cd", "d", "CAST CAST NEG CAST:h CAST NEG CAST:h" },
 		{ "WIDER xa NARROW ab", "b", "CAST CAST CAST:h CAST" },
 	};
@@ -364,7 +380,9 @@ static void test_float32(void **state)
 	check_cases(&single, 1, plan_float32);
 }
 
-/* Images stay in NHWC as long as the operations that read them support that layout. */
+/*
+ * The pass keeps images in NHWC as long as the operations that read the images support this layout.
+ */
 static void test_nhwc(void **state)
 {
 	static const struct pass_case cases[] = {
@@ -399,19 +417,17 @@ static void test_nhwc(void **state)
 		{ "CONV_NCHW xa PAD ab", "b", "TRANSPOSE CONV_2D PAD TRANSPOSE" },
 		{ "CONV_NCHW xa CONCATENATION aab", "b",
 		  "TRANSPOSE CONV_2D CONCATENATION TRANSPOSE" },
-		/*
-		 * If only operations with windows read a border, it is added to the image in NHWC.
-		 */
+		/* A PAD is computed in NHWC if only operations with windows read its result. */
 		{ "PAD xa CONV_NCHW ab", "b", "TRANSPOSE PAD CONV_2D TRANSPOSE" },
 		{ "PAD xa CONV_NCHW ab NEG ac", "bc", "PAD TRANSPOSE CONV_2D NEG TRANSPOSE" },
 		{ "RELU xa CONV_NCHW ab", "b", "RELU TRANSPOSE CONV_2D TRANSPOSE" },
-		/* ADD reads one image that was transposed, and one that was not. */
+		/* The ADD reads one image in NHWC, and one image in the original layout. */
 		{ "CONV_NCHW xa ADD axb", "b", "TRANSPOSE CONV_2D TRANSPOSE ADD" },
 		{ "CONV_NCHW xa CONV_NCHW xb ADD abc", "c",
 		  "TRANSPOSE CONV_2D CONV_2D ADD TRANSPOSE" },
 		{ "CONV_NCHW xa CONCATENATION axb", "b",
 		  "TRANSPOSE CONV_2D TRANSPOSE CONCATENATION" },
-		/* Several operations can read one transposed image. */
+		/* Several operations read one transposed image. */
 		{ "CONV_NCHW xa RESHAPE ab RESHAPE ac", "bc",
 		  "TRANSPOSE CONV_2D TRANSPOSE RESHAPE RESHAPE" },
 		{ "CONV_NCHW xa RELU ab", "ab", "TRANSPOSE CONV_2D RELU TRANSPOSE TRANSPOSE" },

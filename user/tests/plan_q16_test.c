@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the parts of quantised LSTM cells, in each set of kernels that this CPU supports. Compares
- * functions with ops/quant.h for every argument, and products and scaling for random numbers.
+ * Tests the parts of quantised LSTM cells, in each set of kernels that this CPU supports. The test
+ * compares the kernels' results with functions of ops/quant.h: activation functions for every
+ * argument, products and scaling for random numbers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,8 +28,8 @@ static int16_t in[COUNT], out[COUNT];
 static void check_squash(const struct nn_isa *isa, bool is_tanh, uint32_t bits)
 {
 	/*
-	 * The lengths are not multiples of a vector's length, so both the vector code and the code
-	 * for the remainder run.
+	 * The lengths of both parts are not multiples of a vector's length, so that the vector code
+	 * and the code for the remainder run.
 	 */
 	const struct nn_squash_q16 first = { is_tanh, bits, COUNT - 5, in, out };
 	const struct nn_squash_q16 last = { is_tanh, bits, 5, in + COUNT - 5, out + COUNT - 5 };
@@ -116,7 +117,7 @@ static void check_dots(const struct nn_isa *isa)
 	const size_t rows = (size_t)pick(1, MAX_ROWS), depth = (size_t)pick(1, MAX_DEPTH);
 	/*
 	 * The memory has exactly the size of the weights, so that sanitizers detect a read beyond
-	 * them.
+	 * the weights.
 	 */
 	uint8_t *weights = malloc(rows * depth);
 	int16_t x[MAX_DEPTH + NN_Q16_PADDING] = { 0 };

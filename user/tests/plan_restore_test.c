@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests steps that a damaged plan may contain, although the compiler never makes them. Steps that
- * are restored must stay within their memory, even if several threads share the work.
+ * Tests steps that a damaged plan may contain, although the compiler never makes them. A step that
+ * is restored must stay within its memory, even if several threads share the step's work.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -51,7 +51,10 @@ struct saved_binary {
 	} axes[2];
 };
 
-/* The step has an axis of one element and then one long row, whose elements many tasks share. */
+/*
+ * Restores a step with an axis of one element and one long row, whose elements are divided among
+ * many tasks.
+ */
 static void test_one_row_of_two_axes(void **state)
 {
 	enum { COUNT = 50001 };
@@ -101,7 +104,8 @@ struct saved_depthwise {
 };
 
 /*
- * The number of one-byte rows is near 2^32. When this number is rounded up, it must not wrap to 0.
+ * Restores a step with nearly 2^32 rows of one byte. The kernel rounds the number of rows up, which
+ * must not wrap to 0.
  */
 static void test_most_rows(void **state)
 {
@@ -121,7 +125,10 @@ static void test_most_rows(void **state)
 	free(ready.state);
 }
 
-/* In a pixel, blocks of channels follow one another; the next pixel begins with the first block. */
+/*
+ * depthwise_q8_blocks() returns the number of channel blocks after which a block begins at a
+ * pixel's first channel.
+ */
 static void test_blocks(void **state)
 {
 	(void)state;
@@ -148,8 +155,8 @@ struct saved_product {
 };
 
 /*
- * Weights and scales are random bytes. Their memory has exactly their size, so that the sanitizer
- * finds accesses beyond it.
+ * Restores a step whose weights and scales are random bytes. Weights and scales have memory of
+ * exactly their size, so that the sanitizer finds accesses beyond the memory.
  */
 static void test_any_weights(void **state)
 {
@@ -195,7 +202,7 @@ static void test_any_weights(void **state)
 	}
 }
 
-/* Steps with too few or too many words. The memory after the words cannot be accessed. */
+/* Restores steps with too few or too many words; the memory after the words cannot be accessed. */
 static void test_words_that_end(void **state)
 {
 	static const uint32_t values[] = { 0, 1, 2, UINT32_MAX };
@@ -272,7 +279,9 @@ static bool complete_numbers(void *state, struct nn_ready *ready)
 	return ((const struct numbers *)state)->zero != 99;
 }
 
-/* The offset of the last of 2 * 3 elements is 2 + 1 * 5 + 2 * 7 elements. */
+/*
+ * Words of a step with 2 * 3 elements; the last element has the offset 2 + 1 * 5 + 2 * 7 elements.
+ */
 #define NUMBERS_OF(byte, flag, flip, zero, choice, dim, head, scale)			\
 	{ byte, flag, flip, (uint32_t)(zero), 2, choice, 0, 2, 5, dim, 7, head, scale }
 #define HALF 0x3f000000
@@ -282,7 +291,7 @@ static void test_rows(void **state)
 	static const struct {
 		const char *name;
 		uint32_t words[13];
-		uint32_t missing;	/* which operand is a byte smaller, or unaligned */
+		uint32_t missing;	/* bits: which operand is a byte too small, or unaligned */
 		bool taken;
 	} cases[] = {
 		{ "as it is", NUMBERS_OF(6, 0, 0, 0, 1, 3, 6, HALF), 0, true },
@@ -345,7 +354,10 @@ static void test_rows(void **state)
 		assert_int_equal(nn_step_reads(&ready), NN_IN(1));
 		assert_int_equal(n.copy, 2);
 		assert_int_equal(n.zero, (int32_t)cases[i].words[3]);
-		/* First there is one word too many; then a number does not fit into a word. */
+		/*
+		 * Restoring fails with one word too many; saving fails if a number does not fit
+		 * into a word.
+		 */
 		again[13] = 0;
 		assert_false(nn_step_restore(&kernel, again, 14, &bounds, &ready, &other));
 		n.dims[1] = (size_t)UINT32_MAX + 1;

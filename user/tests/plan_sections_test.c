@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests models that are divided into sections, because they cannot be compiled as a whole. For each
- * shape a section makes a plan, up to a limit, also while several threads use different shapes. A
- * model that was saved and loaded behaves in the same way.
+ * Tests models that are divided into sections, because they cannot be compiled as a whole. A
+ * section makes a plan for each shape of its inputs, up to a limit, also while several threads use
+ * different shapes. A model that was saved and loaded behaves like the original model.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -33,8 +33,8 @@ static struct nn_pool pools[2] = {
 };
 
 /*
- * Builds a product of weights and an input with an unknown number of rows. With `is_cut` a TOPK_V2
- * follows, whose k is an input.
+ * Builds a product of weights and an input with an unknown number of rows. If `is_cut` is true, a
+ * TOPK_V2 follows the product, and its k is an input of the model.
  */
 static void build(bool is_cut)
 {
@@ -54,7 +54,10 @@ static void build(bool is_cut)
 			     mb_reference(&built, NN_TENSOR_FLOAT32, 1, 0, sizeof(bias),
 					  MB_DIMS(UNITS)), mb_int32(&built, 1)), MB_LIST(y));
 	if (is_cut) {
-		/* k is an argument of each execution, so the output's shape depends on a value. */
+		/*
+		 * The k of TOPK_V2 is an argument of each execution, so the output's shape depends
+		 * on a value.
+		 */
 		count = mb_operand(&built, NN_INT32, NN_SUBGRAPH_INPUT, MB_NONE);
 		out = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
 		places = mb_operand(&built, NN_TENSOR_INT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
@@ -100,7 +103,7 @@ static void check_rows(const struct nn_plan *plan, uint32_t rows)
 	for (uint32_t i = 0; i < rows * UNITS; i++) {
 		float sum = bias[i % UNITS];
 
-		/* All these numbers and their sums are exact in float32. */
+		/* All inputs and weights, and the sums of their products, are exact in float32. */
 		for (uint32_t k = 0; k < COLUMNS; k++)
 			sum += in[i / UNITS * COLUMNS + k] * weights[i % UNITS * COLUMNS + k];
 		assert_float_equal(out[i], sum > 0 ? sum : 0, 0);
@@ -120,7 +123,10 @@ static uint64_t weights_of(const struct nn_plan *plan)
 	return memory_of(plan).weights;
 }
 
-/* The plans of all shapes share the packed weights; these are freed together with the last plan. */
+/*
+ * The plans of all shapes share the packed weights; the packed weights are freed together with the
+ * last plan.
+ */
 static void test_shared_weights(void **state)
 {
 	struct nn_plan *plan;
@@ -147,7 +153,10 @@ static void test_shared_weights(void **state)
 	nn_plan_free(plan);
 }
 
-/* Returns true if a plan for this many rows exists. If none exists, the execution makes one. */
+/*
+ * Executes with `rows` rows. Returns true if a plan for this number of rows already existed;
+ * otherwise the execution has made the plan.
+ */
 static bool is_there(const struct nn_plan *plan, uint32_t rows)
 {
 	uint64_t before = sections_made(plan);
@@ -157,7 +166,7 @@ static bool is_there(const struct nn_plan *plan, uint32_t rows)
 }
 
 /*
- * Plans are cached up to limits of their number and bytes; the least recently used plan is freed
+ * A section caches plans up to limits of number and bytes, and frees the least recently used plan
  * first.
  */
 static void test_bounds(void **state)
@@ -173,15 +182,15 @@ static void test_bounds(void **state)
 	for (uint32_t rows = 1; rows <= SECTION_PLANS; rows++)
 		assert_true(is_there(plan, rows));
 	/*
-	 * Then a shape is used whose plan was freed. Whether its plan is made again depends on how
-	 * long that takes.
+	 * The last execution has a shape whose plan was freed. Whether the section makes the plan
+	 * again depends on how long this takes.
 	 */
 	assert_false(is_there(plan, SECTION_PLANS + 1));
 	assert_true(is_there(plan, 2));
 	check_rows(plan, 1);
 	nn_plan_free(plan);
 
-	/* The memory of an execution grows to what the largest number of rows needs. */
+	/* The memory of an execution grows to the size that the largest number of rows needs. */
 	plan = make_plan(NULL, 0);
 	check_rows(plan, 2);
 	memory = memory_of(plan);
@@ -189,7 +198,7 @@ static void test_bounds(void **state)
 	assert_true(memory_of(plan).execution >= memory.execution);
 	nn_plan_free(plan);
 
-	/* The limit has room for two and a half plans. */
+	/* The byte limit of this plan has room for two and a half plans of a section. */
 	plan = make_plan(NULL, 0);
 	check_rows(plan, 2);
 	memory = memory_of(plan);
@@ -203,7 +212,9 @@ static void test_bounds(void **state)
 	assert_true(is_there(plan, 4));
 	nn_plan_free(plan);
 
-	/* If the limit has no room for any plan, the last used plan stays. */
+	/*
+	 * If the byte limit is too small for any plan, the section keeps only the last used plan.
+	 */
 	plan = make_plan(NULL, 1);
 	assert_false(is_there(plan, 2));
 	for (uint32_t i = 0; i < 30; i++)
@@ -214,7 +225,8 @@ static void test_bounds(void **state)
 }
 
 /*
- * Two shapes are used in turn, with room for one plan: one shape is interpreted, which costs less.
+ * Executions use two shapes in turn, and the limit has room for one plan: The section interprets
+ * one shape, which costs less than making plans again.
  */
 static void test_in_turn(void **state)
 {
@@ -236,7 +248,7 @@ static void *run_rows(void *arg)
 	return NULL;
 }
 
-/* Several threads use more shapes than the limits of number or bytes allow. */
+/* Several threads use more shapes than a section's limits of number or bytes allow. */
 static void test_threads(void **state)
 {
 	struct nn_plan *plan;
@@ -255,8 +267,8 @@ static void test_threads(void **state)
 }
 
 /*
- * A model is divided into sections and compiled when it is loaded, whether it was saved before or
- * after a run.
+ * A loaded model is divided into sections and compiled, whether the model was saved before or after
+ * its first execution.
  */
 static void test_saved(void **state)
 {
@@ -288,8 +300,8 @@ static void test_saved(void **state)
 }
 
 /*
- * An operation whose shape depends on a value is interpreted; the operations before it are
- * compiled.
+ * An operation whose output's shape depends on a value is interpreted; the operations before this
+ * operation are compiled.
  */
 static void test_cut(void **state)
 {
@@ -315,7 +327,7 @@ static void test_cut(void **state)
 	if (nn_plan_execute(plan, &e, &err))
 		fail_msg("%s", err.message);
 	assert_int_equal(shapes[0].dims[1], 5);
-	/* The inputs are zeros, so the result is the sorted bias. */
+	/* The model's inputs are zeros, so the result of TOPK_V2 is the sorted bias. */
 	for (uint32_t i = 0; i < 4 * 5; i++)
 		assert_float_equal(out[i], bias[places[i]], 0);
 	assert_true(weights_of(plan) > 0);
@@ -326,7 +338,10 @@ static void test_cut(void **state)
 	nn_plan_free(plan);
 }
 
-/* There is a section before the operation that depends on a value, and one after it. */
+/*
+ * Builds a model with two sections: one before and one after the TOPK_V2, whose shape depends on a
+ * value.
+ */
 static void build_two(void)
 {
 	uint32_t out, relu;
@@ -336,7 +351,7 @@ static void build_two(void)
 	built.operands[0][out].lifetime = NN_TEMPORARY;
 	relu = mb_operand(&built, NN_TENSOR_FLOAT32, NN_SUBGRAPH_OUTPUT, MB_DIMS(0, 0));
 	mb_operation(&built, RELU, MB_LIST(out), MB_LIST(relu));
-	/* In the list of outputs, `relu` takes the place of `out`. */
+	/* In the model's list of outputs, `relu` replaces `out`. */
 	built.outputs[0][0] = relu;
 	built.subgraphs[0].num_outputs--;
 }
@@ -360,7 +375,10 @@ static void run_two_once(const struct nn_plan *plan, uint32_t rows, int32_t coun
 
 	if (nn_plan_execute(plan, &e, &err))
 		fail_msg("%s", err.message);
-	/* Inputs are zeros, so the result is the bias, which is not negative. */
+	/*
+	 * The model's inputs are zeros, so each result is an element of the bias, which is not
+	 * negative.
+	 */
 	for (uint32_t k = 0; k < rows * (uint32_t)count; k++)
 		assert_float_equal(best[k], bias[places[k]], 0);
 }
@@ -373,8 +391,8 @@ static void *run_two(void *arg)
 }
 
 /*
- * If the limit has no room, a section keeps only the last used plan. Plans are freed while other
- * threads use the model.
+ * If the byte limit is too small for any plan, a section keeps only the last used plan. Sections
+ * free plans while other threads use the model.
  */
 static void test_sections_evict(void **state)
 {
@@ -396,8 +414,9 @@ static void test_sections_evict(void **state)
 }
 
 /*
- * A shape is computed from constants, and is also an output of the model. Operations that depend on
- * this shape are not compiled together with it; all others are.
+ * The model computes a shape from constants, and this shape is also an output of the model.
+ * Operations that depend on the shape are not compiled together with the shape's operation; all
+ * other operations are compiled together.
  */
 static void test_shape_that_leaves(void **state)
 {
@@ -443,7 +462,7 @@ static void test_shape_that_leaves(void **state)
 	nn_plan_free(plan);
 }
 
-/* If an output's memory is too small, a compiled plan reports the output's shape, too. */
+/* A compiled plan also reports an output's shape if the output's memory is too small. */
 static void test_small_output(void **state)
 {
 	static float in[8 * COLUMNS], out[UNITS];
@@ -484,8 +503,8 @@ static uint32_t shape_of(uint32_t rank, const uint32_t *dims)
 }
 
 /*
- * Adds the operation that a letter stands for in test_division(). The output of the operation is a
- * shape.
+ * Adds the operation for a letter in the cases of test_division(), and returns the operation's
+ * output, which is a shape.
  */
 static uint32_t add_shape(char letter)
 {
@@ -516,8 +535,8 @@ static uint32_t add_shape(char letter)
 }
 
 /*
- * Adds the operation that a letter stands for in test_division(). The output of the operation is a
- * float tensor.
+ * Adds the operation for a letter in the cases of test_division(), and returns the operation's
+ * output, which is a float tensor.
  */
 static uint32_t add_tensor(char letter, uint32_t x, uint32_t shape)
 {
