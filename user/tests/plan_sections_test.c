@@ -572,8 +572,8 @@ static uint32_t add_tensor(char letter, uint32_t x, uint32_t shape)
 }
 
 /*
- * In `sections` a digit is the number of operations in a section, and "-" is an operation outside
- * of all sections.
+ * In the text `sections`, a digit is the number of operations in a section, and "-" is an operation
+ * outside of all sections.
  */
 static void test_division(void **state)
 {
@@ -582,17 +582,20 @@ static void test_division(void **state)
 		const char *sections;
 	} table[] = {
 		{ "A", "1" }, { "AAA", "3" },
-		/* The section itself computes a shape from constants; "l" omits an input. */
+		/*
+		 * An operation of the same section computes a shape from constants; the letter "l"
+		 * omits an input.
+		 */
 		{ "cR", "2" }, { "AcAR", "4" }, { "lR", "2" }, { "cRcR", "4" },
 		/*
-		 * A shape is known only at run time: it comes from an input, is random, or is
-		 * itself an input.
+		 * These models have a shape that is known only at run time: The shape is computed
+		 * from an input, is random, or is an input.
 		 */
 		{ "iR", "1-" }, { "AiRA", "2-1" }, { "mR", "1-" }, { "N", "-" }, { "ANA", "1-1" },
-		/* Another section computes the shape. */
+		/* In these models, an operation of another section computes the shape. */
 		{ "cNR", "1--" }, { "cTRA", "1--1" },
 		{ "T", "-" }, { "ATA", "1-1" },
-		/* Values affect addresses, but no shape. */
+		/* In these models, values of inputs affect addresses, but no shape. */
 		{ "AGA", "3" }, { "AEA", "3" }, { "AHA", "3" },
 	};
 

@@ -64,7 +64,7 @@ static struct nn_plan *make_plan(void)
 	return plan;
 }
 
-/* An execution of up to four inputs and outputs. */
+/* An execution with memory for up to four inputs and outputs. */
 struct call {
 	struct nn_execution e;
 	struct nn_arg inputs[4];
@@ -115,7 +115,9 @@ static const float four[] = { 1, 2, 3, 4 };
 
 /* ---- when operations ran ---- */
 
-/* Builds (x + 0) * x of four float16 or float32 numbers; a dimension of 0 means unknown. */
+/*
+ * Builds (x + 0) * x of four float16 or float32 numbers; a dimension of 0 is unknown to the model.
+ */
 static void build_sum_and_product(int32_t type, uint32_t rank, const uint32_t *dims)
 {
 	uint32_t in, sum, out;
@@ -137,8 +139,8 @@ static void build_if(int32_t type, uint32_t rank, const uint32_t *dims)
 }
 
 /*
- * The operations whose times are reported. If the model was rewritten, the numbers are those of the
- * rewritten model.
+ * The operations whose times an execution reports. If the compiler rewrote the model, the expected
+ * indices are indices in the rewritten model.
  */
 static const struct {
 	const char *name;
@@ -201,7 +203,7 @@ static void test_times(void **state)
 			last = list[k].end_ns;
 		}
 		assert_true(last <= clock_ns());
-		/* Without a list of times an execution stores none. */
+		/* An execution without a list for times stores no times. */
 		c.e.times = NULL;
 		assert_runs(plan, &c);
 		assert_int_equal(times.count, timed[i].count);
@@ -209,7 +211,10 @@ static void test_times(void **state)
 	}
 }
 
-/* The model is x + 2^-12 - 1 for x = 1: in float16 the first sum would be 1, and the result 0. */
+/*
+ * The model is x + 2^-12 - 1 for x = 1. In float16 the sum x + 2^-12 would be 1, and the result
+ * would be 0.
+ */
 static void test_fp16_is_computed_in_float(void **state)
 {
 	static const uint16_t one = 0x3c00, small = 0x0c00, minus_one = 0xbc00;
@@ -224,7 +229,7 @@ static void test_fp16_is_computed_in_float(void **state)
 	in = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_INPUT, MB_DIMS(1));
 	between = mb_operand(&built, NN_TENSOR_FLOAT16, NN_TEMPORARY, MB_DIMS(1));
 	out = mb_operand(&built, NN_TENSOR_FLOAT16, NN_SUBGRAPH_OUTPUT, MB_DIMS(1));
-	/* A model with an omitted float16 scalar is still computed in float32. */
+	/* An omitted float16 scalar must not prevent that the model is computed in float32. */
 	mb_operand(&built, NN_FLOAT16, NN_NO_VALUE, 0, NULL);
 	mb_operation(&built, ADD, MB_LIST(in, mb_constant(&built, NN_TENSOR_FLOAT16, &small, 2,
 							  MB_DIMS(1)), mb_int32(&built, 0)),
@@ -313,7 +318,7 @@ static void test_fp16_is_hashed_as_it_is(void **state)
 	assert_int_equal(bits[0], bits[1]);
 }
 
-/* Runs the built float model twice: interpreted and compiled. */
+/* Executes the built float model twice, interpreted and compiled, and returns both results. */
 static void run_both_ways(const float *x, uint32_t x_count, float results[2][4])
 {
 	struct nn_plan_options options = { .kernels = "none" };
@@ -371,7 +376,7 @@ static void test_infinity(void **state)
 	assert_memory_equal(results[0], results[1], sizeof(results[0]));
 }
 
-/* The sum of the values in a window needs more than 32 bits. */
+/* Tests an average whose window has a sum of more than 32 bits. */
 static void test_large_average(void **state)
 {
 	enum { SIDE = 4096 };
@@ -570,8 +575,8 @@ static void test_shape_from_values(void **state)
 	assert_int_equal(c.shapes[0].dims[1], 2);
 
 	/*
-	 * The output's memory is too small: the shape is reported, and bytes after the memory are
-	 * not written.
+	 * If the output's memory is too small, the plan reports the output's shape, and does not
+	 * write beyond the memory.
 	 */
 	out[5] = 77;
 	c.outputs[0].length = sizeof(out) - 4;
@@ -581,13 +586,13 @@ static void test_shape_from_values(void **state)
 	assert_int_equal(c.shapes[0].dims[0], 3);
 	assert_true(out[5] == 77);
 
-	/* A length of 0 is too small, too. */
+	/* An output's length of 0 is also too small. */
 	c.outputs[0] = (struct nn_arg){ .data = NULL };
 	assert_fails(plan, &c, NN_OUTPUT_INSUFFICIENT_SIZE, "output 0: 0 bytes, not 24");
 
 	/*
-	 * The argument may give dimensions that the model does not know; these dimensions must be
-	 * right.
+	 * An output's argument may declare dimensions that the model does not know; wrong declared
+	 * dimensions are an error.
 	 */
 	c.outputs[0] = (struct nn_arg){ .data = out, .length = sizeof(out), .rank = 2,
 					.dims = { 0, 2 } };
@@ -600,7 +605,8 @@ static void test_shape_from_values(void **state)
 }
 
 /*
- * A plan reads values that determine addresses once, so a change by another thread has no effect.
+ * A plan reads values that determine addresses only once, so a change of these values by another
+ * thread has no effect.
  */
 static atomic_bool stop_changing;
 
@@ -647,7 +653,7 @@ static void test_changing_shape(void **state)
 	nn_plan_free(plan);
 }
 
-/* Builds sum = x + y and product = sum * x; both are outputs. */
+/* Builds sum = x + y and product = sum * x; sum and product are outputs of the model. */
 static void build_two_outputs(void)
 {
 	uint32_t x, y, none, sum, product;
@@ -699,8 +705,8 @@ static void test_output_that_is_read(void **state)
 	assert_memory_equal((char *)product + 2, products, sizeof(products));
 
 	/*
-	 * The first output does not fit into its memory. The shape and data of the second output
-	 * are right nevertheless.
+	 * If the first output does not fit into its memory, the second output's shape and data are
+	 * right nevertheless.
 	 */
 	two_outputs_call(&c, sum, product);
 	c.outputs[0].length = 4;
@@ -717,7 +723,7 @@ static void test_output_that_is_read(void **state)
 	nn_plan_free(plan);
 }
 
-/* Either the model or the argument must give the complete shape of an input. */
+/* The complete shape of an input must be known from the model or from the argument. */
 static void test_unknown_input_shape(void **state)
 {
 	float sum[4], product[4];
@@ -741,7 +747,7 @@ static void test_unknown_input_shape(void **state)
 	nn_plan_free(plan);
 }
 
-/* out = in[0:size] + 1, where size may be 0. */
+/* Tests a model out = in[0:size] + 1, where size may be 0. */
 static void test_no_elements(void **state)
 {
 	const int32_t begin = 0;
@@ -810,7 +816,7 @@ static void test_if(void **state)
 	nn_plan_free(plan);
 }
 
-/* IFs that are nested as deep as allowed; the innermost one adds 1. */
+/* Tests IF operations that are nested as deep as allowed; the innermost branch adds 1. */
 static void test_deep_if(void **state)
 {
 	enum { DEPTH = NN_MAX_NESTING };
@@ -894,7 +900,7 @@ static void test_while(void **state)
 	assert_runs(plan, &c);
 	assert_true(out[0] == 10 && out[1] == 55);
 
-	/* If the loop has no iteration, the results are the initial values. */
+	/* If a WHILE loop has no iteration, its results are the initial values. */
 	while_call(&c, none, out);
 	assert_runs(plan, &c);
 	assert_true(out[0] == 3 && out[1] == 4);
@@ -930,7 +936,10 @@ static void test_endless_loop(void **state)
 	nn_plan_free(plan);
 }
 
-/* while (length[1] < limit[1]) { list = list ++ {length}; length += 1; } for a list of any size */
+/*
+ * Builds while (length[1] < limit[1]) { list = list ++ {length}; length += 1; } for a list of any
+ * size.
+ */
 static void build_growing_list(bool declared)
 {
 	static const float one = 1;
@@ -992,7 +1001,7 @@ static void test_growing_list(void **state)
 	nn_plan_free(plan);
 
 	/*
-	 * A size that the model declares must be right, which is checked when the real size is
+	 * If the model declares a wrong size of the list, the execution fails when the real size is
 	 * known.
 	 */
 	build_growing_list(true);
@@ -1003,7 +1012,9 @@ static void test_growing_list(void **state)
 	nn_plan_free(plan);
 }
 
-/* The condition's subgraph may declare shapes that differ from those at run time. */
+/*
+ * The subgraph of a WHILE's condition may declare shapes that differ from the shapes at run time.
+ */
 static void test_shape_of_subgraph_input(void **state)
 {
 	const float zero = 0, one = 1, five = 5;
@@ -1063,8 +1074,9 @@ static void test_threads(void **state)
 }
 
 /*
- * Builds ADD, PAD, and CONV_2D. The filter is 3 by 3 ones, so it sums a pixel and its neighbours.
- * PAD enlarges the image of 2 by 2 by `border`. Returns the padded image.
+ * Builds ADD, PAD, and CONV_2D. The filter of 3 by 3 ones sums a pixel and its neighbours. The PAD
+ * adds a border of `border` pixels to the image of 2 by 2 pixels. Returns the padded image's
+ * operand.
  */
 static uint32_t build_padded(int32_t border, int32_t channels, enum nn_lifetime lifetime)
 {
@@ -1094,8 +1106,8 @@ static uint32_t build_padded(int32_t border, int32_t channels, enum nn_lifetime 
 }
 
 /*
- * Returns the number of steps of the model's plan; a plan that is saved and loaded must have the
- * same number.
+ * Returns the number of steps of the model's plan; checks that a saved and loaded plan has as many
+ * steps.
  */
 static uint32_t count_steps(void)
 {
@@ -1141,8 +1153,8 @@ static void test_fold_pad(void **state)
 	assert_memory_equal(out, right, sizeof(right));
 	nn_plan_free(plan);
 	/*
-	 * A PAD is not folded if its border is as large as the filter, pads channels, or writes an
-	 * output.
+	 * A PAD is not folded if its border is as large as the filter, if it pads channels, or if
+	 * its result is an output of the model.
 	 */
 	build_padded(3, 0, NN_TEMPORARY);
 	assert_int_equal(count_steps(), 3);
@@ -1189,7 +1201,7 @@ static void build_window(int32_t head, int32_t tail, int32_t code, int32_t strid
 					      mb_int32(&built, 0)), MB_LIST(out));
 }
 
-/* Runs the model of build_window(); returns whether the PAD was folded. */
+/* Executes the model of build_window(), and returns whether the compiler folded the PAD. */
 static bool run_window(const char *kernels, float out[81])
 {
 	const struct nn_plan_options options = { .kernels = kernels };
@@ -1213,8 +1225,8 @@ static bool run_window(const char *kernels, float out[81])
 }
 
 /*
- * With both paddings of CONV_2D and all strides and borders, compiled and interpreted results are
- * equal.
+ * Compiled and interpreted results must be equal for SAME and VALID padding of CONV_2D, and for all
+ * tested strides and borders.
  */
 static void test_fold_pad_windows(void **state)
 {
@@ -1229,13 +1241,13 @@ static void test_fold_pad_windows(void **state)
 		assert_memory_equal(out, right, sizeof(right));
 	}
 	/*
-	 * With VALID, all borders can be folded; with SAME, only those that stay smaller than the
-	 * filter.
+	 * With VALID padding, the compiler can fold all borders. With SAME padding, it can fold
+	 * only borders that remain smaller than the filter.
 	 */
 	assert_between(folded, 27 + 1, 2 * 27 - 1);
 }
 
-/* Builds QUANTIZE, DEQUANTIZE, QUANTIZE (with the same or another scale), DEQUANTIZE. */
+/* Builds a chain of QUANTIZE, DEQUANTIZE, QUANTIZE with scale `scale`, and DEQUANTIZE. */
 static void build_round_trip(float scale)
 {
 	uint32_t list[5];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the threads that share the work of executions: tasks of any length, and fork(), after which
- * the child has none of its parent's threads and starts its own.
+ * Tests the threads that share the work of executions, with tasks of any length, and after fork().
+ * A forked child has no threads of its parent, and starts its own helper threads.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -19,16 +19,19 @@
 #include "../../selftests/lib/runner.h"
 #include "plan/run/threads.h"
 
-#define JOBS	8		/* maximum number of jobs that are shared at a time */
-#define LONG_US 5000		/* longer than threads_run() waits for a helper */
+#define JOBS	8		/* maximum number of jobs that helpers can join at a time */
+#define LONG_US 5000		/* time longer than threads_run() waits for a helper */
 #define CHILD_S (unsigned int)scaled(60)	/* time after which a hanging process is killed */
 
 static struct {
-	atomic_uint inside;	/* number of tasks of blocked jobs */
+	atomic_uint inside;	/* number of running tasks that wait for `go` */
 	atomic_bool go;
 } blocked;
 
-/* Waits until jobs get helpers again, which they do not after a job that waited long for one. */
+/*
+ * After a job that waited long for a helper, jobs get no helpers for a while. Waits until jobs get
+ * helpers again.
+ */
 static int end_alone(void **state)
 {
 	(void)state;
@@ -51,7 +54,7 @@ static void *open_job(void *arg)
 	return NULL;
 }
 
-/* Each of two tasks waits for the other one, so a single thread would wait for ever. */
+/* A task that waits for a second task of the job, so a single thread would wait for ever. */
 static void meet(void *arg, uint32_t task, uint32_t thread)
 {
 	atomic_uint *met = arg;
@@ -63,7 +66,7 @@ static void meet(void *arg, uint32_t task, uint32_t thread)
 		sched_yield();
 }
 
-/* The helper's task is much longer than the caller's. */
+/* A task that takes much longer in a helper than in the calling thread. */
 static void meet_and_stay(void *arg, uint32_t task, uint32_t thread)
 {
 	meet(arg, task, thread);
@@ -72,8 +75,8 @@ static void meet_and_stay(void *arg, uint32_t task, uint32_t thread)
 }
 
 /*
- * After a caller has waited for a helper's long task, helpers still take tasks of this caller's
- * next job.
+ * After a thread has waited for a helper's long task, helpers still run tasks of the thread's next
+ * job.
  */
 static void test_long_tasks(void **state)
 {
@@ -91,7 +94,7 @@ static void test_long_tasks(void **state)
 	alarm(0);
 }
 
-/* Numbers of tasks that the caller and the helpers took. */
+/* Numbers of tasks that the calling thread and the helpers ran. */
 static struct {
 	atomic_uint own, others;
 } taken;
@@ -99,8 +102,8 @@ static struct {
 #define TASKS 1000
 
 /*
- * A helper stays in its first task until all other tasks are done. The caller stays in its first
- * task until a helper has joined.
+ * A helper stays in its first task until all other tasks have ended. The calling thread stays in
+ * its first task until a helper has joined.
  */
 static void stay_in_first(void *arg, uint32_t task, uint32_t thread)
 {
@@ -117,7 +120,7 @@ static void stay_in_first(void *arg, uint32_t task, uint32_t thread)
 	atomic_fetch_add(&taken.own, 1);
 }
 
-/* Threads take tasks one by one, so a slow thread executes fewer tasks. */
+/* Threads get a job's tasks one by one, so a slow thread runs fewer tasks. */
 static void test_slow_thread(void **state)
 {
 	(void)state;
@@ -132,10 +135,13 @@ static void test_slow_thread(void **state)
 
 struct ends {
 	atomic_uint met, ran;
-	uint32_t of_first, of_last;	/* threads that ran these tasks */
+	uint32_t of_first, of_last;	/* threads that ran the first and the last task */
 };
 
-/* The threads meet in their first task. */
+/*
+ * A task in which both threads wait for each other, and which records the threads of the first and
+ * the last task.
+ */
 static void note_ends(void *arg, uint32_t task, uint32_t thread)
 {
 	struct ends *ends = arg;
@@ -148,7 +154,9 @@ static void note_ends(void *arg, uint32_t task, uint32_t thread)
 	atomic_fetch_add(&ends->ran, 1);
 }
 
-/* The caller begins at the first task, and a helper at the last one. */
+/*
+ * The calling thread begins with the first task of a job, and a helper begins with the last task.
+ */
 static void test_ends(void **state)
 {
 	struct ends ends = { .of_first = 1 };
@@ -177,7 +185,7 @@ static void test_forked_child(void **state)
 	for (int i = 0; i < JOBS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, open_job, NULL), 0);
 	/*
-	 * Waits until each thread that opened a job runs a task of this job, and each helper runs a
+	 * Wait until each thread that opened a job runs a task of its job, and each helper runs a
 	 * task.
 	 */
 	while (blocked.inside < JOBS + threads_start() - 1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the decisions of tuning; given times replace measured ones.
+ * Tests the decisions of tuning; functions of the test return the times, instead of measurements.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,12 +16,13 @@
 #define THREADS 4
 
 /*
- * Returns the time of a step on `threads` threads if `others` steps of the plan run on one thread.
+ * Returns the time of a step on `threads` threads in execution `run`, if `others` steps of the plan
+ * run on one thread.
  */
 typedef uint64_t time_fn(uint32_t run, uint32_t step, uint32_t threads, uint32_t others);
 
 struct tuned {
-	uint32_t runs;			/* number of runs until tuning ended */
+	uint32_t runs;			/* number of measured executions until tuning ended */
 	uint32_t threads[STEPS];
 };
 
@@ -42,7 +43,7 @@ static struct tuned tune_after(struct compiled *c, int wait, time_fn *time)
 		for (uint32_t i = 0; i < STEPS; i++)
 			tuning_add(t, i, time(result.runs, i, tuning_threads(t, i, THREADS),
 					      alone));
-		/* A failed execution is not counted. */
+		/* Tuning must not count a failed execution. */
 		tuning_end(c, result.runs != 5);
 		if (result.runs == 5) {
 			t = tuning_begin(c->tuning);
@@ -73,7 +74,7 @@ static struct tuned tune(time_fn *time)
 	return result;
 }
 
-/* Step 1 is faster on one thread, independent of the other steps. */
+/* Step 1 is faster on one thread, whatever the other steps do. */
 static uint64_t one_is_faster(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {
 	(void)run;
@@ -82,8 +83,8 @@ static uint64_t one_is_faster(uint32_t run, uint32_t step, uint32_t threads, uin
 }
 
 /*
- * Each step alone is faster on one thread. But then the other steps have to wake threads, so the
- * plan is slower.
+ * Step 1 is faster on one thread. But if some steps run on one thread, the other steps must wake
+ * threads, so the whole plan is slower.
  */
 static uint64_t together_is_slower(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {
@@ -91,7 +92,7 @@ static uint64_t together_is_slower(uint32_t run, uint32_t step, uint32_t threads
 	       (threads > 1 && others && others < STEPS ? 40 : 0);
 }
 
-/* A step first seems faster on one thread, because the machine's speed varies. */
+/* In the first executions step 1 seems faster on one thread, because the machine's speed varies. */
 static uint64_t noise(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {
 	uint32_t mixed = (run * STEPS + step + 1) * 2654435761u;
@@ -111,8 +112,8 @@ static uint64_t all_are_faster(uint32_t run, uint32_t step, uint32_t threads, ui
 }
 
 /*
- * In three of four runs the threads of step 1 are late; in the fourth run they are as fast as one
- * thread.
+ * In three of four executions the threads of step 1 are late; in the fourth execution, several
+ * threads are as fast as one thread.
  */
 static uint64_t threads_are_late(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {
@@ -156,7 +157,7 @@ static void test_keeps_what_was(void **state)
 	}
 }
 
-/* If no step is faster on one thread, no comparison is made. */
+/* If no step is faster on one thread, tuning ends without comparing whole plans. */
 static void test_proposes_nothing(void **state)
 {
 	struct tuned t = tune(all_are_faster);
@@ -167,7 +168,8 @@ static void test_proposes_nothing(void **state)
 }
 
 /*
- * The first tuning, and the third after a restart, were disturbed by programs that used the CPUs.
+ * Other programs that used the CPUs disturbed the first tuning, and the third tuning after a
+ * restart.
  */
 static void test_tunes_again(void **state)
 {

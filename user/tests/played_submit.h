@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plays NNACCEL_SUBMIT for tests that replace the kernel. All work is done at once.
+ * Plays NNACCEL_SUBMIT for tests that replace the kernel. Submitted work ends immediately.
  */
 #ifndef NN_TESTS_PLAYED_SUBMIT_H
 #define NN_TESTS_PLAYED_SUBMIT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fixed-point arithmetic. Tests known values of each primitive, and compares functions with the
+ * Tests fixed-point arithmetic: known values of each primitive, and functions compared with the
  * mathematics library for all or many inputs.
  */
 #include <limits.h>
@@ -71,7 +71,7 @@ static void test_encode(void **state)
 		assert_false(nn_quant_encode(bad[i], &m));
 	assert_true(nn_quant_encode(0, &m) && m.value == 0 && m.shift == 0);
 	assert_true(nn_quant_encode(1e-30, &m) && m.value == 0 && m.shift == 0);
-	/* The factor is rounded up to the next power of two. */
+	/* nn_quant_encode() rounds this factor up to 1. */
 	assert_true(nn_quant_encode(1 - 0x1p-40, &m) && m.value == 1 << 30 && m.shift == 1);
 	assert_true(nn_quant_encode_below_one(0.5, &m));
 	assert_false(nn_quant_encode_below_one(1, &m));
@@ -81,7 +81,7 @@ static void test_encode(void **state)
 	assert_false(nn_quant_encode_above_one(1, &m));
 }
 
-/* Compares products of many numbers and factors with the exact products. */
+/* Compares nn_quant_scale() of many numbers and factors with the exact products. */
 static void test_scale(void **state)
 {
 	static const double factors[] = { 1e-9, 1.0 / 3, 0.5, 0.999999, 1, 1.5, 77.7 };
@@ -90,7 +90,7 @@ static void test_scale(void **state)
 	(void)state;
 	for (size_t i = 0; i < LENGTH(factors); i++) {
 		assert_true(nn_quant_encode(factors[i], &m));
-		/* The numbers are so small that no product wraps around. */
+		/* The tested numbers are so small that no product wraps around. */
 		for (int64_t x = -10000000; x <= 10000000; x += 7919)
 			assert_true(fabs(nn_quant_scale((int32_t)x, &m) - (double)x * factors[i]) <= 1);
 	}
@@ -106,7 +106,7 @@ static double logistic(double x)
 	return 1 / (1 + exp(-x));
 }
 
-/* Tries all 16-bit inputs; errors are counted in steps of the result. */
+/* Tries logistic and tanh of all 16-bit inputs; the allowed errors are in steps of the result. */
 static void test_functions_of_16_bits(void **state)
 {
 	(void)state;
@@ -122,7 +122,10 @@ static void test_functions_of_16_bits(void **state)
 	}
 }
 
-/* Tries every 2^16th 32-bit number, and the extremes. The error is absolute: a share of 1. */
+/*
+ * Tries functions of every 2^16th 32-bit number, and of the extremes. The allowed error is an
+ * absolute difference.
+ */
 static void test_functions_of_32_bits(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the numbers in the tensors of onnxruntime_nodes.def and tflite_nodes.def;
- * clients/recorded.py makes the same numbers.
+ * Makes the numbers in the tensors of onnxruntime_nodes.def and tflite_nodes.def; the script
+ * clients/recorded.py makes equal numbers.
  */
 #ifndef NN_TESTS_RECORDED_H
 #define NN_TESTS_RECORDED_H
@@ -16,7 +16,7 @@
 
 #include <android/NeuralNetworks.h>
 
-/* Returns a seed made from the tensor's name, so that each tensor has other numbers. */
+/* Returns a seed made from a tensor's name, so that tensors have different numbers. */
 static uint32_t recorded_seed(const char *name)
 {
 	uint32_t state = 1;
@@ -27,8 +27,8 @@ static uint32_t recorded_seed(const char *name)
 }
 
 /*
- * Returns the next number of a type; `how` is "~" for small, "+" for positive and "*" for large
- * numbers.
+ * Returns the next random number of a type; `how` is "~" for small, "+" for positive and "*" for
+ * large numbers.
  */
 static double recorded_next(uint32_t *state, char letter, char how)
 {
@@ -74,7 +74,7 @@ int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilatio
 	return next(compilation, folder, token);
 }
 
-/* The number of mutexes that are still locked. */
+/* The number of mutexes that are currently locked. */
 static atomic_long recorded_locks;
 
 int pthread_mutex_lock(pthread_mutex_t *mutex)

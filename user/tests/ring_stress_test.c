@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Two processes wait for each other many times: by sleeping, by spinning and then sleeping, and by
- * the doorbell, with random delays. A thread that sleeps continues only when it is woken. So a lost
- * wake-up makes the test hang until an alarm ends it.
+ * the doorbell, with random delays. A sleeping thread continues only when the other process wakes
+ * it, so a lost wake-up makes the test hang until an alarm ends the test.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +38,8 @@ static uint32_t next_random(uint32_t *state)
 }
 
 /*
- * Delays are mostly short, so that the next step happens while the other process is still working.
+ * Delays for a random time. Delays are mostly short, so that the two processes often act at the
+ * same time.
  */
 static void delay(uint32_t *random)
 {
@@ -64,8 +65,8 @@ static void begin(struct nn_ring *ring, struct shared *shared, int mine)
 }
 
 /*
- * Sets the time that the next wait spins: none, a short time, or so long that it hardly ever
- * sleeps.
+ * Sets how long the next wait spins: not at all, for a short time, or so long that the wait hardly
+ * ever sleeps.
  */
 static void vary(struct nn_ring *ring, uint32_t *random)
 {
@@ -76,7 +77,7 @@ static void vary(struct nn_ring *ring, uint32_t *random)
 }
 
 /*
- * Takes the next packet, sometimes after waiting for the doorbell; returns false if the burst is
+ * Receives the next packet, sometimes after waiting for the doorbell; returns false if the burst is
  * dead.
  */
 static bool take(struct nn_ring *ring, struct shared *shared, struct nnaccel_datum *datums,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the ends of a burst's rings in plain memory: packets arrive completely or not at all,
- * hostile data, sleeping and waking. Tests the parsers with malformed packets of every kind.
+ * Tests client and worker of a burst's rings in plain memory: complete packets, hostile data,
+ * sleeping and waking. The test also gives malformed packets of every kind to the parsers.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -26,9 +26,9 @@
 #include "tests/heap_blocks.h"
 
 #define MAX_CAPACITY 64
-#define RESULT_DATUMS 5	/* length of result_sample() without its message */
+#define RESULT_DATUMS 5	/* length of result_sample()'s packet without the message */
 
-/* A burst as both ends see it. */
+/* The rings and the status page of a burst, as client and worker see them. */
 struct pair {
 	struct nnaccel_burst_status status;
 	void *memory[2];
@@ -77,7 +77,7 @@ static struct nnaccel_ring_control *control_of(struct pair *p, int ring)
 	return p->memory[ring];
 }
 
-/* Makes a packet whose datums contain their number and the seed. */
+/* Makes a packet of `n` datums, each of which contains its index and `seed`. */
 static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -88,10 +88,13 @@ static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 	datums[0].u.request.size = n;
 }
 
-/* Makes clock_gettime() act when an end reads the clock between its last check and its sleep. */
+/*
+ * What clock_gettime() does when a waiting thread reads the clock between its last check and its
+ * sleep.
+ */
 static struct {
 	struct pair *of;
-	bool dies;		/* the burst dies; otherwise a packet comes from the client */
+	bool dies;		/* true: the burst dies; false: the client sends a packet */
 	int after;		/* this many readings */
 } at_clock;
 
@@ -141,7 +144,7 @@ static void test_geometry(void **state)
 	assert_int_equal(nn_ring_init(&ring, &map, 0), NN_RING_BROKEN);
 }
 
-/* Each result has its own name. */
+/* nn_ring_result_name() returns a different name for each result. */
 static void test_names(void **state)
 {
 	(void)state;
@@ -151,8 +154,8 @@ static void test_names(void **state)
 }
 
 /*
- * Sends packets of every length through rings of every small capacity, so often that the rings
- * wrap.
+ * Sends packets of every length through rings of every small capacity, so many packets that the
+ * rings wrap.
  */
 static void test_packets_arrive_whole(void **state)
 {
@@ -182,7 +185,7 @@ static void test_packets_arrive_whole(void **state)
 	}
 }
 
-/* If a packet does not fill its last line, the rest of the line has no data of an older packet. */
+/* A line that a packet does not fill must not contain data of an older packet. */
 static void test_rest_of_a_line(void **state)
 {
 	static const struct nnaccel_datum zeroes[NNACCEL_LINE_DATUMS];
@@ -223,7 +226,9 @@ static void test_full_ring(void **state)
 	assert_int_equal(nn_ring_try_send(&p.client, out, 10), NN_RING_TOO_BIG);
 	make_packet(out, 4, 1);
 	assert_int_equal(nn_ring_try_send(&p.client, out, 4), NN_RING_OK);
-	/* Only one line is free, so a packet of two lines is not written in part. */
+	/*
+	 * Only one line of the ring is free, so the sender writes no part of a packet of two lines.
+	 */
 	assert_int_equal(nn_ring_try_send(&p.client, out, 4), NN_RING_AGAIN);
 	assert_int_equal(lines_of(&p, 0)[2].sequence, 0);
 	assert_int_equal(nn_ring_send(&p.client, out, 4, clock_ns() + 1000000), NN_RING_AGAIN);
@@ -242,7 +247,7 @@ static void test_full_ring(void **state)
 	pair_free(&p);
 }
 
-/* The counters of lines and of laps may overflow. */
+/* The rings still work after their counters of lines and laps overflow. */
 static void test_counts_wrap(void **state)
 {
 	struct nnaccel_datum out[MAX_CAPACITY];
@@ -304,7 +309,7 @@ static void test_hostile_size(void **state)
 	}
 }
 
-/* A packet's first line claims more lines than were written. */
+/* The first line of a hostile packet states more lines than were written. */
 static void test_hostile_length(void **state)
 {
 	struct nnaccel_datum out[MAX_CAPACITY];
@@ -338,7 +343,9 @@ static void test_hostile_consumed(void **state)
 	}
 }
 
-/* Hostile values of `waiting`, which suppress or demand wake-ups, only cost system calls. */
+/*
+ * Hostile values of the word `waiting`, which suppress or request wake-ups, only cost system calls.
+ */
 static void test_hostile_waiting(void **state)
 {
 	struct nnaccel_datum out[1];
@@ -356,8 +363,8 @@ static void test_hostile_waiting(void **state)
 }
 
 /*
- * The number of wake-ups for packets and for freed lines, depending on the `waiting` word of the
- * other end.
+ * Expected numbers of wake-ups for packets and for freed lines, depending on the peer's word
+ * `waiting`.
  */
 static const struct {
 	uint32_t waiting;
@@ -387,8 +394,8 @@ static void test_wakes(void **state)
 		assert_int_equal(control_of(&p, 0)->wakes, wakes[i].client_sends);
 		assert_int_equal(p.doorbell, !!(wakes[i].waiting & NNACCEL_WAIT_DOORBELL));
 		/*
-		 * The wake-up for freed lines is deferred until the next send or wait, and is not
-		 * repeated.
+		 * The wake-up for freed lines happens only with the next send or wait, and only
+		 * once.
 		 */
 		assert_int_equal(nn_ring_try_receive(&p.client, p.in, &n), NN_RING_OK);
 		assert_int_equal(control_of(&p, 0)->wakes, wakes[i].client_sends);
@@ -401,7 +408,10 @@ static void test_wakes(void **state)
 	}
 }
 
-/* Before an end waits for room, it wakes the other end for the lines that it has freed. */
+/*
+ * Before a sender waits for room in its ring, it wakes the peer for lines that it has freed in the
+ * peer's ring.
+ */
 static void test_owed_to_a_full_ring(void **state)
 {
 	struct nnaccel_datum out[3];
@@ -422,7 +432,7 @@ static void test_owed_to_a_full_ring(void **state)
 	pair_free(&p);
 }
 
-/* The counters of an end lie in its own ring. */
+/* Client and worker each count their sleeps, spins and wake-ups in their own ring. */
 static void test_counts(void **state)
 {
 	struct pair p;
@@ -446,8 +456,8 @@ static void test_counts(void **state)
 }
 
 /*
- * If one end gives up, the other end gets BROKEN, after it has read the packets that arrived
- * before.
+ * If the worker breaks its ring, the client first receives the packets that arrived before, and
+ * then NN_RING_BROKEN.
  */
 static void test_given_up(void **state)
 {
@@ -479,7 +489,7 @@ static void test_dead(void **state)
 	assert_int_equal(nn_ring_try_send(&p.worker, out, 1), NN_RING_OK);
 	p.status.state = NNACCEL_BURST_DEAD;
 	assert_true(nn_ring_is_dead(&p.client));
-	/* The packet that arrived before the burst died can still be read. */
+	/* The client can still read the packet that arrived before the burst died. */
 	assert_int_equal(nn_ring_receive(&p.client, p.in, &n, NN_RING_FOREVER), NN_RING_OK);
 	assert_int_equal(nn_ring_receive(&p.client, p.in, &n, NN_RING_FOREVER), NN_RING_DEAD);
 	assert_int_equal(nn_ring_send(&p.client, out, 1, NN_RING_FOREVER), NN_RING_DEAD);
@@ -506,7 +516,7 @@ static void test_time_is_up(void **state)
 	}
 	assert_int_equal(control_of(&p, 0)->waiting, 0);
 	assert_int_equal(control_of(&p, 0)->sleeps + control_of(&p, 0)->spins, 3);
-	/* Waiting for room in a full ring also ends at its timeout. */
+	/* A wait for room in a full ring also ends at its timeout. */
 	make_packet(out, 9, 0);
 	assert_int_equal(nn_ring_send(&p.client, out, 9, 0), NN_RING_OK);
 	sleeps = control_of(&p, 0)->sleeps;
@@ -526,7 +536,7 @@ static void *receive_thread(void *data)
 	return (void *)(uintptr_t)nn_ring_receive(&p->worker, p->in, &n, NN_RING_FOREVER);
 }
 
-/* Makes the worker's end expect a packet so soon that it spins instead of sleeping. */
+/* Makes the worker expect a packet so soon that the worker spins instead of sleeping. */
 static void begin_to_spin(struct pair *p)
 {
 	pair_init(p, 9, 3600 * NS_PER_S);
@@ -612,8 +622,8 @@ static void *send_thread(void *data)
 }
 
 /*
- * A sleeping end notices that the burst is dead only when it is interrupted. The test interrupts
- * repeatedly, because an interrupt may come before the end sleeps.
+ * A sleeping thread notices that the burst is dead only when nn_ring_interrupt() wakes it. The test
+ * interrupts repeatedly, because an interrupt may come before the thread sleeps.
  */
 static void test_sleeper_sees_death(void **state)
 {
@@ -645,7 +655,10 @@ static void test_sleeper_sees_death(void **state)
 	}
 }
 
-/* An end neither sleeps nor continues to spin if the burst died after its last check. */
+/*
+ * A waiting thread neither sleeps nor continues to spin if the burst died after the thread's last
+ * check.
+ */
 static void test_dies_before_sleep(void **state)
 {
 	enum { SLEEPS, SPINS, SENDS, WAYS };
@@ -686,8 +699,8 @@ static void expect_long(struct nn_waiter *waiter)
 }
 
 /*
- * An end that expects a packet only later sleeps until shortly before that time, and learns how
- * late it wakes.
+ * A worker that expects a packet at a later time sleeps until shortly before that time, and
+ * measures how late it wakes.
  */
 static void test_tail(void **state)
 {
@@ -700,7 +713,10 @@ static void test_tail(void **state)
 	p.worker.slice_ns = 3600 * NS_PER_S;
 	expect_long(&p.worker.waiter);
 	late_ns = p.worker.waiter.late_ns;
-	/* The end learns nothing if a packet comes or the wait times out before the end sleeps. */
+	/*
+	 * The worker does not update `late_ns` if a packet comes or the wait times out before the
+	 * worker sleeps.
+	 */
 	at_clock.of = &p;
 	at_clock.dies = false;
 	at_clock.after = 1;
@@ -713,8 +729,8 @@ static void test_tail(void **state)
 	assert_true(clock_ns() >= until_ns);
 	assert_int_equal(p.worker.waiter.late_ns, late_ns);
 	/*
-	 * Repeats waits with a sleep, because a wait that is delayed before its sleep teaches
-	 * nothing.
+	 * Repeat the wait, because a wait that is delayed before its sleep does not update
+	 * `late_ns`.
 	 */
 	for (int i = 0; i < 1000 && p.worker.waiter.late_ns == late_ns; i++) {
 		expect_long(&p.worker.waiter);
@@ -764,11 +780,11 @@ static void test_parked_end_rings(void **state)
 	assert_true(nn_ring_park(&p.worker));
 	assert_int_equal(nn_ring_try_send(&p.client, out, 1), NN_RING_OK);
 	assert_int_not_equal(nn_doorbell_read(&p.doorbell), seen);
-	/* The doorbell's word has changed, so this call does not sleep. */
+	/* The doorbell's word has changed, so nn_doorbell_wait() does not sleep. */
 	nn_doorbell_wait(&p.doorbell, seen, 3600 * NS_PER_S);
 	assert_true(nn_ring_has_packet(&p.worker));
 	nn_ring_unpark(&p.worker);
-	/* An end that has a packet to read cannot be parked. */
+	/* A worker that has a packet to read cannot be parked. */
 	assert_false(nn_ring_park(&p.worker));
 	assert_int_equal(control_of(&p, 1)->waiting, 0);
 	assert_int_equal(nn_ring_try_receive(&p.worker, p.in, &n), NN_RING_OK);
@@ -796,27 +812,27 @@ static void test_plans(void **state)
 	struct nn_waiter waiter;
 
 	(void)state;
-	/* Without measurements the plan is to sleep. */
+	/* A waiter without measurements plans to sleep. */
 	nn_waiter_init(&waiter, 200000);
 	plan = nn_waiter_plan(&waiter);
 	assert_int_equal(plan.spin_ns, 0);
-	/* The packet is due in microseconds, so the plan is to spin at once. */
+	/* A waiter whose next packet is due in microseconds plans to spin immediately. */
 	plan = plan_after(200000, fast, 1);
 	assert_int_equal(plan.sleep_ns, 0);
 	assert_int_equal(plan.spin_ns, 200000);
 	/*
-	 * The times are long and steady, so the plan is to sleep first, and to spin around the
-	 * expected time.
+	 * A waiter with long and steady waits plans to sleep first, and to spin around the expected
+	 * time.
 	 */
 	plan = plan_after(200000, slow, 1);
 	assert_true(plan.sleep_ns > 1000000 && plan.sleep_ns < 1500000);
 	assert_true(plan.spin_ns > 1500000);
 	assert_int_equal(plan.spin_ns - plan.sleep_ns, 1500000 / 4);
-	/* The planned spin takes at most two and a half times the budget. */
+	/* A waiter plans to spin for at most two and a half times its budget. */
 	plan = plan_after(200000, long_one, 1);
 	assert_true(plan.sleep_ns > 140000000);
 	assert_int_equal(plan.spin_ns - plan.sleep_ns, 500000);
-	/* The times vary too much, so the plan is to sleep. */
+	/* A waiter whose waits vary too much plans to sleep. */
 	plan = plan_after(200000, wild, 3);
 	assert_int_equal(plan.spin_ns, 0);
 	/* No spinning allowed. */
@@ -826,7 +842,7 @@ static void test_plans(void **state)
 	assert_int_equal(plan.spin_ns, 0);
 }
 
-/* One long pause does not make later waits look long. */
+/* After one long pause, a waiter still expects the next waits to be short. */
 static void test_pause_is_forgotten(void **state)
 {
 	struct nn_waiter waiter;
@@ -841,7 +857,7 @@ static void test_pause_is_forgotten(void **state)
 	assert_int_equal(nn_waiter_plan(&waiter).spin_ns, 200000);
 }
 
-/* Returns how often the waiter plans only to sleep before it plans to spin. */
+/* Returns how many waits the waiter plans without a spin, before it plans to spin. */
 static int sleeps_before_probe(struct nn_waiter *waiter)
 {
 	int sleeps = 0;
@@ -853,7 +869,10 @@ static int sleeps_before_probe(struct nn_waiter *waiter)
 	return sleeps;
 }
 
-/* A waiter that only sleeps sometimes probes a spin. Probes become rarer until one succeeds. */
+/*
+ * A waiter that plans only sleeps sometimes probes a spin. Probes become rarer until a probe
+ * succeeds.
+ */
 static void test_probes(void **state)
 {
 	struct nn_waiter waiter;
@@ -874,14 +893,14 @@ static void test_probes(void **state)
 		assert_int_equal(nn_waiter_plan(&waiter).spin_ns, 200000);
 		nn_waiter_learn(&waiter, 2000, false);
 	}
-	/* There are no probes if spinning is not allowed. */
+	/* A waiter that may not spin does not probe. */
 	nn_waiter_init(&waiter, 0);
 	assert_int_equal(sleeps_before_probe(&waiter), 10000);
 }
 
 /*
- * A waiter that was delayed by other processes plans to sleep for some waits: twice as many each
- * time. Its mean times do not change.
+ * A waiter that other processes delayed plans to sleep for some waits, and for twice as many waits
+ * after the next delay. The waiter's mean times do not change by such a delay.
  */
 static void test_held_up(void **state)
 {
@@ -902,7 +921,7 @@ static void test_held_up(void **state)
 		assert_int_equal(waits, most < 1024 ? most : 1024);
 	}
 	assert_int_equal(waiter.mean_ns, mean_ns);
-	/* After some quick waits, the next delay counts as the first one again. */
+	/* After some quick waits, the waiter treats the next delay as the first delay. */
 	for (int i = 0; i < 7; i++)
 		nn_waiter_learn(&waiter, 3000, false);
 	nn_waiter_held_up(&waiter);
@@ -913,8 +932,8 @@ static void test_held_up(void **state)
 }
 
 /*
- * If a timed sleep ends later than expected, the expected delay grows at once. If it ends earlier,
- * the expected delay shrinks gradually.
+ * If a timed sleep ends later than expected, the waiter's expected delay grows immediately. If a
+ * timed sleep ends earlier than expected, the expected delay shrinks gradually.
  */
 static void test_late(void **state)
 {
@@ -935,7 +954,10 @@ static void test_late(void **state)
 	assert_true(waiter.late_ns > 999000 && waiter.late_ns <= 1000000);
 }
 
-/* Simulates a wait of an end. Returns the time that waking up takes; 0 if the end spun. */
+/*
+ * Simulates a wait for a packet that comes after `comes_ns`. Returns the time that waking up takes,
+ * or 0 if the waiter spins.
+ */
 static uint64_t simulate_wait(struct nn_waiter *waiter, uint64_t comes_ns, uint32_t *random)
 {
 	bool slept = comes_ns > nn_waiter_plan(waiter).spin_ns;
@@ -948,7 +970,10 @@ static uint64_t simulate_wait(struct nn_waiter *waiter, uint64_t comes_ns, uint3
 	return wake_ns;
 }
 
-/* If two ends sleep only because waking the other end takes time, both soon stay awake. */
+/*
+ * If client and worker sleep only because waking the peer takes time, client and worker soon stay
+ * awake.
+ */
 static void test_no_sleep_for_sleeps_sake(void **state)
 {
 	uint64_t client_ns, worker_ns = 0;
@@ -1012,7 +1037,7 @@ static void request_init(struct request_room *room)
 	};
 }
 
-/* Makes a request with two inputs, one of them omitted, and an output with dimensions. */
+/* Makes a request with an input, an omitted input, and an output with dimensions. */
 static void request_sample(struct request_room *room)
 {
 	request_init(room);
@@ -1099,7 +1124,7 @@ static void test_largest_request(void **state)
 	assert_non_null(nn_request_parse(datums, n, &out.request));
 }
 
-/* A changed field of one datum of the sample. */
+/* A changed field of one datum in a sample packet. */
 struct change {
 	const char *name;
 	uint32_t datum;
@@ -1118,8 +1143,8 @@ static void apply(struct nnaccel_datum *datums, const struct change *change)
 }
 
 /*
- * Datums of the request: 0 head, 1 input, 2 omitted input, 3 output, 4 and 5 dimensions of the
- * output, 6 and 7 slots, 8 measure.
+ * The sample request has the datums 0 head, 1 input, 2 omitted input, 3 output, 4 and 5 dimensions
+ * of the output, 6 and 7 slots, 8 measure.
  */
 static const struct change bad_requests[] = {
 	CHANGE(0, kind, 0), CHANGE(0, kind, NNACCEL_DATUM_RESULT), CHANGE(0, kind, 255),
@@ -1162,7 +1187,8 @@ static void test_malformed_requests(void **state)
 			fail_msg("%s was taken", bad_requests[i].name);
 	}
 	/*
-	 * A request without its last datums is refused, although its size is changed accordingly.
+	 * The parser refuses a request that lacks its last datums, even if the request's size says
+	 * so.
 	 */
 	request_sample(&room);
 	n = nn_request_encode(&room.request, datums, MAX_CAPACITY);
@@ -1215,7 +1241,7 @@ static void test_result_round_trip(void **state)
 	assert_int_equal(nn_result_encode(&result, datums, MAX_CAPACITY), RESULT_DATUMS);
 	assert_null(nn_result_parse(datums, RESULT_DATUMS, &got));
 	assert_string_equal(message, "");
-	/* Results have each status, and an output of the largest rank. */
+	/* Test results with each status, and with an output of the largest rank. */
 	shapes[1].rank = NNACCEL_MAX_RANK;
 	for (uint32_t i = 0; i < NNACCEL_MAX_RANK; i++)
 		shapes[1].dims[i] = 7 + i;
@@ -1231,7 +1257,10 @@ static void test_result_round_trip(void **state)
 	assert_int_equal(nn_result_encode(&result, datums, MAX_CAPACITY), 0);
 }
 
-/* A message is truncated to the room in the packet, and to the maximum length of a message. */
+/*
+ * The encoder truncates a message to the room in the packet, and to the maximum length of a
+ * message.
+ */
 static void test_result_message(void **state)
 {
 	struct nnaccel_datum datums[MAX_CAPACITY];
@@ -1263,8 +1292,8 @@ static void test_result_message(void **state)
 }
 
 /*
- * Datums of the result: 0 head, 1 shape, 2 dimension of this shape, 3 shape, 4 timing, 5 and 6
- * message
+ * The sample result has the datums 0 head, 1 shape, 2 dimension of this shape, 3 shape, 4 timing, 5
+ * and 6 message.
  */
 static const struct change bad_results[] = {
 	CHANGE(0, kind, NNACCEL_DATUM_REQUEST), CHANGE(0, flags, 1), CHANGE(0, rank, 1),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests dlsym() of the library of `nnaccel run`, and how that library finds the functions of a
- * runtime. The library itself plays the runtime, because it has functions with the same names.
+ * Tests the dlsym() of the library of `nnaccel run`, and how this library finds the functions of a
+ * runtime. The library also plays the runtime, because its functions have the names of a runtime's
+ * functions.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,7 +24,10 @@
 #define OTHER "libpng16.so.16"
 #define OF_OTHER "png_create_read_struct"
 
-/* Functions of this program with the names of a runtime's; the linker finds them first. */
+/*
+ * Functions of the test program with the names of a runtime's functions; the linker finds these
+ * functions first.
+ */
 #define FUNCTION(name) void name(void); void name(void) { }
 #include "run/functions.def"
 #undef FUNCTION
@@ -44,7 +48,7 @@ const char *run_device(void)
 
 static void *runtime;
 
-/* Returns the function that a program without a device finds by dlsym(). */
+/* Returns the function that dlsym() finds if `nnaccel run` has no device. */
 static void *true_of(void *library, const char *name)
 {
 	void *found;
@@ -68,7 +72,7 @@ static int set_up(void **state)
 	return !runtime;
 }
 
-/* If there is no device, a program gets the original function. */
+/* Without a device, a program gets the runtime's original function by dlsym(). */
 static void test_no_device(void **state)
 {
 	(void)state;
@@ -78,7 +82,10 @@ static void test_no_device(void **state)
 
 		assert_non_null(found);
 		assert_ptr_not_equal(found, functions[i].ours);
-		/* No object after this program has a function of this name. */
+		/*
+		 * No object that follows the test program in the search order has a function of
+		 * this name.
+		 */
 		assert_null(run_real((const void *)set_up, functions[i].name));
 	}
 }
@@ -93,7 +100,7 @@ static void test_device(void **state)
 		const char *name = functions[i].name;
 		void *theirs = true_of(runtime, name);
 
-		/* Lookups in a library without such functions, or with RTLD_NEXT, find nothing. */
+		/* dlsym() finds no function of a runtime in another library, or with RTLD_NEXT. */
 		assert_null(dlsym(other, name));
 		assert_null(dlsym(RTLD_NEXT, name));
 		assert_null(run_real((const void *)set_up, name));
@@ -102,7 +109,7 @@ static void test_device(void **state)
 		assert_null(dlsym(other, name));
 		assert_ptr_equal(run_real((const void *)set_up, name), theirs);
 	}
-	/* Functions with other names are never replaced. */
+	/* `nnaccel run` never replaces functions with other names than the runtime's. */
 	assert_ptr_equal(dlsym(runtime, "_exit"), true_of(runtime, "_exit"));
 	assert_ptr_not_equal(dlsym(runtime, "_exit"), NULL);
 	assert_null(dlsym(runtime, "OrtGetApiBases"));
@@ -114,8 +121,8 @@ static void test_device(void **state)
 }
 
 /*
- * If another library calls dlsym(), it gets the same result as without `nnaccel run`, and it can be
- * unloaded.
+ * Another library that calls dlsym() gets the result that it would get without `nnaccel run`, and
+ * can be unloaded.
  */
 static void test_caller(void **state)
 {
@@ -130,7 +137,7 @@ static void test_caller(void **state)
 	assert_ptr_equal(run_real(of_other, OF_OTHER), of_other);
 	dlclose(other);
 	assert_null(dlopen(OTHER, RTLD_NOW | RTLD_NOLOAD));
-	/* The caller's address belongs to no loaded object. */
+	/* If the caller's address belongs to no loaded object, run_real() finds no function. */
 	assert_null(run_real(NULL, OF_OTHER));
 }
 

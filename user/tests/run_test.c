@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the library of `nnaccel run` in programs; each is a child of this process. This process
+ * Tests the library of `nnaccel run` in programs, which are children of the test process. The test
  * plays both runtimes, the plug-ins and the clock. Each call of a played function writes a line.
  */
 #define _GNU_SOURCE
@@ -26,10 +26,10 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RUN_NS 12034567
 
-/* Calls that fail in a program, and functions that are missing. */
+/* Calls that the played runtime lets fail, and functions that it lacks. */
 static struct {
 	const char *version;
-	const char *missing;		/* a function of the runtime */
+	const char *missing;		/* name of a function of the runtime */
 	bool no_table, fails_to_list, fails_to_register, fails_to_add, fails_to_copy, fails_to_choose;
 	int bad_sessions;		/* that are next */
 	bool no_plugin, no_symbol, no_delegate;
@@ -102,7 +102,10 @@ static void release_status(OrtStatus *status)
 	called("release \"%s\"\n", status->text);
 }
 
-/* Takes the first free object, so that addresses are used again. */
+/*
+ * Returns the first free object of all_options, so that addresses of released objects are used
+ * again.
+ */
 static OrtStatus *create_options(OrtSessionOptions **options)
 {
 	*options = all_options;
@@ -211,7 +214,7 @@ static OrtStatus *run_session(OrtSession *session)
 	return NULL;
 }
 
-/* Two versions of the table of calls, and a version that is NULL. */
+/* Two versions of the runtime's table of calls, and NULL for a version that the runtime lacks. */
 static void *tables[2][400], *no_object;
 
 static const void *get_api(uint32_t version)
@@ -452,7 +455,7 @@ static void ort_memory(void)
 	called("%s\n", status ? status->text : "made");
 }
 
-/* The program uses its own options, whose address another object has later. */
+/* The program uses and releases its own options, whose address the next options may get. */
 static void ort_options(void)
 {
 	OrtSessionOptions *options;
@@ -494,7 +497,10 @@ static void ort_tables(void)
 	called(" %d%d%d", api != tables[0], ours->GetApi(23) == api, ours->GetApi(24) != api);
 	called("%d%d", ours->GetApi(24) == ours->GetApi(24), ours->GetApi(25) == NULL);
 	called("%d\n", ours->GetApi(22) == no_object);
-	/* All other calls are the runtime's own. */
+	/*
+	 * The table's other entries, which `nnaccel run` does not replace, are the runtime's own
+	 * functions.
+	 */
 	called("%d%d\n", ((void *const *)api)[10] == (void *)create_options, ((void *const *)api)[399] == NULL);
 	their_base = &second_base;
 	called("%d\n", OrtGetApiBase() == &second_base);
@@ -529,7 +535,10 @@ static void tflite_once(void)
 	TfLiteInterpreterDelete(made);
 }
 
-/* Loads two models, the second one at the address of the first. The second model has no name. */
+/*
+ * Loads two models, of which the second model has the first model's address. The second model has
+ * no name.
+ */
 static void tflite_twice(void)
 {
 	tflite_once();
@@ -570,7 +579,7 @@ static void nothing(void)
 #define END "delete it\ndestroy the delegate\n"
 
 #define SET(...) __VA_ARGS__
-/* A case: its name, the settings, the program, and the expected lines. */
+/* Each test case has a name, settings, the program, and the expected lines. */
 #define CASES(X) \
 	X("session", (void)0, ort_session, \
 	  REGISTERED ADDED("m.onnx", "0") "session of /a/m.onnx, 0, device\nrelease options 0\nmade\n") \
@@ -709,7 +718,7 @@ static void nothing(void)
 #define NOT_REACHED "nnaccel run: run_test did not reach the device: it used neither ONNX Runtime nor TensorFlow " \
 	"Lite by a shared library; see nnaccel run --help\n"
 
-/* Makes the file for the state that the tool leaves open in the program. */
+/* Makes the file for the state of `nnaccel run`, which the tool leaves open in the program. */
 static void keep_state(void)
 {
 	char path[64];
@@ -764,7 +773,7 @@ static void test_texts(void **state)
 	run_forget(&state);
 }
 
-/* Finds a plug-in by the path of the library. */
+/* The library of `nnaccel run` finds a plug-in by its own path. */
 static void test_plugin(void **state)
 {
 	char whole[4096], path[4096];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of tests of the NNAPI's compilation caching: a folder of entries, a token, and
- * the library's log.
+ * Common functions for tests of the NNAPI's compilation caching: a folder of cache entries, a
+ * token, and the library's log.
  */
 #ifndef NN_TESTS_RUNTIME_CACHE_FIXTURE_H
 #define NN_TESTS_RUNTIME_CACHE_FIXTURE_H
@@ -75,7 +75,10 @@ static inline int compare_names(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-/* Lists the files in order: the model file of an entry, then its data file, then the next entry. */
+/*
+ * Lists the cache files in order: the model file of an entry, its data file, the model file of the
+ * next entry, and so on.
+ */
 static inline struct listing list(void)
 {
 	DIR *d = opendir(dir);
@@ -105,10 +108,10 @@ static inline void remove_all(void)
 
 /* ---- how often the engine saves ---- */
 
-#define SAVE_NS UINT64_C(110000000)	/* a user may save one entry in this time, */
-#define SAVES_AT_ONCE 30		/* and this many at once after a pause */
+#define SAVE_NS UINT64_C(110000000)	/* time in which a user may save one cache entry */
+#define SAVES_AT_ONCE 30		/* number of entries saved at once after a pause */
 
-/* Waits until the limit of saves per time allows `entries` more saves. */
+/* Waits until the engine's limit on saves per time allows `entries` more saves. */
 static inline void pace_saves(uint32_t entries)
 {
 	static uint64_t paid_ns;
@@ -123,7 +126,10 @@ static inline void pace_saves(uint32_t entries)
 		usleep((useconds_t)((paid_ns - now_ns) / 1000));
 }
 
-/* Must be called first, because the library reads its environment only once. */
+/*
+ * Sets token, environment and folder. Must be called before the library's first call, which reads
+ * the environment.
+ */
 static inline void cache_fixture_init(void)
 {
 	for (int i = 0; i < TOKEN_SIZE; i++)

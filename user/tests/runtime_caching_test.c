@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests compilation caching on nnapi-reference, or on the device that NN_TEST_DEVICE names: names
- * of files, hits and misses, faults of files and folders, and several processes at a time. In all
- * cases executions must give right results.
+ * of files, hits and misses, faults of files and folders, and several processes at a time.
+ * Executions must give right results in all tests.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -125,7 +125,7 @@ static void assert_right(ANeuralNetworksCompilation *c, uint32_t units)
 	}
 }
 
-/* Compiles a model with the given settings, and executes it. */
+/* Compiles a model with the settings `wishes`, and executes the model. */
 static void run_at_once(const struct wishes *wishes)
 {
 	uint32_t units = wishes->units ? wishes->units : OUT;
@@ -179,7 +179,10 @@ static void assert_miss(const struct wishes *wishes, const char *why)
 
 /* ---- Files ---- */
 
-/* Returns the path of a file of the settings' entry, by the NNAPI's rules. */
+/*
+ * Returns the path that the NNAPI's rules give for a file of the cache entry for the settings
+ * `wishes`.
+ */
 static const char *path_of(const struct wishes *wishes, int file)
 {
 	const int32_t preference = wishes->preference;
@@ -220,7 +223,7 @@ static struct stat stat_of(int file)
 	return st;
 }
 
-/* Removes all entries, and makes one with the usual settings. */
+/* Removes all cache entries, and makes an entry with the usual settings. */
 static void make_entry(void)
 {
 	remove_all();
@@ -275,7 +278,7 @@ static void test_first_compilation_is_silent(void **state)
 	assert_logged(0, 0);
 }
 
-/* Each property that affects plans makes another entry. */
+/* Compilations that differ in a property that affects plans get different cache entries. */
 static void test_keys(void **state)
 {
 	static const struct wishes others[] = {
@@ -357,7 +360,7 @@ static void remove_data(void)
 	assert_int_equal(unlink(path(DATA_FILE)), 0);
 }
 
-/* Replaces the entry's files by those of another model's entry. */
+/* Replaces the files of a cache entry by the files of another model's entry. */
 static void other_model(void)
 {
 	const struct wishes other = { .dir = dir, .preference = 2, .units = 2 * OUT };
@@ -381,8 +384,8 @@ static void other_data(void)
 }
 
 /*
- * Each case damages the entry, whose model is then compiled again; after that the entry is valid
- * again.
+ * Each case damages the cache entry. The library then compiles the model again, and replaces the
+ * damaged entry by a valid entry.
  */
 static void test_damaged(void **state)
 {
@@ -405,7 +408,7 @@ static void test_damaged(void **state)
 	}
 }
 
-/* If the entry has a complete plan of an older format, the model is compiled again. */
+/* If a cache entry has a complete plan of an older format, the library compiles the model again. */
 static void test_older_format(void **state)
 {
 	const char *why = getenv("NN_TEST_DEVICE") ? "" : "not a saved plan";
@@ -433,9 +436,9 @@ static void test_older_format(void **state)
 }
 
 /*
- * An application gives two models the same token. If both have the same arguments, the second model
- * computes the results of the first. If the arguments differ, nnapi-reference notices this when
- * compiling, and nnaccel when executing.
+ * An application gives two models the same token. If both models have equal arguments, the second
+ * model computes the results of the first model. If the arguments differ, nnapi-reference reports
+ * the mistake at the compilation, and nnaccel at the execution.
  */
 static void test_same_token(void **state)
 {
@@ -467,7 +470,7 @@ static void test_same_token(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* If one of the two files is missing, the entry counts as missing. */
+/* If one of the two files of a cache entry is missing, the whole entry counts as missing. */
 static void test_half_missing(void **state)
 {
 	(void)state;
@@ -479,8 +482,8 @@ static void test_half_missing(void **state)
 }
 
 /*
- * Changes bits all over both files. nnapi-reference detects all changes, nnaccel only those in the
- * model file.
+ * Changes bits all over both files of an entry. The device nnapi-reference detects all changes; the
+ * device nnaccel detects only changes in the model file.
  */
 static void test_flipped_bits(void **state)
 {
@@ -526,7 +529,7 @@ static void test_bad_folders(void **state)
 	assert_hit();
 }
 
-/* A cache file's path is not a regular file. */
+/* A folder or another file that is not regular has the path of a cache file. */
 static void test_no_files(void **state)
 {
 	(void)state;
@@ -567,13 +570,13 @@ static void test_full_disk(void **state)
 	assert_int_equal(unlink(name), 0);
 	run(&usual);
 	assert_hit();
-	/* The worker may still have a file of this file system open. */
+	/* A worker may still have a file of the mounted file system open. */
 	assert_int_equal(umount2(dir, MNT_DETACH), 0);
 }
 
 /* ---- Several processes ---- */
 
-/* Functions that children run, found by name; each child opens its own device. */
+/* Functions that child processes run, selected by name; each child opens its own device. */
 static void child_run(void)
 {
 	run(&usual);
@@ -585,8 +588,8 @@ static void child_hit(void)
 }
 
 /*
- * The limit on file sizes stops writing in the middle of the data file or, if it is smaller, of the
- * model file.
+ * A limit on file sizes stops the library's writing in the middle of the data file or, if the limit
+ * is small, of the model file.
  */
 static void child_no_room(void)
 {
@@ -596,7 +599,7 @@ static void child_no_room(void)
 	int null = open("/dev/null", O_RDWR);
 
 	signal(SIGXFSZ, SIG_IGN);
-	/* The test's own output may be a file as well. */
+	/* Discard the test's own output, which may be a file that reaches the limit. */
 	assert_true(dup2(null, STDOUT_FILENO) >= 0 && dup2(null, STDERR_FILENO) >= 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &room), 0);
 	c = compile_with(model, &usual);
@@ -605,7 +608,7 @@ static void child_no_room(void)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Repeatedly makes and uses the entry, and sometimes removes a file. */
+/* Repeatedly makes and uses a cache entry, and sometimes removes one of the entry's files. */
 static void child_busy(void)
 {
 	for (int i = 0; i < how_often(12, 4); i++) {
@@ -623,7 +626,10 @@ static const struct {
 	{ "busy", child_busy },
 };
 
-/* Starts this program as a child, which aborts if its part fails. */
+/*
+ * Starts the test program as a child that runs the function `name`, and that aborts if this
+ * function fails.
+ */
 static pid_t start_child(const char *name)
 {
 	pid_t pid = fork();
@@ -652,7 +658,10 @@ static void in_child(const char *name)
 static void test_no_room(void **state)
 {
 	(void)state;
-	/* With a device, other files of the library would exceed the limit, too. */
+	/*
+	 * The test is skipped on a device, where other files of the library would also exceed the
+	 * limit.
+	 */
 	if (getenv("NN_TEST_DEVICE"))
 		skip();
 	for (int room = 100; room < 5000; room += 1000) {
@@ -662,7 +671,7 @@ static void test_no_room(void **state)
 		snprintf(text, sizeof(text), "%d", room);
 		setenv("NN_TEST_ROOM", text, 1);
 		in_child("no-room");
-		/* The file is either empty or complete. */
+		/* The model file must be either empty or complete. */
 		if (stat_of(MODEL_FILE).st_size)
 			assert_hit();
 	}
@@ -677,7 +686,7 @@ static void test_other_process(void **state)
 	in_child("hit");
 }
 
-/* Another process is still writing the files. */
+/* If another process is still writing the cache files, the library compiles the model. */
 static void test_locked(void **state)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -693,7 +702,7 @@ static void test_locked(void **state)
 	assert_hit();
 }
 
-/* Several processes repeatedly remove, make and use one entry: no result is wrong. */
+/* Several processes repeatedly remove, make and use one cache entry, and must get right results. */
 static void test_processes_at_a_time(void **state)
 {
 	const int count = how_often(4, 2);
@@ -716,7 +725,10 @@ static void test_scribbler(void **state)
 	int status;
 
 	(void)state;
-	/* nnaccel maps the file, so results may change while the other process writes. */
+	/*
+	 * The device nnaccel maps cache files, so its results may change while the other process
+	 * writes.
+	 */
 	if (getenv("NN_TEST_DEVICE"))
 		skip();
 	make_entry();
@@ -743,7 +755,7 @@ static void test_scribbler(void **state)
 	assert_hit();
 }
 
-/* A damaged model file is written again while the data file is in use. */
+/* The library can replace a damaged model file while another compilation uses the data file. */
 static void test_in_use_damaged(void **state)
 {
 	ANeuralNetworksModel *model = weights_model(OUT);
@@ -761,8 +773,8 @@ static void test_in_use_damaged(void **state)
 }
 
 /*
- * Several processes can use an entry at the same time, and so can several compilations of one
- * process.
+ * Several processes, and several compilations of one process, can use a cache entry at the same
+ * time.
  */
 static void test_in_use(void **state)
 {
@@ -775,7 +787,7 @@ static void test_in_use(void **state)
 	assert_hit();
 	in_child("hit");
 	assert_right(c, OUT);
-	/* Removing the files does not affect compilations that use them. */
+	/* Removing cache files does not affect compilations that already use the files. */
 	remove_all();
 	assert_right(c, OUT);
 	ANeuralNetworksCompilation_free(c);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes calls in random order. A few objects of each kind live for a short time, get valid and
- * invalid calls, and are freed in random order. The test finds faults that sanitizers report,
- * results that are not a ResultCode, and failing calls that return an object. NN_SEED selects
- * another order.
+ * Makes NNAPI calls in random order. The test makes a few objects of each kind, calls valid and
+ * invalid functions on these objects, and frees them in random order. The test finds faults that
+ * sanitizers report, results that are not a ResultCode, and failing calls that return an object.
+ * The environment variable NN_SEED selects another random order.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #define EVENTS 4
 #define DESCS 3
 #define MEMORIES 5
-#define FIXED 2		/* memories that are never freed, because models have constants in them */
+#define FIXED 2		/* memories with constants of models, which are never freed */
 
 #define BYTES 64
 
@@ -44,7 +44,7 @@ static uint32_t below(uint32_t n)
 	return (uint32_t)(w.random >> 33) % n;
 }
 
-/* Returns a random object of an array, which may be NULL. */
+/* Returns a random element of an array of objects; the element may be NULL. */
 #define ANY(array) ((array)[below(ARRAY_SIZE(array))])
 
 static bool succeeds(int result)
@@ -223,7 +223,7 @@ static int set_memory(ANeuralNetworksExecution *execution, int32_t index, bool o
 								    0, length);
 }
 
-/* Sets an argument with random shapes and lengths until a call succeeds. */
+/* Tries to set an argument with random shapes and lengths, until a call succeeds. */
 static void set_argument(ANeuralNetworksExecution *execution, int32_t index, bool output,
 			 void *buffer)
 {
@@ -324,7 +324,7 @@ static void change_desc(void)
 		succeeds(ANeuralNetworksMemoryDesc_finish(*desc));
 }
 
-/* Replaces a memory that no execution uses. */
+/* Frees a memory that no execution uses, and makes a new memory in its place. */
 static void new_memory(void)
 {
 	ANeuralNetworksMemory **place = &w.memories[FIXED + below(MEMORIES - FIXED)], *memory;
@@ -430,7 +430,7 @@ int main(void)
 		cmocka_unit_test(test_calls),
 	};
 
-	/* Most calls are wrong on purpose, so the log of their errors is useless. */
+	/* Most calls of this test are invalid on purpose, so a log of errors is useless. */
 	setenv("NNACCEL_LOG", "none", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,7 +136,7 @@ static void test_expired(void **state)
 	assert_result(BAD_STATE, ANeuralNetworksExecution_create(compilation, &execution));
 	assert_ok(ANeuralNetworksCompilation_setTimeout(compilation, 1));
 	assert_result(MISSED_DEADLINE_PERSISTENT, ANeuralNetworksCompilation_finish(compilation));
-	/* After the failure the compilation counts as finished, but cannot be used. */
+	/* A compilation that failed at its deadline counts as finished, but cannot be used. */
 	assert_result(BAD_STATE, ANeuralNetworksCompilation_finish(compilation));
 	assert_result(BAD_STATE, ANeuralNetworksExecution_create(compilation, &execution));
 	assert_result(BAD_STATE, ANeuralNetworksBurst_create(compilation, &burst));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models that refer to models: constants of all kinds at every depth, one model that is referenced
- * twice, and time limits of loops.
+ * Tests models that refer to other models: constants of all kinds at every depth, a model that two
+ * operands reference, and time limits of loops.
  */
 #define _GNU_SOURCE
 #include "runtime_fixture.h"
@@ -13,8 +13,8 @@ static const uint32_t dims[] = { ELEMENTS };
 static const uint32_t one[] = { 1 };
 
 /*
- * Makes out = x + constant. The constant has more than 128 bytes, and is in a memory or given as a
- * pointer.
+ * Makes out = x + constant. The constant has more than 128 bytes, and is either in `memory` or
+ * copied from the pointer `values`.
  */
 static ANeuralNetworksModel *addition(const float *values, const ANeuralNetworksMemory *memory)
 {
@@ -72,7 +72,7 @@ static ANeuralNetworksModel *choice(const bool *constant, const ANeuralNetworksM
 	return model;
 }
 
-/* Runs the model for x = 1; returns the result. */
+/* Executes the model for x = 1, and returns the result. */
 static float run(ANeuralNetworksModel *model, bool condition)
 {
 	ANeuralNetworksCompilation *compilation = compile(model, true);
@@ -166,7 +166,7 @@ static void test_depth(void **state)
 	ANeuralNetworksModel_free(ten);
 }
 
-/* Both branches must be set, and match the inputs and outputs of the operation. */
+/* An IF is refused unless both branches are set and match the operation's inputs and outputs. */
 static void test_refusals(void **state)
 {
 	const uint32_t operands[] = { 0, 1, 2, 3 }, output = 4, other_output = 5;
@@ -186,8 +186,8 @@ static void test_refusals(void **state)
 	assert_ok(ANeuralNetworksModel_addOperand(model, &fewer));
 	assert_ok(ANeuralNetworksModel_setOperandValueFromModel(model, 1, f->add_ten));
 	/*
-	 * First the second branch is missing; then the branches do not match the operation's
-	 * output.
+	 * The first IF lacks the second branch; the second IF has branches that do not match the
+	 * operation's output.
 	 */
 	assert_result(BAD_DATA, ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_IF, 4,
 								  operands, 1, &output));
@@ -253,8 +253,8 @@ static ANeuralNetworksModel *loop_model(const ANeuralNetworksModel *condition,
 }
 
 /*
- * With a loop timeout of 0, the loop ends at once: 0 does not mean the default. A timeout above the
- * maximum is replaced by the maximum.
+ * A loop timeout of 0 ends the loop immediately, and does not mean the default timeout. The runtime
+ * replaces a timeout above the maximum by the maximum.
  */
 static void test_loop_timeout(void **state)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the runtime with an accelerator: choice of devices, steps, fallback, times.
+ * Tests the runtime with a played accelerator: choice of devices, steps on several devices,
+ * fallback to the CPU, and times.
  */
 #define _GNU_SOURCE
 #include <float.h>
@@ -50,8 +51,8 @@ static void test_choice(void **state)
 	ANeuralNetworksCompilation_free(compilation);
 
 	/*
-	 * For low power the CPU is the better device. Limiting the CPU to one thread does not
-	 * change the choice.
+	 * The runtime chooses the CPU for the preference for low power, also if the CPU is limited
+	 * to one thread.
 	 */
 	for (int is_one = 0; is_one < 2; is_one++)
 		for (int preference = 0; preference < 3; preference++) {
@@ -89,7 +90,8 @@ static void slow_relaxed_scalars(struct nn_device_info *info)
 }
 
 /*
- * Costs depend on the type. Costs of float32 also depend on whether the model may compute in fp16.
+ * The device's costs depend on the operands' type. Costs of float32 also depend on whether the
+ * model may compute in fp16.
  */
 static void test_costs_of_types(void **state)
 {
@@ -120,8 +122,8 @@ static void test_costs_of_types(void **state)
 }
 
 /*
- * A device gets a query for a model whose constants it cannot reach, but does not prepare the
- * model.
+ * If a device cannot reach a model's constants, the runtime asks which operations it supports, but
+ * does not let it prepare the model.
  */
 static void test_unreachable_constant(void **state)
 {
@@ -165,7 +167,7 @@ static void test_unreachable_constant(void **state)
 	munmap(base, sizeof(add_b));
 }
 
-/* Each setting of a compilation reaches the device, as a number of the HAL. */
+/* The device gets each setting of a compilation as a number of the HAL. */
 static void test_wishes_arrive(void **state)
 {
 	static const struct {
@@ -199,8 +201,8 @@ static void test_wishes_arrive(void **state)
 			    (timeout_ns == NS_PER_S ? clock_ns() + NS_PER_S : timeout_ns));
 		assert_null(accel.preparation.attributes);
 		/*
-		 * A model whose worker died is prepared with the execution's deadline, and
-		 * otherwise with the same settings.
+		 * A model whose worker died is prepared again with the execution's deadline, but
+		 * otherwise with the compilation's settings.
 		 */
 		memset(&accel.preparation, 0, sizeof(accel.preparation));
 		accel.worker++;
@@ -215,8 +217,8 @@ static void test_wishes_arrive(void **state)
 }
 
 /*
- * The settings of an execution reach the device, too, also in a burst. Bursts have a default loop
- * timeout of their own.
+ * The device gets the settings of an execution, also in a burst. The default loop timeout of bursts
+ * differs from the default of other executions.
  */
 static void test_limits_arrive(void **state)
 {
@@ -257,7 +259,7 @@ static void test_limits_arrive(void **state)
 			    (cases[k].timeout_ns ? clock_ns() + cases[k].timeout_ns : 0));
 		assert_true(accel.execution.loop_timeout_ns ==
 			    (cases[k].loop_expected ? cases[k].loop_expected : in_burst ? 0 : usual));
-		/* Each input and the output begins on its own cache line. */
+		/* Each input and output begins on a separate cache line of the pool. */
 		for (uint32_t a = 0; a < 3; a++) {
 			assert_int_equal(accel.arguments[a].pool, 0);
 			assert_int_equal(accel.arguments[a].offset, 64 * a);
@@ -275,7 +277,7 @@ static void test_limits_arrive(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* For an omitted argument the device learns only that there is no value. */
+/* The runtime passes an omitted argument to the device only as an argument without a value. */
 static void test_omitted_argument(void **state)
 {
 	static const struct nna_argument none = { .has_no_value = true };
@@ -362,7 +364,7 @@ static void test_sync_file(void **state)
 		{ NN_GENERAL_FAILURE, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
 		{ NN_INVALID_ARGUMENT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
 		{ NN_DEAD_OBJECT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
-		/* Errors because memory or files ran out are not stored. */
+		/* The runtime does not store the error if memory or file descriptors ran out. */
 		{ NN_OUT_OF_MEMORY, ANEURALNETWORKS_OUT_OF_MEMORY, ANEURALNETWORKS_NO_ERROR },
 		{ NN_RESOURCE_EXHAUSTED_TRANSIENT, ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT,
 		  ANEURALNETWORKS_NO_ERROR },
@@ -406,8 +408,8 @@ static void test_sync_file(void **state)
 		ANeuralNetworksEvent_free(event);
 		ANeuralNetworksExecution_free(e);
 		/*
-		 * The caller gets a file of its own, which is not the file that signals the
-		 * execution's end.
+		 * The caller gets its own file descriptor of the fence, not the descriptor that the
+		 * runtime keeps.
 		 */
 		if (cases[i].second != ANEURALNETWORKS_NO_ERROR)
 			continue;
@@ -426,8 +428,8 @@ static void test_sync_file(void **state)
 }
 
 /*
- * t = a + b, u = t * a, v = u + b, out = v + t. Only the CPU computes products, so t and u pass
- * from one device to the other. If `rows` is 0, the number of rows is unknown.
+ * Makes a model t = a + b, u = t * a, v = u + b, out = v + t. Only the CPU computes products, so t
+ * and u pass between the devices. If `rows` is 0, the number of rows is unknown.
  */
 static ANeuralNetworksModel *mixed_model(uint32_t rows)
 {
@@ -495,7 +497,10 @@ static void test_steps(void **state)
 	const ANeuralNetworksDevice *device = accelerator();
 
 	(void)state;
-	/* The accelerator has two steps: one before the product, and one after it. */
+	/*
+	 * The accelerator has two steps of the model: one before the product, and one after the
+	 * product.
+	 */
 	assert_int_equal(accel.prepared, 2);
 	assert_mixed(compilation);
 	assert_int_equal(accel.executed, 4);
@@ -504,14 +509,17 @@ static void test_steps(void **state)
 	assert_ok(ANeuralNetworksModel_getSupportedOperationsForDevices(model, &device, 1,
 									supported));
 	assert_true(supported[0] && supported[1] && !supported[2] && supported[3]);
-	/* The accelerator does not support operation 2, and no other device was named. */
+	/*
+	 * The compilation fails because the only named device, the accelerator, does not support
+	 * operation 2.
+	 */
 	compilation = for_accelerator(model);
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_finish(compilation));
 	ANeuralNetworksCompilation_free(compilation);
 	ANeuralNetworksModel_free(model);
 }
 
-/* Makes a memory for the first input or output of a compilation. */
+/* Makes a memory from a description with the first input or output of a compilation. */
 static int make_memory(ANeuralNetworksCompilation *compilation, bool output,
 		       ANeuralNetworksMemory **memory)
 {
@@ -530,8 +538,8 @@ static int make_memory(ANeuralNetworksCompilation *compilation, bool output,
 }
 
 /*
- * Both devices read an input of mixed_model(). The memory made for this input can be reached by
- * both, if possible.
+ * Both devices read an input of mixed_model(). A memory for this input should be memory that both
+ * devices can reach.
  */
 static void test_memory_of_two(void **state)
 {
@@ -570,8 +578,8 @@ static void test_memory_of_two(void **state)
 }
 
 /*
- * If the CPU replaces a device, the CPU reads copies of the device's buffers, and its results are
- * copied back.
+ * If the CPU replaces a device, it reads copies of the device's buffers, and the runtime copies the
+ * results back to the device's buffers.
  */
 static void test_fallback_with_buffers(void **state)
 {
@@ -611,8 +619,8 @@ static void test_fallback_with_buffers(void **state)
 }
 
 /*
- * One buffer is copied to another through this process; after a failed write the other buffer has
- * no contents.
+ * The runtime copies a buffer to another buffer through the process's memory. After a failed write,
+ * the destination buffer is uninitialised.
  */
 static void test_copies_of_buffers(void **state)
 {
@@ -674,8 +682,8 @@ static ANeuralNetworksModel *two_steps_model(void)
 }
 
 /*
- * If a step fails on the device, and then on the CPU because writing to the device's memory fails,
- * the CPU executes the whole model. This execution may fail, too.
+ * If a step fails on the device, and then fails on the CPU because writing to the device's memory
+ * fails, the CPU executes the whole model. The execution of the whole model may also fail.
  */
 static void test_fallback_of_whole(void **state)
 {
@@ -749,14 +757,17 @@ static void test_unknown_size_between_steps(void **state)
 	assert_ok(ANeuralNetworksCompilation_createForDevices(model, both, 2, &compilation));
 	assert_result(OP_FAILED, ANeuralNetworksCompilation_finish(compilation));
 	ANeuralNetworksCompilation_free(compilation);
-	/* If fallback is allowed, the CPU computes everything. */
+	/* If fallback is allowed, the CPU computes all operations. */
 	compilation = compile(model, false);
 	assert_int_equal(accel.prepared, 0);
 	ANeuralNetworksCompilation_free(compilation);
 	ANeuralNetworksModel_free(model);
 }
 
-/* Pools of arguments number first the memories, then the buffers; each is listed once. */
+/*
+ * The pool numbers of arguments count first the memories and then the buffers; a memory or buffer
+ * is listed only once.
+ */
 static void test_pools_of_buffers(void **state)
 {
 	enum { BUFFER_A = 1, BUFFER_B = 2, BUFFER_OUT = 4, SAME = 8 };
@@ -860,7 +871,7 @@ static void test_reasons(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A device fills in the unknown dimensions of an output, and must not change known ones. */
+/* A device reports the unknown dimensions of an output, and must not change known dimensions. */
 static void test_declared_shapes(void **state)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Gives the CPU device of libneuralnetworks.so plug-ins such as a worker has: registers both
- * example plug-ins before the first call. Conformance runs use this to check that plug-ins do not
- * change NNAPI operations.
+ * Loads both example plug-ins into the CPU device of libneuralnetworks.so, as a worker does, before
+ * the first call. Conformance runs use this library to check that plug-ins do not change NNAPI
+ * operations.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 
 static void must_load(const char *folder, const char *name)
 {
-	static const struct nna_engine engine;	/* an engine without extensions of its own */
+	static const struct nna_engine engine;	/* engine without extensions */
 	struct nn_error err = { "" };
 	char path[4200];
 

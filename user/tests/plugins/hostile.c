@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The extension com.example.hostile, whose operations misbehave, each in another way. All
- * operations have one input and one output of type TENSOR_FLOAT32.
+ * The extension com.example.hostile, of which each operation misbehaves in a different way. All
+ * operations of the extension have one input and one output of type TENSOR_FLOAT32.
  */
 #include <signal.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static enum nnx_status execute(struct nnx_call *call)
 		*nowhere = 1;
 		break;
 	case STUBBORN:
-		/* Signals that can be blocked do not end the loop. */
+		/* Block all signals, so that only a signal that cannot be blocked ends the loop. */
 		sigfillset(&all);
 		sigprocmask(SIG_SETMASK, &all, NULL);
 		loop();

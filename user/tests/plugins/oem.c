@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An extension with only the OEM operation. The operation adds the bytes of input 1, an OEM scalar,
- * to the first bytes of input 0, a TENSOR_OEM_BYTE.
+ * An extension with only the OEM operation. The OEM operation adds the bytes of input 1, an OEM
+ * scalar, to the first bytes of input 0, a TENSOR_OEM_BYTE.
  */
 #include <string.h>
 
