@@ -875,7 +875,7 @@ static void test_reasons(void **state)
 static void test_declared_shapes(void **state)
 {
 	static const struct {
-		uint32_t rows, columns;		/* shape in the type; 0 and 0 without a type */
+		uint32_t rows, columns;		/* given output shape; 0 and 0: no type is given */
 		int result;
 	} cases[] = {
 		{ 0, 0, ANEURALNETWORKS_NO_ERROR }, { 2, 2, ANEURALNETWORKS_NO_ERROR },
@@ -912,7 +912,9 @@ static void test_declared_shapes(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* An output that is shorter than its buffer does not change the rest of the buffer. */
+/*
+ * An output that is shorter than the application's buffer does not change the rest of the buffer.
+ */
 static void test_long_output(void **state)
 {
 	const uint32_t dims[] = { 2, 2 };
@@ -940,8 +942,8 @@ static void test_long_output(void **state)
 }
 
 /*
- * If a device refuses a buffer, a compilation that names no device gets shared memory instead; one
- * that names the device fails.
+ * If a device refuses a buffer, a compilation that names no device gets shared memory instead. A
+ * compilation that names the device fails.
  */
 static void test_refused_buffers(void **state)
 {
@@ -1020,7 +1022,7 @@ static void test_failing_to_answer(void **state)
 	assert_result(DEAD_OBJECT, ANeuralNetworksCompilation_finish(compilation));
 	ANeuralNetworksCompilation_free(compilation);
 
-	/* When the device works again, a new compilation uses it. */
+	/* After the device has recovered, a new compilation uses the device. */
 	accel.supported_status = NN_OK;
 	compilation = for_accelerator(model);
 	assert_ok(ANeuralNetworksCompilation_finish(compilation));
@@ -1158,8 +1160,8 @@ static void test_busy(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, run_burst, &run), 0);
 	sem_wait(&accel.entered);
 	/*
-	 * While an execution runs in a burst, the burst cannot run another execution, and other
-	 * calls cannot use the execution.
+	 * While a burst runs an execution, the burst refuses other executions, and other calls with
+	 * the running execution fail.
 	 */
 	assert_result(BAD_STATE, ANeuralNetworksExecution_burstCompute(other, run.burst));
 	assert_result(BAD_STATE, ANeuralNetworksExecution_compute(run.execution));
@@ -1238,7 +1240,10 @@ static int compute_once(ANeuralNetworksCompilation *compilation, ANeuralNetworks
 	return result;
 }
 
-/* A worker that missed the deadline may still write, so its memory is not reused. */
+/*
+ * A worker that missed the deadline may still write to the execution's memory, so the runtime does
+ * not reuse this memory.
+ */
 static void test_memory_of_late_workers(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -1268,7 +1273,7 @@ static void test_memory_of_late_workers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Counts the files of a folder, and removes them if requested. */
+/* Counts the files of a folder, and removes these files if `removes` is true. */
 static unsigned int count_files(const char *folder, bool removes)
 {
 	unsigned int count = 0;
@@ -1287,7 +1292,8 @@ static unsigned int count_files(const char *folder, bool removes)
 }
 
 /*
- * A device that reports no cache files prepares a model in the same way with and without caching.
+ * If a device reports that it needs no cache files, the runtime ignores the application's caching
+ * information.
  */
 static void test_no_cache_files(void **state)
 {
@@ -1310,8 +1316,8 @@ static void test_no_cache_files(void **state)
 }
 
 /*
- * If the application gives no caching information, the library makes no file, and passes none to
- * the device.
+ * If the application gives no caching information, the library makes no cache files, and passes no
+ * files to the device.
  */
 static void test_no_cache_information(void **state)
 {
@@ -1325,8 +1331,7 @@ static void test_no_cache_information(void **state)
 	accel.cache_files = 1;
 	assert_ok(ANeuralNetworksDevice_wait(accelerator()));
 	/*
-	 * If the library used a relative or empty path for cache files, the files would be in this
-	 * folder.
+	 * Change to this folder, where a relative or empty path of cache files would put the files.
 	 */
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(chdir(folder), 0);
@@ -1349,7 +1354,10 @@ static void test_no_cache_information(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The application may free a model and a compilation before it frees the objects made from them. */
+/*
+ * The application may free a model and a compilation before it frees objects that were made from
+ * the compilation.
+ */
 static void test_freed_first(void **state)
 {
 	ANeuralNetworksModel *model = mixed_model(2);
@@ -1379,8 +1387,8 @@ static void test_freed_first(void **state)
 }
 
 /*
- * A second engine that starts later becomes a device, too, and gets the operations that it computes
- * faster.
+ * A second engine that starts after the first engine becomes a device, and gets the operations that
+ * it computes faster.
  */
 static void test_second_appears(void **state)
 {
@@ -1395,8 +1403,8 @@ static void test_second_appears(void **state)
 	assert_int_equal(count, 2);
 	accel.has_second = true;
 	/*
-	 * The library searches for the second device from time to time. When its engine is gone,
-	 * the library waits briefly for it.
+	 * Run the clock faster, because the library searches for new devices only at intervals, and
+	 * waits for an engine that is gone.
 	 */
 	set_clock_rate(1000);
 	do {

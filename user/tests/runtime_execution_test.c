@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of executions: arguments, states, shapes, times, bursts and events.
+ * Tests the rules of executions: arguments, states, shapes, times, bursts and events.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -60,7 +60,7 @@ static void test_null(void **state)
 		      ANeuralNetworksExecution_getOutputOperandDimensions(execution, 0, NULL));
 	assert_result(UNEXPECTED_NULL,
 		      ANeuralNetworksExecution_getDuration(NULL, 0, &duration));
-	/* One pointer is NULL in each call. */
+	/* Each of these calls has one pointer that is NULL. */
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(
 					       NULL, NULL, 0, 0, &event));
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(
@@ -101,7 +101,10 @@ static void test_compute(void **state)
 	uint32_t rank, dims[2];
 	float sum[ADD_ELEMENTS];
 
-	/* A rejected call for the output does not change the execution. */
+	/*
+	 * A rejected call that reads the output's rank or sets an argument does not change the
+	 * execution.
+	 */
 	assert_result(BAD_DATA, ANeuralNetworksExecution_compute(execution));
 	assert_result(BAD_STATE,
 		      ANeuralNetworksExecution_getOutputOperandRank(execution, 0, &rank));
@@ -122,7 +125,7 @@ static void test_compute(void **state)
 	assert_result(BAD_DATA,
 		      ANeuralNetworksExecution_getOutputOperandRank(execution, -1, &rank));
 
-	/* The execution is not reusable, so it cannot run again. */
+	/* An execution that is not reusable cannot run twice. */
 	assert_result(BAD_STATE, ANeuralNetworksExecution_compute(execution));
 	assert_result(BAD_STATE, ANeuralNetworksExecution_setLoopTimeout(execution, 1));
 	assert_result(BAD_STATE, ANeuralNetworksExecution_setMeasureTiming(execution, true));
@@ -157,11 +160,11 @@ struct argument_case {
 	const char *name;
 	bool open;			/* use the model with an unknown dimension */
 	int32_t index;
-	uint32_t rank;			/* rank in the type; 0 without a type */
+	uint32_t rank;			/* rank in the argument's type; 0: no type given */
 	const uint32_t *dims;
 	size_t length;
-	int input;			/* result for an input */
-	int output;			/* result for an output */
+	int input;			/* expected result for an input */
+	int output;			/* expected result for an output */
 };
 
 #define OK ANEURALNETWORKS_NO_ERROR
@@ -217,7 +220,8 @@ struct type_case {
 };
 
 /*
- * Types that are given for a TENSOR_FLOAT32 of [2, 2]; only the dimensions of such a type are used.
+ * Argument types that the test gives for a TENSOR_FLOAT32 of [2, 2]; the runtime uses only the
+ * dimensions of an argument's type.
  */
 static const struct type_case type_cases[] = {
 	{ "as wide", { ANEURALNETWORKS_TENSOR_INT32, 2, dims_2x2, 0, 0 }, 16, OK },
@@ -237,8 +241,8 @@ static const struct type_case type_cases[] = {
 };
 
 /*
- * Sets both inputs and the output with the type of `c`; returns the first result that `c` does not
- * expect.
+ * Sets both inputs and the output with the type of `c`; returns the first result that differs from
+ * c->result.
  */
 static int set_typed(ANeuralNetworksExecution *execution, const struct type_case *c,
 		     ANeuralNetworksMemory *memory, float *data)
@@ -268,7 +272,10 @@ static int set_typed(ANeuralNetworksExecution *execution, const struct type_case
 	return c->result;
 }
 
-/* A type must be valid; its code, scale and zero point may differ from the model's. */
+/*
+ * The type of an argument must be valid; its code, scale and zero point may differ from the operand
+ * in the model.
+ */
 static void test_other_type(void **state)
 {
 	struct add_models *f = *state;
@@ -390,7 +397,7 @@ static void test_timing(void **state)
 	assert_ok(ANeuralNetworksExecution_compute(execution));
 	assert_result(BAD_DATA, ANeuralNetworksExecution_getDuration(execution, -1, &duration));
 	assert_result(BAD_DATA, ANeuralNetworksExecution_getDuration(execution, 4, &duration));
-	/* The CPU device measures no times. */
+	/* The CPU device does not measure times. */
 	assert_ok(ANeuralNetworksExecution_getDuration(execution, 3, &duration));
 	assert_true(duration == UINT64_MAX);
 	ANeuralNetworksExecution_free(execution);
@@ -450,7 +457,7 @@ static void test_start_compute(void **state)
 	ANeuralNetworksEvent_free(event);
 }
 
-/* For poll(), an eventfd looks like a fence that has not signalled yet. */
+/* The fence is an eventfd, which poll() treats like a fence that has not signalled yet. */
 static void test_dependencies(void **state)
 {
 	struct add_models *f = *state;
@@ -507,7 +514,10 @@ static void test_failed_dependency(void **state)
 	assert_ok(ANeuralNetworksExecution_startCompute(first, &one));
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
 		second, (const ANeuralNetworksEvent *const *)&one, 1, 0, &two));
-	/* The second execution has references to its memories and to the event. */
+	/*
+	 * The second execution keeps references to its memories and to the event `one`, which is
+	 * freed here.
+	 */
 	assert_result(MISSED_DEADLINE_PERSISTENT, ANeuralNetworksEvent_wait(one));
 	ANeuralNetworksEvent_free(one);
 	assert_result(OP_FAILED, ANeuralNetworksEvent_wait(two));
@@ -525,7 +535,8 @@ static void test_fenced_refusals(void **state)
 	ANeuralNetworksExecution *execution = open_execution(f, sum, sizeof(sum));
 
 	/*
-	 * The output of the model has an unknown shape, and the model is compiled for all devices.
+	 * A fenced execution is refused because the model's output has an unknown shape, and the
+	 * model is compiled for all devices.
 	 */
 	assert_result(BAD_DATA, ANeuralNetworksExecution_startComputeWithDependencies(
 					execution, NULL, 0, 0, &event));
@@ -537,7 +548,10 @@ static void test_fenced_refusals(void **state)
 			      &event));
 	assert_null(event);
 
-	/* After the execution has run, BAD_STATE has priority over all other errors. */
+	/*
+	 * For an execution that has already run, the error BAD_STATE has priority over all other
+	 * errors.
+	 */
 	assert_ok(ANeuralNetworksExecution_compute(execution));
 	assert_result(BAD_STATE, ANeuralNetworksExecution_startComputeWithDependencies(
 					 execution, NULL, 0, 1, &event));

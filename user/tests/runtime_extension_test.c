@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests extensions through the NDK's functions, on the device nnaccel with the example and the test
- * plug-ins. This program writes the list of allowed programs in /etc/nnaccel: see
- * scripts/guest/extensions. In other environments all tests are skipped.
+ * plug-ins. The test program writes the list of allowed programs in /etc/nnaccel (see
+ * scripts/guest/extensions). All tests are skipped on other machines than the guest of this script.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -47,7 +47,7 @@ static const char *own_path(void)
 	return path;
 }
 
-/* Puts the path of this program on the list. */
+/* Writes the path of the test program to the list of allowed programs. */
 static int allow(void **state)
 {
 	(void)state;
@@ -76,8 +76,8 @@ static ANeuralNetworksOperationType operation_type(ANeuralNetworksModel *model, 
 }
 
 /*
- * The operands: 0 the count, 1 the numbers (also an output), 2 their ratios, 3 ones, 4 no
- * activation, 5 the sum.
+ * Makes a model with the operands 0 the count, 1 the numbers (also an output), 2 the numbers'
+ * ratios, 3 ones, 4 no activation, 5 the sum.
  */
 static ANeuralNetworksModel *golden_model(const void *data, size_t length)
 {
@@ -244,8 +244,8 @@ static void test_operands(void **state)
 }
 
 /*
- * A program that is not on the list gets neither operands nor operations; once it is listed it gets
- * both.
+ * A program that is not on the list of allowed programs gets neither types nor operations of
+ * extensions. After it is listed, the program gets types and operations.
  */
 static void test_not_listed(void **state)
 {
@@ -293,7 +293,8 @@ static void test_sync(void **state)
 	check_sync(c);
 	ANeuralNetworksCompilation_free(c);
 	/*
-	 * A compilation that names no device gives the model to the device that has the extensions.
+	 * A compilation that names no device compiles the model for the device that has the
+	 * extensions.
 	 */
 	assert_ok(ANeuralNetworksCompilation_create(model, &any));
 	assert_ok(ANeuralNetworksCompilation_finish(any));
@@ -359,7 +360,10 @@ static ANeuralNetworksCompilation *compile_cached(ANeuralNetworksModel *model)
 	return c;
 }
 
-/* A model without extensions gets another cache entry, although the token is the same. */
+/*
+ * A model with extensions and a model without extensions get different cache entries, although the
+ * application gives both models one token.
+ */
 static void test_cached(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant)), *plain = add_model(2);
@@ -384,8 +388,8 @@ static void test_cached(void **state)
 }
 
 /*
- * A device memory is made for the output with the numbers. The execution writes to it, and its
- * contents are copied to other memory.
+ * The test makes a device memory for the output with the numbers. The execution writes to this
+ * memory, and the test copies the memory's contents to other memory.
  */
 static void test_domain(void **state)
 {
@@ -444,7 +448,10 @@ static void test_supported(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The reference device has no extensions, so it does not replace the device nnaccel. */
+/*
+ * The reference device has no extensions, so it cannot compile the model instead of the device
+ * nnaccel.
+ */
 static void test_no_device(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));
@@ -471,7 +478,7 @@ static void test_wrong_data(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* If a plug-in fails during an execution, no other device is tried. */
+/* If a plug-in fails during an execution, the runtime tries no other device. */
 static void test_failing(void **state)
 {
 	ANeuralNetworksModel *model = golden_model(&quant, sizeof(quant));
@@ -491,7 +498,7 @@ static void test_failing(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Compiles with an attribute, and possibly with a cache. */
+/* Compiles the model with an extension attribute, and with caching unless `cache` is NULL. */
 static ANeuralNetworksCompilation *compile_with(ANeuralNetworksModel *model, uint16_t code,
 						int64_t value, const char *cache, int *result)
 {
@@ -515,7 +522,10 @@ static void check_modulo(const struct results *r, int64_t modulus, int skip)
 		assert_int_equal(r->numbers[i], numbers[i + skip] % modulus * 2 + 100);
 }
 
-/* Executes in each way, with an attribute of the execution and without. */
+/*
+ * Executes synchronously, in a burst and fenced, each with and without an attribute of the
+ * execution.
+ */
 static void check_attributes(ANeuralNetworksCompilation *c, int64_t modulus)
 {
 	enum { SYNC, BURST, FENCED, WAYS };
@@ -571,7 +581,8 @@ static void test_attributes(void **state)
 }
 
 /*
- * Different attributes give different cache entries, even if the application's token is the same.
+ * Compilations with different attributes get different cache entries, even if the application gives
+ * one token for all compilations.
  */
 static void test_attributes_cached(void **state)
 {
@@ -635,7 +646,7 @@ static void test_attribute_rules(void **state)
 	assert_result(BAD_STATE, ANeuralNetworksExecution_addExtensionAttribute(
 					 e, GOLDEN_NAME, 2, token, 1));
 	ANeuralNetworksExecution_free(e);
-	/* The device refuses data that the library cannot check. */
+	/* The device refuses attribute data that the library cannot check. */
 	e = execution(c, &r);
 	assert_ok(ANeuralNetworksExecution_addExtensionAttribute(
 			e, FIBONACCI_NAME, FIBONACCI_SKIP, &far, sizeof(far)));
@@ -683,7 +694,10 @@ static void test_oem(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Joins the group before the device is opened. Returns false if there is no device. */
+/*
+ * Joins the extensions' group, before the library opens the device. Returns false if the machine
+ * has no device nnaccel.
+ */
 static bool find_devices(void)
 {
 	const struct group *group = getgrnam("nnaccel-ext");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each allocation of libneuralnetworks and libnnaccel fails in turn, first alone and then with all
- * later ones. A call returns an error or succeeds, nothing crashes or leaks, and afterwards the
- * same calls succeed. The test uses nnapi-reference, or the device that NN_TEST_DEVICE names. Each
- * request to the kernel, which the test plays, also fails in turn. Each failing call must log a
- * reason, even if only an argument is invalid.
+ * Each allocation of libneuralnetworks and libnnaccel fails in turn, first alone and then together
+ * with all later allocations. A call must return an error or succeed, without a crash or a leak,
+ * and the same calls must succeed afterwards. The test uses nnapi-reference, or the device that
+ * NN_TEST_DEVICE names. Each request to the kernel, which the test plays, also fails in turn. Each
+ * failing call must log a reason, even if only an argument is invalid.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +26,7 @@
 #define IN_SIZE (IN * sizeof(float))
 #define OUT_SIZE (OUT * sizeof(float))
 
-/* The objects that a run makes; they are freed after the run. */
+/* The objects that a run makes, and that release() frees after the run. */
 struct made {
 	ANeuralNetworksModel *model, *all;
 	ANeuralNetworksCompilation *compilation;
@@ -38,7 +38,7 @@ struct made {
 	AHardwareBuffer *buffer;
 };
 
-/* Objects that all runs use; they are made before allocations fail. */
+/* Objects that all runs use, and that the test makes before allocations fail. */
 static struct {
 	const ANeuralNetworksDevice *device;
 	ANeuralNetworksModel *model;
@@ -50,7 +50,7 @@ static struct {
 static const float in[IN] = { 1, -2, 3, 0.5f };
 static float out[OUT];
 
-/* The last line of the log, and the number of calls that failed without a line with a reason. */
+/* The last line of the log, and the number of calls that failed without logging a reason. */
 static char line[1024];
 static unsigned int unexplained;
 
@@ -79,7 +79,7 @@ static void look_for_reason(const char *call)
 	line[0] = '\0';
 }
 
-/* Makes a call. If the call fails, returns its result from the function that uses this macro. */
+/* Makes a call. If the call fails, the function that uses TRY() returns the call's result. */
 #define TRY(call) do {			\
 	int result_ = call;		\
 					\
@@ -243,7 +243,10 @@ static int run_dependencies(struct made *m)
 	TRY(ANeuralNetworksExecution_startComputeWithDependencies(m->execution, NULL, 0, 0, &m->event));
 	first = m->event;
 	TRY(ANeuralNetworksExecution_startComputeWithDependencies(m->second, &first, 1, 0, &m->next));
-	/* An execution that depends on a failed execution also fails, with another result code. */
+	/*
+	 * The second execution, which depends on the first execution, fails with another result
+	 * code if the first execution failed.
+	 */
 	TRY(ANeuralNetworksEvent_wait(m->event));
 	TRY(ANeuralNetworksEvent_wait(m->next));
 	return 0;
@@ -272,7 +275,10 @@ static int run_files(struct made *m)
 	return 0;
 }
 
-/* All arguments are memory of files, so that a device with fences needs no thread. */
+/*
+ * Starts a fenced execution; all arguments are memory of files, so that the runtime needs no thread
+ * if the device has fences.
+ */
 static int run_fenced(struct made *m)
 {
 	uint32_t rank, dims[2];
@@ -293,7 +299,7 @@ static int run_fenced(struct made *m)
 	return 0;
 }
 
-/* A result in device memory is copied to memory of a file. */
+/* Executes with an output in device memory, and copies this output to memory of a file. */
 static int run_domain(struct made *m)
 {
 	TRY(ANeuralNetworksMemoryDesc_create(&m->desc));
@@ -338,7 +344,7 @@ static const struct run {
 	const char *name;
 	int (*run)(struct made *m);
 	bool computes;
-	bool is_cold;		/* the cache is empty */
+	bool is_cold;		/* run with an empty cache */
 } runs[] = {
 	{ "model", run_model, false, false },
 	{ "compilation", run_compilation, true, false },
@@ -357,8 +363,8 @@ static const struct run {
 static const struct run hardware_buffer = { "hardware buffer", run_hardware_buffer, true, false };
 
 /*
- * Returns whether a result code reports a missing resource. A file that cannot be mapped has its
- * own code.
+ * Returns whether a result code reports a missing resource. UNMAPPABLE reports a file that cannot
+ * be mapped.
  */
 static bool says_so(int result)
 {
@@ -366,7 +372,9 @@ static bool says_so(int result)
 	       result == ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT;
 }
 
-/* Makes a run once; returns how many allocations failed. *result is the result of the run. */
+/*
+ * Calls a run function once, stores its result in *result, and returns how many allocations failed.
+ */
 static unsigned int run_once(const struct run *run, unsigned int number, bool lasting, int *result)
 {
 	struct made made = { 0 };
@@ -384,7 +392,10 @@ static unsigned int run_once(const struct run *run, unsigned int number, bool la
 	return failures;
 }
 
-/* Executes once, because the first execution leaves state in the compilation. */
+/*
+ * Executes ready.compilation once, because its first execution allocates memory that the
+ * compilation keeps.
+ */
 static void settle(void)
 {
 	static const struct run execution = { .name = "execution", .run = run_execution };
@@ -394,7 +405,8 @@ static void settle(void)
 }
 
 /*
- * Repeats a run until each of its allocations has failed once; returns the number of allocations.
+ * Repeats a run until each of the run's allocations has failed once; returns the number of
+ * allocations.
  */
 static unsigned int fail_each(const struct run *run, bool lasting)
 {
@@ -423,8 +435,8 @@ static unsigned int fail_each(const struct run *run, bool lasting)
 			continue;
 		}
 		/*
-		 * Memory may grow once, when the CPU replaces the device for the first time. A leak
-		 * would be seen again.
+		 * Memory may grow once, when the CPU replaces the device for the first time. A
+		 * second growth is a leak.
 		 */
 		if (has_grown)
 			fail_msg("%s: allocation %u: not given back: %s", run->name, number,
@@ -446,7 +458,10 @@ static void test_each_allocation(void **state)
 			assert_true(fail_each(&runs[i], lasting) > 0);
 }
 
-/* Under emulation of system calls, the ioctls of dma-bufs are missing. */
+/*
+ * Returns whether AHardwareBuffer_lock() works; emulated system calls may lack the ioctls of
+ * dma-bufs.
+ */
 static bool are_locked(void)
 {
 	const AHardwareBuffer_Desc desc = {
@@ -475,8 +490,8 @@ static void test_hardware_buffer(void **state)
 }
 
 /*
- * Makes the first call of a process, which finds the devices. The CPU device is found even if
- * allocations for other devices fail.
+ * Makes the first NNAPI call of a process, which searches for devices. The library must find the
+ * CPU device even if allocations for other devices fail.
  */
 static int first_call(unsigned int number, bool lasting)
 {
@@ -553,7 +568,7 @@ static int let_go(void **state)
 
 /* ---- requests that fail, of a device that is not there ---- */
 
-/* Makes a run; returns how many requests failed. */
+/* Calls a run function while kernel request `number` fails; returns how many requests failed. */
 static unsigned int request_once(const struct run *run, unsigned int number, int error, int *result)
 {
 	struct made made = { 0 };
@@ -569,8 +584,8 @@ static unsigned int request_once(const struct run *run, unsigned int number, int
 }
 
 /*
- * Makes the same run without a failure; before it, makes the calls that leave state in a
- * compilation.
+ * Repeats a run without a failure, and then executes ready.compilation, whose first execution
+ * leaves state in the compilation.
  */
 static int request_again(const struct run *run)
 {
@@ -582,7 +597,10 @@ static int request_again(const struct run *run)
 	return result ? result : executed;
 }
 
-/* Makes each request fail; returns false if an object of the C library or kernel is leaked. */
+/*
+ * Repeats a run until each of the run's kernel requests has failed once. Returns false if an object
+ * of the C library or kernel was leaked.
+ */
 static bool fail_requests(const struct run *run, int error)
 {
 	unsigned int number = 0, refused = 0, failures;
@@ -611,7 +629,7 @@ static bool fail_requests(const struct run *run, int error)
 	return true;
 }
 
-/* The requests fail in a child process, which has not searched for devices yet. */
+/* Kernel requests fail in a child process, because the child has not searched for devices yet. */
 static void test_each_request(void **state)
 {
 	static const int errors[] = { EIO, ENOMEM, EINVAL, ETIMEDOUT, EPIPE, FAKE_REFUSES };
@@ -629,7 +647,7 @@ static void test_each_request(void **state)
 			if (!fail_requests(&runs[i / ARRAY_SIZE(errors)],
 					   errors[i % ARRAY_SIZE(errors)]))
 				_exit(3);
-		/* Now allocations fail, too; the played device computes nothing. */
+		/* Let allocations fail in turn on the played device, which computes nothing. */
 		for (size_t i = 0; i < 2 * ARRAY_SIZE(runs); i++) {
 			struct run run = runs[i / 2];
 
@@ -728,7 +746,7 @@ static void call_each(void)
 	REFUSE(ANeuralNetworksModel_setOperandExtensionData, NULL, 0, NULL, 0);
 }
 
-/* Functions without a result. */
+/* Exported functions that return no result code. */
 static const char *const silent[] = {
 	"ANeuralNetworksBurst_free",
 	"ANeuralNetworksCompilation_free",
@@ -750,7 +768,7 @@ static bool is_one_of(const char *name, const char *const *list, size_t count)
 	return false;
 }
 
-/* Each exported function must be called here, otherwise the test fails. */
+/* The test fails if test_bad_arguments() does not call one of the exported functions. */
 static void test_bad_arguments(void **state)
 {
 	FILE *map = fopen(EXPORTS, "re");

@@ -24,14 +24,14 @@
 
 struct nna_device {
 	int number;
-	pid_t process;			/* the only process that may use it */
+	pid_t process;			/* the only process that may use the device */
 };
 
 struct nna_memory {
 	atomic_int references;
 	void *base;
 	uint64_t size;
-	struct nna_memory *next;	/* next freed memory; freed memory faults if it is used */
+	struct nna_memory *next;	/* list of freed memories, whose use faults */
 };
 
 struct nna_prepared_model {
@@ -58,7 +58,7 @@ static struct {
 	enum nn_status prepare_status;
 	enum nn_status execute_status;
 	enum nn_status burst_status;
-	bool blocks;			/* executions wait for `go` */
+	bool blocks;			/* true: executions wait for the semaphore `go` */
 	sem_t entered, go;
 	uint32_t prepared;
 	uint32_t executed;
@@ -66,51 +66,54 @@ static struct {
 	uint32_t bursts;		/* that are open */
 	uint32_t allocated;		/* memories, ever */
 	uint32_t freed;			/* of all */
-	bool refuses_imports;		/* the device cannot reach any imported memory */
-	uint32_t unreachable;		/* memories of the last model in a query */
-	bool has_buffers;		/* buffers can be allocated */
-	uint32_t tokens;		/* next token of a buffer, from 1 */
+	bool refuses_imports;		/* true: the device cannot reach imported memories */
+	uint32_t unreachable;		/* unreachable memories of the last queried model */
+	bool has_buffers;		/* true: the device can allocate buffers */
+	uint32_t tokens;		/* token of the next buffer, from 1 */
 	/* Tokens of the last execution; an execution with tokens computes nothing. */
 	uint32_t num_tokens, asked_tokens[3];
 	uint32_t num_memories;
 	uint32_t refused_buffers;
-	/* Frequencies of the last buffer's first roles; 0 for none. */
+	/* Frequencies of the last buffer's first input and output roles; 0: no such role. */
 	float frequency, output_frequency;
 	uint32_t buffers_read;		/* number of calls */
 	uint32_t buffers_written;
-	/* Numbers of the next reads and writes of buffers that fail. */
+	/* How many of the next reads and writes of buffers fail. */
 	uint32_t failing_reads, failing_writes;
-	void (*at_list)(void);		/* called during a search for devices, or NULL */
+	void (*at_list)(void);		/* called when the library lists devices, or NULL */
 	uint64_t loop_timeout_ns;
 	bool saw_deadline;
-	struct nna_prepare_options preparation;	/* options of the last preparation */
-	struct nna_execute_options execution;	/* options of the last execution */
+	struct nna_prepare_options preparation;	/* options of the last nna_prepare_model() */
+	struct nna_execute_options execution;	/* options of the last nna_execute() */
 	struct nna_argument arguments[3];	/* inputs and outputs of the last execution */
-	uint32_t cache_files;		/* number of cache files of each kind */
-	uint32_t asked_for_cached;	/* number of requests for a model from files */
-	bool saw_cache;			/* a preparation had files to save the model to */
-	bool is_absent;			/* there is no device */
-	bool is_offline;		/* the device has no engine */
-	uint32_t offline_looks;		/* number of next calls that find no engine */
-	bool keeps_dying;		/* every execution kills its worker */
-	bool has_fences;		/* supports fenced executions, which end at once */
-	enum nn_status sync_file_status;	/* status when a fence of hardware is requested */
-	uint32_t sync_files;		/* number of requests for such a fence */
-	bool refuses_times;		/* reports no times of operations */
-	int64_t lies_ns;		/* error of the reported times */
-	/* Times of operations, relative to the engine's begin. */
+	uint32_t cache_files;		/* number of model files, and of data files */
+	uint32_t asked_for_cached;	/* number of requests to load a model from files */
+	bool saw_cache;			/* true: the last preparation had cache files */
+	bool is_absent;			/* true: the accelerator does not exist */
+	bool is_offline;		/* true: the device has no engine */
+	uint32_t offline_looks;		/* how many of the next calls find no engine */
+	bool keeps_dying;		/* true: every execution kills its worker */
+	bool has_fences;		/* true: supports fences; executions end immediately */
+	enum nn_status sync_file_status;	/* status of requests for a hardware fence */
+	uint32_t sync_files;		/* number of requests for a hardware fence */
+	bool refuses_times;		/* true: reports no times of operations */
+	int64_t lies_ns;		/* error that is added to reported times */
+	/*
+	 * Times of operations that the accelerator reports, relative to the execution's begin in
+	 * the engine.
+	 */
 	struct nn_operation_time times[2];
 	uint32_t num_times;
-	const char *reason;		/* reason of failing executions, or NULL */
-	bool has_second;		/* a second device is there, with an engine */
+	const char *reason;		/* error message of failing executions, or NULL */
+	bool has_second;		/* true: a second device exists, with an engine */
 	uint32_t executed_by_second;	/* of all */
-	uint32_t opened;		/* number of devices that this process has open */
+	uint32_t opened;		/* number of device handles open in this process */
 	uint32_t asked_for_info;	/* times */
-	void (*at_info)(struct nn_device_info *info);	/* changes the reported info, or NULL */
-	atomic_uint worker;		/* the current worker; other workers are dead */
+	void (*at_info)(struct nn_device_info *info);	/* changes the device's info, or NULL */
+	atomic_uint worker;		/* number of the living worker; others are dead */
 } accel;
 
-/* Device handles. They stay valid after they are closed, because models refer to them. */
+/* Device handles. A closed handle stays valid, because models refer to it. */
 #define MOST_DEVICES 64
 static struct nna_device devices[MOST_DEVICES];
 
@@ -118,8 +121,8 @@ enum nn_status nna_device_open(const char *path, struct nna_device **device, str
 {
 	if (accel.is_absent) {
 		/*
-		 * Without devices the library opens the usual one, to get the reason from its
-		 * error.
+		 * If the library finds no devices, it opens the default device to get the reason
+		 * from the error.
 		 */
 		assert_string_equal(path, NNA_DEVICE_PATH);
 		return nn_fail(err, NN_DEVICE_UNAVAILABLE, "told to be absent");
@@ -175,8 +178,8 @@ enum nn_status nna_device_get_extensions(struct nna_device *device,
 }
 
 /*
- * The device is twice as fast as the CPU, at twice the power; the second device is four times as
- * fast.
+ * The first device is twice as fast as the CPU, the second device four times as fast; both take
+ * twice the power of the CPU.
  */
 enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_info *info,
 				   struct nn_error *err)
@@ -201,7 +204,9 @@ enum nn_status nna_device_get_info(struct nna_device *device, struct nn_device_i
 	return NN_OK;
 }
 
-/* An eventfd behaves to poll() as the file of an execution that has ended. */
+/*
+ * Returns an eventfd as fence, which poll() treats like the fence of an execution that has ended.
+ */
 enum nn_status nna_execute_fenced(struct nna_prepared_model *prepared,
 				  const struct nna_request *request,
 				  const struct nna_execute_options *options,
@@ -423,7 +428,7 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 		p->memories[i]->references++;
 		p->pools[i] = (struct nn_pool){ memories[i]->base, memories[i]->size };
 	}
-	/* Checks the size at the beginning of every structure that may grow. */
+	/* Structures that may grow begin with their size. */
 	assert_int_equal(model->size, sizeof(*model));
 	assert_int_equal(options->size, sizeof(*options));
 	accel.saw_cache = options->cache;
@@ -438,7 +443,7 @@ enum nn_status nna_prepare_model(struct nna_device *device, const struct nn_mode
 	return NN_OK;
 }
 
-/* Loading a saved entry always fails. */
+/* The fake accelerator never loads a cached model. */
 enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 					    const struct nna_cache *cache,
 					    const struct nna_prepare_options *options,
@@ -469,12 +474,14 @@ void nna_prepared_model_free(struct nna_prepared_model *prepared)
 
 static float *argument_at(const struct nna_request *request, const struct nna_argument *arg)
 {
-	/* An execution with buffers never gets here. */
+	/* The argument is not in a buffer, because executions with buffers compute nothing. */
 	assert_true(arg->pool < request->num_memories);
 	return (float *)((uint8_t *)request->memories[arg->pool]->base + arg->offset);
 }
 
-/* Returns an operand's floats: of an argument, of a constant, or in `temporary`. */
+/*
+ * Returns the floats of an operand, which is an argument, a constant or a temporary in `temporary`.
+ */
 static float *operand_at(const struct nna_prepared_model *p, const struct nna_request *request,
 			 uint32_t index, float (*temporary)[ADD_ELEMENTS])
 {
@@ -509,7 +516,7 @@ static void add(const struct nna_prepared_model *p, const struct nna_request *re
 	}
 }
 
-/* Reports the times of operations, and waits until these times have passed. */
+/* Reports accel.times as the times of operations, and waits until these times have passed. */
 static void tell_times(const struct nna_request *request)
 {
 	const struct nna_argument *arg = &request->outputs[request->num_outputs - 1];
@@ -660,7 +667,10 @@ static inline void take_line(void *context, enum nna_log_level level, const char
 	snprintf(last_line, sizeof(last_line), "%s", line);
 }
 
-/* Computes a sum, and checks it if the execution succeeds. Returns the execution's result. */
+/*
+ * Executes a compilation of add_model(), and checks the sum if the execution succeeds. Returns the
+ * execution's result.
+ */
 static inline int compute_sum(ANeuralNetworksCompilation *compilation)
 {
 	ANeuralNetworksExecution *execution = add_execution(compilation);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of tests of the runtime: small models, and macros that make a call and check its
- * result.
+ * Common functions for tests of the runtime: small models, and macros that call a function and
+ * check its result.
  */
 #ifndef NN_TESTS_RUNTIME_FIXTURE_H
 #define NN_TESTS_RUNTIME_FIXTURE_H
@@ -37,7 +37,10 @@ static inline ANeuralNetworksOperandType scalar_type(int32_t type)
 	return (ANeuralNetworksOperandType){ type, 0, NULL, 0, 0 };
 }
 
-/* Makes sum[rows, 2] = a + b, but does not finish the model; 0 rows means unknown. */
+/*
+ * Makes a model sum[rows, 2] = a + b, but does not finish the model; if `rows` is 0, the number of
+ * rows is unknown.
+ */
 static inline ANeuralNetworksModel *unfinished_add_model(uint32_t rows)
 {
 	const uint32_t dims[] = { rows, 2 };
@@ -68,7 +71,7 @@ static inline ANeuralNetworksModel *add_model(uint32_t rows)
 	return model;
 }
 
-/* Returns the CPU device, which is the last one. */
+/* Returns the CPU device, which is the last device. */
 static inline const ANeuralNetworksDevice *cpu_device(void)
 {
 	ANeuralNetworksDevice *device;
@@ -121,13 +124,13 @@ static inline ANeuralNetworksCompilation *compile(ANeuralNetworksModel *model, b
 }
 
 /*
- * The models add_model(2) and add_model(0), and their compilations. Requests give the number of
- * rows of add_model(0).
+ * The models add_model(2) and add_model(0), and their compilations. The model add_model(0) has an
+ * unknown number of rows, which each execution determines.
  */
 struct add_models {
 	ANeuralNetworksModel *model;
 	ANeuralNetworksModel *open_model;
-	ANeuralNetworksCompilation *compilation;	/* compilation for the CPU by name */
+	ANeuralNetworksCompilation *compilation;	/* of `model`, for the CPU by name */
 	ANeuralNetworksCompilation *open;		/* of open_model, or for all devices */
 };
 

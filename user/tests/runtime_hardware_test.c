@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests AHardwareBuffer: buffers are allocated, locked, sent to processes, and used as memory on
- * every device.
+ * Tests AHardwareBuffer: allocates and locks buffers, sends buffers to processes, and uses buffers
+ * as memory on every device.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -111,7 +111,10 @@ static void test_lock(void **state)
 	unlock(buffer);
 	assert_int_equal(pixel, 2);
 	assert_int_equal(stride, 16);
-	/* Any file that can be polled may be the fence; lockPlanes() closes the file. */
+	/*
+	 * The fence may be any file that can be polled; AHardwareBuffer_lockPlanes() closes the
+	 * fence.
+	 */
 	assert_int_equal(pipe(fence), 0);
 	assert_int_equal(write(fence[1], "", 1), 1);
 	assert_int_equal(AHardwareBuffer_lockPlanes(buffer, CPU_RW, fence[0], NULL, &planes), 0);
@@ -126,13 +129,13 @@ static void test_lock(void **state)
 /* ---- what exporters of dma-bufs are told ---- */
 
 /*
- * Calls of DMA_BUF_IOCTL_SYNC: "w0 " begins an access for writing to file 0, and "W0 " ends it. "r"
- * stands for reading, "b" for both.
+ * Calls of DMA_BUF_IOCTL_SYNC: "w0 " begins an access for writing to file 0, and "W0 " ends the
+ * access. The letter is "r" for reading, and "b" for reading and writing.
  */
 static struct {
 	bool is_on;
 	char calls[64];
-	int fails;			/* number of the call that fails, from 1; 0 for none */
+	int fails;			/* number of the call that fails, from 1; 0: none */
 	int error;
 	ino_t first;			/* the first file */
 } sync_calls;
@@ -167,15 +170,15 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
 }
 
 /*
- * A lock begins an access to each file, and the last unlock ends all accesses. If a lock fails, the
- * accesses that it has begun are ended.
+ * A lock begins an access to each file, and the last unlock ends all accesses. A lock that fails
+ * ends the accesses that it has begun.
  */
 static void test_exporters(void **state)
 {
 	enum { READ = AHARDWAREBUFFER_USAGE_CPU_READ_OFTEN, WRITE = AHARDWAREBUFFER_USAGE_CPU_WRITE_RARELY };
 	static const struct {
 		const char *name;
-		uint64_t usages[2];	/* usages of locks; 0 for none */
+		uint64_t usages[2];	/* usages of two locks; 0: no lock */
 		int fails, error;
 		int results[2], unlocked;	/* results of locks, and of the last unlock */
 		const char *calls;
@@ -232,7 +235,10 @@ static void test_exporters(void **state)
 	close(image.planes[1].fd);
 }
 
-/* Locking a part fails unless the part lies within the buffer. A part may be the whole buffer. */
+/*
+ * Locking a part of a buffer fails unless the part lies within the buffer. The whole buffer is also
+ * a valid part.
+ */
 static void test_parts(void **state)
 {
 	static const struct {
@@ -313,7 +319,7 @@ static void test_from_fd(void **state)
 		unlock(buffer);
 		AHardwareBuffer_release(buffer);
 	}
-	/* The application's offset in the file has not changed. */
+	/* The buffer functions do not change the application's offset in the file. */
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), 1234);
 	close(fd);
 	AHardwareBuffer_Desc desc = description(AHARDWAREBUFFER_FORMAT_BLOB, 10, 1);
@@ -344,7 +350,10 @@ static void test_sockets(void **state)
 	assert_int_equal(AHardwareBuffer_getId(again, &id_b), 0);
 	assert_true(id_a == id_b);
 	AHardwareBuffer_release(again);
-	/* Receiving fails if the data are not a buffer, or if there are no data. */
+	/*
+	 * Receiving a buffer fails if the received data are not a buffer, or if the sender has
+	 * closed the socket.
+	 */
 	assert_int_equal(write(ends[0], "no buffer", 9), 9);
 	shutdown(ends[0], SHUT_WR);
 	assert_int_equal(AHardwareBuffer_recvHandleFromUnixSocket(ends[1], &again), -EINVAL);
@@ -355,8 +364,8 @@ static void test_sockets(void **state)
 }
 
 /*
- * Memory must be sealed: if the sender could truncate it, an access would kill the receiving
- * process.
+ * A received buffer's memory must be sealed. If the sender could truncate the memory, an access
+ * would kill the receiving process.
  */
 static void test_unsealed_memory_is_not_received(void **state)
 {
@@ -439,7 +448,7 @@ static ANeuralNetworksModel *identity(void)
 	return identity_of(HEIGHT, WIDTH * PIXEL);
 }
 
-/* Calls a function with a compilation of the model for each device, and frees the model. */
+/* Compiles the model for each device, calls act() with each compilation, and frees the model. */
 static void on_all_devices_with(ANeuralNetworksModel *model,
 				void (*act)(ANeuralNetworksCompilation *compilation))
 {
@@ -476,7 +485,7 @@ static AHardwareBuffer *image(int fd, uint64_t offset, uint32_t stride)
 	return buffer;
 }
 
-/* The memory takes over the caller's reference to the buffer. */
+/* Makes a memory of the buffer, and releases the caller's reference to the buffer. */
 static ANeuralNetworksMemory *memory_of(AHardwareBuffer *buffer)
 {
 	ANeuralNetworksMemory *memory = NULL;
@@ -538,8 +547,8 @@ static void test_images(void **state)
 	((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
 /*
- * The formats of Documentation/memory.rst. `planes` has the rows of each plane, and the bytes of a
- * row.
+ * The image formats that Documentation/memory.rst lists. The array `planes` has the number of rows
+ * of each plane, and the bytes of a row.
  */
 static const struct plane_case {
 	const char *name;
@@ -547,8 +556,8 @@ static const struct plane_case {
 	struct { uint32_t rows, row_bytes; } planes[NNA_HARDWARE_PLANES];
 	uint32_t size;
 	/*
-	 * Places of Y, Cb and Cr in the result of lockPlanes: the plane, the offset of the first
-	 * sample, and the distance of two samples, in bytes.
+	 * Expected positions of Y, Cb and Cr from AHardwareBuffer_lockPlanes(): the plane, the
+	 * offset of the first sample, and the distance of two samples, in bytes.
 	 */
 	struct { uint32_t plane, offset, step; } samples[3];
 } plane_cases[] = {
@@ -571,12 +580,12 @@ enum places { DENSE, GAPS, FILES, LAST_PLACES };
 
 struct planar {
 	int fds[NNA_HARDWARE_PLANES];
-	uint8_t *data[NNA_HARDWARE_PLANES];	/* mapping of each plane's file */
+	uint8_t *data[NNA_HARDWARE_PLANES];	/* address at which each plane's file is mapped */
 	AHardwareBuffer *buffer;
 	struct nna_hardware_image image;
 };
 
-/* Makes an image whose files have P_GAP in each byte. */
+/* Makes a planar image whose files are filled with P_GAP. */
 static void planar_open(struct planar *p, const struct plane_case *c, enum places places)
 {
 	uint64_t at = 0;
@@ -627,8 +636,8 @@ static uint8_t *planar_row(const struct planar *p, uint32_t plane, uint32_t row)
 }
 
 /*
- * If `set`, writes increasing numbers, from `from` on, to the planes' bytes in the order of the
- * tensor. Otherwise checks these numbers.
+ * If `set` is true, writes increasing numbers, from `from` on, to the planes' bytes in the order of
+ * the tensor. If `set` is false, checks that the planes have these numbers.
  */
 static void planar_bytes(const struct planar *p, const struct plane_case *c, uint8_t from, bool set)
 {
@@ -642,7 +651,7 @@ static void planar_bytes(const struct planar *p, const struct plane_case *c, uin
 			}
 }
 
-/* Counts the bytes of all files that still have the value P_GAP. */
+/* Counts the bytes of the planes' files that still have the value P_GAP. */
 static size_t planar_gaps(const struct planar *p, enum places places)
 {
 	size_t count = 0;
@@ -721,7 +730,7 @@ static void test_lock_planes(void **state)
 		planar_bytes(&p, c, 1, true);
 		AHardwareBuffer_describe(p.buffer, &desc);
 		assert_int_equal(desc.format, c->format);
-		/* Sends a buffer that has a file for each plane through a socket. */
+		/* Send the buffer, which has a file for each plane, through a socket. */
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 		assert_int_equal(AHardwareBuffer_sendHandleToUnixSocket(p.buffer, ends[0]), 0);
 		assert_int_equal(AHardwareBuffer_recvHandleFromUnixSocket(ends[1], &again), 0);
@@ -745,7 +754,7 @@ static void test_lock_planes(void **state)
 	}
 }
 
-/* Allocating flexible YUV gives NV12 whose planes follow one another. */
+/* AHardwareBuffer_allocate() of the flexible YUV format makes NV12 with adjacent planes. */
 static void test_allocate_planes(void **state)
 {
 	AHardwareBuffer *buffer = allocate(AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420, 6, 4);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log. Depending on NNACCEL_LOG, a failing call writes one line with the name of the function,
- * the result and the fault.
+ * Tests the log of libneuralnetworks. Depending on NNACCEL_LOG, a failing call writes one line with
+ * the name of the function, the result and the fault.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #include "tests/heap_blocks.h"
 
 /*
- * Makes calls in a child at a log level; returns its output on stderr. A process reads NNACCEL_LOG
- * only once.
+ * Calls calls() in a child process at a log level, and returns the child's output on stderr. Each
+ * log level needs a new process, because a process reads NNACCEL_LOG only once.
  */
 static const char *log_of(const char *level, void (*calls)(void))
 {
@@ -71,7 +71,7 @@ static void oem_operation(void)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A deprecated operation works, and the log names its replacement. */
+/* A deprecated operation still works, and the log names the operation that replaces it. */
 static void test_deprecated(void **state)
 {
 	(void)state;
@@ -91,7 +91,7 @@ static void null_pointers(void)
 	ANeuralNetworksModel_free(model);
 }
 
-/* The log names the first pointer that is NULL. */
+/* If a call has several NULL pointers, the log names the first NULL pointer. */
 static void test_null_pointers(void **state)
 {
 	(void)state;
@@ -128,7 +128,9 @@ static void compile_by_name(void)
 	ANeuralNetworksModel_free(model);
 }
 
-/* If the CPU computes although the program did not request it, the log says why, but only once. */
+/*
+ * If the CPU computes although the program did not name the CPU, the log says why, but only once.
+ */
 static void test_on_the_cpu(void **state)
 {
 	const char *note = "nnaccel: note: this program computes on the CPU: ", *text, *at;
@@ -164,13 +166,14 @@ static void test_levels(void **state)
 	assert_true(failing_call(NULL)[0]);
 	assert_true(failing_call("warn")[0]);
 	assert_true(failing_call("info")[0]);
-	/* An empty value has the same effect as no variable. */
+	/* An empty NNACCEL_LOG has the effect of an unset NNACCEL_LOG. */
 	assert_true(failing_call("")[0]);
 	assert_null(strstr(failing_call(""), "NNACCEL_LOG"));
 }
 
 /*
- * An invalid level is reported once, together with the valid levels, and the default level is used.
+ * The library logs an invalid level of NNACCEL_LOG once, together with the valid levels, and uses
+ * the default level.
  */
 static void test_unknown_level(void **state)
 {
@@ -219,7 +222,7 @@ static void test_function(void **state)
 	assert_null(strstr(own + 25, "error|"));
 }
 
-/* If the caller passes a buffer for errors, an error is stored there at each log level. */
+/* A call stores an error in the caller's buffer for errors at each log level. */
 static void kept_errors(void)
 {
 	char kept[24] = "before", whole[256];

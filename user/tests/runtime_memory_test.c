@@ -39,7 +39,7 @@ static void test_create_refusals(void **state)
 	ANeuralNetworksMemory_free(NULL);
 }
 
-/* Executes with the first input in a memory, and writes the output to `sum`. */
+/* Executes the model with the first input in a memory at `offset`, and the output at `sum`. */
 static int compute_from(struct add_models *f, ANeuralNetworksMemory *memory, size_t offset,
 			float *sum)
 {
@@ -145,8 +145,8 @@ static void test_argument_ranges(void **state)
 }
 
 /*
- * For an argument that was set before, "already set" is reported before a wrong length, but after a
- * range outside of the memory.
+ * If a call sets an argument a second time, the error "already set" has priority over a wrong
+ * length, but not over a range outside of the memory.
  */
 static void test_argument_twice(void **state)
 {
@@ -182,8 +182,8 @@ static void test_argument_twice(void **state)
 }
 
 /*
- * A constant in a memory is not copied, so the test may fill the memory after the model is
- * finished.
+ * The runtime does not copy a constant in a memory, so the test may fill the memory after the model
+ * is finished.
  */
 static void test_shared_constant(void **state)
 {
@@ -333,7 +333,10 @@ static ANeuralNetworksMemory *domain_memory(struct add_models *f)
 	return memory;
 }
 
-/* A new compilation that has the address of a freed one does not get the freed one's roles. */
+/*
+ * A new compilation that has the address of a freed compilation does not get the freed
+ * compilation's memory roles.
+ */
 static void test_roles_of_a_freed_compilation(void **state)
 {
 	struct add_models *f = *state;
@@ -388,7 +391,10 @@ static void test_roles(void **state)
 	ANeuralNetworksMemory_free(memory);
 }
 
-/* Computes sum = a + b with a in one memory and the sum in another. Returns the result. */
+/*
+ * Executes sum = a + b with the memory `a` as an input and the memory `sum` as the output. Returns
+ * the execution's result.
+ */
 static int compute_between(struct add_models *f, ANeuralNetworksMemory *a,
 			   ANeuralNetworksMemory *sum)
 {
@@ -412,7 +418,7 @@ static void test_contents(void **state)
 
 	host = shared_memory(TENSOR_SIZE, PROT_READ | PROT_WRITE, &base);
 	small = shared_memory(TENSOR_SIZE / 2, PROT_READ | PROT_WRITE, &small_base);
-	/* A memory that was never written cannot be read. */
+	/* A device memory that was never written cannot be read. */
 	assert_result(OP_FAILED, compute_between(f, a, sum));
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(a, host));
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(a, sum));
@@ -425,7 +431,7 @@ static void test_contents(void **state)
 	assert_ok(ANeuralNetworksMemory_copy(sum, a));
 	assert_ok(ANeuralNetworksMemory_copy(sum, sum));
 
-	/* After a failed copy the memory has no contents. */
+	/* After a failed copy the destination memory is uninitialised. */
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(small, a));
 	assert_result(BAD_DATA, ANeuralNetworksMemory_copy(a, host));
 	assert_result(OP_FAILED, compute_between(f, a, sum));
@@ -437,7 +443,10 @@ static void test_contents(void **state)
 	munmap(small_base, TENSOR_SIZE / 2);
 }
 
-/* If an execution has already finished, this error is reported before errors of its memories. */
+/*
+ * For an execution that has already finished, BAD_STATE has priority over errors of the execution's
+ * memories.
+ */
 static void test_state_first(void **state)
 {
 	struct add_models *f = *state;
@@ -465,7 +474,10 @@ static void test_state_first(void **state)
 	munmap(base, TENSOR_SIZE);
 }
 
-/* A copy whose source or shape is refused also leaves the memory without contents. */
+/*
+ * A copy that is refused because of its source or its shape also makes the destination memory
+ * uninitialised.
+ */
 static void test_refused_copies(void **state)
 {
 	const uint32_t rows[] = { 3, 2 };
@@ -498,8 +510,8 @@ static void test_refused_copies(void **state)
 }
 
 /*
- * Computes sum = a + b for two rows, with the model whose number of rows is unknown. The memory for
- * the sum is made for `rows` rows.
+ * Computes sum = a + b for two rows, with the model whose number of rows is unknown. The device
+ * memory for the sum has `rows` rows.
  */
 static void compute_into(struct add_models *f, uint32_t rows, int expected)
 {

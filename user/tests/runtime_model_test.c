@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules for building a model. Each rule is broken once, and the call must fail with the right
- * result.
+ * Tests the rules for building a model. The test breaks each rule once, and the call must fail with
+ * the right result code.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -116,7 +116,7 @@ static void test_null(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Makes a model with one constant of `length` bytes; returns the result. */
+/* Makes a model with one constant of `length` bytes; returns the result of setting the constant. */
 static int set_constant(const ANeuralNetworksOperandType *type, size_t length)
 {
 	static const uint8_t value[4096];
@@ -154,7 +154,7 @@ static void test_values(void **state)
 	assert_result(BAD_DATA, set_constant(&reference, 0));
 	assert_result(BAD_DATA, set_constant(&reference, 4));
 
-	/* Invalid indices, and omitted operands with unknown dimensions. */
+	/* An operand with unknown dimensions may be omitted, but an operand index must be valid. */
 	assert_ok(ANeuralNetworksModel_create(&model));
 	assert_ok(ANeuralNetworksModel_addOperand(model, &open));
 	assert_ok(ANeuralNetworksModel_setOperandValue(model, 0, NULL, 0));
@@ -265,7 +265,7 @@ static void test_operations(void **state)
 						      1, refused[i].outputs) !=
 		    ANEURALNETWORKS_BAD_DATA)
 			fail_msg("not refused: %s", refused[i].name);
-	/* The model is usable after a failed call. */
+	/* The model is still usable after the refused calls. */
 	assert_ok(ANeuralNetworksModel_finish(model));
 	ANeuralNetworksModel_free(model);
 }
@@ -317,7 +317,10 @@ static void test_identify(void **state)
 	}
 }
 
-/* A call with a wrong index is rejected before it changes the model. */
+/*
+ * ANeuralNetworksModel_identifyInputsAndOutputs() with a wrong index is rejected before it changes
+ * the model.
+ */
 static void test_identify_again(void **state)
 {
 	const uint32_t inputs[] = { ADD_A, ADD_B, ADD_ACTIVATION }, outputs[] = { ADD_SUM };
@@ -410,14 +413,14 @@ static ANeuralNetworksModel *tensors_model(uint32_t count)
 }
 
 /*
- * A graph of sums of tensors; tensors 1 and 2 are inputs. If `output` is 0, the model has no
- * output.
+ * A test case: a graph of sums of tensors, whose tensors 1 and 2 are inputs. If `output` is 0, the
+ * model has no output.
  */
 struct graph_case {
 	const char *name;
 	uint32_t num_tensors;
 	uint32_t num_sums;
-	uint32_t sums[3][3];		/* operands x, y and their sum */
+	uint32_t sums[3][3];		/* indices of x, y and x + y */
 	uint32_t output;
 	int result;
 };
@@ -457,9 +460,9 @@ static void test_graphs(void **state)
 }
 
 /*
- * A chain of sums. Operands and operations are added in random order, but each sum must be computed
- * after its inputs. Each sum adds the two sums before it; the first two sums also use the input and
- * zeros.
+ * Tests a chain of sums whose operands and operations are added in random order. The runtime must
+ * compute each sum after its inputs. Each sum adds the two sums before it; the first two sums also
+ * use the model's input and zeros.
  */
 static void test_any_order(void **state)
 {
@@ -478,8 +481,8 @@ static void test_any_order(void **state)
 		ANeuralNetworksModel *model;
 
 		/*
-		 * The operands are the activation number[0], the input number[1], the sums, and at
-		 * the end a constant.
+		 * The array `number` has the operands' random indices: the activation, the input,
+		 * the sums, and a constant at the end.
 		 */
 		for (uint32_t i = 0; i < OPERANDS; i++) {
 			uint32_t k = (uint32_t)rand_r(&seed) % (i + 1);
@@ -498,7 +501,7 @@ static void test_any_order(void **state)
 			assert_ok(ANeuralNetworksModel_addOperand(model, i == number[0] ? &scalar :
 								  &tensor));
 		assert_ok(ANeuralNetworksModel_setOperandValue(model, number[0], &none, 4));
-		/* The constant of zeros, which the first sum adds. */
+		/* Set the constant of zeros, which the first sum adds. */
 		assert_ok(ANeuralNetworksModel_setOperandValue(model, number[OPERANDS - 1],
 							       (float[4]){ 0 }, sizeof(sum)));
 		for (uint32_t i = 0; i < LENGTH; i++) {
@@ -533,8 +536,8 @@ static void test_any_order(void **state)
 }
 
 /*
- * Large constants, which are not copied until the model is finished, and end in the middle of huge
- * pages.
+ * Tests large constants that end in the middle of huge pages, and that the runtime copies only when
+ * the model is finished.
  */
 static void test_large_constants(void **state)
 {
@@ -567,7 +570,7 @@ static void test_large_constants(void **state)
 	assert_ok(ANeuralNetworksModel_addOperation(model, ANEURALNETWORKS_ADD, 3, first, 1, &ab));
 	assert_ok(ANeuralNetworksModel_identifyInputsAndOutputs(model, 1, &in_operand, 1, &out_operand));
 	assert_ok(ANeuralNetworksModel_finish(model));
-	/* From here on the model has its own copy of the constants. */
+	/* A finished model has its own copy of the constants, so change the application's copy. */
 	memset(a, 0, size);
 	memset(b, 0, size);
 	compilation = compile(model, true);
@@ -592,7 +595,10 @@ static void test_late_constant(void **state)
 	ANeuralNetworksModel *model = unfinished_add_model(2);
 
 	(void)state;
-	/* If an input of the model is set to a constant, finish() rejects the model. */
+	/*
+	 * ANeuralNetworksModel_finish() rejects a model if an input of the model was set to a
+	 * constant.
+	 */
 	assert_ok(ANeuralNetworksModel_setOperandValue(model, ADD_A, add_a, sizeof(add_a)));
 	assert_result(BAD_DATA, ANeuralNetworksModel_finish(model));
 	ANeuralNetworksModel_free(model);
@@ -639,8 +645,8 @@ static void test_supported(void **state)
 }
 
 /*
- * The support of operations is reported in the order in which they were added, not in the order of
- * execution.
+ * The runtime reports the support of operations in the order in which they were added, not in the
+ * order of execution.
  */
 static void test_supported_order(void **state)
 {
@@ -664,7 +670,9 @@ static void test_supported_order(void **state)
 	assert_false(supported[1]);
 	assert_true(supported[2]);
 
-	/* No device supports an OEM operation, and the runtime has no fallback for it. */
+	/*
+	 * No device supports an OEM operation, and the runtime has no fallback for OEM operations.
+	 */
 	assert_ok(ANeuralNetworksCompilation_create(model, &compilation));
 	assert_result(BAD_DATA, ANeuralNetworksCompilation_finish(compilation));
 	ANeuralNetworksCompilation_free(compilation);
@@ -698,8 +706,8 @@ static void test_extensions(void **state)
 }
 
 /*
- * The project's own extension can be used even if no device has it and the list of allowed programs
- * lacks this program.
+ * A program can use the project's own extension even if no device has it, and if the list of
+ * allowed programs lacks the program.
  */
 static void test_own_extension(void **state)
 {
@@ -737,7 +745,7 @@ static void test_own_extension(void **state)
 	for (int32_t i = 0; i < 2; i++)
 		assert_ok(ANeuralNetworksModel_setOperandValue(model, 3 + i, &scalars[i],
 							       sizeof(*scalars)));
-	/* First the operation does not exist; then it lacks an input. */
+	/* The first added operation does not exist; the second operation lacks an input. */
 	assert_result(BAD_DATA, ANeuralNetworksModel_addOperation(model, type + 0x7fff, 5, in, 1,
 								  &out));
 	assert_result(BAD_DATA, ANeuralNetworksModel_addOperation(model, type, 4, in, 1, &out));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests that programs get the accelerator back after it was absent, after it died, and in a forked
- * process.
+ * Tests that programs can use the accelerator again after it was absent, after its worker died, and
+ * in a forked process.
  */
 #define _GNU_SOURCE
 #include <sys/wait.h>
@@ -13,7 +13,7 @@
 #define THREADS 4
 #define KILLS 50
 
-/* The child is killed if a call in it hangs. */
+/* Seconds after which a child process is killed if a call in the child hangs. */
 #define HANG_S 20
 
 static uint32_t count_devices(void)
@@ -32,7 +32,8 @@ static void note_look(void)
 }
 
 /*
- * Lets `ns` pass, and requests the devices. Returns true if the library searched for devices then.
+ * Advances the clock by `ns`, and calls ANeuralNetworks_getDeviceCount(). Returns true if this call
+ * searched for devices.
  */
 static bool looks_after(uint64_t ns)
 {
@@ -43,7 +44,10 @@ static bool looks_after(uint64_t ns)
 	return looked > before;
 }
 
-/* Runs in its own child. Pauses between searches double from 0.1 s to 5 s. */
+/*
+ * Runs in a child process; returns its exit status. The pauses between searches for devices double
+ * from 0.1 s to 5 s.
+ */
 static int look_on(void)
 {
 	static const uint64_t pauses_ms[] = { 100, 200, 400, 800, 1600, 3200, 5000, 5000 };
@@ -57,7 +61,7 @@ static int look_on(void)
 		if (looks_after(0) || looks_after(pauses_ms[i] * 1000000 - 1) || !looks_after(1))
 			return 3 + (int)i;
 	/*
-	 * Once there is a device, the library searches for other devices at intervals of the
+	 * After the library has found a device, it searches for other devices at intervals of the
 	 * longest pause.
 	 */
 	accel.is_absent = false;
@@ -69,7 +73,7 @@ static int look_on(void)
 	return looks_after(5 * NS_PER_S - 1) ? 22 : 0;
 }
 
-/* Runs before all other tests, because these search for devices. */
+/* This test runs before all other tests, because the other tests search for devices. */
 static void test_pauses_between_looks(void **state)
 {
 	pid_t child = fork();
@@ -85,8 +89,8 @@ static void test_pauses_between_looks(void **state)
 static atomic_bool looks, forked;
 
 /*
- * Lets another thread fork while this thread searches for devices; the library may make fork()
- * wait.
+ * Waits, in a search for devices, until another thread forks; the library may make fork() wait
+ * until the search ends.
  */
 static void wait_for_fork(void)
 {
@@ -108,8 +112,8 @@ static void *count_in_thread(void *count)
 }
 
 /*
- * If a process forks during its first call, both processes continue. Runs before tests that search
- * for devices.
+ * If a process forks during its first NNAPI call, parent and child must continue. This test runs
+ * before tests that search for devices.
  */
 static void test_fork_in_first_call(void **state)
 {
@@ -138,7 +142,10 @@ static void test_fork_in_first_call(void **state)
 	accel.is_absent = false;
 }
 
-/* Runs next. From then on the accelerator is in the list of devices. */
+/*
+ * This test adds the accelerator to the list of devices, where the tests after it find the
+ * accelerator.
+ */
 static void test_appears(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -152,17 +159,23 @@ static void test_appears(void **state)
 	assert_int_equal(accel.executed, 0);
 	ANeuralNetworksCompilation_free(c);
 
-	/* The module is loaded, but there is no engine. */
+	/* The kernel module is loaded, but the device has no engine. */
 	accel.is_absent = false;
 	accel.is_offline = true;
 	c = compile(model, false);
 	assert_ok(compute_sum(c));
 	assert_int_equal(accel.executed, 0);
-	/* The device was not asked for its info, because that would wait for an engine. */
+	/*
+	 * The library did not request the device's info, because such a request waits for an
+	 * engine.
+	 */
 	assert_int_equal(accel.asked_for_info, 0);
 	ANeuralNetworksCompilation_free(c);
 
-	/* A new compilation searches for the engine at once, even during a pause. */
+	/*
+	 * A new compilation searches for the engine immediately, even during a pause between
+	 * searches.
+	 */
 	accel.is_offline = false;
 	c = compile(model, false);
 	assert_ok(compute_sum(c));
@@ -190,8 +203,8 @@ static void test_prepared_again(void **state)
 	assert_int_equal(accel.executed, 2);
 
 	/*
-	 * When the burst's model is dead, the model is prepared again, and the burst is connected
-	 * to the new one.
+	 * If the worker of a burst's model has died, the runtime prepares the model again, and
+	 * connects the burst to the new prepared model.
 	 */
 	execution = add_execution(c);
 	assert_ok(ANeuralNetworksExecution_setReusable(execution, true));
@@ -205,8 +218,8 @@ static void test_prepared_again(void **state)
 	assert_int_equal(accel.in_bursts, 3);
 	assert_int_equal(accel.bursts, 1);
 	/*
-	 * Another execution prepares the model again while the burst still has memory for the dead
-	 * one.
+	 * An execution outside of the burst prepares the model again, while the burst still has
+	 * memory for the dead prepared model.
 	 */
 	accel.worker++;
 	assert_ok(compute_sum(c));
@@ -218,7 +231,7 @@ static void test_prepared_again(void **state)
 	ANeuralNetworksExecution_free(execution);
 	ANeuralNetworksBurst_free(burst);
 
-	/* A burst can also be made while the model is dead. */
+	/* The application can also make a burst while the model's worker is dead. */
 	accel.worker++;
 	assert_ok(ANeuralNetworksBurst_create(c, &burst));
 	ANeuralNetworksBurst_free(burst);
@@ -228,8 +241,8 @@ static void test_prepared_again(void **state)
 }
 
 /*
- * If device memory is requested for roles of a model whose worker died, the model is prepared again
- * first.
+ * If the application requests device memory for a model whose worker died, the runtime first
+ * prepares the model again.
  */
 static void test_memory_of_the_dead(void **state)
 {
@@ -259,7 +272,10 @@ static void test_memory_of_the_dead(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* A model that kills its workers is prepared again once at once, and then only after a pause. */
+/*
+ * The runtime prepares a model that kills its workers once again immediately, and then only after a
+ * pause.
+ */
 static void test_keeps_dying(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -270,7 +286,7 @@ static void test_keeps_dying(void **state)
 	accel.keeps_dying = true;
 	assert_result(DEAD_OBJECT, compute_sum(c));
 	assert_int_equal(accel.prepared, 2);
-	/* A hundred executions during the pause do not prepare the model. */
+	/* Executions during the pause, here a hundred, do not prepare the model again. */
 	set_clock_rate(0);
 	for (int i = 0; i < 100; i++)
 		assert_result(DEAD_OBJECT, compute_sum(c));
@@ -280,14 +296,17 @@ static void test_keeps_dying(void **state)
 	while (compute_sum(c) != ANEURALNETWORKS_NO_ERROR)
 		usleep(1000);
 	set_clock_rate(1);
-	/* After a success there is no pause. */
+	/* After a successful execution, the next preparation needs no pause. */
 	accel.worker++;
 	assert_ok(compute_sum(c));
 	ANeuralNetworksCompilation_free(c);
 	ANeuralNetworksModel_free(model);
 }
 
-/* Pauses double from 1 s to a minute while nothing succeeds, and begin again after a success. */
+/*
+ * The pauses between preparations double from 1 s to a minute while all executions fail, and begin
+ * with 1 s after a success.
+ */
 static void test_pauses_of_the_dying(void **state)
 {
 	static const uint64_t pauses_s[] = { 1, 2, 4, 8, 16, 32, 60, 60 };
@@ -311,7 +330,10 @@ static void test_pauses_of_the_dying(void **state)
 			assert_result(DEAD_OBJECT, compute_sum(c));
 			assert_int_equal(accel.prepared, 2 + i);
 		}
-		/* Without an engine nothing is prepared, and no pause begins. */
+		/*
+		 * While the device has no engine, the runtime prepares no model, and begins no
+		 * pause.
+		 */
 		stop_clock_after(60 * NS_PER_S);
 		accel.keeps_dying = false;
 		accel.is_offline = true;
@@ -331,7 +353,10 @@ static void *compute_in_thread(void *compilation)
 	return compute_sum(compilation) ? NULL : compilation;
 }
 
-/* Without an engine the CPU executes, if that is allowed, and does not wait for an engine. */
+/*
+ * While the device has no engine, the CPU executes if the compilation allows the CPU, without
+ * waiting for an engine.
+ */
 static void test_engine_comes_back(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -344,8 +369,8 @@ static void test_engine_comes_back(void **state)
 	accel.worker++;
 	accel.is_offline = true;
 	/*
-	 * An execution for the device waits for an engine that may be restarting; the clock runs
-	 * fast.
+	 * An execution for only the accelerator waits for an engine that may be restarting, so make
+	 * the clock faster.
 	 */
 	set_clock_rate(1000);
 	assert_result(DEAD_OBJECT, compute_sum(named));
@@ -354,7 +379,10 @@ static void test_engine_comes_back(void **state)
 	assert_int_equal(accel.executed, 0);
 	assert_result(DEAD_OBJECT, ANeuralNetworksDevice_wait(accelerator()));
 	accel.is_offline = false;
-	/* A failed attempt to prepare the model again does not block other threads. */
+	/*
+	 * After one thread has failed to prepare the model again, another thread can prepare and
+	 * execute the model.
+	 */
 	assert_int_equal(pthread_create(&thread, NULL, compute_in_thread, named), 0);
 	pthread_join(thread, &computed);
 	assert_ptr_equal(computed, named);
@@ -367,8 +395,8 @@ static void test_engine_comes_back(void **state)
 }
 
 /*
- * An execution for only the device waits for an engine that is restarting. If it fails after that,
- * the reason is reported.
+ * An execution for only the accelerator waits for an engine that is restarting. If the execution
+ * fails after the restart, the log has the reason.
  */
 static void test_engine_is_restarted(void **state)
 {
@@ -390,8 +418,8 @@ static void test_engine_is_restarted(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		accel.worker++;
 		/*
-		 * The execution finds no engine, and the first search during the wait finds none
-		 * either.
+		 * The execution finds no engine, and the first search during its wait also finds no
+		 * engine.
 		 */
 		accel.offline_looks = 2;
 		accel.execute_status = cases[i].status;
@@ -407,7 +435,10 @@ static void test_engine_is_restarted(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Runs in the child: uses the parent's compilation, and its own. Returns an exit status. */
+/*
+ * Runs in the child process: executes the parent's compilation, and then a compilation of the
+ * child. Returns the child's exit status.
+ */
 static int compute_in_child(ANeuralNetworksModel *model, ANeuralNetworksCompilation *parents)
 {
 	ANeuralNetworksCompilation *own = for_accelerator(model);
@@ -440,7 +471,7 @@ static void test_forked_children(void **state)
 		assert_int_equal(waitpid(child, &status, 0), child);
 		assert_int_equal(status, 0);
 	}
-	/* The parent's handle did not change. */
+	/* The children's use of the compilation did not change the parent's device handle. */
 	assert_ok(compute_sum(c));
 	assert_int_equal(accel.prepared, 1);
 	ANeuralNetworksCompilation_free(c);
@@ -458,7 +489,7 @@ static void *compute_on(void *compilation)
 	return compilation;
 }
 
-/* Workers die while several threads execute; each execution succeeds nevertheless. */
+/* Workers die while several threads execute; each execution must succeed nevertheless. */
 static void test_dies_under_load(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
