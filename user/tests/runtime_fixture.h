@@ -131,7 +131,7 @@ struct add_models {
 	ANeuralNetworksModel *model;
 	ANeuralNetworksModel *open_model;
 	ANeuralNetworksCompilation *compilation;	/* of `model`, for the CPU by name */
-	ANeuralNetworksCompilation *open;		/* of open_model, or for all devices */
+	ANeuralNetworksCompilation *open;		/* of open_model, on CPU or any device */
 };
 
 static inline void add_models_init(struct add_models *m, bool open_by_name)
@@ -176,7 +176,7 @@ static inline void assert_sum(const float *sum)
 }
 
 /*
- * Makes a memory with the given protection from a memfd of `size` zeroed bytes, which is mapped at
+ * Makes a memory with the protection `prot` from a memfd of `size` zeroed bytes, which is mapped at
  * *base.
  */
 static inline ANeuralNetworksMemory *shared_memory(size_t size, int prot, void **base)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library observes compilations and executions. Tests the events of NNACCEL_TRACE, the report,
- * and log lines about fallbacks. Each case runs in a child process, because a process reads the
- * environment only once.
+ * Tests what the runtime reports about compilations and executions: the events of NNACCEL_TRACE,
+ * the report of NNACCEL_REPORT, and log lines about fallbacks. Each test case runs in a child
+ * process, because a process reads the environment only once.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,7 +25,7 @@ static char folder[] = "/tmp/nn-trace-XXXXXX";
 
 /* ---- children ---- */
 
-/* The exit status of a child, and its output on standard error. */
+/* The exit status of the last child process, and its output on standard error. */
 static struct {
 	int status;
 	char said[8192];
@@ -54,8 +54,8 @@ static void in_child(const char *variable, const char *value, void (*calls)(void
 }
 
 /*
- * Limits the bytes that one call writes (0: no limit). If limited, every second call is
- * interrupted.
+ * Maximum bytes that one call of write() writes; 0: no limit. If there is a limit, every second
+ * write() fails with EINTR.
  */
 static size_t most_bytes;
 
@@ -107,7 +107,7 @@ struct event {
 	const char *rest;
 };
 
-/* The ids of a thread, and its slice that has begun but not ended. */
+/* A thread of the trace, with the slices that have begun but not ended. */
 struct track {
 	int pid, tid;
 	double us;
@@ -120,7 +120,7 @@ static struct {
 	struct track tracks[MAX_TRACKS];
 	unsigned int num_tracks, processes;
 	unsigned int adds, queues, engines, flows, fallbacks, fenced;
-	char flow[64], async[64];	/* begun but not ended, or "" */
+	char flow[64], async[64];	/* id of the open flow or async event, or "" */
 	int flow_pid;
 	bool is_plain;			/* run_on_device() alone */
 } seen;
@@ -251,7 +251,7 @@ static void take_event(const char *line)
 	}
 }
 
-/* Checks a trace line by line; `is_plain` means that run_on_device() wrote it. */
+/* Checks a trace line by line; `is_plain` means that run_on_device() alone wrote the trace. */
 static void check_trace(const char *path, bool is_plain)
 {
 	FILE *file = fopen(path, "re");
@@ -347,7 +347,7 @@ static void run_in_two(void)
 		_exit(1);
 }
 
-/* The file accepts only a few bytes at a time. */
+/* Runs while write() accepts only one byte at a time. */
 static void run_by_bytes(void)
 {
 	most_bytes = 1;
@@ -378,7 +378,7 @@ static void run_late(void)
 	run_on_device();
 }
 
-/* The engine reports an operation that ends before it begins. */
+/* Runs with an engine that reports an operation that ends before it begins. */
 static void run_backwards(void)
 {
 	accel.times[0].begin_ns = 2 * OPERATION_NS;
@@ -411,8 +411,8 @@ static void run_with_fallback(void)
 }
 
 /*
- * The steps, and the number of events in the file after each step. run_on_device() executes three
- * times.
+ * The test cases, and the expected numbers of events in each case's trace; run_on_device() executes
+ * three times.
  */
 static const struct {
 	const char *name;
@@ -483,8 +483,8 @@ static void test_files(void **state)
 	}
 	unlink(path_of("both"));
 	/*
-	 * If the file cannot be written, one error line names it, and the program computes
-	 * nevertheless.
+	 * If the library cannot write the trace file, it logs one error line with the file's name,
+	 * and the program still computes.
 	 */
 	in_child("NNACCEL_TRACE", path_of("no/file"), run_on_device);
 	assert_int_equal(child.status, 0);
@@ -494,7 +494,7 @@ static void test_files(void **state)
 
 /* ---- the report ---- */
 
-/* Checks that only the first execution allocates memory that stays. */
+/* Checks that only the first execution allocates memory that remains allocated. */
 static void run_and_count_blocks(void)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -509,7 +509,10 @@ static void run_and_count_blocks(void)
 	ANeuralNetworksModel_free(model);
 }
 
-/* 16 bytes go to the device for each input, and 16 bytes come back. */
+/*
+ * Tests the report of NNACCEL_REPORT. Each execution copies 16 bytes of each input to the device,
+ * and 16 bytes of the output back.
+ */
 static void test_report(void **state)
 {
 	(void)state;
@@ -535,7 +538,7 @@ static void test_report(void **state)
 	assert_string_equal(child.said, "");
 }
 
-/* A forked child continues to use a compilation of its parent. */
+/* Forks a child that continues to use a compilation of its parent. */
 static void run_on_in_child(void)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -555,7 +558,10 @@ static void run_on_in_child(void)
 		_exit(1);
 }
 
-/* The child's report has two runs, and the parent's report has two models. */
+/*
+ * After a fork, the child's report has two runs of the parent's model, and the parent's report has
+ * two models.
+ */
 static void test_report_of_child(void **state)
 {
 	(void)state;
@@ -571,8 +577,8 @@ static void test_report_of_child(void **state)
 }
 
 /*
- * The engine executes its own form of the model, so no times of the model's operations are
- * reported.
+ * Runs with an engine that executes a rewritten model, so that it reports no times of the model's
+ * operations.
  */
 static void run_other_form(void)
 {
@@ -610,7 +616,7 @@ static void run_two(uint32_t num_times)
 		ANeuralNetworksExecution *execution = add_execution(c);
 		float sum[ADD_ELEMENTS];
 
-		/* In the last run the operations are reported in another order. */
+		/* In the last execution the engine reports the operations in reverse order. */
 		if (i == 2 && num_times == 2) {
 			accel.times[0] = (struct nn_operation_time){ 1, ANEURALNETWORKS_ADD, 0, 3 * OPERATION_NS };
 			accel.times[1] = (struct nn_operation_time){ 0, ANEURALNETWORKS_ADD, 3 * OPERATION_NS,
@@ -635,7 +641,7 @@ static void run_one_of_two(void)
 	run_two(1);
 }
 
-/* The engine reports the time of an operation that the model does not have. */
+/* Runs with an engine that reports the time of an operation that the model does not have. */
 static void run_without_times(void)
 {
 	accel.times[0].index = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions for tests that damage serialised plans: iterate over the steps of a plan, and correct
- * the header after the damage, as an attacker would.
+ * Functions for tests that damage serialised plans: iterate over the steps of a plan, and update
+ * the header after damage, as an attacker would.
  */
 #ifndef NN_TESTS_SERIALISED_PLAN_H
 #define NN_TESTS_SERIALISED_PLAN_H
@@ -12,7 +12,10 @@
 #include "plan/kernels/fields.h"
 #include "plan/saved/saved.h"
 
-/* The remaining steps of a serialised plan. `words` is NULL if the plan is truncated. */
+/*
+ * An iterator over the steps of a serialised plan: `step` is the current step, and `words` are the
+ * words of its kernel.
+ */
 struct form_steps {
 	const struct serial_step *step;
 	const uint32_t *words;
@@ -33,7 +36,10 @@ static inline struct form_steps form_steps_begin(const struct saved_header *h)
 	return s;
 }
 
-/* Returns the words after a step's header: first the step's operands, then the kernel's state. */
+/*
+ * Return a step's words after its header: the outputs, then the inputs, then the words of the
+ * kernel's state.
+ */
 static inline uint32_t *form_outputs(const struct serial_step *step)
 {
 	return (uint32_t *)(step + 1);
@@ -49,7 +55,7 @@ static inline uint32_t *form_words(const struct serial_step *step)
 	return form_inputs(step) + step->num_inputs;
 }
 
-/* Returns bounds that give every operand the same room. */
+/* Returns bounds in which every operand has memory of size and alignment `room`. */
 static inline struct nn_bounds form_bounds(struct nn_room room)
 {
 	struct nn_bounds bounds = { .output = room };
@@ -61,7 +67,7 @@ static inline struct nn_bounds form_bounds(struct nn_room room)
 	return bounds;
 }
 
-/* Advances to the next step. Returns false after the last. */
+/* Advances to the next step. Returns false after the last step. */
 static inline bool form_steps_next(struct form_steps *s)
 {
 	const size_t head = sizeof(*s->step) / sizeof(*s->next);
@@ -79,8 +85,8 @@ static inline bool form_steps_next(struct form_steps *s)
 }
 
 /*
- * Restores a step. Returns the step's kernel, and its state in *state, which the caller frees;
- * returns NULL if the step is rejected.
+ * Restores a step. Returns the step's kernel, and the kernel's state in *state, which the caller
+ * frees. Returns NULL if the kernel rejects the step.
  */
 static inline const struct nn_kernel *form_restore(const struct form_steps *s,
 						   const struct nn_bounds *bounds,
@@ -95,8 +101,8 @@ static inline const struct nn_kernel *form_restore(const struct form_steps *s,
 		ready->kernel = kernel;
 		ready->state = *state;
 		/*
-		 * The words are in memory of exactly their size, so that the sanitizer finds reads
-		 * beyond it.
+		 * Copy the words to memory of exactly their size, so that the sanitizer finds reads
+		 * beyond the words.
 		 */
 		for (uint32_t i = 0; i < s->step->words; i++)
 			words[i] = s->words[i];
@@ -109,10 +115,10 @@ static inline const struct nn_kernel *form_restore(const struct form_steps *s,
 	return kernel;
 }
 
-/* Writes the current size of the steps' weights into the header. */
+/* Updates the size of packed weights in the header to the size that the changed steps need. */
 static inline void form_mend(struct saved_header *h)
 {
-	/* These bounds are larger than any operand. */
+	/* Bounds that are larger than any operand. */
 	const struct nn_bounds bounds = form_bounds((struct nn_room){ UINT32_MAX, SAVED_ALIGN });
 	struct form_steps s = form_steps_begin(h);
 	uint64_t packed = 0;

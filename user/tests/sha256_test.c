@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares SHA-256 with the examples of the standard, hashed in one piece and in pieces of all
- * sizes.
+ * Compares SHA-256 with the examples of the standard, which are hashed as a whole and in parts of
+ * all sizes.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests libnnapi_sl_nnaccel.so in the way that loaders use it: each function is called through the
- * table.
+ * Tests libnnapi_sl_nnaccel.so as loaders use it: The test calls each function through the
+ * library's table.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,7 +25,7 @@
 #define assert_ok(call) assert_int_equal(call, ANEURALNETWORKS_NO_ERROR)
 #define assert_result(name, call) assert_int_equal(call, ANEURALNETWORKS_##name)
 
-/* The path of the library, relative to the folder of this program. */
+/* The path of the tested library, relative to the folder of the test program. */
 #define LIBRARY "../lib/libnnapi_sl_nnaccel.so"
 #define ELEMENTS 4
 
@@ -67,8 +67,8 @@ static void test_layout(void **state)
 	(void)state;
 	assert_int_equal(nn->base.implFeatureLevel, ANEURALNETWORKS_FEATURE_LEVEL_8);
 	/*
-	 * The table has 71 functions of the NNAPI, 7 of support libraries and 26 of diagnostics.
-	 * Level 8 adds two functions.
+	 * The library's table has 71 functions of the NNAPI, 7 functions of support libraries and
+	 * 26 functions for diagnostics. Feature level 8 adds two functions.
 	 */
 	assert_int_equal(sizeof(NnApiSLDriverImplFL5), 8 + (71 + 7 + 26) * sizeof(void *));
 	assert_int_equal(sizeof(*table), sizeof(*nn) + 2 * sizeof(void *));
@@ -78,8 +78,8 @@ static void test_layout(void **state)
 }
 
 /*
- * Each level that a loader may request needs a new process, because the table is filled when the
- * library is loaded.
+ * Each feature level that a loader may request is tested in a new process, because the library
+ * fills its table when it is loaded.
  */
 static void test_levels(void **state)
 {
@@ -251,7 +251,7 @@ static void test_models(void **state)
 	assert_true(fd >= 0 && !ftruncate(fd, 4096));
 	assert_ok(nn->ANeuralNetworksMemory_createFromFd(4096, PROT_READ, fd, 0, &memory));
 	assert_ok(nn->ANeuralNetworksModel_setOperandValueFromMemory(other, 1, memory, 64, 8));
-	/* No device has an extension of this name. */
+	/* No device has an extension with the name com.example.none. */
 	assert_result(BAD_DATA, nn->ANeuralNetworksModel_getExtensionOperandType(
 				      other, "com.example.none", 0, &type));
 	assert_result(BAD_DATA, nn->ANeuralNetworksModel_getExtensionOperationType(
@@ -429,7 +429,7 @@ static void run_cached(const int *fds)
 }
 
 /*
- * Calls run_cached(). Returns whether the log says that the model came from the files.
+ * Calls run_cached(). Returns whether the log says that the model was loaded from the cache files.
  */
 static bool run_logged(const int *fds)
 {
@@ -463,13 +463,16 @@ static void test_caching(void **state)
 	}
 	run_cached(fds);
 	assert_true(size_of(fds[0]) > 0);
-	/* The second compilation uses the entry, logs that, and does not write to the file. */
+	/*
+	 * The second compilation loads the cache entry, logs the use of the entry, and does not
+	 * write to the cache file.
+	 */
 	assert_int_equal(futimens(fds[0], (struct timespec[2]){ { 1, 0 }, { 1, 0 } }), 0);
 	assert_int_equal(fstat(fds[0], &before), 0);
 	assert_true(run_logged(fds));
 	assert_int_equal(fstat(fds[0], &after), 0);
 	assert_int_equal(after.st_mtim.tv_sec, 1);
-	/* A damaged entry is replaced. */
+	/* The library replaces a damaged cache entry. */
 	assert_int_equal(pread(fds[0], &byte, 1, size_of(fds[0]) / 2), 1);
 	byte ^= 1;
 	assert_int_equal(pwrite(fds[0], &byte, 1, size_of(fds[0]) / 2), 1);
@@ -498,7 +501,7 @@ static void test_caching(void **state)
 
 /* ---- Diagnostics ---- */
 
-/* The information that the callbacks received. */
+/* The information that the diagnostic callbacks received. */
 static struct {
 	const void *context;
 	int compilations, executions;
@@ -534,7 +537,10 @@ static void compiled(const void *context, const ANeuralNetworksDiagnosticCompila
 	snprintf(told.devices, sizeof(told.devices), "%s", COMPILATION(getDeviceIds));
 }
 
-/* Called for executions: checks the fields that must equal those of the compilation. */
+/*
+ * The diagnostic callback for executions. Checks the fields that must equal the fields of the
+ * compilation.
+ */
 static void executed(const void *context, const ANeuralNetworksDiagnosticExecutionInfo *info)
 {
 	assert_ptr_equal(context, told.context);
@@ -566,7 +572,7 @@ static const struct {
 	const char *name;
 	int32_t in, out;
 	float scale;
-	/* Dimension of the temporary; 0 if it is unknown until the model runs. */
+	/* Dimension of the temporary; 0 if the dimension is unknown before the execution. */
 	uint32_t between;
 	ANeuralNetworksDiagnosticDataClass in_class, out_class;
 } kinds[] = {
@@ -603,8 +609,8 @@ static ANeuralNetworksModel *make_casts(int32_t in, int32_t out, float scale, ui
 }
 
 /*
- * Variants of the model s = first(x, y) and t = MUL(x, y). Each variant has another hash, except
- * the variant with another constant.
+ * Variants of the model s = first(x, y) and t = MUL(x, y). The hashes of all variants differ,
+ * except the hash of the variant with another constant.
  */
 static const struct {
 	const char *name;
@@ -725,13 +731,13 @@ static void test_control_flow_diagnostics(void **state)
 	register_both(NULL);
 	compile_and_drop(branch);
 	assert_true(told.control_flow);
-	/* The inputs are a bool and floats. */
+	/* The data class of the inputs is MIXED, because the inputs are a bool and floats. */
 	assert_int_equal(told.in, ANNDIAG_DATA_CLASS_MIXED);
 	nn->ANeuralNetworksModel_free(branch);
 	nn->ANeuralNetworksModel_free(casts);
 }
 
-/* The hash of a model's architecture does not depend on its constants. */
+/* The hash of a model's architecture must not depend on the model's constants. */
 static void test_execution_diagnostics(void **state)
 {
 	static const ANeuralNetworksDiagnosticExecutionMode modes[] = {
@@ -748,7 +754,7 @@ static void test_execution_diagnostics(void **state)
 	assert_memory_equal(told.modes, modes, sizeof(modes));
 	assert_int_equal(told.error, ANEURALNETWORKS_NO_ERROR);
 	assert_true(told.runtime_ns < UINT64_C(3600000000000));
-	/* The CPU device measures no times. */
+	/* The CPU device does not measure times. */
 	assert_true(told.driver_ns == UINT64_MAX && told.hardware_ns == UINT64_MAX);
 	assert_false(told.caching);
 	register_both(&context);
@@ -782,7 +788,7 @@ static void test_failed_diagnostics(void **state)
 	assert_int_equal(told.executions, 1);
 	assert_true(told.error == ANEURALNETWORKS_MISSED_DEADLINE_PERSISTENT ||
 		    told.error == ANEURALNETWORKS_MISSED_DEADLINE_TRANSIENT);
-	/* If an execution does not begin, no callback is called. */
+	/* If an execution does not begin, the library calls no callback. */
 	assert_result(BAD_STATE, nn->ANeuralNetworksExecution_compute(e));
 	assert_int_equal(told.executions, 1);
 	nn->ANeuralNetworksExecution_free(e);
@@ -824,7 +830,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_registration),
 	};
 
-	/* With --level, this program is a loader that requests a level. */
+	/* With the option --level, the test program is a loader that requests a feature level. */
 	if (argc > 1 && !strcmp(argv[1], "--level")) {
 		if (load(NULL))
 			return 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests graphs of a few nodes through the delegate, on a TensorFlow Lite that this program plays.
- * Their outputs, or the reasons why nodes are refused, are in tflite_nodes.def.
+ * Tests the delegate with graphs of a few nodes; the test program plays TensorFlow Lite. The file
+ * tflite_nodes.def has the graphs, and the outputs or the reason why the delegate refuses nodes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -45,7 +45,7 @@ static const char *const operators[] = {
 
 enum { CUSTOM = 32, CODES = sizeof(operators) / sizeof(operators[0]) };
 
-/* The scales of a tensor: one, or one for each channel. */
+/* The scales and zero points of a tensor: one scale, or a scale for each channel. */
 struct scales {
 	struct tfl_affine affine;
 	struct {
@@ -142,13 +142,18 @@ static char *read_scales(struct graph *g, int n, char *text)
 	s->affine.zero_point = (struct tfl_ints *)&s->zero;
 	t->quantization.type = TFL_AFFINE_QUANTIZATION;
 	t->quantization.params = &s->affine;
-	/* If a tensor has several scales, TensorFlow Lite sets its single scale to 0. */
+	/*
+	 * If a tensor has several scales, TensorFlow Lite sets the field for a single scale to 0.
+	 */
 	t->params.scale = s->scale.size == 1 ? s->scale.data[0] : 0;
 	t->params.zero_point = s->scale.size == 1 ? s->zero.data[0] : 0;
 	return text;
 }
 
-/* Reads the description of a tensor: NAME, kind, TYPE, and the source of its numbers. */
+/*
+ * Reads the description of a tensor: NAME, kind, TYPE, and the tensor's numbers or how to generate
+ * them.
+ */
 static int read_tensor(struct graph *g, char *word, bool is_made)
 {
 	char *text = strpbrk(word, ":=~_"), kind;
@@ -187,7 +192,7 @@ static int read_tensor(struct graph *g, char *word, bool is_made)
 	return n;
 }
 
-/* Reads an output of a node. If the word ends with "-", no other node reads the output. */
+/* Reads an output of a node. If the output's word ends with "-", no node reads the output. */
 static int read_output(struct graph *g, char *word)
 {
 	const bool is_unread = word[strlen(word) - 1] == '-';
@@ -298,10 +303,10 @@ static void read_graph(struct graph *g, const char *text)
 	free(copy);
 }
 
-/* Names of the operations in the last model. */
+/* Names of the operations in the NNAPI model that was built last. */
 static char operations[1024];
 
-/* If set, the NNAPI lacks the project's own extension, and outputs may differ by APART. */
+/* If true, the played NNAPI lacks the project's own extension, and outputs may differ by APART. */
 static bool lacks_own;
 #define APART 1
 
@@ -333,7 +338,10 @@ int ANeuralNetworksModel_addOperation(ANeuralNetworksModel *model, ANeuralNetwor
 	return add(model, type, in_count, in, out_count, out);
 }
 
-/* Returns true if each output has the expected numbers: "NAME: NUMBER...; NAME: NUMBER..." */
+/*
+ * Returns true if each output has the numbers in `text`, which is "NAME: NUMBER...; NAME:
+ * NUMBER..."
+ */
 static bool are_expected(const struct graph *g, const char *text)
 {
 	while (*text) {
@@ -368,7 +376,10 @@ static bool are_expected(const struct graph *g, const char *text)
 	return true;
 }
 
-/* Runs the kernels twice, so that the second run reads the states of the first. */
+/*
+ * Runs all kernels of a graph twice, so that the second run reads the states that the first run
+ * wrote.
+ */
 static bool run(struct world *w)
 {
 	for (int k = 0; k < 2; k++)
@@ -395,7 +406,7 @@ static const struct {
 #include "tflite_nodes.def"
 };
 
-/* Gives a graph to a delegate; returns the delegate's messages, which the caller frees. */
+/* Lets a delegate partition a graph; returns the delegate's messages, which the caller frees. */
 static char *partitioned(struct graph *g, struct tfl_delegate *d)
 {
 	FILE *const usual = stderr;
@@ -452,7 +463,10 @@ static void try_cases(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const enum kind kind = cases[i].kind;
 
-		/* A part with exactly the minimum of work is delegated; one with less is not. */
+		/*
+		 * A part whose work is exactly min_work is delegated; a part with less work is not
+		 * delegated.
+		 */
 		for (int more = 0; more <= (kind == WORK); more++) {
 			read_graph(g, cases[i].graph);
 			if (!try_case(g, kind, cases[i].outputs, cases[i].text,
@@ -473,8 +487,8 @@ static void test_nodes(void **unused)
 }
 
 /*
- * If devices lack the extension's hybrid operations, the weights are dequantised for float
- * operations.
+ * If devices lack the hybrid operations of the project's extension, the delegate dequantises the
+ * weights for float operations.
  */
 static void test_without_extension(void **unused)
 {
@@ -498,7 +512,10 @@ static void test_without_extension(void **unused)
 	assert_int_equal(failed, 0);
 }
 
-/* An earlier test has already made all allocations that are never freed. */
+/*
+ * A second run of all cases must free everything, because test_nodes() has already made all
+ * permanent allocations.
+ */
 static void test_nothing_is_left(void **unused)
 {
 	const long blocks = heap_blocks, files = count_files();
@@ -514,7 +531,10 @@ static void test_nothing_is_left(void **unused)
 #define CHANNELS(scales) \
 	"x:s1,3,3,2@0.0625/12 w=s2,2,2,2@" scales "^0 | CONV_2D[p0,2,2,1,1,1] x w > y:s1,2,2,2@0.5/-10"
 
-/* Models that differ in anything have different tokens; equal models have the same token. */
+/*
+ * Different models or options must give different cache tokens; equal models must give equal
+ * tokens.
+ */
 static void test_tokens(void **unused)
 {
 	static const struct {
@@ -540,8 +560,8 @@ static void test_tokens(void **unused)
 		{ CHANNELS("0.0625&0.03125"), PLAIN },
 		{ CHANNELS("0.0625&0.125"), PLAIN },
 		/*
-		 * With a user's token the constants are not hashed, because the token stands for
-		 * them.
+		 * If the user gives a token, the delegate does not hash the constants, because the
+		 * user's token identifies the constants.
 		 */
 		{ "x:f2,3 y=f2,3 | ADD[0,n] x y > z:f2,3", "cache_token", "a" },
 		{ "x:f2,3 w=f2,3 | ADD[0,n] x w > z:f2,3", "cache_token", "a" },
@@ -579,8 +599,8 @@ static void test_tokens(void **unused)
 }
 
 /*
- * Returns the multiply-adds of the report's first node, and the input, output and constant bytes of
- * its part.
+ * Tests the report's multiply-adds of the first node, and the input, output and constant bytes of
+ * the node's part.
  */
 static void test_report(void **unused)
 {
@@ -602,8 +622,8 @@ static void test_report(void **unused)
 		{ "x:f2,3,3 w=f4,3~ r=f4,4~ b=f4 h~f2,4 | UNIDIRECTIONAL_SEQUENCE_RNN[n,1,n] x w r b h > y:f2,3,4",
 		  6 * 28, 104, 96, 128 },
 		/*
-		 * A dimension of 0 counts as 1. A refused node belongs to no part, so the part's
-		 * bytes are 0.
+		 * The report counts a dimension of 0 as 1. A refused node belongs to no part, so
+		 * the expected bytes of a part are 0.
 		 */
 		{ "x:f0,3,3,2 w=f2,2,2,2 | CONV_2D[p1,1,1,0,1,1] x w ? > y:f0,2,2,2", 8 * 8, 0, 0, 0 },
 		{ "x:f7 w=f4,3 | FULLY_CONNECTED[0,0,n,n] x w ? > y:f2,4", 8 * 3, 0, 0, 0 },

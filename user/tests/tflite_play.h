@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A TensorFlow Lite that a test plays. The nodes and tensors of a context are in arrays, and a
- * partition is a sequence of consecutive nodes. tflite_test.c and the fuzzer of the delegate use
- * it.
+ * Plays TensorFlow Lite for tflite_test.c and for the fuzzer of the delegate. The nodes and tensors
+ * of a context are in arrays, and a partition is a sequence of consecutive nodes.
  */
 #ifndef NN_TESTS_TFLITE_PLAY_H
 #define NN_TESTS_TFLITE_PLAY_H
@@ -22,14 +21,15 @@ struct tfl_delegate *tflite_plugin_create_delegate(char **names, char **values, 
 void tflite_plugin_destroy_delegate(struct tfl_delegate *delegate);
 
 /*
- * Maximum number of tensors, nodes and inputs. A file with larger graphs defines PLAY_MOST itself.
+ * Maximum number of tensors, nodes and inputs. A test with larger graphs defines PLAY_MOST before
+ * it includes this header.
  */
 #ifndef PLAY_MOST
 #define PLAY_MOST 32
 #endif
 enum { MOST = PLAY_MOST, MOST_BYTES = 4096 };
 
-/* An array of ints in TensorFlow Lite's layout, with a fixed size. */
+/* An array of ints in TensorFlow Lite's layout, with a fixed capacity. */
 struct list {
 	int size;
 	int data[MOST];
@@ -48,8 +48,8 @@ struct world {
 	int params[MOST][16];
 	int num_nodes;
 	struct list plan;
-	struct list unread;		/* tensors that no node reads */
-	struct tfl_ints *resized[MOST];	/* dimensions from the last resize() */
+	struct list unread;		/* output tensors that no node reads */
+	struct tfl_ints *resized[MOST];	/* dimensions that the last resize() set */
 
 	struct tfl_partition partitions[MOST];
 	struct list parts[MOST][3];
@@ -124,8 +124,8 @@ static bool has(const struct list *list, int value)
 }
 
 /*
- * A partition is a sequence of consecutive nodes. Its outputs are those tensors that it writes and
- * that other nodes read.
+ * Divides nodes into partitions of consecutive nodes. The outputs of a partition are the tensors
+ * that it writes and that other nodes read.
  */
 static int preview(struct tfl_context *context, const struct tfl_ints *nodes,
 		   struct tfl_partition **partitions, int *count)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A client process of the soak test. Each kind of client executes in its own way. A client opens
- * the device, prepares random graphs, executes each graph repeatedly, compares the outputs with
- * those of the reference kernels, closes everything and begins again.
+ * A client process of the soak test. Clients of different kinds use different calls to execute
+ * models. A client opens the device, prepares random graphs, executes each graph repeatedly,
+ * compares the outputs with those of the reference kernels, closes everything and begins again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,10 +42,13 @@
 
 #define ALIGN		64
 #define MODELS		4	/* of a life */
-#define MOST		400	/* maximum number of executions of a model */
+#define MOST		400	/* maximum number of executions of one model */
 #define RATIOS		7	/* number of elements in the extension's model */
 #define KEPT		40	/* number of graphs that a caching client uses repeatedly */
-/* The number of bytes by which a client's heap may exceed its size after the second life. */
+/*
+ * The number of bytes by which a client's heap may exceed the heap's size after the client's second
+ * life.
+ */
 #define HEAP_SLACK	((size_t)256 << 10)
 
 const char *const soak_kinds[SOAK_KINDS] = {
@@ -67,7 +70,7 @@ struct job {
 	uint32_t num_outputs;
 	uint32_t sizes[MAX_OUTPUTS];
 	void *right[MAX_OUTPUTS];
-	void *seen[MAX_OUTPUTS];	/* first outputs; later ones must have the same bits */
+	void *seen[MAX_OUTPUTS];	/* first outputs; further outputs must equal these */
 	struct nna_argument in, out[MAX_OUTPUTS];
 	struct nna_memory *memories[2];
 	uint32_t tokens[1 + MAX_OUTPUTS];
@@ -94,16 +97,16 @@ static _Noreturn void fail(const char *what, const char *why)
 }
 
 /*
- * Returns true if a call succeeded. If calls may not fail in this soak, a failed call ends the
- * test.
+ * Returns true if a call succeeded. A failed call ends the client, unless the soak allows calls to
+ * fail.
  */
 static bool good(const char *what, enum nn_status status)
 {
 	if (!status)
 		return true;
 	/*
-	 * Calls have no deadlines, but on a slow machine the module's time limit for a fence may
-	 * pass.
+	 * NN_MISSED_DEADLINE_TRANSIENT is allowed, because on a slow machine the module's time
+	 * limit for a fence may pass.
 	 */
 	if (!soak->disturbed && status != NN_MISSED_DEADLINE_TRANSIENT)
 		fail(what, err.message);
@@ -161,8 +164,8 @@ static void compare(struct job *j, uint32_t output, const void *data)
 /* ---- models ---- */
 
 /*
- * Prepares a model that uses two plug-ins: it computes the ratios of the first Fibonacci numbers,
- * plus 1.
+ * Prepares a model that uses two plug-ins: The model computes the ratios of the first Fibonacci
+ * numbers, plus 1.
  */
 static enum nn_status prepare_golden(struct nna_prepared_model **prepared)
 {
@@ -198,7 +201,10 @@ static int open_part(const char *part)
 	return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 }
 
-/* Loads a model from the cache. If that fails, prepares the model and saves it to the cache. */
+/*
+ * Loads a model from its cache files. If loading fails, prepares the model and saves it to the
+ * cache files.
+ */
 static enum nn_status prepare_cached(struct job *j)
 {
 	int model = open_part("model"), data = open_part("data");
@@ -227,7 +233,7 @@ static enum nn_status prepare_cached(struct job *j)
 
 static bool prepare_graph(struct job *j)
 {
-	/* The engine caches the plans only of clients of one kind. */
+	/* Only clients of the kind SOAK_MEASURED let the engine cache their plans. */
 	struct nna_prepare_options options = {
 		.size = sizeof(options), .preference = pick(0, 2),
 		.engine_cache = kind == SOAK_MEASURED,
@@ -249,7 +255,10 @@ static bool prepare_graph(struct job *j)
 
 /* ---- memory ---- */
 
-/* Opens a frame: memory of another driver, or of another context if there is no such driver. */
+/*
+ * Opens a frame, which is memory of another driver or, if the machine has no such driver, of
+ * another context.
+ */
 static bool open_frame(struct job *j)
 {
 	static struct nna_device *other;
@@ -409,7 +418,7 @@ static void sync_frame(struct job *j, uint64_t flags)
 		fail("a frame's access", strerror(errno));
 }
 
-/* Writes the input, and overwrites the outputs. */
+/* Before an execution, writes the input, and overwrites the outputs. */
 static bool before(struct job *j)
 {
 	if (j->frame) {
@@ -445,8 +454,8 @@ static bool after(struct job *j)
 }
 
 /*
- * Sometimes sets a timer that kills this process after a random time, during the execution or after
- * it.
+ * Sometimes sets a timer that kills this process after a random time, which may end during or after
+ * the next execution.
  */
 static void maybe_die(void)
 {
@@ -536,7 +545,10 @@ static void keep_longest(uint64_t began)
 		atomic_store(&me->longest_ns, took);
 }
 
-/* Executes one model. Returns false if a call was refused. */
+/*
+ * Prepares one model and executes it many times. Returns false if an allowed failure ended the
+ * executions.
+ */
 static bool do_job(void)
 {
 	struct job j = { .frame_fd = -1 };
@@ -544,7 +556,7 @@ static bool do_job(void)
 	bool done;
 
 	make_input(&j);
-	/* The random sequence for values differs from the sequence for graphs. */
+	/* Start a random sequence for the executions that differs from the sequence for graphs. */
 	random_start(seed ^ atomic_load(&me->executions));
 	began = clock_ns();
 	done = begin_job(&j);

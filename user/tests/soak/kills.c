@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kills parts of the engine and clients while the soak's clients work. The kills do not wait until
- * the engine serves again: keepers, workers and clients die while a broker starts, and half of the
- * brokers die during their start.
+ * Kills parts of the engine and clients while the soak's clients work. The next kill does not wait
+ * until the engine serves again: Keepers, workers and clients die while a broker starts, and half
+ * of the brokers die during their own start.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -11,14 +11,14 @@
 #include "base/clock.h"
 #include "tests/soak/soak.h"
 
-/* Executions of all clients before a broker is killed, unless it is killed during its start. */
+/* Executions of all clients before a running broker is killed. */
 #define SERVED		10
-/* The numbers of kills of two parts may differ by this many. */
+/* Maximum difference between the numbers of kills of two parts. */
 #define AHEAD		3
-/* After this time without an execution, the engine counts as failed. */
+/* Time without an execution after which the engine counts as failed. */
 #define NEVER_NS	(120 * NS_PER_S)
 
-/* Clients have no process name of their own. */
+/* The parts that are killed. Clients have no process name, and are killed by their process id. */
 enum { KEEPER, WORKER, CLIENT, BROKER, PARTS };
 static const struct {
 	const char *title, *name;
@@ -30,17 +30,17 @@ static const struct {
 static struct kills_options options;
 static unsigned int kills[PARTS], early_kills, gave_up;
 static uint64_t next_kill;		/* time of the next kill of a part other than the broker */
-/* Number of executions at the last kill; used if options.wanted is 0. */
+/* Number of executions at the time of the last kill; used if options.wanted is 0. */
 static unsigned long long had_executed;
 
 /* The engine. */
 static pid_t command;			/* the running command that starts the broker */
-static bool down;			/* the broker was killed since the command began, */
-static bool hurt;			/* or another part of the engine was */
-static bool early;			/* this broker is killed during its start, */
+static bool down;			/* the broker was killed since `command` began */
+static bool hurt;			/* another part was killed since `command` began */
+static bool early;			/* the starting broker is to be killed at early_at */
 static uint64_t early_at;		/* which is this */
 static uint64_t began_at, ready_at;
-static uint64_t start_ns = NS_PER_S;	/* how long the last start took */
+static uint64_t start_ns = NS_PER_S;	/* time that the last start of the engine took */
 static unsigned long long served_before;
 
 void kills_begin(const struct kills_options *o)
@@ -83,7 +83,7 @@ bool kills_ended(pid_t pid, int status, unsigned long long executions)
 	if (!command || pid != command)
 		return true;
 	command = 0;
-	/* If a worker dies while the broker starts, the broker ends. */
+	/* The broker ends if a worker dies while the broker starts. */
 	gave_up += status && !down && hurt;
 	if (down || (status && hurt)) {
 		start_engine();
@@ -103,7 +103,8 @@ static bool kill_broker(void)
 	early_kills += command != 0;
 	down = true;
 	/*
-	 * If the start command is running, it fails, and another command is started after its end.
+	 * If the start command is still running, it fails now, and kills_ended() starts another
+	 * command.
 	 */
 	if (!command)
 		start_engine();
@@ -134,8 +135,8 @@ static unsigned int least_kills(void)
 }
 
 /*
- * Decides whether to kill the broker if a number of kills is wanted. The other parts are killed as
- * often as the broker.
+ * If options.wanted is set, decides whether to kill the broker now. The other parts are killed as
+ * often as the broker. Returns false if the engine no longer serves.
  */
 static bool count_brokers(uint64_t now, unsigned long long executions)
 {
@@ -167,7 +168,7 @@ bool kills_step(const pid_t *clients, unsigned long long executions)
 		return true;
 	}
 	part %= BROKER;
-	/* Spare most workers during a start, so that most brokers become ready. */
+	/* While the broker starts, spare most workers, so that most brokers become ready. */
 	if (part == WORKER && command && rand() % 4)
 		return true;
 	if (kills[part] < options.wanted && kills[part] <= kills[BROKER] + AHEAD)

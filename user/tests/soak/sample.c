@@ -14,7 +14,10 @@
 
 #define CGROUP "/sys/fs/cgroup/nnacceld/"
 
-/* The module's gauges may not grow: at rest they must be as before. */
+/*
+ * The sampled values and their allowed growth. The module's gauges may not grow: after a round they
+ * must be as before it.
+ */
 const struct soak_value soak_values[SOAK_VALUES] = {
 	{ "contexts", 0, 0 },
 	{ "models", 0, 0 },
@@ -23,15 +26,15 @@ const struct soak_value soak_values[SOAK_VALUES] = {
 	{ "slab-KiB", 5, 2048 },		/* SUnreclaim */
 	/* Memory of the engine's cgroup; the number of idle workers may differ by one. */
 	{ "engine-KiB", 5, 8192 },
-	{ "engine-threads", 20, 64 },		/* including workers that wait for clients */
+	{ "engine-threads", 20, 64 },		/* including idle workers */
 	{ "broker-fds", 0, 8 },
 	{ "keeper-fds", 0, 8 },
 	{ "broker-KiB", 10, 1024 },		/* private memory */
 	{ "keeper-KiB", 10, 1024 },
-	{ "open-files", 0, 64 },		/* of the whole machine */
+	{ "open-files", 0, 64 },		/* open files of the whole machine */
 };
 
-/* Returns the number after `name` in a file; -1 if `name` is missing. */
+/* Returns the number after the word `name` in a file, or -1 if `name` is missing. */
 static long long number_in(const char *path, const char *name)
 {
 	size_t length = strlen(name);
@@ -60,7 +63,8 @@ static long long first_in(const char *path)
 }
 
 /*
- * Returns whether a process has a name, which is the last part of the path in its first argument.
+ * Returns whether a process has the name `name`, which is the last part of the path in the
+ * process's first argument.
  */
 static bool is_named(const char *pid, const char *name)
 {
@@ -80,8 +84,8 @@ static bool is_named(const char *pid, const char *name)
 }
 
 /*
- * Returns whether the parent of a process has the same name. A forked process keeps that name until
- * it sets its own.
+ * Returns whether the parent of a process also has the name `name`. A forked process keeps its
+ * parent's name until it sets its own name.
  */
 static bool is_copy(const char *pid, const char *name)
 {
@@ -92,7 +96,10 @@ static bool is_copy(const char *pid, const char *name)
 	return is_named(parent, name);
 }
 
-/* Returns one of the processes with a name, which `turn` selects; 0 if no process has the name. */
+/*
+ * Returns the id of a process with the name `name`; `turn` selects one of several processes.
+ * Returns 0 if no process has this name.
+ */
 static pid_t find(const char *name, unsigned int turn)
 {
 	pid_t found[256] = { 0 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Puts the device under load for a long time: ten clients of different kinds compare their outputs
- * with the reference. Between two rounds all clients end. The resources of the module, the kernel
- * and the engine must not grow from round to round. See --help. Needs root, in a VM (make soak).
+ * Puts the device under load for a long time, in rounds. Ten clients of different kinds compare
+ * their outputs with the reference kernels. All clients end before the next round begins. The
+ * resources of the module, the kernel and the engine must not grow from round to round. See --help.
+ * This test needs root, in a VM (make soak).
  */
 #include <errno.h>
 #include <getopt.h>
@@ -18,15 +19,22 @@
 #include "tests/soak/soak.h"
 
 #define MOST_ROUNDS	4096
-/* The minimum number of rests between rounds by which growth is judged; caches fill before. */
+/*
+ * Minimum number of rounds after which the test checks the growth of resources, because caches fill
+ * in the first rounds.
+ */
 #define LEAST_ROUNDS	6
-/* Number of 10 ms periods without progress after which clients count as stuck. */
+/* Number of 10 ms periods after which clients that end without progress count as stuck. */
 #define PATIENCE	12000
 /*
- * A client is stuck if it has executed nothing while other clients have prepared this many models.
+ * A client is stuck if it has executed nothing while the other clients have prepared OTHERS_MODELS
+ * models.
  */
 #define OTHERS_MODELS	100
-/* Maximum time for which a call waits for a worker; on a busy machine workers start slowly. */
+/*
+ * Maximum time for which a call waits for a worker; long, because workers start slowly on a busy
+ * machine.
+ */
 #define WORKER_WAIT_MS	600000
 
 static const char help[] =
@@ -135,7 +143,7 @@ static unsigned int models(void)
 	return sum;
 }
 
-/* Returns a client's number of executions; if calls may fail, failed calls count as well. */
+/* Returns a client's number of executions and allowed failures. */
 static unsigned long long work_of(int kind)
 {
 	return atomic_load(&soak->clients[kind].executions) +
@@ -157,7 +165,7 @@ static void start(enum soak_kind kind)
 	}
 }
 
-/* Reports a failed client at once; the reason is reported at the end. */
+/* Reports a failed client immediately; the end of the test reports the reason again. */
 static void blame(int kind, const char *what)
 {
 	struct soak_client *c = &soak->clients[kind];
@@ -210,7 +218,10 @@ static void write_sample(bool is_rest)
 	fflush(samples);
 }
 
-/* Returns a running client whose number of executions is still that in `before`; -1 for none. */
+/*
+ * Returns a running client that has done no work since `before` was taken, or -1 if each client has
+ * worked.
+ */
 static int find_idle(const unsigned long long before[SOAK_KINDS])
 {
 	for (int i = 0; i < SOAK_KINDS; i++)
@@ -219,7 +230,10 @@ static int find_idle(const unsigned long long before[SOAK_KINDS])
 	return -1;
 }
 
-/* Runs the clients of this round, until each has done some work, unless one fails. */
+/*
+ * Runs the clients of a round for the round's time, and until each client has done some work. A
+ * failed client ends the round.
+ */
 static void load(unsigned int round)
 {
 	uint64_t end = clock_ns() + options.round * NS_PER_S, sample = 0;
@@ -250,7 +264,10 @@ static void load(unsigned int round)
 	}
 }
 
-/* Ends each client after its current work, and measures the resources. */
+/*
+ * Ends the clients of a round after their current work, and samples the resources. If this fails,
+ * returns false with the reason in *why.
+ */
 static bool rest(const struct summary *before, struct soak_sample *sample, const char **why)
 {
 	unsigned long long work = 0, last;
@@ -284,7 +301,7 @@ static bool rest(const struct summary *before, struct soak_sample *sample, const
 	*why = "the module's counters are those of before the round";
 	if (!summary_settles(before))
 		return false;
-	/* Workers of ended clients, and the keeper, end some time later. */
+	/* Workers of ended clients, and the keeper, end some time after the clients. */
 	usleep(1500000);
 	*why = "the compilation cache is whole";
 	fflush(NULL);
@@ -313,7 +330,7 @@ static long long middle(int value, unsigned int from, unsigned int to)
 	return sorted[count / 2];
 }
 
-/* Compares the medians of the resources in the second and the last third of the rests. */
+/* Compares the medians of each resource in the second third and in the last third of the rounds. */
 static void judge(unsigned int rounds)
 {
 	char text[160];
@@ -329,8 +346,8 @@ static void judge(unsigned int rounds)
 		bool grew = now > old + old * v->percent / 100 && now > old + v->slack;
 
 		/*
-		 * A keeper or broker that was restarted begins with little memory, so it is not
-		 * judged.
+		 * Resources of the keeper or broker are not compared if these processes were
+		 * restarted, because a new process begins with little memory.
 		 */
 		if (soak->disturbed && (strstr(v->name, "keeper") || strstr(v->name, "broker")))
 			continue;
@@ -410,8 +427,8 @@ int main(int argc, char **argv)
 		snprintf(name, sizeof(name), "answers of the client %s%s%s", soak_kinds[i],
 			 soak->clients[i].message[0] ? ": " : "", soak->clients[i].message);
 		/*
-		 * Each client did some work in its round; if calls may fail, at least one client
-		 * executed.
+		 * A client passes if it has no error message, and if the clients have executed
+		 * models (unless the test has failed).
 		 */
 		if (had_turn[i])
 			result(!soak->clients[i].message[0] && (failed || executions()), name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The common part of the soak: the clients, the counters that they share with the program that
- * watches them, and the samples that this program takes.
+ * Common declarations of the soak test: the client processes, the counters that clients share with
+ * the soak program, and the samples that the soak program takes.
  */
 #ifndef NN_TESTS_SOAK_SOAK_H
 #define NN_TESTS_SOAK_SOAK_H
@@ -17,21 +17,21 @@ enum soak_kind {
 	SOAK_BUFFERS, SOAK_CACHED, SOAK_EXTENSION, SOAK_FRAMES, SOAK_KINDS,
 };
 
-/* The state of a client, in shared memory. */
+/* The state of a client process, in memory that it shares with the soak program. */
 struct soak_client {
 	atomic_ullong executions;
 	atomic_uint models;		/* number of models whose executions all succeeded */
 	atomic_uint refused;		/* number of failed calls that were allowed to fail */
-	atomic_uint cached;		/* number of models that came from the cache */
-	atomic_ullong longest_ns;	/* of any preparation or execution, even failed */
-	char refusal[200];		/* the reason of the last allowed failure */
-	char message[600];		/* reason of an unexpected end */
+	atomic_uint cached;		/* number of models that were loaded from the cache */
+	atomic_ullong longest_ns;	/* longest time of a preparation or execution */
+	char refusal[200];		/* reason of the last failure that was allowed */
+	char message[600];		/* reason of the client's unexpected end */
 };
 
 struct soak {
 	atomic_bool stop;
 	bool disturbed;	/* calls may fail: the engine is killed or lacks resources */
-	/* One execution in this many kills its client; 0 for no kills. */
+	/* One of `kill_one_in` executions kills its client; 0: no execution. */
 	unsigned int kill_one_in;
 	char folder[64];		/* of cache files */
 	struct soak_client clients[SOAK_KINDS];
@@ -45,38 +45,38 @@ extern const char *const soak_kinds[SOAK_KINDS];
 _Noreturn void soak_client(struct soak *soak, enum soak_kind kind, uint64_t seed);
 
 /*
- * Kills a process of the engine: "nnacceld", its keeper or a worker. Returns false if no such
- * process runs.
+ * Kills a process of the engine by its name: "nnacceld", the keeper or a worker. Returns false if
+ * no process with the name runs.
  */
 bool soak_kill(const char *name);
 
 /* ---- kills ---- */
 
 struct kills_options {
-	unsigned int spacing_ms;	/* time between two kills; 0 for no kills */
-	/*
-	 * This many keepers, workers, clients and brokers are killed, each; 0 for no fixed number.
-	 */
+	unsigned int spacing_ms;	/* time between two kills; 0: no kills */
+	/* Number of keepers, of workers, of clients and of brokers to kill; 0: no fixed number. */
 	unsigned int wanted;
-	const char *restart;		/* a command that returns when the engine is ready, or NULL */
+	const char *restart;		/* command that starts the engine, or NULL */
 };
 
 void kills_begin(const struct kills_options *options);
 
 /*
- * Kills those parts whose next kill is due. `clients` has the process id of each kind of client, or
- * 0. Returns false if the engine no longer serves.
+ * Kills a part of the engine or a client if the next kill is due. The array `clients` has the
+ * process id of each kind of client, or 0 if no such client runs. Returns false if the engine no
+ * longer serves.
  */
 bool kills_step(const pid_t *clients, unsigned long long executions);
 
 /*
- * Handles the end of a child of the program. Returns false if the child was the start command and
- * the engine did not start.
+ * Handles the end of a child process of the soak program. Returns false if the child was the start
+ * command and the engine did not start.
  */
 bool kills_ended(pid_t pid, int status, unsigned long long executions);
 
 /*
- * Return whether the start command is running, and whether the wanted number of kills is reached.
+ * kills_starting() returns whether the start command is running. kills_done() returns whether all
+ * wanted kills have happened.
  */
 bool kills_starting(void);
 bool kills_done(void);
@@ -89,12 +89,12 @@ void kills_tell(void);
 #define SOAK_VALUES 12
 
 struct soak_sample {
-	long long values[SOAK_VALUES];	/* -1 if this machine does not report it */
+	long long values[SOAK_VALUES];	/* -1: the machine does not report the value */
 };
 
 /*
- * A sampled value. Between two samples at rest it may grow by `percent`, or by `slack` if that is
- * more.
+ * A sampled value. The value may grow by `percent` or by `slack`, whichever is more, between two
+ * rounds.
  */
 struct soak_value {
 	const char *name;

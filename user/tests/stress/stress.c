@@ -2,14 +2,14 @@
 /*
  * usage: stress [SECONDS [ATTACK...]]
  *
- * Measures the effect of one user on other users. User A, with 65,536 subordinate ids, attacks the
- * device: in all ways or in the named ones, for SECONDS each (default 60). During an attack, user B
- * repeatedly opens the device, prepares a model and executes it, and root requests the device's
- * description. Before each attack, A's processes compute for SECONDS without the device, which
- * shows how much a busy machine alone slows B. Before this computing, and after the attack, A is
- * quiet for a third of SECONDS. Prints B's times in all three phases as a table, and a TAP line for
- * each attack, which passes if neither B nor root was refused. Needs root, in a VM (make stress)
- * with nnacceld. The users have cgroups of their own, as after a login.
+ * Measures the effect of one user on other users. User A, with 65,536 subordinate ids, runs all
+ * attacks on the device, or the named attacks, for SECONDS each (default 60). During an attack,
+ * user B repeatedly opens the device, prepares a model and executes it, and root requests the
+ * device's description. Before each attack, A's processes compute for SECONDS without the device,
+ * which shows how much a busy machine alone slows B. Before A computes, and after the attack, A is
+ * quiet for a third of SECONDS. The test prints B's times in all three phases as a table, and a TAP
+ * line for each attack, which passes if B and root were never refused. The test needs root, in a VM
+ * (make stress) with nnacceld. Each user has a separate cgroup, as after a login.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -41,11 +41,14 @@
 #define CGROUPS "/sys/fs/cgroup"
 #define ENGINE_WAIT "/sys/module/nnaccel/parameters/engine_wait_ms"
 
-/* Number of A's processes in an attack, and of contexts that each may hold. */
+/*
+ * Number of A's processes in an attack, and number of contexts that each of these processes may
+ * keep open.
+ */
 #define ATTACKERS 4
 #define HELD 300
 
-/* Pause of B between two rounds; root pauses between two queries. */
+/* Pause of user B between two rounds, and pause of root between two queries. */
 #define REST_US 150000
 
 #define MAX_SAMPLES 4096
@@ -55,13 +58,13 @@ enum { OP_ADD = 0, OP_MUL = 18, OP_REDUCE_MAX = 77, OP_FILL = 100 };
 
 enum step { OPEN, PREPARE, EXECUTE, STEPS };
 
-/* The results of all processes, in memory that they share. */
+/* The results of all processes, in memory that the processes share. */
 static struct shared {
 	atomic_bool stop;
 	atomic_uint tries, refused;		/* A's */
 	atomic_uint rounds, failures;		/* B's */
 	atomic_uint questions, unanswered;	/* root's */
-	char message[200];			/* the last failure of B or root */
+	char message[200];			/* message of the last failure of B or root */
 	uint32_t samples[STEPS][MAX_SAMPLES];	/* us */
 } *shared;
 
@@ -116,7 +119,7 @@ static void become(uid_t uid)
 	group = node.st_gid;
 	if (setgroups(1, &group) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
 		die("becoming a user");
-	/* A child is killed when its parent ends. */
+	/* Let the kernel kill this process when its parent ends. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
@@ -134,7 +137,7 @@ static void map_subids(pid_t pid)
 	close(fd);
 }
 
-/* Switches to another one of A's subordinate ids, which opens the next files. */
+/* Switches to another of A's subordinate ids, under which the process opens the next files. */
 static void next_subid(void)
 {
 	static unsigned int id;
@@ -148,7 +151,7 @@ static void next_subid(void)
 
 /* ---- models ---- */
 
-/* Prepares out = in + value, for COUNT elements. */
+/* Prepares a model out = in + value, for COUNT elements. */
 static enum nn_status prepare_add(struct nna_device *device, float value, bool keep,
 				  struct nna_prepared_model **p, struct nn_error *err)
 {
@@ -217,7 +220,10 @@ static void compute(void)
 		;
 }
 
-/* Uses memory as compute_huge() does, but without the device: fills newly allocated memory. */
+/*
+ * Fills newly allocated memory, and so uses as much memory as compute_huge(), but without the
+ * device.
+ */
 static void fill_memory(void)
 {
 	const size_t count = 1 << 25;
@@ -231,7 +237,10 @@ static void fill_memory(void)
 	munmap(values, count * sizeof(*values));
 }
 
-/* Opens the device under another id, and gets a worker. Returns NULL if either was refused. */
+/*
+ * Opens the device under another subordinate id, and gets a worker. Returns NULL if the device or
+ * the worker was refused.
+ */
 static struct nna_device *take(void)
 {
 	struct nna_device *device = NULL;
@@ -247,7 +256,7 @@ static struct nna_device *take(void)
 	return NULL;
 }
 
-/* Opens further contexts, and keeps them open. */
+/* Opens one more context, and keeps it open; stops at HELD contexts. */
 static void hold(void)
 {
 	static int held;
@@ -280,7 +289,7 @@ static void ask_and_close(void)
 	nna_device_close(device);
 }
 
-/* Uses a worker until another process crashes it. */
+/* Uses a worker until start_crasher()'s process crashes the worker. */
 static void be_crashed(void)
 {
 	struct nna_device *device = take();
@@ -309,7 +318,7 @@ static void store(void)
 		atomic_fetch_add(&shared->refused, 1);
 	else
 		nna_prepared_model_free(p);
-	/* Changes the context now and then, because each context has a budget of stores. */
+	/* Open a new context after 32 stores, because each context has a budget of stores. */
 	if ((int)value % 32 == 0) {
 		nna_device_close(device);
 		device = NULL;
@@ -339,8 +348,8 @@ static void compute_huge(void)
 static const struct attack {
 	const char *name;
 	void (*act)(void);
-	void (*peer)(void);		/* the same load without the device */
-	bool crash;			/* makes A's workers crash */
+	void (*peer)(void);		/* causes an equal load without the device */
+	bool crash;			/* true: another process crashes A's workers */
 } attacks[] = {
 	{ "open and hold", hold, compute, false },
 	{ "open and close", open_and_close, compute, false },
@@ -387,7 +396,10 @@ static pid_t start_attacker(void (*act)(void))
 	return pid;
 }
 
-/* Does one round of user B. Returns false if a step failed. */
+/*
+ * Runs one round of user B, with the steps open, prepare and execute. Returns false if a step
+ * failed.
+ */
 static bool do_round(uint32_t us[STEPS], struct nn_error *err)
 {
 	struct nna_prepared_model *p = NULL;
@@ -462,7 +474,7 @@ static pid_t start_root(void)
 	_exit(0);
 }
 
-/* Returns true if a process's cgroup is that of a worker of A. */
+/* Returns true if a process's cgroup belongs to a worker of user A. */
 static bool is_worker_of_a(const char *pid)
 {
 	char path[300], text[256] = "";
@@ -508,7 +520,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Sorts samples. Returns the quantile that `tenths` gives, or 0 without samples. */
+/* Sorts samples. Returns the quantile `tenths` / 10, or 0 without samples. */
 static double quantile(uint32_t *samples, unsigned int count, unsigned int tenths)
 {
 	if (!count)
@@ -517,7 +529,7 @@ static double quantile(uint32_t *samples, unsigned int count, unsigned int tenth
 	return samples[count * tenths / 10] / 1e3;
 }
 
-/* Returns the median of both quiet times. */
+/* Returns the median of B's times for a step while A is quiet, before and after an attack. */
 static double quiet_median(enum step step)
 {
 	static uint32_t all[2 * MAX_SAMPLES];
@@ -538,7 +550,10 @@ static void print_head(unsigned int seconds)
 	       "root f.");
 }
 
-/* Lets A's processes call `act` (NULL: nothing) for some seconds. The results are in *shared. */
+/*
+ * Lets A's processes call `act` for some seconds, or do nothing if `act` is NULL, while B and root
+ * use the device. The results are in *shared.
+ */
 static void blow(void (*act)(void), bool crash, unsigned int seconds)
 {
 	pid_t pids[ATTACKERS + 3];
@@ -559,13 +574,13 @@ static void blow(void (*act)(void), bool crash, unsigned int seconds)
 		kill(pids[i], SIGKILL);
 		waitpid(pids[i], NULL, 0);
 	}
-	/* Waits, because the state of A's processes is freed some time after they end. */
+	/* Give the engine and the kernel time to free the state of A's processes. */
 	sleep(1);
 }
 
 /*
- * Copies the results of blow(). Returns true if only A was refused; adds failures of B and root to
- * the message.
+ * Copies the results of blow(), and failures of B and root to `message`. Returns true if B and root
+ * had no failures.
  */
 static bool take_times(struct times *times, char message[200])
 {
@@ -589,8 +604,8 @@ static double ratio(double a, double b)
 }
 
 /*
- * Prints B's times, a line for each step. Continues the current line, and does not end the last
- * one.
+ * Prints B's times, a line for each step. The output continues the current line, and does not end
+ * the last line.
  */
 static void print_times(struct times *alone, struct times *during)
 {
@@ -609,8 +624,8 @@ static void print_times(struct times *alone, struct times *during)
 }
 
 /*
- * Runs all phases of an attack, from the quiet time before to the quiet time after it. Returns true
- * if only A was refused.
+ * Runs all phases of an attack, from the load without the device to the quiet time after the
+ * attack. Returns true if B and root were never refused.
  */
 static bool run(const struct attack *attack, unsigned int seconds, char message[200])
 {
@@ -637,7 +652,10 @@ static bool run(const struct attack *attack, unsigned int seconds, char message[
 	return fair;
 }
 
-/* Chooses the attacks: the named ones, or all. Returns false for an unknown name. */
+/*
+ * Chooses the attacks with the given names, or all attacks if `count` is 0. Returns false for an
+ * unknown name.
+ */
 static bool choose(bool chosen[NUM_ATTACKS], int count, char **names)
 {
 	size_t i;
@@ -657,8 +675,8 @@ static bool choose(bool chosen[NUM_ATTACKS], int count, char **names)
 }
 
 /*
- * Makes calls wait longer for a worker, so that a slow start shows in the table instead of counting
- * as a refusal.
+ * Sets a long time for which calls wait for a worker, so that a worker's slow start is measured
+ * instead of refused.
  */
 static void be_patient(void)
 {
