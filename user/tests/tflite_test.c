@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests libnnaccel_tflite.so with a context that plays TensorFlow Lite: nodes and tensors are in
- * arrays, and partitions are consecutive nodes. So the test needs no download, and can run with the
- * sanitizers.
+ * arrays, and partitions are consecutive nodes. The test needs no TensorFlow Lite, and can run with
+ * the sanitizers.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -48,7 +48,7 @@ static struct tfl_delegate *delegate(void)
 	return d;
 }
 
-/* Makes (a + b) * b, of 2 * 3 floats. */
+/* Makes a graph that computes (a + b) * b of 2 * 3 floats. */
 static struct world *sum_and_product(void)
 {
 	static const int dims[] = { 2, 3 };
@@ -94,10 +94,13 @@ static void test_options(void **state)
 
 /* ---- Shapes that follow from values ---- */
 
-/* Plays TensorFlow Lite's RESHAPE and RELU, as far as the tests need them. */
+/*
+ * The state of the played RESHAPE and RELU of TensorFlow Lite; num_invoked counts the nodes that
+ * TensorFlow Lite computes.
+ */
 static int num_invoked;
 static int32_t nnapi_refused_type = -1;	/* operation that the NNAPI refuses */
-static bool is_blind;			/* the shape is unknown before the run */
+static bool is_blind;			/* true: RESHAPE does not know its shape before the run */
 
 static int resize_as(struct tfl_context *context, int out, int rank, const int *sizes)
 {
@@ -156,7 +159,7 @@ static int invoke_relu(struct tfl_context *context, struct tfl_node *n)
 
 /*
  * Builds a RELU after a RESHAPE of 12 floats, whose shape is an input. TensorFlow Lite does not
- * know the shapes of their outputs.
+ * know the shapes of the outputs of RESHAPE and RELU.
  */
 static struct world *reshaped(void)
 {
@@ -180,7 +183,8 @@ static struct world *reshaped(void)
 }
 
 /*
- * Runs the graph with the shape [a, b]. TensorFlow Lite's own kernels must compute `invoked` nodes.
+ * Runs the graph with the shape [a, b]. Checks that TensorFlow Lite's own kernels compute `invoked`
+ * nodes.
  */
 static void run_reshaped(struct world *w, int a, int b, int invoked)
 {
@@ -223,10 +227,12 @@ static void test_shapes_of_values(void **state)
 	run_reshaped(w, 3, 4, 0);
 	run_reshaped(w, 3, 4, 0);
 	run_reshaped(w, 6, 2, 0);
-	/* Preparing again must not lose any state. */
+	/* Preparing a kernel again must not lose the kernel's state. */
 	assert_int_equal(w->kernel.prepare(&w->context, &w->kernels[0]), TFL_OK);
 	run_reshaped(w, 6, 2, 0);
-	/* The shape does not match 12 floats, so this invocation fails. The next one succeeds. */
+	/*
+	 * An invocation fails if the shape does not match 12 floats; the next invocation succeeds.
+	 */
 	((int *)w->data[1])[0] = 7;
 	assert_int_equal(w->kernel.invoke(&w->context, &w->kernels[0]), TFL_ERROR);
 	run_reshaped(w, 12, 1, 0);
@@ -235,8 +241,8 @@ static void test_shapes_of_values(void **state)
 }
 
 /*
- * If eight compilations were needed in fewer than 16 runs, TensorFlow Lite computes new shapes
- * instead.
+ * If fewer than 16 runs needed eight compilations, TensorFlow Lite computes runs with new shapes
+ * instead of the device.
  */
 static void test_shapes_that_change_often(void **state)
 {
@@ -256,7 +262,7 @@ static void test_shapes_that_change_often(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* If a shape is still unknown after preparing, TensorFlow Lite computes the nodes. */
+/* If a shape is still unknown after the nodes were prepared, TensorFlow Lite computes the nodes. */
 static void test_late_nodes_that_stay(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -274,8 +280,8 @@ static void test_late_nodes_that_stay(void **state)
 }
 
 /*
- * Adds two nodes to the world of reshaped(). The nodes in the mask (bits 1 to 3, from the RELU on)
- * get the operation `code`.
+ * Adds two nodes to the graph of reshaped(). Bits 1 to 3 of `mask` select nodes, from the RELU on,
+ * that get the operation `code`.
  */
 static struct world *reshaped_and_more(int mask, int code, int activation)
 {
@@ -297,7 +303,8 @@ static struct world *reshaped_and_more(int mask, int code, int activation)
 
 /*
  * TensorFlow Lite computes only the nodes that the translator or the NNAPI refuses; the device
- * computes the nodes around them. All nodes except RESHAPE have the kernels of RELU.
+ * computes the nodes around them. TensorFlow Lite's kernels of all nodes except RESHAPE are the
+ * kernels of RELU.
  */
 static void test_late_nodes_that_are_refused(void **state)
 {
@@ -320,7 +327,7 @@ static void test_late_nodes_that_are_refused(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Prefix of the names of options that are tested with one thread in the interpreter. */
+/* Prefix of the option names in `cases` that the test uses with one thread in the interpreter. */
 #define ONE_THREAD "1"
 
 /* Tests the options of the delegate, also with the names that TensorFlow Lite's tools use. */
@@ -384,7 +391,8 @@ static void test_calls(void **state)
 }
 
 /*
- * If the engine died, the model is compiled again once. Other failures are returned to the caller.
+ * If the engine died, the delegate compiles the model again once. The delegate returns other
+ * failures to the caller.
  */
 static void test_failures(void **state)
 {
@@ -415,7 +423,7 @@ static void test_failures(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Invalid options are refused with a reason. */
+/* The plug-in refuses invalid options with a reason. */
 static void test_wrong_options(void **state)
 {
 	static const struct {
@@ -453,8 +461,8 @@ static void test_wrong_options(void **state)
 }
 
 /*
- * A program without a function for errors, such as TensorFlow Lite's own loader, still gets a
- * delegate.
+ * A program without an error function, such as TensorFlow Lite's own loader, gets a delegate even
+ * if an option is invalid.
  */
 static void test_wrong_option_without_reporter(void **state)
 {
@@ -480,7 +488,10 @@ static void test_whole_graph(void **state)
 	assert_int_equal(w->num_kernels, 1);
 	run(w);
 	expect(w, 6);
-	/* Runs the graph again, unchanged, then with another shape and other addresses. */
+	/*
+	 * Run the unchanged graph again, and then with another shape and another address of an
+	 * input.
+	 */
 	run(w);
 	expect(w, 6);
 	for (int i = 0; i < 4; i++) {
@@ -498,7 +509,7 @@ static void test_whole_graph(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* A run with an invalid shape fails, and the next run with a valid one succeeds. */
+/* A run with an invalid shape fails, and the next run with a valid shape succeeds. */
 static void test_bad_shape_between(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -525,13 +536,13 @@ static void test_bad_shape_between(void **state)
 /* ---- Devices and an NNAPI that refuse ---- */
 
 static struct {
-	int refused;	/* number of an operation that no device supports; -1 for none */
+	int refused;	/* index of an operation that no device supports, or -1 */
 	int result;			/* of the query */
-	/* Maximum number of a model's operations that the NNAPI accepts; 0 for any number. */
+	/* Maximum number of operations in a model that the played NNAPI accepts; 0: any number. */
 	int most;
-	int operations;			/* operations of the last model */
+	int operations;			/* number of operations in the last model */
 	int from_memory;		/* number of constants that are in a memory */
-	int compiled;			/* result of compilations; 0: the real one */
+	int compiled;			/* result of compilations; 0: the real result */
 } nnapi = { .refused = -1 };
 
 int ANeuralNetworksModel_getSupportedOperationsForDevices(const ANeuralNetworksModel *model,
@@ -598,7 +609,7 @@ int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation)
 	return nnapi.compiled ? nnapi.compiled : next(compilation);
 }
 
-/* If a shape has no elements, the run fails, but the partition is not divided. */
+/* If a shape has no elements, the run fails, but the delegate does not divide the partition. */
 static void test_late_shape_without_elements(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -643,7 +654,7 @@ static void test_refusals(void **state)
 		{ 0, 0, 0, 1, 1 },				/* MUL is left */
 		{ 1, 0, 0, 1, 0 },				/* ADD is left */
 		{ -1, ANEURALNETWORKS_OP_FAILED, 0, 0, 0 },
-		{ -1, 0, 1, 0, 0 },				/* each operation alone is good */
+		{ -1, 0, 1, 0, 0 },				/* supports each operation alone */
 		{ -1, 0, 2, 1, 0 },
 	};
 
@@ -668,7 +679,10 @@ static void test_refusals(void **state)
 	nnapi.result = nnapi.most = 0;
 }
 
-/* If fewer than three parts are allowed, the smallest are dropped; 0 allows any number. */
+/*
+ * If the graph has more parts than max_partitions allows, the delegate leaves the smallest parts to
+ * TensorFlow Lite; 0 allows any number of parts.
+ */
 static void test_max_partitions(void **state)
 {
 	static const struct {
@@ -685,8 +699,8 @@ static void test_max_partitions(void **state)
 		for (int t = 0; t < 6; t++)
 			tensor(w, TFL_FLOAT32, 1, (const int[]){ 2 + t });
 		/*
-		 * Invalid combinations of nodes, which are not run: The graph has RELU and IMAG in
-		 * turn.
+		 * The graph, which the test does not run, has RELU and IMAG in turn, so that each
+		 * RELU is a part.
 		 */
 		for (int t = 0; t < 5; t++)
 			node(w, t % 2 ? IMAG : RELU, t, -2, t + 1);
@@ -702,8 +716,8 @@ static void test_max_partitions(void **state)
 }
 
 /*
- * A product, and a node that is left to TensorFlow Lite. The product's part is delegated if it has
- * at least 4,096 multiplications.
+ * The graph is a product and a node that the delegate leaves to TensorFlow Lite. By default a
+ * product is delegated if its work is at least 4,096.
  */
 static void test_usual_work(void **state)
 {
@@ -736,8 +750,8 @@ static void test_usual_work(void **state)
 /* ---- Constants of a file ---- */
 
 /*
- * Computes x plus a constant that lies at an offset of a mapped file. The file may have been
- * removed.
+ * Tests x plus a constant that lies at an offset of a mapped file. If `is_unlinked` is true, the
+ * file was removed.
  */
 static void constant_of_file(size_t offset, size_t size, bool is_unlinked)
 {
@@ -755,7 +769,7 @@ static void constant_of_file(size_t offset, size_t size, bool is_unlinked)
 	for (size_t i = 0; i < (offset + size) / sizeof(float); i++)
 		data[i] = (float)i;
 	munmap(data, offset + size);
-	/* The model begins on the second page, as in an archive. */
+	/* The mapped model begins on the file's second page, like a model in an archive. */
 	data = mmap(NULL, offset + size - 4096, PROT_READ, MAP_SHARED, fd, 4096);
 	assert_ptr_not_equal(data, MAP_FAILED);
 	close(fd);
@@ -817,7 +831,7 @@ static void test_report(void **state)
 	assert_non_null(d);
 	assert_int_equal(d->prepare(&w->context, d), TFL_OK);
 	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
-	/* The played TensorFlow Lite counts both results as outputs of the part. */
+	/* The played TensorFlow Lite counts the sum and the product as outputs of the part. */
 	assert_string_equal(text, "device\tnnapi-reference\nnode\t0\tADD\t-\t0\t-\n"
 			    "node\t0\tMUL\t-\t0\t-\npart\t0\t48\t48\t0\n");
 	close(fd);
@@ -826,8 +840,8 @@ static void test_report(void **state)
 }
 
 /*
- * Each case has the tensor x of a RELU, in some cases with scales per channel, and the reason to
- * refuse the node ("-": it is not refused).
+ * Each case has the tensor x of a RELU, in some cases with scales per channel. The text `why` is
+ * the reason to refuse the node, or "-" if the delegate accepts the node.
  */
 static void test_wrong_tensors(void **state)
 {
@@ -836,7 +850,7 @@ static void test_wrong_tensors(void **state)
 		int type, rank, dims[9];
 		int num_scales, channels, zero_point;
 		bool is_sparse, is_constant;
-		size_t bytes;		/* bytes of a constant; 0: what its shape needs */
+		size_t bytes;		/* bytes of a constant; 0: as many as its shape needs */
 	} cases[] = {
 		{ "-", TFL_FLOAT32, 2, { 2, 3 }, 0, 0, 0, false, false, 0 },
 		{ "-", TFL_FLOAT32, 0, { 0 }, 0, 0, 0, false, false, 0 },
@@ -903,7 +917,10 @@ static void test_wrong_tensors(void **state)
 	free(scales);
 }
 
-/* If a tensor's memory is too small for its shape, nothing is written beyond the memory's end. */
+/*
+ * If a tensor's memory is too small for its shape, the delegate does not write beyond the memory's
+ * end.
+ */
 static void test_tensor_without_data(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -970,7 +987,7 @@ static void test_buffers(void **state)
 	d->free_buffer(&w->context, d, &in);
 	assert_int_equal(in, -1);
 	d->free_buffer(&w->context, d, &none);
-	/* The tensor still has the handle of a freed buffer. */
+	/* The run fails if a tensor still has the handle of a freed buffer. */
 	w->tensors[3].buffer_handle = out;
 	w->tensors[1].delegate = d;
 	w->tensors[1].buffer_handle = 0;
@@ -983,8 +1000,8 @@ static void test_buffers(void **state)
 }
 
 /*
- * int64 indices that pass from one partition to another are converted to int32. They may be in a
- * tensor without data.
+ * The delegate converts int64 indices that pass from one partition to another partition to int32.
+ * The indices may be in a tensor without data.
  */
 static void test_wide_places(void **state)
 {
@@ -1033,8 +1050,8 @@ static int take_shape(struct tfl_context *context, struct tfl_tensor *tensor, st
 }
 
 /*
- * Tests an operation that TensorFlow Lite lacks, followed by one that it has. If an input is
- * resized, the output of the first one gets another shape.
+ * Tests an operation that TensorFlow Lite lacks, followed by an operation that TensorFlow Lite has.
+ * If an input is resized, the output of the first operation gets another shape.
  */
 static void test_operation_of_mediapipe(void **state)
 {
@@ -1076,7 +1093,7 @@ static void test_operation_of_mediapipe(void **state)
 		assert_int_equal(w->registrations[n].prepare(&w->context, &w->nodes[n]), TFL_OK);
 		assert_int_equal(w->dims[3].data[1], cases[i].height);
 		assert_int_equal(w->dims[3].data[2], cases[i].width);
-		/* Strides and sizes are at most 2^15. */
+		/* The operation accepts strides and sizes up to 2^15. */
 		for (int k = 0; k < 8; k++) {
 			int *limited[] = { &params[1], &params[2], &w->dims[0].data[1], &w->dims[1].data[2] };
 			int *at = limited[k / 2], usual = *at;
@@ -1115,8 +1132,8 @@ static int compute_swapped(struct tfl_context *context, struct tfl_node *node)
 {
 	assert_string_equal(node->user_data, "of the operation");
 	/*
-	 * The operation's temporary tensor has memory, although TensorFlow Lite did not allocate
-	 * any.
+	 * The operation's temporary tensor has memory of the delegate, although TensorFlow Lite did
+	 * not allocate it.
 	 */
 	memset(ints_of(context, node->temporaries, 0), 0xff, 2 * sizeof(int));
 	ints_of(context, node->outputs, 0)[0] = ints_of(context, node->inputs, 0)[1];
@@ -1144,9 +1161,9 @@ static int prepare_reshape(struct tfl_context *context, struct tfl_node *node)
 }
 
 /*
- * If a shape is computed from another shape, TensorFlow Lite computes it when preparing. If the
- * value changes, partitions that use it are compiled again, even if the shapes of their tensors are
- * unchanged.
+ * If a shape is computed from another shape, TensorFlow Lite computes the shape when it prepares
+ * the nodes. If the shape's value changes, partitions that use the value are compiled again, even
+ * if the shapes of their tensors are unchanged.
  */
 static void test_shapes_from_shapes(void **state)
 {
@@ -1205,7 +1222,10 @@ static void test_shapes_from_shapes(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* If TensorFlow Lite has already computed all values of a partition, the NNAPI is not called. */
+/*
+ * If TensorFlow Lite has already computed all values of a partition, the delegate does not call the
+ * NNAPI.
+ */
 static void test_nothing_to_compute(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1237,15 +1257,15 @@ const char *TfLiteVersion(void)
 }
 
 /*
- * If the runtime has another version, or other layouts of structures, no nodes are delegated, and
- * the log says why.
+ * If TensorFlow Lite has an unknown version or other layouts of structures, the delegate accepts no
+ * nodes, and the log says why.
  */
 static void test_wrong_runtime(void **state)
 {
 #define AT(member) offsetof(struct world, member), sizeof(((struct world *)NULL)->member)
 	static const struct {
 		const char *version;
-		size_t at, size;	/* offset and size of the value; size 0: none */
+		size_t at, size;	/* offset and size of the changed value; size 0: none */
 		int64_t value;
 		const char *why;
 	} cases[] = {
@@ -1307,7 +1327,10 @@ static void test_wrong_runtime(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* TensorFlow Lite divides in double precision, so the floor of its quotient may differ. */
+/*
+ * FLOOR_DIV is refused because TensorFlow Lite divides in double precision, so the floor of its
+ * quotient may differ.
+ */
 static void test_floor_div(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1363,7 +1386,8 @@ static void test_dropped_axis(void **state)
 	strided_slice(d, 3, 0, false);
 	strided_slice(d, -4, 0, false);
 	/*
-	 * In version 2.9 the structure ends before the byte that later versions read as `offset`.
+	 * In TensorFlow Lite 2.9 the parameters of STRIDED_SLICE end before the byte that newer
+	 * versions read as `offset`.
 	 */
 	for (int i = 0; i < 2; i++) {
 		version = i ? "2.10.0" : "2.9.0";
@@ -1374,8 +1398,8 @@ static void test_dropped_axis(void **state)
 }
 
 /*
- * Runs a sum and a product of the same tensors; `output` says which result is an output. Returns
- * the output's first element.
+ * Runs a graph with a sum and a product of two tensors; the tensor `output` is the graph's only
+ * output. Returns the output's first element.
  */
 static float cached_output(const char *folder, int output)
 {
@@ -1402,7 +1426,7 @@ static float cached_output(const char *folder, int output)
 	return first;
 }
 
-/* Models that differ only in which results are outputs share no entry of the cache. */
+/* Models whose only difference is which results are outputs have different cache entries. */
 static void test_cached_outputs(void **state)
 {
 	char folder[] = "/tmp/nnaccel-tflite-XXXXXX", command[64];
@@ -1419,7 +1443,7 @@ static void test_cached_outputs(void **state)
 
 /* ---- Constants of other sizes than their nodes want ---- */
 
-/* Moves a constant to the end of a page; the next page cannot be read. */
+/* Moves a constant to the end of a page, before a page that cannot be read. */
 static void guard(struct world *w, int tensor)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -1441,8 +1465,8 @@ static void unguard(struct world *w, int tensor)
 }
 
 /*
- * Tests a TRANSPOSE whose list has `count` elements for three dimensions. Elements beyond the list
- * must not be read.
+ * Tests a TRANSPOSE whose list has `count` elements for three dimensions. The delegate must not
+ * read elements beyond the list.
  */
 static void transpose(struct tfl_delegate *d, int count, bool taken)
 {
@@ -1466,8 +1490,8 @@ static void test_short_order(void **state)
 
 	(void)state;
 	/*
-	 * The first call leaves a valid order in memory, at the place of the element that the
-	 * second call lacks.
+	 * The first call leaves a valid order in memory, whose last element lies where the second
+	 * call's list lacks an element.
 	 */
 	transpose(d, 3, true);
 	transpose(d, 2, false);
@@ -1475,7 +1499,7 @@ static void test_short_order(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* A CONCATENATION lacks one of its inputs. */
+/* The delegate refuses a CONCATENATION that lacks one of its inputs. */
 static void test_missing_part(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1493,7 +1517,7 @@ static void test_missing_part(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* The value of PAD_V2 has fewer bytes than an element of its type. */
+/* The delegate refuses a PAD_V2 whose value has fewer bytes than an element of its type. */
 static void test_short_value(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1532,7 +1556,10 @@ static uint32_t any(uint32_t below)
 	return (seed >> 8) % below;
 }
 
-/* Most tensors have the shape and type of the first one, so that some nodes are valid. */
+/*
+ * Makes a random tensor. Most random tensors have the shape and type of the first tensor, so that
+ * some nodes are valid.
+ */
 static void random_tensor(struct world *w)
 {
 	static const int types[] = { TFL_FLOAT32, TFL_FLOAT32, TFL_INT32, TFL_UINT8, TFL_INT8,
@@ -1581,7 +1608,7 @@ static void test_random_nodes(void **state)
 			append(&w->inputs[n], any(8) ? (int)any(8) : -1);
 		for (uint32_t i = any(3); i; i--)
 			append(&w->outputs[n], (int)any(8));
-		/* Makes random parameters in which each byte is a valid bool. */
+		/* Make random parameters of the node in which each byte is a valid bool. */
 		for (int i = 0; i < 16; i++)
 			w->params[n][i] = any(6) ? (int)any(2) : (int)(any(2) << 24 | any(2) << 8);
 		if (!any(16))
@@ -1595,12 +1622,12 @@ static void test_random_nodes(void **state)
 		destroy(w);
 		seed = start + 1;
 	}
-	/* By chance some nodes are valid, and are taken. */
+	/* Some of the random nodes are valid by chance, and the delegate accepts these nodes. */
 	assert_true(taken > 20);
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Runs these tests again: each must free all its blocks and close all its files. */
+/* Runs the listed tests again: each test must free all its blocks and close all its files. */
 static void test_nothing_is_left(void **state)
 {
 	static void (*const again[])(void **) = {

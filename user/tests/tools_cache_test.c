@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests `nnaccel cache` on an index in a folder, without an engine, and with a keeper that this
+ * Tests `nnaccel cache` on an index in a folder, without an engine, and with a keeper that the test
  * program plays.
  */
 #define _GNU_SOURCE
@@ -54,7 +54,7 @@ static bool has_file(const char *name)
 }
 
 /*
- * The tables that the keeper makes. User 0 has a plan, user 1000 has hashes and a plan, user 2000
+ * The tables of the keeper's index. User 0 has a plan, user 1000 has hashes and a plan, user 2000
  * has a hash.
  */
 static const char index_sql[] =
@@ -98,7 +98,7 @@ static int remove_state(void **unused)
 	return system(command);
 }
 
-/* Returns the output of a command, including its standard error. */
+/* Returns the output of `nnaccel cache` with the arguments, including standard error. */
 static const char *print(int *status, const char *arguments)
 {
 	static char out[4096], words[256];
@@ -174,8 +174,8 @@ static void test_size(void **unused)
 }
 
 /*
- * Clearing a user removes the user's entries with their files. Files without an entry are removed,
- * too.
+ * `nnaccel cache clear` for a user removes the user's entries and their files. The command also
+ * removes files without an entry.
  */
 static void test_clear(void **unused)
 {
@@ -220,7 +220,7 @@ static struct keeper {
 	int socket;
 	struct message answer;
 	size_t size;			/* of the answer */
-	const void *file;		/* file that comes with the answer, or NULL */
+	const void *file;		/* contents of the answer's file, or NULL */
 	size_t file_size;
 	struct message request;	/* that came */
 } keeper;
@@ -232,9 +232,7 @@ static void *serve(void *unused)
 	if (recv(fd, &keeper.request, sizeof(keeper.request), 0) == sizeof(keeper.request)) {
 		if (keeper.file) {
 			file = memfd_create("report", MFD_CLOEXEC);
-			/*
-			 * The file's position is at its end, as the keeper leaves it.
-			 */
+			/* Leave the file's position at the end of the file, as the keeper does. */
 			if (write(file, keeper.file, keeper.file_size) < 0)
 				abort();
 		}
@@ -259,7 +257,7 @@ static void listen_as_keeper(void)
 	assert_int_equal(listen(keeper.socket, 1), 0);
 }
 
-/* Runs the command with a keeper that gives this answer. */
+/* Runs `nnaccel cache` while the played keeper returns `answer`. */
 static void assert_asks(const char *arguments, const struct message *answer, size_t size,
 			const void *file, size_t file_size, int status, const char *expected)
 {
@@ -299,7 +297,7 @@ static void test_keeper(void **unused)
 	assert_int_equal(keeper.request.kind, CACHE_SHOW);
 	assert_asks("", &none, all, &report, sizeof(report.head), 0,
 		    "made by v8\n      user   tokens   hashes    plans  entries          bytes\n");
-	/* A version that is not terminated is truncated. */
+	/* The tool truncates a version that has no null byte at its end. */
 	memset(&endless, 'x', sizeof(endless));
 	snprintf(long_version, sizeof(long_version), "made by %.*s\n      user   tokens   hashes    plans "
 		 " entries          bytes\n", (int)sizeof(endless.version) - 1, endless.version);
@@ -316,7 +314,10 @@ static void test_keeper(void **unused)
 		    "{\"plans\": 2, \"faults\": [\"plan 3 is \\\"torn\\\"\", \"plan 4 is missing\"]}\n");
 	assert_asks("check", &well, all, "", 0, 0, "3 plans, 0 faults\n");
 
-	/* The keeper sends a report or an answer of the wrong size, no answer, or a refusal. */
+	/*
+	 * The tool reports an error if the keeper sends a report or an answer of the wrong size, no
+	 * answer, or a refusal.
+	 */
 	assert_asks("", &yes, all, &report, sizeof(report) - sizeof(report.users[0]), 1,
 		    "nnaccel cache: the engine's keeper is of another build\n");
 	assert_asks("", &well, all, &report, sizeof(report), 1,

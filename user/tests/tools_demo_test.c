@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs `nnaccel demo` and `nnaccel demo camera`. This program plays the device of `nnaccel demo`,
- * the camera of `nnaccel demo camera`, the clock, and files of /proc. The CPU really computes the
- * results of the networks.
+ * Runs `nnaccel demo` and `nnaccel demo camera`. The test program plays the device of `nnaccel
+ * demo`, the camera of `nnaccel demo camera`, the clock, and files of /proc. The played device
+ * computes the results of the networks on the CPU.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,7 +30,7 @@
 #include "tools/camera/glyphs.h"
 #include "tools/tool.h"
 
-/* The libraries of the sanitizers call these functions, too. */
+/* The wrapped functions are visible, because the sanitizers' libraries also call them. */
 #pragma GCC visibility push(default)
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 int __wrap_open(const char *path, int flags, ...);
@@ -44,13 +44,16 @@ FILE *__wrap_fopen(const char *path, const char *mode);
 
 /* ---- the clock ---- */
 
-static uint64_t now_ns, tick_ns;	/* the clock advances by a tick each time that it is read */
+static uint64_t now_ns, tick_ns;	/* each reading of the clock advances it by tick_ns */
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {
 	(void)clock;
 	*t = (struct timespec){ (time_t)(now_ns / (1000 * MS)), (long)(now_ns % (1000 * MS)) };
-	/* Other threads read the time at random moments, so they do not advance it. */
+	/*
+	 * Only the main thread advances the clock, because other threads read the clock at random
+	 * moments.
+	 */
 	if (gettid() == getpid())
 		now_ns += tick_ns;
 	return 0;
@@ -73,9 +76,9 @@ struct nna_prepared_model {
 static struct {
 	const char *fails;		/* name of the function whose call fails, or NULL */
 	int skip;			/* number of successful calls before the failure */
-	int wrong;			/* which model answers 0, counted from 1 */
+	int wrong;			/* number of the model that answers 0, from 1 */
 	uint64_t missed;		/* number of executions that the module does not count */
-	/* Numbers of executions, of live objects, and of models. */
+	/* Numbers of the device's executions, of live objects, and of models. */
 	uint64_t executions, objects;
 	int models;
 } device;
@@ -92,7 +95,7 @@ enum nn_status nna_device_open(const char *path, struct nna_device **made, struc
 	static struct nna_device it;
 	enum nn_status status = call("open", error);
 
-	/* The camera demo's library looks for other devices, too. */
+	/* The library of the camera demo also opens other devices, which do not exist here. */
 	if (!path || strcmp(path, "/dev/played"))
 		return nn_fail(error, NN_DEVICE_UNAVAILABLE, "there is no other");
 	now_ns += 2 * MS;
@@ -118,7 +121,7 @@ enum nn_status nna_device_get_info(struct nna_device *of, struct nn_device_info 
 enum nn_status nna_device_get_context_info(struct nna_device *of, struct nna_context_info *info, struct nn_error *error)
 {
 	(void)of;
-	/* The process has done 1000 executions before. */
+	/* The module has counted 1000 executions of this process before the demo. */
 	info->executions = 1000 + device.executions - (device.executions ? device.missed : 0);
 	return call("context", error);
 }
@@ -174,7 +177,10 @@ void *nna_memory_map(struct nna_memory *memory, struct nn_error *error)
 	return call("map", error) ? NULL : memory->bytes;
 }
 
-/* The time of an execution grows by 1 ms for each image; in 8 bits it is half as long. */
+/*
+ * Each execution takes 1 ms longer than the execution before; executions in 8 bits take half of the
+ * time.
+ */
 enum nn_status nna_execute(struct nna_prepared_model *p, const struct nna_request *request,
 			   const struct nna_execute_options *options,
 			   const struct nna_results *results, struct nn_error *error)
@@ -210,12 +216,12 @@ static void read_into(int fd, char *to, size_t size)
 	close(fd);
 }
 
-/* Duplicates of this program's standard output and standard error. */
+/* Duplicates of the test program's standard output and standard error. */
 static int out, err;
 
 /*
- * Restores standard output and error, because a test that failed inside a command left them
- * replaced.
+ * Restores standard output and error, which a test that failed inside a command has left
+ * redirected.
  */
 static void restore_output(void)
 {
@@ -291,7 +297,7 @@ static void test_demo(void **state)
 	       "Opening the device and its engine took 5.000 ms.\n"
 	       "The module counted 16 executions of this client.\n");
 	assert_int_equal(device.objects, 0);
-	/* The demo has fewer images than it usually shows. */
+	/* With --count 1 the demo has fewer images than it usually shows. */
 	assert_int_equal(run(tool_demo, DEMO "--count 1"), TOOL_OK);
 	assert_int_equal(lines_with(" is  "), 1);
 	expect("1 images of digits, drawn from seed 2026 ");
@@ -346,17 +352,17 @@ static void test_demo_promises(void **state)
 
 static struct {
 	unsigned long fails;		/* ioctl that fails, */
-	int skip;			/* number of successful calls before */
+	int skip;			/* number of successful calls before the failure */
 	uint32_t stride, sequence, fourcc, num_buffers, fps, caps;
-	uint32_t late;			/* frames are missing before the frame of this number */
-	/* number of the first frame that shows the number of the frame before */
+	uint32_t late;			/* number of the frame before which frames are missing */
+	/* number of the first frame that shows the number of the frame before this frame */
 	uint32_t wrong;
-	int other, vivid, streaming;	/* files of two cameras */
+	int other, vivid, streaming;	/* files of both cameras; is streaming */
 	int buffers[BUFFERS];
 	uint32_t queue[BUFFERS], queued;
-	int patterns, movement;		/* how often the control was set; its last value */
+	int patterns, movement;		/* how often the test pattern was set; last movement */
 	bool has_no_frame, has_no_numbers, is_mapped, has_no_io;
-	int64_t moved;			/* bytes in /proc/self/io; each read adds half */
+	int64_t moved;			/* value in /proc/self/io; a read adds half of it */
 } camera;
 
 int __real_open(const char *path, int flags, ...);
@@ -367,7 +373,7 @@ int __wrap_open(const char *path, int flags, ...)
 	va_list args;
 
 	if (!strcmp(path, "/dev/video1") || !strcmp(path, "/dev/video3")) {
-		/* The fd of an earlier, closed camera may be used again for this file. */
+		/* The file may get the fd of a camera that was closed before. */
 		camera.other = camera.vivid = -1;
 		*file = memfd_create("camera", MFD_CLOEXEC);
 		return *file;
@@ -568,8 +574,8 @@ static int set_up_camera(void **state)
 }
 
 /*
- * First, twenty frames contain each digit twice. The next 60 frames are counted, and the clock is
- * read twice for each frame.
+ * The expected report of the camera demo. Twenty frames contain each digit twice; the demo counts
+ * the next 60 frames, and reads the clock twice for each frame.
  */
 #define REPORT(right, accuracy, missed) \
 	"camera: played (vivid), 320 x 180, NV12, 30 frames a second, in 4 dma-bufs\n" \
@@ -583,7 +589,7 @@ static void test_camera(void **state)
 	int files;
 
 	set_up_camera(state);
-	/* The first run opens files that the library keeps open. */
+	/* The first run of the demo opens files that the library keeps open. */
 	assert_int_equal(run(tool_demo, CAMERA), TOOL_OK);
 	files = count_files();
 	set_up_camera(state);
@@ -625,7 +631,10 @@ static void test_camera_reports(void **state)
 	expect(", and it had 0 frames mapped (/proc/self/maps).\n");
 	expect("There are gaps between rows: it copies those of each frame together.\n12 more frames, copied for the "
 	       "purpose, are in /tmp/nn-demo-");
-	/* Each pattern is shown once; before it, one frame is in all buffers. */
+	/*
+	 * The camera shows each test pattern once, after the frames that the buffers already
+	 * contain.
+	 */
 	assert_int_equal(camera.patterns, 3 + 12);
 	assert_int_equal(camera.sequence, 20 + 60 + 12 * 7);
 	assert_true(!fstat(fd, &st) && st.st_size > 1000);
@@ -635,7 +644,7 @@ static void test_camera_reports(void **state)
 
 static void test_camera_promises(void **state)
 {
-	/* The demo needs 95 % right answers, which are 57 of 60. */
+	/* The demo succeeds if at least 95 % of the answers are right, which are 57 of 60. */
 	for (uint32_t right = 56; right < 58; right++) {
 		set_up_camera(state);
 		camera.late = UINT32_MAX;
@@ -651,7 +660,10 @@ static void test_camera_promises(void **state)
 	assert_string_equal(said, "nnaccel demo camera: frames were copied\n");
 	for (int i = 0; i < 2; i++) {
 		set_up_camera(state);
-		/* The camera moves half of these bytes before each of the two checks. */
+		/*
+		 * System calls move half of camera.moved bytes before each of the demo's two
+		 * checks.
+		 */
 		camera.moved = (int64_t)frame_bytes() * 4 / 5 - 4 * (i == 0);
 		if (run(tool_demo, CAMERA) != (i ? TOOL_FAILED : TOOL_OK))
 			fail_msg("%s", text);
@@ -692,7 +704,7 @@ static void test_camera_fails(void **state)
 		assert_int_equal(camera.streaming, 0);
 		assert_int_equal(count_files(), files);
 	}
-	/* Cameras that cannot deliver frames, each for a different reason. */
+	/* The demo fails with cameras that cannot deliver frames, each for a different reason. */
 	for (int i = 0; i < 6; i++) {
 		static const char *const reasons[] = {
 			"it has no frames of NV12", "3 buffers instead of 4", "none of the driver vivid",
@@ -705,8 +717,8 @@ static void test_camera_fails(void **state)
 		camera.caps &= ~(uint32_t)(i == 2 ? V4L2_CAP_VIDEO_CAPTURE : i == 3 ? V4L2_CAP_STREAMING : 0);
 		camera.has_no_frame = i == 4;
 		/*
-		 * The demo examines the first eight of ten digits; from here on, seven of them
-		 * rarely change.
+		 * The demo examines the first eight of the ten digits in a frame's number; from
+		 * this number on, seven of these digits rarely change.
 		 */
 		camera.sequence = i == 5 ? 1000000000 : 0;
 		assert_int_equal(run(tool_demo, CAMERA), TOOL_FAILED);
@@ -727,7 +739,7 @@ static void test_camera_sizes(void **state)
 		snprintf(words, sizeof(words), "demo camera --size %s", wrong[i]);
 		assert_int_equal(run(tool_demo, words), TOOL_USAGE);
 	}
-	/* The sizes are valid: the error is that the camera is missing. */
+	/* These sizes are valid; the demo fails only because the camera is missing. */
 	assert_int_equal(run(tool_demo, "demo camera --video /dev/null/x --size 320x180"), TOOL_FAILED);
 	assert_int_equal(run(tool_demo, "demo camera --video /dev/null/x --size 8192x8192"), TOOL_FAILED);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs `nnaccel explain` and `nnaccel bench` with a runtime, devices and a clock that this program plays.
+ * Runs `nnaccel explain` and `nnaccel bench` with a runtime, devices and a clock that the test
+ * program plays.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -38,8 +39,8 @@
 enum { MOST_BYTES = 32, MOST_OUTPUTS = 2 };
 
 /*
- * Calls that fail. KILLED kills the process that opens the model; the last two concern only
- * callers.
+ * The played runtime's call that fails. KILLED kills the process that opens the model. CALLER and
+ * CALLER_KILLED concern only the caller processes of `nnaccel bench`.
  */
 enum fault { NONE, OPEN, PREPARE, FILL, RUN, KILLED, CALLER, CALLER_KILLED };
 
@@ -57,25 +58,25 @@ struct output {
 };
 
 static struct {
-	uint32_t num_devices;		/* number of devices, of which the last one is the CPU */
+	uint32_t num_devices;		/* number of devices; the last device is the CPU */
 	const char *report;		/* the plug-in's report */
 	enum fault fault;
 	bool fault_of_cpu;
-	unsigned int fault_at;		/* index of the failing run, or its seed */
-	bool is_endless;		/* callers end only when a signal comes */
+	unsigned int fault_at;		/* index of the run that fails, or its seed */
+	bool is_endless;		/* true: callers end only at a signal */
 	bool is_terminal;
 	int gnuplot_status;		/* of wait() */
 	unsigned int num_outputs;
 	struct output outputs[2][MOST_OUTPUTS];	/* outputs of the device and of the CPU */
 	/* Seed of the input for which the device's results are wrong; 0: every input. */
 	unsigned int wrong_seed;
-	struct runtime_options options;	/* options of the last load */
+	struct runtime_options options;	/* options of the last loaded model */
 	unsigned int opened, closed;
 } played;
 
 /*
- * Counters in memory that processes share: callers that have loaded the model, and callers that
- * have finished their runs.
+ * Counters in memory that all processes share: the callers that have loaded the model, and the
+ * callers that have finished their runs.
  */
 static struct {
 	atomic_uint started, ended;
@@ -242,7 +243,7 @@ static bool output(struct runtime *runtime, unsigned int number, struct runtime_
 	return o->bytes;
 }
 
-/* Runs take 1 to 10 ticks in turn, and twice as long on the CPU. */
+/* The played runs take 1 to 10 ticks in turn, and twice as long on the CPU. */
 static bool run(struct runtime *runtime, char error[RUNTIME_ERROR])
 {
 	struct loaded *l = (struct loaded *)runtime;
@@ -316,7 +317,7 @@ size_t runtime_size(enum runtime_type type)
 
 /* ---- what commands print ---- */
 
-static char printed[2][1 << 18];		/* text of stdout and stderr */
+static char printed[2][1 << 18];		/* printed stdout and stderr */
 
 static int call(int (*command)(int argc, char **argv), const char *arguments)
 {
@@ -471,7 +472,7 @@ static void test_explain(void **state)
 /* Outputs of the device and of the CPU, and the expected verdict. */
 static const struct {
 	struct output device[MOST_OUTPUTS], cpu[MOST_OUTPUTS];
-	unsigned int seed;		/* seed of the input for these outputs, or 0 */
+	unsigned int seed;		/* seed of the wrong input; 0: every input */
 	const char *verdict;
 } compared[] = {
 	{ { FLOATS(1, 2, -4) }, { FLOATS(1, 2, -4) }, 0, SAME },
@@ -483,7 +484,7 @@ static const struct {
 	{ { FLOATS(INFINITY, 4.002f) }, { FLOATS(INFINITY, 4) }, 0, RIGHT("5.0e-04", "0") },
 	{ { FLOATS(1, 4) }, { FLOATS(1, NAN) }, 0, WRONG("inf", "0", "0") },
 	{ { FLOATS(1, INFINITY) }, { FLOATS(1, 4) }, 0, WRONG("inf", "0", "0") },
-	/* the fp16 numbers 1 and 1 + 1/1024 */
+	/* The device returns the fp16 numbers 1 and 1 + 1/1024. */
 	{ { FP16(0x3c00, 0x3c01) }, { FP16(0x3c00, 0x3c00) }, 0, RIGHT("9.8e-04", "0") },
 	{ { FP16(0x3c00, 0x3c02) }, { FP16(0x3c00, 0x3c00) }, 0, WRONG("2.0e-03", "0", "0") },
 	{ { UINT8(0, 208, 7) }, { UINT8(0, 200, 7) }, 0, RIGHT("0.0e+00", "8") },
@@ -494,7 +495,7 @@ static const struct {
 	{ { INT32(5, 300000) }, { INT32(5, 300001) }, 2, WRONG("0.0e+00", "0", "1") },
 	{ { INT64(1, 1000000000000) }, { INT64(2, 1000000000001) }, 1, WRONG("0.0e+00", "0", "2") },
 	{ { BOOLS(1, 1, 0) }, { BOOLS(1, 0, 0) }, 1, WRONG("0.0e+00", "0", "1") },
-	/* Each input and each output counts for the verdict. */
+	/* A wrong output for one input, or one wrong output of several, makes the verdict WRONG. */
 	{ { INT32(1, 2) }, { INT32(3, 4) }, 0, WRONG("0.0e+00", "0", "6") },
 	{ { FLOATS(1, 2) }, { FLOATS(1, 3) }, 1, WRONG("3.3e-01", "0", "0") },
 	{ { FLOATS(1, 2) }, { FLOATS(1, 3) }, 3, WRONG("3.3e-01", "0", "0") },
@@ -604,7 +605,7 @@ static void test_bench_forms(void **state)
 	played.gnuplot_status = 127 << 8;
 	played.is_terminal = played.is_endless = true;
 	assert_int_equal(call(tool_bench, "--plot p.png --seconds 1 " MODEL), TOOL_FAILED);
-	/* On a terminal a progress bar is drawn, and removed at the end. */
+	/* On a terminal, the tool draws a progress bar, and removes the bar at the end. */
 	bar = strstr(printed[1], "1 clients of 1 threads   ");
 	assert_true(bar > printed[1] + 24 && !memcmp(bar - 24, "\r[", 2) && !memcmp(bar - 3, ".] ", 3));
 	assert_non_null(strstr(printed[1], "\r                                                               \r"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests models of ONNX Runtime in the tools. This program plays the library of ONNX Runtime; each
- * call of the library can fail.
+ * Tests models of ONNX Runtime in the tools. The test program plays the library of ONNX Runtime,
+ * each call of which can fail.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ static void *play_dlsym(void *library, const char *symbol);
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define NAMED "onnxruntime 1.23.2"
 
-/* Kinds of objects that are counted, except values. */
+/* Kinds of ONNX Runtime objects that the test counts; values are counted separately. */
 enum { ENVS, OPTIONS, SESSIONS, STATUSES, MEMORIES, TYPES, INFOS, STRINGS, KINDS };
 
 struct OrtValue {
@@ -35,9 +35,9 @@ struct OrtValue {
 	size_t rank;
 };
 
-/* An input of the model. */
+/* The type and shape of a model's input. */
 struct shape {
-	ONNXTensorElementDataType type;	/* ONNX_NONE if it is not a tensor */
+	ONNXTensorElementDataType type;	/* ONNX_NONE if the input is not a tensor */
 	size_t rank;
 	int64_t dims[MAX_RANK + 1];
 };
@@ -51,7 +51,7 @@ static struct {
 	int live[KINDS], live_values;
 	bool is_registered;
 	int threads;
-	size_t num_devices, num_options;	/* number of options that the session got */
+	size_t num_devices, num_options;	/* number of session options */
 	const char *name, *value;
 	size_t in_count, out_count;
 	const struct shape *inputs;
@@ -73,7 +73,7 @@ static void released(int what, const void *place)
 	played.live[what]--;
 }
 
-/* Returns an error if `call` is to fail. */
+/* Returns an error if the test lets the call `call` fail. */
 static OrtStatus *does(const char *call)
 {
 	return played.fails && !strcmp(played.fails, call) ? made(STATUSES) : NULL;
@@ -153,8 +153,8 @@ PLAY(void, ReleaseSession, OrtSession *session)
 }
 
 /*
- * The devices: one of another provider, one without metadata, an unwanted one of the plug-in, and
- * the wanted one.
+ * The played devices: a device of another provider, a device without metadata, another device of
+ * the plug-in, and the wanted device.
  */
 static const struct device {
 	const char *provider, *device;
@@ -277,7 +277,7 @@ PLAY(void, ReleaseMemoryInfo, OrtMemoryInfo *memory)
 	released(MEMORIES, memory);
 }
 
-/* The index of an input stands for the type information of the input. */
+/* The returned type information is only the index of the input. */
 PLAY(OrtStatus *, SessionGetInputTypeInfo, const OrtSession *session, size_t index, OrtTypeInfo **type)
 {
 	assert_ptr_equal(session, &places[SESSIONS]);

@@ -64,8 +64,8 @@ static void test_values(void **state)
 }
 
 /*
- * An option may be abbreviated if only one name begins like this. A complete name never stands for
- * a longer name.
+ * An option may be abbreviated if only one option name begins with the abbreviation. A complete
+ * name is never an abbreviation of a longer name.
  */
 static void test_abbreviations(void **state)
 {
@@ -99,7 +99,10 @@ static void test_help_ends_it(void **state)
 	}
 }
 
-/* Each option is written as one word. If the words do not fit into the buffer, none is written. */
+/*
+ * Tests writing options as words, one word for an option. If the words do not fit into the buffer,
+ * no word is written.
+ */
 static void test_words(void **state)
 {
 	const struct arguments a = { .flag = true, .text = "--t", .number = 9, .all = 1 };
@@ -109,7 +112,7 @@ static void test_words(void **state)
 	char text[sizeof(expected)], *words[6] = { NULL };
 
 	(void)state;
-	/* Leaves out the row that has a unit. */
+	/* Copy all rows except the row that has a unit. */
 	memcpy(few, rows, 3 * sizeof(*few));
 	memcpy(few + 3, rows + 4, 2 * sizeof(*few));
 	few[5] = (struct option_row){ .kind = OPTION_END };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs `nnaccel info`, `stat`, `cdi` and `doctor` on a machine that this program plays. The files
- * of the machine lie in a folder, its accounts and limits are variables, and this file has the
- * functions of the libraries.
+ * Runs `nnaccel info`, `stat`, `cdi` and `doctor` on a machine that the test program plays. The
+ * machine's files lie in a folder, the machine's accounts and limits are variables, and functions
+ * of the test replace functions of the libraries.
  */
 #define _GNU_SOURCE
 /*
@@ -49,7 +49,7 @@
 /* ---- the machine ---- */
 
 struct node {
-	bool is_there, is_open;		/* the node exists, and this user may open it */
+	bool is_there, is_open;		/* the node exists; the test's user may open it */
 	mode_t mode;
 	uid_t uid;
 	gid_t gid;
@@ -61,7 +61,7 @@ enum { ENGINE_UID = 900, USER_UID = 1000, DEVICE_GID = 800, OTHER_GID = 801 };
 static struct machine {
 	const char *release;
 	struct node module, device, engine, list, state;
-	const char *file;		/* changed file of /proc or /sys, or NULL */
+	const char *file;		/* path of the changed file of /proc or /sys, or NULL */
 	const char *line;
 	bool has_no_proc, has_no_devices;
 	/*
@@ -70,11 +70,11 @@ static struct machine {
 	 */
 	bool has_no_clients, has_index;
 	bool has_engine_user, session_has_group, account_has_group, is_own_group;
-	int group_at;			/* place of the device's group in the list of groups */
+	int group_at;			/* index of the device's group in the list of groups */
 	rlim_t files;
-	uint64_t blocks, available;	/* of the file system with the engine's state */
+	uint64_t blocks, available;	/* blocks of the file system of the engine's state */
 	enum nn_status open_status, info_status, context_status;
-	uint32_t num_devices, abi;	/* 0 if the device has another version */
+	uint32_t num_devices, abi;	/* abi: 0 if the device has another version */
 	struct nna_context_info context;
 	struct nn_device_info info;
 } machine;
@@ -152,7 +152,10 @@ SEEN int closedir(DIR *dir)
 	return 0;
 }
 
-/* The last pause; nanosleep() ends loops that would go on for ever. */
+/*
+ * The last pause that nanosleep() got; the replaced nanosleep() ends loops that would continue for
+ * ever.
+ */
 static struct timespec paused;
 
 SEEN int nanosleep(const struct timespec *pause, struct timespec *left)
@@ -396,7 +399,10 @@ enum nn_status nna_device_get_context_info(struct nna_device *device, struct nna
 	return machine.context_status;
 }
 
-/* `nnaccel cdi` finds the path of each library by one of the library's functions. */
+/*
+ * Stands for a library, because `nnaccel cdi` finds the path of each library by one of the
+ * library's functions.
+ */
 int64_t ANeuralNetworks_getRuntimeFeatureLevel(void)
 {
 	return 0;
@@ -461,7 +467,7 @@ static int make_machine(void **state)
 		  "drm-engine-nn:\t1234567890 ns\ndrm-resident-device:\t48 KiB\n"
 		  "nnaccel-model-1: 10 KiB weights, 5 KiB an execution, 8 KiB of the device\n"
 		  "nnaccel-model-2: 20 KiB weights, 6 KiB an execution\n");
-	/* The process has the same context open again, and two bursts of the context. */
+	/* The process has the context 7 open a second time, and two bursts of this context. */
 	open_file(10, 4, "/dev/nnaccel",
 		  "nnaccel-client-id:\t7\nnnaccel-device:\tnnaccel1\nnnaccel-executions:\t3\n"
 		  "nnaccel-model-1: 10 KiB weights, 5 KiB an execution\n");
@@ -470,7 +476,10 @@ static int make_machine(void **state)
 		  "nnaccel-client-spins:\t100\nnnaccel-executions:\t77\n");
 	open_file(10, 6, "anon_inode:[nnaccel-burst]",
 		  "nnaccel-client-id:\t7\nnnaccel-burst:\t2\nnnaccel-slots:\t3\n");
-	/* A file that is not of the device, and a file without fields of a client. */
+	/*
+	 * The tools ignore a file that does not belong to the device, and a file without fields of
+	 * a client.
+	 */
 	open_file(10, 7, "/dev/null", "nnaccel-client-id:\t50\n");
 	open_file(10, 8, "/srv/nnaccel/file", "pos:\t0\n");
 	write_file("two\n", "/proc/99/comm");
@@ -504,7 +513,7 @@ static unsigned int count_files(void)
 	return count;
 }
 
-/* Makes a machine without faults. */
+/* Makes a played machine without faults. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -727,7 +736,8 @@ static void test_info(void **state)
 }
 
 /*
- * If an engine does not report its kind of memory, or reports an unknown one, nothing is printed.
+ * If an engine does not report its kind of memory, or reports an unknown kind, `nnaccel info`
+ * prints no kind of memory.
  */
 static void test_info_memory(void **state)
 {
@@ -762,7 +772,10 @@ static void test_info_memory(void **state)
 	}
 }
 
-/* All operations are printed; a line ends with the first name that goes beyond 60 columns. */
+/*
+ * `nnaccel info` prints all operations; a line ends with the first operation name that exceeds 60
+ * columns.
+ */
 static void test_info_lines(void **state)
 {
 	const char *out, *line, *end;
@@ -784,7 +797,10 @@ static void test_info_lines(void **state)
 	}
 }
 
-/* Without an engine the module is shown, and the exit status is 1. */
+/*
+ * If the device has no engine, `nnaccel info` prints the module's information, and the exit status
+ * is 1.
+ */
 static void test_info_without_engine(void **state)
 {
 	static const char *const states[] = { "absent", "ready", "attached", "unknown" };
@@ -809,7 +825,7 @@ static void test_info_without_engine(void **state)
 	}
 }
 
-/* The name of a process that has ended is empty. */
+/* The tools use an empty name for a process that has ended. */
 static void test_no_name(void **state)
 {
 	char name[CLIENT_NAME_SIZE + 1] = "one";
@@ -978,7 +994,10 @@ static void test_intervals(void **state)
 	}
 }
 
-/* Processes choose their names, so names are escaped in labels and on a terminal. */
+/*
+ * A process can choose any name for itself, so `nnaccel stat` escapes process names in labels and
+ * on a terminal.
+ */
 static void test_stat_names(void **state)
 {
 	const char *out;
@@ -1006,7 +1025,10 @@ static void test_cdi(void **state)
 	(void)state;
 	assert_true(size > 0);
 	self[size] = '\0';
-	/* This file replaces all functions of the library, so the program itself is found. */
+	/*
+	 * The test program has the functions of all libraries, so `nnaccel cdi` finds the path of
+	 * the test program.
+	 */
 	n = snprintf(expected, sizeof(expected), "%s",
 "{\n"
 "  \"cdiVersion\": \"0.5.0\",\n"
@@ -1202,7 +1224,10 @@ static void test_doctor(void **state)
 	CASES(TRY)
 }
 
-/* The text of `doctor` has the right number of problems, and the JSON output is right. */
+/*
+ * The text of `nnaccel doctor` must have the right number of problems, and the JSON output must be
+ * right.
+ */
 static void test_doctor_counts(void **state)
 {
 	const char *out;

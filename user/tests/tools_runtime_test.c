@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests inference runtimes of the tools: the choice by a file's first bytes, generated inputs,
- * libraries, and lines that are removed from standard error. This program plays the two runtimes.
+ * Tests how the tools use inference runtimes: the choice of a runtime by a file's first bytes,
+ * generated inputs, libraries, and lines that are removed from standard error. The test program
+ * plays both runtimes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -140,8 +141,8 @@ static double value_at(const struct runtime_tensor *t, size_t i)
 }
 
 /*
- * Generated numbers depend on the seed, and fill the range of their type. Memory beyond the tensor
- * is not written.
+ * Generated numbers depend on the seed, and fill the range of their type. The generator must not
+ * write beyond the tensor's memory.
  */
 static void test_fill(void **state)
 {
@@ -232,7 +233,7 @@ FILE *fdopen(int fd, const char *mode)
 	return no_stream ? NULL : next(fd, mode);
 }
 
-/* Returns the lines that reach standard error if the process may open only `files` more files. */
+/* Returns the lines that reach standard error if the process can open only `files` more files. */
 static const char *caught(unsigned int files)
 {
 	static const char lines[] = "first\nAPI: not wanted\n\nAPI\nlast\n";
@@ -267,7 +268,7 @@ static void test_standard_error(void **state)
 
 	(void)state;
 	assert_string_equal(caught(2), "first\nAPI\nlast\n");
-	/* If no file can be opened, no line is removed. */
+	/* If the tool cannot open the files that it needs, it removes no lines. */
 	for (unsigned int files = 0; files < 2; files++)
 		assert_string_equal(caught(files), "first\nAPI: not wanted\n\nAPI\nlast\n");
 	no_stream = true;

@@ -54,8 +54,8 @@ static void test_json(void **state)
 		{ "Gr\xc3\xbc\xc3\x9f", "\"Gr\xc3\xbc\xc3\x9f\"" },
 		{ "\xe2\x82\xac \xf0\x9f\x98\x80", "\"\xe2\x82\xac \xf0\x9f\x98\x80\"" },
 		/*
-		 * Invalid UTF-8: truncated, a lone byte, too long, a surrogate, beyond the last
-		 * character.
+		 * Invalid UTF-8: a truncated character, a lone byte, an overlong form, a surrogate,
+		 * and a number beyond the last character.
 		 */
 		{ "x\xc3", "\"x\\ufffd\"" },
 		{ "\xe2\x82", "\"\\ufffd\\ufffd\"" },
@@ -82,9 +82,9 @@ static void test_plain(void **state)
 		{ "\x1b[2J\x1b]0;x\x07", "?[2J?]0;x?" },
 		{ "a\nb\rc\td\x7f", "a?b?c?d?" },
 		{ "Gr\xc3\xbc\xc3\x9f", "Gr\xc3\xbc\xc3\x9f" },
-		{ "\xc2\x9b" "2J", "?2J" },		/* a control character of one byte */
+		{ "\xc2\x9b" "2J", "?2J" },		/* the control character U+009B */
 		{ "\x9b" "2J", "?2J" },
-		{ "a\xe2\x80\xae" "b", "a?b" },	/* reverses the direction of writing */
+		{ "a\xe2\x80\xae" "b", "a?b" },	/* reverses the text direction */
 		{ "a\xe2\x80\xa8" "b", "a?b" },	/* begins a line */
 		{ "\xc3", "?" },
 	};

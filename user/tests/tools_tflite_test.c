@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests models of TensorFlow Lite in the tools. This program plays the library, the plug-in and the
- * loader.
+ * Tests models of TensorFlow Lite in the tools. The test program plays the library, the plug-in and
+ * the dynamic loader.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -34,7 +34,7 @@ struct TfLiteTensor {
 	void *data;
 };
 
-/* Addresses that stand for objects of each kind. */
+/* The addresses of the elements of `places` stand for objects of each kind. */
 enum { MODELS, OPTIONS, INTERPRETERS, DELEGATES, KINDS };
 static char places[KINDS];
 
@@ -43,7 +43,7 @@ static struct {
 	const char *fails;		/* name of a function that returns NULL or an error */
 	int live[KINDS];
 	int threads;
-	const void *delegate;		/* the delegate that the interpreter must get */
+	const void *delegate;		/* delegate that the interpreter must get, or NULL */
 	size_t num_options;		/* of the delegate */
 	char *names[2], *values[2];
 	unsigned int invoked;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks the sizes, offsets and numbers of include/uapi/linux/nnaccel.h. Programs that are already
- * built rely on them, so a change breaks these programs.
+ * Checks the sizes, offsets and numbers of include/uapi/linux/nnaccel.h. A change of these sizes,
+ * offsets or numbers breaks programs that are already built.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,8 +74,8 @@ static const struct entry sizes[] = {
 };
 
 /*
- * The offset of the last member of each structure. Together with the size it shows that the
- * structure has no hidden padding at its end.
+ * The offset of the last member of each structure. The last member's offset and the structure's
+ * size show that the structure has no hidden padding at its end.
  */
 static const struct entry offsets[] = {
 	OFFSET(nnaccel_info, bursts, 92),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks that a seed which a random test prints gives the same test in another build: graphs and
- * forms must have the same structure, numbers and order. The fingerprints leave out floats, because
- * compilers round them differently. After an intended change of a maker, store the fingerprints
- * that this test prints.
+ * Checks that a seed that a random test prints repeats the test in another build: The seed must
+ * give graphs and forms with equal structure, numbers and order. The fingerprints leave out floats,
+ * because compilers round floats differently. After an intended change of a function that makes
+ * graphs or forms, store the fingerprints that this test prints.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +70,7 @@ static void see_model(const struct nn_model *model)
 	}
 }
 
-/* Makes the vectors twice. Their fingerprint must be `right` each time. */
+/* Calls make() twice, and checks that the fingerprint of the made models is `right` each time. */
 static void check_twice(void (*make)(void), uint64_t right)
 {
 	uint64_t first;
@@ -108,7 +108,10 @@ static void test_graphs(void **unused)
 	free(g.values);
 }
 
-/* Makes forms of the NNAPI's operations; other operations may still change. */
+/*
+ * Makes forms of the NNAPI's operations, but not of the project's own operations, which may still
+ * change.
+ */
 static void make_forms(void)
 {
 	for (uint32_t i = 0; i < num_forms; i++) {

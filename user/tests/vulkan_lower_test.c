@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lowers models to the dispatches of the engine on Vulkan, runs these on the CPU
- * (vulkan/shaders.h), and compares the results with the reference. The models are random graphs,
- * small models that are fused, and single operations in random shapes: each operation in each type
- * of the engine's table. NN_SEED sets the first seed.
+ * Lowers models to dispatches of the engine on Vulkan, runs the dispatches on the CPU
+ * (vulkan/shaders.h), and compares the results with the reference kernels. The models are random
+ * graphs, small models that are fused, and single operations in random shapes: each operation in
+ * each type of the engine's table. The environment variable NN_SEED sets the first seed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +76,10 @@ static float element(int32_t type, const void *data, uint32_t i)
 					   ((const float *)data)[i];
 }
 
-/* Returns whether floats are equal within a tolerance that is proportional to the largest float. */
+/*
+ * Returns whether two lists of floats are equal within a tolerance that is proportional to the
+ * largest float.
+ */
 static bool is_near(int32_t type, const void *got, const void *right, uint32_t count)
 {
 	const float tolerance = type == NN_TENSOR_FLOAT16 ? 2e-3f : 1e-5f;
@@ -111,7 +114,10 @@ static void compare(const struct form_case *c, const char *name, uint64_t seed)
 	}
 }
 
-/* Forms that the table of forms lacks: different scales, images with channels first, borders. */
+/*
+ * Forms that vectors/form.c lacks: CONCATENATION of different scales, images with channels first,
+ * and borders.
+ */
 static const struct form more_forms[] = {
 	{ "CONCATENATION", "X[a,b,c] X[a,b,c] i:0|1|2 > X" },
 	{ "BATCH_TO_SPACE_ND", "X[n*6,c,h,w] i32[2]{2,3} b:1 > =" },
@@ -120,7 +126,7 @@ static const struct form more_forms[] = {
 	{ "SPACE_TO_BATCH_ND", "X[n,h*2,w*2,c] i32[2]{2,2} i32[2,2]{0,0,0,2} b:0 > =" },
 };
 
-/* Number of runs, by row of the table and type. */
+/* Number of runs, by row of the engine's table and by type. */
 static uint32_t runs[128][FORM_NUM_TYPES];
 
 static uint32_t row_of(int32_t code)
@@ -217,7 +223,7 @@ static void test_graphs(void **unused)
 
 /* ---- Fused operations ---- */
 
-/* Makes a CAST from float16, and a sum of its result and a float32 operand. */
+/* Makes a model of a CAST from float16, and a sum of the CAST's result and a float32 operand. */
 static void make_widened(void)
 {
 	static const float terms[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
@@ -292,7 +298,10 @@ static void test_fused(void **unused)
 
 /* ---- Quotients ---- */
 
-/* Error to add to each quotient, as large as Vulkan allows. */
+/*
+ * Error that is added to each quotient, in units in the last place, up to the error that Vulkan
+ * allows.
+ */
 static int32_t off;
 
 static uint32_t bits_of(float x)
@@ -332,7 +341,7 @@ static void test_quotients(void **unused)
 	(void)unused;
 	random_start(first_seed());
 	for (uint32_t i = 0; i < 200000; i++) {
-		/* Half of the numbers are near a power of two. */
+		/* Make random numbers, half of which are near a power of two. */
 		const float x = float_of(random_bits() << 1 & 0x807fffff) +
 				float_of((pick(100, 150) << 23 | (chance(2) ? pick(0, 3) :
 					  random_bits() & 0x7fffff)) ^ (chance(4) ? 0x7fffff : 0));

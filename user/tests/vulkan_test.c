@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the engine on Vulkan with a software driver: random graphs are compared with the reference;
- * rejections and their reasons, memory, and failing calls of Vulkan.
+ * Tests the engine on Vulkan with a software driver. The test compares results of random graphs
+ * with the reference kernels, and covers refused operations and their reasons, memory, and failing
+ * calls of Vulkan.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -74,7 +75,7 @@ static void fail_after(VkResult result, uint32_t calls)
 }
 
 /*
- * Puts the tests' layer between the engine and the driver, before the layers that the environment
+ * Puts the test layer between the engine and the driver, before the layers that the environment
  * names.
  */
 static void load_layer(const char *program)
@@ -141,8 +142,8 @@ enum nn_status __wrap_nna_engine_store_put(const void *key, size_t key_size, con
 /* ---- A client's memory ---- */
 
 static struct {
-	struct nna_engine_region region;	/* no base: arguments are copies of images */
-	int file;				/* the region's dma-buf, or -1 */
+	struct nna_engine_region region;	/* base NULL: arguments are copies of images */
+	int file;				/* dma-buf of the region, or -1 */
 } client = { .file = -1 };
 
 bool __wrap_nna_engine_region_of(struct nna_engine_execution *execution, const void *data,
@@ -168,8 +169,8 @@ int __wrap_nna_engine_region_file(struct nna_engine_execution *execution, const 
 /* ---- The end of an execution ---- */
 
 static struct {
-	bool takes;			/* the library ends executions with files */
-	int file;			/* last file that the library got, or -1 */
+	bool takes;			/* true: the library accepts sync_files */
+	int file;			/* last sync_file that the library got, or -1 */
 } fence = { .file = -1 };
 
 bool __wrap_nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file);
@@ -184,7 +185,7 @@ bool __wrap_nna_engine_end_with_fence(struct nna_engine_execution *execution, in
 
 static struct {
 	int file;			/* file that the execution waits for, or -1 */
-	int gone;			/* readable once its client is gone, or -1 */
+	int gone;			/* file that is readable once the client is gone, or -1 */
 } wait_on = { .file = -1, .gone = -1 };
 
 bool __wrap_nna_engine_dependencies(struct nna_engine_execution *execution, int *sync_file);
@@ -202,7 +203,7 @@ int __wrap_nna_engine_gone_file(struct nna_engine_execution *execution)
 	return wait_on.gone;
 }
 
-/* Flags of the calls of DMA_BUF_IOCTL_SYNC; the played ioctl succeeds on every file. */
+/* Flags of the engine's calls of DMA_BUF_IOCTL_SYNC; the played ioctl() succeeds on every file. */
 static uint64_t accesses[4];
 static uint32_t num_accesses;
 
@@ -219,7 +220,7 @@ int __wrap_ioctl(int file, unsigned long request, void *arg)
 
 /* ---- The clock ---- */
 
-/* If not 0, each reading of the clock advances the clock by this time. */
+/* Time by which each reading of the clock advances the clock; 0: the real clock is used. */
 static uint64_t step_ns;
 
 int __real_clock_gettime(clockid_t clock, struct timespec *time);
@@ -238,7 +239,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 
 /* ---- Running ---- */
 
-/* Arguments of a model: random inputs, and outputs. */
+/* Arguments for executing a model: random inputs, and memory for outputs. */
 struct arguments {
 	struct nn_arg inputs[MAX_ARGS];
 	struct nn_arg outputs[MAX_ARGS];
@@ -340,7 +341,7 @@ static bool compute_reference(struct arguments *a)
 	return status == NN_OK;
 }
 
-/* Executes twice, so that the recorded commands are submitted again. */
+/* Execute twice, so that the engine submits the recorded commands again. */
 static void check_graph(uint64_t seed)
 {
 	struct arguments right, got;
@@ -396,8 +397,8 @@ static void check_random_graphs(void)
 }
 
 /*
- * The test's clock makes each submission take long. So in the second execution each submission has
- * only one work group.
+ * The test's clock makes each submission take long, so the engine divides submissions. In the
+ * second execution each submission has only one work group.
  */
 static void test_random_graphs(void **unused)
 {
@@ -409,7 +410,7 @@ static void test_random_graphs(void **unused)
 
 /* ---- Models of one or two operations ---- */
 
-/* Adds an ADD of two inputs; operand `activation` is its activation. */
+/* Adds an ADD of two inputs; the operand `activation` is the ADD's activation. */
 static void add_of(int32_t type, uint32_t activation)
 {
 	const uint32_t x = tensor(type, NN_SUBGRAPH_INPUT), y = tensor(type, NN_SUBGRAPH_INPUT);
@@ -424,7 +425,7 @@ static void make_add(void)
 	add_of(NN_TENSOR_FLOAT32, mb_int32(&b, 0));
 }
 
-/* Makes an ADD with more than one row of work groups. */
+/* Makes a model of an ADD whose dispatch has more than one row of work groups. */
 static void make_large_add(void)
 {
 	uint32_t x, y, out;
@@ -524,7 +525,8 @@ static void hear(uint32_t operation, const char *why)
 }
 
 /*
- * If an operation is refused, the reason names the operation, and preparing the model fails, too.
+ * If the engine refuses an operation, the reason names the operation, and the engine does not
+ * prepare the model.
  */
 static void test_refused(void **unused)
 {
@@ -562,7 +564,9 @@ static void test_refused(void **unused)
 
 /* ---- Products of floats that are quantised when they run ---- */
 
-/* Returns true if the model is supported. Only a form that needs float64 may be refused. */
+/*
+ * Returns true if the GPU supports the model. The engine may refuse only a form that needs float64.
+ */
 static bool is_exact(void)
 {
 	struct nn_error err = { "" };
@@ -576,7 +580,10 @@ static bool is_exact(void)
 	return !reason[0];
 }
 
-/* The results must have the same bits as the reference's, because the sums are whole numbers. */
+/*
+ * Checks products of floats that are quantised at run time. The sums are whole numbers, so the
+ * results must equal the reference's results bit by bit.
+ */
 static void check_dynamic(void)
 {
 	static const int32_t types[] = { NN_TENSOR_FLOAT32, NN_TENSOR_FLOAT16 };
@@ -610,7 +617,10 @@ static void test_dynamic(void **unused)
 	check_dynamic();
 }
 
-/* Shader variants that the engine does not choose for a software driver give the same results. */
+/*
+ * Shader variants that the engine does not choose for a software driver must also give right
+ * results.
+ */
 static void test_variants(void **unused)
 {
 	const uint32_t uses = gpu->uses, before = pipelines_count(gpu);
@@ -621,7 +631,10 @@ static void test_variants(void **unused)
 		skip();
 	gpu->uses = gpu->can;
 	check_random_graphs();
-	/* A software driver takes long to compile shaders. */
+	/*
+	 * A usual run leaves out this check, because a software driver takes long to compile
+	 * shaders.
+	 */
 	if (how_often(1, 0))
 		check_dynamic();
 	assert_true(pipelines_count(gpu) > before);
@@ -680,7 +693,10 @@ static void check_whole_product(int32_t type, uint32_t rows, uint32_t depth, uin
 	prepared_release(p);
 }
 
-/* Each variant for float16 gives exact products of whole numbers, in tiles that are full or not. */
+/*
+ * Each shader variant for float16 must give exact products of whole numbers, in full and in partly
+ * filled tiles.
+ */
 static void test_fp16(void **unused)
 {
 	static const uint32_t sizes[][3] = { { 32, 16, 32 }, { 5, 3, 2 }, { 70, 37, 45 } };
@@ -706,7 +722,7 @@ static void test_fp16(void **unused)
 
 /* ---- What a model becomes ---- */
 
-/* Makes a chain of poolings, which are not fused. */
+/* Makes a model of a chain of poolings, which the engine does not fuse. */
 static void make_poolings(void)
 {
 	uint32_t from, to, one, valid;
@@ -753,7 +769,7 @@ static void check_against_plan(struct prepared *p)
 	free_arguments(&a);
 }
 
-/* The model has seven tensors, two of which are needed at a time. */
+/* Tensors share memory: The model has seven tensors, of which only two are needed at a time. */
 static void test_shared_memory(void **unused)
 {
 	struct prepared_facts facts;
@@ -771,9 +787,9 @@ static void test_shared_memory(void **unused)
 }
 
 /*
- * Two products of 4 million multiply-adds each are two submissions at first. If these are quick,
- * they become one; if they take long, each of the two work groups of a product becomes a
- * submission.
+ * The engine first submits two products of 4 million multiply-adds each in two submissions. If the
+ * submissions are quick, the engine joins them into one submission. If the submissions take long,
+ * each of the two work groups of a product becomes a submission.
  */
 static void test_submissions(void **unused)
 {
@@ -802,7 +818,7 @@ static void test_submissions(void **unused)
 	step_ns = 1000;
 	check_against_plan(p);
 	assert_int_equal(facts_of(p).submissions, 1);
-	/* The calls are: reset a fence, submit, wait, begin commands, end commands. */
+	/* An execution calls: reset a fence, submit, wait, begin commands, end commands. */
 	step_ns = NS_PER_S;
 	fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, 4);
 	check_against_plan(p);
@@ -816,7 +832,10 @@ static void test_submissions(void **unused)
 	free(pool);
 }
 
-/* A dispatch with rows of work groups is divided into halves until none takes more than 20 ms. */
+/*
+ * The engine divides a dispatch with rows of work groups into halves until no submission takes more
+ * than 20 ms.
+ */
 static void test_cut(void **unused)
 {
 	struct prepared *p;
@@ -890,8 +909,8 @@ static void test_index(void **unused)
 }
 
 /*
- * If an execution misses its deadline, its submission continues, and a later execution gives right
- * results.
+ * If an execution misses its deadline, its submission continues on the GPU, and the next executions
+ * give right results.
  */
 static void test_deadline(void **unused)
 {
@@ -909,7 +928,10 @@ static void test_deadline(void **unused)
 	a.execution.deadline_ns = clock_ns() + 3600 * NS_PER_S;
 	layer->result = VK_TIMEOUT;
 	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
-	/* The next execution waits for the running submission, but not beyond its own deadline. */
+	/*
+	 * The next execution waits for the running submission, but only until the next execution's
+	 * deadline.
+	 */
 	assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_MISSED_DEADLINE_TRANSIENT);
 	layer->result = VK_SUCCESS;
 	assert_int_equal(prepared_execute(p, &a.execution, readable, &err), NN_GENERAL_FAILURE);
@@ -940,8 +962,8 @@ static void check_works(struct arguments *a)
 }
 
 /*
- * Each call fails in turn: first while the engine opens the GPU and makes pipelines, then after
- * both exist.
+ * Each call of Vulkan fails in turn: first while the engine opens the GPU and makes pipelines, then
+ * while GPU and pipelines exist.
  */
 static void test_out_of_memory(void **unused)
 {
@@ -981,7 +1003,10 @@ static void test_out_of_memory(void **unused)
 	free_arguments(&a);
 }
 
-/* If commands cannot be recorded again after an execution, the next execution records them. */
+/*
+ * If the engine cannot record commands again after an execution, the next execution records the
+ * commands.
+ */
 static void test_out_of_memory_later(void **unused)
 {
 	struct nn_error err = { "" };
@@ -992,11 +1017,14 @@ static void test_out_of_memory_later(void **unused)
 	make_poolings();
 	make_arguments(&b.model, &a);
 	/*
-	 * Uses the test's clock, because on a busy machine an execution may be divided, and then
-	 * makes more calls.
+	 * Use the test's clock, because on a busy machine the engine may divide an execution, which
+	 * then makes more calls.
 	 */
 	step_ns = 1000;
-	/* The first execution records transfers: commands are allocated, begun and ended, twice. */
+	/*
+	 * The first execution records transfers in two command buffers, which the engine allocates,
+	 * begins and ends.
+	 */
 	for (uint32_t calls = 0; calls < 6; calls++) {
 		p = must_prepare(&b.model);
 		fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, calls);
@@ -1007,7 +1035,7 @@ static void test_out_of_memory_later(void **unused)
 		if (calls < 5)
 			prepared_release(p);
 	}
-	/* The calls are: reset a fence, submit, wait, begin commands, end commands. */
+	/* An execution calls: reset a fence, submit, wait, begin commands, end commands. */
 	for (uint32_t calls = 3; calls <= 4; calls++) {
 		fail_after(VK_ERROR_OUT_OF_DEVICE_MEMORY, calls);
 		assert_int_equal(prepared_execute(p, &a.execution, -1, &err), NN_OK);
@@ -1023,7 +1051,8 @@ static void test_out_of_memory_later(void **unused)
 }
 
 /*
- * If a GPU is lost, executions of all models prepared before fail. Models prepared afterwards work.
+ * If a GPU is lost, executions of all models that were prepared before the loss fail. Models that
+ * are prepared after the loss work.
  */
 static void test_lost(void **unused)
 {
@@ -1060,8 +1089,8 @@ static void test_lost(void **unused)
 }
 
 /*
- * If one of two GPUs goes away, models on the other GPU work, and models on the lost one fail until
- * it is back. The engine opens a GPU of its own beside the test's.
+ * If one of two GPUs disappears, models on the other GPU still work, and models on the lost GPU
+ * fail until it is back. The engine opens its own GPU beside the test's GPU.
  */
 static void test_one_goes_away(void **unused)
 {
@@ -1097,7 +1126,7 @@ static void test_one_goes_away(void **unused)
 	free_arguments(&a);
 }
 
-/* Makes the engine open the GPU again. */
+/* Lets the engine lose its GPU, so that the engine opens the GPU again. */
 static void lose_gpu(struct arguments *a)
 {
 	struct nn_error err = { "" };
@@ -1111,8 +1140,8 @@ static void lose_gpu(struct arguments *a)
 }
 
 /*
- * Pipelines are stored after they were made, and are loaded again. A stored entry with another
- * header is rejected.
+ * The engine stores pipelines after it made them, and loads them when it opens the GPU again. The
+ * engine rejects a stored entry with another header.
  */
 static void test_store(void **unused)
 {
@@ -1127,7 +1156,7 @@ static void test_store(void **unused)
 	store.puts = 0;
 	check_works(&a);
 	check_works(&a);
-	/* If a driver does not give a complete header, nothing is stored. */
+	/* The engine stores nothing if the driver's pipeline cache has no complete header. */
 	assert_true(store.puts || !saved);
 	free(saved);
 	if (!store.puts) {
@@ -1139,8 +1168,8 @@ static void test_store(void **unused)
 	check_works(&a);
 	assert_int_equal(layer->loaded, store.size);
 	/*
-	 * Changes each word of the header in turn (size, version, vendor, device, driver's UUID),
-	 * then truncates it.
+	 * Change each word of the stored header in turn (size, version, vendor, device, driver's
+	 * UUID), and then truncate the header.
 	 */
 	for (size_t i = 0; i <= 32; i += 4) {
 		lose_gpu(&a);
@@ -1153,7 +1182,7 @@ static void test_store(void **unused)
 		assert_int_equal(layer->loaded, 0);
 		assert_int_equal(store.puts, 1);
 	}
-	/* The store has only an entry with another driver's key. */
+	/* The engine loads nothing if the store has only an entry with another driver's key. */
 	lose_gpu(&a);
 	store.key[20] ^= 1;
 	check_works(&a);
@@ -1164,8 +1193,8 @@ static void test_store(void **unused)
 }
 
 /*
- * Memory that is not coherent is flushed before the GPU reads it, and invalidated before the CPU
- * reads it.
+ * The engine must flush incoherent memory before the GPU reads it, and invalidate this memory
+ * before the CPU reads it.
  */
 static void test_incoherent(void **unused)
 {
@@ -1189,7 +1218,10 @@ static void test_incoherent(void **unused)
 
 /* ---- Saved models ---- */
 
-/* Loads the first `size` bytes of a part; the byte at `at` is changed by `change`. */
+/*
+ * Loads a model from the first `size` bytes of a part, with the bits `change` of the byte at `at`
+ * inverted.
+ */
 static enum nn_status load_part(const struct nna_engine_part *part, size_t size, size_t at,
 				uint8_t change, void **prepared)
 {
@@ -1204,8 +1236,8 @@ static enum nn_status load_part(const struct nna_engine_part *part, size_t size,
 }
 
 /*
- * A loaded model computes the same results as the saved one. Changed bytes are refused, or give
- * another model.
+ * A loaded model computes the results of the saved model. A part with changed bytes is refused, or
+ * gives another model.
  */
 static void test_saved(void **unused)
 {
@@ -1266,7 +1298,7 @@ static void check_three(const struct nn_arg *sum)
 		assert_float_equal(((const float *)sum->data)[k], 3, 0);
 }
 
-/* Puts the inputs (1 and 2) and the output (3) of the sum into the client's memory. */
+/* Puts the sum's inputs, filled with 1 and with 2, and its output into the client's memory. */
 static void place_sum(struct arguments *a, char *memory)
 {
 	struct nn_arg *const args[] = { &a->inputs[0], &a->inputs[1], &a->outputs[0] };
@@ -1292,7 +1324,7 @@ static void add_in_place(void *prepared, struct arguments *a, char *memory)
 	check_three(&a->outputs[0]);
 }
 
-/* Prepares the sum, and makes arguments without memory. */
+/* Prepares the model of make_add(), and makes arguments without memory. */
 static void *prepare_sum(struct arguments *a)
 {
 	struct nn_error err = { "" };
@@ -1306,8 +1338,8 @@ static void *prepare_sum(struct arguments *a)
 }
 
 /*
- * The CPU does not copy arguments if the GPU can access their memory. A region may be imported
- * again at another address.
+ * The CPU does not copy arguments if the GPU can access their memory. A client may import its
+ * memory region again at another address.
  */
 static void test_imported(void **unused)
 {
@@ -1352,7 +1384,10 @@ static void test_imported(void **unused)
 	vulkan_engine.release(&vulkan_engine, prepared);
 }
 
-/* If arguments are at a few places in turn, commands are recorded once for each place. */
+/*
+ * If executions have arguments at a few addresses in turn, the engine records commands once for
+ * each address.
+ */
 static void test_recorded(void **unused)
 {
 	struct arguments a;
@@ -1368,8 +1403,8 @@ static void test_recorded(void **unused)
 	client.region.length = CLIENT_BYTES;
 	client.region.is_writable = true;
 	/*
-	 * The first executions are measured. They use more places than the engine keeps commands
-	 * for.
+	 * The engine measures the first executions. The executions use more addresses than the
+	 * engine keeps recorded commands for.
 	 */
 	for (uint32_t i = 0; i < 12; i++)
 		add_in_place(prepared, &a, memory + 4096 * i);
@@ -1383,7 +1418,9 @@ static void test_recorded(void **unused)
 	vulkan_engine.release(&vulkan_engine, prepared);
 }
 
-/* Memory that the CPU cannot access is imported. If importing fails, the execution fails. */
+/*
+ * The engine imports memory that the CPU cannot access. If the import fails, the execution fails.
+ */
 static void test_device_memory(void **unused)
 {
 	static const struct {
@@ -1414,7 +1451,7 @@ static void test_device_memory(void **unused)
 			client.file = -1;
 		}
 		place_sum(&a, memory);
-		/* If the CPU copied the arguments, it would fault. */
+		/* Protect the memory, so that the CPU faults if it copies the arguments. */
 		mprotect(memory, CLIENT_BYTES, PROT_NONE);
 		status = engine_execute(prepared, &a);
 		if (status != cases[i].status)
@@ -1430,7 +1467,8 @@ static void test_device_memory(void **unused)
 
 /*
  * An execution ends with the queue's sync_file if the GPU writes all outputs to the client's
- * memory. Otherwise, or if the library does not take the file, the engine waits for the GPU.
+ * memory. If the CPU writes an output, or if the library does not accept the sync_file, the engine
+ * waits for the GPU.
  */
 static void test_sync_file(void **unused)
 {
@@ -1460,7 +1498,7 @@ static void test_sync_file(void **unused)
 		fence.takes = cases[i].takes;
 		a.execution.measure = cases[i].measures;
 		a.execution.deadline_ns = cases[i].has_deadline ? clock_ns() + 3600 * NS_PER_S : 0;
-		/* The first executions are measured. */
+		/* Execute several times, because the engine measures the first executions. */
 		for (uint32_t round = 0; round < 6; round++) {
 			fence.file = -1;
 			add_in_place(prepared, &a, memory);
@@ -1469,7 +1507,7 @@ static void test_sync_file(void **unused)
 			fail_msg("%s: file %d", cases[i].name, fence.file);
 		unmap_client();
 	}
-	/* If a semaphore could not be exported, no later submission signals it. */
+	/* After a failed export of a semaphore, no submission signals a semaphore. */
 	client.region.is_writable = true;
 	a.execution.deadline_ns = 0;
 	for (uint32_t round = 0; round < 2; round++) {
@@ -1486,11 +1524,11 @@ static void test_sync_file(void **unused)
 }
 
 /*
- * Signals the file that an execution waits for: at the execution's submission, or after
+ * A thread signals the file that an execution waits for: when the execution is submitted, or after
  * `patience_ms`.
  */
 struct dependency {
-	float *input;			/* written just before the file is signalled */
+	float *input;			/* input that is written before the file is signalled */
 	uint32_t patience_ms;
 	uint32_t submissions;		/* number of submissions before the execution */
 	bool is_submitted;
@@ -1530,7 +1568,7 @@ static bool submits_before(void *prepared, struct arguments *a, char *memory, ui
 
 /*
  * The GPU waits for the fence that an execution depends on. If the engine copies arguments or
- * measures, the CPU waits.
+ * measures executions, the CPU waits for the fence.
  */
 static void test_dependencies(void **unused)
 {
@@ -1554,7 +1592,7 @@ static void test_dependencies(void **unused)
 	for (uint32_t round = 0; round < 2; round++)
 		assert_true(submits_before(prepared, &a, memory, 60000));
 	assert_int_equal(num_accesses, 0);
-	/* The driver fails to import the file. */
+	/* The execution fails if the driver cannot import the file of the fence. */
 	wait_on.file = eventfd(0, EFD_CLOEXEC);
 	fail_after(VK_ERROR_TOO_MANY_OBJECTS, 0);
 	assert_int_equal(engine_execute(prepared, &a), NN_GENERAL_FAILURE);
@@ -1564,7 +1602,10 @@ static void test_dependencies(void **unused)
 
 	memory = map_client();
 	client.region.is_writable = false;
-	/* The file is never signalled, and the CPU has to wait for it, because it copies. */
+	/*
+	 * The file is never signalled, and the CPU must wait for the file before it copies
+	 * arguments.
+	 */
 	place_sum(&a, memory);
 	a.execution.deadline_ns = clock_ns() + 1;
 	assert_int_equal(engine_execute(prepared, &a), NN_MISSED_DEADLINE_TRANSIENT);
@@ -1583,7 +1624,9 @@ static void test_dependencies(void **unused)
 	vulkan_engine.release(&vulkan_engine, prepared);
 }
 
-/* The reported device time is the time on the GPU, not that of the call. */
+/*
+ * The device time that an execution reports must be the time on the GPU, not the time of the call.
+ */
 static void test_time(void **unused)
 {
 	struct nn_error err = { "" };
@@ -1623,7 +1666,10 @@ static void test_choice(void **unused)
 		software += names[i].is_software;
 		if (!names[i].is_software)
 			continue;
-		/* A software driver is not chosen by its name or its UUID, only by "software". */
+		/*
+		 * A software driver cannot be chosen by its name or its UUID, only by the word
+		 * "software".
+		 */
 		assert_int_equal(gpu_open(names[i].name, &chosen, &err), NN_DEVICE_UNAVAILABLE);
 		assert_int_equal(gpu_open(names[i].uuid, &chosen, &err), NN_DEVICE_UNAVAILABLE);
 	}
@@ -1659,7 +1705,10 @@ static void write_text(const char *path, const char *text)
 	fclose(file);
 }
 
-/* Performance figures are stored. If the stored figures are invalid, they are measured again. */
+/*
+ * The engine stores its performance figures. If the stored figures are invalid, the engine measures
+ * them again.
+ */
 static void test_capabilities(void **unused)
 {
 	char folder[] = "/tmp/nnaccel-vulkan-XXXXXX", path[600] = "";
@@ -1730,7 +1779,10 @@ int main(int argc, char **argv)
 		puts("1..0 # SKIP Vulkan has no software driver: install mesa-vulkan-drivers");
 		return 0;
 	}
-	/* Under slow checkers the test suite runs only some of these tests. */
+	/*
+	 * Run only the tests that NN_TESTS names, if the variable is set, because the suite runs
+	 * slow checkers on only some tests.
+	 */
 	if (getenv("NN_TESTS"))
 		cmocka_set_test_filter(getenv("NN_TESTS"));
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wire form of models. A sent model arrives unchanged. A wire form that is truncated, padded,
- * damaged or sent with other pools is rejected.
+ * Tests the wire form of models. Decoding an encoded model must give an equal model. The decoder
+ * must reject a wire form that is truncated, padded, damaged or combined with other pools.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -124,7 +124,7 @@ static void test_round_trip(void **state)
 	}
 }
 
-/* Extension data of any size and the largest prefix arrive unchanged. */
+/* Encoding and decoding must not change extension data of any size, and the largest prefix. */
 static void test_extension_data(void **state)
 {
 	static const size_t sizes[] = { 0, 1, 4095, 3u << 20 };
@@ -174,8 +174,8 @@ static void test_unaligned(void **state)
 }
 
 /*
- * Decodes a copy in a block of exactly its size, so that a sanitizer detects an access beyond the
- * block.
+ * Decodes a copy of a wire form in a block of exactly the form's size, so that a sanitizer detects
+ * an access beyond the block.
  */
 static enum nn_status decode_copy(const uint8_t *wire, size_t size, struct nn_error *err)
 {
@@ -210,7 +210,9 @@ static void test_every_length(void **state)
 	free(wire);
 }
 
-/* A wire form with a damaged byte is either rejected, or is the only wire form of another model. */
+/*
+ * A wire form with a damaged byte is either rejected, or equals the wire form of the decoded model.
+ */
 static void test_every_byte(void **state)
 {
 	static const uint8_t flips[] = { 0x01, 0x80, 0xff };
@@ -238,7 +240,7 @@ static void test_every_byte(void **state)
 	free(wire);
 }
 
-/* A wire form and its records; the table below makes each record invalid. */
+/* A wire form and the offsets of its records; the table of test cases makes each record invalid. */
 struct spoiled {
 	uint8_t *wire;
 	uint64_t start[W_END + 1];

@@ -16,7 +16,8 @@
 #define TRIES scaled(1000)
 
 /*
- * Reads the beginning of a process's file in /proc as text. Returns false if there is no such file.
+ * Reads the beginning of a process's file in /proc as text. Returns false if the file does not
+ * exist.
  */
 static bool read_file(const char *pid, const char *name, char text[64])
 {
@@ -55,8 +56,8 @@ static bool is_keeper(const char *pid)
 }
 
 /*
- * Returns the number of processes for which is_such() is true. If there are any, *found becomes one
- * of them.
+ * Returns the number of processes for which is_such() is true, and stores one of these processes in
+ * *found.
  */
 static int scan(bool (*is_such)(const char *pid), pid_t *found)
 {
@@ -76,7 +77,7 @@ static int scan(bool (*is_such)(const char *pid), pid_t *found)
 	return count;
 }
 
-/* Returns the CPU time of a thread in ns; -1 if it is gone. */
+/* Returns the CPU time of a thread in ns, or -1 if the thread is gone. */
 static int64_t thread_time(pid_t process, pid_t thread)
 {
 	long long time = -1;
@@ -94,8 +95,8 @@ static int64_t thread_time(pid_t process, pid_t thread)
 }
 
 /*
- * Returns the sum of the CPU times of a process's threads. *busiest, unless `busiest` is NULL,
- * becomes the thread with the longest time.
+ * Returns the sum of the CPU times of a process's threads. If `busiest` is not NULL, stores the
+ * thread with the most CPU time in *busiest.
  */
 static int64_t sum_times(pid_t process, pid_t *busiest)
 {

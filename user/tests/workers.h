@@ -8,12 +8,14 @@
 #include <sys/types.h>
 
 /*
- * Waits until workers of ended clients have ended. Returns the worker that serves this program; -1
- * if not exactly one worker serves a client.
+ * Waits until workers of ended clients have ended. Returns the worker that serves this program, or
+ * -1 unless exactly one worker serves a client.
  */
 pid_t workers_find(void);
 
-/* Returns the keeper of the compilation cache; -1 if not exactly one keeper runs. */
+/*
+ * Returns the process id of the compilation cache's keeper, or -1 unless exactly one keeper runs.
+ */
 pid_t workers_find_keeper(void);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes libneuralnetworks.so execute plans on a software driver of Vulkan, for conformance runs
- * without /dev/nnaccel. The device refuses the same operations as the engine on Vulkan. The reasons
- * are written to the file that NN_VULKAN_LOG names.
+ * without /dev/nnaccel. The device refuses the operations that the engine on Vulkan refuses. The
+ * library writes the reasons of refusals to the file that NN_VULKAN_LOG names.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +22,8 @@ __attribute__((constructor)) static void begin(void)
 }
 
 /*
- * Each process that computes opens the GPU itself, because the threads of a driver do not survive a
- * fork.
+ * Returns the GPU. Each process that computes opens the GPU itself, because the threads of a driver
+ * do not survive a fork.
  */
 static struct gpu *the_gpu(struct nn_error *err)
 {

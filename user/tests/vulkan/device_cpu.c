@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Includes the runtime's CPU device, and makes its plans run on Vulkan.
+ * Includes the source of the runtime's CPU device, and makes the CPU device's plans run on Vulkan.
  */
 #include "ops/op.h"
 #include "tests/vulkan/played.h"

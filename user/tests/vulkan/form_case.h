@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of one operation with random shapes, and its right outputs.
+ * Test cases of a model of one operation with random shapes, and the model's expected outputs.
  */
 #ifndef NN_TESTS_VULKAN_FORM_CASE_H
 #define NN_TESTS_VULKAN_FORM_CASE_H
@@ -18,7 +18,7 @@ struct form_case {
 	struct nn_arg inputs[FORM_MAX_OPERANDS];
 	struct nn_arg outputs[FORM_OUTPUTS];
 	struct nn_output_shape shapes[FORM_OUTPUTS];
-	struct nn_execution execution;	/* an execution whose outputs are in `got` */
+	struct nn_execution execution;	/* execution that writes its outputs to `got` */
 	char right[FORM_OUTPUTS][FORM_MAX_BYTES / 4];
 	char got[FORM_OUTPUTS][FORM_MAX_BYTES / 4];
 };
@@ -32,8 +32,8 @@ static inline const struct nn_op *form_op(const struct form *f)
 }
 
 /*
- * Returns whether the reference computes the model; then the model's outputs get the reported
- * shapes.
+ * Computes the expected outputs with the reference kernels. Returns true if this succeeds; the
+ * model's outputs then have the reported shapes.
  */
 static inline bool form_compute(struct form_case *c)
 {

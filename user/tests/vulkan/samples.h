@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small models whose operations are fused into one dispatch.
+ * Makes small models whose operations the engine on Vulkan fuses into one dispatch.
  */
 #ifndef NN_TESTS_VULKAN_SAMPLES_H
 #define NN_TESTS_VULKAN_SAMPLES_H
@@ -22,12 +22,12 @@ static uint32_t tensor(int32_t type, enum nn_lifetime lifetime)
 	return index;
 }
 
-/* The last operation of make_chain(); its second input is the result of the operations before. */
+/* The last operation of make_chain()'s model. */
 static int32_t last_code = NN_OP_MUL;
 
 /*
- * Makes x + y, then RELU6, then an operation on a constant and the result of RELU6. All three
- * become one dispatch.
+ * Makes a model of x + y, RELU6, and an operation on a constant and the result of RELU6. The three
+ * operations become one dispatch.
  */
 static void make_chain(void)
 {
@@ -47,7 +47,7 @@ static void make_chain(void)
 		     (uint32_t[]){ c, clamped, mb_int32(&b, 0) }, MB_LIST(out));
 }
 
-/* Makes a product followed by an activation. */
+/* Makes a model of a product followed by an activation. */
 static void make_product(void)
 {
 	static const float weights[2 * 8] = { 1, 2, 3, 4, 5, 6, 7, 8,

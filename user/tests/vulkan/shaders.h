@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a graph of dispatches on the CPU. For each shader there is a function of the same
- * parameters, in the simplest form. Each access must lie inside of its tensor, and each work group
- * must be needed.
+ * Runs a graph of dispatches on the CPU. A simple function with the shader's parameters replaces
+ * each shader. The functions check that each access lies inside of its tensor, and that each work
+ * group is needed.
  */
 #ifndef NN_TESTS_VULKAN_SHADERS_H
 #define NN_TESTS_VULKAN_SHADERS_H
@@ -98,8 +98,8 @@ static float clamped(float value, float low, float high)
 }
 
 /*
- * Checks that the number of work groups is minimal for `count` parts, of which each group computes
- * `each`.
+ * Checks that the number of work groups is minimal for `count` elements, if each group computes
+ * `each` elements.
  */
 static void check_groups(uint64_t count, uint32_t each)
 {
@@ -176,7 +176,7 @@ static int32_t whole_step(uint32_t step, int32_t v, int32_t o, float x, float y)
 	}
 }
 
-/* Computes which elements of tensors 0 to 2 belong to element `i` of the output. */
+/* Computes from which elements of tensors 0 to 2 element `i` of the output is computed. */
 static void places_of(const struct elementwise_params *p, uint32_t i, int64_t from[3])
 {
 	play_check(p->rank && p->rank <= MAX_AXES);
@@ -319,7 +319,10 @@ static void play_gather(void)
 
 /* ---- Products and windows ---- */
 
-/* These two return an element of the image and of the filter, minus the zero point. */
+/*
+ * left() returns an element of the image minus the image's zero point. right() returns an element
+ * of the filter minus the filter's zero point.
+ */
 static double left(const struct window_params *p, int64_t image, int64_t at)
 {
 	const uint32_t type = play.d->constants[0];
@@ -373,8 +376,8 @@ static void finish_sum(const struct window_params *p, double sum, int64_t channe
 }
 
 /*
- * Returns the position in the image that the tap of the window at `out` reads, or -1 if it is
- * outside.
+ * Returns the image position that the element `tap` of the window at output position `out` reads,
+ * or -1 if the position is outside of the image.
  */
 static int64_t tap_at(uint32_t out, uint32_t tap, uint32_t stride, uint32_t dilation, int32_t head,
 		      uint32_t size)
@@ -580,7 +583,7 @@ static void play_softmax_bytes(void)
 	}
 }
 
-/* Computes the row that begins at `at` as softmax.comp and norm.comp do. */
+/* Computes the row that begins at element `at`, as the shaders softmax.comp and norm.comp do. */
 static void play_row(const struct rows_params *p, int64_t at)
 {
 	const uint32_t type = play.d->constants[0], way = play.d->constants[1];
@@ -667,8 +670,8 @@ static void play_range(void)
 }
 
 /*
- * Quantises as DynamicQuantizeLinear if constant 1 is set, otherwise as TensorFlow Lite's symmetric
- * rows.
+ * Quantises like ONNX's DynamicQuantizeLinear if the shader's constant 1 is set, otherwise like
+ * TensorFlow Lite's symmetric rows.
  */
 static void play_quantise(void)
 {
@@ -739,7 +742,7 @@ static uint8_t *play_argument(uint32_t operand)
 	return play.memory + v->at;
 }
 
-/* Runs the graph of a model in memory that was filled with garbage. */
+/* Runs a model's graph of dispatches in memory that is first filled with garbage. */
 static void play_graph(const struct graph *g, const struct nn_execution *e)
 {
 	const struct nn_subgraph *main = &g->model->subgraphs[0];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The layer. All GPUs that a process opens have the same driver, so the next functions in the chain
- * of layers are stored only once.
+ * The test layer's functions. All GPUs that a process opens have one driver, so the layer stores
+ * the next functions in the chain of layers only once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,9 @@ static PFN_vkGetInstanceProcAddr next_instance;
 static PFN_vkGetDeviceProcAddr next_device;
 
 /*
- * Only calls on queues report that the GPU is lost, and only calls that export files report that
- * there are too many. Calls that record commands, and calls that wait without a timeout, never
- * report a timeout. `of` is the device or the queue of the call.
+ * Returns whether the layer lets the call `name` on the device or queue `of` fail. Only calls on
+ * queues report a lost GPU, and only calls that export files report too many objects. Calls that
+ * record commands, and calls that wait without a timeout, never report a timeout.
  */
 static bool fails(const char *name, const void *of, bool is_endless)
 {
@@ -97,8 +97,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkQueueSubmit(VkQueue queue, uint32_t 
 }
 
 /*
- * If the semaphore has signalled already, a driver may return -1. The layer then returns a file
- * that is readable for poll().
+ * A driver may return -1 for a semaphore that has already signalled. The layer then returns an
+ * eventfd, which poll() reports as readable.
  */
 NEXT(vkGetSemaphoreFdKHR);
 static VKAPI_ATTR VkResult VKAPI_CALL own_vkGetSemaphoreFdKHR(VkDevice device,
@@ -127,7 +127,10 @@ own_vkCreatePipelineCache(VkDevice device, const VkPipelineCacheCreateInfo *info
 
 /* ---- Memory that is not coherent ---- */
 
-/* The host reads and writes a copy of the memory; flushes and invalidations transfer the data. */
+/*
+ * Memory that the layer makes incoherent: The host reads and writes a copy, and flushes and
+ * invalidations copy the data.
+ */
 static struct shadow {
 	VkDeviceMemory memory;
 	uint64_t size;
@@ -193,7 +196,8 @@ static VKAPI_ATTR void VKAPI_CALL own_vkFreeMemory(VkDevice device, VkDeviceMemo
 }
 
 /*
- * Whole memories only. The layer does not call the driver, because the driver's memory is coherent.
+ * Whole memories only. The layer need not call the driver to flush or invalidate, because the
+ * driver's memory is coherent.
  */
 static VKAPI_ATTR VkResult VKAPI_CALL
 own_vkFlushMappedMemoryRanges(VkDevice device, uint32_t count, const VkMappedMemoryRange *ranges)
@@ -239,8 +243,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkEnumeratePhysicalDevices(VkInstance 
 								     VkPhysicalDevice *list)
 {
 	/*
-	 * Return an error, because Mesa's device_select layer of Debian 12 crashes if the list is
-	 * only empty.
+	 * Return an error instead of an empty list, because Mesa's device_select layer of Debian 12
+	 * crashes if the list is empty.
 	 */
 	return nn_test_layer.is_gone ? VK_ERROR_INITIALIZATION_FAILED :
 				       next_vkEnumeratePhysicalDevices(instance, count, list);
@@ -249,8 +253,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkEnumeratePhysicalDevices(VkInstance 
 /* ---- The chain ---- */
 
 /*
- * Returns the loader's structure in the chain that creates an instance or a device. Both kinds
- * begin with the same fields.
+ * Returns the loader's structure in the chain that creates an instance or a device. The structures
+ * for instances and for devices begin with equal fields.
  */
 static void *link_of(const void *chain, VkStructureType type)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A Vulkan layer between the engine and a driver. On a test's demand, calls fail or end late, GPUs
- * disappear, or memory is not coherent. The test also loads the layer, and finds its controls under
- * the name `nn_test_layer`.
+ * disappear, or memory is not coherent. The test also loads the layer's library, and controls the
+ * layer by the variable `nn_test_layer`.
  */
 #ifndef NN_TESTS_VULKAN_LAYER_H
 #define NN_TESTS_VULKAN_LAYER_H
@@ -14,13 +14,13 @@
 #include <vulkan/vulkan.h>
 
 struct test_layer {
-	VkResult result;		/* of failing calls; VK_TIMEOUT delays waits */
-	uint32_t before;		/* calls before the first failing one */
-	const void *device, *queue;	/* only calls on these fail; NULL: all */
+	VkResult result;		/* result of failing calls; VK_TIMEOUT delays waits */
+	uint32_t before;		/* number of calls before the first failing call */
+	const void *device, *queue;	/* only calls on these fail; NULL: calls on all */
 	bool is_reached;
-	bool is_gone;			/* no GPU is found */
-	bool is_incoherent;		/* memory of GPUs that are opened next */
-	size_t loaded;			/* initial bytes of the last pipeline cache */
+	bool is_gone;			/* true: no GPU is found */
+	bool is_incoherent;		/* true: next opened GPUs have incoherent memory */
+	size_t loaded;			/* initial size of the last pipeline cache in bytes */
 	uint32_t submissions;		/* number of submissions to queues so far; atomic */
 	uint32_t recordings;		/* number of command buffers begun so far */
 };
