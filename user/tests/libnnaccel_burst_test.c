@@ -38,7 +38,7 @@
 
 /* ---- the kernel ---- */
 
-/* How the played worker answers an execution. */
+/* The ways in which the played worker answers an execution. */
 enum behaviour { ANSWER, REFUSE, MUTATE, DIE, STAY_AWAY };
 
 static struct kernel {

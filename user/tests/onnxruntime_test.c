@@ -235,7 +235,7 @@ static void test_capability(void **unused)
 }
 
 /*
- * How the replaced query for supported operations answers: `refused` is the index of an operation
+ * The answer of the replaced query for supported operations: `refused` is the index of an operation
  * without support, or -1; `result` is the result code.
  */
 static struct {

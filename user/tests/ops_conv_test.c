@@ -562,8 +562,8 @@ static void test_fully_connected_float(void **state)
 }
 
 /*
- * The expected sums are (1 * 2 + 2 * -3) + 1 = -3 and (2 - 6) - 2 = -6 in steps of 1/8, which are
- * -0.75 and -1.5 in steps of 1/2.
+ * The expected sums in steps of 1/8 are (1 * 2 + 2 * -3) + 1 = -3 and (2 - 6) - 2 = -6. In steps of
+ * 1/2 the sums are -0.75 and -1.5.
  */
 static void test_fully_connected_quantised(void **state)
 {

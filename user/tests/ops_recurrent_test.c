@@ -463,10 +463,7 @@ static void test_svdf(void **state)
 {
 	static const float x[] = { 2 }, feature[] = { 1, 3 }, time[] = { 10, 1, 100, 5 };
 	static const float bias[] = { 0.5f }, before[] = { 7, 8, 9, 4 };
-	/*
-	 * The sum is 7 * 10 + 2 * 1 + 9 * 100 + 6 * 5 + 0.5, because the new features 2 and 6
-	 * replace the newest states.
-	 */
+	/* The sum is 7 * 10 + 2 * 1 + 9 * 100 + 6 * 5 + 0.5, with the new features 2 and 6. */
 	static const float after[] = { 2, 0, 6, 0 }, sum = 1002.5f;
 	struct op_case c;
 

@@ -74,7 +74,7 @@ static struct tuned tune(time_fn *time)
 	return result;
 }
 
-/* Step 1 is faster on one thread, whatever the other steps do. */
+/* Step 1 is faster on one thread, independent of the number of threads of the other steps. */
 static uint64_t one_is_faster(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {
 	(void)run;

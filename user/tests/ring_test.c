@@ -89,8 +89,8 @@ static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 }
 
 /*
- * What clock_gettime() does when a waiting thread reads the clock between its last check and its
- * sleep.
+ * The event that clock_gettime() causes when a waiting thread reads the clock between its last
+ * check and its sleep.
  */
 static struct {
 	struct pair *of;

@@ -78,7 +78,7 @@ static struct {
 	float frequency, output_frequency;
 	uint32_t buffers_read;		/* number of calls */
 	uint32_t buffers_written;
-	/* How many of the next reads and writes of buffers fail. */
+	/* Numbers of the next reads, and of the next writes, of buffers that fail. */
 	uint32_t failing_reads, failing_writes;
 	void (*at_list)(void);		/* called when the library lists devices, or NULL */
 	uint64_t loop_timeout_ns;
