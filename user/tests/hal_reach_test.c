@@ -29,7 +29,7 @@
 
 #define COUNT	64
 #define SIZE	(COUNT * sizeof(float))
-#define LENGTH	16384		/* of each file */
+#define LENGTH	16384		/* size of each file */
 #define OP_ADD	0
 #define OP_RELU	19
 
@@ -44,7 +44,7 @@ struct subject {
 
 static struct {
 	struct nna_device *device;
-	struct nna_memory *own;		/* of the module */
+	struct nna_memory *own;		/* memory of the module */
 	float *own_map;
 	struct subject s;
 } t;

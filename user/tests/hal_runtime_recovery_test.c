@@ -26,7 +26,7 @@
 #define CHILDREN how_often(8, 2)
 #define ROOM how_often(64, 2)	/* limit of a user's workers in the first tests */
 #define COMPUTING 2		/* threads that compute on the named device or on any */
-#define COMPILING 2		/* and that compile */
+#define COMPILING 2		/* threads that compile */
 #define PAUSE_US (useconds_t)how_often(0, 5000)	/* time for the engine to start */
 #define NOBODY 65534
 

@@ -57,7 +57,7 @@ struct seen {
 	unsigned long clocks;
 	unsigned long faults;
 	unsigned long others;
-	unsigned long ioctls;	/* of the others */
+	unsigned long ioctls;	/* number of ioctls in `others` */
 };
 
 static void put(const char *path, const char *text)

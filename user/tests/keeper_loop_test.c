@@ -37,10 +37,10 @@
 
 enum call {
 	NONE,
-	/* Calls that may fail: system calls and allocations, */
+	/* System calls and allocations that may fail. */
 	F_ACCEPT, F_CALLOC, F_COPY, F_FSTAT, F_MEMFD, F_MMAP, F_POLL, F_READ, F_REALLOC, F_RECEIVE,
 	F_SEAL, F_TRUNCATE, F_WRITE,
-	/* and calls to the index and to the store of plans. */
+	/* Calls to the index and to the store of plans that may fail. */
 	F_BEGIN, F_CHECK, F_CLEAR, F_CLEAR_PLANS, F_COMMIT, F_DROP, F_END, F_PUT, F_REPORT, F_WANTS,
 	CALLS
 };
@@ -645,8 +645,8 @@ static void test_broker(void **state)
 		bool has_socket;
 		int error;		/* errno of the receiving call, or 0 */
 		bool goes_on;
-		size_t clients;		/* that it makes */
-		unsigned int lines;	/* in the log */
+		size_t clients;		/* number of clients after the message */
+		unsigned int lines;	/* number of lines in the log */
 	} messages[] = {
 		{ { .kind = KEEPER_SERVE, .uid = 5 }, true, 0, true, 1, 0 },
 		{ { .kind = KEEPER_SERVE, .uid = 5 }, false, 0, true, 0, 1 },

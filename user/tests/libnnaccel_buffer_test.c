@@ -459,7 +459,7 @@ static void test_arguments(void **state)
 static void test_outputs_grow(void **state)
 {
 	static const struct {
-		uint32_t columns;	/* of two rows */
+		uint32_t columns;	/* number of columns of the output, which has two rows */
 		enum nn_status status;
 		unsigned int allocs;	/* number of allocations, including the first */
 	} cases[] = {

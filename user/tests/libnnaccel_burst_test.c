@@ -43,7 +43,7 @@ enum behaviour { ANSWER, REFUSE, MUTATE, DIE, STAY_AWAY };
 
 static struct kernel {
 	int file;			/* memfd with the rings of the last burst */
-	int hangup[2];			/* its life: closing hangup[1] ends the burst */
+	int hangup[2];			/* closing hangup[1] ends the burst */
 	int create_error;
 	uint32_t create_status;
 	uint32_t wrong_lines;		/* error of the ring's size in the status page */

@@ -364,7 +364,7 @@ static void test_deferred(void **state)
 struct concurrent {
 	pthread_t thread;
 	struct nna_prepared_model *prepared;
-	struct nna_burst *burst;	/* or NULL */
+	struct nna_burst *burst;	/* burst of the execution, or NULL */
 	struct nna_memory *memory;
 	enum nn_status status;
 };

@@ -38,7 +38,7 @@
 static struct kernel {
 	unsigned long fail_request;	/* fails with ... */
 	int fail_error;
-	int info_error;			/* of NNACCEL_INFO */
+	int info_error;			/* errno of the request NNACCEL_INFO */
 	uint32_t abi;
 	uint32_t engine;
 	uint32_t status;		/* status that the engine returns for each command */

@@ -493,7 +493,7 @@ static void test_inner_graph(void **unused)
 	static const struct OrtGraph branch = { { &matmul, &relu }, { NULL }, { &y }, 2, 0, 1 };
 	static const struct {
 		const char *version;
-		size_t parts;		/* of the branch */
+		size_t parts;		/* number of parts in the branch */
 		const char *text, *least;
 	} cases[] = {
 		{ "1.24.4", 0, "2 of 2 nodes in 1 part on", "0" },

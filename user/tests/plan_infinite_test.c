@@ -61,7 +61,7 @@ static float relu(float x, float y)
 static const struct {
 	const char *name;
 	int32_t code;
-	uint32_t inputs;		/* that are [COUNT] */
+	uint32_t inputs;		/* number of inputs of shape [COUNT] */
 	bool has_activation;
 	float (*right)(float x, float y);
 } operations[] = {

@@ -25,7 +25,7 @@ static void test_srdhm(void **state)
 		{ INT32_MIN, INT32_MIN, INT32_MAX },
 		{ INT32_MIN, INT32_MAX, -INT32_MAX },
 		{ INT32_MAX, INT32_MAX, INT32_MAX - 1 },
-		{ 1 << 30, 1, 1 },		/* halves go up */
+		{ 1 << 30, 1, 1 },		/* rounds a half up */
 		{ 1 << 30, -1, 0 },
 		{ 1 << 30, 3, 2 },
 		{ 1 << 30, -3, -1 },
@@ -71,7 +71,7 @@ static void test_encode(void **state)
 		assert_false(nn_quant_encode(bad[i], &m));
 	assert_true(nn_quant_encode(0, &m) && m.value == 0 && m.shift == 0);
 	assert_true(nn_quant_encode(1e-30, &m) && m.value == 0 && m.shift == 0);
-	/* nn_quant_encode() rounds this factor up to 1. */
+	/* nn_quant_encode() rounds a factor just below 1 up to 1. */
 	assert_true(nn_quant_encode(1 - 0x1p-40, &m) && m.value == 1 << 30 && m.shift == 1);
 	assert_true(nn_quant_encode_below_one(0.5, &m));
 	assert_false(nn_quant_encode_below_one(1, &m));

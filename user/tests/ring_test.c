@@ -89,13 +89,13 @@ static void make_packet(struct nnaccel_datum *datums, uint32_t n, uint32_t seed)
 }
 
 /*
- * The event that clock_gettime() causes when a waiting thread reads the clock between its last
- * check and its sleep.
+ * The event that the test's clock_gettime() causes when a waiting thread reads the clock between
+ * its last check and its sleep.
  */
 static struct {
 	struct pair *of;
 	bool dies;		/* true: the burst dies; false: the client sends a packet */
-	int after;		/* this many readings */
+	int after;		/* readings of the clock before the event */
 } at_clock;
 
 int clock_gettime(clockid_t clock, struct timespec *now)
@@ -271,7 +271,7 @@ static void test_counts_wrap(void **state)
 	pair_free(&p);
 }
 
-/* ---- a hostile other end ---- */
+/* ---- a hostile peer ---- */
 
 static void test_hostile_sequence(void **state)
 {
@@ -1187,8 +1187,8 @@ static void test_malformed_requests(void **state)
 			fail_msg("%s was taken", bad_requests[i].name);
 	}
 	/*
-	 * The parser refuses a request that lacks its last datums, even if the request's size says
-	 * so.
+	 * The parser refuses a request that lacks its last datums, even if the request states the
+	 * smaller size.
 	 */
 	request_sample(&room);
 	n = nn_request_encode(&room.request, datums, MAX_CAPACITY);

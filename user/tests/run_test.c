@@ -26,12 +26,12 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RUN_NS 12034567
 
-/* Calls that the played runtime lets fail, and functions that it lacks. */
+/* Calls that the played runtime lets fail, and functions that the runtime lacks. */
 static struct {
 	const char *version;
 	const char *missing;		/* name of a function of the runtime */
 	bool no_table, fails_to_list, fails_to_register, fails_to_add, fails_to_copy, fails_to_choose;
-	int bad_sessions;		/* that are next */
+	int bad_sessions;		/* how many of the next sessions fail */
 	bool no_plugin, no_symbol, no_delegate;
 	int modified;			/* result of giving the graph to the delegate */
 } played;

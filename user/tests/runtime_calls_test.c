@@ -346,7 +346,7 @@ static void copy_memory(void)
 	succeeds(ANeuralNetworksMemory_copy(ANY(w.memories), ANY(w.memories)));
 }
 
-/* ---- lives ---- */
+/* ---- random calls ---- */
 
 static void (*const calls[])(void) = {
 	new_model, new_model, change_model, new_compilation, new_compilation, new_burst,
@@ -420,7 +420,7 @@ static void test_calls(void **state)
 	(void)state;
 	for (i = 0; i < LIVES; i++)
 		live((seed ? (uint32_t)strtoul(seed, NULL, 0) : 1) + i);
-	/* Enough calls succeeded. */
+	/* On average, more than one execution of each random sequence must succeed. */
 	assert_true(w.succeeded > LIVES);
 }
 

@@ -122,8 +122,8 @@ static void test_costs_of_types(void **state)
 }
 
 /*
- * If a device cannot reach a model's constants, the runtime asks which operations it supports, but
- * does not let it prepare the model.
+ * If a device cannot reach a model's constants, the runtime asks the device which operations it
+ * supports, but does not let it prepare the model.
  */
 static void test_unreachable_constant(void **state)
 {
@@ -364,7 +364,10 @@ static void test_sync_file(void **state)
 		{ NN_GENERAL_FAILURE, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
 		{ NN_INVALID_ARGUMENT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
 		{ NN_DEAD_OBJECT, ANEURALNETWORKS_BAD_DATA, ANEURALNETWORKS_BAD_DATA },
-		/* The runtime does not store the error if memory or file descriptors ran out. */
+		/*
+		 * A shortage of memory or file descriptors may end, so the runtime does not store
+		 * this error of the fence.
+		 */
 		{ NN_OUT_OF_MEMORY, ANEURALNETWORKS_OUT_OF_MEMORY, ANEURALNETWORKS_NO_ERROR },
 		{ NN_RESOURCE_EXHAUSTED_TRANSIENT, ANEURALNETWORKS_RESOURCE_EXHAUSTED_TRANSIENT,
 		  ANEURALNETWORKS_NO_ERROR },
@@ -578,8 +581,8 @@ static void test_memory_of_two(void **state)
 }
 
 /*
- * If the CPU replaces a device, it reads copies of the device's buffers, and the runtime copies the
- * results back to the device's buffers.
+ * If the CPU replaces a device, the CPU reads copies of the device's buffers, and the runtime
+ * copies the results back to these buffers.
  */
 static void test_fallback_with_buffers(void **state)
 {
@@ -1388,7 +1391,7 @@ static void test_freed_first(void **state)
 
 /*
  * A second engine that starts after the first engine becomes a device, and gets the operations that
- * it computes faster.
+ * it computes faster than the other devices.
  */
 static void test_second_appears(void **state)
 {

@@ -483,7 +483,7 @@ static void test_dependencies(void **state)
 	assert_ok(ANeuralNetworksExecution_startComputeWithDependencies(
 		second, (const ANeuralNetworksEvent *const *)&one, 1, UINT64_MAX, &two));
 	assert_result(BAD_STATE, ANeuralNetworksExecution_getOutputOperandRank(first, 0, &rank));
-	/* In flight: ignored. */
+	/* Freeing an execution in flight is ignored. */
 	ANeuralNetworksExecution_free(first);
 	assert_result(BAD_STATE, ANeuralNetworksExecution_compute(first));
 	assert_int_equal(eventfd_write(fd, 1), 0);

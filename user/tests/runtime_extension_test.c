@@ -166,7 +166,7 @@ static void check_sync(ANeuralNetworksCompilation *c)
 	ANeuralNetworksExecution_free(e);
 }
 
-/* ---- tests: what is said ---- */
+/* ---- tests: descriptions of extensions ---- */
 
 static void test_support(void **state)
 {
@@ -281,7 +281,7 @@ static void test_not_listed(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* ---- tests: the paths ---- */
+/* ---- tests: ways to compile and execute ---- */
 
 static void test_sync(void **state)
 {
@@ -430,7 +430,7 @@ static void test_domain(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* ---- tests: who executes what ---- */
+/* ---- tests: choice of the device ---- */
 
 static void test_supported(void **state)
 {

@@ -107,7 +107,7 @@ static void release(struct made *m)
 		AHardwareBuffer_release(m->buffer);
 }
 
-/* ---- what is done while allocations fail ---- */
+/* ---- runs while allocations fail ---- */
 
 static int finish(ANeuralNetworksModel *model, const uint32_t *input, uint32_t output)
 {
@@ -338,7 +338,7 @@ static int run_hardware_buffer(struct made *m)
 	return 0;
 }
 
-/* ---- all of them fail ---- */
+/* ---- failing allocations ---- */
 
 static const struct run {
 	const char *name;
@@ -566,7 +566,7 @@ static int let_go(void **state)
 	return remove_dir(state);
 }
 
-/* ---- requests that fail, of a device that is not there ---- */
+/* ---- failing kernel requests of a played device ---- */
 
 /* Calls a run function while kernel request `number` fails; returns how many requests failed. */
 static unsigned int request_once(const struct run *run, unsigned int number, int error, int *result)
@@ -662,7 +662,7 @@ static void test_each_request(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* ---- arguments that are refused ---- */
+/* ---- invalid arguments ---- */
 
 static const char *called[128];
 static unsigned int num_called;

@@ -36,7 +36,7 @@ struct nna_memory {
 
 struct nna_prepared_model {
 	struct nna_device *device;
-	uint32_t worker;		/* that prepared it */
+	uint32_t worker;		/* number of the preparing worker */
 	struct nn_model *model;
 	struct nna_memory **memories;
 	struct nn_pool *pools;
@@ -63,9 +63,9 @@ static struct {
 	uint32_t prepared;
 	uint32_t executed;
 	uint32_t in_bursts;		/* executions in bursts */
-	uint32_t bursts;		/* that are open */
-	uint32_t allocated;		/* memories, ever */
-	uint32_t freed;			/* of all */
+	uint32_t bursts;		/* number of open bursts */
+	uint32_t allocated;		/* number of memories allocated so far */
+	uint32_t freed;			/* number of memories freed so far */
 	bool refuses_imports;		/* true: the device cannot reach imported memories */
 	uint32_t unreachable;		/* unreachable memories of the last queried model */
 	bool has_buffers;		/* true: the device can allocate buffers */
@@ -106,7 +106,7 @@ static struct {
 	uint32_t num_times;
 	const char *reason;		/* error message of failing executions, or NULL */
 	bool has_second;		/* true: a second device exists, with an engine */
-	uint32_t executed_by_second;	/* of all */
+	uint32_t executed_by_second;	/* executions of the second device */
 	uint32_t opened;		/* number of device handles open in this process */
 	uint32_t asked_for_info;	/* times */
 	void (*at_info)(struct nn_device_info *info);	/* changes the device's info, or NULL */
@@ -577,7 +577,7 @@ enum nn_status nna_execute(struct nna_prepared_model *prepared, const struct nna
 	}
 	for (i = 0; i < request->num_outputs; i++) {
 		const struct nna_argument *arg = &request->outputs[i];
-		/* Buffers have room. */
+		/* An output in a device buffer always fits. */
 		bool fits = arg->pool >= request->num_memories || arg->length >= 16;
 
 		results->shapes[i] = (struct nna_output_shape){ 2, { 2, 2 }, fits };
@@ -625,7 +625,7 @@ enum nn_status nna_burst_execute(struct nna_burst *burst, const struct nna_reque
 	return nna_execute(burst->prepared, request, options, results, err);
 }
 
-/* ---- What tests begin with ---- */
+/* ---- Common functions of the tests ---- */
 
 static inline int reset(void **state)
 {

@@ -63,7 +63,7 @@ static void test_allocate(void **state)
 	wrong[0].width = 0;
 	wrong[1].height = 0;
 	wrong[2].layers = 2;
-	wrong[3].format = AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420;	/* of odd size */
+	wrong[3].format = AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420;	/* YUV images need an even size */
 	wrong[4].format = AHARDWAREBUFFER_FORMAT_BLOB;
 	wrong[5].rfu1 = 1;
 	wrong[6].usage |= AHARDWAREBUFFER_USAGE_PROTECTED_CONTENT;
@@ -126,7 +126,7 @@ static void test_lock(void **state)
 	AHardwareBuffer_release(buffer);
 }
 
-/* ---- what exporters of dma-bufs are told ---- */
+/* ---- calls of DMA_BUF_IOCTL_SYNC ---- */
 
 /*
  * Calls of DMA_BUF_IOCTL_SYNC: "w0 " begins an access for writing to file 0, and "W0 " ends the
@@ -137,7 +137,7 @@ static struct {
 	char calls[64];
 	int fails;			/* number of the call that fails, from 1; 0: none */
 	int error;
-	ino_t first;			/* the first file */
+	ino_t first;			/* inode of file 0 */
 } sync_calls;
 
 static int note_sync(int fd, uint64_t flags)
@@ -408,7 +408,7 @@ static void test_unsealed_memory_is_not_received(void **state)
 	close(file);
 }
 
-/* ---- as memory ---- */
+/* ---- buffers as memory of models ---- */
 
 #define WIDTH	6
 #define HEIGHT	4
@@ -575,7 +575,7 @@ static const struct plane_case {
 	  { { 4, 16 } }, 64, { { 0, 0, 2 } } },
 };
 
-/* How planes lie. */
+/* How an image's planes lie: adjacent, with gaps, or in separate files. */
 enum places { DENSE, GAPS, FILES, LAST_PLACES };
 
 struct planar {
@@ -808,7 +808,7 @@ static void test_wrong_planes(void **state)
 	close(fd);
 }
 
-/* ---- what allocate makes ---- */
+/* ---- buffers of AHardwareBuffer_allocate() ---- */
 
 static void use_allocated(ANeuralNetworksCompilation *compilation)
 {

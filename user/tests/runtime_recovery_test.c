@@ -273,8 +273,8 @@ static void test_memory_of_the_dead(void **state)
 }
 
 /*
- * The runtime prepares a model that kills its workers once again immediately, and then only after a
- * pause.
+ * If each execution kills the model's worker, the runtime prepares the model a second time
+ * immediately, and a third time only after a pause.
  */
 static void test_keeps_dying(void **state)
 {

@@ -61,7 +61,7 @@ struct scales {
 struct graph {
 	struct world *w;
 	char names[MOST][16];
-	size_t letters[MOST];		/* places in `types` */
+	size_t letters[MOST];		/* indices in `types` */
 	struct scales scales[MOST];
 	struct list intermediates[MOST];
 	char customs[MOST][32];

@@ -537,7 +537,7 @@ static void test_bad_shape_between(void **state)
 
 static struct {
 	int refused;	/* index of an operation that no device supports, or -1 */
-	int result;			/* of the query */
+	int result;			/* result of queries for supported operations */
 	/* Maximum number of operations in a model that the played NNAPI accepts; 0: any number. */
 	int most;
 	int operations;			/* number of operations in the last model */
@@ -651,10 +651,10 @@ static void test_refusals(void **state)
 		int refused, result, most, kernels, first;
 	} cases[] = {
 		{ -1, 0, 0, 1, 0 },
-		{ 0, 0, 0, 1, 1 },				/* MUL is left */
-		{ 1, 0, 0, 1, 0 },				/* ADD is left */
+		{ 0, 0, 0, 1, 1 },				/* TensorFlow Lite computes MUL */
+		{ 1, 0, 0, 1, 0 },				/* TensorFlow Lite computes ADD */
 		{ -1, ANEURALNETWORKS_OP_FAILED, 0, 0, 0 },
-		{ -1, 0, 1, 0, 0 },				/* supports each operation alone */
+		{ -1, 0, 1, 0, 0 },				/* accepts one operation a model */
 		{ -1, 0, 2, 1, 0 },
 	};
 
@@ -1441,7 +1441,7 @@ static void test_cached_outputs(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-/* ---- Constants of other sizes than their nodes want ---- */
+/* ---- Constants of wrong sizes ---- */
 
 /* Moves a constant to the end of a page, before a page that cannot be read. */
 static void guard(struct world *w, int tensor)
@@ -1546,7 +1546,7 @@ static void test_short_value(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* ---- Nodes made at random: nothing that is in a file may be more than refused ---- */
+/* ---- Random nodes: the delegate may refuse any file, but must not crash ---- */
 
 static uint32_t seed;
 

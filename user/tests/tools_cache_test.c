@@ -162,7 +162,7 @@ static void test_size(void **unused)
 	char expected[128];
 
 	(void)unused;
-	/* Links are ignored. */
+	/* `nnaccel cache` ignores symbolic links. */
 	assert_int_equal(symlink("3", in_state("plans/link")), 0);
 	assert_int_equal(stat(in_state("index.db"), &st), 0);
 	snprintf(expected, sizeof(expected), "%lld bytes of the index, 12 bytes of plans\n",
@@ -214,15 +214,15 @@ static void test_refusals(void **unused)
 		      "with this folder?)\n");
 }
 
-/* ---- with a keeper ---- */
+/* ---- with a played keeper ---- */
 
 static struct keeper {
 	int socket;
 	struct message answer;
-	size_t size;			/* of the answer */
+	size_t size;			/* size of the answer */
 	const void *file;		/* contents of the answer's file, or NULL */
 	size_t file_size;
-	struct message request;	/* that came */
+	struct message request;	/* last received request */
 } keeper;
 
 static void *serve(void *unused)

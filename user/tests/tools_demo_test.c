@@ -76,7 +76,7 @@ struct nna_prepared_model {
 static struct {
 	const char *fails;		/* name of the function whose call fails, or NULL */
 	int skip;			/* number of successful calls before the failure */
-	int wrong;			/* number of the model that answers 0, from 1 */
+	int wrong;			/* number, from 1, of the model whose result is always 0 */
 	uint64_t missed;		/* number of executions that the module does not count */
 	/* Numbers of the device's executions, of live objects, and of models. */
 	uint64_t executions, objects;
@@ -256,7 +256,7 @@ static void expect(const char *part)
 		fail_msg("it does not write \"%s\" but\n%s", part, text);
 }
 
-/* ---- the first demo ---- */
+/* ---- nnaccel demo ---- */
 
 #define DEMO "demo --device /dev/played --ascii "
 
@@ -351,13 +351,13 @@ static void test_demo_promises(void **state)
 #define HEIGHT 180
 
 static struct {
-	unsigned long fails;		/* ioctl that fails, */
+	unsigned long fails;		/* number of the ioctl that fails */
 	int skip;			/* number of successful calls before the failure */
 	uint32_t stride, sequence, fourcc, num_buffers, fps, caps;
 	uint32_t late;			/* number of the frame before which frames are missing */
 	/* number of the first frame that shows the number of the frame before this frame */
 	uint32_t wrong;
-	int other, vivid, streaming;	/* files of both cameras; is streaming */
+	int other, vivid, streaming;	/* files of the two cameras; whether the camera streams */
 	int buffers[BUFFERS];
 	uint32_t queue[BUFFERS], queued;
 	int patterns, movement;		/* how often the test pattern was set; last movement */
@@ -527,7 +527,7 @@ int __wrap_poll(struct pollfd *files, nfds_t count, int timeout_ms)
 	return !camera.has_no_frame;
 }
 
-/* ---- what the kernel tells ---- */
+/* ---- files of /proc ---- */
 
 FILE *__real_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode)
@@ -554,7 +554,7 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 	return fmemopen(lines, strlen(lines), "r");
 }
 
-/* ---- the second demo ---- */
+/* ---- nnaccel demo camera ---- */
 
 #define CAMERA "demo camera --device nnapi-reference --size 321x181 --fps 30 --count 60 "
 
@@ -718,7 +718,7 @@ static void test_camera_fails(void **state)
 		camera.has_no_frame = i == 4;
 		/*
 		 * The demo examines the first eight of the ten digits in a frame's number; from
-		 * this number on, seven of these digits rarely change.
+		 * 1,000,000,000 on, seven of these digits rarely change.
 		 */
 		camera.sequence = i == 5 ? 1000000000 : 0;
 		assert_int_equal(run(tool_demo, CAMERA), TOOL_FAILED);
@@ -739,7 +739,10 @@ static void test_camera_sizes(void **state)
 		snprintf(words, sizeof(words), "demo camera --size %s", wrong[i]);
 		assert_int_equal(run(tool_demo, words), TOOL_USAGE);
 	}
-	/* These sizes are valid; the demo fails only because the camera is missing. */
+	/*
+	 * The smallest and the largest valid size: the demo fails only because the camera is
+	 * missing.
+	 */
 	assert_int_equal(run(tool_demo, "demo camera --video /dev/null/x --size 320x180"), TOOL_FAILED);
 	assert_int_equal(run(tool_demo, "demo camera --video /dev/null/x --size 8192x8192"), TOOL_FAILED);
 }

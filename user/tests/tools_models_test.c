@@ -65,7 +65,7 @@ static struct {
 	unsigned int fault_at;		/* index of the run that fails, or its seed */
 	bool is_endless;		/* true: callers end only at a signal */
 	bool is_terminal;
-	int gnuplot_status;		/* of wait() */
+	int gnuplot_status;		/* gnuplot's status as wait() returns it */
 	unsigned int num_outputs;
 	struct output outputs[2][MOST_OUTPUTS];	/* outputs of the device and of the CPU */
 	/* Seed of the input for which the device's results are wrong; 0: every input. */

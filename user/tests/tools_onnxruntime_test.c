@@ -461,7 +461,7 @@ static void *play_dlsym(void *from, const char *symbol)
 	return played.fails && !strcmp(played.fails, symbol) ? NULL : (void *)get_base;
 }
 
-/* ---- the rest of the tools ---- */
+/* ---- replaced functions of the tools ---- */
 
 void *runtime_load(const char *wanted, const char *const *names, const char *package, char error[RUNTIME_ERROR])
 {

@@ -49,7 +49,7 @@
 /* ---- the machine ---- */
 
 struct node {
-	bool is_there, is_open;		/* the node exists; the test's user may open it */
+	bool is_there, is_open;		/* the device node exists; the test's user may open it */
 	mode_t mode;
 	uid_t uid;
 	gid_t gid;
@@ -415,7 +415,7 @@ int AHardwareBuffer_allocate(const AHardwareBuffer_Desc *desc, AHardwareBuffer *
 	return -1;
 }
 
-/* ---- what the tests share ---- */
+/* ---- common functions ---- */
 
 static void write_file(const char *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

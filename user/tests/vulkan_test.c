@@ -1348,7 +1348,7 @@ static void test_imported(void **unused)
 		uint64_t length;	/* size of the region with the arguments */
 		bool is_writable;
 		bool has_file;
-		uint64_t copies;	/* in an execution */
+		uint64_t copies;	/* number of copied arguments in an execution */
 	} cases[] = {
 		{ "memory that the GPU reaches", CLIENT_BYTES, true, true, 0 },
 		{ "memory without a dma-buf", CLIENT_BYTES, true, false, 0 },
@@ -1475,7 +1475,7 @@ static void test_sync_file(void **unused)
 	static const struct {
 		const char *name;
 		bool is_writable, takes, measures, has_deadline;
-		bool has_file;		/* which is made */
+		bool has_file;		/* the execution ends with a sync_file */
 	} cases[] = {
 		{ "the file is taken", true, true, false, false, true },
 		{ "the file is not taken", true, false, false, false, true },

@@ -20,9 +20,9 @@ struct tried {
 	const struct nn_kernel *kernel;
 	uint32_t words[NN_SAVED_WORDS];
 	uint32_t count;
-	char *state;			/* what they make */
+	char *state;			/* kernel state that the words describe */
 	struct word word[NN_SAVED_WORDS];
-	uint32_t num_words;		/* that were met */
+	uint32_t num_words;		/* number of words read so far */
 	uint32_t index;			/* index of the repeated fields (EACH) being read */
 	uint32_t steps;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An extension that was built for another version of the interface.
+ * An extension that was built for another version of the plug-in interface.
  */
 #include <nnaccel/extension.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An extension that was built for version 1 of the interface. The engine must not read fields that
- * the descriptor of version 1 lacks. The extension's only operation has an input and an output of
- * type TENSOR_FLOAT32.
+ * An extension that was built for version 1 of the plug-in interface. The engine must not read
+ * fields that the descriptor of version 1 lacks. The extension's only operation has an input and an
+ * output of type TENSOR_FLOAT32.
  */
 #include <string.h>
 

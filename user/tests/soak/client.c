@@ -41,7 +41,7 @@
 #include "tests/soak/soak.h"
 
 #define ALIGN		64
-#define MODELS		4	/* of a life */
+#define MODELS		4	/* number of models in a client's life */
 #define MOST		400	/* maximum number of executions of one model */
 #define RATIOS		7	/* number of elements in the extension's model */
 #define KEPT		40	/* number of graphs that a caching client uses repeatedly */
@@ -86,7 +86,7 @@ static enum soak_kind kind;
 static struct nna_device *device;
 static struct nn_error err;
 static struct io_uring ring;
-static uint64_t seed;			/* of the graph */
+static uint64_t seed;			/* seed of the random graph */
 static int vgem = -1;
 
 static _Noreturn void fail(const char *what, const char *why)
@@ -115,7 +115,7 @@ static bool good(const char *what, enum nn_status status)
 	return false;
 }
 
-/* ---- what is right ---- */
+/* ---- expected outputs ---- */
 
 static void set_right(struct job *j)
 {
@@ -471,7 +471,7 @@ static void maybe_die(void)
 		fail("a timer", strerror(errno));
 }
 
-/* ---- a life ---- */
+/* ---- a client's life ---- */
 
 static void free_job(struct job *j)
 {

@@ -18,7 +18,10 @@
 /* Time without an execution after which the engine counts as failed. */
 #define NEVER_NS	(120 * NS_PER_S)
 
-/* The parts that are killed. Clients have no process name, and are killed by their process id. */
+/*
+ * The kinds of processes that the soak kills. Clients have no process name, and are killed by their
+ * process id.
+ */
 enum { KEEPER, WORKER, CLIENT, BROKER, PARTS };
 static const struct {
 	const char *title, *name;
@@ -38,7 +41,7 @@ static pid_t command;			/* the running command that starts the broker */
 static bool down;			/* the broker was killed since `command` began */
 static bool hurt;			/* another part was killed since `command` began */
 static bool early;			/* the starting broker is to be killed at early_at */
-static uint64_t early_at;		/* which is this */
+static uint64_t early_at;		/* time of the early kill */
 static uint64_t began_at, ready_at;
 static uint64_t start_ns = NS_PER_S;	/* time that the last start of the engine took */
 static unsigned long long served_before;

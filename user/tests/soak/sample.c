@@ -15,8 +15,8 @@
 #define CGROUP "/sys/fs/cgroup/nnacceld/"
 
 /*
- * The sampled values and their allowed growth. The module's gauges may not grow: after a round they
- * must be as before it.
+ * The sampled values and their allowed growth. The module's gauges may not grow: after a round each
+ * gauge must have its value from before the round.
  */
 const struct soak_value soak_values[SOAK_VALUES] = {
 	{ "contexts", 0, 0 },

@@ -33,7 +33,7 @@ struct soak {
 	bool disturbed;	/* calls may fail: the engine is killed or lacks resources */
 	/* One of `kill_one_in` executions kills its client; 0: no execution. */
 	unsigned int kill_one_in;
-	char folder[64];		/* of cache files */
+	char folder[64];		/* folder of cache files */
 	struct soak_client clients[SOAK_KINDS];
 };
 
@@ -81,7 +81,7 @@ bool kills_ended(pid_t pid, int status, unsigned long long executions);
 bool kills_starting(void);
 bool kills_done(void);
 
-/* Prints what died. */
+/* Prints how many processes of each kind were killed. */
 void kills_tell(void);
 
 /* ---- samples ---- */

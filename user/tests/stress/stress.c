@@ -88,7 +88,7 @@ static uint64_t now_us(void)
 	return clock_ns() / 1000;
 }
 
-/* ---- who is who ---- */
+/* ---- users and cgroups ---- */
 
 /* Enters a new cgroup, if the machine has cgroups. */
 static void enter_cgroup(const char *name)
@@ -211,9 +211,9 @@ static enum nn_status prepare_huge(struct nna_device *device, struct nna_prepare
 	return nna_prepare_model(device, &b.model, NULL, NULL, p, err);
 }
 
-/* ---- A's attacks: each is done over and over ---- */
+/* ---- A's attacks: the test repeats each attack ---- */
 
-/* Without the device. */
+/* Loads the CPU without the device. */
 static void compute(void)
 {
 	for (volatile int i = 0; i < 1000000; i++)

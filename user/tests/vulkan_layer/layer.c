@@ -196,8 +196,8 @@ static VKAPI_ATTR void VKAPI_CALL own_vkFreeMemory(VkDevice device, VkDeviceMemo
 }
 
 /*
- * Whole memories only. The layer need not call the driver to flush or invalidate, because the
- * driver's memory is coherent.
+ * The layer flushes and invalidates only whole memories. The layer need not call the driver to
+ * flush or invalidate, because the driver's memory is coherent.
  */
 static VKAPI_ATTR VkResult VKAPI_CALL
 own_vkFlushMappedMemoryRanges(VkDevice device, uint32_t count, const VkMappedMemoryRange *ranges)
@@ -298,7 +298,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL own_vkCreateDevice(VkPhysicalDevice physic
 static const struct {
 	const char *name;
 	PFN_vkVoidFunction own;
-	PFN_vkVoidFunction *next;	/* of a device */
+	PFN_vkVoidFunction *next;	/* next function in a device's chain of layers */
 } calls[] = {
 	OWN(vkCreateInstance),
 	OWN(vkCreateDevice),
