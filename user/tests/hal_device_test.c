@@ -37,7 +37,10 @@
 #define THREADS		4
 #define THREAD_RUNS	20
 
-/* Builds the sum of two vectors. If `count` is 0, the request determines the number of elements. */
+/*
+ * Builds a model that adds two vectors. If `count` is 0, the request determines the number of
+ * elements.
+ */
 static void build_add(struct model_builder *b, uint32_t count)
 {
 	uint32_t x, y, none, sum;
@@ -50,7 +53,7 @@ static void build_add(struct model_builder *b, uint32_t count)
 	mb_operation(b, OP_ADD, MB_LIST(x, y, none), MB_LIST(sum));
 }
 
-/* Builds the sum of a vector and a constant vector, which lies at byte 8 of a pool. */
+/* Builds a model that adds a vector and a constant vector, which lies at byte 8 of a pool. */
 static void build_add_constant(struct model_builder *b)
 {
 	uint32_t x, y, none, sum;

@@ -41,7 +41,7 @@ static struct {
 	struct nna_burst *burst;
 } t;
 
-/* Prepares input + constant; the constant lies at the start of pool 0. */
+/* Prepares a model of input + constant; the constant lies at the start of pool 0. */
 static enum nn_status prepare(struct nna_memory *constant, struct nna_prepared_model **prepared)
 {
 	struct model_builder b;
@@ -203,7 +203,7 @@ static enum nn_status run_on_path(enum path path, struct nna_memory *from, struc
 #define RUNS 10
 
 /*
- * Executes on each path, and checks that count() reports `each` begun and `each` ended accesses an
+ * Executes on each path, and checks that count() reports `each` begun and `each` ended accesses per
  * execution.
  */
 static void compare_paths(struct nna_memory *from, struct nna_memory *to, const char *what,

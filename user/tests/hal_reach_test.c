@@ -191,7 +191,7 @@ static const struct kind {
 
 #define NUM_KINDS	(sizeof(kinds) / sizeof(kinds[0]))
 
-/* ---- what is in it ---- */
+/* ---- contents of the memory ---- */
 
 static char *map_subject(size_t *length)
 {
@@ -403,7 +403,7 @@ static const struct use {
 
 #define NUM_USES	(sizeof(uses) / sizeof(uses[0]))
 
-/* ---- a cell of the table ---- */
+/* ---- one test case of the table ---- */
 
 static struct cell {
 	char name[64];

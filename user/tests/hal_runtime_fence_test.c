@@ -72,8 +72,8 @@ static ANeuralNetworksExecution *add(uint32_t a, uint32_t b, uint32_t to)
 }
 
 /*
- * Starts an execution that waits for its dependencies in the device. Its event is a file, so the
- * runtime needs no thread.
+ * Starts an execution that waits for its dependencies in the device. The execution's event is a
+ * file, so the runtime needs no thread.
  */
 static ANeuralNetworksEvent *start(ANeuralNetworksExecution *e, const ANeuralNetworksEvent *before)
 {

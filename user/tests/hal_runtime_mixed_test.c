@@ -80,7 +80,7 @@ static void test_split(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* ---- the fence of hardware, for another driver ---- */
+/* ---- passing a hardware fence to another driver ---- */
 
 static ANeuralNetworksCompilation *compile_double(ANeuralNetworksModel **model)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests that programs can use the device nnaccel again after a start of the engine, and after the
- * death of a worker or engine. The test also uses the device in forked children, and when a user
- * may have one more worker. Needs the guest of scripts/vm, whose engine this test stops and starts,
- * and root to find the worker.
+ * death of a worker or engine. The test also uses the device in forked children, and after the
+ * user's limit on workers has refused a worker. Needs the guest of scripts/vm, whose engine this
+ * test stops and starts, and root to find the worker.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -82,7 +82,7 @@ static void compile_and_compute(bool by_name)
 
 /*
  * This test runs first, so that there is no engine when the program first asks for devices. The
- * test after this test uses the engine that this test starts.
+ * next test uses the engine that this test starts.
  */
 static void test_engine_comes_later(void **state)
 {

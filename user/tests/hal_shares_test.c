@@ -76,7 +76,7 @@ static bool find(const char *pattern, char path[512])
 	return one;
 }
 
-/* ---- a client of the user's, in a cgroup: it does as it is told, a letter each ---- */
+/* ---- client processes in cgroups, to which the test sends letters as commands ---- */
 
 struct client {
 	pid_t pid;

@@ -129,7 +129,7 @@ static int try_fstat(int fd, struct stat *st)
 #undef write
 #undef message_receive
 
-/* ---- the index and the store, which have all that is asked for ---- */
+/* ---- the played index and store, which have every requested entry ---- */
 
 enum message_kind cache_index_query(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],

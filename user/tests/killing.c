@@ -45,7 +45,8 @@ struct calls {
 	struct call list[MAX_CALLS];		/* system calls between the victim's marks */
 	unsigned int count, marks;
 	unsigned int acknowledged;	/* number of calls before the acknowledgement, or NO_CALL */
-	unsigned int written, synced;	/* 1 + index of last write, last sync before acknowledged */
+	/* 1 + index of the last write, and of the last sync, before the acknowledgement. */
+	unsigned int written, synced;
 };
 
 void killing_mark(void)

@@ -54,7 +54,7 @@ static void check(enum nn_status status)
 
 static const char *another;	/* additional option for the engine, or NULL */
 
-/* Starts the engine; `clients` is the option that says how it serves clients. */
+/* Starts the engine; `clients` is the option that says how the engine serves clients. */
 static void fork_engine(const char *clients, const char *option)
 {
 	char direct[80];
@@ -541,7 +541,7 @@ static void test_wrong_paths(void **state)
 	unsetenv("NNACCEL_DEVICE");
 }
 
-/* ---- calls with wrong arguments: the errors are those of the module, see uapi.rst ---- */
+/* ---- calls with wrong arguments, which return the module's errors (uapi.rst) ---- */
 
 static int call(unsigned long request, void *arg)
 {
@@ -1390,7 +1390,7 @@ static void test_wrong_bursts(void **state)
 	nna_prepared_model_free(p);
 }
 
-/* ---- an engine that is this program's own, and answers wrongly ---- */
+/* ---- an engine that this program plays, and that gives wrong answers ---- */
 
 enum rogue { FINE, OTHER_FIRST, SAYS, SHORT, TOO_LITTLE, TOO_MUCH, NOTHING };
 

@@ -455,7 +455,7 @@ static void test_report(void **unused)
 
 /*
  * Starts catching the text on standard error, at most as much as a pipe can hold; the next function
- * ends this.
+ * ends the catching.
  */
 static void hear_from(int saved[2])
 {
@@ -659,8 +659,8 @@ static void test_calls(void **unused)
 }
 
 /*
- * If a run fails, no other device is left and a new compilation may help, the provider compiles and
- * runs again once.
+ * If a run fails, the provider compiles and runs again once, provided that no other device is left
+ * and that a new compilation may help.
  */
 static void test_failures(void **unused)
 {

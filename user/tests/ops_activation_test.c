@@ -175,7 +175,7 @@ static void test_fp16_functions(void **state)
 	}
 }
 
-/* ---- Quantised: all bytes, within a step of the output ---- */
+/* ---- Quantised: all input bytes, with an error of at most one step of the output ---- */
 
 static double stored(int32_t type, uint8_t byte)
 {
@@ -243,7 +243,7 @@ static void test_quantised_functions(void **state)
 	}
 }
 
-/* ---- Quantised: to the bit, by the NNAPI's fixed-point formulas ---- */
+/* ---- Quantised: results exactly as by the NNAPI's fixed-point formulas ---- */
 
 struct exact {
 	int32_t type;

@@ -443,7 +443,7 @@ static void test_quantised(void **state)
 	}
 }
 
-/* ---- Implicit padding: rows of ones, so that an output counts the taps inside ---- */
+/* ---- Implicit padding of rows of ones: an output counts the filter elements inside a row ---- */
 
 enum { SAME = 1, VALID = 2 };
 
@@ -594,7 +594,7 @@ static void test_fully_connected_quantised(void **state)
 	}
 }
 
-/* ---- Parameters and shapes that make no sense, or barely ---- */
+/* ---- Parameters and shapes that are invalid or extreme ---- */
 
 static void test_conv_parameters(void **state)
 {

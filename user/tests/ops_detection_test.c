@@ -287,7 +287,7 @@ static void test_many_samples(void **state)
 	}
 }
 
-/* ---- Channels beside each other ---- */
+/* ---- Several channels ---- */
 
 #define SIDE 7
 #define CHANNELS 70		/* more than a block of channels, and no multiple of a block */
@@ -915,7 +915,7 @@ static void test_bad_postprocessing(void **state)
 	}
 }
 
-/* ---- Shapes that do not go together ---- */
+/* ---- Shapes that do not match ---- */
 
 static void test_shapes(void **state)
 {

@@ -342,7 +342,7 @@ static void test_activations_that_are_refused(void **state)
 	}
 }
 
-/* ---- Quantised: every pair of bytes against the real numbers, within a step ---- */
+/* ---- Quantised: every pair of bytes, with an error of at most one step of the output ---- */
 
 struct quantisation {
 	float scale;

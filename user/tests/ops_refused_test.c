@@ -446,7 +446,7 @@ static void test_refused(void **state)
 	}
 }
 
-/* ---- Cells: all sizes hang together ---- */
+/* ---- Recurrent cells, whose operands must have matching sizes ---- */
 
 static const struct {
 	const char *op;

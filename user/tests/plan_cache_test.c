@@ -129,7 +129,7 @@ static bool contains(const void *part, size_t size, const void *value, size_t le
 	return memmem(part, size, value, length);
 }
 
-/* ---- What is in which part ---- */
+/* ---- Contents of the model part and of the data part ---- */
 
 /*
  * Builds out[2,2] = gather(x[3,2], {2, 0}) times a matrix of weights, reshaped to {2, 1 + 1}, plus
@@ -887,7 +887,7 @@ static void test_large_weights(void **state)
 	munmap(pool, size);
 }
 
-/* ---- Late work ---- */
+/* ---- Deferred compiling, and tuning ---- */
 
 /*
  * The first execution compiles a deferred plan. A deferred plan can be saved after its first
@@ -999,7 +999,7 @@ static void test_tuned(void **state)
 		check_tuned(&samples[i / 2], i % 2);
 }
 
-/* ---- What is refused ---- */
+/* ---- Damaged plans that are refused ---- */
 
 static struct saved_header *header_of(struct saved *s)
 {
@@ -1465,7 +1465,7 @@ static void test_options(void **state)
 	free_saved(&s);
 }
 
-/* ---- What damage does ---- */
+/* ---- Effects of damage ---- */
 
 /* Changes of the data part while a plan is loaded can affect only values, not addresses. */
 static void test_noise(void **state)

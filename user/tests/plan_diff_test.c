@@ -300,7 +300,7 @@ static void check_graph(uint64_t seed)
 	free(input);
 }
 
-/* ---- Telling the seed, however a graph ends ---- */
+/* ---- Printing the seed of a failed graph ---- */
 
 static volatile uint64_t current;
 static volatile sig_atomic_t is_running;

@@ -67,8 +67,8 @@ static size_t place_of(const struct nn_op *op)
 /* Number of plans that were saved in serialised form, by operation and type. */
 static uint32_t serialised[MOST_OPS][FORM_NUM_TYPES];
 /*
- * True in an operation's first round, and for the first set of kernels; if both are true, the plan
- * is always saved.
+ * Whether this is an operation's first round, and the first set of kernels; if both are true, the
+ * plan is always saved.
  */
 static bool is_first_round, is_first_set;
 static struct damage_counts damaged;
@@ -251,7 +251,7 @@ static void compare(const char *name, uint64_t seed)
 	}
 }
 
-/* ---- All of them ---- */
+/* ---- All operations ---- */
 
 /* Numbers of tried models and of successful executions, by operation and type. */
 static uint32_t tries[MOST_OPS][FORM_NUM_TYPES], runs[MOST_OPS][FORM_NUM_TYPES];

@@ -334,7 +334,7 @@ static void test_rows(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const uint32_t missing = cases[i].missing;
 		const struct nn_bounds bounds = {
-			/* The kernel has no third input. */
+			/* The step's kernel has no third input. */
 			.inputs = { { 0, 0 }, { 2 * 21 - (missing >> 2 & 1), missing & 8 ? 1 : 2 },
 				    { UINT64_MAX, 64 } },
 			.output = { 4 * 6 - (missing & 1), 4 },

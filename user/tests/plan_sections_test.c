@@ -34,7 +34,7 @@ static struct nn_pool pools[2] = {
 
 /*
  * Builds a product of weights and an input with an unknown number of rows. If `is_cut` is true, a
- * TOPK_V2 follows the product, and its k is an input of the model.
+ * TOPK_V2 follows the product, and the k of TOPK_V2 is an input of the model.
  */
 static void build(bool is_cut)
 {
@@ -183,7 +183,7 @@ static void test_bounds(void **state)
 		assert_true(is_there(plan, rows));
 	/*
 	 * The last execution has a shape whose plan was freed. Whether the section makes the plan
-	 * again depends on how long this takes.
+	 * again depends on the time that making a plan takes.
 	 */
 	assert_false(is_there(plan, SECTION_PLANS + 1));
 	assert_true(is_there(plan, 2));

@@ -113,7 +113,7 @@ static void assert_fails(const struct nn_plan *plan, struct call *c, enum nn_sta
 
 static const float four[] = { 1, 2, 3, 4 };
 
-/* ---- when operations ran ---- */
+/* ---- times of operations ---- */
 
 /*
  * Builds (x + 0) * x of four float16 or float32 numbers; a dimension of 0 is unknown to the model.
@@ -1241,8 +1241,8 @@ static void test_fold_pad_windows(void **state)
 		assert_memory_equal(out, right, sizeof(right));
 	}
 	/*
-	 * With VALID padding, the compiler can fold all borders. With SAME padding, it can fold
-	 * only borders that remain smaller than the filter.
+	 * With VALID padding, the compiler can fold all borders. With SAME padding, the compiler
+	 * can fold only borders that remain smaller than the filter.
 	 */
 	assert_between(folded, 27 + 1, 2 * 27 - 1);
 }

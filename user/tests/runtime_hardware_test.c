@@ -575,7 +575,7 @@ static const struct plane_case {
 	  { { 4, 16 } }, 64, { { 0, 0, 2 } } },
 };
 
-/* How an image's planes lie: adjacent, with gaps, or in separate files. */
+/* The planes of an image are adjacent, have gaps between them, or lie in separate files. */
 enum places { DENSE, GAPS, FILES, LAST_PLACES };
 
 struct planar {

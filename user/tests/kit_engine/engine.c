@@ -23,7 +23,7 @@
 #include "exporters.h"
 #include "tests/kit_engine/engine.h"
 
-/* ---- buffers: each byte of them is as the client's, exclusive or this ---- */
+/* ---- buffers in the engine's own layout: each byte is the client's byte XOR MASK ---- */
 
 #define MASK 0xa5
 
@@ -98,7 +98,7 @@ static const struct nna_engine_buffers buffers = {
 	.copy_out = copy_out,
 };
 
-/* ---- the device: a thread that ends executions, and the tests' exporter if it is there ---- */
+/* ---- the device: a thread that ends executions, and the tests' exporter if it is loaded ---- */
 
 #define EXPORTER_PATH "/dev/" EXPORTER_DEVICE
 
@@ -314,7 +314,7 @@ static bool obey(struct nna_engine_execution *execution, struct nn_execution *e,
 }
 
 /*
- * The arguments of an execution in the ordinary layout; those in the engine's own layout are
+ * The arguments of an execution in the ordinary layout; arguments in the engine's own layout are
  * copied.
  */
 struct plain {
@@ -467,7 +467,7 @@ static void end_burst(const struct nna_engine *engine, void *prepared)
 	atomic_fetch_sub(&num_bursts, 1);
 }
 
-/* ---- cache files: nnacceld's two parts are cut into as many as there are to be ---- */
+/* ---- cache files: nnacceld's two parts, divided into the wanted number of files ---- */
 
 static uint32_t num_model, num_data;
 

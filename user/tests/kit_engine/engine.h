@@ -62,7 +62,7 @@
 
 /*
  * Another thread of the engine ends the execution twice, and logs why the second end was refused.
- * With KIT_ENGINE_NEVER this thread first waits for the client's end, which an engine process never
+ * With KIT_ENGINE_NEVER the thread first waits for the client's end, which an engine process never
  * sees.
  */
 #define KIT_ENGINE_DEFERRED 676.0F

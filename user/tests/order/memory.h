@@ -7,7 +7,7 @@
  * store adds this view to the loading thread's view. A full barrier merges the thread's view with
  * the views of all threads that had a full barrier before. Loads and stores of a thread happen in
  * program order, except late_load(), which may happen at any time before late_wait() returns. A
- * store never becomes visible before the condition on which the store depends.
+ * store never becomes visible before the condition on which the store depends is known.
  *
  * A model defines THREADS, WORDS and STORES (maximum per word), and includes this file.
  */

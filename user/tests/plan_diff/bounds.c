@@ -54,8 +54,8 @@ static bool takes(struct tried *t, const struct nn_bounds *bounds)
 }
 
 /*
- * Tries a step with `value` as a word, and with operands that are large enough; `taken` is the
- * expected acceptance.
+ * Tries a step with `value` as a word, and with operands that are large enough; `taken` says
+ * whether the kernel must accept the step.
  */
 static void expect(struct tried *t, const struct word *word, uint64_t value, bool taken)
 {
