@@ -41,7 +41,9 @@ static void build_hostile(struct model_builder *b, uint16_t code)
 	mb_operation(b, CODE(5, code), MB_LIST(0), MB_LIST(1));
 }
 
-/* Most tests share these devices, because each start of a worker takes time. */
+/*
+ * Most tests share the devices `member` and `stranger`, because each start of a worker takes time.
+ */
 static struct nna_device *member, *stranger;
 
 static int open_both(void **state)

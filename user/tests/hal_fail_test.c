@@ -46,8 +46,8 @@ static int check_row(const float *y, float times)
 }
 
 /*
- * Prepares both models and asks to cache them. Models whose cache entry exists are loaded from the
- * entry.
+ * Prepares two models and asks to cache the models. Models whose cache entry exists are loaded from
+ * the entry.
  */
 static int prepare_both(struct client *c)
 {

@@ -16,7 +16,10 @@
 #include "tests/model_samples.h"
 #include "tests/workers.h"
 
-/* Reads the cgroup v2 path from /proc/PID/cgroup. Returns false without such a path. */
+/*
+ * Reads the cgroup v2 path from /proc/PID/cgroup. Returns false if the file has no path of cgroup
+ * v2.
+ */
 static bool cgroup_of(pid_t pid, char *path, size_t size)
 {
 	char name[64], line[512];

@@ -326,7 +326,7 @@ static void test_entries_exchanged(void **state)
 	}
 }
 
-/* One process uses the entries that another process saved for both devices. */
+/* One process uses the cache entries that another process saved for two devices. */
 static void test_other_process(void **state)
 {
 	const struct devices d = both();

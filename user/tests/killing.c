@@ -215,7 +215,7 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 			 calls.list[i].name, calls.list[i].number);
 		status = strace(log, inject, what, folder, &acknowledged);
 		/*
-		 * If a victim makes fewer calls of this name than recorded, for example with
+		 * If a victim makes fewer calls of a name than recorded, for example with
 		 * sanitizers, it is not killed.
 		 */
 		assert_true(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
@@ -230,8 +230,8 @@ unsigned int killing_run(const char *what, const char *folder, void (*prepare)(v
 }
 
 /*
- * Makes a victim's call fail: only once, or also all later calls of this name. Returns true if the
- * victim reported a failure.
+ * Makes a victim's call fail: only one call, or also all later calls of the same name. Returns true
+ * if the victim reported a failure.
  */
 static bool fail_call(const char *log, const struct call *call, const char *error, bool once,
 		      const char *what, const char *folder, void (*check)(bool acknowledged))

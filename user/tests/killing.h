@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Kills a process, or simulates a disk error, at every system call in turn. The test program starts
- * itself under strace once for each system call that the child makes between two marks. At this
- * system call the child is killed, or the call fails.
+ * itself under strace once for each system call that the child makes between two marks. In each run
+ * the child is killed at one system call, or one system call fails.
  */
 #ifndef NN_TESTS_KILLING_H
 #define NN_TESTS_KILLING_H

@@ -378,8 +378,8 @@ static void *run_here(void *arg)
 }
 
 /*
- * The engine defers more executions of a client than it has threads for the client. Some of these
- * executions are in bursts.
+ * The engine defers more executions of a client than it has threads for the client. Some of the
+ * deferred executions are in bursts.
  */
 static void test_queue(void **state)
 {
@@ -724,8 +724,8 @@ static void test_supported(void **state)
 }
 
 /*
- * A memory of NULL is memory that could not be imported. Operations that use such memory are not
- * supported.
+ * A memory of NULL is memory that could not be imported. Operations that use a memory of NULL are
+ * not supported.
  */
 static void test_unreachable(void **state)
 {

@@ -64,7 +64,7 @@ struct OrtNode {
 	const OrtValueInfo *in[MAX], *out[MAX];
 	size_t in_count, out_count, attribute_count;
 	const OrtOpAttr *attributes[MAX];
-	/* If not NULL, all inputs of the node are this value; otherwise `in` has the inputs. */
+	/* The value of all inputs of the node; if NULL, `in` has the inputs. */
 	const OrtValueInfo *every_in;
 };
 

@@ -523,7 +523,7 @@ static enum nn_status run_transform(struct op_case *c, const float box[4], int32
 
 /*
  * For class 0 the operation moves a box of 8 by 8 by half of its width and a quarter of its height.
- * For class 1 the operation enlarges the box. Both results are clipped to the image.
+ * For class 1 the operation enlarges the box. The boxes of both classes are clipped to the image.
  */
 static void test_transform(void **state)
 {

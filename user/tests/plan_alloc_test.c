@@ -98,7 +98,7 @@ static uint32_t count_calls(uint32_t preference)
 	    nn_plan_create(&built.model, &options, &plan, &err))
 		fail_msg("%s", err.message);
 	assert_true(plan->compiled || plan->sections);
-	/* The executions include those in which a plan tunes itself. */
+	/* The test's executions include the executions in which a plan tunes itself. */
 	for (uint32_t i = 0; i < NN_PLAN_HOT + NN_PLAN_TUNING + 20; i++) {
 		if (i == shapes_in_turn)
 			before = atomic_load(&calls);

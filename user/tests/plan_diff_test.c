@@ -32,7 +32,7 @@
 #include "vectors/random.h"
 
 #define GRAPHS (uint32_t)how_often(4000, 400)
-/* The test begins no further graph after RUN_NS. Under emulation this time is many times longer. */
+/* The test begins no further graph after RUN_NS. Under emulation RUN_NS is many times longer. */
 #define RUN_NS scaled(60000000000)
 #define FIRST_SEED 1
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests weights that are not constants. Kernels pack such weights in each execution, and must give
- * the results of the reference kernels. If a kernel cannot handle the weights, the reference kernel
- * runs. The test also covers float inputs that are quantised in each execution.
+ * Tests weights that are not constants. Kernels pack variable weights in each execution, and must
+ * give the results of the reference kernels. If a kernel cannot handle the weights, the reference
+ * kernel runs. The test also covers float inputs that are quantised in each execution.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -239,7 +239,7 @@ static void test_weights(void **state)
 
 /*
  * The kernel of a transposed convolution computes stride_height * stride_width parts. The reference
- * kernel runs if the number of these parts needs more than 32 bits.
+ * kernel runs if stride_height * stride_width needs more than 32 bits.
  */
 static void test_parts_that_wrap(void **state)
 {

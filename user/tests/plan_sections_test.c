@@ -154,8 +154,8 @@ static void test_shared_weights(void **state)
 }
 
 /*
- * Executes with `rows` rows. Returns true if a plan for this number of rows already existed;
- * otherwise the execution has made the plan.
+ * Executes with `rows` rows. Returns true if a plan for `rows` rows already existed; otherwise the
+ * execution has made the plan.
  */
 static bool is_there(const struct nn_plan *plan, uint32_t rows)
 {
@@ -198,7 +198,7 @@ static void test_bounds(void **state)
 	assert_true(memory_of(plan).execution >= memory.execution);
 	nn_plan_free(plan);
 
-	/* The byte limit of this plan has room for two and a half plans of a section. */
+	/* The plan's byte limit has room for two and a half plans of a section. */
 	plan = make_plan(NULL, 0);
 	check_rows(plan, 2);
 	memory = memory_of(plan);
@@ -588,14 +588,14 @@ static void test_division(void **state)
 		 */
 		{ "cR", "2" }, { "AcAR", "4" }, { "lR", "2" }, { "cRcR", "4" },
 		/*
-		 * These models have a shape that is known only at run time: The shape is computed
-		 * from an input, is random, or is an input.
+		 * The next models have a shape that is known only at run time: The shape is
+		 * computed from an input, is random, or is an input.
 		 */
 		{ "iR", "1-" }, { "AiRA", "2-1" }, { "mR", "1-" }, { "N", "-" }, { "ANA", "1-1" },
-		/* In these models, an operation of another section computes the shape. */
+		/* In the next models, an operation of another section computes the shape. */
 		{ "cNR", "1--" }, { "cTRA", "1--1" },
 		{ "T", "-" }, { "ATA", "1-1" },
-		/* In these models, values of inputs affect addresses, but no shape. */
+		/* In the next models, values of inputs affect addresses, but no shape. */
 		{ "AGA", "3" }, { "AEA", "3" }, { "AHA", "3" },
 	};
 

@@ -900,7 +900,7 @@ static void test_probes(void **state)
 
 /*
  * A waiter that other processes delayed plans to sleep for some waits, and for twice as many waits
- * after the next delay. The waiter's mean times do not change by such a delay.
+ * after the next delay. A delay by other processes does not change the waiter's mean times.
  */
 static void test_held_up(void **state)
 {

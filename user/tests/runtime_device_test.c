@@ -541,8 +541,8 @@ static int make_memory(ANeuralNetworksCompilation *compilation, bool output,
 }
 
 /*
- * Both devices read an input of mixed_model(). A memory for this input should be memory that both
- * devices can reach.
+ * The CPU and the accelerator read an input of mixed_model(). A memory for this input should be
+ * memory that both devices can reach.
  */
 static void test_memory_of_two(void **state)
 {
@@ -1334,7 +1334,8 @@ static void test_no_cache_information(void **state)
 	accel.cache_files = 1;
 	assert_ok(ANeuralNetworksDevice_wait(accelerator()));
 	/*
-	 * Change to this folder, where a relative or empty path of cache files would put the files.
+	 * Change to the test's folder, where a relative or empty path of cache files would put the
+	 * files.
 	 */
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(chdir(folder), 0);

@@ -60,7 +60,7 @@ static void test_null(void **state)
 		      ANeuralNetworksExecution_getOutputOperandDimensions(execution, 0, NULL));
 	assert_result(UNEXPECTED_NULL,
 		      ANeuralNetworksExecution_getDuration(NULL, 0, &duration));
-	/* Each of these calls has one pointer that is NULL. */
+	/* Each of the next calls has one pointer that is NULL. */
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(
 					       NULL, NULL, 0, 0, &event));
 	assert_result(UNEXPECTED_NULL, ANeuralNetworksExecution_startComputeWithDependencies(

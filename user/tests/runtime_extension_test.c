@@ -2,7 +2,8 @@
 /*
  * Tests extensions through the NDK's functions, on the device nnaccel with the example and the test
  * plug-ins. The test program writes the list of allowed programs in /etc/nnaccel (see
- * scripts/guest/extensions). All tests are skipped on other machines than the guest of this script.
+ * scripts/guest/extensions). All tests are skipped on other machines than the guest of
+ * scripts/guest/extensions.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -388,8 +389,8 @@ static void test_cached(void **state)
 }
 
 /*
- * The test makes a device memory for the output with the numbers. The execution writes to this
- * memory, and the test copies the memory's contents to other memory.
+ * The test makes a device memory for the output with the numbers. The execution writes to the
+ * device memory, and the test copies the contents to other memory.
  */
 static void test_domain(void **state)
 {

@@ -637,7 +637,7 @@ static uint8_t *planar_row(const struct planar *p, uint32_t plane, uint32_t row)
 
 /*
  * If `set` is true, writes increasing numbers, from `from` on, to the planes' bytes in the order of
- * the tensor. If `set` is false, checks that the planes have these numbers.
+ * the tensor. If `set` is false, checks that the planes have the increasing numbers.
  */
 static void planar_bytes(const struct planar *p, const struct plane_case *c, uint8_t from, bool set)
 {

@@ -32,8 +32,8 @@ static void note_look(void)
 }
 
 /*
- * Advances the clock by `ns`, and calls ANeuralNetworks_getDeviceCount(). Returns true if this call
- * searched for devices.
+ * Advances the clock by `ns`, and calls ANeuralNetworks_getDeviceCount(). Returns true if
+ * ANeuralNetworks_getDeviceCount() searched for devices.
  */
 static bool looks_after(uint64_t ns)
 {

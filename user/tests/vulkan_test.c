@@ -632,7 +632,7 @@ static void test_variants(void **unused)
 	gpu->uses = gpu->can;
 	check_random_graphs();
 	/*
-	 * A usual run leaves out this check, because a software driver takes long to compile
+	 * A usual run leaves out check_dynamic(), because a software driver takes long to compile
 	 * shaders.
 	 */
 	if (how_often(1, 0))

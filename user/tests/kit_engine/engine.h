@@ -16,7 +16,7 @@
 
 /*
  * With KIT_ENGINE_UNTIL_GONE an execution waits until its client is gone. The engine logs
- * KIT_ENGINE_WAITS before this wait, and KIT_ENGINE_TOLD after it.
+ * KIT_ENGINE_WAITS before the wait for the client's end, and KIT_ENGINE_TOLD after the wait.
  */
 #define KIT_ENGINE_UNTIL_GONE 667.0F
 #define KIT_ENGINE_WAITS "waits for the client's end"

@@ -70,7 +70,7 @@ struct job {
 	uint32_t num_outputs;
 	uint32_t sizes[MAX_OUTPUTS];
 	void *right[MAX_OUTPUTS];
-	void *seen[MAX_OUTPUTS];	/* first outputs; further outputs must equal these */
+	void *seen[MAX_OUTPUTS];	/* first outputs, which further outputs must equal */
 	struct nna_argument in, out[MAX_OUTPUTS];
 	struct nna_memory *memories[2];
 	uint32_t tokens[1 + MAX_OUTPUTS];

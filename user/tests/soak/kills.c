@@ -138,8 +138,8 @@ static unsigned int least_kills(void)
 }
 
 /*
- * If options.wanted is set, decides whether to kill the broker now. The other parts are killed as
- * often as the broker. Returns false if the engine no longer serves.
+ * If options.wanted is set, decides whether to kill the broker now. Keepers, workers and clients
+ * are killed as often as the broker. Returns false if the engine no longer serves.
  */
 static bool count_brokers(uint64_t now, unsigned long long executions)
 {

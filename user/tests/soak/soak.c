@@ -265,8 +265,8 @@ static void load(unsigned int round)
 }
 
 /*
- * Ends the clients of a round after their current work, and samples the resources. If this fails,
- * returns false with the reason in *why.
+ * Ends the clients of a round after their current work, and samples the resources. Returns false if
+ * a client does not end or a check fails; then *why names the failed check.
  */
 static bool rest(const struct summary *before, struct soak_sample *sample, const char **why)
 {

@@ -32,8 +32,8 @@ static inline const struct nn_op *form_op(const struct form *f)
 }
 
 /*
- * Computes the expected outputs with the reference kernels. Returns true if this succeeds; the
- * model's outputs then have the reported shapes.
+ * Computes the expected outputs with the reference kernels. Returns true if the reference kernels
+ * succeed; the model's outputs then have the reported shapes.
  */
 static inline bool form_compute(struct form_case *c)
 {
