@@ -121,7 +121,6 @@ static inline struct nna_prepared_model *prepare(struct nna_device *d,
 	return p;
 }
 
-/* Saves a model to an open entry. */
 static inline void save(struct entry *e, float diagonal)
 {
 	struct nna_prepared_model *p = prepare(device, &e->cache, diagonal);

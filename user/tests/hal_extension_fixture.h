@@ -24,7 +24,6 @@
 #define PAGE		4096
 #endif
 
-/* Opens the device as a user in the extensions' group, or as a user without groups. */
 static inline struct nna_device *open_as_user(uid_t uid, bool member)
 {
 	const struct group *group = getgrnam(GROUP);

@@ -52,7 +52,7 @@ static struct nna_prepared_model *prepare_sample(const struct nna_prepare_option
 	return p;
 }
 
-/* Executes the model once: in `burst`, or without a burst if `burst` is NULL. */
+/* Executes the model once; `burst` may be NULL. */
 static enum nn_status run_sample(struct nna_prepared_model *p, struct nna_burst *burst,
 			  const struct nna_execute_options *options)
 {

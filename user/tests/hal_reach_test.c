@@ -33,7 +33,7 @@
 #define OP_ADD	0
 #define OP_RELU	19
 
-/* Memory under test: The SIZE bytes at `offset` of a file. */
+/* Memory under test. */
 struct subject {
 	struct nna_memory *memory;	/* the memory; NULL if it cannot be imported */
 	int fd;				/* file by which the test maps the memory, or -1 */

@@ -389,7 +389,6 @@ static struct message ask(uint32_t kind, uint64_t model_size, uint64_t data_size
 	return answer_to(t.client, file);
 }
 
-/* Gets memory for a plan as a client, and fills it. */
 static void fill_memory(void)
 {
 	char page[PAGE] = "a plan";

@@ -102,7 +102,6 @@ static int tear_down(void **state)
 	return kept_more(&kept, &left) || fake.live || fake.wrong;
 }
 
-/* Makes a buffer for an operand of the first model. */
 static enum nn_status make(uint32_t operand, const struct nna_buffer_desc *desc,
 			   struct nna_buffer **buffer)
 {

@@ -242,7 +242,6 @@ static const struct nn_model model = {
 
 /* ---- tests ---- */
 
-/* Opens and locks the cache entry; a failure sets `err`. */
 static enum nn_status open_entry(bool writes, struct nna_cache_files *opened)
 {
 	err.message[0] = '\0';

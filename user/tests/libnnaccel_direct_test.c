@@ -175,7 +175,6 @@ static enum nn_status run(struct nna_prepared_model *p, struct nna_burst *burst,
 	return nna_execute(p, &r, &o, NULL, &err);
 }
 
-/* Executes the model in new memory, checks the result, and frees the memory. */
 static void check_sum(struct nna_prepared_model *p, struct nna_burst *burst, float from)
 {
 	struct nna_memory *m = fill(COUNT, from);

@@ -762,7 +762,6 @@ static void test_prepare_failures_leave_nothing(void **state)
 	nna_memory_free(m);
 }
 
-/* Names of files in a folder: the two files of an entry, and another file of the application. */
 static const char *const cache_files[] = { "model", "data", "other" };
 
 static int open_cache_file(const char *folder, uint32_t i, int flags)

@@ -48,7 +48,7 @@ void mb_subgraph(struct model_builder *b);
 uint32_t mb_operand(struct model_builder *b, int32_t type, enum nn_lifetime lifetime,
 		    uint32_t rank, const uint32_t *dims);
 
-/* Adds a constant whose value is copied from `data`. */
+/* Adds a constant; copies its value from `data`. */
 uint32_t mb_constant(struct model_builder *b, int32_t type, const void *data, uint32_t size,
 		     uint32_t rank, const uint32_t *dims);
 uint32_t mb_int32(struct model_builder *b, int32_t value);
@@ -58,7 +58,6 @@ uint32_t mb_float32(struct model_builder *b, float value);
 uint32_t mb_reference(struct model_builder *b, int32_t type, uint32_t pool, uint64_t offset,
 		      uint32_t size, uint32_t rank, const uint32_t *dims);
 
-/* Adds a reference to subgraph `index`. */
 uint32_t mb_subgraph_operand(struct model_builder *b, uint32_t index);
 
 /* Adds an operation, which counts as a consumer of its inputs. */

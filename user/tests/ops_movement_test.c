@@ -119,7 +119,6 @@ struct list {
 	int32_t values[8];
 };
 
-/* Initialise a struct list: n numbers, or n pairs of numbers. */
 #define LIST(n, ...) { 1, { n }, { __VA_ARGS__ } }
 #define PAIRS(n, ...) { 2, { n, 2 }, { __VA_ARGS__ } }
 

@@ -95,10 +95,7 @@ static void add_word(struct op_case *c, const char *word, bool output)
 	c->operands[t - c->tensors].rank = 0;
 }
 
-/*
- * Runs an operation with the operands in the text `operands`, where `word` replaces operand
- * `changed`.
- */
+/* Runs an operation with `operands`, where `word` replaces operand `changed`. */
 static enum nn_status run(struct op_case *c, const char *op, const char *operands, uint32_t changed,
 			  const char *word)
 {

@@ -205,7 +205,6 @@ static void assert_refused(struct op_case *c, const char *text, const char *how)
 			 c->err.message);
 }
 
-/* Inserts an operand of a type at position `index`. */
 static void insert(struct op_case *c, uint32_t index, int32_t type)
 {
 	uint32_t behind = c->num_inputs + c->num_outputs - index;

@@ -108,7 +108,6 @@ static uint32_t count_calls(uint32_t preference)
 			fail_msg("%s", err.message);
 	}
 	before = atomic_load(&calls) - before;
-	/* Sections were compiled. */
 	assert_true(plan->compiled || sections_made(plan));
 	/* A plan keeps the memory of one execution for the next execution. */
 	if (plan->compiled) {

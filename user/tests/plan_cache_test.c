@@ -504,7 +504,9 @@ static void test_may_omit(void **state)
 	free_saved(&s);
 }
 
-/* Checks that saving the loaded plan gives parts that equal the parts from which it was loaded. */
+/*
+ * Checks that a loaded plan is saved as parts that equal the parts from which the plan was loaded.
+ */
 static void assert_saved_again(const struct saved *s, const struct nn_plan *plan)
 {
 	struct nn_plan_image image;
@@ -1012,7 +1014,6 @@ static void spoil_magic(struct saved *s)
 	header_of(s)->magic++;
 }
 
-/* Changes the saved plan's format number to the number of an older format. */
 static void spoil_format(struct saved *s)
 {
 	header_of(s)->magic--;

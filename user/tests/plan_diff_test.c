@@ -195,7 +195,6 @@ static void check_saved(const struct nn_plan *plan, void *input, const struct re
 
 /* ---- Control flow and unknown shapes ---- */
 
-/* Checks that the graph, wrapped in the model `w`, gives the results `right`. */
 static void check_wrapped(const struct wrapped *w, const char *kernels, void *input,
 			  const struct result *right, uint64_t seed)
 {

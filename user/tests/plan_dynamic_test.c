@@ -315,7 +315,6 @@ static void test_groups_of_fp16(void **state)
 
 #define DEPTH 8
 
-/* Adds to the model a product of `rows` rows of floats and one column of weights. */
 static uint32_t dynamic_product(uint32_t x, uint32_t rows)
 {
 	static const int8_t weights[DEPTH] = { 100, -3, 20, 7, -50, 127, 1, 60 };

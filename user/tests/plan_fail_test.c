@@ -54,7 +54,6 @@ static enum nn_status execute(const struct nn_plan *plan, void *const *to)
 	return nn_plan_execute(plan, &e, &err);
 }
 
-/* Executes a plan, and checks that the outputs are right if the execution reports success. */
 static enum nn_status execute_right(const struct nn_plan *plan)
 {
 	enum nn_status status = execute(plan, r.out);

@@ -296,9 +296,6 @@ static void add_pool(uint32_t x, uint32_t out)
 						  mb_int32(&built, 0), flag(true)), MB_LIST(out));
 }
 
-/*
- * Tests arithmetic with one number per channel, and a slice of channels, between two NCHW poolings.
- */
 static void test_nchw_channels(void **state)
 {
 	uint32_t x, pooled, product, sum, sliced, out, none, numbers, one;

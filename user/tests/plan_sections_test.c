@@ -81,7 +81,6 @@ static struct nn_plan *make_plan(const char *kernels, uint64_t bytes)
 	return plan;
 }
 
-/* Executes the model on `rows` rows, and checks each element. */
 static void check_rows(const struct nn_plan *plan, uint32_t rows)
 {
 	float in[MAX_ROWS * COLUMNS], out[MAX_ROWS * UNITS];

@@ -16,7 +16,6 @@
 
 #define TOKEN_SIZE ANEURALNETWORKS_BYTE_SIZE_OF_CACHE_TOKEN
 
-/* The two files of a cache entry. */
 enum { MODEL_FILE, DATA_FILE, FILES };
 
 static char dir[] = "/tmp/runtime_cache_test.XXXXXX";

@@ -93,7 +93,6 @@ static void describe_binary(ANeuralNetworksModel *model)
 							       outputs));
 }
 
-/* Describes a model with an IF or WHILE that refers to existing models. */
 static void describe_control(ANeuralNetworksModel *model)
 {
 	const bool loop = below(2);

@@ -522,7 +522,6 @@ static void test_steps(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Makes a memory from a description with the first input or output of a compilation. */
 static int make_memory(ANeuralNetworksCompilation *compilation, bool output,
 		       ANeuralNetworksMemory **memory)
 {
@@ -1276,7 +1275,6 @@ static void test_memory_of_late_workers(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Counts the files of a folder, and removes these files if `removes` is true. */
 static unsigned int count_files(const char *folder, bool removes)
 {
 	unsigned int count = 0;

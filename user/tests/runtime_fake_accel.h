@@ -62,7 +62,7 @@ static struct {
 	sem_t entered, go;
 	uint32_t prepared;
 	uint32_t executed;
-	uint32_t in_bursts;		/* executions in bursts */
+	uint32_t in_bursts;
 	uint32_t bursts;		/* number of open bursts */
 	uint32_t allocated;		/* number of memories allocated so far */
 	uint32_t freed;			/* number of memories freed so far */
@@ -106,7 +106,7 @@ static struct {
 	uint32_t num_times;
 	const char *reason;		/* error message of failing executions, or NULL */
 	bool has_second;		/* true: a second device exists, with an engine */
-	uint32_t executed_by_second;	/* executions of the second device */
+	uint32_t executed_by_second;
 	uint32_t opened;		/* number of device handles open in this process */
 	uint32_t asked_for_info;	/* times */
 	void (*at_info)(struct nn_device_info *info);	/* changes the device's info, or NULL */
@@ -647,7 +647,6 @@ static inline const ANeuralNetworksDevice *accelerator(void)
 	return device;
 }
 
-/* Makes a compilation for only the accelerator. */
 static inline ANeuralNetworksCompilation *for_accelerator(ANeuralNetworksModel *model)
 {
 	const ANeuralNetworksDevice *device = accelerator();
@@ -657,7 +656,6 @@ static inline ANeuralNetworksCompilation *for_accelerator(ANeuralNetworksModel *
 	return compilation;
 }
 
-/* The last line of the log, which take_line() stores. */
 static char last_line[512];
 
 static inline void take_line(void *context, enum nna_log_level level, const char *line)

@@ -24,7 +24,7 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Operands of the model that add_model() makes, and the number of elements of each tensor. */
+/* Operands of the model that add_model() makes. */
 enum { ADD_A, ADD_B, ADD_ACTIVATION, ADD_SUM, ADD_ELEMENTS = 4 };
 
 static inline ANeuralNetworksOperandType tensor_type(uint32_t rank, const uint32_t *dims)
@@ -175,10 +175,7 @@ static inline void assert_sum(const float *sum)
 		assert_true(sum[i] == add_a[i] + add_b[i]);
 }
 
-/*
- * Makes a memory with the protection `prot` from a memfd of `size` zeroed bytes, which is mapped at
- * *base.
- */
+/* Makes a memory from a zeroed memfd, which is mapped at *base. */
 static inline ANeuralNetworksMemory *shared_memory(size_t size, int prot, void **base)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC);

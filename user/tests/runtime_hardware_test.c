@@ -180,7 +180,7 @@ static void test_exporters(void **state)
 		const char *name;
 		uint64_t usages[2];	/* usages of two locks; 0: no lock */
 		int fails, error;
-		int results[2], unlocked;	/* results of locks, and of the last unlock */
+		int results[2], unlocked;
 		const char *calls;
 	} cases[] = {
 		{ "read", { READ }, 0, 0, { 0 }, 0, "r0 r1 R0 R1 " },

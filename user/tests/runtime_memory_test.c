@@ -39,7 +39,6 @@ static void test_create_refusals(void **state)
 	ANeuralNetworksMemory_free(NULL);
 }
 
-/* Executes the model with the first input in a memory at `offset`, and the output at `sum`. */
 static int compute_from(struct add_models *f, ANeuralNetworksMemory *memory, size_t offset,
 			float *sum)
 {

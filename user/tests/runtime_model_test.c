@@ -270,7 +270,6 @@ static void test_operations(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Adds operand `index` of the model that add_model() makes. */
 static void add_add_operand(ANeuralNetworksModel *model, int index)
 {
 	const ANeuralNetworksOperandType tensor = tensor_type(2, dims_2x2);
@@ -383,7 +382,6 @@ static void test_finished(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/* Adds sum = x + y to a model that tensors_model() made. */
 static void add_sum(ANeuralNetworksModel *model, uint32_t x, uint32_t y, uint32_t sum)
 {
 	const uint32_t inputs[] = { x, y, 0 };

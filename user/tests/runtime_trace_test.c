@@ -509,10 +509,7 @@ static void run_and_count_blocks(void)
 	ANeuralNetworksModel_free(model);
 }
 
-/*
- * Tests the report of NNACCEL_REPORT. Each execution copies 16 bytes of each input to the device,
- * and 16 bytes of the output back.
- */
+/* Each execution copies 16 bytes of each input to the device, and 16 bytes of the output back. */
 static void test_report(void **state)
 {
 	(void)state;

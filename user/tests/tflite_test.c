@@ -99,7 +99,7 @@ static void test_options(void **state)
  * TensorFlow Lite computes.
  */
 static int num_invoked;
-static int32_t nnapi_refused_type = -1;	/* operation that the NNAPI refuses */
+static int32_t nnapi_refused_type = -1;
 static bool is_blind;			/* true: RESHAPE does not know its shape before the run */
 
 static int resize_as(struct tfl_context *context, int out, int rank, const int *sizes)

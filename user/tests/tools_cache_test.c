@@ -222,7 +222,7 @@ static struct keeper {
 	size_t size;			/* size of the answer */
 	const void *file;		/* contents of the answer's file, or NULL */
 	size_t file_size;
-	struct message request;	/* last received request */
+	struct message request;
 } keeper;
 
 static void *serve(void *unused)

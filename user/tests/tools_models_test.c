@@ -469,7 +469,6 @@ static void test_explain(void **state)
 	bytes ", " others " other values\n"
 #define OTHER_SHAPE "WRONG, of 3 inputs: outputs have other types or sizes than the CPU's\n"
 
-/* Outputs of the device and of the CPU, and the expected verdict. */
 static const struct {
 	struct output device[MOST_OUTPUTS], cpu[MOST_OUTPUTS];
 	unsigned int seed;		/* seed of the wrong input; 0: every input */

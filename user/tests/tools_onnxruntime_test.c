@@ -35,7 +35,6 @@ struct OrtValue {
 	size_t rank;
 };
 
-/* The type and shape of a model's input. */
 struct shape {
 	ONNXTensorElementDataType type;	/* ONNX_NONE if the input is not a tensor */
 	size_t rank;

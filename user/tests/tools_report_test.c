@@ -439,7 +439,6 @@ static void write_file(const char *text, const char *format, ...)
 	close(fd);
 }
 
-/* Adds an open file of a process, and the fdinfo of the file. */
 static void open_file(int pid, int fd, const char *target, const char *info)
 {
 	char path[PATH_MAX];

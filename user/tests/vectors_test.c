@@ -70,7 +70,6 @@ static void see_model(const struct nn_model *model)
 	}
 }
 
-/* Calls make() twice, and checks that the fingerprint of the made models is `right` each time. */
 static void check_twice(void (*make)(void), uint64_t right)
 {
 	uint64_t first;

@@ -239,7 +239,6 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 
 /* ---- Running ---- */
 
-/* Arguments for executing a model: random inputs, and memory for outputs. */
 struct arguments {
 	struct nn_arg inputs[MAX_ARGS];
 	struct nn_arg outputs[MAX_ARGS];
@@ -1236,8 +1235,8 @@ static enum nn_status load_part(const struct nna_engine_part *part, size_t size,
 }
 
 /*
- * A loaded model computes the results of the saved model. A part with changed bytes is refused, or
- * gives another model.
+ * A loaded model computes the results of the saved model. A saved part with changed bytes is
+ * refused, or is loaded as another model.
  */
 static void test_saved(void **unused)
 {
@@ -1683,7 +1682,6 @@ static void test_choice(void **unused)
 
 /* ---- Its speed ---- */
 
-/* Returns the path of the only file in a folder. */
 static void only_file(const char *folder, char path[600])
 {
 	DIR *dir = opendir(folder);

@@ -119,7 +119,6 @@ static struct {
 	int buffer;			/* handle of the exporter's memory, or 0 */
 } device = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-/* Computes a deferred execution and ends it with the result. */
 static enum nn_status end_with_result(const struct nna_engine *engine, const struct deferred *work)
 {
 	struct nn_error err = { "" };
@@ -395,7 +394,6 @@ static bool double_by_device(struct nna_engine_execution *execution, struct nn_e
 	return done && (!is_fenced || leave_to_fence(execution));
 }
 
-/* Waits for the fences that an execution depends on. */
 static bool await_dependencies(struct nna_engine_execution *execution)
 {
 	struct pollfd after = { .events = POLLIN };

@@ -8,7 +8,6 @@
 
 #include <stdint.h>
 
-/* Returns an element of a tensor of the graph's type. */
 float graph_element(const void *data, uint32_t i);
 
 /* Returns the first wrong element of output number `output`, or -1. */

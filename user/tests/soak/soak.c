@@ -143,7 +143,6 @@ static unsigned int models(void)
 	return sum;
 }
 
-/* Returns a client's number of executions and allowed failures. */
 static unsigned long long work_of(int kind)
 {
 	return atomic_load(&soak->clients[kind].executions) +

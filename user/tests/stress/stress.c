@@ -90,7 +90,6 @@ static uint64_t now_us(void)
 
 /* ---- users and cgroups ---- */
 
-/* Enters a new cgroup, if the machine has cgroups. */
 static void enter_cgroup(const char *name)
 {
 	char path[128], text[16];
@@ -151,7 +150,6 @@ static void next_subid(void)
 
 /* ---- models ---- */
 
-/* Prepares a model out = in + value, for COUNT elements. */
 static enum nn_status prepare_add(struct nna_device *device, float value, bool keep,
 				  struct nna_prepared_model **p, struct nn_error *err)
 {

@@ -31,7 +31,6 @@ static struct {
 
 /* ---- Tensors ---- */
 
-/* Returns the address of element `index` of a tensor of the dispatch. */
 static void *element_at(uint32_t tensor, int64_t index, uint32_t size)
 {
 	const uint32_t number = play.d->tensors[tensor];
