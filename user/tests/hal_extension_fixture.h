@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Common functions for tests of extensions on libnnaccel's device: clients inside and outside of
- * the extensions' group, a model of the example extensions, and its expected results.
+ * Common functions for tests of extensions on libnnaccel's device: clients with and without access,
+ * a model, and expected results.
  */
 #ifndef NN_TESTS_HAL_EXTENSION_FIXTURE_H
 #define NN_TESTS_HAL_EXTENSION_FIXTURE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the sample engine of user/examples/engine through libnnaccel: all kinds of executions, the
- * engine's extension, the engine's own bursts, and models in cache files. Needs /dev/nnaccel, the
- * sample engine with a keeper, and root (scripts/guest/sample-engine).
+ * Tests the sample engine of user/examples/engine through libnnaccel: executions, the engine's
+ * extension and bursts, and models in cache files. Needs /dev/nnaccel, the sample engine with a
+ * keeper, and root (scripts/guest/sample-engine).
  */
 #define _GNU_SOURCE
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests each kind of memory in each of its uses, on the installed engine. Each pair of a memory and
- * a use is a test case, and the program prints a table of all pairs at its end. Uses of memory that
- * the engine cannot reach end with GENERAL_FAILURE, and operations on such memory are not
- * supported. Needs /dev/nnaccel, a running nnacceld and root.
+ * Tests each kind of memory in each of its uses, on the installed engine. At its end the program
+ * prints a table of all pairs of memory and use. Uses of memory that the engine cannot reach end
+ * with GENERAL_FAILURE, and operations on such memory are not supported. Needs /dev/nnaccel, a
+ * running nnacceld and root.
  */
 #include <fcntl.h>
 #include <pthread.h>

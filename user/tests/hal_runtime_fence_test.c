@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the NNAPI runtime's executions with dependencies on the device nnaccel: chains, measured
- * times, device memory, and executions that need a thread of the runtime. Needs /dev/nnaccel and a
- * running nnacceld.
+ * Tests executions with dependencies on the device nnaccel: chains, measured times, device memory,
+ * and threads of the runtime. Needs /dev/nnaccel and a running nnacceld.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

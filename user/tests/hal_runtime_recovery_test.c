@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests that programs can use the device nnaccel again after a start of the engine, and after the
- * death of a worker or engine. The test also uses the device in forked children, and after the
- * user's limit on workers has refused a worker. Needs the guest of scripts/vm, whose engine this
- * test stops and starts, and root to find the worker.
+ * Tests that programs can use the device nnaccel after the engine starts, and after a worker or
+ * engine dies. The test also uses the device in forked children, and after the user's limit on
+ * workers has refused a worker. Needs the guest of scripts/vm, whose engine this test stops and
+ * starts, and root to find the worker.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

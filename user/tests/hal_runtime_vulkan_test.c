@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests one program with nnacceld and the engine on Vulkan: libneuralnetworks splits a model
- * between both engines by their performance figures, and the engines share memory by a dma-buf.
- * Needs nnacceld as nnaccel, and nnaccel-vulkan as vulkan-second, where vulkan-second reports the
- * best performance for floats and the worst for bytes.
+ * Tests a model that libneuralnetworks splits between nnacceld and the engine on Vulkan by their
+ * performance figures. The engines share memory by a dma-buf. Needs nnacceld as nnaccel, and
+ * nnaccel-vulkan as vulkan-second, where vulkan-second reports the best performance for floats and
+ * the worst for bytes.
  */
 #include <dirent.h>
 
@@ -31,8 +31,8 @@ static uint32_t count_dmabufs(void)
 }
 
 /*
- * Makes a model that adds -2 and quantises on the GPU, computes RELU of bytes on the CPU, and
- * multiplies by 3 on the GPU.
+ * Makes a model that adds -2 and quantises (GPU), computes RELU of bytes (CPU), and multiplies by 3
+ * (GPU).
  */
 static ANeuralNetworksModel *split_model(void)
 {

@@ -153,8 +153,8 @@ static void take_line(const char *line, struct seen *s)
 }
 
 /*
- * Counts the events of this thread in *client, of thread `worker->thread` in *worker, and of all
- * other threads in *others, or in *worker if `others` is NULL.
+ * Counts the events of this thread in *client, of `worker->thread` in *worker, and of other threads
+ * in *others (NULL: in *worker).
  */
 static void read_trace(struct seen *client, struct seen *worker, struct seen *others)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Common functions for tests of the engine's compilation cache: a state folder, a keeper that uses
- * the folder, and sockets by which the tests play workers.
+ * Common functions for tests of the engine's compilation cache: a state folder, a keeper, and
+ * sockets of played workers.
  */
 #ifndef NN_TESTS_KEEPER_FIXTURE_H
 #define NN_TESTS_KEEPER_FIXTURE_H

@@ -455,8 +455,8 @@ static void *scribble(void *unused)
 		uint32_t value = i % 3 ? (uint32_t)rand_r(&seed) % 8 : (uint32_t)rand_r(&seed);
 
 		/*
-		 * Every second change is near the beginning of a ring line: in the line's sequence
-		 * number or in the head of its first datum.
+		 * Every second change is in a ring line's sequence number, or in the head of the
+		 * line's first datum.
 		 */
 		if (i % 2)
 			at = (NNACCEL_RING_LINES + at % 4 * 64) / 4 + i / 2 % 3;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls each exported function of libnnaccel that has an error parameter: first with an invalid
- * argument, then with each kernel request and each allocation failing in turn. A failing call sets
- * its own error message, and a succeeding call clears an older message. After each call all memory,
- * files, locks, pools, models and buffers are released.
+ * Calls each function of libnnaccel that has an error parameter: with an invalid argument, and with
+ * each kernel request and allocation failing in turn. A failing call sets its own error message,
+ * and a succeeding call clears an older message. After each call all memory, files, locks, pools,
+ * models and buffers are released.
  */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>

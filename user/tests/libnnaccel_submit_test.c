@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests how libnnaccel submits each kind of work for the engine: with one system call, or, if
- * signals interrupt this call, with further calls to fetch the answer. The test program plays the
- * kernel.
+ * Tests how libnnaccel submits work for the engine: with one system call or, after signals, with
+ * more calls that fetch the answer. The test program plays the kernel.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>

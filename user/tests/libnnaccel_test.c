@@ -1035,8 +1035,8 @@ static void test_execute_many_arguments(void **state)
 #define GROWN(type) struct { struct type now; uint64_t later; }
 
 /*
- * Calls a function with a structure of size 0, then with a larger structure whose new fields are
- * zero, then with new fields that are not zero.
+ * Calls a function with a structure of size 0, with a larger structure whose new fields are zero,
+ * and with new fields other than zero.
  */
 #define assert_sizes(grown, call) \
 	do { \

@@ -548,8 +548,8 @@ static bool compile(struct the_case *c, struct ort_ep *ep, enum kind kind, const
 }
 
 /*
- * Returns whether the claimed parts consist of the nodes in a text such as "0 1|3", which is nodes
- * 0 and 1 and node 3.
+ * Returns whether the claimed parts have the nodes of a text: "0 1|3" is one part of nodes 0 and 1,
+ * and one of node 3.
  */
 static bool are_parts(const struct the_case *c, const struct OrtEpGraphSupportInfo *info,
 		      const char *wanted)

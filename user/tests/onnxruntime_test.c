@@ -235,8 +235,8 @@ static void test_capability(void **unused)
 }
 
 /*
- * The answer of the replaced query for supported operations: `refused` is the index of an operation
- * without support, or -1; `result` is the result code.
+ * The answer of the replaced query for supported operations: the index of an unsupported operation,
+ * or -1, and the result code.
  */
 static struct {
 	int refused, result;
@@ -1314,8 +1314,8 @@ static void test_missing_input(void **unused)
 }
 
 /*
- * The provider rejects a node whose output is declared with a wrong type, because ONNX Runtime
- * would allocate a wrong size for the output.
+ * The provider rejects a node whose output has a wrong type, because ONNX Runtime would allocate a
+ * wrong size.
  */
 static void test_other_type(void **unused)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests activations, SOFTMAX, LOG_SOFTMAX, QUANTIZE and DEQUANTIZE: Compares the results with the
- * mathematical functions, for all 256 values of 8-bit types, and checks signatures.
+ * Tests activations, SOFTMAX, LOG_SOFTMAX, QUANTIZE and DEQUANTIZE: compares results with the
+ * mathematical functions, and checks signatures.
  */
 #include <math.h>
 

@@ -740,9 +740,8 @@ static void test_transposed_parameters(void **state)
 }
 
 /*
- * A sum of products and bias that overflows int32 wraps around. FULLY_CONNECTED refuses a bias
- * whose scale is not the product of the input's scale and the weights' scale, and an output scale
- * of 0.
+ * A sum of products and bias that overflows int32 wraps around. FULLY_CONNECTED refuses an output
+ * scale of 0, and a bias scale other than input scale times weights scale.
  */
 static void test_scales(void **state)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests what all operations share: the operation table, fp16, memory of a run, omitted and empty
- * operands, and outputs that differ from their declarations. The test also covers the signatures of
- * IF and WHILE.
+ * Tests what all operations share: the operation table, fp16, a run's memory, omitted or empty
+ * operands, and wrongly declared outputs. The test also covers the signatures of IF and WHILE.
  */
 #include <math.h>
 

@@ -727,10 +727,7 @@ static void test_proposals(void **state)
 	}
 }
 
-/*
- * Boxes to the right of the image or below it are clipped to the image's edge; the centers of these
- * boxes are outside of the image.
- */
+/* Boxes whose centers are to the right of the image or below it are clipped to the image's edge. */
 static void test_proposals_outside(void **state)
 {
 	static const float scores[] = { 0.9f, 0.8f, 0.7f }, info[] = { 10, 9 };

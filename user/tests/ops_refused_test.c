@@ -513,8 +513,8 @@ static void check_cell(size_t i, uint32_t operand, const char *word, bool good)
 }
 
 /*
- * Tries invalid operands of recurrent cells: each dimension is enlarged by one, each tensor gets
- * one more dimension, and each optional tensor is omitted or given.
+ * Tries recurrent cells with a dimension larger by one, with one more dimension, and with an
+ * optional tensor omitted or given.
  */
 static void test_cells(void **state)
 {

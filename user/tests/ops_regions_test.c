@@ -326,8 +326,8 @@ static void test_top(void **state)
 }
 
 /*
- * Tests int8 and fp32 with each number of channels for which the kernel has an inlined copy, and
- * with some larger numbers of channels.
+ * Tests int8 and fp32 with each number of channels that has an inlined kernel, and with larger
+ * numbers of channels.
  */
 static void test_rows(void **state)
 {

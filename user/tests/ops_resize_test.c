@@ -74,8 +74,8 @@ static double stored(const struct nn_tensor *t, size_t at)
 }
 
 /*
- * Fills two images of 4 by 4 pixels and 2 channels with values that depend only on the column, or
- * only on the row.
+ * Fills two images of 4 by 4 pixels and 2 channels with multiples of the column number, or of the
+ * row number.
  */
 static void fill(float *x, bool nchw, bool rows)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests that operations accept each signature in these tables. The test also changes each signature
- * at each position: The operation must reject a signature with an operand less, with an operand
- * more, or with an operand of another type.
+ * Tests that operations accept each signature in these tables. Operations must reject a signature
+ * with an operand less, an operand more, or an operand of another type, at each position.
  */
 #include <stdio.h>
 
@@ -245,8 +244,8 @@ static void test_counts(void **state)
 }
 
 /*
- * The allowed ranks of each tensor if all other tensors have unknown rank: one rank, a range such
- * as "2-4", or "*" for any rank; "-" is a scalar. If an input may be omitted, it may have any rank.
+ * The allowed ranks of each tensor if other tensors have unknown rank: a rank, a range ("2-4"), or
+ * "*" for any rank; "-" is a scalar. If an input may be omitted, it may have any rank.
  */
 static const struct {
 	const char *ops;

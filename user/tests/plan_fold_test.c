@@ -123,8 +123,8 @@ static void assert_steps(uint32_t count)
 static int32_t fused_before = -1;	/* activation of the ADD before the PAD, or -1 */
 
 /*
- * Builds a PAD_V2 that adds a border of one pixel to an image of [1, 4, 4, 4], and an operation
- * with windows of 3 by 3.
+ * Builds a PAD_V2 with a border of one pixel around an image of [1, 4, 4, 4], and an operation with
+ * windows of 3 by 3.
  */
 static void build_padded(int32_t code, float value, bool nchw, bool relu)
 {
@@ -580,8 +580,8 @@ static void test_reshape_of_arguments(void **state)
 }
 
 /*
- * If a result becomes two outputs of the model, a step writes the first output, and another step
- * copies it to the second output.
+ * If a result is two outputs of the model, one step writes the first output, and one copies it to
+ * the second output.
  */
 static void test_reshape_to_two_outputs(void **state)
 {

@@ -148,8 +148,8 @@ static void test_elements(void **state)
 }
 
 /*
- * Tests the product of an input of shape [COUNT, 1] with one weight, and L2 normalisation along
- * axis 0 of a matrix with one column or with many columns.
+ * Tests the product of an input of shape [COUNT, 1] and one weight, and L2 normalisation along axis
+ * 0 of one or many columns.
  */
 static void test_rows(void **state)
 {

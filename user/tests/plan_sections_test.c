@@ -224,8 +224,8 @@ static void test_bounds(void **state)
 }
 
 /*
- * Executions use two shapes in turn, and the limit has room for one plan: The section interprets
- * one shape, which costs less than making plans again.
+ * If executions use two shapes in turn and the limit has room for one plan, the section interprets
+ * one shape instead of making plans again.
  */
 static void test_in_turn(void **state)
 {

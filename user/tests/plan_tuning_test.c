@@ -112,8 +112,8 @@ static uint64_t all_are_faster(uint32_t run, uint32_t step, uint32_t threads, ui
 }
 
 /*
- * In three of four executions the threads of step 1 are late; in the fourth execution, several
- * threads are as fast as one thread.
+ * In three of four executions the threads of step 1 are late; in the fourth, they are as fast as
+ * one thread.
  */
 static uint64_t threads_are_late(uint32_t run, uint32_t step, uint32_t threads, uint32_t others)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests compilation caching on nnapi-reference, or on the device that NN_TEST_DEVICE names: names
- * of files, hits and misses, faults of files and folders, and several processes at a time.
- * Executions must give right results in all tests.
+ * Tests compilation caching on nnapi-reference, or on the device that NN_TEST_DEVICE names: file
+ * names, hits, misses, faults, and concurrent processes. Executions must give right results in all
+ * tests.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -588,8 +588,8 @@ static void child_hit(void)
 }
 
 /*
- * A limit on file sizes stops the library's writing in the middle of the data file or, if the limit
- * is small, of the model file.
+ * A limit on file sizes stops the library in the middle of the data file or, if the limit is small,
+ * of the model file.
  */
 static void child_no_room(void)
 {

@@ -122,8 +122,8 @@ static void test_costs_of_types(void **state)
 }
 
 /*
- * If a device cannot reach a model's constants, the runtime asks the device which operations it
- * supports, but does not let it prepare the model.
+ * If a device cannot reach a model's constants, the runtime queries the device's support, but does
+ * not let it prepare the model.
  */
 static void test_unreachable_constant(void **state)
 {
@@ -684,8 +684,8 @@ static ANeuralNetworksModel *two_steps_model(void)
 }
 
 /*
- * If a step fails on the device, and then fails on the CPU because writing to the device's memory
- * fails, the CPU executes the whole model. The execution of the whole model may also fail.
+ * If a step fails on the device, and on the CPU because the device's memory cannot be written, the
+ * CPU executes the whole model. The execution of the whole model may also fail.
  */
 static void test_fallback_of_whole(void **state)
 {

@@ -556,8 +556,8 @@ static const struct plane_case {
 	struct { uint32_t rows, row_bytes; } planes[NNA_HARDWARE_PLANES];
 	uint32_t size;
 	/*
-	 * Expected positions of Y, Cb and Cr from AHardwareBuffer_lockPlanes(): the plane, the
-	 * offset of the first sample, and the distance of two samples, in bytes.
+	 * Expected planes of Y, Cb and Cr from AHardwareBuffer_lockPlanes(), with the bytes before
+	 * the first sample and between two samples.
 	 */
 	struct { uint32_t plane, offset, step; } samples[3];
 } plane_cases[] = {

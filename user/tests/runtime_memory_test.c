@@ -144,8 +144,8 @@ static void test_argument_ranges(void **state)
 }
 
 /*
- * If a call sets an argument a second time, the error "already set" has priority over a wrong
- * length, but not over a range outside of the memory.
+ * The error that an argument is already set has priority over a wrong length, but not over a range
+ * outside of the memory.
  */
 static void test_argument_twice(void **state)
 {

@@ -203,8 +203,8 @@ static void test_prepared_again(void **state)
 	assert_int_equal(accel.executed, 2);
 
 	/*
-	 * If the worker of a burst's model has died, the runtime prepares the model again, and
-	 * connects the burst to the new prepared model.
+	 * If the worker of a burst's model has died, the runtime prepares the model again, and the
+	 * burst uses the new prepared model.
 	 */
 	execution = add_execution(c);
 	assert_ok(ANeuralNetworksExecution_setReusable(execution, true));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions for tests that damage serialised plans: iterate over the steps of a plan, and update
- * the header after damage, as an attacker would.
+ * Functions for tests that damage serialised plans: iterate over a plan's steps, and update the
+ * header after damage.
  */
 #ifndef NN_TESTS_SERIALISED_PLAN_H
 #define NN_TESTS_SERIALISED_PLAN_H

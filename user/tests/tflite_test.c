@@ -680,8 +680,8 @@ static void test_refusals(void **state)
 }
 
 /*
- * If the graph has more parts than max_partitions allows, the delegate leaves the smallest parts to
- * TensorFlow Lite; 0 allows any number of parts.
+ * The delegate leaves the smallest parts beyond max_partitions to TensorFlow Lite; 0 allows any
+ * number of parts.
  */
 static void test_max_partitions(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs `nnaccel info`, `stat`, `cdi` and `doctor` on a machine that the test program plays. The
- * machine's files lie in a folder, the machine's accounts and limits are variables, and functions
- * of the test replace functions of the libraries.
+ * played machine has files in a folder, accounts and limits in variables, and replaced functions of
+ * the libraries.
  */
 #define _GNU_SOURCE
 /*

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests how the tools use inference runtimes: the choice of a runtime by a file's first bytes,
- * generated inputs, libraries, and lines that are removed from standard error. The test program
- * plays both runtimes.
+ * Tests how the tools use inference runtimes: the choice by a file's first bytes, generated inputs,
+ * libraries, and filtered standard error. The test program plays both runtimes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks that a seed that a random test prints repeats the test in another build: The seed must
- * give graphs and forms with equal structure, numbers and order. The fingerprints leave out floats,
- * because compilers round floats differently. After an intended change of a function that makes
- * graphs or forms, store the fingerprints that this test prints.
+ * Checks that a random test's printed seed gives equal graphs and forms in another build. The
+ * fingerprints leave out floats, because compilers round floats differently. After an intended
+ * change of a function that makes graphs or forms, store the fingerprints that this test prints.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Lowers models to dispatches of the engine on Vulkan, runs the dispatches on the CPU
- * (vulkan/shaders.h), and compares the results with the reference kernels. The models are random
- * graphs, small models that are fused, and single operations in random shapes: each operation in
- * each type of the engine's table. The environment variable NN_SEED sets the first seed.
+ * (vulkan/shaders.h), and compares with the reference kernels. The models are random graphs, small
+ * fused models, and each operation in each type of the engine's table, in random shapes. The
+ * environment variable NN_SEED sets the first seed.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the engine on Vulkan with a software driver. The test compares results of random graphs
- * with the reference kernels, and covers refused operations and their reasons, memory, and failing
- * calls of Vulkan.
+ * Tests the engine on Vulkan with a software driver. The test compares random graphs with the
+ * reference kernels, and covers refused operations, memory, and failing calls of Vulkan.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -1088,8 +1087,8 @@ static void test_lost(void **unused)
 }
 
 /*
- * If one of two GPUs disappears, models on the other GPU still work, and models on the lost GPU
- * fail until it is back. The engine opens its own GPU beside the test's GPU.
+ * If one of two GPUs disappears, its models fail until the GPU is back, and models on the other GPU
+ * still work. The engine opens its own GPU beside the test's GPU.
  */
 static void test_one_goes_away(void **unused)
 {

@@ -470,8 +470,8 @@ static void end_burst(const struct nna_engine *engine, void *prepared)
 static uint32_t num_model, num_data;
 
 /*
- * The saved form of a model: the size of the model part, the model part, and, from the next page
- * on, the data part.
+ * The saved form of a model: the model part with its size in front, and the data part from the next
+ * page on.
  */
 struct saved {
 	struct nna_engine_image whole;	/* nnacceld's */

@@ -3,11 +3,11 @@
  * The memory models of C and of the Linux kernel, for the model checker spin. The model records all
  * stores to each word. A thread's view says for each word which store is the oldest store that the
  * thread may still read. A load returns the value of the oldest readable store or of any newer
- * store. A release store contains the view of the storing thread; an acquire load that reads the
- * store adds this view to the loading thread's view. A full barrier merges the thread's view with
- * the views of all threads that had a full barrier before. Loads and stores of a thread happen in
- * program order, except late_load(), which may happen at any time before late_wait() returns. A
- * store never becomes visible before the condition on which the store depends is known.
+ * store. A release store contains the view of the storing thread; an acquire load of the store adds
+ * this view to the loading thread's view. A full barrier merges the thread's view with the views of
+ * all threads that had a full barrier before. Loads and stores of a thread happen in program order,
+ * except late_load(), which may happen at any time before late_wait() returns. A store never
+ * becomes visible before the condition on which the store depends is known.
  *
  * A model defines THREADS, WORDS and STORES (maximum per word), and includes this file.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Puts the random graph into models that are not compiled as a whole: The model's shapes are known
- * only at run time, or the graph is both branches of an IF.
+ * Puts the random graph into models with shapes that are known only at run time, and into both
+ * branches of an IF.
  */
 #ifndef NN_TESTS_PLAN_DIFF_WRAP_H
 #define NN_TESTS_PLAN_DIFF_WRAP_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kills parts of the engine and clients while the soak's clients work. The next kill does not wait
- * until the engine serves again: Keepers, workers and clients die while a broker starts, and half
- * of the brokers die during their own start.
+ * Kills parts of the engine and clients while the soak's clients work. Keepers, workers and clients
+ * also die while a broker starts, and half of the brokers die during their own start.
  */
 #include <signal.h>
 #include <stdlib.h>

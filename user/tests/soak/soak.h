@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Common declarations of the soak test: the client processes, the counters that clients share with
- * the soak program, and the samples that the soak program takes.
+ * Common declarations of the soak test: client processes, counters that they share with the soak
+ * program, and samples.
  */
 #ifndef NN_TESTS_SOAK_SOAK_H
 #define NN_TESTS_SOAK_SOAK_H

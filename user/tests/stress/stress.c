@@ -7,8 +7,8 @@
  * user B repeatedly opens the device, prepares a model and executes it, and root requests the
  * device's description. Before each attack, A's processes compute for SECONDS without the device,
  * which shows how much a busy machine alone slows B. Before A computes, and after the attack, A is
- * quiet for a third of SECONDS. The test prints B's times in all three phases as a table, and a TAP
- * line for each attack, which passes if B and root were never refused. The test needs root, in a VM
+ * quiet for a third of SECONDS. The test prints a table of B's times in all phases, and a TAP line
+ * for each attack, which passes if B and root were never refused. The test needs root, in a VM
  * (make stress) with nnacceld. Each user has a separate cgroup, as after a login.
  */
 #define _GNU_SOURCE
