@@ -97,8 +97,8 @@ static void test_list(void **state)
 		assert_string_not_equal(entry->version, "");
 	}
 	/*
-	 * List the devices into no entries, into fewer entries than there are devices, and into
-	 * entries that are longer than the library's.
+	 * List the devices into no entries, into too few entries, and into entries longer than the
+	 * library's.
 	 */
 	check(nna_device_list(NULL, sizeof(entries[0]), &none, &err));
 	assert_int_equal(none, count);

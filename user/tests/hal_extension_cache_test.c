@@ -80,7 +80,8 @@ static void test_files(void **state)
 }
 
 /*
- * A client of the same user that has the same files and token but no plug-ins cannot use the entry.
+ * A client of the same user with the same files and token, but without plug-ins, cannot use the
+ * entry.
  */
 static void test_stranger(void **state)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests memories made from memory descriptions on the device nnaccel: where these memories lie,
- * copies from and to them, and executions on them. Needs /dev/nnaccel, a running nnacceld, and root
- * to kill a worker.
+ * Tests memories made from memory descriptions on the device nnaccel: their location, copies and
+ * executions. Needs /dev/nnaccel, a running nnacceld, and root to kill a worker.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -215,8 +215,8 @@ static void test_miss_and_hit(void **state)
 }
 
 /*
- * If the model is compiled for only one of the devices, with an unchanged token, the whole model
- * gets one separate cache entry.
+ * If the model is compiled for only one device, with an unchanged token, it gets one separate cache
+ * entry.
  */
 static void test_one_device(void **state)
 {
@@ -261,10 +261,7 @@ static void zero(const char *path, off_t size)
 	close(fd);
 }
 
-/*
- * If one cache entry is damaged, the runtime replaces this entry and uses the other entries, and
- * the result is right.
- */
+/* If one cache entry is damaged, the runtime replaces this entry and uses the other entries. */
 static void test_one_damaged(void **state)
 {
 	static void (*const damages[])(const char *path, off_t size) = { cut, empty, zero };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests the memory limit of a worker: the limit of the client's container, if the container's limit
- * is below a user's limit. This test needs root. The test is skipped if workers have no cgroups.
+ * Tests the memory limit of a worker: the smaller of the container's limit and a user's limit. This
+ * test needs root. The test is skipped if workers have no cgroups.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the heap blocks in use, so that a test can compare the number before the test with the
- * number after it. Only one file of a program may include this header. With a sanitizer, which has
- * its own heap, this header counts no blocks.
+ * Counts the heap blocks in use, so that a test can compare the numbers before and after. Only one
+ * file of a program may include this header. With a sanitizer, which has its own heap, this header
+ * counts no blocks.
  */
 #ifndef NN_TESTS_HEAP_BLOCKS_H
 #define NN_TESTS_HEAP_BLOCKS_H

@@ -399,8 +399,8 @@ static void test_no_fence_info(void **state)
 	close(file);
 
 	/*
-	 * If the client reads an execution's result from the kernel, the library reports no result,
-	 * in particular no result of an older fence.
+	 * If the client itself reads an execution's result from the kernel, the library reports no
+	 * result.
 	 */
 	asked.out_status = NNACCEL_STATUS_GENERAL_FAILURE;
 	fence = start(p);

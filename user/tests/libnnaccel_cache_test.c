@@ -355,8 +355,8 @@ static void test_failing_saves(void **state)
 		assert_int_equal(fake.wrong, 0);
 	} while (failures);
 	/*
-	 * Saving a model takes three requests for sizes, two requests for the memory of each part,
-	 * and two requests to map the parts.
+	 * Saving a model takes three requests for sizes, two for the memory of each part, and two
+	 * to map the parts.
 	 */
 	assert_true(unsaved >= 3 + 4 + 2);
 }
@@ -580,8 +580,8 @@ static void test_preparing(void **state)
 }
 
 /*
- * The engine requires exactly one model file and one data file: regular files that are open for
- * reading and writing.
+ * The engine requires exactly one model file and one data file, regular and open for reading and
+ * writing.
  */
 static void test_files_that_are_refused(void **state)
 {

@@ -259,8 +259,8 @@ static void test_out_of_memory(void **state)
 		if (kept_more(&before, &left))
 			fail_msg("allocation %u: %s are left", number, kept_more(&before, &left));
 		/*
-		 * If the failure ended the library's connection, the library connects again as soon
-		 * as the engine has closed the old connection.
+		 * If the failure ended the library's connection, the library connects again once
+		 * the engine has closed the old connection.
 		 */
 		while (!run_all())
 			usleep(1000);
@@ -312,8 +312,8 @@ static void await_death(struct nna_prepared_model *p)
 }
 
 /*
- * An execution returns soon after its deadline. If the engine is still computing then, the client
- * loses its models and prepares the models again.
+ * An execution returns soon after its deadline. If the engine computes beyond the deadline, the
+ * client loses its models and prepares the models again.
  */
 static void test_deadline(void **state)
 {
@@ -895,7 +895,7 @@ static void test_wrong_buffers(void **state)
 	buffers[0] = p->id;
 	assert_int_equal(work(NNACCEL_WORK_EXECUTE, &e), ENOENT);
 	buffers[0] = a.out_buffer;
-	/* An execution cannot use a buffer as an output if the buffer has no role of an output. */
+	/* A buffer without a role of an output cannot be an output of an execution. */
 	role.index = 1;
 	args[1] = (struct nnaccel_arg){ .flags = NNACCEL_ARG_BUFFER };
 	args[0] = (struct nnaccel_arg){ .length = BYTES };
@@ -961,10 +961,7 @@ static void test_cache(void **state)
 		c.message_size = 0;
 	}
 	assert_true(strlen(whole) > 10 && strlen(whole) < sizeof(whole) - 1);
-	/*
-	 * An error's reason that is longer than the client's buffer is truncated, and always ends
-	 * with a null byte.
-	 */
+	/* A reason that exceeds the client's buffer is truncated, and ends with a null byte. */
 	parts[0].pool = read_only.out_id;
 	parts[1].pool = pool;
 	c.deadline_ns = 0;
@@ -1296,10 +1293,7 @@ static void test_info(void **state)
 	start_engine(*state);
 }
 
-/*
- * The option --device-memory limits how much of the device's memory the models of one client may
- * take.
- */
+/* The option --device-memory limits the device memory of one client's models. */
 static void test_device_memory(void **state)
 {
 	struct nna_prepared_model *p[2];
@@ -1457,10 +1451,7 @@ static void *serve_all(void *unused)
 	return unused;
 }
 
-/*
- * After a wrong answer of the engine, the library closes the connection; the next call opens a new
- * connection.
- */
+/* After a wrong answer the library closes the connection; the next call opens a new connection. */
 static void test_rogue(void **state)
 {
 	static const struct {

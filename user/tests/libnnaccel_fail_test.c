@@ -623,8 +623,8 @@ static void test_many_buffers(void **state)
 }
 
 /*
- * An execution has more arguments, pools and tokens than fit on the library's stack, and each of
- * its allocations fails in turn.
+ * In an execution with more arguments, pools and tokens than fit on the stack, each allocation
+ * fails in turn.
  */
 static void test_large_executions(void **state)
 {

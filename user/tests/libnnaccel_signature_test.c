@@ -103,8 +103,8 @@ static void test_copies(void **state)
 }
 
 /*
- * A signature needs the device's descriptions of extensions only if the main subgraph has inputs or
- * outputs of extensions' types.
+ * A signature needs the device's descriptions of extensions only for inputs or outputs of
+ * extensions' types.
  */
 static void test_needs_extensions(void **state)
 {

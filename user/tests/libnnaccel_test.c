@@ -393,8 +393,8 @@ static void test_sizes_beyond_reason(void **state)
 }
 
 /*
- * After a worker's end the library asks for the device's description again, because the next worker
- * may belong to another engine.
+ * After a worker's end the library requests the device's description again, as the next worker may
+ * belong to another engine.
  */
 static void test_info_of_another_engine(void **state)
 {

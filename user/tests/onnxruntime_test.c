@@ -97,10 +97,7 @@ static void test_devices(void **unused)
 	unload(factory);
 }
 
-/*
- * Optional functions of the provider return what ONNX Runtime assumes if a provider lacks such a
- * function.
- */
+/* Optional functions of the provider return what ONNX Runtime assumes for a missing function. */
 static void test_plain_functions(void **unused)
 {
 	struct ort_ep_factory *f = load();
@@ -484,8 +481,8 @@ static void hear_to(int saved[2], char *text, size_t size)
 /*
  * ONNX Runtime asks about the graph inside a node before it asks about the main graph. The name of
  * an inner graph differs from the main graph's name. The body of a loop has inputs, so the plug-in
- * does not claim the body. The plug-in claims parts of a branch if these parts have enough work and
- * names that differ from names in the main graph.
+ * does not claim the body. The plug-in claims parts of a branch that have enough work and other
+ * names than the main graph.
  */
 static void test_inner_graph(void **unused)
 {
@@ -958,8 +955,8 @@ static void take_line(void *context, enum nna_log_level level, const char *line)
 #define COMPILATION "Compilation_finish"
 
 /*
- * If two parts fail for the same reason, the provider logs only one line, which says that the CPU
- * replaces the device.
+ * If two parts fail for the same reason, the provider logs only once that the CPU replaces the
+ * device.
  */
 static void test_fallbacks(void **unused)
 {
@@ -1197,10 +1194,7 @@ static void test_run_while_compiling(void **unused)
 
 /* ---- constants that are smaller than another tensor's shape says ---- */
 
-/*
- * Copies `data` to the end of a page, before a page that cannot be accessed, so that reading beyond
- * the copy faults.
- */
+/* Copies `data` to the end of a page, before a page that cannot be accessed. */
 static void *guarded(const void *data, size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (size + page - 1) / page * page;
@@ -1545,10 +1539,7 @@ static void test_far_lists(void **unused)
 	far_list("ConvTranspose", 11, "output_padding", more, 2);
 }
 
-/*
- * The provider rejects a node if an attribute has numbers of another type than the operator
- * requires.
- */
+/* The provider rejects a node with an attribute of a wrong type of number. */
 static void test_other_kind(void **unused)
 {
 	static const float half = 0.5f, transposed[] = { 1, 0 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the files that the process has open, so that a test can check that it closes all its
- * files.
+ * Counts the process's open files, so that a test can check that it closes all files.
  */
 #ifndef NN_TESTS_OPEN_FILES_H
 #define NN_TESTS_OPEN_FILES_H

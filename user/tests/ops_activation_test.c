@@ -611,8 +611,8 @@ static void test_softmax_of_large(void **state)
 }
 
 /*
- * In a row of 20,000 elements, the sum of SOFTMAX overflows the 12 integer bits that the reference
- * implementation has for the sum.
+ * In a row of 20,000 elements, the sum of SOFTMAX overflows the 12 integer bits of the reference
+ * implementation.
  */
 static void test_softmax_of_many(void **state)
 {

@@ -101,8 +101,8 @@ static const float small_image[] = {
 };
 
 /*
- * Runs ROI_ALIGN or ROI_POOLING of one region, with 2 by 2 outputs and an image whose pixels are 2
- * units wide.
+ * Runs ROI_ALIGN or ROI_POOLING of one region, with 2 by 2 outputs and pixels that are 2 units
+ * wide.
  */
 static enum nn_status run_region(struct op_case *c, bool align, const float box[4], int32_t batch,
 				 int32_t samples)
@@ -838,8 +838,8 @@ static void test_postprocessing(void **state)
 
 /*
  * DETECTION_POSTPROCESSING chooses the best of few or many classes, with scores above and below the
- * threshold. The number after the last class is larger than all scores, so that tests detect
- * reading too far.
+ * threshold. The number after the last class exceeds all scores, so that tests detect reading too
+ * far.
  */
 static void test_many_classes(void **state)
 {

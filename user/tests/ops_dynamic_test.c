@@ -218,8 +218,8 @@ static void check_sums(const struct shape *s, int32_t type, int32_t form)
 }
 
 /*
- * Quantising does not change the whole numbers of fill_rows(), so the dynamic operation's sums
- * equal the float operation's sums bit by bit.
+ * Quantising does not change the whole numbers of fill_rows(), so the sums equal the float
+ * operation's sums bit by bit.
  */
 static void test_sums(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tests that BOX_WITH_NMS_LIMIT and DETECTION_POSTPROCESSING may drop candidates early that their
- * limits would drop at the end. The results are compared with an algorithm that keeps all
- * candidates of all classes, and selects the best candidates at the end.
+ * limits would drop at the end. The results are compared with an algorithm that selects the best of
+ * all candidates at the end.
  */
 #include <math.h>
 

@@ -160,8 +160,8 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * If non-maximum suppression computes a box only when it first examines the box, the result is as
- * with all boxes computed in advance. Boxes with low scores may never be examined.
+ * Boxes that non-maximum suppression computes when it first examines them give the same result as
+ * boxes computed in advance. Boxes with low scores may never be examined.
  */
 static void test_placing(void **unused)
 {

@@ -15,8 +15,8 @@
 #define ROUNDS 300
 
 /*
- * Makes random floats of one of three kinds: arbitrary numbers, few different numbers, or arbitrary
- * numbers with some NaNs, infinities and zeros.
+ * Makes random floats: arbitrary numbers, few different numbers, or arbitrary numbers with NaNs,
+ * infinities and zeros.
  */
 static void any_floats(float *to, size_t count)
 {

@@ -455,8 +455,8 @@ static void test_serialised_arguments(void **state)
 	y.rank = 0;
 
 	/*
-	 * An execution fails if an argument's memory is too small or missing, if an argument is
-	 * omitted, or if the deadline has passed.
+	 * An execution fails if an argument is omitted, if its memory is too small or missing, or
+	 * after the deadline.
 	 */
 	y.length--;
 	assert_int_equal(run_args(plan, x, y, 0, &shape), NN_OUTPUT_INSUFFICIENT_SIZE);
@@ -657,10 +657,7 @@ static void check_loaded(const struct nn_arg *inputs, uint32_t count, const void
 	free_saved(&s);
 }
 
-/*
- * Each execution packs weights that are arguments, into memory that is large enough for the largest
- * weights.
- */
+/* Each execution packs weights that are arguments, into memory for the largest weights. */
 static void test_weights_of_runs(void **state)
 {
 	static const float w1[9][2] = { [4] = { 2, 3 } }, w2[] = { 1, 10 }, none[2];
@@ -1284,8 +1281,7 @@ static void spoil_num_inputs(struct form f)
 }
 
 /*
- * Changes the last word of a convolution step to say that the step packs a filter, although it has
- * no filter to pack.
+ * Changes the last word of a convolution step to say that the step packs a filter, which it lacks.
  */
 static void spoil_packs(struct form f)
 {
@@ -1416,8 +1412,8 @@ static void check_cut_short(const struct sample *sample)
 	s = save_built();
 	size = s.image.model_size;
 	/*
-	 * Loads the plan truncated to each length, in memory of exactly this length, so that the
-	 * sanitizer finds reads beyond the plan.
+	 * Loads the plan truncated to each length, in memory of this length, so that the sanitizer
+	 * finds reads beyond the plan.
 	 */
 	for (size_t i = 0; i < size; i++) {
 		void *whole = s.image.model;
@@ -1490,10 +1486,7 @@ static void test_noise(void **state)
 	}
 }
 
-/*
- * Flips each bit of the model part: The damaged plan is either refused, or stays within its memory
- * when it runs.
- */
+/* Flips each bit of the model part: The damaged plan is refused, or stays within its memory. */
 static void check_all_bits(const struct sample *sample)
 {
 	uint32_t refused = 0, loaded = 0;

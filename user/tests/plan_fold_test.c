@@ -228,7 +228,7 @@ static void test_pad_into_pool(void **state)
 }
 
 /*
- * The PAD before a MAX_POOL_2D can be folded after RELU or RELU6, because no pixel is less than the
+ * A PAD after RELU or RELU6 can be folded into a MAX_POOL_2D, because no pixel is less than the
  * border's zeros.
  */
 static void test_pad_behind_fused(void **state)
@@ -408,8 +408,8 @@ static void test_nchw_shuffle(void **state)
 	build_shuffle(MB_DIMS(1, 2, 3, 20), (int32_t[]){ 0, 2, 1, 3 }, false);
 	assert_steps(5);
 	/*
-	 * These shuffles are not folded: shuffles that also move rows or columns, and a shuffle
-	 * whose intermediate value another operation reads.
+	 * Shuffles are not folded if they also move rows or columns, or if another operation reads
+	 * the intermediate value.
 	 */
 	build_shuffle(MB_DIMS(2, 3, 20), (int32_t[]){ 0, 2, 1 }, false);
 	assert_steps(7);

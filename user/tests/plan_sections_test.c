@@ -414,8 +414,7 @@ static void test_sections_evict(void **state)
 
 /*
  * The model computes a shape from constants, and this shape is also an output of the model.
- * Operations that depend on the shape are not compiled together with the shape's operation; all
- * other operations are compiled together.
+ * Operations that depend on the shape are not compiled together with the shape's operation.
  */
 static void test_shape_that_leaves(void **state)
 {
@@ -501,10 +500,7 @@ static uint32_t shape_of(uint32_t rank, const uint32_t *dims)
 	return mb_operand(&built, NN_TENSOR_INT32, NN_TEMPORARY, rank, dims);
 }
 
-/*
- * Adds the operation for a letter in the cases of test_division(), and returns the operation's
- * output, which is a shape.
- */
+/* Adds the operation for a letter in the cases of test_division(); returns the output, a shape. */
 static uint32_t add_shape(char letter)
 {
 	static const float zeros[4];
@@ -534,8 +530,8 @@ static uint32_t add_shape(char letter)
 }
 
 /*
- * Adds the operation for a letter in the cases of test_division(), and returns the operation's
- * output, which is a float tensor.
+ * Adds the operation for a letter in the cases of test_division(); returns the output, a float
+ * tensor.
  */
 static uint32_t add_tensor(char letter, uint32_t x, uint32_t shape)
 {
@@ -571,8 +567,8 @@ static uint32_t add_tensor(char letter, uint32_t x, uint32_t shape)
 }
 
 /*
- * In the text `sections`, a digit is the number of operations in a section, and "-" is an operation
- * outside of all sections.
+ * In `sections`, a digit is the number of operations in a section, and "-" is an operation outside
+ * of sections.
  */
 static void test_division(void **state)
 {
@@ -587,8 +583,8 @@ static void test_division(void **state)
 		 */
 		{ "cR", "2" }, { "AcAR", "4" }, { "lR", "2" }, { "cRcR", "4" },
 		/*
-		 * The next models have a shape that is known only at run time: The shape is
-		 * computed from an input, is random, or is an input.
+		 * The next models have a shape that is an input, is random, or is computed from an
+		 * input.
 		 */
 		{ "iR", "1-" }, { "AiRA", "2-1" }, { "mR", "1-" }, { "N", "-" }, { "ANA", "1-1" },
 		/* In the next models, an operation of another section computes the shape. */

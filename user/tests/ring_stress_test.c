@@ -2,7 +2,7 @@
 /*
  * Two processes wait for each other many times: by sleeping, by spinning and then sleeping, and by
  * the doorbell, with random delays. A sleeping thread continues only when the other process wakes
- * it, so a lost wake-up makes the test hang until an alarm ends the test.
+ * it, so after a lost wake-up an alarm ends the test.
  */
 #include <setjmp.h>
 #include <stdarg.h>

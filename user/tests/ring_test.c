@@ -699,8 +699,8 @@ static void expect_long(struct nn_waiter *waiter)
 }
 
 /*
- * A worker that expects a packet at a later time sleeps until shortly before that time, and
- * measures how late it wakes.
+ * A worker that expects a packet later sleeps until shortly before that time, and measures how late
+ * it wakes.
  */
 static void test_tail(void **state)
 {

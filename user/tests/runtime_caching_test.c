@@ -179,10 +179,7 @@ static void assert_miss(const struct wishes *wishes, const char *why)
 
 /* ---- Files ---- */
 
-/*
- * Returns the path that the NNAPI's rules give for a file of the cache entry for the settings
- * `wishes`.
- */
+/* Returns the NNAPI's path for a cache file of the settings `wishes`. */
 static const char *path_of(const struct wishes *wishes, int file)
 {
 	const int32_t preference = wishes->preference;
@@ -627,8 +624,8 @@ static const struct {
 };
 
 /*
- * Starts the test program as a child that runs the function `name`, and that aborts if this
- * function fails.
+ * Starts the test program as a child that runs the function `name`, and aborts if the function
+ * fails.
  */
 static pid_t start_child(const char *name)
 {

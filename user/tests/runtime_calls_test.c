@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes NNAPI calls in random order. The test makes a few objects of each kind, calls valid and
- * invalid functions on these objects, and frees them in random order. The test finds faults that
- * sanitizers report, results that are not a ResultCode, and failing calls that return an object.
- * The environment variable NN_SEED selects another random order.
+ * Makes NNAPI calls in random order. The test makes a few objects of each kind, makes valid and
+ * invalid calls, and frees the objects in random order. The test finds faults that sanitizers
+ * report, results that are not a ResultCode, and failing calls that return an object. The
+ * environment variable NN_SEED selects another random order.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>

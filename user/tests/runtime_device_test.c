@@ -580,8 +580,8 @@ static void test_memory_of_two(void **state)
 }
 
 /*
- * If the CPU replaces a device, the CPU reads copies of the device's buffers, and the runtime
- * copies the results back to these buffers.
+ * If the CPU replaces a device, the runtime copies the device's buffers for the CPU, and copies the
+ * results back.
  */
 static void test_fallback_with_buffers(void **state)
 {
@@ -1406,7 +1406,7 @@ static void test_second_appears(void **state)
 	accel.has_second = true;
 	/*
 	 * Run the clock faster, because the library searches for new devices only at intervals, and
-	 * waits for an engine that is gone.
+	 * waits for lost engines.
 	 */
 	set_clock_rate(1000);
 	do {

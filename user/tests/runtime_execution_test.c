@@ -535,8 +535,8 @@ static void test_fenced_refusals(void **state)
 	ANeuralNetworksExecution *execution = open_execution(f, sum, sizeof(sum));
 
 	/*
-	 * A fenced execution is refused because the model's output has an unknown shape, and the
-	 * model is compiled for all devices.
+	 * A fenced execution is refused if an output's shape is unknown and the model is compiled
+	 * for all devices.
 	 */
 	assert_result(BAD_DATA, ANeuralNetworksExecution_startComputeWithDependencies(
 					execution, NULL, 0, 0, &event));

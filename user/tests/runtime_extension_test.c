@@ -362,8 +362,8 @@ static ANeuralNetworksCompilation *compile_cached(ANeuralNetworksModel *model)
 }
 
 /*
- * A model with extensions and a model without extensions get different cache entries, although the
- * application gives both models one token.
+ * A model with extensions and a model without get different cache entries, even with the same
+ * token.
  */
 static void test_cached(void **state)
 {

@@ -276,8 +276,8 @@ static int run_files(struct made *m)
 }
 
 /*
- * Starts a fenced execution; all arguments are memory of files, so that the runtime needs no thread
- * if the device has fences.
+ * Starts a fenced execution; all arguments are memory of files, so that a device with fences needs
+ * no thread.
  */
 static int run_fenced(struct made *m)
 {

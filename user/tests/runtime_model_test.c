@@ -534,8 +534,8 @@ static void test_any_order(void **state)
 }
 
 /*
- * Tests large constants that end in the middle of huge pages, and that the runtime copies only when
- * the model is finished.
+ * Tests large constants that end within huge pages, and that the runtime copies when the model is
+ * finished.
  */
 static void test_large_constants(void **state)
 {
@@ -643,8 +643,8 @@ static void test_supported(void **state)
 }
 
 /*
- * The runtime reports the support of operations in the order in which they were added, not in the
- * order of execution.
+ * The runtime reports the support of operations in the order of their addition, not of their
+ * execution.
  */
 static void test_supported_order(void **state)
 {
@@ -704,8 +704,8 @@ static void test_extensions(void **state)
 }
 
 /*
- * A program can use the project's own extension even if no device has it, and if the list of
- * allowed programs lacks the program.
+ * A program can use the project's own extension even if no device has it, and if the program is not
+ * listed.
  */
 static void test_own_extension(void **state)
 {

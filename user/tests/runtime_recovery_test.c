@@ -142,10 +142,7 @@ static void test_fork_in_first_call(void **state)
 	accel.is_absent = false;
 }
 
-/*
- * This test adds the accelerator to the list of devices, where the tests after it find the
- * accelerator.
- */
+/* This test adds the accelerator to the list of devices for the tests after it. */
 static void test_appears(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -240,10 +237,7 @@ static void test_prepared_again(void **state)
 	ANeuralNetworksModel_free(model);
 }
 
-/*
- * If the application requests device memory for a model whose worker died, the runtime first
- * prepares the model again.
- */
+/* A request for device memory of a model whose worker has died prepares the model again. */
 static void test_memory_of_the_dead(void **state)
 {
 	ANeuralNetworksModel *model = add_model(2);
@@ -273,8 +267,8 @@ static void test_memory_of_the_dead(void **state)
 }
 
 /*
- * If each execution kills the model's worker, the runtime prepares the model a second time
- * immediately, and a third time only after a pause.
+ * If executions kill the model's worker, the runtime prepares the model a second time immediately,
+ * a third time after a pause.
  */
 static void test_keeps_dying(void **state)
 {

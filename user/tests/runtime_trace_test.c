@@ -484,7 +484,7 @@ static void test_files(void **state)
 	unlink(path_of("both"));
 	/*
 	 * If the library cannot write the trace file, it logs one error line with the file's name,
-	 * and the program still computes.
+	 * and still computes.
 	 */
 	in_child("NNACCEL_TRACE", path_of("no/file"), run_on_device);
 	assert_int_equal(child.status, 0);

@@ -78,8 +78,8 @@ static void test_layout(void **state)
 }
 
 /*
- * Each feature level that a loader may request is tested in a new process, because the library
- * fills its table when it is loaded.
+ * Each feature level is tested in a new process, because the library fills its table when it is
+ * loaded.
  */
 static void test_levels(void **state)
 {
@@ -464,8 +464,8 @@ static void test_caching(void **state)
 	run_cached(fds);
 	assert_true(size_of(fds[0]) > 0);
 	/*
-	 * The second compilation loads the cache entry, logs the use of the entry, and does not
-	 * write to the cache file.
+	 * The second compilation loads the cache entry, logs this, and does not write to the cache
+	 * file.
 	 */
 	assert_int_equal(futimens(fds[0], (struct timespec[2]){ { 1, 0 }, { 1, 0 } }), 0);
 	assert_int_equal(fstat(fds[0], &before), 0);

@@ -560,8 +560,8 @@ static void test_tokens(void **unused)
 		{ CHANNELS("0.0625&0.03125"), PLAIN },
 		{ CHANNELS("0.0625&0.125"), PLAIN },
 		/*
-		 * If the user gives a token, the delegate does not hash the constants, because the
-		 * user's token identifies the constants.
+		 * If the user gives a token, the delegate does not hash the constants, which the
+		 * token identifies.
 		 */
 		{ "x:f2,3 y=f2,3 | ADD[0,n] x y > z:f2,3", "cache_token", "a" },
 		{ "x:f2,3 w=f2,3 | ADD[0,n] x w > z:f2,3", "cache_token", "a" },

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tests libnnaccel_tflite.so with a context that plays TensorFlow Lite: nodes and tensors are in
- * arrays, and partitions are consecutive nodes. The test needs no TensorFlow Lite, and can run with
- * the sanitizers.
+ * Tests libnnaccel_tflite.so with a context that plays TensorFlow Lite. The test needs no
+ * TensorFlow Lite, and can run with the sanitizers.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -917,10 +916,7 @@ static void test_wrong_tensors(void **state)
 	free(scales);
 }
 
-/*
- * If a tensor's memory is too small for its shape, the delegate does not write beyond the memory's
- * end.
- */
+/* If a tensor's memory is too small, the delegate does not write beyond the memory's end. */
 static void test_tensor_without_data(void **state)
 {
 	struct tfl_delegate *d = delegate();
@@ -1162,8 +1158,8 @@ static int prepare_reshape(struct tfl_context *context, struct tfl_node *node)
 
 /*
  * If a shape is computed from another shape, TensorFlow Lite computes the shape when it prepares
- * the nodes. If the shape's value changes, partitions that use the value are compiled again, even
- * if the shapes of their tensors are unchanged.
+ * the nodes. If a shape's value changes, partitions that use the value are compiled again, even
+ * with unchanged tensor shapes.
  */
 static void test_shapes_from_shapes(void **state)
 {
@@ -1398,8 +1394,8 @@ static void test_dropped_axis(void **state)
 }
 
 /*
- * Runs a graph with a sum and a product of two tensors; the tensor `output` is the graph's only
- * output. Returns the output's first element.
+ * Runs a graph with a sum and a product of two tensors, and only the output `output`. Returns the
+ * output's first element.
  */
 static float cached_output(const char *folder, int output)
 {
@@ -1490,8 +1486,8 @@ static void test_short_order(void **state)
 
 	(void)state;
 	/*
-	 * The first call leaves a valid order in memory, whose last element lies where the second
-	 * call's list lacks an element.
+	 * The first call leaves a valid element in memory, where the second call's list lacks an
+	 * element.
 	 */
 	transpose(d, 3, true);
 	transpose(d, 2, false);
@@ -1627,7 +1623,7 @@ static void test_random_nodes(void **state)
 	tflite_plugin_destroy_delegate(d);
 }
 
-/* Runs the listed tests again: each test must free all its blocks and close all its files. */
+/* Runs the listed tests again, which must free all blocks and close all files. */
 static void test_nothing_is_left(void **state)
 {
 	static void (*const again[])(void **) = {

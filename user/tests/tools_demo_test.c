@@ -178,8 +178,7 @@ void *nna_memory_map(struct nna_memory *memory, struct nn_error *error)
 }
 
 /*
- * Each execution takes 1 ms longer than the execution before; executions in 8 bits take half of the
- * time.
+ * Each execution takes 1 ms longer than the one before; executions in 8 bits take half of the time.
  */
 enum nn_status nna_execute(struct nna_prepared_model *p, const struct nna_request *request,
 			   const struct nna_execute_options *options,

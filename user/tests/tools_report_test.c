@@ -734,10 +734,7 @@ static void test_info(void **state)
 	assert_prints(tool_info, "--json", info_json);
 }
 
-/*
- * If an engine does not report its kind of memory, or reports an unknown kind, `nnaccel info`
- * prints no kind of memory.
- */
+/* If an engine reports no kind or an unknown kind of memory, `nnaccel info` prints no kind. */
 static void test_info_memory(void **state)
 {
 	static const char *const ways[][2] = {

@@ -831,8 +831,7 @@ static void test_submissions(void **unused)
 }
 
 /*
- * The engine divides a dispatch with rows of work groups into halves until no submission takes more
- * than 20 ms.
+ * The engine halves a dispatch with rows of work groups until no submission takes more than 20 ms.
  */
 static void test_cut(void **unused)
 {
@@ -960,8 +959,8 @@ static void check_works(struct arguments *a)
 }
 
 /*
- * Each call of Vulkan fails in turn: first while the engine opens the GPU and makes pipelines, then
- * while GPU and pipelines exist.
+ * Each call of Vulkan fails in turn, while the engine opens the GPU and makes pipelines, and
+ * afterwards.
  */
 static void test_out_of_memory(void **unused)
 {
@@ -1191,8 +1190,8 @@ static void test_store(void **unused)
 }
 
 /*
- * The engine must flush incoherent memory before the GPU reads it, and invalidate this memory
- * before the CPU reads it.
+ * The engine must flush incoherent memory before the GPU reads it, and invalidate it before the CPU
+ * reads it.
  */
 static void test_incoherent(void **unused)
 {
@@ -1465,8 +1464,8 @@ static void test_device_memory(void **unused)
 
 /*
  * An execution ends with the queue's sync_file if the GPU writes all outputs to the client's
- * memory. If the CPU writes an output, or if the library does not accept the sync_file, the engine
- * waits for the GPU.
+ * memory. If the CPU writes an output or the library rejects the sync_file, the engine waits for
+ * the GPU.
  */
 static void test_sync_file(void **unused)
 {
@@ -1776,10 +1775,7 @@ int main(int argc, char **argv)
 		puts("1..0 # SKIP Vulkan has no software driver: install mesa-vulkan-drivers");
 		return 0;
 	}
-	/*
-	 * Run only the tests that NN_TESTS names, if the variable is set, because the suite runs
-	 * slow checkers on only some tests.
-	 */
+	/* The suite runs slow checkers on only some tests, which it names in NN_TESTS. */
 	if (getenv("NN_TESTS"))
 		cmocka_set_test_filter(getenv("NN_TESTS"));
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -174,8 +174,8 @@ static void test_unaligned(void **state)
 }
 
 /*
- * Decodes a copy of a wire form in a block of exactly the form's size, so that a sanitizer detects
- * an access beyond the block.
+ * Decodes a copy of a wire form in a block of its size, so that a sanitizer detects an access
+ * beyond the block.
  */
 static enum nn_status decode_copy(const uint8_t *wire, size_t size, struct nn_error *err)
 {

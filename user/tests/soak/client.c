@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A client process of the soak test. Clients of different kinds use different calls to execute
- * models. A client repeatedly opens the device, prepares random graphs, executes each graph many
- * times, compares the outputs with the reference kernels, and closes everything.
+ * models. A client repeatedly opens the device, prepares random graphs, executes them, compares the
+ * outputs with the reference kernels, and closes everything.
  */
 #include <errno.h>
 #include <fcntl.h>

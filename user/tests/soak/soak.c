@@ -20,8 +20,8 @@
 
 #define MOST_ROUNDS	4096
 /*
- * Minimum number of rounds after which the test checks the growth of resources, because caches fill
- * in the first rounds.
+ * Minimum number of rounds for a check of growing resources, because caches fill in the first
+ * rounds.
  */
 #define LEAST_ROUNDS	6
 /* Number of 10 ms periods after which clients that end without progress count as stuck. */

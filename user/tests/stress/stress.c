@@ -673,8 +673,7 @@ static bool choose(bool chosen[NUM_ATTACKS], int count, char **names)
 }
 
 /*
- * Sets a long time for which calls wait for a worker, so that a worker's slow start is measured
- * instead of refused.
+ * Lets calls wait long for a worker, so that a worker's slow start is measured instead of refused.
  */
 static void be_patient(void)
 {

@@ -375,8 +375,8 @@ static void finish_sum(const struct window_params *p, double sum, int64_t channe
 }
 
 /*
- * Returns the image position that the element `tap` of the window at output position `out` reads,
- * or -1 if the position is outside of the image.
+ * Returns the image position that element `tap` of the window at output position `out` reads, or -1
+ * outside of the image.
  */
 static int64_t tap_at(uint32_t out, uint32_t tap, uint32_t stride, uint32_t dilation, int32_t head,
 		      uint32_t size)
