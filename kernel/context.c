@@ -62,7 +62,7 @@ void nnaccel_context_put(struct nnaccel_context *ctx)
  * After execve() a process has another address space. The context pins @ctx->mm, so the mm of
  * another address space cannot have the same pointer.
  *
- * Return: true if the process lives and has not called execve().
+ * Return: true if the process that opened the context lives and has not called execve().
  */
 bool nnaccel_context_opener_lives(const struct nnaccel_context *ctx)
 {
@@ -131,8 +131,9 @@ static int nnaccel_context_open(struct inode *inode, struct file *file)
 }
 
 /*
- * Commands of rings have references to the file, so its release waits for them. Before 6.7 only
- * this function cancels these commands when the process ends.
+ * Each io_uring command has a reference to the context's file, so the file's release waits for all
+ * io_uring commands. Before Linux 6.7 only this function cancels io_uring commands when the process
+ * ends.
  */
 static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 {
@@ -140,8 +141,8 @@ static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 	struct nnaccel_context *ctx = file->private_data;
 
 	/*
-	 * Each thread may have its own table of files, so the end of a table does not mean that all
-	 * threads end.
+	 * Each thread may have its own fd table, so the end of one table does not mean that the
+	 * process ends.
 	 */
 	if (current->flags & PF_EXITING &&
 	    (!atomic_read(&ctx->mm->mm_users) ||
@@ -151,14 +152,18 @@ static int nnaccel_context_flush(struct file *file, fl_owner_t id)
 }
 
 /*
- * No ioctl is running, because each ioctl has a reference to the file. The session, open bursts,
- * and commands for which no caller waits may still point to the context.
+ * No ioctl runs during the release of a file, because each running ioctl has a reference to the
+ * file. The session, open bursts, and commands for which no caller waits may still point to the
+ * context.
  */
 static int nnaccel_context_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_context *ctx = file->private_data;
 
-	/* Each execution of a ring has a reference to the file, so no new one can begin. */
+	/*
+	 * No io_uring execution can begin now, because each one has a reference to the released
+	 * file.
+	 */
 	cancel_delayed_work_sync(&ctx->leave);
 	mutex_lock(&ctx->lock);
 	WRITE_ONCE(ctx->closed, true);
@@ -192,10 +197,13 @@ static void nnaccel_context_show_fdinfo(struct seq_file *m, struct file *file)
 	struct nnaccel_context *ctx = file->private_data;
 	u64 allocated = nnaccel_account_bytes(ctx->account), burst_executions, device_ns;
 
-	/* The seq_file has allocated its memory before, so nothing is allocated under the lock. */
+	/*
+	 * Printing allocates no memory under ctx->lock, because the seq_file already has its
+	 * buffer.
+	 */
 	mutex_lock(&ctx->lock);
 	nnaccel_burst_add_up(ctx, &burst_executions, &device_ns);
-	/* Keys of Documentation/gpu/drm-usage-stats.rst, for tools that know only these keys. */
+	/* Tools for GPUs know only the keys of Documentation/gpu/drm-usage-stats.rst. */
 	seq_puts(m, "drm-driver:\tnnaccel\n");
 	seq_printf(m, "drm-client-id:\t%llu\n", ctx->number);
 	seq_printf(m, "drm-total-memory:\t%llu KiB\n", (allocated + ctx->import_bytes) >> 10);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* nnaccel: contexts, and the objects that their ids name. */
+/* nnaccel: contexts, and the objects to which a context's ids refer. */
 #ifndef NNACCEL_CONTEXT_H
 #define NNACCEL_CONTEXT_H
 
@@ -58,8 +58,7 @@ enum nnaccel_object_type {
  * @dead: commands that were finished; nnaccel_unlock_commands() puts them
  * @leaves: @leave is pending or running
  * @leave: cancels executions of rings if the rings cannot; see uring.c
- * @num_answers: number of answers of submissions without a file that can be fetched; poll() reads
- *	it without the lock
+ * @num_answers: number of fetchable answers of submissions without a file; read by poll() unlocked
  * @num_sessions: number of sessions so far
  * @import_bytes: bytes of imported pools
  * @copied_in: bytes requested to be copied into buffers

@@ -2,10 +2,10 @@
 /*
  * nnaccel: copies between buffers of memory domains and user memory or a pool.
  *
- * If this module allocated a pool, its pages are copied directly. Any other pool is mapped into
- * the caller's address space during the copy. So a pool can be copied even if its exporter cannot
- * map it for the kernel. If another thread of the caller changes this mapping, only the caller's
- * own data is harmed.
+ * If this module allocated the memory of a pool, the pages are copied directly. Memory of another
+ * exporter or of a regular file is mapped into the caller's address space during the copy. Mapping
+ * memory for user space works even if its exporter cannot map it for the kernel. If another thread
+ * of the caller changes the mapping of a pool, only the caller's own data is harmed.
  */
 
 #include <linux/dma-buf.h>
@@ -122,8 +122,8 @@ static int nnaccel_copy_map(const struct nnaccel_copy *copy, u64 start, unsigned
 {
 	unsigned long prot = PROT_READ | (copy->in ? 0 : PROT_WRITE);
 	/*
-	 * A write-sealed file can only be mapped MAP_PRIVATE, which suffices because it is only
-	 * read here.
+	 * A write-sealed file can only be mapped MAP_PRIVATE, which suffices because a copy into a
+	 * buffer only reads the file.
 	 */
 	unsigned long flags = copy->in && !copy->pool->dmabuf ? MAP_PRIVATE : MAP_SHARED;
 	unsigned long base;
@@ -136,7 +136,7 @@ static int nnaccel_copy_map(const struct nnaccel_copy *copy, u64 start, unsigned
 	return 0;
 }
 
-/* Copies between copy->memory and the pool or user memory. Ends the CPU access. */
+/* Copies between copy->memory and the pool or user memory, and then ends the CPU access. */
 static int nnaccel_copy_move(struct nnaccel_copy *copy)
 {
 	u64 start = copy->pool ? copy->pool->offset + copy->offset : 0, length;
@@ -192,8 +192,8 @@ static void nnaccel_copy_count(const struct nnaccel_copy *copy)
 }
 
 /*
- * Copies a linear buffer. The waits for CPU access take time, so the buffer is checked again after
- * them.
+ * Copies a linear buffer. The buffer is checked again after the waits for CPU access, because its
+ * state may have changed meanwhile.
  */
 static int nnaccel_copy_linear(struct nnaccel_copy *copy)
 {
@@ -222,8 +222,8 @@ static int nnaccel_copy_linear(struct nnaccel_copy *copy)
 }
 
 /*
- * Makes a command with a staging pool, by which the worker converts the layout. The command then
- * owns @copy.
+ * Makes a command with a staging pool, by which the worker converts the buffer's layout. The
+ * command becomes the owner of @copy.
  */
 static struct nnaccel_command *nnaccel_copy_convert(struct nnaccel_copy *copy)
 {
@@ -297,7 +297,7 @@ struct nnaccel_command *nnaccel_copy_create(struct nnaccel_context *ctx, const v
 		ret = nnaccel_copy_check(copy);
 		mutex_unlock(&ctx->lock);
 	}
-	/* The layout was set before the buffer's id was published, and never changes. */
+	/* The layout of a buffer is set before the buffer's id is published, and never changes. */
 	if (!ret && copy->buffer->layout)
 		cmd = nnaccel_copy_convert(copy);
 	else if (!ret)

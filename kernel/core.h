@@ -4,65 +4,66 @@
  *
  * Locks, outermost first:
  *
- *   mmap_lock: Held by the caller of a session's mmap().
- *   ctx->lock: A mutex of each context; protects its objects, session and commands.
- *   devices' lock: In device.c; protects the list of devices, their brokers and hardware. When
- *	hardware loses its driver, the driver core already holds its device lock.
- *   engine->lock: In engine.c; protects the broker, the contexts, and what the broker knows.
- *   account lock: In account.c; a spinlock that protects the charges of users.
- *   table of CPU users: In access.c; a mutex that protects only the table.
+ *   The mmap_lock is held by the caller of a session's mmap().
+ *   The mutex ctx->lock of each context protects its objects, session and commands.
+ *   The devices' lock in device.c protects the list, the brokers and the hardware of devices. When
+ *	hardware loses its driver, the driver core holds the hardware's device lock outside this lock.
+ *   The mutex engine->lock in engine.c protects the broker, the contexts and the events for the
+ * broker.
+ *   The account lock in account.c, a spinlock, protects the charges of users.
+ *   The mutex of the table of CPU users in access.c protects only this table.
  *
- * Each dma-buf of this module has a mutex for the attachments of devices and their syncs; it is
- * taken inside ctx->lock. While the module calls another driver's exporter, it holds only the bit
- * lock of that dma-buf's CPU users; see access.c.
+ * Each dma-buf of this module has a mutex for the attachments and syncs of devices, which is taken
+ * inside ctx->lock. A call of another driver's exporter holds only the bit lock of the dma-buf's
+ * CPU users; see access.c.
  *
- * No code accesses user memory with any of these locks held, because a fault takes mmap_lock. No
- * code allocates memory with ctx->lock held, or with a lock that may be taken inside ctx->lock.
+ * No code accesses user memory with any lock of the module held, because a fault takes mmap_lock.
+ * No code allocates memory with ctx->lock held, or with a lock that may be taken inside ctx->lock.
  *
  * Lifetimes: "->" is a reference, "...>" is a weak pointer.
  *
- *   Context's file -> context.	The file's release sets ->closed and drops what the context
- *				holds.
- *   Context ...> session.	Under ctx->lock; cleared when the session is disconnected.
+ *   Context's file -> context; the release of the file sets ->closed and drops what the context
+ *	holds.
+ *   Context ...> session, under ctx->lock; the pointer is cleared when the session is disconnected.
  *   Session's file -> session -> context.
  *   Table of objects -> pool, model, buffer or submission -> context.
- *   Command -> pools, buffers, model.	Until the worker and the hardware no longer use them,
- *				even if the caller no longer waits.
+ *   Command -> pools, buffers, model, until the worker and the hardware no longer use them, even if
+ *	the caller no longer waits.
  *   Command in the state FENCED or LOST -> module.
- *   Caller, context -> command.	The context's list has a reference from the command's
- *				admission to its end. The lists of a session have none.
+ *   Caller, context -> command. The context's list of commands has a reference from the command's
+ *	admission to its end. A session's lists of commands have no references.
  *   Command -> context, and the fences and ends for which the command waits.
- *   Submission -> command.	Until its answer is fetched.
- *   Submission -> its end (struct nnaccel_end), which holds nothing. So the end of a command
- *				frees only this command, even in a long chain of dependencies.
- *   Command ...> submission.	Under ctx->lock; cleared when the submission ends.
+ *   Submission -> command, until the command's answer is fetched.
+ *   Submission -> its end (struct nnaccel_end), which has no references. So the end of a command
+ *	frees only this command, even in a long chain of dependencies.
+ *   Command ...> submission, under ctx->lock; the pointer is cleared when the submission ends.
  *   Submission's file -> submission.
- *   Submission's drop work -> submission.	If the submission's file was closed. The work is
- *				queued at the command's end, and ends the submission.
+ *   Submission's drop work -> submission, if the submission's file was closed. The drop work is
+ *	queued at the command's end, and ends the submission.
  *   Model -> pools of its constants.
  *   Burst's file, command -> burst -> context, model.
- *   Slot of a burst -> pool.	Until the slot or the burst is freed.
- *   Work of a lost burst -> burst, module.	Until no device uses the memory of its slots.
- *   Context, session ...> burst.	Under ctx->lock; cleared when the burst dies.
- *   Model ...> session.	Under ctx->lock; cleared when the session is disconnected.
- *   Session ...> granted pool or buffer.	Cleared when its last reference is dropped.
- *   Buffer ...> models, session.	The buffer names them by numbers that are never reused.
- *   Pool -> file.		A dma-buf or a regular file. No files of this module except
- *				dma-bufs are allowed, so files form no cycle.
- *   Context ...> engine.	Engines live as long as the module is loaded.
- *   Engine -> hardware.		Until the broker closes its file or the hardware loses its
- *				driver.
+ *   Slot of a burst -> pool, until the slot or the burst is freed.
+ *   Work of a lost burst -> burst, module, until no device uses the memory of the burst's slots.
+ *   Context, session ...> burst, under ctx->lock; the pointers are cleared when the burst dies.
+ *   Model ...> session, under ctx->lock; the pointer is cleared when the session is disconnected.
+ *   Session ...> granted pool or buffer; the pointer is cleared when the last reference to the pool
+ *	or buffer is dropped.
+ *   Buffer ...> models, session; a buffer has their numbers, which are never reused.
+ *   Pool -> file, which is a dma-buf or a regular file. Files of this module except dma-bufs are
+ *	refused, so references between files form no cycle.
+ *   Context ...> engine, which lives as long as the module is loaded.
+ *   Engine -> hardware, until the broker closes its file or the hardware loses its driver.
  *   Context, dma-buf -> account -> user.
- *   Dma-buf ...> its pools.	Under the dma-buf's lock; cleared by the pool's release.
- *   Pool -> proxies of its grant.	Until the grant or the session ends. Then the work that
- *				notifies importers has a reference.
- *   Pool -> proxies of ended grants that devices still use.	Until a check finds no such
- *				device, or the pool is freed.
+ *   Dma-buf ...> its pools, under the dma-buf's lock; a pool's release clears the pointer.
+ *   Pool -> proxies of its grant, until the grant or the session ends. Afterwards the work that
+ *	notifies importers has a reference to each proxy.
+ *   Pool -> proxies of ended grants that devices still use, until a check finds no such device or
+ *	the pool is freed.
  *   Proxy -> the pool's dma-buf, account.
- *   Access work of a command -> command.	Until the exporters have returned.
- *   Access queue of a context -> module.	Until the threads of the queue have ended.
- *   Mapping -> file of the pool or the ring.	A mapping has no reference to the file of a
- *				session or a burst, so it does not delay their release.
+ *   Access work of a command -> command, until the exporters have returned.
+ *   Access queue of a context -> module, until the threads of the queue have ended.
+ *   Mapping -> file of the pool or the ring. A mapping has no reference to the file of a session or
+ *	a burst, so it does not delay the release of a session or a burst.
  *   Open file -> module.
  */
 #ifndef NNACCEL_CORE_H
@@ -160,8 +161,8 @@ struct nnaccel_ioctl_op {
 #define NNACCEL_UCMD_SIZE	256
 
 /*
- * Entry of NNACCEL_@_nr in a table that begins with NNACCEL_CMD_@_first. The structure and the
- * function of this ioctl are called nnaccel_@_name and nnaccel_@_name_ioctl.
+ * Entry of the ioctl NNACCEL_@_nr in a table that begins with NNACCEL_CMD_@_first. The structure of
+ * an ioctl is called nnaccel_@_name, and its function nnaccel_@_name_ioctl.
  */
 #define NNACCEL_IOCTL_OP(_first, _nr, _name, _last)				\
 	[NNACCEL_CMD_##_nr - NNACCEL_CMD_##_first] = {				\

@@ -18,7 +18,10 @@
 
 /* Serializes registrations. */
 static DEFINE_MUTEX(nnaccel_devices_lock);
-/* Entries are set with nnaccel_devices_lock held, and never change after that. */
+/*
+ * Entries of the table of engines are set with nnaccel_devices_lock held, and never change
+ * afterwards.
+ */
 static struct nnaccel_engine *nnaccel_engines[NNACCEL_MAX_DEVICES];
 static dev_t nnaccel_devt;
 static struct cdev *nnaccel_cdev;
@@ -94,7 +97,7 @@ static struct class nnaccel_class = {
 	.devnode = nnaccel_devnode,
 };
 
-/* Creates the device with an unused number. */
+/* Creates the device with @number, which no other device has. */
 static struct nnaccel_engine *nnaccel_device_create(unsigned int number)
 {
 	struct nnaccel_engine *engine = kzalloc(sizeof(*engine), GFP_KERNEL_ACCOUNT);
@@ -115,7 +118,10 @@ static struct nnaccel_engine *nnaccel_device_create(unsigned int number)
 		return ERR_CAST(dev);
 	}
 	engine->dev = dev;
-	/* If a process has already opened the node, nnaccel_device_open() waits for the lock. */
+	/*
+	 * If a process has already opened the node, nnaccel_device_open() waits for the devices'
+	 * lock.
+	 */
 	smp_store_release(&nnaccel_engines[number], engine);
 	return engine;
 }
@@ -136,8 +142,8 @@ struct nnaccel_engine *nnaccel_device_engine(unsigned int number)
  * nnaccel_device_open() - Returns the engine of a device's node
  * @inode: the node
  *
- * The node can be opened before its engine is published. In this case the function waits until
- * the device is completely created.
+ * If a process opens the node before its engine is published, the function waits until the device
+ * is completely created.
  *
  * Return: the engine or NULL.
  */
@@ -161,8 +167,8 @@ static void nnaccel_device_changed(struct nnaccel_engine *engine)
 }
 
 /*
- * Returns the engine with this name or, if no engine has it, the first engine without a name, which
- * is created if needed.
+ * Returns the engine called @name. If no engine has this name, returns the first engine without a
+ * name, and creates one if needed.
  */
 static struct nnaccel_engine *nnaccel_device_find(const char *name)
 {
@@ -173,7 +179,7 @@ static struct nnaccel_engine *nnaccel_device_find(const char *name)
 
 		if (!engine)
 			break;
-		/* Names change only with nnaccel_devices_lock held. */
+		/* Names of engines change only with nnaccel_devices_lock held. */
 		if (!engine->name[0] || !strcmp(engine->name, name))
 			return engine;
 	}
@@ -184,7 +190,7 @@ static struct nnaccel_engine *nnaccel_device_find(const char *name)
 
 /*
  * Ends the engines of hardware that loses its driver or is removed. The driver core holds the
- * hardware's lock, so nnaccel_devices_lock is taken inside that lock.
+ * hardware's lock during the call, so nnaccel_devices_lock is taken inside the hardware's lock.
  */
 static int nnaccel_hardware_notify(struct notifier_block *notifier, unsigned long action,
 				   void *hardware)
@@ -212,8 +218,8 @@ static struct nnaccel_bus {
 };
 
 /*
- * Returns the hardware that a broker names, with a reference. NULL if it names none; else an error
- * pointer.
+ * Returns the hardware that a broker names, with a reference, or an error pointer. Returns NULL if
+ * the broker names no hardware.
  */
 static struct device *nnaccel_hardware_find(const struct nnaccel_engine_register *arg)
 {
@@ -265,8 +271,8 @@ struct nnaccel_engine *nnaccel_device_register(const struct nnaccel_engine_regis
 		return ERR_CAST(hardware);
 	mutex_lock(&nnaccel_devices_lock);
 	/*
-	 * When a driver is unbound, the status changes before the notifier is called, which takes
-	 * the lock.
+	 * When a driver is unbound, the hardware's link status changes before the notifier runs,
+	 * and the notifier waits for nnaccel_devices_lock.
 	 */
 	if (hardware && READ_ONCE(hardware->links.status) != DL_DEV_DRIVER_BOUND)
 		engine = ERR_PTR(-ENODEV);
@@ -295,7 +301,7 @@ struct nnaccel_engine *nnaccel_device_register(const struct nnaccel_engine_regis
  * @broker: the broker's file; NULL if the hardware is removed
  * @hardware: the hardware that is removed
  *
- * Return: true if the engine had this broker or this hardware.
+ * Return: true if the engine had @broker or @hardware.
  */
 bool nnaccel_device_leave(struct nnaccel_engine *engine, const struct file *broker,
 			  const struct device *hardware)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: dma-bufs of allocated pools. The zeroed pages come from the page allocator. The context
- * is charged until the last reference to the dma-buf is dropped.
+ * nnaccel: dma-bufs of allocated pools, with zeroed pages from the page allocator. The context is
+ * charged until the last reference to the dma-buf is dropped.
  */
 
 #include <linux/dma-buf.h>
@@ -17,16 +17,21 @@
 #include "memory.h"
 
 /*
- * Blocks of 2 MiB are tried first, because they need fewer calls and fewer entries in tables of
- * devices, and allow longer copies. Huge pages are too large to zero at once: with pages of 16
- * or 64 KiB they have 32 or 512 MiB.
+ * The allocation tries blocks of 2 MiB first, because large blocks need fewer calls and fewer
+ * scatterlist entries, and allow longer copies. Huge pages are too large to zero at once: a huge
+ * page has 32 MiB with base pages of 16 KiB, and 512 MiB with base pages of 64 KiB.
  */
 #define NNACCEL_DMABUF_ORDER	(ilog2(SZ_2M) - PAGE_SHIFT)
 
-/* Number of pages that one fault maps, and that are freed before a reschedule. */
+/*
+ * Number of pages that one fault maps, and number of pages that are freed between two reschedules.
+ */
 #define NNACCEL_DMABUF_CHUNK	BIT(NNACCEL_DMABUF_ORDER)
 
-/* Maximum number of pages that mmap() maps with the mmap_lock held; faults map further pages. */
+/*
+ * Maximum number of pages that mmap() maps with the mmap_lock held; faults map the rest of the
+ * pages.
+ */
 #define NNACCEL_DMABUF_AT_ONCE	(8 * NNACCEL_DMABUF_CHUNK)
 
 /**
@@ -36,15 +41,14 @@
  * @lock: protects the fields below, up to @pages
  * @attachments: attachments of devices
  * @attached: a device was attached at some time
- * @cpu_users: number of commands and copies by which the CPU accesses the memory; while it is not
- *	0, mappings of all devices are synced for the CPU
+ * @cpu_users: commands and copies with CPU access; if not 0, all mappings are synced for the CPU
  * @pools: pools of any context that use the memory
  * @pages: the pages
  */
 struct nnaccel_dmabuf {
 	struct nnaccel_account *account;
 	unsigned long num_pages;
-	struct mutex lock;	/* also taken in callbacks of the dma-buf core */
+	struct mutex lock;	/* callbacks of the dma-buf core also take the lock */
 	struct list_head attachments;
 	bool attached;
 	unsigned int cpu_users;
@@ -53,7 +57,7 @@ struct nnaccel_dmabuf {
 };
 
 /**
- * struct nnaccel_attachment - An attachment of a device to the memory or a part of it
+ * struct nnaccel_attachment - An attachment of a device to the whole memory or to a part
  * @node: entry in the memory's list
  * @memory: the memory
  * @dev: the device
@@ -68,9 +72,7 @@ struct nnaccel_attachment {
 	enum dma_data_direction dir;
 };
 
-/*
- * Notifies the contexts of all pools of the memory that a device is attached, once for each pool.
- */
+/* Notifies the context of each pool of the memory that a device is attached. */
 static void nnaccel_dmabuf_tell_devices(struct nnaccel_dmabuf *memory)
 {
 	struct nnaccel_pool *pool, *next;
@@ -196,7 +198,7 @@ void nnaccel_dmabuf_detach(struct dma_buf *dmabuf, struct dma_buf_attachment *at
  * @attach: the attachment
  * @dir: direction of the mapping
  *
- * Return: the table or an error pointer.
+ * Return: the scatter table or an error pointer.
  */
 struct sg_table *nnaccel_dmabuf_map(struct dma_buf_attachment *attach, enum dma_data_direction dir)
 {
@@ -237,7 +239,10 @@ void nnaccel_dmabuf_unmap(struct dma_buf_attachment *attach, struct sg_table *ta
 	dma_unmap_sgtable(attach->dev, table, dir, DMA_ATTR_SKIP_CPU_SYNC);
 }
 
-/* Syncs memory for the CPU or for devices. Returns whether a device has mapped the memory. */
+/*
+ * Syncs memory for the CPU if @begin, else for devices. Returns whether a device has mapped the
+ * memory.
+ */
 static bool nnaccel_dmabuf_sync(struct nnaccel_dmabuf *memory, bool begin)
 {
 	struct nnaccel_attachment *a;
@@ -261,9 +266,10 @@ static bool nnaccel_dmabuf_sync(struct nnaccel_dmabuf *memory, bool begin)
  * @dmabuf: the dma-buf, allocated by this module
  * @begin: add the user
  *
- * The first user syncs the memory for the CPU, and the last one syncs it for the devices. Other
- * users must not sync, because a sync would destroy data of the present users. The function must
- * not wait for another driver or allocate memory, because fences signal only after it.
+ * The first CPU user syncs the memory for the CPU, and the last one syncs it for the devices. CPU
+ * users in between must not sync, because a sync would destroy data of the present users. The
+ * function must not wait for another driver or allocate memory, because some fences signal only
+ * after the function has returned.
  *
  * Return: true if a device has mapped the memory and it was synced.
  */
@@ -279,7 +285,9 @@ bool nnaccel_dmabuf_use(const struct dma_buf *dmabuf, bool begin)
 	return changed;
 }
 
-/* User space may call begin and end in any order, so these calls are not counted. */
+/*
+ * Calls by user space to begin or end a CPU access may come in any order, so they are not counted.
+ */
 static int nnaccel_dmabuf_sync_uncounted(const struct dma_buf *dmabuf, bool begin)
 {
 	struct nnaccel_dmabuf *memory = dmabuf->priv;
@@ -302,8 +310,8 @@ static int nnaccel_dmabuf_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_d
 }
 
 /*
- * Maps the chunk around the address, because mmap() did not map its pages, or MADV_DONTNEED
- * unmapped them. Another thread may have mapped some of these pages already.
+ * Maps the chunk of pages around the faulting address, which mmap() did not map or MADV_DONTNEED
+ * unmapped. Another thread may have mapped some pages of the chunk already.
  */
 static vm_fault_t nnaccel_dmabuf_fault(struct vm_fault *vmf)
 {
@@ -407,8 +415,8 @@ static const struct dma_buf_ops nnaccel_dmabuf_ops = {
 };
 
 /*
- * Allocates pages until there are @num_pages. If memory is short, the caller gets -ENOMEM; the OOM
- * killer is not invoked.
+ * Allocates pages until the dma-buf has @num_pages. If memory is short, the caller gets -ENOMEM;
+ * the OOM killer is not invoked.
  */
 static int nnaccel_dmabuf_fill(struct nnaccel_dmabuf *memory, unsigned long num_pages)
 {
@@ -501,7 +509,7 @@ struct dma_buf *nnaccel_dmabuf_create(struct nnaccel_account *account, u64 lengt
  * nnaccel_dmabuf_is_ours() - Returns whether this module allocated the memory of a dma-buf
  * @dmabuf: the dma-buf
  *
- * Return: true if the memory is this module's.
+ * Return: true if this module allocated the memory.
  */
 bool nnaccel_dmabuf_is_ours(const struct dma_buf *dmabuf)
 {

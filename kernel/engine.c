@@ -2,9 +2,10 @@
 /*
  * nnaccel: the engine node.
  *
- * A broker opens the node and registers its engine as a device. The broker then fetches the
- * contexts that want a worker, and answers each context with a session or a refusal. Calls of a
- * context's client wait until a worker attaches. Engines are independent of each other.
+ * A broker opens the engine node and registers its engine as a device. The broker fetches the
+ * contexts that want a worker, and gives each context a session or a refusal. A call that needs a
+ * worker waits until one attaches to the context. The contexts of one engine do not affect other
+ * engines.
  *
  * A context has one of these stages, protected by the engine's lock:
  *
@@ -16,9 +17,9 @@
  *   SERVED -> IDLE	The session ended.
  *   Any -> GONE	The context was closed.
  *
- * The list of events contains each WANTED context, and each GONE context that the broker
- * knows. It contains a SERVED context if its priority has changed since the broker last
- * fetched it.
+ * The list of events contains each WANTED context, and each GONE context that the broker knows. The
+ * list contains a SERVED context if the priority has changed since the broker last fetched the
+ * priority.
  */
 
 #include <linux/cred.h>
@@ -48,7 +49,7 @@ static void nnaccel_engine_notify(struct nnaccel_context *ctx, enum nnaccel_engi
 	wake_up(&engine->events_wait);
 }
 
-/* Fails with @error all calls that wait for a worker of @ctx. */
+/* Makes all calls that wait for a worker of @ctx fail with @error. */
 static void nnaccel_engine_fail_waits(struct nnaccel_context *ctx, int error)
 {
 	lockdep_assert_held(&ctx->engine->lock);
@@ -172,7 +173,7 @@ u32 nnaccel_engine_get_state(struct nnaccel_context *ctx)
  * nnaccel_engine_time_left() - Requests a worker, unless the broker refused one during this wait
  * @cmd: the command that needs a worker, in ctx->changes_wait; ctx->lock is held
  *
- * The wait also ends at the command's deadline.
+ * The wait for a worker also ends at the command's deadline.
  *
  * Return: the jiffies for which the command may still wait for a worker. If no worker will attach:
  * -ENOTCONN, -ETIMEDOUT, -ETIME, -EPIPE, or the error of the broker's refusal.
@@ -213,7 +214,10 @@ long nnaccel_engine_time_left(struct nnaccel_command *cmd)
 	return left;
 }
 
-/* Dequeues the first event. Returns its context with a reference, or NULL if there is no event. */
+/*
+ * Dequeues the first event for the broker. Returns the event's context with a reference, or NULL if
+ * there is no event.
+ */
 static struct nnaccel_context *nnaccel_engine_dequeue(const struct file *broker,
 						      struct nnaccel_engine_next *arg)
 {
@@ -226,7 +230,7 @@ static struct nnaccel_context *nnaccel_engine_dequeue(const struct file *broker,
 		ctx = ERR_PTR(-ENODEV);
 	} else if (ctx) {
 		list_del_init(&ctx->event);
-		/* The caller takes over the reference of a GONE event. */
+		/* The caller takes over the reference to the context that a GONE event has. */
 		arg->out_event = NNACCEL_ENGINE_GONE;
 		if (ctx->stage == NNACCEL_STAGE_WANTED) {
 			arg->out_event = NNACCEL_ENGINE_NEW;
@@ -255,8 +259,8 @@ static void nnaccel_engine_requeue(const struct file *broker, struct nnaccel_con
 	mutex_lock(&engine->lock);
 	if (engine->broker != broker) {
 		/*
-		 * This broker has left. The next broker gets the offered contexts without this
-		 * event.
+		 * If this broker has left, drop the event; the next broker gets the offered
+		 * contexts anyway.
 		 */
 	} else if (event == NNACCEL_ENGINE_GONE) {
 		nnaccel_context_get(ctx);
@@ -268,7 +272,7 @@ static void nnaccel_engine_requeue(const struct file *broker, struct nnaccel_con
 		ctx->stage = NNACCEL_STAGE_WANTED;
 		list_add(&ctx->event, &engine->events);
 	}
-	/* Another thread of the broker may have found the list empty and now sleep. */
+	/* Another thread of the broker may have found the list of events empty and sleep now. */
 	wake_up(&engine->events_wait);
 	mutex_unlock(&engine->lock);
 }
@@ -344,7 +348,7 @@ static struct nnaccel_context *nnaccel_engine_end_offer(const struct file *broke
 	return ctx;
 }
 
-/* Offers a context again because no session could be created. */
+/* Makes a context OFFERED again because no session could be created for it. */
 static void nnaccel_engine_restore_offer(struct nnaccel_context *ctx)
 {
 	struct nnaccel_engine *engine = ctx->engine;
@@ -452,7 +456,10 @@ static int nnaccel_engine_opener_ioctl(struct nnaccel_ucmd *ucmd)
 	mutex_unlock(&engine->lock);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
-	/* If the broker's namespace does not map the id, no context matches it. */
+	/*
+	 * If the broker's user namespace does not map the group id, no context is a member of the
+	 * group.
+	 */
 	arg->out_member = nnaccel_cred_in_group(ctx->cred,
 						make_kgid(current_user_ns(), arg->gid));
 	arg->out_lives = nnaccel_context_opener_lives(ctx);
@@ -462,8 +469,8 @@ static int nnaccel_engine_opener_ioctl(struct nnaccel_ucmd *ucmd)
 }
 
 /*
- * Allows lower-case letters, digits and hyphens, but not a hyphen as the first character. All bytes
- * after the name must be 0.
+ * Allows engine names of lower-case letters, digits and hyphens, without a hyphen as the first
+ * character. All bytes after the name must be 0.
  */
 static bool nnaccel_engine_name_is_valid(const char name[NNACCEL_MAX_NAME])
 {
@@ -472,7 +479,10 @@ static bool nnaccel_engine_name_is_valid(const char name[NNACCEL_MAX_NAME])
 	return length && name[0] != '-' && !memchr_inv(name + length, 0, NNACCEL_MAX_NAME - length);
 }
 
-/* Allows printable ASCII. All bytes after the text must be 0, and there must be at least one. */
+/*
+ * Allows printable ASCII. At least one byte must follow the text, and all bytes after the text must
+ * be 0.
+ */
 static bool nnaccel_engine_text_is_valid(const char *text, size_t size)
 {
 	size_t length = 0;
@@ -560,7 +570,10 @@ static int nnaccel_engine_register_ioctl(struct nnaccel_ucmd *ucmd)
 		return PTR_ERR(engine);
 	arg->out_device = engine->number;
 	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-	/* If two registrations race on one file, the second one releases its engine below. */
+	/*
+	 * If two threads register an engine on one file at the same time, the second registration
+	 * gives up its engine again.
+	 */
 	if (!ret && cmpxchg_release(&file->private_data, NULL, engine))
 		ret = -EEXIST;
 	if (ret)
@@ -571,7 +584,8 @@ static int nnaccel_engine_register_ioctl(struct nnaccel_ucmd *ucmd)
 static int nnaccel_engine_open(struct inode *inode, struct file *file)
 {
 	/*
-	 * The misc device core has set private_data; NULL means that no engine is registered yet.
+	 * The misc device core has set private_data; after this reset NULL means that no engine is
+	 * registered.
 	 */
 	file->private_data = NULL;
 	return nonseekable_open(inode, file);
@@ -607,7 +621,7 @@ static const char *const nnaccel_stage_names[] = {
  * nnaccel_engine_show() - Prints a line for each context
  * @m: the output
  *
- * The values are read without locks, so they may belong to slightly different times.
+ * The values of a context are read without locks, so they may belong to slightly different times.
  */
 void nnaccel_engine_show(struct seq_file *m)
 {
@@ -662,8 +676,8 @@ void nnaccel_engine_end_sessions(struct nnaccel_engine *engine)
  * nnaccel_engine_next_context() - Iterates over the open contexts of all engines
  * @ctx: the previous context, whose reference is dropped; NULL to begin
  *
- * Returns contexts in the order of their numbers. A caller that stops before NULL must put
- * its last context.
+ * Returns contexts in the order of their numbers. A caller that stops iterating before the function
+ * returns NULL must put its last context.
  *
  * Return: the next context with a reference, or NULL.
  */

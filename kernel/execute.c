@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: executions. This file copies the client's description once, validates it, and builds a
- * command.
+ * nnaccel: executions. The module copies the client's description of an execution once, validates
+ * the copy, and builds a command.
  */
 
 #include <linux/ktime.h>
@@ -14,8 +14,8 @@
 #include "model.h"
 
 /*
- * Validates an argument, and adds the access that it needs to its grant. @output is negative for
- * inputs.
+ * Validates an argument of an execution, and adds the access that the argument needs to its pool's
+ * grant. @output is negative for inputs.
  */
 static int nnaccel_execute_check_arg(struct nnaccel_command *cmd, struct nnaccel_arg *arg,
 				     s64 output)
@@ -69,8 +69,8 @@ static int nnaccel_execute_set_args(struct nnaccel_command *cmd, const struct nn
 }
 
 /*
- * Appends the pools of planes in other files, with the protection of the formatted pool to which
- * they belong. The number of these pools is known only now, after the lookup of all pools.
+ * Appends the additional pools of each formatted pool, with the formatted pool's protection. The
+ * number of additional pools is known only after the lookup of all pools.
  */
 static int nnaccel_execute_add_planes(struct nnaccel_command *cmd, struct nnaccel_arrays *arrays)
 {

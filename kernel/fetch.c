@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: fetching. A worker gets notices first, and then commands in the order of their priority.
+ * nnaccel: what a worker fetches from a session: first notices, and then commands in the order of
+ * their priority.
  */
 
 #include <linux/ktime.h>
@@ -16,7 +17,7 @@
  * nnaccel_session_ready() - Returns whether a fetch of the worker would return at once
  * @session: the session
  *
- * Waits call this function without ctx->lock.
+ * Threads that wait for a notice or a command call this function without ctx->lock.
  *
  * Return: true if the session has a notice or a command, or is over.
  */
@@ -33,7 +34,7 @@ static void nnaccel_session_insert(struct nnaccel_session *session, struct nnacc
 	u32 priority = cmd->head.priority;
 	struct list_head *at;
 
-	/* Search from the end, because most commands have the same priority. */
+	/* Search the queue from its end, because most commands have the same priority. */
 	list_for_each_prev(at, &session->queue) {
 		u32 other = list_entry(at, struct nnaccel_command, node)->head.priority;
 
@@ -74,7 +75,7 @@ void nnaccel_session_queue(struct nnaccel_session *session, struct nnaccel_comma
  * @number: number of the model, the grant or the slot
  * @burst: number of the burst
  *
- * Nothing is posted for a closed context, because its worker ends anyway.
+ * The worker of a closed context gets no notice, because the worker ends anyway.
  */
 void nnaccel_session_notify(struct nnaccel_session *session, struct nnaccel_notice **from,
 			    u32 kind, u64 number, u32 burst)
@@ -155,7 +156,8 @@ static int nnaccel_fetch_grant(struct nnaccel_session *session, struct nnaccel_c
 		return -ESHUTDOWN;
 	}
 	/*
-	 * Grants were reserved in order. If memory ran out, publish those that were reserved.
+	 * If memory ran out, publish the grants that were reserved before; grants are reserved in
+	 * order.
 	 */
 	nnaccel_fetch_publish(session, cmd);
 	if (!ret && cmd->burst) {
@@ -209,7 +211,7 @@ static int nnaccel_fetch_write(const struct nnaccel_fetch *fetch, const struct n
 	u64 deadline_ns = nnaccel_time_to_user(cmd->head.deadline_ns);
 	size_t size = nnaccel_command_size(cmd);
 
-	/* The arrays directly follow the head. */
+	/* The arrays of a command directly follow its head. */
 	if (nnaccel_put(to, &cmd->head, size))
 		return -EFAULT;
 	if (deadline_ns != cmd->head.deadline_ns && put_user(deadline_ns, &to->deadline_ns))
@@ -259,8 +261,8 @@ static int nnaccel_fetch_notice(const struct nnaccel_fetch *fetch)
 }
 
 /*
- * Waits until there is something to fetch. Each wake-up wakes only one of the worker's threads,
- * and removes that thread from the wait queue.
+ * Waits until the session has a notice or a command to fetch. Each wake-up wakes only one of the
+ * worker's threads, and removes the thread from the wait queue.
  */
 static int nnaccel_fetch_wait(struct nnaccel_session *session)
 {
@@ -353,8 +355,8 @@ again:
 		goto again;
 out:
 	/*
-	 * A wake-up wakes only one thread, so this thread wakes another one if there is more to
-	 * fetch.
+	 * A wake-up wakes only one thread of the worker, which must wake another thread if there is
+	 * more to fetch.
 	 */
 	if (nnaccel_session_ready(session))
 		wake_up(&session->wait);

@@ -4,9 +4,9 @@
  * and displays use them. Only arguments of executions use formatted pools. The module does not
  * interpret the pixels.
  *
- * A formatted pool holds the dma-buf of its first plane. For each other file with planes it holds
- * an additional pool without an id, which is granted and accessed like any pool. A command lists
- * additional pools after the pools that its caller named.
+ * A formatted pool holds the dma-buf of its first plane. For each further file with planes a
+ * formatted pool has an additional pool without an id, which is granted and accessed like any pool.
+ * A command lists these additional pools after the pools that its caller named.
  */
 
 #include <linux/dma-buf.h>
@@ -17,8 +17,9 @@
 #include "memory.h"
 
 /*
- * Layouts of the formats: bytes of a pixel in the first plane, and of what width and height must
- * be multiples. For the other planes, chroma_bytes is the number of bytes for 2 x 2 pixels.
+ * Layouts of image formats: pixel_bytes is the size of a pixel in the first plane, and
+ * width_multiple and height_multiple are the numbers of which width and height must be multiples.
+ * For planes after the first, chroma_bytes is the number of bytes for 2 x 2 pixels.
  */
 static const struct nnaccel_format_info {
 	u32 fourcc;
@@ -106,7 +107,7 @@ static int nnaccel_image_init(const struct nnaccel_pool_import *cmd,
 	return 0;
 }
 
-/* Looks up the files of all planes. @files gets each file once, with one reference. */
+/* Looks up the files of all planes of an image. @files gets each file once, with one reference. */
 static int nnaccel_image_get_files(const struct nnaccel_pool_import *cmd,
 				   struct nnaccel_image *image, struct nnaccel_image_file *files)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: mappings of a worker. A worker may map pools of commands and slots, and the memory of
- * bursts. It can also get dma-bufs of grants, for devices.
+ * bursts. For devices, a worker can get dma-bufs that stand for grants.
  */
 
 #include <linux/dma-buf.h>
@@ -14,12 +14,13 @@
 #include "session.h"
 
 /*
- * Limit of unfetched notices. Above this limit the worker cannot look up slots, so it cannot learn
- * of more objects. Commands cannot exceed the limit, because the worker fetches notices first.
+ * Limit of unfetched notices. Above this limit a worker cannot look up slots, so it cannot learn of
+ * more objects. Fetching commands cannot exceed the limit of notices, because the worker fetches
+ * notices first.
  */
 #define NNACCEL_MAX_NOTICES	(64 * 1024)
 
-/* Numbers of grants. The mmap() offsets of grants are below those of bursts. */
+/* Range of the numbers of grants. The mmap() offsets of grants are below those of bursts. */
 #define NNACCEL_GRANT_LIMIT	XA_LIMIT(1, (NNACCEL_BURST_MAP >> NNACCEL_GRANT_SHIFT) - 1)
 
 /**
@@ -79,8 +80,8 @@ void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool 
  * @session: the session; ctx->lock is held
  * @pool: the pool, which has a grant
  *
- * The number stays reserved until the worker has fetched the notice. To store NULL at an index
- * that is in use allocates nothing.
+ * The grant's number stays reserved until the worker has fetched the notice of the grant's end. To
+ * store NULL at an index of the xarray that is in use allocates no memory.
  */
 void nnaccel_grant_remove(struct nnaccel_session *session, struct nnaccel_pool *pool)
 {
@@ -115,7 +116,7 @@ void nnaccel_grant_revoke_fds(struct nnaccel_session *session)
  * @writable: the mapping may be written, now or after mprotect()
  *
  * The function clears VM_SHARED and VM_MAYWRITE of a read-only mapping, as mmap() does if the
- * file is open read-only. So memfd seals do not count the mapping as writable, and
+ * file is open read-only. Without these flags memfd seals do not count the mapping as writable, and
  * remap_file_pages() cannot make it writable.
  *
  * Return: 0 or the error of the file's mmap().
@@ -137,7 +138,7 @@ int nnaccel_session_map_file(struct vm_area_struct *vma, struct file *file, u64 
  * @offset: offset in the dma-buf, in bytes
  * @writable: the mapping may be written, now or after mprotect()
  *
- * VM_SHARED of a read-only mapping is cleared only after the exporter's mmap().
+ * The function clears VM_SHARED of a read-only mapping only after the exporter's mmap().
  *
  * Return: 0 or the error of the exporter's mmap().
  */
@@ -204,7 +205,10 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 	mutex_lock(&ctx->lock);
 	if (session->ended)
 		ret = -ESHUTDOWN;
-	/* Grants were reserved in order. If memory ran out, publish those that were reserved. */
+	/*
+	 * If memory ran out, publish the grants that were reserved before; grants are reserved in
+	 * order.
+	 */
 	for (i = 0; i < num && !session->ended; i++) {
 		struct nnaccel_pool *each = nnaccel_pool_of_file(pool, i);
 
@@ -223,8 +227,8 @@ int nnaccel_session_slot_ioctl(struct nnaccel_ucmd *ucmd)
 }
 
 /*
- * Returns the pool of a dma-buf's grant, with a reference, or an error pointer. If the session is
- * over, it may only end accesses.
+ * Returns the pool of a dma-buf's grant, with a reference, or an error pointer. After the end of a
+ * session its worker may only end accesses.
  */
 static struct nnaccel_pool *nnaccel_session_get_granted(struct nnaccel_session *session, u32 grant,
 							u32 prot, bool end)
@@ -271,7 +275,7 @@ int nnaccel_session_sync_ioctl(struct nnaccel_ucmd *ucmd)
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
 	ret = pool->device ? -EOPNOTSUPP : nnaccel_access_init(session->ctx);
-	/* With NNACCEL_ATTACH_DEVICES the memory is not synced for the CPU. */
+	/* In a session with NNACCEL_ATTACH_DEVICES the memory is not synced for the CPU. */
 	if (!ret && session->flags & NNACCEL_ATTACH_DEVICES)
 		ret = end ? 0 : nnaccel_access_wait(pool->dmabuf, prot & NNACCEL_PROT_WRITE);
 	else if (!ret && end)
@@ -311,7 +315,7 @@ int nnaccel_session_grant_fd_ioctl(struct nnaccel_ucmd *ucmd)
 				    arg->flags & NNACCEL_GRANT_FD_CLOEXEC, &arg->out_fd);
 }
 
-/* Returns the pool whose grant is to be mapped, or an error pointer. ctx->lock is held. */
+/* Returns the pool whose grant the worker wants to map, or an error pointer. ctx->lock is held. */
 static struct nnaccel_pool *nnaccel_session_find_grant(struct nnaccel_session *session,
 						       const struct vm_area_struct *vma)
 {
@@ -325,7 +329,10 @@ static struct nnaccel_pool *nnaccel_session_find_grant(struct nnaccel_session *s
 	pool = xa_load(&session->grants, vma->vm_pgoff >> shift);
 	if (!pool || PAGE_ALIGN(pool->length) != vma->vm_end - vma->vm_start)
 		return ERR_PTR(-EINVAL);
-	/* If the exporter of constants refused access, their grant has no protection at all. */
+	/*
+	 * If the exporter of a pool of constants refused access, the pool's grant permits neither
+	 * reading nor writing.
+	 */
 	if (!(pool->grant_prot & NNACCEL_PROT_READ) ||
 	    (vma->vm_flags & VM_WRITE && !(pool->grant_prot & NNACCEL_PROT_WRITE)))
 		return ERR_PTR(-EACCES);

@@ -21,8 +21,8 @@
 #include "session.h"
 
 /*
- * A parameter that can be changed at any time. Documentation/uapi.rst shows all uses of this macro
- * as a table.
+ * Defines a module parameter that can be changed at any time. Documentation/uapi.rst has a table of
+ * all parameters that NNACCEL_PARAM() defines.
  */
 #define NNACCEL_PARAM(_type, _name, _value, _text)				\
 	unsigned _type nnaccel_##_name = _value;				\
@@ -59,19 +59,22 @@ NNACCEL_PARAM(int, deadline_grace_ms, 100,
 NNACCEL_PARAM(int, kill_grace_ms, 1000,
 	      "How long past its deadline an execution may go on before its worker is killed, in ms (default 1000)");
 
-/* The default equals the time that GPU drivers allow a job before they reset the GPU. */
+/*
+ * The default of fence_bound_ms equals the time that GPU drivers allow a job before they reset the
+ * GPU.
+ */
 NNACCEL_PARAM(int, fence_bound_ms, 10000,
 	      "How long a command waits for the fence that its worker committed, in ms (default 10000)");
 
-/* Runs work that cannot run in the callback of a fence or under a lock. */
+/* Work queue for work that cannot run in the callback of a fence or under a lock. */
 struct workqueue_struct *nnaccel_wq;
 /*
- * Ends the threads of freed contexts and notifies importers. Work of this queue may allocate and
- * block.
+ * Work queue for ending the threads of freed contexts and for notifying importers. Work items of
+ * nnaccel_free_wq may allocate and block.
  */
 struct workqueue_struct *nnaccel_free_wq;
 
-/* The mmap() offset of a grant has its number above bit 40, so it needs 64 bits. */
+/* The mmap() offset of a grant has the grant's number above bit 40, so an offset needs 64 bits. */
 static_assert(BITS_PER_LONG == 64);
 static_assert(NNACCEL_SYNC_READ == NNACCEL_PROT_READ && NNACCEL_SYNC_WRITE == NNACCEL_PROT_WRITE);
 
@@ -81,7 +84,7 @@ static_assert(NNACCEL_SYNC_READ == NNACCEL_PROT_READ && NNACCEL_SYNC_WRITE == NN
  * @size: the module's size of the structure
  * @min_size: size of the structure's first published version
  *
- * The size is read only once: the copy has the value that was checked.
+ * The size in the caller's structure is read only once: the copy has the value that was checked.
  *
  * Return: 0, -EFAULT, -EINVAL, -E2BIG.
  */
@@ -93,7 +96,10 @@ int nnaccel_copy_struct(struct nnaccel_ucmd *ucmd, size_t size, size_t min_size)
 		return -EFAULT;
 	if (ucmd->user_size < min_size)
 		return -EINVAL;
-	/* The check of the tail cannot be interrupted, so the size is limited. */
+	/*
+	 * The check that the bytes after the known structure are 0 cannot be interrupted, so the
+	 * size is limited.
+	 */
 	if (ucmd->user_size > PAGE_SIZE)
 		return -E2BIG;
 	ret = copy_struct_from_user(ucmd->cmd, size, ucmd->ubuffer, ucmd->user_size);
@@ -141,8 +147,7 @@ long nnaccel_ioctl(const struct nnaccel_ioctl_op *ops, unsigned int num_ops, voi
  * @from: what is written
  * @size: number of bytes
  *
- * Writes few bytes without copy_to_user(), whose checks take longer than such a
- * copy.
+ * Writes few bytes without copy_to_user(), whose checks take longer than a short copy.
  *
  * Return: 0 or -EFAULT.
  */
@@ -253,7 +258,8 @@ static s64 nnaccel_time_offset(void)
 }
 
 /*
- * Subtracts an offset from a time. 0 means no time and stays 0. A time before the boot becomes 1.
+ * Subtracts an offset from a time. The time 0 means none and stays 0. A time before the boot
+ * becomes 1.
  */
 static u64 nnaccel_time_less(u64 ns, s64 offset)
 {
@@ -268,7 +274,7 @@ static u64 nnaccel_time_less(u64 ns, s64 offset)
  * nnaccel_time_from_user() - Converts a time from the caller's CLOCK_MONOTONIC to the kernel's
  * @ns: the time in the caller's time namespace; 0 means none
  *
- * Return: the kernel's time; 1, which has passed, if the time is before the boot.
+ * Return: the kernel's time; if @ns is before the boot, 1, which is always in the past.
  */
 u64 nnaccel_time_from_user(u64 ns)
 {
@@ -345,7 +351,10 @@ static void __exit nnaccel_exit(void)
 	nnaccel_debugfs_exit();
 	destroy_workqueue(nnaccel_wq);
 	destroy_workqueue(nnaccel_free_wq);
-	/* A function that dropped the last reference to the module may not have returned yet. */
+	/*
+	 * Wait for functions that dropped the last reference to the module but have not returned
+	 * yet.
+	 */
 	rcu_barrier();
 	synchronize_rcu_tasks();
 	nnaccel_devices_free();

@@ -29,8 +29,7 @@
  * @grant: ctx->lock: number of the grant in the session; 0 if none
  * @grant_prot: ctx->lock: union of the NNACCEL_PROT_* that commands have needed
  *	so far
- * @proxies: ctx->lock: proxy dma-bufs of the grant, with references: a read-only one and a writable
- *	one; NULL before their first use
+ * @proxies: ctx->lock: read-only and writable proxy of the grant, with references; NULL if unused
  * @left: ctx->lock: proxies of ended grants that devices still use, with references
  */
 struct nnaccel_pool {
@@ -155,7 +154,7 @@ int nnaccel_command_add_fence(const struct nnaccel_command *cmd, struct dma_fenc
 void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin);
 void nnaccel_command_queue_access(struct nnaccel_command *cmd);
 
-/* Is a rank valid, and are all dimensions from index @rank on 0? */
+/* Checks whether a rank is valid, and whether all dimensions from index @rank on are 0. */
 static inline bool nnaccel_dims_are_valid(u32 rank, const u32 *dims)
 {
 	u32 rest = 0;

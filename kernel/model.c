@@ -11,7 +11,7 @@
 #include "session.h"
 #include "trace.h"
 
-/* Serial number of the latest model; serial numbers are never reused. */
+/* Serial number of the model that was created last; serial numbers are never reused. */
 static atomic64_t nnaccel_last_serial;
 
 static struct nnaccel_model *to_model(struct nnaccel_object *obj)
@@ -109,7 +109,7 @@ void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m)
 	xa_for_each(&ctx->objects, id, obj) {
 		const struct nnaccel_model_memory *memory;
 
-		/* A model of a dead worker uses no memory. */
+		/* A model whose worker has died uses no memory. */
 		if (obj->type != NNACCEL_OBJECT_MODEL || !to_model(obj)->session)
 			continue;
 		memory = &to_model(obj)->memory;
@@ -127,7 +127,10 @@ void nnaccel_model_show_memory(struct nnaccel_context *ctx, struct seq_file *m)
 	seq_printf(m, "drm-resident-device:\t%llu KiB\n", device >> 10);
 }
 
-/* Takes references to the pools of the command from @first on, which the model's release drops. */
+/*
+ * Takes references to the pools of a command from index @first on; the model's release drops the
+ * references.
+ */
 static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nnaccel_command *cmd,
 				    u32 first)
 {
@@ -159,7 +162,7 @@ static int nnaccel_model_hold_pools(struct nnaccel_model *model, const struct nn
  * @deadline_ns: the client's deadline
  * @attributes: user address of the attributes
  *
- * The new model has no id yet.
+ * The model gets its id when the client gets the command's answer.
  *
  * Return: 0, -EFAULT, -ENOMEM, -ENOSPC, -EDQUOT.
  */

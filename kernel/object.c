@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: objects. Each context has a table of pools, models, buffers and submissions. Bursts are
- * objects too, but have files instead of ids. An id is reserved before its object is made, and
- * published when nothing can fail any more. Dropping the last reference frees an object.
+ * also objects, but have files instead of ids. The id of an object is reserved before the object is
+ * made, and published when nothing can fail any more. Dropping the last reference frees an object.
  */
 
 #include "account.h"
@@ -16,17 +16,20 @@
 
 /* The properties of each type of object. */
 static const struct {
-	/* The limit of objects per context; NULL if commands are limited instead. */
+	/*
+	 * The limit of objects of this type per context; NULL for submissions, whose commands are
+	 * limited.
+	 */
 	const unsigned int *limit;
-	/* Bytes charged for an object: its structure, its notice, a node of a table, and files. */
+	/* Bytes charged for an object: the structure, the notice, an xarray node, and files. */
 	size_t bytes;
 	enum nnaccel_counter counter;
 	/*
-	 * Notifies the worker after the last reference was dropped, with ctx->lock held. NULL if
-	 * the worker does not know objects of this type, or was notified before.
+	 * Notifies the worker that the last reference to an object was dropped, with ctx->lock
+	 * held. The function is NULL if the worker does not know the type, or was notified before.
 	 */
 	void (*retire)(struct nnaccel_object *obj);
-	/* Drops the object's references and frees the object; ctx->lock is not held. */
+	/* Drops the references that the object has and frees the object; ctx->lock is not held. */
 	void (*release)(struct nnaccel_object *obj);
 } nnaccel_object_types[NNACCEL_OBJECT_TYPES] = {
 	[NNACCEL_OBJECT_POOL] = {
@@ -72,7 +75,7 @@ int nnaccel_object_init(struct nnaccel_object *obj, struct nnaccel_context *ctx,
 	ret = nnaccel_charge_kernel(ctx->account, bytes);
 	if (ret)
 		return ret;
-	/* The worker does not know submissions. */
+	/* The worker does not know submissions, so a submission needs no notice. */
 	obj->notice = NULL;
 	if (type != NNACCEL_OBJECT_SUBMISSION) {
 		obj->notice = kzalloc(sizeof(*obj->notice), GFP_KERNEL_ACCOUNT);
@@ -219,7 +222,7 @@ int nnaccel_object_destroy(struct nnaccel_context *ctx, u32 id, const struct nna
 {
 	struct nnaccel_object *obj;
 
-	/* A reserved id has no object. Keep such an id, because a call still needs it. */
+	/* Keep an id that is reserved and has no object, because a call still needs the id. */
 	xa_lock(&ctx->objects);
 	obj = xa_load(&ctx->objects, id);
 	if (only && obj != only)
@@ -245,8 +248,8 @@ void nnaccel_object_destroy_all(struct nnaccel_context *ctx)
 	unsigned long id;
 
 	/*
-	 * Work items may remove submissions whose files were closed, so each object is looked up by
-	 * its id again.
+	 * Work items may remove submissions whose files were closed, so the loop looks up each
+	 * object by its id again.
 	 */
 	xa_for_each(&ctx->objects, id, obj)
 		nnaccel_object_destroy(ctx, id, NULL);

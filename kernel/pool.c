@@ -54,7 +54,7 @@ void nnaccel_pool_put(struct nnaccel_pool *pool)
  * @pool: the pool
  *
  * Return: NNACCEL_PROT_SYNC for a dma-buf of another driver, NNACCEL_PROT_FORMATTED for a formatted
- * pool, NNACCEL_PROT_DEVICE if only devices can access it.
+ * pool, NNACCEL_PROT_DEVICE if only devices can access the pool.
  */
 u32 nnaccel_pool_prot_flags(const struct nnaccel_pool *pool)
 {
@@ -82,7 +82,7 @@ bool nnaccel_pool_may_execute(const struct nnaccel_pool *pool)
  * nnaccel_pool_is_bytes() - Returns whether the CPU can access a pool as plain bytes
  * @pool: the pool
  *
- * Return: false if only devices can access the pool, or if it is formatted.
+ * Return: false if only devices can access the pool, or if the pool is formatted.
  */
 bool nnaccel_pool_is_bytes(const struct nnaccel_pool *pool)
 {
@@ -128,7 +128,7 @@ void nnaccel_pool_release(struct nnaccel_object *obj)
 	kfree(pool);
 }
 
-/* Makes a pool with one reference and without memory. Reserves an id, unless @id is NULL. */
+/* Makes a pool with one reference and without memory, and reserves an id unless @id is NULL. */
 static struct nnaccel_pool *nnaccel_pool_create(struct nnaccel_context *ctx, u32 *id)
 {
 	struct nnaccel_pool *pool;
@@ -180,8 +180,8 @@ int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_p
  * nnaccel_pool_may_have() - Returns whether a pool of a length can be allocated at all
  * @length: length in bytes
  *
- * Besides max_pool_bytes two limits apply: the array of pages must fit vmalloc(), and a grant
- * must fit its range of mmap() offsets.
+ * The length of a pool has two limits besides max_pool_bytes: vmalloc() must be able to allocate
+ * the array of pages, and a grant must fit its range of mmap() offsets.
  *
  * Return: true if a pool may have this length.
  */
@@ -266,10 +266,10 @@ static int nnaccel_import_check_range(const struct nnaccel_pool_import *cmd, u64
 }
 
 /*
- * Allows regular files that mmap() can map, with three exceptions. Mappings of hugetlbfs need
- * aligned addresses, which a session's mmap() does not choose. Files of anonymous inodes may have
- * references to other files. Files of sysfs and procfs are attributes or device memory, and may
- * depend on the process that maps them.
+ * Allows the import of regular files that mmap() can map, except files of three kinds of file
+ * system. Mappings of hugetlbfs files need aligned addresses, which a session's mmap() does not
+ * choose. Files of anonymous inodes may have references to other files. Files of sysfs and procfs
+ * are attributes or device memory, and may depend on the process that maps them.
  */
 static int nnaccel_import_check_regular(const struct nnaccel_pool_import *cmd, struct file *file)
 {
@@ -314,9 +314,9 @@ static const struct file_operations nnaccel_hold_fops = {
 };
 
 /*
- * Makes a file that counts as a writable mapping of @file, so that no seal can forbid writing. A
- * file is used because fput() defers the release to the end of the system call. So this count
- * lasts until a mapping by a session's mmap() has its own count.
+ * Makes a file that counts as a writable mapping of @file, so that no seal can forbid writing.
+ * Because fput() defers the release to the end of the system call, the count lasts until a mapping
+ * by a session's mmap() has its own count.
  */
 static struct file *nnaccel_hold_create(struct file *file)
 {

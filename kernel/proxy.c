@@ -4,16 +4,17 @@
  * own driver. A proxy gives access only to the granted memory, with the protection of the grant,
  * and is revoked when the grant ends.
  *
- * A proxy has its own reservation object, not that of the memory. The fences that a command's
- * memory had at submission have signalled when the command is fetched, or the worker gets them.
- * Later fences of the memory may wait for the command, so the engine's driver must not wait for
- * them. NNACCEL_COMMIT_FENCE adds the fences of the driver to the memory.
+ * A proxy has its own reservation object, not that of the memory. When a worker fetches a command,
+ * the fences that the command's memory had at submission have signalled, or the worker gets these
+ * fences. Fences that are added to the memory later may wait for the command, so the engine's
+ * driver must not wait for such fences. NNACCEL_COMMIT_FENCE adds the fences of the driver to the
+ * memory.
  *
- * If this module allocated the memory, devices attach to it as to its own dma-buf. For memory of
- * another exporter, each attachment to the proxy has a nested attachment to that memory. The nested
- * attachment stays mapped during its whole life, because the reservation object of the memory
- * cannot be locked inside that of the proxy. No lock of this module is held while the exporter is
- * called.
+ * If this module allocated the granted memory, a device attaches to the proxy as to the memory's
+ * own dma-buf. If another exporter allocated the memory, each attachment to the proxy has a nested
+ * attachment to that exporter's dma-buf. A nested attachment stays mapped during its whole life,
+ * because the memory's reservation object cannot be locked inside the proxy's. No lock of this
+ * module is held during a call of another exporter.
  */
 
 #include <linux/dma-buf.h>
@@ -103,7 +104,10 @@ static int nnaccel_proxy_attach(struct dma_buf *dmabuf, struct dma_buf_attachmen
 	int ret;
 
 	atomic_inc(&proxy->attached);
-	/* Pairs with the smp_store_mb() of the revocation, which then reads @attached. */
+	/*
+	 * Pairs with the smp_store_mb() in nnaccel_proxy_revoke_all(), which reads @attached
+	 * afterwards.
+	 */
 	smp_mb__after_atomic();
 	if (READ_ONCE(proxy->revoked))
 		ret = -ENODEV;
@@ -133,9 +137,9 @@ static void nnaccel_proxy_detach(struct dma_buf *dmabuf, struct dma_buf_attachme
 }
 
 /*
- * Dynamic importers map with the reservation object locked, so an importer that read @revoked
- * before it was set is notified of the revocation after the mapping. Other importers are not
- * notified.
+ * Dynamic importers map a proxy with the reservation object locked, so an importer that reads
+ * @revoked just before a revocation is notified of the revocation after the mapping. Importers that
+ * are not dynamic are not notified.
  */
 static struct sg_table *nnaccel_proxy_map(struct dma_buf_attachment *attach,
 					  enum dma_data_direction dir)
@@ -161,7 +165,7 @@ static void nnaccel_proxy_unmap(struct dma_buf_attachment *attach, struct sg_tab
 		nnaccel_dmabuf_unmap(attach, table, dir);
 }
 
-/* Checks whether the CPU may access the memory. */
+/* Checks whether the CPU may access the memory of a proxy. */
 static int nnaccel_proxy_check_cpu(const struct nnaccel_proxy *proxy, bool write)
 {
 	if (proxy->device)
@@ -175,7 +179,7 @@ static int nnaccel_proxy_begin_cpu_access(struct dma_buf *dmabuf, enum dma_data_
 
 	if (READ_ONCE(proxy->revoked))
 		return -ENODEV;
-	/* DMA_FROM_DEVICE means that the CPU reads. */
+	/* The direction DMA_FROM_DEVICE means that the CPU only reads. */
 	return nnaccel_proxy_check_cpu(proxy, dir != DMA_FROM_DEVICE) ?:
 	       dma_buf_begin_cpu_access(proxy->memory, dir);
 }
@@ -188,7 +192,7 @@ static int nnaccel_proxy_end_cpu_access(struct dma_buf *dmabuf, enum dma_data_di
 	       dma_buf_end_cpu_access(proxy->memory, dir);
 }
 
-/* The dma-buf core has checked the range. */
+/* The dma-buf core has checked the range of the mapping. */
 static int nnaccel_proxy_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
 	struct nnaccel_proxy *proxy = dmabuf->priv;
@@ -243,8 +247,8 @@ bool nnaccel_dmabuf_is_proxy(const struct dma_buf *dmabuf)
 }
 
 /*
- * A driver may hold the lock of the reservation object for a long time, so a work item waits for
- * this lock. The module's exit function waits for this work.
+ * An importer's driver may hold the lock of the reservation object for a long time, so a work item
+ * waits for the lock. The module's exit function waits for the work item.
  */
 static void nnaccel_proxy_revoke(struct work_struct *work)
 {
@@ -267,7 +271,10 @@ static struct dma_buf *nnaccel_proxy_create(const struct nnaccel_pool *pool, boo
 	info.ops = &nnaccel_proxy_ops;
 	info.size = PAGE_ALIGN(pool->length);
 	info.flags = writable ? O_RDWR : O_RDONLY;
-	/* If another exporter made the table, the proxy cannot give out a part of it. */
+	/*
+	 * A proxy for memory of another exporter must cover the whole memory, because it uses the
+	 * exporter's scatter table.
+	 */
 	if (!nnaccel_dmabuf_is_ours(memory) && (pool->offset || info.size < memory->size))
 		return ERR_PTR(-EOPNOTSUPP);
 	proxy = kzalloc(sizeof(*proxy), GFP_KERNEL_ACCOUNT);
@@ -323,8 +330,8 @@ struct dma_buf *nnaccel_proxy_get(const struct nnaccel_session *session, struct 
 		mutex_lock(&ctx->lock);
 	}
 	/*
-	 * ctx->lock was not held: another thread may have made the proxy, or the session may have
-	 * ended.
+	 * Check again: while ctx->lock was not held, another thread may have made the proxy, or the
+	 * session may have ended.
 	 */
 	if (nnaccel_session_is_over(session)) {
 		dmabuf = ERR_PTR(-ESHUTDOWN);
@@ -343,8 +350,8 @@ struct dma_buf *nnaccel_proxy_get(const struct nnaccel_session *session, struct 
 }
 
 /*
- * May a device write the memory? While a driver is attached, it may begin a job at any time.
- * Drivers with explicit synchronisation add the fences of their jobs with
+ * Returns whether a device may still access the memory of a proxy. An attached driver may begin a
+ * job at any time. Drivers with explicit synchronisation add the fences of their jobs with
  * DMA_RESV_USAGE_BOOKKEEP.
  */
 static bool nnaccel_proxy_is_used(const struct nnaccel_proxy *proxy)
@@ -357,7 +364,7 @@ static bool nnaccel_proxy_is_used(const struct nnaccel_proxy *proxy)
  * nnaccel_proxy_is_left() - Returns whether devices still use a pool after its grant has ended
  * @pool: the pool; ctx->lock is held
  *
- * Drops the proxies that no device uses any more. This is possible under the lock,
+ * Drops the proxies that no device uses any more. Dropping proxies under ctx->lock is possible,
  * because fput() defers the release of their files.
  *
  * Return: true if a device may use the pool by a proxy of an ended grant.
@@ -392,8 +399,8 @@ void nnaccel_proxy_forget_all(struct nnaccel_pool *pool)
  * nnaccel_proxy_revoke_all() - Revokes the proxies of a grant that ends
  * @pool: the pool; ctx->lock is held
  *
- * The proxies are revoked before the function returns. A work item notifies
- * importers later.
+ * The proxies are revoked before the function returns. A work item notifies importers after the
+ * revocation.
  */
 void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool)
 {
@@ -409,8 +416,8 @@ void nnaccel_proxy_revoke_all(struct nnaccel_pool *pool)
 		proxy = pool->proxies[i]->priv;
 		pool->proxies[i] = NULL;
 		/*
-		 * Pairs with the smp_mb__after_atomic() between the count of a new attachment and
-		 * its check of @revoked.
+		 * Pairs with the smp_mb__after_atomic() in nnaccel_proxy_attach(), between the
+		 * increment of @attached and the check of @revoked.
 		 */
 		smp_store_mb(proxy->revoked, true);
 		trace_nnaccel_grant_revoke(pool->obj.ctx, pool->grant, proxy->writable);

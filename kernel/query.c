@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: queries. A client asks the worker for properties of the device, or which operations
- * of a model the engine supports.
+ * nnaccel: queries. By a query a client asks the worker for properties of the device, or for the
+ * operations of a model that the engine supports.
  */
 
 #include <linux/err.h>

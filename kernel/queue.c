@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: what happens to a command before its worker gets it. A command waits for dependencies,
- * for fences of its memory, for a worker and for exporters, and is then queued. These waits do not
- * need a waiting call: work items advance the command.
+ * for fences of its memory, for a worker and for exporters, and is then queued. No system call
+ * needs to wait meanwhile, because work items advance the command.
  */
 
 #include <linux/dma-buf.h>
@@ -19,8 +19,8 @@
 #include "trace.h"
 
 /*
- * Ends a wait of a command, perhaps with the lock of the wait's fence held. Returns true if no
- * other wait is pending.
+ * Ends a wait of a command, perhaps with the lock of the wait's fence held. Returns true if the
+ * command has no other pending wait.
  */
 static bool nnaccel_command_count_down(struct nnaccel_command *cmd)
 {
@@ -42,7 +42,10 @@ static void nnaccel_dependency_callback(struct dma_fence *fence, struct dma_fenc
 	nnaccel_dependency_over(container_of(cb, struct nnaccel_dependency, cb));
 }
 
-/* Ignore wake-ups before the end: pollers are also woken when the submission has a fence. */
+/*
+ * Ignore wake-ups before the submission's end, because a fence of the submission also wakes
+ * pollers.
+ */
 static int nnaccel_dependency_woken(struct wait_queue_entry *entry, unsigned int mode, int flags,
 				    void *key)
 {
@@ -55,7 +58,7 @@ static int nnaccel_dependency_woken(struct wait_queue_entry *entry, unsigned int
 	return 0;
 }
 
-/* Starts a wait. Returns false if the wait is already over; no callback is called in that case. */
+/* Starts a wait. Returns false, and never calls the callback, if the wait is already over. */
 static bool nnaccel_dependency_start(struct nnaccel_dependency *dep)
 {
 	struct nnaccel_end *end = dep->end;
@@ -63,7 +66,10 @@ static bool nnaccel_dependency_start(struct nnaccel_dependency *dep)
 
 	if (dep->fence)
 		return !dma_fence_add_callback(dep->fence, &dep->cb, nnaccel_dependency_callback);
-	/* A thread that sets the status wakes the waiters after that, with this lock held. */
+	/*
+	 * The thread that sets the status of an end takes the wait queue's lock afterwards to wake
+	 * the waiters.
+	 */
 	spin_lock_irq(&end->wait.lock);
 	pending = !READ_ONCE(end->status);
 	if (pending)
@@ -72,7 +78,10 @@ static bool nnaccel_dependency_start(struct nnaccel_dependency *dep)
 	return pending;
 }
 
-/* Stops a wait. Returns true if the wait was pending; its callback will not be called then. */
+/*
+ * Stops a wait. Returns true if the wait was pending, so that the wait's callback will not be
+ * called.
+ */
 static bool nnaccel_dependency_stop(struct nnaccel_dependency *dep)
 {
 	bool pending;
@@ -90,11 +99,9 @@ static bool nnaccel_dependency_stop(struct nnaccel_dependency *dep)
  * nnaccel_command_has_failed() - Returns whether a dependency that the client named has failed
  * @cmd: the command
  *
- * Only dependencies count: if fences of the memory fail, the command still
- * runs.
+ * Failed fences of the memory are ignored: the command still runs.
  *
- * Return: true if a dependency has failed; false if all have succeeded or are
- * pending.
+ * Return: true if a dependency has failed; false if each dependency has succeeded or is pending.
  */
 bool nnaccel_command_has_failed(const struct nnaccel_command *cmd)
 {
@@ -134,8 +141,8 @@ void nnaccel_end_put(struct nnaccel_end *end)
 }
 
 /*
- * Starts the waits with indices below @end. Returns true if all of them are over. Otherwise the
- * last one to end queues @ready.
+ * Starts the command's waits with indices below @end. Returns true if all these waits are over. If
+ * waits are pending, the last wait to end queues the command's work @ready.
  */
 static bool nnaccel_command_arm(struct nnaccel_command *cmd, u32 end)
 {
@@ -157,7 +164,7 @@ static bool nnaccel_command_arm(struct nnaccel_command *cmd, u32 end)
  * nnaccel_command_forget_waits() - Stops the waits of a command before its end is reported
  * @cmd: the command; ctx->lock is held
  *
- * On return only the work may still be pending.
+ * When the function returns, no wait is pending, but the command's work may be.
  */
 void nnaccel_command_forget_waits(struct nnaccel_command *cmd)
 {
@@ -219,7 +226,7 @@ static int nnaccel_command_await_engine(struct nnaccel_command *cmd)
 	return left;
 }
 
-/* Queues the command to its session. If this fails, the caller must finish the command. */
+/* Queues the command to its session. If queuing fails, the caller must finish the command. */
 static int nnaccel_command_queue(struct nnaccel_command *cmd)
 {
 	int ret;
@@ -241,9 +248,9 @@ static int nnaccel_command_queue(struct nnaccel_command *cmd)
 }
 
 /*
- * Does the worker, instead of the module, wait for the fences of an execution? The module
- * waits in three cases: a duration begins when the fences have signalled, a buffer may be in
- * use until then, or the CPU copies an image.
+ * Returns whether the worker, instead of the module, waits for the fences of an execution. The
+ * module waits for the fences if the execution has a maximum duration, uses a buffer, or uses an
+ * image that the CPU copies.
  */
 static bool nnaccel_command_gives_fences(const struct nnaccel_command *cmd)
 {
@@ -269,8 +276,8 @@ void nnaccel_command_advance(struct nnaccel_command *cmd)
 		return;
 
 	/*
-	 * Wait for the dependencies that the client named. The duration begins when all of them are
-	 * over.
+	 * Wait for the dependencies that the client named. The command's maximum duration begins
+	 * when all dependencies are over.
 	 */
 	if (nnaccel_command_gives_fences(cmd))
 		cmd->head.num_fences = cmd->num_waits - cmd->num_ends;
@@ -296,7 +303,10 @@ void nnaccel_command_advance(struct nnaccel_command *cmd)
 	if (ret == -EINPROGRESS)
 		goto out_watch;
 
-	/* Notify the exporters of the memory. nnaccel_command_begun() then continues. */
+	/*
+	 * Notify the exporters of the memory. After the notification nnaccel_command_begun()
+	 * continues.
+	 */
 	if (!ret && cmd->foreign && !nnaccel_command_is_devices(cmd)) {
 		nnaccel_command_queue_access(cmd);
 		goto out_watch;
@@ -317,8 +327,8 @@ out_watch:
  * @cmd: the command
  * @error: error of an exporter, or 0
  *
- * Return: true if the caller must drop a reference; false if the command ended during the call
- * of the exporters, so that the caller must end the access, too.
+ * Return: true if the caller must drop a reference to the command; false if the command ended
+ * meanwhile, so that the caller must also end the exporters' access.
  */
 bool nnaccel_command_begun(struct nnaccel_command *cmd, int error)
 {
@@ -370,8 +380,8 @@ bool nnaccel_command_depends(const struct nnaccel_command *cmd)
 }
 
 /*
- * Allocates the waits, unless that was done before. The memory for one fence of each grant was
- * charged with the command.
+ * Allocates the array of a command's waits, if the command has none. The memory for one fence of
+ * each grant is charged together with the command.
  */
 static int nnaccel_command_alloc_waits(struct nnaccel_command *cmd, u32 num_named)
 {
@@ -384,7 +394,10 @@ static int nnaccel_command_alloc_waits(struct nnaccel_command *cmd, u32 num_name
 	return cmd->waits ? 0 : -ENOMEM;
 }
 
-/* Sets a wait for @fence or, if @fence is NULL, for @end. Takes over the reference. */
+/*
+ * Sets a wait for @fence or, if @fence is NULL, for @end, and takes over the caller's reference to
+ * @fence or @end.
+ */
 static void nnaccel_command_set_wait(struct nnaccel_command *cmd, u32 i, struct dma_fence *fence,
 				     struct nnaccel_end *end)
 {
@@ -432,11 +445,17 @@ int nnaccel_command_depend(struct nnaccel_command *cmd, u64 fds, u32 num_fds)
 					 fence ? NULL : end);
 	}
 	cmd->num_named = num_fds;
-	/* Collect fences only now: fences that are added later may wait for this command. */
+	/*
+	 * Collect the fences of the memory once, at submission: fences that are added later may
+	 * wait for this command.
+	 */
 	for (i = 0; i < cmd->head.num_grants; i++) {
 		struct dma_buf *dmabuf = cmd->pools[i]->dmabuf;
 
-		/* Most memory never gets a fence, so it has no list of fences. */
+		/*
+		 * Memory that never had a fence has no list of fences, which is the most frequent
+		 * case.
+		 */
 		if (!dmabuf || !rcu_access_pointer(dmabuf->resv->fences))
 			continue;
 		ret = nnaccel_command_alloc_waits(cmd, 0) ?:

@@ -21,7 +21,7 @@
 #include "submit.h"
 #include "trace.h"
 
-/* A killed worker counts as dead after this time, even if it has not exited. */
+/* A killed worker counts as dead after NNACCEL_KILL_NS, even if it has not exited. */
 #define NNACCEL_KILL_NS		(2 * (u64)NSEC_PER_SEC)
 
 /* Interval between checks whether a killed worker has died, in jiffies. */
@@ -168,8 +168,8 @@ static __poll_t nnaccel_session_poll(struct file *file, poll_table *wait)
 }
 
 /*
- * Disconnects a session from its context. The session's file may stay open. The engine is
- * updated first, so that calls after this one wait for a new session and do not get -EPIPE.
+ * Disconnects a session from its context. The session's file may stay open. The function updates
+ * the engine first, so that later calls of the client wait for a new session and do not get -EPIPE.
  */
 static void nnaccel_session_disconnect(struct nnaccel_session *session)
 {
@@ -182,7 +182,7 @@ static void nnaccel_session_disconnect(struct nnaccel_session *session)
 	lockdep_assert_held(&ctx->lock);
 	nnaccel_engine_session_ended(ctx);
 	nnaccel_session_end(session);
-	/* If devices still use the memory of a command, the command ends later. */
+	/* If devices still use the memory of a command, the command ends only after their use. */
 	list_for_each_entry_safe(cmd, next_cmd, &session->in_flight, node)
 		if (!nnaccel_command_lose(cmd))
 			nnaccel_command_finish(cmd, -EPIPE);
@@ -221,7 +221,9 @@ static void nnaccel_session_cut_off(struct work_struct *work)
 	struct nnaccel_session *session = container_of(to_delayed_work(work),
 						       struct nnaccel_session, cutoff);
 
-	/* If no worker has attached, none will, because the session has ended. */
+	/*
+	 * If no worker has attached to the session yet, none will, because the session has ended.
+	 */
 	if (session->mm && atomic_read(&session->mm->mm_users) &&
 	    ktime_get_ns() - session->killed_ns <= NNACCEL_KILL_NS)
 		queue_delayed_work(nnaccel_wq, &session->cutoff, NNACCEL_KILL_POLL);
@@ -237,7 +239,8 @@ static void nnaccel_session_free(struct nnaccel_session *session)
 		kfree(notice);
 	xa_destroy(&session->grants);
 	/*
-	 * The table may still have a number that was reserved while the session was disconnected.
+	 * The table of bursts may still have a number that was reserved while the session was
+	 * disconnected.
 	 */
 	xa_destroy(&session->bursts);
 	put_pid(session->pid);
@@ -253,7 +256,10 @@ static int nnaccel_session_release(struct inode *inode, struct file *file)
 {
 	struct nnaccel_session *session = file->private_data;
 
-	/* After the disconnection no command kills the worker, so @cutoff is not queued again. */
+	/*
+	 * After the session's disconnection no command kills the worker, so the work @cutoff is not
+	 * queued again.
+	 */
 	nnaccel_session_leave(session);
 	cancel_delayed_work_sync(&session->cutoff);
 	nnaccel_session_free(session);
@@ -274,7 +280,7 @@ static const struct nnaccel_ioctl_op nnaccel_session_ops[] = {
 
 static long nnaccel_session_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	/* Only the attached worker may make other calls. */
+	/* Calls other than NNACCEL_SESSION_ATTACH are allowed only for the attached worker. */
 	if (cmd != NNACCEL_SESSION_ATTACH && !nnaccel_session_is_current(file->private_data))
 		return -EACCES;
 	return nnaccel_ioctl(nnaccel_session_ops, ARRAY_SIZE(nnaccel_session_ops),

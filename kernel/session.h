@@ -13,8 +13,7 @@
  * @number: ctx->lock: number of the session in the context, from 1
  * @mm: ctx->lock: the worker's address space, pinned; NULL before a worker attached
  * @pid: ctx->lock: process of the worker; valid with @mm
- * @killed_ns: ctx->lock: time at which the worker was killed for an overdue execution, or the
- *	session ended because its hardware was removed; else 0
+ * @killed_ns: ctx->lock: time of the worker's kill or the removal of its hardware; else 0
  * @flags: ctx->lock: NNACCEL_ATTACH_SHARED, _DEVICES, _FENCES; 0 without @mm
  * @ended: ctx->lock: the worker has lost the session and must close it
  * @cutoff: disconnects the session after a kill
@@ -24,8 +23,7 @@
  * @notices: ctx->lock: notices, oldest first
  * @num_notices: ctx->lock: number of notices
  * @models: ctx->lock: models requested in this session
- * @grants: ctx->lock: number -> pool; NULL if the grant has ended and the worker has not
- *	fetched the notice yet
+ * @grants: ctx->lock: number -> pool; NULL from the grant's end until its notice is fetched
  * @bursts: ctx->lock: number -> burst, for bursts that were announced and are
  *	not dead
  * @next_grant: ctx->lock: where the search for a free grant begins

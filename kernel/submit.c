@@ -2,11 +2,11 @@
 /*
  * nnaccel: submissions. A client submits work by SUBMIT and fetches the answer by WAIT.
  *
- * A table has an entry for each kind of work: how to build a command from the description, and
- * how to write the answer. All waits except those of copies are in queue.c: a call submits
- * its work before it waits. So there is nothing to undo if a signal ends the wait.
+ * For each kind of work a table has the functions that build a command from the client's
+ * description and write the answer. All waits except those of copies are in queue.c. Because a call
+ * submits its work before it waits, there is nothing to undo if a signal ends the wait.
  *
- * A SUBMIT that waits makes no submission, unless a signal ends its wait.
+ * A SUBMIT that waits for the answer makes no submission, unless a signal ends its wait.
  */
 
 #include <linux/anon_inodes.h>
@@ -24,7 +24,7 @@
 #include "model.h"
 #include "submit.h"
 
-/* Bytes of an ioctl's buffer that follow the structure of SUBMIT or WAIT. */
+/* Size of the part of an ioctl's buffer that follows the structure of SUBMIT or WAIT. */
 #define NNACCEL_WORK_SIZE	(NNACCEL_UCMD_SIZE - sizeof(struct nnaccel_submit))
 
 #define NNACCEL_PLAIN_KIND(_work, _struct, _last, ...)				\
@@ -37,7 +37,7 @@
 		__VA_ARGS__							\
 	}
 
-/* The entry of a kind of work whose answer may have a message. */
+/* The table entry of a kind of work whose answer may have a message. */
 #define NNACCEL_KIND(_work, _struct, _last, ...)				\
 	NNACCEL_PLAIN_KIND(_work, _struct, _last,				\
 			   .message = offsetof(struct nnaccel_##_struct, message),	\
@@ -93,7 +93,7 @@ int nnaccel_work_copy(const struct nnaccel_kind *kind, struct nnaccel_ucmd *work
 	return ret;
 }
 
-/* Makes the command of a kind from the copy of the client's structure. */
+/* Makes a command of the given kind from the module's copy of the client's structure. */
 static struct nnaccel_command *nnaccel_work_create(struct nnaccel_context *ctx,
 						   const struct nnaccel_kind *kind,
 						   const void *from)
@@ -143,8 +143,8 @@ static int nnaccel_work_reserve(const struct nnaccel_command *cmd, struct nnacce
  * @cmd: the answered command; NULL if there was none
  * @work: the client's structure and the module's copy of it
  *
- * Return: 0, -EFAULT, or an error of the kind. After an error the answer can be
- * written again.
+ * Return: 0, -EFAULT, or an error of the kind's answer(). After an error the answer can be written
+ * again.
  */
 int nnaccel_work_answer(const struct nnaccel_kind *kind, struct nnaccel_command *cmd,
 			struct nnaccel_ucmd *work)
@@ -180,7 +180,8 @@ int nnaccel_work_answer(const struct nnaccel_kind *kind, struct nnaccel_command 
 }
 
 /*
- * Publishes the object that the work made if @ret is 0. Otherwise releases the reserved id or fd.
+ * Publishes the object that the work made if @ret is 0. If @ret is an error, releases the reserved
+ * id or fd.
  */
 static void nnaccel_work_finish(struct nnaccel_command *cmd, struct nnaccel_ucmd *work, int ret)
 {
@@ -281,7 +282,7 @@ void nnaccel_submission_release(struct nnaccel_object *obj)
 	kfree(sub);
 }
 
-/* Do only devices access the memory of a command? */
+/* Returns whether only devices access the memory of a command. */
 static bool nnaccel_submission_is_devices(const struct nnaccel_command *cmd)
 {
 	u32 i;
@@ -346,7 +347,10 @@ static void nnaccel_submission_drop(struct nnaccel_submission *sub)
 
 /* ---- the file of a submission ---- */
 
-/* After the last close of its file a submission is dropped, now or when its command ends. */
+/*
+ * Drops a submission after the last close of its file: at once if the command has ended, else at
+ * the command's end.
+ */
 static int nnaccel_submission_close(struct inode *inode, struct file *file)
 {
 	struct nnaccel_submission *sub = file->private_data;
@@ -415,7 +419,8 @@ static struct nnaccel_submission *nnaccel_submission_of_file(const struct nnacce
  * nnaccel_submission_get_end() - Returns the end of the submission of a file
  * @fd: number of the file
  *
- * Return: the end with a reference; NULL if the file is not that of a submission.
+ * Return: the submission's struct nnaccel_end with a reference; NULL if the file is not a
+ * submission's.
  */
 struct nnaccel_end *nnaccel_submission_get_end(int fd)
 {
@@ -492,7 +497,9 @@ static int nnaccel_submit_and_leave(struct nnaccel_ucmd *ucmd, struct nnaccel_co
 	ret = nnaccel_submit_respond(ucmd, NNACCEL_STATE_PENDING, sub->id, fd);
 	if (ret)
 		goto err_file;
-	/* Publish the id before the file, because a close of the file removes the id. */
+	/*
+	 * Publish the submission's id before its file, because a close of the file removes the id.
+	 */
 	nnaccel_object_publish(&sub->obj, sub->id);
 	if (file)
 		fd_install(fd, file);
@@ -510,7 +517,10 @@ err_file:
 	return ret;
 }
 
-/* Makes a submission, so that WAIT can fetch the answer, because a signal ended the call's wait. */
+/*
+ * Makes a submission after a signal has ended the wait of SUBMIT, so that WAIT can fetch the
+ * answer.
+ */
 static int nnaccel_submit_keep(struct nnaccel_ucmd *ucmd, struct nnaccel_command *cmd)
 {
 	struct nnaccel_submission *sub = ERR_PTR(-EINTR);
@@ -543,15 +553,15 @@ static int nnaccel_submit_keep(struct nnaccel_ucmd *ucmd, struct nnaccel_command
 static int nnaccel_command_await(struct nnaccel_command *cmd)
 {
 	/*
-	 * The acquire pairs with the release in nnaccel_command_report(). The wait must be
-	 * freezable, because a worker that is already frozen cannot end it.
+	 * The acquire of cmd->ended pairs with the release in nnaccel_command_report(). The wait
+	 * must be freezable, because a worker that is already frozen cannot end it.
 	 */
 	return rcuwait_wait_event(&cmd->wait, smp_load_acquire(&cmd->ended),
 				  TASK_INTERRUPTIBLE | TASK_FREEZABLE) ? -ERESTARTSYS : 0;
 }
 
 /*
- * Returns the kind of work, or NULL if it does not allow the flags, the dependencies or the
+ * Returns the kind of work, or NULL if the kind does not allow the call's flags, dependencies or
  * duration.
  */
 static const struct nnaccel_kind *nnaccel_submit_kind(const struct nnaccel_submit *arg)
@@ -571,7 +581,10 @@ static const struct nnaccel_kind *nnaccel_submit_kind(const struct nnaccel_submi
 	return &nnaccel_kinds[array_index_nospec(arg->kind, ARRAY_SIZE(nnaccel_kinds))];
 }
 
-/* Makes the command of a SUBMIT. Returns NULL if no command is needed, because the work is done. */
+/*
+ * Makes the command of a SUBMIT. Returns NULL if the work is already done, so that no command is
+ * needed.
+ */
 static struct nnaccel_command *nnaccel_submit_create(struct nnaccel_context *ctx,
 						     const struct nnaccel_submit *arg,
 						     const struct nnaccel_kind *kind,
@@ -632,8 +645,8 @@ int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)
 	}
 
 	/*
-	 * Submit the command and wait for its end. If a signal ends the wait, there is nothing to
-	 * undo.
+	 * Submit the command and wait for its end. If a signal ends the wait, the call has nothing
+	 * to undo.
 	 */
 	ret = nnaccel_work_reserve(cmd, &work);
 	if (ret)
@@ -664,8 +677,8 @@ out:
  * @work: has room for the copy of the client's description; gets the address and size
  *	of the description
  *
- * Return: the execution, not admitted yet; or an error pointer: -EINVAL, -E2BIG, -EOPNOTSUPP,
- * -EFAULT, or an error of NNACCEL_SUBMIT.
+ * Return: the command of the execution, not admitted yet; or an error pointer: -EINVAL, -E2BIG,
+ * -EOPNOTSUPP, -EFAULT, or an error of NNACCEL_SUBMIT.
  */
 struct nnaccel_command *nnaccel_submit_by_ring(struct nnaccel_context *ctx, u64 from,
 					       struct nnaccel_ucmd *work)

@@ -15,15 +15,15 @@
  * @status: offset of out_status in the structure
  * @message: offset of message in the structure; 0 if it has none
  * @message_size: offset of message_size
- * @result: offset of the field for the id or fd of the object that the work
- *	makes; 0 if it makes none
+ * @result: offset of the field for the id or fd of the object that the work makes; 0 for none
  * @makes_file: the work makes a file instead of an object with an id
  * @layout: validates the module's copy of the structure, and lays out the arrays of the command
  * @build: fills the command; NNACCEL_AGAIN if the arrays must have other sizes
- * @create: makes a command instead of @layout and @build. It returns NULL if the work is
- *	already done, and -ERESTARTSYS if a signal came before anything was done
+ * @create: makes a command instead of @layout and @build, NULL if the work is already done, or
+ *	-ERESTARTSYS after a signal
  * @answer: writes the results that only this kind of work has, to the client and to the module's
- *	copy; or NULL. After an error (-ERESTARTSYS if a signal came) it can be called again.
+ *	copy; or NULL. After an error, or -ERESTARTSYS because of a signal, @answer can be called
+ *	again.
  * @publish: publishes the object that the work made, once the answer is written; cannot
  *	fail
  */
@@ -48,11 +48,9 @@ struct nnaccel_kind {
  * @obj: base object
  * @kind: kind of work
  * @id: its id
- * @end: the command's end, for pollers of the file and for dependent commands; NULL if
- *	there is no file
+ * @end: the command's end, for pollers and dependent commands; NULL without a file
  * @devices: only devices access the memory of its command
- * @fence: ctx->lock: with @devices: the fence that the worker committed for the command, or NULL;
- *	pollers read it without the lock
+ * @fence: ctx->lock, except for pollers: fence that the worker committed, with @devices; or NULL
  * @cmd: ctx->lock: the command, with a reference; NULL after the answer was fetched or the
  *	submission was destroyed
  * @answered: ctx->lock: the submission counts in nnaccel_context.num_answers

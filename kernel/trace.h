@@ -42,7 +42,10 @@
 			 { NNACCEL_COMMAND_FENCED, "FENCED" }, { NNACCEL_COMMAND_LOST, "LOST" }, \
 			 { NNACCEL_COMMAND_ENDING, "ENDING" }, { NNACCEL_COMMAND_DONE, "DONE" })
 
-/* Defines an event about an object, in the event class with the name of the object's structure. */
+/*
+ * Defines a trace event about an object, in the event class that is named after the object's
+ * structure.
+ */
 #define NNACCEL_EVENT(type, name) \
 	DEFINE_EVENT(nnaccel_##type, nnaccel_##name, \
 		     TP_PROTO(const struct nnaccel_##type *obj), \
@@ -109,7 +112,7 @@ DECLARE_EVENT_CLASS(nnaccel_pool_event,
 DEFINE_EVENT(nnaccel_pool_event, nnaccel_pool_create,
 	     TP_PROTO(const struct nnaccel_pool *pool, u32 id),
 	     TP_ARGS(pool, id));
-/* When a pool is destroyed, it has no id any more, so the event has the id 0. */
+/* A pool that is being destroyed has no id any more, so the event has the id 0. */
 DEFINE_EVENT(nnaccel_pool_event, nnaccel_pool_destroy,
 	     TP_PROTO(const struct nnaccel_pool *pool, u32 id),
 	     TP_ARGS(pool, id));

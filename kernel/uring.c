@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: executions by io_uring. These executions are described and validated like
- * those of NNACCEL_SUBMIT. A completion queue entry reports the end of each one.
+ * nnaccel: executions by io_uring. An execution by a ring is described and validated like one of
+ * NNACCEL_SUBMIT. A completion queue entry reports the end of each execution.
  */
 
 #include <linux/sched.h>
@@ -13,7 +13,10 @@
 /* Interval between checks whether a process that calls execve() waits for executions. */
 #define NNACCEL_LEAVE_POLL	msecs_to_jiffies(200)
 
-/* Returns the place in a ring's command that points to the execution and has a reference to it. */
+/*
+ * Returns the field of an io_uring command that points to the execution; the pointer is a
+ * reference.
+ */
 static struct nnaccel_command **nnaccel_uring_pdu(struct io_uring_cmd *ioucmd)
 {
 	BUILD_BUG_ON(sizeof(struct nnaccel_command *) > sizeof(ioucmd->pdu));
@@ -34,7 +37,10 @@ static int nnaccel_uring_status(u32 status)
 	}
 }
 
-/* Writes the answer, and returns the result of the completion queue entry. */
+/*
+ * Writes the answer of an execution to the client, and returns the result for the completion queue
+ * entry.
+ */
 static int nnaccel_uring_respond(struct nnaccel_command *cmd)
 {
 	struct nnaccel_execute execute;
@@ -42,7 +48,7 @@ static int nnaccel_uring_respond(struct nnaccel_command *cmd)
 
 	if (cmd->end_error)
 		return cmd->end_error;
-	/* The task may have exited, and its memory with it. */
+	/* If the task that submitted the execution has exited, its memory is gone. */
 	if (current->mm != cmd->ctx->mm)
 		return -ECANCELED;
 	return nnaccel_work_copy(cmd->kind, &work) ?: nnaccel_work_answer(cmd->kind, cmd, &work) ?:
@@ -50,8 +56,8 @@ static int nnaccel_uring_respond(struct nnaccel_command *cmd)
 }
 
 /*
- * Runs in the task that submitted the execution or, if this task has exited, in a kworker without
- * its mm.
+ * Completes an execution in the task that submitted it. If the task has exited, the function runs
+ * in a kworker without the task's mm.
  */
 static void nnaccel_uring_complete(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 {
@@ -73,8 +79,8 @@ void nnaccel_uring_end(struct nnaccel_command *cmd)
 }
 
 /*
- * Must an execution end because its process exits or calls execve()? execve() waits unkillably for
- * all commands of the rings of its process.
+ * Returns whether an execution must end because its process exits or calls execve(). A process in
+ * execve() waits unkillably for all commands of its rings.
  */
 static bool nnaccel_uring_must_leave(const struct nnaccel_command *cmd)
 {
@@ -123,7 +129,8 @@ static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd 
 	int ret;
 
 	/*
-	 * The client can change the submission queue at any time, so each word is read only once.
+	 * The client can change the submission queue at any time, so each word of an entry is read
+	 * only once.
 	 */
 	cmd = nnaccel_submit_by_ring(ctx, READ_ONCE(from->submit), &work);
 	if (IS_ERR(cmd))
@@ -136,8 +143,8 @@ static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd 
 	*nnaccel_uring_pdu(ioucmd) = cmd;
 	kref_get(&cmd->refs);
 	/*
-	 * Mark the request before the execution is started, because the end of the execution frees
-	 * the request.
+	 * Mark the io_uring request cancelable before the execution is started, because the end of
+	 * the execution frees the request.
 	 */
 	nnaccel_uring_mark_cancelable(ioucmd, issue_flags);
 	mutex_lock(&ctx->lock);
@@ -148,8 +155,8 @@ static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd 
 		ctx->leaves = queue_delayed_work(nnaccel_wq, &ctx->leave, NNACCEL_LEAVE_POLL);
 	nnaccel_unlock_commands(ctx);
 	/*
-	 * After a successful start nnaccel_uring_complete() ends the request, or has already ended
-	 * it.
+	 * If the execution was started, nnaccel_uring_complete() ends the io_uring request, or has
+	 * already ended it.
 	 */
 	if (ret) {
 		nnaccel_uring_done(ioucmd, ret, issue_flags);
@@ -160,8 +167,8 @@ static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd 
 }
 
 /*
- * Cancels a command because its ring or task exits. The function may be called several times, and
- * before the command is admitted.
+ * Cancels a command because its ring or task exits. io_uring may call the function several times,
+ * and before the command is admitted.
  */
 static void nnaccel_uring_cancel(struct nnaccel_command *cmd)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: an exporter of dma-bufs for the selftests. A test can make the exporter refuse, block or
- * interrupt CPU accesses, and add and signal fences. The exporter counts accesses. The memory is
- * freed when the file that made it is closed.
+ * interrupt CPU accesses, and add and signal fences. The exporter counts CPU accesses. The memory
+ * of a buffer is freed when the file that made it is closed.
  *
- * The module also has a device that maps dma-bufs and counts syncs, and hardware on the bus
- * "platform" that can be unbound from its driver.
+ * The exporter's module also has a device that maps dma-bufs and counts syncs, and hardware on the
+ * bus "platform" that can be unbound from its driver.
  */
 
 #include <linux/dma-buf.h>
@@ -47,7 +47,7 @@
  */
 struct exporter {
 	struct kref refs;
-	struct mutex lock;	/* not held during calls of the dma-buf core */
+	struct mutex lock;	/* the exporter calls the dma-buf core without this lock */
 	struct dma_buf *dmabuf;
 	unsigned long refused;
 	bool gone;
@@ -81,7 +81,7 @@ static struct miscdevice exporter_misc;
 
 #if defined(CONFIG_DMA_OPS) || defined(CONFIG_ARCH_HAS_DMA_OPS)
 
-/* The device has DMA operations that count syncs of its mappings. */
+/* True if the test's device has DMA operations that count syncs of its mappings. */
 static bool exporter_counts_syncs;
 
 static int exporter_map_sg(struct device *dev, struct scatterlist *sgl, int n,
@@ -124,8 +124,8 @@ static const struct dma_map_ops exporter_dma_ops = {
 static int exporter_make_device(struct device *dev)
 {
 	/*
-	 * If the kernel has the parameter swiotlb=force, the device uses bounce buffers like real
-	 * hardware.
+	 * If the kernel has the parameter swiotlb=force, the test's device uses bounce buffers like
+	 * real hardware.
 	 */
 	exporter_counts_syncs = !is_swiotlb_force_bounce(dev);
 	if (exporter_counts_syncs)
@@ -139,7 +139,7 @@ static const bool exporter_counts_syncs;
 
 static int exporter_make_device(struct device *dev)
 {
-	/* The result may be ignored, because without DMA attaching fails later. */
+	/* Ignore errors: a device without a DMA mask fails later, when it attaches. */
 	dma_coerce_mask_and_coherent(dev, DMA_BIT_MASK(64));
 	return 0;
 }
@@ -176,7 +176,7 @@ static void exporter_unmap(struct dma_buf_attachment *attach, struct sg_table *t
 	kfree(table);
 }
 
-/* Waits for the fences of writers, like drivers that track the work of their device by fences. */
+/* Waits for the fences of writers, as drivers do that track the work of their device by fences. */
 static int exporter_wait_for_fences(struct dma_buf *dmabuf)
 {
 	long ret = dma_resv_lock_interruptible(dmabuf->resv, NULL);
@@ -405,7 +405,10 @@ static void exporter_told(struct dma_buf_attachment *attachment)
 {
 	struct exporter *e = attachment->importer_priv;
 
-	/* Only count the request; the test reads the counter and detaches. */
+	/*
+	 * Only count the exporter's request to give up the mapping; the test reads the counter and
+	 * detaches.
+	 */
 	WRITE_ONCE(e->counts.told, e->counts.told + 1);
 }
 
@@ -497,7 +500,10 @@ static int exporter_remap(struct exporter *e)
 	return exporter_map_attachment(e);
 }
 
-/* Accesses the word by the CPU: the device's DMA addresses are physical addresses. */
+/*
+ * Accesses a word of the mapping by the CPU, because the device's DMA addresses are physical
+ * addresses.
+ */
 static int exporter_dma(struct exporter *e, struct exporter_dma __user *user)
 {
 	struct exporter_dma dma;

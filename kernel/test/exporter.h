@@ -6,13 +6,14 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/* Name of the node, and of hardware and its driver on the bus "platform". */
+/* Name of the exporter's node, of the test's hardware on the bus "platform", and of its driver. */
 #define EXPORTER_DEVICE		"nnaccel-exporter"
 #define EXPORTER_NUM_PAGES	4
 
 /*
  * Failures of a buffer: bits of the arguments of EXPORTER_CREATE and EXPORTER_REFUSE. A blocked
- * call continues when its bit is cleared, the file is closed or its task is killed.
+ * call continues when its failure bit is cleared, the exporter's file is closed, or the caller is
+ * killed.
  */
 enum {
 	EXPORTER_NO_MMAP = 1,
@@ -20,7 +21,9 @@ enum {
 	EXPORTER_NO_END = 4,
 	EXPORTER_BEGIN_BLOCKS = 8,
 	EXPORTER_END_BLOCKS = 16,
-	/* The call locks the reservation object and waits for the fences of writers. */
+	/*
+	 * The end of a CPU access locks the reservation object and waits for the fences of writers.
+	 */
 	EXPORTER_END_WAITS_FOR_FENCES = 32,
 	EXPORTER_BEGIN_WAITS_FOR_FENCES = 64,
 };
