@@ -7,9 +7,8 @@
  *   The mmap_lock is held by the caller of a session's mmap().
  *   The mutex ctx->lock of each context protects its objects, session and commands.
  *   The devices' lock in device.c protects the list, the brokers and the hardware of devices. When
- *	hardware loses its driver, the driver core holds the hardware's device lock outside this lock.
- *   The mutex engine->lock in engine.c protects the broker, the contexts and the events for the
- * broker.
+ *	hardware loses its driver, the driver core already holds the hardware's device lock.
+ *   The mutex engine->lock in engine.c protects the broker, its contexts and its events.
  *   The account lock in account.c, a spinlock, protects the charges of users.
  *   The mutex of the table of CPU users in access.c protects only this table.
  *
@@ -20,51 +19,52 @@
  * No code accesses user memory with any lock of the module held, because a fault takes mmap_lock.
  * No code allocates memory with ctx->lock held, or with a lock that may be taken inside ctx->lock.
  *
- * Lifetimes: "->" is a reference, "...>" is a weak pointer.
+ * Lifetimes; to hold is to have a counted reference, and to point to is to have none:
  *
- *   Context's file -> context; the release of the file sets ->closed and drops what the context
+ *   A context's file holds the context. The file's release sets ->closed and drops what the context
  *	holds.
- *   Context ...> session, under ctx->lock; the pointer is cleared when the session is disconnected.
- *   Session's file -> session -> context.
- *   Table of objects -> pool, model, buffer or submission -> context.
- *   Command -> pools, buffers, model, until the worker and the hardware no longer use them, even if
- *	the caller no longer waits.
- *   Command in the state FENCED or LOST -> module.
- *   Caller, context -> command. The context's list of commands has a reference from the command's
- *	admission to its end. A session's lists of commands have no references.
- *   Command -> context, and the fences and ends for which the command waits.
- *   Submission -> command, until the command's answer is fetched.
- *   Submission -> its end (struct nnaccel_end), which has no references. So the end of a command
+ *   A context points to its session until the session is disconnected, under ctx->lock.
+ *   A session's file holds the session, which holds its context.
+ *   The table of objects holds pools, models, buffers and submissions, which hold their context.
+ *   A command holds its pools, buffers and model until the worker and the hardware no longer use
+ *	them, even if the caller no longer waits.
+ *   A command in the state FENCED or LOST holds the module.
+ *   The caller holds its command, and the context's list holds the command from its admission to
+ *	its end. A session's lists of commands hold no references.
+ *   A command holds its context, and the fences and ends for which it waits.
+ *   A submission holds its command until the command's answer is fetched.
+ *   A submission holds its end (struct nnaccel_end), which holds nothing. So the end of a command
  *	frees only this command, even in a long chain of dependencies.
- *   Command ...> submission, under ctx->lock; the pointer is cleared when the submission ends.
- *   Submission's file -> submission.
- *   Submission's drop work -> submission, if the submission's file was closed. The drop work is
- *	queued at the command's end, and ends the submission.
- *   Model -> pools of its constants.
- *   Burst's file, command -> burst -> context, model.
- *   Slot of a burst -> pool, until the slot or the burst is freed.
- *   Work of a lost burst -> burst, module, until no device uses the memory of the burst's slots.
- *   Context, session ...> burst, under ctx->lock; the pointers are cleared when the burst dies.
- *   Model ...> session, under ctx->lock; the pointer is cleared when the session is disconnected.
- *   Session ...> granted pool or buffer; the pointer is cleared when the last reference to the pool
- *	or buffer is dropped.
- *   Buffer ...> models, session; a buffer has their numbers, which are never reused.
- *   Pool -> file, which is a dma-buf or a regular file. Files of this module except dma-bufs are
- *	refused, so references between files form no cycle.
- *   Context ...> engine, which lives as long as the module is loaded.
- *   Engine -> hardware, until the broker closes its file or the hardware loses its driver.
- *   Context, dma-buf -> account -> user.
- *   Dma-buf ...> its pools, under the dma-buf's lock; a pool's release clears the pointer.
- *   Pool -> proxies of its grant, until the grant or the session ends. Afterwards the work that
- *	notifies importers has a reference to each proxy.
- *   Pool -> proxies of ended grants that devices still use, until a check finds no such device or
- *	the pool is freed.
- *   Proxy -> the pool's dma-buf, account.
- *   Access work of a command -> command, until the exporters have returned.
- *   Access queue of a context -> module, until the threads of the queue have ended.
- *   Mapping -> file of the pool or the ring. A mapping has no reference to the file of a session or
- *	a burst, so it does not delay the release of a session or a burst.
- *   Open file -> module.
+ *   A command points to its submission until the submission ends, under ctx->lock.
+ *   A submission's file holds the submission.
+ *   A submission's drop work holds the submission if its file was closed. The drop work is queued
+ *	at the command's end, and ends the submission.
+ *   A model holds the pools of its constants.
+ *   A burst's file and its commands hold the burst, which holds its context and its model.
+ *   A slot of a burst holds its pool until the slot or the burst is freed.
+ *   The work of a lost burst holds the burst and the module until no device uses the memory of the
+ *	burst's slots.
+ *   A context and a session point to a burst until the burst dies, under ctx->lock.
+ *   A model points to its session until the session is disconnected, under ctx->lock.
+ *   A session points to a granted pool or buffer until the last reference to the pool or buffer is
+ *	dropped.
+ *   A buffer names models and sessions by numbers, which are never reused.
+ *   A pool holds its file, which is a dma-buf or a regular file. Files of this module except
+ *	dma-bufs are refused, so references between files form no cycle.
+ *   A context points to its engine, which lives as long as the module is loaded.
+ *   An engine holds its hardware until the broker closes its file or the hardware loses its driver.
+ *   A context and a dma-buf hold their account, which holds its user.
+ *   A dma-buf points to its pools, under the dma-buf's lock; a pool's release clears the pointer.
+ *   A pool holds the proxies of its grant until the grant or the session ends. Afterwards the work
+ *	that notifies importers holds the proxies.
+ *   A pool holds proxies of ended grants that devices still use, until a check finds no such device
+ *	or the pool is freed.
+ *   A proxy holds the pool's dma-buf and its account.
+ *   A command's access work holds the command until the exporters have returned.
+ *   A context's access queue holds the module until the threads of the queue have ended.
+ *   A mapping holds the file of the pool or the ring. A mapping does not hold the file of a session
+ *	or a burst, so it does not delay the release of a session or a burst.
+ *   An open file holds the module.
  */
 #ifndef NNACCEL_CORE_H
 #define NNACCEL_CORE_H
