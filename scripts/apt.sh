@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# Downloads packages of Debian 12 with apt, under a separate configuration in the cache. The machine's
-# apt and packages do not change. Sourced after common.sh, never run.
+# Downloads packages of Debian 12 with apt, under a separate configuration in the cache. The
+# machine's apt and packages do not change. Scripts source apt.sh after common.sh, and never run it.
 
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 export APT_CONFIG
 
-# for_arch ARCHITECTURE: from here on apt downloads packages of this architecture
+# for_arch ARCHITECTURE: makes apt download packages of ARCHITECTURE from now on
 for_arch() {
 	apt_arch=$1 updated=''
 	apt_folder=$cache/apt
@@ -15,13 +15,14 @@ for_arch() {
 
 for_arch "$machine_arch"
 
-# mirror FRAGMENT: the first address in the machine's apt sources that ends with FRAGMENT
+# mirror FRAGMENT: prints the first address in the machine's apt sources that ends with FRAGMENT
 mirror() {
 	cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | sed 's/#.*//' |
 		grep -oE "https?://[^] ]*/$1/?( |\$)" | head -n 1 | tr -d ' '
 }
 
-# write_apt_conf FOLDER [ARCHITECTURE]: a configuration of apt with all of its state in the folder
+# write_apt_conf FOLDER [ARCHITECTURE]: writes a configuration of apt that keeps apt's state in
+# FOLDER
 write_apt_conf() {
 	cat >"$1/apt.conf" <<-EOT
 		Dir::State "$1/state";

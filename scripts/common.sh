@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The common part of the scripts: messages, the source folder, the cache outside the clone.
-# Sourced by bash scripts, never run.
+# The common part of the scripts: messages, the source folder, the cache outside the clone. Bash
+# scripts source this file, and never run it.
 
 top=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
 . "$top/scripts/help.sh"
@@ -9,7 +9,8 @@ top=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
 cache=${NNACCEL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/nnaccel}
 me=${0##*/}
 
-# Debian's names of this machine's architecture and of the one to build for: ARCH, by either name
+# Debian's names of this machine's architecture, and of the target architecture; ARCH may be
+# Debian's or Linux's name
 case $HOSTTYPE in
 aarch64) machine_arch=arm64 ;;
 *) machine_arch=amd64 ;;
@@ -19,13 +20,13 @@ amd64 | x86_64) arch=amd64 ;;
 arm64 | aarch64) arch=arm64 ;;
 *) echo "${0##*/}: ARCH is amd64 or arm64, not $ARCH" >&2; exit 1 ;;
 esac
-# The makefiles of Linux give ARCH other values.
+# Unset ARCH, because the makefiles of Linux use other names of architectures.
 unset ARCH
 
-# Drop the flags and variables of a make that called us: its CC is not for kernels.
+# Drop the flags and variables of a make that called the script, because its CC is not for kernels.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
 
-# A kernel's log must not hold these after a test.
+# Patterns of error reports that a kernel's log must not have after a test.
 # shellcheck disable=SC2034 # read by the scripts that source this file
 reports='KASAN:|UBSAN:|\bBUG:|WARNING:|Oops|general protection fault|Kernel panic'
 reports+='|possible (circular|recursive)|possible irq lock|INFO: (task|rcu|lockdep|trying|Object)'
