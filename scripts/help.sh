@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Sourced by every shell script, at its start. For -h and --help it prints the comment at the script's head.
-# If the first argument is an option that this comment does not name, it says so, and ends the script
-# with exit status 2. An option --NAME=VALUE becomes two words. A script whose comment has the word
-# OPTION gets its options unchanged.
+# Every shell script sources help.sh at its start. For -h and --help help.sh prints the comment at
+# the script's head. If the first argument is an option that the head comment does not name, help.sh
+# reports the option and ends the script with exit status 2. An option --NAME=VALUE becomes two
+# words. A script whose head comment has the word OPTION gets its options unchanged.
 
 # usage: prints the comment block at the head of the calling script, without its first two lines
 usage() {
@@ -19,7 +19,7 @@ usage() {
 	done <"$0"
 }
 
-# usage_names WORD: whether that comment has the word
+# usage_names WORD: succeeds if the script's head comment has WORD
 usage_names() {
 	case " $(usage) " in
 	*[!A-Za-z0-9-]"$1"[!A-Za-z0-9-]*) return 0 ;;

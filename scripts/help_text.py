@@ -11,7 +11,8 @@ def show(text, is_wanted=True):
     try:
         print(text.strip(), file=sys.stdout if is_wanted else sys.stderr, flush=True)
     except OSError as error:
-        # At exit Python flushes standard output again, and would change the exit status to 120.
+        # Redirect standard output to /dev/null, because at exit Python flushes it again and would
+        # change the exit status to 120.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(f'{os.path.basename(sys.argv[0])}: the help could not be written: {error.strerror}')
     sys.exit(0 if is_wanted else 2)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # Unpacks packages of another Debian ($suite, default sid) with all dependencies, libc included, to a
-# folder of the cache. That is a file system whose programs and libraries its own loader runs.
-# Sourced after common.sh and apt.sh, never run.
+# folder of the cache. The folder is a root file system; its programs are run by its own loader with
+# its own libraries. Scripts source sid.sh after common.sh and apt.sh, and never run it.
 
 suite=sid
 
-# write_sid_config FOLDER: apt's configuration for the suite, for a machine that has no package
+# write_sid_config FOLDER: writes a configuration of apt for the suite, in which no package is
+# installed
 write_sid_config() {
 	local main
 
@@ -16,7 +17,8 @@ write_sid_config() {
 	write_apt_conf "$1"
 }
 
-# on_sid FOLDER COMMAND...: apt with the configuration and the lists that are in the folder
+# on_sid FOLDER COMMAND...: runs a command of apt with the configuration and the package lists in
+# FOLDER
 on_sid() {
 	local config=$1/apt.conf
 
@@ -24,19 +26,19 @@ on_sid() {
 	APT_CONFIG=$config "$@"
 }
 
-# open_sid FOLDER: reads the suite's package lists to it
+# open_sid FOLDER: downloads the suite's package lists to FOLDER
 open_sid() {
 	write_sid_config "$1"
 	on_sid "$1" apt-get -qq update >&2 || die "cannot read the package lists of $suite"
 }
 
-# open_new FOLDER: an empty folder FOLDER.new with the package lists of the suite
+# open_new FOLDER: makes a folder FOLDER.new that has only the package lists of the suite
 open_new() {
 	rm -rf "$1.new"
 	open_sid "$1.new/apt"
 }
 
-# close_new FOLDER: unpacks the packages that were downloaded, and gives the folder its name
+# close_new FOLDER: unpacks the downloaded packages in FOLDER.new, and renames it to FOLDER
 close_new() {
 	local deb
 
@@ -48,7 +50,8 @@ close_new() {
 	mv "$1.new" "$1"
 }
 
-# fetch_sid FOLDER PACKAGE...: unpacks the packages and what they depend on to FOLDER
+# fetch_sid FOLDER PACKAGE...: downloads the packages and their dependencies, and unpacks them to
+# FOLDER
 fetch_sid() {
 	local final=$1
 
@@ -60,7 +63,8 @@ fetch_sid() {
 	close_new "$final"
 }
 
-# fetch_sid_only FOLDER PACKAGE...: unpacks these packages alone to FOLDER
+# fetch_sid_only FOLDER PACKAGE...: downloads the packages without dependencies, and unpacks them to
+# FOLDER
 fetch_sid_only() {
 	local final=$1
 

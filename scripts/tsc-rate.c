@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Prints how many thousand times a second the CPU's time stamp counter counts,
- * for scripts/vm.
- */
+/* Prints the frequency of the CPU's time stamp counter in kHz, for scripts/vm. */
 #include <stdio.h>
 #include <time.h>
 
