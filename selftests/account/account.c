@@ -23,7 +23,7 @@ FIXTURE(account) {
 	uint32_t pool;
 	uint32_t model;
 	int burst;
-	int ended;		/* the file of an execution that has ended */
+	int ended;		/* fd of an execution's file, after the execution's end */
 	union command cmd;
 };
 
@@ -406,7 +406,10 @@ static void open_with_many_ids(struct actor *self, void *data)
 	if (!become_user(OWNER, OWNER) || unshare(CLONE_NEWUSER))
 		_exit(1);
 	actor_reached(self);
-	/* The ids are mapped now: one context belongs to the owner, one to a subordinate id. */
+	/*
+	 * After the ids are mapped, the owner opens one context, and a subordinate id opens the
+	 * second context.
+	 */
 	if (setresuid(0, 0, 0))
 		_exit(2);
 	fds[0] = device_open();
@@ -417,7 +420,7 @@ static void open_with_many_ids(struct actor *self, void *data)
 		_exit(4);
 	if (device_open() >= 0 || errno != EDQUOT)
 		_exit(5);
-	/* In a nested user namespace the account is the same. */
+	/* Contexts from a nested user namespace are charged to the same user. */
 	if (unshare(CLONE_NEWUSER))
 		_exit(6);
 	if (device_open() >= 0 || errno != EDQUOT)
@@ -525,8 +528,8 @@ TEST_F(account, memory_cgroup)
 	for (int i = 0; i < SLOTS; i++)
 		ASSERT_EQ(slot_bind(self->burst, self->pool, NNACCEL_PROT_READ, NULL), 0);
 	/*
-	 * The cgroup is charged in advance for up to 64 pages of each CPU. If pages are large, this
-	 * charge hides that of the slots.
+	 * The cgroup is charged in advance for up to 64 pages of each CPU. If pages are large, the
+	 * charge in advance hides the charge of the slots.
 	 */
 	slots = group_bytes();
 	EXPECT_GT(slots - roles, PAGE > 4096 ? -1 : SLOTS * 128 / 8);
@@ -553,7 +556,8 @@ TEST_F(account, memory_comes_back)
 		ASSERT_EQ(do_burst(self), 0);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-bursts", 1));
 	/*
-	 * The bursts' pages alone would exceed ROOM. The pages that are charged in advance do not.
+	 * The pages of all bursts would exceed ROOM. Pages that the cgroup is charged for in
+	 * advance do not exceed ROOM.
 	 */
 	EXPECT_LT(group_bytes() - before, PAGE > 4096 ? LLONG_MAX : ROOM);
 	TH_LOG("%lld KiB more", (group_bytes() - before) >> 10);
@@ -593,7 +597,7 @@ TEST_F(account, keys_of_drm_usage_stats)
 		  summary_get(fd, "nnaccel-memory-alloc") + 8 * (long long)PAGE / 1024);
 	EXPECT_EQ(do_execution(self), 0);
 	EXPECT_GT(summary_get(fd, "drm-engine-nn"), 0);
-	/* The sum covers this execution and that of the fixture. */
+	/* The device time in fdinfo is the sum of two executions, the fixture's and this test's. */
 	EXPECT_LE(summary_get(fd, "drm-engine-nn"), 2 * MOCK_DEVICE_NS);
 	EXPECT_EQ(summary_get(fd, "drm-resident-device"), 0);
 	close(file);

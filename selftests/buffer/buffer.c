@@ -371,7 +371,7 @@ TEST_F(buffers, copy_refusals)
 				 ARRAY_SIZE(cases)), 0);
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &arg, sizeof(arg), 0, true), 0);
 	EXPECT_TRUE(holds(self, self->buffer, CAPACITY));
-	/* The message is empty if there is no error. */
+	/* A copy without an error writes an empty message. */
 	arg.message = (uintptr_t)message;
 	arg.message_size = sizeof(message);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &arg), 0);
@@ -402,8 +402,8 @@ static int copy_with_pool(FIXTURE_DATA(buffers) *self, uint32_t way, uint32_t po
 }
 
 /*
- * Copies from one place of a pool into the buffer, and from there to another place. Checks that the
- * bytes around that place do not change.
+ * Copies from a range of a pool into the buffer, and from the buffer to a second range of the pool.
+ * Checks that the bytes around the second range do not change.
  */
 static void copy_through(struct __test_metadata *_metadata, FIXTURE_DATA(buffers) *self, int fd,
 			 uint32_t pool, size_t size)
@@ -451,7 +451,10 @@ TEST_F(buffers, copy_with_files)
 	ASSERT_EQ(pool_import(self->s.fd, fd, 3, 0, 4 * PAGE, &pool), 0);
 	copy_through(_metadata, self, fd, pool, 4 * PAGE);
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
-	/* The file is sealed against writing, then truncated. */
+	/*
+	 * If the pool's file is sealed against writing, only copies into a buffer work; if the file
+	 * is truncated, copies fail.
+	 */
 	ASSERT_EQ(pool_import(self->s.fd, fd, NNACCEL_PROT_READ, 0, 4 * PAGE, &readable), 0);
 	ASSERT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, readable, 1, 3 * PAGE), 0);
@@ -473,15 +476,15 @@ TEST_F(buffers, copy_with_other_drivers)
 	ASSERT_TRUE(exporter_open(&x, 0));
 	ASSERT_EQ(pool_import(self->s.fd, x.buffer, 3, 0, 4 * PAGE, &pool), 0);
 	copy_through(_metadata, self, x.buffer, pool, 4 * PAGE);
-	/* The exporter was notified of each access, for reading and for writing. */
+	/* The exporter was notified of each read access and of each write access. */
 	counts = exporter_counts(&x);
 	EXPECT_EQ(counts.begun[2], 4);
 	EXPECT_EQ(counts.begun[0], 4);
 	EXPECT_EQ(memcmp(counts.begun, counts.ended, sizeof(counts.ended)), 0);
 
 	/*
-	 * The copy waits for another driver's fence. During this wait other calls may use the
-	 * buffer.
+	 * The copy waits for another driver's fence. While a copy waits for a fence, other calls
+	 * may use the buffer.
 	 */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_FENCE, 1), 0);
 	arg = pool_copy(self, NNACCEL_COPY_IN, pool, 5, 500);
@@ -495,8 +498,8 @@ TEST_F(buffers, copy_with_other_drivers)
 	EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, 500), 0);
 
 	/*
-	 * If the access to the pool cannot begin, the buffer does not change. If the access cannot
-	 * end, the buffer becomes uninitialised.
+	 * If a copy's access to the pool cannot begin, the buffer does not change. If a copy's
+	 * access to the pool cannot end, the buffer becomes uninitialised.
 	 */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, pool, 0, 100), EIO);
@@ -522,7 +525,7 @@ TEST_F(buffers, pool_copy_refusals)
 	const struct refusal cases[] = {
 		REFUSE(struct nnaccel_buffer_copy, flags, NNACCEL_COPY_POOL, EINVAL),
 		REFUSE(struct nnaccel_buffer_copy, flags, 7, EINVAL),
-		/* User memory does not belong to a pool. */
+		/* A copy with user memory, without NNACCEL_COPY_POOL, must not name a pool. */
 		REFUSE(struct nnaccel_buffer_copy, flags, NNACCEL_COPY_IN, EINVAL),
 		REFUSE(struct nnaccel_buffer_copy, data, 1, EINVAL),
 		REFUSE(struct nnaccel_buffer_copy, pool, 0, ENOENT),
@@ -599,7 +602,10 @@ TEST_F(buffers, execute)
 	EXPECT_EQ(e.base.cmd.out_status, NNACCEL_STATUS_NONE);
 	EXPECT_EQ(e.base.cmd.out_num_shapes, 1);
 	EXPECT_EQ(e.base.shape.flags, NNACCEL_SHAPE_SUFFICIENT);
-	/* The call wrote only the shape, not the bytes written. */
+	/*
+	 * The execution wrote one shape to the client, and no number of written bytes behind the
+	 * shape.
+	 */
 	EXPECT_EQ((unsigned char)e.base.message[1], 0xa5);
 	EXPECT_TRUE(holds(self, output, 77));
 	EXPECT_EQ(memcmp(self->back, self->data + 5, 77), 0);
@@ -690,7 +696,10 @@ TEST_F(buffers, execute_refusals)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EPERM);
 }
 
-/* For each argument the buffer needs a role with this model, input or output, and index. */
+/*
+ * A buffer can be an argument only if it has a role for the same model, direction (input or output)
+ * and index.
+ */
 TEST_F(buffers, roles_at_use)
 {
 	struct allocation a;
@@ -783,7 +792,7 @@ TEST_F(buffers, failed_executions)
 		EXPECT_TRUE(is_empty(self, output));
 		EXPECT_TRUE(holds(self, self->buffer, 8));
 	}
-	/* The rejected executions did not change the buffer. */
+	/* An execution that is rejected does not change the output buffer. */
 	ASSERT_EQ(buffer_copy_in(self->s.fd, output, self->data, 8), 0);
 	buffer_execution_init(&e, self->other_model, self->buffer, output);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EPERM);
@@ -831,7 +840,7 @@ TEST_F(buffers, in_use)
 	buffer_execution_init(&again, self->model, output, 0);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &again.base.cmd), EBUSY);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.base.cmd), EBUSY);
-	/* While an execution reads the buffer, others may read it but not write it. */
+	/* While an execution reads a buffer, other calls may read the buffer, but not write it. */
 	EXPECT_EQ(buffer_copy_in(self->s.fd, self->buffer, self->data, 8), EBUSY);
 	EXPECT_TRUE(holds(self, self->buffer, 8));
 	buffer_execution_init(&again, self->model, self->buffer, 0);
@@ -849,7 +858,7 @@ TEST_F(buffers, in_use)
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
-/* An execution whose caller has given up may still write. */
+/* The worker may still write the output buffer of an execution whose caller no longer waits. */
 TEST_F(buffers, abandoned)
 {
 	struct buffer_execution e;
@@ -895,7 +904,7 @@ TEST_F(buffers, freed_in_use)
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-buffers", 0));
-	/* The worker is notified and releases the memory. */
+	/* The worker is notified of the end of both buffers, and unmaps their memory. */
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 		EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_GRANT);
@@ -947,8 +956,8 @@ static uint32_t prepare_anew(FIXTURE_DATA(buffers) *self)
 }
 
 /*
- * If a worker dies, the buffers that it was writing become uninitialised. Buffers that it was
- * reading keep their contents.
+ * If a worker dies, the buffers that it was writing become uninitialised. Buffers that the dead
+ * worker was only reading keep their contents.
  */
 TEST_F(buffers, worker_dies)
 {
@@ -971,8 +980,8 @@ TEST_F(buffers, worker_dies)
 	EXPECT_EQ(buffer_alloc(self->s.fd, self->model, 1), 0);
 	EXPECT_EQ(errno, ESTALE);
 	/*
-	 * The next worker's models may have the same numbers, but these buffers have no roles of
-	 * those models.
+	 * Models of a new worker may have the numbers of the dead worker's models, but old buffers
+	 * have no roles for new models.
 	 */
 	model = prepare_anew(self);
 	ASSERT_NE(model, 0);
@@ -1021,7 +1030,10 @@ static uint32_t allocate_own(FIXTURE_DATA(buffers) *self)
 	return async_wait(&self->async) ? 0 : a.cmd.out_buffer;
 }
 
-/* As a worker, converts between the two layouts for the fetched command. */
+/*
+ * As a worker, fetches a copy command and converts the buffer between the linear and the engine's
+ * own layout.
+ */
 static int convert_for(FIXTURE_DATA(buffers) *self, uint32_t kind, uint64_t length)
 {
 	const struct nnaccel_grant *grants = command_grants(&self->cmd);
@@ -1081,7 +1093,7 @@ TEST_F(buffers, engine_layout)
 	ASSERT_EQ(convert_for(self, NNACCEL_DO_COPY_IN, 1000), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_EQ(copy.out_status, NNACCEL_STATUS_NONE);
-	/* The temporary memory of the copy is freed. */
+	/* The staging pool of a copy is freed after the copy. */
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), pools);
 	/* During an execution the buffer has the engine's layout. */
 	buffer_execution_init(&e, self->model, buffer, 0);
@@ -1258,7 +1270,10 @@ static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(buffers)
 	actor_kill(&actor);
 	EXPECT_EQ(session_fetch(self->s.session, 0, &(union command){}), ESHUTDOWN);
 	if (begun) {
-		/* The worker can still write the memory until it has answered. */
+		/*
+		 * After the client's death the worker can still write the output buffer until it
+		 * answers the command.
+		 */
 		memset(out, 1, CAPACITY);
 		EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 		EXPECT_EQ(session_answer(self->s.session, &self->cmd), ENOENT);

@@ -297,8 +297,8 @@ static int check_region(struct __test_metadata *_metadata, int fd, uint32_t numb
 	EXPECT_EQ(mprotect(at, length_of(r), PROT_RW) ? errno : 0, writes ? 0 : EACCES);
 	EXPECT_NE(mprotect(at, length_of(r), PROT_READ | PROT_EXEC), 0);
 	/*
-	 * A mapping cannot be enlarged or moved to another offset of the file. It cannot punch
-	 * holes into pages that the peer writes.
+	 * A mapping of a burst cannot be enlarged or moved to another offset of the file. A mapping
+	 * for reading cannot punch holes into pages that the peer writes.
 	 */
 	EXPECT_EQ(mremap(at, length_of(r), 2 * length_of(r), MREMAP_MAYMOVE), MAP_FAILED);
 	if (!writes) {
@@ -559,7 +559,7 @@ TEST_F(bursts, belong_to_an_address_space)
 	ASSERT_TRUE(stranger_start(&stranger, use_as_stranger));
 	EXPECT_EQ(stranger_pass(&stranger, self->burst), 0);
 	EXPECT_EQ(in_child(use_as_stranger, self->burst), 0);
-	/* A forked child does not inherit the mapping. */
+	/* A forked child does not inherit the mapping of the burst's status page. */
 	EXPECT_EQ(mincore(status, PAGE, &there), 0);
 	if (!fork())
 		_exit(mincore(status, PAGE, &there) && errno == ENOMEM ? 0 : 1);
@@ -657,7 +657,7 @@ TEST_F(bursts, die_while_being_created)
 		close(self->s.session);
 		EXPECT_EQ(async_wait(&async), EPIPE);
 		EXPECT_EQ(create.out_fd, -1);
-		/* The second half of the test needs a new worker. */
+		/* Attach a new worker, because the second half of the test again needs one. */
 		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_QUERY,
 					&(struct nnaccel_query){
 						.size = sizeof(struct nnaccel_query) }));
@@ -674,8 +674,8 @@ TEST_F(bursts, die_while_being_created)
 }
 
 /*
- * Client process: opens a context, prepares a model, creates a burst and binds a slot. Waits
- * after each step.
+ * Client process: opens a context, prepares a model, creates a burst and binds a slot; waits for
+ * the test after each step.
  */
 static void client_steps(struct actor *self, void *data)
 {
@@ -704,7 +704,7 @@ static void client_steps(struct actor *self, void *data)
 
 #define CLIENT_STEPS 5
 
-/* Gets the session of a client's context. The client keeps the context open. */
+/* Gets the session of the context that the client process @pid keeps open. */
 static int session_of(int broker, pid_t pid, int *session)
 {
 	struct nnaccel_engine_next next;
@@ -760,7 +760,7 @@ TEST_F(bursts, survive_a_client_killed_at_each_step)
 	EXPECT_FALSE(burst_is_dead(self->burst, 0));
 }
 
-/* Worker process that inherits its session. Waits after each step. */
+/* Worker process that inherits its session; waits for the test after each step. */
 static void worker_steps(struct actor *self, void *data)
 {
 	int session = *(int *)data;
@@ -830,7 +830,10 @@ TEST_F(bursts, survive_a_worker_killed_at_each_step)
 			actor_go(&actor);
 			ASSERT_TRUE(actor_await(&actor));
 		}
-		/* Up to step 3 the client waits for an answer; after step 3 it waits for none. */
+		/*
+		 * Wait for the client: up to step 3 it waits for an answer, and after step 3 it
+		 * waits for nothing.
+		 */
 		while (summary_get(client.fd, "nnaccel-commands") != (step <= 3))
 			usleep(1000);
 		actor_kill(&actor);
@@ -873,7 +876,10 @@ TEST_F(bursts, come_by_the_hundreds)
 #define PROCESSES	10
 #define BURSTS_EACH	100
 
-/* Opens and closes bursts. Half of the processes exit with some bursts still open. */
+/*
+ * Child process that opens and closes bursts; half of the child processes exit while bursts are
+ * open.
+ */
 static int open_and_close(int order)
 {
 	struct nnaccel_prepare prepare;
@@ -990,8 +996,8 @@ static int32_t cpu_latency(void)
 }
 
 /*
- * Closes the fixture's burst, which removes its latency request. Returns the remaining latency
- * limit.
+ * Closes the fixture's burst, which removes its latency request, and returns the remaining CPU
+ * latency limit.
  */
 static int32_t without_request(FIXTURE_DATA(bursts) *self)
 {

@@ -35,7 +35,9 @@ FIXTURE_TEARDOWN(cache)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Returns whether the argument of a part names this grant and range. */
+/*
+ * Returns whether the command's argument for the cache part @part names the given grant and range.
+ */
 static bool part_is(const union command *cmd, uint32_t part, uint32_t grant, uint64_t offset,
 		    uint64_t length)
 {
@@ -44,7 +46,7 @@ static bool part_is(const union command *cmd, uint32_t part, uint32_t grant, uin
 	return !memcmp(&command_args(cmd)[part], &arg, sizeof(arg));
 }
 
-/* Returns whether the part with this number has no memory. */
+/* Returns whether the command names no memory for the cache part @part. */
 static bool part_is_empty(const union command *cmd, uint32_t part)
 {
 	const struct nnaccel_arg arg = { .flags = NNACCEL_ARG_NO_VALUE };
@@ -162,8 +164,8 @@ TEST_F(cache, prepare_fails_in_the_engine)
 }
 
 /*
- * The model has a reference to the data part's pool. The grant of the model part's pool ends with
- * that pool.
+ * A prepared model has a reference to the data part's pool. The grant of the model part's pool ends
+ * when the pool is destroyed.
  */
 TEST_F(cache, model_holds_its_data)
 {
@@ -195,7 +197,7 @@ TEST_F(cache, model_holds_its_data)
 	EXPECT_EQ(cmd.head.grant, told[1]);
 }
 
-/* The description of a part, and the expected error of the call. */
+/* An invalid description of a cache part, and the expected error of the call. */
 struct bad_part {
 	bool is_data;
 	struct nnaccel_cache_part part;
@@ -203,8 +205,8 @@ struct bad_part {
 };
 
 /*
- * Returns how many of the parts are not rejected with the expected error. Each part is passed
- * together with a valid one.
+ * Passes each invalid part of @cases together with a valid part. Returns how many calls do not fail
+ * with the expected error.
  */
 static int check_parts(struct served *s, unsigned long request, void *work, struct saved *saved,
 		       const struct bad_part *cases, size_t num_cases)
@@ -259,8 +261,8 @@ TEST_F(cache, bad_parts)
 			{ true, { .pool = dp, .length = DATA + 1 }, EINVAL },
 			{ true, { .pool = dp, .length = UINT64_MAX }, EINVAL },
 			/*
-			 * Parts in a read-only pool. PREPARE_CACHED accepts them, so it does not
-			 * test these last two cases.
+			 * CACHE_SAVE rejects the last two parts, which are in a read-only pool.
+			 * PREPARE_CACHED accepts such parts, so it is tested without these cases.
 			 */
 			{ false, { .pool = read_only, .length = 1 }, EACCES },
 			{ true, { .pool = read_only }, EACCES },
@@ -277,8 +279,8 @@ TEST_F(cache, bad_parts)
 }
 
 /*
- * The number of parts of each kind is limited as in the HAL. The model has references to the pools
- * of data parts.
+ * The HAL's limits apply to the number of model parts and to the number of data parts. A model has
+ * references to the pools of its data parts.
  */
 TEST_F(cache, numbers_of_parts)
 {
@@ -319,7 +321,7 @@ TEST_F(cache, numbers_of_parts)
 		ASSERT_EQ(session_answer(self->s.session, &cmd), 0);
 		ASSERT_EQ(async_wait(&async), 0);
 
-		/* The worker reports the size of each part, which must fit into the memory. */
+		/* The worker reports the size of each part; a part must fit into its memory. */
 		cache_save_init(&save, &self->saved, prepare.out_model, 0, 0, 0, 0);
 		save.num_model_parts = cases[i].model;
 		save.num_data_parts = cases[i].data;
@@ -476,7 +478,8 @@ TEST_F(cache, sizes_alone)
 }
 
 /*
- * A worker may commit sizes only with certain statuses, and no larger than the memory of the parts.
+ * A worker may commit the sizes of parts only with certain statuses, and no size may exceed the
+ * part's memory.
  */
 TEST_F(cache, commits_are_checked)
 {
@@ -573,7 +576,10 @@ TEST_F(cache, save_refusals)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_CACHE_SAVE, &good), ENOENT);
 }
 
-/* If the worker dies during a call, the call fails, and its model gives ESTALE. */
+/*
+ * If the worker dies during a call, the call fails, and later calls with the model fail with
+ * ESTALE.
+ */
 TEST_F(cache, worker_dies)
 {
 	uint32_t model = prepared(&self->s, self->model_pool);

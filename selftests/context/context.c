@@ -163,7 +163,7 @@ TEST_F(context, ids_are_of_one_context)
 	EXPECT_EQ(object_destroy(self->fd, foreign), ENOENT);
 	EXPECT_EQ(object_destroy(other, foreign), 0);
 	EXPECT_EQ(object_destroy(other, foreign), ENOENT);
-	/* Both contexts have this id, for different objects. */
+	/* The two contexts have the id @own for two different objects. */
 	EXPECT_EQ(object_destroy(other, own), 0);
 	EXPECT_EQ(object_destroy(self->fd, own), 0);
 	close(other);
@@ -318,7 +318,7 @@ TEST_F(context, summary)
 	close(file);
 }
 
-/* Reads the line of this process' only context, below the counters. */
+/* Reads the line of the context @number from the summary in debugfs. */
 static bool summary_line(long long number, char *stage, unsigned int *pools)
 {
 	FILE *file = fopen("/sys/kernel/debug/nnaccel/summary", "re");

@@ -99,7 +99,7 @@ TEST_F(query, empty_answer)
 	EXPECT_EQ(query.data_size, 0);
 }
 
-/* The client gets every status, but no payload with a failure. */
+/* The client gets every status that the worker commits, but no payload with a status of failure. */
 TEST_F(query, statuses)
 {
 	for (uint32_t status = 1; status <= NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT; status++) {
@@ -132,8 +132,8 @@ TEST_F(query, no_engine)
 	close(self->s.session);
 	self->s.session = -1;
 	/*
-	 * First the broker does not answer, then its worker does not attach, then there is no
-	 * broker.
+	 * Test three reasons for a missing worker: the broker does not answer, the broker's worker
+	 * does not attach, or no broker runs.
 	 */
 	EXPECT_EQ(ask(self->s.fd), ETIMEDOUT);
 	EXPECT_EQ(broker_await_new(self->s.broker, &context), 0);

@@ -10,7 +10,7 @@
 
 #define LENGTH PAGE
 
-/* The call of the client during which a process is killed. */
+/* The client's call during which the test kills a process. */
 enum request { ASK_NOTHING, ASK_QUERY, ASK_SUPPORTED, ASK_PREPARE, ASK_EXECUTE, NUM_REQUESTS };
 
 static const char *const request_names[] = {
@@ -163,7 +163,10 @@ struct worker {
 	bool model_first;
 };
 
-/* Worker process: serves until the stage is reached. For ASK_EXECUTE it first prepares a model. */
+/*
+ * Worker process: prepares a model first for ASK_EXECUTE, and serves the client until the given
+ * stage.
+ */
 static void work(struct actor *self, void *data)
 {
 	const struct worker *worker = data;
@@ -245,7 +248,7 @@ TEST_F(death, of_the_worker)
 				    stage == WORKER_ATTACHED || stage == WORKER_WAITING;
 			int session, error;
 
-			/* Without a request no command is queued. */
+			/* Skip stages with a queued command if the client makes no request. */
 			if (request == ASK_NOTHING && stage >= WORKER_QUEUED)
 				continue;
 			/* A worker that has not attached has no model to execute. */
@@ -326,7 +329,7 @@ static const char *const client_stage_names[] = {
 	"opened", "offered", "given", "attached", "queued", "fetched", "mapped", "committed",
 };
 
-/* Client process: makes the request. For ASK_EXECUTE it first prepares a model. */
+/* Client process: makes the request; for ASK_EXECUTE the client prepares a model first. */
 static void be_client(struct actor *self, void *data)
 {
 	enum request request = *(enum request *)data;
@@ -398,8 +401,8 @@ static const char *kill_client(struct __test_metadata *_metadata, int broker,
 		       client_stage_names[stage], request_names[request],
 		       actor_killed_ago(&actor));
 		/*
-		 * The worker may still answer the dead client's command, once; the answer is
-		 * dropped.
+		 * The worker may answer the dead client's command once, and the module drops the
+		 * answer.
 		 */
 		if ((stage == CLIENT_FETCHED || stage == CLIENT_MAPPED) &&
 		    (session_answer(session, &cmd) || session_answer(session, &cmd) != ENOENT))
@@ -428,7 +431,10 @@ TEST_F(death, of_the_client)
 			EXPECT_EQ(wrong, NULL)
 				TH_LOG("client %s asks for %s: %s", client_stage_names[stage],
 				       request_names[request], wrong);
-			/* This process still has mappings, which keep the memory allocated. */
+			/*
+			 * At CLIENT_MAPPED and later stages this process still maps memory, which
+			 * stays allocated.
+			 */
 			if (stage < CLIENT_MAPPED) {
 				EXPECT_TRUE(summary_settles(&before));
 			}
@@ -474,7 +480,10 @@ TEST_F(death, of_the_broker)
 			struct actor actor;
 			int session, error = 0;
 
-			/* Close this broker, so that the context is offered to the next one. */
+			/*
+			 * Close the test's broker, so that the module offers the context to the
+			 * next broker.
+			 */
 			close(self->broker);
 			ASSERT_TRUE(actor_start(&actor, be_broker, &stage));
 			ASSERT_TRUE(actor_await(&actor));
@@ -484,7 +493,10 @@ TEST_F(death, of_the_broker)
 			actor_kill(&actor);
 			if (asking)
 				error = async_wait(&self->client.async);
-			/* The call waited too long for the next broker, or its session ended. */
+			/*
+			 * The client's call fails because no broker registers in time, or because
+			 * its session ends.
+			 */
 			EXPECT_TRUE(!asking || error == ENOTCONN || error == EPIPE)
 				TH_LOG("broker %s: %s", broker_stage_names[stage], strerror(error));
 			self->broker = broker_open();

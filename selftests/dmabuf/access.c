@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Accesses to dma-bufs of other drivers. The module notifies the exporter of the worker's
- * accesses. It waits for fences and adds none. If an exporter fails or is removed, executions
- * fail. The tests' own exporter counts its calls.
+ * Accesses to dma-bufs of other drivers. The module notifies the exporter of the worker's accesses.
+ * The module waits for fences of a dma-buf and adds none. If an exporter fails or is removed,
+ * executions fail. The tests' own exporter counts the module's calls.
  */
 #include <linux/dma-buf.h>
 #include <poll.h>
@@ -83,7 +83,10 @@ static int answer(FIXTURE_DATA(access) *self)
 	return session_answer(self->s.session, &self->cmd);
 }
 
-/* Returns whether a command is queued within a time that suffices unless the command is blocked. */
+/*
+ * Returns whether the worker can fetch a command within 200 ms, which suffices unless the command
+ * is blocked.
+ */
 static bool command_waits(FIXTURE_DATA(access) *self)
 {
 	struct pollfd poller = { self->s.session, POLLIN, 0 };
@@ -142,7 +145,7 @@ TEST_F(access, lasts_while_the_worker_goes_on)
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 }
 
-/* Starts an execution on these pools, and fetches it. */
+/* Starts an execution with the pools @input and @output, and fetches its command. */
 static int start_file(FIXTURE_DATA(access) *self, uint32_t input, uint32_t output,
 		      union command *cmd)
 {
@@ -154,15 +157,15 @@ static int start_file(FIXTURE_DATA(access) *self, uint32_t input, uint32_t outpu
 }
 
 /*
- * If commands overlap, the CPU owns the memory until the last one ends. Otherwise commands
- * would lose their outputs.
+ * If commands overlap, the CPU owns their memory until the last command ends, because giving the
+ * memory to devices earlier would lose outputs.
  */
 TEST_F(access, of_commands_that_overlap)
 {
 	static const struct {
 		const char *name;
 		bool first_writes, second_writes;
-		uint32_t reads, writes;		/* expected calls of the exporter */
+		uint32_t reads, writes;		/* expected accesses at the exporter */
 	} cases[] = {
 		{ "two readers", false, false, 1, 0 },
 		{ "two writers", true, true, 0, 1 },
@@ -222,8 +225,8 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 	ASSERT_GE(files[0], 0);
 	ASSERT_GE(files[1], 0);
 	/*
-	 * During the access, syncs by user space and a new mapping of the device do not sync the
-	 * memory, either.
+	 * While commands access the memory, neither syncs by user space nor a new mapping of the
+	 * device sync the memory.
 	 */
 	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
 	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW), 0);
@@ -235,7 +238,7 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 	EXPECT_EQ(session_answer(self->s.session, &second), 0);
 	EXPECT_EQ(file_end(self->s.fd, files[1]), 0);
 	EXPECT_EQ(exporter_counts(&self->x).to_device, before.to_device + 1);
-	/* After the access, syncs by user space have an effect again. */
+	/* After the last command's access, syncs by user space sync the memory again. */
 	EXPECT_EQ(buffer_sync(buffer, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), 0);
 	EXPECT_EQ(exporter_counts(&self->x).to_cpu, before.to_cpu + 2);
 	close(files[0]);
@@ -244,7 +247,7 @@ TEST_F(access, of_commands_that_overlap_on_own_memory)
 }
 
 /*
- * With NNACCEL_ATTACH_DEVICES only devices access the memory of executions. The CPU still reads the
+ * With NNACCEL_ATTACH_DEVICES only devices access the memory of executions, but the CPU reads the
  * models.
  */
 TEST_F(access, is_none_if_only_devices_access_memory)
@@ -284,7 +287,7 @@ TEST_F(access, is_none_if_only_devices_access_memory)
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 	EXPECT_EQ(exporter_counts(&self->x).to_cpu, before.to_cpu);
 	EXPECT_EQ(exporter_counts(&self->x).to_device, before.to_device);
-	/* The module still waits for fences of the memory. */
+	/* With NNACCEL_ATTACH_DEVICES the module also waits for fences of the memory. */
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 1), 0);
 	ASSERT_TRUE(async_start(&self->async, s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 	usleep(100000);
@@ -309,7 +312,10 @@ TEST_F(access, ends_with_the_worker)
 	EXPECT_TRUE(execute(self, self->pool, self->own));
 	EXPECT_EQ(async_wait(&self->async), ESTALE);
 	await_commands(self->s.fd, 0);
-	/* SUBMIT refuses a dead model before an access begins. */
+	/*
+	 * SUBMIT refuses a dead model before it begins an access, so the exporter's counters do not
+	 * change.
+	 */
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 }
 
@@ -320,7 +326,10 @@ TEST_F(access, refused_is_an_error)
 
 	ASSERT_TRUE(exporter_open(&other, EXPORTER_NO_BEGIN));
 	ASSERT_EQ(pool_import(self->s.fd, other.buffer, PROT_RW, 0, LENGTH, &pool), 0);
-	/* If the begin of a second access fails, the access that has begun is ended. */
+	/*
+	 * If the access to a second pool cannot begin, the module ends the access to the first
+	 * pool.
+	 */
 	execution_init(&self->e, self->model, self->pool, pool);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EIO);
 	await_commands(self->s.fd, 0);
@@ -337,7 +346,7 @@ TEST_F(access, refused_is_an_error)
 	exporter_close(&other);
 }
 
-/* SUPPORTED continues without constants if their exporter fails the access. */
+/* If the exporter of constants fails the access, SUPPORTED continues without the constants. */
 TEST_F(access, refused_denies_constants)
 {
 	struct nnaccel_supported supported;
@@ -366,11 +375,11 @@ TEST_F(access, refused_denies_constants)
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 	EXPECT_EQ(told[0], 1);
-	/* An access that did not begin does not end. */
+	/* The module does not end an access that could not begin. */
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 	counts = exporter_counts(&other);
 	EXPECT_EQ(counts.ended[BOTH] + counts.ended[TO_DEVICE] + counts.ended[FROM_DEVICE], 0);
-	/* SUPPORTED cannot continue without the serialised model. */
+	/* If the exporter of the serialised model fails the access, SUPPORTED fails. */
 	supported.wire_pool = constants[1];
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_SUPPORTED, &supported), EIO);
 	exporter_close(&other);
@@ -421,7 +430,9 @@ TEST_F(access, waits_for_readers_to_write)
 	ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FENCE, 0), 0);
 	ASSERT_TRUE(execute(self, self->pool, self->own));
 	ASSERT_EQ(fetch(self), 0);
-	/* The worker's read adds no fence, so the fence of the other reader is the only one. */
+	/*
+	 * The worker's read adds no fence, so the memory has only the fence of the test's reader.
+	 */
 	EXPECT_EQ(exporter_counts(&self->x).fences, 1);
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
@@ -434,7 +445,7 @@ TEST_F(access, waits_for_readers_to_write)
 	EXPECT_EQ(async_wait(&self->async), 0);
 }
 
-/* The module's own memory may have fences of other drivers too. */
+/* Memory that the module allocated may have fences of other drivers, too. */
 TEST_F(access, waits_for_fences_of_own_memory)
 {
 	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_WRITE };
@@ -457,7 +468,7 @@ TEST_F(access, waits_for_fences_of_own_memory)
 }
 
 /*
- * The call that submits does not wait for the access. The access has ended when the
+ * SUBMIT does not wait until the access to the memory begins. The access has ended when the
  * execution's file becomes readable.
  */
 TEST_F(access, is_around_an_execution_with_a_file)
@@ -531,7 +542,7 @@ TEST_F(access, is_over_at_the_end)
 
 	ASSERT_GE(fence, 0);
 	ASSERT_EQ(fetch(self), 0);
-	/* The buffer is both input and output. */
+	/* The execution's input and output are the same dma-buf. */
 	EXPECT_EQ(exporter_counts(&self->x).begun[BOTH], 1);
 	EXPECT_EQ(exporter_counts(&self->x).ended[BOTH], 0);
 	EXPECT_EQ(answer(self), 0);
@@ -561,7 +572,7 @@ TEST_F(access, of_an_execution_with_a_file_waits)
 	close(other);
 }
 
-/* Number of waiting executions, which exceeds the number of threads that could wait. */
+/* Number of waiting executions, which is larger than the module's number of threads. */
 #define MANY 600
 
 TEST_F(access, of_executions_with_files_waits_without_a_thread)
@@ -583,7 +594,10 @@ TEST_F(access, of_executions_with_files_waits_without_a_thread)
 		waiting += files[i] >= 0;
 	}
 	EXPECT_EQ(waiting, MANY);
-	/* While the others wait, the first execution ends, and a further one runs. */
+	/*
+	 * While MANY executions wait for a fence, the first execution ends, and a new execution
+	 * runs.
+	 */
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(file_end(self->s.fd, begun), 0);
 	close(begun);
@@ -595,7 +609,7 @@ TEST_F(access, of_executions_with_files_waits_without_a_thread)
 	close(begun);
 	EXPECT_EQ(exporter_counts(&self->x).begun[BOTH], 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), MANY);
-	/* All are cancelled while their fences are still pending. */
+	/* All waiting executions can be cancelled while their fences are pending. */
 	for (int i = 0; i < MANY; i++) {
 		EXPECT_EQ(file_cancel(self->s.fd, files[i]), 0);
 		close(files[i]);
@@ -607,7 +621,8 @@ TEST_F(access, of_executions_with_files_waits_without_a_thread)
 }
 
 /*
- * The duration starts when the client's dependencies end, so it includes the wait for this fence.
+ * The maximum duration starts when the client's dependencies end, so the duration includes the wait
+ * for a fence of the memory.
  */
 TEST_F(access, of_an_execution_with_a_file_that_comes_too_late)
 {
@@ -785,7 +800,10 @@ TEST_F(sync, waits_for_fences)
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 1);
 }
 
-/* The exporter gets one call at a time, because a call may revert the effect of another one. */
+/*
+ * The module calls an exporter for one access at a time, because the calls for a second access may
+ * revert those for the first.
+ */
 TEST_F(sync, is_not_beside_a_command)
 {
 	uint32_t model = served_prepare(&self->s, pool_alloc(self->s.fd, PAGE));
@@ -864,7 +882,10 @@ TEST_F(access, the_exporter_goes_away)
 	EXPECT_EQ(mapped[0], 0);
 	close(self->x.fd);
 	self->x.fd = -1;
-	/* The worker gets SIGBUS on access; a new mapping and the next execution fail. */
+	/*
+	 * After the exporter's removal the worker's access raises SIGBUS, and a new mapping and the
+	 * next execution fail.
+	 */
 	EXPECT_TRUE(bus_error(mapped));
 	EXPECT_EQ(session_map(self->s.session, command_grants(&self->cmd)[0].grant, LENGTH,
 			      PROT_READ), NULL);

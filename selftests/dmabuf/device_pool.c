@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pools for devices only: NNACCEL_IMPORT_DEVICE, with engines that registered
- * NNACCEL_ENGINE_DEVICE_POOLS. CPUs cannot map these pools, and the exporter is not notified
- * of CPU accesses.
+ * Tests pools for devices only, which NNACCEL_IMPORT_DEVICE imports for engines that registered
+ * with NNACCEL_ENGINE_DEVICE_POOLS. CPUs cannot map a pool for devices, and the exporter is not
+ * notified of CPU accesses.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -77,7 +77,9 @@ FIXTURE_TEARDOWN(device_pool)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Starts an execution that reads one pool and writes another, and fetches it as the worker. */
+/*
+ * Starts an execution that reads @input and writes @output, and fetches its command as the worker.
+ */
 static bool begin(FIXTURE_DATA(device_pool) *self, uint32_t input, uint32_t output)
 {
 	execution_init(&self->e, self->model, input, output);
@@ -120,7 +122,7 @@ TEST_F(device_pool, imports)
 	close(file);
 }
 
-/* The engine's device can map the memory; CPUs cannot. */
+/* The engine's device can map a pool for devices, but CPUs cannot. */
 TEST_F(device_pool, executes)
 {
 	struct nnaccel_session_sync sync = { .size = sizeof(sync), .flags = NNACCEL_SYNC_READ };
@@ -150,7 +152,10 @@ TEST_F(device_pool, executes)
 	EXPECT_EQ(object_destroy(self->s.fd, self->pool), 0);
 }
 
-/* With NNACCEL_IMPORT_DEVICE even mappable memory is not mapped, and its exporter is not called. */
+/*
+ * With NNACCEL_IMPORT_DEVICE the module refuses to map even mappable memory, and does not call the
+ * exporter.
+ */
 TEST_F(device_pool, the_exporter_is_told_nothing)
 {
 	uint32_t id;
@@ -164,7 +169,7 @@ TEST_F(device_pool, the_exporter_is_told_nothing)
 	EXPECT_EQ(exporter_counts(&self->device).calls, 0);
 }
 
-/* Calls other than EXECUTE need the CPU to access their pools, and reject such a pool. */
+/* Calls other than EXECUTE need the CPU to access their pools, and reject a pool for devices. */
 TEST_F(device_pool, nothing_else)
 {
 	const uint32_t others[] = { self->pool };
@@ -218,7 +223,7 @@ TEST_F(device_pool, slots)
 	close(burst);
 }
 
-/* An engine that registered without NNACCEL_ENGINE_DEVICE_POOLS never gets such a pool. */
+/* An engine that registered without NNACCEL_ENGINE_DEVICE_POOLS never gets a pool for devices. */
 TEST_F(device_pool, another_engine)
 {
 	int burst = served_burst(&self->s, self->model, NULL);
@@ -272,7 +277,7 @@ TEST_F(device_pool, sync_file)
 	ASSERT_EQ(ioctl(self->device.fd, EXPORTER_SIGNAL), 0);
 	EXPECT_EQ(fence_status(fence), 1);
 	EXPECT_EQ(file_end(self->s.fd, file), 0);
-	/* SYNC_FILE still succeeds after the execution has ended. */
+	/* SYNC_FILE also succeeds after the execution has ended. */
 	ASSERT_EQ(execution_fence(self->s.fd, file, &again), 0);
 	EXPECT_EQ(fence_status(again), 1);
 	close(again);
@@ -299,7 +304,8 @@ TEST_F(device_pool, sync_file_of_a_dependent)
 	EXPECT_EQ(execution_fence(self->s.fd, first, &fence), EAGAIN);
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EBUSY);
 	/*
-	 * A dependency that ends with a fence gives no fence to the execution that depends on it.
+	 * If a dependency ends with a fence, the dependent execution has no fence before its own
+	 * commit.
 	 */
 	ASSERT_EQ(session_commit_fenced(self->s.session, self->cmd.head.cookie, hardware), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
@@ -318,7 +324,7 @@ TEST_F(device_pool, no_sync_file)
 {
 	int file, fence;
 
-	/* A process computed the result, so the execution has no fence. */
+	/* The worker committed the execution without a fence, so SYNC_FILE fails with ENODATA. */
 	file = file_start(self->s.fd, self->model, self->pool, -1);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
@@ -327,7 +333,7 @@ TEST_F(device_pool, no_sync_file)
 	EXPECT_EQ(file_end(self->s.fd, file), 0);
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), ENODATA);
 	close(file);
-	/* The execution's memory is accessible to CPUs. */
+	/* The execution has a pool that CPUs can access, so SYNC_FILE returns no fence. */
 	file = file_start(self->s.fd, self->model, self->own, -1);
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EOPNOTSUPP);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Import and export of dma-bufs with the kernel's own drivers: vgem (DRM PRIME), vivid (V4L2), the
- * system heap and udmabuf. Other drivers add fences to these dma-bufs. If the kernel lacks a
- * driver, the tests of this driver are skipped.
+ * system heap and udmabuf. Fences of vgem, of sw_sync and of the tests' exporter are added to the
+ * dma-bufs. If the kernel lacks a driver, the tests of this driver are skipped.
  */
 #include <drm/drm.h>
 #include <drm/drm_mode.h>
@@ -62,7 +62,9 @@ static int finish(FIXTURE_DATA(drivers) *self)
 	return async_wait(&self->async) ?: error;
 }
 
-/* Executes with the pool as input or output, and returns the worker's mapping of the pool. */
+/*
+ * Starts an execution with @pool as input or output, and returns the worker's mapping of the pool.
+ */
 static uint8_t *map_as_worker(FIXTURE_DATA(drivers) *self, uint32_t pool, uint64_t length,
 			      bool write)
 {
@@ -85,7 +87,7 @@ static bool command_waits(FIXTURE_DATA(drivers) *self)
 
 /* ---- vgem ---- */
 
-/* Checks that client and worker see the same bytes. */
+/* Checks that client and worker see the same bytes in the dma-buf @buffer. */
 static void share(struct __test_metadata *_metadata, FIXTURE_DATA(drivers) *self, int buffer,
 		  uint32_t *pool)
 {
@@ -114,7 +116,7 @@ TEST_F(drivers, vgem_memory)
 	ASSERT_GE(buffer, 0);
 	share(_metadata, self, buffer, &pool);
 	close(buffer);
-	/* The pool holds a reference of its own, so the driver's file can be closed. */
+	/* The pool has its own reference to the dma-buf, so the driver's file can be closed. */
 	close(vgem);
 	EXPECT_NE(map_as_worker(self, pool, LENGTH, false), NULL);
 }
@@ -135,7 +137,8 @@ TEST_F(drivers, vgem_fences)
 	EXPECT_EQ(vgem_signal(vgem, fence), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	/*
-	 * The module adds no fence, so vgem can add a writer's fence while the execution runs.
+	 * The module adds no fence to the dma-buf, so vgem can add a writer's fence while the
+	 * execution runs.
 	 */
 	fence = vgem_fence(vgem, handle, VGEM_FENCE_WRITE);
 	EXPECT_NE(fence, 0);
@@ -251,7 +254,8 @@ TEST_F(drivers, vivid_exports)
 	munmap(yours, length);
 	close(export.fd);
 	/*
-	 * After the camera is closed, the frame's memory stays until its last reference is dropped.
+	 * After the camera is closed, a frame's memory lives until the last reference to the
+	 * dma-buf is dropped.
 	 */
 	close(camera);
 	yours = map_as_worker(self, pool, length, false);

@@ -123,7 +123,10 @@ TEST_F(formats, ends)
 		{ DRM_FORMAT_R8, LENGTH, 1, LENGTH, 0, LENGTH, 0 },
 		{ DRM_FORMAT_R8, LENGTH, 1, LENGTH, 1, 0, EINVAL },
 		{ DRM_FORMAT_R8, LENGTH - 1, 1, LENGTH, 1, LENGTH - 1, 0 },
-		/* The last row has no padding after its pixels. */
+		/*
+		 * The last row of an image needs no padding after its pixels, so its end may be the
+		 * end of the pool.
+		 */
 		{ DRM_FORMAT_R8, 1, 2, LENGTH - 1, 0, 2, 0 },
 		{ DRM_FORMAT_R8, 1, 2, LENGTH, 0, 0, EINVAL },
 		{ DRM_FORMAT_R8, 1, LENGTH, 1, 0, LENGTH, 0 },
@@ -243,7 +246,7 @@ TEST_F(formats, are_told)
 	EXPECT_EQ(slot.out_format.planes[0].offset, OFFSET);
 	in_slot = slot.out_format;
 
-	/* A pool without a format reports none. */
+	/* SESSION_SLOT reports no format for a pool without a format. */
 	ASSERT_EQ(slot_bind(burst, self->own, PROT_RW, &slot.slot), 0);
 	ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_SLOT, &slot), 0);
 	EXPECT_EQ(slot.out_grant.prot, PROT_RW);
@@ -286,7 +289,7 @@ TEST_F(formats, modifiers_are_linear)
 				 sizeof(self->good), cases, ARRAY_SIZE(cases)), 0);
 }
 
-/* For each format: the shortest valid strides, and one byte less. */
+/* Tests the shortest valid strides of each format, and strides that are one byte shorter. */
 TEST_F(formats, planes)
 {
 	const struct {
@@ -321,7 +324,7 @@ TEST_F(formats, planes)
 			}
 		}
 	}
-	/* The context has one pool, because all planes of this image were in one file. */
+	/* The context has one pool, because all planes of the image are in one file. */
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 1);
 }
 
@@ -373,7 +376,10 @@ TEST_F(formats, planes_in_files_are_accessed)
 	self->e.args[0].length = 0;
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
-	/* The grants are the caller's two pools, then the pool of the plane's file. */
+	/*
+	 * The command grants the caller's two pools first, and then the pool of the second plane's
+	 * file.
+	 */
 	EXPECT_EQ(self->cmd.head.num_grants, 3);
 	EXPECT_EQ(command_grants(&self->cmd)[2].prot, NNACCEL_PROT_READ | NNACCEL_PROT_SYNC);
 	EXPECT_EQ(command_grants(&self->cmd)[2].length, 7 + 3 * 16 + WIDTH);
@@ -387,8 +393,8 @@ TEST_F(formats, planes_in_files_are_accessed)
 	EXPECT_EQ(exporter_counts(&x).ended[2], 1);
 
 	/*
-	 * If the image is an output, the pools of the image and of its plane are writable. An
-	 * argument cannot name the plane's pool.
+	 * If an image is an output, the pools of the image and of its second plane are writable. An
+	 * argument of an execution cannot name a plane's additional pool.
 	 */
 	execution_init(&self->e, self->model, self->own, pool);
 	self->e.args[1].length = 0;
@@ -401,12 +407,15 @@ TEST_F(formats, planes_in_files_are_accessed)
 	self->e.args[1].pool = 2;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EINVAL);
 
-	/* The exporter of any plane can fail the access. */
+	/* If the exporter of any plane fails the access, the execution fails. */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
 	self->e.args[1].pool = 1;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EIO);
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
-	/* A kernel thread may still hold the command that failed. */
+	/*
+	 * Wait, because a kernel thread may still have a reference to the failed command and thus
+	 * to its pools.
+	 */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-pools", 1));
 	exporter_close(&x);
 }
@@ -444,7 +453,10 @@ TEST_F(formats, planes_in_files_are_told)
 	ASSERT_NE(map, MAP_FAILED);
 	map[7] = 42;
 	munmap(map, PAGE);
-	/* Both grants end, and the worker is notified of both. */
+	/*
+	 * When the pool is destroyed, the grants of both of its files end, and the worker is
+	 * notified of each end.
+	 */
 	close(burst);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_BURST_GONE);
@@ -458,7 +470,7 @@ TEST_F(formats, planes_in_files_are_told)
 	exporter_close(&x);
 }
 
-/* Returns whether a device can be attached, which requires a kernel whose devices can do DMA. */
+/* Returns whether the test's device can be attached, which requires a kernel with DMA. */
 static bool device_attaches(void)
 {
 	struct exporter x, device;
@@ -476,7 +488,7 @@ static bool device_attaches(void)
 
 /*
  * Imports an image whose second plane is in another context's memory, and attaches a device before
- * or afterwards. Returns the device flag of the bursts' status, or -1.
+ * or after the import. Returns the device flag of the bursts' status, or -1.
  */
 static int tell_of_device(FIXTURE_DATA(formats) *self, bool before)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * SESSION_GRANT_FD returns dma-bufs for grants, which a test device and vgem import. Until
- * the grant ends, such a dma-buf gives access only to the granted memory, with the grant's
+ * SESSION_GRANT_FD returns dma-bufs for grants, which a test device and vgem import. Until the
+ * grant ends, a dma-buf of a grant gives access only to the granted memory, with the grant's
  * protection.
  */
 #include <drm/drm.h>
@@ -24,7 +24,7 @@ FIXTURE(grant_fd) {
 	struct served s;
 	struct exporter x;
 	uint32_t pool;
-	volatile uint32_t *memory;	/* the client's mapping of the pool */
+	volatile uint32_t *memory;	/* where the client has mapped the pool */
 	uint32_t model;
 	int burst;
 	uint32_t number;
@@ -78,7 +78,7 @@ FIXTURE_TEARDOWN(grant_fd)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Imports the dma-buf into the test's device. Returns 0 or an errno. */
+/* Imports a dma-buf into the test's device. Returns 0 or an errno. */
 static int import(FIXTURE_DATA(grant_fd) *self, int fd, uint32_t direction)
 {
 	struct exporter_import import = { .fd = fd, .direction = direction };
@@ -181,7 +181,7 @@ TEST_F(grant_fd, refusals)
 	EXPECT_EQ(check_no_fd(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good)), 0);
 	EXPECT_EQ(check_fd_0(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good),
 			     offsetof(struct nnaccel_session_grant_fd, out_fd)), 0);
-	/* Each successful call creates an fd, for which the process' limit is high enough. */
+	/* The many successful calls leave many fds open, which the process' limit allows. */
 	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good),
 				  0, true), 0);
 	for (int fd = self->fd + 1; fd < 1000; fd++)
@@ -269,8 +269,8 @@ TEST_F(grant_fd, read_only)
 		EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE), EACCES);
 		EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), EACCES);
 		/*
-		 * The client itself may write the pool, so a driver may map the dma-buf for both
-		 * directions.
+		 * If the client may write a pool, a driver may map the dma-buf of a grant for both
+		 * directions, even of a read-only grant.
 		 */
 		EXPECT_EQ(import(self, fd, BOTH), 0);
 		EXPECT_EQ(device_read(self, 4), i ? 1 : 0);
@@ -305,7 +305,7 @@ TEST_F(grant_fd, of_a_read_only_import)
 	close(own);
 }
 
-/* A grant of a range gives access to that range only. */
+/* A grant of a part of a dma-buf gives access only to this part. */
 TEST_F(grant_fd, part)
 {
 	int buffer = pool_export(self->s.fd, self->pool), fd;
@@ -326,8 +326,8 @@ TEST_F(grant_fd, part)
 }
 
 /*
- * A dma-buf is returned only if the grant covers the whole dma-buf of the other driver. It is not
- * returned for memory of a file.
+ * For memory of another driver, SESSION_GRANT_FD succeeds only if the grant covers the driver's
+ * whole dma-buf. For memory of a regular file, SESSION_GRANT_FD fails.
  */
 TEST_F(grant_fd, other_memory)
 {
@@ -352,7 +352,7 @@ TEST_F(grant_fd, other_memory)
 	EXPECT_EQ(import(self, fd, BOTH), 0);
 	EXPECT_EQ(device_read(self, 12), 4711);
 	EXPECT_EQ(device_write(self, 16, 4712), 0);
-	/* The exporter of the memory is notified of CPU accesses. */
+	/* A CPU access by the dma-buf of a grant notifies the exporter of the memory. */
 	EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ), 0);
 	EXPECT_EQ(exporter_counts(&self->x).begun[FROM_DEVICE], 1);
 	EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ), 0);
@@ -364,13 +364,13 @@ TEST_F(grant_fd, other_memory)
 	close(fd);
 }
 
-/* The memory of the dma-buf's structures is charged to the client. */
+/* The client is charged for the structures of a grant's dma-buf. */
 TEST_F(grant_fd, is_charged)
 {
 	long long old;
 	int fd;
 
-	/* The context alone exceeds this limit. */
+	/* The charge of the context alone exceeds a limit of 1 byte, so no dma-buf can be made. */
 	old = param_set("max_user_kernel_bytes", 1);
 	EXPECT_EQ(session_grant_fd(self->s.session, self->grant, NNACCEL_PROT_READ, &fd), EDQUOT);
 	EXPECT_EQ(summary_get(-1, "proxies"), 1);
@@ -380,7 +380,7 @@ TEST_F(grant_fd, is_charged)
 	close(fd);
 }
 
-/* The dma-buf cannot be imported as a pool. */
+/* The dma-buf of a grant cannot be imported as a pool. */
 TEST_F(grant_fd, is_no_pool)
 {
 	EXPECT_EQ(pool_import(self->s.fd, self->fd, NNACCEL_PROT_READ, 0, LENGTH, NULL),
@@ -394,8 +394,8 @@ TEST_F(grant_fd, ends_with_the_grant)
 	EXPECT_EQ(session_grant_fd(self->s.session, self->grant, PROT_RW, &(int){ -1 }), ENOENT);
 	expect_revoked(_metadata, self);
 	/*
-	 * The device's mapping stays valid, and the memory is not reused, until the device unmaps
-	 * it.
+	 * After the grant's end a device's mapping stays valid, and its memory is not reused, until
+	 * the device unmaps it.
 	 */
 	EXPECT_EQ(device_read(self, 4), 1);
 	EXPECT_EQ(remap(self), ENODEV);
@@ -425,7 +425,10 @@ TEST_F(grant_fd, ends_with_the_client)
 	close(self->burst);
 	self->burst = -1;
 	munmap((void *)self->memory, LENGTH);
-	/* The memory is charged to its user until no device can write it. */
+	/*
+	 * After the end of all client objects the user is charged for the memory as long as a
+	 * device can write it.
+	 */
 	EXPECT_EQ(device_read(self, 4), 1);
 	EXPECT_EQ(device_write(self, 8, 4711), 0);
 	bytes = summary_get(-1, "pool-bytes");
@@ -436,7 +439,10 @@ TEST_F(grant_fd, ends_with_the_client)
 	EXPECT_TRUE(summary_becomes(-1, "pool-bytes", bytes - (long long)LENGTH));
 }
 
-/* Dynamic importers are notified, so that they can drop their mappings. */
+/*
+ * At a grant's end dynamic importers of its dma-buf are notified, so that they can drop their
+ * mappings.
+ */
 TEST_F(grant_fd, tells_dynamic_importers)
 {
 	struct exporter_import import = { .fd = self->fd, .dynamic = 1 };
@@ -450,7 +456,10 @@ TEST_F(grant_fd, tells_dynamic_importers)
 	EXPECT_EQ(detach(self), 0);
 }
 
-/* Returns whether a job that writes a dma-buf would have to wait. */
+/*
+ * Returns whether a dma-buf has pending fences, for which a job that writes the dma-buf would have
+ * to wait.
+ */
 static bool has_fences(int buffer)
 {
 	int fence = buffer_fence(buffer);
@@ -461,9 +470,9 @@ static bool has_fences(int buffer)
 }
 
 /*
- * The engine's driver does not wait for fences that are added after the submission, because these
- * may wait for the command. Conversely, before the commit the next user of the memory does not wait
- * for the driver's job.
+ * The engine's driver does not wait for fences that are added after the submission, because such
+ * fences may wait for the command. Before the commit, the next user of the memory does not wait for
+ * the job of the engine's driver.
  */
 TEST_F(grant_fd, has_fences_of_its_own)
 {
@@ -533,15 +542,18 @@ TEST_F(grant_fd, the_end_waits_for_devices)
 	expect_revoked(_metadata, self);
 	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
 	EXPECT_EQ(async_wait(&async), EPIPE);
-	/* The pool still exists, and has no reference to objects of the dead worker. */
+	/*
+	 * The living pool has no reference to the dead worker's dma-bufs, so the last close frees
+	 * the proxies.
+	 */
 	close(self->fd);
 	self->fd = -1;
 	EXPECT_TRUE(summary_becomes(-1, "proxies", 0));
 }
 
 /*
- * A driver that is still attached may begin a job after the worker's death, and the end of the
- * execution waits for this job.
+ * A driver that is still attached may begin a job after the worker's death, and the execution ends
+ * only after the job.
  */
 TEST_F(grant_fd, the_end_waits_for_later_jobs)
 {
@@ -575,8 +587,8 @@ static void close_client(FIXTURE_DATA(grant_fd) *self)
 }
 
 /*
- * The client gets an error after a limited time, but the memory is not freed while the device uses
- * it.
+ * If a device never ends its job, the client gets an error after fence_bound_ms, but the device's
+ * memory is not freed.
  */
 TEST_F(grant_fd, a_device_is_lost)
 {
@@ -604,7 +616,10 @@ static bool lose_the_burst(FIXTURE_DATA(grant_fd) *self)
 	return true;
 }
 
-/* A burst is dead once no device uses the memory of its slots. */
+/*
+ * After the worker's death a burst dies only when no device uses the memory of the burst's slots
+ * any more.
+ */
 TEST_F(grant_fd, the_death_of_a_burst_waits_for_devices)
 {
 	ASSERT_TRUE(lose_the_burst(self));
@@ -628,7 +643,10 @@ TEST_F(grant_fd, the_death_of_a_burst_does_not_wait_for_ever)
 	EXPECT_TRUE(summary_becomes(-1, "bursts", 0));
 }
 
-/* Overlapping commands do not destroy each other's outputs, or what the device wrote before. */
+/*
+ * A command destroys neither the outputs of an overlapping command nor data that the device wrote
+ * before.
+ */
 TEST_F(grant_fd, of_commands_that_overlap)
 {
 	union command first, second;
@@ -655,8 +673,9 @@ TEST_F(grant_fd, of_commands_that_overlap)
 }
 
 /*
- * The kernel's copies are CPU accesses. A copy syncs the buffer's memory for the CPU and then for
- * devices. It waits for hardware that uses the buffer after the end of a command.
+ * A copy by the kernel is a CPU access, so a copy syncs the buffer's memory for the CPU before, and
+ * for devices afterwards. A copy waits for hardware that uses the buffer after the end of a
+ * command.
  */
 TEST_F(grant_fd, of_a_buffer_that_the_kernel_copies)
 {
@@ -684,7 +703,9 @@ TEST_F(grant_fd, of_a_buffer_that_the_kernel_copies)
 	before = exporter_counts(&self->x);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy), 0);
 	after = exporter_counts(&self->x);
-	/* Some kernels have no DMA operations that can be counted. */
+	/*
+	 * On kernels without DMA operations the test's device counts no syncs, so @attached is 0.
+	 */
 	EXPECT_EQ(after.to_cpu, before.to_cpu + attached);
 	EXPECT_EQ(after.to_device, before.to_device + attached);
 
@@ -708,7 +729,7 @@ TEST_F(grant_fd, of_a_buffer_that_the_kernel_copies)
 	close(fd);
 }
 
-/* A refused commit adds no fence to the memory. */
+/* A commit that the module rejects adds no fence to the memory. */
 TEST_F(grant_fd, a_refused_commit_adds_no_fence)
 {
 	int buffer = pool_export(self->s.fd, self->pool), hardware, file;
@@ -735,8 +756,9 @@ TEST_F(grant_fd, a_refused_commit_adds_no_fence)
 }
 
 /*
- * vgem imports the dma-buf. Older DRM maps an import at once, in both directions. Newer kernels map
- * the import when its addresses are first used, which vgem never does.
+ * The DRM driver vgem imports the dma-buf of a grant. Older DRM maps an import at once, in both
+ * directions. Newer kernels map an import when a driver first uses the addresses, which vgem never
+ * does.
  */
 TEST_F(grant_fd, prime)
 {
@@ -765,7 +787,8 @@ TEST_F(grant_fd, prime)
 }
 
 /*
- * Requests the dma-buf repeatedly while the client closes its context. Only these errors are valid.
+ * Requests the dma-buf repeatedly while the client closes its context. The request may fail only
+ * with ESHUTDOWN or ENOENT.
  */
 static void *ask_again(void *data)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions on memory of an exporter that misbehaves. The exporter blocks at the begin or the
- * end of an access, is interrupted, or is removed. Every execution with a deadline ends, and no
- * other client is blocked.
+ * Executions on memory of an exporter that misbehaves. The exporter blocks at the begin or the end
+ * of an access, is interrupted, or is removed. Every execution with a deadline ends, and a
+ * misbehaving exporter blocks no other client.
  */
 #include <liburing.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #define LENGTH (EXPORTER_NUM_PAGES * PAGE)
 #define PROT_RW (NNACCEL_PROT_READ | NNACCEL_PROT_WRITE)
 
-/* These errnos are internal to the kernel and must not reach a program. */
+/* ERESTARTSYS and ERESTARTNOINTR are internal to the kernel and must not reach a program. */
 #define ERESTARTSYS 512
 #define ERESTARTNOINTR 513
 
@@ -73,7 +73,7 @@ static int start(FIXTURE_DATA(misbehave) *self, int fence)
 	return file_start(self->s.fd, self->model, self->pool, fence);
 }
 
-/* Starts an execution whose deadline passes only after the next steps of the test. */
+/* Starts an execution whose deadline is late enough for the test's next steps. */
 static int start_with_deadline(FIXTURE_DATA(misbehave) *self)
 {
 	return file_start_until(self->s.fd, self->model, self->pool, -1, deadline_soon());
@@ -90,7 +90,10 @@ static void misbehave(FIXTURE_DATA(misbehave) *self, unsigned long how)
 	ioctl(self->x.fd, EXPORTER_REFUSE, how);
 }
 
-/* Waits until a counter of the exporter has this value. Returns false if this takes too long. */
+/*
+ * Waits until the exporter's counter at @offset is @value. Returns false if the wait takes too
+ * long.
+ */
 static bool becomes(const struct exporter *x, size_t offset, uint32_t value)
 {
 	for (unsigned long long i = scaled(10000); i; i--) {
@@ -165,7 +168,10 @@ TEST_F(misbehave, a_begin_that_blocks_ends_with_the_deadline)
 	fence = start_with_deadline(self);
 	EXPECT_EQ(file_end(self->s.fd, fence), ETIME);
 	EXPECT_EQ(exporter_counts(&self->x).blocked, 1);
-	/* The exporter now begins the access, after the deadline, so the module ends the access. */
+	/*
+	 * The exporter begins the access only now, after the deadline, so the module ends the
+	 * access at once.
+	 */
 	misbehave(self, 0);
 	EXPECT_PAIRS(1);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
@@ -205,7 +211,10 @@ TEST_F(misbehave, an_end_that_blocks_ends_with_the_deadline)
 	close(fence);
 }
 
-/* Runs one execution by io_uring with this deadline, answers it, and returns its result. */
+/*
+ * Runs one execution by io_uring with the deadline, answers it as the worker, and returns its
+ * result.
+ */
 static int run_by_uring(FIXTURE_DATA(misbehave) *self, uint64_t deadline_ns, unsigned long then)
 {
 	struct nnaccel_submit submit;
@@ -243,8 +252,8 @@ TEST_F(misbehave, an_end_that_blocks_and_io_uring)
 }
 
 /*
- * An execution whose exporter blocks counts against the client's limit, even after it was
- * cancelled.
+ * An execution whose exporter blocks counts against the client's limit of commands, even if the
+ * client has cancelled it.
  */
 TEST_F(misbehave, what_blocks_counts_against_the_limit)
 {
@@ -254,7 +263,10 @@ TEST_F(misbehave, what_blocks_counts_against_the_limit)
 	misbehave(self, EXPORTER_BEGIN_BLOCKS);
 	for (size_t i = 0; i < ARRAY_SIZE(fences); i++)
 		fences[i] = start(self, -1);
-	/* The second execution waits for the first one. */
+	/*
+	 * The exporter blocks only the first execution; the second execution waits for the first
+	 * one's access to begin.
+	 */
 	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
 	usleep(100000);
 	for (size_t i = 0; i < ARRAY_SIZE(fences); i++) {
@@ -270,7 +282,10 @@ TEST_F(misbehave, what_blocks_counts_against_the_limit)
 	param_set("max_commands", max);
 }
 
-/* Worker, context and deadline end while the end of the access blocks. */
+/*
+ * The worker dies, the context is closed and the deadline passes while the exporter blocks the end
+ * of an access.
+ */
 TEST_F(misbehave, a_context_that_ends_while_an_end_blocks)
 {
 	int fence;
@@ -292,7 +307,7 @@ TEST_F(misbehave, a_context_that_ends_while_an_end_blocks)
 static const struct {
 	const char *name;
 	uint32_t error;
-	int seen;		/* result that the client gets; 0 if the exporter is called again */
+	int seen;		/* the client's error; 0 if the module repeats the call */
 } errors[] = {
 	{ "EINTR", EINTR, 0 },
 	{ "EAGAIN", EAGAIN, 0 },
@@ -311,7 +326,7 @@ TEST_F(misbehave, an_interrupted_begin_or_end_is_repeated)
 		uint32_t before = exporter_counts(&self->x).ended[0];
 		int fence;
 
-		/* The begin of an access fails. */
+		/* The exporter fails the begin of an access. */
 		ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FAIL, &failures), 0);
 		fence = start(self, -1);
 		if (!errors[i].seen) {
@@ -323,7 +338,7 @@ TEST_F(misbehave, an_interrupted_begin_or_end_is_repeated)
 		EXPECT_TRUE(BECOMES(&self->x, ended[0], before + !errors[i].seen));
 		close(fence);
 
-		/* The end of an access fails. */
+		/* The exporter fails the end of an access. */
 		before = exporter_counts(&self->x).ended[0];
 		failures = (struct exporter_failures){ errors[i].error, 0, n };
 		ASSERT_EQ(ioctl(self->x.fd, EXPORTER_FAIL, &failures), 0);
@@ -337,7 +352,7 @@ TEST_F(misbehave, an_interrupted_begin_or_end_is_repeated)
 	}
 }
 
-/* Like the test above, for calls that wait and can themselves be interrupted by signals. */
+/* Tests failed accesses with calls that wait for the execution, which signals can interrupt. */
 TEST_F(misbehave, an_interrupted_begin_or_end_of_a_call_is_repeated)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
@@ -396,7 +411,9 @@ TEST_F(misbehave, the_exporter_goes_away_while_end_blocks)
 #define CROWD 300
 #define MOST_ROUNDS 100
 
-/* Another client with its own context, which uses memory of the exporter and of the module. */
+/*
+ * A second client with its own context, which uses memory of a second exporter and of the module.
+ */
 struct other {
 	struct served s;
 	struct exporter x;
@@ -421,7 +438,7 @@ static int compare_times(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Runs executions on both kinds of memory in turn; returns how many failed. */
+/* Runs executions of the second client on its two pools in turn; returns how many failed. */
 static int other_runs(struct other *o, const char *when)
 {
 	static uint64_t times[2 * MOST_ROUNDS];
@@ -445,7 +462,8 @@ static int other_runs(struct other *o, const char *when)
 }
 
 /*
- * Blocks more executions than the maximum number of threads. Another client still makes progress.
+ * Blocks more executions than the module's maximum number of threads. A second client must make
+ * progress meanwhile.
  */
 static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *self,
 		  unsigned long how)
@@ -454,7 +472,7 @@ static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *se
 	static int fences[CROWD];
 	struct other other;
 
-	/* The other client has its own broker. */
+	/* The second client opens its own broker, so close the broker of the fixture. */
 	close(self->s.broker);
 	self->s.broker = -1;
 	ASSERT_TRUE(other_open(&other));
@@ -469,8 +487,8 @@ static void crowd(struct __test_metadata *_metadata, FIXTURE_DATA(misbehave) *se
 		EXPECT_EQ(answer(self), 0);
 	}
 	/*
-	 * Only one call is inside the exporter. The number of threads that wait for this call is
-	 * limited, and much smaller than CROWD.
+	 * Only one call is inside the exporter. The number of threads that wait for the blocked
+	 * call is limited, and much smaller than CROWD.
 	 */
 	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
 	EXPECT_EQ(other_runs(&other, how == EXPORTER_END_BLOCKS ? "300 ends blocked" :
@@ -504,7 +522,7 @@ TEST_F(misbehave, another_client_while_300_ends_block)
 	crowd(_metadata, self, EXPORTER_END_BLOCKS);
 }
 
-/* Every blocked execution of the crowd ends at its deadline. */
+/* Each of many blocked executions ends at its deadline. */
 TEST_F(misbehave, a_crowd_that_blocks_ends_with_the_deadline)
 {
 	long long max = param_set("max_commands", CROWD);

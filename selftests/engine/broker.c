@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * nnacceld under adverse conditions. It is killed when it opens a file during its start: at
- * every file, or at every fourth one. It also runs with a log that no one reads, and with
+ * nnacceld under adverse conditions. The tests kill nnacceld when it opens a file during its start,
+ * at each file or at each fourth file. nnacceld also runs with a log that nobody reads, and with
  * SIGCHLD ignored.
  */
 #include <errno.h>
@@ -70,7 +70,7 @@ static void kill_broker(FIXTURE_DATA(broker) *self)
 	waitpid(self->pid, &status, 0);
 }
 
-/* Returns the process id of the first worker that logs that it is ready, or 0. */
+/* Reads nnacceld's log until a worker is ready, and returns the worker's process id, or 0. */
 static pid_t await_worker(FILE *log)
 {
 	char line[1024];
@@ -84,7 +84,10 @@ static pid_t await_worker(FILE *log)
 	return 0;
 }
 
-/* Waits until no broker is registered. Returns false if the node fails for another reason. */
+/*
+ * Waits until no broker is registered as ENGINE_NAME. Returns false if opening a broker fails for
+ * another reason.
+ */
 static bool node_becomes_free(void)
 {
 	int broker;
@@ -99,8 +102,8 @@ static bool node_becomes_free(void)
 }
 
 /*
- * Continues a traced nnacceld until it has opened @files files after its first fork. Returns
- * false if nnacceld waits for events before that.
+ * Continues a traced nnacceld until it has opened @files files after its first fork. Returns false
+ * if nnacceld waits for events before it has opened so many files.
  */
 static bool step(pid_t pid, int files)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Tests a running nnacceld as a client. Workers start, are replaced after their death, end with
- * their contexts, and are limited for each user.
+ * Tests a running nnacceld as a client: the start of workers, their replacement after death, their
+ * end with the context, and the limit of workers for each user.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +24,10 @@
 #define SESSION_FD 4
 #define MAX_WORKERS 128
 
-/* Defaults of nnacceld, except FEW_WORKERS: nnacceld in the guest allows only so many workers. */
+/*
+ * WORKERS_PER_USER and FREE_CRASHES are defaults of nnacceld. In the guest nnacceld allows only
+ * FEW_WORKERS.
+ */
 #define WORKERS_PER_USER 64
 #define FEW_WORKERS "6"
 #define FREE_CRASHES 3
@@ -76,7 +79,7 @@ static bool is_serving_worker(const char *pid)
 	return !strcmp(comm, WORKER) && !faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Lists the workers that have a session. */
+/* Lists the process ids of the workers that have a session. */
 static int list_workers(pid_t *pids)
 {
 	DIR *proc = opendir("/proc");
@@ -92,7 +95,7 @@ static int list_workers(pid_t *pids)
 	return count;
 }
 
-/* Returns a worker that is not in the list @before, or 0 if all workers are. */
+/* Returns a worker that is not in the list @before, or 0 if all workers are in the list. */
 static pid_t new_worker(const pid_t *before, int num_before)
 {
 	pid_t now[MAX_WORKERS];
@@ -128,8 +131,8 @@ static void wait_gone(pid_t pid)
 }
 
 /*
- * Ends a worker by a signal, and waits until the process is gone. Returns false if it was gone
- * before the signal.
+ * Ends a worker by a signal, and waits until the process is gone. Returns false if the worker was
+ * gone before the signal.
  */
 static bool end_worker(pid_t pid, int signal)
 {
@@ -162,11 +165,11 @@ FIXTURE(engine) {
 FIXTURE_SETUP(engine)
 {
 	ASSERT_TRUE(started);
-	/* Calls must wait long enough for a worker on slow machines. */
+	/* Make calls wait long for a worker, because workers start slowly on slow machines. */
 	self->wait_ms = param_set("engine_wait_ms", 100000);
 	self->fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 	ASSERT_GE(self->fd, 0);
-	/* Make sure that an open context gets a worker before tests look for others. */
+	/* Make sure that the fixture's context has a worker before a test looks for new workers. */
 	ASSERT_EQ(ask(self->fd), 0);
 }
 
@@ -203,7 +206,10 @@ TEST_F(engine, one_worker_for_each_context)
 	wait_gone(second);
 }
 
-/* nnacceld takes SIGKILL for an act of an administrator, so no back-off follows. */
+/*
+ * nnacceld assumes that an administrator has sent SIGKILL to a worker, so the user's next worker
+ * starts without a delay.
+ */
 TEST_F(engine, killed_worker_is_replaced)
 {
 	pid_t worker;
@@ -259,7 +265,7 @@ static int be_served(const int *fds, int count)
 	return read(fds[1], &byte, 1) == 1 ? 0 : 202;
 }
 
-/* Crashes a worker of this user. Returns the errno of the user's next call. */
+/* Crashes a worker of the user @uid. Returns the errno of the user's next call. */
 static int crash_once(uid_t uid)
 {
 	pid_t before[MAX_WORKERS], child, worker;
@@ -294,15 +300,15 @@ TEST_F(engine, crash_loop_backs_off)
 {
 	for (int i = 0; i <= FREE_CRASHES; i++)
 		ASSERT_EQ(crash_once(UID_CRASH), 0);
-	/* The broker notices the worker's death a moment later. */
+	/* Repeat the crash, because the broker notices a worker's death a moment later. */
 	while (crash_once(UID_CRASH) != EAGAIN)
 		;
 	EXPECT_EQ(ask(self->fd), 0);
 }
 
 /*
- * Opens up to @count contexts until one is refused. Returns the number of those before it, 254 if
- * none is refused, or 255 after another error.
+ * Opens up to @count contexts until one is refused. Returns the number of contexts before the
+ * refused one, 254 if all contexts get a worker, or 255 after another error.
  */
 static int open_many(const int *fds, int count)
 {
@@ -325,8 +331,8 @@ TEST_F(engine, workers_of_a_user_are_limited)
 }
 
 /*
- * Returns the process id of the nnacceld that this program started. A new child of nnacceld has the
- * same name for a moment.
+ * Returns the process id of the nnacceld that this program started. The search checks the parent,
+ * because a new child of nnacceld has the name nnacceld for a moment.
  */
 static pid_t find_broker(void)
 {
@@ -355,8 +361,8 @@ static pid_t find_broker(void)
 }
 
 /*
- * Must be the last test. After the broker is killed, a new broker serves contexts with new
- * workers. The killed broker is the child of a process that does not wait for it.
+ * After the broker is killed, a new broker serves contexts with new workers. This test must be the
+ * last one. The killed broker stays a zombie, because its parent does not wait for it.
  */
 TEST_F(engine, workers_end_with_the_broker)
 {

@@ -19,7 +19,7 @@ FIXTURE(in_group) {
 	uint64_t context;
 };
 
-/* Opens a context. The opener then replaces its groups by other groups. */
+/* Opens a context, and then replaces the groups of the opening process by other groups. */
 FIXTURE_SETUP(in_group)
 {
 	const gid_t groups[] = { 1, SUPPLEMENTARY, UINT32_MAX - 1 }, later[] = { LATER };

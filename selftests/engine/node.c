@@ -114,7 +114,7 @@ TEST_F(node, next_in_order)
 		close(fds[i]);
 }
 
-/* A process that only opens the device causes no event. */
+/* A process that only opens the device, and makes no call, causes no event for the broker. */
 TEST_F(node, next_tells_of_those_who_want_a_worker)
 {
 	struct nnaccel_info info = { .size = sizeof(info) };
@@ -184,7 +184,7 @@ TEST_F(node, next_is_interruptible)
 	ASSERT_EQ(next_event(self->broker, &next), 0);
 	next.flags = 0;
 	ASSERT_TRUE(async_start(&async, self->broker, NNACCEL_ENGINE_NEXT, &next));
-	/* Repeat the signal until it interrupts the wait. */
+	/* Repeat the signal until it interrupts the wait in NEXT. */
 	while (pthread_tryjoin_np(async.thread, NULL)) {
 		pthread_kill(async.thread, SIGUSR1);
 		usleep(1000);
@@ -277,7 +277,9 @@ TEST_F(node, session_refusals)
 	int other, session;
 	uint64_t context;
 
-	/* The context wants a worker but has not been offered. */
+	/*
+	 * SESSION fails for a context that wants a worker but has not been offered to the broker.
+	 */
 	good.context = (uint64_t)summary_get(self->fd, "nnaccel-client-id");
 	EXPECT_EQ(xioctl(self->broker, NNACCEL_ENGINE_SESSION, &good), ENOENT);
 	EXPECT_EQ(check_structure(self->broker, NNACCEL_ENGINE_SESSION, &good, sizeof(good), ENOENT,
@@ -286,7 +288,7 @@ TEST_F(node, session_refusals)
 	EXPECT_EQ(context, good.context);
 	EXPECT_EQ(check_refusals(self->broker, NNACCEL_ENGINE_SESSION, &good, sizeof(good), cases,
 				 ARRAY_SIZE(cases)), 0);
-	/* If the answer cannot be written, the context stays unchanged. */
+	/* If SESSION cannot write its result, the context stays offered. */
 	EXPECT_EQ(check_read_only(self->broker, NNACCEL_ENGINE_SESSION, &good, sizeof(good)), 0);
 	EXPECT_EQ(check_no_fd(self->broker, NNACCEL_ENGINE_SESSION, &good, sizeof(good)), 0);
 	EXPECT_EQ(check_fd_0(self->broker, NNACCEL_ENGINE_SESSION, &good, sizeof(good),
@@ -326,8 +328,8 @@ TEST_F(node, refuse)
 }
 
 /*
- * A new broker gets the contexts that were offered but not answered. It gets no events of
- * contexts that have a session.
+ * A new broker gets the contexts that the old broker was offered and did not answer. The new broker
+ * gets no events of contexts that have a session.
  */
 TEST_F(node, new_broker)
 {

@@ -53,7 +53,10 @@ static bool open_and_pass(int socket)
 	return fd >= 0 && send_file(socket, fd);
 }
 
-/* Receives a context that another process opened, so that the context outlives that process. */
+/*
+ * Receives the file of a context from the process that opened it, so that the context outlives the
+ * process.
+ */
 static bool receive_context(FIXTURE_DATA(opener) *self)
 {
 	struct nnaccel_engine_next next;
@@ -97,7 +100,7 @@ TEST_F(opener, lives)
 	ASSERT_GE(self->fd, 0);
 	ASSERT_EQ(broker_await_new(self->broker, &self->context), 0);
 	EXPECT_EQ(opener_of(self), getpid());
-	/* It does not matter if children or other processes have the file. */
+	/* The opener of a context does not change if a child process inherits the file. */
 	EXPECT_EQ(in_child(close, self->fd), 0);
 	EXPECT_EQ(opener_of(self), getpid());
 }
@@ -114,8 +117,8 @@ TEST_F(opener, dies)
 	ASSERT_TRUE(receive_context(self));
 	EXPECT_EQ(opener_of(self), self->pid);
 	/*
-	 * A killed process first loses its address space. When it is reaped, its process id becomes
-	 * free.
+	 * A killed process first loses its address space; its process id becomes free when the
+	 * parent reaps the process.
 	 */
 	EXPECT_EQ(kill(self->pid, SIGKILL), 0);
 	EXPECT_TRUE(opener_ends(self));
@@ -143,7 +146,7 @@ TEST_F(opener, executes)
 	EXPECT_EQ(kill(self->pid, 0), 0);
 }
 
-/* Another process that shares the address space is not the opener. */
+/* A second process that shares the opener's address space does not count as the opener. */
 TEST_F(opener, leaves_a_twin)
 {
 	_Atomic pid_t *twin = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
@@ -155,7 +158,7 @@ TEST_F(opener, leaves_a_twin)
 	if (!self->pid) {
 		if (!open_and_pass(self->sockets[1]))
 			_exit(1);
-		/* This parent is killed while it waits for its child. */
+		/* The test kills the opener while the opener waits for its vfork() child. */
 		if (!syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0)) {
 			*twin = (pid_t)syscall(SYS_getpid);
 			for (;;)

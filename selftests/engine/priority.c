@@ -66,7 +66,10 @@ static int next_event(FIXTURE_DATA(priority) *self, struct nnaccel_engine_next *
 	return broker_next(self->broker, NNACCEL_ENGINE_NONBLOCK, next);
 }
 
-/* Waits for the next event. Returns its priority, or -1 if it is an event of another kind. */
+/*
+ * Waits for the next event. Returns the priority of a priority event, or -1 for an event of another
+ * kind.
+ */
 static int next_priority(FIXTURE_DATA(priority) *self)
 {
 	struct pollfd broker = { .fd = self->broker, .events = POLLIN };
@@ -137,7 +140,7 @@ TEST_F(priority, is_told_late)
 	EXPECT_EQ(next_event(self, &next), EAGAIN);
 }
 
-/* An event that could not be written is not lost. */
+/* If NEXT cannot write a priority event, the event stays pending. */
 TEST_F(priority, survives_a_bad_pointer)
 {
 	struct nnaccel_engine_next *page;
@@ -172,7 +175,7 @@ TEST_F(priority, goes_with_the_session)
 	EXPECT_EQ(async_wait(&async), EAGAIN);
 }
 
-/* A broker gets no events of contexts that were offered to another broker. */
+/* A broker gets no priority events of contexts that only an earlier broker was offered. */
 TEST_F(priority, is_for_whom_it_was_offered_to)
 {
 	struct nnaccel_engine_next next;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Several engines: what REGISTER rejects, and the devices that it makes. Each engine gets only
- * its own contexts. If one engine dies, the clients of another engine are not affected.
+ * its own contexts. The death of one engine does not affect clients of another engine.
  */
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -17,7 +17,7 @@
 
 #define NUM_OTHERS 2
 
-/* The second name has the maximum length. */
+/* Names of two more engines; the second name has the maximum length. */
 static const char *const others[NUM_OTHERS] = { "test-a", "test-0123456789-abcdefghij-wxyz" };
 
 FIXTURE(engines) {
@@ -26,7 +26,9 @@ FIXTURE(engines) {
 	uint32_t devices[1 + NUM_OTHERS];
 };
 
-/* The first device is DEVICE; the other numbers depend on earlier tests. */
+/*
+ * The first engine has the device DEVICE; the numbers of the other devices depend on earlier tests.
+ */
 FIXTURE_SETUP(engines)
 {
 	int first = broker_open();
@@ -116,7 +118,7 @@ TEST_F(engines, refusals)
 		EXPECT_EQ(broker_register(file, names[i], NULL), EINVAL)
 			TH_LOG("a name that is to be refused: %s", names[i]);
 	}
-	/* Bytes after the end of a name or a version are rejected. */
+	/* REGISTER rejects bytes other than 0 after the end of a name or a version. */
 	arg.name[NNACCEL_MAX_NAME - 2] = 'x';
 	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
 	arg = good_register("test-c");
@@ -129,7 +131,10 @@ TEST_F(engines, refusals)
 	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
 	memset(arg.version, 'x', sizeof(arg.version));
 	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
-	/* The longest version and the last type are valid, but the name is in use. */
+	/*
+	 * REGISTER accepts the longest version and the last type, but fails because the name is in
+	 * use.
+	 */
 	arg = good_register(others[0]);
 	memset(arg.version, 'x', sizeof(arg.version) - 1);
 	arg.type = NNACCEL_DEVICE_ACCELERATOR;
@@ -168,8 +173,8 @@ TEST_F(engines, unregistered)
 }
 
 /*
- * If a name is registered again, its engine gets the old device and its contexts. Another name gets
- * a new device.
+ * An engine that registers a name for the second time gets the name's old device, with the device's
+ * contexts. An engine with a new name gets a new device.
  */
 TEST_F(engines, again)
 {
@@ -239,7 +244,10 @@ static bool has_changed(int file)
 	return poll(&poll_fd, 1, (int)scaled(10000)) == 1 && pread(file, text, sizeof(text), 0) > 0;
 }
 
-/* Each registration and each end sends a change event, and wakes poll() on the state. */
+/*
+ * Each registration and each end of an engine sends a change event, and wakes poll() on the file
+ * "state" in sysfs.
+ */
 TEST_F(engines, changes_are_told)
 {
 	struct sockaddr_nl all = { .nl_family = AF_NETLINK, .nl_groups = 1 };
@@ -292,7 +300,10 @@ TEST_F(engines, types)
 	}
 }
 
-/* An engine gets only its own contexts, and its calls reject contexts of other engines. */
+/*
+ * An engine gets only the contexts of its own device; the engine's calls with contexts of other
+ * devices fail.
+ */
 TEST_F(engines, are_apart)
 {
 	struct nnaccel_engine_opener opener = { .size = sizeof(opener) };
@@ -351,7 +362,7 @@ TEST_F(engines, death_of_one)
 		ASSERT_EQ(session_fetch(alive.session, 0, cmd), 0);
 	} while (cmd->head.kind != NNACCEL_DO_EXECUTE);
 
-	/* The commands of the dead engine end, and its client gets an error. */
+	/* When an engine dies, its commands end, and its client gets an error. */
 	pool = pool_alloc(dead.fd, PAGE);
 	model = served_prepare(&dead, pool);
 	ASSERT_NE(model, 0);
@@ -383,7 +394,10 @@ static struct nnaccel_engine_register register_of(const char *name, const char *
 	return arg;
 }
 
-/* Names of hardware that are refused. A refused registration with a new name makes no device. */
+/*
+ * REGISTER refuses invalid names of hardware. A refused registration with a new engine name makes
+ * no device.
+ */
 TEST_F(engines, hardware_that_is_refused)
 {
 	static const struct {
@@ -405,7 +419,10 @@ TEST_F(engines, hardware_that_is_refused)
 		EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), cases[i].error)
 			TH_LOG("%s %s", cases[i].bus, cases[i].hardware);
 	}
-	/* A name without a final 0, and then a name with bytes after the final 0. */
+	/*
+	 * REGISTER rejects a name of hardware without a final 0, and a name of a bus with bytes
+	 * after the final 0.
+	 */
 	arg = register_of(others[0], "platform", "x");
 	memset(arg.hardware, 'x', sizeof(arg.hardware));
 	EXPECT_EQ(xioctl(file, NNACCEL_ENGINE_REGISTER, &arg), EINVAL);
@@ -446,12 +463,13 @@ static bool is_linked(uint32_t device)
 	free(back);
 	snprintf(hardware, sizeof(hardware), "/sys/devices/platform/" EXPORTER_DEVICE "/nnaccel%u",
 		 device);
-	/* Either both links exist or none of them. */
+	/* In sysfs either both links between the hardware and the device exist, or none. */
 	return linked == !access(hardware, F_OK) && linked;
 }
 
 /*
- * Unbinding the hardware ends its engine and the engine's sessions. Another engine is not affected.
+ * Unbinding the driver of hardware ends the hardware's engine and the engine's sessions, but no
+ * other engine.
  */
 TEST_F(engines, end_with_their_hardware)
 {
@@ -492,7 +510,8 @@ TEST_F(engines, end_with_their_hardware)
 	EXPECT_EQ(xioctl(end.fd, NNACCEL_ENGINE_REGISTER, &arg), EEXIST);
 	EXPECT_EQ(session_fetch(s.session, 0, &cmd), ESHUTDOWN);
 	/*
-	 * The worker does not close its session, so the module disconnects it after a limited time.
+	 * The worker does not close its session, so the module disconnects the session after a
+	 * limited time.
 	 */
 	EXPECT_EQ(async_wait(&async), EPIPE);
 	EXPECT_EQ(xioctl(s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ESTALE);
@@ -501,8 +520,8 @@ TEST_F(engines, end_with_their_hardware)
 	EXPECT_STREQ(attribute(self->devices[2], "state"), "ready");
 
 	/*
-	 * Hardware without a driver cannot be registered. When it has a driver again, another
-	 * engine can register it.
+	 * An engine cannot register hardware without a driver. When a driver is bound again, a new
+	 * engine can register the hardware.
 	 */
 	self->brokers[1] = open(ENGINE_NODE, O_RDWR | O_CLOEXEC);
 	EXPECT_EQ(xioctl(self->brokers[1], NNACCEL_ENGINE_REGISTER, &arg), ENODEV);

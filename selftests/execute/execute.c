@@ -97,7 +97,10 @@ TEST_F(executions, tell_the_worker)
 /* Attributes of any length reach the worker unchanged, even if the length is 0. */
 TEST_F(executions, attributes)
 {
-	/* Commands of 64 and of 65 bytes are allocated from different caches. */
+	/*
+	 * Sizes of attributes, with 64 and 65 because their commands come from different slab
+	 * caches.
+	 */
 	const uint32_t sizes[] = { 0, 1, 7, 63, 64, 65, 100, 4096, NNACCEL_MAX_ATTRIBUTES };
 	uint8_t *sent = malloc(NNACCEL_MAX_ATTRIBUTES);
 
@@ -127,7 +130,8 @@ TEST_F(executions, attributes)
 }
 
 /*
- * The device time that a worker reports counts at most as long as the worker had the command.
+ * The module ignores a reported device time that is longer than the time for which the worker had
+ * the command.
  */
 TEST_F(executions, device_time_adds_up)
 {
@@ -182,7 +186,10 @@ TEST_F(executions, unwanted_shapes)
 	EXPECT_EQ(e.cmd.out_num_shapes, 0);
 }
 
-/* Starts an execution and commits this answer; returns the call's errno. */
+/*
+ * Starts an execution and commits the given answer as the worker; returns the errno of the client's
+ * call.
+ */
 static int answered(struct served *s, struct execution *e, uint32_t status,
 		    const struct nnaccel_shape *shape, const char *message)
 {
@@ -244,8 +251,8 @@ TEST_F(executions, refusals)
 			REFUSE(struct nnaccel_execute, model, self->input, ENOENT),
 			REFUSE(struct nnaccel_execute, model, UINT32_MAX, ENOENT),
 			/*
-			 * The number of pools is valid, but the call fails at the third id, which
-			 * is 0.
+			 * NNACCEL_MAX_CMD_POOLS is a valid number of pools, but the call fails at
+			 * the third pool id, which is 0.
 			 */
 			REFUSE(struct nnaccel_execute, num_pools, NNACCEL_MAX_CMD_POOLS, ENOENT),
 			REFUSE(struct nnaccel_execute, num_pools, NNACCEL_MAX_CMD_POOLS + 1, EINVAL),
@@ -393,7 +400,7 @@ TEST_F(executions, no_pools_and_no_arguments)
 	EXPECT_EQ(e.cmd.out_num_shapes, 0);
 }
 
-/* Waits until the context has @n commands in flight. */
+/* The worker fetches commands in the order of their priority. */
 TEST_F(executions, are_fetched_by_priority)
 {
 	const uint32_t priorities[] = {
@@ -433,7 +440,10 @@ TEST_F(executions, deadline_passes_in_the_queue)
 	e.cmd.deadline_ns = now_ns() + 100000000;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ETIME);
 	EXPECT_EQ(e.cmd.out_status, POISON);
-	/* The worker does not get an execution for which no caller waits any more. */
+	/*
+	 * After the deadline no caller waits for the queued execution, so the worker does not get
+	 * it.
+	 */
 	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EAGAIN);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
 }
@@ -449,7 +459,10 @@ TEST_F(executions, deadline_passes_in_flight)
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&async), ETIME);
-	/* The engine may continue: the pools stay granted, even if the client destroys them. */
+	/*
+	 * The pools of an execution in flight stay granted, even if the client destroys them,
+	 * because the engine may continue.
+	 */
 	EXPECT_EQ(object_destroy(self->s.fd, self->output), 0);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 2);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 1);
@@ -461,7 +474,7 @@ TEST_F(executions, deadline_passes_in_flight)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-commands"), 0);
 }
 
-/* An answer within the grace period after the deadline still counts. */
+/* The client gets an answer that comes after the deadline, but within the grace period. */
 TEST_F(executions, deadline_grace)
 {
 	long long old = param_set("deadline_grace_ms", 1000000);
@@ -482,7 +495,10 @@ TEST_F(executions, deadline_grace)
 	EXPECT_EQ(param_set("deadline_grace_ms", old), 1000000);
 }
 
-/* A signal handler that does nothing: only fatal signals end the wait. */
+/*
+ * A signal handler that does nothing; a signal with a handler does not end the wait for a fetched
+ * execution.
+ */
 static void ignore(int signal)
 {
 }
@@ -518,7 +534,7 @@ TEST_F(executions, of_a_destroyed_model)
 		.size = sizeof(e.cmd), .model = self->model }), ENOENT);
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&async), 0);
-	/* The worker forgets the model only after its last execution. */
+	/* The worker is notified of a model's end only after the model's last execution. */
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_MODEL);
 }
@@ -534,7 +550,9 @@ TEST_F(executions, of_a_dead_model)
 	execution_init(&e, self->model, self->input, self->output);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd), ESTALE);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 1);
-	/* A new worker does not have the old model, either. */
+	/*
+	 * After a worker's death its models stay dead, even when a new worker serves the context.
+	 */
 	ASSERT_EQ(broker_next(self->s.broker, NNACCEL_ENGINE_NONBLOCK,
 			      &(struct nnaccel_engine_next){}), EAGAIN);
 	wait_ms = param_set("engine_wait_ms", 10);
@@ -559,7 +577,7 @@ TEST_F(executions, of_a_dead_model)
 
 #define FREEZER "/run/nnaccel-freezer"
 
-/* A client that executes once. */
+/* Client process that prepares a model and executes it once. */
 static void execute_once(struct actor *self, void *data)
 {
 	struct nnaccel_prepare prepare;
@@ -618,7 +636,7 @@ static bool freezes(void)
 	return !strncmp(state, "FROZEN", 6);
 }
 
-/* A call that waits for its worker can be frozen, even if the worker is frozen first. */
+/* A client whose call waits for its worker can be frozen, even if the worker is frozen first. */
 TEST(a_client_that_waits_can_be_frozen)
 {
 	struct nnaccel_engine_next next;
@@ -641,7 +659,7 @@ TEST(a_client_that_waits_can_be_frozen)
 		SKIP(return, "this kernel has no freezer of control groups");
 	}
 	EXPECT_TRUE(freezes());
-	/* The answer comes while the client is frozen. */
+	/* The worker commits the answer while the client is frozen. */
 	EXPECT_EQ(session_answer(session, &cmd), 0);
 	EXPECT_TRUE(write_to(FREEZER "/test/freezer.state", "THAWED"));
 	ASSERT_EQ(session_fetch(session, 0, &cmd), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fault injection: in every call each allocation and each user copy fails in turn. The call
- * then returns an error and leaves no object.
+ * Fault injection: in every call each allocation and each user copy fails in turn. A call with a
+ * failed allocation or copy returns an error and leaves no object.
  */
 #include <fcntl.h>
 #include <liburing.h>
@@ -25,7 +25,7 @@ FIXTURE(fail_nth) {
 	char data[MAX_PAGE + 1];
 	int buffer;
 	int file;
-	/* State for the calls of broker and worker. */
+	/* The fields below are state for the calls of broker and worker. */
 	bool queued;
 	bool fetched;
 	int other;
@@ -85,7 +85,10 @@ FIXTURE_SETUP(fail_nth)
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	ASSERT_EQ(async_wait(&self->async), 0);
 	self->model = prepare.out_model;
-	/* Touch the pages now: a fault that fails during a test would kill this process. */
+	/*
+	 * Touch the pages before the tests, because a page fault that fails during a test would
+	 * kill this process.
+	 */
 	memset(self->data, 1, sizeof(self->data));
 	allocation_init(&self->allocation, self->model, 4 * PAGE);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_BUFFER_ALLOC,
@@ -120,7 +123,7 @@ FIXTURE_TEARDOWN(fail_nth)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Makes a call; returns an errno, or 0 with the object to undo in @made. */
+/* Makes a call; returns an errno, or 0 with the object to remove in @made. */
 typedef int (*call_fn)(FIXTURE_DATA(fail_nth) *self, int *made);
 
 static int call_open(FIXTURE_DATA(fail_nth) *self, int *made)
@@ -252,7 +255,10 @@ static int call_execute_with_file(FIXTURE_DATA(fail_nth) *self, int *made)
 	return *made < 0 ? errno : 0;
 }
 
-/* Submits the prepared entry and waits for its completion. Returns the errno of either. */
+/*
+ * Submits the prepared entry of the ring and waits for its completion. Returns the errno of the
+ * submission or of the completion.
+ */
 static int through_ring(struct io_uring *ring)
 {
 	struct io_uring_cqe *cqe;
@@ -356,7 +362,7 @@ static bool ready_fetched(FIXTURE_DATA(fail_nth) *self)
 	return self->fetched;
 }
 
-/* Opens another context, which has not been offered to the broker. */
+/* Opens a second context, which has not been offered to the broker. */
 static bool ready_wanted(FIXTURE_DATA(fail_nth) *self)
 {
 	struct nnaccel_engine_next next;
@@ -375,7 +381,7 @@ static bool ready_offered(FIXTURE_DATA(fail_nth) *self)
 	return ready_wanted(self) && !broker_await_new(self->s.broker, &self->context);
 }
 
-/* Makes an execution with a file, and waits for its end. */
+/* Runs an execution with a file to its end. */
 static bool ready_file(FIXTURE_DATA(fail_nth) *self)
 {
 	if (self->other >= 0)
@@ -414,7 +420,7 @@ static bool ready_announcement(FIXTURE_DATA(fail_nth) *self)
 {
 	struct pollfd poll_fd = { .fd = self->s.session, .events = POLLIN };
 
-	/* Fetch the notice of the last burst's end. */
+	/* Fetch the notice of the previous burst's end first. */
 	while (!self->queued && !session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd))
 		;
 	if (self->queued)
@@ -436,7 +442,10 @@ static int call_slot_resolve(FIXTURE_DATA(fail_nth) *self, int *made)
 	return slot_resolve(self->s.session, self->number, self->slot, &grant);
 }
 
-/* After the first success later calls return the same object. */
+/*
+ * After the first success SESSION_GRANT_FD returns the same dma-buf for each call, so undoing
+ * closes only the fd.
+ */
 static int call_grant_fd(FIXTURE_DATA(fail_nth) *self, int *made)
 {
 	return session_grant_fd(self->s.session, command_grants(&self->cmd)[0].grant,
@@ -567,8 +576,8 @@ static void undo_attach(FIXTURE_DATA(fail_nth) *self, int made)
 }
 
 /*
- * Returns whether the fault was injected. If it was not, it may hit this read, or the write that
- * disables the injection.
+ * Returns whether the fault was injected into the tested call. Otherwise the fault may hit the read
+ * of the counter here, or the write that disables the injection.
  */
 static bool was_injected(int nth)
 {
@@ -581,8 +590,8 @@ static bool was_injected(int nth)
 }
 
 /*
- * Makes the call repeatedly, and fails its first, second, third... allocation, until the call needs
- * fewer allocations.
+ * Makes a call again and again; the first, second, third... allocation fails in turn, until the
+ * call needs fewer allocations.
  */
 static void sweep(struct __test_metadata *_metadata, FIXTURE_DATA(fail_nth) *self,
 		  bool (*ready)(FIXTURE_DATA(fail_nth) *self), call_fn call,
@@ -591,7 +600,7 @@ static void sweep(struct __test_metadata *_metadata, FIXTURE_DATA(fail_nth) *sel
 	bool failed = true;
 	int nth;
 
-	/* Skip here, because a test still runs if its fixture skips. */
+	/* Skip here and not in the fixture, because the harness runs a test whose fixture skips. */
 	if (self->nth < 0)
 		SKIP(return, "this kernel injects no faults");
 	if (!ready) {

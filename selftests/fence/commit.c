@@ -49,7 +49,7 @@ FIXTURE_TEARDOWN(commit)
 	exporter_close(&self->exporter);
 }
 
-/* Signals the fence as hardware does when it is done. */
+/* Signals the fence as hardware does at the end of its work. */
 static int signal_hardware(FIXTURE_DATA(commit) *self)
 {
 	return ioctl(self->exporter.fd, EXPORTER_SIGNAL, 0) ? errno : 0;
@@ -60,7 +60,7 @@ static int commit_fenced(FIXTURE_DATA(commit) *self, int fence)
 	return session_commit_fenced(self->s.session, self->cmd.head.cookie, fence);
 }
 
-/* Starts an execution and commits it with a fence. Returns the submission's file, or -1. */
+/* Starts an execution and commits it with a fence. Returns the file of the submission, or -1. */
 static int start_file(FIXTURE_DATA(commit) *self, int fence)
 {
 	int file = file_start(self->s.fd, self->model, self->pool, -1);
@@ -73,7 +73,7 @@ static int start_file(FIXTURE_DATA(commit) *self, int fence)
 	return -1;
 }
 
-/* Lets a thread execute and wait, and commits the execution with the fence of the hardware. */
+/* Starts a thread that executes and waits, and commits the execution with the hardware's fence. */
 static int start_waited(FIXTURE_DATA(commit) *self, uint64_t deadline_ns)
 {
 	execution_init(&self->e, self->model, self->pool, self->pool);
@@ -93,7 +93,10 @@ TEST_F(commit, ends_an_execution_with_a_file)
 	ASSERT_TRUE(shown_command(self->s.fd, &shown));
 	EXPECT_STREQ(shown.state, "fenced");
 	EXPECT_FALSE(file_readable(file, 0));
-	/* CPUs can access the memory, so the module has work after the fence and returns none. */
+	/*
+	 * CPUs can access the pool's memory, so the module has work after the hardware's fence, and
+	 * SYNC_FILE returns no fence.
+	 */
 	EXPECT_EQ(execution_fence(self->s.fd, file, &fence), EOPNOTSUPP);
 	/* The worker cannot commit the command a second time. */
 	EXPECT_EQ(commit_fenced(self, self->hardware), ENOENT);
@@ -147,8 +150,8 @@ TEST_F(commit, fence_of_vgem)
 }
 
 /*
- * If the hardware's fence fails, before or after the commit, an answer with many shapes is
- * dropped.
+ * If the hardware's fence fails before or after the commit, the module drops the answer, here one
+ * with many shapes.
  */
 TEST_F(commit, error_of_the_fence_takes_the_answer_back)
 {
@@ -184,7 +187,7 @@ TEST_F(commit, error_of_the_fence_takes_the_answer_back)
 	}
 }
 
-/* The answer is charged from the commit on, not only when the hardware's fence signals. */
+/* The client is charged for an answer from the commit on, while the hardware's fence is pending. */
 TEST_F(commit, large_answer_is_charged)
 {
 	enum { NUM = 1000 };
@@ -232,13 +235,16 @@ TEST_F(commit, error_of_sw_sync)
 	fence = start_file(self, hardware);
 	ASSERT_GE(fence, 0);
 	close(timeline);
-	/* The execution's status reports a failure. */
+	/* If the hardware's fence has an error, the execution fails. */
 	EXPECT_EQ(file_end(self->s.fd, fence), EPROTO);
 	close(fence);
 	close(hardware);
 }
 
-/* The hardware continues after the worker's death, so the command ends with its fence. */
+/*
+ * The hardware continues after the worker's death, so the command ends when the hardware's fence
+ * signals.
+ */
 TEST_F(commit, worker_dies)
 {
 	int fence = start_file(self, self->hardware);
@@ -261,7 +267,10 @@ TEST_F(commit, worker_and_client_die)
 	ASSERT_GE(fence, 0);
 	served_close(&self->s);
 	self->s = (struct served){ .broker = -1, .fd = -1, .session = -1 };
-	/* The module has references to the memory until the hardware's fence signals. */
+	/*
+	 * After the client's end the module has references to the memory until the hardware's fence
+	 * signals.
+	 */
 	EXPECT_TRUE(file_readable(fence, -1));
 	EXPECT_EQ(signal_hardware(self), 0);
 	close(fence);
@@ -288,20 +297,25 @@ TEST_F(commit, bound)
 	EXPECT_EQ(file_end(self->s.fd, fence), ETIME);
 	close(fence);
 	/*
-	 * The hardware may still write the old memory, on which no command can begin, so allocate a
-	 * new pool.
+	 * Allocate a new pool, because the hardware may still write the old pool, so no command
+	 * with the old pool can begin.
 	 */
 	self->pool = pool_alloc(self->s.fd, LENGTH);
 	EXPECT_EQ(start_waited(self, 0), 0);
 	EXPECT_EQ(async_wait(&self->async), ETIME);
 	param_set("fence_bound_ms", bound);
-	/* The worker was not killed, and a late signal of the fence has no effect. */
+	/*
+	 * The missing signal did not kill the worker, and a late signal of the fence has no effect.
+	 */
 	EXPECT_EQ(signal_hardware(self), 0);
 	ASSERT_EQ(start_waited(self, 0), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
 }
 
-/* The caller gets ETIME at the deadline, but the command ends only with the fence. */
+/*
+ * The caller gets ETIME at the deadline, but the command ends only when the hardware's fence
+ * signals.
+ */
 TEST_F(commit, deadline)
 {
 	ASSERT_EQ(start_waited(self, deadline_soon()), 0);
@@ -311,7 +325,10 @@ TEST_F(commit, deadline)
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
-/* The submission's file reports the end at once, but the command ends only with the fence. */
+/*
+ * After a cancel the submission's file reports the end at once, but the command ends only when the
+ * hardware's fence signals.
+ */
 TEST_F(commit, is_cancelled)
 {
 	int fence = start_file(self, self->hardware);
