@@ -704,7 +704,8 @@ TEST_F(grant_fd, of_a_buffer_that_the_kernel_copies)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy), 0);
 	after = exporter_counts(&self->x);
 	/*
-	 * On kernels without DMA operations the test's device counts no syncs, so @attached is 0.
+	 * If the kernel gives the test's device no DMA operations, the device cannot count syncs,
+	 * and @attached is 0.
 	 */
 	EXPECT_EQ(after.to_cpu, before.to_cpu + attached);
 	EXPECT_EQ(after.to_device, before.to_device + attached);

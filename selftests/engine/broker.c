@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * nnacceld under adverse conditions. The tests kill nnacceld when it opens a file during its start,
- * at each file or at each fourth file. nnacceld also runs with a log that nobody reads, and with
- * SIGCHLD ignored.
+ * at each file or at each fourth file. The tests also run nnacceld with a log that is not read, and
+ * with SIGCHLD ignored.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -130,14 +130,14 @@ TEST_F(executions, attributes)
 }
 
 /*
- * The module ignores a reported device time that is longer than the time for which the worker had
- * the command.
+ * The module limits the device time that a worker reports to the time for which the worker had the
+ * command.
  */
 TEST_F(executions, device_time_adds_up)
 {
 	const struct {
 		uint64_t told;
-		bool is_taken;		/* if false, the time of the whole execution counts */
+		bool is_taken;		/* false: the time with the worker counts instead */
 	} cases[] = {
 		{ 1, true }, { 0, true }, { NNACCEL_TIME_NONE, false }, { NNACCEL_TIME_NONE - 1, false },
 	};
@@ -495,10 +495,7 @@ TEST_F(executions, deadline_grace)
 	EXPECT_EQ(param_set("deadline_grace_ms", old), 1000000);
 }
 
-/*
- * A signal handler that does nothing; a signal with a handler does not end the wait for a fetched
- * execution.
- */
+/* A signal handler that does nothing, because a signal without a handler would kill the process. */
 static void ignore(int signal)
 {
 }

@@ -385,7 +385,7 @@ TEST_F(commit, refusals)
 	EXPECT_EQ(async_wait(&self->async), 0);
 }
 
-/* The commit also fetches the next command. */
+/* A commit with a fence can also fetch the next command. */
 TEST_F(commit, fetches)
 {
 	struct nnaccel_session_commit commit = {

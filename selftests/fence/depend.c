@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executions that depend on others and on fences of other drivers: order, failures, time limits and
- * deaths.
+ * Executions that depend on other executions and on fences of other drivers: order, failures, time
+ * limits and deaths.
  */
 #include "harness.h"
 
@@ -95,7 +95,7 @@ TEST_F(depend, chain_without_its_links)
 	close(last);
 }
 
-/* Starts an execution that depends on all these files. */
+/* Starts an execution that depends on the @num files of submissions or fences in @files. */
 static int start_after_all(FIXTURE_DATA(depend) *self, const int32_t *files, uint32_t num)
 {
 	struct nnaccel_submit submit;
@@ -153,8 +153,8 @@ TEST_F(depend, waits_for_as_many_as_may_be)
 }
 
 /*
- * An execution that depends on a failure does not run. The failure may come before or after the
- * submission, and anywhere in the chain.
+ * An execution that depends on a failed execution does not run. The dependency may fail before or
+ * after the dependent execution is submitted, and anywhere in a chain.
  */
 TEST_F(depend, failure_spreads)
 {
@@ -197,7 +197,10 @@ static void await_queued(int count)
 	} while (queued < count && !usleep(1000));
 }
 
-/* Priority orders the executions whose fences have signalled. */
+/*
+ * Executions whose dependencies have ended at the same time are fetched in the order of their
+ * priority.
+ */
 TEST_F(depend, priorities)
 {
 	const uint32_t order[] = { NNACCEL_PRIORITY_LOW, NNACCEL_PRIORITY_HIGH,
@@ -215,7 +218,9 @@ TEST_F(depend, priorities)
 		ASSERT_GE(files[i], 0);
 	}
 	EXPECT_EQ(session_answer(self->s.session, &first), 0);
-	/* Wait, because the executions are queued one after another. */
+	/*
+	 * Wait until all executions are queued, because the module queues them one after another.
+	 */
 	await_queued(ARRAY_SIZE(order));
 	for (uint32_t i = ARRAY_SIZE(order); i-- > 0;) {
 		ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
@@ -273,8 +278,8 @@ TEST_F(depend, deadline_while_waiting)
 }
 
 /*
- * The duration starts when the last dependency ends. If there is a deadline too, the earlier limit
- * applies.
+ * The maximum duration of an execution starts when the last dependency ends. If the execution also
+ * has a deadline, the earlier limit applies.
  */
 TEST_F(depend, duration)
 {
@@ -339,7 +344,7 @@ TEST_F(depend, foreign)
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(file_end(self->s.fd, first), 0);
 	EXPECT_EQ(fetch(self), EAGAIN);
-	/* Closing the timeline signals the remaining fences with an error. */
+	/* Closing the sw_sync timeline signals its pending fences with an error. */
 	close(timeline);
 	EXPECT_LT(fence_status(b), 0);
 	EXPECT_EQ(file_end(self->s.fd, second), EREMOTEIO);
@@ -351,8 +356,8 @@ TEST_F(depend, foreign)
 }
 
 /*
- * An execution waits for a fence that never signals until its deadline. After that the fence has
- * no callback of the module.
+ * An execution waits until its deadline for a fence that never signals. After the deadline the
+ * fence has no callback of the module.
  */
 TEST_F(depend, foreign_that_never_signals)
 {
@@ -403,7 +408,8 @@ enum stage { WAITING, QUEUED, FETCHED, NUM_STAGES };
 static const char *const stage_names[] = { "waiting", "queued", "fetched" };
 
 /*
- * Starts an execution and brings it to a stage. @gate gets the fence for which the execution waits.
+ * Starts an execution and brings it to @stage. @gate gets the file of the dependency for which the
+ * execution waits, or -1.
  */
 static int start_at(FIXTURE_DATA(depend) *self, enum stage stage, int *gate)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Executions whose worker waits for the fences of hardware (NNACCEL_ATTACH_FENCES). The module
- * still waits for the ends of other executions.
+ * itself waits for the ends of other executions.
  */
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -61,13 +61,13 @@ static int answer(FIXTURE_DATA(given) *self)
 	return session_answer(self->s.session, &self->cmd);
 }
 
-/* Gets a fence of the fetched command. */
+/* Gets a sync_file of the fence @index of the fetched command. */
 static int get_fence(FIXTURE_DATA(given) *self, uint32_t index, int *fence)
 {
 	return session_fence(self->s.session, self->cmd.head.cookie, index, fence);
 }
 
-/* Starts an execution that depends on two files. */
+/* Starts an execution that depends on the files @a and @b. */
 static int start_after(FIXTURE_DATA(given) *self, int32_t a, int32_t b)
 {
 	const int32_t files[] = { a, b };
@@ -83,8 +83,8 @@ static int start_after(FIXTURE_DATA(given) *self, int32_t a, int32_t b)
 }
 
 /*
- * The execution ends with the fence that the worker commits. This fence may wait for the fences
- * that the worker got.
+ * An execution ends when the fence that its worker commits signals. A committed fence may wait for
+ * the fences that the worker got.
  */
 TEST_F(given, at_once)
 {
@@ -120,7 +120,10 @@ TEST_F(given, at_once)
 	close(file);
 }
 
-/* A submission among the dependencies, at any position, gives the worker no fence. */
+/*
+ * The worker gets a fence for each sync_file among the dependencies, but none for a submission, at
+ * any position.
+ */
 TEST_F(given, after_submissions)
 {
 	for (int end_first = 0; end_first < 2; end_first++) {
@@ -154,8 +157,8 @@ TEST_F(given, after_submissions)
 }
 
 /*
- * A failed fence fails the execution, whether it fails before the worker has the execution or after
- * the answer.
+ * An execution fails if a fence among its dependencies fails, before the worker fetches the
+ * execution or after the answer.
  */
 TEST_F(given, failure)
 {
@@ -178,7 +181,10 @@ TEST_F(given, failure)
 	close(file);
 }
 
-/* The worker also gets the fences of the memory. If they fail, the execution does not. */
+/*
+ * The worker also gets the fences of the execution's memory. If a fence of the memory fails, the
+ * execution still succeeds.
+ */
 TEST_F(given, fences_of_memory)
 {
 	const int buffer = pool_export(self->s.fd, self->pool);
@@ -188,7 +194,10 @@ TEST_F(given, fences_of_memory)
 	file = file_start(self->s.fd, self->model, self->pool, self->hardware);
 	ASSERT_GE(file, 0);
 	ASSERT_EQ(fetch(self, 0), 0);
-	/* The pool is the memory of the input and of the output. */
+	/*
+	 * The command has a fence of the memory for the input and for the output, which are in the
+	 * same pool.
+	 */
 	ASSERT_GT(self->cmd.head.num_fences, 1);
 	for (uint32_t i = 0; i < self->cmd.head.num_fences; i++) {
 		ASSERT_EQ(get_fence(self, i, &fence), 0);
@@ -211,7 +220,10 @@ TEST_F(given, fences_of_memory)
 	close(buffer);
 }
 
-/* The module does not know when the fences signalled, so it does not report the time since then. */
+/*
+ * If the worker waits for the fences, the module does not know when the fences signalled, and does
+ * not report the time since then.
+ */
 TEST_F(given, measured)
 {
 	struct nnaccel_execute told = { .size = sizeof(told) };
@@ -233,7 +245,9 @@ TEST_F(given, measured)
 	}
 }
 
-/* The module waits before executions whose time or memory depends on the end of fences. */
+/*
+ * The module itself waits for the fences of an execution with a maximum duration or with buffers.
+ */
 TEST_F(given, not_with_a_duration_or_buffers)
 {
 	struct buffer_execution buffers;

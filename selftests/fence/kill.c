@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Workers that do not answer are killed. Executions end when their worker or client is killed.
+ * The module kills workers that do not answer. Executions end when their worker or client is
+ * killed.
  */
 #include <poll.h>
 #include <signal.h>
@@ -49,7 +50,7 @@ static bool client_open(struct client *c, void (*work)(struct actor *self, void 
 	return true;
 }
 
-/* Closes the client. Returns whether no object is left. */
+/* Closes the client. Returns whether the module has no object of the client left. */
 static bool client_close(struct client *c)
 {
 	actor_kill(&c->worker);
@@ -102,7 +103,7 @@ FIXTURE_TEARDOWN(kill)
 	EXPECT_TRUE(client_close(&self->c));
 }
 
-/* Checks that the worker was killed, and that the memory no longer changes. */
+/* Checks that the worker was killed, and that it no longer writes to the pool. */
 static void expect_dead(struct __test_metadata *_metadata, FIXTURE_DATA(kill) *self)
 {
 	siginfo_t info = {};
@@ -119,7 +120,10 @@ static void expect_dead(struct __test_metadata *_metadata, FIXTURE_DATA(kill) *s
 	EXPECT_EQ(errno, ESTALE);
 }
 
-/* The execution misses its deadline. An execution that depends on it does not run. */
+/*
+ * An execution that misses its deadline ends with ETIME, and an execution that depends on it does
+ * not run.
+ */
 TEST_F(kill, worker_past_the_deadline)
 {
 	int file = file_start_until(self->c.fd, self->c.model, self->c.pool, -1, deadline_soon()), next;
@@ -134,8 +138,8 @@ TEST_F(kill, worker_past_the_deadline)
 }
 
 /*
- * A synchronous call returns when deadline_grace_ms have passed after the deadline. The worker is
- * killed later, after kill_grace_ms.
+ * A synchronous call returns when deadline_grace_ms have passed after the deadline. The module
+ * kills the worker when kill_grace_ms have passed after the deadline.
  */
 TEST_F(kill, worker_of_a_synchronous_execution)
 {
@@ -165,7 +169,7 @@ TEST_F(kill, no_worker_without_a_deadline)
 	EXPECT_EQ(async_wait(&async), EPIPE);
 }
 
-/* A stopped worker is killed too. */
+/* The module also kills a worker that SIGSTOP has stopped. */
 TEST_F(kill, worker_that_is_stopped)
 {
 	int file = file_start_until(self->c.fd, self->c.model, self->c.pool, -1, deadline_soon());
@@ -181,7 +185,7 @@ TEST_F(kill, worker_that_is_stopped)
 
 /* ---- a worker that leaves when it is killed ---- */
 
-/* Time from the deadline until the worker closes its session. */
+/* Time in ns from the execution's deadline until the worker closes its session. */
 static uint64_t late_ns;
 
 /* Worker process: closes its session after the deadline of an execution, and continues to run. */
@@ -202,7 +206,10 @@ static void close_late(struct actor *self, void *data)
 	pause();
 }
 
-/* Reads the list of commands in a loop, so that the lock of the context is often taken. */
+/*
+ * Reads the list of commands in a loop, so that other threads must often wait for the lock of the
+ * context.
+ */
 static void *read_for_ever(void *data)
 {
 	struct shown shown;
@@ -213,8 +220,8 @@ static void *read_for_ever(void *data)
 }
 
 /*
- * When a session is freed, none of its works is pending, even if its worker is killed at that
- * moment.
+ * When the module frees a session, no work of the session is pending, even if the worker is killed
+ * at the same moment.
  */
 TEST(worker_that_closes_its_session)
 {
@@ -237,10 +244,7 @@ TEST(worker_that_closes_its_session)
 		ASSERT_GE(file, 0);
 		pthread_create(&reader, NULL, read_for_ever, &stop);
 		EXPECT_NE(file_end(c.fd, file), 0);
-		/*
-		 * By now the worker has closed its session, was killed, or did not get the
-		 * execution.
-		 */
+		/* Give the worker time to close its session, in case it was not killed. */
 		usleep(200000);
 		stop = true;
 		pthread_join(reader, NULL);
@@ -317,7 +321,10 @@ FIXTURE_TEARDOWN(shared)
 	EXPECT_TRUE(client_close(&self->c));
 }
 
-/* The session ends and its client gets an error; the worker survives. */
+/*
+ * If a shared worker misses a deadline, its session ends and the client gets an error, but the
+ * worker survives.
+ */
 TEST_F(shared, loses_its_session)
 {
 	int file = file_start_until(self->c.fd, self->c.model, self->c.pool, -1, deadline_soon());
@@ -340,7 +347,10 @@ TEST_F(shared, loses_its_session)
 	EXPECT_EQ(info.si_status, 0);
 }
 
-/* If the worker does not close the session, the client's calls wait only for a limited time. */
+/*
+ * If a shared worker does not close its ended session, the client's calls wait only for a limited
+ * time.
+ */
 TEST_F(shared, keeps_its_session)
 {
 	struct nnaccel_query query = { .size = sizeof(query) }, again = query;
@@ -359,7 +369,7 @@ TEST_F(shared, keeps_its_session)
 	ASSERT_TRUE(actor_await(&self->c.worker));
 	EXPECT_EQ(async_wait(&behind), EPIPE);
 	EXPECT_EQ(summary_get(-1, "grants"), 0);
-	/* The context gets a second worker while the first one still has its session. */
+	/* The context gets a second worker while the first worker has not closed its session. */
 	ASSERT_TRUE(async_start(&behind, self->c.fd, NNACCEL_WORK_QUERY, &again));
 	ASSERT_EQ(broker_await_new(self->c.broker, &context), 0);
 	ASSERT_EQ(broker_session(self->c.broker, context, &session), 0);
@@ -400,8 +410,8 @@ static void commit_late(struct actor *self, void *data)
 }
 
 /*
- * A late answer ends the command. The client loses the worker nevertheless, even if the worker
- * does not close the session.
+ * An answer after the end of a shared worker's session ends the command. The client loses the
+ * worker even if the worker answers late and does not close its session.
  */
 TEST(late_answer)
 {
@@ -460,8 +470,8 @@ static void be_client(struct actor *self, void *data)
 }
 
 /*
- * Kills a client that has two executions: one is @fetched or queued, and the other one depends on
- * it.
+ * Kills a client with two executions. If @fetched, the worker has fetched the first execution, else
+ * it is queued. The second execution depends on the first.
  */
 static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(client) *self,
 			bool fetched)
@@ -490,7 +500,7 @@ static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(client) 
 	EXPECT_TRUE(file_readable(second, -1));
 	EXPECT_TRUE(file_readable(first, -1));
 	close(session);
-	/* The broker is notified that the context ended. */
+	/* The broker is notified of the end of the killed client's context. */
 	EXPECT_EQ(broker_next(self->broker, 0, &next), 0);
 	close(first);
 	close(second);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzzes ioctls and mmap() with damaged structures, for every kind of file. Each call changes a
- * few words of a valid structure. Another thread changes words while the kernel reads them.
- * NNACCEL_FUZZ_SECONDS sets the time (default LIVES processes), NNACCEL_FUZZ_SEED the seed.
+ * Fuzzes ioctls and mmap() with damaged structures, for every kind of file. Each call passes a
+ * valid structure in which a few words are changed. A separate thread changes words of structures
+ * while the kernel reads them. NNACCEL_FUZZ_SECONDS sets the time (default LIVES processes),
+ * NNACCEL_FUZZ_SEED the seed.
  *
  * If the kernel has KCOV, a second test is guided by coverage: sequences of calls that reached new
- * code of the module are kept in a corpus and mutated. NNACCEL_FUZZ_CALLS sets the number of calls.
- * NNACCEL_FUZZ_CORPUS is a file with initial sequences. The test writes the corpus and the covered
- * places to the directory NNACCEL_OUT, for scripts/coverage.
+ * code of the module are stored in a corpus and mutated. NNACCEL_FUZZ_CALLS sets the number of
+ * calls of the guided test. NNACCEL_FUZZ_CORPUS is a file with initial sequences of calls. The
+ * guided test writes the corpus and the addresses of the covered code to the directory NNACCEL_OUT,
+ * for scripts/coverage.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -23,28 +25,31 @@
 #include "exporters.h"
 #include "harness.h"
 
-/* The second test has its own time limit, NNACCEL_FUZZ_LIMIT. */
+/*
+ * The time limit of the harness is long, because the guided test has its own limit,
+ * NNACCEL_FUZZ_LIMIT.
+ */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 100000
 
 #define LIVES		(uint64_t)how_often(32, 8)	/* or NNACCEL_FUZZ_SECONDS */
 #define CLIENTS		4	/* threads that call */
-#define WORKERS		2	/* number of threads that fetch and answer */
+#define WORKERS 2 /* number of worker threads, which fetch and answer */
 #define ROOM_MARGIN	(1UL << 32)
-#define LIFE_MS		400	/* maximum life of a process */
+#define LIFE_MS 400 /* maximum life of a fuzzing process */
 #define FENCE_MS	300	/* fence_bound_ms: maximum wait for a committed fence */
 #define FILES		16
 #define TAPE		384	/* maximum number of random numbers in a sequence */
 #define SEQUENCE	16	/* maximum number of calls in a sequence */
 #define ENTRIES		8192	/* maximum number of sequences in the corpus */
-#define GUIDED		1	/* processes at a time; each is also the broker */
-#define STUCK_MS	200	/* time without a call after which a process is replaced */
-#define SIGNAL_MS	10	/* time between signals; the second signal in a call ends it */
-#define GUIDED_LIFE	20000	/* number of calls of a guided process */
+#define GUIDED 1 /* number of guided processes at a time */
+#define STUCK_MS 200 /* a guided process that makes no call for so long is replaced */
+#define SIGNAL_MS 10 /* time between signals; the second signal in a call ends the call */
+#define GUIDED_LIFE 20000 /* maximum number of calls that a guided process makes */
 #define GUIDED_CALLS	100000	/* or NNACCEL_FUZZ_CALLS */
 #define TELL_NS		60000000000ULL	/* time between two reports of progress */
 
-/* Memory that a thread passes to the kernel, and that another thread changes during the call. */
+/* Memory that a thread passes to the kernel, and that a second thread changes during the call. */
 struct room {
 	union {
 		uint64_t words[32];
@@ -61,34 +66,34 @@ struct room {
 	} work;				/* of a submission */
 	int32_t dependencies[2];
 	char data[MAX_PAGE];
-	struct coverage coverage;	/* coverage of the room's thread, in the guided test */
+	struct coverage coverage;	/* of the thread that uses the room; guided test only */
 };
 
-/* State shared by all threads of a process. */
+/* State that all threads of a fuzzing process share. */
 static struct {
 	struct served s;
-	_Atomic int files[FILES];	/* files of all kinds; some are closed already */
+	_Atomic int files[FILES];	/* fds of all kinds, some of which are closed */
 	uint32_t pools[2];
 	uint32_t model;
 	uint32_t buffer;
 	int fence;			/* a sync_file */
-	/* fd of the last submission's file, which may have been closed and reused */
+	/* fd of the latest submission's file; the fd may have been closed and reused */
 	_Atomic int file;
-	_Atomic uint64_t last;		/* the last id that a call made */
-	_Atomic uint64_t submission;	/* last id; its kind is in the upper bits */
-	_Atomic uint64_t context;	/* the last context that wanted a worker */
-	_Atomic uint64_t cookie;	/* of a command that only a random commit answers */
+	_Atomic uint64_t last;		/* id of the object that a call made last */
+	_Atomic uint64_t submission;	/* latest submission: id; above 32 bits its kind */
+	_Atomic uint64_t context;	/* latest context that wanted a worker */
+	_Atomic uint64_t cookie;	/* cookie of a command that only a random commit answers */
 	_Atomic uint32_t slot;
-	char *edge;	/* end of readable memory, which is followed by an unreadable page */
+	char *edge;	/* end of readable memory, before an unreadable page */
 } world;
 
 static struct room *rooms;		/* by thread */
 
-/* Counters shared by all processes. */
+/* Counters that all fuzzing processes share. */
 static struct {
 	_Atomic unsigned long calls, good;
 	_Atomic unsigned long fenced;	/* number of answers that end with a fence */
-	_Atomic unsigned long by_ioctl[64];	/* number of the successful calls */
+	_Atomic unsigned long by_ioctl[64];	/* successful calls of ioctls[i] */
 } *count;
 
 /* Random numbers that a sequence of calls has drawn; replaying them repeats the calls. */
@@ -97,15 +102,15 @@ struct tape {
 	uint16_t draws[TAPE];
 };
 
-/* State of the guided test, shared by all its processes. */
+/* State of the guided test, which all guided processes share. */
 static struct {
 	uint8_t seen[COVERAGE_TEXT];
 	_Atomic uint32_t places, num_entries;
 	_Atomic unsigned long calls[GUIDED];
 	unsigned long left;		/* number of calls that a signal ended */
-	unsigned long lives, stuck;	/* number of processes, and of processes that hung */
+	unsigned long lives, stuck;	/* number of guided processes, and of those that hung */
 	struct tape entries[ENTRIES];
-	/* sequences of the initial corpus, which run first */
+	/* number of sequences in the initial corpus, and index of the next one to run */
 	_Atomic uint32_t num_old, next_old;
 	struct tape old[ENTRIES];
 } *guide;
@@ -117,7 +122,7 @@ struct fuzzer {
 	uint32_t at;
 };
 
-/* Returns the next number of the tape. At the end of the tape, a random number is appended. */
+/* Returns the next number of the tape, and at the tape's end appends a random number. */
 static uint32_t draw_tape(struct fuzzer *f)
 {
 	if (f->at < f->tape->length)
@@ -145,14 +150,14 @@ static int draw_file(struct fuzzer *f)
 
 static void keep_file(struct fuzzer *f, int fd)
 {
-	/* Do not replace the first four files, which the test always needs. */
+	/* Never replace the first four files, which the test needs until its end. */
 	int old = atomic_exchange(&world.files[4 + draw(f, FILES - 4)], fd);
 
 	if (old >= 0)
 		close(old);
 }
 
-/* Returns a boundary value, or a value that may be valid in some field. */
+/* Returns a random boundary value, or a value that is valid in some field. */
 static uint64_t draw_value(struct fuzzer *f)
 {
 	const uint64_t values[] = {
@@ -167,7 +172,7 @@ static uint64_t draw_value(struct fuzzer *f)
 	return values[draw(f, sizeof(values) / sizeof(values[0]))];
 }
 
-/* Changes up to @most words of 4 or 8 bytes. */
+/* Changes up to @most random words of 4 or 8 bytes in the structure @at. */
 static void damage(struct fuzzer *f, void *at, size_t size, uint32_t most)
 {
 	for (uint32_t n = draw(f, most + 1); n; n--) {
@@ -188,7 +193,7 @@ static void good_execution(struct fuzzer *f, struct nnaccel_execute *cmd)
 	buffer_execution_init(&r->bound, world.model, world.buffer, world.buffer);
 	if (draw(f, 2))
 		execution_init(&r->bound.base, world.model, world.pools[0], world.pools[1]);
-	/* Set a deadline, because a worker may never answer. */
+	/* Set a deadline, because a worker thread may never answer the execution. */
 	r->bound.base.cmd.deadline_ns = now_ns() + draw(f, 20000000);
 	damage(f, &r->bound, sizeof(r->bound), 2);
 	*cmd = r->bound.base.cmd;
@@ -208,9 +213,7 @@ static void good_alloc(struct fuzzer *f, struct nnaccel_buffer_alloc *cmd)
 	damage(f, r->roles, sizeof(r->roles), 1);
 }
 
-/*
- * Fills in a call to the engine.
- */
+/* Fills in a valid structure for a call that the worker answers. */
 static void good_engine_call(struct fuzzer *f, unsigned long request, void *arg)
 {
 	struct room *r = f->room;
@@ -304,7 +307,7 @@ static void good_pool_call(struct fuzzer *f, unsigned long request, void *arg)
 	}
 }
 
-/* Fills in the description of a kind of work, and the memory for its answer. */
+/* Fills in a valid description of the work @kind in the thread's room. */
 static void good_work(struct fuzzer *f, uint32_t kind)
 {
 	struct room *r = f->room;
@@ -370,7 +373,10 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 	case NNACCEL_ENGINE_SESSION:
 	case NNACCEL_ENGINE_REFUSE:
 	case NNACCEL_ENGINE_OPENER:
-		/* All of these structures have the field context at the same offset. */
+		/*
+		 * The structures of the calls with a context have the field @context at the same
+		 * offset.
+		 */
 		((struct nnaccel_engine_session *)arg)->context = world.context;
 		((struct nnaccel_engine_refuse *)arg)->error =
 			request == NNACCEL_ENGINE_REFUSE ? EAGAIN : 0;
@@ -424,7 +430,7 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 
 /* ---- calls ---- */
 
-/* Remembers a submission, or the object that its work made. */
+/* Stores a pending submission, or the object that its work made, in @world. */
 static void keep_submission(struct fuzzer *f, const struct nnaccel_submit *submit)
 {
 	if (submit->out_state == NNACCEL_STATE_PENDING) {
@@ -441,7 +447,7 @@ static void keep_submission(struct fuzzer *f, const struct nnaccel_submit *submi
 	}
 }
 
-/* Remembers the object that a successful call has made. */
+/* Stores the object that a successful call has made in @world. */
 static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 {
 	switch (request) {
@@ -489,11 +495,14 @@ static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 
 static int file_for(struct fuzzer *f, enum file_kind kind)
 {
-	/* Sometimes pass a file of the wrong kind. */
+	/*
+	 * Return a random file in one of eight calls, so that some calls get a file of the wrong
+	 * kind.
+	 */
 	return draw(f, 8) ? world.files[kind] : draw_file(f);
 }
 
-/* Sets the nonblocking flag of calls that would wait for another thread. */
+/* Sets the nonblocking flag of a call that would wait for an event from a second thread. */
 static void do_not_wait(unsigned long request, void *arg)
 {
 	if (request == NNACCEL_ENGINE_NEXT)
@@ -543,15 +552,15 @@ static void call_mmap(struct fuzzer *f)
 	if (at == MAP_FAILED)
 		return;
 	count->good++;
-	/* Try to get more access by other calls on the mapping. */
+	/* Try to get more access to the mapping by mprotect() and madvise(). */
 	mprotect(at, length, draw(f, 8));
 	madvise(at, length, draw(f, 26));
 	munmap(at, length);
 }
 
 /*
- * Registers another engine on a new file, because world.files has a file that is already
- * registered.
+ * Registers a second engine on a new file, because the engine file of world.files is registered
+ * already.
  */
 static void call_register(struct fuzzer *f)
 {
@@ -561,7 +570,10 @@ static void call_register(struct fuzzer *f)
 	if (node < 0)
 		return;
 	memset(&f->room->arg, 0, sizeof(f->room->arg));
-	/* A registered name stays until the module is unloaded, so damage only the other fields. */
+	/*
+	 * Never damage the name, because a device for a registered name stays until the module is
+	 * unloaded.
+	 */
 	strcpy(arg->name, "fuzz");
 	strcpy(arg->version, "1");
 	arg->size = sizeof(*arg);
@@ -596,7 +608,7 @@ static void *client_thread(void *data)
 	return NULL;
 }
 
-/* Worker thread: answers most commands correctly, some wrongly, and some never. */
+/* Worker thread: answers most commands correctly, some with a wrong answer, and some never. */
 static void *worker_thread(void *data)
 {
 	static __thread union command cmd;
@@ -623,14 +635,17 @@ static void *worker_thread(void *data)
 		else if (how == 1)
 			session_commit(world.files[FILE_SESSION], cmd.head.cookie, draw(f, 12),
 				       f->room->data, draw(f, 64), draw(f, 2) ? "no" : NULL);
-		/* In the guided test one thread makes the calls and waits for each answer. */
+		/*
+		 * Always answer in the guided test, in which one thread makes the calls and waits
+		 * for each answer.
+		 */
 		if (guide || (how > 1 && !fenced))
 			session_answer(world.files[FILE_SESSION], &cmd);
 	}
 	return NULL;
 }
 
-/* Changes memory that the other threads have passed to the kernel. */
+/* Changes structures that the client threads have passed to the kernel. */
 static void meddle(struct fuzzer *f)
 {
 	for (;;) {
@@ -670,8 +685,8 @@ static void make_world(void)
 }
 
 /*
- * Each room is surrounded by unmapped memory. A damaged pointer into a room then cannot reach this
- * program's other memory, where the kernel would write an answer.
+ * Allocates the rooms with unmapped memory around them. So a damaged pointer into a room cannot
+ * make the kernel write an answer to other memory of this program.
  */
 static void make_rooms(size_t num_rooms)
 {
@@ -697,7 +712,9 @@ static void fuzz_main(uint64_t seed)
 		if (pthread_create(&thread, NULL, i < CLIENTS ? client_thread : worker_thread,
 				   &fuzzers[i]))
 			_exit(1);
-	/* The allocation of a buffer needs a worker that answers. */
+	/*
+	 * Allocate the buffer only now, because the allocation needs a worker thread that answers.
+	 */
 	world.buffer = buffer_alloc(world.s.fd, world.model, PAGE);
 	meddle(&fuzzers[CLIENTS + WORKERS]);
 }
@@ -742,7 +759,10 @@ static void *guided_worker(void *data)
 }
 
 static sigjmp_buf away;
-/* Number of signals in this call. It is 2 between calls, so that signals have no effect there. */
+/*
+ * Number of signals during the present call. Between calls the number is 2, so that signals have no
+ * effect.
+ */
 static volatile sig_atomic_t signals = 2;
 
 /*
@@ -790,7 +810,8 @@ static void call_guided(struct fuzzer *f, int fail_nth)
 	signals = 0;
 	if (!draw(f, 24)) {
 		/*
-		 * Block the signal: if its frame cannot be written, the kernel kills the process.
+		 * Block the signal during injected faults: if the kernel cannot write the signal's
+		 * frame, it kills the process.
 		 */
 		signals_set(SIG_BLOCK);
 		inject_fault(fail_nth, 1 + draw(f, 12));
@@ -869,8 +890,8 @@ static void kill_guided(void)
 }
 
 /*
- * Restarts a guided process that has ended or hangs. Returns false if the process ended in
- * another way than by a kill.
+ * Restarts a guided process that has ended or hangs. Returns false if the process ended by itself
+ * instead of by SIGKILL.
  */
 static bool look_after(int number, uint64_t *seed)
 {
@@ -917,7 +938,10 @@ static void fail_quietly(void)
 	}
 }
 
-/* Reads sequences from a file: each is a count of numbers, then the numbers. */
+/*
+ * Reads sequences of calls from a file; each sequence has the count of its numbers before the
+ * numbers.
+ */
 static void read_corpus(const char *path)
 {
 	FILE *file = path ? fopen(path, "re") : NULL;
@@ -981,7 +1005,10 @@ TEST(fuzz)
 		poll(NULL, 0, (int)scaled(LIFE_MS / 4 + seed * 7919 % (LIFE_MS * 3 / 4)));
 		kill(child, SIGKILL);
 		ASSERT_EQ(waitpid(child, &status, 0), child);
-		/* This test kills processes; so does the module if a worker does not answer. */
+		/*
+		 * SIGKILL comes from this test, or from the module if a worker does not answer; no
+		 * other end is allowed.
+		 */
 		EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 			TH_LOG("status %#x with seed %llu", status, (unsigned long long)seed);
 		seed++;

@@ -47,7 +47,7 @@ FIXTURE_TEARDOWN(imports)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Maps a pool as the worker of an execution that names it; finish() ends the execution. */
+/* Starts an execution with @pool and maps the pool as the worker; finish() ends the execution. */
 static char *map_as_worker(FIXTURE_DATA(imports) *self, uint32_t pool, bool write, size_t length)
 {
 	execution_init(&self->e, self->model, write ? self->output : pool,
@@ -144,7 +144,10 @@ TEST_F(imports, seals)
 		close(file);
 		if (cases[i].error)
 			continue;
-		/* The pool has a reference to the file, and the worker can map sealed memory. */
+		/*
+		 * The worker can map a pool of sealed memory, also after the client has closed the
+		 * file.
+		 */
 		EXPECT_NE(map_as_worker(self, pool, cases[i].prot == PROT_RW, LENGTH), NULL)
 			TH_LOG("seals %x", cases[i].seals);
 		EXPECT_EQ(finish(self), 0);
@@ -165,14 +168,17 @@ TEST_F(imports, sealing_afterwards)
 	ASSERT_NE(at, NULL);
 	EXPECT_EQ(finish(self), 0);
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
-	/* The worker may still write to the file, so the seal fails. */
+	/* The worker's mapping can still write to the file, so F_SEAL_WRITE fails. */
 	EXPECT_EQ(fcntl(file, F_ADD_SEALS, F_SEAL_WRITE), -1);
 	EXPECT_EQ(errno, EBUSY);
 	munmap(at, LENGTH);
 	EXPECT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	at = map_as_worker(self, other, false, LENGTH);
 	ASSERT_NE(at, NULL);
-	/* A grant for reading does not prevent the seal, and the seal does not prevent reading. */
+	/*
+	 * A grant for reading does not prevent F_SEAL_WRITE, and F_SEAL_WRITE does not prevent
+	 * reading.
+	 */
 	EXPECT_EQ(fcntl(file, F_ADD_SEALS, F_SEAL_WRITE), 0);
 	EXPECT_EQ(at[0], 0);
 	EXPECT_EQ(mprotect(at, LENGTH, PROT_READ | PROT_WRITE), -1);
@@ -180,7 +186,10 @@ TEST_F(imports, sealing_afterwards)
 	close(file);
 }
 
-/* Truncating a file gives its worker SIGBUS and affects no other process. */
+/*
+ * When a pool's file is truncated, an access by the worker raises SIGBUS, and no other process is
+ * affected.
+ */
 TEST_F(imports, truncated)
 {
 	int file = file_new(LENGTH);
@@ -210,7 +219,7 @@ TEST_F(imports, own_buffer)
 	uint32_t pool;
 
 	ASSERT_GE(buffer, 0);
-	/* Each import makes a new pool, in this context and in others. */
+	/* Each import of a dma-buf makes a new pool, in the same context and in other contexts. */
 	EXPECT_EQ(pool_import(self->s.fd, buffer, PROT_RW, 0, LENGTH, &pool), 0);
 	EXPECT_NE(pool, self->output);
 	EXPECT_EQ(pool_import(self->s.fd, buffer, NNACCEL_PROT_READ, 0, LENGTH, &pool), 0);
@@ -218,7 +227,10 @@ TEST_F(imports, own_buffer)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 4);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-memory-alloc"), LENGTH / 1024);
 
-	/* The first context is charged for the memory. */
+	/*
+	 * The context that allocated memory is charged for it, and a context that only imports the
+	 * memory is not.
+	 */
 	EXPECT_EQ(pool_import(other, buffer, PROT_RW, 0, LENGTH, &pool), 0);
 	EXPECT_EQ(summary_get(other, "nnaccel-memory-alloc"), 0);
 	EXPECT_EQ(summary_get(other, "nnaccel-memory-import"), LENGTH / 1024);
@@ -247,7 +259,7 @@ TEST_F(imports, charge_outlives_the_context)
 	munmap(at, LENGTH);
 }
 
-/* Accesses another exporter's dma-buf as client and as worker. */
+/* Imports and accesses a dma-buf of another exporter, as client and as worker. */
 static void use_foreign(struct __test_metadata *_metadata, FIXTURE_DATA(imports) *self, int buffer)
 {
 	char *mine = map_shared(buffer, LENGTH, PROT_READ | PROT_WRITE), *yours;

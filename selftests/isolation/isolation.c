@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Isolation: files used by other processes than their owner, objects of other contexts, and memory
- * that was not granted.
+ * Isolation: files in processes that do not own them, objects of other contexts, and memory that
+ * was not granted.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -69,7 +69,7 @@ static int start(FIXTURE_DATA(isolation) *self)
 	return error;
 }
 
-/* Ends the execution and fetches the notices that follow. */
+/* Answers the fetched execution as the worker, and waits until the client's call ends. */
 static int finish(FIXTURE_DATA(isolation) *self)
 {
 	int error = session_answer(self->s.session, &self->cmd);
@@ -141,7 +141,7 @@ static int attach_once(int session)
 	return session_attach(session);
 }
 
-/* A session belongs to the first process that attaches, even after the death of this process. */
+/* A session belongs to the first process that attaches, even after the process has died. */
 TEST_F(isolation, session_of_a_process_that_is_gone)
 {
 	uint64_t context;
@@ -160,8 +160,8 @@ TEST_F(isolation, session_of_a_process_that_is_gone)
 }
 
 /*
- * Process that is the last one to have a context's file, but not its owner. It can only close the
- * file.
+ * Process that is not the owner of a context, but has the context's last fd. The process can only
+ * close the fd.
  */
 static void keep_context(struct actor *me, void *data)
 {
@@ -181,7 +181,7 @@ TEST_F(isolation, context_outlives_its_owner)
 	EXPECT_EQ(finish(self), 0);
 	close(self->s.fd);
 	self->s.fd = -1;
-	/* The file is still open, so the context is still served. */
+	/* The context is still served, because a second process has its file open. */
 	EXPECT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &self->cmd), EAGAIN);
 	actor_go(&actor);
 	EXPECT_TRUE(actor_await(&actor));
@@ -218,7 +218,7 @@ TEST_F(isolation, objects_of_another_context)
 		EXPECT_EQ(xioctl(other, NNACCEL_POOL_EXPORT, &export), ENOENT);
 		EXPECT_EQ(object_destroy(other, id), ENOENT);
 	}
-	/* All objects still exist. */
+	/* The failed attempts have destroyed none of the owner's objects. */
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 2);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 1);
 	close(other);
@@ -333,7 +333,7 @@ static void read_only_stays(struct __test_metadata *_metadata, int session, uint
 	int memory = open("/proc/self/mem", O_RDWR);
 
 	ASSERT_NE(at, NULL);
-	/* Write through /proc/self/mem, as debuggers write to read-only memory. */
+	/* A write by /proc/self/mem, as debuggers write to read-only memory, must fail. */
 	ASSERT_GE(memory, 0);
 	EXPECT_EQ(pwrite(memory, "x", 1, (off_t)at), -1);
 	close(memory);
@@ -345,7 +345,10 @@ static void read_only_stays(struct __test_metadata *_metadata, int session, uint
 	EXPECT_EQ(errno, EACCES);
 	EXPECT_EQ(mprotect(at, LENGTH, PROT_NONE), 0);
 	EXPECT_EQ(mprotect(at, LENGTH, PROT_READ), 0);
-	/* The mapping cannot grow, move, or be duplicated. */
+	/*
+	 * A read-only mapping of a grant cannot be enlarged, moved to another offset, or copied as
+	 * a writable mapping.
+	 */
 	EXPECT_EQ(mremap(at, LENGTH, LENGTH + PAGE, MREMAP_MAYMOVE), MAP_FAILED);
 	more = mremap(at, 0, LENGTH, MREMAP_MAYMOVE);
 	EXPECT_TRUE(more == MAP_FAILED || mprotect(more, LENGTH, PROT_READ | PROT_WRITE));
@@ -381,7 +384,8 @@ TEST_F(isolation, input_in_a_file_is_never_writable)
 	read_only_stays(_metadata, self->s.session, grant);
 	EXPECT_EQ(finish(self), 0);
 	/*
-	 * If the pool is an output, the worker may write it. The grant still has the same number.
+	 * When a pool of a read-only grant becomes an output, the worker may write the pool, and
+	 * the grant's number does not change.
 	 */
 	execution_init(&e, self->model, self->input, pool);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));
@@ -462,7 +466,7 @@ TEST_F(isolation, not_granted)
 	EXPECT_EQ(finish(self), 0);
 }
 
-/* A grant ends with its pool: existing mappings stay, new ones fail. */
+/* When a pool is destroyed, its grant ends: existing mappings stay, and new mappings fail. */
 TEST_F(isolation, forgotten)
 {
 	char *at;
@@ -474,7 +478,7 @@ TEST_F(isolation, forgotten)
 	EXPECT_EQ(object_destroy(self->s.fd, self->output), 0);
 	EXPECT_EQ(session_map(self->s.session, self->out_grant, LENGTH, PROT_READ), NULL);
 	EXPECT_EQ(errno, EINVAL);
-	/* This execution has no deadline and is not cancelled. */
+	/* After the end of a grant, an execution with a new pool gets a grant with a new number. */
 	for (int i = 0; i < 2; i++) {
 		struct execution e;
 		uint32_t pool = pool_alloc(self->s.fd, LENGTH);
@@ -516,7 +520,7 @@ TEST_F(isolation, grants_of_another_session)
 }
 
 /*
- * The next worker may only read an input, even if the previous worker could write this pool as an
+ * A new worker may only read an input, even if the previous worker could write the same pool as an
  * output.
  */
 TEST_F(isolation, grants_of_the_next_session)
@@ -582,7 +586,7 @@ TEST_F(isolation, grants_do_not_fork)
 		ASSERT_NE(mapped, NULL);
 		EXPECT_EQ(touch(0), 0);
 		EXPECT_EQ(in_child(is_mapped, 0), ENOMEM);
-		/* The access killed the child. */
+		/* An access to the mapping's address kills a forked child. */
 		EXPECT_EQ(in_child(touch, 0), -1);
 		munmap(mapped, LENGTH);
 	}

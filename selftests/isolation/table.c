@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Table of isolation attempts: every process or context that does not own a handle tries to use
- * it, for each kind of handle. Each attempt is rejected, and printed with its errno.
+ * Table of isolation attempts: every process or context that does not own a handle tries to use the
+ * handle, for each kind of handle. The module must reject each attempt; the test prints each
+ * attempt with its errno.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -30,14 +31,14 @@ FIXTURE(table) {
 	struct execution execution;
 	struct async async;
 	union command cmd;
-	/* Another context of this process, with another worker. */
+	/* A second context of the owner's process, with a second worker. */
 	int other;
 	uint64_t other_context;
 	int other_session;
 	struct stranger stranger;
 };
 
-/* Answers the next command of a call that another thread makes. */
+/* Makes a call in a second thread, and answers its command as the worker. */
 static int answer(FIXTURE_DATA(table) *self, unsigned long request, void *arg)
 {
 	struct owner *a = &self->alice;
@@ -82,8 +83,8 @@ static int own(FIXTURE_DATA(table) *self)
 /* ---- attempts: each must return the error of its row ---- */
 
 /*
- * Other processes have only the file that was passed to them. Their data are copies of the owner's
- * data.
+ * Processes that are not the owner have only the one file that they got. Their process memory is a
+ * copy of the owner's.
  */
 static struct owner *victim;
 
@@ -393,7 +394,7 @@ static int file_of(FIXTURE_DATA(table) *self, enum handle handle, enum party par
 	}
 }
 
-/* Makes attempt @i in the process of its party. Returns the errno. */
+/* Makes the attempt @i in the kind of process that the table names. Returns the errno. */
 static int make_attempt(FIXTURE_DATA(table) *self, size_t i)
 {
 	int fd = file_of(self, attempts[i].file, attempts[i].party);
@@ -425,7 +426,7 @@ TEST_F(table, all_are_refused)
 		       error > 0 ? strerrorname_np(error) : error ? "no answer" : "NOT REFUSED");
 		fflush(stdout);
 	}
-	/* All objects still exist, and their owner can use them. */
+	/* After all attempts the owner's objects exist, and the owner can use them. */
 	EXPECT_EQ(summary_get(self->alice.s.fd, "nnaccel-pools"), 1);
 	EXPECT_EQ(summary_get(self->alice.s.fd, "nnaccel-models"), 1);
 	EXPECT_EQ(summary_get(self->alice.s.fd, "nnaccel-buffers"), 1);

@@ -32,7 +32,7 @@ int burst_create(int fd, uint32_t model, uint32_t capacity, int *burst)
 	return error;
 }
 
-/* Makes a call, and as the worker answers the command of this call. @cmd: out: the command. */
+/* Makes a client's call, and answers the call's command as the worker. @cmd: out: the command. */
 static int call(struct served *s, unsigned long request, void *arg, union command *cmd)
 {
 	struct async async;

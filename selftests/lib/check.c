@@ -75,7 +75,10 @@ static const char *name_of(unsigned long request)
 	return "ioctl";
 }
 
-/* Returns the size of a structure's first published version, if the present version is longer. */
+/*
+ * Returns the size of the first published version of a call's structure; @size if the structure has
+ * not grown.
+ */
 static uint32_t first_size(unsigned long request, size_t size)
 {
 	switch (request) {
@@ -96,7 +99,10 @@ static uint32_t first_size(unsigned long request, size_t size)
 	}
 }
 
-/* Returns whether the first published version of the structure can express these values. */
+/*
+ * Returns whether the first published version of a call's structure can express the values of
+ * @good.
+ */
 static bool fits_first(unsigned long request, const uint8_t *good, size_t size)
 {
 	for (size_t i = first_size(request, size); i < size; i++)

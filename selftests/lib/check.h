@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/** enum file_kind - The kind of file that an ioctl works on */
+/** enum file_kind - The kind of file for which an ioctl is */
 enum file_kind {
 	FILE_CONTEXT,
 	FILE_BURST,
@@ -19,7 +19,7 @@ enum file_kind {
 	FILE_SESSION,
 };
 
-/** struct ioctl_desc - An ioctl, or work that xioctl() submits */
+/** struct ioctl_desc - An ioctl, or a kind of work that xioctl() submits */
 struct ioctl_desc {
 	const char *name;
 	unsigned long request;
@@ -30,7 +30,7 @@ struct ioctl_desc {
 extern const struct ioctl_desc ioctls[];
 extern const size_t num_ioctls;
 
-/** struct refusal - A field's value that is rejected, and its errno */
+/** struct refusal - An invalid value of a field, and the errno of the call with this value */
 struct refusal {
 	const char *what;
 	size_t offset;
@@ -44,17 +44,18 @@ struct refusal {
 	  sizeof(((_type *)0)->_field), (uint64_t)(_value), _error }
 
 /**
- * check_refusals() - Checks that each invalid value, in an otherwise valid
- * structure, gives its errno and that the call does not change the structure
+ * check_refusals() - Checks that a call with each invalid value fails with the value's errno. The
+ * call must not change the structure, in which only one value is invalid.
  */
 int check_refusals(int fd, unsigned long request, const void *good, size_t size,
 		   const struct refusal *cases, size_t num_cases);
 
 /**
- * check_structure() - Checks lengths and pointers: shorter, longer with and without
- * zeros, up to a page, not mapped, partly mapped, and read-only if it is written back
+ * check_structure() - Checks lengths and pointers of a structure. The structure is too short,
+ * longer with and without zeros, up to a page, not mapped, partly mapped, and read-only if the call
+ * writes it back.
  *
- * The valid structure must give @expected, even if it is passed several times.
+ * The call with the valid structure must return @expected, even if it is made several times.
  */
 int check_structure(int fd, unsigned long request, const void *good, size_t size, int expected,
 		    bool written_back);
@@ -72,8 +73,8 @@ int check_no_fd(int fd, unsigned long request, const void *good, size_t size);
 int check_fd_0(int fd, unsigned long request, const void *good, size_t size, size_t out_fd);
 
 /**
- * check_numbers() - Checks for ENOTTY with each number, direction and size that is not one of
- * the file's ioctls, including those of other kinds of file
+ * check_numbers() - Checks that ioctl numbers with any wrong number, direction or size fail with
+ * ENOTTY. Ioctls of other kinds of file must also fail with ENOTTY.
  */
 int check_numbers(int fd, enum file_kind kind);
 

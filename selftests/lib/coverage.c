@@ -15,7 +15,7 @@
 #define TEXT	"/sys/module/nnaccel/sections/.text"
 #define PLACES	(1u << 16)
 
-/* Returns the address of the module's code, or 0 if the kernel does not report it. */
+/* Returns the address of the module's code, or 0 if the kernel does not report the address. */
 static unsigned long text_begin(void)
 {
 	static unsigned long begin;
@@ -41,7 +41,7 @@ bool coverage_begin(struct coverage *c)
 			close(fd);
 		return false;
 	}
-	/* The file stays open for the life of the thread. */
+	/* KCOV's file stays open for the life of the thread. */
 	c->places = places;
 	c->places[0] = 0;
 	return true;

@@ -10,11 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** COVERAGE_TEXT - Maximum size of the module's code that coverage is recorded for, in bytes */
+/** COVERAGE_TEXT - Maximum size in bytes of the module's code whose coverage is recorded */
 #define COVERAGE_TEXT (1u << 19)
 
 /**
- * struct coverage - Places that a thread reached; [0] is their number, which any thread may read
+ * struct coverage - Code addresses that a thread reached; places[0] is their number
  */
 struct coverage {
 	volatile unsigned long *places;
@@ -24,8 +24,8 @@ struct coverage {
 bool coverage_begin(struct coverage *c);
 
 /**
- * coverage_take() - Moves the recorded places to @seen, which has a byte for each byte of the
- * module's code. Returns the number of new places.
+ * coverage_take() - Moves the recorded code addresses to @seen, which has a byte for each byte of
+ * the module's code. Returns the number of addresses that @seen did not have.
  */
 unsigned int coverage_take(struct coverage *c, uint8_t *seen);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * nnacceld in the tests. Most tests stop nnacceld and act as the engine; other
- * tests start it.
+ * Starts and stops nnacceld for the tests. Most tests stop nnacceld and act as the engine; other
+ * tests start nnacceld.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,10 +20,10 @@
 
 #define NAME "nnacceld"
 
-/* The nnacceld that daemon_start() started, which must be reaped. */
+/* Process id of the nnacceld that daemon_start() started, which must be reaped. */
 static pid_t started;
 
-/* Returns whether a process is alive, and is nnacceld or one of its workers. */
+/* Returns whether the process @pid is alive, and is nnacceld or one of its workers. */
 static bool is_daemon(const char *pid)
 {
 	char path[300], comm[32] = "", state = 'Z';
@@ -39,7 +39,9 @@ static bool is_daemon(const char *pid)
 	return state != 'Z' && !strncmp(comm, NAME, strlen(NAME));
 }
 
-/* Sends a signal to nnacceld and its workers. Returns the number of processes. */
+/*
+ * Sends a signal to nnacceld and its workers. Returns the number of processes that got the signal.
+ */
 static int signal_all(int signal)
 {
 	DIR *proc = opendir("/proc");
@@ -67,8 +69,8 @@ bool daemon_stop(void)
 }
 
 /*
- * Executes nnacceld in this process. It ends with the test that started it, and writes its log to
- * @log.
+ * Executes nnacceld in this process. nnacceld ends with the test that started it, and writes its
+ * log to @log.
  */
 static void daemon_exec(const struct stat *node, const char *option, int log)
 {
@@ -96,7 +98,7 @@ bool daemon_start(const char *option)
 		daemon_exec(&node, option, log[1]);
 	close(log[1]);
 	lines = started > 0 ? fdopen(log[0], "r") : NULL;
-	/* The log stays open, because nnacceld may write more. */
+	/* The pipe of nnacceld's log stays open, because nnacceld may write more lines. */
 	while (lines && !ready && fgets(line, sizeof(line), lines)) {
 		fprintf(stderr, "# %s", line);
 		ready = strstr(line, "ready");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nnacceld in the tests. Most tests stop nnacceld and act as the engine; other
- * tests start it.
+ * Starts and stops nnacceld for the tests. Most tests stop nnacceld and act as the engine; other
+ * tests start nnacceld.
  */
 #ifndef SELFTESTS_DAEMON_H
 #define SELFTESTS_DAEMON_H
