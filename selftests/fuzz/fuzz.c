@@ -34,18 +34,18 @@
 
 #define LIVES		(uint64_t)how_often(32, 8)	/* or NNACCEL_FUZZ_SECONDS */
 #define CLIENTS		4	/* threads that call */
-#define WORKERS 2 /* number of worker threads, which fetch and answer */
+#define WORKERS		2	/* number of worker threads, which fetch and answer */
 #define ROOM_MARGIN	(1UL << 32)
-#define LIFE_MS 400 /* maximum life of a fuzzing process */
+#define LIFE_MS		400	/* maximum life of a fuzzing process */
 #define FENCE_MS	300	/* fence_bound_ms: maximum wait for a committed fence */
 #define FILES		16
 #define TAPE		384	/* maximum number of random numbers in a sequence */
 #define SEQUENCE	16	/* maximum number of calls in a sequence */
 #define ENTRIES		8192	/* maximum number of sequences in the corpus */
-#define GUIDED 1 /* number of guided processes at a time */
-#define STUCK_MS 200 /* a guided process that makes no call for so long is replaced */
-#define SIGNAL_MS 10 /* time between signals; the second signal in a call ends the call */
-#define GUIDED_LIFE 20000 /* maximum number of calls that a guided process makes */
+#define GUIDED		1	/* number of guided processes at a time */
+#define STUCK_MS	200	/* a guided process that makes no call for so long is replaced */
+#define SIGNAL_MS	10	/* time between signals; the second signal ends a call */
+#define GUIDED_LIFE	20000	/* maximum number of calls that a guided process makes */
 #define GUIDED_CALLS	100000	/* or NNACCEL_FUZZ_CALLS */
 #define TELL_NS		60000000000ULL	/* time between two reports of progress */
 

@@ -18,7 +18,10 @@
 #include "summary.h"
 #include "runner.h"
 
-/* Drops this thread's capability to override limits, or takes it back. */
+/*
+ * Enables (@may) or disables the thread's capability CAP_SYS_RESOURCE, which overrides the limits
+ * of users.
+ */
 static void override_limits(bool may)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

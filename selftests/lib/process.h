@@ -24,7 +24,10 @@ bool send_file(int socket, int fd);
 /** receive_file() - Returns the file that was passed, or -1. */
 int receive_file(int socket);
 
-/** struct stranger - A process that was forked before the files that it receives were opened */
+/**
+ * struct stranger - A process that was forked before the test opened the files that the process
+ * receives
+ */
 struct stranger {
 	pid_t pid;
 	int socket;

@@ -15,8 +15,8 @@ static inline int how_often(int all, int usual)
 }
 
 /**
- * scaled() - Returns a limit of time, in any unit, multiplied by NNACCEL_TIME_SCALE (default 1, not
- * less), which the runner measures
+ * scaled() - Returns a time limit, in any unit, times NNACCEL_TIME_SCALE. The test runner measures
+ * this factor (default 1, never less).
  */
 static inline unsigned long long scaled(unsigned long long time)
 {

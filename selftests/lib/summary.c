@@ -10,13 +10,13 @@
 #include "summary.h"
 #include "runner.h"
 
-/* Maximum number of waits of 10 ms before a test fails. */
+/* Maximum number of waits of 10 ms for a counter before a test fails. */
 #define TRIES scaled(10000)
 
 #define SUMMARY "/sys/kernel/debug/nnaccel/summary"
 #define COMMANDS "/sys/kernel/debug/nnaccel/commands"
 
-/* Compares all counters except the totals, which never decrease. */
+/* Counters that the tests compare: all counters except the totals, which never decrease. */
 static const char *const names[NUM_COUNTERS] = {
 	"contexts", "users", "pools", "pool-bytes", "imports", "import-bytes", "models",
 	"bursts", "slots", "commands", "sessions", "grants", "proxies", "buffers",
@@ -37,7 +37,10 @@ bool summary_settles(const struct summary *before)
 {
 	struct summary now;
 
-	/* The kernel drops the last reference to a file asynchronously. */
+	/*
+	 * Repeat the comparison, because the kernel drops the last reference to a file
+	 * asynchronously.
+	 */
 	for (unsigned long long i = TRIES; i; i--) {
 		if (!summary_read(&now))
 			return false;
@@ -75,7 +78,8 @@ bool summary_becomes(int fd, const char *name, long long value)
 	long long now = -1;
 
 	/*
-	 * The last reference to a command may be dropped later, for example by the worker's call.
+	 * Repeat the read, because the last reference to a command may be dropped late, for example
+	 * by the worker's call.
 	 */
 	for (unsigned long long i = TRIES; i; i--) {
 		now = summary_get(fd, name);

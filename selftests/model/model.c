@@ -90,7 +90,7 @@ TEST_F(models, prepare_tells_the_worker)
 	EXPECT_EQ(grants[2].length, 3 * PAGE);
 	EXPECT_EQ(cmd.head.attributes_size, 9);
 	EXPECT_EQ(memcmp(command_attributes(&cmd), "attribute", 9), 0);
-	/* The fetch wrote nothing after the end of the command. */
+	/* The worker's fetch wrote nothing behind the end of the command. */
 	EXPECT_EQ(((uint8_t *)&cmd)[cmd.head.size], 0xa5);
 	EXPECT_EQ(session_answer(self->s.session, &cmd), 0);
 	EXPECT_EQ(async_wait(&async), 0);
@@ -103,8 +103,8 @@ TEST_F(models, prepare_tells_the_worker)
 }
 
 /*
- * A worker may report the memory of a model only with success, and with a structure of exactly one
- * size.
+ * A worker may report a model's memory only if the preparation succeeded, and only in a structure
+ * of exactly one size.
  */
 TEST_F(models, memory_is_shown)
 {
@@ -149,7 +149,7 @@ TEST_F(models, memory_is_shown)
 	EXPECT_EQ(summary_get(self->s.fd, "drm-resident-device"), 0);
 }
 
-/* Starts a PREPARE and commits this answer. Returns the errno of the PREPARE. */
+/* Starts a PREPARE and commits the given answer as the worker. Returns the errno of the PREPARE. */
 static int prepare_answered(struct served *s, struct nnaccel_prepare *prepare, uint32_t status,
 			    const char *message)
 {
@@ -187,8 +187,8 @@ TEST_F(models, prepare_fails_in_the_engine)
 }
 
 /*
- * A message is truncated to the size of the client's buffer, with its final 0. No further byte is
- * written.
+ * A message is truncated to the size of the client's buffer, with its final 0. Bytes after a
+ * message's final 0 are not written.
  */
 TEST_F(models, messages)
 {
@@ -287,7 +287,10 @@ TEST_F(models, prepare_refusals)
 		}
 	}
 	pools[1] = self->constants[1];
-	/* A call of the worker may still have a reference to the last model, which was undone. */
+	/*
+	 * Wait, because a call of the worker may still have a reference to the last model, which a
+	 * failed call removed.
+	 */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 1));
 	EXPECT_EQ(check_structure(self->s.fd, NNACCEL_WORK_PREPARE, &good, sizeof(good), 0, true), 0);
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 5));
@@ -346,13 +349,18 @@ TEST_F(models, number_is_limited)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), ENOSPC);
 	EXPECT_EQ(prepare.out_status, POISON);
 	EXPECT_EQ(object_destroy(self->s.fd, prepare.out_model), 0);
-	/* The worker's last call may still have a reference to the model. */
+	/*
+	 * Wait, because the worker's last call may still have a reference to the destroyed model.
+	 */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-models", 0));
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_PREPARE, &prepare), 0);
 	EXPECT_EQ(param_set("max_models", old), 1);
 }
 
-/* The model has references to pools that were destroyed. Their grants end with the model. */
+/*
+ * A model keeps the pools of its constants after the client has destroyed them. The grants of these
+ * pools end with the model.
+ */
 TEST_F(models, holds_its_pools)
 {
 	struct nnaccel_prepare prepare;
@@ -399,8 +407,8 @@ TEST_F(models, holds_its_pools)
 }
 
 /*
- * If the deadline passes while the worker has the command, there is no model, and the
- * answer is dropped.
+ * If the deadline of PREPARE passes while the worker has the command, no model is made, and the
+ * worker's answer is dropped.
  */
 TEST_F(models, prepare_deadline_passes)
 {
@@ -418,7 +426,7 @@ TEST_F(models, prepare_deadline_passes)
 	EXPECT_EQ(prepare.out_status, POISON);
 	EXPECT_EQ(prepare.out_model, POISON);
 	EXPECT_EQ(session_answer(self->s.session, &cmd), 0);
-	/* The worker is notified to forget the model that it has prepared. */
+	/* The worker that has prepared the model is notified of the model's end. */
 	ASSERT_EQ(session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &cmd), 0);
 	EXPECT_EQ(cmd.head.kind, NNACCEL_DO_FORGET_MODEL);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-models"), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The module cannot be unloaded while one of its files is open. After the module is unloaded,
- * nothing of it is left, and it can be loaded again. $NNACCEL_MODULE names the module's file.
+ * The module cannot be unloaded while one of its files is open. Unloading the module removes its
+ * devices and files, and the module can be loaded again. $NNACCEL_MODULE names the module's file.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -66,7 +66,10 @@ TEST_F(module, stays_while_in_use)
 	buffer = pool_export(s.fd, pool_alloc(s.fd, PAGE));
 	at = map_shared(buffer, PAGE, PROT_READ);
 	ASSERT_NE(at, NULL);
-	/* The files are closed one after another. Any open file keeps the module loaded. */
+	/*
+	 * The test closes the module's files one after another. Any open file keeps the module
+	 * loaded.
+	 */
 	EXPECT_EQ(module_unload(), EAGAIN);
 	close(s.broker);
 	EXPECT_EQ(module_unload(), EAGAIN);
@@ -78,7 +81,10 @@ TEST_F(module, stays_while_in_use)
 	EXPECT_EQ(module_unload(), EAGAIN);
 	munmap(at, PAGE);
 
-	/* The device files no longer exist. The next load creates them again. */
+	/*
+	 * After the module is unloaded, its device numbers and nodes no longer exist. The next load
+	 * of the module creates its devices again.
+	 */
 	EXPECT_TRUE(file_has("/proc/devices", " nnaccel\n"));
 	ASSERT_EQ(stat(DEVICE, &device), 0);
 	unlink(node);
@@ -130,7 +136,7 @@ TEST_F(module, stays_while_a_file_exists)
 	usleep(100000);
 	EXPECT_EQ(module_unload(), EAGAIN);
 	close(file);
-	/* The module can be unloaded once no kernel thread uses the file any more. */
+	/* Repeat the unload until no kernel thread uses the closed file any more. */
 	do {
 		error = module_unload();
 	} while (error == EAGAIN);

@@ -44,7 +44,7 @@ FIXTURE_TEARDOWN(observe)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Returns whether a file has a line with both texts. */
+/* Returns whether a file has a line that contains both @one and @other. */
 static bool file_has(const char *path, const char *one, const char *other)
 {
 	FILE *file = fopen(path, "re");
@@ -67,7 +67,10 @@ static bool write_file(const char *path, const char *text)
 	return written;
 }
 
-/* Checks the line of a context's newest command, except its age. */
+/*
+ * Checks the fields, except the age, of the line that the module prints for a context's newest
+ * command.
+ */
 static void expect_shown(struct __test_metadata *_metadata, int fd, const char *state,
 			 const struct nnaccel_cmd *head, const char *flags)
 {
@@ -128,7 +131,10 @@ TEST_F(observe, commands_that_wait_for_others)
 	close(fence);
 }
 
-/* Contexts of several engines appear once each, in the order in which they were opened. */
+/*
+ * The list of commands in debugfs has each context of each engine once, in the order in which the
+ * contexts were opened.
+ */
 TEST_F(observe, commands_of_all_contexts)
 {
 	enum { NUM = 3 };
@@ -271,7 +277,7 @@ TEST_F(observe, summary)
 	close(file);
 }
 
-/* The modes of the files say which users may open them. */
+/* Checks the modes of the module's files, which say which users may open a file. */
 TEST_F(observe, modes)
 {
 	const struct {
@@ -375,8 +381,8 @@ static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, 
 	EXPECT_EQ(slot_free(burst, slot), 0);
 	close(burst);
 	/*
-	 * The call itself begins the read access, and a kernel thread begins the read and
-	 * write access.
+	 * The first execution causes the events of a read access, and the second execution those of
+	 * a read and write access.
 	 */
 	ASSERT_EQ(pool_import(s->fd, buffer, NNACCEL_PROT_READ | NNACCEL_PROT_WRITE, 0, 100,
 			      &foreign), 0);
@@ -441,8 +447,8 @@ TEST_F(observe, each_event)
 	served_close(&s);
 	exporter_close(&exporter);
 	/*
-	 * The broker refuses one context. The worker of the other context dies before its model is
-	 * destroyed.
+	 * The broker refuses the new context. The worker of the old context dies before the
+	 * context's model is destroyed.
 	 */
 	refused = device_open();
 	ASSERT_EQ(broker_await_new(self->s.broker, &s.context), 0);
@@ -450,7 +456,7 @@ TEST_F(observe, each_event)
 	close(refused);
 	close(self->s.session);
 	self->s.session = -1;
-	/* A context stays until the broker has fetched its GONE event. */
+	/* A closed context exists until the broker has fetched the context's GONE event. */
 	while (!broker_next(self->s.broker, NNACCEL_ENGINE_NONBLOCK, &next))
 		;
 	EXPECT_TRUE(summary_becomes(-1, "contexts-held", held));

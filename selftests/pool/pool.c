@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Pools: ALLOC, IMPORT and EXPORT with rejected fields, and the limits.
- */
+/* Pools: ALLOC, IMPORT and EXPORT with rejected fields, and the limits of pools. */
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/mman.h>
@@ -67,8 +65,8 @@ TEST_F(pools, alloc_refusals)
 	EXPECT_EQ(summary_get(self->fd, "nnaccel-pools"), 0);
 	EXPECT_EQ(check_structure(self->fd, NNACCEL_POOL_ALLOC, &good, sizeof(good), 0, true), 0);
 	/*
-	 * Two calls succeeded: that with the first published size, and that with a tail of zeros.
-	 * A call whose answer could not be written left no pool.
+	 * check_structure() has made pools by two calls: one with the first published size, and one
+	 * with a tail of zeros. An ALLOC that could not write its result has left no pool.
 	 */
 	EXPECT_EQ(summary_get(self->fd, "nnaccel-pools"), 4);
 }
@@ -115,7 +113,7 @@ TEST_F(pools, export)
 		EXPECT_EQ(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, export.out_fd, 0), MAP_FAILED);
 		at = map_shared(export.out_fd, PAGE, PROT_READ | PROT_WRITE);
 		ASSERT_NE(at, NULL);
-		/* The memory stays allocated and charged while it is mapped. */
+		/* The memory of a destroyed pool stays allocated and charged while it is mapped. */
 		close(export.out_fd);
 		EXPECT_EQ(object_destroy(self->fd, export.id), 0);
 		EXPECT_EQ(summary_get(self->fd, "nnaccel-memory-alloc"), (long long)PAGE / 1024);
@@ -138,7 +136,9 @@ TEST_F(pools, dropped_pages_come_back)
 	close(file);
 }
 
-/* mmap() does not map the whole of this large pool. Check that each fault maps the right pages. */
+/*
+ * mmap() maps only the beginning of a large pool. Checks that each page fault maps the right pages.
+ */
 TEST_F(pools, faults_in_large_mappings)
 {
 	const size_t pages = (18UL << 20) / PAGE + 7, skipped[] = { 0, 5, 513 };
@@ -156,7 +156,7 @@ TEST_F(pools, faults_in_large_mappings)
 
 		ASSERT_NE(part, MAP_FAILED);
 		madvise(part, n * PAGE, MADV_DONTNEED);
-		/* The first fault is in the middle of a chunk. */
+		/* Begin with a page in the middle of a chunk of pages that one fault maps. */
 		for (size_t i = 0; i < n; i++) {
 			size_t page = (i + 700) % n;
 
@@ -202,7 +202,7 @@ TEST_F(pools, export_refusals)
 	EXPECT_EQ(check_fd_0(self->fd, NNACCEL_POOL_EXPORT, &good, sizeof(good),
 			     offsetof(struct nnaccel_pool_export, out_fd)), 0);
 	EXPECT_EQ(check_structure(self->fd, NNACCEL_POOL_EXPORT, &good, sizeof(good), 0, true), 0);
-	/* This also closes the dma-bufs that the last check has opened. */
+	/* close_range() also closes the dma-bufs that check_structure() has opened. */
 	EXPECT_EQ(close_range((unsigned int)file, UINT32_MAX, 0), 0);
 }
 
@@ -265,7 +265,10 @@ TEST_F(pools, limits)
 	} cases[] = {
 		{ "max_pool_bytes", PAGE, PAGE, 0 },
 		{ "max_pool_bytes", PAGE, PAGE + 1, EFBIG },
-		/* If there is no limit, the offset of the worker's mmap() limits the size. */
+		/*
+		 * Without max_pool_bytes, the range of the worker's mmap() offsets limits the size
+		 * of a pool.
+		 */
 		{ "max_pool_bytes", LLONG_MAX, 1ULL << (NNACCEL_GRANT_SHIFT - 1), EDQUOT },
 		{ "max_pool_bytes", LLONG_MAX, (1ULL << (NNACCEL_GRANT_SHIFT - 1)) + 1, EFBIG },
 		{ "max_context_bytes", 2 * PAGE, PAGE, 0 },
@@ -278,7 +281,7 @@ TEST_F(pools, limits)
 	};
 	int other = device_open();
 
-	/* Each of the two contexts has one page. */
+	/* In each case the two contexts of the user already have a pool of one page each. */
 	ASSERT_NE(pool_alloc(self->fd, 1), 0);
 	ASSERT_NE(pool_alloc(other, 1), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -324,8 +327,8 @@ static bool write_to(const char *path, const char *text)
 }
 
 /*
- * Memory is charged to the caller's cgroup. If the limit of the cgroup is exceeded, the call
- * fails, and no process is killed.
+ * The cgroup of the caller of ALLOC is charged for the memory. If ALLOC exceeds the cgroup's limit,
+ * the call fails, and no process is killed.
  */
 TEST_F(pools, no_memory)
 {

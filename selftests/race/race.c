@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * All operations at the same time, for a kernel with debug checks. Threads of short-lived
- * clients make all calls, and workers answer, map memory and die. In the end no object is
- * left.
+ * All operations at the same time, for a kernel with debug checks. Threads of short-lived clients
+ * make all calls, and workers answer, map memory and die. At the end the module must have no
+ * objects left.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -17,15 +17,15 @@
 
 #include "harness.h"
 
-#define CLIENTS	3		/* number of processes at a time */
-#define LIVES	how_often(8, 4)	/* number of processes in sequence, for each of CLIENTS */
+#define CLIENTS	3		/* number of client processes at a time */
+#define LIVES	how_often(8, 4)	/* client processes in sequence, for each of CLIENTS */
 #define THREADS	4
-#define CALLS	200		/* number of calls of a thread, if its process lives that long */
-#define IDS	6		/* number of pools, and of models, that a client remembers */
-#define BUFFERS	2		/* number of buffers; few, so that threads share them */
+#define CALLS	200		/* calls of a client thread, if its process lives that long */
+#define IDS	6		/* number of pool ids, and of model ids, in a client's table */
+#define BUFFERS	2		/* few buffers of a client, so that threads share them */
 #define BUFFER_THREADS	6	/* on one buffer */
 #define BUFFER_ROUNDS	(unsigned long)how_often(10, 4)	/* or NNACCEL_RACE_SECONDS */
-#define BUFFER_CALLS	200	/* minimum number of calls in a round */
+#define BUFFER_CALLS	200	/* minimum number of calls with buffers in a round */
 
 static unsigned int draw(unsigned int *seed, unsigned int n)
 {
@@ -46,8 +46,8 @@ struct client {
 };
 
 /*
- * Ids of objects in this process' context, shared by all its threads. Some of the objects are
- * already destroyed.
+ * Ids of objects in the context of the process, which all its threads share. Some ids name objects
+ * that are destroyed.
  */
 static _Atomic uint32_t pools[IDS], models[IDS];
 
@@ -56,7 +56,10 @@ static uint32_t draw_id(struct client *c, _Atomic uint32_t *ids)
 	return ids[draw(&c->seed, IDS)];
 }
 
-/* Replaces a remembered id. Destroys the old object, or leaves it to the end of the context. */
+/*
+ * Replaces a random id of the table by @id. Destroys the old id's object, or leaves the object to
+ * the end of the context.
+ */
 static void remember(struct client *c, _Atomic uint32_t *ids, uint32_t id)
 {
 	_Atomic uint32_t *place = &ids[draw(&c->seed, IDS)];
@@ -120,12 +123,17 @@ static void call_execute(struct client *c)
 	xioctl(c->fd, NNACCEL_WORK_EXECUTE, &e.cmd);
 }
 
-/* Some of these files are closed, and their fds belong to other files. 0: no file yet. */
+/*
+ * Files of submissions; 0: no file yet. Some files are closed, so that their fds may belong to
+ * other files.
+ */
 static _Atomic int files[IDS];
 
 static _Atomic uint32_t submissions[IDS];
 
-/* Submits an execution, then waits for or destroys an execution of any thread. */
+/*
+ * Submits an execution, and then waits for or destroys an execution that any thread has submitted.
+ */
 static void call_submissions(struct client *c)
 {
 	int32_t dependencies[2] = { files[draw(&c->seed, IDS)], files[draw(&c->seed, IDS)] };
@@ -163,7 +171,9 @@ static void call_submissions(struct client *c)
 
 static _Atomic uint32_t buffers[BUFFERS];
 
-/* Uses a buffer that other threads may use at the same time, or may have freed. */
+/*
+ * Copies or executes with a buffer that other threads may use at the same time, or may have freed.
+ */
 static void use_buffer(int fd, unsigned int *seed, uint32_t model, uint32_t buffer, uint64_t other)
 {
 	static __thread char data[MAX_PAGE];
@@ -226,7 +236,7 @@ static void map_burst(int fd, uint64_t base, uint64_t ring_bytes)
 	}
 }
 
-/* Bytes of a ring that holds one line of datums. */
+/* Returns the bytes of a ring with one line of datums, rounded up to whole pages. */
 static uint64_t small_ring_bytes(void)
 {
 	uint64_t bytes = NNACCEL_RING_LINES + sizeof(struct nnaccel_line);
@@ -254,7 +264,7 @@ static void call_burst(struct client *c)
 			slot_free(create.out_fd, slot);
 	}
 	summary_get(create.out_fd, "nnaccel-slots");
-	/* Other bursts stay open until the process ends. */
+	/* Leave half of the bursts open until the process ends. */
 	if (draw(&c->seed, 2))
 		close(create.out_fd);
 }
@@ -296,7 +306,10 @@ static void client_main(unsigned int seed)
 		clients[i] = (struct client){ .fd = fd, .seed = seed * THREADS + i };
 		pthread_create(&threads[i], NULL, client_thread, &clients[i]);
 	}
-	/* Some processes exit with calls in flight. The test kills the other processes. */
+	/*
+	 * Some client processes exit with calls in flight. The test kills the remaining client
+	 * processes.
+	 */
 	if (draw(&seed, 3)) {
 		for (unsigned int i = 0; i < THREADS; i++)
 			pthread_join(threads[i], NULL);
@@ -326,7 +339,7 @@ static void touch_grants(int session, const union command *cmd)
 	}
 }
 
-/* Maps the burst of a command, and looks up those slots that clients bind first. */
+/* Maps the burst of a command as the worker, and looks up the slots that clients bind first. */
 static void touch_burst(int session, const union command *cmd)
 {
 	struct nnaccel_session_slot slot = {
@@ -360,8 +373,8 @@ static void *worker_thread(void *data)
 		if (cmd.head.burst)
 			touch_burst(w.fd, &cmd);
 		/*
-		 * Do not answer some commands with a deadline, for which the worker may be
-		 * killed.
+		 * Leave some commands with a deadline unanswered, for which the module may kill the
+		 * worker.
 		 */
 		if (cmd.head.cookie && (!cmd.head.deadline_ns || draw(&w.seed, 8)))
 			session_answer(w.fd, &cmd);
@@ -380,7 +393,10 @@ static void worker_main(int session, unsigned int seed)
 	worker_thread(&two);
 }
 
-/* Broker: serves, refuses, and sometimes closes the node and opens it again. */
+/*
+ * Broker: starts workers for contexts or refuses contexts, and sometimes closes the node and opens
+ * it again.
+ */
 static void broker_main(int broker)
 {
 	struct nnaccel_engine_next next;
@@ -393,7 +409,10 @@ static void broker_main(int broker)
 			_exit(1);
 		if (!draw(&seed, 16)) {
 			close(broker);
-			/* A worker that was just forked still has the node open for a moment. */
+			/*
+			 * Repeat the open, because a worker that was just forked has the node open
+			 * for a moment.
+			 */
 			while ((broker = broker_open()) < 0)
 				pause_ms(1);
 			continue;
@@ -475,7 +494,10 @@ static void *contest_thread(void *data)
 
 		use_buffer(c->fd, &me->seed, c->model, buffer, 0);
 		if (!draw(&me->seed, 8)) {
-			/* If another thread replaced the buffer first, destroy ours. */
+			/*
+			 * Destroy the new buffer if a second thread has already replaced the old
+			 * buffer.
+			 */
 			fresh = buffer_alloc(c->fd, c->model, PAGE);
 			object_destroy(c->fd, buffer);
 			if (!atomic_compare_exchange_strong(&c->buffer, &buffer, fresh))
@@ -505,7 +527,7 @@ TEST(one_buffer)
 	ASSERT_GE(broker, 0);
 	close(broker);
 	ASSERT_TRUE(summary_read(&before));
-	/* Each round ends a context while calls are in flight. */
+	/* Each round closes a context while calls of several threads are in flight. */
 	do {
 		struct contestant contestants[BUFFER_THREADS];
 		pthread_t threads[BUFFER_THREADS];
@@ -572,7 +594,10 @@ TEST(closed_files)
 			ASSERT_GE(file, 0);
 			close(file);
 		}
-		/* The close ends all executions, while works drop their answers. */
+		/*
+		 * The close of the context ends all executions, while work items drop the answers
+		 * of closed files.
+		 */
 		close(s.fd);
 		s.fd = -1;
 		served_close(&s);

@@ -36,7 +36,7 @@ FIXTURE_TEARDOWN(sessions)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Starts a query in another thread. */
+/* Starts a query of the client in a second thread. */
 static bool ask(FIXTURE_DATA(sessions) *self)
 {
 	return async_start(&self->async, self->s.fd, NNACCEL_WORK_QUERY, &self->query);
@@ -78,7 +78,7 @@ TEST_F(sessions, attach)
 				 ARRAY_SIZE(cases)), 0);
 	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_ATTACH, &good, sizeof(good),
 				  EBUSY, false), 0);
-	/* The context is closed before its worker attaches. */
+	/* ATTACH fails if the context was closed before. */
 	other = device_open();
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
 	ASSERT_EQ(broker_session(self->s.broker, context, &session), 0);
@@ -129,7 +129,10 @@ TEST_F(sessions, fetch_nothing)
 				  true), 0);
 }
 
-/* If a fetch cannot write the command, the command stays queued. The client is not affected. */
+/*
+ * If a fetch cannot write a command, the command stays queued, and the client's call continues to
+ * wait.
+ */
 TEST_F(sessions, fetch_refusals)
 {
 	struct nnaccel_session_fetch good = {
@@ -165,7 +168,7 @@ TEST_F(sessions, fetch_refusals)
 		munmap(page, PAGE);
 		EXPECT_EQ(events_of(self->s.session, 0), POLLIN);
 
-		/* Repeat this with a queued notice, and then with an empty queue. */
+		/* Make the same checks with a queued notice, and at the end with an empty queue. */
 		ASSERT_EQ(xioctl(self->s.session, NNACCEL_SESSION_FETCH, &good), 0);
 		EXPECT_EQ(good.out_size, sizeof(struct nnaccel_cmd));
 		EXPECT_EQ(self->cmd.head.kind, i ? NNACCEL_DO_FORGET_MODEL : NNACCEL_DO_QUERY);
@@ -186,7 +189,10 @@ TEST_F(sessions, fetch_refusals)
 	EXPECT_EQ(events_of(self->s.session, 0), 0);
 }
 
-/* A command that could not be delivered is delivered before later ones. */
+/*
+ * A command whose delivery to the worker failed is delivered before commands that were queued
+ * later.
+ */
 TEST_F(sessions, fetch_keeps_the_order)
 {
 	struct nnaccel_session_fetch bad = {
@@ -291,7 +297,9 @@ TEST_F(sessions, notices_wake)
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_FORGET_MODEL);
 }
 
-/* If a command does not fit into the buffer of the woken thread, another thread is woken. */
+/*
+ * If a command does not fit into the buffer of the woken thread, the module wakes a second thread.
+ */
 TEST_F(sessions, too_small_wakes_another)
 {
 	struct nnaccel_session_fetch small = { .size = sizeof(small), .buffer_size = 8 };
@@ -310,8 +318,8 @@ TEST_F(sessions, too_small_wakes_another)
 	EXPECT_EQ(async_wait(&second), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_QUERY);
 	/*
-	 * If the second thread slept first, it was woken first. Otherwise it sleeps until the
-	 * context is closed.
+	 * The thread with the small buffer was woken first only if it slept first. If it slept
+	 * last, it sleeps until the context is closed.
 	 */
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
@@ -402,13 +410,16 @@ TEST_F(sessions, commit_refusals)
 			REFUSE(struct nnaccel_session_commit, message_size, UINT32_MAX, EINVAL),
 			REFUSE(struct nnaccel_session_commit, fence, 1, EINVAL),
 			/*
-			 * These fields are valid only with a fetch, which this call does not
-			 * request.
+			 * The field buffer_size and the flag NNACCEL_FETCH_NONBLOCK are valid only
+			 * in a commit that requests a fetch.
 			 */
 			REFUSE(struct nnaccel_session_commit, flags, NNACCEL_FETCH_NONBLOCK,
 			       EINVAL),
 			REFUSE(struct nnaccel_session_commit, buffer_size, 1, EINVAL),
-			/* These values of @buffer are invalid. */
+			/*
+			 * A misaligned address and an address of the kernel are invalid values of
+			 * @buffer.
+			 */
 			REFUSE(struct nnaccel_session_commit, buffer, 4, EINVAL),
 			REFUSE(struct nnaccel_session_commit, buffer, UINT64_MAX, EINVAL),
 		};
@@ -423,7 +434,7 @@ TEST_F(sessions, commit_refusals)
 				  false), 0);
 }
 
-/* Starts a second call of the client. On return the command of this call is queued. */
+/* Starts a second query of the client, and returns when the query's command is queued. */
 static bool ask_again(FIXTURE_DATA(sessions) *self, struct async *async,
 		      struct nnaccel_query *query, uint32_t *answer)
 {
@@ -434,7 +445,9 @@ static bool ask_again(FIXTURE_DATA(sessions) *self, struct async *async,
 	       events_of(self->s.session, -1) == POLLIN;
 }
 
-/* Returns a commit of the fetched command that continues with a nonblocking fetch. */
+/*
+ * Returns the structure of a commit of the fetched command that also requests a nonblocking fetch.
+ */
 static struct nnaccel_session_commit commit_and_fetch(FIXTURE_DATA(sessions) *self)
 {
 	return (struct nnaccel_session_commit){
@@ -448,7 +461,7 @@ static struct nnaccel_session_commit commit_and_fetch(FIXTURE_DATA(sessions) *se
 	};
 }
 
-/* A commit also fetches the next command. */
+/* A commit with a buffer also fetches the next command. */
 TEST_F(sessions, commit_and_fetch)
 {
 	struct nnaccel_session_commit commit;
@@ -468,8 +481,8 @@ TEST_F(sessions, commit_and_fetch)
 	EXPECT_EQ(self->cmd.head.query, 8);
 
 	/*
-	 * No command is queued. The answer counts nevertheless, and the call returns the error of
-	 * the fetch.
+	 * If no command is queued, a commit with a fetch delivers the answer, and returns the error
+	 * of the fetch.
 	 */
 	commit = commit_and_fetch(self);
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &commit), EAGAIN);
@@ -485,7 +498,8 @@ TEST_F(sessions, commit_and_fetch)
 }
 
 /*
- * If the commit is rejected, the call fetches nothing. If the fetch fails, the commit still counts.
+ * If the commit part of a call is rejected, the call fetches nothing. If only the fetch part fails,
+ * the answer is delivered.
  */
 TEST_F(sessions, commit_and_fetch_errors)
 {
@@ -527,7 +541,10 @@ TEST_F(sessions, commit_and_fetch_errors)
 	EXPECT_EQ(async_wait(&async), 0);
 }
 
-/* A signal interrupts the fetch; the restarted call does not commit a second time. */
+/*
+ * A signal interrupts a commit in its fetch; the restarted call only fetches, and does not commit a
+ * second time.
+ */
 TEST_F(sessions, commit_and_fetch_restarts)
 {
 	const struct sigaction action = { .sa_handler = ignore, .sa_flags = SA_RESTART };
@@ -573,7 +590,7 @@ TEST_F(sessions, commit_before_fetch)
 	EXPECT_EQ(async_wait(&self->async), 0);
 }
 
-/* Checks which payloads each kind of command allows. */
+/* Checks which payloads of an answer each kind of command allows. */
 TEST_F(sessions, commit_payloads)
 {
 	uint32_t pool = pool_alloc(self->s.fd, 64);
@@ -610,8 +627,8 @@ TEST_F(sessions, commit_payloads)
 			{ 4, 0, 0x01000001, 0 },
 		} },
 		/*
-		 * These payloads are too large for the memory in the command. The check reads flags
-		 * word by word.
+		 * Test payloads that are too large for the memory inside struct nnaccel_command.
+		 * The module checks such flags word by word.
 		 */
 		{ "supported by many", NNACCEL_WORK_SUPPORTED, &many, {
 			{ sizeof(flags), 0, 2, EINVAL },

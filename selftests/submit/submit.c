@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * SUBMIT and WAIT: each kind of work and each error; files, dependencies and limits. Signals,
- * second calls, destroyed objects and deaths occur at each stage.
+ * second calls, destroyed objects and deaths occur at each stage of a submission.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,7 @@ static int answer(FIXTURE_DATA(submit) *self)
 	return session_answer(self->s.session, &self->cmd);
 }
 
-/* Returns whether the worker has no work except notices of removed objects. */
+/* Fetches all notices, and returns whether the worker has no command to fetch. */
 static bool worker_is_idle(FIXTURE_DATA(submit) *self)
 {
 	int error;
@@ -76,13 +76,13 @@ static bool worker_is_idle(FIXTURE_DATA(submit) *self)
 	return error == EAGAIN;
 }
 
-/* Returns how many commands count against max_commands. */
+/* Returns how many commands of the context count against max_commands. */
 static long long commands(const FIXTURE_DATA(submit) *self)
 {
 	return summary_get(self->s.fd, "nnaccel-commands");
 }
 
-/* Returns the progress of a submission, or -1 if it has an answer. */
+/* Returns the progress of a submission that is pending, or -1 if it has an answer. */
 static int progress_of(FIXTURE_DATA(submit) *self, uint32_t id, void *work)
 {
 	struct nnaccel_wait wait = {
@@ -96,8 +96,8 @@ static int progress_of(FIXTURE_DATA(submit) *self, uint32_t id, void *work)
 }
 
 /*
- * The worker reports the progress of a preparation. A report gives ECANCELED once the client no
- * longer waits.
+ * The worker reports the progress of a preparation. When the client no longer waits, a report of
+ * progress fails with ECANCELED.
  */
 TEST_F(submit, progress)
 {
@@ -135,7 +135,7 @@ TEST_F(submit, progress)
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &c), ECANCELED);
 	EXPECT_EQ(answer(self), 0);
 	EXPECT_EQ(xioctl(self->s.session, NNACCEL_SESSION_COMMIT, &c), ENOENT);
-	/* Other kinds of command allow no progress. */
+	/* A report of progress fails for a command that is no preparation. */
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_EXECUTE, &self->execution.cmd, &id), 0);
 	ASSERT_EQ(fetch(self), 0);
 	c.cookie = self->cmd.head.cookie;
@@ -159,7 +159,7 @@ union work {
 	struct nnaccel_burst_create burst;
 };
 
-/* The data to which the structures of all kinds of work point. */
+/* Data to which the structures of all kinds of work point. */
 static struct {
 	uint32_t answer;
 	uint8_t supported[4];
@@ -275,7 +275,10 @@ static void init_copy_out(FIXTURE_DATA(submit) *self, union work *work)
 
 static bool has_copy_out(const union work *work)
 {
-	/* The copy gave zeros, because the worker did not write to the copy's temporary memory. */
+	/*
+	 * The copied bytes are zeros, because the worker has written nothing to the copy's staging
+	 * pool.
+	 */
 	return has_copy(work) && !at.bytes[0] && !at.bytes[sizeof(at.bytes) - 1];
 }
 
@@ -364,7 +367,7 @@ TEST_F(submit, each_kind)
 	}
 }
 
-/* Each kind of work is submitted, and waited for, by one call. */
+/* One call of SUBMIT submits each kind of work and waits for it. */
 TEST_F(submit, each_kind_with_a_wait)
 {
 	struct nnaccel_submit submit;
@@ -415,7 +418,10 @@ TEST_F(submit, statuses)
 			EXPECT_EQ(work.execute.out_status, NNACCEL_STATUS_GENERAL_FAILURE);
 			EXPECT_STREQ(at.execution.message, "no");
 		}
-		/* The failed copy made the buffer uninitialised, so initialise it again. */
+		/*
+		 * A failed copy into a buffer has made the buffer uninitialised, so initialise it
+		 * again.
+		 */
 		if (kinds[i].command == NNACCEL_DO_COPY_IN) {
 			kinds[i].init(self, &work);
 			ASSERT_EQ(submit_work(self->s.fd, kinds[i].work, &work, &id), 0);
@@ -426,7 +432,7 @@ TEST_F(submit, statuses)
 	}
 }
 
-/* The call itself copies a buffer whose layout the kernel knows. */
+/* SUBMIT itself copies a buffer whose layout the kernel knows, without a command to the worker. */
 TEST_F(submit, copy_by_the_kernel)
 {
 	struct nnaccel_submit submit;
@@ -519,8 +525,8 @@ TEST_F(submit, refused_fields)
 	EXPECT_EQ(check_refusals(self->s.fd, NNACCEL_WAIT, &wait, sizeof(wait), waits,
 				 sizeof(waits) / sizeof(waits[0])), 0);
 	/*
-	 * Calls for a submission reject the id of a pool, and calls for other objects reject the id
-	 * of a submission.
+	 * WAIT rejects the id of a pool, and SUBMIT rejects the id of a submission in place of a
+	 * model's id.
 	 */
 	EXPECT_EQ(submission_try(self->s.fd, self->pool, &work, &done), ENOENT);
 	work.execute.model = wait.id;
@@ -578,8 +584,8 @@ TEST_F(submit, refused_work)
 		}
 	}
 	/*
-	 * WAIT rejects the same fields, and the answer is not lost. The submissions have ids
-	 * in the order of the table.
+	 * WAIT rejects the invalid fields that SUBMIT rejects, and a rejected WAIT does not lose
+	 * the answer. The submissions have ids in the order of the table kinds[].
 	 */
 	EXPECT_EQ(commands(self), NUM_KINDS);
 	for (uint32_t left = NUM_KINDS, next = 1; left; next++) {
@@ -625,7 +631,7 @@ TEST_F(submit, refused_by_the_kind)
 	init_burst(self, &work);
 	work.burst.capacity = NNACCEL_BURST_MAX_CAPACITY + 1;
 	EXPECT_EQ(submit_work(self->s.fd, NNACCEL_WORK_BURST, &work, &id), EINVAL);
-	/* SUBMIT with NNACCEL_SUBMIT_WAIT is rejected in the same way. */
+	/* SUBMIT with NNACCEL_SUBMIT_WAIT rejects the same invalid fields. */
 	init_query(self, &work);
 	work.query.data_size = NNACCEL_MAX_QUERY + 1;
 	submit_init(&submit, NNACCEL_WORK_QUERY, &work);
@@ -636,8 +642,8 @@ TEST_F(submit, refused_by_the_kind)
 }
 
 /*
- * If a call cannot write the answer, SUBMIT undoes the work, but after WAIT the answer can be
- * fetched again.
+ * If SUBMIT cannot write the answer, it undoes the work. If WAIT cannot write the answer, the
+ * answer can be fetched again.
  */
 TEST_F(submit, nowhere_to_write)
 {
@@ -652,15 +658,17 @@ TEST_F(submit, nowhere_to_write)
 	work = (void *)submit + PAGE;
 	init_prepare(self, work);
 	/*
-	 * If SUBMIT's own structure is read-only and the call does not wait, the engine gets no
-	 * command.
+	 * If SUBMIT does not wait and its own structure is read-only, the engine gets no command.
 	 */
 	submit_init(submit, NNACCEL_WORK_PREPARE, work);
 	ASSERT_EQ(mprotect(submit, PAGE, PROT_READ), 0);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, submit), EFAULT);
 	EXPECT_TRUE(worker_is_idle(self));
 	EXPECT_EQ(summary_get(-1, "submissions"), submissions);
-	/* If the call waits, the model is made and destroyed again, so the worker gets a notice. */
+	/*
+	 * If SUBMIT waits and cannot write the answer, the model is made and destroyed again, so
+	 * the worker gets a notice.
+	 */
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(mprotect(submit, 2 * PAGE, PROT_READ | PROT_WRITE), 0);
 		init_prepare(self, work);
@@ -690,7 +698,9 @@ TEST_F(submit, nowhere_to_write)
 	munmap(submit, 2 * PAGE);
 }
 
-/* If a query's answer does not fit into the memory, WAIT can be repeated with more memory. */
+/*
+ * If a query's answer does not fit into the client's memory, WAIT can be repeated with more memory.
+ */
 TEST_F(submit, answer_does_not_fit)
 {
 	struct nnaccel_submit submit;
@@ -707,7 +717,7 @@ TEST_F(submit, answer_does_not_fit)
 	init_query(self, &work);
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), 0);
 	EXPECT_TRUE(has_query(&work));
-	/* If SUBMIT waits, an answer that does not fit is dropped. */
+	/* If SUBMIT waits, an answer that does not fit into the client's memory is dropped. */
 	work.query.data_size = 1;
 	submit_init(&submit, NNACCEL_WORK_QUERY, &work);
 	submit.flags = NNACCEL_SUBMIT_WAIT;
@@ -719,8 +729,8 @@ TEST_F(submit, answer_does_not_fit)
 }
 
 /*
- * SUBMIT reserves the fd before the engine gets the command. If WAIT gets no fd, the answer can be
- * fetched later.
+ * SUBMIT reserves an fd for the file before the engine gets the command. If WAIT cannot reserve an
+ * fd, a second WAIT can fetch the answer.
  */
 TEST_F(submit, no_number_for_a_file)
 {
@@ -750,7 +760,10 @@ TEST_F(submit, no_number_for_a_file)
 
 /* ---- signals ---- */
 
-/* A signal ends the wait of SUBMIT before and after the fetch, with and without SA_RESTART. */
+/*
+ * A signal ends the wait of SUBMIT before and after the worker's fetch, with and without
+ * SA_RESTART.
+ */
 TEST_F(submit, interrupted)
 {
 	struct nnaccel_submit submit;
@@ -785,13 +798,13 @@ TEST_F(submit, interrupted)
 		EXPECT_EQ(submission_wait(self->s.fd, submit.out_id, &work), 0);
 		EXPECT_TRUE(kind->has(&work))
 			TH_LOG("%s", kind->name);
-		/* The worker got the command only once. */
+		/* The worker has got the command only once, although SUBMIT was interrupted. */
 		EXPECT_TRUE(worker_is_idle(self));
 		EXPECT_EQ(commands(self), 0);
 	}
 }
 
-/* However often WAIT is interrupted, the submission does not change. */
+/* Signals that interrupt WAIT do not change the submission. */
 TEST_F(submit, interrupted_wait)
 {
 	struct nnaccel_wait wait = { .size = sizeof(wait) };
@@ -804,7 +817,7 @@ TEST_F(submit, interrupted_wait)
 	ASSERT_TRUE(handle(SIGUSR1, count_signal, 0));
 	for (int i = 0; i < 3; i++) {
 		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WAIT, &wait));
-		/* Repeat the signal, because the thread may not be in the call yet. */
+		/* Repeat the signal, because the thread may not have entered WAIT yet. */
 		while (pthread_tryjoin_np(async.thread, NULL)) {
 			pthread_kill(async.thread, SIGUSR1);
 			usleep(1000);
@@ -861,8 +874,8 @@ static void *execute_interrupted(void *data)
 }
 
 /*
- * With signals at random times the engine gets each execution once, and the client gets each
- * answer.
+ * If signals interrupt calls at random times, the engine gets each execution once, and the client
+ * gets each answer.
  */
 TEST_F(submit, stress_by_signals)
 {
@@ -912,7 +925,10 @@ TEST_F(submit, second_wait)
 	EXPECT_EQ(submission_wait(self->s.fd, wait.id, &other), ENOENT);
 }
 
-/* DESTROY ends a call that waits, whether or not the worker has fetched the command. */
+/*
+ * DESTROY of a submission ends a waiting call of WAIT, before and after the worker's fetch of the
+ * command.
+ */
 TEST_F(submit, destroyed)
 {
 	struct async async;
@@ -944,14 +960,17 @@ TEST_F(submit, destroyed)
 			EXPECT_TRUE(worker_is_idle(self));
 			continue;
 		}
-		/* The command counts against max_commands until the worker has answered it. */
+		/*
+		 * The command of a destroyed submission counts against max_commands until the
+		 * worker answers.
+		 */
 		EXPECT_EQ(commands(self), 1);
 		EXPECT_EQ(answer(self), 0);
 		EXPECT_EQ(commands(self), 0);
 	}
 }
 
-/* If an answered submission is destroyed, the objects that its work made are destroyed, too. */
+/* Destroying an answered submission also destroys the objects that its work made. */
 TEST_F(submit, destroyed_when_answered)
 {
 	union work work;
@@ -1002,7 +1021,7 @@ TEST_F(submit, deadline_while_queued)
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), ETIME);
 	EXPECT_EQ(work.execute.out_status, POISON);
 	EXPECT_TRUE(worker_is_idle(self));
-	/* WAIT also gives ETIME if the deadline had passed before SUBMIT. */
+	/* WAIT also fails with ETIME if the deadline had passed before SUBMIT. */
 	work.execute.deadline_ns = 1;
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_EXECUTE, &work, &id), 0);
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), ETIME);
@@ -1027,8 +1046,8 @@ TEST_F(submit, deadline_with_the_worker)
 		EXPECT_EQ(submission_wait(self->s.fd, id, &work), ETIME);
 		EXPECT_EQ(commands(self), 1);
 		/*
-		 * The answer comes too late. The worker is the client itself, so it was not
-		 * killed.
+		 * The worker answers after the deadline. The client is its own worker, so the
+		 * module has not killed it.
 		 */
 		EXPECT_EQ(answer(self), 0);
 		EXPECT_EQ(commands(self), 0);
@@ -1049,7 +1068,7 @@ TEST_F(submit, duration)
 	submit.dependencies = (uintptr_t)&first;
 	submit.num_dependencies = 1;
 	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, &submit), 0);
-	/* The duration starts when the dependency ends. */
+	/* The maximum duration of an execution starts when its dependency ends. */
 	ASSERT_EQ(fetch(self), 0);
 	usleep(200000);
 	EXPECT_FALSE(file_readable(self->s.fd, 0));
@@ -1073,7 +1092,7 @@ TEST_F(submit, file_tells_the_end)
 	EXPECT_FALSE(file_readable(file, 0));
 	ASSERT_EQ(answer(self), 0);
 	EXPECT_TRUE(file_readable(file, -1));
-	/* The context's own file reports only submissions without a file. */
+	/* poll() on the context's file reports only answers of submissions without a file. */
 	EXPECT_FALSE(file_readable(self->s.fd, 0));
 	EXPECT_EQ(submission_wait_file(self->s.fd, file, &e->cmd), 0);
 	EXPECT_EQ(e->cmd.out_status, NNACCEL_STATUS_NONE);
@@ -1085,7 +1104,7 @@ TEST_F(submit, file_tells_the_end)
 	EXPECT_EQ(submission_wait_file(self->s.fd, self->s.session, &e->cmd), EINVAL);
 }
 
-/* The last close of the file drops the answer, at once or when the execution ends. */
+/* The last close of a submission's file drops the answer, at once or when the execution ends. */
 TEST_F(submit, file_is_closed)
 {
 	struct nnaccel_submit submit;
@@ -1101,7 +1120,10 @@ TEST_F(submit, file_is_closed)
 	EXPECT_EQ(fcntl(submit.out_fd, F_GETFD), 0);
 	close(submit.out_fd);
 	ASSERT_EQ(fetch(self), 0);
-	/* Until the execution ends, the submission can be found by its id. */
+	/*
+	 * After the close of the submission's file, WAIT finds the submission by its id until the
+	 * execution ends.
+	 */
 	EXPECT_EQ(submission_try(self->s.fd, submit.out_id, &work, &done), 0);
 	EXPECT_FALSE(done);
 	EXPECT_EQ(commands(self), 1);
@@ -1123,7 +1145,7 @@ TEST_F(submit, file_is_closed)
 	EXPECT_EQ(submission_wait(self->s.fd, submit.out_id, &work), ENOENT);
 }
 
-/* If the file is closed during a call of WAIT, this call still gets the answer. */
+/* A call of WAIT gets the answer even if the submission's file is closed during the call. */
 TEST_F(submit, file_is_closed_in_a_wait)
 {
 	struct nnaccel_wait wait = { .size = sizeof(wait) };
@@ -1164,7 +1186,9 @@ TEST_F(submit, file_number)
 			     offsetof(struct nnaccel_submit, out_fd)), 0);
 }
 
-/* Opens a second context, which this process serves as well, and prepares a model there. */
+/*
+ * Opens a second context, whose worker is this process, and prepares a model in the second context.
+ */
 static bool open_second(struct served *other, FIXTURE_DATA(submit) *self, struct execution *e)
 {
 	uint32_t pool, model;
@@ -1182,8 +1206,8 @@ static bool open_second(struct served *other, FIXTURE_DATA(submit) *self, struct
 }
 
 /*
- * In a chain of executions, each one depends on the previous one, in the other context. They run in
- * the order of the chain.
+ * Executions of two contexts run in the order of their chain, in which each execution depends on
+ * the previous one, of the other context.
  */
 TEST_F(submit, chain_over_contexts)
 {
@@ -1219,7 +1243,8 @@ TEST_F(submit, chain_over_contexts)
 }
 
 /*
- * A chain may have as many executions as max_commands allows. Freeing the chain does not recurse.
+ * A chain of dependent executions may be as long as max_commands allows. Freeing a long chain does
+ * not recurse.
  */
 TEST_F(submit, longest_chain)
 {
@@ -1241,10 +1266,11 @@ TEST_F(submit, longest_chain)
 		ASSERT_EQ(answer(self), 0);
 	}
 	/*
-	 * The files of the executions that have ended are closed, so these do not count any more.
+	 * Executions that have ended do not count against max_commands any more, because their
+	 * files are closed.
 	 */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", max - max / 2));
-	/* The failure of one execution ends all executions after it. */
+	/* If one execution of a chain fails, all executions after it end with an error. */
 	ASSERT_EQ(fetch(self), 0);
 	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
 				 NNACCEL_STATUS_GENERAL_FAILURE, NULL, 0, NULL), 0);
@@ -1255,7 +1281,10 @@ TEST_F(submit, longest_chain)
 	param_set("max_commands", old);
 }
 
-/* If a dependency ended before SUBMIT, its result counts. */
+/*
+ * A dependency may have ended before SUBMIT: the new execution runs if the dependency succeeded,
+ * and fails if it failed.
+ */
 TEST_F(submit, dependency_has_ended)
 {
 	struct execution *e = &self->execution;
@@ -1274,7 +1303,10 @@ TEST_F(submit, dependency_has_ended)
 	ASSERT_EQ(answer(self), 0);
 	EXPECT_EQ(submission_wait_file(self->s.fd, file, &e->cmd), 0);
 	close(file);
-	/* The result still counts after the answer was fetched. */
+	/*
+	 * A failed dependency makes an execution fail even after the dependency's answer was
+	 * fetched.
+	 */
 	EXPECT_EQ(submission_wait_file(self->s.fd, bad, &e->cmd), 0);
 	file = submit_file(self->s.fd, &e->cmd, bad);
 	ASSERT_GE(file, 0);
@@ -1285,7 +1317,7 @@ TEST_F(submit, dependency_has_ended)
 	close(bad);
 }
 
-/* Destroying a submission ends its file and its dependents with an error. */
+/* Destroying a submission ends the submission's file and its dependent executions with an error. */
 TEST_F(submit, dependency_is_destroyed)
 {
 	struct nnaccel_submit submit;
@@ -1306,7 +1338,7 @@ TEST_F(submit, dependency_is_destroyed)
 	close(file);
 }
 
-/* If the context of a dependency is closed, the submission that waits for this dependency ends. */
+/* If the context of a dependency is closed, the submission that waits for the dependency ends. */
 TEST_F(submit, dependency_is_closed)
 {
 	struct execution *e = &self->execution, second;
@@ -1342,7 +1374,9 @@ TEST_F(submit, dependency_on_a_fence)
 	submit.dependencies = (uintptr_t)both;
 	submit.num_dependencies = 2;
 	ASSERT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, &submit), 0);
-	/* A dependency's fd is looked up only by SUBMIT, so it can be closed now. */
+	/*
+	 * The fd of a dependency can be closed after SUBMIT, because only SUBMIT looks up the fd.
+	 */
 	close(both[1]);
 	ASSERT_EQ(fetch(self), 0);
 	ASSERT_EQ(answer(self), 0);
@@ -1373,9 +1407,7 @@ TEST_F(submit, dependency_on_a_fence_that_fails)
 	close(file);
 }
 
-/*
- * SUBMIT does not wait for fences of another driver's memory, nor for the exporter of this memory.
- */
+/* SUBMIT waits neither for fences of another driver's memory nor for the memory's exporter. */
 TEST_F(submit, foreign_memory)
 {
 	struct exporter_counts counts;
@@ -1396,7 +1428,7 @@ TEST_F(submit, foreign_memory)
 	supported_init(&work[1].supported, pool, 1, at.supported, 4);
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_SUPPORTED, &work[1], &ids[1]), 0);
 	EXPECT_TRUE(worker_is_idle(self));
-	/* A wait for fences can be cancelled. */
+	/* DESTROY cancels a submission that waits for fences. */
 	EXPECT_EQ(object_destroy(self->s.fd, ids[0]), 0);
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_PREPARE, &work[0], &ids[0]), 0);
 	ASSERT_EQ(ioctl(exporter.fd, EXPORTER_SIGNAL, 0), 0);
@@ -1411,8 +1443,8 @@ TEST_F(submit, foreign_memory)
 	EXPECT_TRUE(has_supported(&work[1]));
 	counts = exporter_counts(&exporter);
 	/*
-	 * The execution writes the memory. Commands that overlap share one access, so there may be
-	 * fewer accesses than commands.
+	 * The exporter counts at least one access for writing, by the execution. Overlapping
+	 * commands share an access, so the exporter may count fewer accesses than commands.
 	 */
 	EXPECT_GE(counts.begun[0], 1);
 	EXPECT_EQ(memcmp(counts.begun, counts.ended, sizeof(counts.begun)), 0);
@@ -1443,7 +1475,9 @@ TEST_F(submit, odd_dependencies)
 static int child_context, child_file;
 static struct execution child_execution;
 
-/* A forked child has both files, but it may only poll them. */
+/*
+ * A forked child inherits the files of the context and of the submission, but may only poll them.
+ */
 static int use_inherited(int fd)
 {
 	struct nnaccel_submit submit;
@@ -1463,7 +1497,10 @@ static int await_inherited(int fd)
 	return !file_readable(child_file, -1);
 }
 
-/* A process that received the file opens its own context, in which WAIT rejects the file. */
+/*
+ * A process that received a submission's file opens its own context, in which WAIT rejects the
+ * file.
+ */
 static int use_passed(int file)
 {
 	int fd = device_open(), error;
@@ -1493,7 +1530,7 @@ TEST_F(submit, other_processes)
 
 /* ---- deaths ---- */
 
-/* The worker dies when its commands wait, are queued, are fetched, or are answered. */
+/* The worker dies while its commands wait, are queued, are fetched, or are answered. */
 TEST_F(submit, death_of_the_worker)
 {
 	struct execution *e = &self->execution;
@@ -1545,20 +1582,23 @@ TEST_F(submit, waits_for_a_worker)
 		init_query(self, &work[i]);
 		ASSERT_EQ(submit_work(fd, NNACCEL_WORK_QUERY, &work[i], &ids[i]), 0);
 	}
-	/* The broker refuses a worker, and all submissions end. */
+	/* If the broker refuses a worker, all waiting submissions end. */
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
 	EXPECT_EQ(submission_try(fd, ids[0], &work[0], &done), 0);
 	EXPECT_FALSE(done);
 	ASSERT_EQ(broker_refuse(self->s.broker, context, EUSERS), 0);
 	for (int i = 0; i < 3; i++)
 		EXPECT_EQ(submission_wait(fd, ids[i], &work[i]), EUSERS);
-	/* The worker dies before it attaches. */
+	/* If the worker dies before it attaches, the submission ends with EPIPE. */
 	ASSERT_EQ(submit_work(fd, NNACCEL_WORK_QUERY, &work[0], &ids[0]), 0);
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
 	ASSERT_EQ(broker_session(self->s.broker, context, &self->s.session), 0);
 	close(self->s.session);
 	EXPECT_EQ(submission_wait(fd, ids[0], &work[0]), EPIPE);
-	/* The worker dies after it attached. */
+	/*
+	 * After a refusal and a worker's death, a new worker that attaches answers all waiting
+	 * submissions.
+	 */
 	for (int i = 0; i < 3; i++)
 		ASSERT_EQ(submit_work(fd, NNACCEL_WORK_QUERY, &work[i], &ids[i]), 0);
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
@@ -1595,13 +1635,16 @@ TEST_F(submit, no_worker_comes)
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_PREPARE, &work, &id), 0);
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), ETIME);
 	EXPECT_GE(now_ns(), work.prepare.deadline_ns);
-	/* The broker dies while the work waits. */
+	/*
+	 * If the broker dies while a submission waits for a worker, the submission ends with
+	 * ENOTCONN.
+	 */
 	init_query(self, &work);
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_QUERY, &work, &id), 0);
 	close(self->s.broker);
 	self->s.broker = -1;
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), ENOTCONN);
-	/* DESTROY ends the wait for a worker, too. */
+	/* DESTROY also ends a submission's wait for a worker. */
 	param_set("engine_absent_ms", 60000);
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_QUERY, &work, &id), 0);
 	EXPECT_EQ(object_destroy(self->s.fd, id), 0);
@@ -1610,7 +1653,7 @@ TEST_F(submit, no_worker_comes)
 	param_set("engine_absent_ms", absent);
 }
 
-/* The context is closed with submissions in each state. */
+/* A context can be closed while its submissions are in each state. */
 TEST_F(submit, closed)
 {
 	union work work;
@@ -1623,7 +1666,10 @@ TEST_F(submit, closed)
 		kinds[i].init(self, &work);
 		if (submit_work(self->s.fd, kinds[i].work, &work, &id))
 			continue;
-		/* Every second command is answered. The worker does not answer the others. */
+		/*
+		 * The worker answers every second command, and leaves the remaining commands in
+		 * flight.
+		 */
 		ASSERT_EQ(fetch(self), 0);
 		if (i % 2)
 			ASSERT_EQ(answer(self), 0);
@@ -1674,7 +1720,7 @@ static void die_with_work(struct actor *self, void *data)
 }
 
 /*
- * Clients are killed when their work waits, is fetched by the worker, or is answered, and during
+ * Clients are killed while their work waits, is fetched by the worker, or is answered, and during
  * calls.
  */
 TEST(death_of_the_client)
@@ -1716,7 +1762,7 @@ TEST(death_of_the_client)
 
 /* ---- limits ---- */
 
-/* Answers count against the limit until they are fetched. */
+/* Answers count against max_commands until the client fetches them. */
 TEST_F(submit, too_many)
 {
 	long long old = param_set("max_commands", 2);
@@ -1743,8 +1789,8 @@ TEST_F(submit, too_many)
 }
 
 /*
- * An answer is charged until it is fetched. The answers of this test have 1 MiB, a byte for each
- * operation.
+ * The client is charged for an answer until it fetches the answer. The answers of this test have 1
+ * MiB, a byte for each operation.
  */
 TEST_F(submit, large_answers_are_charged)
 {
@@ -1768,7 +1814,10 @@ TEST_F(submit, large_answers_are_charged)
 		ASSERT_EQ(answer(self), 0);
 		EXPECT_EQ(submission_wait(self->s.fd, id, &work), 0);
 	}
-	/* A second answer beside the first exceeds the limit. */
+	/*
+	 * A second unfetched answer exceeds the limit of bytes, so its submission fails with
+	 * EDQUOT.
+	 */
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_SUPPORTED, &work, &id), 0);
 	ASSERT_EQ(fetch(self), 0);
 	ASSERT_EQ(answer(self), 0);

@@ -15,11 +15,11 @@
 #define LENGTH 64
 #define DEPTH 32
 
-/* The structures to which the latest entries point. */
+/* Structures of SUBMIT to which the latest submission queue entries point. */
 static struct nnaccel_submit submits[2 * DEPTH];
 static unsigned int num_submits;
 
-/* Puts an execution into the queue. */
+/* Puts an execution into the submission queue of @ring. */
 static struct io_uring_sqe *prepare_sqe(struct io_uring *ring, int fd, struct nnaccel_execute *cmd,
 					uint64_t tag)
 {
@@ -130,7 +130,7 @@ TEST_F(uring, writes_the_results)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-executions"), 1);
 }
 
-/* An entry waits for its dependencies, and fails if one of them fails. */
+/* A submission queue entry waits for its dependencies, and fails if a dependency fails. */
 TEST_F(uring, depends_on_others)
 {
 	for (uint32_t status = 0; status < 2; status++) {
@@ -158,8 +158,8 @@ TEST_F(uring, depends_on_others)
 }
 
 /*
- * If the engine reports a failure, the entry's result is an error, and the execution's structure
- * has the status.
+ * If the engine reports a failure, the result of the completion queue entry is an error, and the
+ * execution's structure has the status.
  */
 TEST_F(uring, tells_the_status)
 {
@@ -177,7 +177,10 @@ TEST_F(uring, tells_the_status)
 	}
 }
 
-/* Submits a batch to a ring of the given kind; each entry completes once. */
+/*
+ * Submits many executions at once to a ring with the given flags; checks that each entry completes
+ * once.
+ */
 static void batch(struct __test_metadata *_metadata, FIXTURE_DATA(uring) *self,
 		  unsigned int ring_flags, unsigned int sqe_flags)
 {
@@ -232,7 +235,10 @@ TEST_F(uring, batch_of_one_issuer)
 	batch(_metadata, self, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 0);
 }
 
-/* A linked entry starts if the one before succeeded, and is cancelled if it failed. */
+/*
+ * A linked entry starts if the previous entry succeeded, and is cancelled if the previous entry
+ * failed.
+ */
 TEST_F(uring, linked)
 {
 	struct execution bad = self->e;
@@ -269,7 +275,10 @@ static int answer(FIXTURE_DATA(uring) *self, uint32_t status)
 					      0, "reason");
 }
 
-/* If the engine fails an execution, the entries linked to it do not start. */
+/*
+ * If the engine reports an execution's failure, the entries that are linked to the execution do not
+ * start.
+ */
 TEST_F(uring, a_failed_status_stops_what_is_linked)
 {
 	uint64_t tag;
@@ -367,9 +376,7 @@ TEST_F(uring, refused_fields)
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
-/*
- * Only NNACCEL_SUBMIT is valid as cmd_op, and only for contexts, not for other files of the module.
- */
+/* Only NNACCEL_SUBMIT is valid as cmd_op, and only for the file of a context. */
 TEST_F(uring, refused_numbers)
 {
 	const int others[] = { self->s.broker, self->s.session };
@@ -413,8 +420,8 @@ TEST_F(uring, too_many)
 }
 
 /*
- * If the memory for the result is unmapped, the entry gives an error. Other entries are not
- * affected.
+ * If the memory for an execution's result is unmapped, its completion has an error, and other
+ * entries complete normally.
  */
 TEST_F(uring, results_have_nowhere_to_go)
 {
@@ -437,13 +444,13 @@ TEST_F(uring, cancel)
 	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 2), 1);
 	ASSERT_EQ(fetch(self), 0);
 	EXPECT_EQ(cancel(self->s.fd, 3), ENOENT);
-	/* A queued execution is withdrawn. */
+	/* A cancelled execution that is queued never reaches the worker. */
 	EXPECT_EQ(cancel(self->s.fd, 2), 0);
 	EXPECT_EQ(reap(&self->ring, NULL), -ECANCELED);
 	EXPECT_EQ(cancel(self->s.fd, 2), ENOENT);
 	/*
 	 * If the worker has fetched an execution, a cancellation ends only its io_uring request.
-	 * The command still has references to the memory that the worker uses.
+	 * The cancelled command has references to its memory until the worker answers.
 	 */
 	EXPECT_EQ(cancel(self->s.fd, 1), 0);
 	EXPECT_EQ(reap(&self->ring, NULL), -ECANCELED);
@@ -457,7 +464,7 @@ TEST_F(uring, cancel)
 
 /*
  * While hardware executes, a cancellation or a deadline ends the entry in the ring. The command
- * itself ends when the fence signals.
+ * ends when the hardware's fence signals.
  */
 TEST_F(uring, hardware_has_it)
 {
@@ -480,7 +487,10 @@ TEST_F(uring, hardware_has_it)
 		EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 		close(hardware);
 	}
-	/* This execution has no deadline and is not cancelled. */
+	/*
+	 * Without a deadline or a cancellation, the entry in the ring also ends only when the
+	 * hardware's fence signals.
+	 */
 	self->e.cmd.deadline_ns = 0;
 	ASSERT_EQ(ioctl(exporter.fd, EXPORTER_FENCE, 1), 0);
 	hardware = buffer_fence(exporter.buffer);
@@ -510,7 +520,7 @@ static void *cancel_always(void *data)
 	return NULL;
 }
 
-/* One thread submits while another cancels: each execution ends once. */
+/* One thread submits executions while a second thread cancels them; each execution ends once. */
 TEST_F(uring, cancel_while_it_is_submitted)
 {
 	struct canceller c = { .fd = self->s.fd };
@@ -521,7 +531,7 @@ TEST_F(uring, cancel_while_it_is_submitted)
 
 	ASSERT_EQ(served_start(&self->s), 0);
 	ASSERT_EQ(pthread_create(&thread, NULL, cancel_always, &c), 0);
-	/* Repeat until both threads have run at the same time. */
+	/* Repeat until a cancellation has met a running submission of the other thread. */
 	for (int round = 0; round < 30 || (!cancelled && round < 1000); round++) {
 		uint64_t seen = 0;
 
@@ -558,7 +568,10 @@ TEST_F(uring, death_of_the_worker)
 	EXPECT_EQ(reap(&self->ring, NULL), -ESTALE);
 }
 
-/* fence_bound_ms does not apply to rings: the client's deadline is the only limit. */
+/*
+ * The parameter fence_bound_ms does not limit executions by rings: the client's deadline is the
+ * only limit.
+ */
 TEST_F(uring, has_no_bound_but_its_deadline)
 {
 	long long bound = param_set("fence_bound_ms", 20);
@@ -578,8 +591,8 @@ TEST_F(uring, has_no_bound_but_its_deadline)
 	EXPECT_EQ(reap(&self->ring, NULL), -ETIME);
 	EXPECT_EQ(fetch(self), EAGAIN);
 	/*
-	 * The deadline passes while the command is queued, and at a worker that does not answer.
-	 * The worker is the client itself, so it is not killed.
+	 * The deadline passes once while the command is queued, and once while a worker does not
+	 * answer. The client is its own worker, so the module does not kill it.
 	 */
 	self->e.cmd.deadline_ns = now_ns() + 50000000;
 	ASSERT_EQ(submit(&self->ring, self->s.fd, &self->e.cmd, 3), 1);
@@ -604,8 +617,8 @@ TEST_F(uring, end_of_the_ring)
 	io_uring_queue_exit(&self->ring);
 	self->has_ring = false;
 	/*
-	 * Before 6.7 a ring cannot cancel its entries when it ends. They end when they are
-	 * answered.
+	 * Before Linux 6.7 a ring that ends cannot cancel its entries, which end when the worker
+	 * answers.
 	 */
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	while (!fetch(self))
@@ -615,8 +628,8 @@ TEST_F(uring, end_of_the_ring)
 }
 
 /*
- * A forked child has the ring and the context, but an execution by the child gives an error.
- * The child's exit has no effect.
+ * A forked child inherits the ring and the context, but an execution by the child fails. The
+ * child's exit cancels no executions of the parent.
  */
 TEST_F(uring, fork)
 {
@@ -655,7 +668,7 @@ struct client {
 	bool has_deadline;
 };
 
-/* Client: submits two executions, reports it, and ends. */
+/* Client process: submits two executions, notifies the test, and ends. */
 static void be_client(struct actor *self, void *data)
 {
 	const struct client *client = data;
@@ -698,8 +711,8 @@ static void be_worker(struct actor *self, void *data)
 }
 
 /*
- * Ends a client whose worker does not answer. Then ends the worker, unless it is killed because
- * of the deadline. Returns what went wrong, or NULL.
+ * Ends a client whose worker does not answer, and afterwards the worker. With @has_deadline the
+ * module must kill the worker instead. Returns what went wrong, or NULL.
  */
 static const char *end_client(int broker, enum ending ending, bool fetched, bool has_deadline)
 {
@@ -726,7 +739,7 @@ static const char *end_client(int broker, enum ending ending, bool fetched, bool
 	close(client.go);
 	if (status != (ending == IS_KILLED ? SIGKILL : 0))
 		return "it failed";
-	/* The context ends with the client, without waiting for the worker. */
+	/* The context ends together with its client, without waiting for the worker. */
 	if (broker_next(broker, 0, &next) || next.out_event != NNACCEL_ENGINE_GONE)
 		return "the broker is not told";
 	if (!has_deadline) {
@@ -761,7 +774,7 @@ TEST(ends_of_processes)
 	close(broker);
 }
 
-/* A worker that is overdue is killed even if its client has ended. */
+/* The module kills a worker that is overdue even if the worker's client has ended. */
 TEST(overdue_workers_of_processes_that_ended)
 {
 	long long grace = param_set("kill_grace_ms", 50);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls that wait for the engine are interrupted by a signal, a stop, a tracer and the
- * freezer. The calls continue to wait, and the engine gets each command once.
+ * Calls that wait for the engine are interrupted by a signal, a stop, a tracer and the freezer.
+ * Interrupted calls continue to wait, and the engine gets each command once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,8 +55,8 @@ FIXTURE_TEARDOWN(wait)
 }
 
 /*
- * Makes a call in a thread, interrupts it before and after the worker has fetched the command, and
- * then answers.
+ * Makes a call in a thread, interrupts the call before and after the worker's fetch of its command,
+ * and then answers the command.
  */
 static int disturbed(FIXTURE_DATA(wait) *self, unsigned long request, void *arg)
 {
@@ -74,7 +74,7 @@ static int disturbed(FIXTURE_DATA(wait) *self, unsigned long request, void *arg)
 	for (int i = 0; i < 3; i++)
 		if (!disturb(async.thread))
 			return ETIMEDOUT;
-	/* The worker got the command once. */
+	/* The worker has got the command only once, although the call was interrupted. */
 	if (session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &more) != EAGAIN)
 		return EEXIST;
 	if (session_answer(self->s.session, &self->cmd))
@@ -142,8 +142,8 @@ TEST_F(wait, each_call)
 }
 
 /*
- * Interrupts a copy that the worker makes. Afterwards the worker gets the notice that the copy's
- * temporary memory is freed.
+ * Interrupts a copy that the worker makes. After the copy the worker gets the notice that the
+ * copy's staging pool is freed.
  */
 static int disturbed_copy(FIXTURE_DATA(wait) *self, struct nnaccel_buffer_copy *copy)
 {
@@ -171,7 +171,7 @@ static uint32_t converted_buffer(struct __test_metadata *_metadata, FIXTURE_DATA
 	return alloc.cmd.out_buffer;
 }
 
-/* The worker copies from and to the client's memory, and pools of each kind. */
+/* The worker copies from and to memory of the client and pools of each kind. */
 TEST_F(wait, copy)
 {
 	struct nnaccel_buffer_copy copy = {
@@ -207,9 +207,9 @@ TEST_F(wait, copy)
 		copy.flags = NNACCEL_COPY_OUT | NNACCEL_COPY_POOL;
 		EXPECT_EQ(disturbed_copy(self, &copy), 0);
 	}
-	/* The copy out wrote the worker's bytes and nothing around them. */
+	/* The copy out of the buffer wrote the worker's bytes, and changed no bytes around them. */
 	EXPECT_EQ(memcmp(bytes, "xxx\0\0\0\0xxx", 10), 0);
-	/* The access also ends if the worker reports a failure of the copy. */
+	/* The access to the pool also ends if the worker reports that the copy has failed. */
 	ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy));
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_commit(self->s.session, self->cmd.head.cookie,
@@ -262,7 +262,7 @@ TEST_F(wait, copy_of_what_is_gone)
 }
 
 /*
- * A wait for the engine does not restart its time limit, even if a signal interrupts it every
+ * A wait for the engine does not restart its time limit, even if a signal interrupts the wait every
  * millisecond.
  */
 TEST_F(wait, stress_by_signals)
@@ -279,7 +279,9 @@ TEST_F(wait, stress_by_signals)
 	ASSERT_EQ(setitimer(ITIMER_REAL, &often, NULL), 0);
 	query_init(&query, 1, &answer, sizeof(answer));
 	EXPECT_EQ(xioctl(fd, NNACCEL_WORK_QUERY, &query), ETIMEDOUT);
-	/* The number of signals depends on the machine. */
+	/*
+	 * The number of handled signals depends on the machine, so only check that there was one.
+	 */
 	EXPECT_GT(handled, 0);
 	ASSERT_EQ(setitimer(ITIMER_REAL, &(struct itimerval){}, NULL), 0);
 	close(fd);
@@ -324,8 +326,8 @@ TEST_F(wait, in_a_handler)
 	ASSERT_TRUE(disturb(async.thread));
 	await_commands(self->s.fd, 2);
 	/*
-	 * The call in the handler is interrupted, too. It takes SIGUSR2, because SIGUSR1 is blocked
-	 * in its own handler.
+	 * The test also interrupts the call that the signal handler makes, by SIGUSR2, because
+	 * SIGUSR1 is blocked in its own handler.
 	 */
 	ASSERT_TRUE(handle(SIGUSR2, count_signal, 0));
 	ASSERT_EQ(pthread_kill(async.thread, SIGUSR2), 0);
@@ -356,7 +358,10 @@ TEST_F(wait, files_of_a_thread)
 	pthread_join(thread, &failed);
 	ASSERT_EQ(failed, NULL);
 	EXPECT_FALSE(file_readable(fence, 0));
-	/* unshare() in the remaining thread does not cancel executions, either. */
+	/*
+	 * A thread that unshares its table of files and continues to run does not cancel
+	 * executions, either.
+	 */
 	ASSERT_EQ(unshare(CLONE_FILES), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
@@ -392,7 +397,7 @@ FIXTURE(client) {
 	union command cmd;
 };
 
-/* Starts a client process, and fetches its execution as the worker. */
+/* Starts a client process, and fetches the client's execution as the worker. */
 FIXTURE_SETUP(client)
 {
 	struct nnaccel_engine_next next;
@@ -421,7 +426,10 @@ FIXTURE_TEARDOWN(client)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/* Answers the execution, and returns the client's exit status. */
+/*
+ * Checks that no second command came, answers the client's execution, and returns the client's exit
+ * status.
+ */
 static int finish(FIXTURE_DATA(client) *self)
 {
 	union command more;
@@ -557,20 +565,23 @@ static int execute_ahead(uint64_t deadline_ns)
 		return 2;
 	pool = pool_alloc(s.fd, PAGE);
 	model = served_prepare(&s, pool);
-	/* The greatest possible deadline does not overflow. */
+	/* Test a near deadline, and the greatest possible deadline, which must not overflow. */
 	for (int last = 0; last < 2; last++) {
 		execution_init(&e, model, pool, pool);
 		e.cmd.deadline_ns = last ? UINT64_MAX : now_ns() + deadline_ns;
 		if (!async_start(&async, s.fd, NNACCEL_WORK_EXECUTE, &e.cmd) ||
 		    session_fetch(s.session, 0, &cmd))
 			return 3;
-		/* The worker is in the same namespace, and sees the client's deadline. */
+		/*
+		 * The worker is in the same time namespace as the client, so it sees the client's
+		 * deadline.
+		 */
 		off = (int64_t)(e.cmd.deadline_ns - cmd.head.deadline_ns);
 		if (session_answer(s.session, &cmd) || async_wait(&async) || off < 0 ||
 		    off > (last ? 1000000000 : 0))
 			return 4;
 	}
-	/* A deadline before the boot counts as passed. */
+	/* A deadline before the boot of the host is in the past. */
 	for (int first = 0; first < 2; first++) {
 		e.cmd.deadline_ns = first ? 1 : now_ns();
 		if (xioctl(s.fd, NNACCEL_WORK_EXECUTE, &e.cmd) != ETIME)

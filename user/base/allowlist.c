@@ -9,12 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Bytes that are read of a file. The rest is ignored. */
+/*
+ * Maximum number of bytes that are read from the list or the configuration. The rest of a longer
+ * file is ignored.
+ */
 #define MAX_SIZE (1024 * 1024)
 
 /*
- * Default prefixes of paths. Listed programs below the first may use extensions; programs of the
- * system, below the second, may not.
+ * Default prefixes of paths. Listed programs below trusted_prefixes may use extensions. Programs
+ * below system_prefixes belong to the system, and may not use extensions.
  */
 static const char *const trusted_prefixes[] = { "/usr/local/", "/opt/", "/srv/", "/home/" };
 static const char *const system_prefixes[] = { "/usr/", "/bin/", "/sbin/", "/lib/" };
@@ -29,7 +32,7 @@ static bool is_same(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Puts a NUL at the end of each line, before trailing blanks. */
+/* Replaces the end of each line, and blanks before the end, by NULs. */
 static void split(struct allowlist_file *f)
 {
 	f->text[f->size] = '\0';
@@ -76,7 +79,7 @@ static void refresh(struct allowlist_file *f)
 		return;
 	/*
 	 * The file may have been replaced after the last stat(), so take the state of the opened
-	 * one.
+	 * file.
 	 */
 	f->exists = !fstat(fd, &f->seen) && S_ISREG(f->seen.st_mode);
 	if (f->exists)
@@ -85,8 +88,8 @@ static void refresh(struct allowlist_file *f)
 }
 
 /*
- * Returns the line after `line`, or the first line if `line` is NULL. Returns NULL after the last
- * line.
+ * Returns the line after `line`, or the first line if `line` is NULL. After the last line returns
+ * NULL.
  */
 static const char *next_line(const struct allowlist_file *f, const char *line)
 {
@@ -98,7 +101,7 @@ static const char *next_line(const struct allowlist_file *f, const char *line)
 
 /* ---- the configuration: lines "key value" ---- */
 
-/* Returns the value in a line if the line has this key, or NULL. */
+/* Returns the value of a line "key value" if the line has the key `key`, otherwise NULL. */
 static const char *value_of(const char *line, const char *key)
 {
 	size_t length = strlen(key);
@@ -122,7 +125,7 @@ static bool trusts_names(const struct allowlist_file *config)
 }
 
 /*
- * Returns the length of a prefix if the path begins with the prefix, otherwise 0. A prefix matches
+ * Returns the length of `prefix` if `path` begins with it, otherwise 0. A prefix of a path matches
  * only whole names of folders.
  */
 static size_t match(const char *path, const char *prefix)
@@ -137,8 +140,8 @@ static size_t match(const char *path, const char *prefix)
 }
 
 /*
- * Returns the length of the longest prefix with which the path begins. The prefixes come from the
- * configuration or, if it has none with this key, from `usual`.
+ * Returns the length of the longest prefix with which the path begins. The prefixes are the values
+ * of `key` in the configuration or, if the configuration lacks the key, those in `usual`.
  */
 static size_t longest(const struct allowlist_file *config, const char *key,
 		      const char *const *usual, size_t count, const char *path)
@@ -196,7 +199,7 @@ static int hex_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* Decodes \xHH, by which the service manager writes special characters in the name of a unit. */
+/* Decodes \xHH, which the service manager writes for a special character in the name of a unit. */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -216,7 +219,9 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
-/* Replaces the name of an application's unit by the application's id in this name. */
+/*
+ * Replaces the name of an application's unit by the application's id, which is a part of the name.
+ */
 static void cut_application(char *name, bool is_scope)
 {
 	char *end = strrchr(name, '.'), *id;
@@ -238,7 +243,7 @@ bool allowlist_unit_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE])
 		size_t length = strcspn(cgroup, "/");
 		bool scope = ends_with(cgroup, length, ".scope");
 
-		/* Below user.slice, users choose the names of units. */
+		/* Users choose the names of units in the cgroup user.slice. */
 		if (length == strlen("user.slice") && !strncmp(cgroup, "user.slice", length))
 			is_users = true;
 		if ((scope || ends_with(cgroup, length, ".service")) &&
@@ -277,7 +282,10 @@ bool allowlist_service_name(const char *cgroup, char name[ALLOWLIST_NAME_SIZE])
 	return true;
 }
 
-/* Checks for a line "label LABEL". A label of AppArmor is valid only if its profile is enforced. */
+/*
+ * Checks whether the list has the line "label LABEL" with the given label. A label of AppArmor is
+ * valid only if its profile is enforced.
+ */
 static bool lists_label(const struct allowlist_file *list, const char *label)
 {
 	size_t length = strcspn(label, "\n");
@@ -296,8 +304,8 @@ static bool lists_label(const struct allowlist_file *list, const char *label)
 }
 
 /*
- * Checks whether the list has the application's name or label. The program and its path cannot
- * change these.
+ * Checks whether the list has the application's name or label, which neither the program nor its
+ * path can change.
  */
 static bool lists_application(const struct allowlist_file *list,
 			      const struct allowlist_program *program)
@@ -322,7 +330,7 @@ bool allowlist_admits_service(struct allowlist *a, const char *cgroup, const cha
 	       (label && lists_label(&a->list, label));
 }
 
-/* Properties of a path by the longest prefixes that match it. */
+/* Properties of a path, which follow from the longest prefixes that match the path. */
 struct place {
 	bool trusted;
 	bool of_system;
@@ -335,7 +343,7 @@ static struct place place_of(const struct allowlist *a, const char *path)
 	size_t system = longest(&a->config, "system-prefix", system_prefixes,
 				sizeof(system_prefixes) / sizeof(system_prefixes[0]), path);
 
-	/* A prefix that is in both lists counts as the system's. */
+	/* A prefix that is both trusted and of the system counts as the system's. */
 	return (struct place){ .trusted = trusted, .of_system = system && system >= trusted };
 }
 

@@ -44,7 +44,10 @@ static void read_notes(const uint8_t *notes, size_t size, struct id *id)
 	}
 }
 
-/* dl_iterate_phdr() calls this first for the program. Later objects are not examined. */
+/*
+ * Reads the build ID of the program, which is the first object of dl_iterate_phdr(), and ends the
+ * iteration.
+ */
 static int read_object(struct dl_phdr_info *object, size_t size, void *id)
 {
 	(void)size;

@@ -10,7 +10,7 @@
 #define BUILD_ID_TEXT 17
 
 /*
- * Writes the start of this program's build ID in hexadecimal. If the linker wrote no build ID,
+ * Writes the start of this program's build ID in hexadecimal. If the program has no build ID,
  * writes "unidentified" and returns false.
  */
 bool build_id(char text[BUILD_ID_TEXT]);

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The mount point of cgroups. Paths of cgroups are relative to this folder. */
+/* The folder where cgroups are mounted, to which paths of cgroups are relative. */
 #define CGROUP_MOUNT "/sys/fs/cgroup"
 
-/* The longest path that the kernel reports, with its terminating zero. */
+/* Size of the longest path that the kernel reports, with the terminating zero. */
 #define CGROUP_PATH_SIZE 4096
 
 /*

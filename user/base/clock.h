@@ -21,7 +21,7 @@ static inline uint64_t clock_ns(void)
 
 /*
  * Returns the ms until then_ns, rounded up, as a timeout for poll(): 0 if then_ns has passed, -1 if
- * it is UINT64_MAX.
+ * then_ns is UINT64_MAX.
  */
 static inline int clock_ms_until(uint64_t then_ns)
 {

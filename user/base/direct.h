@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A connection of a client and an engine without the module. The client's library takes the place
- * of the kernel module. It exchanges packets with the engine's kit on two sockets.
+ * A connection of a client and an engine without the module. The client's library replaces the
+ * kernel module, and exchanges packets with the engine's kit on two sockets.
  *
- * The first socket is the one by which the client connects to the engine. It carries commands, in
- * the format of NNACCEL_SESSION_FETCH, and answers. The client sends the engine the second socket
- * with DIRECT_HELLO. This socket carries files of memory. The client sends a file before the
- * command or burst request that uses the memory.
+ * By the first socket the client connects to the engine. The first socket carries commands, in the
+ * format of NNACCEL_SESSION_FETCH, and answers. The client sends the engine the second socket with
+ * DIRECT_HELLO. The second socket carries files of memory. The client sends a file before the
+ * command or burst request that uses the file's memory.
  */
 #ifndef NN_BASE_DIRECT_H
 #define NN_BASE_DIRECT_H
@@ -15,24 +15,24 @@
 
 enum direct_kind {
 	/*
-	 * The first packet on the first socket: brings the second socket. The engine answers with
-	 * the same packet and `error`.
+	 * The first packet on the first socket, which carries the second socket. The engine answers
+	 * DIRECT_HELLO with the same packet and sets `error`.
 	 */
 	DIRECT_HELLO = 1,
-	/* Brings a grant's file. The grant's memory begins at `offset` of the file. */
+	/* Carries the file of a grant. The grant's memory begins at `offset` of the file. */
 	DIRECT_GRANT,
 	/*
-	 * Brings a file with the regions of a burst at their offsets. For burst 0 the file has the
+	 * Carries a file with the regions of a burst at their offsets. For burst 0 the file is the
 	 * doorbell.
 	 */
 	DIRECT_BURST,
-	/* From now on, `slot` of `burst` stands for `grant`. */
+	/* Makes `slot` of `burst` stand for `grant` from now on. */
 	DIRECT_SLOT,
 };
 
 /*
- * A message: DIRECT_HELLO on the first socket, other kinds on the second. Fields that its kind does
- * not use are 0.
+ * A message. DIRECT_HELLO is sent on the first socket, and all other kinds on the second socket.
+ * Fields that a message's kind does not use are 0.
  */
 struct direct_message {
 	__u32 kind;
@@ -43,7 +43,10 @@ struct direct_message {
 	__u64 offset;
 };
 
-/* An answer, with the fields of NNACCEL_SESSION_COMMIT. The payload and then the message follow. */
+/*
+ * An answer to a command, with the fields of NNACCEL_SESSION_COMMIT. In the packet the payload
+ * follows, and then the message.
+ */
 struct direct_answer {
 	__u64 cookie;
 	__u64 device_ns;

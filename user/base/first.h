@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 /*
- * Returns whether this is the first call with this cause, a number below 32. `met` has a bit for
- * each cause.
+ * Returns true for the first call with `cause`, a number below 32. `met` has a bit for each cause
+ * that has occurred.
  */
 static inline bool first_time(atomic_uint *met, int cause)
 {

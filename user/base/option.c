@@ -31,7 +31,7 @@ bool option_number(const char *text, uint64_t low, uint64_t high, uint64_t *numb
 	return !errno && !*end && *number >= low && *number <= high;
 }
 
-/* Stores an option's value in the caller's structure. Returns false if the value is wrong. */
+/* Stores an option's value in the caller's structure. Returns false if the value is not allowed. */
 static bool take(const struct option_row *row, const char *text, char *into,
 		 char fault[OPTION_FAULT])
 {
@@ -73,7 +73,10 @@ static void tell_options(const struct option_row *rows, const char *word, char f
 		fault[length] = '\0';
 }
 
-/* Writes that an option is unknown or, if it is ambiguous, which options it may stand for. */
+/*
+ * Writes that an option is unknown or, if an abbreviation is ambiguous, the options that begin with
+ * it.
+ */
 static void explain(const struct option_row *rows, const char *word, char fault[OPTION_FAULT])
 {
 	const struct option_row *const all = rows;
@@ -125,7 +128,7 @@ int option_read(const struct option_row *rows, int argc, char **argv, void *into
 			NULL, FIRST_ROW + (int)count,
 		};
 	opterr = 0;
-	optind = 0;	/* resets getopt_long() after an earlier call */
+	optind = 0;	/* 0 makes getopt_long() begin again */
 	while ((found = getopt_long(argc, argv, ":h", list, NULL)) != -1) {
 		const struct option_row *row;
 

@@ -8,7 +8,7 @@
 
 #include "base/packet.h"
 
-/* Memory for a control message with one file. */
+/* Memory for a control message with one file descriptor. */
 union file_room {
 	char buffer[CMSG_SPACE(sizeof(int))];
 	struct cmsghdr align;
@@ -33,7 +33,10 @@ bool packet_send(int socket, const void *bytes, size_t size, int file)
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size;
 }
 
-/* Returns the file of a message that has exactly one. Otherwise closes all files of the message. */
+/*
+ * Returns the file of a message that has exactly one file. If the message has several files, closes
+ * all files and returns -1.
+ */
 static int take_file(struct msghdr *message)
 {
 	int files[sizeof(union file_room) / sizeof(int)], file = -1;

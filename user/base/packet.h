@@ -10,15 +10,16 @@
 #include <sys/types.h>
 
 /*
- * Sends a packet, with a file unless `file` is -1. Does not wait. Returns false with errno on
+ * Sends a packet without waiting, with a file unless `file` is -1. Returns false with errno on
  * failure.
  */
 bool packet_send(int socket, const void *data, size_t size, int file);
 
 /*
  * Receives a packet as recvmsg() with `flags`, and returns the packet's size. Sets *file to the
- * file in the packet, which the caller closes, or to -1. The file gets the first free descriptor.
- * If the packet has several files, all are closed. If `file` is NULL, no file is received.
+ * file in the packet, which the caller closes, or to -1. The received file gets the first free
+ * descriptor. If the packet has several files, the function closes all files. If `file` is NULL, no
+ * file is received.
  */
 ssize_t packet_receive(int socket, void *data, size_t size, int flags, int *file);
 

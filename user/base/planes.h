@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Planes of an image, and the tensor that they stand for: the rows of all planes, without gaps
- * between rows.
- */
+/* Planes of an image, and the tensor that has the rows of all planes without gaps between rows. */
 #ifndef NN_BASE_PLANES_H
 #define NN_BASE_PLANES_H
 
@@ -12,8 +9,8 @@
 #include <nnaccel/hardware_buffer.h>
 
 /*
- * Returns the bytes of all pixels. Sets *is_dense if all pixels lie one after the other in one
- * file.
+ * Returns the number of bytes of all pixels of an image. Sets *is_dense if all pixels lie one after
+ * the other in one file.
  */
 static inline uint64_t planes_measure(const struct nna_hardware_plane *planes, uint32_t count,
 				      bool *is_dense)

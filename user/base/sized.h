@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structures that begin with their size. A program built with an older header passes shorter
- * structures; one built with a newer header passes longer ones. Elements of arrays have no size
- * field: either they never grow, or the caller passes their size as an argument.
+ * Structures that begin with their size. A program that was built with an older header passes
+ * shorter structures, and a program that was built with a newer header passes longer structures.
+ * Elements of arrays have no size field: either they never grow, or the caller passes their size as
+ * an argument.
  */
 #ifndef NN_BASE_SIZED_H
 #define NN_BASE_SIZED_H
 
 #include <stddef.h>
 
-/* The size of a structure whose last field is this one. */
+/* The size of a structure up to and including the field `field`. */
 #define SIZE_WITH(type, field) (offsetof(type, field) + sizeof(((type *)0)->field))
 
-/* True if a structure, which another program may have filled in, has this field. */
+/* True if a structure from another program is long enough to have the field `field`. */
 #define HAS_FIELD(structure, field) \
 	((structure)->size >= SIZE_WITH(__typeof__(*(structure)), field))
 

@@ -6,7 +6,7 @@
 #define NN_BASE_SPIN_H
 
 /*
- * Pauses for some cycles, so that the core's other hardware thread can run. On most cores of arm64
+ * Pauses for some cycles, so that the core's second hardware thread can run. On most cores of arm64
  * "yield" is a no-op; "isb" refills the pipeline, which takes about as long as x86's pause.
  */
 static inline void spin_pause(void)

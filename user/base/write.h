@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Writing to a file until all bytes are written.
- */
+/* Writes all bytes to a file, with several calls if needed. */
 #ifndef NN_BASE_WRITE_H
 #define NN_BASE_WRITE_H
 
@@ -13,8 +11,8 @@
 
 /*
  * Writes `size` bytes to a regular file or memfd from offset `at` on, without moving the file's
- * position. Usually makes one call, because the kernel writes up to 2 GiB in a call. Returns false
- * with errno on failure; a part of the bytes may then be in the file.
+ * position. Usually one pwrite() suffices, because the kernel writes up to 2 GiB in a call. Returns
+ * false with errno on failure, when the file may have a part of the bytes.
  */
 static inline bool write_at(int fd, const void *bytes, size_t size, off_t at)
 {

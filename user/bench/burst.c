@@ -27,18 +27,18 @@
 #include "bench/burst/waits.h"
 #include "bench/figure.h"
 
-#define ROUNDS		40	/* subject and peer alternate, because the CPUs' speed may change */
+#define ROUNDS		40	/* subject and peer alternate, because CPU speeds may change */
 #define AWAKE_BATCHES	50	/* a round */
-#define AWAKE_BATCH	200	/* round trips that make one sample */
-#define ASLEEP_TRIPS	50	/* round trips in a round; each is a sample */
+#define AWAKE_BATCH	200	/* number of round trips in one sample */
+#define ASLEEP_TRIPS	50	/* round trips in a round, each of which is a sample */
 #define WORK_TRIPS	8
 #define WORK_NS		1500000
 #define SPIN_NS		150000
 #define MAX_SAMPLES	(ROUNDS * AWAKE_BATCHES)
 
 /*
- * Binds this process to a CPU. If permitted, the process gets priority over all other processes on
- * that CPU.
+ * Binds this process to a CPU. If permitted, this process gets priority over all other processes on
+ * the CPU.
  */
 static void settle(int cpu)
 {
@@ -135,7 +135,7 @@ static void bench_start(struct bench *b, enum subject subject)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		serve(subject, &b->memory, b->peer);
 	}
-	/* Stop the servers that are not being measured, because they spin. */
+	/* Stop each server while it is not measured, because servers spin. */
 	kill(b->server, SIGSTOP);
 }
 
@@ -181,8 +181,8 @@ static double bench_end(struct bench *b)
 }
 
 /*
- * Makes the CPU-latency request that the module makes while a burst exists. Returns -1 if this is
- * not permitted.
+ * Makes the CPU-latency request that the module makes while a burst exists. Returns -1 if the
+ * request is not permitted.
  */
 static int hold_latency(void)
 {

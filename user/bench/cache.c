@@ -3,9 +3,9 @@
  * Measures the compilation cache: the time to prepare MobileNetV2 and a keyword-spotting network of
  * LSTM layers (float32) from the two files of an entry. The lower bound is the time to map one file
  * and hash the other. For comparison, the models are also prepared without files. The program also
- * runs plans that were saved after many executions of their model. Without an argument, it measures
- * the worker's part in this process. With --vm it measures through libnnaccel, the module and the
- * engine, and prints no header.
+ * runs plans that were saved after many executions of their model. Without an argument, the program
+ * measures the worker's part in this process. With --vm the program measures through libnnaccel,
+ * the module and the engine, and prints no header.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -114,7 +114,10 @@ static double time_floor(const struct worker *w)
 	return us;
 }
 
-/* Asks the keeper directly, because the socket is not part of this measurement. */
+/*
+ * Measures a preparation from the cache. The function calls the keeper's code directly, because the
+ * keeper's socket is not part of the measurement.
+ */
 static double time_cached(const struct worker *w)
 {
 	const struct nn_plan_options options = { .preference = 1 };
@@ -193,7 +196,7 @@ static void report(const char *prefix, const char *where, double floors[RUNS],
 	figure(name[1], figure_quantile(colds, RUNS, 0.5), "us", name[0], cached, where);
 }
 
-/* The subject owns the builder. */
+/* Measures the worker's part for the network `builder`, which the function frees. */
 static void bench_worker(const char *prefix, struct builder *builder)
 {
 	static double floors[RUNS], cacheds[RUNS], colds[RUNS];
@@ -217,8 +220,8 @@ static void bench_worker(const char *prefix, struct builder *builder)
 	 */
 	for (int i = -2; i < RUNS; i++) {
 		/*
-		 * Each measurement follows one of another kind, so that all begin with CPU caches
-		 * in the same state.
+		 * Each timed preparation follows a preparation of a different kind, so that all
+		 * begin with CPU caches in the same state.
 		 */
 		double floor = time_floor(&w), between = time_cold(&w), cached = time_cached(&w),
 		       cold_us = time_cold(&w);
@@ -246,7 +249,7 @@ static double time_hal(struct nna_device *d, const struct nn_model *model,
 	uint64_t start;
 	double us;
 
-	/* By then the engine has freed the last model. */
+	/* Wait until the engine has freed the previous model. */
 	usleep(SETTLE_US);
 	start = clock_ns();
 	if (cache)

@@ -53,8 +53,8 @@ static double percentile(double *times, size_t count, size_t percent)
 }
 
 /*
- * Returns where this runs. The environment says so, because a program cannot distinguish a VM from
- * a machine.
+ * Returns the kind of machine on which this program runs. The environment names the kind, because a
+ * program cannot distinguish a VM from a machine.
  */
 static const char *where(void)
 {
@@ -99,9 +99,10 @@ static void time_runs(const struct subject *s, double *times, size_t count)
 }
 
 /*
- * Runs subject and peer alternately, so that other work on the machine disturbs both. With several
+ * Runs subject and peer in turn, so that other work on the machine disturbs both. With several
  * threads each turn has more runs, because the peer's threads spin long after their last run. After
- * a turn this waits until they sleep; before a turn it wakes the CPU up.
+ * the peer's turn the function waits until the peer's threads sleep. Before each turn the function
+ * makes the CPU leave idle states by warm-up runs.
  */
 static void compare_runs(const char *figure, struct subject ours, struct subject peer,
 			 uint32_t threads, size_t runs, size_t percent)
@@ -137,7 +138,10 @@ static void compare(const char *figure, struct subject ours, struct subject peer
 	compare_runs(figure, ours, peer, threads, RUNS, 50);
 }
 
-/* The peer's threads spin, so on a shared CPU they delay one another. */
+/*
+ * Two threads are measured only with two CPUs, because spinning threads of the peer delay each
+ * other on a shared CPU.
+ */
 static bool has_two_cpus(void)
 {
 	cpu_set_t cpus;
@@ -154,7 +158,10 @@ static void compare_net(const char *figure, net_fn *make, enum net_type type, ui
 	net_free(&net);
 }
 
-/* Compares float16 with the peer's float32, because the peer has no float16 for this CPU. */
+/*
+ * Compares nnaccel in float16 with the peer in float32, because the peer has no float16 for this
+ * CPU.
+ */
 static void compare_fp16(void)
 {
 	static struct net net;
@@ -166,7 +173,7 @@ static void compare_fp16(void)
 
 typedef struct subject subject_fn(const struct net *net, uint32_t threads);
 
-/* Returns the time to prepare a network and, with `runs`, to run it once. */
+/* Returns the time to prepare a network and, if `runs` is true, to run the network once. */
 static double time_making(const struct net *net, subject_fn *make, uint32_t threads, bool runs)
 {
 	double start = now_us(), time;
@@ -212,7 +219,7 @@ static double in_child(double (*measure)(const void *arg), const void *arg)
 		result = measure(arg);
 		_exit(write(fds[1], &result, sizeof(result)) != sizeof(result));
 	}
-	/* Close this process's write end, so that the child's death ends the read. */
+	/* Close this process's write end of the pipe, so that the child's death ends the read. */
 	close(fds[1]);
 	if (read(fds[0], &result, sizeof(result)) != sizeof(result))
 		exit(1);
@@ -238,7 +245,7 @@ static double rss_of(const void *arg)
 
 /*
  * Measures the peak resident memory that a process needs to prepare and run a network, without the
- * network itself.
+ * network's own memory.
  */
 static double measure_rss(subject_fn *make)
 {
@@ -258,14 +265,17 @@ static double first_of(const void *arg)
 	return time_making(f->net, f->make, has_two_cpus() ? 2 : 1, true);
 }
 
-/* Measures a program that was just started: libraries, threads and memory are new each time. */
+/*
+ * Measures preparation and first run of a network in a new process, where libraries, threads and
+ * memory are new.
+ */
 static void compare_first(const char *figure, enum net_type type, subject_fn *make)
 {
 	double times[PREPARES], peer_times[PREPARES];
 	static struct net net;
 
 	net_mobilenet_v2(&net, type, 0);
-	/* The first run saves the plan to the cache. */
+	/* The first process saves the plan to the compilation cache. */
 	in_child(first_of, &(struct first){ &net, make });
 	for (size_t i = 0; i < PREPARES; i++) {
 		times[i] = in_child(first_of, &(struct first){ &net, make });
@@ -276,7 +286,7 @@ static void compare_first(const char *figure, enum net_type type, subject_fn *ma
 	net_free(&net);
 }
 
-/* Measures runs of a prepared network after warm-up runs. */
+/* Returns the time of a run of a prepared network, after warm-up runs. */
 static double run_of(const void *arg)
 {
 	struct subject s = subject_plan(arg, has_two_cpus() ? 2 : 1);
@@ -312,7 +322,10 @@ static double copy_of(const void *arg)
 	return now_us() - start;
 }
 
-/* Prints the lower bound of the time to a first result: one run, and a copy of the weights. */
+/*
+ * Prints the lower bound of the time to a first result, which is the time of one run and of a copy
+ * of the weights.
+ */
 static void compare_least(const char *run, const char *copy, enum net_type type)
 {
 	double runs[PREPARES], copies[PREPARES], peer_times[PREPARES];
@@ -354,7 +367,10 @@ static double p90(struct subject *s)
 	return percentile(times, LOADED_RUNS, 90);
 }
 
-/* Shows how much CPU time the scheduler gives to one thread that never waits. */
+/*
+ * Counts to a number without waiting, which shows how much CPU time the scheduler gives to a
+ * thread.
+ */
 static void count_to(void *state)
 {
 	volatile const uint64_t *end = state;
@@ -363,7 +379,7 @@ static void count_to(void *state)
 		;
 }
 
-/* Returns the number to which a loop counts in `us` microseconds. */
+/* Returns the number to which count_to() counts in `us` microseconds. */
 static uint64_t count_for(double us)
 {
 	uint64_t end = 10 * 1000 * 1000;
@@ -372,7 +388,7 @@ static uint64_t count_for(double us)
 	return (uint64_t)((double)end * us / time_run(&counting));
 }
 
-/* Compares networks on two threads while each CPU also runs another process. */
+/* Compares networks on two threads while each CPU also runs a second process. */
 static void compare_loaded(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -402,8 +418,8 @@ static void compare_loaded(void)
 }
 
 /*
- * Compares a plan in a worker with the same plan in this process, both on one thread. It uses the
- * shortest times, because an emulated machine is slowed down at random.
+ * Compares a plan in a worker with the same plan in this process, both on one thread. The function
+ * compares the shortest times, because an emulated machine is slowed down at random.
  */
 static int compare_worker(void)
 {
@@ -440,7 +456,7 @@ static const struct {
 	{ "mnv2_qu8", net_mobilenet_v2, NET_QU8 },
 };
 
-/* Common image and sequence networks. `compute --nets` measures the shortest times of runs. */
+/* Common image and sequence networks, whose shortest run times `compute --nets` measures. */
 static const struct {
 	const char *name;
 	net_fn *make;
@@ -457,7 +473,7 @@ static const struct {
 	{ "encoder", .sequence = sequence_encoder },
 };
 
-/* Returns the name of a figure of a network. */
+/* Returns the name of the figure `what` of the network with index `net`. */
 static const char *figure_of(size_t net, const char *what)
 {
 	static char figure[64];
@@ -466,7 +482,10 @@ static const char *figure_of(size_t net, const char *what)
 	return figure;
 }
 
-/* Compares runs of the networks on one thread, or the times to prepare the networks. */
+/*
+ * Compares the runs of all networks on one thread or, if `prepare` is true, the times to prepare
+ * them.
+ */
 static void compare_nets(const char *what, bool prepare)
 {
 	for (size_t i = 0; i < sizeof(nets) / sizeof(nets[0]); i++) {
@@ -511,8 +530,8 @@ static int compare_level(const char *level)
 }
 
 /*
- * Runs a network once to warm up and once between marks, so that instructions are counted: those of
- * nnaccel, of nnaccel in float16, or of the peer.
+ * Runs a network once to warm up and once between two marks, so that an emulator's plug-in can
+ * count instructions. `who` is nnaccel, nnaccel in float16, or the peer.
  */
 static int run_marked(const char *name, const char *who)
 {
@@ -562,7 +581,10 @@ static void compare_known(size_t index, enum net_type type, uint32_t threads)
 	net_free(&net);
 }
 
-/* Compares all networks, or the networks whose names begin with one of these words. */
+/*
+ * Compares all networks or, if `count` is not 0, the networks whose names begin with a word of
+ * `names`.
+ */
 static int compare_all_known(int count, char **names)
 {
 	bool found = !count;
@@ -638,7 +660,7 @@ int main(int argc, char **argv)
 		return run_marked(argv[2], argv[3]);
 	if (argc != 1)
 		return option_usage("compute", usage, argc, argv);
-	/* Call bench_clients() before threads exist, because it forks. */
+	/* Call bench_clients() before this process has threads, because bench_clients() forks. */
 	if (!bench_clients(has_two_cpus() ? 2 : 1, where()))
 		fprintf(stderr, "clients: no memory\n");
 	rss = measure_rss(subject_plan);

@@ -103,7 +103,7 @@ void work(uint64_t ns)
 		;
 }
 
-/* Runs the plan, or waits `work_ns` without a plan. */
+/* Runs the plan or, if it is NULL, waits for `work_ns`. */
 static void execute(struct burst_end *end, const struct nn_plan *plan, uint64_t work_ns)
 {
 	static float data[2][ELEMENTS];

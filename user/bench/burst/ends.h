@@ -18,7 +18,7 @@
 #define SLOTS		16
 #define ELEMENTS	16	/* number of elements in each tensor of the small model */
 
-/* The request has two inputs and an output of known shape in two memories. */
+/* Each request of the benchmark has two inputs and an output of known shape in two memories. */
 #define INPUTS		2
 #define OUTPUTS		1
 #define POOLS		2
@@ -27,10 +27,10 @@
 /* Prints a message with errno, and exits. */
 __attribute__((noreturn)) void die(const char *what);
 
-/* If `status` is not NN_OK, prints the error's message and exits, like die(). */
+/* Prints the error's message and exits, like die(), if `status` is not NN_OK. */
 void check(enum nn_status status, const struct nn_error *err);
 
-/* Returns memory that a forked child shares. */
+/* Returns memory that this process shares with its forked children. */
 void *shared(size_t size);
 
 struct burst_memory {
@@ -59,13 +59,13 @@ struct place {
 };
 
 /*
- * Does the worker's part: receives a request, runs the plan (without a plan: waits for a given
- * time), and answers.
+ * Does the worker's part of a round trip: receives a request, runs the plan, and answers. Without a
+ * plan the worker waits for `work_ns` instead.
  */
 void burst_serve_one(struct burst_end *end, const struct place *places,
 		     const struct nn_plan *plan, uint64_t work_ns);
 
-/* Waits for the given time without sleeping. */
+/* Spins for the given time instead of sleeping. */
 void work(uint64_t ns);
 
 /* The client's. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A minimal ring, to compare with a burst. It has a head and a tail; both processes spin and check
- * nothing. A packet has as many words as a burst's packet of one small request.
+ * A minimal ring, to compare with a burst. A minimal ring has a head and a tail; both processes
+ * spin and check nothing. A packet has as many words as a burst's packet of one small request.
  */
 #ifndef NN_BENCH_BURST_LEAN_H
 #define NN_BENCH_BURST_LEAN_H
@@ -18,15 +18,18 @@ struct lean_ring {
 	_Alignas(64) struct nnaccel_datum datums[LEAN_DATUMS];
 };
 
-/* The ring is in shared memory, which is zeroed at first. */
+/* Rings for requests and for results. The caller puts the rings in zeroed shared memory. */
 struct lean_rings {
 	struct lean_ring requests, results;
 };
 
-/* Does the client's part: sends a request and receives the result. */
+/* Does the client's part of a round trip: sends a request and receives the result. */
 void lean_trip(struct lean_rings *rings);
 
-/* Does the server's part: receives a request, works for the given time, and sends the result. */
+/*
+ * Does the server's part of a round trip: receives a request, spins for the given time, and sends
+ * the result.
+ */
 void lean_serve_one(struct lean_rings *rings, uint64_t work_ns);
 
 #endif /* NN_BENCH_BURST_LEAN_H */

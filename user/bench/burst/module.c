@@ -16,7 +16,7 @@
 #include "bench/figure.h"
 
 #define TRIPS	2000	/* of each subject */
-#define TURN	50	/* round trips of a subject before the next subject's turn */
+#define TURN	50	/* round trips of one subject before the next subject is measured */
 
 enum subject { BURST, IOCTL, SOCKET, SOCKET_FD, URING, SUBJECTS };
 
@@ -33,7 +33,7 @@ struct module_bench {
 	double medians[SUBJECTS];
 };
 
-/* Builds a model that reshapes its input: the smallest work that a model can have. */
+/* Builds a model that only reshapes its input, which is the least work of a model. */
 static const struct nn_model *small_model(void)
 {
 	static const _Alignas(8) uint32_t to = ELEMENTS;
@@ -61,8 +61,8 @@ static const struct nn_model *small_model(void)
 }
 
 /*
- * Start the server before opening the device: the server is a child process, which cannot use the
- * parent's context.
+ * The function starts the socket's server before it opens the device, because the server is a child
+ * process, which cannot use the parent's context.
  */
 static void start(struct module_bench *b)
 {
@@ -114,7 +114,7 @@ static void trip(struct module_bench *b, enum subject subject)
 		socket_peer_execute(&b->socket, subject == SOCKET_FD);
 }
 
-/* Measures all subjects alternately in the same run; the figures are medians. */
+/* Measures all subjects alternately in the same run; the printed figures are medians. */
 static void measure(struct module_bench *b)
 {
 	uint64_t start_ns;
@@ -131,7 +131,7 @@ static void measure(struct module_bench *b)
 		b->medians[i] = figure_quantile(b->samples[i], TRIPS, 0.5);
 }
 
-/* Prints the figure of bursts with the figure of each peer. */
+/* Prints a figure of bursts together with the figure of each peer. */
 static void print(const struct module_bench *b, const char *name, double value, const char *unit,
 		  const char *where)
 {
@@ -147,7 +147,10 @@ static void print(const struct module_bench *b, const char *name, double value, 
 	}
 }
 
-/* Sets how many bursts of a user may have a CPU-latency request. Returns the old number, or -1. */
+/*
+ * Sets how many bursts of a user may have a CPU-latency request. Returns the previous number, or
+ * -1.
+ */
 static long set_requests(long count)
 {
 	FILE *file = fopen("/sys/module/nnaccel/parameters/max_latency_requests", "r+e");
@@ -162,7 +165,7 @@ static long set_requests(long count)
 	return fclose(file) ? -1 : old;
 }
 
-/* Adds samples: the first execution of a burst after some idle time, several times. */
+/* Adds samples of the first execution of a burst after idle time. */
 static void sample_after_idle(struct module_bench *b, struct idle_samples *to)
 {
 	struct nn_error err = { "" };
@@ -181,7 +184,10 @@ static void sample_after_idle(struct module_bench *b, struct idle_samples *to)
 	b->burst = NULL;
 }
 
-/* Measures alternately with and without the module's CPU-latency request. */
+/*
+ * Measures the first execution after idle time, alternately with and without the module's
+ * CPU-latency request.
+ */
 static void measure_after_idle(struct module_bench *b)
 {
 	static struct idle_samples with, without;
@@ -215,8 +221,8 @@ int bench_by_time(void)
 
 /*
  * Returns the instructions that an execution takes in client and worker while both are awake. The
- * clock of the single CPU counts instructions, so one thread does the work of both, one after the
- * other and without waiting.
+ * clock of the single CPU counts instructions, so one thread does the client's and the worker's
+ * work in turn, without waiting.
  */
 static double awake_instructions(void)
 {

@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Measures the first execution after idle time, in rounds with and without a latency request. */
+/*
+ * Numbers of rounds and of samples in a round, for measuring the first execution after idle time.
+ */
 #define IDLE_NS		UINT64_C(10000000)
 #define IDLE_ROUNDS	15
 #define IDLE_TURN	10
@@ -18,7 +20,7 @@ struct idle_samples {
 	size_t count;
 };
 
-/* Print the figures of a machine with the module: times, and numbers of instructions. */
+/* Print times of executions by the module, and numbers of instructions of executions. */
 int bench_by_time(void);
 int bench_by_instructions(void);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server behind a unix stream socket, to compare with a burst. It executes the same model, and
- * gets the memory as an fd.
+ * A server behind a unix stream socket, to compare with a burst. The server executes the burst's
+ * model, and gets the memory as an fd.
  *
- * The same code builds and checks the messages, which are a burst's packets. So only
- * the transport between the two processes differs.
+ * Messages are a burst's packets, which the burst's code builds and checks. So a burst and a socket
+ * differ only in the transport between the two processes.
  */
 #define _GNU_SOURCE
 #include "bench/burst/socket.h"
@@ -48,8 +48,8 @@ static void send_message(int socket, struct message *m)
 }
 
 /*
- * Receives a message. It arrives whole, because only one message is sent at a time. Returns false
- * if the other process has closed the socket.
+ * Receives a message. A message arrives whole, because only one message is sent at a time. Returns
+ * false if the peer process has closed the socket.
  */
 static bool receive_message(int socket, struct message *m)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server behind a unix stream socket, to compare with a burst. It executes the same model, and
- * gets the memory as an fd.
+ * A server behind a unix stream socket, to compare with a burst. The server executes the burst's
+ * model, and gets the memory as an fd.
  */
 #ifndef NN_BENCH_BURST_SOCKET_H
 #define NN_BENCH_BURST_SOCKET_H
@@ -14,15 +14,16 @@
 struct socket_peer {
 	pid_t server;
 	int socket;
-	int memory;	/* the fd of the memory that is passed */
+	int memory;	/* fd of the memory that the client passes to the server */
 };
 
-/* Starts the server. Call it before this process starts threads. Exits if that fails. */
+/* Starts the server, or exits on failure. The caller must not have started threads yet. */
 void socket_peer_start(struct socket_peer *peer, const struct nn_model *model);
 
 /*
- * Lets the server execute the model. With pass_memory, the memory is sent with this request, and
- * mapped only for it. Otherwise the server uses memory that it has kept mapped.
+ * Makes the server execute the model. With `pass_memory` the request carries the memory, which the
+ * server maps only for the request. Without `pass_memory` the server uses memory that it mapped
+ * before.
  */
 void socket_peer_execute(struct socket_peer *peer, bool pass_memory);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Executions by io_uring, one in flight, to compare with a burst. */
+/* Executions by io_uring, one at a time, to compare with a burst. */
 #ifndef NN_BENCH_BURST_URING_H
 #define NN_BENCH_BURST_URING_H
 
@@ -12,11 +12,11 @@ struct uring_peer {
 	struct nna_submission *submission;
 };
 
-/* Makes the ring and the submission. Like all functions of this file, it exits on failure. */
+/* Makes the ring and the submission. All functions of this header exit on failure. */
 void uring_peer_start(struct uring_peer *peer, struct nna_prepared_model *prepared,
 		      const struct nna_request *request);
 
-/* Submits an execution and waits for it, with one system call. */
+/* Submits an execution and waits for its end by one system call. */
 void uring_peer_execute(struct uring_peer *peer);
 
 void uring_peer_stop(struct uring_peer *peer);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares ways of waiting: adaptive ("learned"), always spinning, never spinning, and the minimal
- * ring as the lower bound. Two processes each use their own CPU, either alone, or shared with a
+ * ring as the lower bound. Client and worker have a CPU each, which they use alone or share with a
  * process that always computes.
  */
 #define _GNU_SOURCE
@@ -20,9 +20,9 @@
 #include "bench/burst/waits.h"
 #include "bench/figure.h"
 
-#define ROUNDS		10	/* rounds, each of all ways of waiting */
+#define ROUNDS		10	/* number of rounds, each with all ways of waiting */
 #define MAX_TRIPS	1000	/* of a way */
-#define WARM_TRIPS	10	/* unmeasured executions at a round's beginning */
+#define WARM_TRIPS	10	/* executions at a round's beginning that are not measured */
 #define ROUND_NS	150000000
 
 static const uint64_t works_ns[] = { 200000, 1500000, 20000000 };
@@ -46,7 +46,7 @@ struct side {
 	struct burst_end *end;
 	double added_ns[MAX_TRIPS];
 	size_t count;
-	uint64_t cpu_ns;		/* CPU time of both processes, without the work */
+	uint64_t cpu_ns;		/* CPU time of client and worker, without the work */
 };
 
 static void settle(int cpu)
@@ -58,7 +58,7 @@ static void settle(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Starts a process on its own CPU; returns 0 in that process. */
+/* Forks a process that runs on `cpu`; returns 0 in the new process. */
 static pid_t start(int cpu)
 {
 	pid_t pid = fork();
@@ -98,7 +98,7 @@ static void side_start(struct side *s, int way, uint64_t work_ns)
 	s->server = start(1);
 	if (!s->server)
 		serve(s, way, work_ns);
-	/* Stop the servers that are not being measured, because they spin. */
+	/* Stop each server while it is not measured, because servers spin. */
 	kill(s->server, SIGSTOP);
 }
 
@@ -171,7 +171,8 @@ static void compare(uint64_t work_ns, bool loaded)
 	for (int way = 0; way < WAYS; way++) {
 		struct side *s = &sides[way];
 		/*
-		 * The length of work is by the clock, so on shared CPUs work takes less CPU time.
+		 * Work ends by the clock, so on a shared CPU work takes less CPU time than its
+		 * length.
 		 */
 		double cpu = (double)s->cpu_ns / (double)s->count / (double)work_ns;
 

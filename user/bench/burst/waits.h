@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares ways of waiting for the other process of a burst. */
+/* Compares ways in which client and worker of a burst wait for each other. */
 #ifndef NN_BENCH_BURST_WAITS_H
 #define NN_BENCH_BURST_WAITS_H
 
 /*
  * Prints tab-separated values for several lengths of work, on free and on shared CPUs. The values
- * are the time that each way of waiting adds to an execution, and the CPU time of both processes
+ * are the time that each way of waiting adds to an execution, and the CPU time of client and worker
  * without the work. Returns an exit status.
  */
 int bench_waits(void);

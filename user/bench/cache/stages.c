@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Runs a network's untuned and tuned plans alternately, with a pause before each run, like an
- * application that executes rarely. In small networks the time to wake threads matters then.
+ * application that executes rarely. After a pause, waking threads takes a large part of a small
+ * network's time.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,10 @@
 #define PAUSE_US 1000
 #define WARM_UP 5
 
-/* A plan tunes itself after NN_PLAN_HOT runs, so load the untuned plan again before that. */
+/*
+ * Number of runs before the untuned plan is loaded again, because a plan tunes itself after
+ * NN_PLAN_HOT runs.
+ */
 #define TURN (NN_PLAN_HOT / 2)
 #define TURNS 8
 
@@ -46,7 +50,7 @@ static void must(bool good, const char *what)
 	exit(1);
 }
 
-/* A perceptron whose layers each take a few microseconds. */
+/* Builds a perceptron, each of whose layers takes a few microseconds. */
 static struct builder *small_net(void)
 {
 	enum { ROWS = 32, WIDTH = 64, LAYERS = 8 };

@@ -7,7 +7,7 @@
 
 #include <android/NeuralNetworks.h>
 
-/* Ends the program if a call failed. */
+/* Ends the program with a message if `result` is an error of the NNAPI. */
 void api_must(int result, const char *what);
 
 ANeuralNetworksDevice *api_cpu_device(void);

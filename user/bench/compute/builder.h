@@ -30,7 +30,7 @@ struct builder {
 	uint32_t num_indices;
 	uint32_t inputs[BUILDER_INPUTS];
 	uint32_t outputs[NET_OUTPUTS];
-	void *owned[BUILDER_OPERANDS];	/* memory that is freed with the builder */
+	void *owned[BUILDER_OPERANDS];	/* memory that builder_free() frees */
 	uint32_t num_owned;
 };
 
@@ -39,10 +39,10 @@ struct builder *builder_create(void);
 /* Frees the builder, scalars, and memory of builder_alloc(). */
 void builder_free(struct builder *b);
 
-/* Returns zeroed memory for a constant, which is freed with the builder. */
+/* Returns zeroed memory for a constant; builder_free() frees the memory. */
 void *builder_alloc(struct builder *b, size_t size);
 
-/* Adds an operand without a value, of the dimensions dims[rank]. */
+/* Adds an operand without a value and with the dimensions dims[rank]. */
 uint32_t builder_operand(struct builder *b, int32_t type, uint32_t rank, const uint32_t *dims,
 			 float scale, int32_t zero);
 uint32_t builder_constant(struct builder *b, int32_t type, uint32_t rank, const uint32_t *dims,
@@ -66,17 +66,18 @@ struct builder *builder_net(const struct net *net);
 void builder_halve(struct builder *b);
 
 /*
- * Copies the constants to `to`, which must then become the pool's memory. If `to` is NULL, changes
- * nothing. Returns their size.
+ * Copies the constants to `to`, which must become the pool's memory afterwards. If `to` is NULL,
+ * changes nothing. Returns the size of all constants.
  */
 size_t builder_place(struct builder *b, char *to);
 
-/* Makes a plan with random inputs. The subject owns the builder. */
+/* Makes a plan with random inputs. The subject becomes the owner of the builder. */
 struct subject builder_subject(struct builder *b, uint32_t threads);
 
 /*
- * Does the same, but divides steps for `threads` threads: one, or at least as many as exist.
- * `compiled` is the plan's compiled form; NULL if the model cannot be compiled.
+ * Does the same as builder_subject(), but divides steps for `threads` threads: one, or at least as
+ * many as exist. Sets *compiled to the plan's compiled form, or to NULL if the model cannot be
+ * compiled.
  */
 
 struct subject builder_subject_cut(struct builder *b, uint32_t threads, struct compiled **compiled);

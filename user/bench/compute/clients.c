@@ -44,8 +44,8 @@ static _Noreturn void run_client(struct turn *t, uint32_t client, uint32_t threa
 }
 
 /*
- * Runs all clients for a second. *least is the number of runs of the slowest client. Returns a
- * negative number if a process could not be started.
+ * Runs `count` clients for a second, and returns their runs per second. *least is the number of
+ * runs of the slowest client. Returns a negative number if a process could not be started.
  */
 static double run_clients(struct turn *t, uint32_t count, uint32_t threads, double *least)
 {

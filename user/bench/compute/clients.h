@@ -8,9 +8,9 @@
 
 /*
  * Prints figures clients_N of N processes that run MobileNetV2 in float32 with `threads` threads
- * each. It compares the runs per second of all clients together with those of a single client, and
- * of the slowest client with an equal share. Call it before threads exist. Returns false if a
- * process could not be started.
+ * each. A figure compares the runs per second of all clients together with those of a single
+ * client. A second figure compares the slowest client with an equal share. The calling process must
+ * not have threads. Returns false if a process could not be started.
  */
 bool bench_clients(uint32_t threads, const char *where);
 

@@ -60,8 +60,8 @@ uint32_t graph_omitted(const struct graph *g)
 }
 
 /*
- * Makes random weights, scaled so that products with rows of `depth` numbers are about as large as
- * these numbers.
+ * Returns the range of random weights for which products with rows of `depth` numbers are about as
+ * large as the numbers.
  */
 static float reach_of(uint32_t depth)
 {
@@ -118,7 +118,7 @@ uint32_t graph_batch_product(const struct graph *g, uint32_t x, uint32_t y, bool
 	return out;
 }
 
-/* Makes a tensor with the type and the shape of x, but with the given scale. */
+/* Makes a tensor with the type and the shape of x, but with the given scale and zero point. */
 static uint32_t tensor_like(const struct graph *g, uint32_t x, float scale, int32_t zero)
 {
 	const struct nn_operand *o = &g->b->operands[x];
@@ -181,7 +181,7 @@ static uint32_t ints(const struct graph *g, uint32_t count, const uint32_t *valu
 	return builder_constant(g->b, NN_TENSOR_INT32, 1, &count, 0, 0, data);
 }
 
-/* Makes a tensor with the same bytes in another shape. */
+/* Makes a tensor with the bytes of x and a different shape. */
 static uint32_t reshaped(const struct graph *g, uint32_t x, uint32_t rank, const uint32_t *dims)
 {
 	const struct nn_operand *o = &g->b->operands[x];
@@ -231,7 +231,7 @@ uint32_t graph_from_floats(const struct graph *g, uint32_t x, float scale)
 	return out;
 }
 
-/* Computes the mean of each row, as a column. */
+/* Adds the computation of the mean of each row; the result is a column. */
 static uint32_t mean_of_rows(const struct graph *g, uint32_t x)
 {
 	uint32_t out = builder_operand(g->b, NN_TENSOR_FLOAT32, 2,

@@ -8,35 +8,44 @@
 /* Values of the NNAPI's fused activations. */
 enum { GRAPH_NONE = 0, GRAPH_RELU = 1 };
 
-/* A part of a model: NET_F32 is float32, NET_QC8 is int8 with zero point 0. */
+/*
+ * A model under construction; a graph of the type NET_F32 is float32, and one of NET_QC8 is int8
+ * with zero point 0.
+ */
 struct graph {
 	struct builder *b;
 	enum net_type type;
 };
 
-/* Adds a tensor without a value; `scale` is used if the graph is int8. */
+/* Adds a tensor without a value; only an int8 graph uses `scale`. */
 uint32_t graph_tensor(const struct graph *g, uint32_t rank, const uint32_t *dims, float scale);
 
-/* Add constants: random numbers in [middle - reach, middle + reach], and scalars. */
+/*
+ * graph_floats() adds a constant of random numbers in [middle - reach, middle + reach], and
+ * graph_float() a scalar.
+ */
 uint32_t graph_floats(const struct graph *g, uint32_t rank, const uint32_t *dims, float middle,
 		      float reach);
 uint32_t graph_float(const struct graph *g, float value);
 uint32_t graph_omitted(const struct graph *g);
 
 /*
- * Multiplies [rows, depth] by random weights and adds a bias; the result is [rows, units]. The
- * weights are scaled so that numbers keep their magnitude.
+ * Multiplies x of the shape [rows, depth] by random weights and adds a bias; the result has the
+ * shape [rows, units]. The weights are scaled so that numbers keep their magnitude.
  */
 uint32_t graph_product(const struct graph *g, uint32_t x, uint32_t units, int32_t activation,
 		       float scale);
 
-/* Multiplies [batches, rows, depth] by [batches, columns, depth] or [batches, depth, columns]. */
+/*
+ * Multiplies x of the shape [batches, rows, depth] by y of the shape [batches, columns, depth] or
+ * [batches, depth, columns].
+ */
 uint32_t graph_batch_product(const struct graph *g, uint32_t x, uint32_t y, bool transpose_y,
 			     float scale);
 
 /* Adds an ADD, SUB or MUL whose result has the shape of x. */
 uint32_t graph_binary(const struct graph *g, int32_t code, uint32_t x, uint32_t y, float scale);
-/* Computes x * logistic(1.702 * x), which is nearly GELU. */
+/* Adds the operations of x * logistic(1.702 * x), which is nearly GELU. */
 uint32_t graph_gelu(const struct graph *g, uint32_t x);
 uint32_t graph_softmax(const struct graph *g, uint32_t x, float beta);
 uint32_t graph_reshape(const struct graph *g, uint32_t x, uint32_t rank, const uint32_t *dims);
@@ -44,7 +53,10 @@ uint32_t graph_reshape(const struct graph *g, uint32_t x, uint32_t rank, const u
 /* Swaps the first two of three axes. */
 uint32_t graph_swap(const struct graph *g, uint32_t x);
 
-/* Convert from the graph's type to float32, and back. In a float32 graph both return x itself. */
+/*
+ * Convert from the graph's type to float32, and back. In a float32 graph graph_to_floats() and
+ * graph_from_floats() return x itself.
+ */
 uint32_t graph_to_floats(const struct graph *g, uint32_t x);
 uint32_t graph_from_floats(const struct graph *g, uint32_t x, float scale);
 

@@ -26,7 +26,7 @@ static uint32_t next_random(void)
 
 void *must_alloc(size_t size)
 {
-	/* The peer reads a few bytes beyond the end. */
+	/* Allocate more than `size`, because XNNPACK reads a few bytes beyond the end. */
 	void *memory = calloc(1, size + 64);
 
 	if (!memory) {
@@ -69,8 +69,8 @@ size_t layer_weights(const struct net *net, uint32_t layer)
 }
 
 /*
- * Makes random weights, scaled so that sums of their products with inputs have about the range of
- * outputs.
+ * Makes random weights for a layer. The weights are scaled so that sums of products with inputs
+ * have about the range of outputs.
  */
 static void fill_layer(struct net *net, uint32_t index)
 {
@@ -142,7 +142,7 @@ static uint32_t add(struct net *net, uint32_t from, uint32_t other, enum layer_r
 			 .other = other, .range = range }, net->images[from].channels);
 }
 
-/* Adds the mean of each channel. */
+/* Adds a layer that computes the mean of each channel. */
 static uint32_t pool(struct net *net, uint32_t from)
 {
 	return add_layer(net, (struct layer){ .kind = LAYER_POOL, .filter = net->images[from].size,
@@ -197,7 +197,7 @@ void net_mobilenet_v1(struct net *net, enum net_type type, uint32_t side)
 	classify(net, at);
 }
 
-/* Adds inverted bottlenecks of the same kind; only the first one has a stride. */
+/* A sequence of inverted bottlenecks of the same kind; only the first bottleneck has a stride. */
 struct stage {
 	uint32_t expand;
 	uint32_t channels;
@@ -207,8 +207,8 @@ struct stage {
 };
 
 /*
- * Adds an inverted bottleneck with more channels inside. The result is added to the input if the
- * shapes are equal.
+ * Adds an inverted bottleneck, which has more channels inside. If input and output of the
+ * bottleneck have the same shape, the input is added to the output.
  */
 static uint32_t bottleneck(struct net *net, uint32_t from, const struct stage *s, uint32_t stride,
 			   uint32_t dilation)
@@ -225,8 +225,8 @@ static uint32_t bottleneck(struct net *net, uint32_t from, const struct stage *s
 }
 
 /*
- * Adds a first convolution and stages of bottlenecks. A layer that would shrink the network's image
- * by more than the factor `at_most` gets a dilation instead of a stride.
+ * Adds the network's first convolution and stages of bottlenecks. A layer that would shrink the
+ * network's image by more than the factor `at_most` gets a dilation instead of a stride.
  */
 static uint32_t bottlenecks(struct net *net, const struct stage *stages, size_t count,
 			    uint32_t at_most)
@@ -272,8 +272,8 @@ void net_efficientnet_lite0(struct net *net, enum net_type type, uint32_t side)
 }
 
 /*
- * Adds a bottleneck with fewer channels inside. The result is added to the input or to a projection
- * of the input.
+ * Adds a bottleneck with fewer channels inside. The bottleneck's output is added to its input or to
+ * a projection of its input.
  */
 static uint32_t residual(struct net *net, uint32_t from, uint32_t channels, uint32_t stride)
 {
@@ -301,7 +301,7 @@ void net_resnet50(struct net *net, enum net_type type, uint32_t side)
 	classify(net, at);
 }
 
-/* Returns the last layer inside a bottleneck that widens to this number of channels. */
+/* Returns the last convolution that widens a bottleneck to `channels` channels. */
 static uint32_t widened(const struct net *net, uint32_t channels)
 {
 	uint32_t i = net->num_layers;
@@ -324,8 +324,8 @@ void net_ssd_mobilenet_v2(struct net *net, enum net_type type, uint32_t side)
 		maps[i + 2] = conv(net, conv(net, maps[i + 1], 1, 1, extra[i] / 2, RANGE_RELU6), 3,
 				   2, extra[i], RANGE_RELU6);
 	/*
-	 * Adds the boxes and the scores of 91 classes, for 3 or 6 box shapes at each point of each
-	 * map.
+	 * Add convolutions that output the boxes and the scores of 91 classes, for 3 or 6 box
+	 * shapes at each point of each map.
 	 */
 	for (uint32_t i = 0; i < 6; i++) {
 		add_output(net, conv(net, maps[i], 1, 1, (i ? 6 : 3) * 4, RANGE_ANY));
@@ -343,7 +343,8 @@ void net_deeplab_v3(struct net *net, enum net_type type, uint32_t side)
 	mean = resize(net, mean, net->images[at].size);
 	at = conv(net, at, 1, 1, 256, RANGE_RELU6);
 	/*
-	 * A convolution of two concatenated images equals the sum of one convolution of each image.
+	 * Add two convolutions, because a convolution of two concatenated images equals the sum of
+	 * a convolution of each image.
 	 */
 	at = add(net, conv(net, at, 1, 1, 256, RANGE_ANY), conv(net, mean, 1, 1, 256, RANGE_ANY),
 		 RANGE_RELU6);

@@ -23,15 +23,15 @@ enum layer_kind {
 	LAYER_CONV,
 	LAYER_DEPTHWISE,
 	LAYER_ADD,
-	LAYER_POOL,		/* the mean of a whole image */
+	LAYER_POOL,		/* mean of each channel of a whole image */
 	LAYER_MAX_POOL,
-	LAYER_RESIZE,		/* bilinear, with the corners of both images aligned */
+	LAYER_RESIZE,		/* bilinear; corners of input and output are aligned */
 };
 
 /* The range of a layer's outputs. */
 enum layer_range { RANGE_ANY, RANGE_RELU, RANGE_RELU6 };
 
-/* The size and the quantisation of an image, a layer's input or output. */
+/* The size and the quantisation of an image, which is a layer's input or output. */
 struct image {
 	uint32_t size;		/* height and width */
 	uint32_t channels;
@@ -51,7 +51,7 @@ struct layer {
 	uint32_t other;		/* second image of LAYER_ADD */
 	void *weights;
 	void *bias;
-	float *scales;		/* scale of each channel's filter, or one scale */
+	float *scales;		/* scale of each channel's filter, or of all */
 	int32_t weights_zero;
 };
 
@@ -67,17 +67,20 @@ struct net {
 
 /*
  * Make networks for an image of `side` by `side` pixels (0: the network's usual size, mostly 224).
- * Each call makes the same weights.
+ * The weights of a network are the same in each call.
  */
 typedef void net_fn(struct net *net, enum net_type type, uint32_t side);
 net_fn net_mobilenet_v1, net_mobilenet_v2, net_efficientnet_lite0, net_resnet50;
 
-/* For images of 300 by 300: boxes and scores from six maps, with an output for each map. */
+/*
+ * SSD for images of 300 by 300, which outputs boxes and scores from six feature maps, each by
+ * outputs of its own.
+ */
 net_fn net_ssd_mobilenet_v2;
 
 /*
- * For images of 257 by 257: scores of 21 classes for each pixel. The smallest maps of its
- * MobileNetV2 have an eighth of the image's side length.
+ * DeepLab for images of 257 by 257, which outputs scores of 21 classes for each pixel. The smallest
+ * feature maps of DeepLab's MobileNetV2 have an eighth of the image's side length.
  */
 net_fn net_deeplab_v3;
 void net_free(struct net *net);
@@ -88,7 +91,7 @@ size_t image_bytes(const struct net *net, uint32_t image);
 /* Returns the number of elements in a layer's filter. */
 size_t layer_weights(const struct net *net, uint32_t layer);
 
-/* Fills memory with random bytes, or random floats in [-1, 1]. */
+/* Fills memory with random bytes or, for NET_F32, random floats in [-1, 1]. */
 void fill_random(enum net_type type, void *to, size_t count);
 
 /* Allocates memory; ends the program if memory runs out. */

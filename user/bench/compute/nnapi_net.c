@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An image network through the NNAPI on nnapi-reference, measured as an application sees it: from
- * the first call that makes the model. Constants are passed by pointers.
+ * An image network through the NNAPI on nnapi-reference. Preparation is measured as an application
+ * sees it, from the first call that makes the model. The application passes constants by pointers.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static void free_net(void *state)
 	free(n);
 }
 
-/* Uses the compilation cache, in a folder that is removed when the program ends. */
+/* Folder of the compilation cache, which is removed when the program ends. */
 static char folder[] = "/tmp/nnaccel-bench-XXXXXX";
 
 static void remove_folder(void)

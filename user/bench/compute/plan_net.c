@@ -104,7 +104,10 @@ static void add_resize(struct builder *b, const struct layer *l, uint32_t in, ui
 {
 	const int32_t size = (int32_t)l->filter;
 
-	/* NHWC, align_corners, no half_pixel_centers. */
+	/*
+	 * The last three inputs of RESIZE_BILINEAR select NHWC, align_corners and no
+	 * half_pixel_centers.
+	 */
 	builder_operation(b, NN_OP_RESIZE_BILINEAR, 6, (uint32_t[]){
 			  in, builder_int(b, size), builder_int(b, size), builder_bool(b, false),
 			  builder_bool(b, true), builder_bool(b, false) }, out);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Predicts the time of a network on more threads. It divides steps into tasks for that number of
- * threads, measures each task on one thread, and simulates the threads with these times. The costs
- * of sharing work are measured between the caller and one helper thread.
+ * Predicts the time of a network on more threads than the machine has CPUs. The program divides
+ * steps into tasks for the larger number of threads, measures each task on one thread, and
+ * simulates the threads with the measured times. The costs of sharing work are measured between the
+ * caller and one helper thread.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -30,7 +31,8 @@ _Static_assert(TIMED_RUNS + RUNS < NN_PLAN_HOT, "plans do not tune themselves me
 /* ---- What sharing costs ---- */
 
 /*
- * Runs two tasks that wait for each other, so that it ends only after a helper thread has joined.
+ * A job of two tasks that wait for each other, so that the job ends only after a helper thread has
+ * joined.
  */
 struct meeting {
 	atomic_uint met;
@@ -48,7 +50,10 @@ static void meet(void *arg, uint32_t task, uint32_t thread)
 		;
 }
 
-/* Measures the ns that a helper takes to join a job which begins `idle_ns` after the last job. */
+/*
+ * Measures the ns until the caller and a helper thread begin their tasks of a job. The job begins
+ * `idle_ns` after the end of the previous job.
+ */
 static void time_meetings(uint64_t idle_ns, double *caller, double *helper)
 {
 	static double callers[MEETINGS], helpers[MEETINGS];
@@ -95,7 +100,7 @@ static struct schedule_costs measure_costs(void)
 
 /* ---- How long tasks take ---- */
 
-/* A step's kernel, wrapped so that each task is timed. */
+/* Wrapper of a step's kernel, which measures the time of each task. */
 struct timed {
 	struct nn_kernel kernel;
 	const struct nn_kernel *real;
@@ -107,7 +112,7 @@ struct timed_plan {
 	uint32_t steps, tasks;
 	struct timed *kernels;		/* by step */
 	struct schedule_step *list;
-	double *ns;			/* for each task, the shortest time of all runs */
+	double *ns;			/* shortest time of all runs for each task */
 };
 
 static void run_timed(const struct nn_kernel_call *call, uint32_t task, void *scratch)
@@ -123,7 +128,7 @@ static void run_timed(const struct nn_kernel_call *call, uint32_t task, void *sc
 		t->tasks[task] = ns;
 }
 
-/* Makes all steps run on the given number of threads, with or without timing. */
+/* Makes all steps run on `threads` threads, with or without the kernels that measure times. */
 static void set_steps(struct timed_plan *p, uint32_t threads, bool timed)
 {
 	for (uint32_t i = 0; i < p->steps; i++) {
@@ -132,7 +137,10 @@ static void set_steps(struct timed_plan *p, uint32_t threads, bool timed)
 	}
 }
 
-/* Returns false if a step runs on a reference kernel, which has no tasks. */
+/*
+ * Prepares the measurement of each task of a plan. Returns false if a step runs on a reference
+ * kernel, which has no tasks.
+ */
 static bool wrap(struct timed_plan *p, struct compiled *c)
 {
 	double *next;
@@ -166,7 +174,7 @@ static void unwrap(struct timed_plan *p)
 	free(p->ns);
 }
 
-/* Returns the shortest of several runs, in ns. */
+/* Returns the time in ns of the shortest of `runs` runs. */
 static double time_runs(const struct subject *s, size_t runs)
 {
 	double best = 1e18;
@@ -185,7 +193,7 @@ static double time_runs(const struct subject *s, size_t runs)
 /* ---- Networks ---- */
 
 struct point {
-	double model, measured;		/* ns; 0 if not measured */
+	double model, measured;		/* time in ns; 0 if not measured */
 	uint32_t tasks;
 };
 

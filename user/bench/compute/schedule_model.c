@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Simulates threads ("workers") that execute a plan's tasks. The earliest event always comes next.
+ * Simulates threads ("workers") that execute a plan's tasks. The simulation always handles the
+ * earliest event next.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -8,13 +9,13 @@
 
 #include "bench/compute/schedule_model.h"
 
-/* Number of simulated executions before the one whose time is returned. */
+/* Number of simulated executions before the execution whose time is returned. */
 #define EARLIER 3
 
 enum state {
-	AWAY,				/* not part of this step, or not awake yet */
-	COMING,				/* notices the step at time `at` */
-	WORKING,			/* wants a task at time `at` */
+	AWAY,				/* does not run this step, or is not awake yet */
+	COMING,				/* sees the step's begin at time `at` */
+	WORKING,			/* takes a task at time `at` */
 	GONE,				/* found no task left at time `at` */
 };
 
@@ -25,7 +26,7 @@ struct worker {
 	bool worked;			/* at this step */
 };
 
-/* Worker 0 is the caller. */
+/* The simulated threads, of which worker 0 is the caller of the plan. */
 struct machine {
 	const struct schedule_costs *costs;
 	uint32_t threads;
@@ -47,7 +48,10 @@ static bool sleeps(const struct machine *m, const struct worker *w, double at)
 	return at - w->idle > m->costs->spin;
 }
 
-/* Lets a thread wake others at time `at`, and returns the time when this thread has done so. */
+/*
+ * Makes a thread wake sleeping threads at time `at`. Returns the time at which the waking thread
+ * has finished.
+ */
 static double wake_some(struct machine *m, struct job *j, double at)
 {
 	uint32_t woken = 0;
@@ -65,7 +69,7 @@ static double wake_some(struct machine *m, struct job *j, double at)
 	return woken ? at + m->costs->wake_call : at;
 }
 
-/* Returns the worker with the earliest event; NULL if there are no more events. */
+/* Returns the worker with the earliest event, or NULL if no worker has an event. */
 static struct worker *next_worker(struct machine *m)
 {
 	struct worker *next = NULL;
@@ -100,7 +104,10 @@ static void take_task(const struct machine *m, struct job *j, struct worker *w)
 	w->at = j->free + j->step->tasks[j->next++];
 }
 
-/* Simulates a step that begins at `at`. Returns the time when the caller sees the step's end. */
+/*
+ * Simulates a step that begins at time `at`. Returns the time at which the caller sees the step's
+ * end.
+ */
 static double share(struct machine *m, const struct schedule_step *step, double at)
 {
 	const uint32_t threads = m->threads < step->count ? m->threads : step->count;
@@ -147,7 +154,7 @@ double schedule_run(const struct schedule_step *steps, uint32_t count, uint32_t 
 	struct machine m = { .costs = costs, .threads = threads };
 	double begin = 0, end = 0;
 
-	/* All helpers are asleep at first. */
+	/* All helper threads are asleep before the first execution. */
 	for (uint32_t i = 1; i < threads; i++)
 		m.workers[i].idle = -INFINITY;
 	for (uint32_t run = 0; run <= EARLIER; run++) {

@@ -7,14 +7,18 @@
 #include "graph.h"
 #include "sequence.h"
 
-/* Scales of int8 tensors: for numbers of about 1, for sums of such numbers, and for products. */
+/*
+ * Scales of int8 tensors: STEP for numbers of about 1, SUM_STEP for sums of these numbers, and
+ * SCORE_STEP for their products.
+ */
 #define STEP (1.0f / 32)
 #define SUM_STEP (1.0f / 16)
 #define SCORE_STEP (1.0f / 4)
-#define MIXED_STEP (1.0f / 128)	/* scale of means, whose weights sum to 1 */
+#define MIXED_STEP (1.0f / 128)	/* scale of weighted means */
 
 /*
- * Multiplies by weights, and splits the result [tokens, size] into [heads, tokens, size / heads].
+ * Multiplies x by weights, and splits the product [tokens, size] into [heads, tokens, size /
+ * heads].
  */
 static uint32_t heads(const struct graph *g, uint32_t x, const struct block *s)
 {
@@ -43,7 +47,7 @@ static uint32_t add(const struct graph *g, uint32_t x, uint32_t y)
 	return graph_binary(g, NN_OP_ADD, x, y, SUM_STEP);
 }
 
-/* Normalises in float32, even if the other layers are int8. */
+/* Normalises x in float32, even if the graph is int8. */
 static uint32_t normalize(const struct graph *g, uint32_t x)
 {
 	return graph_from_floats(g, graph_normalize(g, graph_to_floats(g, x)), STEP);
@@ -80,7 +84,10 @@ struct builder *sequence_encoder(enum net_type type, bool small)
 	return g.b;
 }
 
-/* The NNAPI has SVDF only for float types; the products between SVDF layers are int8. */
+/*
+ * In an int8 network only the products between SVDF layers are int8, because the NNAPI has SVDF
+ * only for float types.
+ */
 struct builder *sequence_kws_svdf(enum net_type type, bool small)
 {
 	const uint32_t units = small ? 19 : SVDF_UNITS, narrow = small ? 11 : SVDF_NARROW;
@@ -97,7 +104,10 @@ struct builder *sequence_kws_svdf(enum net_type type, bool small)
 	return g.b;
 }
 
-/* LSTM layers are float32; the products before and after them are int8. */
+/*
+ * In an int8 network the LSTM layers are float32, and the products before and after the LSTM layers
+ * are int8.
+ */
 struct builder *sequence_kws_lstm(enum net_type type, bool small)
 {
 	const uint32_t frames = small ? 5 : KWS_FRAMES, units = small ? 19 : KWS_UNITS;

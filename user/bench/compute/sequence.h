@@ -14,22 +14,25 @@ struct block {
 	uint32_t tokens;
 	uint32_t size;		/* of a token */
 	uint32_t heads;
-	uint32_t hidden;	/* elements of a token between the block's last two products */
+	uint32_t hidden;	/* elements of a token between the last two products */
 };
 
 #define TRANSFORMER_BLOCK ((struct block){ 64, 256, 4, 1024 })
 
-/* An encoder like BERT's. */
+/* Sizes of an encoder like BERT's. */
 #define ENCODER_LAYERS 4
 #define ENCODER_BLOCK ((struct block){ 128, 512, 8, 2048 })
 
-/* Inputs and outputs of keyword-spotting networks: numbers of a spectrum, and scores of words. */
+/*
+ * Sizes of keyword-spotting networks: numbers of a spectrum as inputs, and scores of words as
+ * outputs.
+ */
 #define KWS_FEATURES 40
 #define KWS_WORDS 12
 
 /*
- * The SVDF network runs on one frame at a time; a product reduces the size of each layer's output
- * except the last.
+ * Sizes of the SVDF network, which runs on one frame at a time. A product reduces the size of each
+ * SVDF layer's output except the last layer's.
  */
 #define SVDF_LAYERS 5
 #define SVDF_UNITS 256
@@ -37,19 +40,22 @@ struct block {
 #define SVDF_MEMORY 10		/* frames */
 
 /*
- * Each run of the LSTM network processes a second of frames by a product, LSTM layers, and another
- * product.
+ * Sizes of the LSTM network. Each run processes a second of frames by a product, LSTM layers, and a
+ * second product.
  */
 #define KWS_FRAMES 49
 #define KWS_LAYERS 2
 #define KWS_UNITS 128
 
-/* A full model, and a small one with the same kinds of layers, in NET_F32 or NET_QC8. */
+/*
+ * Make a full model or, if `small`, a small model with the same kinds of layers, in NET_F32 or
+ * NET_QC8.
+ */
 struct builder;
 typedef struct builder *sequence_fn(enum net_type type, bool small);
 sequence_fn sequence_encoder, sequence_kws_svdf, sequence_kws_lstm;
 
-/* Make one of these networks as a plan of nnaccel, or as calls of XNNPACK. */
+/* Make a sequence network as a plan of nnaccel, or as calls of XNNPACK. */
 struct subject subject_sequence(sequence_fn *make, enum net_type type, uint32_t threads);
 struct subject subject_sequence_xnnpack(sequence_fn *of, enum net_type type, uint32_t threads);
 

@@ -8,7 +8,7 @@
 #include "net.h"
 
 struct subject {
-	void *state;		/* state; NULL if the subject is not available here */
+	void *state;		/* NULL if this machine cannot have the subject */
 	void (*run)(void *state);
 	void (*free)(void *state);
 };
@@ -18,20 +18,20 @@ struct subject subject_plan(const struct net *net, uint32_t threads);
 struct subject subject_plan_fp16(const struct net *net, uint32_t threads);	/* in float16 */
 struct subject subject_xnnpack(const struct net *net, uint32_t threads);
 
-/* Compiles the network through the NNAPI, for nnapi-reference. */
+/* Compiles a network through the NNAPI, for nnapi-reference. */
 struct subject subject_nnapi(const struct net *net, uint32_t threads);
 /*
- * Does the same as subject_nnapi(), but uses the compilation cache. A network's first preparation
- * saves it there.
+ * Does the same as subject_nnapi(), but uses the compilation cache. The first preparation of a
+ * network saves it to the cache.
  */
 struct subject subject_nnapi_cached(const struct net *net, uint32_t threads);
 /*
- * Makes the compilation cache's folder, which is removed when the process ends. Returns false on
- * failure.
+ * Makes the folder of the compilation cache, which is removed when the process ends. Returns false
+ * on failure.
  */
 bool subject_nnapi_cache(void);
 
-/* Makes a subject that runs in a worker, through libnnaccel, in a VM. */
+/* Makes a subject that runs through libnnaccel in a worker; for a VM. */
 struct subject subject_worker(const struct net *net);
 
 /*
@@ -41,9 +41,10 @@ struct subject subject_worker(const struct net *net);
 const char *subject_peer(void);
 
 /*
- * Makes XNNPACK use the instructions of an older CPU: "avx512" (without VNNI), "avx-vnni" (which it
- * treats as AVX2), "avx2", "sse4" or "sse2". Call it before XNNPACK has a subject. Returns
- * false if this build of XNNPACK does not allow that.
+ * Makes XNNPACK use only the instructions of an older CPU. `level` is "avx512" (without VNNI),
+ * "avx-vnni" (which XNNPACK treats as AVX2), "avx2", "sse4" or "sse2". The call must come before
+ * the first subject of XNNPACK. Returns false if this build of XNNPACK cannot limit its
+ * instructions.
  */
 bool subject_limit_peer(const char *level);
 
