@@ -58,9 +58,9 @@ void nnaccel_context_put(struct nnaccel_context *ctx)
  * nnaccel_context_opener_lives() - Checks whether the process that opened a context still lives
  * @ctx: the context
  *
- * The process must still have a thread with the address space in which it opened the context.
- * After execve() a process has another address space. The context pins @ctx->mm, so the mm of
- * another address space cannot have the same pointer.
+ * The opener lives as long as one of its threads has the address space in which it opened the
+ * context. After execve() a process has another address space. The context pins @ctx->mm, so the mm
+ * of another address space cannot have the same pointer.
  *
  * Return: true if the process that opened the context lives and has not called execve().
  */

@@ -273,8 +273,8 @@ void nnaccel_copy_free(struct nnaccel_copy *copy)
  *
  * The buffer is checked before the wait for CPU access, so invalid requests fail at once.
  *
- * Return: the command, or NULL if the kernel has copied; -ERESTARTSYS if a signal came before
- * anything was copied. Other errors: -EINVAL, -ENOENT, -EACCES, -EOPNOTSUPP, -EIO, -ENODATA,
+ * Return: the command, or NULL if the kernel has made the copy; -ERESTARTSYS if a signal came
+ * before anything was copied. Other errors: -EINVAL, -ENOENT, -EACCES, -EOPNOTSUPP, -EIO, -ENODATA,
  * -EBUSY, -EFAULT, -EINTR, -EDQUOT, -ENOSPC, -ENOMEM.
  */
 struct nnaccel_command *nnaccel_copy_create(struct nnaccel_context *ctx, const void *from)

@@ -33,8 +33,8 @@
  *	its end. A session's lists of commands hold no references.
  *   A command holds its context, and the fences and ends for which it waits.
  *   A submission holds its command until the command's answer is fetched.
- *   A submission holds its end (struct nnaccel_end), which holds nothing. So the end of a command
- *	frees only this command, even in a long chain of dependencies.
+ *   A submission holds its end (struct nnaccel_end), which holds nothing. Because an end holds
+ *	nothing, a command that ends frees only itself, even in a long chain of dependencies.
  *   A command points to its submission until the submission ends, under ctx->lock.
  *   A submission's file holds the submission.
  *   A submission's drop work holds the submission if its file was closed. The drop work is queued
@@ -55,8 +55,8 @@
  *   An engine holds its hardware until the broker closes its file or the hardware loses its driver.
  *   A context and a dma-buf hold their account, which holds its user.
  *   A dma-buf points to its pools, under the dma-buf's lock; a pool's release clears the pointer.
- *   A pool holds the proxies of its grant until the grant or the session ends. Afterwards the work
- *	that notifies importers holds the proxies.
+ *   A pool holds the proxies of its grant until the grant or the session ends. After the end of a
+ *	grant or a session the work that notifies importers holds the proxies.
  *   A pool holds proxies of ended grants that devices still use, until a check finds no such device
  *	or the pool is freed.
  *   A proxy holds the pool's dma-buf and its account.

@@ -94,7 +94,7 @@ void nnaccel_engine_want_ahead(struct nnaccel_context *ctx)
  * nnaccel_engine_remove() - Removes a closed context from its engine
  * @ctx: the context
  *
- * The broker is notified if the context was offered to it.
+ * The broker is notified of a context's removal if the context was offered to the broker.
  */
 void nnaccel_engine_remove(struct nnaccel_context *ctx)
 {
@@ -250,7 +250,7 @@ static struct nnaccel_context *nnaccel_engine_dequeue(const struct file *broker,
 	return ctx;
 }
 
-/* Puts an event that could not be reported back to the head of the list. */
+/* Puts an event whose report to the broker failed at the head of the list of events again. */
 static void nnaccel_engine_requeue(const struct file *broker, struct nnaccel_context *ctx,
 				   u32 event)
 {
@@ -311,7 +311,8 @@ static int nnaccel_engine_next_ioctl(struct nnaccel_ucmd *ucmd)
 }
 
 /*
- * Returns the context with the number that a broker gave, without a reference; or an error pointer.
+ * Looks up a context of the broker by its number. Returns the context without a reference, or an
+ * error pointer.
  */
 static struct nnaccel_context *nnaccel_engine_find(const struct file *broker, u64 number)
 {

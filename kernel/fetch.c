@@ -329,7 +329,7 @@ again:
 	}
 
 	/*
-	 * Another thread may commit the command before this call ends, so this call takes a
+	 * Another thread may commit the command before this fetch ends, so the fetch takes a
 	 * reference.
 	 */
 	kref_get(&cmd->refs);
@@ -348,8 +348,8 @@ again:
 		nnaccel_fetch_requeue(session, cmd);
 	nnaccel_command_put(cmd);
 	/*
-	 * The burst of the command died: its context ended, or its file was closed after a
-	 * premature answer.
+	 * The burst of the command died, because its context ended, or because its file was closed
+	 * after a worker's premature answer.
 	 */
 	if (ret == -ECANCELED)
 		goto again;

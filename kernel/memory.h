@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* nnaccel: pools, images, and the dma-bufs behind them. */
+/* nnaccel: pools, images, and dma-bufs with the memory of pools. */
 #ifndef NNACCEL_MEMORY_H
 #define NNACCEL_MEMORY_H
 

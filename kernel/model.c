@@ -199,7 +199,7 @@ int nnaccel_model_build(struct nnaccel_command *cmd, u32 first, u32 preference, 
  * @priority: enum nnaccel_priority
  * @attributes_size: bytes of the attributes
  *
- * Return: true if they are valid.
+ * Return: true if the parameters are valid.
  */
 bool nnaccel_model_may_prepare(u32 preference, u32 priority, u32 attributes_size)
 {

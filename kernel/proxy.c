@@ -137,9 +137,9 @@ static void nnaccel_proxy_detach(struct dma_buf *dmabuf, struct dma_buf_attachme
 }
 
 /*
- * Dynamic importers map a proxy with the reservation object locked, so an importer that reads
- * @revoked just before a revocation is notified of the revocation after the mapping. Importers that
- * are not dynamic are not notified.
+ * Dynamic importers map a proxy with the reservation object locked, so an importer that reads false
+ * from @revoked just before a revocation is notified of the revocation after the mapping. Importers
+ * that are not dynamic are not notified.
  */
 static struct sg_table *nnaccel_proxy_map(struct dma_buf_attachment *attach,
 					  enum dma_data_direction dir)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: what happens to a command before its worker gets it. A command waits for dependencies,
- * for fences of its memory, for a worker and for exporters, and is then queued. No system call
- * needs to wait meanwhile, because work items advance the command.
+ * for fences of its memory, for a worker and for exporters, and is then queued. A command can wait
+ * without a waiting system call, because work items advance commands.
  */
 
 #include <linux/dma-buf.h>
@@ -327,8 +327,8 @@ out_watch:
  * @cmd: the command
  * @error: error of an exporter, or 0
  *
- * Return: true if the caller must drop a reference to the command; false if the command ended
- * meanwhile, so that the caller must also end the exporters' access.
+ * Return: true if the caller must drop a reference to the command; false if the caller must also
+ * end the exporters' access, because the command has ended.
  */
 bool nnaccel_command_begun(struct nnaccel_command *cmd, int error)
 {
@@ -395,8 +395,8 @@ static int nnaccel_command_alloc_waits(struct nnaccel_command *cmd, u32 num_name
 }
 
 /*
- * Sets a wait for @fence or, if @fence is NULL, for @end, and takes over the caller's reference to
- * @fence or @end.
+ * Sets a wait for @fence, or for @end if @fence is NULL. Takes over the caller's reference to the
+ * fence or the end.
  */
 static void nnaccel_command_set_wait(struct nnaccel_command *cmd, u32 i, struct dma_fence *fence,
 				     struct nnaccel_end *end)

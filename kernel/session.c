@@ -31,7 +31,7 @@
  * nnaccel_session_is_current() - Returns whether the calling process serves the session
  * @session: the session; no lock is needed, because an attached worker never changes
  *
- * Return: true if the process serves the session.
+ * Return: true if the calling process is the session's worker.
  */
 bool nnaccel_session_is_current(const struct nnaccel_session *session)
 {

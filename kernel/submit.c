@@ -613,7 +613,7 @@ static struct nnaccel_command *nnaccel_submit_create(struct nnaccel_context *ctx
  * @ucmd: the ioctl
  *
  * Return: 0, -EINVAL, -E2BIG, -EXFULL, -EMFILE, -ENOSPC, -EDQUOT, -EINTR, -EFAULT, -ENOMEM, or the
- * error of the kind's functions or of the command. The error is -ERESTARTNOINTR if a signal came
+ * error of the kind's functions or of the command. SUBMIT returns -ERESTARTNOINTR if a signal came
  * before anything was done.
  */
 int nnaccel_submit_ioctl(struct nnaccel_ucmd *ucmd)

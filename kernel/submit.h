@@ -19,8 +19,7 @@
  * @makes_file: the work makes a file instead of an object with an id
  * @layout: validates the module's copy of the structure, and lays out the arrays of the command
  * @build: fills the command; NNACCEL_AGAIN if the arrays must have other sizes
- * @create: makes a command instead of @layout and @build, NULL if the work is already done, or
- *	-ERESTARTSYS after a signal
+ * @create: replaces @layout and @build; NULL if the work is done, -ERESTARTSYS after a signal
  * @answer: writes the results that only this kind of work has, to the client and to the module's
  *	copy; or NULL. After an error, or -ERESTARTSYS because of a signal, @answer can be called
  *	again.

@@ -52,7 +52,7 @@ struct exporter_counts {
 };
 
 /**
- * struct exporter_failures - Errors that the next calls return at once
+ * struct exporter_failures - Errors that the exporter's next calls return at once
  * @error: errno, also the kernel's own ones (ERESTARTSYS is 512)
  * @begins: number of calls of begin_cpu_access that fail
  * @ends: number of calls of end_cpu_access that fail
@@ -71,10 +71,13 @@ struct exporter_failures {
 /* Adds a fence of a reader (0) or a writer (1). */
 #define EXPORTER_FENCE	_IO(0xBA, 3)
 #define EXPORTER_SIGNAL	_IO(0xBA, 4)
-/* Signals the fences with the error EIO. */
+/* Signals all added fences with the error EIO. */
 #define EXPORTER_SIGNAL_ERROR	_IO(0xBA, 11)
 #define EXPORTER_FAIL	_IOW(0xBA, 5, struct exporter_failures)
-/* Attaches the test's device to the dma-buf and maps it, until the file is closed. */
+/*
+ * Attaches the test's device to a dma-buf and maps the dma-buf, until the exporter's file is
+ * closed.
+ */
 #define EXPORTER_ATTACH	_IO(0xBA, 6)
 
 /**
@@ -104,7 +107,7 @@ struct exporter_dma {
 
 /* Attaches like EXPORTER_ATTACH, but with options, and even if syncs cannot be counted. */
 #define EXPORTER_IMPORT	_IOW(0xBA, 7, struct exporter_import)
-/* Unmaps and maps the attachment again. */
+/* Unmaps the attachment of the test's device and maps it again. */
 #define EXPORTER_REMAP	_IO(0xBA, 8)
 #define EXPORTER_DMA	_IOWR(0xBA, 9, struct exporter_dma)
 #define EXPORTER_DETACH	_IO(0xBA, 10)

@@ -209,7 +209,7 @@ static const struct {
 	{ "an execution that depends on others", do_file_that_waits },
 };
 
-/* Each call fails if the limit is reached at any of its allocations, and then leaves no charge. */
+/* A call fails if one of its allocations reaches the limit, and a failed call leaves no charge. */
 TEST_F(account, structures_are_bounded)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(acts); i++) {
@@ -268,7 +268,7 @@ static void expect_charged(struct __test_metadata *_metadata, FIXTURE_DATA(accou
 	EXPECT_EQ(kernel_bytes_at_rest(self), before);
 }
 
-/* For each pool of a command at least the bytes of its grant are charged. */
+/* For each pool of a command the user is charged for at least the bytes of the pool's grant. */
 TEST_F(account, pools_of_a_command_are_charged)
 {
 	static uint32_t pools[NNACCEL_MAX_CMD_POOLS];
@@ -339,7 +339,7 @@ TEST_F(account, roles_are_charged)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &alloc), EDQUOT);
 	param_set("max_user_kernel_bytes", old);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_ALLOC, &alloc), 0);
-	/* The roles are charged until the buffer is destroyed. */
+	/* The user is charged for a buffer's roles until the buffer is destroyed. */
 	EXPECT_GT(kernel_bytes_at_rest(self), before + NNACCEL_MAX_ROLES * 16);
 	EXPECT_EQ(object_destroy(self->s.fd, alloc.out_buffer), 0);
 	EXPECT_EQ(kernel_bytes_at_rest(self), before);
@@ -539,7 +539,7 @@ TEST_F(account, memory_cgroup)
 	EXPECT_EQ(rmdir(GROUP), 0);
 }
 
-/* Pools and bursts give their pages back to the kernel. */
+/* Pools and bursts that are destroyed give their pages back to the kernel. */
 TEST_F(account, memory_comes_back)
 {
 	enum { BURSTS = 150, ROOM = 1 << 20 };

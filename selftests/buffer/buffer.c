@@ -106,7 +106,7 @@ static int commit(FIXTURE_DATA(buffers) *self, uint32_t status, uint64_t size)
 			      self->cmd.head.max_payload, NULL);
 }
 
-/* Returns whether the buffer is initialised, with this number of bytes. */
+/* Returns whether the buffer is initialised with @size bytes. */
 static bool holds(FIXTURE_DATA(buffers) *self, uint32_t buffer, uint64_t size)
 {
 	return !buffer_copy_out(self->s.fd, buffer, self->back, size);

@@ -657,7 +657,7 @@ TEST_F(bursts, die_while_being_created)
 		close(self->s.session);
 		EXPECT_EQ(async_wait(&async), EPIPE);
 		EXPECT_EQ(create.out_fd, -1);
-		/* Attach a new worker, because the second half of the test again needs one. */
+		/* Attach a new worker, because the second half of the test also needs a worker. */
 		ASSERT_TRUE(async_start(&async, self->s.fd, NNACCEL_WORK_QUERY,
 					&(struct nnaccel_query){
 						.size = sizeof(struct nnaccel_query) }));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Contexts: INFO, DESTROY, fdinfo, the summary, and calls that the file does not support.
+ * Contexts: INFO, DESTROY, fdinfo, the summary in debugfs, and calls that a context's file does not
+ * support.
  */
 #include <fcntl.h>
 #include <sys/ioctl.h>

@@ -86,7 +86,7 @@ static int use(int fd, int session, struct client *client)
 	return 0;
 }
 
-/* Gets a new session for a context that wants one, and attaches this process as its worker. */
+/* Gets a new session for a context that wants a worker, and attaches this process as the worker. */
 static int serve_again(int broker, int *session)
 {
 	uint64_t context;

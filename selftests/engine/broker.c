@@ -16,7 +16,7 @@
 
 #include "harness.h"
 
-/* The system call behind the C library's epoll_wait(). */
+/* Number of the system call that the C library's epoll_wait() makes. */
 #ifdef SYS_epoll_wait
 #define EPOLL_WAIT_NR SYS_epoll_wait
 #else

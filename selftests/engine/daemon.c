@@ -32,7 +32,10 @@
 #define FEW_WORKERS "6"
 #define FREE_CRASHES 3
 
-/* Each test has its own user id, because a user's limits stay affected after the test. */
+/*
+ * Each test has its own user id, because a limit that a test has reached affects the user after the
+ * test.
+ */
 enum { UID_CRASH = 5001, UID_MANY = 5002 };
 
 static int query(int fd, uint32_t what, uint32_t *status)

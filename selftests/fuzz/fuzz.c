@@ -66,7 +66,7 @@ struct room {
 	} work;				/* of a submission */
 	int32_t dependencies[2];
 	char data[MAX_PAGE];
-	struct coverage coverage;	/* of the thread that uses the room; guided test only */
+	struct coverage coverage;	/* code that the room's thread covers, if guided */
 };
 
 /* State that all threads of a fuzzing process share. */
@@ -80,7 +80,7 @@ static struct {
 	/* fd of the latest submission's file; the fd may have been closed and reused */
 	_Atomic int file;
 	_Atomic uint64_t last;		/* id of the object that a call made last */
-	_Atomic uint64_t submission;	/* latest submission: id; above 32 bits its kind */
+	_Atomic uint64_t submission;	/* latest submission: kind << 32 | id */
 	_Atomic uint64_t context;	/* latest context that wanted a worker */
 	_Atomic uint64_t cookie;	/* cookie of a command that only a random commit answers */
 	_Atomic uint32_t slot;
@@ -93,7 +93,7 @@ static struct room *rooms;		/* by thread */
 static struct {
 	_Atomic unsigned long calls, good;
 	_Atomic unsigned long fenced;	/* number of answers that end with a fence */
-	_Atomic unsigned long by_ioctl[64];	/* successful calls of ioctls[i] */
+	_Atomic unsigned long by_ioctl[64];	/* successful calls, by index in ioctls[] */
 } *count;
 
 /* Random numbers that a sequence of calls has drawn; replaying them repeats the calls. */

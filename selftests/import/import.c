@@ -296,7 +296,10 @@ TEST_F(imports, udmabuf)
 	if (buffer < 0)
 		SKIP(return, "this kernel has no udmabuf");
 	use_foreign(_metadata, self, buffer);
-	/* Close the file only after all mappings are gone, because udmabuf of 6.1 needs that. */
+	/*
+	 * Close the file only after all mappings are gone, because udmabuf of Linux 6.1 requires
+	 * this order.
+	 */
 	close(file);
 }
 

@@ -100,8 +100,7 @@ static uint32_t first_size(unsigned long request, size_t size)
 }
 
 /*
- * Returns whether the first published version of a call's structure can express the values of
- * @good.
+ * Returns whether the first published version of a call's structure can express the given values.
  */
 static bool fits_first(unsigned long request, const uint8_t *good, size_t size)
 {

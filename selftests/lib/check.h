@@ -44,18 +44,20 @@ struct refusal {
 	  sizeof(((_type *)0)->_field), (uint64_t)(_value), _error }
 
 /**
- * check_refusals() - Checks that a call with each invalid value fails with the value's errno. The
- * call must not change the structure, in which only one value is invalid.
+ * check_refusals() - Checks that a call with an invalid value fails and changes nothing
+ *
+ * Each value of @cases makes the otherwise valid structure invalid. The call must return the value's
+ * errno, and must not change the structure.
  */
 int check_refusals(int fd, unsigned long request, const void *good, size_t size,
 		   const struct refusal *cases, size_t num_cases);
 
 /**
- * check_structure() - Checks lengths and pointers of a structure. The structure is too short,
- * longer with and without zeros, up to a page, not mapped, partly mapped, and read-only if the call
- * writes it back.
+ * check_structure() - Checks the lengths and addresses of a structure that a call accepts
  *
- * The call with the valid structure must return @expected, even if it is made several times.
+ * Structures are too short, longer with zeros, longer with other bytes, up to a page, not mapped,
+ * partly mapped, and read-only if the call writes the structure back. The call with the valid
+ * structure must return @expected, even if it is made several times.
  */
 int check_structure(int fd, unsigned long request, const void *good, size_t size, int expected,
 		    bool written_back);
@@ -73,8 +75,9 @@ int check_no_fd(int fd, unsigned long request, const void *good, size_t size);
 int check_fd_0(int fd, unsigned long request, const void *good, size_t size, size_t out_fd);
 
 /**
- * check_numbers() - Checks that ioctl numbers with any wrong number, direction or size fail with
- * ENOTTY. Ioctls of other kinds of file must also fail with ENOTTY.
+ * check_numbers() - Checks that calls with the number of no ioctl of the file fail with ENOTTY
+ *
+ * Numbers are tried with each direction and size. Ioctls of other kinds of file must also fail.
  */
 int check_numbers(int fd, enum file_kind kind);
 

@@ -15,8 +15,9 @@ static inline int how_often(int all, int usual)
 }
 
 /**
- * scaled() - Returns a time limit, in any unit, times NNACCEL_TIME_SCALE. The test runner measures
- * this factor (default 1, never less).
+ * scaled() - Returns a time limit, in any unit, lengthened for this machine
+ *
+ * The factor is NNACCEL_TIME_SCALE (default 1, never less), which the test runner measures.
  */
 static inline unsigned long long scaled(unsigned long long time)
 {

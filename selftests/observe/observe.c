@@ -362,7 +362,7 @@ static void do_one_of_each(struct __test_metadata *_metadata, struct served *s, 
 
 	pool = pool_alloc(s->fd, 100);
 	model = served_prepare(s, pool);
-	/* The worker does not answer this command before its deadline has passed. */
+	/* The worker answers the first execution only after its deadline has passed. */
 	execution_init(&e, model, pool, pool);
 	e.cmd.deadline_ns = deadline_soon();
 	ASSERT_TRUE(async_start(&async, s->fd, NNACCEL_WORK_EXECUTE, &e.cmd));

@@ -417,8 +417,8 @@ TEST_F(sessions, commit_refusals)
 			       EINVAL),
 			REFUSE(struct nnaccel_session_commit, buffer_size, 1, EINVAL),
 			/*
-			 * A misaligned address and an address of the kernel are invalid values of
-			 * @buffer.
+			 * The field @buffer must not be a misaligned address or an address of the
+			 * kernel.
 			 */
 			REFUSE(struct nnaccel_session_commit, buffer, 4, EINVAL),
 			REFUSE(struct nnaccel_session_commit, buffer, UINT64_MAX, EINVAL),
@@ -628,7 +628,7 @@ TEST_F(sessions, commit_payloads)
 		} },
 		/*
 		 * Test payloads that are too large for the memory inside struct nnaccel_command.
-		 * The module checks such flags word by word.
+		 * The module checks the flags of a large payload word by word.
 		 */
 		{ "supported by many", NNACCEL_WORK_SUPPORTED, &many, {
 			{ sizeof(flags), 0, 2, EINVAL },

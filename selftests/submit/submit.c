@@ -631,7 +631,7 @@ TEST_F(submit, refused_by_the_kind)
 	init_burst(self, &work);
 	work.burst.capacity = NNACCEL_BURST_MAX_CAPACITY + 1;
 	EXPECT_EQ(submit_work(self->s.fd, NNACCEL_WORK_BURST, &work, &id), EINVAL);
-	/* SUBMIT with NNACCEL_SUBMIT_WAIT rejects the same invalid fields. */
+	/* SUBMIT also rejects an invalid field if it has the flag NNACCEL_SUBMIT_WAIT. */
 	init_query(self, &work);
 	work.query.data_size = NNACCEL_MAX_QUERY + 1;
 	submit_init(&submit, NNACCEL_WORK_QUERY, &work);

@@ -413,7 +413,7 @@ FIXTURE_SETUP(client)
 	ASSERT_EQ(session_answer(self->session, &self->cmd), 0);
 	ASSERT_EQ(session_fetch(self->session, 0, &self->cmd), 0);
 	ASSERT_EQ(self->cmd.head.kind, NNACCEL_DO_EXECUTE);
-	/* Give the client time to sleep in the call. */
+	/* Give the client time to fall asleep in its call. */
 	usleep(50000);
 }
 
@@ -501,8 +501,8 @@ static bool put(const char *path, const char *text)
 }
 
 /*
- * Waits until cgroup.events reports that all processes are frozen (@frozen is 1), or that some are
- * not (0).
+ * Waits until cgroup.events reports that all processes are frozen (@frozen is 1), or that some
+ * processes are not frozen (0).
  */
 static void await_frozen(int frozen)
 {

@@ -76,8 +76,8 @@ void option_help(const struct option_row *rows);
 int option_printed(const char *program);
 
 /*
- * Prints "usage: ", the program and `text`: on standard output if the first argument is --help or
- * -h, otherwise on standard error. Returns the program's exit status.
+ * Prints a usage line with the program and `text`. The line goes to standard output if the first
+ * argument is --help or -h, otherwise to standard error. Returns the program's exit status.
  */
 int option_usage(const char *program, const char *text, int argc, char **argv);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures bursts. Without options, it compares rings in memory that two processes share with a
- * minimal ring and a bare futex. With --vm or --icount, it compares bursts through the module with
- * the synchronous ioctl, io_uring and a unix socket. With --waits, it measures the time and the CPU
- * time that each way of waiting adds to an execution.
+ * Measures bursts. Without options, the program compares rings in memory that two processes share
+ * with a minimal ring and a bare futex. With --vm or --icount, the program compares bursts through
+ * the module with the synchronous ioctl, io_uring and a unix socket. With --waits, the program
+ * measures the time and the CPU time that each way of waiting adds to an execution.
  */
 #define _GNU_SOURCE
 #include <errno.h>

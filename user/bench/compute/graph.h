@@ -50,7 +50,7 @@ uint32_t graph_gelu(const struct graph *g, uint32_t x);
 uint32_t graph_softmax(const struct graph *g, uint32_t x, float beta);
 uint32_t graph_reshape(const struct graph *g, uint32_t x, uint32_t rank, const uint32_t *dims);
 
-/* Swaps the first two of three axes. */
+/* Adds a transpose that swaps the first two of x's three axes. */
 uint32_t graph_swap(const struct graph *g, uint32_t x);
 
 /*

@@ -61,8 +61,8 @@ struct net {
 	struct layer layers[MAX_LAYERS];
 	struct image images[MAX_LAYERS + 1];
 	uint32_t num_outputs;
-	uint32_t outputs[NET_OUTPUTS];	/* returned images; image 0 is the network's input, */
-	void *input;			/* which is random */
+	uint32_t outputs[NET_OUTPUTS];	/* numbers of the returned images */
+	void *input;			/* random input, which is image 0 */
 };
 
 /*

@@ -22,7 +22,7 @@ struct schedule_costs {
 	double notice;	/* time from a write until a spinning thread sees it */
 	double take;	/* time to take a task's number, one thread at a time */
 	double wake_call;		/* duration of a call that wakes threads */
-	double wake;			/* time from this call until the threads run */
+	double wake;			/* time from a waking call until the threads run */
 	double spin;			/* idle time after which a thread sleeps */
 	uint32_t fan_out;		/* number of sleeping threads that one thread wakes */
 };

@@ -8,8 +8,8 @@
 #include "sequence.h"
 
 /*
- * Scales of int8 tensors: STEP for numbers of about 1, SUM_STEP for sums of these numbers, and
- * SCORE_STEP for their products.
+ * STEP is the scale of int8 tensors for numbers of about 1, SUM_STEP that for sums of these
+ * numbers, and SCORE_STEP that for their products.
  */
 #define STEP (1.0f / 32)
 #define SUM_STEP (1.0f / 16)
