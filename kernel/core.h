@@ -33,8 +33,8 @@
  *	its end. A session's lists of commands hold no references.
  *   A command holds its context, and the fences and ends for which it waits.
  *   A submission holds its command until the command's answer is fetched.
- *   A submission holds its end (struct nnaccel_end), which holds nothing. Because an end holds
- *	nothing, a command that ends frees only itself, even in a long chain of dependencies.
+ *   A submission holds its end (struct nnaccel_end). An end holds nothing, so a command that ends
+ *	frees only itself, even in a long chain of dependencies.
  *   A command points to its submission until the submission ends, under ctx->lock.
  *   A submission's file holds the submission.
  *   A submission's drop work holds the submission if its file was closed. The drop work is queued
@@ -55,15 +55,15 @@
  *   An engine holds its hardware until the broker closes its file or the hardware loses its driver.
  *   A context and a dma-buf hold their account, which holds its user.
  *   A dma-buf points to its pools, under the dma-buf's lock; a pool's release clears the pointer.
- *   A pool holds the proxies of its grant until the grant or the session ends. After the end of a
- *	grant or a session the work that notifies importers holds the proxies.
+ *   A pool holds the proxies of its grant until the grant or the session ends. A work holds the
+ *	proxies of an ended grant until it has notified importers.
  *   A pool holds proxies of ended grants that devices still use, until a check finds no such device
  *	or the pool is freed.
  *   A proxy holds the pool's dma-buf and its account.
  *   A command's access work holds the command until the exporters have returned.
  *   A context's access queue holds the module until the threads of the queue have ended.
- *   A mapping holds the file of the pool or the ring. A mapping does not hold the file of a session
- *	or a burst, so it does not delay the release of a session or a burst.
+ *   A mapping holds the file of the pool or the ring, but not that of the session or the burst,
+ *	whose release it does not delay.
  *   An open file holds the module.
  */
 #ifndef NNACCEL_CORE_H

@@ -18,14 +18,12 @@
 
 /*
  * The allocation tries blocks of 2 MiB first, because large blocks need fewer calls and fewer
- * scatterlist entries, and allow longer copies. Huge pages are too large to zero at once: a huge
- * page has 32 MiB with base pages of 16 KiB, and 512 MiB with base pages of 64 KiB.
+ * scatterlist entries, and allow longer copies. Huge pages are too large to zero at once: they have
+ * 32 MiB with base pages of 16 KiB, and 512 MiB with those of 64 KiB.
  */
 #define NNACCEL_DMABUF_ORDER	(ilog2(SZ_2M) - PAGE_SHIFT)
 
-/*
- * Number of pages that one fault maps, and number of pages that are freed between two reschedules.
- */
+/* Number of pages that one fault maps, and that are freed between two reschedules. */
 #define NNACCEL_DMABUF_CHUNK	BIT(NNACCEL_DMABUF_ORDER)
 
 /*

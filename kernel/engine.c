@@ -4,8 +4,7 @@
  *
  * A broker opens the engine node and registers its engine as a device. The broker fetches the
  * contexts that want a worker, and gives each context a session or a refusal. A call that needs a
- * worker waits until one attaches to the context. The contexts of one engine do not affect other
- * engines.
+ * worker waits until one attaches to the context. Engines do not affect each other.
  *
  * A context has one of these stages, protected by the engine's lock:
  *
@@ -571,10 +570,7 @@ static int nnaccel_engine_register_ioctl(struct nnaccel_ucmd *ucmd)
 		return PTR_ERR(engine);
 	arg->out_device = engine->number;
 	ret = nnaccel_ucmd_respond(ucmd, sizeof(*arg));
-	/*
-	 * If two threads register an engine on one file at the same time, the second registration
-	 * gives up its engine again.
-	 */
+	/* If two threads register an engine on one file, the second registration is undone. */
 	if (!ret && cmpxchg_release(&file->private_data, NULL, engine))
 		ret = -EEXIST;
 	if (ret)

@@ -17,9 +17,9 @@
 #include "memory.h"
 
 /*
- * Layouts of image formats: pixel_bytes is the size of a pixel in the first plane, and
- * width_multiple and height_multiple are the numbers of which width and height must be multiples.
- * For planes after the first, chroma_bytes is the number of bytes for 2 x 2 pixels.
+ * Layouts of image formats: pixel_bytes is the size of a pixel in the first plane; width and height
+ * must be multiples of width_multiple and height_multiple. For planes after the first, chroma_bytes
+ * is the number of bytes for 2 x 2 pixels.
  */
 static const struct nnaccel_format_info {
 	u32 fourcc;

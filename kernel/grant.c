@@ -80,8 +80,8 @@ void nnaccel_grant_publish(struct nnaccel_session *session, struct nnaccel_pool 
  * @session: the session; ctx->lock is held
  * @pool: the pool, which has a grant
  *
- * The grant's number stays reserved until the worker has fetched the notice of the grant's end. To
- * store NULL at an index of the xarray that is in use allocates no memory.
+ * The grant's number stays reserved until the worker has fetched the notice of the grant's end.
+ * Storing NULL at a used index of an xarray allocates no memory.
  */
 void nnaccel_grant_remove(struct nnaccel_session *session, struct nnaccel_pool *pool)
 {

@@ -180,8 +180,8 @@ int nnaccel_pool_finish(struct nnaccel_ucmd *ucmd, size_t size, struct nnaccel_p
  * nnaccel_pool_may_have() - Returns whether a pool of a length can be allocated at all
  * @length: length in bytes
  *
- * The length of a pool has two limits besides max_pool_bytes: vmalloc() must be able to allocate
- * the array of pages, and a grant must fit its range of mmap() offsets.
+ * Besides max_pool_bytes, a pool's length has two limits: its array of pages must fit vmalloc(),
+ * and its grant must fit the range of mmap() offsets.
  *
  * Return: true if a pool may have this length.
  */

@@ -143,8 +143,8 @@ static int nnaccel_uring_start(struct nnaccel_context *ctx, struct io_uring_cmd 
 	*nnaccel_uring_pdu(ioucmd) = cmd;
 	kref_get(&cmd->refs);
 	/*
-	 * Mark the io_uring request cancelable before the execution is started, because the end of
-	 * the execution frees the request.
+	 * Mark the request cancelable before the execution starts, because the execution's end
+	 * frees the request.
 	 */
 	nnaccel_uring_mark_cancelable(ioucmd, issue_flags);
 	mutex_lock(&ctx->lock);

@@ -452,8 +452,8 @@ TEST_F(buffers, copy_with_files)
 	copy_through(_metadata, self, fd, pool, 4 * PAGE);
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
 	/*
-	 * If the pool's file is sealed against writing, only copies into a buffer work; if the file
-	 * is truncated, copies fail.
+	 * A pool in a write-sealed file can only be copied into a buffer, and a pool in a truncated
+	 * file not at all.
 	 */
 	ASSERT_EQ(pool_import(self->s.fd, fd, NNACCEL_PROT_READ, 0, 4 * PAGE, &readable), 0);
 	ASSERT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
@@ -476,7 +476,7 @@ TEST_F(buffers, copy_with_other_drivers)
 	ASSERT_TRUE(exporter_open(&x, 0));
 	ASSERT_EQ(pool_import(self->s.fd, x.buffer, 3, 0, 4 * PAGE, &pool), 0);
 	copy_through(_metadata, self, x.buffer, pool, 4 * PAGE);
-	/* The exporter was notified of each read access and of each write access. */
+	/* The exporter was notified of each access, for reading and for writing. */
 	counts = exporter_counts(&x);
 	EXPECT_EQ(counts.begun[2], 4);
 	EXPECT_EQ(counts.begun[0], 4);
@@ -498,8 +498,8 @@ TEST_F(buffers, copy_with_other_drivers)
 	EXPECT_EQ(buffer_copy_out(self->s.fd, self->buffer, self->back, 500), 0);
 
 	/*
-	 * If a copy's access to the pool cannot begin, the buffer does not change. If a copy's
-	 * access to the pool cannot end, the buffer becomes uninitialised.
+	 * If a copy's access to a pool cannot begin, the buffer does not change; if it cannot end,
+	 * the buffer becomes uninitialised.
 	 */
 	ASSERT_EQ(ioctl(x.fd, EXPORTER_REFUSE, EXPORTER_NO_BEGIN), 0);
 	EXPECT_EQ(copy_with_pool(self, NNACCEL_COPY_IN, pool, 0, 100), EIO);
@@ -602,10 +602,7 @@ TEST_F(buffers, execute)
 	EXPECT_EQ(e.base.cmd.out_status, NNACCEL_STATUS_NONE);
 	EXPECT_EQ(e.base.cmd.out_num_shapes, 1);
 	EXPECT_EQ(e.base.shape.flags, NNACCEL_SHAPE_SUFFICIENT);
-	/*
-	 * The execution wrote one shape to the client, and no number of written bytes behind the
-	 * shape.
-	 */
+	/* The execution wrote one shape to the client, and nothing behind it. */
 	EXPECT_EQ((unsigned char)e.base.message[1], 0xa5);
 	EXPECT_TRUE(holds(self, output, 77));
 	EXPECT_EQ(memcmp(self->back, self->data + 5, 77), 0);
@@ -858,7 +855,7 @@ TEST_F(buffers, in_use)
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", 0));
 }
 
-/* The worker may still write the output buffer of an execution whose caller no longer waits. */
+/* An execution whose caller no longer waits may still write its output buffer. */
 TEST_F(buffers, abandoned)
 {
 	struct buffer_execution e;
@@ -980,8 +977,8 @@ TEST_F(buffers, worker_dies)
 	EXPECT_EQ(buffer_alloc(self->s.fd, self->model, 1), 0);
 	EXPECT_EQ(errno, ESTALE);
 	/*
-	 * Models of a new worker may have the numbers of the dead worker's models, but old buffers
-	 * have no roles for new models.
+	 * A new worker's models may have the numbers of old models, but old buffers have no roles
+	 * for them.
 	 */
 	model = prepare_anew(self);
 	ASSERT_NE(model, 0);
@@ -1030,10 +1027,7 @@ static uint32_t allocate_own(FIXTURE_DATA(buffers) *self)
 	return async_wait(&self->async) ? 0 : a.cmd.out_buffer;
 }
 
-/*
- * As a worker, fetches a copy command and converts the buffer between the linear and the engine's
- * own layout.
- */
+/* Fetches a copy command and converts the buffer's layout as the worker. */
 static int convert_for(FIXTURE_DATA(buffers) *self, uint32_t kind, uint64_t length)
 {
 	const struct nnaccel_grant *grants = command_grants(&self->cmd);
@@ -1271,8 +1265,7 @@ static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(buffers)
 	EXPECT_EQ(session_fetch(self->s.session, 0, &(union command){}), ESHUTDOWN);
 	if (begun) {
 		/*
-		 * After the client's death the worker can still write the output buffer until it
-		 * answers the command.
+		 * After the client's death the worker can write the output buffer until it answers.
 		 */
 		memset(out, 1, CAPACITY);
 		EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);

@@ -312,10 +312,7 @@ TEST_F(access, ends_with_the_worker)
 	EXPECT_TRUE(execute(self, self->pool, self->own));
 	EXPECT_EQ(async_wait(&self->async), ESTALE);
 	await_commands(self->s.fd, 0);
-	/*
-	 * SUBMIT refuses a dead model before it begins an access, so the exporter's counters do not
-	 * change.
-	 */
+	/* SUBMIT refuses a dead model before it begins an access. */
 	EXPECT_COUNTS(1, 1, FROM_DEVICE);
 }
 
@@ -801,8 +798,8 @@ TEST_F(sync, waits_for_fences)
 }
 
 /*
- * The module calls an exporter for one access at a time, because the calls for a second access may
- * revert those for the first.
+ * The module makes one call of an exporter at a time, because a call may revert the effect of
+ * another call.
  */
 TEST_F(sync, is_not_beside_a_command)
 {

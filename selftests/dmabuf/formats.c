@@ -123,10 +123,7 @@ TEST_F(formats, ends)
 		{ DRM_FORMAT_R8, LENGTH, 1, LENGTH, 0, LENGTH, 0 },
 		{ DRM_FORMAT_R8, LENGTH, 1, LENGTH, 1, 0, EINVAL },
 		{ DRM_FORMAT_R8, LENGTH - 1, 1, LENGTH, 1, LENGTH - 1, 0 },
-		/*
-		 * The last row of an image needs no padding after its pixels, so its end may be the
-		 * end of the pool.
-		 */
+		/* The last row of an image needs no padding after its pixels. */
 		{ DRM_FORMAT_R8, 1, 2, LENGTH - 1, 0, 2, 0 },
 		{ DRM_FORMAT_R8, 1, 2, LENGTH, 0, 0, EINVAL },
 		{ DRM_FORMAT_R8, 1, LENGTH, 1, 0, LENGTH, 0 },
@@ -393,8 +390,8 @@ TEST_F(formats, planes_in_files_are_accessed)
 	EXPECT_EQ(exporter_counts(&x).ended[2], 1);
 
 	/*
-	 * If an image is an output, the pools of the image and of its second plane are writable. An
-	 * argument of an execution cannot name a plane's additional pool.
+	 * If an image is an output, the pools of the image and of its second plane are writable. No
+	 * argument can name a plane's additional pool.
 	 */
 	execution_init(&self->e, self->model, self->own, pool);
 	self->e.args[1].length = 0;
@@ -412,10 +409,7 @@ TEST_F(formats, planes_in_files_are_accessed)
 	self->e.args[1].pool = 1;
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_EXECUTE, &self->e.cmd), EIO);
 	EXPECT_EQ(object_destroy(self->s.fd, pool), 0);
-	/*
-	 * Wait, because a kernel thread may still have a reference to the failed command and thus
-	 * to its pools.
-	 */
+	/* Wait, because a kernel thread may have a reference to the failed command. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-pools", 1));
 	exporter_close(&x);
 }
@@ -453,10 +447,7 @@ TEST_F(formats, planes_in_files_are_told)
 	ASSERT_NE(map, MAP_FAILED);
 	map[7] = 42;
 	munmap(map, PAGE);
-	/*
-	 * When the pool is destroyed, the grants of both of its files end, and the worker is
-	 * notified of each end.
-	 */
+	/* When the pool is destroyed, the worker is notified that the grants of both files end. */
 	close(burst);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_BURST_GONE);

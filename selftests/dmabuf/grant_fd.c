@@ -181,7 +181,7 @@ TEST_F(grant_fd, refusals)
 	EXPECT_EQ(check_no_fd(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good)), 0);
 	EXPECT_EQ(check_fd_0(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good),
 			     offsetof(struct nnaccel_session_grant_fd, out_fd)), 0);
-	/* The many successful calls leave many fds open, which the process' limit allows. */
+	/* Each successful call leaves an fd open, which the process' limit allows. */
 	EXPECT_EQ(check_structure(self->s.session, NNACCEL_SESSION_GRANT_FD, &good, sizeof(good),
 				  0, true), 0);
 	for (int fd = self->fd + 1; fd < 1000; fd++)
@@ -269,8 +269,8 @@ TEST_F(grant_fd, read_only)
 		EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE), EACCES);
 		EXPECT_EQ(buffer_sync(fd, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW), EACCES);
 		/*
-		 * If the client may write a pool, a driver may map the dma-buf of a grant for both
-		 * directions, even of a read-only grant.
+		 * If the client may write a pool, a driver may map even a read-only grant for both
+		 * directions.
 		 */
 		EXPECT_EQ(import(self, fd, BOTH), 0);
 		EXPECT_EQ(device_read(self, 4), i ? 1 : 0);
@@ -326,8 +326,8 @@ TEST_F(grant_fd, part)
 }
 
 /*
- * For memory of another driver, SESSION_GRANT_FD succeeds only if the grant covers the driver's
- * whole dma-buf. For memory of a regular file, SESSION_GRANT_FD fails.
+ * For another driver's memory, SESSION_GRANT_FD succeeds only if the grant covers the whole
+ * dma-buf. For memory of a regular file, SESSION_GRANT_FD fails.
  */
 TEST_F(grant_fd, other_memory)
 {
@@ -370,7 +370,7 @@ TEST_F(grant_fd, is_charged)
 	long long old;
 	int fd;
 
-	/* The charge of the context alone exceeds a limit of 1 byte, so no dma-buf can be made. */
+	/* The context alone exceeds a limit of 1 byte. */
 	old = param_set("max_user_kernel_bytes", 1);
 	EXPECT_EQ(session_grant_fd(self->s.session, self->grant, NNACCEL_PROT_READ, &fd), EDQUOT);
 	EXPECT_EQ(summary_get(-1, "proxies"), 1);
@@ -425,10 +425,7 @@ TEST_F(grant_fd, ends_with_the_client)
 	close(self->burst);
 	self->burst = -1;
 	munmap((void *)self->memory, LENGTH);
-	/*
-	 * After the end of all client objects the user is charged for the memory as long as a
-	 * device can write it.
-	 */
+	/* The user is charged for the memory as long as a device can write it. */
 	EXPECT_EQ(device_read(self, 4), 1);
 	EXPECT_EQ(device_write(self, 8, 4711), 0);
 	bytes = summary_get(-1, "pool-bytes");
@@ -439,10 +436,7 @@ TEST_F(grant_fd, ends_with_the_client)
 	EXPECT_TRUE(summary_becomes(-1, "pool-bytes", bytes - (long long)LENGTH));
 }
 
-/*
- * At a grant's end dynamic importers of its dma-buf are notified, so that they can drop their
- * mappings.
- */
+/* At a grant's end dynamic importers are notified to drop their mappings. */
 TEST_F(grant_fd, tells_dynamic_importers)
 {
 	struct exporter_import import = { .fd = self->fd, .dynamic = 1 };
@@ -456,10 +450,7 @@ TEST_F(grant_fd, tells_dynamic_importers)
 	EXPECT_EQ(detach(self), 0);
 }
 
-/*
- * Returns whether a dma-buf has pending fences, for which a job that writes the dma-buf would have
- * to wait.
- */
+/* Returns whether a job that writes the dma-buf would have to wait for fences. */
 static bool has_fences(int buffer)
 {
 	int fence = buffer_fence(buffer);
@@ -471,8 +462,8 @@ static bool has_fences(int buffer)
 
 /*
  * The engine's driver does not wait for fences that are added after the submission, because such
- * fences may wait for the command. Before the commit, the next user of the memory does not wait for
- * the job of the engine's driver.
+ * fences may wait for the command. Before the commit, the memory's next user does not wait for the
+ * driver's job.
  */
 TEST_F(grant_fd, has_fences_of_its_own)
 {
@@ -543,8 +534,8 @@ TEST_F(grant_fd, the_end_waits_for_devices)
 	EXPECT_EQ(ioctl(self->x.fd, EXPORTER_SIGNAL), 0);
 	EXPECT_EQ(async_wait(&async), EPIPE);
 	/*
-	 * The living pool has no reference to the dead worker's dma-bufs, so the last close frees
-	 * the proxies.
+	 * The pool has no reference to the dead worker's dma-bufs, so the last close frees the
+	 * proxies.
 	 */
 	close(self->fd);
 	self->fd = -1;
@@ -587,8 +578,8 @@ static void close_client(FIXTURE_DATA(grant_fd) *self)
 }
 
 /*
- * If a device never ends its job, the client gets an error after fence_bound_ms, but the device's
- * memory is not freed.
+ * If a device never ends its job, the client gets an error after fence_bound_ms, but the memory is
+ * not freed.
  */
 TEST_F(grant_fd, a_device_is_lost)
 {
@@ -616,10 +607,7 @@ static bool lose_the_burst(FIXTURE_DATA(grant_fd) *self)
 	return true;
 }
 
-/*
- * After the worker's death a burst dies only when no device uses the memory of the burst's slots
- * any more.
- */
+/* After the worker's death a burst dies once no device uses the memory of its slots. */
 TEST_F(grant_fd, the_death_of_a_burst_waits_for_devices)
 {
 	ASSERT_TRUE(lose_the_burst(self));
@@ -673,9 +661,8 @@ TEST_F(grant_fd, of_commands_that_overlap)
 }
 
 /*
- * A copy by the kernel is a CPU access, so a copy syncs the buffer's memory for the CPU before, and
- * for devices afterwards. A copy waits for hardware that uses the buffer after the end of a
- * command.
+ * A copy by the kernel is a CPU access, which syncs the buffer's memory for the CPU and then for
+ * devices. A copy waits for hardware that uses the buffer after the end of a command.
  */
 TEST_F(grant_fd, of_a_buffer_that_the_kernel_copies)
 {
@@ -703,10 +690,7 @@ TEST_F(grant_fd, of_a_buffer_that_the_kernel_copies)
 	before = exporter_counts(&self->x);
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_WORK_BUFFER_COPY, &copy), 0);
 	after = exporter_counts(&self->x);
-	/*
-	 * If the kernel gives the test's device no DMA operations, the device cannot count syncs,
-	 * and @attached is 0.
-	 */
+	/* Without DMA operations the test's device cannot count syncs, and @attached is 0. */
 	EXPECT_EQ(after.to_cpu, before.to_cpu + attached);
 	EXPECT_EQ(after.to_device, before.to_device + attached);
 
@@ -757,9 +741,8 @@ TEST_F(grant_fd, a_refused_commit_adds_no_fence)
 }
 
 /*
- * The DRM driver vgem imports the dma-buf of a grant. Older DRM maps an import at once, in both
- * directions. Newer kernels map an import when a driver first uses the addresses, which vgem never
- * does.
+ * vgem imports the dma-buf of a grant. Older DRM maps an import at once, in both directions. Newer
+ * DRM maps an import when its addresses are first used, which vgem never does.
  */
 TEST_F(grant_fd, prime)
 {

@@ -263,10 +263,7 @@ TEST_F(misbehave, what_blocks_counts_against_the_limit)
 	misbehave(self, EXPORTER_BEGIN_BLOCKS);
 	for (size_t i = 0; i < ARRAY_SIZE(fences); i++)
 		fences[i] = start(self, -1);
-	/*
-	 * The exporter blocks only the first execution; the second execution waits for the first
-	 * one's access to begin.
-	 */
+	/* The exporter blocks the first execution, for which the second one waits. */
 	EXPECT_TRUE(BECOMES(&self->x, blocked, 1));
 	usleep(100000);
 	for (size_t i = 0; i < ARRAY_SIZE(fences); i++) {
@@ -282,10 +279,7 @@ TEST_F(misbehave, what_blocks_counts_against_the_limit)
 	param_set("max_commands", max);
 }
 
-/*
- * The worker dies, the context is closed and the deadline passes while the exporter blocks the end
- * of an access.
- */
+/* Worker, context and deadline end while the exporter blocks the end of an access. */
 TEST_F(misbehave, a_context_that_ends_while_an_end_blocks)
 {
 	int fence;

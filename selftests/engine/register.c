@@ -173,8 +173,8 @@ TEST_F(engines, unregistered)
 }
 
 /*
- * An engine that registers a name for the second time gets the name's old device, with the device's
- * contexts. An engine with a new name gets a new device.
+ * An engine that registers a name again gets the name's device and its contexts. An engine with a
+ * new name gets a new device.
  */
 TEST_F(engines, again)
 {
@@ -245,8 +245,8 @@ static bool has_changed(int file)
 }
 
 /*
- * Each registration and each end of an engine sends a change event, and wakes poll() on the file
- * "state" in sysfs.
+ * Each registration and end of an engine sends a change event, and wakes poll() on "state" in
+ * sysfs.
  */
 TEST_F(engines, changes_are_told)
 {

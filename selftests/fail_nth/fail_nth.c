@@ -442,10 +442,7 @@ static int call_slot_resolve(FIXTURE_DATA(fail_nth) *self, int *made)
 	return slot_resolve(self->s.session, self->number, self->slot, &grant);
 }
 
-/*
- * After the first success SESSION_GRANT_FD returns the same dma-buf for each call, so undoing
- * closes only the fd.
- */
+/* After the first success SESSION_GRANT_FD returns the same dma-buf. */
 static int call_grant_fd(FIXTURE_DATA(fail_nth) *self, int *made)
 {
 	return session_grant_fd(self->s.session, command_grants(&self->cmd)[0].grant,
@@ -576,8 +573,8 @@ static void undo_attach(FIXTURE_DATA(fail_nth) *self, int made)
 }
 
 /*
- * Returns whether the fault was injected into the tested call. Otherwise the fault may hit the read
- * of the counter here, or the write that disables the injection.
+ * Returns whether the tested call had the fault. Without, the fault may hit this read of the
+ * counter, or the write that disables the injection.
  */
 static bool was_injected(int nth)
 {

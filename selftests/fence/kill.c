@@ -410,8 +410,8 @@ static void commit_late(struct actor *self, void *data)
 }
 
 /*
- * An answer after the end of a shared worker's session ends the command. The client loses the
- * worker even if the worker answers late and does not close its session.
+ * An answer after the end of a shared worker's session ends the command. A client loses a worker
+ * that answers late, even if the worker does not close its session.
  */
 TEST(late_answer)
 {
@@ -470,8 +470,8 @@ static void be_client(struct actor *self, void *data)
 }
 
 /*
- * Kills a client with two executions. If @fetched, the worker has fetched the first execution, else
- * it is queued. The second execution depends on the first.
+ * Kills a client with two executions, of which the second depends on the first. The first is
+ * @fetched or queued.
  */
 static void kill_client(struct __test_metadata *_metadata, FIXTURE_DATA(client) *self,
 			bool fetched)

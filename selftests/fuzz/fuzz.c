@@ -8,8 +8,8 @@
  * If the kernel has KCOV, a second test is guided by coverage: sequences of calls that reached new
  * code of the module are stored in a corpus and mutated. NNACCEL_FUZZ_CALLS sets the number of
  * calls of the guided test. NNACCEL_FUZZ_CORPUS is a file with initial sequences of calls. The
- * guided test writes the corpus and the addresses of the covered code to the directory NNACCEL_OUT,
- * for scripts/coverage.
+ * guided test writes the corpus and the covered addresses to the directory NNACCEL_OUT, for
+ * scripts/coverage.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -25,10 +25,7 @@
 #include "exporters.h"
 #include "harness.h"
 
-/*
- * The time limit of the harness is long, because the guided test has its own limit,
- * NNACCEL_FUZZ_LIMIT.
- */
+/* The guided test has its own time limit, NNACCEL_FUZZ_LIMIT. */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 100000
 
@@ -110,7 +107,7 @@ static struct {
 	unsigned long left;		/* number of calls that a signal ended */
 	unsigned long lives, stuck;	/* number of guided processes, and of those that hung */
 	struct tape entries[ENTRIES];
-	/* number of sequences in the initial corpus, and index of the next one to run */
+	/* size of the initial corpus, and index of its next sequence */
 	_Atomic uint32_t num_old, next_old;
 	struct tape old[ENTRIES];
 } *guide;
@@ -373,10 +370,7 @@ static void good_session_call(struct fuzzer *f, unsigned long request, void *arg
 	case NNACCEL_ENGINE_SESSION:
 	case NNACCEL_ENGINE_REFUSE:
 	case NNACCEL_ENGINE_OPENER:
-		/*
-		 * The structures of the calls with a context have the field @context at the same
-		 * offset.
-		 */
+		/* All structures with a field @context have it at the same offset. */
 		((struct nnaccel_engine_session *)arg)->context = world.context;
 		((struct nnaccel_engine_refuse *)arg)->error =
 			request == NNACCEL_ENGINE_REFUSE ? EAGAIN : 0;
@@ -495,14 +489,11 @@ static void keep(struct fuzzer *f, unsigned long request, const void *arg)
 
 static int file_for(struct fuzzer *f, enum file_kind kind)
 {
-	/*
-	 * Return a random file in one of eight calls, so that some calls get a file of the wrong
-	 * kind.
-	 */
+	/* One in eight calls gets a random file, perhaps of the wrong kind. */
 	return draw(f, 8) ? world.files[kind] : draw_file(f);
 }
 
-/* Sets the nonblocking flag of a call that would wait for an event from a second thread. */
+/* Sets the nonblocking flag of a call that would wait for another thread. */
 static void do_not_wait(unsigned long request, void *arg)
 {
 	if (request == NNACCEL_ENGINE_NEXT)
@@ -552,16 +543,13 @@ static void call_mmap(struct fuzzer *f)
 	if (at == MAP_FAILED)
 		return;
 	count->good++;
-	/* Try to get more access to the mapping by mprotect() and madvise(). */
+	/* Try to get more access to the mapping. */
 	mprotect(at, length, draw(f, 8));
 	madvise(at, length, draw(f, 26));
 	munmap(at, length);
 }
 
-/*
- * Registers a second engine on a new file, because the engine file of world.files is registered
- * already.
- */
+/* Registers an engine on a new file, because the file in world.files is registered already. */
 static void call_register(struct fuzzer *f)
 {
 	struct nnaccel_engine_register *arg = (void *)&f->room->arg;
@@ -570,10 +558,7 @@ static void call_register(struct fuzzer *f)
 	if (node < 0)
 		return;
 	memset(&f->room->arg, 0, sizeof(f->room->arg));
-	/*
-	 * Never damage the name, because a device for a registered name stays until the module is
-	 * unloaded.
-	 */
+	/* Do not damage the name, whose device would stay until the module is unloaded. */
 	strcpy(arg->name, "fuzz");
 	strcpy(arg->version, "1");
 	arg->size = sizeof(*arg);
@@ -636,8 +621,7 @@ static void *worker_thread(void *data)
 			session_commit(world.files[FILE_SESSION], cmd.head.cookie, draw(f, 12),
 				       f->room->data, draw(f, 64), draw(f, 2) ? "no" : NULL);
 		/*
-		 * Always answer in the guided test, in which one thread makes the calls and waits
-		 * for each answer.
+		 * In the guided test always answer, because its only thread waits for each answer.
 		 */
 		if (guide || (how > 1 && !fenced))
 			session_answer(world.files[FILE_SESSION], &cmd);
@@ -685,8 +669,8 @@ static void make_world(void)
 }
 
 /*
- * Allocates the rooms with unmapped memory around them. So a damaged pointer into a room cannot
- * make the kernel write an answer to other memory of this program.
+ * Allocates rooms surrounded by unmapped memory, so that the kernel cannot write to other memory by
+ * a damaged pointer into a room.
  */
 static void make_rooms(size_t num_rooms)
 {
@@ -712,9 +696,7 @@ static void fuzz_main(uint64_t seed)
 		if (pthread_create(&thread, NULL, i < CLIENTS ? client_thread : worker_thread,
 				   &fuzzers[i]))
 			_exit(1);
-	/*
-	 * Allocate the buffer only now, because the allocation needs a worker thread that answers.
-	 */
+	/* The allocation of a buffer needs a worker thread that answers. */
 	world.buffer = buffer_alloc(world.s.fd, world.model, PAGE);
 	meddle(&fuzzers[CLIENTS + WORKERS]);
 }
@@ -809,10 +791,7 @@ static void call_guided(struct fuzzer *f, int fail_nth)
 	}
 	signals = 0;
 	if (!draw(f, 24)) {
-		/*
-		 * Block the signal during injected faults: if the kernel cannot write the signal's
-		 * frame, it kills the process.
-		 */
+		/* Block the signal: if the kernel cannot write its frame, it kills the process. */
 		signals_set(SIG_BLOCK);
 		inject_fault(fail_nth, 1 + draw(f, 12));
 	}
@@ -938,10 +917,7 @@ static void fail_quietly(void)
 	}
 }
 
-/*
- * Reads sequences of calls from a file; each sequence has the count of its numbers before the
- * numbers.
- */
+/* Reads sequences of calls from a file; a sequence is a count of numbers and the numbers. */
 static void read_corpus(const char *path)
 {
 	FILE *file = path ? fopen(path, "re") : NULL;
@@ -1005,10 +981,7 @@ TEST(fuzz)
 		poll(NULL, 0, (int)scaled(LIFE_MS / 4 + seed * 7919 % (LIFE_MS * 3 / 4)));
 		kill(child, SIGKILL);
 		ASSERT_EQ(waitpid(child, &status, 0), child);
-		/*
-		 * SIGKILL comes from this test, or from the module if a worker does not answer; no
-		 * other end is allowed.
-		 */
+		/* Only this test, or the module if a worker does not answer, may kill a process. */
 		EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 			TH_LOG("status %#x with seed %llu", status, (unsigned long long)seed);
 		seed++;

@@ -144,10 +144,7 @@ TEST_F(imports, seals)
 		close(file);
 		if (cases[i].error)
 			continue;
-		/*
-		 * The worker can map a pool of sealed memory, also after the client has closed the
-		 * file.
-		 */
+		/* The worker can map sealed memory even after the client has closed the file. */
 		EXPECT_NE(map_as_worker(self, pool, cases[i].prot == PROT_RW, LENGTH), NULL)
 			TH_LOG("seals %x", cases[i].seals);
 		EXPECT_EQ(finish(self), 0);
@@ -186,10 +183,7 @@ TEST_F(imports, sealing_afterwards)
 	close(file);
 }
 
-/*
- * When a pool's file is truncated, an access by the worker raises SIGBUS, and no other process is
- * affected.
- */
+/* If a pool's file is truncated, only the worker gets SIGBUS. */
 TEST_F(imports, truncated)
 {
 	int file = file_new(LENGTH);
@@ -227,10 +221,7 @@ TEST_F(imports, own_buffer)
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-pools"), 4);
 	EXPECT_EQ(summary_get(self->s.fd, "nnaccel-memory-alloc"), LENGTH / 1024);
 
-	/*
-	 * The context that allocated memory is charged for it, and a context that only imports the
-	 * memory is not.
-	 */
+	/* Only the context that allocated the memory is charged for it. */
 	EXPECT_EQ(pool_import(other, buffer, PROT_RW, 0, LENGTH, &pool), 0);
 	EXPECT_EQ(summary_get(other, "nnaccel-memory-alloc"), 0);
 	EXPECT_EQ(summary_get(other, "nnaccel-memory-import"), LENGTH / 1024);

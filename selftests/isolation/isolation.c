@@ -159,10 +159,7 @@ TEST_F(isolation, session_of_a_process_that_is_gone)
 	close(other);
 }
 
-/*
- * Process that is not the owner of a context, but has the context's last fd. The process can only
- * close the fd.
- */
+/* Process that has a context's last fd but is not the owner, and can only close the fd. */
 static void keep_context(struct actor *me, void *data)
 {
 	actor_reached(me);
@@ -333,7 +330,7 @@ static void read_only_stays(struct __test_metadata *_metadata, int session, uint
 	int memory = open("/proc/self/mem", O_RDWR);
 
 	ASSERT_NE(at, NULL);
-	/* A write by /proc/self/mem, as debuggers write to read-only memory, must fail. */
+	/* A write by /proc/self/mem, as debuggers do it, must fail. */
 	ASSERT_GE(memory, 0);
 	EXPECT_EQ(pwrite(memory, "x", 1, (off_t)at), -1);
 	close(memory);
@@ -346,8 +343,8 @@ static void read_only_stays(struct __test_metadata *_metadata, int session, uint
 	EXPECT_EQ(mprotect(at, LENGTH, PROT_NONE), 0);
 	EXPECT_EQ(mprotect(at, LENGTH, PROT_READ), 0);
 	/*
-	 * A read-only mapping of a grant cannot be enlarged, moved to another offset, or copied as
-	 * a writable mapping.
+	 * A read-only mapping cannot be enlarged, moved to another offset, or duplicated as
+	 * writable.
 	 */
 	EXPECT_EQ(mremap(at, LENGTH, LENGTH + PAGE, MREMAP_MAYMOVE), MAP_FAILED);
 	more = mremap(at, 0, LENGTH, MREMAP_MAYMOVE);
@@ -384,8 +381,8 @@ TEST_F(isolation, input_in_a_file_is_never_writable)
 	read_only_stays(_metadata, self->s.session, grant);
 	EXPECT_EQ(finish(self), 0);
 	/*
-	 * When a pool of a read-only grant becomes an output, the worker may write the pool, and
-	 * the grant's number does not change.
+	 * When a pool becomes an output, the worker may write it, and the grant's number does not
+	 * change.
 	 */
 	execution_init(&e, self->model, self->input, pool);
 	ASSERT_TRUE(async_start(&self->async, self->s.fd, NNACCEL_WORK_EXECUTE, &e.cmd));

@@ -66,10 +66,7 @@ TEST_F(module, stays_while_in_use)
 	buffer = pool_export(s.fd, pool_alloc(s.fd, PAGE));
 	at = map_shared(buffer, PAGE, PROT_READ);
 	ASSERT_NE(at, NULL);
-	/*
-	 * The test closes the module's files one after another. Any open file keeps the module
-	 * loaded.
-	 */
+	/* Each open file keeps the module loaded, so close the files one after another. */
 	EXPECT_EQ(module_unload(), EAGAIN);
 	close(s.broker);
 	EXPECT_EQ(module_unload(), EAGAIN);
@@ -82,8 +79,8 @@ TEST_F(module, stays_while_in_use)
 	munmap(at, PAGE);
 
 	/*
-	 * After the module is unloaded, its device numbers and nodes no longer exist. The next load
-	 * of the module creates its devices again.
+	 * Unloading removes the module's device numbers and nodes, and the next load creates them
+	 * again.
 	 */
 	EXPECT_TRUE(file_has("/proc/devices", " nnaccel\n"));
 	ASSERT_EQ(stat(DEVICE, &device), 0);

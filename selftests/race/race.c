@@ -57,8 +57,8 @@ static uint32_t draw_id(struct client *c, _Atomic uint32_t *ids)
 }
 
 /*
- * Replaces a random id of the table by @id. Destroys the old id's object, or leaves the object to
- * the end of the context.
+ * Replaces a random id of the table by @id. The old object is destroyed, or left to the end of the
+ * context.
  */
 static void remember(struct client *c, _Atomic uint32_t *ids, uint32_t id)
 {
@@ -595,8 +595,8 @@ TEST(closed_files)
 			close(file);
 		}
 		/*
-		 * The close of the context ends all executions, while work items drop the answers
-		 * of closed files.
+		 * The context's close ends all executions, while work items drop answers of closed
+		 * files.
 		 */
 		close(s.fd);
 		s.fd = -1;

@@ -189,10 +189,7 @@ TEST_F(sessions, fetch_refusals)
 	EXPECT_EQ(events_of(self->s.session, 0), 0);
 }
 
-/*
- * A command whose delivery to the worker failed is delivered before commands that were queued
- * later.
- */
+/* A command whose delivery failed is delivered before commands that were queued later. */
 TEST_F(sessions, fetch_keeps_the_order)
 {
 	struct nnaccel_session_fetch bad = {
@@ -318,8 +315,8 @@ TEST_F(sessions, too_small_wakes_another)
 	EXPECT_EQ(async_wait(&second), 0);
 	EXPECT_EQ(self->cmd.head.kind, NNACCEL_DO_QUERY);
 	/*
-	 * The thread with the small buffer was woken first only if it slept first. If it slept
-	 * last, it sleeps until the context is closed.
+	 * The thread with the small buffer is woken first if it slept first, and otherwise sleeps
+	 * until the context is closed.
 	 */
 	EXPECT_EQ(session_answer(self->s.session, &self->cmd), 0);
 	EXPECT_EQ(async_wait(&self->async), 0);
@@ -541,10 +538,7 @@ TEST_F(sessions, commit_and_fetch_errors)
 	EXPECT_EQ(async_wait(&async), 0);
 }
 
-/*
- * A signal interrupts a commit in its fetch; the restarted call only fetches, and does not commit a
- * second time.
- */
+/* If a signal interrupts a commit in its fetch, the restarted call does not commit again. */
 TEST_F(sessions, commit_and_fetch_restarts)
 {
 	const struct sigaction action = { .sa_handler = ignore, .sa_flags = SA_RESTART };

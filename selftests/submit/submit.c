@@ -316,7 +316,7 @@ static const struct kind {
 
 #define NUM_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* Makes a buffer whose layout only the worker knows, so that the worker makes each copy. */
+/* Makes a buffer whose layout only the worker can convert. */
 static uint32_t converted_buffer(FIXTURE_DATA(submit) *self)
 {
 	const uint32_t layout = NNACCEL_LAYOUT_ENGINE;
@@ -432,7 +432,7 @@ TEST_F(submit, statuses)
 	}
 }
 
-/* SUBMIT itself copies a buffer whose layout the kernel knows, without a command to the worker. */
+/* SUBMIT itself copies a buffer whose layout the kernel knows. */
 TEST_F(submit, copy_by_the_kernel)
 {
 	struct nnaccel_submit submit;
@@ -584,8 +584,8 @@ TEST_F(submit, refused_work)
 		}
 	}
 	/*
-	 * WAIT rejects the invalid fields that SUBMIT rejects, and a rejected WAIT does not lose
-	 * the answer. The submissions have ids in the order of the table kinds[].
+	 * WAIT rejects the same invalid fields as SUBMIT, without losing the answer. Submissions
+	 * have ids in the order of kinds[].
 	 */
 	EXPECT_EQ(commands(self), NUM_KINDS);
 	for (uint32_t left = NUM_KINDS, next = 1; left; next++) {
@@ -665,10 +665,7 @@ TEST_F(submit, nowhere_to_write)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, submit), EFAULT);
 	EXPECT_TRUE(worker_is_idle(self));
 	EXPECT_EQ(summary_get(-1, "submissions"), submissions);
-	/*
-	 * If SUBMIT waits and cannot write the answer, the model is made and destroyed again, so
-	 * the worker gets a notice.
-	 */
+	/* If SUBMIT waits, the model is made and destroyed again, so the worker gets a notice. */
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(mprotect(submit, 2 * PAGE, PROT_READ | PROT_WRITE), 0);
 		init_prepare(self, work);
@@ -729,8 +726,8 @@ TEST_F(submit, answer_does_not_fit)
 }
 
 /*
- * SUBMIT reserves an fd for the file before the engine gets the command. If WAIT cannot reserve an
- * fd, a second WAIT can fetch the answer.
+ * SUBMIT reserves the fd before the engine gets the command. If WAIT gets no fd, a later WAIT can
+ * fetch the answer.
  */
 TEST_F(submit, no_number_for_a_file)
 {
@@ -798,7 +795,7 @@ TEST_F(submit, interrupted)
 		EXPECT_EQ(submission_wait(self->s.fd, submit.out_id, &work), 0);
 		EXPECT_TRUE(kind->has(&work))
 			TH_LOG("%s", kind->name);
-		/* The worker has got the command only once, although SUBMIT was interrupted. */
+		/* The interrupted SUBMIT has sent the command only once. */
 		EXPECT_TRUE(worker_is_idle(self));
 		EXPECT_EQ(commands(self), 0);
 	}
@@ -1046,8 +1043,8 @@ TEST_F(submit, deadline_with_the_worker)
 		EXPECT_EQ(submission_wait(self->s.fd, id, &work), ETIME);
 		EXPECT_EQ(commands(self), 1);
 		/*
-		 * The worker answers after the deadline. The client is its own worker, so the
-		 * module has not killed it.
+		 * The worker answers after the deadline. The module does not kill a client that is
+		 * its own worker.
 		 */
 		EXPECT_EQ(answer(self), 0);
 		EXPECT_EQ(commands(self), 0);
@@ -1120,10 +1117,7 @@ TEST_F(submit, file_is_closed)
 	EXPECT_EQ(fcntl(submit.out_fd, F_GETFD), 0);
 	close(submit.out_fd);
 	ASSERT_EQ(fetch(self), 0);
-	/*
-	 * After the close of the submission's file, WAIT finds the submission by its id until the
-	 * execution ends.
-	 */
+	/* After the file's close, WAIT finds the submission by its id until the execution ends. */
 	EXPECT_EQ(submission_try(self->s.fd, submit.out_id, &work, &done), 0);
 	EXPECT_FALSE(done);
 	EXPECT_EQ(commands(self), 1);
@@ -1205,10 +1199,7 @@ static bool open_second(struct served *other, FIXTURE_DATA(submit) *self, struct
 	return model;
 }
 
-/*
- * Executions of two contexts run in the order of their chain, in which each execution depends on
- * the previous one, of the other context.
- */
+/* Executions that depend on each other in a chain over two contexts run in the chain's order. */
 TEST_F(submit, chain_over_contexts)
 {
 	struct execution e[2] = { self->execution };
@@ -1265,10 +1256,7 @@ TEST_F(submit, longest_chain)
 		ASSERT_EQ(fetch(self), 0);
 		ASSERT_EQ(answer(self), 0);
 	}
-	/*
-	 * Executions that have ended do not count against max_commands any more, because their
-	 * files are closed.
-	 */
+	/* Ended executions with closed files do not count against max_commands. */
 	EXPECT_TRUE(summary_becomes(self->s.fd, "nnaccel-commands", max - max / 2));
 	/* If one execution of a chain fails, all executions after it end with an error. */
 	ASSERT_EQ(fetch(self), 0);
@@ -1281,10 +1269,7 @@ TEST_F(submit, longest_chain)
 	param_set("max_commands", old);
 }
 
-/*
- * A dependency may have ended before SUBMIT: the new execution runs if the dependency succeeded,
- * and fails if it failed.
- */
+/* If a dependency ended before SUBMIT, its result decides whether the new execution runs. */
 TEST_F(submit, dependency_has_ended)
 {
 	struct execution *e = &self->execution;
@@ -1303,10 +1288,7 @@ TEST_F(submit, dependency_has_ended)
 	ASSERT_EQ(answer(self), 0);
 	EXPECT_EQ(submission_wait_file(self->s.fd, file, &e->cmd), 0);
 	close(file);
-	/*
-	 * A failed dependency makes an execution fail even after the dependency's answer was
-	 * fetched.
-	 */
+	/* A failed dependency counts even after its answer was fetched. */
 	EXPECT_EQ(submission_wait_file(self->s.fd, bad, &e->cmd), 0);
 	file = submit_file(self->s.fd, &e->cmd, bad);
 	ASSERT_GE(file, 0);
@@ -1443,8 +1425,8 @@ TEST_F(submit, foreign_memory)
 	EXPECT_TRUE(has_supported(&work[1]));
 	counts = exporter_counts(&exporter);
 	/*
-	 * The exporter counts at least one access for writing, by the execution. Overlapping
-	 * commands share an access, so the exporter may count fewer accesses than commands.
+	 * The execution writes the memory. Overlapping commands share an access, so the exporter
+	 * may count fewer accesses than commands.
 	 */
 	EXPECT_GE(counts.begun[0], 1);
 	EXPECT_EQ(memcmp(counts.begun, counts.ended, sizeof(counts.begun)), 0);
@@ -1595,10 +1577,7 @@ TEST_F(submit, waits_for_a_worker)
 	ASSERT_EQ(broker_session(self->s.broker, context, &self->s.session), 0);
 	close(self->s.session);
 	EXPECT_EQ(submission_wait(fd, ids[0], &work[0]), EPIPE);
-	/*
-	 * After a refusal and a worker's death, a new worker that attaches answers all waiting
-	 * submissions.
-	 */
+	/* A new worker answers all submissions that wait. */
 	for (int i = 0; i < 3; i++)
 		ASSERT_EQ(submit_work(fd, NNACCEL_WORK_QUERY, &work[i], &ids[i]), 0);
 	ASSERT_EQ(broker_await_new(self->s.broker, &context), 0);
@@ -1635,10 +1614,7 @@ TEST_F(submit, no_worker_comes)
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_PREPARE, &work, &id), 0);
 	EXPECT_EQ(submission_wait(self->s.fd, id, &work), ETIME);
 	EXPECT_GE(now_ns(), work.prepare.deadline_ns);
-	/*
-	 * If the broker dies while a submission waits for a worker, the submission ends with
-	 * ENOTCONN.
-	 */
+	/* The broker's death ends a submission that waits for a worker. */
 	init_query(self, &work);
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_QUERY, &work, &id), 0);
 	close(self->s.broker);
@@ -1814,10 +1790,7 @@ TEST_F(submit, large_answers_are_charged)
 		ASSERT_EQ(answer(self), 0);
 		EXPECT_EQ(submission_wait(self->s.fd, id, &work), 0);
 	}
-	/*
-	 * A second unfetched answer exceeds the limit of bytes, so its submission fails with
-	 * EDQUOT.
-	 */
+	/* A second unfetched answer exceeds the limit of bytes. */
 	ASSERT_EQ(submit_work(self->s.fd, NNACCEL_WORK_SUPPORTED, &work, &id), 0);
 	ASSERT_EQ(fetch(self), 0);
 	ASSERT_EQ(answer(self), 0);

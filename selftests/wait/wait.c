@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Calls that wait for the engine are interrupted by a signal, a stop, a tracer and the freezer.
- * Interrupted calls continue to wait, and the engine gets each command once.
+ * Interrupted calls continue, and the engine gets each command once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,8 +55,8 @@ FIXTURE_TEARDOWN(wait)
 }
 
 /*
- * Makes a call in a thread, interrupts the call before and after the worker's fetch of its command,
- * and then answers the command.
+ * Makes a call in a thread, interrupts it before and after the worker's fetch, and then answers its
+ * command.
  */
 static int disturbed(FIXTURE_DATA(wait) *self, unsigned long request, void *arg)
 {
@@ -74,7 +74,7 @@ static int disturbed(FIXTURE_DATA(wait) *self, unsigned long request, void *arg)
 	for (int i = 0; i < 3; i++)
 		if (!disturb(async.thread))
 			return ETIMEDOUT;
-	/* The worker has got the command only once, although the call was interrupted. */
+	/* The worker has got the interrupted call's command only once. */
 	if (session_fetch(self->s.session, NNACCEL_FETCH_NONBLOCK, &more) != EAGAIN)
 		return EEXIST;
 	if (session_answer(self->s.session, &self->cmd))
@@ -279,9 +279,7 @@ TEST_F(wait, stress_by_signals)
 	ASSERT_EQ(setitimer(ITIMER_REAL, &often, NULL), 0);
 	query_init(&query, 1, &answer, sizeof(answer));
 	EXPECT_EQ(xioctl(fd, NNACCEL_WORK_QUERY, &query), ETIMEDOUT);
-	/*
-	 * The number of handled signals depends on the machine, so only check that there was one.
-	 */
+	/* The number of handled signals depends on the machine. */
 	EXPECT_GT(handled, 0);
 	ASSERT_EQ(setitimer(ITIMER_REAL, &(struct itimerval){}, NULL), 0);
 	close(fd);
@@ -326,8 +324,8 @@ TEST_F(wait, in_a_handler)
 	ASSERT_TRUE(disturb(async.thread));
 	await_commands(self->s.fd, 2);
 	/*
-	 * The test also interrupts the call that the signal handler makes, by SIGUSR2, because
-	 * SIGUSR1 is blocked in its own handler.
+	 * Also interrupt the handler's call, by SIGUSR2, because SIGUSR1 is blocked in its own
+	 * handler.
 	 */
 	ASSERT_TRUE(handle(SIGUSR2, count_signal, 0));
 	ASSERT_EQ(pthread_kill(async.thread, SIGUSR2), 0);
@@ -358,10 +356,7 @@ TEST_F(wait, files_of_a_thread)
 	pthread_join(thread, &failed);
 	ASSERT_EQ(failed, NULL);
 	EXPECT_FALSE(file_readable(fence, 0));
-	/*
-	 * A thread that unshares its table of files and continues to run does not cancel
-	 * executions, either.
-	 */
+	/* A thread that unshares its fd table and continues does not cancel executions. */
 	ASSERT_EQ(unshare(CLONE_FILES), 0);
 	ASSERT_EQ(session_fetch(self->s.session, 0, &self->cmd), 0);
 	ASSERT_EQ(session_answer(self->s.session, &self->cmd), 0);
@@ -426,10 +421,7 @@ FIXTURE_TEARDOWN(client)
 	EXPECT_TRUE(summary_settles(&self->before));
 }
 
-/*
- * Checks that no second command came, answers the client's execution, and returns the client's exit
- * status.
- */
+/* Answers the client's only execution, and returns the client's exit status. */
 static int finish(FIXTURE_DATA(client) *self)
 {
 	union command more;
@@ -565,7 +557,7 @@ static int execute_ahead(uint64_t deadline_ns)
 		return 2;
 	pool = pool_alloc(s.fd, PAGE);
 	model = served_prepare(&s, pool);
-	/* Test a near deadline, and the greatest possible deadline, which must not overflow. */
+	/* The greatest possible deadline must not overflow. */
 	for (int last = 0; last < 2; last++) {
 		execution_init(&e, model, pool, pool);
 		e.cmd.deadline_ns = last ? UINT64_MAX : now_ns() + deadline_ns;

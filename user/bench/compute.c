@@ -101,8 +101,8 @@ static void time_runs(const struct subject *s, double *times, size_t count)
 /*
  * Runs subject and peer in turn, so that other work on the machine disturbs both. With several
  * threads each turn has more runs, because the peer's threads spin long after their last run. After
- * the peer's turn the function waits until the peer's threads sleep. Before each turn the function
- * makes the CPU leave idle states by warm-up runs.
+ * the peer's turn the function waits until the peer's threads sleep. Before each turn, warm-up runs
+ * end the CPU's idle states.
  */
 static void compare_runs(const char *figure, struct subject ours, struct subject peer,
 			 uint32_t threads, size_t runs, size_t percent)
@@ -138,10 +138,7 @@ static void compare(const char *figure, struct subject ours, struct subject peer
 	compare_runs(figure, ours, peer, threads, RUNS, 50);
 }
 
-/*
- * Two threads are measured only with two CPUs, because spinning threads of the peer delay each
- * other on a shared CPU.
- */
+/* On a shared CPU the peer's spinning threads would delay each other. */
 static bool has_two_cpus(void)
 {
 	cpu_set_t cpus;
@@ -204,8 +201,7 @@ static void compare_prepare(const char *figure, net_fn *make, enum net_type type
 }
 
 /*
- * Calls `measure` in a child process, and returns the result. The calling process must have only
- * one thread.
+ * Calls `measure` in a child process, and returns the result. The caller must have only one thread.
  */
 static double in_child(double (*measure)(const void *arg), const void *arg)
 {
@@ -244,8 +240,8 @@ static double rss_of(const void *arg)
 }
 
 /*
- * Measures the peak resident memory that a process needs to prepare and run a network, without the
- * network's own memory.
+ * Measures the peak resident memory for preparing and running a network, without the network
+ * itself.
  */
 static double measure_rss(subject_fn *make)
 {
@@ -265,10 +261,7 @@ static double first_of(const void *arg)
 	return time_making(f->net, f->make, has_two_cpus() ? 2 : 1, true);
 }
 
-/*
- * Measures preparation and first run of a network in a new process, where libraries, threads and
- * memory are new.
- */
+/* Measures preparation and first run of a network in a process that was just started. */
 static void compare_first(const char *figure, enum net_type type, subject_fn *make)
 {
 	double times[PREPARES], peer_times[PREPARES];
@@ -322,10 +315,7 @@ static double copy_of(const void *arg)
 	return now_us() - start;
 }
 
-/*
- * Prints the lower bound of the time to a first result, which is the time of one run and of a copy
- * of the weights.
- */
+/* Prints the lower bound of the time to a first result: one run and a copy of the weights. */
 static void compare_least(const char *run, const char *copy, enum net_type type)
 {
 	double runs[PREPARES], copies[PREPARES], peer_times[PREPARES];
@@ -530,8 +520,8 @@ static int compare_level(const char *level)
 }
 
 /*
- * Runs a network once to warm up and once between two marks, so that an emulator's plug-in can
- * count instructions. `who` is nnaccel, nnaccel in float16, or the peer.
+ * Runs a network once to warm up and once between two marks, for counting instructions. `who` is
+ * nnaccel, nnaccel in float16, or the peer.
  */
 static int run_marked(const char *name, const char *who)
 {
