@@ -602,7 +602,7 @@ TEST_F(buffers, execute)
 	EXPECT_EQ(e.base.cmd.out_status, NNACCEL_STATUS_NONE);
 	EXPECT_EQ(e.base.cmd.out_num_shapes, 1);
 	EXPECT_EQ(e.base.shape.flags, NNACCEL_SHAPE_SUFFICIENT);
-	/* The execution wrote one shape to the client, and nothing behind it. */
+	/* The execution wrote one shape to the client, and nothing behind the shape. */
 	EXPECT_EQ((unsigned char)e.base.message[1], 0xa5);
 	EXPECT_TRUE(holds(self, output, 77));
 	EXPECT_EQ(memcmp(self->back, self->data + 5, 77), 0);

@@ -370,7 +370,7 @@ TEST_F(grant_fd, is_charged)
 	long long old;
 	int fd;
 
-	/* The context alone exceeds a limit of 1 byte. */
+	/* The charge of the context alone exceeds a limit of 1 byte. */
 	old = param_set("max_user_kernel_bytes", 1);
 	EXPECT_EQ(session_grant_fd(self->s.session, self->grant, NNACCEL_PROT_READ, &fd), EDQUOT);
 	EXPECT_EQ(summary_get(-1, "proxies"), 1);

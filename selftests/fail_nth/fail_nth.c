@@ -573,8 +573,8 @@ static void undo_attach(FIXTURE_DATA(fail_nth) *self, int made)
 }
 
 /*
- * Returns whether the tested call had the fault. Without, the fault may hit this read of the
- * counter, or the write that disables the injection.
+ * Returns whether the tested call had the fault. A fault that the tested call did not have may hit
+ * this read, or the write that disables the injection.
  */
 static bool was_injected(int nth)
 {

@@ -665,7 +665,10 @@ TEST_F(submit, nowhere_to_write)
 	EXPECT_EQ(xioctl(self->s.fd, NNACCEL_SUBMIT, submit), EFAULT);
 	EXPECT_TRUE(worker_is_idle(self));
 	EXPECT_EQ(summary_get(-1, "submissions"), submissions);
-	/* If SUBMIT waits, the model is made and destroyed again, so the worker gets a notice. */
+	/*
+	 * If SUBMIT waits and cannot write the answer, the new model is destroyed, so the worker
+	 * gets a notice.
+	 */
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(mprotect(submit, 2 * PAGE, PROT_READ | PROT_WRITE), 0);
 		init_prepare(self, work);
@@ -1117,7 +1120,10 @@ TEST_F(submit, file_is_closed)
 	EXPECT_EQ(fcntl(submit.out_fd, F_GETFD), 0);
 	close(submit.out_fd);
 	ASSERT_EQ(fetch(self), 0);
-	/* After the file's close, WAIT finds the submission by its id until the execution ends. */
+	/*
+	 * After the close of a submission's file, WAIT finds the submission by its id until the
+	 * execution ends.
+	 */
 	EXPECT_EQ(submission_try(self->s.fd, submit.out_id, &work, &done), 0);
 	EXPECT_FALSE(done);
 	EXPECT_EQ(commands(self), 1);
@@ -1288,7 +1294,9 @@ TEST_F(submit, dependency_has_ended)
 	ASSERT_EQ(answer(self), 0);
 	EXPECT_EQ(submission_wait_file(self->s.fd, file, &e->cmd), 0);
 	close(file);
-	/* A failed dependency counts even after its answer was fetched. */
+	/*
+	 * A failed dependency also ends executions that are submitted after its answer was fetched.
+	 */
 	EXPECT_EQ(submission_wait_file(self->s.fd, bad, &e->cmd), 0);
 	file = submit_file(self->s.fd, &e->cmd, bad);
 	ASSERT_GE(file, 0);

@@ -9,10 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * Maximum number of bytes that are read from the list or the configuration. The rest of a longer
- * file is ignored.
- */
+/* Maximum number of bytes that are read from a file. The rest of a longer file is ignored. */
 #define MAX_SIZE (1024 * 1024)
 
 /*

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Structures that begin with their size. A program that was built with an older header passes
- * shorter structures, and a program that was built with a newer header passes longer structures.
- * Elements of arrays have no size field: either they never grow, or the caller passes their size as
- * an argument.
+ * shorter structures, and with a newer header longer structures. Elements of arrays have no size
+ * field: either they never grow, or the caller passes their size as an argument.
  */
 #ifndef NN_BASE_SIZED_H
 #define NN_BASE_SIZED_H

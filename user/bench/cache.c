@@ -114,10 +114,7 @@ static double time_floor(const struct worker *w)
 	return us;
 }
 
-/*
- * Measures a preparation from the cache. The function calls the keeper's code directly, because the
- * keeper's socket is not part of the measurement.
- */
+/* Measures a preparation from the cache by the keeper's code, without the keeper's socket. */
 static double time_cached(const struct worker *w)
 {
 	const struct nn_plan_options options = { .preference = 1 };

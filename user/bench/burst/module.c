@@ -61,8 +61,8 @@ static const struct nn_model *small_model(void)
 }
 
 /*
- * The function starts the socket's server before it opens the device, because the server is a child
- * process, which cannot use the parent's context.
+ * The socket's server starts before the device is opened, because a child process cannot use its
+ * parent's context.
  */
 static void start(struct module_bench *b)
 {
@@ -221,8 +221,8 @@ int bench_by_time(void)
 
 /*
  * Returns the instructions that an execution takes in client and worker while both are awake. The
- * clock of the single CPU counts instructions, so one thread does the client's and the worker's
- * work in turn, without waiting.
+ * single CPU's clock counts instructions, so one thread does the client's and the worker's work in
+ * turn.
  */
 static double awake_instructions(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Predicts the time of a network on more threads than the machine has CPUs. The program divides
- * steps into tasks for the larger number of threads, measures each task on one thread, and
+ * steps into tasks for this larger number of threads, measures each task on one thread, and
  * simulates the threads with the measured times. The costs of sharing work are measured between the
  * caller and one helper thread.
  */
