@@ -52,6 +52,7 @@ static struct compiled_step *step_before(const struct folding *f,
 	return before->is_gone || before->output != step->input ? NULL : before;
 }
 
+/* A pair of these steps may undo each other. */
 static bool is_transpose(const struct compiled_step *step)
 {
 	return step->op->code == NN_OP_TRANSPOSE;
