@@ -45,6 +45,10 @@
 /* Exit status of a worker that must crash; equal to SIGKILL. */
 #define CRASH 9
 
+/* The only variable that a worker's environment has. */
+#define SPIN "NNACCEL_SPIN_US"
+static char spin[] = SPIN "=1";
+
 /* Indices of bytes in the memfd of a session. */
 enum { HAS, GONE, HOW };
 
@@ -160,7 +164,7 @@ static void on_signal(int signal)
 
 static void be_worker(int argc, char **argv)
 {
-	const char *spin = getenv("NNACCEL_SPIN_US");
+	const char *value = getenv(SPIN);
 	const struct message ready = { .kind = WORKER_READY };
 	struct message message;
 	volatile char *bytes;
@@ -171,7 +175,7 @@ static void be_worker(int argc, char **argv)
 		_exit(write(STDOUT_FILENO, "7 of a test", 11) != 11);
 	if (!argc || strcmp(argv[0], WORKER_NAME))
 		return;
-	if (spin && !strcmp(spin, "fails"))
+	if (value && *value == 'f')
 		_exit(WORKER_EXIT_FAILURE);
 	signal(SIGUSR1, on_signal);
 	if (!message_send(WORKER_CONTROL_FD, &ready, -1) ||
@@ -250,6 +254,15 @@ static long blocks;
 static int files;
 static struct engine_options options;
 
+/*
+ * Makes all workers fail that start after the call, or lets new workers succeed again. setenv() is
+ * not used, because the broker's thread reads the environment and allocates heap blocks meanwhile.
+ */
+static void have_workers_fail(bool fail_them)
+{
+	spin[sizeof(SPIN)] = fail_them ? 'f' : '1';
+}
+
 static void *do_nothing(void *arg)
 {
 	return arg;
@@ -265,7 +278,7 @@ static int set_up(void **state)
 	kernel.next_error = kernel.asked = 0;
 	lines.used = 0;
 	lines.text[0] = '\0';
-	setenv("NNACCEL_SPIN_US", "1", 1);
+	have_workers_fail(false);
 	options = (struct engine_options){
 		.device = node_path, .name = "broker", .version = "7", .idle = 1, .max = 8,
 		.max_per_user = 8, .rate = 8, .engine = of_kit ? &engine : NULL,
@@ -424,15 +437,6 @@ static pid_t number_before(const char *text)
 		number = atoi(at);
 	pthread_mutex_unlock(&lines.lock);
 	return number;
-}
-
-/* Makes all workers fail that start after the call, or lets new workers succeed again. */
-static void have_workers_fail(bool fail_them)
-{
-	const long before = heap_blocks;
-
-	setenv("NNACCEL_SPIN_US", fail_them ? "fails" : "1", 1);
-	blocks += heap_blocks - before;
 }
 
 /* ---- the tests ---- */
@@ -761,6 +765,8 @@ int main(int argc, char **argv)
 	};
 
 	be_worker(argc, argv);
+	if (putenv(spin))
+		return EXIT_FAILURE;
 	log_set_level(LOG_DEBUG);
 	log_set_sink(take_line, NULL);
 	snprintf(node_path, sizeof(node_path), "/tmp/engine-broker-%d", (int)getpid());
