@@ -2,23 +2,21 @@
 /*
  * nnaccel: neural network accelerator interface.
  *
- * This interface is that of five kinds of file:
+ * The interface consists of the ioctls of five kinds of file:
  *
  * - a device, /dev/nnaccel, /dev/nnaccel1 and so on. Each open of a device
  *   makes a *context*, which belongs to the address space that opened it. A
  *   forked child, or a process that was passed the file, gets EACCES.
- * - /dev/nnaccel-engine: the *engine node*. The broker of each engine opens it
- *   and registers the engine under a name, which makes it one of the devices.
- *   The broker is notified of contexts that want an engine, and gets a session
- *   for each context.
- * - a *session*: NNACCEL_ENGINE_SESSION makes it for one context, for which it
- *   stays. The worker that serves the context attaches to the session. The
- *   worker fetches commands, maps granted memory and commits the answers.
- * - a *burst*: NNACCEL_WORK_BURST makes it for a model. Client and worker map
- *   the rings of the burst and exchange executions there without the kernel.
- * - a *submission's file*: NNACCEL_SUBMIT with NNACCEL_SUBMIT_FILE makes it. It
- *   polls readable when its execution has ended. Other executions may depend on
- *   it.
+ * - /dev/nnaccel-engine: the *engine node*. The broker of each engine opens the engine node and
+ *   registers the engine under a name, which makes the engine a device. The broker is notified of
+ *   contexts that want an engine, and gets a session for each context.
+ * - a *session*: NNACCEL_ENGINE_SESSION makes the session for one context, for which alone it is
+ *   used. The worker that serves the context attaches to the session. The worker fetches commands,
+ *   maps granted memory and commits the answers.
+ * - a *burst*: NNACCEL_WORK_BURST makes the burst for a model. Client and worker map the rings of
+ *   the burst and exchange executions through the rings without the kernel.
+ * - a *submission's file*: NNACCEL_SUBMIT with NNACCEL_SUBMIT_FILE makes the submission's file. The
+ *   file polls readable when the execution has ended. Other executions may depend on the file.
  *
  * Every structure begins with its size in bytes. A structure shorter than the
  * first published version gives EINVAL. A structure longer than the kernel knows
@@ -36,8 +34,8 @@
  * ENOTTY: no such ioctl on this kind of file.
  * EACCES: the caller does not have the owner's address space.
  * ENOMEM: out of memory.
- * EDQUOT: the user's limit of memory is reached. Only calls for which the kernel
- * allocates memory return this, even if it frees the memory before the call ends.
+ * EDQUOT: the user's limit of memory is reached. Only calls for which the kernel allocates memory
+ * return EDQUOT, even if the kernel frees the memory before the call ends.
  */
 #ifndef _UAPI_LINUX_NNACCEL_H
 #define _UAPI_LINUX_NNACCEL_H
@@ -118,20 +116,19 @@ enum {
  * @NNACCEL_STATUS_NONE: the command succeeded
  * @NNACCEL_STATUS_DEVICE_UNAVAILABLE: the device cannot execute the command now
  * @NNACCEL_STATUS_GENERAL_FAILURE: the command failed
- * @NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE: an output is too small; the shapes
- *	say how large the output must be
+ * @NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE: an output is too small.
+ *	The returned shapes say how large the output must be
  * @NNACCEL_STATUS_INVALID_ARGUMENT: the model or an argument is wrong
  * @NNACCEL_STATUS_MISSED_DEADLINE_TRANSIENT: the command took too long; a retry may
  *	succeed
  * @NNACCEL_STATUS_MISSED_DEADLINE_PERSISTENT: the command always takes longer than its
  *	deadline
  * @NNACCEL_STATUS_RESOURCE_EXHAUSTED_TRANSIENT: not enough memory or threads now
- * @NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT: the command needs more memory
- *	than the device has
+ * @NNACCEL_STATUS_RESOURCE_EXHAUSTED_PERSISTENT: the device has too little memory for the command
  *
- * An ioctl that reached the engine returns 0 and sets its status field to one
- * of these. An ioctl that the kernel itself rejected returns an errno and does
- * not change the structure. The values are those of the NN HAL's ErrorStatus.
+ * An ioctl that reached the engine returns 0 and sets the structure's status field to a value of
+ * enum nnaccel_status. An ioctl that the kernel itself rejected returns an errno and does not
+ * change the structure. The values are the same as in the NN HAL's ErrorStatus.
  */
 enum nnaccel_status {
 	NNACCEL_STATUS_NONE = 0,
@@ -171,7 +168,7 @@ enum nnaccel_engine_state {
 #define NNACCEL_INFO_WANT	(1 << 0)
 
 /**
- * struct nnaccel_info - ioctl(NNACCEL_INFO)
+ * struct nnaccel_info - Argument of ioctl(NNACCEL_INFO)
  * @size: sizeof(struct nnaccel_info)
  * @flags: NNACCEL_INFO_WANT
  * @abi: out: NNACCEL_ABI_VERSION of the module
@@ -198,11 +195,11 @@ enum nnaccel_engine_state {
  * @name: out: name of the device's engine; empty: none has been registered yet
  * @features: out: a bit for each addition to this version; none so far
  *
- * The first call that needs a worker requests it from the broker. NNACCEL_INFO_WANT
- * requests the worker earlier, and does not wait for it. Before the request the
- * engine spends nothing on the context.
+ * The first call that needs a worker requests a worker from the broker. NNACCEL_INFO_WANT requests
+ * the worker earlier, and does not wait for it. Before the request the context costs the engine no
+ * memory or process.
  *
- * Errors: none beyond those of every ioctl.
+ * Errors: only those that every ioctl may return.
  */
 struct nnaccel_info {
 	__u32 size;
@@ -232,14 +229,14 @@ struct nnaccel_info {
 #define NNACCEL_INFO _IO(NNACCEL_TYPE, NNACCEL_CMD_INFO)
 
 /**
- * struct nnaccel_destroy - ioctl(NNACCEL_DESTROY)
+ * struct nnaccel_destroy - Argument of ioctl(NNACCEL_DESTROY)
  * @size: sizeof(struct nnaccel_destroy)
  * @id: pool, model, buffer or submission to destroy
  *
- * The id becomes invalid at once. It is reused only after all other ids were used.
- * A submission that has not ended is cancelled. The memory of a pool lives on
- * while a model, a command in flight, a mapping or an exported dma-buf refers to
- * it. The memory of a buffer lives on while a command in flight refers to it.
+ * The id of a destroyed object becomes invalid at once. The id is reused only after all other ids
+ * were used. A submission that has not ended is cancelled. The memory of a pool lives on while a
+ * model, a command in flight, a mapping or an exported dma-buf refers to it. The memory of a buffer
+ * lives on while a command in flight refers to it.
  *
  * Errors: ENOENT: no such object in this context.
  */
@@ -250,20 +247,20 @@ struct nnaccel_destroy {
 #define NNACCEL_DESTROY _IO(NNACCEL_TYPE, NNACCEL_CMD_DESTROY)
 
 /**
- * struct nnaccel_pool_alloc - ioctl(NNACCEL_POOL_ALLOC)
+ * struct nnaccel_pool_alloc - Argument of ioctl(NNACCEL_POOL_ALLOC)
  * @size: sizeof(struct nnaccel_pool_alloc)
  * @flags: must be 0
  * @length: bytes, at least 1; charged in whole pages
  * @out_id: out: the pool
  * @__reserved: must be 0
  *
- * Allocates zeroed memory, readable and writable. The client maps it through
- * the dma-buf that NNACCEL_POOL_EXPORT gives.
+ * Allocates zeroed memory, readable and writable. The client maps the pool's memory through the
+ * dma-buf that NNACCEL_POOL_EXPORT returns.
  *
  * Errors:
  * EINVAL: length 0.
  * EFBIG: length above max_pool_bytes.
- * EDQUOT: the context's or the user's limit.
+ * EDQUOT: the limit of bytes of the context or of the user is reached.
  * ENOSPC: too many pools.
  */
 struct nnaccel_pool_alloc {
@@ -294,52 +291,51 @@ struct nnaccel_plane {
 };
 
 /**
- * struct nnaccel_pool_import - ioctl(NNACCEL_POOL_IMPORT)
+ * struct nnaccel_pool_import - Argument of ioctl(NNACCEL_POOL_IMPORT)
  * @size: sizeof(struct nnaccel_pool_import)
  * @flags: NNACCEL_IMPORT_DEVICE
  * @fd: a dma-buf, or a regular file (memfd included) that can be mapped
  * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE
- * @offset: bytes into the file, a multiple of the page size. For an image:
- *	bytes to the first row of the first plane, any value
- * @length: bytes, at least 1; offset + length must be within the file. For an
- *	image: in: 0; out: bytes of the pixels of all planes together
+ * @offset: bytes into the file, a multiple of the page size.
+ *	For an image, @offset is the offset of the first row of the first plane, with any value
+ * @length: bytes, at least 1; offset + length must be within the file.
+ *	For an image, @length must be 0, and the call sets it to the bytes of all planes' pixels
  * @out_id: out: the pool
- * @fourcc: 0: the pool holds bytes, and all fields below are 0. Otherwise the pool
- *	is an image: a DRM_FORMAT_ of one plane with pixels of whole bytes, or NV12,
+ * @fourcc: 0: the pool holds bytes, and all fields below are 0.
+ *	For an image, @fourcc is a DRM_FORMAT_ of one plane with pixels of whole bytes, or NV12,
  *	NV21, YUV420, YVU420 or P010
- * @width: pixels of a row; must be even for a format of several planes or of
- *	pairs, such as YUYV
+ * @width: pixels of a row.
+ *	The width must be even for formats of several planes, and of pixel pairs such as YUYV
  * @height: rows; must be even for a format of several planes
  * @stride: bytes from one row of the first plane to the next, at least the bytes
  *	of a row
  * @__reserved: must be 0
  * @modifier: DRM_FORMAT_MOD_LINEAR (0)
- * @planes: the second and further planes, in the order in which the fourcc
- *	defines them; all further entries are 0
+ * @planes: the planes after the first one, in the order of the fourcc.
+ *	The unused entries of @planes must be 0
  *
- * The pool holds a reference to the file; the fd may be closed. If this module
- * exported the dma-buf, the new pool shares the memory of the exported pool. Each
- * import makes a new pool.
+ * The pool holds a reference to the imported file, so the fd may be closed. If this module exported
+ * the dma-buf, the new pool shares the memory of the exported pool. Each import makes a new pool.
  *
  * With NNACCEL_IMPORT_DEVICE only the engine's device accesses the dma-buf, which
- * need not support mmap(). The exporter sees no access by a CPU. Arguments of
- * executions and slots of bursts may name a pool with this flag. EOPNOTSUPP is
- * returned if a model's constants or wire form, a part of a saved model or
- * NNACCEL_WORK_BUFFER_COPY names such a pool. The import returns EOPNOTSUPP if the
- * engine did not register with NNACCEL_ENGINE_DEVICE_POOLS.
+ * need not support mmap(). The exporter is not notified of an access by a CPU. Arguments of
+ * executions and slots of bursts may name a pool that was imported with NNACCEL_IMPORT_DEVICE. A
+ * call returns EOPNOTSUPP if a model's constants or wire form, a part of a saved model or
+ * NNACCEL_WORK_BUFFER_COPY names such a pool. The import returns EOPNOTSUPP if the engine did not
+ * register with NNACCEL_ENGINE_DEVICE_POOLS.
  *
- * An argument of an execution uses a whole image, with offset and length 0. The
- * argument's data are the rows of the planes, one plane after the other, without
- * padding. A model's constants and wire form cannot be in an image, and an image
- * cannot be exported or copied. If the planes are in several files, each further
- * file counts as a pool of the context.
+ * An argument of an execution uses a whole image, with offset and length 0. The data of an argument
+ * that is an image are the rows of its planes, one plane after the other, without padding. A
+ * model's constants and wire form cannot be in an image, and an image cannot be exported or copied.
+ * If an image's planes are in several files, each file except the first one counts as an additional
+ * pool of the context.
  *
  * Errors:
  * EBADF: no such fd.
  * EINVAL: length 0, offset unaligned, range beyond the file, unknown or missing
  * protection.
- * EINVAL for an image: length or flags not 0, a width or height that is 0, or an odd
- * one that must be even.
+ * EINVAL for an image: length or flags not 0, a width or height that is 0, or an odd width or
+ * height that must be even.
  * EINVAL for an image: a stride shorter than a row, rows beyond the file, or too many
  * planes.
  * EOPNOTSUPP: this kind of file cannot be imported, or the format or the modifier is
@@ -370,7 +366,7 @@ struct nnaccel_pool_import {
 #define NNACCEL_EXPORT_CLOEXEC	(1 << 0)
 
 /**
- * struct nnaccel_pool_export - ioctl(NNACCEL_POOL_EXPORT)
+ * struct nnaccel_pool_export - Argument of ioctl(NNACCEL_POOL_EXPORT)
  * @size: sizeof(struct nnaccel_pool_export)
  * @flags: NNACCEL_EXPORT_CLOEXEC
  * @id: a pool that is backed by a dma-buf, allocated or imported
@@ -391,7 +387,7 @@ struct nnaccel_pool_export {
 #define NNACCEL_POOL_EXPORT _IO(NNACCEL_TYPE, NNACCEL_CMD_POOL_EXPORT)
 
 /**
- * struct nnaccel_query - Work NNACCEL_WORK_QUERY
+ * struct nnaccel_query - Description of the work NNACCEL_WORK_QUERY
  * @size: sizeof(struct nnaccel_query)
  * @query: an NNACCEL_QUERY_ value, which the kernel passes to the engine
  *	unchanged
@@ -399,10 +395,10 @@ struct nnaccel_pool_export {
  * @data_size: in: bytes at @data, at most NNACCEL_MAX_QUERY; out: bytes written
  * @out_status: out: enum nnaccel_status; INVALID_ARGUMENT: unknown query
  *
- * The kernel does not read the answer.
+ * The kernel does not interpret the engine's answer to the query.
  *
  * Errors of reaching the engine:
- * ENOTCONN: no broker is registered for the device, and none registered within
+ * ENOTCONN: no broker is registered for the device, and no broker registered within
  * engine_absent_ms.
  * ETIMEDOUT: a broker is registered, but no worker attached within engine_wait_ms.
  * EUSERS: the broker refused a worker, because this user has too many workers.
@@ -429,7 +425,7 @@ struct nnaccel_query {
 #define NNACCEL_QUERY_EXTENSIONS	1
 
 /**
- * struct nnaccel_supported - Work NNACCEL_WORK_SUPPORTED
+ * struct nnaccel_supported - Description of the work NNACCEL_WORK_SUPPORTED
  * @size: sizeof(struct nnaccel_supported)
  * @flags: must be 0
  * @wire_pool: pool that holds the model in its wire form
@@ -437,9 +433,8 @@ struct nnaccel_query {
  * @wire_offset: bytes into the pool
  * @wire_length: bytes, at most NNACCEL_MAX_WIRE
  * @pools: const __u32[num_pools]: pool ids, in the order of the model's pools
- * @supported: __u8[num_operations]: out: 1 for each operation of the main
- *	subgraph that the engine can execute, else 0; written only with
- *	NNACCEL_STATUS_NONE
+ * @supported: __u8[num_operations]: out: 1 for each operation that the engine can execute, else 0.
+ *	The array covers the main subgraph, and is written only with NNACCEL_STATUS_NONE
  * @num_operations: operations of the main subgraph, at most
  *	NNACCEL_MAX_OPERATIONS
  * @out_status: out: enum nnaccel_status
@@ -455,7 +450,7 @@ struct nnaccel_query {
  * EINVAL: range outside the pool, too many pools.
  * EOPNOTSUPP: a formatted pool.
  * EIO: the wire form is in a dma-buf whose exporter refused access.
- * Errors of reaching the engine: see struct nnaccel_query.
+ * Errors of struct nnaccel_query, if the context gets no worker.
  */
 struct nnaccel_supported {
 	__u32 size;
@@ -504,7 +499,7 @@ enum nnaccel_priority {
 #define NNACCEL_PREPARE_CACHE	(1 << 0)
 
 /**
- * struct nnaccel_prepare - Work NNACCEL_WORK_PREPARE
+ * struct nnaccel_prepare - Description of the work NNACCEL_WORK_PREPARE
  * @size: sizeof(struct nnaccel_prepare)
  * @flags: NNACCEL_PREPARE_CACHE
  * @wire_pool: pool that holds the model in its wire form
@@ -512,7 +507,7 @@ enum nnaccel_priority {
  * @wire_offset: bytes into the pool
  * @wire_length: bytes, at most NNACCEL_MAX_WIRE
  * @pools: const __u32[num_pools]: pool ids, in the order of the model's pools.
- *	The model holds references to these pools. The engine only reads them
+ *	The model holds references to its constants' pools. The engine only reads these pools
  * @preference: enum nnaccel_preference
  * @priority: enum nnaccel_priority
  * @deadline_ns: CLOCK_MONOTONIC time by which to be done, 0: none
@@ -521,11 +516,11 @@ enum nnaccel_priority {
  * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @attributes_size: bytes at @attributes, at most NNACCEL_MAX_ATTRIBUTES
- * @attributes: const __u8[attributes_size]: attributes for extensions of the
- *	engine; the kernel does not read them
+ * @attributes: const __u8[attributes_size]: attributes for extensions.
+ *	The kernel does not read the attributes
  *
- * The model can no longer be used once the worker that prepared it is dead.
- * From then on its id gives ESTALE until the client destroys it.
+ * The model cannot be used any more if the worker that prepared the model is dead. After the
+ * worker's death, calls with the model's id fail with ESTALE until the client destroys the model.
  *
  * Errors:
  * ENOENT: no such pool.
@@ -535,7 +530,7 @@ enum nnaccel_priority {
  * ETIME: the deadline passed.
  * EOPNOTSUPP: a formatted pool.
  * EIO: the exporter of a dma-buf refused access.
- * Errors of reaching the engine: see struct nnaccel_query.
+ * Errors of struct nnaccel_query, if the context gets no worker.
  */
 struct nnaccel_prepare {
 	__u32 size;
@@ -580,23 +575,23 @@ struct nnaccel_cache_part {
 };
 
 /**
- * struct nnaccel_prepare_cached - Work NNACCEL_WORK_PREPARE_CACHED
+ * struct nnaccel_prepare_cached - Description of the work NNACCEL_WORK_PREPARE_CACHED
  * @size: sizeof(struct nnaccel_prepare_cached)
  * @flags: must be 0
  * @num_model_parts: model parts, at most NNACCEL_MAX_CACHE_PARTS
  * @num_data_parts: data parts, likewise
- * @parts: const struct nnaccel_cache_part[num_model_parts + num_data_parts]: the parts
- *	that NNACCEL_WORK_CACHE_SAVE wrote, model parts first. The model holds references
- *	to the pools of the data parts. The engine reads data parts in place and never
- *	writes them
+ * @parts: const struct nnaccel_cache_part[num_model_parts + num_data_parts]: the saved parts.
+ *	NNACCEL_WORK_CACHE_SAVE wrote these parts, model parts first. The model holds references to
+ *	the pools of the data parts. The engine reads data parts in place and never writes to them
  * @token: the token that the parts were saved under
  * @preference: enum nnaccel_preference
  * @priority: enum nnaccel_priority
  * @deadline_ns: CLOCK_MONOTONIC time by which to be done, 0: none
  * @out_model: out: the model, valid with NNACCEL_STATUS_NONE only, else 0
- * @out_status: out: enum nnaccel_status; GENERAL_FAILURE: the parts are
- *	damaged, or this engine did not save them under @token for this user.
- *	INVALID_ARGUMENT: the engine's models have another number of parts
+ * @out_status: out: enum nnaccel_status.
+ *	GENERAL_FAILURE means that the parts are damaged, or that this engine did not save them
+ *	under @token for this user. INVALID_ARGUMENT means that the engine's saved models have
+ *	another number of parts
  * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @attributes_size: as for NNACCEL_WORK_PREPARE
@@ -605,8 +600,7 @@ struct nnaccel_cache_part {
  *
  * Prepares a model as NNACCEL_WORK_PREPARE does, from saved parts. The engine copies
  * the model parts and must know their hash. The engine uses the data parts in place
- * and does not hash them. If a client changes them, only values of outputs can
- * change.
+ * and does not hash them. If a client changes data parts, only values of outputs can change.
  *
  * Errors:
  * ENOENT: no such pool.
@@ -617,7 +611,7 @@ struct nnaccel_cache_part {
  * EOPNOTSUPP: a pool is formatted.
  * ENOSPC: too many models.
  * ETIME: the deadline passed.
- * Errors of reaching the engine: see struct nnaccel_query.
+ * Errors of struct nnaccel_query, if the context gets no worker.
  */
 struct nnaccel_prepare_cached {
 	__u32 size;
@@ -638,20 +632,20 @@ struct nnaccel_prepare_cached {
 };
 
 /**
- * struct nnaccel_cache_save - Work NNACCEL_WORK_CACHE_SAVE
+ * struct nnaccel_cache_save - Description of the work NNACCEL_WORK_CACHE_SAVE
  * @size: sizeof(struct nnaccel_cache_save)
  * @flags: must be 0
  * @model: a model of this context
  * @num_model_parts: model parts, at most NNACCEL_MAX_CACHE_PARTS
  * @num_data_parts: data parts, likewise
- * @out_status: out: enum nnaccel_status; OUTPUT_INSUFFICIENT_SIZE: a part was larger
- *	than its memory, and nothing was written. INVALID_ARGUMENT: the engine's models
- *	have another number of parts
- * @parts: const struct nnaccel_cache_part[num_model_parts + num_data_parts]: memory
- *	for each part, model parts first. If no part has memory, only the sizes are
- *	requested
- * @sizes: __u64[num_model_parts + num_data_parts]: out: bytes of each part; written
- *	only with NNACCEL_STATUS_NONE and NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE
+ * @out_status: out: enum nnaccel_status.
+ *	OUTPUT_INSUFFICIENT_SIZE means that a part was larger than its memory, and nothing was
+ *	written. INVALID_ARGUMENT means that the engine's saved models have another number of parts
+ * @parts: const struct nnaccel_cache_part[num_model_parts + num_data_parts]: memory for each part.
+ *	Model parts come first. If no part has memory, only the sizes of the parts are requested
+ * @sizes: __u64[num_model_parts + num_data_parts]: out: bytes of each part.
+ *	The sizes are written only with NNACCEL_STATUS_NONE and
+ *	NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE
  * @token: the token to save under
  * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
@@ -659,8 +653,8 @@ struct nnaccel_prepare_cached {
  *
  * Writes parts from which NNACCEL_WORK_PREPARE_CACHED can prepare the model again.
  * Before the engine writes the parts, it durably stores the hash of the model
- * parts for this user and @token. If the call fails, the contents of the memory
- * are undefined.
+ * parts for this user and @token. If the call fails, the contents of the memory for the parts are
+ * undefined.
  *
  * Errors:
  * ENOENT: no such model or pool.
@@ -670,7 +664,7 @@ struct nnaccel_prepare_cached {
  * EINVAL: model parts of more than NNACCEL_MAX_WIRE bytes together.
  * EACCES: a pool is not writable.
  * EOPNOTSUPP: a pool is formatted.
- * Errors of reaching the engine: see struct nnaccel_query.
+ * Errors of struct nnaccel_query, if the context gets no worker.
  */
 struct nnaccel_cache_save {
 	__u32 size;
@@ -694,9 +688,8 @@ struct nnaccel_cache_save {
 
 /**
  * struct nnaccel_arg - One input or output of an execution
- * @flags: NNACCEL_ARG_NO_VALUE: the argument is omitted, and all other fields
- *	must be 0. NNACCEL_ARG_BUFFER: the argument is a buffer, and @offset and
- *	@length must be 0
+ * @flags: NNACCEL_ARG_NO_VALUE: the argument is omitted, and all other fields must be 0.
+ *	With NNACCEL_ARG_BUFFER the argument is a buffer, and @offset and @length must be 0
  * @pool: index into the execution's pools; with NNACCEL_ARG_BUFFER: into its
  *	buffers
  * @offset: bytes into the pool
@@ -738,7 +731,7 @@ struct nnaccel_shape {
 #define NNACCEL_TIME_NONE	(~0ULL)
 
 /**
- * struct nnaccel_execute - Work NNACCEL_WORK_EXECUTE
+ * struct nnaccel_execute - Description of the work NNACCEL_WORK_EXECUTE
  * @size: sizeof(struct nnaccel_execute)
  * @flags: NNACCEL_EXECUTE_MEASURE
  * @model: a model of this context
@@ -764,40 +757,38 @@ struct nnaccel_shape {
  *	for NNACCEL_WORK_PREPARE
  * @attributes_size: bytes there, at most NNACCEL_MAX_ATTRIBUTES
  * @__reserved: must be 0
- * @out_fenced_ns: out: time from the end of the last dependency (see NNACCEL_SUBMIT) to
- *	the engine's answer. NNACCEL_TIME_NONE if not measured or if the worker waited for
- *	fences
+ * @out_fenced_ns: out: time from the end of the last dependency (see NNACCEL_SUBMIT) to the
+ *	engine's answer. The time is NNACCEL_TIME_NONE if it was not measured, or if the worker
+ *	waited for fences
  *
  * A wait for an execution ends early if the caller is killed or the worker
- * dies. It also ends when the module's grace period after the deadline has
- * passed. After that the engine may still read and write the pools of the
- * execution.
+ * dies. The wait also ends when the module's grace period after the deadline has passed. After such
+ * an early end, the engine may still read and write the pools of the execution.
  *
  * Before the engine gets the command, the kernel waits for fences in the
- * reservation objects of dma-bufs, at most until the deadline. For an input it
- * waits for fences of writers, for an output also for fences of readers. The
- * kernel adds no fence to these objects.
+ * reservation objects of dma-bufs, at most until the deadline. For an input the kernel waits for
+ * fences of writers, and for an output also for fences of readers. The kernel adds no fence to the
+ * reservation objects.
  *
- * A buffer that is an argument must have the role of this input or output of
- * this model. A buffer may be several inputs, or one output. With
- * NNACCEL_STATUS_NONE an output buffer becomes initialised and gets a new size.
- * If an execution that the engine got ends in any other way, its output buffer
- * becomes uninitialised. A buffer is in use until the execution ends, even if
- * the caller no longer waits.
+ * A buffer that is an input or an output of an execution must have the role of this input or output
+ * of the model. In one execution a buffer may be several inputs, or one output. With
+ * NNACCEL_STATUS_NONE an output buffer becomes initialised and gets a new size. If an execution
+ * that the engine got ends in any other way, its output buffer becomes uninitialised. A buffer is
+ * in use until the execution ends, even if the caller no longer waits.
  *
  * Errors:
  * ENOENT: no such model, pool or buffer.
  * ESTALE: the model's worker is dead.
- * EINVAL: a malformed argument, or an argument outside its pool. Too many arguments,
- * pools, buffers or attributes. A buffer named twice, used as two outputs, or used
- * as both input and output.
+ * EINVAL: a malformed argument, or an argument outside its pool. EINVAL also means too many
+ * arguments, pools, buffers or attributes. A buffer that is named twice, used as two outputs, or
+ * used as both input and output gives EINVAL, too.
  * EPERM: a buffer does not have the role of the argument.
  * ENODATA: an input buffer is not initialised.
  * EBUSY: another command writes one of the buffers, or reads an output buffer.
  * EACCES: an output in a pool that is not writable.
  * ETIME: the deadline passed.
  * EIO: the exporter of a dma-buf refused to begin or to end an access.
- * Errors of reaching the engine: see struct nnaccel_query.
+ * Errors of struct nnaccel_query, if the context gets no worker.
  */
 struct nnaccel_execute {
 	__u32 size;
@@ -843,8 +834,8 @@ enum nnaccel_role_kind {
  * @model: a model of the context
  * @kind: enum nnaccel_role_kind
  * @index: which input or output
- * @frequency: how many of NNACCEL_MAX_FREQUENCY executions of the model use the
- *	buffer, as a hint for the engine; 0: not known
+ * @frequency: how many of NNACCEL_MAX_FREQUENCY executions use the buffer.
+ *	The frequency is a hint for the engine, and 0 means that it is not known
  */
 struct nnaccel_role {
 	__u32 model;
@@ -854,15 +845,15 @@ struct nnaccel_role {
 };
 
 /**
- * struct nnaccel_buffer_alloc - Work NNACCEL_WORK_BUFFER_ALLOC
+ * struct nnaccel_buffer_alloc - Description of the work NNACCEL_WORK_BUFFER_ALLOC
  * @size: sizeof(struct nnaccel_buffer_alloc)
  * @flags: must be 0
  * @capacity: bytes, at least 1; charged in whole pages
  * @roles: const struct nnaccel_role[num_roles]: all roles of the buffer, each
  *	once
  * @num_roles: 1 to NNACCEL_MAX_ROLES
- * @out_status: out: enum nnaccel_status; INVALID_ARGUMENT: no buffer of this
- *	capacity can have all these roles
+ * @out_status: out: enum nnaccel_status.
+ *	INVALID_ARGUMENT means that no buffer of this capacity can have all the roles in @roles
  * @message: char[message_size]: out: error message, terminated; or 0
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
  * @out_buffer: out: the buffer, valid with NNACCEL_STATUS_NONE only, else 0
@@ -870,19 +861,19 @@ struct nnaccel_role {
  * Allocates a buffer of a memory domain: zeroed memory that the engine maps, but
  * the client cannot. The new buffer counts as uninitialised. A buffer outlives
  * the models of its roles, but executions of dead or destroyed models cannot use
- * it. Its contents can still be copied after the models' end, unless the engine
- * uses its own layout.
+ * it. The contents of a buffer can still be copied after the models' end, unless the engine uses
+ * its own layout for the buffer.
  *
  * Errors:
  * ENOENT: no such model.
  * ESTALE: a model's worker is dead.
- * EINVAL: capacity 0, no role, too many roles, or the same role twice. A role with
- * an unknown kind, an index that no model can have, or a frequency above
+ * EINVAL: capacity 0, no role, too many roles, or the same role twice. EINVAL also means a role
+ * with an unknown kind, an index that no model can have, or a frequency above
  * NNACCEL_MAX_FREQUENCY.
  * EFBIG: capacity above max_pool_bytes.
- * EDQUOT: the context's or the user's limit.
+ * EDQUOT: the limit of bytes of the context or of the user is reached.
  * ENOSPC: too many buffers.
- * Errors of reaching the engine: see struct nnaccel_query.
+ * Errors of struct nnaccel_query, if the context gets no worker.
  */
 struct nnaccel_buffer_alloc {
 	__u32 size;
@@ -905,15 +896,16 @@ struct nnaccel_buffer_alloc {
 #define NNACCEL_COPY_POOL	(1 << 2)
 
 /**
- * struct nnaccel_buffer_copy - Work NNACCEL_WORK_BUFFER_COPY
+ * struct nnaccel_buffer_copy - Description of the work NNACCEL_WORK_BUFFER_COPY
  * @size: sizeof(struct nnaccel_buffer_copy)
- * @flags: NNACCEL_COPY_IN: into the buffer, or NNACCEL_COPY_OUT: out of it;
- *	NNACCEL_COPY_POOL: from or to @pool instead of @data
+ * @flags: NNACCEL_COPY_IN: into the buffer, or NNACCEL_COPY_OUT: out of the buffer.
+ *	NNACCEL_COPY_POOL means that the copy is from or to @pool instead of @data
  * @buffer: a buffer of this context
  * @pool: a pool of this context, with NNACCEL_COPY_POOL; else 0
  * @data: the client's memory; 0 with NNACCEL_COPY_POOL
- * @length: bytes; IN: the new size of the buffer, from 1 to its capacity; OUT:
- *	the size of the buffer
+ * @length: bytes of the copy.
+ *	For IN this is the buffer's new size, from 1 to the capacity, and for OUT the buffer's
+ *	present size
  * @out_status: out: enum nnaccel_status of the conversion, if the engine
  *	converts the layout
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
@@ -939,9 +931,8 @@ struct nnaccel_buffer_alloc {
  * truncated.
  * ENODATA: the copy is OUT, and the buffer is not initialised.
  * EBUSY: another command writes the buffer or, for a copy IN, reads it.
- * ESTALE: the worker that knows the buffer's layout is dead.
- * A buffer in the engine's own layout also gives EDQUOT, and errors of reaching the
- * engine: see struct nnaccel_query.
+ * ESTALE: the worker that knows the buffer's layout is dead. If the buffer has the engine's own
+ * layout, EDQUOT and the errors of struct nnaccel_query are possible, too.
  */
 struct nnaccel_buffer_copy {
 	__u32 size;
@@ -960,15 +951,15 @@ struct nnaccel_buffer_copy {
 #define NNACCEL_CANCEL_ANY	(1 << 0)
 
 /**
- * struct nnaccel_cancel - ioctl(NNACCEL_CANCEL)
+ * struct nnaccel_cancel - Argument of ioctl(NNACCEL_CANCEL)
  * @size: sizeof(struct nnaccel_cancel)
  * @flags: NNACCEL_CANCEL_ANY
  * @tag: the tag of the executions
  * @out_cancelled: out: how many were cancelled
  * @__reserved: must be 0
  *
- * Ends executions of io_uring with ECANCELED. If the engine has fetched an execution,
- * it may still read and write the pools of this execution.
+ * Ends executions of io_uring with ECANCELED. If the engine has fetched an execution, the engine
+ * may still read and write the pools of this execution.
  *
  * Errors: ENOENT: no execution with that tag is in flight.
  */
@@ -981,17 +972,17 @@ struct nnaccel_cancel {
 };
 #define NNACCEL_CANCEL _IO(NNACCEL_TYPE, NNACCEL_CMD_CANCEL)
 
-/* Capacity of a burst's ring in datums: the maximum, and the default that 0 requests. */
+/* Maximum capacity of a burst's ring in datums, and the default capacity, which 0 requests. */
 #define NNACCEL_BURST_MAX_CAPACITY	(256 * 1024)
 #define NNACCEL_BURST_DEFAULT_CAPACITY	1024
 
 /* Flags of NNACCEL_WORK_BURST. */
 #define NNACCEL_BURST_CLOEXEC	(1 << 0)
-/* The worker does not spin while it waits for requests. */
+/* Flag of a burst: the worker does not spin while it waits for requests. */
 #define NNACCEL_BURST_NO_SPIN	(1 << 1)
 
 /**
- * struct nnaccel_burst_create - Work NNACCEL_WORK_BURST
+ * struct nnaccel_burst_create - Description of the work NNACCEL_WORK_BURST
  * @size: sizeof(struct nnaccel_burst_create)
  * @flags: NNACCEL_BURST_CLOEXEC, NNACCEL_BURST_NO_SPIN
  * @model: a model of this context, to which the burst holds a reference
@@ -1010,10 +1001,10 @@ struct nnaccel_cancel {
  * ENOENT: no such model.
  * ESTALE: the model's worker is dead.
  * EINVAL: capacity out of range.
- * EDQUOT: the context's or the user's limit of bytes.
+ * EDQUOT: the limit of bytes of the context or of the user is reached.
  * ENOSPC: too many bursts.
  * EMFILE.
- * Errors of reaching the engine: see struct nnaccel_query.
+ * Errors of struct nnaccel_query, if the context gets no worker.
  */
 struct nnaccel_burst_create {
 	__u32 size;
@@ -1030,18 +1021,17 @@ struct nnaccel_burst_create {
 /* ------------------------------------------------------------------------
  * Submissions: work for the engine, and the engine's answer
  *
- * A submission is an object of its context, with an id from the same table as all
- * its objects. A submission exists until NNACCEL_WAIT has fetched its answer.
- * NNACCEL_DESTROY ends a submission earlier, and so does the last close of its
- * file or of the context.
+ * A submission is an object of its context. All objects of a context have ids from one table. A
+ * submission exists until NNACCEL_WAIT has fetched its answer. NNACCEL_DESTROY ends a submission
+ * earlier, and so does the last close of its file or of the context.
  *
  * While a submission exists, it counts as one of the context's max_commands.
- * Its answer is charged to the user, like all memory that the kernel allocates
- * for a context.
+ * A submission's answer is charged to the user, like all memory that the kernel allocates for a
+ * context.
  *
  * poll() of the context's own file reports EPOLLIN while an answer can be fetched.
- * Answers of submissions with their own file do not count, nor answers for which a
- * call with NNACCEL_SUBMIT_WAIT still waits.
+ * The poll ignores answers of submissions with their own file, and answers for which a call with
+ * NNACCEL_SUBMIT_WAIT still waits.
  */
 
 /**
@@ -1085,43 +1075,46 @@ enum nnaccel_state {
 /* Maximum number of dependencies of a submission. */
 #define NNACCEL_MAX_DEPENDENCIES	1024
 
-/* Flags of NNACCEL_SUBMIT. Wait for the answer in this call. */
+/* Flags of NNACCEL_SUBMIT. Flag of NNACCEL_SUBMIT: wait for the answer in the same call. */
 #define NNACCEL_SUBMIT_WAIT	(1 << 0)
-/* Make a file that reports the end of the EXECUTE; invalid with NNACCEL_SUBMIT_WAIT. */
+/*
+ * Flag of NNACCEL_SUBMIT: make a file that reports the end of the execution; invalid with
+ * NNACCEL_SUBMIT_WAIT.
+ */
 #define NNACCEL_SUBMIT_FILE	(1 << 1)
 /* With NNACCEL_SUBMIT_FILE: execve() closes the new file. */
 #define NNACCEL_SUBMIT_CLOEXEC	(1 << 2)
 
 /**
- * struct nnaccel_submit - ioctl(NNACCEL_SUBMIT)
+ * struct nnaccel_submit - Argument of ioctl(NNACCEL_SUBMIT)
  * @size: sizeof(struct nnaccel_submit)
  * @flags: NNACCEL_SUBMIT_WAIT, NNACCEL_SUBMIT_FILE, NNACCEL_SUBMIT_CLOEXEC
  * @kind: enum nnaccel_work
  * @out_state: out: enum nnaccel_state
  * @work: user address of the structure that @kind names, which begins with its size
- * @dependencies: const __s32[num_dependencies]: fds, each a sync_file of any
- *	driver or a submission's file of any context
+ * @dependencies: const __s32[num_dependencies]: fds of files.
+ *	Each file is a sync_file of any driver, or a submission's file of any context
  * @num_dependencies: at most NNACCEL_MAX_DEPENDENCIES; 0 for all kinds except EXECUTE
  * @out_id: out: id of the submission if @out_state is NNACCEL_STATE_PENDING,
  *	else 0
  * @out_fd: out: the submission's file if NNACCEL_SUBMIT_FILE is set, else -1
  * @__reserved: must be 0
- * @duration_ns: longest time from the end of the last dependency to the end of the
- *	execution; 0: no limit, and for all kinds except EXECUTE. The deadline in @work
- *	applies too
+ * @duration_ns: longest time from the end of the last dependency to the execution's end.
+ *	The value 0 means no limit, and is mandatory for all kinds except EXECUTE. The deadline in
+ *	@work applies too
  *
  * Copies the description of the work and submits it. The call does not wait for the
  * engine, for dependencies, or for fences of memory.
  *
- * There is an exception for BUFFER_COPY if the engine leaves the buffer's layout
- * to the kernel. The call itself copies then, and returns NNACCEL_STATE_DONE with
- * or without NNACCEL_SUBMIT_WAIT. Before BUFFER_COPY reads or writes a pool, here
- * or in NNACCEL_WAIT, it waits for the fences of the pool.
+ * BUFFER_COPY is an exception if the engine leaves the buffer's layout to the kernel. Then
+ * NNACCEL_SUBMIT itself copies, and returns NNACCEL_STATE_DONE with or without NNACCEL_SUBMIT_WAIT.
+ * Before BUFFER_COPY reads or writes a pool, NNACCEL_SUBMIT or NNACCEL_WAIT waits for the fences of
+ * the pool.
  *
  * With NNACCEL_SUBMIT_WAIT the call continues as NNACCEL_WAIT with the same @work.
- * The call returns an error, or 0 with NNACCEL_STATE_DONE and the answer in @work. In
- * both cases the submission no longer exists. If a signal ends this wait, the call
- * returns 0 with NNACCEL_STATE_PENDING and the id, and NNACCEL_WAIT can fetch the
+ * With NNACCEL_SUBMIT_WAIT the call returns an error, or 0 with NNACCEL_STATE_DONE and the answer
+ * in @work. After an error or an answer, the submission no longer exists. If a signal ends the
+ * wait, the call returns 0 with NNACCEL_STATE_PENDING and the id, and NNACCEL_WAIT can fetch the
  * answer. The work is never submitted twice.
  *
  * Without NNACCEL_SUBMIT_WAIT the call returns 0 with NNACCEL_STATE_PENDING and
@@ -1130,26 +1123,26 @@ enum nnaccel_state {
  *
  * Dependencies: the execution begins when all its dependencies have succeeded. If a
  * dependency ends with an error or with another status than NNACCEL_STATUS_NONE,
- * the execution does not run and ends with EREMOTEIO. Only this call looks up the
- * fds, so they may be closed after it. Each dependency exists before the
- * submission, so there is no cycle. Only the max_commands of the contexts limit the
- * length of a chain.
+ * the execution does not run and ends with EREMOTEIO. NNACCEL_SUBMIT looks up the fds of
+ * dependencies, so the caller may close these fds after the call. Each dependency exists before the
+ * submission, so executions cannot depend on each other in a cycle. Only the max_commands of the
+ * contexts limit the length of a chain of dependent executions.
  *
  * A deadline in @work applies from NNACCEL_SUBMIT on, even if no call waits.
  *
- * The file: poll() reports EPOLLIN once the execution has ended, and EPOLLPRI once
- * NNACCEL_SYNC_FILE can return a fence. Any process that has the file, such as a
- * forked child, may poll the file and name it as a dependency. The last close of the
- * file drops the answer and the id once the execution has ended. The close does not
- * cancel the execution, and a call that already waits gets the answer. The fd is
- * reserved before the execution is submitted, and installed when the call can no
- * longer fail.
+ * poll() of the submission's file reports EPOLLIN once the execution has ended, and EPOLLPRI once
+ * NNACCEL_SYNC_FILE can return a fence. Any process that has the file, such as a forked child, may
+ * poll the file and name it as a dependency. After the last close of a submission's file, the
+ * answer and the id are dropped when the execution ends. Closing a submission's file does not
+ * cancel the execution, and a call that already waits gets the answer. The fd of a submission's
+ * file is reserved before the execution is submitted, and installed when the call cannot fail any
+ * more.
  *
- * A model of PREPARE or PREPARE_CACHED, a buffer or a burst exists from the moment
- * its answer is fetched. If the submission ends in another way, the object never
+ * A model of PREPARE or PREPARE_CACHED, a buffer or a burst exists from the moment when the
+ * submission's answer is fetched. If the submission ends without a fetched answer, the object never
  * exists.
  *
- * After an error the submission does not exist. Errors:
+ * If NNACCEL_SUBMIT fails, the submission does not exist. Errors:
  * EINVAL: an unknown kind or flag.
  * EINVAL: flags, dependencies or a duration that this kind of work does not
  * allow.
@@ -1187,18 +1180,17 @@ struct nnaccel_submit {
  * This structure is the cmd field of a submission queue entry. The entry's opcode is
  * IORING_OP_URING_CMD, its cmd_op is NNACCEL_SUBMIT and its fd is a context. An entry may
  * have 64 or 128 bytes. One entry submits one execution, and completes when the execution
- * ends. There is no submission for NNACCEL_WAIT. @submit and the memory to which it points
- * must stay valid until the completion queue entry. The out fields of @submit are not
- * written. The res of the completion queue entry is
+ * ends. NNACCEL_WAIT cannot be used for executions by io_uring. The structure @submit and the
+ * memory to which it points must stay valid until the completion queue entry. The out fields of
+ * @submit are not written. The res of the completion queue entry has one of these values:
  *
  * - 0: out_status is NNACCEL_STATUS_NONE, and the results are written.
- * - -ETIME if out_status is one of MISSED_DEADLINE, -EIO if it is another
- *   failure: the engine answered with this status. The results are written as
- *   well.
+ * - -ETIME: the engine answered with a MISSED_DEADLINE status; -EIO: it answered with another
+ *   failure. The engine's status and results are written as well.
  * - -errno: there is no answer, and out_status is not written. The errno is an error of
- *   NNACCEL_SUBMIT, or an @out_error of NNACCEL_WAIT. ECANCELED: NNACCEL_CANCEL, or the end
- *   of the ring or the task, cancelled the execution. ENOTTY: no such cmd_op. EOPNOTSUPP:
- *   the kind of work is not EXECUTE, or the ring has IORING_SETUP_IOPOLL.
+ *   NNACCEL_SUBMIT, or an @out_error of NNACCEL_WAIT. ECANCELED: NNACCEL_CANCEL, or the end of the
+ *   io_uring or of the task, cancelled the execution. ENOTTY: no such cmd_op. EOPNOTSUPP: the kind
+ *   of work is not EXECUTE, or the ring has IORING_SETUP_IOPOLL.
  *
  * Because a failed execution is an error in res, io_uring cancels entries that are
  * linked to it, and reports the failure even with IOSQE_CQE_SKIP_SUCCESS. Set
@@ -1213,39 +1205,39 @@ struct nnaccel_uring_submit {
 #define NNACCEL_WAIT_NONBLOCK	(1 << 0)
 
 /**
- * struct nnaccel_wait - ioctl(NNACCEL_WAIT)
+ * struct nnaccel_wait - Argument of ioctl(NNACCEL_WAIT)
  * @size: sizeof(struct nnaccel_wait)
  * @flags: NNACCEL_WAIT_NONBLOCK
  * @id: the submission; 0: @fd names it
  * @fd: the submission's file if @id is 0; else 0
  * @work: user address of a structure of the submission's kind, for the answer
  * @out_state: out: enum nnaccel_state; PENDING with NNACCEL_WAIT_NONBLOCK only
- * @out_error: out: with NNACCEL_STATE_DONE: 0, or the errno with which the work ended,
- *	from the list below. If it is not 0, @work is not written
+ * @out_error: out: with NNACCEL_STATE_DONE: 0, or the errno with which the work ended, from the
+ *	list below. If @out_error is not 0, the structure @work is not written
  * @out_progress: out: with NNACCEL_STATE_PENDING: the latest progress of a
  *	preparation, from 0 to NNACCEL_PROGRESS_ALL; else 0
  * @__reserved: must be 0
  *
- * Fetches the answer and ends the submission, so its id is then invalid: another
- * call gives ENOENT. The file of the submission, if there is one, still polls
- * readable and may be named as a dependency.
+ * Fetches the answer and ends the submission, so a second call with the submission's id fails with
+ * ENOENT. If the submission has a file, the file still polls readable and may be named as a
+ * dependency.
  *
  * The call reads these fields of the structure at @work: its size, @data,
- * @data_size, @supported, @shapes, @sizes, @message and @message_size. These fields give
- * the memory for the answer, which must have room for all submitted operations, outputs or
- * parts. BUFFER_COPY out of a buffer into user memory writes to the @data given here. All
- * other fields are ignored, and the out fields are written.
+ * @data_size, @supported, @shapes, @sizes, @message and @message_size. These fields of @work name
+ * the memory for the answer, which must have room for all submitted operations, outputs or parts.
+ * BUFFER_COPY out of a buffer into user memory writes to @data of this structure. NNACCEL_WAIT
+ * ignores all other fields of @work, and writes the out fields.
  *
  * A signal interrupts the wait without side effects. The kernel restarts the call
- * after a stop, and after a handler that was installed with SA_RESTART. After a
- * handler without SA_RESTART the call returns EINTR, and may be repeated.
+ * after a stop, and after a handler that was installed with SA_RESTART. After a signal handler
+ * without SA_RESTART the call returns EINTR, and may be repeated.
  *
  * One call at a time may wait for a submission. Calls with NNACCEL_WAIT_NONBLOCK may come
- * from many threads: if there is no answer yet, these calls return NNACCEL_STATE_PENDING,
- * or EALREADY if another call waits. NNACCEL_DESTROY and the end of the process cancel a
- * submission: the waiting call gets ECANCELED as @out_error. A deadline that passes ends
- * the submission in the same way, with ETIME. Work that the engine has fetched continues
- * after that, and may read and write its pools until it ends.
+ * from many threads: while the answer is missing, these calls return NNACCEL_STATE_PENDING, or
+ * EALREADY if another call waits. NNACCEL_DESTROY and the end of the process cancel a submission:
+ * the waiting call gets ECANCELED as @out_error. If the deadline passes, the waiting call gets
+ * ETIME as @out_error. Work that the engine has fetched continues after the submission's end, and
+ * may read and write its pools until the work ends.
  *
  * These errors do not change the submission:
  * ENOENT: no such submission, or the file is of another context's submission.
@@ -1260,13 +1252,12 @@ struct nnaccel_uring_submit {
  * EFAULT: the answer could not be written in full.
  * ENOBUFS: the answer of QUERY does not fit into @data_size.
  * EIO: BUFFER_COPY writes a pool whose exporter refused access.
- * EINTR: a signal interrupted the wait, see above.
- * ENOMEM.
+ * EINTR: a signal interrupted the wait for the answer. ENOMEM.
  *
- * @out_error is one of these:
+ * @out_error has one of the following values:
  * ENOTCONN, ETIMEDOUT, EUSERS, EAGAIN, EPIPE: see struct nnaccel_query.
- * ENOTRECOVERABLE: the device is lost. The worker died, and a device that it used may
- * still write the memory of the work. See struct nnaccel_session_grant_fd.
+ * ENOTRECOVERABLE: the device is lost. The worker died, and a device that the worker used may still
+ * write to the memory of the work. See struct nnaccel_session_grant_fd.
  * ETIME: the deadline or @duration_ns passed.
  * ECANCELED: the submission was cancelled.
  * EREMOTEIO: a dependency ended with an error.
@@ -1277,8 +1268,7 @@ struct nnaccel_uring_submit {
  * EDQUOT: the answer exceeds the user's limit.
  * ENOMEM: out of memory.
  *
- * NNACCEL_SUBMIT with NNACCEL_SUBMIT_WAIT returns these values as its own
- * errors.
+ * NNACCEL_SUBMIT with NNACCEL_SUBMIT_WAIT returns the values of @out_error as its own errors.
  */
 struct nnaccel_wait {
 	__u32 size;
@@ -1297,17 +1287,18 @@ struct nnaccel_wait {
 #define NNACCEL_SYNC_FILE_CLOEXEC	(1 << 0)
 
 /**
- * struct nnaccel_sync_file - ioctl(NNACCEL_SYNC_FILE)
+ * struct nnaccel_sync_file - Argument of ioctl(NNACCEL_SYNC_FILE)
  * @size: sizeof(struct nnaccel_sync_file)
  * @flags: NNACCEL_SYNC_FILE_CLOEXEC
  * @fd: the file of a submission of this context
  * @out_fd: out: a sync_file
  *
  * Returns the fence that the engine committed for an execution (NNACCEL_COMMIT_FENCE).
- * The module itself makes no fence: if a process computes the execution, there is only the
- * submission's file, for which other drivers cannot wait. When the fence signals, no work
- * may be left for CPUs. So all pools of the execution must be accessible only to devices
- * (NNACCEL_IMPORT_DEVICE). The call can be repeated while the file is open.
+ * The module itself makes no fence. If a process computes the execution, it has only the
+ * submission's file, for which other drivers cannot wait. When the fence signals, CPUs must have
+ * nothing left to do for the execution. So all pools of the execution must be accessible only to
+ * devices (NNACCEL_IMPORT_DEVICE). NNACCEL_SYNC_FILE can be called again while the submission's
+ * file is open.
  *
  * Errors:
  * EBADF: no such fd.
@@ -1315,8 +1306,8 @@ struct nnaccel_wait {
  * ENOENT: the file is of another context's submission.
  * EOPNOTSUPP: the execution names memory that CPUs can access.
  * EBUSY: the module still waits for a dependency.
- * EAGAIN: the engine has not committed yet. When it has, the submission's file polls
- * EPOLLPRI.
+ * EAGAIN: the engine has not committed yet. When the engine has committed, poll() of the
+ * submission's file reports EPOLLPRI.
  * ENODATA: the execution has ended, and the engine committed no fence.
  * EMFILE: no fd is left for the sync_file.
  */
@@ -1334,12 +1325,12 @@ struct nnaccel_sync_file {
  * poll(): EPOLLHUP once the burst is dead: its worker or its context is gone.
  * The status page reports the death before poll() does.
  *
- * mmap(): maps one whole region with MAP_SHARED. The offset is one of the
- * constants below, and the length is that of the region, rounded up to pages.
- * The worker maps the same regions through its session, at the offset
+ * mmap() of a burst maps one whole region with MAP_SHARED. The offset for mmap() is
+ * NNACCEL_BURST_STATUS, _REQUESTS, _RESULTS or _DOORBELL, and the length is the region's, rounded
+ * up to pages. The worker maps the same regions through its session, at the offset
  * NNACCEL_BURST_MAP | (off_t)burst << NNACCEL_BURST_SHIFT | constant. Errors:
- * EACCES: the caller does not have the context's address space, or the protection exceeds
- * that in the table.
+ * EACCES: the caller does not have the context's address space, or the table does not allow the
+ * protection.
  * EINVAL: no such region, or a length that is not the region's.
  *
  *	region		length			client	worker
@@ -1377,10 +1368,10 @@ enum nnaccel_burst_state {
  * @lines: lines of each ring
  * @capacity: datums of each ring, which is also the maximum size of a packet
  * @ring_bytes: length of the regions REQUESTS and RESULTS
- * @devices: becomes 1 when a device is first attached to a pool of the context
- *	that this module allocated. From then on the worker calls
- *	NNACCEL_SESSION_SYNC before and after a request for each dma-buf that
- *	the request uses, even without NNACCEL_PROT_SYNC
+ * @devices: becomes 1 when a device is first attached to an own pool of the context.
+ *	An own pool is one that this module allocated. While @devices is 1, the worker calls
+ *	NNACCEL_SESSION_SYNC before and after a request for each dma-buf that the request uses, even
+ *	without NNACCEL_PROT_SYNC
  */
 struct nnaccel_burst_status {
 	__u32 state;
@@ -1393,9 +1384,9 @@ struct nnaccel_burst_status {
 /*
  * Bits of @waiting of struct nnaccel_ring_control: futexes on which the writer of the ring sleeps.
  */
-/* The sequence word of the next line to be read in the other ring. */
+/* The writer sleeps on the sequence word of the next line to be read in the other ring. */
 #define NNACCEL_WAIT_PACKET	(1 << 0)
-/* The other ring's consumed word. */
+/* The writer sleeps on the word @consumed of the other ring. */
 #define NNACCEL_WAIT_SPACE	(1 << 1)
 /* The doorbell (worker only): to wake the worker, add 1 to this word, then wake the futex. */
 #define NNACCEL_WAIT_DOORBELL	(1 << 2)
@@ -1416,8 +1407,8 @@ struct nnaccel_burst_status {
  * @device_ns: sum of the times on the device, as far as the worker knows them
  * @__reserved: 0
  *
- * The counters, from @packets on, are only statistics: client and worker do not
- * depend on them.
+ * The counters of a ring, from @packets on, are only statistics: client and worker do not depend on
+ * them.
  */
 struct nnaccel_ring_control {
 	__u32 waiting;
@@ -1543,10 +1534,10 @@ struct nnaccel_datum_timing {
  * @rank: INPUT, OUTPUT, SHAPE: dimensions that follow, at most
  *	NNACCEL_MAX_RANK
  * @u: the payload, by @kind; bytes that the kind does not use are 0
- * @u.value: INPUT_DIMENSION, OUTPUT_DIMENSION, SHAPE_DIMENSION: the dimension;
- *	SLOT: the slot; MEASURE: 1: fill in the times, else 0
- * @u.text: MESSAGE: the next 16 bytes of text; unused bytes are 0. All texts of
- *	a packet together have at most NNACCEL_MAX_MESSAGE bytes
+ * @u.value: INPUT_DIMENSION, OUTPUT_DIMENSION, SHAPE_DIMENSION: the dimension. SLOT: the slot.
+ *	In MEASURE, 1 means that the worker shall fill in the times
+ * @u.text: MESSAGE: the next 16 bytes of text; unused bytes are 0.
+ *	All texts of a packet together have at most NNACCEL_MAX_MESSAGE bytes
  */
 struct nnaccel_datum {
 	__u8 kind;
@@ -1574,20 +1565,20 @@ struct nnaccel_line {
 	struct nnaccel_datum datums[NNACCEL_LINE_DATUMS];
 };
 
-/* Maximum number of slots of a burst; the lower bits of a slot are its index. */
+/* Maximum number of slots of a burst. The lower bits of a slot's number are the slot's index. */
 #define NNACCEL_BURST_MAX_SLOTS	4096
 #define NNACCEL_SLOT_INDEX(slot)	((slot) & (NNACCEL_BURST_MAX_SLOTS - 1))
 
 /**
- * struct nnaccel_burst_slot - ioctl(NNACCEL_BURST_SLOT)
+ * struct nnaccel_burst_slot - Argument of ioctl(NNACCEL_BURST_SLOT)
  * @size: sizeof(struct nnaccel_burst_slot)
  * @flags: must be 0
  * @pool: a pool of the burst's context, to which the call gives a slot; 0: the
  *	call frees @slot
  * @prot: NNACCEL_PROT_READ, or NNACCEL_PROT_READ | NNACCEL_PROT_WRITE; 0 if @pool is 0
- * @slot: out: the new slot. Its NNACCEL_SLOT_INDEX() is the lowest free index; its
- *	upper bits change each time an index is reused. If @pool is 0: in: the slot
- *	to free
+ * @slot: out: the new slot. NNACCEL_SLOT_INDEX() of the new slot is the lowest free index.
+ *	The upper bits of a slot change each time its index is reused. If @pool is 0, @slot is the
+ *	slot to free
  * @__reserved: must be 0
  *
  * The slot holds a reference to the pool until the slot is freed or the burst is
@@ -1601,7 +1592,7 @@ struct nnaccel_line {
  * EOPNOTSUPP: only devices can access the pool, and the engine does not support such
  * pools.
  * ENOSPC: too many slots.
- * EPIPE: the burst is dead. Its slots can only be freed.
+ * EPIPE: the burst is dead. Slots of a dead burst can only be freed.
  */
 struct nnaccel_burst_slot {
 	__u32 size;
@@ -1616,19 +1607,18 @@ struct nnaccel_burst_slot {
 /* ------------------------------------------------------------------------
  * /dev/nnaccel-engine
  *
- * The first call on a file must be NNACCEL_ENGINE_REGISTER. Before registration all
- * other calls give ENOTCONN, and poll() reports EPOLLERR. After it the file reports
- * only contexts of the registered engine, and poll() reports EPOLLIN while
- * NNACCEL_ENGINE_NEXT has an event. When the broker closes the file, its sessions
- * continue. Contexts that were offered to this broker and have no session yet wait
- * for the next broker that registers the same name. Other engines are not
- * affected.
+ * The first call on a file of the engine node must be NNACCEL_ENGINE_REGISTER. Before the
+ * registration all other calls fail with ENOTCONN, and poll() reports EPOLLERR. After the
+ * registration the file reports only contexts of the registered engine, and poll() reports EPOLLIN
+ * while NNACCEL_ENGINE_NEXT has an event. When the broker closes the engine node, its sessions
+ * continue. Contexts that were offered to this broker and have no session yet wait for the next
+ * broker that registers the same name. The end of one broker does not affect other engines.
  */
 
 /**
  * enum nnaccel_device_type - Hardware of an engine
  *
- * The values are those of NNAPI's DeviceTypeCode.
+ * The values of enum nnaccel_device_type are the same as in NNAPI's DeviceTypeCode.
  */
 enum nnaccel_device_type {
 	/** @NNACCEL_DEVICE_UNKNOWN: Not specified. */
@@ -1647,7 +1637,7 @@ enum nnaccel_device_type {
 #define NNACCEL_ENGINE_DEVICE_POOLS	(1 << 0)
 
 /**
- * struct nnaccel_engine_register - ioctl(NNACCEL_ENGINE_REGISTER)
+ * struct nnaccel_engine_register - Argument of ioctl(NNACCEL_ENGINE_REGISTER)
  * @size: sizeof(struct nnaccel_engine_register)
  * @flags: NNACCEL_ENGINE_DEVICE_POOLS
  * @type: enum nnaccel_device_type
@@ -1659,12 +1649,11 @@ enum nnaccel_device_type {
  * @hardware: name of the hardware on @bus, padded with 0; must be empty if @bus is
  *	empty
  *
- * Makes the engine a device. If the name was registered before, since the module
- * was loaded, the engine gets the device of that name with all its open contexts.
- * Any other name gets a device with the next number. /dev/nnaccel exists once the
- * module is loaded, so that clients can open it before an engine is registered. The
- * first engine to be registered gets /dev/nnaccel. When the broker closes the file,
- * the device stays, and its state in sysfs is "absent".
+ * Makes the engine a device. If the name was registered before (since the module was loaded), the
+ * engine gets the device of this name with all its open contexts. A new name gets a device with the
+ * next number. /dev/nnaccel exists once the module is loaded, so that clients can open it before an
+ * engine is registered. The first engine to be registered gets /dev/nnaccel. When the broker closes
+ * the engine node, the device stays, and its state in sysfs is "absent".
  *
  * /sys/class/nnaccel has a directory for each device, with files for the engine's
  * name, version, type and state. The start and the end of each registration send a
@@ -1673,15 +1662,15 @@ enum nnaccel_device_type {
  * If @hardware is given, the device's directory has a link "device" to the directory of
  * the hardware, which has a link back with the device's name. When the hardware loses
  * its driver or is removed, the registration ends: the state is "absent", other calls on
- * the file give ENODEV, and poll() reports EPOLLHUP | EPOLLERR. The engine's sessions
- * end as described for NNACCEL_ATTACH_SHARED, but their workers are not killed. The
- * removal of the driver does not wait for the broker or for workers.
+ * the file give ENODEV, and poll() reports EPOLLHUP | EPOLLERR. If the hardware is removed, the
+ * engine's sessions end as described for NNACCEL_ATTACH_SHARED, but their workers are not killed.
+ * The removal of the driver does not wait for the broker or for workers.
  *
  * Errors:
  * EINVAL: an unknown type or bus, a malformed name or version, or only one of @bus and
  * @hardware.
  * ENODEV: no such hardware, or the hardware has no driver.
- * EEXIST: an engine was already registered by this file.
+ * EEXIST: an engine was already registered on this open file.
  * EBUSY: an engine of this name is registered.
  * ENOSPC: the number of devices has reached the module's parameter max_devices.
  */
@@ -1719,14 +1708,13 @@ enum nnaccel_engine_event {
 #define NNACCEL_ENGINE_NONBLOCK	(1 << 0)
 
 /**
- * struct nnaccel_engine_next - ioctl(NNACCEL_ENGINE_NEXT)
+ * struct nnaccel_engine_next - Argument of ioctl(NNACCEL_ENGINE_NEXT)
  * @size: sizeof(struct nnaccel_engine_next)
  * @flags: NNACCEL_ENGINE_NONBLOCK
  * @out_event: out: enum nnaccel_engine_event
- * @out_uid: out: the user to whom the context is charged, in the broker's
- *	namespace: the effective user id of the opener. For an opener outside
- *	the initial user namespace: the owner of its outermost namespace below
- *	the initial one
+ * @out_uid: out: the user to whom the context is charged, in the broker's namespace: the effective
+ *	user id of the opener. For an opener outside the initial user namespace, this is the owner
+ *	of its outermost namespace below the initial one
  * @out_gid: out: effective group id of the opener, in the broker's namespace
  * @out_pid: out: process id of the opener in the broker's namespace; 0: it has
  *	none there
@@ -1735,9 +1723,9 @@ enum nnaccel_engine_event {
  *	in the context's worker; MEDIUM if there are no models
  * @__reserved: 0
  *
- * PRIORITY events are reported only for contexts that were offered to this broker
- * and that have a session. If the priority changes several times between two
- * calls, one event is reported.
+ * NNACCEL_ENGINE_NEXT reports PRIORITY events only for contexts that were offered to this broker
+ * and that have a session. If the priority changes several times between two calls, the second call
+ * reports one event.
  *
  * Errors:
  * EAGAIN: there is no event.
@@ -1760,20 +1748,19 @@ struct nnaccel_engine_next {
 #define NNACCEL_SESSION_CLOEXEC	(1 << 0)
 
 /**
- * struct nnaccel_engine_session - ioctl(NNACCEL_ENGINE_SESSION)
+ * struct nnaccel_engine_session - Argument of ioctl(NNACCEL_ENGINE_SESSION)
  * @size: sizeof(struct nnaccel_engine_session)
  * @flags: NNACCEL_SESSION_CLOEXEC
  * @context: the number from NNACCEL_ENGINE_NEXT
  * @out_fd: out: the session
  * @__reserved: must be 0
  *
- * The session ends with the last close of its file, so the broker must close
- * its own fd once the worker has one.
+ * The session ends with the last close of its file, so the broker must close its own fd once the
+ * worker has an fd of the session.
  *
  * Errors:
  * ENOENT: no such context is offered, or the context is closed.
- * EBUSY: the context has a session.
- * EMFILE.
+ * EBUSY: the context already has a session. EMFILE.
  */
 struct nnaccel_engine_session {
 	__u32 size;
@@ -1785,7 +1772,7 @@ struct nnaccel_engine_session {
 #define NNACCEL_ENGINE_SESSION _IO(NNACCEL_TYPE, NNACCEL_CMD_ENGINE_SESSION)
 
 /**
- * struct nnaccel_engine_refuse - ioctl(NNACCEL_ENGINE_REFUSE)
+ * struct nnaccel_engine_refuse - Argument of ioctl(NNACCEL_ENGINE_REFUSE)
  * @size: sizeof(struct nnaccel_engine_refuse)
  * @error: EUSERS or EAGAIN, which the waiting calls of the context's client
  *	return
@@ -1795,9 +1782,9 @@ struct nnaccel_engine_session {
  * worker.
  *
  * Errors:
- * EINVAL: @error has another value.
+ * EINVAL: @error has a value that is not listed above.
  * ENOENT: no such context is offered, or the context is closed.
- * EBUSY: the context has a session.
+ * EBUSY: the context already has a session.
  */
 struct nnaccel_engine_refuse {
 	__u32 size;
@@ -1807,7 +1794,7 @@ struct nnaccel_engine_refuse {
 #define NNACCEL_ENGINE_REFUSE _IO(NNACCEL_TYPE, NNACCEL_CMD_ENGINE_REFUSE)
 
 /**
- * struct nnaccel_engine_opener - ioctl(NNACCEL_ENGINE_OPENER)
+ * struct nnaccel_engine_opener - Argument of ioctl(NNACCEL_ENGINE_OPENER)
  * @size: sizeof(struct nnaccel_engine_opener)
  * @flags: must be 0
  * @context: the number from NNACCEL_ENGINE_NEXT
@@ -1823,11 +1810,11 @@ struct nnaccel_engine_refuse {
  * Groups that the opener joined or left after it opened the context do not
  * count.
  *
- * A broker can read the opener's properties in /proc. If @out_lives is 1, the process
- * id was not reused. So all data that the broker read under @out_pid between
- * NNACCEL_ENGINE_NEXT and this call belong to the opener, and so does a pidfd that
- * the broker opened in that time. If @out_lives is 0, the data may belong to another
- * process or program, and the broker must discard them.
+ * A broker can read the opener's properties in /proc. If @out_lives is 1, the process id was not
+ * reused. In this case all data that the broker read under @out_pid between NNACCEL_ENGINE_NEXT and
+ * this call belong to the opener. A pidfd that the broker opened between the two calls also belongs
+ * to the opener. If @out_lives is 0, data that the broker read in /proc may belong to another
+ * process or program, and the broker must discard the data.
  *
  * Errors: ENOENT: no such context was offered to this broker, or the context is
  * closed.
@@ -1846,9 +1833,9 @@ struct nnaccel_engine_opener {
 /* ------------------------------------------------------------------------
  * Session
  *
- * poll() reports EPOLLIN while a command is queued, EPOLLHUP when the context
- * is closed, and EPOLLHUP | EPOLLERR when the module ended the session: see
- * NNACCEL_ATTACH_SHARED.
+ * poll() of a session reports EPOLLIN while a command is queued, and EPOLLHUP when the context is
+ * closed. When the module ended the session (see NNACCEL_ATTACH_SHARED), poll() reports EPOLLHUP |
+ * EPOLLERR.
  *
  * mmap() maps a whole grant with MAP_SHARED, PROT_READ and, if granted,
  * PROT_WRITE. The offset is (off_t)grant << NNACCEL_GRANT_SHIFT, and the length
@@ -1856,7 +1843,7 @@ struct nnaccel_engine_opener {
  * NNACCEL_BURST_MAP. Errors:
  * EACCES: the caller does not have the attached address space, or the
  * protection is not granted.
- * EINVAL: no such grant, or an offset or length that is not the grant's.
+ * EINVAL: the grant does not exist, or the offset or the length is not the grant's.
  * EOPNOTSUPP: only devices can access the memory.
  */
 
@@ -1864,50 +1851,50 @@ struct nnaccel_engine_opener {
 #define NNACCEL_GRANT_SHIFT	40
 
 /*
- * nnaccel_session_attach.flags: the process serves other clients, too. So the module
- * does not kill the process if it does not answer an execution in time, but ends the
- * session, as poll() reports. FETCH, SLOT, GRANT_FD, mmap() and the begin of SYNC
- * give ESHUTDOWN, and dma-bufs of grants are revoked. The process must unmap the
- * client's memory and close the session within two seconds. Otherwise the module
- * detaches the session from its context, which can then get another worker. The
- * process can still write to memory that it has not unmapped by then.
+ * nnaccel_session_attach.flags: the process serves other clients, too. If this process does not
+ * answer an execution in time, the module does not kill it, but ends the session, as poll()
+ * reports. After a session's end, FETCH, SLOT, GRANT_FD, mmap() and the begin of SYNC fail with
+ * ESHUTDOWN, and dma-bufs of grants are revoked. Within two seconds after the session's end, the
+ * process must unmap the client's memory and close the session. If the process does not, the module
+ * detaches the session from its context, which can then get another worker. After the detachment,
+ * the process can still write to memory that it has not unmapped.
  *
- * If a worker does not die within two seconds after it was killed, its session is
- * detached in the same way.
+ * If a worker does not die within two seconds after it was killed, the module also detaches its
+ * session.
  */
 #define NNACCEL_ATTACH_SHARED	(1U << 0)
 
 /*
  * nnaccel_session_attach.flags: only devices access the memory of executions and of
- * copies of buffers, by dma-bufs of NNACCEL_SESSION_GRANT_FD. The module waits for
- * the fences of this memory, but begins no CPU access: it does not sync mappings of
- * devices, and exporters see no access. NNACCEL_SESSION_SYNC only waits for fences.
- * The CPU reads models, as in other sessions.
+ * copies of buffers, by dma-bufs of NNACCEL_SESSION_GRANT_FD. The module waits for the fences of
+ * executions' memory, but begins no CPU access: it does not sync mappings of devices, and notifies
+ * no exporter. In these sessions NNACCEL_SESSION_SYNC only waits for fences. Memory of models is
+ * still prepared for reading by the CPU, as in other sessions.
  */
 #define NNACCEL_ATTACH_DEVICES	(1U << 1)
 
 /*
  * nnaccel_session_attach.flags, with NNACCEL_ATTACH_DEVICES only: the worker or its
- * device, instead of the module, waits for the fences of an execution. These fences are
- * the sync_files that the client named and the fences that the execution's memory had at
- * submission. The execution can be fetched once the submissions on which it depends have
- * ended. NNACCEL_SESSION_FENCE returns the fences. The worker must not commit the answer
- * before all fences have signalled, except with NNACCEL_COMMIT_FENCE. If a fence that
- * the client named has failed when the execution ends, the client gets EREMOTEIO instead
- * of the answer.
+ * device, instead of the module, waits for the fences of an execution. The fences of an execution
+ * are the sync_files that the client named and the fences that the execution's memory had at
+ * submission. The execution can be fetched once the submissions on which it depends have ended.
+ * NNACCEL_SESSION_FENCE returns the fences of an execution. The worker must not commit the answer
+ * before all fences have signalled, except with NNACCEL_COMMIT_FENCE. If a fence that the client
+ * named has failed when the execution ends, the client gets EREMOTEIO instead of the answer.
  *
- * Even so, the module itself waits for fences before executions with @duration_ns,
- * buffers or formatted pools, and before all other kinds of command.
+ * Even with NNACCEL_ATTACH_FENCES, the module itself waits for fences before executions with
+ * @duration_ns, buffers or formatted pools. The module also waits before all commands that are not
+ * executions.
  */
 #define NNACCEL_ATTACH_FENCES	(1U << 2)
 
 /**
- * struct nnaccel_session_attach - ioctl(NNACCEL_SESSION_ATTACH)
+ * struct nnaccel_session_attach - Argument of ioctl(NNACCEL_SESSION_ATTACH)
  * @size: sizeof(struct nnaccel_session_attach)
  * @flags: NNACCEL_ATTACH_SHARED, NNACCEL_ATTACH_DEVICES, NNACCEL_ATTACH_FENCES
  *
- * Binds the session to the caller's address space: from then on only this
- * address space can fetch, commit and map.
+ * Binds the session to the caller's address space: only this address space can fetch, commit and
+ * map after the call.
  *
  * Errors:
  * EBUSY: the session is already attached.
@@ -1926,8 +1913,8 @@ enum nnaccel_cmd_kind {
 	/** @NNACCEL_DO_QUERY: Answer @query: commit with the answer as payload. */
 	NNACCEL_DO_QUERY = 1,
 	/**
-	 * @NNACCEL_DO_SUPPORTED: Say which operations of a model are supported: commit with
-	 * __u8[num_operations] as payload.
+	 * @NNACCEL_DO_SUPPORTED: Say which operations of a model are supported.
+	 * Commit with an array of __u8[num_operations] as payload.
 	 */
 	NNACCEL_DO_SUPPORTED = 2,
 	/** @NNACCEL_DO_PREPARE: Prepare a model under the number @model. */
@@ -1939,8 +1926,8 @@ enum nnaccel_cmd_kind {
 	/** @NNACCEL_DO_FORGET_GRANT: @grant has ended: unmap it. Takes no commit. */
 	NNACCEL_DO_FORGET_GRANT = 6,
 	/**
-	 * @NNACCEL_DO_BURST: Serve requests for @model on @burst: commit once
-	 *	the rings are mapped.
+	 * @NNACCEL_DO_BURST: Serve requests for @model on @burst.
+	 *	Commit DO_BURST once the rings are mapped.
 	 */
 	NNACCEL_DO_BURST = 7,
 	/**
@@ -1952,26 +1939,26 @@ enum nnaccel_cmd_kind {
 	 */
 	NNACCEL_DO_SLOT_GONE = 9,
 	/**
-	 * @NNACCEL_DO_BUFFER: Decide whether a new buffer, the first grant, can
-	 * have its roles: commit with its enum nnaccel_layout, as __u32, as
-	 * payload.
+	 * @NNACCEL_DO_BUFFER: Decide whether a new buffer, the first grant, can have its roles.
+	 * Commit with the buffer's enum nnaccel_layout, as __u32, as payload.
 	 */
 	NNACCEL_DO_BUFFER = 10,
 	/**
-	 * @NNACCEL_DO_COPY_IN: Copy @wire_length bytes of the second grant into
-	 *	a buffer, the first grant.
+	 * @NNACCEL_DO_COPY_IN: Copy from the second grant to a buffer.
+	 *	The buffer is the first grant, and @wire_length bytes are copied.
 	 */
 	NNACCEL_DO_COPY_IN = 11,
 	/**
-	 * @NNACCEL_DO_COPY_OUT: Copy a buffer, the first grant, to the second
-	 *	grant as @wire_length bytes.
+	 * @NNACCEL_DO_COPY_OUT: Copy a buffer to the second grant.
+	 *	The buffer is the first grant, and @wire_length bytes are copied.
 	 */
 	NNACCEL_DO_COPY_OUT = 12,
 	/** @NNACCEL_DO_PREPARE_CACHED: Prepare @model from parts saved under @token. */
 	NNACCEL_DO_PREPARE_CACHED = 16,
 	/**
-	 * @NNACCEL_DO_CACHE_SAVE: Save @model under @token: commit with the bytes of each
-	 *	part, __u64[num_inputs + num_outputs], as payload.
+	 * @NNACCEL_DO_CACHE_SAVE: Save @model under @token.
+	 *	Commit with the number of bytes of each part, __u64[num_inputs + num_outputs], as
+	 *	payload.
 	 */
 	NNACCEL_DO_CACHE_SAVE = 17
 };
@@ -1983,8 +1970,8 @@ enum nnaccel_layout {
 	/** @NNACCEL_LAYOUT_LINEAR: The layout of pools: the kernel copies. */
 	NNACCEL_LAYOUT_LINEAR = 0,
 	/**
-	 * @NNACCEL_LAYOUT_ENGINE: The worker's own layout, within the capacity:
-	 * the worker executes COPY_IN and COPY_OUT.
+	 * @NNACCEL_LAYOUT_ENGINE: The worker's own layout, within the capacity.
+	 * For a buffer with this layout the worker executes COPY_IN and COPY_OUT.
 	 */
 	NNACCEL_LAYOUT_ENGINE = 1
 };
@@ -2013,8 +2000,8 @@ struct nnaccel_cmd_role {
  * @execution: bytes for each concurrent execution; 0: not known
  * @device: bytes of the device's own memory for the model
  *
- * This payload is allowed only with NNACCEL_STATUS_NONE. fdinfo shows the
- * worker's numbers, and the kernel uses them for nothing else.
+ * The payload struct nnaccel_model_memory is allowed only with NNACCEL_STATUS_NONE. The kernel uses
+ * the worker's numbers only to show them in fdinfo.
  */
 struct nnaccel_model_memory {
 	__aligned_u64 weights;
@@ -2027,7 +2014,7 @@ struct nnaccel_model_memory {
 
 /*
  * In a grant's prot: the memory is a formatted pool, which is an image. A struct nnaccel_format
- * describes it.
+ * describes the image.
  */
 #define NNACCEL_PROT_FORMATTED	(1 << 3)
 
@@ -2040,11 +2027,11 @@ struct nnaccel_model_memory {
 /**
  * struct nnaccel_grant - Memory that a command lets the worker map
  * @grant: number of the grant, which stays the same during the pool's life
- * @prot: NNACCEL_PROT_*: the protection that this command needs, at most that of
- *	the pool's grant, and the flags NNACCEL_PROT_SYNC, _FORMATTED and _DEVICE.
- *	SUPPORTED only: if NNACCEL_PROT_READ and _WRITE are missing, the exporter
- *	of these constants refused access, so operations that use these constants
- *	are not supported
+ * @prot: NNACCEL_PROT_*: the protection that this command needs.
+ *	The protection is at most that of the pool's grant, and comes with the flags
+ *	NNACCEL_PROT_SYNC, _FORMATTED and _DEVICE. In SUPPORTED, a grant of constants without
+ *	NNACCEL_PROT_READ and _WRITE means that the exporter refused access. Operations that use
+ *	such constants are not supported
  * @length: bytes
  */
 struct nnaccel_grant {
@@ -2055,10 +2042,9 @@ struct nnaccel_grant {
 
 /**
  * struct nnaccel_format_plane - Layout of a plane of a formatted pool
- * @grant: the grant to map: the pool's own or, if the plane is in another file,
- *	that of this file. It has the present protection of the pool's grant. Grants
- *	of planes' files end with NNACCEL_DO_FORGET_GRANT, after the grant of the
- *	pool
+ * @grant: the grant to map: the pool's own grant, or the grant of another file with the plane.
+ *	The grant of a plane's file has the present protection of the pool's grant. Grants of
+ *	planes' files end with NNACCEL_DO_FORGET_GRANT, after the grant of the pool
  * @offset: bytes from the start of this grant's mapping to the first row
  * @stride: bytes from one row to the next
  * @row_bytes: bytes of a row's pixels
@@ -2083,9 +2069,9 @@ struct nnaccel_format_plane {
  * @planes: the planes; further entries are 0. The first plane is in the pool's
  *	own grant
  *
- * Commands that name the pool also name the files of its planes, so that CPU
- * access to these files has begun when the command is fetched. For requests of a
- * burst, NNACCEL_SESSION_SYNC begins the access to all files of the pool.
+ * Commands that name a formatted pool also name the files of its planes, so that CPU access to
+ * these files has begun when the command is fetched. For requests of a burst, NNACCEL_SESSION_SYNC
+ * begins the access to all files of the pool.
  */
 struct nnaccel_format {
 	__u32 fourcc;
@@ -2106,13 +2092,13 @@ struct nnaccel_format {
  * @cookie: names the command in NNACCEL_SESSION_COMMIT; 0: the command takes no
  *	commit
  * @model: number of the model, unique in the session
- * @num_grants: number of grants. PREPARE, SUPPORTED: the first grant is the wire
- *	form, the others are the model's pools in order. EXECUTE: the pools, then
- *	the buffers, both indexed by the arguments' pool fields, then the files of
- *	planes of formatted pools. An argument with NNACCEL_ARG_BUFFER has the
- *	size (an input) or the capacity (an output) of its buffer as length.
- *	PREPARE_CACHED, CACHE_SAVE: the grants of the parts that have memory, in
- *	order; CACHE_SAVE without grants requests only the sizes
+ * @num_grants: number of grants.
+ *	For PREPARE and SUPPORTED, the first grant is the wire form, and the other grants are the
+ *	model's pools in order. For EXECUTE, the grants are the pools, then the buffers, then the
+ *	files of planes of formatted pools. The pool fields of arguments are indices of pools or
+ *	buffers. An argument with NNACCEL_ARG_BUFFER has the size (an input) or the capacity (an
+ *	output) of its buffer as length. For PREPARE_CACHED and CACHE_SAVE, the grants are those of
+ *	the parts that have memory, in order. CACHE_SAVE without grants requests only the sizes
  * @grant: FORGET_GRANT: the grant; SLOT_GONE: the slot
  * @num_inputs: EXECUTE: inputs; PREPARE_CACHED, CACHE_SAVE: model parts. The argument of a
  *	part has a grant's index, an offset and a length, or NNACCEL_ARG_NO_VALUE if the part
@@ -2135,15 +2121,15 @@ struct nnaccel_format {
  * @num_roles: BUFFER: roles
  * @attributes_size: PREPARE, PREPARE_CACHED, EXECUTE: bytes of the client's
  *	attributes
- * @num_formats: EXECUTE: number of grants with NNACCEL_PROT_FORMATTED; their formats
- *	have the order of the grants
+ * @num_formats: EXECUTE: number of grants with NNACCEL_PROT_FORMATTED.
+ *	The formats have the order of these grants
  * @num_fences: EXECUTE: fences that the worker waits for, with NNACCEL_ATTACH_FENCES; see
  *	NNACCEL_SESSION_FENCE
  *
  * The payload of an execution with a buffer as output is struct
  * nnaccel_shape[num_outputs], then __u64[num_outputs]: the bytes written to each
- * output, of which the kernel reads only those of buffers. With
- * NNACCEL_STATUS_NONE this payload is mandatory.
+ * output, of which the kernel reads only those of buffers. For such an execution the payload is
+ * mandatory with NNACCEL_STATUS_NONE.
  */
 struct nnaccel_cmd {
 	__u32 size;
@@ -2175,16 +2161,15 @@ struct nnaccel_cmd {
 #define NNACCEL_FETCH_NONBLOCK	(1 << 0)
 
 /**
- * struct nnaccel_session_fetch - ioctl(NNACCEL_SESSION_FETCH)
+ * struct nnaccel_session_fetch - Argument of ioctl(NNACCEL_SESSION_FETCH)
  * @size: sizeof(struct nnaccel_session_fetch)
  * @flags: NNACCEL_FETCH_NONBLOCK
  * @buffer: room for a struct nnaccel_cmd and its arrays, 8-byte aligned
  * @buffer_size: bytes at @buffer
  * @out_size: out: bytes written or, with EMSGSIZE, needed
  *
- * Fetches the oldest of the queued commands of the highest priority. Several
- * threads may fetch at the same time. A command that does not fit into @buffer
- * stays queued.
+ * Fetches the oldest of those queued commands that have the highest priority. Several threads may
+ * fetch at the same time. A command that does not fit into @buffer stays queued.
  *
  * Errors:
  * EAGAIN: no command is queued.
@@ -2203,23 +2188,22 @@ struct nnaccel_session_fetch {
 #define NNACCEL_SESSION_FETCH _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_FETCH)
 
 /*
- * Flags of NNACCEL_SESSION_COMMIT, besides NNACCEL_FETCH_NONBLOCK: the command ends when @fence
- * signals.
+ * Flag of NNACCEL_SESSION_COMMIT: the command ends when @fence signals.
  */
 #define NNACCEL_COMMIT_FENCE	(1 << 1)
-/* The command continues, and @fence is its progress. */
+/* Flag of NNACCEL_SESSION_COMMIT: the command continues, and @fence is the command's progress. */
 #define NNACCEL_COMMIT_PROGRESS	(1 << 2)
 
-/* The progress of a complete preparation. */
+/* Value of the progress when a preparation is complete. */
 #define NNACCEL_PROGRESS_ALL	1000
 
 /**
- * struct nnaccel_session_commit - ioctl(NNACCEL_SESSION_COMMIT)
+ * struct nnaccel_session_commit - Argument of ioctl(NNACCEL_SESSION_COMMIT)
  * @size: sizeof(struct nnaccel_session_commit)
  * @status: enum nnaccel_status
- * @cookie: the command's cookie. With @buffer, the kernel sets @cookie to 0
- *	once it has accepted the answer. If @cookie is 0 in the call, nothing is
- *	committed
+ * @cookie: the command's cookie.
+ *	With @buffer, the kernel sets @cookie to 0 once the kernel has accepted the answer. If
+ *	@cookie is 0 in the call, nothing is committed
  * @payload: the answer; see enum nnaccel_cmd_kind
  * @payload_size: bytes at @payload, at most the command's max_payload
  * @message_size: bytes at @message, at most NNACCEL_MAX_MESSAGE
@@ -2239,26 +2223,26 @@ struct nnaccel_session_fetch {
  *
  * With @buffer the call continues as NNACCEL_SESSION_FETCH once the answer was accepted,
  * and may return the errors of NNACCEL_SESSION_FETCH. If @cookie is 0 after an error,
- * the answer was accepted and the fetch failed. A repeated call with the same structure
- * then only fetches.
+ * the answer was accepted and the fetch failed. After this error, a repeated call with the same
+ * structure only fetches.
  *
- * With NNACCEL_COMMIT_FENCE hardware still executes the command. The command must be an
- * EXECUTE, COPY_IN or COPY_OUT with NNACCEL_STATUS_NONE, and ends when @fence signals. An
- * error of the fence changes the status to MISSED_DEADLINE_TRANSIENT (ETIME, ETIMEDOUT)
- * or GENERAL_FAILURE, without shapes. After the commit only the fence ends the command:
- * the hardware continues even if worker, broker or client dies. If the fence takes
- * longer than the module's limit, the command ends with ETIME; the driver must then stop
- * the hardware's writes. A caller with a deadline waits no longer than for commands
- * without a fence. NNACCEL_SYNC_FILE returns the fence to the client.
+ * NNACCEL_COMMIT_FENCE means that hardware still executes the command. The command must be an
+ * EXECUTE, COPY_IN or COPY_OUT with NNACCEL_STATUS_NONE, and ends when @fence signals. An error of
+ * the fence changes the status to MISSED_DEADLINE_TRANSIENT (ETIME, ETIMEDOUT) or GENERAL_FAILURE,
+ * without shapes. After a commit with a fence, only the fence ends the command: the hardware
+ * continues even if worker, broker or client dies. If the fence takes longer than the module's
+ * limit, the command ends with ETIME; the driver must then stop the hardware's writes. A caller
+ * with a deadline waits for a command with a fence no longer than for other commands.
+ * NNACCEL_SYNC_FILE returns the fence to the client.
  *
  * The module adds the fence to the reservation objects of the command's memory, as a
- * writer's fence if the command writes this memory. So later commands and other
- * drivers wait for the fence.
+ * writer's fence if the command writes this memory. So later commands and other drivers wait for
+ * the committed fence.
  *
  * With NNACCEL_COMMIT_PROGRESS a PREPARE or PREPARE_CACHED continues until another
- * commit answers it. The status must be NNACCEL_STATUS_NONE, and there must be no
- * payload, message or @buffer. ECANCELED: the client no longer waits for the answer, so
- * the worker may stop.
+ * commit answers it. A commit with NNACCEL_COMMIT_PROGRESS must have the status NNACCEL_STATUS_NONE
+ * and no payload, message or @buffer. ECANCELED: the client no longer waits for the answer, so the
+ * worker may stop.
  *
  * Errors:
  * ENOENT: @cookie names no command that this session fetched and did not answer
@@ -2288,7 +2272,7 @@ struct nnaccel_session_commit {
 #define NNACCEL_SESSION_COMMIT _IO(NNACCEL_TYPE, NNACCEL_CMD_SESSION_COMMIT)
 
 /**
- * struct nnaccel_session_slot - ioctl(NNACCEL_SESSION_SLOT)
+ * struct nnaccel_session_slot - Argument of ioctl(NNACCEL_SESSION_SLOT)
  * @size: sizeof(struct nnaccel_session_slot)
  * @flags: must be 0
  * @burst: the burst
@@ -2297,7 +2281,7 @@ struct nnaccel_session_commit {
  * @out_format: out: the format of the pool, if @out_grant has
  *	NNACCEL_PROT_FORMATTED; else 0
  *
- * A mapping of the grant stays valid until NNACCEL_DO_FORGET_GRANT.
+ * The worker's mapping of @out_grant stays valid until NNACCEL_DO_FORGET_GRANT.
  *
  * Errors:
  * ENOENT: no such burst, or the burst has no such slot.
@@ -2320,7 +2304,7 @@ struct nnaccel_session_slot {
 #define NNACCEL_SYNC_END	(1 << 2)
 
 /**
- * struct nnaccel_session_sync - ioctl(NNACCEL_SESSION_SYNC)
+ * struct nnaccel_session_sync - Argument of ioctl(NNACCEL_SESSION_SYNC)
  * @size: sizeof(struct nnaccel_session_sync)
  * @flags: NNACCEL_SYNC_READ, NNACCEL_SYNC_WRITE or both; NNACCEL_SYNC_END: the
  *	access ends
@@ -2329,21 +2313,19 @@ struct nnaccel_session_slot {
  *
  * Waits for the fences of other drivers, then notifies the exporter that the CPU
  * begins or ends its access, as DMA_BUF_IOCTL_SYNC does for a dma-buf's own fd.
- * The worker must make this call for requests of a burst, because the kernel does
- * not see them. The call is needed for grants with NNACCEL_PROT_SYNC, and for all
- * grants if the burst's status page reports devices. For commands the kernel
- * itself begins the access before the fetch and ends it after the commit. If a
- * signal interrupts the exporter, the kernel calls it again, so the end of an
- * access is never lost.
+ * The worker must call NNACCEL_SESSION_SYNC for requests of a burst, because the kernel does not
+ * see these requests. The call is needed for grants with NNACCEL_PROT_SYNC, and for all grants if
+ * @devices of the burst's status page is 1. For commands the kernel itself begins the access before
+ * the fetch and ends it after the commit. If a signal interrupts the exporter, the kernel calls it
+ * again, so the end of an access is never lost.
  *
  * Errors:
  * EINVAL: @flags has neither read nor write.
  * ENOENT: no such grant.
  * EOPNOTSUPP: the grant is not a dma-buf, or only devices can access it.
  * EACCES: the caller is not attached, or writing is not granted.
- * ESHUTDOWN: the session was ended. NNACCEL_SYNC_END still works until the session is
- * detached from its context; after that the worker has no right to the memory.
- * EIO: the exporter refused access.
+ * ESHUTDOWN: the session was ended. NNACCEL_SYNC_END still works until the session is detached from
+ * its context. EIO: the exporter refused access.
  * EINTR: the caller was killed, or a signal came before the access began.
  * ENOMEM.
  */
@@ -2359,7 +2341,7 @@ struct nnaccel_session_sync {
 #define NNACCEL_GRANT_FD_CLOEXEC	(1 << 0)
 
 /**
- * struct nnaccel_session_grant_fd - ioctl(NNACCEL_SESSION_GRANT_FD)
+ * struct nnaccel_session_grant_fd - Argument of ioctl(NNACCEL_SESSION_GRANT_FD)
  * @size: sizeof(struct nnaccel_session_grant_fd)
  * @flags: NNACCEL_GRANT_FD_CLOEXEC
  * @grant: a grant of a dma-buf
@@ -2371,36 +2353,35 @@ struct nnaccel_session_sync {
  *
  * Returns a dma-buf of the granted memory only, for the engine's driver to import.
  * Until the grant ends, each call with the same @prot returns the same dma-buf.
- * This dma-buf cannot be imported as a pool.
+ * The dma-buf of a grant cannot be imported as a pool.
  *
  * Without NNACCEL_PROT_WRITE mmap() and DMA_BUF_IOCTL_SYNC for writing give EACCES.
- * Importers can map the dma-buf with DMA_TO_DEVICE. If the client's pool is
- * writable, importers can also use DMA_BIDIRECTIONAL, as DRM's PRIME does. The
- * client's input is then safe only if the engine and its driver do not write to it.
- * A device can never write to a pool that was imported for reading.
+ * Importers can map a dma-buf without NNACCEL_PROT_WRITE with DMA_TO_DEVICE. If the client's pool
+ * is writable, importers can also use DMA_BIDIRECTIONAL, as DRM's PRIME does. So an input in a
+ * writable pool is safe only if the engine and its driver do not write to it. A device can never
+ * write to a pool that was imported for reading.
  *
- * The dma-buf has its own reservation object, which at first has no fence. The earlier
+ * The dma-buf of a grant has its own reservation object, which at first has no fence. The earlier
  * fences of a command's memory have signalled before the command can be fetched, or
- * NNACCEL_SESSION_FENCE returns them. Later fences of the memory may wait for the
- * command, so they are not in the dma-buf. So a driver that waits for all fences of the
- * dma-buf never waits for its own command. NNACCEL_COMMIT_FENCE adds the fences of the
- * driver's jobs to the memory.
+ * NNACCEL_SESSION_FENCE returns them. Later fences of the memory may wait for the command, so the
+ * dma-buf's reservation object does not have them. So a driver that waits for all fences of the
+ * dma-buf never waits for its own command. NNACCEL_COMMIT_FENCE adds the fences of the driver's
+ * jobs to the memory.
  *
  * The dma-buf is revoked when the grant ends, the session is closed or the client closes
- * its context. Attaching, mapping, mmap() and DMA_BUF_IOCTL_SYNC then give ENODEV, and
- * dynamic importers are notified (move_notify). Mappings that other importers made
- * before stay valid, and their pages are not freed until they are unmapped.
+ * its context. After the revocation, attaching, mapping, mmap() and DMA_BUF_IOCTL_SYNC fail with
+ * ENODEV, and dynamic importers are notified (move_notify). Mappings that other importers made
+ * before the revocation stay valid, and their pages are not freed until they are unmapped.
  *
- * If the worker dies, each command that it has not answered waits until the devices
- * no longer use the command's memory. That is when all devices have detached from the
- * dma-bufs of this memory, and all fences of these dma-bufs have signalled. The
- * command then ends with EPIPE, or with ENOTRECOVERABLE if the module's limit for
- * fences passes first. While devices use the memory, it is not freed. A burst
- * with slots for this memory also becomes dead only when devices no longer use
- * it, or when the limit passes.
+ * If the worker dies, each command that it has not answered waits until the devices no longer use
+ * the command's memory. Devices no longer use memory when all of them have detached from its
+ * dma-bufs, and all fences of these dma-bufs have signalled. After the wait the command ends with
+ * EPIPE, or with ENOTRECOVERABLE if the module's limit for fences passes first. While devices use
+ * the memory, it is not freed. A burst that has slots for memory in use becomes dead only when
+ * devices no longer use the memory, or when the module's limit passes.
  *
  * Errors:
- * EINVAL: @prot has another value.
+ * EINVAL: @prot has a value that is not listed above.
  * ENOENT: no such grant.
  * EOPNOTSUPP: the grant is not a dma-buf, or is a part of another driver's dma-buf.
  * EACCES: the caller is not attached, or writing is not granted.
@@ -2422,7 +2403,7 @@ struct nnaccel_session_grant_fd {
 #define NNACCEL_FENCE_CLOEXEC	(1 << 0)
 
 /**
- * struct nnaccel_session_fence - ioctl(NNACCEL_SESSION_FENCE)
+ * struct nnaccel_session_fence - Argument of ioctl(NNACCEL_SESSION_FENCE)
  * @size: sizeof(struct nnaccel_session_fence)
  * @flags: NNACCEL_FENCE_CLOEXEC
  * @cookie: an execution that was fetched and not answered yet
@@ -2431,7 +2412,7 @@ struct nnaccel_session_grant_fd {
  * @out_fd: out: a sync_file
  *
  * Returns a fence for which the worker must wait, because it attached with
- * NNACCEL_ATTACH_FENCES. The call can be repeated.
+ * NNACCEL_ATTACH_FENCES. NNACCEL_SESSION_FENCE can be called repeatedly.
  *
  * Errors:
  * ENOENT: @cookie names no execution that this session works on, or @index is too
