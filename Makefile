@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Builds, tests, demonstrates and installs nnaccel; `make help` lists the targets. Source files are
-# found by their folder, so a new one needs no change here.
+# found by their folder, so a new source file needs no change of the Makefile.
 
-# The architecture to build for: amd64 or arm64. scripts/setup --arm64 installs what a cross build needs.
+# The architecture to build for: amd64 or arm64. The command scripts/setup --arm64 installs the
+# tools for a cross build.
 MACHINE	:= $(if $(filter aarch64,$(shell uname -m)),arm64,amd64)
 ARCH	?= $(MACHINE)
 override ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,amd64,$(ARCH)))
@@ -16,9 +17,10 @@ endif
 setup	:= scripts/setup $(if $(cross),--arm64)
 
 BUILD	?= build$(cross:%=/%)
-# The version is set here; scripts/deb checks that debian/changelog has the same.
+# This variable sets nnaccel's version; scripts/deb checks that debian/changelog has the same
+# version.
 VERSION	:= 0.3.0
-# 16k: with pages of 16 KiB
+# The suffix 16k means a kernel with pages of 16 KiB.
 KERNELS	:= 6.1 6.12 $(if $(cross),6.12-16k,newest) debug
 KERNEL	?= $(firstword $(KERNELS))
 
@@ -39,9 +41,9 @@ AR	:= aarch64-linux-gnu-ar
 endif
 CC	?= cc
 AR	?= ar
-# A folder that was built with -Werror, as the tests build, keeps that flag, so that nothing is
-# compiled twice. -g1 records names and lines. It compiles in three quarters of the time that -g
-# takes.
+# A build folder that was built with -Werror, as by the tests, keeps this flag, so that nothing is
+# compiled twice. The option -g1 records names and lines, and compiles in three quarters of the time
+# of -g.
 ifeq ($(origin CFLAGS),undefined)
 CFLAGS	:= $(strip -O2 -g1 $(findstring -Werror,$(file <$(BUILD)/obj/flags)))
 endif
@@ -61,11 +63,11 @@ base	:= -std=gnu11 $(warnings) -ffp-contract=off $(includes) \
 	-DNN_EXTENSIONS_DIR=\"$(EXTENSIONS_DIR)\" -DNN_CONFIG_DIR=\"$(CONFIG_DIR)\"
 ifneq ($(SAN),)
 san	:= -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-# At -O2 the sanitizers' code takes half of the time of all compilers.
+# With -O2, sanitizers would make up half of the compile time.
 level	:= -O1
 endif
-# This code reads hostile input: see security.rst. Fortified calls need an optimiser, and would hide
-# faults from a sanitizer.
+# The code reads hostile input (see security.rst), so it is hardened. Fortified calls need an
+# optimiser, and would hide faults from a sanitizer.
 machine	:= $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 harden	:= -fstack-protector-strong \
 	$(if $(and $(findstring clang,$(CC)),$(filter aarch64,$(machine))),,-fstack-clash-protection) \
@@ -73,10 +75,11 @@ harden	:= -fstack-protector-strong \
 	$(if $(filter aarch64,$(machine)),-mbranch-protection=standard)
 fortify	= $(if $(san),,$(if $(filter -O -O1 -O2 -O3 -Os -Og,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3))
 cflags	= $(base) -fPIC -fvisibility=hidden -pthread $(harden) $(fortify) $(san) $(CFLAGS) $(types) $(level) $(vectors)
-# Our threads outlive dlclose(): code that they run has to stay.
+# The libraries' threads continue after dlclose(), so the code that they run must stay loaded.
 so_only	:= -Wl,-z,nodelete
 ldflags	= -pthread $(san) -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack $(LDFLAGS)
-# A sanitizer's run-time library is resolved by the program that loads ours.
+# With sanitizers, a library has undefined symbols, which the program that loads the library
+# resolves.
 ifneq ($(SAN),)
 soflags	= $(filter-out -Wl$(comma)-z$(comma)defs,$(ldflags)) $(so_only)
 else
@@ -86,11 +89,13 @@ comma	:= ,
 
 obj	:= $(BUILD)/obj
 fuzz_obj := $(BUILD)/fuzz/obj
-# A line a file, as the commands begin with; V=1 shows commands instead, and -s nothing.
+# $(line) prints a line for each built file before its commands. With V=1 make shows the commands
+# instead, and with -s nothing.
 is_silent = $(findstring s,$(firstword -$(MAKEFLAGS)))
 line	= $(if $(is_silent),,printf '  %-5s %s\n' $(1) $(@:$(BUILD)/%=%);)
 short	= $(if $(V),,@$(line))
-# The same for recipes of several commands in a shell, which begin with "@".
+# $(show) is the same as $(line) for recipes that begin with "@" and run several commands in one
+# shell.
 show	= $(if $(V),$(if $(is_silent),,set -x;),$(line))
 
 objects	= $(patsubst %.c,$(obj)/%.o,$(wildcard $(1)))
@@ -99,7 +104,7 @@ rpath	= -Wl,-rpath,'$$ORIGIN$(1)'
 
 model	:= $(call objects,user/model/*.c)
 ops	:= $(call objects,user/ops/*.c)
-# The loops of operations become vectors, as clang makes them with -O2.
+# gcc must vectorise the loops of operations, as clang does with -O2.
 $(ops): private vectors := $(if $(san)$(findstring clang,$(CC)),,-ftree-vectorize -fvect-cost-model=dynamic)
 plan	:= $(call objects,user/plan/*.c user/plan/*/*.c)
 ring	:= $(call objects,user/ring/*.c)
@@ -109,17 +114,17 @@ runtime	:= $(if $(wildcard user/runtime/*.map),$(call objects,user/runtime/*.c u
 lower	:= user/clients/*.c user/clients/lower/*.c
 tflite	:= $(call objects,$(lower) user/clients/tflite/*.c user/clients/tflite/*/*.c)
 onnx	:= $(call objects,$(lower) user/clients/onnxruntime/*.c user/clients/onnxruntime/*/*.c)
-# Models for tests of what computes.
+# These objects make models for tests and benches.
 makers	:= $(call objects,user/vectors/*.c)
-# The kit, and the three programs of an engine. Only the worker computes, and only the keeper has a
-# database.
+# The objects of the kit, and of the three programs of nnacceld. In nnacceld, only the worker
+# computes, and only the keeper has a database.
 kit	:= $(call objects,user/base/*.c user/kit/*/*.c)
 broker	:= $(call objects,user/engine/broker/*.c)
 worker	:= $(call objects,user/engine/worker/*.c)
 keeper	:= $(call objects,user/engine/keeper/*.c)
-# check-abi compares the types that these export.
+# scripts/check-abi compares the types that the libraries export, so these objects need -g.
 $(model) $(hal) $(hwbuffer) $(runtime) $(kit): private types := $(if $(filter -g1,$(CFLAGS)),-g)
-# The engine on Vulkan is built where the headers and the compiler of its shaders are.
+# The engine on Vulkan is built if Vulkan's headers and the shader compiler glslang are installed.
 vulkan_header := $(wildcard $(sysroot)/usr/include/vulkan/vulkan.h)
 glslang	:= $(shell command -v glslangValidator)
 shaders	:= $(patsubst user/vulkan/shaders/%.comp,$(obj)/shaders/%.o,$(wildcard user/vulkan/shaders/*.comp))
@@ -141,19 +146,20 @@ librun	:= $(BUILD)/lib/libnnaccel_run.so
 run_python := $(BUILD)/lib/nnaccel-python/sitecustomize.py
 libengine := $(BUILD)/lib/libnnaccel-engine.so
 libdemo	:= $(if $(demo),$(BUILD)/lib/libdemo.a)
-# The libraries by the major version of their interface, which is in their names: see stability.rst.
+# The libraries, sorted by the major version of their interface, which is a part of their names (see
+# stability.rst).
 major_1	:= $(libhw) $(libnn)
 major_2	:= $(libengine) $(libhal)
 versioned := $(major_1:%=%.1) $(major_2:%=%.2)
 programs := $(patsubst %,$(BUILD)/sbin/%,nnacceld nnaccel-worker nnaccel-keeper $(if $(vulkan),nnaccel-vulkan)) $(if $(tools),$(BUILD)/bin/nnaccel)
 trainer	:= $(if $(demo),$(BUILD)/bin/train_digits)
 examples := $(patsubst user/examples/%.c,$(BUILD)/examples/%,$(wildcard user/examples/*.c))
-# uring is a part of the area memory.
+# The bench uring.c is not a separate program, but a part of the bench memory.
 benches	:= $(patsubst user/bench/%.c,$(BUILD)/bench-bin/%,$(filter-out %/uring.c,$(wildcard user/bench/*.c)))
 test_src := $(filter-out $(if $(vulkan),,%/vulkan_test.c %/vulkan_lower_test.c),$(wildcard user/tests/*_test.c))
 tests	:= $(patsubst user/tests/%.c,$(BUILD)/tests/%,$(test_src))
 test_lib := $(patsubst %.c,$(obj)/%.o,$(filter-out %_test.c,$(wildcard user/tests/*.c)) user/vectors/random.c)
-# The programs that the VMs of `make test` run. They are built first.
+# The test programs that the VMs of `make test` run, which are built first.
 vm_tests := $(filter $(BUILD)/tests/hal_% %/runtime_hardware_test %/runtime_caching_test %/runtime_extension_test,$(tests))
 replays	:= $(patsubst user/tests/fuzz/corpus/%,$(BUILD)/replay/%_fuzz,$(wildcard user/tests/fuzz/corpus/*))
 fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/fuzz/*_fuzz.c))
@@ -163,7 +169,7 @@ fuzzers	:= $(patsubst user/tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard user/tests/
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-# Extensions are built against the installed header, and nothing else of this tree.
+# Extensions are built only with the installed header, without other files of this tree.
 plugins	:= $(patsubst user/examples/extensions/%.c,$(BUILD)/extensions/%.so,$(wildcard user/examples/extensions/*.c))
 test_plugins := $(patsubst user/tests/plugins/%.c,$(BUILD)/tests/plugins/%.so,$(wildcard user/tests/plugins/*.c))
 
@@ -223,7 +229,8 @@ $(obj)/%.o: %.c $(obj)/flags
 	@mkdir -p $(@D)
 	$(call short,CC)$(CC) $(cflags) -MMD -MP -c -o $@ $<
 
-# A saved plan is valid only for the sources that it was made with, so their hash is in it.
+# A saved plan is valid only for the sources of the build that saved it, so a plan contains a hash
+# of the sources.
 plan_src := $(sort $(wildcard user/include/nnaccel/*.h user/base/*.h user/model/*.[ch] user/ops/*.[chd]* \
 	user/plan/*.[ch] user/plan/*/*.[ch]))
 $(gen)/plan_sources.h: $(plan_src)
@@ -246,7 +253,7 @@ endif
 # Weights may have any value, so results that are computed from them wrap and are never undefined.
 fast_kernels := $(call objects,user/plan/kernels/*.c)
 $(fast_kernels) $(fast_kernels:$(obj)/%=$(fuzz_obj)/%): private base += -fwrapv
-# A file of an instruction set that not all CPUs of arm64 have.
+# These files use instruction sets that not all arm64 CPUs have.
 ifeq ($(ARCH),arm64)
 $(filter %_dotprod.o,$(fast_kernels)): private base += -march=armv8.2-a+dotprod
 $(filter %_i8mm.o,$(fast_kernels)): private base += -march=armv8.2-a+i8mm
@@ -268,7 +275,8 @@ $(BUILD)/lib/libnnaccel.so.2: $(hal) $(ring) $(model) user/hal/libnnaccel.map
 	$(call short,LD)$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,user/hal/libnnaccel.map -lm
 
-# Cache files of nnapi-reference are opened, locked and written as those of nnaccel.
+# libneuralnetworks also contains cache_files.o, because nnapi-reference handles its cache files as
+# nnaccel does.
 $(BUILD)/lib/libnativewindow.so.1: $(hwbuffer) user/hwbuffer/libnativewindow.map $(libhal)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
@@ -281,7 +289,7 @@ $(BUILD)/lib/libneuralnetworks.so.1: $(runtime) $(obj)/user/hal/cache_files.o us
 		-Wl,--version-script,user/runtime/libneuralnetworks.map \
 		$(call rpath,) -L$(BUILD)/lib $(if $(libhw),-lnativewindow) $(if $(hal),-lnnaccel) -lm -ldl
 
-# The same library as a table of functions, for loaders of NNAPI support libraries.
+# The NNAPI library as a table of functions, for loaders of NNAPI support libraries.
 libsl	:= $(BUILD)/lib/libnnapi_sl_nnaccel.so
 sl_map	:= user/clients/support_library/support_library.map
 $(libsl): $(runtime) $(obj)/user/hal/cache_files.o \
@@ -290,7 +298,7 @@ $(libsl): $(runtime) $(obj)/user/hal/cache_files.o \
 	$(call short,LD)$(CC) -shared -o $@ $(filter %.o %.a,$^) $(soflags) -Wl,-soname,$(@F) \
 		-Wl,--version-script,$(sl_map) $(call rpath,) -L$(BUILD)/lib -lnativewindow -lnnaccel -lm -ldl
 
-# TensorFlow Lite loads it by a given path, so it has no version in its name.
+# TensorFlow Lite loads the delegate by a given path, so the library's name has no version.
 $(libtflite): $(tflite) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
 		user/clients/tflite/libnnaccel_tflite.map $(libnn) $(libhal)
 	@mkdir -p $(@D)
@@ -298,7 +306,7 @@ $(libtflite): $(tflite) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
 		-Wl,--version-script,user/clients/tflite/libnnaccel_tflite.map \
 		$(call rpath,) -L$(BUILD)/lib -lneuralnetworks -lnnaccel -lm
 
-# ONNX Runtime loads it by a given path, so it has no version in its name.
+# ONNX Runtime loads the provider by a given path, so the library's name has no version.
 $(libonnx): $(onnx) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
 		user/clients/onnxruntime/onnxruntime.map $(libnn) $(libhal)
 	@mkdir -p $(@D)
@@ -306,7 +314,8 @@ $(libonnx): $(onnx) $(obj)/user/runtime/sha256.o $(obj)/user/ops/float16.o \
 		-Wl,--version-script,user/clients/onnxruntime/onnxruntime.map \
 		$(call rpath,) -L$(BUILD)/lib -lneuralnetworks -lnnaccel -lm
 
-# It replaces symbols of other libraries, and calls theirs by a jump to dlsym().
+# libnnaccel_run.so replaces symbols of other libraries, and finds the original symbols by a jump to
+# dlsym().
 $(obj)/user/run/real.o: private base += -foptimize-sibling-calls
 $(librun): $(call objects,user/run/*.c) user/run/run.map
 	@mkdir -p $(@D)
@@ -316,7 +325,7 @@ $(librun): $(call objects,user/run/*.c) user/run/run.map
 $(run_python): user/run/python/sitecustomize.py
 	$(call short,CP)install -D -m 644 $< $@
 
-# The same library with plug-ins for its CPU device, for tests.
+# The NNAPI library with plug-ins for its CPU device, for tests.
 plugged := $(BUILD)/tests/plugged/libneuralnetworks.so
 $(plugged): $(runtime) $(obj)/user/hal/cache_files.o $(call objects,user/tests/plugged/*.c) \
 		$(patsubst %,$(obj)/user/engine/worker/%.o,plugin_op device) \
@@ -328,7 +337,7 @@ $(plugged): $(runtime) $(obj)/user/hal/cache_files.o $(call objects,user/tests/p
 		-Wl,--version-script,user/runtime/libneuralnetworks.map \
 		$(call rpath,/../../lib) -L$(BUILD)/lib -lnativewindow -lnnaccel -lm -ldl
 
-# The same library with a software driver of Vulkan as its device.
+# The NNAPI library with a software driver of Vulkan as its device, for tests.
 vulkan_library := $(BUILD)/tests/vulkan/libneuralnetworks.so
 $(vulkan_library): $(filter-out %/device_cpu.o,$(runtime)) $(obj)/user/hal/cache_files.o $(call objects,user/tests/vulkan/*.c) \
 		$(vulkan_core) user/runtime/libneuralnetworks.map $(archives) $(libhal) $(libhw)
@@ -337,7 +346,7 @@ $(vulkan_library): $(filter-out %/device_cpu.o,$(runtime)) $(obj)/user/hal/cache
 		-Wl,--version-script,user/runtime/libneuralnetworks.map \
 		$(call rpath,/../../lib) -L$(BUILD)/lib -lnativewindow -lnnaccel -lvulkan -lm -ldl
 
-# The kit with the models that it decodes, for engines outside of this tree.
+# libnnaccel-engine.so for engines outside of this tree: the kit, and the code that decodes models.
 $(libengine).2: $(kit) $(ring) $(model) user/kit/api/libnnaccel-engine.map
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -shared -o $@ $(filter %.o,$^) $(soflags) -Wl,-soname,$(@F) \
@@ -360,7 +369,8 @@ $(BUILD)/sbin/nnaccel-keeper: $(keeper) $(BUILD)/lib/libnnkit.a
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $^ $(ldflags) -lseccomp -lsqlite3 -lcrypto
 
-# Not each compiler knows cooperative matrices. Without one that does, their shader is empty and not used.
+# Not every version of glslang knows cooperative matrices. If glslang does not, their shader is
+# empty and not used.
 $(gen)/glslang: FORCE
 	@mkdir -p $(@D)
 	@compiler=$$(scripts/glslang); echo "$$compiler" | cmp -s - $@ || echo "$$compiler" > $@
@@ -385,8 +395,8 @@ $(BUILD)/sbin/nnaccel-vulkan: $(vulkan) $(BUILD)/lib/libnnkit.a $(archives)
 no-vulkan:
 	@echo 'nnaccel-vulkan is not built: it takes libvulkan-dev and glslang-tools, which scripts/setup installs'
 
-# Another build of the worker, for tests. Only its identity, the hash of its file, differs. The
-# broker uses the worker that lies beside it.
+# A second build of the worker, for tests. The second build differs only in its identity, the hash
+# of its file. A broker uses the worker that lies in the broker's folder.
 $(BUILD)/tests/rebuilt/nnacceld: $(worker) $(BUILD)/lib/libnnkit.a $(archives) $(BUILD)/sbin/nnacceld
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $(@D)/nnaccel-worker $(filter %.o %.a,$^) $(ldflags) -Wl,--build-id,--defsym=rebuilt=1 \
@@ -400,7 +410,8 @@ $(BUILD)/bin/nnaccel: $(tools) $(makers) $(call archive,plan ops model) $(libhal
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks -lnativewindow) \
 		$(if $(hal),-lnnaccel) -lpng -lsqlite3 -lm
 
-# Writes the source of the demo's weights, user/tools/demo/weights.c, to its standard output.
+# The program train_digits writes the source of the demo's weights, user/tools/demo/weights.c, to
+# its standard output.
 $(BUILD)/bin/train_digits: $(obj)/user/tools/demo/train_digits.o $(libdemo) $(call archive,model)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $^ $(ldflags) -lm
@@ -425,14 +436,14 @@ $(BUILD)/extensions/%.so: user/examples/extensions/%.c $(wildcard user/examples/
 $(BUILD)/tests/plugins/%.so: user/tests/plugins/%.c $(wildcard user/tests/plugins/*.h) \
 		$(BUILD)/stage/include/nnaccel/extension.h
 	$(plugin_build)
-# Examples link to the exported symbols of the libraries, as other programs do.
+# Examples use only the exported symbols of the libraries, like programs outside of this tree.
 $(BUILD)/examples/%: $(obj)/user/examples/%.o $(libhal) $(libnn)
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm
 
-# Allocations that fail when a test says so, and a count of leaks. The programs of such
-# an engine lie together.
+# These objects let allocations fail if a test asks for it, and count leaks. The programs of an
+# engine that uses them lie in one folder.
 failing	:= $(call objects,user/tests/failing/*.c)
 failing_calls := $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc reallocarray aligned_alloc strdup \
 	open_memstream fopen mmap memfd_create eventfd epoll_create1 pthread_create free munmap pthread_join \
@@ -454,7 +465,8 @@ $(kit_engine): $(call objects,user/tests/kit_engine/*.c) $(filter-out %/main.o,$
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) -Wl,--build-id $(worker_libs)
 
-# Separate engines use installed headers, the library, and nothing else of this tree.
+# Separate engines are built only with the installed headers and the library, without other files of
+# this tree.
 staged_headers := $(patsubst user/include/%,$(BUILD)/stage/include/%,$(wildcard user/include/nnaccel/*.h))
 $(BUILD)/stage/include/nnaccel/%.h: user/include/nnaccel/%.h
 	$(call short,CP)install -D -m 644 $< $@
@@ -466,7 +478,8 @@ $(own_engines): $(staged_headers) $(libengine)
 		-o $@ $(filter %.c,$^) -Wl,--build-id $(call rpath,/../lib) -L$(BUILD)/lib -lnnaccel-engine
 	$(if $(V),,@)ln -sf ../sbin/nnaccel-keeper $(@D)/nnaccel-keeper
 
-# The sample engine and nnacceld's with faults that `nnaccel engine-test` has to find.
+# Copies of the sample engine and of nnacceld's engine, with faults that `nnaccel engine-test` has
+# to find.
 faulty_engine := $(BUILD)/tests/faulty-engine
 $(obj)/user/tests/faulty_engine/faulty.o: base += -D_GNU_SOURCE -Wno-unused-parameter
 $(faulty_engine): $(call objects,user/tests/faulty_engine/*.c) $(filter-out %/main.o,$(worker)) \
@@ -475,7 +488,7 @@ $(faulty_engine): $(call objects,user/tests/faulty_engine/*.c) $(filter-out %/ma
 	$(call short,LD)$(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) -Wl,--build-id $(worker_libs)
 	$(if $(V),,@)ln -sf ../sbin/nnaccel-keeper $(@D)/nnaccel-keeper
 
-# Engines find the keeper by a link beside them.
+# An engine finds the keeper by a link in the engine's folder.
 $(own_engines) $(kit_engine) $(faulty_engine) $(BUILD)/tests/rebuilt/nnacceld: | $(BUILD)/sbin/nnaccel-keeper
 
 # The programs that submit to a ring.
@@ -484,7 +497,7 @@ $(BUILD)/examples/uring $(BUILD)/tests/hal_async_test $(BUILD)/tests/hal_dmabuf_
 
 # ---- unit tests: NAME_test.c is a program, the other files of user/tests are linked into each ----
 
-# These programs define the same functions, or dlsym(), themselves.
+# The excluded programs define the functions of locks.o, or dlsym(), themselves.
 $(filter-out %_nodes_test %/run_test,$(tests)) $(kit_engine) $(failing_engine): $(obj)/user/tests/locks/locks.o
 tests: $(tests) $(kit_engine) $(faulty_engine) $(failing_engine) $(BUILD)/tests/stress $(BUILD)/tests/soak $(BUILD)/tests/edu $(BUILD)/tests/edu_iommu $(plugins) $(test_plugins) $(BUILD)/tests/rebuilt/nnacceld \
 	$(plugged) $(if $(vulkan),$(vulkan_library))
@@ -513,13 +526,13 @@ $(BUILD)/tests/allowlist_test: $(obj)/user/tests/allowlist_test.o $(obj)/user/ba
 	$(test_link) $(failing_calls) -lcmocka
 # The source of this test includes the keeper's loop.
 $(BUILD)/tests/keeper_loop_test: $(patsubst %,$(obj)/user/%.o,kit/cache/message kit/api/log base/packet)
-# These programs play ONNX Runtime.
+# These test programs imitate ONNX Runtime.
 $(patsubst %,$(BUILD)/tests/%_test,onnxruntime onnxruntime_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(onnx) \
 		$(patsubst %,$(obj)/user/%.o,runtime/sha256 ops/float16) $(libnn)
 	$(test_link) -lneuralnetworks -lnnaccel -lcmocka -lm
 $(BUILD)/tests/onnxruntime_nodes_test: $(failing)
 $(BUILD)/tests/onnxruntime_nodes_test: private ldflags += $(failing_calls)
-# This program loads the library.
+# The support library's test loads the library at run time.
 $(BUILD)/tests/support_library_test: $(obj)/user/tests/support_library_test.o | $(libsl)
 	$(test_link) -lcmocka -ldl
 $(patsubst %,$(BUILD)/tests/%_test,tflite tflite_nodes): $(BUILD)/tests/%: $(obj)/user/tests/%.o $(libtflite) \
@@ -531,56 +544,59 @@ $(BUILD)/tests/tools_%_test: $(obj)/user/tests/tools_%_test.o $(obj)/user/tools/
 $(BUILD)/tests/libnnaccel_test: $(obj)/user/tests/libnnaccel_test.o $(libhal) $(call archive,model)
 	$(test_link) -lnnaccel -lcmocka
 $(BUILD)/tests/tools_cache_test: $(patsubst %,$(obj)/user/%.o,tools/cache kit/cache/message)
-# This program has functions in place of the runtimes'.
+# run_test has its own functions instead of the runtimes' functions.
 $(BUILD)/tests/run_test: $(patsubst %,$(obj)/user/run/%.o,say ort tflite)
 $(BUILD)/tests/run_real_test: $(obj)/user/run/real.o | $(librun)
-# This program has functions in place of the machine's and the libraries'.
+# tools_report_test has its own functions instead of those of the machine and of the libraries.
 $(BUILD)/tests/tools_report_test: $(patsubst %,$(obj)/user/tools/%.o,info stat clients models cdi doctor) \
 	$(call archive,ops model)
 $(BUILD)/tests/tools_runtime_test: $(obj)/user/tools/runtime/runtime.o $(call archive,ops)
-# This program plays a device, a camera and the clock.
+# tools_demo_test imitates a device, a camera and the clock.
 $(BUILD)/tests/tools_demo_test: $(patsubst %,$(obj)/user/tools/%.o,demo demo_camera) $(call objects,user/tools/camera/*.c) \
 	$(libdemo) $(call archive,plan ops model)
 $(BUILD)/tests/tools_demo_test: private ldflags += -lpng -lnativewindow $(patsubst %,-Wl$(comma)--wrap=%,open ioctl poll fopen clock_gettime)
-# This program plays the runtime.
+# tools_models_test imitates the runtime.
 $(BUILD)/tests/tools_models_test: $(patsubst %,$(obj)/user/tools/%.o,explain bench) $(call archive,ops model)
-# Tests of the library's internal functions, some with a played kernel: their own ioctl().
+# These tests call internal functions of libnnaccel; some tests imitate the kernel by an ioctl() of
+# their own.
 $(BUILD)/tests/libnnaccel_%_test: $(obj)/user/tests/libnnaccel_%_test.o $(hal) $(failing) $(call archive,ring model)
 	$(test_link) $(failing_calls) -lcmocka -lm
-# This program starts the test engine.
+# libnnaccel_direct_test starts the test engine at run time.
 $(BUILD)/tests/libnnaccel_direct_test: $(obj)/user/tests/model_builder.o | $(kit_engine)
 $(BUILD)/tests/vectors_test: $(makers)
-# The makers of its graphs, and what damages its plans.
+# plan_diff_test needs the objects that make its graphs and that damage its plans.
 $(BUILD)/tests/plan_diff_test: $(call objects,user/tests/plan_diff/*.c) $(makers)
 $(BUILD)/tests/plan_each_test: $(addprefix $(obj)/user/tests/plan_diff/,bounds.o damage.o) $(obj)/user/vectors/form.o
-# Allocations of these programs fail, as those of libnnaccel_%_test may.
+# These programs test failing allocations, as libnnaccel_%_test does.
 $(patsubst %,$(BUILD)/tests/%_test,plan_fail runtime_fail hal_fail engine_fail engine_plugin): private ldflags += $(failing_calls)
 $(BUILD)/tests/plan_fail_test: $(failing) $(filter-out %/bounds.o %/damage.o,$(call objects,user/tests/plan_diff/*.c)) $(makers)
 $(patsubst %,$(BUILD)/tests/%_test,hal_fail engine_fail engine_plugin): $(failing)
-# The libraries are in it, and so are their allocations.
+# runtime_fail_test contains the objects of the libraries, so that the libraries' allocations can
+# fail, too.
 $(BUILD)/tests/runtime_fail_test: $(obj)/user/tests/runtime_fail_test.o $(test_lib) $(failing) $(runtime) $(hwbuffer) \
 		$(hal) $(call archive,plan ops ring model)
 	$(test_link) -lcmocka -lm -ldl
-# The networks of the benches, in their smallest size.
+# plan_nets_test runs the networks of the benches, in their smallest size.
 $(BUILD)/tests/plan_nets_test: $(patsubst %,$(obj)/user/bench/compute/%.o,net builder plan_net graph sequence)
 $(BUILD)/tests/bench_calibrate_test: $(obj)/user/bench/compute/calibrate.o
 $(BUILD)/tests/bench_schedule_test: $(obj)/user/bench/compute/schedule_model.o
 $(BUILD)/tests/camera_test: $(obj)/user/tools/camera/sheet.o
 $(BUILD)/tests/camera_test: private ldflags += -lpng
-# This program counts the calls that plans make.
+# plan_alloc_test counts allocations and locks in executions of plans.
 $(BUILD)/tests/plan_alloc_test: private ldflags += $(patsubst %,-Wl$(comma)--wrap=%,malloc calloc realloc \
 	aligned_alloc free mmap munmap pthread_mutex_lock)
-# This program needs the headers of Vulkan, but no library.
+# vulkan_lower_test needs the headers of Vulkan, but no library of Vulkan.
 $(BUILD)/tests/vulkan_lower_test: $(filter $(obj)/user/vulkan/lower_% %/arena.o %/fuse.o %/graph.o %/operations.o,$(vulkan)) \
 		$(obj)/user/tests/plan_diff/compare.o $(makers)
-# A layer of Vulkan that the test loads. The manifest names it.
+# A Vulkan layer that vulkan_test loads; the layer's manifest names the library.
 vulkan_layer := $(BUILD)/tests/vulkan_layer/libVkLayer_nnaccel_test.so
 $(vulkan_layer): user/tests/vulkan_layer/layer.c user/tests/vulkan_layer/layer.h $(obj)/flags
 	@mkdir -p $(@D)
 	$(call short,LD)$(CC) $(cflags) -fvisibility=hidden -shared -o $@ $< $(soflags)
 	$(if $(V),,@)printf '{ "file_format_version": "1.1.2", "layer": { "name": "VK_LAYER_NNACCEL_test", "type": "GLOBAL", "library_path": "./%s", "api_version": "1.1.0", "implementation_version": "1", "description": "failures for tests" } }\n' \
 		$(@F) > $(@D)/test.json
-# This program replaces the engine's store. Its random graphs are those of plans.
+# vulkan_test has its own functions instead of the engine's store, and uses the random graphs of the
+# tests of plans.
 $(BUILD)/tests/vulkan_test: $(obj)/user/tests/vulkan_test.o $(test_lib) $(filter-out %/vulkan/main.o,$(vulkan)) \
 		$(obj)/user/tests/plan_diff/compare.o $(makers) $(BUILD)/lib/libnnkit.a $(archives) | $(vulkan_layer)
 	$(test_link) $(patsubst %,-Wl$(comma)--wrap=%,clock_gettime ioctl nna_engine_dependencies nna_engine_end_with_fence \
@@ -591,7 +607,7 @@ $(BUILD)/tests/%_test: $(obj)/user/tests/%_test.o $(test_lib) $(libdemo) $(archi
 
 vm-tests: user examples selftests module $(vm_tests) $(kit_engine) $(plugins) $(test_plugins)
 
-# This program runs in a VM that has QEMU's PCI device.
+# The test program edu runs in a VM that has QEMU's PCI device edu.
 $(obj)/user/tests/edu/edu.o: base += -Iselftests/lib -Ikernel/test
 $(BUILD)/tests/edu: $(obj)/user/tests/edu/edu.o $(obj)/user/tests/model_builder.o $(exporters) $(libhal) \
 		$(call archive,model)
@@ -599,12 +615,12 @@ $(BUILD)/tests/edu: $(obj)/user/tests/edu/edu.o $(obj)/user/tests/model_builder.
 $(BUILD)/tests/edu_iommu: $(obj)/user/tests/edu/iommu.o $(obj)/user/examples/edu-engine/device.o
 	$(test_link) -lcmocka
 
-# A table of the effects of users on each other, for a VM.
+# The program stress runs in a VM and measures how much one user slows down another.
 $(BUILD)/tests/stress: $(obj)/user/tests/stress/stress.o $(obj)/user/tests/model_builder.o $(libhal) \
 		$(call archive,model)
 	$(test_link) -lnnaccel -lm
 
-# The device under load for long: for a VM.
+# The program soak runs in a VM and loads the device for a long time.
 $(obj)/user/tests/soak/%.o: base += -D_GNU_SOURCE -Iselftests/lib -Ikernel/test
 $(obj)/selftests/lib/summary.o: base += -D_GNU_SOURCE
 soak_parts := $(call objects,user/tests/soak/*.c user/tests/plan_diff/*.c) $(makers)
@@ -619,10 +635,11 @@ fuzz_flags := -g -fsanitize=address,undefined -fno-sanitize-recover=all
 fuzz_parts := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/model/*.c user/ops/*.c user/plan/*.c user/plan/*/*.c user/ring/*.c))
 
 fuzz_level := -O1 -fsanitize=fuzzer-no-link
-# The inner loops take clang longer than all other sources. They read no bytes of others, and are
-# most places that libFuzzer would count.
+# clang needs more time for the inner loops than for all other sources. The inner loops parse no
+# hostile bytes, and would make up most of the code that libFuzzer counts.
 $(fuzz_obj)/user/plan/kernels/%.o: fuzz_level := -O0
-# What parses bytes tells libFuzzer the numbers that it compares. Elsewhere that takes a third of the time.
+# Only code that parses bytes reports compared numbers to libFuzzer. In the folders below, this
+# report would take a third of the time.
 $(foreach folder,clients ops plan/passes plan/run runtime hal tests,$(fuzz_obj)/user/$(folder)/%.o): fuzz_level += -fno-sanitize-coverage=trace-cmp
 $(fuzz_obj)/user/plan/run/threads.o: private base += -DHELPER_STACK_SIZE=8388608
 $(fuzz_obj)/%.o: %.c
@@ -631,13 +648,13 @@ $(fuzz_obj)/%.o: %.c
 $(BUILD)/fuzz/%: $(fuzz_obj)/user/tests/fuzz/%.o $(fuzz_parts)
 	$(call short,LD)$(CLANG) $(fuzz_flags) -fsanitize=fuzzer -pthread -o $@ $^ -lm -ldl
 $(BUILD)/fuzz/keeper_fuzz: $(patsubst %,$(fuzz_obj)/user/%.o,kit/cache/message base/packet)
-# The plug-ins' run on the CPU device of the library, which is in them.
+# The fuzzers of the plug-ins contain the NNAPI library, and run on its CPU device.
 fuzz_library := $(patsubst %.c,$(fuzz_obj)/%.o,$(wildcard user/runtime/*.c user/hal/*.c user/hwbuffer/*.c user/base/packet.c) \
 	user/base/allowlist.c)
 $(patsubst %,$(BUILD)/fuzz/%_fuzz,onnxruntime tflite): $(fuzz_library)
 $(BUILD)/fuzz/onnxruntime_fuzz: $(patsubst $(obj)/%,$(fuzz_obj)/%,$(onnx))
 $(BUILD)/fuzz/tflite_fuzz: $(patsubst $(obj)/%,$(fuzz_obj)/%,$(tflite))
-# Replays a fuzzer's corpus, built with the ordinary compiler.
+# A replay program is built with the ordinary compiler and replays a fuzzer's corpus.
 $(BUILD)/replay/%: $(obj)/user/tests/fuzz/%.o $(obj)/user/tests/fuzz/replay.o $(archives)
 	$(test_link) -lm -ldl
 $(BUILD)/replay/keeper_fuzz: $(patsubst %,$(obj)/user/%.o,kit/cache/message base/packet)
@@ -688,7 +705,7 @@ demo:
 	$(MAKE) all
 	BUILD=$(BUILD) scripts/vm -- nnaccel demo
 
-# In machines of Debian 12 and 13 with systemd, which boot what make deb made.
+# Tests the packages of make deb in virtual machines of Debian 12 and 13 with systemd.
 test-install:
 	$(setup)
 	for release in bookworm trixie; do \
@@ -726,7 +743,7 @@ test:
 	$(setup)
 	BUILD=$(BUILD) scripts/run-tests
 
-# SHARD=I/N: a part of what make test leaves out
+# SHARD=I/N runs the I-th of N parts of the suites that make test leaves out.
 test-all:
 	$(setup)
 	BUILD=$(BUILD) scripts/run-tests $(if $(SHARD),--shard $(SHARD),--all)
@@ -735,7 +752,7 @@ conformance:
 	$(setup)
 	BUILD=$(BUILD) scripts/run-tests conformance-sync conformance conformance-clang conformance-san conformance-vm conformance-no-engine
 
-# The plot takes gnuplot.
+# The soak's plot needs gnuplot.
 soak: user $(BUILD)/tests/soak $(plugins)
 	BUILD=$(BUILD) scripts/vm --mem 2048 --check-log --out $(BUILD)/soak \
 		--timeout $$(($(MINUTES) * 60 + 600)) -- scripts/guest/soak --minutes=$(MINUTES) $(SOAK)
@@ -754,14 +771,14 @@ $(BUILD)/bench-bin/%: $(obj)/user/bench/%.o $(archives) $(libhal) $(libnn)
 	$(call short,LD)$(CC) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ldflags) $(call rpath,/../lib) \
 		-L$(BUILD)/lib $(if $(runtime),-lneuralnetworks) $(if $(hal),-lnnaccel) -lm -ldl
 
-# The networks' peer is built if its header is found: XNNPACK of Debian 12, 2022-02, or of Debian
-# 13, 2024-11, which has another interface.
+# The code that measures XNNPACK as the peer is built if XNNPACK's header is found. Debian 12 has
+# XNNPACK of 2022-02; Debian 13 has 2024-11, with another interface.
 xnnpack_header := $(wildcard $(sysroot)/usr/include/xnnpack.h)
 xnnpack_year := $(if $(xnnpack_header),$(if $(shell grep -ls xnn_setup_sigmoid_nc_f32 $(xnnpack_header)),2022,2024))
 $(obj)/user/bench/compute/%.o: private base += $(xnnpack_year:%=-DNN_BENCH_XNNPACK=%)
 xnnpack	:= $(if $(xnnpack_year),-lXNNPACK -lpthreadpool \
 	$(if $(wildcard $(sysroot)/usr/include/cpuinfo.h),-lcpuinfo))
-# XNNPACK chooses its kernels once in a process.
+# XNNPACK chooses its kernels once in a process, so each instruction set needs a run of its own.
 levels	:= $(if $(findstring cpuinfo,$(xnnpack)),$(if $(filter amd64,$(ARCH)),avx512 avx2 sse4 sse2))
 compute	:= $(call objects,user/bench/compute.c user/bench/compute/*.c)
 compute_link = @mkdir -p $(@D); $(call show,LD) $(CC) -o $@ $(filter %.o %.a,$^) $(ldflags) \
@@ -769,8 +786,8 @@ compute_link = @mkdir -p $(@D); $(call show,LD) $(CC) -o $@ $(filter %.o %.a,$^)
 $(BUILD)/bench-bin/compute: $(compute) $(archives) $(libhal) $(libnn)
 	$(compute_link) $(xnnpack) -lm -ldl
 
-# Also runs with XNNPACK of Debian 13, wherever it is built: scripts/xnnpack has unpacked it with
-# its loader and libraries.
+# The bench also runs with XNNPACK of Debian 13 on other systems, if scripts/xnnpack has unpacked it
+# with its loader and libraries.
 trixie	:= $(if $(cross),,$(shell scripts/xnnpack --cached))
 trixie_lib := $(patsubst %/libXNNPACK.so,%,$(if $(trixie),$(wildcard $(trixie)/usr/lib/*/libXNNPACK.so)))
 from_trixie := $(patsubst $(obj)/%,$(obj)/trixie/%,$(filter $(obj)/user/bench/compute/xnnpack_%,$(compute)))
@@ -782,15 +799,15 @@ $(BUILD)/bench-bin/compute-trixie: $(from_trixie) $(filter-out $(from_trixie:$(o
 	$(compute_link) -L$(trixie_lib) -lXNNPACK -lpthreadpool -lcpuinfo -lm -ldl -Wl,--allow-shlib-undefined \
 		-Wl,--disable-new-dtags,-rpath,$(trixie_lib) -Wl,--dynamic-linker,$(wildcard $(trixie_lib)/ld-linux-*)
 
-# Networks that people run, one line each. It is not a part of `make bench`, because it takes
-# minutes.
+# Measures networks in real use and prints a line for each. bench-nets is not a part of `make
+# bench`, because it takes minutes.
 bench-nets: $(BUILD)/bench-bin/compute
 	@mkdir -p $(BUILD)/bench
 	$< --nets $(NETS) > $(BUILD)/bench/nets.tsv
 	column -t -s '	' $(BUILD)/bench/nets.tsv
 
-# On the software driver of sid, where ggml is; it would compile its shaders with cooperative matrices for minutes.
-# GPU=NAME takes a GPU of this machine, without ggml. NETS= those networks.
+# Runs on sid's software driver, beside ggml, without ggml's cooperative matrices, which compile for
+# minutes. GPU=NAME measures a GPU of this machine, without ggml. NETS= selects networks.
 bench-vulkan: $(BUILD)/bench-bin/vulkan
 	@mkdir -p $(BUILD)/bench
 	set -e; sid=$$(scripts/mesa sid); $(if $(GPU),,GGML_VK_DISABLE_COOPMAT=1 GGML_VK_VISIBLE_DEVICES=0 $$sid/bin/run) $< $(or $(GPU),software) \
@@ -813,14 +830,15 @@ $(BUILD)/bench-bin/burst: $(call objects,user/bench/burst/*.c)
 
 bench: $(benches:$(BUILD)/bench-bin/%=bench-%) bench-memory
 	@$(MAKE) --no-print-directory bench-plots
-# Draws what is there; `make doc` shows the plots on the page of measurements.
+# Draws plots of the results in the bench folder; `make doc` shows the plots on the page of
+# measurements.
 bench-plots:
 	user/bench/plot $(BUILD)/bench
 bench-%: $(BUILD)/bench-bin/%
 	@mkdir -p $(BUILD)/bench
 	$< > $(BUILD)/bench/$*.tsv
 	column -t -s '	' $(BUILD)/bench/$*.tsv
-# Times of an emulated CPU mean nothing, so instructions are counted.
+# Times on an emulated CPU mean nothing, so the bench counts instructions.
 ifneq ($(cross),)
 bench-compute: $(BUILD)/bench-bin/compute $(BUILD)/bench-bin/count.so
 	@mkdir -p $(BUILD)/bench
@@ -836,7 +854,7 @@ bench-compute: $(BUILD)/bench-bin/compute $(if $(trixie),$(BUILD)/bench-bin/comp
 		>> $(BUILD)/bench/compute.tsv
 	column -t -s '	' $(BUILD)/bench/compute.tsv
 endif
-# The plug-in is the emulator's, which is of this machine.
+# The plug-in runs in the emulator, so the compiler of this machine builds it.
 $(BUILD)/bench-bin/count.so: user/bench/count/plugin.c user/bench/count/mark.h
 	@mkdir -p $(@D)
 	$(call short,CC)cc -std=gnu11 $(warnings) -O2 -fPIC -fvisibility=hidden -shared -o $@ $<
@@ -845,7 +863,7 @@ bench-cache: $(BUILD)/bench-bin/cache
 	$< > $(BUILD)/bench/cache.tsv
 	BUILD=$(BUILD) scripts/vm -- $(abspath $<) --vm >> $(BUILD)/bench/cache.tsv
 	column -t -s '	' $(BUILD)/bench/cache.tsv
-# An unpacked TensorFlow Lite with its own loader, by which Python runs.
+# The bench uses an unpacked TensorFlow Lite with its own loader, which also runs Python.
 tflite_lib = $$(scripts/tflite)/usr/lib/x86_64-linux-gnu
 bench-tflite: user
 	@mkdir -p $(BUILD)/bench
@@ -868,14 +886,15 @@ bench-burst: $(BUILD)/bench-bin/burst
 	BUILD=$(BUILD) scripts/vm --icount -- $(abspath $<) --icount >> $(BUILD)/bench/burst.tsv
 	column -t -s '	' $(BUILD)/bench/burst.tsv
 
-# The plot takes gnuplot.
+# The plot of the waits needs gnuplot.
 bench-waits: $(BUILD)/bench-bin/burst
 	@mkdir -p $(BUILD)/bench
 	$< --waits > $(BUILD)/bench/waits.tsv
 	column -t -s '	' $(BUILD)/bench/waits.tsv
 	user/bench/burst/plot $(BUILD)/bench/waits.tsv $(BUILD)/bench/waits.svg
 
-# Networks on ONNX Runtime, with nnaccel's provider and with its own, on one thread and on two.
+# Measures networks on ONNX Runtime with nnaccel's provider and with ONNX Runtime's own, on one and
+# on two threads.
 bench-onnxruntime: user
 	@mkdir -p $(BUILD)/bench
 	set -e; folder=$$(scripts/onnxruntime); nets=$(BUILD)/bench/onnx; \
@@ -888,7 +907,8 @@ bench-onnxruntime: user
 		nnapi-reference $$nets 2>/dev/null; done > $(BUILD)/bench/onnxruntime.tsv
 	column -t -s '	' $(BUILD)/bench/onnxruntime.tsv
 
-# Models that people use, from npm, beside the CPU of their runtimes, with one thread and with two.
+# Measures models in real use, from npm, on nnaccel and on the CPU of their runtimes, with one and
+# with two threads.
 bench-models: user
 	@mkdir -p $(BUILD)/bench
 	set -e; models=$$(scripts/models); onnxruntime=$$(scripts/onnxruntime); tflite=$$(scripts/tflite); \
@@ -912,7 +932,7 @@ $(BUILD)/man/man1/nnaccel-demo-camera.1: $(BUILD)/bin/nnaccel scripts/man
 	@mkdir -p $(@D)
 	$(call short,MAN)scripts/man $(VERSION) 1 nnaccel-demo-camera 'reads the frames of a camera on a device' \
 		$< demo camera --help > $@
-# A command's summary is that of nnaccel --help.
+# The summary in a command's manual page is the line of the command in nnaccel --help.
 $(BUILD)/man/man1/nnaccel-%.1: $(BUILD)/bin/nnaccel scripts/man
 	@mkdir -p $(@D)
 	$(call short,MAN)scripts/man $(VERSION) 1 nnaccel-$* "$$($< --help | sed -n 's/^  $* *//p')" $< $* --help > $@
@@ -926,7 +946,7 @@ $(BUILD)/man/man3/nnaccel-%.3: user/include/nnaccel/% scripts/man
 	@mkdir -p $(@D)
 	$(call short,MAN)scripts/man $(VERSION) 3 nnaccel-$* --header $< > $@
 
-# The documentation as pages; what Sphinx warns of is an error.
+# Builds the documentation as web pages; a warning of Sphinx is an error.
 doc:
 	@user/tests/tables-test
 	NNACCEL_VERSION=$(VERSION) NNACCEL_PLOTS=$(abspath $(BUILD))/bench PYTHONDONTWRITEBYTECODE=1 \
