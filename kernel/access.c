@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: access of the CPU to dma-bufs. Before a worker reads or writes a dma-buf, the module
- * waits for its fences and notifies its exporter. After the access the module notifies the
- * exporter again. This module makes no fences, but it adds the fence that a worker commits to the
- * memory of the command.
+ * waits for the dma-buf's fences and notifies the exporter. After the worker's access the module
+ * notifies the exporter again. This module makes no fences, but it adds the fence that a worker
+ * commits to the memory of the command.
  *
  * Memory that this module allocated is synced under ctx->lock, when a command is queued and when
- * the command is finished. This sync never waits for another driver. An exporter of another driver
- * may block for any time, on locks and on fences. So a thread of the context's own workqueue calls
- * the exporter, without ctx->lock. A command counts for max_commands until the exporter has
- * returned.
+ * the command is finished. The sync of own memory never waits for another driver. An exporter of
+ * another driver may block for any time, on locks and on fences. So a thread of the context's own
+ * workqueue calls the exporter, without ctx->lock. A command counts towards max_commands until the
+ * exporter has returned.
  *
  * If several commands use the same memory at a time, the CPU owns the memory from the start of the
- * first command to the end of the last one. The other commands notify no exporter and sync
- * nothing, because a sync would destroy outputs of commands that still run.
+ * first command to the end of the last one. Commands that begin or end in between notify no
+ * exporter and sync nothing, because a sync would destroy outputs of commands that still run.
  */
 
 #include <linux/completion.h>
@@ -151,7 +151,10 @@ static enum dma_data_direction nnaccel_access_direction(u32 prot)
 	}
 }
 
-/* Maps the error of an exporter. Errors after which the call must be repeated become -EAGAIN. */
+/*
+ * Maps an error of an exporter to -EAGAIN (the caller must call the exporter again), -ENOMEM or
+ * -EIO.
+ */
 static int nnaccel_access_error(int ret)
 {
 	switch (ret) {
@@ -170,9 +173,9 @@ static int nnaccel_access_error(int ret)
 }
 
 /*
- * Notifies the exporter of the begin or the end of an access. dma_buf_begin_cpu_access() must
- * not be used, because it also waits for fences that were added after submission. A fence that
- * was added later may wait for this command.
+ * Notifies the exporter of the begin or the end of an access. The function does not call
+ * dma_buf_begin_cpu_access(), because that call also waits for fences that were added after
+ * submission. A fence that was added after submission may wait for this command.
  */
 static int nnaccel_exporter_call(struct dma_buf *dmabuf, u32 prot, bool begin)
 {
@@ -214,11 +217,13 @@ struct nnaccel_cpu_use {
 	int error;
 };
 
-/* The innermost lock; no memory is allocated while it is held. */
+/* nnaccel_cpu_uses_lock is the innermost lock, and no memory is allocated while it is held. */
 static DEFINE_MUTEX(nnaccel_cpu_uses_lock);
 static DEFINE_HASHTABLE(nnaccel_cpu_uses, 6);
 
-/* Returns the entry of a dma-buf with a reference. NULL: @begin, and no memory is free. */
+/*
+ * Returns the entry of a dma-buf with a reference, or NULL if @begin is set and no memory is free.
+ */
 static struct nnaccel_cpu_use *nnaccel_cpu_use_get(struct dma_buf *dmabuf, bool begin)
 {
 	struct nnaccel_cpu_use *use, *new = NULL;
@@ -228,7 +233,7 @@ retry:
 	hash_for_each_possible(nnaccel_cpu_uses, use, node, (unsigned long)dmabuf)
 		if (use->dmabuf == dmabuf)
 			break;
-	/* While counted users access the dma-buf, it has an entry. */
+	/* If the dma-buf has no entry, no counted user accesses it, and a new entry is added. */
 	if (!use && !new) {
 		mutex_unlock(&nnaccel_cpu_uses_lock);
 		new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT | (begin ? 0 : __GFP_NOFAIL));
@@ -265,8 +270,8 @@ static int nnaccel_cpu_use_begin(struct nnaccel_cpu_use *use, u32 prot)
 	int ret = 0;
 
 	/*
-	 * The begin of write access during read access cannot destroy data, because readers wrote
-	 * none.
+	 * If write access begins during read access, the exporter's sync cannot destroy data,
+	 * because readers have written nothing.
 	 */
 	if (write ? !use->writes : !use->users) {
 		ret = nnaccel_exporter_call(use->dmabuf, prot, true);
@@ -298,8 +303,9 @@ static int nnaccel_cpu_use_end(struct nnaccel_cpu_use *use)
 }
 
 /*
- * Begins or ends an access to a dma-buf of another driver. If @counted is false, nothing is
- * done while a counted user accesses the dma-buf. Returns an error of nnaccel_access_error().
+ * Begins or ends an access to a dma-buf of another driver. If @counted is false, the exporter is
+ * not called while a counted user accesses the dma-buf. Returns 0 or an error as mapped by
+ * nnaccel_access_error().
  */
 static int nnaccel_cpu_add(struct dma_buf *dmabuf, u32 prot, bool counted, bool begin)
 {
@@ -320,7 +326,7 @@ static int nnaccel_cpu_add(struct dma_buf *dmabuf, u32 prot, bool counted, bool 
 			ret = nnaccel_exporter_call(dmabuf, prot, begin);
 		clear_and_wake_up_bit(0, &use->busy);
 	}
-	/* A counted user has a reference of its own until its access ends. */
+	/* A counted user holds one more reference to the entry until the user's access ends. */
 	if (counted && begin)
 		refs -= !ret;
 	else if (counted)
@@ -359,7 +365,7 @@ static void nnaccel_access_free(struct work_struct *work)
 
 	destroy_workqueue(queue->wq);
 	kfree(queue);
-	/* The exit of the module waits until this work has returned. */
+	/* The module's exit function waits until nnaccel_access_free() has returned. */
 	module_put(THIS_MODULE);
 }
 
@@ -373,7 +379,7 @@ int nnaccel_access_init(struct nnaccel_context *ctx)
 {
 	struct nnaccel_access_queue *queue;
 
-	/* Pairs with the cmpxchg() below. */
+	/* The acquire pairs with the cmpxchg() of ctx->access at the end of this function. */
 	if (smp_load_acquire(&ctx->access))
 		return 0;
 	queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
@@ -415,11 +421,11 @@ void nnaccel_access_exit(struct nnaccel_context *ctx)
  * nnaccel_access_begin() - Begins an access of the CPU to a dma-buf, and waits until it is possible
  * @dmabuf: the dma-buf
  * @prot: NNACCEL_PROT_* of the access
- * @counted: nnaccel_access_end() will certainly be called, so other users may
- *	rely on this begin
+ * @counted: nnaccel_access_end() will certainly be called.
+ *	So users that come later may rely on this begin of the access
  *
- * Return: 0, and nnaccel_access_end() must be called later; or -ENOMEM, -ERESTARTSYS if a signal
- * came, -EIO if the exporter refused.
+ * Return: 0 if the caller must call nnaccel_access_end() later; or -ENOMEM, -ERESTARTSYS if a
+ * signal came, -EIO if the exporter refused.
  */
 int nnaccel_access_begin(struct dma_buf *dmabuf, u32 prot, bool counted)
 {
@@ -463,8 +469,8 @@ static void nnaccel_access_end_work(struct work_struct *work)
  * @prot: NNACCEL_PROT_* of the access
  * @counted: as in nnaccel_access_begin()
  *
- * If a signal interrupts the exporter, a kernel thread calls the exporter again. A caller that
- * is killed does not wait for this thread.
+ * If a signal interrupts the exporter, a kernel thread calls the exporter again. A caller that is
+ * killed does not wait for the kernel thread.
  *
  * Return: 0, -EINTR if the caller was killed, or -EIO if the exporter refused. After -EIO
  * written data may be lost.
@@ -498,7 +504,7 @@ int nnaccel_access_end(struct nnaccel_context *ctx, struct dma_buf *dmabuf, u32 
  * @cmd: the command of a worker; the caller has a reference
  * @fence: the fence of the hardware
  *
- * Return: 0, -ENOMEM, or -ERESTARTSYS if a signal came; the call may then be repeated.
+ * Return: 0, -ENOMEM, or -ERESTARTSYS if a signal came, after which the caller may repeat the call.
  */
 int nnaccel_command_add_fence(const struct nnaccel_command *cmd, struct dma_fence *fence)
 {
@@ -550,7 +556,10 @@ void nnaccel_command_sync_own(const struct nnaccel_command *cmd, bool begin)
 	}
 }
 
-/* Begins the remaining accesses. Returns 0, -EAGAIN to be called again, or another error. */
+/*
+ * Begins the command's remaining accesses. Returns 0, -EAGAIN if the caller must call the function
+ * again, or another error.
+ */
 static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 {
 	int ret = 0;
@@ -561,7 +570,7 @@ static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 		if (nnaccel_access_is_foreign(cmd->pools[i]))
 			ret = nnaccel_cpu_add(cmd->pools[i]->dmabuf, cmd->grants[i].prot, true,
 					      true);
-		/* SUPPORTED tolerates missing constants, whose pools follow that of the model. */
+		/* SUPPORTED tolerates missing constants, whose pools follow the model's pool. */
 		if (ret == -EIO && cmd->head.kind == NNACCEL_DO_SUPPORTED && i) {
 			cmd->grants[i].prot = 0;
 			ret = 0;
@@ -572,7 +581,10 @@ static int nnaccel_command_begin_foreign(struct nnaccel_command *cmd)
 	return ret;
 }
 
-/* Ends the accesses that have begun. Returns 0, -EAGAIN to be called again, or -EIO. */
+/*
+ * Ends the command's accesses that have begun. Returns 0, -EAGAIN if the caller must call the
+ * function again, or -EIO.
+ */
 static int nnaccel_command_end_foreign(struct nnaccel_command *cmd)
 {
 	for (; cmd->num_accessed; cmd->num_accessed--) {
@@ -593,8 +605,8 @@ static int nnaccel_command_end_foreign(struct nnaccel_command *cmd)
 }
 
 /*
- * Runs in a thread of the context. Begins the access of a command, or ends it once the command is
- * finished.
+ * Begins the accesses of a command to its memory, or ends them once the command is finished. The
+ * function runs in a thread of the context.
  */
 static void nnaccel_command_access(struct work_struct *work)
 {
@@ -605,7 +617,7 @@ static void nnaccel_command_access(struct work_struct *work)
 
 	if (ret != -EAGAIN) {
 		cmd->access_delay = 0;
-		/* A command that ended while its access began must end the access. */
+		/* If the command ended while its accesses began, the accesses must be ended. */
 		if (begins ? nnaccel_command_begun(cmd, ret) : nnaccel_command_ended(cmd, ret)) {
 			nnaccel_command_put(cmd);
 			return;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: accounting. Charges the memory of contexts to their users, and limits it for
- * each user.
+ * nnaccel: accounting. Charges the memory of contexts to their users, and limits the memory of each
+ * user.
  *
- * A user is a user id of the initial namespace. If the process that opens the device is in another
- * user namespace, the owner of its outermost namespace below the initial one is charged. So a user
- * does not get additional limits by subordinate ids.
+ * A user is identified by a user id of the initial namespace. If the process that opens the device
+ * is in another user namespace, the owner of its outermost namespace below the initial one is
+ * charged. So a user does not get additional limits by subordinate ids.
  */
 
 #include <linux/capability.h>
@@ -45,7 +45,7 @@ struct nnaccel_user {
  *	apply
  * @bytes: account lock: pinned memory
  *
- * If a dma-buf outlives its context, only the account stays allocated.
+ * If a dma-buf outlives its context, the account stays allocated, but the context is freed.
  */
 struct nnaccel_account {
 	struct kref refs;
@@ -59,7 +59,7 @@ static DEFINE_HASHTABLE(nnaccel_users, 6);
 /* Pinned memory of all users; protected by the account lock. */
 static u64 nnaccel_total_bytes;
 
-/* Finds or makes the user, and counts an open context. */
+/* Finds or makes the structure of a user, and counts an open context of the user. */
 static struct nnaccel_user *nnaccel_user_open(kuid_t uid, bool unlimited)
 {
 	struct nnaccel_user *new, *user;
@@ -83,7 +83,10 @@ static struct nnaccel_user *nnaccel_user_open(kuid_t uid, bool unlimited)
 		user->refs++;
 		user->contexts++;
 	} else {
-		/* If the user has no references, it was just added, and max_contexts is 0. */
+		/*
+		 * If the user has no references, its structure was just added, and max_contexts is
+		 * 0.
+		 */
 		if (!user->refs) {
 			hash_del(&user->node);
 			nnaccel_count(NNACCEL_USERS, -1);
@@ -111,7 +114,7 @@ static void nnaccel_user_put(struct nnaccel_user *user)
 	kfree(user);
 }
 
-/* Returns the user id that pays for a context of the caller. */
+/* Returns the user id that is charged for a context of the calling process. */
 static kuid_t nnaccel_current_uid(void)
 {
 	const struct user_namespace *ns = current_user_ns();
@@ -281,7 +284,8 @@ void nnaccel_uncharge_kernel(struct nnaccel_account *account, size_t bytes)
  * nnaccel_charge_latency() - Adds a CPU-latency request, unless the user has reached the limit
  * @account: the context's account
  *
- * The limit also applies to privileged users, because a request costs power.
+ * The limit of requests also applies to privileged users, because a CPU-latency request costs
+ * power.
  *
  * Return: true if the request is allowed.
  */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: buffers of memory domains, which the engine can map and the client cannot. This
- * file tracks the allowed uses of each buffer and the size of its contents. Copies are in
- * copy.c.
+ * file tracks the allowed uses of each buffer and the size of its contents. The code that copies
+ * buffers is in copy.c.
  *
- * A buffer has either one writer or any number of readers. If a use conflicts with a use that
- * has begun, it fails at once. A use begins when its command is queued and ends with the
+ * A buffer has either one writer or any number of readers. If a new use conflicts with a use that
+ * has begun, the new use fails at once. A use begins when its command is queued and ends with the
  * command, both under ctx->lock. When the kernel copies a buffer, the use has no command.
  */
 
@@ -117,7 +117,7 @@ static struct nnaccel_buffer *nnaccel_command_buffer(const struct nnaccel_comman
  * nnaccel_buffer_is_served() - Returns whether the worker that knows a buffer's layout is alive
  * @cmd: the copy; ctx->lock is held
  *
- * Return: true if a session of that worker serves the context.
+ * Return: true if a session of the worker that knows the layout serves the context.
  */
 bool nnaccel_buffer_is_served(const struct nnaccel_command *cmd)
 {
@@ -168,7 +168,7 @@ int nnaccel_buffer_begin_all(struct nnaccel_command *cmd)
 	return 0;
 }
 
-/* Returns the sizes that an answer reports for the outputs. */
+/* Returns the part of an answer's payload that has the sizes of the outputs. */
 static const u64 *nnaccel_payload_sizes(const struct nnaccel_command *cmd, const void *payload)
 {
 	return payload + cmd->head.num_outputs * sizeof(struct nnaccel_shape);
@@ -331,9 +331,9 @@ int nnaccel_buffer_check_roles(const struct nnaccel_command *cmd)
 /* ---- allocation ---- */
 
 /*
- * Sets a role for the buffer and for the worker. The model of the first role becomes the command's
- * model. If this model is alive when the command is queued, the models of all roles still have the
- * same worker.
+ * Sets a role in the buffer and in the command for the worker. The model of the first role becomes
+ * the command's model. If the command's model is alive when the command is queued, the models of
+ * all roles still have the same worker.
  */
 static int nnaccel_buffer_set_role(struct nnaccel_buffer *buffer, struct nnaccel_command *cmd,
 				   const struct nnaccel_role *from, u32 i)
@@ -397,7 +397,7 @@ static int nnaccel_buffer_set_roles(struct nnaccel_buffer *buffer, struct nnacce
 	return 0;
 }
 
-/* Makes a buffer with one reference and no id. */
+/* Makes a buffer that has one reference and no id. */
 static struct nnaccel_buffer *nnaccel_buffer_create(struct nnaccel_context *ctx, u64 capacity)
 {
 	struct nnaccel_buffer *buffer;

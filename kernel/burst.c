@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nnaccel: bursts. A client and its worker exchange executions by two rings in shared memory,
- * without the kernel. This file implements the lifetime of bursts, their mappings and their
+ * nnaccel: bursts. A client and its worker exchange requests and results by two rings in shared
+ * memory, without the kernel. This file implements the lifetime of bursts, their mappings and their
  * slots.
  *
  * A burst dies under ctx->lock when its file or its context is closed or the session ends. First
  * the status page reports the death, then poll() returns EPOLLHUP. If devices of a dead worker
- * still use the memory of slots, both reports wait until they no longer do, or for a limited time.
- * The kernel wakes no futexes: user space wakes its own.
+ * still use the memory of slots, both reports wait until the devices no longer use it, or for a
+ * limited time. The kernel wakes no futexes of rings; client and worker have to wake their own
+ * threads.
  */
 
 #include <linux/anon_inodes.h>
@@ -29,7 +30,8 @@
 #include "trace.h"
 
 /*
- * The number of a slot has its index in the lower bits, and the number of binds so far above them.
+ * The lower bits of a slot's number are the slot's index, and the upper bits are the number of
+ * binds in the burst so far.
  */
 #define NNACCEL_SLOT_LIMIT	XA_LIMIT(0, NNACCEL_BURST_MAX_SLOTS - 1)
 #define NNACCEL_SLOT_SHIFT	ilog2(NNACCEL_BURST_MAX_SLOTS)
@@ -63,7 +65,7 @@ static void nnaccel_slot_free(struct nnaccel_burst *burst, struct nnaccel_slot *
 	nnaccel_count(NNACCEL_SLOTS, -1);
 }
 
-/* Creates a slot with a reserved index. */
+/* Creates a slot and reserves an index for it. */
 static struct nnaccel_slot *nnaccel_slot_create(struct nnaccel_burst *burst,
 						const struct nnaccel_burst_slot *arg)
 {
@@ -134,7 +136,7 @@ static int nnaccel_slot_bind(struct nnaccel_ucmd *ucmd)
 	return 0;
 }
 
-/* Returns the slot with this number, or NULL. */
+/* Returns the burst's slot with the given number, or NULL. */
 static struct nnaccel_slot *nnaccel_slot_find(struct nnaccel_burst *burst, u32 number)
 {
 	struct nnaccel_slot *slot;
@@ -204,16 +206,16 @@ struct nnaccel_pool *nnaccel_burst_resolve(struct nnaccel_burst *burst, u32 numb
 /* ---- memory ---- */
 
 /*
- * Creates shared memory. It stays swappable, because a mapping outlives the burst, after which no
- * one is charged for the memory.
+ * Creates shared memory. The memory can be swapped out, because a mapping may outlive the burst,
+ * and no user is charged for the memory after the burst's end.
  */
 static struct file *nnaccel_burst_shmem(u64 bytes)
 {
 	struct file *file = nnaccel_shmem_file("nnaccel-burst", bytes);
 
 	/*
-	 * tmpfs returns ENOSPC if it has no free inode, but to clients ENOSPC means too many
-	 * bursts.
+	 * If tmpfs has no free inode, it returns ENOSPC, which clients would understand as "too
+	 * many bursts".
 	 */
 	return file == ERR_PTR(-ENOSPC) ? ERR_PTR(-ENOMEM) : file;
 }
@@ -290,8 +292,8 @@ static int nnaccel_burst_add_memory(struct nnaccel_burst *burst)
 	status->ring_bytes = ring_bytes;
 	status->state = NNACCEL_BURST_ALIVE;
 	/*
-	 * The burst has a reference to the page, so the page stays dirty until the state last
-	 * changes.
+	 * The burst has a reference to the status page, so the page stays dirty until the last
+	 * change of the state.
 	 */
 	set_page_dirty(burst->pages[NNACCEL_FILE_STATUS]);
 	return 0;
@@ -357,7 +359,8 @@ int nnaccel_burst_map(struct nnaccel_burst *burst, struct vm_area_struct *vma, u
 /* ---- life ---- */
 
 /*
- * Returns the control words of a ring. User space writes these words, so their values may be wrong.
+ * Returns the control words of a ring. User space writes the control words, so their values may be
+ * wrong.
  */
 static const struct nnaccel_ring_control *nnaccel_burst_control(const struct nnaccel_burst *burst,
 								enum nnaccel_burst_file ring)
@@ -365,7 +368,7 @@ static const struct nnaccel_ring_control *nnaccel_burst_control(const struct nna
 	return page_address(burst->pages[ring]);
 }
 
-/* Adds the number of answers and the device time that the worker reported. */
+/* Adds the burst's number of results and the device time, as the worker reported them. */
 static void nnaccel_burst_count(const struct nnaccel_burst *burst, u64 *executions, u64 *device_ns)
 {
 	const struct nnaccel_ring_control *control =
@@ -397,7 +400,7 @@ void nnaccel_burst_add_up(struct nnaccel_context *ctx, u64 *executions, u64 *dev
 
 /*
  * Keeps the CPUs out of deep idle states during the life of the burst, because executions follow
- * soon. This latency request costs power, so each user may have only a few of them.
+ * soon. A CPU-latency request costs power, so each user may have only a few requests.
  */
 static void nnaccel_burst_request_latency(struct nnaccel_burst *burst)
 {
@@ -415,7 +418,7 @@ static void nnaccel_burst_request_latency(struct nnaccel_burst *burst)
 
 static void nnaccel_burst_mark_devices(struct nnaccel_burst *burst)
 {
-	/* Pairs with the worker's read of this field before each request. */
+	/* The release pairs with the worker's read of @devices before each request. */
 	smp_store_release(&nnaccel_burst_status(burst)->devices, 1);
 }
 
@@ -423,8 +426,8 @@ static void nnaccel_burst_mark_devices(struct nnaccel_burst *burst)
  * nnaccel_burst_tell_devices() - Marks bursts after a device was attached to memory of the context
  * @ctx: the context
  *
- * The kernel does not see requests of bursts. The mark lets workers call NNACCEL_SESSION_SYNC
- * for each request.
+ * The kernel does not see requests of bursts. The field @devices tells workers to call
+ * NNACCEL_SESSION_SYNC for each request.
  */
 void nnaccel_burst_tell_devices(struct nnaccel_context *ctx)
 {
@@ -455,14 +458,15 @@ static bool nnaccel_burst_is_left(struct nnaccel_burst *burst)
 
 static void nnaccel_burst_tell(struct nnaccel_burst *burst)
 {
-	/* Pairs with the read of this state by client and worker before each sleep. */
+	/* The release pairs with the read of @state by client and worker before each sleep. */
 	smp_store_release(&nnaccel_burst_status(burst)->state, NNACCEL_BURST_DEAD);
 	WRITE_ONCE(burst->told, true);
 	wake_up_poll(&burst->wait, EPOLLHUP);
 }
 
 /*
- * Reports the death to the client once no device uses the memory of slots, or after fence_bound_ms.
+ * Reports the burst's death to the client once no device uses the memory of slots, or after
+ * fence_bound_ms.
  */
 static void nnaccel_burst_lost(struct work_struct *work)
 {
@@ -482,7 +486,7 @@ static void nnaccel_burst_lost(struct work_struct *work)
 		return;
 	}
 	nnaccel_object_put(&burst->obj);
-	/* The module's exit function waits until this work has returned. */
+	/* The module's exit function waits until nnaccel_burst_lost() has returned. */
 	module_put(THIS_MODULE);
 }
 
@@ -689,7 +693,7 @@ static const struct file_operations nnaccel_burst_fops = {
 
 /* ---- creation ---- */
 
-/* Allocates a burst with one reference. The burst is not alive yet. */
+/* Allocates a burst with one reference. A burst is alive only after nnaccel_burst_open(). */
 static struct nnaccel_burst *nnaccel_burst_alloc(struct nnaccel_context *ctx,
 						 const struct nnaccel_burst_create *arg)
 {
@@ -712,7 +716,10 @@ static struct nnaccel_burst *nnaccel_burst_alloc(struct nnaccel_context *ctx,
 	ret = nnaccel_object_init(&burst->obj, ctx, NNACCEL_OBJECT_BURST);
 	if (ret)
 		goto err_model;
-	/* From here on, dropping the last reference frees everything. */
+	/*
+	 * After nnaccel_object_init(), dropping the last reference frees the burst and all that it
+	 * holds.
+	 */
 	trace_nnaccel_burst_create(burst);
 	ret = nnaccel_burst_add_doorbell(ctx) ?: nnaccel_burst_add_memory(burst);
 	if (ret) {
@@ -728,7 +735,7 @@ err_burst:
 	return ERR_PTR(ret);
 }
 
-/* Makes a burst and its file. The burst is alive on return. */
+/* Makes a burst and its file. The burst is alive when the function returns. */
 static struct file *nnaccel_burst_open(struct nnaccel_context *ctx,
 				       const struct nnaccel_burst_create *arg)
 {

@@ -27,8 +27,7 @@ enum nnaccel_burst_file {
  * @wait: pollers of the file
  * @node: ctx->lock, like all fields below: entry in the context's list; empty if dead
  * @dead: the burst is dead
- * @told: client and worker were notified that the burst is dead; waits read
- *	this field without the lock
+ * @told: client and worker were notified that the burst is dead. Waits read @told without the lock
  * @bound_ns: latest time for @told, even if devices still use the memory of slots
  * @lost_delay: jiffies until the next check of these devices
  * @lost: checks these devices; has references to the burst and the module while it

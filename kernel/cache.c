@@ -2,7 +2,7 @@
 /*
  * nnaccel: the compilation cache. The worker writes the parts of a prepared model to memory of the
  * client, and can later prepare the model from these parts. The engine defines and validates the
- * contents of parts.
+ * contents of the parts of a saved model.
  */
 
 #include <linux/mm.h>
@@ -13,7 +13,10 @@
 #include "model.h"
 #include "trace.h"
 
-/* Copies the description of the parts, model parts first, and lays out a command for them. */
+/*
+ * Copies the description of a saved model's parts, model parts first, and computes the sizes of the
+ * command's arrays.
+ */
 static int nnaccel_cache_layout(u64 from, u32 num_model, u32 num_data,
 				struct nnaccel_arrays *arrays)
 {
@@ -32,7 +35,7 @@ static int nnaccel_cache_layout(u64 from, u32 num_model, u32 num_data,
 	return 0;
 }
 
-/* Adds the pool of a part to the command, and sets the argument of the part. */
+/* Adds the pool of a saved model's part to the command, and sets the part's argument. */
 static int nnaccel_cache_set_part(struct nnaccel_command *cmd, struct nnaccel_arg *to,
 				  const struct nnaccel_cache_part *part, u32 prot)
 {
@@ -64,8 +67,8 @@ static int nnaccel_cache_set_part(struct nnaccel_command *cmd, struct nnaccel_ar
 }
 
 /*
- * Adds parts to a command, whose arrays must have space. Returns the number of grants of model
- * parts.
+ * Adds the parts of a saved model to a command, whose arrays must have space. Returns the number of
+ * grants of model parts.
  */
 static int nnaccel_cache_set_parts(struct nnaccel_command *cmd, u32 num_model, u32 num_data,
 				   const struct nnaccel_cache_part *part, u32 prot)

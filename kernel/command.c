@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * nnaccel: commands. A command is a request of a client to its worker. The module copies the
- * arguments once, builds the command from the copy, queues it to the session, and enforces its
- * timeouts.
+ * arguments once, builds the command from the copy, queues the command to the session, and enforces
+ * the command's timeouts.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -97,12 +97,17 @@ void nnaccel_command_watch(struct nnaccel_command *cmd)
 	}
 	if (due_ns == U64_MAX)
 		return;
-	/* Most commands have no timeout, so the work is initialised only here. */
+	/*
+	 * Most commands have no timeout, so the work @expiry is initialised only if there is one.
+	 */
 	if (!cmd->watched)
 		INIT_DELAYED_WORK(&cmd->expiry, nnaccel_command_expire);
 	cmd->watched = true;
 	kref_get(&cmd->refs);
-	/* The work was pending and has a reference of its own; drop the new one. */
+	/*
+	 * If the work @expiry was pending, it already has a reference, so the new reference is
+	 * dropped.
+	 */
 	if (mod_delayed_work(nnaccel_wq, &cmd->expiry, nnaccel_deadline_left(due_ns)))
 		nnaccel_command_put(cmd);
 }
@@ -139,8 +144,8 @@ static bool nnaccel_command_is_left(const struct nnaccel_command *cmd)
  * nnaccel_command_lose() - Lets a command wait until devices of its dead worker are done
  * @cmd: the command, in a list of its session; its grants have ended; ctx->lock is held
  *
- * Return: true if the command waits, and was removed from the session's list; false if it can end
- * now.
+ * Return: true if the command waits, and was removed from the session's list; false if the command
+ * can end now.
  */
 bool nnaccel_command_lose(struct nnaccel_command *cmd)
 {
@@ -152,9 +157,9 @@ bool nnaccel_command_lose(struct nnaccel_command *cmd)
 }
 
 /*
- * Kills a worker that takes too long, unless the worker is the client itself. Returns the
- * process id of the worker if this call killed it, the negative process id if it lost the
- * session instead, else 0.
+ * Kills a worker that takes too long, unless the worker is the client itself. Returns the process
+ * id of the worker if this call killed the worker, the negative process id if the worker lost the
+ * session, and else 0.
  */
 static pid_t nnaccel_command_overdue(struct nnaccel_command *cmd)
 {
@@ -169,7 +174,7 @@ static pid_t nnaccel_command_overdue(struct nnaccel_command *cmd)
 
 /*
  * Reports the end of a command to its client, while a worker, hardware or an exporter still works
- * on it.
+ * on the command.
  */
 static void nnaccel_command_abandon(struct nnaccel_command *cmd, int error)
 {
@@ -186,7 +191,7 @@ static pid_t nnaccel_command_check(struct nnaccel_command *cmd)
 
 	if (lost && !nnaccel_command_is_left(cmd)) {
 		nnaccel_command_finish(cmd, -EPIPE);
-		/* The module's exit function waits until this work has returned. */
+		/* The module's exit function waits until nnaccel_command_expire() has returned. */
 		module_put(THIS_MODULE);
 		return 0;
 	}
@@ -202,8 +207,8 @@ static pid_t nnaccel_command_check(struct nnaccel_command *cmd)
 		return 0;
 	}
 	/*
-	 * Even if the client gets its error now, worker, hardware or exporter may work until their
-	 * own limit.
+	 * Even after the client got its error, the worker, the hardware or the exporter may work on
+	 * the command until their own time limits.
 	 */
 	if (nnaccel_command_told_ns(cmd) <= now)
 		nnaccel_command_abandon(cmd, lost && cmd->bound_ns <= now ? -ENOTRECOVERABLE :
@@ -235,8 +240,8 @@ static void nnaccel_command_expire(struct work_struct *work)
 static struct kmem_cache *nnaccel_command_cache;
 
 /*
- * Clears each object once, when the slab cache gets its memory. After that
- * nnaccel_command_alloc() clears or writes all that is used.
+ * Clears each object once, when the slab cache gets its memory. Later nnaccel_command_alloc()
+ * clears or writes all used fields of an object.
  */
 static void nnaccel_command_construct(void *object)
 {
@@ -253,7 +258,7 @@ int nnaccel_command_init(void)
 	const unsigned int told = offsetof(struct nnaccel_command, head);
 	const unsigned int size = sizeof(struct nnaccel_command) + NNACCEL_SMALL_ARRAYS;
 
-	/* All that follows the head is copied from and to user memory. */
+	/* The head of a command and the arrays after it are copied from and to user memory. */
 	nnaccel_command_cache = kmem_cache_create_usercopy("nnaccel_command", size,
 							   __alignof__(struct nnaccel_command),
 							   SLAB_ACCOUNT, told, size - told,
@@ -269,7 +274,7 @@ void nnaccel_command_exit(void)
 	kmem_cache_destroy(nnaccel_command_cache);
 }
 
-/* Returns the bytes after the head that the worker gets. */
+/* Returns the number of bytes that the worker gets after the head of a command. */
 static size_t nnaccel_layout_told(const struct nnaccel_arrays *layout)
 {
 	return layout->num_grants * sizeof(struct nnaccel_grant) +
@@ -313,7 +318,10 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 	arrays = nnaccel_layout_told(layout) + layout->num_grants * sizeof(struct nnaccel_pool *) +
 		 layout->num_uses * sizeof(struct nnaccel_use) +
 		 min_t(size_t, layout->max_payload, NNACCEL_SMALL_PAYLOAD);
-	/* The waits for fences of memory are allocated later, but charged here. */
+	/*
+	 * The waits for fences of memory are allocated later, but nnaccel_command_alloc() charges
+	 * them.
+	 */
 	charge = NNACCEL_COMMAND_BYTES + arrays + layout->num_grants * NNACCEL_WAIT_BYTES;
 	ret = nnaccel_charge_kernel(ctx->account, charge);
 	if (ret)
@@ -327,7 +335,7 @@ struct nnaccel_command *nnaccel_command_alloc(struct nnaccel_context *ctx, u32 k
 		return ERR_PTR(-ENOMEM);
 	}
 	/*
-	 * The arrays are not cleared, because adding an element writes all of it.
+	 * The arrays are not cleared, because adding an element writes the complete element.
 	 */
 	memset(cmd, 0, sizeof(*cmd));
 	cmd->cached = arrays <= NNACCEL_SMALL_ARRAYS;
@@ -355,7 +363,10 @@ static void nnaccel_command_free(struct kref *refs)
 	struct nnaccel_context *ctx = cmd->ctx;
 	u32 i;
 
-	/* The last reference may be dropped in any context, so no exporter may be called here. */
+	/*
+	 * The last reference to a command may be dropped in any context, so nnaccel_command_free()
+	 * must not call an exporter.
+	 */
 	WARN_ON(cmd->num_accessed && cmd->foreign);
 	nnaccel_uncharge_kernel(ctx->account, cmd->charged);
 	if (cmd->burst_file)
@@ -527,8 +538,8 @@ static bool nnaccel_command_copies(const struct nnaccel_command *cmd)
  * nnaccel_command_wants_engine() - Returns whether any worker can serve a command
  * @cmd: the command
  *
- * Return: false if only the worker that has the command's model, or knows its
- * buffer's layout, can serve it.
+ * Return: false if the command needs the worker that has its model or that knows its buffer's
+ * layout.
  */
 bool nnaccel_command_wants_engine(const struct nnaccel_command *cmd)
 {
@@ -552,7 +563,7 @@ bool nnaccel_command_is_devices(const struct nnaccel_command *cmd)
  * nnaccel_command_is_served() - Returns whether a worker that can serve a command is attached
  * @cmd: the command; ctx->lock is held
  *
- * Return: true if there is such a worker.
+ * Return: true if a worker that can serve the command is attached.
  */
 bool nnaccel_command_is_served(const struct nnaccel_command *cmd)
 {
@@ -599,7 +610,7 @@ void nnaccel_command_release(struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
 	cmd->kept = false;
-	/* If the command has not ended, its end will uncount it. */
+	/* If the command has not ended, num_commands is reduced when the command ends. */
 	if (cmd->state == NNACCEL_COMMAND_DONE && !cmd->accessing)
 		nnaccel_command_uncount(cmd);
 }
@@ -619,14 +630,17 @@ unsigned long nnaccel_deadline_left(u64 deadline_ns)
 	return min_t(u64, nsecs_to_jiffies64(deadline_ns - now) + 1, MAX_SCHEDULE_TIMEOUT);
 }
 
-/* Reports the end of a command to its client, once. @error is 0 if the command has an answer. */
+/*
+ * Reports the end of a command to its client, if this has not been done yet. @error is 0 if the
+ * command has an answer.
+ */
 static void nnaccel_command_report(struct nnaccel_command *cmd, int error)
 {
 	if (cmd->ended)
 		return;
 	nnaccel_command_forget_waits(cmd);
 	cmd->end_error = error;
-	/* Pairs with the acquire in nnaccel_command_await(). */
+	/* The release of @ended pairs with the acquire in nnaccel_command_await(). */
 	smp_store_release(&cmd->ended, true);
 	if (cmd->uring)
 		nnaccel_uring_end(cmd);
@@ -644,10 +658,16 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 	if (cmd->head.kind == NNACCEL_DO_EXECUTE && cmd->head.flags & NNACCEL_EXECUTE_MEASURE)
 		cmd->end_ns = ktime_get_ns();
 	trace_nnaccel_command_end(cmd);
-	/* The caller has a reference, so this put never frees the command. */
+	/*
+	 * The caller has a reference to the command, so nnaccel_command_put() never frees the
+	 * command here.
+	 */
 	if (cmd->watched && cancel_delayed_work(&cmd->expiry))
 		nnaccel_command_put(cmd);
-	/* A command counts in num_commands until the work that calls exporters has returned. */
+	/*
+	 * A command is counted in num_commands until the work @access, which calls exporters, has
+	 * returned.
+	 */
 	if (!cmd->accessing)
 		nnaccel_command_uncount(cmd);
 	nnaccel_command_report(cmd, cmd->error);
@@ -655,8 +675,8 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 
 /**
  * nnaccel_command_finish() - Finishes a command that the worker has answered or will never get
- * @cmd: the admitted command, in a list of its session or in none; ctx->lock is held;
- *	nnaccel_unlock_commands() puts the reference of ctx->commands
+ * @cmd: the admitted command, in a list of its session or in none; ctx->lock is held.
+ *	The reference of ctx->commands is dropped by nnaccel_unlock_commands()
  * @error: 0 if the command is answered
  *
  * If exporters of other drivers must be notified, the command completes after a
@@ -665,7 +685,10 @@ static void nnaccel_command_complete(struct nnaccel_command *cmd)
 void nnaccel_command_finish(struct nnaccel_command *cmd, int error)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
-	/* If the worker waited for the fences, it may not have noticed that one of them failed. */
+	/*
+	 * If the worker waited for the command's fences, it may not have noticed that a fence
+	 * failed.
+	 */
 	if (!error && nnaccel_command_has_failed(cmd))
 		error = -EREMOTEIO;
 	list_move_tail(&cmd->node, &cmd->ctx->dead);
@@ -719,7 +742,7 @@ void nnaccel_command_fail_all(struct nnaccel_context *ctx, int error)
  * @cmd: the command
  * @error: -EIO if an exporter refused
  *
- * Return: true: the caller must drop a reference.
+ * Return: true, which means that the caller must drop a reference.
  */
 bool nnaccel_command_ended(struct nnaccel_command *cmd, int error)
 {

@@ -17,7 +17,7 @@ enum nnaccel_command_state {
 	NNACCEL_COMMAND_WAITING,
 	NNACCEL_COMMAND_QUEUED,
 	NNACCEL_COMMAND_IN_FLIGHT,
-	NNACCEL_COMMAND_FENCED,	/* answered; ends when a hardware fence signals */
+	NNACCEL_COMMAND_FENCED,	/* answered; a hardware fence ends the command */
 	NNACCEL_COMMAND_LOST,	/* the worker is dead, but its devices still use the memory */
 	NNACCEL_COMMAND_ENDING,	/* exporters are being notified of the access's end */
 	NNACCEL_COMMAND_DONE,
@@ -55,7 +55,10 @@ struct nnaccel_arrays {
 	void *copy;
 };
 
-/* The sizes of a command's arrays were wrong and are now corrected: build the command again. */
+/*
+ * Error code: the sizes of a command's arrays were wrong and are now corrected, so the command must
+ * be built again.
+ */
 #define NNACCEL_AGAIN	1
 
 /*
@@ -65,13 +68,14 @@ struct nnaccel_arrays {
 #define NNACCEL_SMALL_PAYLOAD	256
 
 /**
- * struct nnaccel_end - The end of an execution; no fence, because it depends on a process
+ * struct nnaccel_end - The end of an execution, which is no dma-fence because it depends on a
+ *	process
  * @refs: references of the submission and of the commands that wait for it
  * @wait: pollers of the submission's file, and commands that wait for the end
  * @status: 0 until the end; then 1, or -EIO if there is no successful answer
  *
- * The structure has no references to other objects, so it does not keep the
- * execution's memory.
+ * struct nnaccel_end has no references to other objects, so it does not keep the execution's memory
+ * allocated.
  */
 struct nnaccel_end {
 	refcount_t refs;
@@ -124,14 +128,14 @@ struct nnaccel_dependency {
  * @uring_tag: the client's name for an execution of a ring
  * @uring_work: user address of the description of an execution of a ring
  * @uring_pid: process of the submitter if a ring cannot cancel commands; else NULL
- * @ended: ctx->lock: the client was notified of the end, and the command can no longer be
- *	admitted; waits read this field without the lock
+ * @ended: ctx->lock: the client was notified of the end, and the command cannot be admitted any
+ *	more. Waits read @ended without the lock
  * @end_error: the error that was reported to the client; 0 if the command is
  *	answered
  * @ready_ns: when the last dependency ended
  * @duration_ns: longest time after @ready_ns; 0 for no limit
- * @waits: the dependencies that the client named, first those with an @end. Then the fences that
- *	the memory had at submission. NULL if there are no waits
+ * @waits: the dependencies that the client named, first those with an @end; or NULL if there are no
+ *	waits. The fences that the memory had at submission follow in @waits
  * @num_waits: number of @waits
  * @num_named: number of dependencies that the client named
  * @num_ends: number of these dependencies that have an @end
@@ -140,8 +144,7 @@ struct nnaccel_dependency {
  * @ready: advances the command when its waits have ended; has a reference while it or a wait is
  *	pending
  * @engine: entry in ctx->changes_wait while the command waits for a worker
- * @engine_due_ns: ctx->lock: latest time of the next check of the wait for a worker; 0 if there
- *	is no such wait
+ * @engine_due_ns: ctx->lock: latest time of the next check of the wait for a worker; 0 if none
  * @expiry: ends the command if it takes too long; this work has a reference while it
  *	is pending
  * @watched: ctx->lock: @expiry is initialised, and was queued
@@ -167,8 +170,8 @@ struct nnaccel_dependency {
  * @fetched_ns: when the worker fetched the command
  * @committed: the hardware fence that ends the command; written once, with ctx->lock held
  * @fence_error: error of that fence; 0 if it has none
- * @bound_ns: ctx->lock: when a FENCED command ends even if its fence has not signalled; when the
- *	client of a LOST command gets an error
+ * @bound_ns: ctx->lock: when a FENCED command ends even if its fence has not signalled.
+ *	The client of a LOST command gets its error at @bound_ns
  * @lost_poll_ns: interval between checks of a LOST command
  * @wait: the call that waits for the command; only one call at a time waits
  * @error: 0, or why there is no answer
@@ -266,13 +269,13 @@ struct nnaccel_command {
 	u8 told[] __aligned(__alignof__(u64));
 };
 
-/* Does the command make a model? */
+/* Returns whether the command prepares a model. */
 static inline bool nnaccel_command_prepares(const struct nnaccel_command *cmd)
 {
 	return cmd->head.kind == NNACCEL_DO_PREPARE || cmd->head.kind == NNACCEL_DO_PREPARE_CACHED;
 }
 
-/* May a hardware fence end the command? */
+/* Returns whether a hardware fence may end the command. */
 static inline bool nnaccel_command_computes(const struct nnaccel_command *cmd)
 {
 	return cmd->head.kind == NNACCEL_DO_EXECUTE || cmd->head.kind == NNACCEL_DO_COPY_IN ||

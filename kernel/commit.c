@@ -46,8 +46,8 @@ struct nnaccel_answer {
 };
 
 /*
- * Are all bytes 0 or 1? To check a megabyte takes long, so large payloads are checked before
- * ctx->lock is taken.
+ * Returns whether all bytes of a payload are 0 or 1. Checking a megabyte takes long, so large
+ * payloads are checked before ctx->lock is taken.
  */
 static bool nnaccel_payload_is_flags(const void *payload, u32 size)
 {
@@ -91,8 +91,9 @@ static int nnaccel_commit_check(const struct nnaccel_command *cmd,
 		return size && *(u32 *)payload > NNACCEL_LAYOUT_ENGINE ? -EINVAL : 0;
 	case NNACCEL_DO_CACHE_SAVE:
 		/*
-		 * Only success and INSUFFICIENT_SIZE have, and must have, the sizes of parts.
-		 * Saved parts must fit their memory.
+		 * An answer with success or INSUFFICIENT_SIZE must have the sizes of parts, and
+		 * other answers must not. The parts that the worker saved must fit into the
+		 * client's memory.
 		 */
 		if (!size != (!success && arg->status != NNACCEL_STATUS_OUTPUT_INSUFFICIENT_SIZE))
 			return -EINVAL;
@@ -114,7 +115,8 @@ static void nnaccel_commit_count(struct nnaccel_command *cmd)
 	if (cmd->head.kind == NNACCEL_DO_EXECUTE) {
 		ctx->executions++;
 		/*
-		 * If the device time is unknown, it is U64_MAX, and the time at the worker counts.
+		 * If the device time is unknown (U64_MAX), the time for which the worker had the
+		 * command is added instead.
 		 */
 		ctx->device_ns += min(cmd->device_ns, took_ns);
 		nnaccel_count(NNACCEL_EXECUTIONS_TOTAL, 1);
@@ -150,13 +152,13 @@ static void nnaccel_commit_fence_end(struct nnaccel_command *cmd, int error)
 	}
 	nnaccel_commit_count(cmd);
 	nnaccel_command_finish(cmd, error);
-	/* The module's exit function waits until this work has returned. */
+	/* The module's exit function waits until the work that ends the command has returned. */
 	module_put(THIS_MODULE);
 }
 
 /*
- * Runs while the fence signals, with the fence's lock held. Until then a FENCED command has a
- * reference to itself.
+ * The callback runs while the fence signals, with the fence's lock held. Until its fence signals, a
+ * FENCED command has a reference to itself.
  */
 static void nnaccel_commit_fence_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
@@ -181,14 +183,17 @@ void nnaccel_commit_fence_check(struct nnaccel_command *cmd)
 void nnaccel_commit_fence_expire(struct nnaccel_command *cmd)
 {
 	lockdep_assert_held(&cmd->ctx->lock);
-	/* If this fails, the fence is signalling now, and its callback queues the work. */
+	/*
+	 * If the callback cannot be removed, the fence is signalling now, and the callback queues
+	 * the work that ends the command.
+	 */
 	if (dma_fence_remove_callback(cmd->committed.fence, &cmd->committed.cb))
 		nnaccel_commit_fence_end(cmd, -ETIME);
 }
 
 /*
  * Charges the answer of a command until the command is freed. If the charge fails, the answer
- * moves back to @answer. Small payloads were charged with the command.
+ * moves back to @answer. Small payloads were already charged with the command.
  */
 static int nnaccel_commit_charge(struct nnaccel_command *cmd, struct nnaccel_answer *answer)
 {
@@ -249,7 +254,7 @@ int nnaccel_session_fence_ioctl(struct nnaccel_ucmd *ucmd)
 					  arg->flags & NNACCEL_FENCE_CLOEXEC, &arg->out_fd);
 }
 
-/* Adds the fence to the command's memory, before the fence can end the command. */
+/* Adds the hardware's fence to the command's memory, before the fence can end the command. */
 static int nnaccel_commit_add_fence(struct nnaccel_session *session,
 				    const struct nnaccel_session_commit *arg,
 				    const struct nnaccel_answer *answer)
@@ -272,7 +277,9 @@ static int nnaccel_commit_add_fence(struct nnaccel_session *session,
 	return ret;
 }
 
-/* Ends the command that the worker names. */
+/*
+ * Ends the command that the worker names in its commit, or waits for the commit's fence to end it.
+ */
 static int nnaccel_commit(struct nnaccel_session *session, const struct nnaccel_session_commit *arg,
 			  struct nnaccel_answer *answer)
 {
@@ -399,7 +406,10 @@ static int nnaccel_commit_progress(struct nnaccel_session *session,
 	return ret;
 }
 
-/* Validates a commit. A commit with a buffer or a fence must have the full size. */
+/*
+ * Validates a commit. A commit with a buffer or a fence must have the full size of struct
+ * nnaccel_session_commit.
+ */
 static bool nnaccel_commit_is_valid(const struct nnaccel_ucmd *ucmd,
 				    const struct nnaccel_session_commit *arg)
 {

@@ -46,8 +46,8 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #endif
 
 /*
- * Map and unmap an attachment whose reservation object is not locked. The type of the argument of
- * class.devnode().
+ * Map and unmap an attachment whose reservation object is not locked. nnaccel_devnode_device is the
+ * device's type in the first argument of class.devnode().
  */
 #if KERNEL_VERSION(6, 2, 0) > LINUX_VERSION_CODE
 #define nnaccel_map_attachment		dma_buf_map_attachment
@@ -59,21 +59,24 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #define nnaccel_devnode_device		const struct device
 #endif
 
-/* The type of a bus. */
+/* nnaccel_bus_type is the type of a bus, which is const since 6.4. */
 #if KERNEL_VERSION(6, 4, 0) > LINUX_VERSION_CODE
 #define nnaccel_bus_type	struct bus_type
 #else
 #define nnaccel_bus_type	const struct bus_type
 #endif
 
-/* Returns the command block of the submission queue entry. */
+/* Returns the command block of an io_uring command's submission queue entry. */
 #if KERNEL_VERSION(6, 5, 0) > LINUX_VERSION_CODE
 #define nnaccel_uring_sqe_cmd(ioucmd)	((const void *)(ioucmd)->cmd)
 #else
 #define nnaccel_uring_sqe_cmd(ioucmd)	((const void *)(ioucmd)->sqe->cmd)
 #endif
 
-/* Before 6.7 a ring cannot cancel a command, but waits for the command's end, also in execve(). */
+/*
+ * Before 6.7 an io_uring cannot cancel a command, but waits for the command's end, also in
+ * execve().
+ */
 #if KERNEL_VERSION(6, 7, 0) > LINUX_VERSION_CODE
 #define NNACCEL_URING_F_CANCEL	0
 #define nnaccel_uring_mark_cancelable(ioucmd, issue_flags)	do { } while (0)
@@ -93,7 +96,9 @@ static inline void nnaccel_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t s
 #define nnaccel_can_mmap_file		can_mmap_file
 #endif
 
-/* Completes a command of a ring, without the second result of large completion queue entries. */
+/*
+ * Completes a command of an io_uring, without the second result of large completion queue entries.
+ */
 #if KERNEL_VERSION(6, 18, 0) > LINUX_VERSION_CODE
 #define nnaccel_uring_done(ioucmd, ret, flags)	io_uring_cmd_done(ioucmd, ret, 0, flags)
 #else
@@ -116,8 +121,9 @@ static void name(struct io_tw_req req, io_tw_token_t token)			\
 #endif
 
 /*
- * Does the ring poll for completions? Since 7.0 IO_URING_F_IOPOLL is not set for every command of
- * a ring that does. The second macro creates a shmem file whose memory is accounted in advance.
+ * Returns whether the io_uring of a command polls for completions. Since 7.0 IO_URING_F_IOPOLL is
+ * not set for every command of such an io_uring. The macro nnaccel_shmem_file() creates a shmem
+ * file whose memory is accounted in advance.
  */
 #if KERNEL_VERSION(7, 0, 0) > LINUX_VERSION_CODE
 #define nnaccel_uring_polls(ioucmd, issue_flags)	((issue_flags) & IO_URING_F_IOPOLL)
