@@ -422,7 +422,7 @@ void nnaccel_access_exit(struct nnaccel_context *ctx)
  * @dmabuf: the dma-buf
  * @prot: NNACCEL_PROT_* of the access
  * @counted: nnaccel_access_end() will certainly be called.
- *	So users that come later may rely on this begin of the access
+ *	Later users may rely on this begin of the access
  *
  * Return: 0 if the caller must call nnaccel_access_end() later; or -ENOMEM, -ERESTARTSYS if a
  * signal came, -EIO if the exporter refused.

@@ -56,8 +56,8 @@ struct nnaccel_arrays {
 };
 
 /*
- * Error code: the sizes of a command's arrays were wrong and are now corrected, so the command must
- * be built again.
+ * Return value: the sizes of a command's arrays were wrong and are now corrected, so the command
+ * must be built again.
  */
 #define NNACCEL_AGAIN	1
 

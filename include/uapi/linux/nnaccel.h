@@ -1106,10 +1106,10 @@ enum nnaccel_state {
  * Copies the description of the work and submits it. The call does not wait for the
  * engine, for dependencies, or for fences of memory.
  *
- * BUFFER_COPY is an exception if the engine leaves the buffer's layout to the kernel. Then
- * NNACCEL_SUBMIT itself copies, and returns NNACCEL_STATE_DONE with or without NNACCEL_SUBMIT_WAIT.
- * Before BUFFER_COPY reads or writes a pool, NNACCEL_SUBMIT or NNACCEL_WAIT waits for the fences of
- * the pool.
+ * BUFFER_COPY is an exception if the engine leaves the buffer's layout to the kernel. For such a
+ * BUFFER_COPY, NNACCEL_SUBMIT itself copies, and returns NNACCEL_STATE_DONE with or without
+ * NNACCEL_SUBMIT_WAIT. Before BUFFER_COPY reads or writes a pool, NNACCEL_SUBMIT or NNACCEL_WAIT
+ * waits for the fences of the pool.
  *
  * With NNACCEL_SUBMIT_WAIT the call continues as NNACCEL_WAIT with the same @work.
  * With NNACCEL_SUBMIT_WAIT the call returns an error, or 0 with NNACCEL_STATE_DONE and the answer
@@ -1177,12 +1177,12 @@ struct nnaccel_submit {
  *	NNACCEL_SUBMIT_WAIT
  * @tag: the tag for NNACCEL_CANCEL, which need not be unique
  *
- * This structure is the cmd field of a submission queue entry. The entry's opcode is
- * IORING_OP_URING_CMD, its cmd_op is NNACCEL_SUBMIT and its fd is a context. An entry may
- * have 64 or 128 bytes. One entry submits one execution, and completes when the execution
- * ends. NNACCEL_WAIT cannot be used for executions by io_uring. The structure @submit and the
- * memory to which it points must stay valid until the completion queue entry. The out fields of
- * @submit are not written. The res of the completion queue entry has one of these values:
+ * struct nnaccel_uring_submit is the cmd field of a submission queue entry. The entry's opcode is
+ * IORING_OP_URING_CMD, its cmd_op is NNACCEL_SUBMIT and its fd is a context. An entry may have 64
+ * or 128 bytes. One entry submits one execution, and completes when the execution ends.
+ * NNACCEL_WAIT cannot be used for executions by io_uring. The structure @submit and the memory to
+ * which it points must stay valid until the completion queue entry. The out fields of @submit are
+ * not written. The res of the completion queue entry has one of these values:
  *
  * - 0: out_status is NNACCEL_STATUS_NONE, and the results are written.
  * - -ETIME: the engine answered with a MISSED_DEADLINE status; -EIO: it answered with another
@@ -1239,7 +1239,7 @@ struct nnaccel_uring_submit {
  * ETIME as @out_error. Work that the engine has fetched continues after the submission's end, and
  * may read and write its pools until the work ends.
  *
- * These errors do not change the submission:
+ * If NNACCEL_WAIT fails with one of the following errors, the submission is unchanged:
  * ENOENT: no such submission, or the file is of another context's submission.
  * EBADF: no such fd.
  * EINVAL: an unknown flag, or @id and @fd both given.
