@@ -17,7 +17,10 @@ static inline void figure_head(void)
 	puts("figure\tvalue\tunit\tpeer\tpeer_value\tratio\twhere");
 }
 
-/* Prints a figure, and the peer's figure from the same run; `peer` is NULL if there is no peer. */
+/*
+ * Prints a figure, and a competitor's figure from the same run; `peer` is NULL without a
+ * competitor.
+ */
 static inline void figure(const char *name, double value, const char *unit, const char *peer,
 			  double peer_value, const char *where)
 {
@@ -44,7 +47,7 @@ static inline int figure_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts the samples, and returns a quantile: the median if `part` is 0.5. */
+/* Sorts the samples, and returns the quantile `part`: the median if `part` is 0.5. */
 static inline double figure_quantile(double *samples, size_t count, double part)
 {
 	qsort(samples, count, sizeof(*samples), figure_compare);

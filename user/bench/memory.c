@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures memory through the module and the engine. It compares copies into and out of buffers of
- * memory domains with memcpy(), and memory that a burst keeps mapped with memory that is new in
- * each execution. The program runs in the VM.
+ * Measures accesses to memory through the kernel module and an engine. The benchmark compares
+ * copies into and out of buffers of memory domains with memcpy(). It also compares executions on
+ * memory that a burst keeps mapped with executions on memory that is new each time. The program
+ * runs in the VM.
  */
 #define _GNU_SOURCE
 #include <string.h>
@@ -18,7 +19,7 @@
 
 #define MIB		(1UL << 20)
 #define COPY_BYTES	(16 * MIB)
-#define COPIES		60	/* number of copies of each subject; subjects alternate */
+#define COPIES		60	/* copies for each kind of memory; the kinds alternate */
 #define EXECUTIONS	200	/* the same */
 
 static struct nna_device *device;
@@ -40,7 +41,7 @@ static void require(bool holds, const char *what)
 	exit(1);
 }
 
-/* Builds a model that reshapes its input: it reads and writes each byte once. */
+/* Builds a model that reshapes its input, so the model reads and writes each byte once. */
 static struct nna_prepared_model *prepare(uint32_t elements)
 {
 	const uint32_t inputs[] = { 0, 1 }, outputs[] = { 2 }, arguments[] = { 0 };
@@ -134,7 +135,7 @@ static void execute(struct nna_burst *burst, struct nna_memory *m)
 }
 
 /*
- * Executes on `memory`, which stays imported. If it is NULL, imports memory only for this
+ * Executes on the imported memory `kept`. If `kept` is NULL, imports memory only for this
  * execution.
  */
 static double execute_once(struct nna_burst *burst, struct nna_memory *kept, int file)

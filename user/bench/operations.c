@@ -20,11 +20,12 @@
 #define RUN_NS UINT64_C(60000000)	/* approximate run time of one operation */
 
 /*
- * The table has an operation's inputs, then its outputs. `f32[1,2]` is an input of the model,
- * `=f32[1,2]` a constant of noise, `=i32[2]{1,2}` a constant of those values. `i3`, `b1` and `f0.5`
- * are scalars. `-` is an omitted input, `-s16[1]` an omitted input of type s16. Types are f32, f16,
- * u8, i8, q8, i32, s16 and b8; int8 and uint8 are quantised by *scale+zero. A `%` after the
- * dimensions fills a tensor with boxes.
+ * A row of the table has an operation's inputs, then the operation's outputs. `f32[1,2]` is an
+ * input of the model, `=f32[1,2]` a constant of random numbers, `=i32[2]{1,2}` a constant of the
+ * values 1 and 2. `i3`, `b1` and `f0.5` are scalars. `-` is an omitted input, `-s16[1]` an omitted
+ * input of type s16. The types of tensors are f32, f16, u8, i8, q8, i32, s16 and b8; int8 and uint8
+ * are quantised by *scale+zero. A `%` after a tensor's dimensions fills the tensor with bounding
+ * boxes.
  */
 struct shape {
 	const char *name;
@@ -41,10 +42,10 @@ struct case_model {
 	struct nn_operation operation;
 	struct nn_pool pool;
 	struct nn_operand operands[MAX_OPERANDS];
-	uint32_t indices[MAX_OPERANDS];	/* inputs of the operation, then its outputs */
+	uint32_t indices[MAX_OPERANDS];	/* the operation's inputs, then outputs */
 	uint32_t inputs[MAX_OPERANDS];	/* of the model */
 	bool boxes[MAX_OPERANDS];	/* by operand */
-	char *at;			/* offset of the next constant */
+	char *at;			/* address of the next constant */
 };
 
 #define POOL_SIZE ((size_t)64 << 20)
@@ -255,8 +256,8 @@ static size_t set_args(const struct case_model *m, const uint32_t *list, uint32_
 
 /*
  * Returns the shortest time of many copies that read half of `bytes` and write the other half. Some
- * CPUs (Zen 3, by `rep movsb`) copy slowly if the page offset of one address is slightly above the
- * other's. So each copy uses another distance.
+ * CPUs (Zen 3, by `rep movsb`) copy slowly if the destination's offset in its page is slightly
+ * above the source's, or the reverse. So each copy uses another distance between the two addresses.
  */
 static double time_copy(size_t bytes)
 {
@@ -343,7 +344,7 @@ static void measure(const struct shape *s, uint32_t preference)
 }
 
 /*
- * Arguments are names of operations or beginnings of names. If given, only these operations are
+ * Arguments are names of operations or beginnings of names. Without arguments, all operations are
  * measured.
  */
 int main(int argc, char **argv)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares sections (compiled parts of a model) with the interpreter, on one thread. The models
- * cannot be compiled as a whole: a loop with a small body, and a network whose number of rows is
- * known only at each execution.
+ * Compares sections (compiled parts of a model) with the interpreter, on one thread. The
+ * benchmark's models cannot be compiled as a whole: a loop with a small body, and a network whose
+ * number of rows is known only at each execution.
  */
 #include <float.h>
 #include <stdlib.h>

@@ -26,7 +26,8 @@ import model  # noqa: E402
 import networks  # noqa: E402
 import runtime  # noqa: E402
 
-# Name, type, and whether weights have one scale a tensor.
+# For each kind of network: the name, the type, and whether weights have a single scale for a
+# tensor.
 KINDS = (("f32", model.FLOAT32, False), ("s8t", model.INT8, True), ("u8", model.UINT8, False),
          ("s8", model.INT8, False))
 SECONDS = 4
@@ -56,7 +57,8 @@ class Ours(Subject):
 
 class Xnnpack(Subject):
     def open(self):
-        # Threads, and flags: quantised operators of int8 (1) and uint8 (2).
+        # The options begin with the number of threads and the flags: quantised operators of int8
+        # (1) and uint8 (2).
         options = (ctypes.c_int32 * 16)(1, 3)
         self.tflite.lib.TfLiteXNNPackDelegateCreate.restype = ctypes.c_void_p
         handle = self.tflite.XNNPackDelegateCreate(options)
@@ -92,7 +94,7 @@ def measure(subjects, data, image):
     end = time.monotonic() + SECONDS
     while time.monotonic() < end or len(times[subjects[0].name]) < 5:
         for s, interpreter, _ in opened:
-            # Each measurement is a short burst, so that caches are warm as in use.
+            # Measure three runs in succession, so that caches are warm as in real use.
             for _ in range(3):
                 begin = time.process_time_ns()
                 interpreter.invoke()
@@ -126,7 +128,7 @@ def figure(name, value, peer, peer_value):
 
 
 def main(library, plugin, builtins, xnnpack="", *names):
-    # The threads of all subjects share one CPU.
+    # The threads of all measured runtimes share one CPU.
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     operators = model.codes(builtins)
     tflite = runtime.Tflite(library)

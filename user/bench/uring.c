@@ -16,10 +16,10 @@
 #define ELEMENTS	16
 #define SIZE		(ELEMENTS * sizeof(float))
 #define MOST		32	/* in flight */
-#define COUNT		320	/* executions of a subject before the next one's turn */
+#define COUNT		320	/* executions of a subject in a turn */
 #define TURNS		9	/* turns that each subject gets */
 
-/* Number of executions in flight for each subject; 0 is the ioctl. */
+/* A subject is a number of io_uring executions in flight, or 0 for the synchronous ioctl. */
 static const unsigned int depths[] = { 0, 1, 2, 4, 8, 16, MOST };
 
 enum { IOCTL, SUBJECTS = sizeof(depths) / sizeof(depths[0]) };
@@ -107,7 +107,7 @@ static void submit(struct nna_submission *submission)
 	check(nna_submission_prepare(submission, io_uring_get_sqe(&b.ring), &b.err));
 }
 
-/* Submits completed executions again until enough were submitted. */
+/* Runs COUNT executions by io_uring, with `depth` of them in flight. */
 static void run_ring(unsigned int depth)
 {
 	unsigned int submitted = 0, done = 0;
@@ -139,7 +139,7 @@ static void run_ioctl(void)
 		check(nna_execute(b.prepared, &b.request, NULL, NULL, &b.err));
 }
 
-/* Returns the executions per second in one turn. */
+/* Returns the executions per second in one turn of a subject. */
 static double turn(int subject)
 {
 	uint64_t start_ns = clock_ns();

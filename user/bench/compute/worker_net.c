@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A network that runs in a worker, through libnnaccel, the module and a burst. The first execution
- * binds the memory to the burst.
+ * binds the network's memory to the burst.
  */
 #include <stdio.h>
 #include <stdlib.h>

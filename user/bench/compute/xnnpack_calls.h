@@ -12,10 +12,16 @@
 
 struct calls;
 
-/* Begins a list of operators on up to `elements` numbers, which run on `threads` threads. */
+/*
+ * Begins a list of XNNPACK operators that run on `threads` threads; an operator has up to
+ * `elements` numbers.
+ */
 struct calls *calls_begin(size_t elements, uint32_t threads);
 
-/* Each function makes an operator for NET_F32 or NET_QC8, and returns the operator's number. */
+/*
+ * calls_product(), calls_sigmoid() and calls_softmax() make an operator for NET_F32 or NET_QC8, and
+ * return the operator's number.
+ */
 uint32_t calls_product(struct calls *c, enum net_type type, size_t rows, size_t depth,
 		       size_t units);
 uint32_t calls_sigmoid(struct calls *c, enum net_type type, size_t count);
@@ -32,7 +38,7 @@ uint32_t calls_binary(struct calls *c, enum net_type type, enum calls_binary ope
 /* Makes an operator that converts float32 to int8, or int8 to float32 if `to` is NET_F32. */
 uint32_t calls_convert(struct calls *c, enum net_type to, size_t count);
 
-/* Adds a call of an operator. The calls run in the order in which they were added. */
+/* Adds a call of an operator; the calls run in the order of calls_call(). */
 void calls_call(struct calls *c, uint32_t operator);
 
 struct subject calls_end(struct calls *c);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * An image network as a runtime of XNNPACK, which is called directly.
- */
+/* An image network that runs by direct calls of XNNPACK's runtime. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -90,16 +88,14 @@ static uint32_t define_bias(xnn_subgraph_t g, const struct net *net, uint32_t in
 static void define_add(xnn_subgraph_t g, float low, float high, uint32_t a, uint32_t b,
 		       uint32_t out)
 {
-	/*
-	 * Pass no range if there is no limit, because XNNPACK limits a range by an additional node.
-	 */
+	/* Pass no range if the output is unlimited, because XNNPACK adds a node for any range. */
 	const struct xnn_binary_params range = { low, high < FLT_MAX ? high : INFINITY };
 
 	xnn_must(xnn_define_binary(g, xnn_binary_add, low < 0 ? NULL : &range, a, b, out, 0),
 		 "add");
 }
 
-/* Without the flag the output has two dimensions, but the next convolution needs four. */
+/* Without XNN_FLAG_KEEP_DIMS the output has two dimensions, but the next convolution needs four. */
 static void define_pool(xnn_subgraph_t g, uint32_t in, uint32_t out)
 {
 	xnn_must(xnn_define_static_reduce(g, xnn_reduce_mean, 2, (size_t[]){ 1, 2 }, in, out,

@@ -14,7 +14,7 @@
 
 #include <cpuinfo.h>
 
-/* XNNPACK reads a variable of libcpuinfo, which is writable. */
+/* Changes the writable variable of libcpuinfo in which XNNPACK finds the CPU's instruction sets. */
 bool subject_limit_peer(const char *level)
 {
 	bool sse2 = !strcmp(level, "sse2"), sse4 = !strcmp(level, "sse4") || sse2;
@@ -48,7 +48,7 @@ struct peer_state {
 	xnn_runtime_t runtime;
 	pthreadpool_t pool;
 	uint32_t num_values;
-	struct xnn_external_value values[1 + NET_OUTPUTS];	/* the input, then outputs */
+	struct xnn_external_value values[1 + NET_OUTPUTS];	/* the input, then the outputs */
 };
 
 const char *subject_peer(void)

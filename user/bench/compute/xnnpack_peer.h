@@ -7,7 +7,10 @@
 
 #include "subject.h"
 
-/* The external id of the input. The ids of outputs follow, in the order of the network. */
+/*
+ * The external id of the network's input. The ids of the outputs follow this id, in the network's
+ * order.
+ */
 #define PEER_IN 0
 
 /* Ends the program if a call of XNNPACK failed. */

@@ -3,8 +3,8 @@
  * Sequence networks as calls of XNNPACK's operators. XNNPACK has no recurrent layers. XNNPACK of
  * 2022 has neither a product of two tensors nor the mean of a row. So in this file an LSTM cell
  * consists only of products and sigmoids, and an SVDF layer only of products. Attention multiplies
- * with constants of the same size, a mean is a product with a column, and nothing is transposed.
- * All these simplifications make XNNPACK a little faster.
+ * with constants instead of a second tensor, a mean is a product with a column, and nothing is
+ * transposed. These simplified networks make XNNPACK look a little faster.
  */
 #include "sequence.h"
 #include "subject.h"

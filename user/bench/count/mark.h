@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Marks in a program, between which its instructions are counted. A mark is a system call without
- * effect.
+ * Marks in a program: the instructions between two marks are counted. A mark is a system call
+ * without effect.
  */
 #ifndef NN_BENCH_MARK_H
 #define NN_BENCH_MARK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plug-in of qemu-user. It counts the instructions of a program between its marks, which are
- * calls of getpgid(MARK), and prints the count at each mark except the first.
+ * A plug-in of qemu-user, which counts the instructions of a program between marks. A mark is a
+ * call of getpgid(MARK). The plug-in prints the count at each mark except the first.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -9,8 +9,8 @@
 #include "mark.h"
 
 /*
- * The used part of QEMU's plug-in interface (version 1), declared from the documentation, because
- * no Debian package has the header.
+ * The part of QEMU's plug-in interface (version 1) that this plug-in uses, declared from QEMU's
+ * documentation, because no Debian package has the header.
  */
 typedef uint64_t qemu_plugin_id_t;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the Vulkan engine without the module: products, compared with ggml's, and networks,
- * compared with the lower bound of their products and copies.
+ * Measures the Vulkan engine without the kernel module. Matrix products are compared with ggml's.
+ * Networks are compared with a lower bound, the time of their products and copies.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,8 @@
 #define ARGUMENTS 16
 
 /*
- * Length of a chain of products or copies. The difference to a single one gives the time of each.
+ * Length of a chain of products or copies. The difference between a chain's time and a single
+ * operation's time yields the time of each operation.
  */
 #define CHAIN 5
 
@@ -87,7 +88,8 @@ static double run(struct subject_gpu *s)
 }
 
 /*
- * Returns the shortest time of several runs, because other work on the machine disturbs it least.
+ * Returns the shortest time of several runs, because other work on the machine disturbs the
+ * shortest run least.
  */
 static double best(struct subject_gpu *s)
 {
@@ -135,7 +137,8 @@ static const struct {
 } sizes[] = { { 1, 1024, 4096 }, { 128, 768, 768 }, { 512, 512, 512 } };
 
 /*
- * Both run alternately, so that other work on the machine disturbs both. ggml has no int8 product.
+ * The Vulkan engine and ggml run alternately, so that other work on the machine disturbs both.
+ * There is no int8 product in ggml.
  */
 static void product_beside_ggml(const struct way *w, uint32_t rows, uint32_t depth, uint32_t units)
 {

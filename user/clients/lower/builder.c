@@ -68,7 +68,7 @@ void *transposed_copy(struct builder *b, const void *data, size_t size, size_t c
 	return all;
 }
 
-/* Makes room for `count` more elements. */
+/* Enlarges an array for `count` more elements. */
 static bool grow(struct builder *b, void *array, uint32_t *room, uint32_t used, uint32_t count,
 		 size_t size)
 {
@@ -191,7 +191,8 @@ void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep)
 	for (uint32_t i = 0; i < count; i++)
 		wanted[keep[i]] = true;
 	/*
-	 * Operations are in topological order, so the consumers of an output come after its writer.
+	 * Operations are in topological order, so all consumers of an output come after the
+	 * output's writer.
 	 */
 	for (uint32_t i = b->operation_count; i--;) {
 		const struct operation operation = b->operations[i];
@@ -212,7 +213,10 @@ void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep)
 	free(wanted);
 }
 
-/* A model under construction. An operand gets its number in this model at its first use. */
+/*
+ * A model under construction. An operand gets its number in the model when an operation first uses
+ * the operand.
+ */
 struct making {
 	const struct builder *b;
 	ANeuralNetworksModel *model;
@@ -368,7 +372,10 @@ int builder_compile(const struct builder *b, struct constants *constants,
 		sha256_init(&hash);
 		sha256_add(&hash, name, strlen(name) + 1);
 		hash_model(b, &hash, !options->cache_token);
-		/* Two models with the same nodes differ if the surrounding nodes read other operands. */
+		/*
+		 * Add inputs and outputs to the hash, because models with the same operations may
+		 * have different outputs.
+		 */
 		sha256_add(&hash, &in_count, sizeof(in_count));
 		sha256_add(&hash, in, in_count * sizeof(*in));
 		sha256_add(&hash, out, out_count * sizeof(*out));
@@ -381,8 +388,8 @@ int builder_compile(const struct builder *b, struct constants *constants,
 }
 
 /*
- * Makes a model of operations [from, to). Its inputs and outputs are the operands that connect
- * these operations with others.
+ * Makes a model of operations [from, to). The model's inputs and outputs are the operands that
+ * connect operations in this range with operations outside.
  */
 static int make_part(const struct builder *b, uint32_t from, uint32_t to,
 		     struct constants *constants, ANeuralNetworksModel **model)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of the NNAPI under construction. It records operands and operations, and can drop those
- * recorded after a mark. All of them become an ANeuralNetworksModel or, to ask a device about some
- * operations, a part of them. If memory runs out, all later calls fail, and `failed` is set.
+ * A model of the NNAPI under construction. The builder records operands and operations, and can
+ * drop those recorded after a mark. The function builder_compile() makes an ANeuralNetworksModel of
+ * all operations, builder_ask() of some operations. If memory runs out, `failed` is set, and all
+ * later calls for the builder fail.
  */
 #ifndef NN_LOWER_BUILDER_H
 #define NN_LOWER_BUILDER_H
@@ -22,14 +23,14 @@ struct operand {
 	uint32_t dims[MAX_DIMS];
 	float scale;
 	int32_t zero;
-	/* one for each index of dimension `channel`; in the arena */
+	/* scale for each index of dimension `channel`; in the arena */
 	const float *scales;
 	uint32_t channel;
 	const void *data;		/* data of a constant; in the arena or the graph */
 	size_t size;
 	bool in_file;			/* the data may be in a file that struct constants maps */
 	bool omitted;			/* a constant without a value */
-	/* If it is a view: number + 1 of the operand with the same elements. Otherwise 0. */
+	/* For a view: 1 + the number of the operand whose elements are viewed; otherwise 0. */
 	uint32_t view_of;
 };
 
@@ -37,7 +38,7 @@ struct operation {
 	int32_t type;			/* OperationCode */
 	uint32_t node;			/* the node of the graph that the operation implements */
 	uint32_t in_count, out_count;
-	/* index in refs of the operation's first input; its outputs follow the inputs */
+	/* index in refs of the operation's first input; the outputs follow the inputs */
 	uint32_t first;
 };
 
@@ -47,7 +48,7 @@ struct builder {
 	uint32_t *refs;
 	uint32_t operand_count, operation_count, ref_count;
 	uint32_t operand_room, operation_room, ref_room;
-	uint32_t node;			/* node whose operations are now recorded */
+	uint32_t node;			/* node whose operations are being recorded */
 	struct chunk *arena;
 	bool failed;
 };
@@ -83,7 +84,7 @@ void builder_operation(struct builder *b, int32_t type, uint32_t in_count, const
 /* Returns the bytes of an operand of known shape. */
 size_t builder_size(const struct operand *operand);
 
-/* Returns whether operation `from` or a later one writes the operand. */
+/* Returns whether operation `from` or any later operation writes the operand. */
 bool builder_writes(const struct builder *b, uint32_t from, uint32_t operand);
 
 /* Returns the end of the operations that belong to the same node as operation `at`. */
@@ -93,17 +94,17 @@ uint32_t builder_end(const struct builder *b, uint32_t at);
 void builder_prune(struct builder *b, uint32_t count, const uint32_t *keep);
 
 /*
- * Returns for each operand whether an operation reads it. The caller frees the list by free().
- * Returns NULL if memory runs out.
+ * Returns a list that has, for each operand, whether an operation reads the operand. The caller
+ * frees the list by free(). Returns NULL if memory runs out.
  */
 bool *builder_used(const struct builder *b);
 
 /*
- * Makes a model of all operations with these inputs and outputs, and compiles it: see
+ * Makes a model of all operations with inputs `in` and outputs `out`, and compiles the model by
  * devices_compile(). Constants in files become parts of the memory of `constants`, which may be
  * NULL. The token of the compilation in the cache is a hash of the model, in which the option
- * cache_token replaces constants in files. Returns a ResultCode. If only the compilation fails, the
- * model is still returned.
+ * cache_token replaces constants in files. Returns a ResultCode. If the model is made but its
+ * compilation fails, the model is still returned.
  */
 int builder_compile(const struct builder *b, struct constants *constants,
 		    const struct devices *devices, const struct options *options,
@@ -114,10 +115,10 @@ int builder_compile(const struct builder *b, struct constants *constants,
 enum { BUILDER_WHY = 200 };
 
 /*
- * Asks the devices about the operations [from, to): sets supported[] for each operation. The values
- * of constants do not matter, so `constants` may be placeholders. Returns a ResultCode. If the
- * NNAPI rejects the model, the reason is written to `why` and not to the log; otherwise `why`
- * becomes empty. `why` may be NULL.
+ * Sets supported[] for each of the operations [from, to) to whether the devices support the
+ * operation. The values of constants do not matter, so `constants` may consist of placeholders.
+ * Returns a ResultCode. If the NNAPI rejects the model, the reason is written to `why` and not to
+ * the log; otherwise `why` becomes empty. `why` may be NULL.
  */
 int builder_ask(const struct builder *b, uint32_t from, uint32_t to, struct constants *constants,
 		const ANeuralNetworksDevice *const *devices, uint32_t count, bool *supported,

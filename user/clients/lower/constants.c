@@ -21,8 +21,8 @@ struct mapping {
 };
 
 /*
- * Finds the mapping that contains the address `at`. Returns false unless it is a read-only mapping
- * of a file.
+ * Finds the mapping that contains the address `at`. Returns false unless the mapping is a read-only
+ * mapping of a file.
  */
 static bool find_mapping(uintptr_t at, struct mapping *m)
 {
@@ -50,7 +50,10 @@ static bool find_mapping(uintptr_t at, struct mapping *m)
 	return found;
 }
 
-/* Opens the mapped file again. Returns -1 if that fails, or if the path now names another file. */
+/*
+ * Opens a mapped file again by its path. Returns -1 if the file cannot be opened, or if the path
+ * now names another file.
+ */
 static int open_mapped(const struct mapping *m)
 {
 	int fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Constants that are not copied, because they are parts of the mapped model file. NNAPI refers to a
- * memory made from a file, but it copies values that are passed by pointer.
+ * value in a memory made from a file, but copies a value that is passed by pointer.
  */
 #ifndef NN_LOWER_CONSTANTS_H
 #define NN_LOWER_CONSTANTS_H
@@ -15,11 +15,11 @@
 #define CONSTANTS_LEAST 1024
 
 struct constants {
-	bool placeholders;		/* values do not matter, and zeros replace them */
+	bool placeholders;		/* zeros replace the values of constants */
 	uint64_t size;			/* size of the largest placeholder */
 	bool tried;
 	ANeuralNetworksMemory *memory;
-	uintptr_t start, end;		/* addresses of the mapping; for placeholders: sizes */
+	uintptr_t start, end;		/* addresses of the mapping; for placeholders 0 and size */
 };
 
 /* Returns the memory that contains a value; NULL if no memory does. */

@@ -6,7 +6,7 @@
 #include "clients/lower/lowerings.h"
 #include "clients/lower/reader.h"
 
-/* Returns whether the result has the scale and zero point that this operation requires. */
+/* Returns whether the result has the scale and zero point that the NNAPI's operation requires. */
 static bool is_fixed(const struct operand *out, float scale, int32_t zero)
 {
 	const bool is_signed = out->type == NN(TENSOR_QUANT8_ASYMM_SIGNED);
@@ -49,7 +49,9 @@ void activation_op(struct lowering *t)
 		set_out(t, 0, unary(t, t->code, float_in(t, 0)), shape_in(t, 0));
 }
 
-/* Checks that the scales are equal, because the comparison is between stored 8-bit numbers. */
+/*
+ * Checks that the inputs have equal scales, because a comparison compares the stored 8-bit numbers.
+ */
 static void are_alike(struct lowering *t, uint32_t a, uint32_t b)
 {
 	if (!t->refused && is_quant8(t, a) && !is_alike(t, a, b))

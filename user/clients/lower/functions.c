@@ -27,8 +27,9 @@ uint32_t elu_of(struct lowering *t, uint32_t x, float alpha)
 }
 
 /*
- * erf(x) = 1 - (a1 k + ... + a5 k^5) exp(-x^2), k = 1 / (1 + p x), x >= 0. The error is 1.5e-7.
- * Formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions.
+ * erf(x) = 1 - (a1 k + ... + a5 k^5) exp(-x^2), k = 1 / (1 + p x), x >= 0. The error of this erf is
+ * at most 1.5e-7. The source of erf is formula 7.1.26 of Abramowitz and Stegun, Handbook of
+ * Mathematical Functions.
  */
 static uint32_t erf_of_magnitude(struct lowering *t, uint32_t x)
 {
@@ -57,7 +58,7 @@ uint32_t erf_of(struct lowering *t, uint32_t x)
 	return selected(t, compared_number(t, NN(LESS), x, 0), unary(t, NN(NEG), e), e);
 }
 
-/* Computes gelu by x erf(x / sqrt 2) = |x| erf(|x| / sqrt 2), which needs no sign. */
+/* Computes gelu by x erf(x / sqrt 2) = |x| erf(|x| / sqrt 2), which does not need the sign of x. */
 uint32_t gelu_of(struct lowering *t, uint32_t x, bool by_tanh)
 {
 	uint32_t half, inner;
@@ -78,7 +79,7 @@ uint32_t gelu_of(struct lowering *t, uint32_t x, bool by_tanh)
 	return arithmetic(t, NN(ADD), half, with_number(t, NN(MUL), inner, 0.5f));
 }
 
-/* cos(x) = 1 - 2 sin(x/2)^2 is exact to a few ulp of 1; sin(x + pi/2) is not if x is large. */
+/* cos(x) = 1 - 2 sin(x/2)^2 is exact to a few ulp of 1; sin(x + pi/2) is inexact for large x. */
 uint32_t cos_of(struct lowering *t, uint32_t x)
 {
 	uint32_t sine = unary(t, NN(SIN), with_number(t, NN(MUL), x, 0.5f));
@@ -89,8 +90,9 @@ uint32_t cos_of(struct lowering *t, uint32_t x)
 }
 
 /*
- * atan(x) = x (1 + a1 x^2 + ... + a8 x^16) up to 1, pi / 2 - atan(1 / x) beyond. The error is 2e-8.
- * Formula 4.4.49 of Abramowitz and Stegun, Handbook of Mathematical Functions.
+ * atan(x) = x (1 + a1 x^2 + ... + a8 x^16) up to 1, pi / 2 - atan(1 / x) beyond. The error of this
+ * arctangent is at most 2e-8. The source of atan is formula 4.4.49 of Abramowitz and Stegun,
+ * Handbook of Mathematical Functions.
  */
 uint32_t atan_of(struct lowering *t, uint32_t x)
 {
@@ -129,8 +131,8 @@ static uint32_t acosh_of(struct lowering *t, uint32_t x)
 }
 
 /*
- * asinh(x) = log(x + sqrt(x^2 + 1)), x >= 0. With m = max(x, 1), the root is m sqrt((x/m)^2 + (1/m)^2),
- * which does not overflow.
+ * asinh(x) = log(x + sqrt(x^2 + 1)), x >= 0. With m = max(x, 1), sqrt(x^2 + 1) = m sqrt((x/m)^2 +
+ * (1/m)^2), which does not overflow.
  */
 static uint32_t asinh_of(struct lowering *t, uint32_t x)
 {
@@ -143,7 +145,9 @@ static uint32_t asinh_of(struct lowering *t, uint32_t x)
 	return selected(t, compared_number(t, NN(LESS), x, 0), unary(t, NN(NEG), y), y);
 }
 
-/* Rounds to the nearest whole number, ties to even. The difference is exact. */
+/*
+ * Rounds to the nearest whole number, ties to even. The difference between x and floor(x) is exact.
+ */
 uint32_t round_of(struct lowering *t, uint32_t x)
 {
 	uint32_t low = unary(t, NN(FLOOR), x), high = with_number(t, NN(ADD), low, 1);

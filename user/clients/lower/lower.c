@@ -134,7 +134,7 @@ static uint64_t dims_count(uint32_t rank, const uint32_t *dims)
 {
 	uint64_t count = 1;
 
-	/* The product must not wrap; one of more than 32 bits matches no operand. */
+	/* The product must not wrap; a product of more than 32 bits matches no operand. */
 	for (uint32_t i = 0; i < rank; i++)
 		count = count > UINT32_MAX ? count : count * dims[i];
 	return count;

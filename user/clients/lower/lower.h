@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Translates nodes of a runtime's graph to operations of the NNAPI. A translator reads the inputs
- * of a node, records operations and sets the outputs. If it cannot translate the node, it calls
- * refuse() with the reason. After that, the functions here do nothing for this node, so translators
- * need not check their results.
+ * of a node, records operations and sets the outputs. A translator that cannot translate its node
+ * calls refuse() with the reason. After refuse() the functions of this header do nothing for the
+ * node, so translators need not check the functions' results.
  *
  * A value of rank 0 is an operand of shape [1]. If a value has more than four dimensions, its
- * operand has the leading ones merged. view() makes operands with the same elements in another
- * shape. An int64 value becomes an int32 operand.
+ * operand has the leading dimensions merged. The function view() makes operands with the same
+ * elements in another shape. An int64 value becomes an int32 operand.
  */
 #ifndef NN_LOWER_H
 #define NN_LOWER_H
@@ -30,16 +30,16 @@ struct devices;
 struct lowering;
 typedef uint32_t function(struct lowering *t, uint32_t x);
 
-/* The state of translating a node. Plug-ins embed this structure in their own. */
+/* The state of translating a node. Plug-ins embed struct lowering in a larger structure. */
 struct lowering {
 	struct builder *b;
 	bool refused;
 	char reason[200];
-	uint64_t work;			/* multiplications; for nodes without any, elements */
+	uint64_t work;			/* multiplications; elements if there are none */
 	uint64_t written;		/* elements that operations except RESHAPE write */
 	int32_t fused;			/* FuseCode of the node's arithmetic */
-	const struct devices *devices;	/* devices to ask; NULL: none */
-	/* The next two fields come from the node's row in the plug-in's table. */
+	const struct devices *devices;	/* devices to ask; NULL if none */
+	/* `code` and `function` come from the node's row in the plug-in's table of operators. */
 	int32_t code;			/* OperationCode */
 	function *function;
 };
@@ -55,7 +55,8 @@ void refuse(struct lowering *t, const char *format, ...) __attribute__((format(p
 
 /*
  * Rejects the node with a message if the condition holds. Returns whether the node is rejected. If
- * it was rejected before, the condition is not evaluated, because it may rely on earlier checks.
+ * the node is already rejected, the condition is not evaluated, because the condition may rely on
+ * earlier checks.
  */
 #define REFUSED_IF(t, condition, ...) \
 	((t)->refused || ((condition) && (refuse(t, __VA_ARGS__), true)))
@@ -71,13 +72,16 @@ const char *nnapi_type_name(int32_t type);
  */
 int64_t shape_count(const struct shape *shape);
 bool shape_known(const struct shape *shape);
-/* Returns the shape of the operand for a value of this shape. */
+/* Returns the shape of the NNAPI operand for a value of the given shape. */
 uint32_t flat(const struct shape *shape, uint32_t dims[MAX_DIMS]);
-/* Returns a shape of three dimensions: the axis, and the merged dimensions before and after it. */
+/*
+ * Returns a shape of three dimensions: the merged dimensions before the axis, the axis, and the
+ * merged dimensions after the axis.
+ */
 void around(const struct shape *shape, int axis, uint32_t dims[3]);
 /*
  * Sets `dims` to a shape of at most four dimensions, made by flat() or around(), in which `axis` is
- * not merged with others. Returns the index of `axis` in it.
+ * not merged with other dimensions. Returns the index of `axis` in `dims`.
  */
 uint32_t facing(const struct shape *shape, int axis, uint32_t *rank, uint32_t dims[MAX_DIMS]);
 /* Returns the shape that results from broadcasting two shapes; rejects incompatible shapes. */

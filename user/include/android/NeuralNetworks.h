@@ -32,7 +32,7 @@ extern "C" {
 int64_t ANeuralNetworks_getRuntimeFeatureLevel(void);
 
 /*
- * Returns the default loop timeout in ns: 2 s. After it, a WHILE ends with
+ * Returns the default loop timeout in ns: 2 s. A WHILE that runs longer ends with
  * MISSED_DEADLINE_TRANSIENT.
  */
 uint64_t ANeuralNetworks_getDefaultLoopTimeout(void);
@@ -42,7 +42,7 @@ uint64_t ANeuralNetworks_getMaximumLoopTimeout(void);
 
 /*
  * The list of devices is made at its first use and stays the same for the life of the process. The
- * last device is always the CPU, "nnapi-reference". BAD_DATA: there is no device with that index.
+ * last device is always the CPU, "nnapi-reference". BAD_DATA: no device has the index `devIndex`.
  */
 int ANeuralNetworks_getDeviceCount(uint32_t *numDevices);
 int ANeuralNetworks_getDevice(uint32_t devIndex, ANeuralNetworksDevice **device);
@@ -64,36 +64,36 @@ int ANeuralNetworksDevice_wait(const ANeuralNetworksDevice *device);
 
 /*
  * Makes a memory of `size` bytes at `offset` of a file that can be mapped: a temporary file,
- * /dev/shm, a memfd, a dma-buf. `protect` is PROT_READ or PROT_READ | PROT_WRITE. The fd is
- * duplicated. The file is mapped by the first call that needs its contents; that call returns
- * UNMAPPABLE if mapping fails. BAD_DATA: the size is 0, or the fd is wrong.
+ * /dev/shm, a memfd, a dma-buf. `protect` is PROT_READ or PROT_READ | PROT_WRITE. The function
+ * duplicates `fd`. The first call that needs the file's contents maps the file, and returns
+ * UNMAPPABLE if mapping fails. BAD_DATA: `size` is 0, or `fd` cannot be used.
  */
 int ANeuralNetworksMemory_createFromFd(size_t size, int protect, int fd, size_t offset,
 				       ANeuralNetworksMemory **memory);
 
 /*
- * Makes a memory from a buffer of <android/hardware_buffer.h>, and holds a reference to the buffer.
- * A buffer of the format BLOB consists of bytes, like any memory. A buffer of another format is an
- * image: an argument uses the whole image, with offset and length 0, and the argument's value is
- * the rows without padding. An image cannot be a constant, and cannot be copied.
+ * Makes a memory from a hardware buffer, and holds a reference to the buffer. A buffer of the
+ * format BLOB consists of bytes, like any memory. A buffer of any format except BLOB is an image.
+ * An argument uses a whole image, with offset and length 0; the argument's value is the image's
+ * rows without padding. A buffer that is an image cannot be a constant, and cannot be copied.
  */
 int ANeuralNetworksMemory_createFromAHardwareBuffer(const AHardwareBuffer *ahwb,
 						    ANeuralNetworksMemory **memory);
 
 /*
- * Makes a memory for the roles of a finished description, in the place and layout that suit these
- * roles. The memory has no contents until an execution or ANeuralNetworksMemory_copy() writes it.
- * Returns OP_FAILED if the size of the memory is not known. No process maps this memory. If the
- * application reads or writes the values after each execution, memory of
- * ANeuralNetworksMemory_createFromFd() avoids a copy.
+ * Makes a memory for the roles of a finished description, on the device and in the layout that suit
+ * these roles. The memory has no contents until an execution or ANeuralNetworksMemory_copy() writes
+ * it. Returns OP_FAILED if the roles leave the size of the memory unknown. No process maps memory
+ * that is made from a description. If the application reads or writes the values after each
+ * execution, memory of ANeuralNetworksMemory_createFromFd() avoids a copy.
  */
 int ANeuralNetworksMemory_createFromDesc(const ANeuralNetworksMemoryDesc *desc,
 					 ANeuralNetworksMemory **memory);
 
 /*
  * Copies a whole memory to another memory of the same size. BAD_DATA: the source has no contents,
- * or shapes or sizes differ. If the copy fails, a destination that was made from a description has
- * no contents.
+ * or the two memories differ in shape or size. If the copy fails, a destination that was made from
+ * a description has no contents.
  */
 int ANeuralNetworksMemory_copy(const ANeuralNetworksMemory *src,
 			       const ANeuralNetworksMemory *dst);
@@ -102,9 +102,10 @@ void ANeuralNetworksMemory_free(ANeuralNetworksMemory *memory);
 
 /*
  * A description of a memory lists its roles: the inputs and outputs of finished compilations that
- * will use it. All roles have the same type and shape. `frequency` in (0, 1] is a hint how often
- * the role is used. BAD_DATA: a role is repeated or does not agree with the others, or an index is
- * wrong. A description needs at least one role before it can be finished.
+ * will use it. All roles of a description have the same type and shape. `frequency` in (0, 1] is a
+ * hint how often the role is used. BAD_DATA: a role is repeated, a role's type or shape differs
+ * from the other roles', or an index is out of range. A description needs at least one role before
+ * it can be finished.
  */
 int ANeuralNetworksMemoryDesc_create(ANeuralNetworksMemoryDesc **desc);
 int ANeuralNetworksMemoryDesc_addInputRole(ANeuralNetworksMemoryDesc *desc,
@@ -126,7 +127,7 @@ void ANeuralNetworksModel_free(ANeuralNetworksModel *model);
 /*
  * Finishes a model: sorts its operations and checks the whole model. Returns BAD_DATA for a cycle,
  * an operand that is read and never written, or another error that only the whole model shows. If
- * this fails, the model can only be freed.
+ * ANeuralNetworksModel_finish() fails, the model can only be freed.
  */
 int ANeuralNetworksModel_finish(ANeuralNetworksModel *model);
 
@@ -138,16 +139,16 @@ int ANeuralNetworksModel_addOperand(ANeuralNetworksModel *model,
 				    const ANeuralNetworksOperandType *type);
 
 /*
- * Makes an operand constant. Values of up to 128 bytes are copied immediately. Larger values must
- * stay unchanged until ANeuralNetworksModel_finish() has copied them. A NULL buffer with length 0
- * omits the operand. BAD_DATA: the length is not the operand's.
+ * Makes an operand constant. Values of up to 128 bytes are copied immediately. Values above 128
+ * bytes must stay unchanged until ANeuralNetworksModel_finish() has copied them. A NULL buffer with
+ * length 0 omits the operand. BAD_DATA: `length` is not the operand's size.
  */
 int ANeuralNetworksModel_setOperandValue(ANeuralNetworksModel *model, int32_t index,
 					 const void *buffer, size_t length);
 
 /*
- * Makes an operand constant, with its value in a memory. The model refers to the memory and never
- * copies it.
+ * Makes an operand constant, with its value in a memory. The model refers to this memory and never
+ * copies the value.
  */
 int ANeuralNetworksModel_setOperandValueFromMemory(ANeuralNetworksModel *model, int32_t index,
 						   const ANeuralNetworksMemory *memory,
@@ -178,8 +179,8 @@ int ANeuralNetworksModel_relaxComputationFloat32toFloat16(ANeuralNetworksModel *
 							  bool allow);
 
 /*
- * Sets supportedOps for each operation, in the order in which they were added: whether any of the
- * devices can execute it. BAD_DATA: no device is given, or a device twice.
+ * Sets supportedOps[i] to whether any of the devices can execute the operation that was added as
+ * number i. BAD_DATA: `devices` is empty, or lists a device twice.
  */
 int ANeuralNetworksModel_getSupportedOperationsForDevices(
 	const ANeuralNetworksModel *model, const ANeuralNetworksDevice *const *devices,
@@ -188,14 +189,14 @@ int ANeuralNetworksModel_getSupportedOperationsForDevices(
 /* ---- Compilations ---- */
 
 /*
- * Creates a compilation for all devices: each operation runs on the device that is fastest for it,
- * and on the CPU if that device fails.
+ * Creates a compilation for all devices: each operation runs on its fastest device, and on the CPU
+ * if that device fails.
  */
 int ANeuralNetworksCompilation_create(ANeuralNetworksModel *model,
 				      ANeuralNetworksCompilation **compilation);
 
 /*
- * Creates a compilation for the given devices only. BAD_DATA: no device is given, or a device
+ * Creates a compilation for the given devices only. BAD_DATA: `devices` is empty, or lists a device
  * twice.
  */
 int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel *model,
@@ -205,15 +206,14 @@ int ANeuralNetworksCompilation_createForDevices(ANeuralNetworksModel *model,
 void ANeuralNetworksCompilation_free(ANeuralNetworksCompilation *compilation);
 
 /*
- * Sets a directory for compiled models, and a token of 32 bytes that is unique to this model, such
+ * Sets a directory for compiled models, and a token of 32 bytes that is unique to the model, such
  * as the SHA-256 of the model's file. If two models have the same token and the same arguments, no
- * call fails, but the second model computes the values of the first one. See
- * Documentation/cache.rst.
+ * call fails, but the second model computes the first model's values. See Documentation/cache.rst.
  */
 int ANeuralNetworksCompilation_setCaching(ANeuralNetworksCompilation *compilation,
 					  const char *cacheDir, const uint8_t *token);
 
-/* Set a PreferenceCode and a PriorityCode. BAD_DATA: the value is no such code. */
+/* Set a PreferenceCode and a PriorityCode. BAD_DATA: the given value is not a code of this enum. */
 int ANeuralNetworksCompilation_setPreference(ANeuralNetworksCompilation *compilation,
 					     int32_t preference);
 int ANeuralNetworksCompilation_setPriority(ANeuralNetworksCompilation *compilation,
@@ -230,8 +230,9 @@ int ANeuralNetworksCompilation_setTimeout(ANeuralNetworksCompilation *compilatio
 int ANeuralNetworksCompilation_finish(ANeuralNetworksCompilation *compilation);
 
 /*
- * Return the alignment of the address and the padding of the length, in bytes, with which an input
- * or output is fastest. Both are powers of two. BAD_DATA: the index is wrong.
+ * Return the alignment of an input's or output's address, or the padding of its length, that makes
+ * access fastest. Alignments and paddings are in bytes and powers of two. BAD_DATA: the model has
+ * no input or output `index`.
  */
 int ANeuralNetworksCompilation_getPreferredMemoryAlignmentForInput(
 	const ANeuralNetworksCompilation *compilation, uint32_t index, uint32_t *alignment);
@@ -247,16 +248,16 @@ int ANeuralNetworksCompilation_getPreferredMemoryPaddingForOutput(
 int ANeuralNetworksExecution_create(ANeuralNetworksCompilation *compilation,
 				    ANeuralNetworksExecution **execution);
 
-/* Frees an execution. While the execution runs, the call does nothing. */
+/* Frees an execution; does nothing while the execution runs. */
 void ANeuralNetworksExecution_free(ANeuralNetworksExecution *execution);
 
 /*
- * Set an argument; `index` is its position in a list of
- * ANeuralNetworksModel_identifyInputsAndOutputs(). Each argument can be set once. If `type` is
+ * Set an argument; `index` is the argument's position in the inputs or outputs that
+ * ANeuralNetworksModel_identifyInputsAndOutputs() set. Each argument can be set once. If `type` is
  * NULL, the model's type is used; otherwise `type` completes the dimensions that the model left
  * unknown. A NULL buffer with length 0 omits the argument. Memory made from a description is used
- * whole, with offset and length 0. BAD_DATA: the shape or the length does not fit, or bytes are
- * outside the memory.
+ * whole, with offset and length 0. BAD_DATA: the argument's shape or length does not fit the
+ * model's operand, or the argument exceeds the memory.
  */
 int ANeuralNetworksExecution_setInput(ANeuralNetworksExecution *execution, int32_t index,
 				      const ANeuralNetworksOperandType *type, const void *buffer,
@@ -275,7 +276,10 @@ int ANeuralNetworksExecution_setOutputFromMemory(ANeuralNetworksExecution *execu
 						 const ANeuralNetworksMemory *memory,
 						 size_t offset, size_t length);
 
-/* Sets whether times are measured. BAD_DATA: the compilation is not for exactly one device. */
+/*
+ * Sets whether the device measures the execution's durations. BAD_DATA: the compilation is not for
+ * exactly one device.
+ */
 int ANeuralNetworksExecution_setMeasureTiming(ANeuralNetworksExecution *execution, bool measure);
 
 /*
@@ -285,8 +289,8 @@ int ANeuralNetworksExecution_setMeasureTiming(ANeuralNetworksExecution *executio
 int ANeuralNetworksExecution_setTimeout(ANeuralNetworksExecution *execution, uint64_t duration);
 
 /*
- * Sets the longest time of each WHILE, in ns, up to ANeuralNetworks_getMaximumLoopTimeout(). With 0
- * each WHILE times out.
+ * Sets how long each WHILE operation may run, in ns, up to ANeuralNetworks_getMaximumLoopTimeout().
+ * With `duration` 0 each WHILE times out.
  */
 int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
 					    uint64_t duration);
@@ -295,19 +299,20 @@ int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution,
 int ANeuralNetworksExecution_setReusable(ANeuralNetworksExecution *execution, bool reusable);
 
 /*
- * Allows lengths of arguments that exceed the operands' sizes. The call must come before any
- * argument is set.
+ * Allows lengths of arguments that exceed the operands' sizes. This function must be called before
+ * any argument is set.
  */
 int ANeuralNetworksExecution_enableInputAndOutputPadding(ANeuralNetworksExecution *execution,
 							 bool enable);
 
 /*
- * Run an execution. With compute(), the call waits for the end. With startCompute(), the returned
- * event signals the end. With burstCompute(), the execution runs in a burst. With
- * startComputeWithDependencies(), it starts once all `dependencies` have ended, and may take
- * `duration` ns from then on (0: no limit); the shapes of outputs must be known. An execution runs
- * only once, unless it is reusable. The functions return BAD_DATA if an argument is not set. After
- * OUTPUT_INSUFFICIENT_SIZE the shapes of outputs can be read.
+ * Run an execution. ANeuralNetworksExecution_compute() waits for the execution's end. The event
+ * that startCompute() returns signals the execution's end. With burstCompute(), the execution runs
+ * in a burst. With startComputeWithDependencies(), the execution starts once all `dependencies`
+ * have ended. The execution may then take `duration` ns (0: no limit), and the shapes of its
+ * outputs must be known. An execution runs only once, unless it is reusable. An execution with an
+ * argument that is not set returns BAD_DATA. After OUTPUT_INSUFFICIENT_SIZE the application can
+ * read the shapes of the outputs.
  */
 int ANeuralNetworksExecution_compute(ANeuralNetworksExecution *execution);
 int ANeuralNetworksExecution_startCompute(ANeuralNetworksExecution *execution,
@@ -320,8 +325,8 @@ int ANeuralNetworksExecution_startComputeWithDependencies(
 
 /*
  * Returns the shape of an output after an execution. OUTPUT_INSUFFICIENT_SIZE: the output did not
- * fit, and the returned shape is the one it needs. BAD_DATA: the output is a scalar, which has no
- * dimensions.
+ * fit its buffer, and the returned shape is the shape that the output needs. BAD_DATA: the output
+ * is a scalar, which has no dimensions.
  */
 int ANeuralNetworksExecution_getOutputOperandRank(ANeuralNetworksExecution *execution,
 						  int32_t index, uint32_t *rank);
@@ -338,8 +343,8 @@ int ANeuralNetworksExecution_getDuration(const ANeuralNetworksExecution *executi
 /* ---- Bursts ---- */
 
 /*
- * A burst runs one execution at a time. While one runs, another execution in the burst returns
- * BAD_STATE.
+ * A burst runs one execution at a time. A second execution that begins in the burst meanwhile
+ * returns BAD_STATE.
  */
 int ANeuralNetworksBurst_create(ANeuralNetworksCompilation *compilation,
 				ANeuralNetworksBurst **burst);
@@ -348,22 +353,22 @@ void ANeuralNetworksBurst_free(ANeuralNetworksBurst *burst);
 /* ---- Events ---- */
 
 /*
- * Makes an event that signals when a sync_file does. The fd is duplicated. BAD_DATA: the fd is
- * wrong.
+ * Makes an event that signals when the given sync_file signals. The function duplicates the fd.
+ * BAD_DATA: the fd is not open.
  */
 int ANeuralNetworksEvent_createFromSyncFenceFd(int sync_fence_fd, ANeuralNetworksEvent **event);
 
 /*
  * Returns a duplicate of an event's sync_file, which the caller closes. BAD_DATA (and fd -1): the
- * event has no sync_file; events of executions on the CPU never have one. Any other error means
- * that memory or fds ran out; the call may be repeated.
+ * event has no sync_file; events of executions on the CPU never have one. An error other than
+ * BAD_DATA means that memory or fds ran out; the call may be repeated.
  */
 int ANeuralNetworksEvent_getSyncFenceFd(const ANeuralNetworksEvent *event, int *sync_fence_fd);
 
 /* Waits for the end of an event's execution and returns the execution's result. */
 int ANeuralNetworksEvent_wait(ANeuralNetworksEvent *event);
 
-/* Frees an event; waits until its execution has ended. */
+/* Waits until the event's execution has ended, then frees the event. */
 void ANeuralNetworksEvent_free(ANeuralNetworksEvent *event);
 
 #pragma GCC visibility pop

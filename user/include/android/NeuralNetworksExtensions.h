@@ -33,8 +33,8 @@ int ANeuralNetworksModel_getExtensionOperationType(ANeuralNetworksModel *model,
 						   ANeuralNetworksOperationType *type);
 
 /*
- * Copies `length` bytes of data to an operand of an extension type. NULL with length 0 sets no
- * data.
+ * Copies `length` bytes of data to an operand of an extension type. NULL with length 0 leaves the
+ * operand without data.
  */
 int ANeuralNetworksModel_setOperandExtensionData(ANeuralNetworksModel *model, int32_t index,
 						 const void *data, size_t length);

@@ -26,12 +26,12 @@ typedef enum {
 	ANEURALNETWORKS_INT32 = 1,			/* scalar */
 	ANEURALNETWORKS_UINT32 = 2,			/* scalar */
 	ANEURALNETWORKS_TENSOR_FLOAT32 = 3,
-	ANEURALNETWORKS_TENSOR_INT32 = 4,		/* scale and zero point only for biases */
+	ANEURALNETWORKS_TENSOR_INT32 = 4,		/* scale > 0 only for biases */
 	ANEURALNETWORKS_TENSOR_QUANT8_ASYMM = 5,	/* uint8, scale > 0, zero point 0..255 */
-	ANEURALNETWORKS_BOOL = 6,			/* scalar byte, 0 is false */
+	ANEURALNETWORKS_BOOL = 6,			/* scalar byte; 0 means false */
 	ANEURALNETWORKS_TENSOR_QUANT16_SYMM = 7,	/* int16, scale > 0, zero point 0 */
 	ANEURALNETWORKS_TENSOR_FLOAT16 = 8,		/* IEEE 754 half */
-	ANEURALNETWORKS_TENSOR_BOOL8 = 9,		/* bytes, 0 is false */
+	ANEURALNETWORKS_TENSOR_BOOL8 = 9,		/* bytes; 0 means false */
 	ANEURALNETWORKS_FLOAT16 = 10,			/* scalar IEEE 754 fp16 */
 	/*
 	 * int8 with a scale for each index of one dimension: see
@@ -40,7 +40,7 @@ typedef enum {
 	ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL = 11,
 	ANEURALNETWORKS_TENSOR_QUANT16_ASYMM = 12,	/* uint16, scale > 0, zero point 0..65535 */
 	ANEURALNETWORKS_TENSOR_QUANT8_SYMM = 13,	/* int8, scale > 0, zero point 0 */
-	ANEURALNETWORKS_TENSOR_QUANT8_ASYMM_SIGNED = 14, /* int8, scale > 0, -128..127 */
+	ANEURALNETWORKS_TENSOR_QUANT8_ASYMM_SIGNED = 14, /* int8, zero point -128..127 */
 	/* A reference to another model: see ANeuralNetworksModel_setOperandValueFromModel() */
 	ANEURALNETWORKS_MODEL = 15,
 	ANEURALNETWORKS_OEM_SCALAR = 10000,		/* deprecated by extensions */
@@ -50,17 +50,17 @@ typedef enum {
 /* Operations, in the order in which feature levels added them. */
 typedef enum {
 	/* Feature level 1 */
-	ANEURALNETWORKS_ADD = 0,			/* a + b with broadcasting, activation */
+	ANEURALNETWORKS_ADD = 0,			/* a + b, broadcast, then activation */
 	ANEURALNETWORKS_AVERAGE_POOL_2D = 1,
 	ANEURALNETWORKS_CONCATENATION = 2,		/* concatenates tensors along an axis */
 	ANEURALNETWORKS_CONV_2D = 3,
 	ANEURALNETWORKS_DEPTHWISE_CONV_2D = 4,
 	ANEURALNETWORKS_DEPTH_TO_SPACE = 5,
 	ANEURALNETWORKS_DEQUANTIZE = 6,			/* quantised to real */
-	ANEURALNETWORKS_EMBEDDING_LOOKUP = 7,		/* rows of a table by index */
+	ANEURALNETWORKS_EMBEDDING_LOOKUP = 7,		/* looks up rows of a table by index */
 	ANEURALNETWORKS_FLOOR = 8,
 	ANEURALNETWORKS_FULLY_CONNECTED = 9,
-	ANEURALNETWORKS_HASHTABLE_LOOKUP = 10,		/* rows of a table by key */
+	ANEURALNETWORKS_HASHTABLE_LOOKUP = 10,		/* looks up rows of a table by key */
 	ANEURALNETWORKS_L2_NORMALIZATION = 11,
 	ANEURALNETWORKS_L2_POOL_2D = 12,
 	ANEURALNETWORKS_LOCAL_RESPONSE_NORMALIZATION = 13,
@@ -68,7 +68,7 @@ typedef enum {
 	ANEURALNETWORKS_LSH_PROJECTION = 15,		/* locality-sensitive hashing */
 	ANEURALNETWORKS_LSTM = 16,			/* one step */
 	ANEURALNETWORKS_MAX_POOL_2D = 17,
-	ANEURALNETWORKS_MUL = 18,			/* a * b with broadcasting, activation */
+	ANEURALNETWORKS_MUL = 18,			/* a * b, broadcast, then activation */
 	ANEURALNETWORKS_RELU = 19,			/* max(0, x) */
 	ANEURALNETWORKS_RELU1 = 20,			/* x clamped to [-1, 1] */
 	ANEURALNETWORKS_RELU6 = 21,			/* x clamped to [0, 6] */
@@ -149,8 +149,8 @@ typedef enum {
 	ANEURALNETWORKS_RESIZE_NEAREST_NEIGHBOR = 94,
 	/* Feature level 4 */
 	ANEURALNETWORKS_QUANTIZED_LSTM = 95,
-	ANEURALNETWORKS_IF = 96,			/* runs one of two models */
-	ANEURALNETWORKS_WHILE = 97,			/* runs a model while another yields true */
+	ANEURALNETWORKS_IF = 96,			/* runs one of two models, by a condition */
+	ANEURALNETWORKS_WHILE = 97,			/* repeats a model, by a condition */
 	ANEURALNETWORKS_ELU = 98,
 	ANEURALNETWORKS_HARD_SWISH = 99,
 	ANEURALNETWORKS_FILL = 100,
@@ -179,7 +179,7 @@ typedef enum {
 	ANEURALNETWORKS_PADDING_VALID = 2,	/* none */
 } PaddingCode;
 
-/* The preference of a compilation. */
+/* The goal of a compilation: low power, latency or throughput. */
 typedef enum {
 	ANEURALNETWORKS_PREFER_LOW_POWER = 0,
 	ANEURALNETWORKS_PREFER_FAST_SINGLE_ANSWER = 1,	/* the default */
@@ -199,10 +199,10 @@ typedef enum {
 	ANEURALNETWORKS_NO_ERROR = 0,
 	ANEURALNETWORKS_OUT_OF_MEMORY = 1,
 	ANEURALNETWORKS_INCOMPLETE = 2,
-	ANEURALNETWORKS_UNEXPECTED_NULL = 3,	/* a pointer that must not be NULL is */
+	ANEURALNETWORKS_UNEXPECTED_NULL = 3,	/* a pointer is NULL, but must not be */
 	ANEURALNETWORKS_BAD_DATA = 4,		/* an argument, a model or an execution is wrong */
 	ANEURALNETWORKS_OP_FAILED = 5,		/* a compilation or execution failed */
-	ANEURALNETWORKS_BAD_STATE = 6,		/* the object is in the wrong state */
+	ANEURALNETWORKS_BAD_STATE = 6,		/* the object's state does not allow the call */
 	ANEURALNETWORKS_UNMAPPABLE = 7,		/* memory cannot be mapped */
 	ANEURALNETWORKS_OUTPUT_INSUFFICIENT_SIZE = 8,
 	ANEURALNETWORKS_UNAVAILABLE_DEVICE = 9,
@@ -248,7 +248,7 @@ typedef enum {
 
 /* A range of bytes: a shared memory, a hardware buffer, or a device's own memory. */
 typedef struct ANeuralNetworksMemory ANeuralNetworksMemory;
-/* A model: operands and operations. It is built, then finished, and then immutable. */
+/* A model: operands and operations, which are immutable once the model is finished. */
 typedef struct ANeuralNetworksModel ANeuralNetworksModel;
 /* A model that was compiled for devices. */
 typedef struct ANeuralNetworksCompilation ANeuralNetworksCompilation;
@@ -256,19 +256,19 @@ typedef struct ANeuralNetworksCompilation ANeuralNetworksCompilation;
 typedef struct ANeuralNetworksExecution ANeuralNetworksExecution;
 /* A series of executions of one compilation in quick succession. */
 typedef struct ANeuralNetworksBurst ANeuralNetworksBurst;
-/* The end of an execution, or a sync fence. */
+/* An object with which to wait for the end of an execution or for a sync fence. */
 typedef struct ANeuralNetworksEvent ANeuralNetworksEvent;
 /* A device; the object lives as long as the process. */
 typedef struct ANeuralNetworksDevice ANeuralNetworksDevice;
-/* A description of a memory that a device allocates: its roles. */
+/* The roles of a memory that a device will allocate. */
 typedef struct ANeuralNetworksMemoryDesc ANeuralNetworksMemoryDesc;
 
 /*
  * The type of an operand. `dimensions` is NULL if and only if dimensionCount is 0, for a scalar or
- * a tensor of unknown rank. A dimension of 0 is unknown, too.
+ * a tensor of unknown rank. A dimension of 0 means that the dimension is unknown.
  */
 typedef struct ANeuralNetworksOperandType {
-	int32_t type;			/* OperandCode, or an extension's */
+	int32_t type;			/* OperandCode or an extension's type code */
 	uint32_t dimensionCount;
 	const uint32_t *dimensions;
 	float scale;			/* 0 unless quantised */
@@ -279,7 +279,7 @@ typedef int32_t ANeuralNetworksOperationType;
 
 /* Scales of an ANEURALNETWORKS_TENSOR_QUANT8_SYMM_PER_CHANNEL operand. */
 typedef struct ANeuralNetworksSymmPerChannelQuantParams {
-	uint32_t channelDim;		/* index of the dimension with one scale an index */
+	uint32_t channelDim;		/* dimension that has a scale for each index */
 	uint32_t scaleCount;		/* its size */
 	const float *scales;		/* all > 0 */
 } ANeuralNetworksSymmPerChannelQuantParams;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * AHardwareBuffer: memory of an image or of plain bytes that devices share. Names, values and
- * layouts are those of Android's NDK. On Linux the memory is a dma-buf, or a memfd if there is no
- * device. The library is libnativewindow.so, as on Android.
+ * layouts are those of Android's NDK. On Linux a buffer's memory is a dma-buf, or a memfd if there
+ * is no /dev/nnaccel. As on Android, the functions are in libnativewindow.so.
  *
- * Any thread may call the functions. They return 0 or a negative errno, unless their comment says
- * otherwise.
+ * Any thread may call the functions of this header. A function returns 0 or a negative errno,
+ * unless its comment says otherwise.
  */
 #ifndef ANDROID_HARDWARE_BUFFER_H
 #define ANDROID_HARDWARE_BUFFER_H
@@ -30,8 +30,8 @@ typedef struct ARect {
 #endif
 
 /*
- * The bytes of a pixel are in the order of the format's name. Depth and stencil formats, R16G16 and
- * R10G10B10A10 are not supported.
+ * The bytes of a pixel lie in memory in the order of the letters in the format's name. Depth and
+ * stencil formats, R16G16 and R10G10B10A10 are not supported.
  */
 enum AHardwareBuffer_Format {
 	AHARDWAREBUFFER_FORMAT_R8G8B8A8_UNORM = 1,
@@ -39,7 +39,7 @@ enum AHardwareBuffer_Format {
 	AHARDWAREBUFFER_FORMAT_R8G8B8_UNORM = 3,
 	AHARDWAREBUFFER_FORMAT_R5G6B5_UNORM = 4,
 	AHARDWAREBUFFER_FORMAT_R16G16B16A16_FLOAT = 0x16,
-	AHARDWAREBUFFER_FORMAT_BLOB = 0x21,		/* width bytes; height and layers 1 */
+	AHARDWAREBUFFER_FORMAT_BLOB = 0x21,		/* width is in bytes; height, layers: 1 */
 	AHARDWAREBUFFER_FORMAT_Y8Cb8Cr8_420 = 0x23,	/* allocate makes NV12 */
 	AHARDWAREBUFFER_FORMAT_R10G10B10A2_UNORM = 0x2b,
 	AHARDWAREBUFFER_FORMAT_D16_UNORM = 0x30,
@@ -48,7 +48,7 @@ enum AHardwareBuffer_Format {
 	AHARDWAREBUFFER_FORMAT_D32_FLOAT = 0x33,
 	AHARDWAREBUFFER_FORMAT_D32_FLOAT_S8_UINT = 0x34,
 	AHARDWAREBUFFER_FORMAT_S8_UINT = 0x35,
-	AHARDWAREBUFFER_FORMAT_YCbCr_P010 = 0x36,	/* 10 bits in the high bits of 16 */
+	AHARDWAREBUFFER_FORMAT_YCbCr_P010 = 0x36,	/* 10 bits, in the high bits of uint16 */
 	AHARDWAREBUFFER_FORMAT_R8_UNORM = 0x38,
 	AHARDWAREBUFFER_FORMAT_R16_UINT = 0x39,
 	AHARDWAREBUFFER_FORMAT_R16G16_UINT = 0x3a,
@@ -81,7 +81,7 @@ typedef struct AHardwareBuffer_Desc {
 	uint32_t layers;	/* 1 */
 	uint32_t format;	/* AHARDWAREBUFFER_FORMAT_ */
 	uint64_t usage;		/* AHARDWAREBUFFER_USAGE_ */
-	uint32_t stride;	/* pixels from one row to the next; ignored by allocate */
+	uint32_t stride;	/* pixels from one row to the next; ignored when allocating */
 	uint32_t rfu0;		/* 0 */
 	uint64_t rfu1;		/* 0 */
 } AHardwareBuffer_Desc;
@@ -98,9 +98,10 @@ typedef struct AHardwareBuffer_Planes {
 } AHardwareBuffer_Planes;
 
 /*
- * Allocates a buffer of zeroed memory from /dev/nnaccel, which is charged to this user until the
- * last reference is gone. Without a device the memory is a memfd. The caller gets one reference.
- * Returns -EINVAL for a wrong description, or -ENOMEM, -EDQUOT and other errors of the device.
+ * Allocates a buffer of zeroed memory from /dev/nnaccel. This user is charged for the memory until
+ * the last reference to the buffer is gone. Without /dev/nnaccel the memory is a memfd. The caller
+ * gets one reference to the buffer. Returns -EINVAL for a wrong description, or -ENOMEM, -EDQUOT
+ * and other errors of the device.
  */
 int AHardwareBuffer_allocate(const AHardwareBuffer_Desc *desc, AHardwareBuffer **outBuffer);
 void AHardwareBuffer_acquire(AHardwareBuffer *buffer);
@@ -109,14 +110,15 @@ void AHardwareBuffer_release(AHardwareBuffer *buffer);
 /* Returns the description, with the stride of the buffer. */
 void AHardwareBuffer_describe(const AHardwareBuffer *buffer, AHardwareBuffer_Desc *outDesc);
 
-/* Returns 1 if allocate would accept the description, otherwise 0. */
+/* Returns 1 if AHardwareBuffer_allocate() would accept the description, otherwise 0. */
 int AHardwareBuffer_isSupported(const AHardwareBuffer_Desc *desc);
 
 /*
- * Begins an access of the CPU, which an unlock must end. Waits for other drivers' fences and for
- * `fence` (-1: none), and closes `fence`. `usage` is CPU_READ, CPU_WRITE or both. The returned
- * address is the start of the buffer, wherever `rect` (NULL: all) begins. lockPlanes returns the
- * addresses of Y, Cb and Cr of an image with several planes.
+ * Begins an access of the CPU, which AHardwareBuffer_unlock() must end. Waits for other drivers'
+ * fences and for `fence` (-1: none), and closes `fence`. `usage` is CPU_READ, CPU_WRITE or both.
+ * The returned address is the start of the buffer, wherever `rect` (NULL: all) begins.
+ * AHardwareBuffer_lockPlanes() returns the addresses of Y, Cb and Cr of an image with several
+ * planes.
  */
 int AHardwareBuffer_lock(AHardwareBuffer *buffer, uint64_t usage, int32_t fence, const ARect *rect,
 			 void **outVirtualAddress);
@@ -127,18 +129,17 @@ int AHardwareBuffer_lockPlanes(AHardwareBuffer *buffer, uint64_t usage, int32_t 
 			       const ARect *rect, AHardwareBuffer_Planes *outPlanes);
 
 /*
- * Ends an access; the access has ended when this returns. Sets *fence to -1, unless `fence` is
- * NULL.
+ * Ends an access of the CPU before the function returns. Sets *fence to -1, unless `fence` is NULL.
  */
 int AHardwareBuffer_unlock(AHardwareBuffer *buffer, int32_t *fence);
 
-/* Send a buffer's memory over a unix socket, and receive it from there. */
+/* Send a buffer's memory over a unix socket, or receive a buffer's memory from a unix socket. */
 int AHardwareBuffer_sendHandleToUnixSocket(const AHardwareBuffer *buffer, int socketFd);
 int AHardwareBuffer_recvHandleFromUnixSocket(int socketFd, AHardwareBuffer **outBuffer);
 
 /*
- * Returns the id of a buffer's memory. All buffers of the same memory have the same id; no other
- * memory has it while this memory exists.
+ * Returns the id of a buffer's memory. All buffers of the same memory have the same id. The id is
+ * unique while the memory exists.
  */
 int AHardwareBuffer_getId(const AHardwareBuffer *buffer, uint64_t *outId);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An engine's description of its device: plain data that answers NNACCEL_QUERY_DEVICE, and
- * functions that read this data. The data follow the NN HAL 1.3 Capabilities.
+ * An engine's description of its device: the answer to the kernel's query NNACCEL_QUERY_DEVICE. The
+ * fields follow Capabilities of the NN HAL 1.3.
  */
 #ifndef NNACCEL_DEVICE_H
 #define NNACCEL_DEVICE_H
@@ -12,7 +12,7 @@
 
 #define NN_DEVICE_MAGIC 0x76646e6eu	/* "nndv" */
 
-/* Size in bytes of a bit set of the NNAPI's operations, codes 0 to 127. */
+/* Size in bytes of a bit set with one bit for each NNAPI operation code from 0 to 127. */
 #define NN_DEVICE_OPERATIONS 16
 
 /* The HAL's DeviceType. */
@@ -25,13 +25,13 @@ enum nn_device_type {
 
 /* The way in which a device reads and writes the memory of arguments. */
 enum nn_device_memory {
-	NN_DEVICE_MEMORY_UNTOLD = 0,	/* the engine does not report it */
-	NN_DEVICE_MEMORY_DMA_BUF = 1,	/* it imports dma-bufs */
-	NN_DEVICE_MEMORY_ADDRESS = 2,	/* it imports memory by address */
+	NN_DEVICE_MEMORY_UNTOLD = 0,	/* the engine does not report the way */
+	NN_DEVICE_MEMORY_DMA_BUF = 1,	/* the device imports dma-bufs */
+	NN_DEVICE_MEMORY_ADDRESS = 2,	/* the device imports memory by address */
 	NN_DEVICE_MEMORY_COPIED = 3,	/* the CPU copies from and to memory of the device */
 };
 
-/* Figures relative to the CPU reference, which is 1.0; lower is better. */
+/* Time and power relative to those of the CPU reference, which are 1.0; lower is better. */
 struct nn_performance {
 	float exec_time;
 	float power_usage;
@@ -44,12 +44,12 @@ struct nn_device_info {
 	uint32_t type;			/* enum nn_device_type */
 	uint32_t feature_level;		/* NNAPI feature level, as 1 to 8 */
 	uint32_t model_cache_files;	/* at most 32 */
-	uint32_t data_cache_files;	/* at most 32; if both are 0, there is no caching */
+	uint32_t data_cache_files;	/* at most 32; no caching if both numbers are 0 */
 	struct nn_performance relaxed_scalar;
 	struct nn_performance relaxed_tensor;
 	struct nn_performance if_performance;
 	struct nn_performance while_performance;
-	/* Indexed by enum nn_type; unused entries are FLT_MAX. */
+	/* Performance by operand type (enum nn_type); unused entries are FLT_MAX. */
 	struct nn_performance operand[NN_TYPE_COUNT];
 	/*
 	 * Bit set of operations that the device executes for at least some types: code c is bit c %
@@ -62,7 +62,7 @@ struct nn_device_info {
 	uint32_t reserved;		/* 0 */
 	/*
 	 * Number of arguments that the CPU copied since the engine's start; 0 if the engine does
-	 * not report it.
+	 * not report the number.
 	 */
 	uint64_t copies;
 };
@@ -70,7 +70,7 @@ struct nn_device_info {
 /* A type or an operation of a vendor extension. */
 struct nn_device_extension_item {
 	uint16_t code;			/* within the extension */
-	bool is_tensor;			/* for types: a tensor, otherwise a scalar */
+	bool is_tensor;			/* for types: true if tensor, false if scalar */
 	uint32_t element_size;		/* for types: bytes of an element; for operations: 0 */
 	const char *name;		/* for messages */
 };

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Engines compute behind /dev/nnaccel. An engine fills in the functions of struct nna_engine and
- * calls nna_engine_main(). The library does the rest: it registers with the kernel, starts a
- * sandboxed process for each client, fetches commands and commits answers, maps memory, serves
- * bursts and verifies cache files. Documentation/writing-an-engine.rst builds an engine.
+ * An engine executes neural networks for the clients of /dev/nnaccel. An engine fills in the
+ * functions of struct nna_engine and calls nna_engine_main(). The library registers the engine with
+ * the kernel, starts a sandboxed process for each client, fetches commands and commits answers,
+ * maps memory, serves bursts and verifies cache files. Documentation/writing-an-engine.rst builds
+ * an engine.
  *
- * If a function returns NN_DEAD_OBJECT, the device and all data on it are lost. The client gets
- * DEVICE_UNAVAILABLE with the reason and loses its session. The client's models are dead, and it
- * may prepare them again.
+ * If a function of the engine returns NN_DEAD_OBJECT, the library treats the device and all its
+ * data as lost. After NN_DEAD_OBJECT the client gets DEVICE_UNAVAILABLE with the reason and loses
+ * its session and its models. The client may then prepare its models again.
  *
  * Structs that the engine fills in have a size field, so that a newer library accepts the structs
- * of older engines. A newer library may add fields at the end of structs that it fills in. Structs
- * in arrays (struct nn_arg, struct nn_output_shape, struct nna_engine_role) never grow. Several
- * threads may call the engine's functions at a time. A function that fails returns nn_fail(), and
- * the client sees the reason given there.
+ * of older engines. A newer library may add fields at the end of structs that the library fills in.
+ * Structs in arrays (struct nn_arg, struct nn_output_shape, struct nna_engine_role) never grow.
+ * Several threads may call the engine's functions at the same time. A function of the engine that
+ * fails returns nn_fail(), and the client sees the reason that nn_fail() got.
  */
 #ifndef NNACCEL_ENGINE_H
 #define NNACCEL_ENGINE_H
@@ -39,22 +40,25 @@ struct nna_engine_preparation {
 	uint32_t priority;	/* priority of the model's executions: 0 low, 1 medium, 2 high */
 	bool may_be_put_off;		/* compiling may be deferred to the first execution */
 	uint64_t deadline_ns;		/* CLOCK_MONOTONIC, 0: none */
-	const struct nn_attributes *attributes;	/* or NULL; valid as long as `prepared` */
-	uint64_t reserved[2];		/* the library's; for nna_engine_progress() */
+	const struct nn_attributes *attributes;	/* or NULL; valid until the model's release */
+	uint64_t reserved[2];		/* private; for nna_engine_progress() */
 };
 
 /*
- * An execution, from the call of `execute` to its end. Any thread may use the execution. After its
- * end, functions that take the execution fail, also while later executions run.
+ * An execution, from the call of `execute` to the execution's end. Any thread may use the
+ * execution. After the end of an execution, functions that are called with this execution fail.
  */
 struct nna_engine_execution;
 
-/* `execute` returns this if nna_engine_end() will end the execution, or has already ended it. */
+/*
+ * `execute` returns NNA_ENGINE_DEFERRED if nna_engine_end() ends the execution later, or has
+ * already ended the execution.
+ */
 #define NNA_ENGINE_DEFERRED ((enum nn_status)0x100)
 
 /*
- * Memory in bytes: `weights` of a prepared model (without the model), `execution` of each
- * execution.
+ * Memory in bytes that the engine uses: `weights` for a prepared model, without the client's model
+ * itself, and `execution` for each execution.
  */
 struct nna_engine_memory {
 	uint64_t weights;
@@ -62,7 +66,7 @@ struct nna_engine_memory {
 	uint64_t device;		/* bytes of the device's own memory */
 };
 
-/* Maximum number of cache files of each kind. */
+/* Maximum number of model cache files, and also of data cache files. */
 #define NNA_ENGINE_MAX_CACHE_FILES 32
 
 /* A part of a saved model: the bytes of one cache file. */
@@ -74,9 +78,9 @@ struct nna_engine_part {
 /*
  * The saved form of a prepared model, with a part for each cache file of the engine. The model
  * parts hold everything that controls an execution. The library stores the hash of the model parts
- * durably, and calls `load` only with the same bytes. The data parts hold values, which the owner
- * of the files may change. Any part except the first may be empty. If all parts are empty, the
- * model cannot be saved yet.
+ * durably, and calls `load` only with model parts that have this hash. The data parts hold values
+ * that the owner of the cache files may change. Any part except the first may be empty. If all
+ * parts are empty, the model cannot be saved yet.
  */
 struct nna_engine_image {
 	struct nna_engine_part model[NNA_ENGINE_MAX_CACHE_FILES];	/* the engine's memory */
@@ -86,7 +90,10 @@ struct nna_engine_image {
 
 #define NNA_ENGINE_DATA_ALIGN 4096
 
-/* Maximum length of nna_engine.store_identity, and maximum size of an entry of the store. */
+/*
+ * Maximum length of nna_engine.store_identity, and maximum size in bytes of an entry of the
+ * engine's store.
+ */
 #define NNA_ENGINE_MAX_IDENTITY 128
 #define NNA_ENGINE_MAX_STORED (64 << 20)
 
@@ -94,8 +101,8 @@ struct nna_engine_image {
 #define NNA_ENGINE_MAX_PLUGINS 32
 
 /*
- * A running call of a plug-in's function. The caller provides the structure; only the library uses
- * its fields.
+ * A running call of a plug-in's function. The caller provides struct nna_engine_call; only the
+ * library uses the fields.
  */
 struct nna_engine_call {
 	uint64_t reserved[8];
@@ -109,19 +116,19 @@ enum nna_engine_plugin {
 	NNA_ENGINE_PLUGIN_WAITS,
 };
 
-/* The memory of a burst's slot, which stays mapped until the slot is removed. */
+/* The memory of a slot of a burst; the memory stays mapped until the slot is removed. */
 struct nna_engine_slot {
 	uint32_t slot;
 	bool is_writable;
-	void *base;			/* other processes may write it at any time */
-	uint64_t length;		/* bytes; unreadable ones read as zeroes, without a fault */
+	void *base;			/* memory that others may write any time */
+	uint64_t length;		/* in bytes; unreadable bytes read as 0, without a fault */
 	bool is_device_memory;		/* see nna_engine.takes_device_memory */
 };
 
 /* Memory of a client. */
 struct nna_engine_region {
-	void *base;			/* other processes may write it at any time */
-	uint64_t length;		/* bytes; mapped in whole pages */
+	void *base;			/* memory that others may write any time */
+	uint64_t length;		/* in bytes; the region is mapped in whole pages */
 	bool is_writable;
 	bool is_device_memory;		/* see nna_engine.takes_device_memory */
 };
@@ -129,8 +136,8 @@ struct nna_engine_region {
 /*
  * An engine's own executor of bursts, which itself keeps a client's memory mapped, like the HAL's
  * IBurstExecutorWithCache. Without such an executor, the library keeps clients' memory mapped and
- * executes the prepared model. Calls for one executor do not overlap. Only `remove` may overlap
- * with another call, but never with an execution.
+ * executes the prepared model. Calls for one executor do not overlap, except that `remove` may
+ * overlap with any other call except `execute`.
  */
 struct nna_engine_burst {
 	uint32_t size;			/* sizeof(struct nna_engine_burst) */
@@ -138,7 +145,7 @@ struct nna_engine_burst {
 	enum nn_status (*create)(const struct nna_engine *engine, void *prepared, void **executor,
 				 struct nn_error *err);
 	void (*destroy)(void *executor);
-	/* Called when a slot is used for the first time. */
+	/* Called when an execution uses a slot for the first time. */
 	enum nn_status (*add)(void *executor, const struct nna_engine_slot *slot,
 			      struct nn_error *err);
 	/* Returns false if the slot must be added (again) before the next execution. */
@@ -148,8 +155,8 @@ struct nna_engine_burst {
 	 */
 	void (*remove)(void *executor, uint32_t slot);
 	/*
-	 * Does the same as `execute` of the engine, and may defer the execution. The array
-	 * slots[num_inputs + num_outputs] has the slot of each argument; entries of omitted
+	 * Executes the prepared model like nna_engine.execute, and may defer the execution. The
+	 * array slots[num_inputs + num_outputs] has the slot of each argument; entries of omitted
 	 * arguments are undefined.
 	 */
 	enum nn_status (*execute)(void *executor, const uint32_t *slots,
@@ -177,8 +184,8 @@ struct nna_engine_new_buffer {
 
 /*
  * Buffers of memory domains in the device's own layout. The functions copy_in and copy_out convert
- * clients' data to this layout and back. Calls for one buffer do not overlap, and `destroy` is the
- * last call.
+ * clients' data to the device's layout and back. Calls for one buffer do not overlap, and `destroy`
+ * is the last call.
  */
 struct nna_engine_buffers {
 	uint32_t size;			/* sizeof(struct nna_engine_buffers) */
@@ -191,7 +198,7 @@ struct nna_engine_buffers {
 				 struct nn_error *err);
 	/* Called after the client freed the buffer, when no execution uses the buffer. */
 	void (*destroy)(const struct nna_engine *engine, void *buffer);
-	/* Copy from `from` to the buffer's memory, or from the buffer to `to`. */
+	/* copy_in copies from `from` to the buffer; copy_out copies from the buffer to `to`. */
 	enum nn_status (*copy_in)(const struct nna_engine *engine, void *buffer, void *base,
 				  const void *from, uint64_t length, struct nn_error *err);
 	enum nn_status (*copy_out)(const struct nna_engine *engine, void *buffer, const void *base,
@@ -220,9 +227,9 @@ struct nna_engine_file {
 };
 
 /*
- * Permissions of clients' processes after `start`, besides the use of files. The log shows these
- * permissions to the administrator. A client that takes control of its process gets the same
- * permissions.
+ * Permissions that clients' processes have after `start`, besides the use of files. The log shows
+ * the administrator which permissions an engine requests. A client that takes control of its
+ * process gets the process's permissions.
  */
 enum nna_engine_permission {
 	NNA_ENGINE_MAY_MAKE_THREADS = 1,	/* threads: up to 256 at a time */
@@ -230,22 +237,23 @@ enum nna_engine_permission {
 	NNA_ENGINE_MAY_MAKE_CODE = 2,
 	/*
 	 * The process passes its client's memory to drivers by nna_engine_region_file(), begins
-	 * executions after drivers' fences, and ends executions by such fences. It may have 64
-	 * dma-bufs and sync_files at a time, and make the ioctls of these files. The drivers' nodes
-	 * are files of the engine.
+	 * executions after drivers' fences, and ends executions by drivers' fences. The process may
+	 * have 64 dma-bufs and sync_files at a time, and call ioctl() on dma-bufs and sync_files.
+	 * The engine lists the drivers' nodes in nna_engine.files.
 	 */
 	NNA_ENGINE_MAY_USE_DRIVERS = 4,
 };
 
 /* The threads or processes that serve an engine's clients. */
 enum nna_engine_clients {
-	/* A process serves each client. With the option --clients=threads, threads do. */
+	/* A process serves each client, or a thread if the option --clients=threads is given. */
 	NNA_ENGINE_CLIENTS_EITHER = 0,
 	/* A sandboxed process serves each client, so a fault there affects only that client. */
 	NNA_ENGINE_CLIENTS_PROCESSES = 1,
 	/*
-	 * Threads of the engine's process serve clients. This is for engines that access hardware
-	 * and withstand any client's input. Functions are called for several clients at a time.
+	 * Threads of the engine's process serve clients. Threads suit engines that access hardware
+	 * and withstand any client's input. The library calls the engine's functions for several
+	 * clients at the same time.
 	 */
 	NNA_ENGINE_CLIENTS_THREADS = 2,
 };
@@ -270,31 +278,31 @@ struct nna_engine_hardware {
 struct nna_engine {
 	uint32_t size;			/* sizeof(struct nna_engine) */
 	uint32_t clients;		/* enum nna_engine_clients */
-	const char *name;		/* lower-case letters, digits, '-': of the device and the log */
+	const char *name;		/* in /dev and the log: lower-case letters, digits, '-' */
 	void *data;			/* the engine's own */
 
 	/* ---- the device ---- */
 
 	/*
-	 * Fills in *info. On entry, magic and size are set, all speeds are FLT_MAX, and the rest is
-	 * zero.
+	 * Fills in *info. On entry, info->magic and info->size are set, all speeds are FLT_MAX, and
+	 * all other fields are zero.
 	 */
 	void (*describe)(const struct nna_engine *engine, struct nn_device_info *info);
 	/*
-	 * Returns the extensions that the device has; may be NULL. In models, their types and
-	 * operations have the codes that nna_engine_code() returns.
+	 * Returns the extensions that the device has; may be NULL. In models, the types and
+	 * operations of extensions have the codes that nna_engine_code() returns.
 	 */
 	const struct nn_device_extension *(*extensions)(const struct nna_engine *engine,
 							uint32_t *count);
 	/*
-	 * Checks a model. If this function is NULL, the library requires that the device has the
-	 * model's extensions. Otherwise the function must check that, and the extension data of
-	 * operands.
+	 * Checks a model. If check_model is NULL, the library only checks that the device has the
+	 * model's extensions. If check_model is set, check_model must check these extensions and
+	 * the extension data of operands.
 	 */
 	enum nn_status (*check_model)(const struct nna_engine *engine, const struct nn_model *model,
 				      struct nn_error *err);
 	/*
-	 * Checks the attributes of a preparation or an execution. If this function is NULL, the
+	 * Checks the attributes of a preparation or an execution. If check_attributes is NULL, the
 	 * library rejects attributes.
 	 */
 	enum nn_status (*check_attributes)(const struct nna_engine *engine,
@@ -323,11 +331,11 @@ struct nna_engine {
 
 	/*
 	 * Checks the arguments against the model and computes. With NN_OK and
-	 * NN_OUTPUT_INSUFFICIENT_SIZE, `execute` sets shapes_known and fills arguments->shapes,
-	 * which say whether each output was large enough. If the deadline has passed, `execute`
-	 * returns NN_MISSED_DEADLINE_TRANSIENT. The engine may set arguments->device_ns, and should
-	 * do so if arguments->measure is set. If the engine leaves device_ns at 0, the library
-	 * measures the execution.
+	 * NN_OUTPUT_INSUFFICIENT_SIZE, `execute` sets shapes_known and fills arguments->shapes;
+	 * each shape says whether the output was large enough. If the deadline has passed,
+	 * `execute` returns NN_MISSED_DEADLINE_TRANSIENT. The engine may set arguments->device_ns,
+	 * and should do so if arguments->measure is set. If the engine leaves device_ns at 0, the
+	 * library measures the execution.
 	 *
 	 * Each status except NNA_ENGINE_DEFERRED ends the execution. Everything that `arguments`
 	 * points to stays valid until the execution's end.
@@ -336,9 +344,9 @@ struct nna_engine {
 				  struct nna_engine_execution *execution,
 				  struct nn_execution *arguments, struct nn_error *err);
 	/*
-	 * Called when a client makes a burst; may be NULL. If it fails, the client gets no burst,
-	 * but the status and the reason. After the burst's last execution, end_burst (may be NULL)
-	 * is called.
+	 * Called when a client makes a burst; may be NULL. If begin_burst fails, the client gets
+	 * the status and the reason instead of a burst. The library calls end_burst, which may be
+	 * NULL, after the burst's last execution.
 	 */
 	enum nn_status (*begin_burst)(const struct nna_engine *engine, void *prepared,
 				      struct nn_error *err);
@@ -350,8 +358,8 @@ struct nna_engine {
 
 	/*
 	 * Makes the model parts of an image and sets the sizes of the data parts. The function
-	 * write_data writes the whole data part of that index; it is NULL if no image has data
-	 * parts. The function end_save frees an image, also one that is all zero.
+	 * write_data writes the whole data part `index`; write_data is NULL if no image has data
+	 * parts. The function end_save frees an image, even if the image is all zero.
 	 */
 	enum nn_status (*save)(const struct nna_engine *engine, const void *prepared,
 			       struct nna_engine_image *image, struct nn_error *err);
@@ -359,11 +367,12 @@ struct nna_engine {
 			   uint32_t index, void *data);
 	void (*end_save)(const struct nna_engine *engine, struct nna_engine_image *image);
 	/*
-	 * Prepares a model from its saved parts; each kind has as many parts as the engine has
-	 * cache files. The memory of each model part comes from malloc() and belongs to the engine,
-	 * which must also free it if load() fails. The model parts have the bytes that this engine
-	 * saved. The memory of data parts is read-only, outlives *prepared, and may change at any
-	 * time. Returns NN_GENERAL_FAILURE if the parts are not those of one saved model.
+	 * Prepares a model from its saved parts: a model part for each model cache file, and a data
+	 * part for each data cache file. The memory of each model part comes from malloc() and
+	 * belongs to the engine, which must also free it if load() fails. The model parts have the
+	 * bytes that this engine saved. The memory of data parts is read-only, outlives *prepared,
+	 * and may change at any time. Returns NN_GENERAL_FAILURE if the parts do not belong to one
+	 * saved model.
 	 */
 	enum nn_status (*load)(const struct nna_engine *engine, const struct nna_engine_part *model,
 			       const struct nna_engine_part *data,
@@ -379,9 +388,9 @@ struct nna_engine {
 	/* ---- the process ---- */
 
 	/*
-	 * Called once in each process that serves clients; may be NULL. A process for one client is
-	 * already sandboxed then, except for the filter of system calls. The engine starts its
-	 * threads here.
+	 * Called once in each process that serves clients; may be NULL. When `start` is called, a
+	 * process for one client is already sandboxed, except for the filter of system calls. The
+	 * engine starts its threads in `start`.
 	 */
 	bool (*start)(const struct nna_engine *engine);
 	/* Loads a plug-in, which is a file in the folder of extensions; may be NULL. */
@@ -390,15 +399,16 @@ struct nna_engine {
 
 	/*
 	 * Receives the log's lines, also those of clients' processes, without '\n'; may be NULL.
-	 * The lines then do not go to standard error. Any thread of the engine's own process may
-	 * call it.
+	 * If `log` is set, the log's lines do not go to standard error. Any thread of the engine's
+	 * own process may call `log`.
 	 */
 	void (*log)(const struct nna_engine *engine, enum nna_engine_level level,
 		    const char *line);
 	/*
-	 * Called before memory that nna_engine_region_of() returned is unmapped, and after the last
-	 * execution that uses the memory; may be NULL. The engine removes the hardware's mapping
-	 * here. Any thread may call it. The function must not wait for an execution.
+	 * Called before the library unmaps memory that nna_engine_region_of() returned, and after
+	 * the last execution that uses the memory; may be NULL. The function forget_region removes
+	 * the hardware's mapping of the memory. Any thread may call forget_region, which must not
+	 * wait for an execution.
 	 */
 	void (*forget_region)(const struct nna_engine *engine,
 			      const struct nna_engine_region *region);
@@ -410,22 +420,24 @@ struct nna_engine {
 	 */
 	const char *help;
 	/*
-	 * The files that processes need to serve clients: at most 16, then NULL; or NULL for no
-	 * files. The files are open when `start` is called. If a file cannot be opened, no client
-	 * is served. See nna_engine_file_at().
+	 * The files that processes need to serve clients: a list of at most 16 files with NULL at
+	 * its end, or NULL for no files. The files are open when `start` is called. If a file
+	 * cannot be opened, no client is served. See nna_engine_file_at().
 	 */
 	const struct nna_engine_file *const *files;
 	/*
-	 * Clients may use memory that no CPU maps. Either threads must serve clients, or processes
-	 * with NNA_ENGINE_MAY_USE_DRIVERS. The address of an argument in such memory is only for
-	 * nna_engine_region_of() and nna_engine_region_file(); an access faults. So `execute` must
-	 * look at is_device_memory of each region first.
+	 * If true, clients may use memory that no CPU maps. If takes_device_memory is true, threads
+	 * must serve clients, or processes with NNA_ENGINE_MAY_USE_DRIVERS. An argument's address
+	 * in device memory is only for nna_engine_region_of() and nna_engine_region_file(); an
+	 * access to the address faults. So `execute` must check a region's is_device_memory before
+	 * it accesses the region.
 	 */
 	bool takes_device_memory;
 	/*
 	 * The numbers of cache files of each kind in a client's cache entry, up to
-	 * NNA_ENGINE_MAX_CACHE_FILES. If both numbers are 0, there is one file of each kind.
-	 * Without model files, the hash of an entry is the hash of its data files.
+	 * NNA_ENGINE_MAX_CACHE_FILES. If model_cache_files and data_cache_files are both 0, a cache
+	 * entry has one file of each kind. The hash of a cache entry without model files is the
+	 * hash of the data files.
 	 */
 	uint32_t model_cache_files;
 	uint32_t data_cache_files;
@@ -433,165 +445,174 @@ struct nna_engine {
 	/* ---- added after the first version, which ends here ---- */
 
 	/*
-	 * Only devices access the memory of arguments and buffers, by nna_engine_region_file(). The
-	 * kernel then moves no bytes of this memory between CPU and devices
-	 * (NNACCEL_ATTACH_DEVICES). So `execute` and the functions of `buffers` must not touch the
-	 * memory, except between two DMA_BUF_IOCTL_SYNC on that file. Images whose rows have gaps
-	 * are copied by the CPU, and may be wrong on devices that are not coherent.
+	 * If true, only devices access the memory of arguments and buffers, by
+	 * nna_engine_region_file(). With only_devices the kernel moves no bytes of arguments and
+	 * buffers between CPU and devices (NNACCEL_ATTACH_DEVICES). So `execute` and the functions
+	 * of `buffers` must not touch clients' memory, except between two DMA_BUF_IOCTL_SYNC on the
+	 * memory's file of nna_engine_region_file(). The CPU copies images whose rows have gaps.
+	 * With only_devices, such copies may be wrong on devices that are not coherent.
 	 */
 	bool only_devices;
 	/*
 	 * Describes what the entries of the engine's own store depend on, such as the version of a
-	 * library or of the firmware, in at most NNA_ENGINE_MAX_IDENTITY characters. If this is
-	 * NULL, the engine has no store. See nna_engine_store_get().
+	 * library or of the firmware, in at most NNA_ENGINE_MAX_IDENTITY characters. If
+	 * store_identity is NULL, the engine has no store. See nna_engine_store_get().
 	 */
 	const char *store_identity;
 	/*
 	 * The hardware behind the engine, or NULL. sysfs links the hardware to the engine's device.
 	 * When the hardware loses its driver, the engine and its sessions end. The library reads
-	 * this field when the engine registers: after `start` if threads serve clients.
+	 * `hardware` when the engine registers: after `start` if threads serve clients.
 	 */
 	const struct nna_engine_hardware *hardware;
-	/* Permissions of clients' processes: enum nna_engine_permission, or 0. */
+	/* Permissions of clients' processes: a set of enum nna_engine_permission, or 0 for none. */
 	uint32_t permissions;
 	/*
-	 * The library calls `execute` before the hardware's fences that the execution depends on
-	 * have signalled (NNACCEL_ATTACH_FENCES). So one device can wait for another. `execute`
-	 * calls nna_engine_dependencies(), and the engine or its device waits. This needs
-	 * only_devices and, for processes, NNA_ENGINE_MAY_USE_DRIVERS; without the permission the
-	 * kernel waits.
+	 * If true, the library calls `execute` before the hardware's fences that the execution
+	 * depends on have signalled (NNACCEL_ATTACH_FENCES). So one device can wait for another
+	 * device. `execute` gets the fences from nna_engine_dependencies(), and the engine or its
+	 * device waits for the fences. The use of takes_fences needs only_devices and, in clients'
+	 * processes, NNA_ENGINE_MAY_USE_DRIVERS. Without this permission the kernel waits for the
+	 * fences.
 	 */
 	bool takes_fences;
 };
 
 /*
  * Runs an engine with the options that --help lists. In a process that the library started for a
- * client, it serves that client. Returns main()'s exit code.
+ * client, nna_engine_main() serves that client. Returns main()'s exit code.
  */
 int nna_engine_main(const struct nna_engine *engine, int argc, char **argv);
 
 /*
- * Reports to the client how much of a preparation is done, in thousandths. Any thread may call this
- * during prepare() or load(), with the `how` of that call or a copy of `how`. Returns false if the
- * client no longer wants the model; the engine may then stop and fail.
+ * Reports to the client how much of a preparation is done, in thousandths. Any thread may call
+ * nna_engine_progress() during prepare() or load(), with the `how` of prepare() or load() or a copy
+ * of `how`. Returns false if the client no longer wants the model; the engine may then stop and
+ * fail.
  */
 bool nna_engine_progress(const struct nna_engine_preparation *how, uint32_t thousandths);
 
 /*
- * Replaces a prepared model of prepare() or load() by a better form of it. Any thread may call it,
- * also while executions run. Executions that have begun use the old form, which is released after
- * the last such execution. A burst with the engine's own executor keeps the old form. If the
- * library itself had cached the old form, it caches the better form instead. A client's cache files
- * get the better form when they are next written. Returns false and changes nothing if the model is
- * gone or memory runs out.
+ * Replaces a prepared model of prepare() or load() by a better form of the same model. Any thread
+ * may call nna_engine_replace(), also while executions run. Executions that have begun use the
+ * model's old form, which is released after the last of these executions. A burst with the engine's
+ * own executor keeps the model's old form. If the library itself had cached the model's old form,
+ * the library caches the better form instead. When a client's cache files are next written, they
+ * get the better form of the model. Returns false and changes nothing if the model is gone or
+ * memory runs out.
  */
 bool nna_engine_replace(void *prepared, void *better);
 
 /*
  * The engine's own store, for tuned settings, compiled shaders and the like. The store exists if
- * the engine has a store_identity and runs with --state, even if no client asks for caching. It
- * shares its limits with cached plans: 64 entries and --cache-per-user MiB for each user. Beyond
- * the limits, the least recently used entries are removed. Entries outlive the engine's process,
- * and stay valid for a newer build of the engine. A changed store_identity or `nnaccel cache clear`
- * removes the entries, so any entry may be missing at any time.
+ * the engine has a store_identity and runs with --state, even if no client asks for caching. The
+ * store and the cached plans have limits in common: 64 entries and --cache-per-user MiB for each
+ * user. Beyond these limits, the least recently used entries are removed. The store's entries
+ * outlive the engine's process, and stay valid for a newer build of the engine. A changed
+ * store_identity or `nnaccel cache clear` removes the store's entries, so any entry may be missing
+ * at any time.
  *
- * A client's process uses the store of the client's user, but cannot do so in `start`. Threads
- * share the store of the engine's user, and can use it in `start`. Any thread may call these
- * functions, which wait for the disk: at most ten seconds if the keeper does not answer.
+ * A client's process uses the store of the client's user, but cannot use the store in `start`.
+ * Threads that serve clients share the store of the engine's user, and can use the store in
+ * `start`. Any thread may call nna_engine_store_get() and nna_engine_store_put(), which wait for
+ * the disk: at most ten seconds if the keeper does not answer.
  */
 
 /*
- * Gets the entry of a key, which is any key_size bytes. The caller frees *data, which has *size
+ * Gets the store's entry for a key of any key_size bytes. The caller frees *data, which has *size
  * bytes. On failure *data is NULL and *size is 0. Returns NN_OK, NN_OUT_OF_MEMORY, or
- * NN_GENERAL_FAILURE if there is no such entry or no store. If the entry is damaged, removes it and
- * returns NN_GENERAL_FAILURE.
+ * NN_GENERAL_FAILURE if the key has no entry or the engine has no store. Removes a damaged entry
+ * and returns NN_GENERAL_FAILURE.
  */
 enum nn_status nna_engine_store_get(const void *key, size_t key_size, void **data, size_t *size,
 				    struct nn_error *err);
 
 /*
  * Puts a copy of `size` bytes (1 to NNA_ENGINE_MAX_STORED) into the store. The copy replaces an
- * entry of the same key. Returns NN_OK once the entry is on the disk. After a failure the replaced
- * entry may be gone.
+ * older entry of the same key. Returns NN_OK once the entry is on the disk. If
+ * nna_engine_store_put() fails, the key's older entry may be gone.
  *
- * NN_INVALID_ARGUMENT: the size is wrong. NN_RESOURCE_EXHAUSTED_TRANSIENT: the user stores more
- * than ten entries a second (after the first 32), or more than four times --cache-per-user in an
- * hour. NN_GENERAL_FAILURE: there is no store, or no room for the entry. NN_OUT_OF_MEMORY.
+ * NN_INVALID_ARGUMENT: `size` is 0 or above NNA_ENGINE_MAX_STORED. NN_RESOURCE_EXHAUSTED_TRANSIENT:
+ * the user stores more than ten entries a second (after the first 32), or more than four times
+ * --cache-per-user in an hour. NN_GENERAL_FAILURE: there is no store, or no room for the entry.
+ * NN_OUT_OF_MEMORY.
  */
 enum nn_status nna_engine_store_put(const void *key, size_t key_size, const void *data, size_t size,
 				    struct nn_error *err);
 
 /*
- * Returns the code of an extension's type or operation in models of this process, which is the
+ * Returns the code that an extension's type or operation has in this process. The code is the
  * `type` of struct nn_operand or struct nn_operation. Returns 0 if the extension is not registered.
  */
 int32_t nna_engine_code(const char *extension, uint16_t code);
 
 /*
- * Returns the file at that index of the engine's list, or -1. The function can be called from
- * `start` on. The library owns the file. All threads share one open file; each client's process has
- * its own.
+ * Returns the open file of nna_engine.files[index], or -1. The engine may call nna_engine_file_at()
+ * in `start` and after `start`. The library owns the file. Threads that serve clients share one
+ * open file; each client's process has its own open file.
  */
 int nna_engine_file_at(uint32_t index);
 
 /*
  * Ends an execution whose `execute` returns NNA_ENGINE_DEFERRED, with a status and the reason of a
- * failure (NULL: none). Any thread may call it, also before `execute` returns, but only once for an
- * execution. It does not block and calls no function of the engine, so the caller may hold locks.
- * The engine must not touch the arguments afterwards.
+ * failure (NULL: none). Any thread may call nna_engine_end(), also before `execute` returns, but
+ * only once for an execution. The function nna_engine_end() does not block and calls no function of
+ * the engine, so the caller may hold locks. After nna_engine_end() the engine must not touch the
+ * execution's arguments.
  *
  * A deferred execution occupies no thread of the library. A client has up to 256 deferred
  * executions at a time (the module's max_commands), and one more in each burst. An execution that
  * the engine never ends counts as a call of `execute` that does not return.
  *
- * NN_INVALID_ARGUMENT: the execution has ended already, or the status is NNA_ENGINE_DEFERRED. The
- * call then changes nothing, and the log has the reason.
+ * NN_INVALID_ARGUMENT: the execution has ended already, or the status is NNA_ENGINE_DEFERRED. On
+ * NN_INVALID_ARGUMENT nna_engine_end() changes nothing, and the log has the reason.
  */
 enum nn_status nna_engine_end(struct nna_engine_execution *execution, enum nn_status status,
 			      const char *message, struct nn_error *err);
 
 /*
  * Returns a file that becomes readable (POLLIN) when the client is gone or has lost its session.
- * Poll the file while the hardware works. The library owns the file. Returns -1 after the
- * execution's end. Also returns -1 if a process serves the client, because that process is killed
- * when the client is gone.
+ * The engine polls this file while its hardware executes. The library owns the file. Returns -1
+ * after the execution's end, or if a process serves the client, because that process is killed when
+ * the client is gone.
  */
 int nna_engine_gone_file(struct nna_engine_execution *execution);
 
 /*
  * Returns a dma-buf of exactly the memory of nna_engine_region_of(), which another driver can
  * import. The dma-buf is writable if the region is, and is revoked when the client or its memory is
- * gone. The caller closes it. Returns -1 with errno on failure: EOPNOTSUPP if the memory is a
- * file's, which can only be mapped, or if the module is too old. EPERM means that a process without
- * NNA_ENGINE_MAY_USE_DRIVERS serves the client.
+ * gone. The caller closes the dma-buf. Returns -1 with errno on failure: EOPNOTSUPP if the memory
+ * is a file's, which can only be mapped, or if the module is too old. EPERM means that a process
+ * without NNA_ENGINE_MAY_USE_DRIVERS serves the client.
  */
 int nna_engine_region_file(struct nna_engine_execution *execution, const void *data);
 
 /*
  * Lets an execution end when the fence of any driver's sync_file signals, with the fence's result.
- * The engine must still end the execution, with NN_OK and the shapes. The library then owns the
- * file, and the fence's driver enforces the deadlines. Returns false if the engine itself has to
- * wait for the fence. This is so in a burst, before a copy of an image, if sync_file is negative,
- * or in a process without NNA_ENGINE_MAY_USE_DRIVERS.
+ * After nna_engine_end_with_fence() the engine must still call nna_engine_end() with NN_OK, after
+ * it has set the outputs' shapes. On success the library owns the sync_file, and the fence's driver
+ * enforces the deadlines. Returns false if the engine itself has to wait for the fence. The engine
+ * has to wait in a burst, before a copy of an image, if sync_file is negative, or in a process
+ * without NNA_ENGINE_MAY_USE_DRIVERS.
  */
 bool nna_engine_end_with_fence(struct nna_engine_execution *execution, int sync_file);
 
 /*
- * Gets a sync_file that signals when all hardware that the execution depends on has finished. It
- * combines the sync_files that the client named and the fences of the execution's memory. The file
- * is -1 if there is nothing to wait for, also without takes_fences and in bursts. The caller closes
- * it.
+ * Gets a sync_file that signals when all hardware that the execution depends on has finished. The
+ * sync_file combines the sync_files that the client named and the fences of the execution's memory.
+ * The call sets *sync_file to -1 if the execution has no fence to wait for, without takes_fences,
+ * and in bursts. The caller closes the sync_file.
  *
- * The engine must not touch the memory before the sync_file signals. It must end the execution
- * after that, or by a fence that signals after that. At the deadline the engine stops waiting. The
- * kernel ends the execution with an error if a fence that the client named has failed. Returns
- * false with errno on failure.
+ * The engine must not touch the execution's memory before the sync_file signals. The engine must
+ * end the execution after the sync_file has signalled, or by a fence that signals after the
+ * sync_file. The engine stops waiting at the execution's deadline. The kernel ends the execution
+ * with an error if a fence that the client named has failed. Returns false with errno on failure.
  */
 bool nna_engine_dependencies(struct nna_engine_execution *execution, int *sync_file);
 
 /*
  * Gets the client's whole memory that contains an argument's `data`, for an engine whose hardware
- * accesses it. The memory stays mapped at this address, also for later executions, until
+ * accesses client memory. The memory stays mapped at region->base, also for later executions, until
  * forget_region(). Returns false if the data are the library's copy of an image.
  */
 bool nna_engine_region_of(struct nna_engine_execution *execution, const void *data,
@@ -605,7 +626,8 @@ void *nna_engine_buffer(struct nna_engine_execution *execution, const void *data
 
 /*
  * nna_engine_pack() copies a model with all of its constants into one block for a model part. The
- * caller frees the block. nna_engine_unpack() makes the model from such a block.
+ * caller frees the block. The function nna_engine_unpack() makes the model from a block of
+ * nna_engine_pack().
  */
 enum nn_status nna_engine_pack(const struct nn_model *model, void **block, size_t *size,
 			       struct nn_error *err);
@@ -613,16 +635,17 @@ enum nn_status nna_engine_unpack(const void *block, size_t size, struct nn_model
 				 struct nn_error *err);
 
 /*
- * Mark the begin and the end of a call into that extension's plug-in, on one thread. If the call
- * takes longer than the broker allows, the library answers the client and ends the client's
- * process. The caller owns the names, which must stay valid until nna_engine_call_end().
+ * Mark, on one thread, the begin and the end of a call of a function in an extension's plug-in. If
+ * the call takes longer than the broker allows, the library answers the client and ends the
+ * client's process. The caller owns the strings `extension` and `function`, which must stay valid
+ * until nna_engine_call_end().
  */
 void nna_engine_call_begin(struct nna_engine_call *call, const char *extension,
 			   const char *function);
 void nna_engine_call_end(struct nna_engine_call *call);
 
 /*
- * Writes a line, printf-like, to the engine's log. Clients' processes send it to the engine's
+ * Writes a line, printf-like, to the engine's log. Clients' processes send the line to the engine's
  * process.
  */
 void nna_engine_log(enum nna_engine_level level, const char *format, ...)
