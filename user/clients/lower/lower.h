@@ -35,7 +35,7 @@ struct lowering {
 	struct builder *b;
 	bool refused;
 	char reason[200];
-	uint64_t work;			/* multiplications; elements if there are none */
+	uint64_t work;			/* number of multiplications, or else of elements */
 	uint64_t written;		/* elements that operations except RESHAPE write */
 	int32_t fused;			/* FuseCode of the node's arithmetic */
 	const struct devices *devices;	/* devices to ask; NULL if none */
@@ -86,7 +86,7 @@ void around(const struct shape *shape, int axis, uint32_t dims[3]);
 uint32_t facing(const struct shape *shape, int axis, uint32_t *rank, uint32_t dims[MAX_DIMS]);
 /* Returns the shape that results from broadcasting two shapes; rejects incompatible shapes. */
 struct shape broadcast_shape(struct lowering *t, const struct shape *a, const struct shape *b);
-/* Resolves an axis, which counts from the end if it is negative; rejects one out of range. */
+/* Resolves an axis, which counts from the end if it is negative; rejects an axis out of range. */
 int axis_of(struct lowering *t, int64_t axis, int rank);
 
 /* ---- operands ---- */
@@ -108,19 +108,20 @@ uint32_t vector_int(struct lowering *t, uint32_t count, const int32_t *values);
 /* Makes a constant of the type of `like`: a float type, or int32. */
 uint32_t constant(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t *dims,
 		  const float *values);
-/* Makes a constant of integers, which are copied. */
+/* Makes a constant of integers; the builder copies the integers. */
 uint32_t constant_ints(struct lowering *t, uint32_t rank, const uint32_t *dims,
 		       const int32_t *values);
 /* Copies int64 numbers to memory of the builder as int32. Rejects numbers that do not fit. */
 const int32_t *narrowed(struct lowering *t, const int64_t *data, int64_t count);
 /* Makes a constant of shape [1] with the type of `like`. */
 uint32_t number(struct lowering *t, uint32_t like, float value);
-/* Makes a constant of bytes that live as long as the builder. */
+/* Makes a constant of `data`, which must live as long as the builder. */
 uint32_t constant_bytes(struct lowering *t, const struct operand *type, const void *data);
-/* Makes a constant of bytes that are copied; sets the operand's data. */
+/* Makes a constant of a copy of `data`, and sets operand->data to the copy. */
 uint32_t constant_copy(struct lowering *t, struct operand *operand, const void *data);
 /*
- * Makes a bias of int32 numbers. `values` live as long as the builder, or are NULL after a failure.
+ * Makes a bias of int32 numbers. `values` must live as long as the builder; NULL means that an
+ * earlier call failed.
  */
 uint32_t bias_ints(struct lowering *t, uint32_t count, float scale, const int32_t *values);
 /* Makes a constant of the type of `like` whose bytes are 0. */
@@ -128,8 +129,8 @@ uint32_t zeros(struct lowering *t, uint32_t like, uint32_t rank, const uint32_t 
 /* Makes an omitted optional operand of the type of `like`. */
 uint32_t omitted(struct lowering *t, uint32_t like, uint32_t rank);
 /*
- * Returns the elements from `first` on as a matrix [rows, columns]. If x is a constant, so is the
- * result.
+ * Returns the elements from `first` on as a matrix [rows, columns]. The matrix is a constant if x
+ * is a constant.
  */
 uint32_t rows_from(struct lowering *t, uint32_t x, uint64_t first, uint32_t rows,
 		   uint32_t columns);
@@ -141,12 +142,12 @@ uint32_t result_scaled(struct lowering *t, int32_t type, float scale, int32_t ze
 /* Makes an operand for a result, with the type and shape of x. */
 uint32_t result_like(struct lowering *t, uint32_t x);
 uint32_t result_type(struct lowering *t, int32_t type, uint32_t rank, const uint32_t *dims);
-/* Convert bool to 0 and 1, and back, because the NNAPI moves only numbers. */
+/* Convert bools to the numbers 0 and 1, or back, because the NNAPI moves only numbers. */
 uint32_t bool_as_float(struct lowering *t, uint32_t x);
 uint32_t float_as_bool(struct lowering *t, uint32_t x);
 /* Returns an operand with the same elements in another shape. */
 uint32_t view(struct lowering *t, uint32_t operand, uint32_t rank, const uint32_t *dims);
-/* Copies the elements to a new operand, which an operation writes. */
+/* Emits an operation that copies an operand's elements to a new operand. */
 uint32_t rewritten(struct lowering *t, uint32_t operand);
 uint32_t view_shape(struct lowering *t, uint32_t operand, const struct shape *shape);
 
@@ -163,7 +164,7 @@ void emit_many(struct lowering *t, int32_t type, uint32_t out_count, const uint3
 uint32_t unary(struct lowering *t, int32_t type, uint32_t x);
 /* Emits DEQUANTIZE to the given float type. */
 uint32_t dequantised(struct lowering *t, uint32_t x, int32_t type);
-/* Emits CAST, unless x has this OperandCode. */
+/* Emits CAST to the OperandCode `type`, unless x has this type. */
 uint32_t cast(struct lowering *t, uint32_t x, int32_t type);
 /* Emits an operation of x and a number, whose shape is [1]. */
 uint32_t with_number(struct lowering *t, int32_t type, uint32_t x, float value);
@@ -174,7 +175,7 @@ uint32_t with_number(struct lowering *t, int32_t type, uint32_t x, float value);
 uint32_t arithmetic(struct lowering *t, int32_t type, uint32_t a, uint32_t b);
 /* Emits SUB or DIV of a number of shape [1] and an operand. */
 uint32_t number_with(struct lowering *t, int32_t type, float value, uint32_t x);
-/* Emits a comparison. The result has the shape of the first operand. */
+/* Emits a comparison, whose result has the shape of the first operand. */
 uint32_t compared(struct lowering *t, int32_t type, uint32_t a, uint32_t b);
 uint32_t compared_number(struct lowering *t, int32_t type, uint32_t x, float value);
 /* Returns whether an operation on two operands has a fused activation. */
@@ -191,15 +192,15 @@ uint32_t batch_product(struct lowering *t, uint32_t a, uint32_t b, const uint32_
 		       bool is_transposed);
 /* Emits SELECT of two operands of one type and shape. */
 uint32_t selected(struct lowering *t, uint32_t mask, uint32_t a, uint32_t b);
-/* Emits an elementwise operation with broadcasting to a given shape. Ranks may be above 4. */
+/* Emits an elementwise operation with broadcasting to a shape, whose rank may be above 4. */
 uint32_t broadcast(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
 		   uint32_t b, const struct shape *bs, const struct shape *shape);
-/* Does the same as broadcast(), but the result has the type of `like`, unless that is bool. */
+/* Emits an operation like broadcast(); the result has the type of `like`, unless `like` is bool. */
 uint32_t broadcast_like(struct lowering *t, int32_t type, uint32_t a, const struct shape *as,
 			uint32_t b, const struct shape *bs, const struct shape *shape,
 			uint32_t like);
 uint32_t transposed(struct lowering *t, uint32_t x, uint32_t rank, const int *order);
-/* Repeats dimensions of size 1 up to the shape `to`. */
+/* Broadcasts x to the shape `to` by repeating dimensions of size 1. */
 uint32_t expanded(struct lowering *t, uint32_t x, const struct shape *from,
 		  const struct shape *to);
 /* Makes a tensor filled with one value. */

@@ -13,7 +13,7 @@
 function asin_of, atan_of, cos_of, erf_of, round_of, sign_of, softplus_of;
 uint32_t elu_of(struct lowering *t, uint32_t x, float alpha);
 uint32_t gelu_of(struct lowering *t, uint32_t x, bool by_tanh);
-/* Clamps to two bounds, which may be infinite. */
+/* Clamps x to two bounds, which may be infinite. */
 uint32_t bounded(struct lowering *t, uint32_t x, float low, float high);
 
 /* Translates a node that applies t->function to its input 0. */
@@ -28,15 +28,19 @@ translator function_op;
 
 /*
  * Returns whether an operation supports 8-bit operands of these scales. The NNAPI rejects results
- * that are too fine for their inputs, and some results have a fixed scale.
+ * whose scale is too small for the inputs' scales, and some operations need a result of a fixed
+ * scale.
  */
 bool fits_quantised(const struct lowering *t, int32_t code, uint32_t a, uint32_t b, uint32_t out);
 
-/* Translates t->code of one input. The result is an 8-bit operation if the scales fit. */
+/*
+ * Translates a node to t->code of one input: an operation on 8-bit operands if the NNAPI supports
+ * their scales.
+ */
 translator activation_op;
 /*
- * Translate t->code of two inputs with broadcasting, and MAXIMUM or MINIMUM of any number of
- * inputs.
+ * Translate a node: binary_op to t->code of two broadcast inputs, extremum_op to MAXIMUM or MINIMUM
+ * of any number of inputs.
  */
 translator binary_op, extremum_op;
 /*
@@ -44,12 +48,15 @@ translator binary_op, extremum_op;
  */
 uint32_t combined(struct lowering *t, int32_t code, struct shape *shape);
 /*
- * where_op() takes each element of output 0 from input 1 or 2, as input 0 says. choose() does the
- * same, with `condition` of shape `shape` in place of input 0.
+ * where_op() takes each element of output 0 from input 1 or 2, as input 0 says. The function
+ * choose() selects by `condition` of shape `shape` instead of by input 0.
  */
 translator where_op;
 void choose(struct lowering *t, uint32_t condition, const struct shape *shape);
-/* Computes the remainder of integers with the sign of the divisor, because division rounds down. */
+/*
+ * Computes the remainder of an integer division that rounds down, so the remainder has the
+ * divisor's sign.
+ */
 translator floor_mod_op;
 
 /* ---- moving elements (move.c) ---- */
@@ -63,11 +70,11 @@ struct range {
 };
 
 /*
- * Resolves negative numbers, which count from the end, and clamps the range to `size` elements.
- * Rejects an empty range.
+ * Resolves a range's negative indices, which count from the end, and clamps the range to `size`
+ * elements. Rejects an empty range.
  */
 bool cut_range(struct lowering *t, int64_t size, struct range *range);
-/* Returns the elements in the ranges of all axes. cut_range() must have clamped them. */
+/* Returns the elements in the ranges of all axes, which cut_range() must have clamped. */
 uint32_t ranged(struct lowering *t, uint32_t x, const struct shape *shape,
 		const struct range *ranges);
 /* Returns the elements [begin, begin + count) of an axis. */
@@ -87,8 +94,8 @@ void divided(struct lowering *t, uint32_t x, const struct shape *shape, int axis
 	     uint32_t *parts);
 uint32_t reversed(struct lowering *t, uint32_t x, const struct shape *shape, int axis);
 /*
- * Pads each dimension by a pair of numbers, by PAD; or by PAD_V2 or MIRROR_PAD, whose last operand
- * is `more`.
+ * Pads each dimension by a pair of numbers. Emits PAD, or emits PAD_V2 or MIRROR_PAD with the last
+ * operand `more`.
  */
 uint32_t padded(struct lowering *t, int32_t code, uint32_t x, const int32_t *pairs, uint32_t more);
 /* Translates TILE: input 1 has the number of repetitions of each axis. */
@@ -118,37 +125,37 @@ uint32_t reduced(struct lowering *t, int32_t code, uint32_t x, const struct shap
 uint32_t place_of(struct lowering *t, int32_t code, uint32_t x, const struct shape *shape,
 		  int axis, bool is_last);
 /*
- * Finds the k largest or smallest elements along an axis, and their indices, as [before, behind,
- * k]. Equal elements are in the order of their indices.
+ * Finds the k largest or smallest elements along an axis, and the elements' indices, each in the
+ * layout [before, behind, k]. Equal elements are in the order of their indices.
  */
 void topmost(struct lowering *t, uint32_t x, const struct shape *shape, int axis, int64_t k,
 	     bool is_greatest, uint32_t out[2]);
 /*
- * Returns bools of the shape `dims`, [before, count, behind]: true where the index on the middle
- * axis is that in `at`, [before, 1, behind].
+ * Returns bools of the shape `dims`, [before, count, behind]. An element is true if its index on
+ * the middle axis equals the index in `at`, [before, 1, behind].
  */
 uint32_t is_place(struct lowering *t, uint32_t at, const uint32_t dims[3]);
-/* Converts indices; negative ones count from the end. */
+/* Converts negative indices, which count from an axis's end, to indices from the start. */
 uint32_t from_start(struct lowering *t, uint32_t at, int64_t size);
 /*
- * Sets output 0, which has one more axis than input 0: `on` at the indices `at` along that axis,
- * and `off` elsewhere.
+ * Sets output 0 to one-hot vectors along an axis that input 0 lacks: `on` at the indices `at`, and
+ * `off` elsewhere.
  */
 void set_one_hot(struct lowering *t, uint32_t at, int64_t axis, int64_t depth, uint32_t like,
 		 float on, float off);
 /*
- * Sets output 0 to the slices of input 0 at the indices `at`, which have the shape of input 1. Both
- * inputs share the first `batch` axes. The last axis of `at` has an index for each of the next axes
- * of input 0.
+ * Sets output 0 to the slices of input 0 at the indices `at`, which have the shape of input 1.
+ * Inputs 0 and 1 share the first `batch` axes. The last axis of `at` has an index for each of the
+ * axes of input 0 that follow the batch axes.
  */
 void set_lines(struct lowering *t, uint32_t at, int64_t batch);
 /*
- * Replaces each element by its sum with all elements before it along an axis or, with `is_ahead`,
- * after it. With `is_exclusive`, the element itself is not added.
+ * Returns cumulative sums along an axis: each element plus all elements before the element or, with
+ * `is_ahead`, after the element. With `is_exclusive`, a sum does not contain the element itself.
  */
 uint32_t summed(struct lowering *t, uint32_t x, const struct shape *shape, int axis,
 		bool is_exclusive, bool is_ahead);
-/* Sets output 0 to these sums of input 0, along the axis that input 1 gives. */
+/* Sets output 0 to the cumulative sums of input 0, along the axis whose index is input 1. */
 void set_sums(struct lowering *t, bool is_exclusive, bool is_ahead);
 /* Emits SOFTMAX or LOG_SOFTMAX along an axis; the result has the type of `like`. */
 uint32_t softmax_of(struct lowering *t, int32_t code, uint32_t x, float beta, int axis,
@@ -166,14 +173,14 @@ struct window {
 };
 
 /*
- * Sets the padding of an axis so that there are size / stride windows. If the padding is odd, the
- * larger part is at the end with `upper`, otherwise at the begin.
+ * Sets the padding of an axis so that the axis has size / stride windows. If the padding is odd,
+ * the larger part is at the axis's end with `upper`, otherwise at the axis's start.
  */
 void window_same(struct window *w, int i, bool upper);
 /* Returns the dimensions of an image in the window's layout. */
 void window_dims(const struct window *w, uint32_t channels, const uint32_t size[2],
 		 uint32_t dims[4]);
-/* Views the input as an image. */
+/* Returns a view of x as an image. */
 uint32_t window_view(struct lowering *t, uint32_t x, const struct window *w);
 /* Pads an image by PAD if the window's padding is more than the NNAPI supports. */
 uint32_t window_padded(struct lowering *t, uint32_t x, struct window *w);
@@ -183,7 +190,7 @@ uint32_t pooled(struct lowering *t, int32_t code, uint32_t x, const struct windo
 uint32_t global_pooled(struct lowering *t, int32_t code, uint32_t x, const struct shape *shape);
 struct conv {
 	struct window w;
-	int32_t code;			/* ..._CONV_2D, also the project's own */
+	int32_t code;			/* ..._CONV_2D of the NNAPI or of the project's extension */
 	uint32_t outputs, groups, inner;	/* inner: channels of a filter */
 	uint32_t x, filter, bias;
 	int32_t form;				/* of clients/dynamic.h */

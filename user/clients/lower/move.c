@@ -7,7 +7,7 @@
 
 /*
  * Transposes more dimensions than TRANSPOSE supports. Each step moves one dimension to its position
- * in the result, the first dimension first.
+ * in the result, in the order of the result's dimensions.
  */
 static uint32_t permuted_by_one(struct lowering *t, uint32_t x, int rank, int *places,
 				uint32_t *dims)
@@ -34,7 +34,7 @@ static uint32_t permuted_by_one(struct lowering *t, uint32_t x, int rank, int *p
 	return x;
 }
 
-/* Transposes x. Merges dimensions that stay adjacent, and drops those of size 1. */
+/* Transposes x, after it merges dimensions that stay adjacent and drops dimensions of size 1. */
 uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, const int *order)
 {
 	int groups[MAX_RANK], rank = 0, place[MAX_RANK], to[MAX_RANK];
@@ -61,7 +61,7 @@ uint32_t permuted(struct lowering *t, uint32_t x, const struct shape *shape, con
 		groups[d] = rank - 1;
 		last = d;
 	}
-	/* Find the order of groups in the input. */
+	/* Find the order of the groups of merged dimensions in the input. */
 	memset(place, -1, sizeof(place));
 	for (int d = 0, at = 0; d < shape->rank; d++) {
 		if (groups[d] < 0)
@@ -111,7 +111,7 @@ uint32_t gathered(struct lowering *t, uint32_t x, const struct shape *shape, int
 	return EMIT(t, NN(GATHER), result(t, x, rank, dims), x, scalar_int(t, (int32_t)place), at);
 }
 
-/* Resolves an index, which counts from the end if it is negative, and clamps it to two bounds. */
+/* Resolves a negative index, which counts from the end, and clamps the index to two bounds. */
 static int64_t cut(int64_t at, int64_t size, int64_t low, int64_t high)
 {
 	if (at < 0)

@@ -23,7 +23,7 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 	int last = -1;
 
 	/*
-	 * If there are too many axes, merge adjacent axes that are both reduced, or both not
+	 * If the shape has too many axes, merge adjacent axes that are both reduced, or both not
 	 * reduced.
 	 */
 	for (int i = 0; i < shape->rank; i++) {
@@ -41,8 +41,8 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 		dims[rank - 1] *= (uint32_t)shape->dims[i];
 	}
 	/*
-	 * The mean of an image is a pooling, so that its image has the same layout as those of the
-	 * operations before and after it.
+	 * Compute the mean of an image by a pooling, so that the result has the same layout as the
+	 * images of the preceding and following operations.
 	 */
 	if (type == NN(MEAN) && shape->rank == 4 && is_float(t, x) && !marked[0] && !marked[1] &&
 	    marked[2] && marked[3])
@@ -61,10 +61,7 @@ uint32_t reduced(struct lowering *t, int32_t type, uint32_t x, const struct shap
 	return view(t, x, rank, out_dims);
 }
 
-/*
- * Rejects an axis that is too long. Its indices, which are subtracted from its size, would not be
- * exact in float.
- */
+/* Rejects an axis so long that `size` minus an index would not be exact in float. */
 static void count_from_end(struct lowering *t, int64_t size)
 {
 	if (size > 1 << 24)
@@ -92,7 +89,7 @@ uint32_t place_of(struct lowering *t, int32_t code, uint32_t x, const struct sha
 }
 
 /*
- * Makes the axis the last one for TOPK_V2, and reverses it, because of equal elements the NNAPI
+ * Makes the axis the last axis for TOPK_V2. Reverses the axis, because for equal elements the NNAPI
  * returns the higher index first.
  */
 void topmost(struct lowering *t, uint32_t x, const struct shape *shape, int axis, int64_t k,
@@ -141,7 +138,10 @@ uint32_t is_place(struct lowering *t, uint32_t at, const uint32_t dims[3])
 
 uint32_t from_start(struct lowering *t, uint32_t at, int64_t size)
 {
-	/* Compilers may compute arguments in any order. */
+	/*
+	 * Emit ADD in a separate statement, because C compilers may evaluate arguments in any
+	 * order.
+	 */
 	uint32_t wrapped = with_number(t, NN(ADD), at, (float)size);
 
 	return selected(t, compared_number(t, NN(LESS), at, 0), wrapped, at);
@@ -218,8 +218,8 @@ void set_lines(struct lowering *t, uint32_t at, int64_t batch)
 }
 
 /*
- * Moves the elements of the middle axis by `by` positions, to lower ones with `ahead`, otherwise to
- * higher ones. Fills the gap with zeros.
+ * Moves the elements of the middle axis by `by` positions, to lower positions with `ahead`,
+ * otherwise to higher positions. Fills the positions that become empty with zeros.
  */
 static uint32_t shifted(struct lowering *t, uint32_t x, const uint32_t dims[3], uint32_t by,
 			bool ahead)
@@ -243,7 +243,7 @@ uint32_t summed(struct lowering *t, uint32_t x, const struct shape *shape, int a
 	x = view(t, x, 3, dims);
 	if (is_exclusive)
 		x = shifted(t, x, dims, 1, is_ahead);
-	/* Each step doubles the number of elements in each sum. */
+	/* Each iteration doubles the number of elements that a cumulative sum has added. */
 	for (uint32_t by = 1; by < dims[1] && !t->refused; by *= 2)
 		x = arithmetic(t, NN(ADD), x, shifted(t, x, dims, by, is_ahead));
 	t->work += (uint64_t)shape_count(shape);

@@ -98,8 +98,8 @@ struct shape broadcast_shape(struct lowering *t, const struct shape *a, const st
 }
 
 /*
- * Sets the shapes of both operands and of the result with as few dimensions as possible: merges
- * adjacent dimensions that are broadcast in the same operand, or in none.
+ * Sets the shapes of both operands and of the result with as few dimensions as possible. Merges
+ * adjacent dimensions that are broadcast in the same operand, or in no operand.
  */
 static uint32_t merged(const struct shape *a, const struct shape *b, const struct shape *shape,
 		       uint32_t *as, uint32_t *bs, uint32_t *dims, uint32_t room)

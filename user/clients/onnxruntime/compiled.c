@@ -90,8 +90,8 @@ static bool find_outputs(struct job *job)
 			continue;
 		}
 		/*
-		 * Each output must be written by an operation, so copy one that is an input, a
-		 * constant or another output.
+		 * An operation must write each output of the model, so copy an output that is an
+		 * input, a constant or another output.
 		 */
 		is_own = value->operand == NO_OPERAND || builder_writes(&job->b, 0, value->operand);
 		for (uint32_t k = 0; k < made; k++)

@@ -9,7 +9,10 @@
 #include "graph.h"
 #include "options.h"
 
-/* An input or output of the model, and the input or output of the run that it belongs to. */
+/*
+ * An input or output of the NNAPI model, and the input or output of an ONNX Runtime call that
+ * corresponds.
+ */
 struct port {
 	uint32_t index;			/* index of the run's input or output */
 	int type;			/* enum onnx_type */
@@ -23,25 +26,26 @@ struct compiled {
 	const struct options *options;
 	/* shapes and values of inputs for which the model is compiled: see compiled_new() */
 	struct shape *shapes;
-	ANeuralNetworksModel *model;	/* compiled model; NULL if no operations are left */
+	ANeuralNetworksModel *model;	/* compiled model; NULL for a graph without operations */
 	ANeuralNetworksCompilation *compilation;
 	struct port *in, *out;
 	uint32_t in_count, out_count;
 	pthread_mutex_t lock;		/* protects the bursts */
 	ANeuralNetworksBurst **bursts;	/* bursts that no run is using */
 	uint32_t burst_count, burst_room;
-	uint32_t users;			/* number of runs using it; under the program's lock */
+	uint32_t users;			/* runs that use the model; under the program's lock */
 	bool stands_in;			/* compiled for the CPU, which replaces failed devices */
-	bool dropped;			/* removed from the list; the last user frees it */
+	bool dropped;			/* removed from the list; its last user frees the model */
 	struct compiled *next;
 };
 
 /*
  * Translates a graph for inputs of certain shapes and compiles it. `shapes` has the shape of each
- * input, then another shape for each input. The dimensions of that one are the input's values, if
- * the model is compiled for these values; otherwise its rank is -1. `in` and `out` are the values
- * of the run's inputs and outputs. On failure returns NULL with a message. In this case *result is
- * the devices' ResultCode; NO_ERROR if they did not cause the failure.
+ * input, and after these a second shape for each input. If the model is compiled for an input's
+ * values, the dimensions of the input's second shape are these values; otherwise the second shape
+ * has rank -1. `in` and `out` are the values of the run's inputs and outputs. On failure returns
+ * NULL with a message, and sets *result to the devices' ResultCode, or to NO_ERROR if the devices
+ * did not cause the failure.
  */
 struct compiled *compiled_new(const struct graph *graph, const struct options *options,
 			      const struct devices *devices, const struct shape *shapes,

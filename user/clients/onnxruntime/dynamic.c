@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Finds GEMMs whose activations are quantised at run time, and reads their weights. Finds GELU. */
+/*
+ * Finds GEMMs whose activations are quantised at run time, and reads their weights. Finds the nodes
+ * of GELU.
+ */
 #include "dynamic.h"
 
 #include <math.h>
@@ -14,7 +17,7 @@ static bool is_constant(const struct graph *graph, uint32_t value, int type)
 	return value != NO_VALUE && graph->values[value].data && graph->values[value].type == type;
 }
 
-/* Returns the input of a Mul or Add that is not `value`; NO_VALUE if the node is neither. */
+/* Returns the input of a Mul or Add that is not `value`; NO_VALUE if the node is not `op`. */
 static uint32_t other_input(const struct node *node, const char *op, uint32_t value)
 {
 	if (!is_op(node, op) || node->in_count != 2 || node->in[0] == node->in[1])
@@ -49,18 +52,18 @@ static bool has_constant_weights(const struct graph *graph, const struct node *p
 	       (zero == NO_VALUE || is_constant(graph, zero, type));
 }
 
-/* The nodes after a GEMM of the output of `quantise`. */
+/* The nodes of a pattern from the GEMM on, which reads the output of the node `quantise`. */
 struct chain {
-	const struct node *cast, *mul;	/* NULL if the product is in float */
-	const struct node *scale;	/* the product of the scales */
+	const struct node *cast, *mul;	/* NULL if the product yields float */
+	const struct node *scale;	/* node that multiplies the scales */
 	struct dynamic_node what;
-	/* last node of the pattern: the product, the Mul, or an Add after it */
+	/* last node of the pattern: the product, the Mul, or the Add of a bias */
 	const struct node *last;
 };
 
 /*
- * Finds a product that has its own inputs for the weights' scales (input `scales`), the zero points
- * and a bias, which are `step` inputs apart.
+ * Finds a product that itself has inputs for the weights' scales (input `scales`), zero points
+ * (input `scales` + `step`) and bias (the next input).
  */
 static bool find_product(const struct graph *graph, const struct node *quantise,
 			 const struct node *product, uint32_t scales, uint32_t step, struct chain *c)
@@ -83,7 +86,10 @@ static bool find_chain(const struct graph *graph, const struct node *quantise,
 	const struct node *add;
 	uint32_t scale, bias;
 
-	/* A, B, scales of A and B, zero points of A and B, bias. */
+	/*
+	 * The inputs of MatMulIntegerToFloat: A, B, scales of A and B, zero points of A and B,
+	 * bias.
+	 */
 	if (is_microsoft(product, "MatMulIntegerToFloat"))
 		return input_of(product, 2) == quantise->out[1] && input_of(product, 4) == quantise->out[2] &&
 		       find_product(graph, quantise, product, 3, 2, c);
@@ -112,7 +118,10 @@ static bool find_chain(const struct graph *graph, const struct node *quantise,
 	return is_constant(graph, c->what.scales, ONNX_FLOAT);
 }
 
-/* Marks the nodes of all GEMMs that read the output of `quantise`, if nothing else reads it. */
+/*
+ * Marks the nodes of all GEMMs that read the output of `quantise`, if no other node reads this
+ * output.
+ */
 static void mark(struct lowering *t, const struct node *quantise)
 {
 	const struct graph *graph = onnx(t)->graph;
@@ -146,7 +155,7 @@ static void mark(struct lowering *t, const struct node *quantise)
 }
 
 /*
- * Returns whether the operator's input other than `value` is this number, and has no more
+ * Returns whether a node is operator `op` of `value` and the constant `number`, which has no more
  * dimensions than `value`.
  */
 static bool is_by(struct lowering *t, const struct node *node, const char *op, uint32_t value, float number)
@@ -248,8 +257,8 @@ uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const stru
 }
 
 /*
- * Reads the zero point, or one for each channel; 0 if the input is missing. Returns false if the
- * number of zero points is wrong.
+ * Reads the weights' zero point, or a zero point for each channel; 0 if the input is missing.
+ * Returns false if the number of zero points is wrong.
  */
 static bool read_zeros(struct lowering *t, const struct dynamic_node *d, uint32_t channels,
 		       int32_t *zeros)
@@ -272,7 +281,7 @@ static bool read_zeros(struct lowering *t, const struct dynamic_node *d, uint32_
 	return bytes;
 }
 
-/* Subtracts zero points from weights, so that they are int8 without a zero point. */
+/* Subtracts zero points from weights, so that the weights are int8 without a zero point. */
 static bool shift(uint8_t *elements, bool is_signed, const int32_t *zeros, uint32_t channels,
 		  size_t per_channel)
 {

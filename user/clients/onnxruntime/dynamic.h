@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dynamically quantised models. The pattern is DynamicQuantizeLinear, MatMulInteger or ConvInteger
- * with constant weights, Cast, Mul by the product of both scales and, optionally, Add of a constant
- * bias. ONNX Runtime's optimiser may have replaced all of these nodes by DynamicQuantizeMatMul, or
- * all except the first by MatMulIntegerToFloat. The pattern becomes one operation of the project's
- * own extension, or a float operation with dequantised weights. The nodes of GELU are another
- * pattern, and become one operation if the devices have GELU.
+ * Patterns of nodes that become one operation. In a dynamically quantised model, a GEMM is a
+ * pattern: DynamicQuantizeLinear, MatMulInteger or ConvInteger with constant weights, Cast, Mul by
+ * the product of both scales and, optionally, Add of a constant bias. ONNX Runtime's optimiser may
+ * have replaced all nodes of this pattern by DynamicQuantizeMatMul, or all except
+ * DynamicQuantizeLinear by MatMulIntegerToFloat. The pattern of a dynamically quantised GEMM
+ * becomes one operation of the project's own extension, or a float operation with dequantised
+ * weights. The nodes of GELU are another pattern, and become one operation if the devices have
+ * GELU.
  */
 #ifndef NN_ORT_DYNAMIC_H
 #define NN_ORT_DYNAMIC_H
 
 #include "translate.h"
 
-/* The role of a node in one of these patterns. */
+/* The role of a node in a pattern: a dynamically quantised GEMM, or GELU. */
 struct dynamic_node {
-	/* LAST: its translator translates the whole pattern */
+	/* LAST: the node's translator translates the whole pattern */
 	enum { NO_PART, SILENT, LAST } part;
 	/* First node of the pattern: DynamicQuantizeLinear, or the first node of GELU. */
 	const struct node *quantise;
-	const struct node *product;		/* NULL: GELU; the fields that follow belong to the last node */
+	const struct node *product;		/* NULL for GELU; from here on: fields for LAST */
 	uint32_t scales;			/* value (NO_VALUE: none) of the weights' scales */
 	uint32_t zeros;				/* value of the zero points, or NO_VALUE */
 	uint32_t bias;				/* the value, or NO_VALUE */
 };
 
 /*
- * Finds the nodes of these patterns. Takes all patterns that begin with the same
- * DynamicQuantizeLinear, or none of them.
+ * Finds the nodes of dynamically quantised GEMMs and of GELU. Translates either all or none of the
+ * patterns that begin with the same DynamicQuantizeLinear.
  */
 void dynamic_nodes(struct lowering *t);
 
-/* Translates a node of one of these patterns. */
+/* Translates a node of a pattern that dynamic_nodes() has found. */
 translator dynamic_op;
 
-/* Returns input 0 of the GEMM in float, and its shape. */
+/* Returns input 0 of the GEMM as float, and the shape of input 0. */
 uint32_t dynamic_in(struct lowering *t, const struct dynamic_node *d, const struct shape **shape);
 
 /*
- * Makes an operand of 8-bit weights, whose dims[0] rows are the channels. It is 8-bit if has_own(),
- * otherwise float. May change the elements.
+ * Makes an operand of 8-bit weights, whose dims[0] rows are the channels. The operand is 8-bit if
+ * has_own(), otherwise float. May change `elements`.
  */
 uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8_t *elements,
 			 uint32_t rank, const uint32_t *dims);
@@ -46,7 +48,7 @@ uint32_t dynamic_weights(struct lowering *t, const struct dynamic_node *d, uint8
 /* Returns the bias, which has `channels` elements; zeros if the node has no bias. */
 uint32_t dynamic_bias(struct lowering *t, const struct dynamic_node *d, uint32_t channels);
 
-/* Translate the last node (matmul.c, conv.c). */
+/* Translate the last node of a pattern (matmul.c, conv.c). */
 void dynamic_matmul(struct lowering *t, const struct dynamic_node *d);
 void dynamic_conv(struct lowering *t, const struct dynamic_node *d);
 

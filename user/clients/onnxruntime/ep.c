@@ -14,15 +14,17 @@
 const char said_by[] = "onnxruntime: ";
 
 struct ep {
-	/* the first field, because ONNX Runtime has a pointer to it */
+	/*
+	 * the first field, because ONNX Runtime's pointer to `api` is also the pointer to struct ep
+	 */
 	struct ort_ep api;
 	const struct ort *ort;		/* owned by the factory, which outlives this object */
 	char *name;
 	struct options options;
 	struct devices devices;
-	bool compiled;			/* set once a graph has parts of this provider */
+	bool compiled;			/* set once this provider has claimed parts of a graph */
 	bool told;			/* set once the number of nodes was reported */
-	/* Counters over all graphs so far; `numbers` numbers the parts. */
+	/* Counters over all graphs so far; `numbers` is the number of the next part. */
 	uint32_t nodes, taken, parts, numbers;
 };
 
@@ -98,9 +100,9 @@ static bool is_named_otherwise(const struct ort *ort, const OrtGraph *graph)
 }
 
 /*
- * Returns whether a graph is the inner graph of a node. ONNX Runtime asks about inner graphs first,
- * and does not give their parent nodes. So a graph counts as inner if it uses values of an outer
- * graph, or if its name is not the main graph's.
+ * Returns whether a graph is the inner graph of a node. ONNX Runtime asks about inner graphs before
+ * outer graphs, and does not tell the parent nodes of inner graphs. So a graph counts as inner if
+ * it uses values of an outer graph, or if its name is not the main graph's.
  */
 static bool is_inner(const struct ep *ep, const OrtGraph *from, const struct graph *graph)
 {
@@ -111,9 +113,9 @@ static bool is_inner(const struct ep *ep, const OrtGraph *from, const struct gra
 }
 
 /*
- * Returns whether a graph is left to ONNX Runtime. The body of a Loop or a Scan, which runs often,
- * has inputs; a branch of If has none. Up to version 1.24, ONNX Runtime gives parts of different
- * graphs of a model the same name, and fails.
+ * Returns whether the provider leaves a whole graph to ONNX Runtime. The body of a Loop or a Scan,
+ * which runs often, has inputs; a branch of If has no inputs. Up to version 1.24, ONNX Runtime
+ * gives parts of different graphs of a model the same name, and then fails to load the model.
  */
 static bool is_left(const struct ep *ep, const struct graph *graph, bool is_in_node)
 {
@@ -121,8 +123,8 @@ static bool is_left(const struct ep *ep, const struct graph *graph, bool is_in_n
 }
 
 /*
- * Logs once how many nodes the device computes, and writes the report if one is wanted. ONNX
- * Runtime asks about the main graph last.
+ * Logs once how many nodes the device computes, and writes the report if the options ask for a
+ * report. ONNX Runtime asks about the main graph last.
  */
 static void tell(struct ep *ep, const struct graph *graph, const struct partitions *partitions,
 		 bool is_last)

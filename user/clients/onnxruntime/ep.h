@@ -5,7 +5,10 @@
 
 #include "ort.h"
 
-/* Creates a provider for devices of these names, unless the session's options name another. */
+/*
+ * Creates a provider for the devices called `devices`, unless the session's options name another
+ * device.
+ */
 OrtStatus *ep_new(const struct ort *ort, const char *name, uint32_t count,
 		  const char *const *devices, const OrtSessionOptions *session, OrtEp **ep);
 void ep_free(OrtEp *ep);

@@ -14,7 +14,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 struct factory {
-	/* the first field, because ONNX Runtime has a pointer to it */
+	/* the first field, because ONNX Runtime's pointer to `api` is also the factory's pointer */
 	struct ort_ep_factory api;
 	struct ort ort;
 	char *name;
@@ -99,8 +99,8 @@ static OrtStatus *create_stream(OrtEpFactory *factory, const OrtMemoryDevice *de
 /* ---- devices ---- */
 
 /*
- * Chooses from ONNX Runtime's list an NPU, or else the CPU, to represent a device of the NNAPI,
- * which the list lacks.
+ * Chooses an NPU, or else the CPU, from ONNX Runtime's list of hardware. The chosen hardware
+ * represents a device of the NNAPI, because the list lacks the NNAPI's devices.
  */
 static const OrtHardwareDevice *hardware_for(const struct ort *ort, bool is_cpu,
 					     const OrtHardwareDevice *const *devices, size_t count)
@@ -206,7 +206,10 @@ OrtStatus *CreateEpFactories(const char *registered_name, const struct ort_api_b
 
 	(void)logger;
 	*count = 0;
-	/* Without the interface, no error status can be made, so just return no factory. */
+	/*
+	 * Without ONNX Runtime's interface the plug-in cannot make an error status, so return no
+	 * factory.
+	 */
 	if (!factory || !ort_load(&factory->ort, base)) {
 		fprintf(stderr, "nnaccel: onnxruntime: version %s has not the interface of 1.%d\n",
 			base->GetVersionString(), ORT_VERSION);

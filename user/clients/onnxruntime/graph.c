@@ -77,7 +77,7 @@ static bool read_shape(const struct ort *ort, const OrtTensorTypeAndShapeInfo *i
 	return true;
 }
 
-/* Reads the elements of a constant; its shape is exact. */
+/* Reads the type, the shape and the elements of a constant. */
 static bool read_tensor(const struct ort *ort, const OrtValue *from, int *type,
 			struct shape *shape, const void **data, size_t *size)
 {
@@ -118,7 +118,9 @@ static bool read_value(const struct ort *ort, const OrtValueInfo *info, struct v
 	       read_tensor(ort, constant, &value->type, &value->shape, &value->data, &value->size);
 }
 
-/* Returns the number of a value; reads the value at the first call for it. */
+/*
+ * Returns the number of a value; reads the value's type and data at the first call for this value.
+ */
 static bool value_number(struct graph *graph, const OrtValueInfo *info, uint32_t *number)
 {
 	const struct ort *ort = graph->ort;
@@ -170,7 +172,7 @@ static bool read_list(struct graph *graph, const void *object, void *counter, vo
 	return good;
 }
 
-/* Reads the raw bytes of an attribute, and adds a zero. */
+/* Reads the raw bytes of an attribute, and appends a zero byte. */
 static void *read_bytes(const struct ort *ort, const OrtOpAttr *from, OrtOpAttrType type,
 			size_t *size)
 {
@@ -186,7 +188,9 @@ static void *read_bytes(const struct ort *ort, const OrtOpAttr *from, OrtOpAttrT
 	return bytes;
 }
 
-/* Reads an attribute; only its name if no translator needs its type. */
+/*
+ * Reads an attribute, or only the attribute's name if no translator reads attributes of this type.
+ */
 static bool read_attribute(const struct ort *ort, const OrtOpAttr *from, struct attribute *to)
 {
 	const char *name;
@@ -261,7 +265,10 @@ static bool read_node(struct graph *graph, struct node *node)
 			 (void *)ort->Node_GetOutputs, &node->out, &node->out_count);
 }
 
-/* Treats the values that a node's inner graphs use like outputs of this graph. */
+/*
+ * Treats the values that a node's inner graphs use like outputs of the graph that contains the
+ * node.
+ */
 static bool count_implicit(struct graph *graph, const struct node *node)
 {
 	uint32_t *numbers = NULL, count = 0;

@@ -14,12 +14,12 @@
 
 struct value {
 	char *name;
-	int type;			/* an enum onnx_type; ONNX_NONE if it is not a tensor */
+	int type;			/* an enum onnx_type; ONNX_NONE if not a tensor */
 	struct shape shape;		/* shape as ONNX Runtime inferred it */
 	uint32_t symbols[MAX_RANK];	/* hash of the name of each unknown dimension, or 0 */
 	const void *data;		/* of a constant */
 	size_t size;
-	void *owned;			/* the copy, if the data were copied */
+	void *owned;			/* the copy, if `data` was copied */
 	struct node *producer;	/* NULL for an input, a constant, or a value of another graph */
 	uint32_t consumers;		/* number of node inputs in this graph that use the value */
 	struct node *consumer;		/* one of them */
@@ -31,7 +31,7 @@ struct attribute {
 	char *name;
 	int64_t *ints;			/* integers of the attribute, one or more */
 	float *floats;			/* floats of the attribute, one or more */
-	/* strings, each with a terminating 0; `count` is the number of bytes of all */
+	/* strings, each with a terminating 0; `count` is the total number of bytes */
 	char *string;
 	size_t count;
 	OrtValue *tensor;
@@ -44,10 +44,10 @@ struct attribute {
 struct node {
 	const OrtNode *ort;
 	char *name, *op, *domain;
-	int version;			/* operator set that introduced this definition */
+	int version;			/* operator set that introduced the node's definition */
 	uint32_t index;
 	uint32_t in_count, out_count, attribute_count;
-	uint32_t *in, *out;		/* numbers of values; NO_VALUE for omitted ones */
+	uint32_t *in, *out;		/* numbers of values; NO_VALUE if omitted */
 	struct attribute *attributes;
 	bool has_graphs;		/* control flow */
 };
@@ -72,7 +72,7 @@ void graph_free(struct graph *graph);
 /* Copies the constants, so that they outlive the OrtGraph. */
 bool graph_keep_constants(struct graph *graph);
 
-/* Returns the value of that name, or NO_VALUE. */
+/* Returns the number of the value called `name`, or NO_VALUE. */
 uint32_t graph_find(const struct graph *graph, const char *name);
 
 const struct attribute *node_attribute(const struct node *node, const char *name);
@@ -80,14 +80,14 @@ int64_t node_int(const struct node *node, const char *name, int64_t otherwise);
 float node_float(const struct node *node, const char *name, float otherwise);
 const char *node_string(const struct node *node, const char *name, const char *otherwise);
 /*
- * Returns the elements of a tensor attribute if it has this type and exactly `count` elements,
- * otherwise NULL.
+ * Returns the elements of a tensor attribute if the tensor has type `type` and exactly `count`
+ * elements, otherwise NULL.
  */
 const void *attribute_of_count(const struct attribute *attribute, int type, int64_t count);
 
 /* Returns the bytes of an element; 0 if the type is unknown or has no fixed size. */
 size_t onnx_size(int type);
-/* Returns the OperandCode; -1: none. */
+/* Returns the OperandCode for an enum onnx_type; -1 if the NNAPI lacks the type. */
 int32_t nnapi_type(int type);
 /* Returns an element of a tensor of int64, int32, int8 or uint8. */
 int64_t onnx_int(int type, const void *data, int64_t at);
@@ -95,13 +95,13 @@ int64_t onnx_int(int type, const void *data, int64_t at);
 bool onnx_set_number(int type, void *data, int64_t at, int64_t number);
 const char *onnx_name(int type);
 
-/* Returns whether a node, which may be NULL, is this operator of ONNX. */
+/* Returns whether a node, which may be NULL, is the operator `op` of ONNX. */
 static inline bool is_op(const struct node *node, const char *op)
 {
 	return node && !*node->domain && !strcmp(node->op, op);
 }
 
-/* Returns whether a node is this operator of ONNX Runtime's own domain. */
+/* Returns whether a node is the operator `op` of ONNX Runtime's own domain. */
 static inline bool is_microsoft(const struct node *node, const char *op)
 {
 	return !strcmp(node->domain, "com.microsoft") && !strcmp(node->op, op);
@@ -120,8 +120,8 @@ static inline const struct node *producer_of(const struct graph *graph, uint32_t
 }
 
 /*
- * Returns the only node that uses a value; NULL if several do, or if the value is an output of the
- * graph.
+ * Returns the only node that uses a value; NULL if several nodes use the value, or if the value is
+ * an output of the graph.
  */
 static inline const struct node *only_consumer(const struct graph *graph, uint32_t value)
 {

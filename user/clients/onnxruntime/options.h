@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Options of an execution provider, which ONNX Runtime has under "ep.NAME.". */
+/*
+ * Options of an execution provider, which ONNX Runtime stores under keys that begin with
+ * "ep.NAME.".
+ */
 #ifndef NN_ORT_OPTIONS_H
 #define NN_ORT_OPTIONS_H
 

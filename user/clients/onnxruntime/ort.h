@@ -2,8 +2,8 @@
 /*
  * The part of ONNX Runtime's C interface, version 23 (ONNX Runtime 1.23), that the plug-in uses.
  * The declarations are our own, so that no header of ONNX Runtime is needed to build.
- * user/tests/clients/onnxruntime/abi.c compares every index, parameter, size and offset with the
- * header.
+ * user/tests/clients/onnxruntime/abi.c compares every index, parameter, size and offset with ONNX
+ * Runtime's header.
  */
 #ifndef NN_ORT_H
 #define NN_ORT_H
@@ -79,7 +79,7 @@ enum onnx_type {
 
 /* The functions of ONNX Runtime, by name. */
 struct ort {
-	/* from 1.25 on, parts of different graphs have different names */
+	/* true if parts of different graphs have different names: from ONNX Runtime 1.25 on */
 	bool names_parts;
 #define CALL(index, result, name, parameters) result (*name) parameters;
 #define EP_CALL CALL
@@ -106,7 +106,10 @@ struct ort_node_compute_info {
 	void (*ReleaseState)(OrtNodeComputeInfo *info, void *state);
 };
 
-/* Fields that this provider leaves NULL have only a name, not their type. */
+/*
+ * The functions of an execution provider. Fields that the plug-in leaves NULL are declared as void
+ * pointers.
+ */
 struct ort_ep {
 	uint32_t ort_version_supported;
 	const char *(*GetName)(const OrtEp *ep);
@@ -152,16 +155,19 @@ struct ort_ep_factory {
 						OrtSyncStreamImpl **stream);
 };
 
-/* Loads the calls from the tables. Returns false if this ONNX Runtime has no version 23. */
+/*
+ * Loads the functions from ONNX Runtime's tables. Returns false if this ONNX Runtime has no version
+ * 23.
+ */
 bool ort_load(struct ort *ort, const struct ort_api_base *base);
 
-/* Returns whether a call succeeded, and releases its status. */
+/* Returns whether a call with result `status` succeeded, and releases the status. */
 bool ort_ok(const struct ort *ort, OrtStatus *status);
 
 /*
- * Returns a list of pointers. For each list ONNX Runtime has two functions: one returns the number,
- * the other the pointers. The caller frees the list by free(). Returns NULL if memory runs out or
- * ONNX Runtime fails.
+ * Returns a list of pointers. ONNX Runtime has two functions for each list: `counter` returns the
+ * number of pointers, `lister` the pointers. The caller frees the list by free(). Returns NULL if
+ * memory runs out or ONNX Runtime fails.
  */
 void *ort_list(const struct ort *ort, const void *object, void *counter, void *lister,
 	       size_t *count);

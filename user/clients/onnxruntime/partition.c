@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Chooses the nodes that the device computes. Each node is translated with the shapes that ONNX
- * Runtime infers, and the device is asked about the resulting operations. Unknown dimensions are
- * replaced by two sets of numbers in turn; a node must succeed with both.
+ * Runtime infers, and the device is asked about the resulting operations. Two sets of numbers
+ * replace unknown dimensions in turn, and the translation of a node must succeed with both sets.
  */
 #include "partition.h"
 
@@ -16,8 +16,8 @@
 /* The cost of a node on the device. */
 struct cost {
 	bool can;
-	bool computes;			/* it has operations */
-	bool dequantises;		/* compilation converts its weights to float32 */
+	bool computes;			/* the node has operations */
+	bool dequantises;		/* compilation converts the node's weights to float32 */
 	uint64_t work;
 };
 
@@ -50,8 +50,8 @@ static bool trial_shape(const struct value *value, uint32_t number, int round, s
 	if (!value->producer && !value->is_outer && shape->rank < 0)
 		shape->rank = 0;
 	/*
-	 * The last dimensions are large, because they may be those of images and sounds. The first
-	 * one may be the batch.
+	 * Make the last dimensions large, because they may be dimensions of images and sounds. The
+	 * first dimension may be the batch.
 	 */
 	for (int i = shape->rank - 1; i >= 0; i--) {
 		is_large &= i && shape->dims[i] < 0;
@@ -62,7 +62,7 @@ static bool trial_shape(const struct value *value, uint32_t number, int round, s
 	return shape->rank >= 0;
 }
 
-/* Gives a value that no claimed node computes the shape that ONNX Runtime infers. */
+/* Sets the shape of a value that no claimed node computes to the shape that ONNX Runtime infers. */
 static void trial_value(struct translation *t, uint32_t number, int round)
 {
 	struct shape shape;
@@ -115,8 +115,8 @@ static bool has_unknown(const struct graph *graph)
 }
 
 /*
- * Rejects the other nodes of a rejected node's dynamically quantised pattern. Returns false if it
- * is in no pattern.
+ * Rejects the other nodes of a rejected node's dynamically quantised pattern. Returns false if the
+ * node is in no pattern.
  */
 static bool withdraw(const struct translation *t, uint32_t index, struct cost *costs, char **why)
 {
@@ -134,8 +134,8 @@ static bool withdraw(const struct translation *t, uint32_t index, struct cost *c
 }
 
 /*
- * Tries a node. If a run of the node gets values such as axes as an input, tries all sets of axes
- * of the known number.
+ * Tries to translate a node. If an input of the node has values such as axes, tries all sets of
+ * axes that have the known number of axes.
  */
 static bool try_node(struct translation *t, const struct node *node)
 {
@@ -147,7 +147,7 @@ static bool try_node(struct translation *t, const struct node *node)
 
 	/*
 	 * A reduction of more dimensions than the NNAPI supports, along several axes, is possible
-	 * only for some sets of axes, so it is not tried.
+	 * only for some sets of axes, so do not try such a reduction.
 	 */
 	for (uint32_t set = 0; count >= 0 && (rank <= MAX_DIMS || count < 2) && set < 1u << rank; set++) {
 		int64_t values[MAX_RANK];
@@ -166,8 +166,8 @@ static bool try_node(struct translation *t, const struct node *node)
 }
 
 /*
- * Tries all nodes. Sets *again if a node's rejection has also rejected earlier nodes: then all must
- * be tried again.
+ * Tries to translate all nodes. Sets *again if a node's rejection has also rejected earlier nodes,
+ * so that the caller must try all nodes again.
  */
 static bool try_nodes(const struct graph *graph, const struct devices *devices, int round,
 		      struct cost *costs, char **why, bool *again)
@@ -178,7 +178,7 @@ static bool try_nodes(const struct graph *graph, const struct devices *devices, 
 
 	if (!t)
 		return false;
-	/* A constant becomes four times as large if it is dequantised. */
+	/* An 8-bit constant becomes four times as large when it is dequantised. */
 	for (uint32_t i = 0; i < graph->value_count; i++)
 		if (graph->values[i].data && graph->values[i].size * 4 > constants.size)
 			constants.size = graph->values[i].size * 4;
@@ -215,8 +215,8 @@ static bool try_nodes(const struct graph *graph, const struct devices *devices, 
 }
 
 /*
- * Computes a depth for each node. It grows by one from a claimed node to a consumer that is not
- * claimed. So no path between claimed nodes of the same depth goes through another node.
+ * Computes a depth for each node. The depth grows by one from a claimed node to a consumer that is
+ * not claimed. So no path between claimed nodes of the same depth goes through another node.
  */
 static void depths(const struct graph *graph, const struct cost *costs, int32_t *depth)
 {
@@ -236,7 +236,10 @@ static void depths(const struct graph *graph, const struct cost *costs, int32_t 
 	}
 }
 
-/* Moves a DequantizeLinear to the part of its consumer, which can then take it over at no cost. */
+/*
+ * Moves a DequantizeLinear to the part of its consumer, which can then read the 8-bit tensor
+ * directly.
+ */
 static void sink_dequantisers(const struct graph *graph, const struct cost *costs, int32_t *depth)
 {
 	for (uint32_t i = graph->node_count; i--;) {
@@ -298,8 +301,8 @@ static void weigh(const struct graph *graph, const struct cost *costs, const int
 }
 
 /*
- * Returns whether a part is worth claiming: its work must outweigh the cost of a call and of the
- * bytes that are moved. A part that is the whole model always is.
+ * Returns whether a part is worth claiming: the part's work must outweigh the cost of a call and of
+ * the bytes that are moved. A part that is the whole model is always worth claiming.
  */
 static bool pays(const struct part *part, const struct options *options, bool whole)
 {
@@ -338,7 +341,7 @@ static void choose(const struct graph *graph, const struct options *options,
 		drop(partitions, p, why);
 		parts[p].nodes = 0;
 	}
-	/* Drop the smallest parts first. */
+	/* Drop the parts with the least work first. */
 	while (options->max_partitions && kept > options->max_partitions) {
 		uint32_t least = UINT32_MAX;
 
@@ -379,8 +382,8 @@ static int64_t try_all(const struct graph *graph, const struct devices *devices,
 }
 
 /*
- * Tries small shapes. If some nodes are rejected, also tries large shapes, and uses these if more
- * nodes are claimed. Returns the first round of the shapes that are used, or -1.
+ * Tries small shapes. If some nodes are rejected, also tries large shapes, and uses the large
+ * shapes if more nodes are claimed. Returns the first round of the used shapes, or -1.
  */
 static int try_sizes(const struct graph *graph, const struct devices *devices, struct cost *costs,
 		     char **why)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Chooses the nodes of a graph that the device computes, and groups them in parts. No path between
- * two nodes of a part goes through a node outside of it. A part's work must be worth its data
- * transfers.
+ * two nodes of a part goes through a node outside of the part. A part's work must outweigh the cost
+ * of its data transfers.
  */
 #ifndef NN_ORT_PARTITION_H
 #define NN_ORT_PARTITION_H
@@ -14,7 +14,7 @@
 struct partitions {
 	uint32_t count;
 	int32_t *of;			/* part of each node; -1 if ONNX Runtime computes it */
-	char **why;	/* reason for -1; NULL if the node is claimed, or if memory ran out */
+	char **why;	/* reason of an unclaimed node; NULL for others, or if memory ran out */
 	uint32_t node_count;
 };
 
@@ -25,8 +25,8 @@ void partitions_free(struct partitions *partitions);
 
 /*
  * Lists the claimed nodes in a file (see clients/report.h); after a write error the file is
- * incomplete. `others` is the number of parts that the file already has, and the first new part
- * gets this number. -1 begins a new file.
+ * incomplete. `others` is the number of parts that the file already has, and becomes the number of
+ * the first new part. With `others` -1 the function begins a new file.
  */
 void report_graph(const char *path, const struct graph *graph, const struct partitions *partitions,
 		  const struct devices *devices, int others);

@@ -19,7 +19,7 @@ enum { REASON = 512 };			/* maximum length of a log line */
 
 /*
  * A compilation in progress. The program's lock is not held during the compilation. Other runs with
- * these shapes wait for its end.
+ * the same shapes wait for the compilation's end.
  */
 struct making {
 	const struct shape *shapes;
@@ -33,7 +33,7 @@ struct program {
 	/* CPU device that replaces failed devices; empty if a replacement is not allowed. */
 	struct devices cpu;
 	struct graph *graph;
-	uint32_t *in, *out;		/* values of the run's inputs and outputs */
+	uint32_t *in, *out;		/* graph values of a run's inputs and outputs */
 	uint32_t in_count, out_count;
 	bool *by_value;			/* inputs whose values the model is compiled for */
 	pthread_mutex_t lock;		/* protects the fields that follow */
@@ -42,7 +42,7 @@ struct program {
 	pthread_cond_t made;		/* signalled after each compilation */
 	bool on_cpu;			/* the devices failed, */
 	uint64_t again_ns;		/* time at which to try the devices again */
-	/* length of the last pause; 0 once a run on the devices has succeeded after it */
+	/* length of the last pause; 0 once a run on the devices has succeeded after the pause */
 	_Atomic uint64_t pause_ns;
 };
 
@@ -100,7 +100,7 @@ static bool find_values(struct program *p)
 	return p->by_value;
 }
 
-/* Returns the known shapes and values of inputs, in the form that compiled_new() takes. */
+/* Returns the known shapes and values of inputs, as the list `shapes` of compiled_new(). */
 static struct shape *new_shapes(const struct program *p)
 {
 	struct shape *shapes = calloc(2 * (size_t)p->in_count + 1, sizeof(*shapes));
@@ -121,7 +121,7 @@ static void log_reason(enum nna_log_level level, const char *reason)
 
 /*
  * Uses the CPU in place of the devices for a pause, which is longer after each failure. Logs the
- * fallback as the NNAPI does for programs that name no device.
+ * fallback to the CPU as the NNAPI does for programs that name no device.
  */
 static void go_to_cpu(struct program *p, int result, const char *reason)
 {
@@ -146,7 +146,10 @@ static void go_to_cpu(struct program *p, int result, const char *reason)
 			*reason ? reason : result_name(result));
 }
 
-/* Compiles for these shapes. The caller does not hold the lock, because compiling takes long. */
+/*
+ * Compiles the program for the shapes `shapes`. The caller does not hold the program's lock,
+ * because compiling takes long.
+ */
 static struct compiled *compile(struct program *p, bool on_cpu, const struct shape *shapes,
 				char *message, size_t size)
 {
@@ -235,7 +238,7 @@ struct run {
 	OrtKernelContext *context;
 	struct shape *shapes;
 	const void **inputs;
-	void **buffers;			/* int32 copies of int64, inputs and then outputs */
+	void **buffers;			/* int32 copies of int64 inputs, then outputs */
 	void **outputs;
 	char *message;
 	size_t size;
@@ -276,7 +279,8 @@ static void shrink(struct program *p)
 }
 
 /*
- * Removes the compilation for these shapes from the list and returns it, or NULL. Under the lock.
+ * Removes the compilation for the shapes `shapes` from the list and returns this compilation, or
+ * NULL. The caller holds the lock.
  */
 static struct compiled *take_compiled(struct program *p, const struct shape *shapes)
 {
@@ -319,7 +323,9 @@ static struct compiled *make(struct run *run)
 	return c;
 }
 
-/* Makes runs try the devices again: drops the compilations for the CPU. Under the lock. */
+/*
+ * Makes runs try the devices again: drops the compilations for the CPU. The caller holds the lock.
+ */
 static void return_to_devices(struct program *p)
 {
 	struct compiled *next;
@@ -344,8 +350,8 @@ static struct compiled *acquire(struct run *run)
 	if (p->on_cpu && clock_ns() >= p->again_ns)
 		return_to_devices(p);
 	/*
-	 * If another run is compiling for these shapes, wait. If it fails, this run compiles too,
-	 * and gets its own message.
+	 * If another run is compiling for the same shapes, wait. If the other run's compilation
+	 * fails, this run compiles too, and gets its own message.
 	 */
 	while (is_making(p, run->shapes))
 		pthread_cond_wait(&p->made, &p->lock);
@@ -355,7 +361,7 @@ static struct compiled *acquire(struct run *run)
 	if (c) {
 		c->users++;
 		/*
-		 * Another run may have returned to the devices while this one compiled for the CPU.
+		 * Another run may have returned to the devices while this run compiled for the CPU.
 		 */
 		c->dropped = c->stands_in && !p->on_cpu;
 	}
@@ -379,7 +385,7 @@ static void release(struct program *p, struct compiled *c, bool drop)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Reads the values of input i, if the model is compiled for these values. */
+/* Reads the values of input i, if the model is compiled for this input's values. */
 static void read_values(struct run *run, uint32_t i)
 {
 	const struct program *p = run->program;
@@ -509,7 +515,10 @@ static void widen(struct run *run, const struct compiled *c)
 	}
 }
 
-/* Returns a ResultCode; -1, with a message, if the failure was before the execution. */
+/*
+ * Executes a compiled model. Returns a ResultCode; -1, with a message, if a step before the
+ * execution failed.
+ */
 static int execute(struct run *run, struct compiled *c)
 {
 	ANeuralNetworksExecution *execution = NULL;
@@ -551,7 +560,10 @@ static bool worth_another(int result)
 	       result == ANEURALNETWORKS_OP_FAILED;
 }
 
-/* Tries up to three times: with the cached compilation, with a new one, and on the CPU. */
+/*
+ * Executes a run with up to three attempts: with the cached compilation, with a new compilation,
+ * and on the CPU.
+ */
 static bool attempts(struct run *run)
 {
 	struct program *p = run->program;
@@ -593,7 +605,7 @@ bool program_run(struct program *p, OrtKernelContext *context, char *message, si
 	run.inputs = calloc(p->in_count + 1, sizeof(*run.inputs));
 	good = run.shapes && run.inputs;
 	for (uint32_t i = 0; good && i < p->in_count; i++) {
-		/* The shape of a constant is that of the graph, and is not checked. */
+		/* The shape of a constant is known from the graph, and is not checked. */
 		good = read_input(&run, i);
 		if (!good)
 			snprintf(message, size, "input %u is not as in the model", i);

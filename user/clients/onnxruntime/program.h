@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A part of a graph that the device computes. It is compiled for the shapes of its inputs: at once
- * if these are known, otherwise at the first run with these shapes. The compilations of the latest
- * shapes are cached. Many threads may run a program; each run has its own execution.
+ * A part of a graph that the device computes. A program is compiled for the shapes of its inputs:
+ * at once if the shapes are known, otherwise at the first run with these shapes. The compilations
+ * of the latest shapes are cached. Many threads may run a program; each run has its own execution.
  */
 #ifndef NN_ORT_PROGRAM_H
 #define NN_ORT_PROGRAM_H
@@ -14,16 +14,16 @@
 struct program;
 
 /*
- * Creates a program. `fused` is the node that replaces the part; the inputs and outputs of this
- * node are those of each run. Returns NULL and a message of at most `size` bytes on failure.
- * `options` and `devices` must outlive the program.
+ * Creates a program. `fused` is the node that replaces the part; a run has the inputs and outputs
+ * of this node. Returns NULL and a message of at most `size` bytes on failure. `options` and
+ * `devices` must outlive the program.
  */
 struct program *program_new(const struct ort *ort, const OrtGraph *part, const OrtNode *fused,
 			    const struct options *options, const struct devices *devices,
 			    char *message, size_t size);
 void program_free(struct program *program);
 
-/* Runs the part. Returns false, with a message, on failure. */
+/* Runs the program's part of a graph. Returns false, with a message, on failure. */
 bool program_run(struct program *program, OrtKernelContext *context, char *message, size_t size);
 
 #endif

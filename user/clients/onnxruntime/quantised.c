@@ -25,7 +25,7 @@ static bool is_8bit(int type)
 	return type == ONNX_UINT8 || type == ONNX_INT8;
 }
 
-/* Returns the shape of a value of the graph; its rank is unknown if there is no value. */
+/* Returns the shape of a value of the graph; the rank is unknown if `value` is NO_VALUE. */
 static const struct shape *shape_of(struct lowering *t, uint32_t value)
 {
 	static const struct shape none = { .rank = -1 };
@@ -94,8 +94,8 @@ static void found(struct lowering *t, uint32_t value, float scale, int32_t zero)
 }
 
 /*
- * Sets the scale of embeddings. ONNX Runtime's quantiser dequantises them only after nodes that
- * move their elements.
+ * Sets the scale of embeddings. ONNX Runtime's quantiser dequantises embeddings only after nodes
+ * that move elements.
  */
 static void found_before(struct lowering *t, uint32_t value, float scale, int32_t zero)
 {
@@ -129,7 +129,10 @@ void quantised_values(struct lowering *t)
 			if (!want)
 				found_before(t, node->in[0], scale, zero);
 		}
-	/* Inputs of QLinear operators. A scale and a zero point follow each of these inputs. */
+	/*
+	 * Look at the inputs of QLinear operators, because a scale and a zero point follow each of
+	 * these inputs.
+	 */
 	for (uint32_t i = 0; i < onnx(t)->graph->node_count; i++) {
 		const struct node *node = &onnx(t)->graph->nodes[i];
 		const bool is_known = !*node->domain || !strcmp(node->domain, "com.microsoft");
@@ -241,7 +244,10 @@ bool quantised_node(struct lowering *t, uint32_t count, bool fuse)
 	return false;
 }
 
-/* Returns the 8-bit input of a DequantizeLinear, which is read in place of its output. */
+/*
+ * Returns the 8-bit input of a DequantizeLinear, which replaces input `index` of the node in
+ * translation.
+ */
 uint32_t quantised_in(struct lowering *t, uint32_t index)
 {
 	const struct node *node = onnx(t)->node, *from = dequantiser(t, index);
@@ -286,7 +292,10 @@ void set_quantised_out(struct lowering *t, uint32_t operand, const struct shape 
 	out->operand = operand;
 	out->shape = *shape;
 	out->ready = true;
-	/* The float values between the node and the QuantizeLinear after it are never computed. */
+	/*
+	 * The device never computes the float values between the node in translation and the
+	 * QuantizeLinear after the node.
+	 */
 	for (const struct node *node = value->producer; node;) {
 		onnx(t)->done[node->index] = true;
 		if (node == onnx(t)->node)
@@ -420,8 +429,8 @@ static bool bias_read(struct lowering *t, uint32_t index, int64_t count, struct 
 }
 
 /*
- * Converts a bias to integers with the accumulator's scale. If its scale is the same, these are the
- * integers that ONNX Runtime adds.
+ * Converts a bias to integers with the accumulator's scale. If the bias already has the
+ * accumulator's scale, the integers are those that ONNX Runtime adds.
  */
 const int32_t *quantised_bias(struct lowering *t, uint32_t index, float input,
 			      const struct weights *weights, int64_t count)
@@ -438,7 +447,7 @@ const int32_t *quantised_bias(struct lowering *t, uint32_t index, float input,
 		double value = from.floats ? (double)from.floats[i] :
 			       (double)from.ints[i] * from.units[from.one_unit ? 0 : i];
 
-		/* A comparison with NaN is false. */
+		/* A comparison with NaN is false, so negate the condition to reject NaN. */
 		if (!(fabs(value / unit) <= INT32_MAX / 2))
 			return NULL;
 		bias[i] = (int32_t)lrint(value / unit);
@@ -461,7 +470,7 @@ uint32_t weights_operand(struct lowering *t, const struct weights *weights, uint
 		operand.dims[i] = dims[i];
 		count *= dims[i];
 	}
-	/* uint8 and int8 differ by 128, which is the highest bit. */
+	/* uint8 and int8 differ by 128, which is the highest bit of a byte. */
 	if (weights->scale_count > 1 ? weights->type == ONNX_UINT8 :
 				       is_signed != (weights->type == ONNX_INT8)) {
 		for (size_t i = 0; i < count; i++)

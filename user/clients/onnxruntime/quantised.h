@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Quantised models: QuantizeLinear and DequantizeLinear around an operator. If all float inputs of
- * a node come from DequantizeLinear and only QuantizeLinear reads its output, these nodes become
- * one operation on 8-bit tensors. Otherwise QuantizeLinear and DequantizeLinear become separate
- * operations, with the same result.
+ * a node come from DequantizeLinear and only QuantizeLinear reads the node's output, all these
+ * nodes become one operation on 8-bit tensors. Any other QuantizeLinear or DequantizeLinear becomes
+ * a separate operation; the results are the same.
  */
 #ifndef NN_ORT_QUANTISED_H
 #define NN_ORT_QUANTISED_H
@@ -12,17 +12,20 @@
 
 /*
  * Read the constant scale in a node's input `index`, and the zero point in the next input, which
- * may be missing. On failure, scale_in() rejects the node, which is the one in translation.
+ * may be missing. On failure, scale_in() rejects its node, which is the node in translation.
  */
 bool scale_of_node(struct lowering *t, const struct node *node, uint32_t index,
 		   float *scale, int32_t *zero);
 bool scale_in(struct lowering *t, uint32_t index, float *scale, int32_t *zero);
 
-/* Returns an 8-bit input of a QLinear operator; its scale and zero point are the next inputs. */
+/*
+ * Returns an 8-bit input of a QLinear operator; the tensor's scale and zero point are the next
+ * inputs.
+ */
 uint32_t qlinear_in(struct lowering *t, uint32_t index);
 /*
  * Makes an operand for a result, with the scale in input `index` and the zero point in the next
- * one.
+ * input.
  */
 uint32_t qlinear_result(struct lowering *t, uint32_t index, uint32_t rank, const uint32_t *dims);
 
@@ -30,20 +33,20 @@ uint32_t qlinear_result(struct lowering *t, uint32_t index, uint32_t rank, const
 void quantised_values(struct lowering *t);
 
 /*
- * Returns whether the node in translation has a quantised form: its inputs [0, count) are
+ * Returns whether the node in translation can use 8-bit tensors: inputs [0, count) of the node are
  * dequantised per-tensor 8-bit tensors. With `fuse`, a Relu or Clip that follows becomes the node's
- * fused activation, t->fused. Sets onnx(t)->quantised_out.
+ * fused activation, t->fused. Sets onnx(t)->quantised_out of the node.
  */
 bool quantised_node(struct lowering *t, uint32_t count, bool fuse);
 
 /* Returns the 8-bit operand that input `index` is dequantised from. */
 uint32_t quantised_in(struct lowering *t, uint32_t index);
 /*
- * Makes an operand for the output, with the scale and zero point of the QuantizeLinear that
+ * Makes an operand for the node's output, with the scale and zero point of the QuantizeLinear that
  * follows.
  */
 uint32_t quantised_result(struct lowering *t, uint32_t rank, const uint32_t *dims);
-/* Sets the quantised output to the elements of an operand, with this shape. */
+/* Sets the node's quantised output to the elements of `operand` in the shape `shape`. */
 void set_quantised_out(struct lowering *t, uint32_t operand, const struct shape *shape);
 /* Returns whether input `index` and the output have the same scale and zero point. */
 bool same_quantisation(struct lowering *t, uint32_t index);
@@ -64,8 +67,8 @@ struct weights {
  */
 bool quantised_weights(struct lowering *t, uint32_t index, int axis, struct weights *weights);
 /*
- * Reads weights from a node's inputs: elements of this shape from input `index`, then scales and
- * zero points.
+ * Reads weights from a node's inputs: elements of shape `shape` from input `index`, then scales and
+ * zero points from the next inputs.
  */
 bool weights_read(struct lowering *t, const struct node *node, uint32_t index,
 		  const struct shape *shape, int axis, struct weights *weights);
@@ -76,7 +79,7 @@ bool weights_read(struct lowering *t, const struct node *node, uint32_t index,
 const int32_t *quantised_bias(struct lowering *t, uint32_t index, float input,
 			      const struct weights *weights, int64_t count);
 /*
- * Makes a constant of the weights with their elements in another order, for use with operand
+ * Makes a constant of weights whose reordered elements are `elements`, for use with operand
  * `input`.
  */
 uint32_t weights_operand(struct lowering *t, const struct weights *weights, uint32_t input,

@@ -11,8 +11,9 @@ static void set(struct lowering *t, uint32_t x)
 }
 
 /*
- * Translates an activation between two 8-bit tensors. If both have the same quantisation, emits the
- * activation `type`. Otherwise emits an ADD with zero, whose fused activation is `fused`.
+ * Translates an activation between two 8-bit tensors. If both tensors have the same quantisation,
+ * emits the activation `type`. If the quantisations differ, emits an ADD of zero with the fused
+ * activation `fused`.
  */
 static bool quantised_activation(struct lowering *t, int32_t type, int32_t fused)
 {
@@ -115,7 +116,10 @@ void leaky_relu_op(struct lowering *t)
 	set(t, with_number(t, NN(PRELU), x, attr_float(t, "alpha", 0.01f)));
 }
 
-/* The slope may be broadcast, but the input may not. */
+/*
+ * Translates PRelu. The slope may be broadcast to the input's shape, but not the input to the
+ * slope's.
+ */
 void prelu_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *slope = shape_in(t, 1);
@@ -170,7 +174,10 @@ void hard_sigmoid_op(struct lowering *t)
 			    attr_float(t, "beta", 0.5f)));
 }
 
-/* Parameters of the activation are a list in FusedConv, and separate attributes in FusedGemm. */
+/*
+ * Applies the fused activation of a node. FusedConv has the activation's parameters in a list;
+ * FusedGemm has these parameters in separate attributes.
+ */
 uint32_t activated(struct lowering *t, uint32_t x)
 {
 	const char *name = attr_string(t, "activation", "");
@@ -217,7 +224,7 @@ void gelu_op(struct lowering *t)
 							       "tanh");
 	uint32_t x = float_in(t, 0);
 
-	/* BiasGelu and FastGelu */
+	/* Input 1 of BiasGelu and FastGelu is a bias. */
 	if (has_in(t, 1))
 		x = plus_in(t, x, shape_in(t, 0), 1);
 	set(t, gelu_of(t, x, by_tanh));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Attention: Attention: for each head two GEMMs, with a mask and Softmax between them. Also rotary
- * position embeddings.
+ * Attention, and rotary position embeddings. Attention consists of two GEMMs for each head, with a
+ * mask and Softmax between the two GEMMs.
  */
 #include "ops.h"
 
@@ -9,10 +9,10 @@
 #include <string.h>
 
 struct attention {
-	/* groups: number of heads of K and of V; several heads of Q share each */
+	/* groups: number of heads of K and of V; several heads of Q share a head of K and V */
 	uint32_t batch, heads, groups;
-	uint32_t rows, past, columns;	/* positions of Q, of the past, and of past plus K */
-	uint32_t depth, width;		/* size of a head of Q and K; of a head of V */
+	uint32_t rows, past, columns;	/* number of positions in Q, in the past, in past and K */
+	uint32_t depth, width;		/* size of a head of Q or K; size of a head of V */
 };
 
 /* Transposes [batch, positions, heads * depth] to [batch, heads, positions, depth]. */
@@ -44,7 +44,7 @@ static uint32_t heads_in(struct lowering *t, uint32_t index, const char *named, 
 
 /*
  * Concatenates the past [batch, heads, past, depth] and the new positions x. Sets output `out` to
- * the result.
+ * the concatenated tensor.
  */
 static uint32_t with_past(struct lowering *t, uint32_t index, uint32_t x, uint32_t dims[4],
 			  uint32_t out, uint32_t *past)
@@ -70,7 +70,10 @@ static uint32_t with_past(struct lowering *t, uint32_t index, uint32_t x, uint32
 	return x;
 }
 
-/* Returns numbers to add to products: 0 for visible positions, and `unseen` for others. */
+/*
+ * Returns numbers to add to the products of Q and K: 0 for visible positions, and `unseen` for
+ * hidden positions.
+ */
 static uint32_t masked(struct lowering *t, uint32_t x, uint32_t seen, const struct shape *shape,
 		       float unseen)
 {
@@ -94,8 +97,8 @@ static uint32_t add_mask(struct lowering *t, const struct attention *a, uint32_t
 		for (uint32_t i = 0; seen && i < a->rows * a->columns; i++)
 			seen[i] = i % a->columns <= i / a->columns + a->past;
 		/*
-		 * -INFINITY is possible, because each row has a visible position, so no sum of
-		 * exponentials is 0.
+		 * Hidden positions may have -INFINITY, because each row has a visible position, so
+		 * no sum of exponentials is 0.
 		 */
 		mask = masked(t, x, constant_bytes(t, &type, seen), &of, -INFINITY);
 		x = broadcast(t, NN(ADD), x, shape, mask, &of, shape);
@@ -142,8 +145,8 @@ static bool read_attention(struct lowering *t, struct attention *a, uint32_t *q,
 }
 
 /*
- * Multiplies x by each head of K or V. The rows of all heads of Q that share this head form one
- * matrix.
+ * Multiplies x by each head of K or V. The rows of all heads of Q that share a head of K or V form
+ * one matrix.
  */
 static uint32_t head_product(struct lowering *t, const struct attention *a, uint32_t x,
 			     uint32_t y, uint32_t inner, uint32_t columns, bool is_transposed)
@@ -171,7 +174,7 @@ static void set_heads(struct lowering *t, const struct attention *a, uint32_t x)
 
 /*
  * Hides positions by an int32 mask, which has 1 for each visible position, or the length of each
- * batch.
+ * sequence of the batch.
  */
 static uint32_t add_padding(struct lowering *t, const struct attention *a, uint32_t x,
 			    const struct shape *shape, uint32_t index)
@@ -214,7 +217,7 @@ static void attend(struct lowering *t, const struct attention *a, uint32_t q, ui
 	float scale = attr_float(t, "scale", usual);
 	uint32_t x, stages[4];
 
-	/* In ONNX Runtime's own operators, a scale of 0 means the usual scale. */
+	/* In ONNX Runtime's own operators, a scale of 0 means the default scale. */
 	scale = scale == 0 && *onnx(t)->node->domain ? usual : scale;
 	x = head_product(t, a, with_number(t, NN(MUL), q, scale), k, a->depth, a->columns, true);
 	stages[0] = x;
@@ -242,7 +245,7 @@ void attention_op(struct lowering *t)
 
 /* ---- com.microsoft ---- */
 
-/* One product, whose bias is input 2, computes the columns of Q, K and V. */
+/* Translates Attention: one product, whose bias is input 2, computes the columns of Q, K and V. */
 void packed_attention_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *weights = shape_in(t, 1);
@@ -284,7 +287,10 @@ void packed_attention_op(struct lowering *t)
 	attend(t, &a, part[0], part[1], part[2], 3, 5);
 }
 
-/* Q, K and V are inputs. Input 3 has their biases, one after the other. */
+/*
+ * Translates MultiHeadAttention, whose inputs are Q, K and V. Input 3 has the biases of Q, K and V,
+ * one after the other.
+ */
 void multi_head_attention_op(struct lowering *t)
 {
 	uint32_t dims[3][4] = { { 0 } }, part[3], past;
@@ -337,7 +343,7 @@ static uint32_t columns_of(struct lowering *t, uint32_t x, const uint32_t dims[3
 
 /*
  * Returns the cosines or sines [batch, 1, positions, half]: of the positions in input 3, or of all
- * if it is missing.
+ * positions if input 3 is missing.
  */
 static uint32_t angles_in(struct lowering *t, uint32_t index, const uint32_t dims[4],
 			  uint32_t half)
@@ -359,7 +365,7 @@ static uint32_t angles_in(struct lowering *t, uint32_t index, const uint32_t dim
 	return view(t, x, 4, (uint32_t[]){ dims[0], 1, dims[2], half });
 }
 
-/* Rotates points in a plane. parts[0] and parts[1] are their two coordinates. */
+/* Rotates points in a plane, whose two coordinates are parts[0] and parts[1]. */
 static void turn(struct lowering *t, uint32_t parts[2], const uint32_t dims[4], uint32_t half)
 {
 	const struct shape all = { 4, { dims[0], dims[1], dims[2], half } };

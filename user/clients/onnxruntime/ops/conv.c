@@ -33,7 +33,7 @@ static void filter_dims(const struct conv *c, uint32_t dims[4])
 	dims[3] = is_depthwise(c) ? c->outputs : c->inner;
 }
 
-/* Transposes a filter that is not constant by operations. */
+/* Emits operations that transpose a filter, for a filter that is not constant. */
 static uint32_t filter_operand(struct lowering *t, const struct conv *c)
 {
 	uint32_t dims[4], area = (uint32_t)(c->w.size[0] * c->w.size[1]), x;
@@ -90,7 +90,7 @@ static uint32_t image(struct lowering *t, const struct conv *c)
 	return result(t, c->x, 4, dims);
 }
 
-/* Emits a convolution that writes operand `out`, and sets output 0 to its result. */
+/* Emits a convolution that writes operand `out`, and sets output 0 to the convolution's result. */
 static void set_conv(struct lowering *t, struct conv *c, uint32_t out)
 {
 	const struct shape shape = window_shape(&c->w, c->outputs);
@@ -225,12 +225,15 @@ void qlinear_conv_op(struct lowering *t)
 
 /* ---- transposed ---- */
 
-/* Maximum number of groups. Each group becomes a separate convolution. */
+/*
+ * Maximum number of groups of a transposed convolution, of which each becomes a separate
+ * convolution.
+ */
 enum { MOST_GROUPS = 64 };
 
 /*
- * Computes the padding and the size of the output. If the size is given, the padding follows from
- * it.
+ * Computes the padding and the output size of a transposed convolution. If the node has the output
+ * size, the padding follows from this size.
  */
 static void transposed_window(struct lowering *t, struct window *w, const struct shape *shape)
 {
@@ -267,7 +270,7 @@ static void transposed_window(struct lowering *t, struct window *w, const struct
 	(void)shape;
 }
 
-/* Emits the convolution of one group and returns its result. */
+/* Emits the transposed convolution of one group and returns the convolution's result. */
 static uint32_t conv_transposed(struct lowering *t, struct conv c, uint32_t x, uint32_t filter,
 				uint32_t bias)
 {
@@ -297,8 +300,8 @@ void conv_transpose_op(struct lowering *t)
 		       "%d dimensions of space", shape->rank - 2))
 		return;
 	/*
-	 * The window of a transposed convolution may exceed the input, so check it against a larger
-	 * one.
+	 * The window of a transposed convolution may exceed the input, so check the window against
+	 * a larger input.
 	 */
 	of = *shape;
 	for (int i = 0; i < shape->rank - 2; i++) {

@@ -65,8 +65,8 @@ static int64_t place(const struct shape *of, const struct shape *to, int64_t at)
 }
 
 /*
- * Computes an operation. Returns false if the result overflows or is undefined. Division rounds to
- * zero, as in ONNX.
+ * Computes an operation on two integers; division rounds to zero, as in ONNX. Returns false if the
+ * result overflows or is undefined.
  */
 static bool operate(int32_t type, int64_t a, int64_t b, int64_t *result)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Losses. They select the value of each element's class by comparing this class with each class
- * number.
+ * Translates losses. A loss selects the value of an element's class by comparing this class with
+ * each class number.
  */
 #include "ops.h"
 
 #include <string.h>
 
-/* An input [batch, classes, rest], and for each element [batch, rest] its class. */
+/* An input [batch, classes, rest], and the class of each element [batch, rest]. */
 struct loss {
 	uint32_t batch, classes, rest;
 	uint32_t dims[3];		/* of the input */

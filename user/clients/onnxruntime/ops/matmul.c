@@ -16,8 +16,8 @@ uint32_t product(struct lowering *t, uint32_t a, uint32_t b, uint32_t bias, uint
 }
 
 /*
- * Returns input 1 as weights [columns, inner]. With `is_transposed`, input 1 has this order
- * already.
+ * Returns input 1 as weights [columns, inner]. With `is_transposed`, input 1 already is [columns,
+ * inner].
  */
 static uint32_t weights_in(struct lowering *t, bool is_transposed, uint32_t inner,
 			   uint32_t columns)
@@ -46,7 +46,10 @@ static uint32_t bytes_product(struct lowering *t, uint32_t x, const struct weigh
 	const float scale = operand_of(t, x)->scale * weights->scales[0];
 	void *elements;
 
-	/* If no transposition is needed, transpose a single row, which only copies. */
+	/*
+	 * If the weights need no transposition, call transposed_copy() for a single row, which only
+	 * copies the weights.
+	 */
 	elements = transposed_copy(t->b, weights->elements, 1, 1, is_transposed ? 1 : inner,
 				   is_transposed ? (size_t)inner * columns : columns);
 	return EMIT(t, NN(FULLY_CONNECTED), out, x,
@@ -152,7 +155,9 @@ static void batched(struct lowering *t, struct shape *a, struct shape *b, bool a
 	rows = (uint32_t)as.dims[rank - 2];
 	inner = (uint32_t)as.dims[rank - 1];
 	columns = (uint32_t)bs.dims[rank - 1];
-	/* From here on, shapes are those of the inputs in memory, before they are transposed. */
+	/*
+	 * From here on, the shapes a and b are those of the inputs in memory, before transposition.
+	 */
 	transpose_shape(a, at);
 	transpose_shape(&as, at);
 	transpose_shape(b, bt);
@@ -168,8 +173,8 @@ static void batched(struct lowering *t, struct shape *a, struct shape *b, bool a
 }
 
 /*
- * Returns the shape of a product. A vector is treated as a row or a column, and this dimension is
- * dropped from the result.
+ * Returns the shape of a matrix product. A vector is treated as a matrix of one row or one column,
+ * and the result does not have this dimension of size 1.
  */
 static struct shape matmul_shape(struct lowering *t, struct shape *a, struct shape *b,
 				 struct shape *full)
@@ -250,8 +255,8 @@ uint32_t product_in(struct lowering *t, uint32_t x, uint32_t rows, uint32_t inne
 /* ---- Einsum of two inputs ---- */
 
 /*
- * Reads the labels of both inputs and of the output. Rejects an equation with a label twice in a
- * term.
+ * Reads the labels of both inputs and of the output. Rejects an equation if a term has the same
+ * label twice.
  */
 static bool read_equation(struct lowering *t, char labels[3][MAX_RANK + 1])
 {
@@ -279,7 +284,9 @@ static bool read_equation(struct lowering *t, char labels[3][MAX_RANK + 1])
 	return false;
 }
 
-/* Sets `order` to the axes with the labels in `wanted`. Returns the product of their sizes. */
+/*
+ * Sets `order` to the axes with the labels in `wanted`. Returns the product of these axes' sizes.
+ */
 static uint32_t order_of(const char *labels, const struct shape *shape, const char *wanted,
 			 int *order)
 {

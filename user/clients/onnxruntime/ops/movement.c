@@ -28,8 +28,8 @@ void moved_out(struct lowering *t, struct moved m, const struct shape *shape)
 /* ---- the same elements in the same order ---- */
 
 /*
- * Sets output 0 to the input in another shape. If the input is a small constant, the output is
- * constant, too.
+ * Sets output 0 to input 0 in another shape. If input 0 is a small constant, output 0 is also
+ * constant.
  */
 static void viewed(struct lowering *t, const struct shape *shape)
 {
@@ -63,7 +63,7 @@ void dropout_op(struct lowering *t)
 	set_out(t, 0, in(t, 0), shape_in(t, 0));
 	if (t->refused || !has_out(t, 1))
 		return;
-	/* Dropout drops no elements in inference, so its mask consists of ones. */
+	/* Dropout drops no elements in inference, so the mask output consists of ones. */
 	count = shape_count(shape_in(t, 0));
 	mask = builder_alloc(t->b, (size_t)count);
 	if (mask)
@@ -365,7 +365,10 @@ static bool folded_concat(struct lowering *t, int axis)
 			if (d != axis && shape->dims[d] != to.dims[d])
 				return false;
 		to.dims[axis] += shape->dims[axis];
-		/* The sum of many small constants may exceed the limit, or overflow the count. */
+		/*
+		 * The concatenation of many small constants may exceed the limit MOST_FOLDED, or
+		 * overflow the count.
+		 */
 		if (type_in(t, i) != type_in(t, 0) || shape_count(&to) < 0 ||
 		    shape_count(&to) > MOST_FOLDED)
 			return false;
@@ -444,7 +447,7 @@ void expand_op(struct lowering *t)
 	moved_out(t, m, &to);
 }
 
-/* Reads the constant padding value; 0 if it is missing. */
+/* Reads the constant padding value; 0 if the node has no padding value. */
 static bool pad_value(struct lowering *t, float *value)
 {
 	int64_t count;
@@ -463,7 +466,9 @@ static bool pad_value(struct lowering *t, float *value)
 	return true;
 }
 
-/* Reads the padding before and after each axis. Axes that the node does not name have none. */
+/*
+ * Reads the padding before and after each axis. Axes that the node does not name have no padding.
+ */
 static bool read_pads(struct lowering *t, const struct shape *shape, struct shape *to,
 		      int32_t *pads)
 {

@@ -88,7 +88,7 @@ static uint32_t normalised(struct lowering *t, uint32_t x, uint32_t rows, uint32
 		    scalar_bool(t, true));
 }
 
-/* Normalises each group of channels, or each channel if no number of groups is given. */
+/* Normalises each group of channels, or each channel if the node has no number of groups. */
 void group_norm_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
@@ -124,8 +124,8 @@ static uint32_t by_reduced(struct lowering *t, int32_t type, uint32_t x, const s
 }
 
 /*
- * Subtracts the mean if `is_centred`, divides by the deviation, multiplies by a scale and adds a
- * bias.
+ * Normalises x: subtracts the mean if `is_centred`, divides by the standard deviation, multiplies
+ * by a scale and adds a bias.
  */
 static void set_layer_norm(struct lowering *t, uint32_t x, const struct shape *shape,
 			   bool is_centred,
@@ -175,7 +175,10 @@ void rms_norm_op(struct lowering *t)
 		       NO_VALUE);
 }
 
-/* Inputs: x, a number to add, scale, bias (not if simplified), and another number to add. */
+/*
+ * Translates SkipLayerNormalization, with the inputs x, skip to add, scale, bias (not in the
+ * simplified operator), and a second bias to add.
+ */
 void skip_layer_norm_op(struct lowering *t)
 {
 	const bool is_simple = is_node(t, "SkipSimplifiedLayerNormalization");
@@ -192,7 +195,7 @@ void skip_layer_norm_op(struct lowering *t)
 }
 
 /*
- * Adds rows of input `table` to x; input `places` has their int32 indices. If x is NO_OPERAND,
+ * Adds rows of input `table` to x; input `places` has the rows' int32 indices. If x is NO_OPERAND,
  * returns the rows.
  */
 static uint32_t plus_rows(struct lowering *t, uint32_t x, uint32_t table, uint32_t places,
@@ -212,8 +215,8 @@ static uint32_t plus_rows(struct lowering *t, uint32_t x, uint32_t table, uint32
 }
 
 /*
- * Looks up words, positions and segments in tables (inputs 2 to 4), adds the three, and normalises
- * the sum.
+ * Looks up words, positions and segments in tables (inputs 2 to 4), adds the three table rows, and
+ * normalises the sum.
  */
 void embed_layer_norm_op(struct lowering *t)
 {
@@ -237,7 +240,9 @@ void embed_layer_norm_op(struct lowering *t)
 					(uint32_t)line.dims[1]), &line, &to);
 	set_out(t, 2, x, &to);
 	if (has_out(t, 1)) {
-		/* Output 1 is the number of words that the mask does not hide; 0 without a mask. */
+		/*
+		 * Output 1 is the number of words that the mask leaves visible; 0 without a mask.
+		 */
 		batch.dims[0] = ids->dims[0];
 		if (has_in(t, 7)) {
 			lengths = cast(t, in(t, 7), NN(TENSOR_FLOAT32));
@@ -310,13 +315,13 @@ void lrn_op(struct lowering *t)
 }
 
 /*
- * From operator set 13 on, Softmax normalises along one axis. Before, it normalises over all axes
- * from the given axis on.
+ * From operator set 13 on, Softmax normalises along one axis. Before operator set 13, Softmax
+ * normalises over the given axis and all axes after it.
  */
 void softmax_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);
-	/* QLinearSoftmax names the operator set. */
+	/* QLinearSoftmax has the number of its operator set in an attribute. */
 	bool old = attr_int(t, "opset", op_set(t)) < 13;
 	int64_t named = attr_int(t, "axis", old && !attr(t, "opset") ? 1 : -1);
 	int axis = shape->rank ? axis_of(t, named, shape->rank) : 0;

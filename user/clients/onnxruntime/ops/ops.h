@@ -11,33 +11,36 @@
 
 /* ---- functions that several translators share ---- */
 
-/* Returns whether the node in translation has this operator. */
+/* Returns whether the node in translation has the operator `op`. */
 bool is_node(struct lowering *t, const char *op);
 
 /*
- * Reads kernel_shape, strides, dilations, pads and auto_pad, for an input of this shape. `size` is
- * the filter's size, or NULL. With ceil_mode, the padding at the end is enlarged so that the last
- * window is complete.
+ * Reads kernel_shape, strides, dilations, pads and auto_pad, for an input of shape `shape`. `size`
+ * is the filter's size, or NULL. With ceil_mode, the padding at the end is enlarged so that the
+ * last window is complete.
  */
 bool window_read(struct lowering *t, const struct shape *shape, const int64_t *size,
 		 struct window *window);
 /*
- * Reads the windows of up to three axes. Dimension 0 of each element of `w` is one axis; its tail
- * in dimension 1 does not include the padding that ceil_mode adds.
+ * Reads the windows of up to three axes. Dimension 0 of each element of `w` is one axis. In
+ * dimension 1, the tail of the same axis excludes the padding that ceil_mode adds.
  */
 bool axes_read(struct lowering *t, const struct shape *shape, const int64_t *filter,
 	       struct window w[3]);
-/* Returns the shape of the output with this many channels. */
+/* Returns the shape of the output, which has `channels` channels. */
 struct shape window_shape(const struct window *window, uint32_t channels);
 
-/* Applies the activation in the attribute `activation` to x, if there is one. */
+/*
+ * Applies the activation that the attribute `activation` names to x; returns x if the node lacks
+ * the attribute.
+ */
 uint32_t activated(struct lowering *t, uint32_t x);
 /* Adds input `index`, which is broadcast to the shape of x. */
 uint32_t plus_in(struct lowering *t, uint32_t x, const struct shape *shape, uint32_t index);
 
 /*
- * The operand whose elements are moved: the 8-bit numbers if input and output have the same scale,
- * otherwise the input.
+ * The operand whose elements an operator moves: 8-bit numbers if the operator's input and output
+ * have the same scale, otherwise the operator's input.
  */
 struct moved {
 	bool quantised;
@@ -46,7 +49,7 @@ struct moved {
 };
 
 struct moved moved_in(struct lowering *t);
-/* Sets output 0 to the moved elements, with this shape. */
+/* Sets output 0 to the moved elements in the shape `shape`. */
 void moved_out(struct lowering *t, struct moved m, const struct shape *shape);
 
 /*
@@ -61,8 +64,8 @@ enum { MOST_FOLDED = 1 << 16 };
  */
 const void *small_data_in(struct lowering *t, uint32_t index, size_t *size);
 /*
- * Picks the elements at the indices `at` of an axis. Replaces *data and *shape by those of the
- * result.
+ * Picks the elements at the indices `at` of an axis. Replaces *data and *shape by the picked
+ * elements and their shape.
  */
 bool folded_picks(struct lowering *t, int axis, const int64_t *at, int64_t count,
 		  const void **data, struct shape *shape);
@@ -74,7 +77,10 @@ bool folded_cast(struct lowering *t);
 uint32_t product(struct lowering *t, uint32_t a, uint32_t b, uint32_t bias, uint32_t rows,
 		 uint32_t columns);
 
-/* Multiplies x [rows, inner] by input 1 [inner, columns] and adds input 2, if there is one. */
+/*
+ * Multiplies x [rows, inner] by input 1 [inner, columns] and adds input 2, unless input 2 is
+ * missing.
+ */
 uint32_t product_in(struct lowering *t, uint32_t x, uint32_t rows, uint32_t inner,
 		    uint32_t columns);
 

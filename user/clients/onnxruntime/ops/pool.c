@@ -14,7 +14,7 @@ static bool pads_fit(const struct window *w)
 }
 
 /*
- * Counts the elements of window `at` that lie in the input or, with `padded`, also those in the
+ * Counts the elements of window `at` that lie in the input or, with `padded`, in the input and the
  * padding.
  */
 static int elements_of_window(const struct window *w, int64_t at, bool padded)
@@ -75,13 +75,16 @@ static uint32_t as_means(struct lowering *t, uint32_t x, const uint32_t dims[3],
 			 constant(t, x, 3, (uint32_t[]){ 1, w->out[0], 1 }, parts), &line, &all);
 }
 
-/* Maximum number of elements of a window along an axis. Each element becomes an operation. */
+/*
+ * Maximum number of elements of a window along an axis; the translator emits an operation for each
+ * element.
+ */
 #define MOST_ELEMENTS 64
 
 /*
- * Pools one axis after the other. For three dimensions, dilated windows, and LpPool. This is exact:
- * maxima and sums of an axis's results are those of the window, and its number of elements is a
- * product of one number for each axis.
+ * Pools one axis after the other, for three dimensions, dilated windows, and LpPool. The result is
+ * exact, because a window's maximum is the maximum of maxima along an axis, and the same holds for
+ * sums. The number of a window's elements is the product of the numbers along each axis.
  */
 static void pool_by_axes(struct lowering *t)
 {
@@ -155,7 +158,7 @@ void pool_op(struct lowering *t)
 	moved_out(t, m, &out);
 }
 
-/* Pools over all spatial dimensions; their sizes become 1. */
+/* Pools over all spatial dimensions, whose sizes become 1. */
 void global_pool_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0);

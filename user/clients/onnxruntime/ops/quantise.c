@@ -3,8 +3,8 @@
 #include "ops.h"
 
 /*
- * Checks that this node has the scale and zero point that quantised_values() has found for the
- * value.
+ * Checks that the node in translation has the scale and zero point that quantised_values() has
+ * found for `value`.
  */
 static bool is_known(struct lowering *t, uint32_t value)
 {
@@ -36,8 +36,8 @@ void quantize_op(struct lowering *t)
 }
 
 /*
- * Dequantises a constant here and not on the device, because consumers may have to reorder its
- * elements.
+ * Dequantises a constant during translation and not on the device, because consumers may have to
+ * reorder the constant's elements.
  */
 static bool dequantise_constant(struct lowering *t)
 {
@@ -75,7 +75,10 @@ static bool dequantise_constant(struct lowering *t)
 	return true;
 }
 
-/* Rejects nodes that are not part of a GEMM pattern. Nodes of a pattern have another translator. */
+/*
+ * Rejects nodes that are not part of a GEMM pattern. Nodes of a GEMM pattern have another
+ * translator.
+ */
 void integer_op(struct lowering *t)
 {
 	refuse(t, "it is no part of a product of constant weights and what DynamicQuantizeLinear makes");

@@ -88,8 +88,8 @@ static uint32_t row_of(struct lowering *t, const struct recurrent *r, uint32_t i
 }
 
 /*
- * Returns the weights of a gate in a direction: those for the input (`index` 1) or for the state
- * (2).
+ * Returns the weights of a gate in a direction: the weights for the input if `index` is 1, for the
+ * state if `index` is 2.
  */
 static uint32_t gate(struct lowering *t, const struct recurrent *r, uint32_t index,
 		     uint32_t direction, uint32_t number)
@@ -102,8 +102,8 @@ static uint32_t gate(struct lowering *t, const struct recurrent *r, uint32_t ind
 }
 
 /*
- * Returns a gate's part of the biases [2 * gates * units]: that for the input (`half` 0) or for the
- * state (1).
+ * Returns a gate's part of the biases [2 * gates * units]: the bias for the input if `half` is 0,
+ * for the state if `half` is 1.
  */
 static uint32_t half_bias(struct lowering *t, const struct recurrent *r, uint32_t direction,
 			  uint32_t number, uint32_t half)
@@ -113,7 +113,9 @@ static uint32_t half_bias(struct lowering *t, const struct recurrent *r, uint32_
 	return row_of(t, r, 3, (direction * 2 + half) * r->gates + number);
 }
 
-/* Returns the sum of both biases of a gate. Constants are added during translation. */
+/*
+ * Returns the sum of a gate's biases for input and state; adds constant biases during translation.
+ */
 static uint32_t bias(struct lowering *t, const struct recurrent *r, uint32_t direction,
 		     uint32_t number)
 {
@@ -152,7 +154,8 @@ static uint32_t backwards(struct lowering *t, const struct recurrent *r, uint32_
 }
 
 /*
- * Checks that the activations that the node names, if any, are those in `names` for each direction.
+ * Checks the activations that a node names, if any: for each direction these must be the
+ * activations in `names`.
  */
 static bool activations_are(struct lowering *t, const char *const *names, size_t count)
 {
@@ -294,7 +297,10 @@ void rnn_op(struct lowering *t)
 
 /* ---- GRU: gates z, r, h ---- */
 
-/* Returns the rows of one step in `all`, the product of all steps with the weights of a gate. */
+/*
+ * Returns the rows of step `step` in `all`, which is the product of all steps' inputs with a gate's
+ * weights.
+ */
 static uint32_t step_of(struct lowering *t, const struct recurrent *r, uint32_t all, uint32_t step)
 {
 	const struct shape shape = { 2, { r->steps * r->batch, r->units } };
@@ -303,7 +309,7 @@ static uint32_t step_of(struct lowering *t, const struct recurrent *r, uint32_t 
 }
 
 struct gru {
-	uint32_t inputs[3];	/* inputs of all steps, multiplied by the weights, with biases */
+	uint32_t inputs[3];	/* all steps' inputs, multiplied by the weights, plus biases */
 	uint32_t weights[3], biases[3];	/* of the state */
 };
 

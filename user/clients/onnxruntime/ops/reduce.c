@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * Reads the axes of a node. If the node names no axes, marks all axes, or none with
- * noop_with_empty_axes.
+ * Reads the axes of a node. If the node names no axes, marks all axes or, with
+ * noop_with_empty_axes, no axis.
  */
 static bool read_axes(struct lowering *t, const struct shape *shape, bool *marked)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Resize and Upsample by ONNX's coordinate rules. If an operation of the NNAPI computes the same
- * result, it is used. Otherwise each axis is resized in turn: nearest elements by GATHER, weighted
- * sums by a GEMM with a constant matrix.
+ * Resize and Upsample by ONNX's coordinate rules. The translator uses an operation of the NNAPI
+ * that computes the same result. Without such an operation, each axis is resized in turn: nearest
+ * elements by GATHER, weighted sums by a GEMM with a constant matrix.
  */
 #include "ops.h"
 
@@ -18,8 +18,8 @@ enum coordinates {
 	TF_CROP_AND_RESIZE
 };
 /*
- * BEFORE_11: ONNX Runtime rounds up if an axis shrinks, otherwise down. Old versions have no
- * nearest_mode.
+ * BEFORE_11: ONNX Runtime rounds up if an axis shrinks, otherwise down. Operator sets before 11
+ * have no nearest_mode.
  */
 enum rounding { PREFER_FLOOR, FLOOR, CEIL, PREFER_CEIL, BEFORE_11 };
 
@@ -34,7 +34,7 @@ struct resize {
 	float scale[MAX_RANK];
 };
 
-/* Returns the input coordinate of an element of the result. */
+/* Returns the coordinate in the input for an element of the result. */
 static float source(const struct resize *r, int axis, int64_t at)
 {
 	float in = (float)r->in[axis], out = (float)r->out[axis], scale = r->scale[axis];
@@ -96,7 +96,7 @@ static bool is_nnapi_nearest(const struct resize *r, int axis, bool align, bool 
 		if (clamped((int64_t)(align ? roundf(x) : floorf(x)), r->in[axis]) !=
 		    nearest(r, axis, i))
 			return false;
-		/* Near a tie of rounding, the two computations may differ. */
+		/* Near a tie of rounding, ONNX's and the NNAPI's computations may differ. */
 		if (!align && (exact > 0.9999f || (exact && exact < 0.0001f)))
 			return false;
 	}
@@ -118,8 +118,8 @@ static bool is_nnapi_linear(const struct resize *r, int axis, bool align, bool h
 }
 
 /*
- * Returns whether an operation of the NNAPI computes this, on the last two of four dimensions. Sets
- * its two flags.
+ * Returns whether an operation of the NNAPI computes this resize, on the last two of four
+ * dimensions. Sets that operation's flags align_corners and half_pixel_centers.
  */
 static bool is_nnapi(const struct resize *r, bool *align, bool *half)
 {
@@ -296,7 +296,7 @@ static void set_scale(struct lowering *t, struct resize *r, int axis, float scal
 	r->out[axis] = (int64_t)floorf((float)r->in[axis] * scale);
 }
 
-/* Uses one scale for all axes, the smallest or the largest. */
+/* Uses the smallest or, with `larger`, the largest axis scale for all axes. */
 static void keep_ratio(struct lowering *t, struct resize *r, const int *axes, int64_t count,
 		       const int64_t *sizes, bool larger)
 {
@@ -387,7 +387,7 @@ struct neighbours {
 
 /*
  * Reflects positions at the ends of an axis. The ends are the first and last element or, without
- * `at_elements`, half an element beyond.
+ * `at_elements`, half an element beyond these two elements.
  */
 static uint32_t reflected(struct lowering *t, uint32_t x, float size, bool at_elements)
 {
@@ -426,7 +426,7 @@ static struct neighbours neighbours_of(struct lowering *t, uint32_t x, int64_t s
 
 		rest = is_nearest ? filled_like(t, x, 1) : arithmetic(t, NN(SUB), x, low);
 		n.weight[i] = i || is_nearest ? rest : number_with(t, NN(SUB), 1, rest);
-		/* A position that is NaN gets index 0; the weight of a neighbour is then NaN. */
+		/* A position that is NaN gets index 0; its neighbours' weights are NaN. */
 		n.at[i] = bounded(t, selected(t, compared(t, NN(EQUAL), at, at), at, filled_like(t, x, 0)), 0,
 				  last);
 		if (is_zero)
@@ -437,7 +437,10 @@ static struct neighbours neighbours_of(struct lowering *t, uint32_t x, int64_t s
 	return n;
 }
 
-/* Gathers the neighbours of each position, in all channels, and adds them with their weights. */
+/*
+ * Translates GridSample: gathers the neighbours of each position, in all channels, and computes
+ * their weighted sum.
+ */
 void grid_sample_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), *grid = shape_in(t, 1);

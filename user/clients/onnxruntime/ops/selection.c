@@ -25,7 +25,7 @@ void trilu_op(struct lowering *t)
 
 	if (!t->refused && (shape->rank < 2 || shape_count(shape) > 1 << 24))
 		refuse(t, "of %d dimensions", shape->rank);
-	/* Limit k: all diagonals outside of the matrix have the same effect. */
+	/* Limit k, because all diagonals outside of the matrix have the same effect. */
 	if (k < -INT32_MAX || k > INT32_MAX)
 		k = k < 0 ? -INT32_MAX : INT32_MAX;
 	if (t->refused)
@@ -127,8 +127,8 @@ void one_hot_op(struct lowering *t)
 /* ---- elements ---- */
 
 /*
- * Computes the position in memory of each requested element, from its index along the axis and its
- * other coordinates.
+ * Computes the position in memory of each requested element, from the element's index along the
+ * axis and the element's other coordinates.
  */
 void gather_elements_op(struct lowering *t)
 {
@@ -199,7 +199,10 @@ void range_op(struct lowering *t)
 
 	for (uint32_t i = 0; i < 3; i++) {
 		numbers[i] = int_in(t, i, 0);
-		/* Limit numbers, so that the sum of three numbers does not overflow. */
+		/*
+		 * Limit the range's start, limit and step, so that the sum of the three numbers
+		 * does not overflow.
+		 */
 		if (numbers[i] < -most || numbers[i] > most)
 			refuse(t, "input %u is %lld, further from 0 than %lld", i,
 			       (long long)numbers[i], (long long)most);
