@@ -35,7 +35,10 @@ static const struct choice priorities[] = {
 #define AT(member) offsetof(struct options, member)
 #define NUMBERS "a number up to 2147483647"
 
-/* The second names are those that the tools of TensorFlow Lite use for its own NNAPI delegate. */
+/*
+ * The options, each with a second name: the name that TensorFlow Lite's tools use for TensorFlow
+ * Lite's NNAPI delegate.
+ */
 static const struct rule {
 	const char *name;
 	const char *other;

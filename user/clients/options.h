@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Options that all plug-ins of inference runtimes share. Names and values are text. */
+/*
+ * Options that all plug-ins of inference runtimes share. Options have names and values that are
+ * text.
+ */
 #ifndef NN_CLIENTS_OPTIONS_H
 #define NN_CLIENTS_OPTIONS_H
 
@@ -20,7 +23,7 @@ struct options {
 	bool allow_fp16;
 	bool burst;
 	bool disallow_cpu;
-	uint32_t num_threads;	/* 1: the device computes on one thread; 0 if not given */
+	uint32_t num_threads;	/* 1: the device computes on one thread; 0: not given */
 	uint32_t max_partitions;	/* 0: any number */
 	uint32_t min_work;	/* minimum work of a partition that is not the whole graph */
 	/* Number of shapes whose compilations are cached; 0 if the plug-in has no such option. */
@@ -28,7 +31,7 @@ struct options {
 	uint32_t verbosity;
 };
 
-/* Sets the defaults, except those of the last four members, which the plug-in sets. */
+/* Sets the options' defaults, except for the last four members, which the plug-in sets. */
 void options_init(struct options *options);
 
 /*

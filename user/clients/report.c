@@ -12,7 +12,10 @@ FILE *report_open(const char *path, const char *device)
 	return file;
 }
 
-/* Writes a field; names of models may contain any character. */
+/*
+ * Writes a field of a line; replaces tabs and line ends, because names in models may contain any
+ * character.
+ */
 static void put(FILE *file, const char *text)
 {
 	fputc('\t', file);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes which nodes are claimed, their multiplications, and the bytes moved to and from the
+ * Writes a report of the claimed nodes, their multiplications, and the bytes moved to and from the
  * device.
  */
 #include "partition.h"
@@ -10,7 +10,7 @@
 
 #include "clients/report.h"
 
-/* Operators whose multiply-adds are counted; other operators have none. */
+/* Operators whose multiply-adds the report counts; all other operators count as 0. */
 static const struct rule {
 	const char *op;
 	enum { WEIGHTS_FIRST, WEIGHTS_OF_INPUT, INNER, RECURRENT, ATTENTION } kind;
@@ -37,7 +37,7 @@ static const struct rule {
 	{ "DynamicQuantizeMatMul", INNER, 1 },
 };
 
-/* Unknown dimensions are taken as 1. */
+/* Returns a dimension of a shape; 1 if the dimension is unknown. */
 static uint64_t dimension(const struct shape *shape, int at)
 {
 	return at >= 0 && at < shape->rank && shape->dims[at] > 0 ? (uint64_t)shape->dims[at] : 1;
@@ -89,8 +89,8 @@ static uint64_t multiply_adds(const struct graph *graph, const struct node *node
 		if (!is_microsoft(node, "Attention"))
 			return (elements(in) + elements(out)) * dimension(weights, weights->rank - 2);
 		/*
-		 * The columns of these weights are Q, K and V side by side; Q and K have the same
-		 * width.
+		 * The columns of attention's weights are Q, K and V side by side; Q and K have the
+		 * same width.
 		 */
 		width = (dimension(weights, 1) - dimension(out, 2)) / 2;
 		return elements(in) * dimension(weights, 1) +
@@ -105,8 +105,8 @@ static uint64_t bytes_of(const struct value *value)
 }
 
 /*
- * Adds the bytes of a value that a node of the part reads or writes, unless `met` says that it was
- * added before.
+ * Adds the bytes of a value that a node of the part reads or writes, unless `met` says that the
+ * value was added before.
  */
 static void count_value(const struct graph *graph, const struct partitions *partitions, int32_t part,
 			uint32_t number, bool *met, struct report_part *sum)
@@ -124,7 +124,7 @@ static void count_value(const struct graph *graph, const struct partitions *part
 		sum->out += bytes_of(value);
 }
 
-/* Adds the bytes of the part's values that nodes outside of it read. */
+/* Adds the bytes of the part's values that nodes outside of the part read. */
 static void count_taken(const struct graph *graph, const struct partitions *partitions, int32_t part,
 			const struct node *node, bool *met, struct report_part *sum)
 {

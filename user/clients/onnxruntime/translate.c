@@ -46,7 +46,7 @@ static struct translated *value_in(struct lowering *t, uint32_t index)
 	return NULL;
 }
 
-/* Returns whether the operator reads an input of this type as float32. */
+/* Returns whether the node's operator reads an input of type `type` as float32. */
 static bool widens(struct lowering *t, int type)
 {
 	return onnx(t)->is_wide && type == ONNX_FLOAT16;
@@ -86,8 +86,8 @@ static uint32_t make_operand(struct lowering *t, struct translated *value, int t
 	if (value->data) {
 		operand.size = builder_size(&operand);
 		/*
-		 * Numbers that do not fit int32 are rejected. In models they only mean "to the end"
-		 * of a slice, whose translator calls ints_in().
+		 * Reject int64 numbers that do not fit int32. In models, larger numbers only mean
+		 * "to the end" of a slice, whose translator calls ints_in().
 		 */
 		operand.data = type == ONNX_INT64 ?
 			       narrowed(t, value->data, shape_count(&value->shape)) : value->data;
@@ -177,7 +177,10 @@ const void *data_of_count(struct lowering *t, uint32_t index, int type, int64_t 
 	return NULL;
 }
 
-/* Allocates memory for a constant's elements as numbers of another size. */
+/*
+ * Allocates memory for `count` numbers of `size` bytes, to which a constant's elements are
+ * converted.
+ */
 static void *numbers(struct lowering *t, int64_t count, size_t size)
 {
 	void *memory = t->refused ? NULL : builder_alloc(t->b, (size_t)count * size);
@@ -224,7 +227,7 @@ float *floats_in(struct lowering *t, uint32_t index, int64_t *count)
 
 float *floats_of_count(struct lowering *t, uint32_t index, int64_t count)
 {
-	/* data_of_count() rejects another number of elements. */
+	/* If the number of elements is not `count`, data_of_count() rejects the node. */
 	if (constant_count(t, index) != count && !data_of_count(t, index, type_in(t, index), count))
 		return NULL;
 	return floats_in(t, index, &count);
@@ -254,7 +257,7 @@ int type_out(struct lowering *t, uint32_t index)
 	return has_out(t, index) ? value_at(t, onnx(t)->node->out[index])->type : ONNX_NONE;
 }
 
-/* Checks that a shape agrees with the one that ONNX Runtime has inferred and relies on. */
+/* Checks that a shape agrees with the shape that ONNX Runtime has inferred and relies on. */
 static bool agrees(const struct shape *inferred, const struct shape *shape)
 {
 	if (inferred->rank < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Translates nodes of ONNX to operations of the NNAPI. Translators (ops/) have the interface of
- * clients/lower/lower.h; onnx() gives access to the rest.
+ * clients/lower/lower.h; onnx() returns the fields that only ONNX translators use.
  */
 #ifndef NN_ORT_TRANSLATE_H
 #define NN_ORT_TRANSLATE_H
@@ -12,7 +12,7 @@
 
 struct dynamic_node;
 
-/* The inputs of a QLinear operator. A scale and a zero point follow each tensor. */
+/* The inputs of a QLinear operator, in which a scale and a zero point follow each tensor. */
 struct qlinear {
 	uint32_t first;			/* the first tensor */
 	uint32_t out;			/* the output's scale */
@@ -22,7 +22,7 @@ struct qlinear {
 struct translated {
 	bool ready;	/* the shape is known, and the value is constant or has an operand */
 	struct shape shape;
-	uint32_t operand;	/* constants and inputs get an operand at their first use */
+	uint32_t operand;	/* constants and inputs have none until their first use */
 	/* elements of a constant, in the value's ONNX type; otherwise NULL */
 	const void *data;
 	bool quantised;			/* scale and zero point are known */
@@ -38,7 +38,7 @@ struct translation {
 	const struct node *node;
 	bool *done;	/* for each node: translated as part of another node */
 	struct dynamic_node *dynamic;	/* for each node; see dynamic.h */
-	/* Description of the node if it is a QLinear operator, otherwise NULL. */
+	/* The inputs of the node in translation if it is a QLinear operator, otherwise NULL. */
 	const struct qlinear *qlinear;
 	bool is_wide;			/* the node computes float16 values in float32 */
 	uint32_t quantised_out;	/* quantised output of a node in quantised form; see quantised.h */
@@ -76,7 +76,7 @@ static inline const struct attribute *attr(struct lowering *t, const char *name)
 	return node_attribute(onnx(t)->node, name);
 }
 
-/* Returns the version of the operator set that defined the operator. */
+/* Returns the version of the operator set that defined the operator of the node in translation. */
 static inline int op_set(struct lowering *t)
 {
 	return onnx(t)->node->version;
@@ -89,18 +89,21 @@ uint32_t number_of_in(struct lowering *t, uint32_t index);
 int type_in(struct lowering *t, uint32_t index);
 
 /*
- * Only the next two functions read data of constants. data_of_count() returns the elements of an
- * input that is a constant of this type with exactly `count` elements. For any other input, it
- * rejects the node with a message and returns NULL.
+ * Only data_of_count() and value_of_count() read data of constants. The function data_of_count()
+ * returns the elements of an input that is a constant of type `type` with exactly `count` elements.
+ * For any other input, data_of_count() rejects the node with a message and returns NULL.
  */
 const void *data_of_count(struct lowering *t, uint32_t index, int type, int64_t count);
-/* Does the same for a value of the graph, which may be NO_VALUE, but never rejects the node. */
+/*
+ * Returns the elements of a value like data_of_count(), or NULL, but never rejects the node.
+ * `value` may be NO_VALUE.
+ */
 const void *value_of_count(struct lowering *t, uint32_t value, int type, int64_t count);
-/* Reads constant floats to memory of the builder. */
+/* Reads an input's constant floats to memory of the builder. */
 float *floats_in(struct lowering *t, uint32_t index, int64_t *count);
 /*
- * Reads a list that older operator sets have as an attribute and newer ones as an input; NULL if
- * both are missing.
+ * Reads a list that is an attribute in older operator sets and an input in newer operator sets;
+ * NULL if attribute and input are missing.
  */
 int64_t *ints_of(struct lowering *t, uint32_t index, const char *attribute, int64_t *count);
 
@@ -131,8 +134,8 @@ bool translate_node(struct translation *t, const struct node *node);
 translator *translator_of(struct lowering *t, const struct node *node);
 
 /*
- * Returns the input of a node for whose values the node is compiled, although they may differ in
- * each run; or NO_VALUE.
+ * Returns the input for whose values a node is compiled, although these values may differ in each
+ * run; NO_VALUE if the node has no such input.
  */
 uint32_t values_of(const struct node *node);
 

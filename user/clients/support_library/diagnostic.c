@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Diagnostics of support libraries: callbacks for each finished compilation and execution, with the
- * facts that Android's telemetry expects.
+ * Diagnostics of support libraries: callbacks for each finished compilation and execution. The
+ * callbacks get the facts that Android's telemetry expects.
  */
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -69,7 +69,7 @@ static ANeuralNetworksDiagnosticDataClass class_of(int32_t type)
 	case NN_INT32:
 	case NN_UINT32:
 	case NN_BOOL:
-		return ANNDIAG_DATA_CLASS_UNKNOWN;	/* scalars do not count */
+		return ANNDIAG_DATA_CLASS_UNKNOWN;	/* scalars have no data class */
 	}
 	return ANNDIAG_DATA_CLASS_OTHER;
 }
@@ -174,7 +174,7 @@ static void compiled(const ANeuralNetworksCompilation *compilation, int result, 
 	c->compiled(c->context, &info);
 }
 
-/* Returns a duration of an execution; UNKNOWN_TIME unless the program measures it. */
+/* Returns a duration of an execution; UNKNOWN_TIME unless the program measures the execution. */
 static uint64_t measured(const ANeuralNetworksExecution *execution, uint64_t us)
 {
 	return execution->measure && us != NNA_TIME_NONE ? us * NS_PER_US : UNKNOWN_TIME;
@@ -237,7 +237,7 @@ static int32_t session_id(void)
 	return atomic_compare_exchange_strong(&session, &none, random) ? random : none;
 }
 
-/* Defines an accessor for compilations and one for executions. */
+/* Defines two accessors of a value, for a compilation's information and for an execution's. */
 #define BOTH(type, name, of, value)							\
 static type compilation_##name(compilation_info *info)					\
 {											\
@@ -252,8 +252,8 @@ static type execution_##name(execution_info *info)					\
 }
 
 /*
- * Getters of the results: their type, our function and its name in the table, and for both kinds
- * the value.
+ * The accessors for compilations and executions: type of the result, name of the static function,
+ * name in the table, and value.
  */
 #define FOR_BOTH(X)									\
 	X(int32_t, session_id, getSessionId, session_id())				\

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of functions that loaders of NNAPI support libraries request. Most functions are those
- * of the runtime. device.c and diagnostic.c add the functions that only support libraries have.
+ * The table of functions that loaders of NNAPI support libraries request. Most functions of the
+ * table are the NNAPI runtime's. The files device.c and diagnostic.c add the functions that only
+ * support libraries have.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -37,7 +38,10 @@ static uint32_t wanted_level(void)
 	return (uint32_t)level;
 }
 
-/* Fills the table before any other code can get it. Afterwards the table does not change. */
+/*
+ * Fills the table before any other code can get a pointer to the table. Afterwards the table does
+ * not change.
+ */
 __attribute__((constructor)) static void fill_table(void)
 {
 	sl_fill_device(&table.base);

@@ -10,7 +10,7 @@
 /* Fills in the functions for devices, and for caching in open files. */
 void sl_fill_device(NnApiSLDriverImplFL5 *table);
 
-/* Fills in diagnostics. */
+/* Fills in the functions for diagnostics. */
 void sl_fill_diagnostic(NnApiSLDriverImplFL5 *table);
 
 #endif /* NN_CLIENTS_SUPPORT_LIBRARY_H */

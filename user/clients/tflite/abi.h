@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of TensorFlow Lite's C interface that the plug-in uses, as in version 2.14: structures
- * up to the last member in use, and the codes. No header of TensorFlow Lite is needed;
+ * The part of TensorFlow Lite's C interface that the plug-in uses, as in version 2.14: codes, and
+ * structures up to the last member that the plug-in uses. No header of TensorFlow Lite is needed;
  * tests/clients/tflite/abi_test.c compares sizes, offsets and values.
  *
- * Members that the plug-in does not use are there for the layout. Releases of TensorFlow Lite only
- * append members.
+ * Structures also have members that the plug-in does not use, to give all members their offsets.
+ * Releases of TensorFlow Lite only append members.
  */
 #ifndef NN_TFLITE_ABI_H
 #define NN_TFLITE_ABI_H
@@ -22,8 +22,8 @@ enum tfl_type {
 };
 
 /*
- * Location of a tensor's data. READ_ONLY data is in the model file, which is mapped as long as the
- * model exists.
+ * Location of a tensor's data. TFL_READ_ONLY data is in the model file, which is mapped as long as
+ * the model exists.
  */
 enum tfl_allocation {
 	TFL_NOT_ALLOCATED = 0, TFL_READ_ONLY = 1, TFL_DYNAMIC = 4, TFL_PERSISTENT_READ_ONLY = 5,
@@ -67,7 +67,7 @@ struct tfl_delegate;
 
 struct tfl_tensor {
 	int type;
-	void *contents;	/* only data_of_count() may read it if it is a constant's, see graph.h */
+	void *contents;	/* of a constant: only for data_of_count(), see graph.h */
 	struct tfl_ints *dims;
 	struct {
 		float scale;
@@ -117,7 +117,10 @@ struct tfl_registration {
 	void *external;
 	void *async_kernel;
 	uint64_t inplace;
-	/* Later versions append members, and receive the structure by value. */
+	/*
+	 * Room for members that later versions append, because TensorFlow Lite receives struct
+	 * tfl_registration by value.
+	 */
 	uint64_t later[4];
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deferred partitions, whose shapes are known only when they run. At first all nodes are one part,
- * which is compiled for the shapes of an invocation. If NNAPI rejects a node, TensorFlow Lite's
- * kernel computes it, and the nodes before and after it become separate parts.
+ * Deferred partitions, whose shapes are known only when TensorFlow Lite invokes the partition. At
+ * first all nodes are one part, which is compiled for the shapes of an invocation. If NNAPI rejects
+ * a node, TensorFlow Lite's kernel computes the node, and the nodes before and after the rejected
+ * node become separate parts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 #include "clients/tflite/kernel.h"
 
 /*
- * TensorFlow Lite computes a part after MOST_CHANGES compilations, if each was used for fewer than
- * LEAST_RUNS runs on average.
+ * TensorFlow Lite computes a part after MOST_CHANGES compilations, if a compilation was used for
+ * fewer than LEAST_RUNS runs on average.
  */
 enum { MOST_CHANGES = 8, LEAST_RUNS = 2, MOST_PARTS = 16 };
 
@@ -114,8 +115,8 @@ void deferred_free(struct kernel *k)
 }
 
 /*
- * Divides a part into the refused node and the nodes before and after it. If it returns false,
- * nothing has changed.
+ * Divides a part into the refused node and the nodes before and after it. Returns false and changes
+ * nothing if splitting is not possible.
  */
 static bool split(struct kernel *k, int number, const struct tfl_context *context)
 {
@@ -171,8 +172,8 @@ void deferred_pin(struct kernel *k, struct tfl_context *context)
 }
 
 /*
- * Restores pinned tensors. Outputs become dynamic, so that TensorFlow Lite reads their shapes
- * again.
+ * Restores the tensors that deferred_pin() has changed. Outputs become dynamic, so that TensorFlow
+ * Lite reads the outputs' shapes again.
  */
 void deferred_unpin(struct kernel *k, struct tfl_context *context)
 {
@@ -187,7 +188,7 @@ void deferred_unpin(struct kernel *k, struct tfl_context *context)
 	}
 }
 
-/* Compiles a part for the current shapes and values, if these have changed. */
+/* Compiles a part for the current shapes and values, if shapes or values have changed. */
 static void follow(struct kernel *k, struct tfl_context *context)
 {
 	deferred_pin(k, context);
@@ -234,7 +235,7 @@ static int move_buffers(struct kernel *k, struct tfl_context *context, bool in)
 	return status;
 }
 
-/* Computes the nodes by TensorFlow Lite's kernels. */
+/* Computes a part's nodes by TensorFlow Lite's kernels. */
 static int invoke_left(struct kernel *k, struct tfl_context *context)
 {
 	int status = move_buffers(k, context, true);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The delegate: its options, the devices that they name, and the dma-bufs that the program has
+ * The delegate: options, the devices that the options name, and the dma-bufs that the program has
  * added.
  */
 #ifndef NN_TFLITE_DELEGATE_H
@@ -24,7 +24,7 @@ struct delegate {
 	struct options options;
 	struct devices devices;
 	_Atomic(int) minor;	/* minor version of the calling TensorFlow Lite 2; 0 if unknown */
-	/* NNAPI chooses devices, and replaces failed ones by its CPU */
+	/* NNAPI chooses devices, and replaces failed devices by its CPU device */
 	bool all_devices;
 
 	/* protects the buffers, which several interpreters may use */
@@ -47,33 +47,34 @@ ANeuralNetworksMemory *delegate_memory(struct delegate *delegate, int handle, si
 /*
  * Prepares the delegate: chooses the nodes of a graph that the delegate claims, and replaces these
  * nodes by kernels. A partition that is not the whole graph costs a call and the transfer of its
- * tensors. If the work of its nodes, in multiplications or moved elements, is less than the option
- * min_work, TensorFlow Lite computes it.
+ * tensors. TensorFlow Lite computes such a partition if the work of its nodes, in multiplications
+ * or moved elements, is less than the option min_work.
  */
 int partition_graph(struct tfl_context *context, struct tfl_delegate *delegate);
 
 /*
- * Returns why the calling runtime cannot be trusted: its version, or a structure's member with an
- * impossible value. Returns NULL if it can be trusted. Must be called before execution plans are
- * read.
+ * Returns why the calling TensorFlow Lite cannot be trusted: an unknown version, or a structure's
+ * member with an impossible value. Returns NULL if TensorFlow Lite can be trusted. The caller must
+ * call runtime_wrong() before it reads execution plans.
  */
 const char *runtime_wrong(struct delegate *delegate, struct tfl_context *context,
 			  char text[OPTIONS_ERROR_SIZE]);
 
 /*
  * Wraps the functions of a node whose output shapes depend on computed values. With `is_value`, the
- * node is one that computes such values; with `now`, it computes them at once. Returns false if
- * wrapping is not possible.
+ * node computes values that determine shapes; with `now`, the node computes its values at once.
+ * Returns false if wrapping is not possible.
  */
 bool fold_node(struct tfl_context *context, struct tfl_node *node,
 	       struct tfl_registration *registration, bool is_value, bool now);
 
 /*
  * The kernel that replaces a partition: an NNAPI model, compiled for the shapes of its tensors, and
- * executed by each invocation. A deferred partition has nodes whose shapes are known only when it
- * runs. It compiles at the first invocation, and at later ones with other shapes. TensorFlow Lite's
- * kernels compute its nodes if compiling fails, if it does too little work and is not `whole`, or
- * if it had to compile too often.
+ * executed by each invocation. A deferred partition has nodes whose shapes are known only when the
+ * partition runs. A deferred partition is compiled at the first invocation, and at later
+ * invocations with other shapes. TensorFlow Lite's kernels compute a deferred partition's nodes if
+ * compiling fails, or if the partition had to be compiled too often. They also compute a deferred
+ * partition that does too little work, unless `is_whole` is set.
  */
 struct tfl_registration kernel_registration(bool is_deferred, bool is_whole);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lets TensorFlow Lite compute values that depend only on shapes before it runs. For example,
- * models compute the shape for a RESHAPE from the output of SHAPE. Versions up to 2.14 compute it
- * only when they run, so shapes after the RESHAPE are unknown until then. Later versions compute it
- * when they prepare. The functions of these nodes are wrapped so that earlier versions do the same.
+ * Lets TensorFlow Lite compute values that depend only on shapes before it runs the graph. For
+ * example, models compute the shape for a RESHAPE from the output of SHAPE. Versions up to 2.14
+ * compute such a shape only when they run the graph, so shapes after the RESHAPE are unknown until
+ * the run. Versions after 2.14 compute such a shape when they prepare the graph. This file wraps
+ * the functions of nodes that compute shapes, so that versions up to 2.14 also compute shapes when
+ * they prepare the graph.
  */
 #include <stdlib.h>
 
@@ -11,7 +13,7 @@
 #include "clients/tflite/members.h"
 #include "clients/tflite/operations.h"
 
-/* The original functions of a wrapped node. This structure replaces the node's user_data. */
+/* The original functions of a wrapped node. The structure replaces the node's user_data. */
 struct wrapped {
 	void *user_data;
 	node_function *prepare, *invoke;
@@ -47,7 +49,7 @@ static int invoke_wrapped(struct tfl_context *context, struct tfl_node *node)
 	return call(w->invoke, context, node);
 }
 
-/* Prepares a node, and computes its value as soon as its inputs are known. */
+/* Prepares a wrapped node, and computes the node's value as soon as its inputs are known. */
 static int prepare_early(struct tfl_context *context, struct tfl_node *node)
 {
 	const struct wrapped *w = node->user_data;

@@ -235,7 +235,7 @@ const struct shape *shape_in(struct lowering *t, uint32_t i)
 	return shape;
 }
 
-/* Sets the scales of a per-channel tensor. NNAPI has no zero points for such tensors. */
+/* Sets the scales of a per-channel tensor. NNAPI has no zero points for per-channel tensors. */
 static void per_channel(struct lowering *t, const struct tfl_tensor *tensor, struct operand *to)
 {
 	const struct tfl_affine *affine = tensor->quantization.params;
@@ -316,16 +316,16 @@ static uint32_t constant_of(struct lowering *t, const struct tfl_tensor *tensor,
 		refuse(t, "a constant of %zu bytes that should be %zu", tensor->bytes,
 		       builder_size(&type));
 	/*
-	 * Copy data that is not in the model file, because TensorFlow Lite may move it when it
-	 * prepares again.
+	 * Copy data that is not in the model file, because TensorFlow Lite may move such data when
+	 * it prepares the graph again.
 	 */
 	return type.in_file ? constant_bytes(t, &type, tensor->contents) :
 			      constant_copy(t, &type, tensor->contents);
 }
 
 /*
- * The part of int64 numbers from outside of the partition that an operation needs. NNAPI receives
- * 32 bits of each.
+ * The bits that an operation needs of int64 numbers from outside of the partition. NNAPI receives
+ * 32 bits of each int64 number.
  */
 enum reading { ALL_BITS, LOW_BITS, INDICES };
 
@@ -465,7 +465,7 @@ void set_out(struct lowering *t, uint32_t i, uint32_t x, const struct shape *sha
 			      tensor_type_name(out->type), nnapi_type_name(operand_of(t, x)->type));
 	if (operand_of(t, x)->scale != type.scale || operand_of(t, x)->zero != type.zero)
 		return refuse(t, "output %u has another scale or zero point", i);
-	/* If the operand is an input or the output of another node, copy it. */
+	/* If the operand is an input or the output of another node, copy the operand. */
 	if (!builder_writes(t->b, tfl(t)->first, x))
 		x = rewritten(t, x);
 	if (t->refused)

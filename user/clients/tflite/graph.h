@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Translates nodes of a TensorFlow Lite graph to operations of the NNAPI. Translators (convert/)
- * have the interface of clients/lower/lower.h; tfl() gives access to the rest.
+ * have the interface of clients/lower/lower.h; tfl() returns the fields that only TensorFlow Lite's
+ * translators use.
  */
 #ifndef NN_TFLITE_GRAPH_H
 #define NN_TFLITE_GRAPH_H
@@ -14,13 +15,13 @@
 struct graph_port {
 	uint32_t operand;
 	int tensor;
-	/* the new value of a variable tensor, which is copied to that tensor */
+	/* true for the new value of a variable tensor, which is copied to the tensor */
 	bool state;
 	bool shared;			/* the state is also an output of its node */
 	/* output tensor that the value is also copied to; or NO_TENSOR */
 	int also;
 	bool is_wide;			/* the tensor is int64, the operand int32 */
-	bool is_cut;			/* only its low 32 bits matter; otherwise an index */
+	bool is_cut;			/* only the tensor's low 32 bits matter; else index */
 	uint32_t size;
 };
 
@@ -30,9 +31,9 @@ struct graph {
 	struct lowering l;		/* the first field, because tfl() converts pointers to it */
 	struct builder b;
 	struct tfl_context *context;
-	uint32_t *operand_of;	/* operand of each tensor; NO_OPERAND if it is not used yet */
-	bool *produced;			/* for each tensor: a node in the partition writes it */
-	/* for each tensor: only the low bits of its int64 numbers matter */
+	uint32_t *operand_of;	/* operand of each tensor; NO_OPERAND until used */
+	bool *produced;			/* for each tensor: true if a node here writes it */
+	/* for each tensor: true if only the low 32 bits of the tensor's int64 numbers matter */
 	bool *is_cut;
 	struct graph_port *states;
 	uint32_t num_states;
@@ -43,7 +44,7 @@ struct graph {
 	bool is_empty;			/* the node was rejected for a dimension of 0 */
 	bool dequantises;		/* compilation dequantises the node's weights */
 	bool take_int16;		/* the node's converter accepts int16 tensors */
-	bool take_int64;		/* int64 tensors are accepted too, as int32 */
+	bool take_int64;		/* the node's converter accepts int64 tensors as int32 */
 	bool is_checked;		/* the low 32 bits of int64 inputs suffice */
 };
 
@@ -53,23 +54,23 @@ static inline struct graph *tfl(const struct lowering *t)
 }
 
 /*
- * Initialises a graph, which must not be moved. Returns false if memory runs out; graph_free() must
- * follow anyway.
+ * Initialises a graph, which must not be moved. Returns false if memory runs out; the caller must
+ * call graph_free() even then.
  */
 bool graph_init(struct graph *g, struct tfl_context *context, struct delegate *delegate);
 void graph_free(struct graph *g);
 
 /* ---- Contents of the TensorFlow Lite graph ---- */
 
-/* Return an input or an output tensor of the node; NULL if it is missing. */
+/* Return an input or an output tensor of the node; NULL if the tensor is missing. */
 const struct tfl_tensor *tensor_in(const struct lowering *t, uint32_t i);
 const struct tfl_tensor *tensor_out(const struct lowering *t, uint32_t i);
 uint32_t out_count(const struct lowering *t);
-/* Returns the node's parameters, in the structure of its operation. */
+/* Returns the node's parameters; the structure depends on the node's operation. */
 const void *params(const struct lowering *t);
 
 /*
- * Returns whether the value is constant: in the model file, or unchanged while shapes do not
+ * Returns whether a tensor's value is constant: in the model file, or unchanged while shapes do not
  * change.
  */
 bool tensor_is_constant(const struct tfl_tensor *tensor);
@@ -86,9 +87,9 @@ uint32_t dim(const struct tfl_tensor *tensor, int i);
 struct shape shape_of(const struct tfl_tensor *tensor);
 
 /*
- * Returns the elements of a tensor that is a constant of this type with exactly `count` elements.
- * For any other tensor, rejects the node with a message and returns NULL. No other code may read
- * data of constants.
+ * Returns the elements of a tensor that is a constant of type `type` with exactly `count` elements.
+ * For any other tensor, rejects the node with a message and returns NULL. Only data_of_count() may
+ * read data of constants.
  */
 const void *data_of_count(struct lowering *t, const struct tfl_tensor *tensor, int type,
 			  uint64_t count);
@@ -115,7 +116,7 @@ uint32_t new_state(struct lowering *t, uint32_t i);
 /* Declares output i to be also the new value of variable tensor input `state`. */
 void state_as(struct lowering *t, uint32_t state, uint32_t i);
 
-/* Converts activation codes of TensorFlow Lite to NNAPI's; rejects those that NNAPI lacks. */
+/* Converts activation codes of TensorFlow Lite to NNAPI's; rejects activations that NNAPI lacks. */
 int32_t fused_code(struct lowering *t, int activation);
 
 #endif /* NN_TFLITE_GRAPH_H */

@@ -61,8 +61,8 @@ static int convert(struct kernel *k, struct tfl_context *context)
 		snprintf(what, sizeof(what), "node %d, %s", m->index, operation_name(m->code) ?: "?");
 		if (!operation_convert(g, m->code, m->index)) {
 			/*
-			 * If the node was rejected for a dimension of 0, NNAPI may accept it with
-			 * other shapes.
+			 * If the node was rejected for a dimension of 0, NNAPI may accept the node
+			 * with other shapes.
 			 */
 			k->refused = g->is_empty ? -1 : i;
 			return kernel_fail(k, context, what, g->l.reason);
@@ -85,8 +85,8 @@ static void add_port(struct kernel *k, int tensor)
 }
 
 /*
- * Returns whether an output is also a state. If so, the value is received once, and copied to both
- * tensors.
+ * Returns whether an output tensor also is a variable tensor's new state. The kernel receives the
+ * value of such an output once, and copies it to both tensors.
  */
 static bool is_state(struct graph *g, int tensor)
 {
@@ -98,7 +98,7 @@ static bool is_state(struct graph *g, int tensor)
 	return false;
 }
 
-/* Drops operations that no output needs. Returns false if memory runs out. */
+/* Drops operations that are not needed to compute an output. Returns false if memory runs out. */
 static bool prune(struct kernel *k)
 {
 	struct graph *g = &k->graph;
@@ -118,8 +118,9 @@ static bool prune(struct kernel *k)
 }
 
 /*
- * Finds the ports. Inputs are tensors that the nodes only read. Outputs are tensors that other
- * nodes read. States follow.
+ * Finds the ports of a partition's model. Inputs are tensors that the partition's nodes only read.
+ * Outputs are tensors that nodes outside of the partition read. The ports of states follow those of
+ * outputs.
  */
 static int find_ports(struct kernel *k, struct tfl_context *context)
 {
@@ -140,7 +141,7 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 	free(used);
 	k->num_inputs = k->num_ports;
 	for (int i = 0; i < k->num_outputs; i++) {
-		/* TensorFlow Lite has computed the value of this output. */
+		/* Skip a constant output, because TensorFlow Lite has computed its value. */
 		if (tensor_is_constant(&context->tensors[k->outputs[i]]))
 			continue;
 		if (g->operand_of[k->outputs[i]] == NO_OPERAND || !g->produced[k->outputs[i]])
@@ -165,7 +166,10 @@ static int find_ports(struct kernel *k, struct tfl_context *context)
 	return TFL_OK;
 }
 
-/* Returns the number of the first member that NNAPI or the device refuses; -1: none. */
+/*
+ * Returns the number of the first member that NNAPI or the device refuses; -1 if they accept all
+ * members.
+ */
 static int find_refused(struct kernel *k)
 {
 	const struct builder *b = &k->graph.b;
@@ -181,7 +185,7 @@ static int find_refused(struct kernel *k)
 		       b->operations[at].node != (uint32_t)k->nodes.list[i].index)
 			at++;
 		end = builder_end(b, at);
-		/* If a device does not answer, it has not refused the node. */
+		/* A device that does not answer has not refused the node. */
 		if (end > at && builder_ask(b, at, end, &k->constants, devices->list,
 					    devices->count, supported + at, why) && !*why)
 			break;
@@ -221,8 +225,8 @@ static int compile(struct kernel *k, struct tfl_context *context)
 }
 
 /*
- * Writes the rank and dimensions of all tensors in a list to `to`, and values that depend on
- * shapes. Returns the count of numbers. If `to` is NULL, only counts.
+ * Writes the rank and dimensions of all tensors in a list to `to`, and also values that depend on
+ * shapes. Returns how many numbers `to` needs. If `to` is NULL, only counts the numbers.
  */
 static size_t describe_list(const struct tfl_context *context, const struct tfl_ints *list, int *to)
 {
@@ -248,7 +252,10 @@ static size_t describe_list(const struct tfl_context *context, const struct tfl_
 	return count;
 }
 
-/* Does the same as describe_list() for all tensors that the nodes read and write. */
+/*
+ * Writes ranks, dimensions and values like describe_list(), for all tensors that the kernel's nodes
+ * read and write.
+ */
 static size_t describe(const struct kernel *k, const struct tfl_context *context, int *to)
 {
 	size_t count = 0;
@@ -356,7 +363,10 @@ static int set_argument(struct kernel *k, uint32_t i)
 							   k->ports[i].size);
 }
 
-/* Configures an execution with the tensors' current places. It is reused until a place changes. */
+/*
+ * Configures an execution with the current addresses of tensors. The execution is reused until an
+ * address changes.
+ */
 static int configure(struct kernel *k, const struct tfl_context *context)
 {
 	int result;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel that replaces a partition: see kernel_registration(). kernel.c compiles and executes
- * partitions; deferred.c has the functions for deferred ones.
+ * partitions; deferred.c has the functions for deferred partitions.
  */
 #ifndef NN_TFLITE_KERNEL_H
 #define NN_TFLITE_KERNEL_H
@@ -10,7 +10,7 @@
 #include "clients/tflite/graph.h"
 #include "clients/tflite/members.h"
 
-/* The location of an argument at the time when the execution was configured. */
+/* The memory of an argument at the time when the execution was configured. */
 struct place {
 	const void *data;
 	int handle;
@@ -19,38 +19,41 @@ struct place {
 /* A tensor whose value determines the shape of another tensor in a deferred partition. */
 struct pin {
 	int tensor;
-	int allocation;			/* its own type, while it is not made to look constant */
+	int allocation;			/* type while the tensor does not look constant */
 };
 
 struct kernel {
 	struct delegate *delegate;
 	struct members nodes;
 	int *outputs;			/* tensors that the rest of the graph reads */
-	bool *known;			/* for each output: TensorFlow Lite has computed its node */
+	bool *known;			/* for each output: true if TensorFlow Lite computed it */
 	int num_outputs;
 
 	bool is_deferred;		/* the shapes are known only when the kernel runs */
-	bool is_whole;			/* nearly the whole graph, which is never too small */
+	bool is_whole;			/* nearly the whole graph: no minimum of work */
 	/*
-	 * Parts of a deferred kernel: consecutive nodes (deferred.c). The fields from is_left to
-	 * num_pins are used by parts.
+	 * The parts of a deferred kernel, each with consecutive nodes: see deferred.c. The fields
+	 * from is_left to num_pins are only for kernels that are parts.
 	 */
 	struct kernel **parts;
 	int num_parts;
 
-	/* TensorFlow Lite computes the nodes for the current shapes */
+	/* true if TensorFlow Lite computes the part's nodes for the current shapes */
 	bool is_left;
-	int refused;			/* number of the member that NNAPI refuses; -1: none */
+	int refused;			/* number of the member that NNAPI refuses, or -1 */
 	uint64_t changes, runs;
 	struct pin *pins;
 	int num_pins;
 
-	/* The fields below are for one set of shapes, and are freed with its model. */
+	/*
+	 * The fields from `graph` on are for one set of shapes, and are freed with the model for
+	 * these shapes.
+	 */
 	struct graph graph;		/* graph with constants that the compilation points to */
 	struct constants constants;	/* constants in the model file */
 	ANeuralNetworksModel *model;
 	bool built;
-	bool is_idle;			/* there is nothing to compute, so there is no model */
+	bool is_idle;			/* true if no operation is left: `model` is NULL */
 	struct graph_port *ports;	/* inputs, then outputs, in the model's order */
 	uint32_t num_inputs, num_ports;
 	int *shapes;			/* ranks and dimensions for which the model was built */
@@ -61,38 +64,48 @@ struct kernel {
 	ANeuralNetworksExecution *execution;
 	struct place *places;		/* by port */
 	/*
-	 * for each port: memory that receives a new state, or holds an int64 tensor as int32; or
-	 * NULL
+	 * for each port: NULL, or memory that receives a new state or holds an int64 tensor as
+	 * int32
 	 */
 	char **own;
 };
 
-/* Reports a failure. If TensorFlow Lite can compute the nodes, the failure is only logged. */
+/*
+ * Reports a failure of a kernel, or only logs the failure if TensorFlow Lite can compute the
+ * kernel's nodes.
+ */
 int kernel_fail(const struct kernel *k, struct tfl_context *context, const char *what,
 		const char *why);
 void kernel_free_model(struct kernel *k);
-/* Translates the nodes and compiles them; on failure nothing is built. Returns enum tfl_status. */
+/*
+ * Translates and compiles a kernel's nodes; on failure the kernel has no model. Returns enum
+ * tfl_status.
+ */
 int kernel_build(struct kernel *k, struct tfl_context *context);
 /* Returns whether the current shapes are those for which the model was built. */
 bool kernel_same_shapes(const struct kernel *k, const struct tfl_context *context);
-/* Stores the current shapes. Returns enum tfl_status. */
+/* Stores the current shapes as those of the model. Returns enum tfl_status. */
 int kernel_remember(struct kernel *k, const struct tfl_context *context);
 /* Executes the model. Returns enum tfl_status. */
 int kernel_run(struct kernel *k, struct tfl_context *context);
 
-/* Makes one part of all nodes of a deferred kernel. Returns false if memory runs out. */
+/* Makes a single part of all nodes of a deferred kernel. Returns false if memory runs out. */
 bool deferred_init(struct kernel *k, const struct tfl_context *context);
 void deferred_free(struct kernel *k);
-/* Makes outputs dynamic, so that TensorFlow Lite reads their shapes after each invocation. */
+/*
+ * Makes outputs dynamic tensors, so that TensorFlow Lite reads the outputs' shapes after each
+ * invocation.
+ */
 void deferred_prepare(struct kernel *k, struct tfl_context *context);
 /*
- * Computes the nodes, on the device unless NNAPI refuses them. TensorFlow Lite computes a refused
- * node, and the nodes before and after it become separate parts.
+ * Computes the nodes of a deferred kernel, on the device unless NNAPI refuses a node. TensorFlow
+ * Lite computes a refused node, and the nodes before and after the refused node become separate
+ * parts.
  */
 int deferred_invoke(struct kernel *k, struct tfl_context *context);
 /*
  * Make tensors whose values determine shapes look like constants while a part is built, and restore
- * them.
+ * these tensors.
  */
 void deferred_pin(struct kernel *k, struct tfl_context *context);
 void deferred_unpin(struct kernel *k, struct tfl_context *context);

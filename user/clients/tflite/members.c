@@ -7,8 +7,9 @@
 #include "clients/tflite/operations.h"
 
 /*
- * Kernels have pointers to tensors. MOST_ADDED is the number that one call may add, and ROOM the
- * number that TensorFlow Lite reserves, without moving the others.
+ * Kernels have pointers to tensors. MOST_ADDED is the number of tensors that one call of a kernel
+ * may add. ROOM is the number of tensors that TensorFlow Lite can add without moving the existing
+ * tensors.
  */
 enum { MOST_ADDED = 8, ROOM = 16 };
 
@@ -123,8 +124,8 @@ int invoke_early(struct tfl_context *context, struct tfl_node *node, node_functi
 
 /*
  * Makes room for more tensors. TensorFlow Lite reserves room before it calls a single node. If a
- * kernel adds more tensors, the list moves, although the kernel may still use pointers to it. So
- * this adds tensors until the list has moved and has room again.
+ * kernel adds more tensors than reserved, the list moves, although the kernel may still use
+ * pointers into the list. So make_room() adds tensors until the list has moved and has room again.
  */
 static bool make_room(struct tfl_context *context, size_t *from)
 {
@@ -152,8 +153,8 @@ static int keep_outputs(const struct member *m, struct tfl_context *context)
 }
 
 /*
- * Computes the output shapes of a node. A list of dimensions that is not a new one was not
- * computed.
+ * Computes the output shapes of a node. If `prepare` has not replaced an output's list of
+ * dimensions, the output's shape is not known.
  */
 static int prepare_deferred(const struct members *m, struct member *member,
 			    struct tfl_context *context)

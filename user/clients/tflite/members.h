@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The nodes of a partition. TensorFlow Lite's own functions compute their shapes and, if NNAPI
- * cannot, their values.
+ * The nodes of a partition. TensorFlow Lite's functions compute the shapes of these nodes and, if
+ * NNAPI cannot, the values.
  */
 #ifndef NN_TFLITE_MEMBERS_H
 #define NN_TFLITE_MEMBERS_H
@@ -11,9 +11,9 @@
 typedef int node_function(struct tfl_context *context, struct tfl_node *node);
 
 /*
- * A node. Nodes are copied, because TensorFlow Lite gives access to them only while the delegate
- * prepares, and moves them. The memory that they point to stays valid. The list of temporary
- * tensors is also copied; `prepare` may replace it.
+ * A copy of a node. The delegate copies nodes, because TensorFlow Lite gives access to nodes only
+ * while the delegate prepares, and moves nodes later. The memory that a node's pointers refer to
+ * stays valid. The list of temporary tensors is also copied; `prepare` may replace it.
  */
 struct member {
 	struct tfl_node node;
@@ -26,12 +26,12 @@ struct member {
 struct members {
 	struct member *list;
 	int count;
-	struct tfl_ints **before;	/* dimensions of a node's outputs before `prepare` */
+	struct tfl_ints **before;	/* dimensions of outputs before `prepare` */
 };
 
 /*
- * Copies the nodes of the list. Returns false if memory runs out; members_free() must follow
- * anyway.
+ * Copies the nodes of the list. Returns false if memory runs out; the caller must call
+ * members_free() even then.
  */
 bool members_init(struct members *m, struct tfl_context *context, const struct tfl_ints *nodes);
 void members_free(struct members *m);
@@ -46,12 +46,15 @@ int members_prepare(const struct members *m, struct tfl_context *context, bool d
 /* Computes the shapes and values of all nodes by TensorFlow Lite's kernels. */
 int members_invoke(const struct members *m, struct tfl_context *context);
 
-/* Gives a tensor its own memory, with this enum tfl_allocation. Returns enum tfl_status. */
+/*
+ * Gives a tensor its own memory, and sets its enum tfl_allocation to `allocation`. Returns enum
+ * tfl_status.
+ */
 int tensor_keep(struct tfl_context *context, int index, int allocation);
 
 /*
- * Calls `prepare`. During the call, inputs that were computed early look like constants in the
- * model file, because some versions of some operations accept no other constants.
+ * Calls `prepare`. During this call, inputs that were computed early look like constants in the
+ * model file, because some operations of some versions accept only constants in the model file.
  */
 int prepare_known(struct tfl_context *context, struct tfl_node *node, node_function *prepare);
 

@@ -5,21 +5,21 @@
 #include <string.h>
 
 struct row {
-	translator *translate;		/* NULL: NNAPI cannot express it */
+	translator *translate;		/* NULL: NNAPI cannot express the operation */
 	function *function;
-	int32_t code;			/* OperationCode, if the translator has several */
+	int32_t code;			/* OperationCode, if the translator needs one */
 	/* types of the main input; 0 for the types that the operations support */
 	uint32_t types;
 	uint8_t data;			/* the main input */
 	uint8_t min_inputs, max_inputs;
 	bool params;			/* the node has parameters, which are mandatory */
 	bool optional;			/* inputs before min_inputs may be absent */
-	/* values are only moved, so quantised tensors need no scale */
+	/* the operation only moves values, so quantised tensors need no scale */
 	bool raw;
 	bool any;			/* output 0 has another type than the main input */
 	bool pair;			/* all inputs have the same type */
-	uint32_t shape_inputs;		/* bits of inputs that the output's shape depends on */
-	/* reason that NNAPI cannot express it; NULL if NNAPI lacks the operation */
+	uint32_t shape_inputs;		/* set of inputs that the output's shape depends on */
+	/* reason why NNAPI cannot express the operation; NULL if NNAPI lacks the operation */
 	const char *why;
 };
 
@@ -30,7 +30,7 @@ struct row {
 #define BYTES (TYPE(TFL_UINT8) | TYPE(TFL_INT8))
 #define NUMBERS (FLOATS | INTS)
 #define COMMON (FLOATS | BYTES)
-#define LONGS TYPE(TFL_INT64)		/* held as int32: see find_in() */
+#define LONGS TYPE(TFL_INT64)		/* int64, passed to NNAPI as int32: see find_in() */
 #define MOVED (FLOATS | INTS | LONGS | BYTES)
 #define PARAMS .params = true
 #define OPTIONAL .optional = true
@@ -107,7 +107,7 @@ static bool check_dims(struct lowering *t, const struct tfl_tensor *tensor)
 	return !t->refused;
 }
 
-/* Rejects a type, with a message that lists the types of the mask. */
+/* Rejects a type, with a message that lists the allowed types `types`. */
 static void refuse_type(struct lowering *t, int type, uint32_t types)
 {
 	char list[96] = "";
@@ -119,7 +119,7 @@ static void refuse_type(struct lowering *t, int type, uint32_t types)
 	refuse(t, "%s, must be one of %s", tensor_type_name(type), list);
 }
 
-/* Checks that types are equal; rejects the node otherwise. */
+/* Rejects the node unless the two types are equal. */
 static bool check_type(struct lowering *t, int type, int other, const char *how)
 {
 	return !REFUSED_IF(t, type != other, "%s %s %s", tensor_type_name(type), how,
@@ -176,7 +176,7 @@ uint32_t operation_values(int32_t code)
 
 /*
  * Begins the translation of g->node. Returns false if the node is rejected, or if TensorFlow Lite
- * has computed its outputs.
+ * has already computed the node's outputs.
  */
 static bool begin(struct graph *g, const struct row *op, bool with_shapes)
 {

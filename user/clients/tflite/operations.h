@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of TensorFlow Lite's operations that NNAPI can express. A row, in builtins.def or
- * clients/lower/functions.def, has the operation's inputs, and the translator that makes NNAPI
- * operations.
+ * The table of TensorFlow Lite's operations that NNAPI can express. A row of the table, in
+ * builtins.def or clients/lower/functions.def, has the operation's inputs, and the translator that
+ * makes NNAPI operations.
  */
 #ifndef NN_TFLITE_OPERATIONS_H
 #define NN_TFLITE_OPERATIONS_H
@@ -10,8 +10,8 @@
 #include "clients/tflite/graph.h"
 
 /*
- * Codes by name: TFL_OP_ADD. Codes of custom operations that have a row follow the last built-in
- * code.
+ * Codes of operations by name, such as TFL_OP_ADD. The codes of custom operations in builtins.def
+ * follow the last built-in code.
  */
 enum {
 #define X(code, name) TFL_OP_##name = code,
@@ -19,15 +19,15 @@ enum {
 #include "clients/tflite/builtins.def"
 };
 
-/* Returns the code of a node's operation; -1 if it has no row. */
+/* Returns the code of a node's operation; -1 if the table lacks the operation. */
 int32_t operation_code(const struct tfl_registration *registration);
 
-/* Returns a name such as "RESHAPE"; NULL for an unknown code. */
+/* Returns the name of an operation, such as "RESHAPE"; NULL for an unknown code. */
 const char *operation_name(int32_t code);
 
 /*
- * Returns why NNAPI cannot express the operation; NULL if NNAPI can, or if it simply lacks the
- * operation.
+ * Returns why NNAPI cannot express the operation; NULL if NNAPI can express the operation, or
+ * simply lacks the operation.
  */
 const char *operation_why(int32_t code);
 
@@ -43,34 +43,37 @@ bool operation_convert(struct graph *g, int32_t code, int index);
  */
 bool operation_check(struct graph *g, int32_t code);
 
-/* Returns as bits the inputs whose values determine the shapes of the outputs. */
+/* Returns a bit set of the inputs whose values determine the shapes of the outputs. */
 uint32_t operation_values(int32_t code);
 
 /* The time at which the shapes of a node's outputs are known. */
 enum deferral {
 	NOT_DEFERRED,
-	DEFERRED_BY_SHAPES,	/* when it has run; but computable earlier, from other shapes */
+	DEFERRED_BY_SHAPES,	/* when the operation has run, or earlier from other shapes */
 	DEFERRED,		/* known when the operation has run */
 };
 
 /*
- * `shapes` says for each tensor whether its value depends on shapes only; NULL means that no value
- * does.
+ * `shapes` says for each tensor whether its value depends on shapes only; NULL means that no
+ * tensor's value depends on shapes only.
  */
 enum deferral operation_deferral(const struct graph *g, int32_t code, const bool *shapes);
 
 /*
- * Computes the shape of Convolution2DTransposeBias, which TensorFlow Lite itself lacks. It is a
- * function of struct tfl_registration.
+ * Computes the shape of Convolution2DTransposeBias, which TensorFlow Lite itself lacks; for
+ * `prepare` of struct tfl_registration.
  */
 int prepare_transpose_conv_bias(struct tfl_context *context, struct tfl_node *node);
 
-/* The translators. convert/ has a file for each group. */
+/* The translators, which are in convert/, in a file for each group of operations. */
 #define OP(code, name, translate, ...) translator translate;
 #define EXTRA(name, translate, ...) translator translate;
 #include "clients/tflite/builtins.def"
 
-/* Translate kinds of LSTM; called by translators in other files. */
+/*
+ * Translate the basic and the integer LSTM; the translators of LSTM operations call these
+ * functions.
+ */
 translator basic_lstm;
 void integer_lstm(struct lowering *t, float cell_clip, float projection_clip);
 void integer_sequence_lstm(struct lowering *t, float cell_clip, float projection_clip,

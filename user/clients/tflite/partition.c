@@ -12,8 +12,8 @@ struct choice {
 	struct delegate *delegate;
 	struct candidate *nodes;	/* nodes in the order of the execution plan */
 	int count;
-	bool *dynamic;			/* for each tensor: its shape is known only at run time */
-	bool *shapes;			/* for each tensor: its value depends on shapes only */
+	bool *dynamic;			/* by tensor: true if its shape is unknown until run time */
+	bool *shapes;			/* by tensor: true if its value depends on shapes only */
 };
 
 static void leave(struct choice *c, struct candidate *n, const char *why)
@@ -37,9 +37,9 @@ static bool exist(const struct choice *c, const struct tfl_ints *tensors, int le
 }
 
 /*
- * Checks that all tensors of a graph exist, and that each is written once before it is read.
- * TensorFlow Lite partitions graphs without this check. The delegate leaves graphs that fail it
- * unchanged.
+ * Checks that all tensors of a graph exist, and that each tensor is written once before it is read.
+ * TensorFlow Lite partitions graphs without these checks. The delegate leaves graphs unchanged that
+ * fail these checks.
  */
 static bool is_sound(struct choice *c)
 {
@@ -94,7 +94,7 @@ static bool read_plan(struct choice *c)
 
 /*
  * Returns whether a tensor of the list has an unknown shape. With `mark`, marks the shapes of all
- * its tensors as unknown.
+ * tensors in the list as unknown.
  */
 static bool dynamic(struct choice *c, const struct tfl_ints *tensors, bool mark)
 {
@@ -122,7 +122,9 @@ static bool only_constants(const struct choice *c, const struct candidate *n)
 	return true;
 }
 
-/* Returns whether a node makes a dense tensor of a sparse one; NNAPI has no sparse tensors. */
+/*
+ * Returns whether a node converts a sparse tensor to a dense tensor; NNAPI has no sparse tensors.
+ */
 static bool is_dense(const struct choice *c, const struct candidate *n)
 {
 	return n->code == TFL_OP_DENSIFY && n->node->outputs->size == 1 && only_constants(c, n);
@@ -130,7 +132,7 @@ static bool is_dense(const struct choice *c, const struct candidate *n)
 
 /*
  * Returns whether the values of a node's outputs depend on shapes only: the node is SHAPE or RANK,
- * or computes from such values.
+ * or computes only from outputs of such nodes.
  */
 static bool follows_shapes(const struct choice *c, const struct candidate *n)
 {
@@ -149,8 +151,8 @@ static bool follows_shapes(const struct choice *c, const struct candidate *n)
 
 /*
  * Lets TensorFlow Lite compute shapes when it prepares, if they depend on values that depend only
- * on other shapes. TensorFlow Lite does not prepare the nodes after the first one whose shapes are
- * known only later. These nodes are prepared when they run.
+ * on other shapes. TensorFlow Lite prepares nodes only up to the first node whose output shapes are
+ * known at run time. The nodes after that node are prepared when they run.
  */
 static bool fold_shapes(struct choice *c)
 {
@@ -189,8 +191,8 @@ static bool fold_shapes(struct choice *c)
 }
 
 /*
- * Rejects nodes that the translators reject. Deferred nodes are only checked, and translated when
- * they run.
+ * Rejects nodes that the translators reject. Deferred nodes are only checked here, and translated
+ * when they run.
  */
 static bool check_each(struct choice *c)
 {
@@ -304,7 +306,7 @@ static bool check_devices(struct choice *c)
 		supported = calloc(g.b.operation_count + 1, sizeof(supported[0]));
 		ok = ok && supported && !g.b.failed;
 		taken = !ok || !g.b.operation_count || ask(c, &g, &constants, false, supported);
-		/* NNAPI has rejected the whole model, so find the node that it rejects. */
+		/* NNAPI has rejected the whole model, so find the node that NNAPI rejects. */
 		if (!taken && !attempt)
 			ask(c, &g, &constants, true, supported);
 		for (int i = 0; i < c->count && !taken && attempt; i++)
@@ -337,7 +339,10 @@ static void leave_constants(struct choice *c)
 	}
 }
 
-/* Lists the claimed nodes that are deferred or, without `deferred`, those that are not. */
+/*
+ * Lists the claimed nodes that are deferred or, without `deferred`, the claimed nodes that are not
+ * deferred.
+ */
 static struct tfl_ints *list_taken(const struct choice *c, bool deferred)
 {
 	struct tfl_ints *list = malloc(sizeof(*list) + (size_t)c->count * sizeof(int));
@@ -399,8 +404,8 @@ static bool is_whole(const struct choice *c)
 }
 
 /*
- * Rejects partitions whose work is not worth a call, and the smallest ones if there are more than
- * the maximum number. The work of deferred partitions is not known yet.
+ * Rejects partitions whose work is not worth a call, and the smallest partitions beyond the maximum
+ * number of partitions. The work of deferred partitions is not known before they run.
  */
 static bool choose_partitions(struct choice *c, bool deferred, int *kept)
 {
@@ -472,7 +477,7 @@ static int replace(struct choice *c, int partitions)
 	int status = lists[0] && lists[1] ? TFL_OK : TFL_ERROR;
 
 	/*
-	 * TensorFlow Lite lacks this operation, so it is given the function that computes the
+	 * TensorFlow Lite lacks Convolution2DTransposeBias, so set the function that computes the
 	 * output shape.
 	 */
 	for (int i = 0; i < c->count && status == TFL_OK; i++)

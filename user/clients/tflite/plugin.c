@@ -22,7 +22,8 @@ static int take_nothing(struct tfl_context *context, struct tfl_delegate *delega
 
 /*
  * Makes a delegate that leaves all nodes to TensorFlow Lite. The loader in TensorFlow Lite's tools
- * passes no function for errors, and does not check whether it got a delegate.
+ * passes no function that reports errors, and does not check whether the plug-in returned a
+ * delegate.
  */
 static struct tfl_delegate *delegate_of_nothing(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes which nodes are claimed, their multiplications, and the bytes moved to and from the
+ * Writes a report of the claimed nodes, their multiplications, and the bytes moved to and from the
  * device.
  */
 #include "clients/tflite/report.h"
@@ -19,7 +19,7 @@ static uint64_t elements(const struct tfl_tensor *t)
 	return count;
 }
 
-/* Returns dimension `i`; a negative `i` counts from the end. */
+/* Returns dimension `at` of a tensor; a negative `at` counts from the end. */
 static uint64_t dimension(const struct tfl_tensor *t, int at)
 {
 	int size = t && t->dims ? t->dims->size : 0;
@@ -34,7 +34,7 @@ static const struct tfl_tensor *tensor_of(const struct tfl_context *c, const str
 }
 
 /*
- * Counts the work of a recurrent operation, in which each matrix multiplies each step of the input.
+ * Counts the work of a recurrent operation, which multiplies each step of the input by each matrix.
  */
 static uint64_t recurrent(const struct tfl_context *c, const struct tfl_node *node)
 {
@@ -108,8 +108,8 @@ static const char *why_of(const struct candidate *n)
 }
 
 /*
- * Finds the parts of a list of nodes. Writes the parts to the file or, if `nodes` is not NULL,
- * their numbers to `nodes`. Returns how many there are.
+ * Finds the parts of a list of nodes. Writes the parts to the file or, if `nodes` is not NULL, the
+ * parts' numbers to `nodes`. Returns the number of parts.
  */
 static int find_parts(struct tfl_context *context, FILE *file, int first, struct candidate *nodes, int count,
 		      const struct tfl_ints *list)

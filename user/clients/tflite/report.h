@@ -17,11 +17,13 @@ struct candidate {
 	int32_t code;
 	bool taken;
 	bool can_be_deferred;	/* TensorFlow Lite's kernels can compute the node at run time */
-	bool deferred;		/* shapes are known only when it runs */
-	bool dequantises;		/* compilation dequantises its weights */
+	bool deferred;		/* shapes are known only when the node runs */
+	bool dequantises;		/* compilation dequantises the node's weights */
 	uint64_t work;
-	int part;			/* number of its part, for the report; -1: none */
-	/* why TensorFlow Lite computes it; NULL: claimed, or out of memory */
+	int part;			/* number of the node's part, for the report; or -1 */
+	/*
+	 * why TensorFlow Lite computes the node; NULL if the node is claimed, or if memory ran out
+	 */
 	char *why;
 };
 
@@ -30,7 +32,7 @@ bool list_has(const struct tfl_ints *list, int number);
 
 /*
  * Writes the report on `count` nodes. The nodes in `lists` are claimed; lists[1] has the deferred
- * ones.
+ * nodes.
  */
 void report_graph(struct tfl_context *context, const struct delegate *delegate, struct candidate *nodes,
 		  int count, struct tfl_ints *const lists[2]);

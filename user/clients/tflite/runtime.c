@@ -12,10 +12,10 @@
 
 enum { LEAST_MINOR = 4, MOST_NODES = 1 << 24, MOST_DIMS = 1 << 8, LAST_TYPE = 63, LAST_PLACE = 15 };
 
-/* TensorFlow Lite may be linked into the program. */
+/* The symbol is weak because TensorFlow Lite may be linked into the program or not. */
 __attribute__((weak)) const char *TfLiteVersion(void);
 
-/* Returns the version of a function's library; NULL if the library does not have one. */
+/* Returns the version of a function's library; NULL if the library does not tell its version. */
 static const char *version_of(const void *function)
 {
 	const char *(*version)(void) = TfLiteVersion, *found;

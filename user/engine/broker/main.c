@@ -28,7 +28,7 @@ static const char extensions_folder[] = NN_EXTENSIONS_DIR;
 #define NAME "nnaccel"
 #define STATE "/var/lib/nnaccel"
 
-/* The values of all options: those of the broker, and those that only main() uses. */
+/* The values of all options: the broker's options, and options that only main() uses. */
 struct arguments {
 	struct engine_options options;
 	struct cgroup_options cgroup;
@@ -63,7 +63,9 @@ static bool take_user(void *into, const char *text, char fault[OPTION_FAULT])
 	return true;
 }
 
-/* Converts a name to the form that NNACCEL_ENGINE_REGISTER expects. */
+/*
+ * Reads the option for the engine's name; accepts only names that NNACCEL_ENGINE_REGISTER allows.
+ */
 static bool take_name(void *into, const char *text, char fault[OPTION_FAULT])
 {
 	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");
@@ -127,7 +129,7 @@ static void print_version(void)
 	printf("nnacceld (nnaccel) %s, build %s\n", NNACCEL_VERSION, id);
 }
 
-/* Returns -1 to continue, or the exit code for main(). */
+/* Parses the options; returns -1 to continue, or the exit code for main(). */
 static int parse_options(int argc, char **argv, struct arguments *a)
 {
 	if (!options_read(rows, argc, argv, a))
@@ -151,7 +153,7 @@ static uint64_t half_of_memory(void)
 
 /*
  * Opens the file descriptors 0 to 2 that are closed, so that no other file gets the number of
- * input, output or log.
+ * standard input, output or error.
  */
 static void fill_standard_files(void)
 {

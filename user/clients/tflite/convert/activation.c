@@ -3,8 +3,9 @@
  * Activations, functions with parameters, normalisations.
  *
  * If NNAPI supports an operation only for float32, or only for quantised tensors of certain scales,
- * other tensors are computed as float32 between DEQUANTIZE and QUANTIZE. This rounds the exact
- * result once, so it may differ by one quantum from TensorFlow Lite's integer kernels.
+ * other tensors are computed as float32 between DEQUANTIZE and QUANTIZE. A float32 computation
+ * rounds the exact result once, so the result may differ by one quantum from TensorFlow Lite's
+ * integer kernels.
  */
 #include "clients/tflite/operations.h"
 

@@ -23,8 +23,8 @@ void arithmetic_op(struct lowering *t)
 }
 
 /*
- * Returns whether an int32 divisor may be 0. TensorFlow Lite's DIV fails for such a divisor;
- * NNAPI's does not, and rounds down.
+ * Returns whether an int32 divisor may be 0. TensorFlow Lite's DIV fails if a divisor is 0. NNAPI's
+ * DIV does not fail, and rounds down.
  */
 static bool may_be_zero(struct lowering *t)
 {
@@ -36,10 +36,13 @@ static bool may_be_zero(struct lowering *t)
 	return !divisor;
 }
 
-/* Translates FLOOR_DIV, whose row has an OperationCode, and FLOOR_MOD, whose row has none. */
+/*
+ * Translates FLOOR_DIV, which has an OperationCode in builtins.def, and FLOOR_MOD, which has none
+ * there.
+ */
 void floor_div_op(struct lowering *t)
 {
-	/* -9.9 / -3.3 is just below 3 in double precision, and 3 in float32. */
+	/* For example, -9.9 / -3.3 is just below 3 in double precision, and 3 in float32. */
 	if (!is_type(t, in(t, 0), NN(TENSOR_INT32)))
 		refuse(t, "float32, which TensorFlow Lite divides in double");
 	else if (may_be_zero(t))
@@ -68,8 +71,8 @@ void add_n_op(struct lowering *t)
 }
 
 /*
- * The condition of SELECT has one element, or one for each row. SELECT_V2 broadcasts all three
- * inputs.
+ * Translates SELECT and SELECT_V2. The condition of SELECT has one element, or one element for each
+ * row. SELECT_V2 broadcasts its condition and its two values.
  */
 void select_op(struct lowering *t)
 {

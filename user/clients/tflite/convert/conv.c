@@ -10,8 +10,8 @@
 #include "clients/dynamic.h"
 
 /*
- * Returns whether the weights have 8 bits and the activations are float32, which is quantised at
- * run time.
+ * Returns whether the weights have 8 bits and the activations are float32 and quantised at run
+ * time.
  */
 static bool is_hybrid(const struct tfl_tensor *x, const struct tfl_tensor *w)
 {
@@ -35,8 +35,8 @@ static struct operand filter_of(struct lowering *t, const struct tfl_tensor *x, 
 
 /*
  * Returns the bias, or zeros. The scale of a quantised bias is the product of the convolution's
- * scales. It is computed here because NNAPI needs exactly this product, while model files have
- * rounded values.
+ * scales. The function computes this product because NNAPI needs exactly the product, while model
+ * files have rounded values.
  */
 static uint32_t bias_of(struct lowering *t, const struct tfl_tensor *x, uint32_t input,
 			const struct operand *filter, uint32_t channels)
@@ -59,14 +59,20 @@ static uint32_t bias_of(struct lowering *t, const struct tfl_tensor *x, uint32_t
 	return in_as(t, input, &type);
 }
 
-/* Dequantises weights for a device that lacks the hybrid operation. */
+/*
+ * Dequantises weights for a device that lacks the operation on 8-bit weights and float32
+ * activations.
+ */
 static uint32_t real_weights(struct lowering *t)
 {
 	tfl(t)->dequantises = tensor_in(t, 1)->type != TFL_FLOAT32;
 	return float_in(t, 1);
 }
 
-/* Returns the operand that says how the activations of a hybrid product are quantised. */
+/*
+ * Returns the operand that selects how the float32 activations of a product with 8-bit weights are
+ * quantised.
+ */
 static uint32_t form_of(struct lowering *t, bool is_asymmetric)
 {
 	return scalar_int(t, is_asymmetric ? DYNAMIC_ROWS_ASYMMETRIC : DYNAMIC_ROWS);
@@ -84,7 +90,7 @@ struct strides {
 	int padding, width, height;
 };
 
-/* Reads the windows of a node, which computes output 0 from the image x. */
+/* Reads the windows of a node that computes output 0 from the image x. */
 static void read_window(struct lowering *t, struct window *w, const struct tfl_tensor *x,
 			const uint32_t size[2], const int dilation[2])
 {
@@ -148,8 +154,8 @@ static uint32_t by_channel(struct lowering *t, struct operand type)
 }
 
 /*
- * Translates CONV_2D and DEPTHWISE_CONV_2D. The weights' dimension of channels is the first in
- * CONV_2D and the last in DEPTHWISE_CONV_2D.
+ * Translates CONV_2D and DEPTHWISE_CONV_2D. The weights' output channels are the first dimension in
+ * CONV_2D and the last dimension in DEPTHWISE_CONV_2D.
  */
 void conv_op(struct lowering *t)
 {
@@ -196,7 +202,7 @@ void conv_op(struct lowering *t)
 
 /*
  * Translates a transposed convolution of input `image`. If the windows at `steps` positions exceed
- * the output, half of the excess is cut off at the head, and the rest at the tail.
+ * the output, half of the excess is cut off at the axis's start, and the rest at the axis's end.
  */
 static void transposed_convolution(struct lowering *t, uint32_t image, uint32_t bias, int activation)
 {
@@ -238,8 +244,8 @@ void transpose_conv_op(struct lowering *t)
 }
 
 /*
- * Computes the output shape of MediaPipe's operation, which has three parameters. Returns false if
- * the inputs or parameters have another form.
+ * Computes the output shape of MediaPipe's transposed convolution, which has three parameters.
+ * Returns false if the inputs or parameters have another form.
  */
 static bool mediapipe_shape(const struct tfl_node *node, const struct tfl_tensor *x,
 			    const struct tfl_tensor *w, int dims[4])
@@ -294,8 +300,8 @@ void transpose_conv_bias_op(struct lowering *t)
 /* ---- GEMM ---- */
 
 /*
- * Multiplies by weights that have a scale for each channel, by a convolution of images of one
- * pixel.
+ * Multiplies rows by weights that have a scale for each channel; emits a convolution in which each
+ * row is an image of one pixel.
  */
 static uint32_t by_conv(struct lowering *t, struct operand w, uint32_t rows, uint32_t bias,
 			uint32_t like)
@@ -349,7 +355,9 @@ void fully_connected_op(struct lowering *t)
 	set(t, 0, y);
 }
 
-/* Returns a view of an operand with leading dimensions of 1. */
+/*
+ * Returns a view of an operand that has `rank` dimensions, by adding leading dimensions of size 1.
+ */
 static uint32_t ranked(struct lowering *t, uint32_t operand, uint32_t rank)
 {
 	const uint32_t have = operand_of(t, operand)->rank;
@@ -360,8 +368,8 @@ static uint32_t ranked(struct lowering *t, uint32_t operand, uint32_t rank)
 }
 
 /*
- * Quantised operands are computed as float32, which is faster. The error of the sums is far below a
- * quantum.
+ * Translates BATCH_MATMUL. Quantised operands are converted to float32, because the product is then
+ * faster. The error of the product's float32 sums is far below a quantum.
  */
 void batch_matmul_op(struct lowering *t)
 {

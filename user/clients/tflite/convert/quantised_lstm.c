@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LSTM cells other than those of convert/recurrent.c: TensorFlow Lite's basic kernel, which has
+ * LSTM cells that convert/recurrent.c does not translate: TensorFlow Lite's basic kernel, which has
  * one matrix for all gates, and integer cells with 16 bits of state.
  */
 #include <string.h>
@@ -11,7 +11,10 @@ enum gate { IN, FORGET, CELL, OUT, GATES };
 
 /* ---- The basic kernel ---- */
 
-/* Inputs and outputs of the kernel: result, state, and TensorFlow Lite's intermediate tensors. */
+/*
+ * Inputs and outputs of TensorFlow Lite's basic LSTM kernel; JOINED and SUMS are intermediate
+ * tensors.
+ */
 enum { DATA, LAST, WEIGHTS, BIAS, STATE, BASIC_INPUTS };
 enum { RESULT, NEW_STATE, JOINED, SUMS, BASIC_OUTPUTS };
 
@@ -58,7 +61,10 @@ static void keep_states(struct lowering *t, uint32_t result, uint32_t state)
 	state_as(t, STATE, NEW_STATE);
 }
 
-/* Concatenates the data and the last result. The node has the concatenation as an output, too. */
+/*
+ * Concatenates the data and the last result, and also sets the node's output JOINED to the
+ * concatenation.
+ */
 static uint32_t join(struct lowering *t)
 {
 	const struct shape shape = shape_of(tensor_out(t, JOINED));
@@ -113,9 +119,10 @@ static uint32_t bias_of(struct lowering *t, enum gate gate)
 }
 
 /*
- * NNAPI's QUANTIZED_16BIT_LSTM computes the same with two matrices for each gate. Its reference
- * concatenates the recurrent weights before the input weights, but the data before the state. So
- * the first columns, which multiply the data, must be passed as the recurrent weights.
+ * NNAPI's QUANTIZED_16BIT_LSTM computes the same as TensorFlow Lite's basic kernel, but with two
+ * matrices for each gate. NNAPI's reference concatenates the recurrent weights before the input
+ * weights, but the data before the state. So the recurrent weights must be the first columns, which
+ * multiply the data.
  */
 static void basic_quantised(struct lowering *t)
 {
@@ -162,7 +169,7 @@ enum {
 	NORMS = 20, MOST_STEPS = 256,
 };
 
-/* Inputs of QUANTIZED_LSTM that all steps share: all except data and states. */
+/* Inputs of QUANTIZED_LSTM that all steps share: all inputs except the data and the states. */
 struct cell {
 	uint32_t in[32];
 };
@@ -196,7 +203,7 @@ static float intermediate_scale(struct lowering *t, int i, int32_t *zero_point)
 	return affine->scale->data[0];
 }
 
-/* Returns constant symmetric weights of type `type`; an omitted operand if they are missing. */
+/* Returns constant symmetric weights of type `type`; an omitted operand if input i is missing. */
 static uint32_t symmetric(struct lowering *t, uint32_t i, int type, int32_t operand, uint32_t rank)
 {
 	const struct tfl_tensor *w = tensor_in(t, i);
@@ -240,7 +247,7 @@ static void read_cell(struct lowering *t, struct cell *c, float cell_clip, float
 					     (i == IN && !tensor_in(t, NORMS)) ? 1 / 4096.f :
 					     intermediate_scale(t, i, NULL));
 	c->in[31] = scalar_float(t, NO_OPERAND, intermediate_scale(t, 4, &zero));
-	/* TensorFlow Lite adds the zero point to a hidden value, NNAPI subtracts it. */
+	/* TensorFlow Lite adds the zero point to a hidden value, NNAPI subtracts the zero point. */
 	if (zero <= INT8_MIN)
 		refuse(t, "a zero point of %d of hidden values", zero);
 	c->in[30] = scalar_int(t, -zero);
@@ -263,7 +270,7 @@ static bool is_integer_cell(struct lowering *t, float projection_clip)
 	return !t->refused;
 }
 
-/* Runs one step from the states h and c; the outputs are the new states and the result. */
+/* Emits one step of a cell from the states h and c; `outputs` are the new states and the result. */
 static void run_cell(struct lowering *t, const struct cell *c, uint32_t x, const uint32_t state[2],
 		     const uint32_t outputs[3])
 {
@@ -296,8 +303,8 @@ void integer_lstm(struct lowering *t, float cell_clip, float projection_clip)
 }
 
 /*
- * Translates a sequence as one cell per step, with slices and a concatenation: NNAPI has no integer
- * sequence.
+ * Translates a sequence to one cell per step, with slices and a concatenation, because NNAPI has no
+ * integer LSTM sequence.
  */
 void integer_sequence_lstm(struct lowering *t, float cell_clip, float projection_clip,
 			   bool time_major)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recurrent operations in float32. Their states are variable tensors in TensorFlow Lite. In the
- * NNAPI model they are inputs and outputs, and the outputs are copied to the variable tensors after
- * each execution. Inputs have the same order in TensorFlow Lite and NNAPI, up to the layer
- * normalisation.
+ * Recurrent operations in float32. The states of these operations are variable tensors in
+ * TensorFlow Lite. In the NNAPI model the states are inputs and outputs, and the outputs are copied
+ * to the variable tensors after each execution. Inputs have the same order in TensorFlow Lite and
+ * NNAPI, up to the layer normalisation.
  */
 #include "clients/tflite/operations.h"
 
@@ -20,7 +20,7 @@ static void append(struct cell *c, uint32_t operand)
 
 /*
  * Returns input i. Weights of int8 are dequantised once, during compilation, because NNAPI has no
- * hybrid cells.
+ * cells with 8-bit weights and float32 activations.
  */
 static uint32_t real_in(struct lowering *t, uint32_t i)
 {
@@ -36,7 +36,7 @@ static uint32_t real_in(struct lowering *t, uint32_t i)
 }
 
 /*
- * Adds inputs [from, to) of the node. For a missing one, adds an omitted operand of the rank in
+ * Adds inputs [from, to) of the node. For a missing input, adds an omitted operand of the rank in
  * `ranks`.
  */
 static void inputs(struct lowering *t, struct cell *c, uint32_t from, uint32_t to,
@@ -50,7 +50,10 @@ static void inputs(struct lowering *t, struct cell *c, uint32_t from, uint32_t t
 	}
 }
 
-/* Adds an activation. Rejects it unless recurrent operations of both interfaces have it. */
+/*
+ * Adds an activation. Rejects the node unless the recurrent operations of both TensorFlow Lite and
+ * NNAPI have this activation.
+ */
 static void activation(struct lowering *t, struct cell *c, int code)
 {
 	if (code != TFL_ACT_NONE && code != TFL_ACT_RELU && code != TFL_ACT_RELU6 &&
@@ -77,7 +80,9 @@ static void states(struct lowering *t, struct cell *c, uint32_t from, uint32_t t
 		c->out[c->outs++] = new_state(t, i);
 }
 
-/* Emits the operation. Its work is the work of one step times the number of steps. */
+/*
+ * Emits a cell's operation. The operation's work is the work of one step times the number of steps.
+ */
 static void finish(struct lowering *t, struct cell *c, uint32_t outputs, uint64_t steps)
 {
 	emit_many(t, t->code, c->outs, c->out, c->ins, c->in);

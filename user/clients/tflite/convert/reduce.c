@@ -51,8 +51,8 @@ static void mean_of_image(struct lowering *t)
 }
 
 /*
- * Translates reductions: MEAN and REDUCE_SUM are computed as float32; other reductions keep the
- * scale.
+ * Translates reductions. MEAN and REDUCE_SUM compute in float32; results of other reductions keep
+ * the input's scale.
  */
 void reduce_op(struct lowering *t)
 {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that move elements, look up elements, or change their type. */
+/* Operations that move elements, look up elements, or change the type of elements. */
 #include <string.h>
 
 #include "clients/tflite/operations.h"
 
-/* The target shape is that of the output, which TensorFlow Lite has computed. */
+/*
+ * Translates operations that only change the shape: TensorFlow Lite has already computed the
+ * output's shape.
+ */
 void reshape_op(struct lowering *t)
 {
 	set(t, 0, in(t, 0));
@@ -22,7 +25,7 @@ void transpose_op(struct lowering *t)
 		set(t, 0, permuted(t, in(t, 0), shape, order));
 }
 
-/* TensorFlow Lite converts between scales only for uint8. */
+/* Translates CONCATENATION; TensorFlow Lite converts inputs of other scales only for uint8. */
 void concatenation_op(struct lowering *t)
 {
 	const struct tfl_concatenation *p = params(t);
@@ -127,13 +130,13 @@ void slice_op(struct lowering *t)
 	set(t, 0, ranged(t, in(t, 0), shape, ranges));
 }
 
-/* Returns the range of an axis. Masks may leave its begin or end open, or drop the axis. */
+/* Returns the range of an axis. Masks may leave the range's begin or end open, or drop the axis. */
 static struct range strided(struct lowering *t, const struct tfl_strided_slice *p, int i,
 			    struct range range, int64_t size)
 {
 	const bool back = range.step < 0, is_open = p->begin_mask & 1 << i;
 
-	/* TensorFlow Lite does not clamp the index on an axis that it drops. */
+	/* TensorFlow Lite does not clamp the index on an axis that shrink_axis_mask drops. */
 	if (p->shrink_axis_mask & 1 << i &&
 	    REFUSED_IF(t, !is_open && (range.begin < -size || range.begin >= size),
 		       "place %lld of %lld in an axis that is dropped", (long long)range.begin,
@@ -189,8 +192,8 @@ void strided_slice_op(struct lowering *t)
 }
 
 /*
- * Translates BROADCAST_TO of input 0 and FILL of input 1. It does not use NNAPI's FILL, which
- * accepts only constants.
+ * Translates BROADCAST_TO of input 0 and FILL of input 1. FILL does not become NNAPI's FILL,
+ * because this accepts only constants.
  */
 void broadcast_to_op(struct lowering *t)
 {
@@ -206,7 +209,7 @@ void broadcast_to_op(struct lowering *t)
 	set(t, 0, expanded(t, in(t, t->code == NN(FILL)), shape, &to));
 }
 
-/* In a partition, shapes are constant, because it is compiled again for other shapes. */
+/* Translates SHAPE to a constant, because a partition is compiled again for other shapes. */
 void shape_op(struct lowering *t)
 {
 	const struct tfl_ints *dims = tensor_in(t, 0)->dims;
@@ -252,7 +255,7 @@ void pad_op(struct lowering *t)
 		if (x->type == TFL_FLOAT32)
 			memcpy(&real, data, sizeof(real));
 		/*
-		 * For types other than float, NNAPI's operation reads only the low byte of the
+		 * For types other than float, NNAPI's PAD_V2 reads only the low byte of the padding
 		 * value.
 		 */
 		more = x->type == TFL_FLOAT32 ? scalar_float(t, in(t, 0), real) :
@@ -275,7 +278,10 @@ void resize_op(struct lowering *t)
 	if (p->align_corners && p->half_pixels)
 		return refuse(t, "aligned corners and half pixel centers");
 	flat(&to, dims);
-	/* NNAPI truncates interpolated quantised values, TensorFlow Lite rounds them. */
+	/*
+	 * NNAPI truncates interpolated quantised values, TensorFlow Lite rounds interpolated
+	 * values.
+	 */
 	set(t, 0, resized(t, t->code, bilinear ? float_in(t, 0) : in(t, 0), dims, false,
 			  p->align_corners, p->half_pixels));
 }
@@ -316,7 +322,7 @@ void embedding_lookup_op(struct lowering *t)
 
 /*
  * Checks that keys ascend. With equal or unsorted keys, TensorFlow Lite and NNAPI may find
- * different ones.
+ * different keys.
  */
 static bool are_ascending(struct lowering *t, const struct tfl_tensor *keys)
 {
@@ -409,7 +415,7 @@ void space_to_batch_op(struct lowering *t)
 			       constant_ints(t, 2, (uint32_t[]){ 2, 2 }, padding)));
 }
 
-/* NNAPI's operation does not crop, so a SLICE follows. */
+/* Translates BATCH_TO_SPACE_ND. NNAPI's BATCH_TO_SPACE_ND does not crop, so a SLICE follows. */
 void batch_to_space_op(struct lowering *t)
 {
 	const struct shape *shape = shape_in(t, 0), out = shape_of(tensor_out(t, 0));
@@ -460,8 +466,8 @@ void reverse_op(struct lowering *t)
 
 /*
  * Reverses the first n elements of the axis `time`; input 1 has n for each index on the axis
- * `batch`. Both axes are merged to rows, and GATHER copies row n - 1 - s to row s if s < n,
- * otherwise row s.
+ * `batch`. The axes `time` and `batch` are merged to rows. GATHER copies row n - 1 - s to row s if
+ * s < n, otherwise row s to row s.
  */
 void reverse_sequence_op(struct lowering *t)
 {
@@ -512,7 +518,10 @@ void reverse_sequence_op(struct lowering *t)
 
 /* ---- Types ---- */
 
-/* Casts between types for which both interfaces compute the same results; rejects other types. */
+/*
+ * Casts between types for which TensorFlow Lite and NNAPI compute the same results; rejects other
+ * types.
+ */
 void cast_op(struct lowering *t)
 {
 	const struct tfl_tensor *from = tensor_in(t, 0), *to = tensor_out(t, 0);
