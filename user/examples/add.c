@@ -13,8 +13,8 @@
 #define OP_ADD 0	/* ANEURALNETWORKS_ADD */
 
 /*
- * Four operands: two inputs, the activation and the sum. The activation (NONE) is a constant at
- * byte 0 of `values`. `consumers` counts the operations that read an operand.
+ * Four operands: two inputs, the activation and the sum. The operand of the activation (NONE) is a
+ * constant at byte 0 of `values`. `consumers` counts the operations that read an operand.
  */
 static const struct nn_operand operands[] = {
 	{ .type = NN_TENSOR_FLOAT32, .rank = 1, .dims = { COUNT },
@@ -29,8 +29,8 @@ static const struct nn_operand operands[] = {
 static const int64_t values[] = { 0 };
 
 /*
- * One operation: ADD of operands 0 and 1, with the activation in operand 2. Its result is operand
- * 3.
+ * One operation: ADD of operands 0 and 1, with the activation in operand 2 and the result in
+ * operand 3.
  */
 static const uint32_t inputs[] = { 0, 1, 2 };
 static const uint32_t outputs[] = { 3 };
@@ -55,7 +55,7 @@ static const struct nn_model model = {
 static enum nn_status run(struct nna_prepared_model *prepared, struct nna_memory *memory,
 			  struct nn_error *err)
 {
-	/* Each argument is a range of one of the request's memories. */
+	/* An argument is a range of bytes in one of the request's memories. */
 	const size_t size = COUNT * sizeof(float);
 	const struct nna_argument in[] = {
 		{ .pool = 0, .offset = 0, .length = size },

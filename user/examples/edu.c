@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An application for the engine of QEMU's PCI device for education (Documentation/hardware.rst). It
- * lets the device compute factorials and copy an image, and then sends a command that misses its
- * deadline.
+ * An application for the engine of QEMU's PCI device for education (Documentation/hardware.rst).
+ * The application lets the device compute factorials and copy an image, and then sends a command
+ * that misses its deadline.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -29,7 +29,7 @@ static void must(int result, const char *what)
 {
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		return;
-	/* The library has logged the reason. */
+	/* Print only the failed step, because the library has logged the reason. */
 	fprintf(stderr, "edu: cannot %s (%d)\n", what, result);
 	exit(EXIT_FAILURE);
 }
@@ -42,7 +42,7 @@ static void check(int is_true, const char *what)
 	exit(EXIT_FAILURE);
 }
 
-/* Lists the devices; returns the one with the extension. */
+/* Prints a list of the devices; returns the device that has the extension. */
 static const ANeuralNetworksDevice *find_device(void)
 {
 	ANeuralNetworksDevice *device, *found = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An application that uses vendor extensions to compute the first Fibonacci numbers, and the ratio
- * of each to the previous one. See Documentation/extensions.rst.
+ * of each number to the previous number. See Documentation/extensions.rst.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void must(int result, const char *what)
 {
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		return;
-	/* The library has logged the reason. */
+	/* Print only the failed step, because the library has logged the reason. */
 	fprintf(stderr, "fibonacci: cannot %s (%d)\n", what, result);
 	exit(EXIT_FAILURE);
 }
@@ -75,7 +75,8 @@ static ANeuralNetworksModel *make_model(void)
 }
 
 /*
- * Returns the device that has the extension. Attributes need a compilation for this device alone.
+ * Returns the device that has the extension. Attributes need a compilation for the extension's
+ * device alone.
  */
 static const ANeuralNetworksDevice *find_device(void)
 {

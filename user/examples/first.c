@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The first network for the NNAPI: two layers that compute the exclusive or of two numbers. See
- * Documentation/tutorial.rst. The argument, if there is one, is the number of seconds for which it
+ * Documentation/tutorial.rst. An optional argument is the number of seconds for which the program
  * computes.
  */
 #include <stdio.h>
@@ -16,7 +16,7 @@
 /* model */
 
 /*
- * Each row of a weight matrix has the weights of a unit: hidden = relu(input * w1' + b1), answer =
+ * A row of a weight matrix has the weights of a unit: hidden = relu(input * w1' + b1), answer =
  * hidden * w2' + b2
  */
 static const float w1[2][2] = { { 1, 1 }, { 1, 1 } };
@@ -31,14 +31,14 @@ static void must(int result, const char *what)
 {
 	if (result == ANEURALNETWORKS_NO_ERROR)
 		return;
-	/* The library has logged the reason. */
+	/* Print only the failed step, because the library has logged the reason. */
 	fprintf(stderr, "first: cannot %s (%d)\n", what, result);
 	exit(EXIT_FAILURE);
 }
 
 /*
- * Adds an operand. The value of a small constant is copied. A large one must stay valid until the
- * model is finished.
+ * Adds an operand. The value of a small constant is copied. The value of a large constant must stay
+ * valid until the model is finished.
  */
 static uint32_t add_operand(ANeuralNetworksModel *model, int32_t code, uint32_t rank,
 			    const uint32_t *dims, const void *value, size_t size)

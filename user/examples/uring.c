@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Executions by io_uring: submits a batch of executions in one system call, and handles each result
- * as it arrives. Needs liburing.
+ * when it arrives. The example needs liburing.
  */
 #include <liburing.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 #define OP_ADD 0	/* ANEURALNETWORKS_ADD */
 
 /*
- * Four operands: two inputs, the activation and the sum. The activation (NONE) is a constant at
- * byte 0 of `values`. `consumers` counts the operations that read an operand.
+ * Four operands: two inputs, the activation and the sum. The operand of the activation (NONE) is a
+ * constant at byte 0 of `values`. `consumers` counts the operations that read an operand.
  */
 static const struct nn_operand operands[] = {
 	{ .type = NN_TENSOR_FLOAT32, .rank = 1, .dims = { COUNT },
@@ -32,8 +32,8 @@ static const struct nn_operand operands[] = {
 static const int64_t values[] = { 0 };
 
 /*
- * One operation: ADD of operands 0 and 1, with the activation in operand 2. Its result is operand
- * 3.
+ * One operation: ADD of operands 0 and 1, with the activation in operand 2 and the result in
+ * operand 3.
  */
 static const uint32_t inputs[] = { 0, 1, 2 };
 static const uint32_t outputs[] = { 3 };
@@ -55,8 +55,8 @@ static const struct nn_model model = {
 };
 
 /*
- * Bytes of an argument. In the memory, each execution has two inputs and an output, one after the
- * other.
+ * Size of an argument in bytes. In the memory, each execution has two inputs and an output, one
+ * after the other.
  */
 static const size_t size = COUNT * sizeof(float);
 
@@ -78,7 +78,7 @@ static enum nn_status make(struct nna_prepared_model *prepared, struct nna_memor
 	return nna_submission_create(prepared, &request, NULL, submission, err);
 }
 
-/* Takes one completion. */
+/* Waits for one completion and handles its result. */
 static enum nn_status fail(struct nn_error *err, const char *what, int error)
 {
 	snprintf(err->message, sizeof(err->message), "%s: %s", what, strerror(-error));
@@ -108,8 +108,8 @@ static enum nn_status take(struct io_uring *ring, struct nna_submission *const *
 }
 
 /*
- * Runs a batch. After an error, it still waits for all completions, because other executions may be
- * running.
+ * Runs a batch. After an error, run() still waits for all completions, because other executions may
+ * be running.
  */
 static enum nn_status run(struct io_uring *ring, struct nna_submission *const *submissions,
 			  const float *data, struct nn_error *err)

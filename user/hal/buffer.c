@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Buffers of memory domains: device memory that executions read and write, and that this process
- * only copies to and from. The kernel knows only the bytes of buffers; this file stores the shapes.
+ * Buffers of memory domains: device memory that executions read and write. This process cannot map
+ * a buffer, but only copy data to and from the buffer. The kernel knows only the bytes of buffers;
+ * this file stores the shapes.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -28,12 +29,13 @@ struct nna_buffer {
 	uint32_t num_roles;
 	struct nnaccel_role *roles;
 
-	/* protects the following fields; not held during ioctls that copy */
+	/* protects the fields that follow; not held during ioctls that copy */
 	pthread_mutex_t lock;
 	uint32_t kernel_id;
 	uint64_t capacity;
 	/*
-	 * The extension's type, as in struct nna_signature_operand; NULL for a type of the NNAPI.
+	 * The buffer's type if an extension defines the type, as in struct nna_signature_operand;
+	 * NULL for a type of the NNAPI.
 	 */
 	const struct nn_device_extension_item *type;
 	/* The operand that merges all roles and the description, without extra parameters. */
@@ -67,8 +69,8 @@ static enum nn_status kernel_alloc(const struct nna_buffer *b, uint64_t capacity
 }
 
 /*
- * Under the lock. Allocates a larger buffer. The contents are lost, so the caller must write new
- * ones.
+ * Allocates a larger kernel buffer; the caller holds the lock. The contents are lost, so the caller
+ * must write new contents.
  */
 static enum nn_status grow(struct nna_buffer *b, uint64_t size, struct nn_error *err)
 {
@@ -135,7 +137,10 @@ static void buffer_put(struct nna_buffer *b)
 	free(b);
 }
 
-/* Returns the buffer of a token with a reference, or NULL. */
+/*
+ * Takes a reference to the buffer of a token and returns the buffer; NULL if no buffer has the
+ * token.
+ */
 static struct nna_buffer *buffer_find(struct nna_device *device, uint32_t token)
 {
 	struct nna_buffer *b = NULL;
@@ -149,7 +154,10 @@ static struct nna_buffer *buffer_find(struct nna_device *device, uint32_t token)
 	return b;
 }
 
-/* The caller holds buffers_lock. Doubles the table; returns false if memory runs out. */
+/*
+ * Doubles the device's table of buffers; returns false if memory runs out. The caller holds
+ * buffers_lock.
+ */
 static bool grow_table(struct nna_device *device)
 {
 	uint32_t before = device->buffers_size, size = before ? 2 * before : FIRST_BUFFERS;
@@ -283,13 +291,19 @@ static enum nn_status add_roles(struct nna_buffer *b, const struct role_list *li
 	return status;
 }
 
-/* Returns the factor of a buffer's size: the element size of an extension's type, or 1. */
+/*
+ * Returns the factor by which the size of a buffer's operand is multiplied: the element size of an
+ * extension's type, or 1.
+ */
 static uint32_t unit_of(const struct nna_buffer *b)
 {
 	return b->type ? b->type->element_size : 1;
 }
 
-/* Returns the initial size: the size of the shape, or FIRST_CAPACITY if dimensions are unknown. */
+/*
+ * Returns the initial size of a buffer: the size of its shape, or FIRST_CAPACITY if dimensions are
+ * unknown.
+ */
 static uint64_t first_capacity(const struct nna_buffer *b)
 {
 	struct nn_operand least = b->initial;
@@ -342,7 +356,9 @@ static enum nn_status allocate(struct nna_buffer *b, const struct role_list *lis
 		status = add_roles(b, &lists[1], err);
 	if (status)
 		return status;
-	/* The scales belong to the model, which may be freed before the buffer. */
+	/*
+	 * Drop the scales, because they belong to the model, which may be freed before the buffer.
+	 */
 	memset(&b->initial.extra, 0, sizeof(b->initial.extra));
 	if (!nn_operand_merge_dims(&b->initial, desc->rank, desc->dims))
 		return nn_fail(err, NN_INVALID_ARGUMENT, "buffer: the description's dimensions and "
@@ -402,7 +418,7 @@ enum nn_status nna_buffer_allocate(struct nna_device *device, const struct nna_b
 
 /* ---- copies ---- */
 
-/* Returns the bytes of a complete shape; 0 if a dimension is 0. */
+/* Returns the size in bytes of a complete shape; 0 if a dimension is 0. */
 static uint64_t bytes_of(const struct nna_buffer *b, const struct nn_operand *operand)
 {
 	const struct nn_type_info *info = nn_type_info_of(operand->type);
@@ -582,7 +598,7 @@ static enum nn_status hold(struct nna_buffer_uses *uses, struct nna_device *devi
 	return NN_OK;
 }
 
-/* Under the lock. Checks that the buffer's contents fit this input. */
+/* Checks that the buffer's contents fit input `index`. The caller holds the lock. */
 static enum nn_status check_input(struct nna_buffer *b, struct nnaccel_arg *arg, uint32_t index,
 				  struct nn_error *err)
 {
@@ -599,7 +615,7 @@ static enum nn_status check_input(struct nna_buffer *b, struct nnaccel_arg *arg,
 	return NN_OK;
 }
 
-/* Under the lock. Checks that the buffer fits this output. */
+/* Checks that the buffer fits output `index`. The caller holds the lock. */
 static enum nn_status check_output(struct nna_buffer *b, const struct nnaccel_arg *arg,
 				   uint32_t index, struct nn_error *err)
 {
@@ -637,7 +653,7 @@ enum nn_status nna_buffers_in(struct nna_buffer_uses *uses, struct nna_device *d
 	return status;
 }
 
-/* Under the lock. Records the shape of an output's contents. */
+/* Records the shape of an output's contents in the buffer. The caller holds the lock. */
 static void note_output(struct nna_buffer *b, bool success, const struct nnaccel_shape *shape,
 			bool *again)
 {
@@ -662,8 +678,8 @@ void nna_buffers_out(struct nna_buffer_uses *uses, const struct nna_request *req
 {
 	*again = false;
 	/*
-	 * The failed execution most likely never began; otherwise the kernel knows the buffer's
-	 * state.
+	 * An execution with this error most likely never began. If it began, the kernel knows the
+	 * buffer's state.
 	 */
 	if (status == NN_INVALID_ARGUMENT)
 		return;

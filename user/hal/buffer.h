@@ -8,10 +8,10 @@
 
 #include "device.h"
 
-/* Number of tokens that need no heap memory. */
+/* Maximum number of a request's tokens that need no heap memory. */
 #define NNA_SMALL_TOKENS 8
 
-/* The buffers of a request; there is a reference to each of the first `count`. */
+/* The buffers of a request, with a reference to each of the first `count` buffers. */
 struct nna_buffer_uses {
 	uint32_t count;
 	struct nna_buffer **buffers;
@@ -34,7 +34,7 @@ enum nn_status nna_buffers_in(struct nna_buffer_uses *uses, struct nna_device *d
 
 /*
  * Records the shapes of outputs' contents after an execution. Sets *again if an output of unknown
- * size did not fit and its buffer has grown; uses->ids then has the buffer's new id.
+ * size did not fit and its buffer has grown. When *again is set, uses->ids has the buffer's new id.
  */
 void nna_buffers_out(struct nna_buffer_uses *uses, const struct nna_request *request,
 		     enum nn_status status, const struct nnaccel_shape *shapes,

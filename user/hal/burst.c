@@ -34,7 +34,7 @@ struct nna_burst {
 	struct nna_slots slots;
 
 	atomic_flag busy;		/* set by the thread that uses the following fields */
-	bool broken;			/* the rings are corrupt and are not used any more */
+	bool broken;			/* the rings are corrupt, so nothing uses them any more */
 	struct nn_ring ring;
 	struct nnaccel_datum *datums;	/* [capacity] */
 	uint32_t capacity;
@@ -159,7 +159,7 @@ static enum nn_status publish(struct nna_burst *b, struct nn_error *err)
 	return error ? nna_fail_errno(b->device, "burst", error, err) : NN_OK;
 }
 
-/* Frees a burst that is in no list. */
+/* Frees a burst that is not in the device's list. */
 static void delete(struct nna_burst *b)
 {
 	nn_rings_unmap(&b->rings);
@@ -235,7 +235,10 @@ static bool may_fit(const struct nna_burst *b, const struct nna_request *r)
 	return !r->num_tokens && args <= b->capacity && result <= b->capacity;
 }
 
-/* Returns an array of at least `count` elements; the old contents are lost. NULL: no memory. */
+/*
+ * Returns an array of at least `count` elements, or NULL if memory runs out; the old contents are
+ * lost.
+ */
 static void *reserve(void *array, uint32_t *room, uint32_t count, size_t size)
 {
 	if (array && count <= *room)
@@ -270,8 +273,8 @@ static bool bind_slot(struct nna_burst *b, struct nna_memory *memory, uint32_t *
 	if (burst_call(b, &bind))
 		return false;
 	/*
-	 * Set the flag before other threads can find the slot. A thread that frees the memory
-	 * searches for slots only if the flag is set.
+	 * Set has_slots before other threads can find the slot. A thread that frees the memory
+	 * searches for slots only if has_slots is set.
 	 */
 	memory->has_slots = true;
 	*slot = bind.slot;
@@ -293,8 +296,8 @@ static bool get_slots(struct nna_burst *b, const struct nna_request *r)
 }
 
 /*
- * Sends the request. Returns false if nothing was sent, because the rings or the slots do not allow
- * it.
+ * Sends a request through the rings. Returns false, without sending, if the request does not fit
+ * the rings or a memory gets no slot.
  */
 static bool send_request(struct nna_burst *b, const struct nna_request *r, bool measure)
 {
@@ -320,8 +323,8 @@ static bool send_request(struct nna_burst *b, const struct nna_request *r, bool 
 }
 
 /*
- * Receives the result. The request was already sent, so a failure must not repeat it by
- * nna_execute().
+ * Receives the result of a request. The request was already sent, so after a failure the caller
+ * must not repeat the request by nna_execute().
  */
 static enum nn_status receive_result(struct nna_burst *b, const struct nna_request *r,
 				     struct nn_result *result, struct nn_error *err)
@@ -347,7 +350,10 @@ static enum nn_status receive_result(struct nna_burst *b, const struct nna_reque
 	return NN_OK;
 }
 
-/* Copies shapes and times. Returns the worker's status unless the shapes are wrong. */
+/*
+ * Copies shapes and times from the worker's result. Returns the worker's status unless the shapes
+ * are wrong.
+ */
 static enum nn_status take_result(const struct nna_request *r, const struct nn_result *result,
 				  const struct nna_results *to, struct nn_error *err)
 {
@@ -370,8 +376,8 @@ static enum nn_status take_result(const struct nna_request *r, const struct nn_r
 }
 
 /*
- * Executes through the rings. Sets *sent if the request was sent. If *sent stays false and NN_OK is
- * returned, the caller must use the ioctl.
+ * Executes a request through the rings. Sets *sent if the request was sent. If *sent stays false
+ * and NN_OK is returned, the caller must use the ioctl.
  */
 static enum nn_status execute(struct nna_burst *b, const struct nna_request *r, bool measure,
 			      bool *sent, const struct nna_results *to, struct nn_error *err)

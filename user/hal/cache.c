@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compilation cache: copies the engine's parts of a prepared model to the caller's files, and
- * back. The engine never gets the caller's files.
+ * The compilation cache: copies the parts of a prepared model that the engine writes to the
+ * caller's files, and back. The engine never gets the caller's files.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,10 +17,7 @@
 #include "sized.h"
 #include "submit.h"
 
-/*
- * Maximum number of times that the sizes are queried, because they may change before the parts are
- * read.
- */
+/* Maximum number of queries for the parts' sizes, which may change before the parts are read. */
 #define SAVE_TRIES 3
 
 enum nn_status nna_cache_files_needed(struct nna_device *device, uint32_t *model_files,
@@ -80,7 +77,7 @@ static enum nn_status ask_cached(struct nna_device *device, struct nnaccel_prepa
 				err);
 }
 
-/* Checks those properties of an entry that can be checked without another process. */
+/* Checks the sizes of an entry's files, which is possible without the engine. */
 static enum nn_status check_sizes(const struct nna_cache_files *files, struct nn_error *err)
 {
 	uint64_t bytes = 0;
@@ -98,8 +95,8 @@ static enum nn_status check_sizes(const struct nna_cache_files *files, struct nn
 }
 
 /*
- * Loads a model. The kernel's model refers to the data files' pools, and the pools keep the files
- * locked.
+ * Loads a model. The kernel's model refers to the pools of the data files, and these pools keep the
+ * files locked.
  */
 static enum nn_status load(struct nna_device *device, const struct nna_cache *cache,
 			   const struct nna_cache_files *files,
@@ -172,7 +169,7 @@ enum nn_status nna_prepare_model_from_cache(struct nna_device *device,
 
 /* ---- saving ---- */
 
-/* Memory to which the engine writes the parts. */
+/* Memory to which the engine writes the parts of a model. */
 struct parts {
 	uint32_t num_model, count;
 	struct nna_memory *memories[NNA_MAX_CACHE_FILES];
@@ -238,7 +235,7 @@ static enum nn_status alloc_parts(struct nna_device *device, struct parts *parts
 	return status;
 }
 
-/* Rejects an answer if a part is longer than the memory for it. */
+/* Rejects the engine's answer if a part is longer than the memory for this part. */
 static enum nn_status check_parts(const struct parts *parts, struct nn_error *err)
 {
 	for (uint32_t i = 0; i < parts->count; i++) {
@@ -254,8 +251,8 @@ static enum nn_status check_parts(const struct parts *parts, struct nn_error *er
 }
 
 /*
- * Lets the engine write the parts to memory of this process. If all parts are empty, compilation
- * was deferred. `err` must not be NULL, and stays empty on success.
+ * Lets the engine write a model's parts to memory of this process. All parts are empty if the
+ * engine has deferred the compilation. `err` must not be NULL, and stays empty on success.
  */
 static enum nn_status get_parts(const struct nna_prepared_model *prepared,
 				const struct nna_cache *cache, struct parts *parts,

@@ -30,8 +30,9 @@ static enum nn_status fail_errno(const char *what, int error, struct nn_error *e
 }
 
 /*
- * Opens the file of a handle again. Locks belong to an open file description, and the caller's may
- * be in use for another model. If opening fails, returns a duplicate of the caller's handle.
+ * Opens the file of a handle again. Locks belong to an open file description, and the caller's
+ * description may be in use for another model. If the file cannot be opened, returns a duplicate of
+ * the caller's handle.
  */
 static int open_again(int fd)
 {
@@ -104,8 +105,9 @@ static enum nn_status open_file(const struct nna_cache *cache, struct nna_cache_
 }
 
 /*
- * Locks the files always in the same order, so that two processes cannot wait for each other. A
- * writer first locks data files only for reading, because they may already have the right contents.
+ * Opens and locks the files, always in the same order, so that two processes cannot wait for each
+ * other. A writer first locks data files only for reading, because the files may already have the
+ * right contents.
  */
 enum nn_status nna_cache_files_open(const struct nna_cache *cache, bool writes,
 				    struct nna_cache_files *files, struct nn_error *err)
@@ -139,7 +141,7 @@ void nna_cache_files_close(struct nna_cache_files *files)
 	files->count = 0;
 }
 
-/* Returns whether a file's contents are exactly these bytes. */
+/* Returns whether the contents of file `i` are exactly the bytes of `part`. */
 static bool holds(const struct nna_cache_files *files, uint32_t i,
 		  const struct nna_cache_bytes *part)
 {
@@ -161,7 +163,7 @@ static bool holds(const struct nna_cache_files *files, uint32_t i,
 	return true;
 }
 
-/* Each step is on the disk before the next one begins. */
+/* Empties a file, and waits until the change is on the disk. */
 static bool empty(int fd)
 {
 	return !ftruncate(fd, 0) && !fdatasync(fd);
@@ -174,8 +176,8 @@ static bool write_file(int fd, const struct nna_cache_bytes *part)
 }
 
 /*
- * The first file is emptied first and written last. So a written first file never exists beside
- * files of another entry, even after a power failure.
+ * Writes an entry's files; the first file is emptied before all others and written last. So a
+ * written first file never exists beside files of another entry, even after a power failure.
  */
 enum nn_status nna_cache_files_write(struct nna_cache_files *files,
 				     const struct nna_cache_bytes *parts, struct nn_error *err)

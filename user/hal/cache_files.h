@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of a compilation cache entry. This library opens the caller's files again and locks
- * them against readers or writers in other processes. A crash while writing leaves an empty entry,
- * never files of different models.
+ * The files of a compilation cache entry. The library opens the caller's files again and locks the
+ * files against readers or writers in other processes. A crash during a write leaves an empty
+ * entry, never an entry with files of different models.
  */
 #ifndef NN_HAL_CACHE_FILES_H
 #define NN_HAL_CACHE_FILES_H
@@ -15,7 +15,7 @@
 
 #define NNA_MAX_CACHE_FILES (2 * NNACCEL_MAX_CACHE_PARTS)
 
-/* The files of an entry. In all arrays, model files come first. */
+/* The files of an entry. In all arrays of struct nna_cache_files, model files come first. */
 struct nna_cache_files {
 	uint32_t num_model, count;
 	/*
@@ -36,10 +36,11 @@ struct nna_cache_bytes {
 int nna_cache_file(const struct nna_cache *cache, uint32_t i);
 
 /*
- * Opens and locks the files of an entry, for reading unless `writes`. Returns NN_INVALID_ARGUMENT
- * for wrong files, no files, or more than 32 of a kind, and NN_GENERAL_FAILURE if other processes
- * keep the files locked. The caller must call nna_cache_files_close(), which ends the locks. If a
- * pool of the kernel still refers to an open file, that file stays locked.
+ * Opens and locks the files of an entry, for writing if `writes` is set, otherwise for reading.
+ * Returns NN_INVALID_ARGUMENT for wrong files, no files, or more than 32 files of a kind, and
+ * NN_GENERAL_FAILURE if other processes keep the files locked. The caller must call
+ * nna_cache_files_close(), which ends the locks. A file stays locked as long as a pool of the
+ * kernel refers to the file.
  */
 enum nn_status nna_cache_files_open(const struct nna_cache *cache, bool writes,
 				    struct nna_cache_files *files, struct nn_error *err);

@@ -23,9 +23,9 @@ struct nna_deferred {
 	int fds[NNA_MAX_CACHE_FILES];	/* duplicates of the caller's handles: model files first */
 	struct nna_cache cache;		/* of these handles */
 	_Atomic(uint64_t) executions;
-	/* number of executions after which to save; NEVER while a thread saves */
+	/* number of executions after which to save the model; NEVER while a thread saves */
 	_Atomic(uint64_t) next;
-	bool is_last;	/* the next save is the last; set only by the thread */
+	bool is_last;	/* the next save is the last; only the thread sets is_last */
 	pthread_mutex_t lock;		/* protects the fields that follow */
 	pthread_t thread;
 	pid_t process;	/* process in which the thread runs; a forked child has no such thread */
@@ -72,8 +72,8 @@ static void *save(void *arg)
 		nn_fail(&reason, NN_GENERAL_FAILURE, "cache: not saved");
 	if (put_off) {
 		/*
-		 * The reported execution has only begun, because it waits for a fence. After a
-		 * later execution there may be a model to save.
+		 * The reported execution has only begun, because it waits for a fence. Try again
+		 * after the next execution, when there may be a model to save.
 		 */
 		atomic_store(&deferred->next, atomic_load(&deferred->executions) + 1);
 		return NULL;

@@ -9,15 +9,15 @@
 
 /*
  * Duplicates a cache entry's handles, to save the model later. `put_off` says that nothing was
- * saved yet, because the engine compiles at the first execution. If memory runs out, there is no
- * later save.
+ * saved yet, because the engine compiles at the first execution. If memory runs out, the model is
+ * not saved later.
  */
 void nna_deferred_begin(struct nna_prepared_model *prepared, const struct nna_cache *cache,
 			bool put_off);
 
 /*
  * Records that an execution has succeeded, or was submitted and waits for a fence. Any number of
- * threads may call this.
+ * threads may call nna_deferred_executed() at the same time.
  */
 void nna_deferred_executed(struct nna_prepared_model *prepared);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Checks that the index and the files of plans are complete and match. Plans may change during the
- * check: a fault of a plan's file is reported only if the plan is still in the index at the end.
+ * check, so a fault of a plan's file is reported only if the index still has the plan at the
+ * check's end.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -91,7 +92,7 @@ static void read_plan(struct checked *plan, sqlite3_stmt *row)
 	memcpy(plan->data_hash, sqlite3_column_blob(row, 5), DIGEST_SIZE);
 }
 
-/* Returns SQLITE_DONE or an error. */
+/* Reads the list of plans from the index; returns SQLITE_DONE or an error. */
 static int read_plans(struct blob_check *check, sqlite3 *db)
 {
 	sqlite3_stmt *s = NULL;
@@ -185,7 +186,10 @@ void blob_check_run(struct blob_check *check)
 
 /* ---- the end ---- */
 
-/* Returns 1 if the index has a plan in this file, 0 if not, and -1 if the query failed. */
+/*
+ * Returns 1 if the index has a plan in file `file`, 0 if the index has no such plan, and -1 if the
+ * query failed.
+ */
 static int is_there(sqlite3_stmt *s, int64_t file)
 {
 	int error;

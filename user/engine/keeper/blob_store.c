@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine's own cache. A file gets a name that was never used before, and is on the disk before
- * the index names it. To remove an entry, the store deletes it from the index before its file. Only
- * the thread that owns the store changes the index; another thread may hash and write files
- * meanwhile. Files that the index does not name are removed when the store is opened.
+ * The engine's own cache. A new entry's file gets a name that no file had before, and is on the
+ * disk before the index names the file. To remove an entry, the store deletes the index's row
+ * before the file. Only the thread that owns the store changes the index; another thread may hash
+ * and write files at the same time. Files that the index does not name are removed when the store
+ * is opened.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -24,8 +25,8 @@
 #include "kit/cache/keeper_message.h"
 
 /*
- * Number of entries that the store remembers as verified. Other entries are verified when they are
- * used again.
+ * Number of entries that the store remembers as verified. An entry that the store does not remember
+ * is verified when it is used again.
  */
 #define MAX_VERIFIED 256
 
@@ -35,7 +36,7 @@ struct blob_store {
 	struct blob_limits limits;
 	int64_t verified[MAX_VERIFIED];
 	unsigned int next_verified;	/* number of entries put in `verified` so far */
-	int64_t *removed;		/* files to be deleted, whose entries were removed */
+	int64_t *removed;		/* files of removed entries, to be deleted */
 	size_t num_removed, removed_room;
 	uint64_t in_flight;		/* number of puts in progress */
 	int64_t last_file;		/* highest number that a file has had */
@@ -88,8 +89,8 @@ static bool finish(struct blob_store *store, sqlite3_stmt *s)
 }
 
 /*
- * Reads the numbers of a statement's first row, and frees the statement. Returns false if it has no
- * row.
+ * Reads the numbers of a statement's first row, and frees the statement. Returns false if the
+ * statement yields no row.
  */
 static bool first_row(struct blob_store *store, sqlite3_stmt *s, int64_t *row, int columns)
 {
@@ -103,7 +104,7 @@ static bool first_row(struct blob_store *store, sqlite3_stmt *s, int64_t *row, i
 	return error == SQLITE_ROW;
 }
 
-/* Returns the number that a query yields, or -1 if it has no row. */
+/* Returns the number that a query yields, or -1 if the query yields no row. */
 static int64_t ask(struct blob_store *store, const char *sql, int64_t number)
 {
 	int64_t answer;
@@ -229,7 +230,7 @@ static bool write_file(int folder, int64_t file, const char *bytes, uint64_t siz
 	return written && !fsync(folder);
 }
 
-/* Returns whether the index has a file of this name. */
+/* Returns whether the index has a file called `name`. */
 static bool is_known(struct blob_store *store, const char *name)
 {
 	char *end, same[24];
@@ -322,7 +323,9 @@ static void verify(struct blob_work *work)
 		munmap(data, size);
 }
 
-/* Hashes an entry and writes its file. blob_store_end() adds the hashes to the index later. */
+/*
+ * Hashes an entry and writes the entry's file. The hashes get into the index by blob_store_end().
+ */
 static void write_entry(struct blob_work *work)
 {
 	const struct blob *blob = &work->blob;
@@ -404,8 +407,9 @@ bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[
 #define FIRST(entries) "SELECT file, model_size + data_size " entries " ORDER BY used LIMIT 1"
 
 /*
- * Removes entries, the least recently used first, until number and size of the user's entries, or
- * of all entries, are within the limits with the new one. Reads these totals only once.
+ * Removes the least recently used entries, until number and size of the user's entries, or of all
+ * entries, are within the limits with the new entry. Reads the numbers and sizes from the index
+ * only once.
  */
 static bool make_room(struct blob_store *store, const struct blob_work *work, bool of_all)
 {
@@ -431,7 +435,7 @@ static bool make_room(struct blob_store *store, const struct blob_work *work, bo
 /*
  * Returns a number that no file ever had. The index records the number before the file is made, so
  * that no other keeper uses it. A new index would start with 1, but running puts and `verified` may
- * still have numbers of the old index. So numbers up to `last_file` are skipped.
+ * still have numbers of the old index. So next_file() skips numbers up to `last_file`.
  */
 static int64_t next_file(struct blob_store *store)
 {
@@ -445,8 +449,8 @@ static int64_t next_file(struct blob_store *store)
 }
 
 /*
- * Makes room for a put and returns the number of its file, or -1. This is one transaction, unless
- * the caller has begun one.
+ * Makes room for a put and returns the number of the put's file, or -1. Runs in one transaction:
+ * the caller's, or else a new transaction.
  */
 static int64_t make_room_and_name(struct blob_store *store, const struct blob_work *work)
 {
@@ -467,10 +471,10 @@ static int64_t make_room_and_name(struct blob_store *store, const struct blob_wo
 }
 
 /*
- * Adds the entry, unless the index changed after the file got its number. A changed index may
- * belong to another engine, or be a new one that did not give out this number. If another worker of
- * the user has added this key before, that is not an error, because an error would roll back the
- * whole transaction. An entry of the engine's own store replaces an older one.
+ * Adds an entry, unless the index changed after the file got its number. A changed index may belong
+ * to another engine, or be a new index that did not give out the number. A key that another worker
+ * of the user has already added is not an error, because an error would roll back the whole
+ * transaction. An entry of the engine's own store replaces an older entry of the same key.
  */
 static bool publish(struct blob_store *store, const struct blob_work *work)
 {
@@ -554,7 +558,7 @@ void blob_store_abandon(struct blob_store *store, struct blob_work *work)
 	remove_file(store, work->number);
 }
 
-/* Runs a statement that deletes entries and yields their files. Counts the entries. */
+/* Runs a statement that deletes entries and yields their files, and counts the deleted entries. */
 static bool delete_entries(struct blob_store *store, sqlite3_stmt *s, uint64_t *count)
 {
 	size_t num_removed = store->num_removed;

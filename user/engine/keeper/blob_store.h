@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The engine's own cache: plans that workers made and entries of the engine's own store. A plan's
- * key is a hash of everything that it was made from. Number and size of entries are limited for
- * each user and in total. An entry is either complete or absent, even after a crash.
+ * key is a hash of all data from which the plan was made. Number and size of entries are limited
+ * for each user and in total. An entry is either complete or absent, even after a crash.
  */
 #ifndef NN_ENGINE_BLOB_STORE_H
 #define NN_ENGINE_BLOB_STORE_H
@@ -24,7 +24,7 @@ struct blob_limits {
 	uint64_t bytes_per_user;
 };
 
-/* An entry. An entry's file has the data part, then the model part. */
+/* An entry of the cache, whose file has the data part, then the model part. */
 struct blob {
 	uint64_t model_size, data_size;
 	uint8_t model_hash[DIGEST_SIZE];
@@ -34,9 +34,10 @@ struct blob {
 struct blob_store;
 
 /*
- * The slow part of a get, a put or a check, and its result. blob_work_run() does this part. It does
- * not use the store, and takes time proportional to the entry's size. Any thread may call it, for
- * one put at a time. Afterwards blob_store_end() returns the result.
+ * The slow part of a get, a put or a check, and the result of this part. The function
+ * blob_work_run() does the slow part. It does not use the store, and takes time proportional to the
+ * entry's size. Any thread may call blob_work_run(), with only one put at a time. After
+ * blob_work_run(), blob_store_end() returns the result.
  */
 struct blob_work {
 	bool done;			/* a get is finished; blob_work_run() has nothing to do */
@@ -49,14 +50,15 @@ struct blob_work {
 	int folder;
 	int file;	/* file of a get, open for reading; -1 if there is no file */
 	bool right;	/* the file was written, or the checksum of the file is right */
-	bool in_flight;			/* the store counts this put in its in_flight */
-	/* the check of all entries, if that is the work; otherwise NULL */
+	bool in_flight;			/* the store's in_flight counts this put */
+	/* the check of all entries; NULL for a get or a put */
 	struct blob_check *check;
 };
 
 /*
- * Opens the store of an index; the index must be closed after the store. Removes entries without a
- * file, and files without an entry. Returns NULL, with a log line, if the store cannot be used.
+ * Opens the store of an index; the caller must close the store before the index. Removes entries
+ * without a file, and files without an entry. Returns NULL, with a log line, if the store cannot be
+ * used.
  */
 struct blob_store *blob_store_open(struct cache_index *index, const char *folder,
 				   const struct blob_limits *limits);
@@ -66,8 +68,9 @@ void blob_store_close(struct blob_store *store);
 uint64_t blob_store_user_bytes(const struct blob_store *store);
 
 /*
- * The first function deletes the files of removed entries after a transaction (cache_index_begin())
- * was committed. The second keeps them after a rollback.
+ * End a transaction that cache_index_begin() has begun. After a commit, blob_store_committed()
+ * deletes the files of removed entries. After a rollback, blob_store_rolled_back() keeps these
+ * files.
  */
 void blob_store_committed(struct blob_store *store);
 void blob_store_rolled_back(struct blob_store *store);
@@ -79,16 +82,16 @@ void blob_store_abandon(struct blob_store *store, struct blob_work *work);
 bool blob_store_clear(struct blob_store *store, uint64_t uid, uint64_t *count);
 
 /*
- * Finds a user's entry. Sets *work to its sizes and its file, which the caller closes. Returns
- * false if there is no such entry. The checksum of the data part is verified once while the store
- * is open: if that was not done yet, by `work`.
+ * Finds a user's entry. Sets *work to the entry's sizes and file, which the caller closes. Returns
+ * false if the user has no entry with this key. While the store is open, the checksum of an entry's
+ * data part is verified once. If the checksum was not yet verified, `work` verifies it.
  */
 bool blob_store_get(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		    struct blob_work *work);
 
 /*
- * Returns whether an entry of these sizes can be stored under this key. A plan that exists cannot
- * be stored again; an entry of the engine's own store replaces an older one.
+ * Returns whether an entry with the sizes of `blob` can be stored under `key`. A plan that exists
+ * cannot be stored again; an entry of the engine's own store replaces an older entry.
  */
 bool blob_store_wants(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE],
 		      const struct blob *blob);
@@ -111,15 +114,16 @@ bool blob_store_end(struct blob_store *store, struct blob_work *work);
 
 /*
  * Begins to check all entries; `work` writes a line for each fault to the file `report`. Returns
- * false, with a log line, on failure. At the end, blob_store_end_check() counts plans and faults.
+ * false, with a log line, on failure. At the end of the check, blob_store_end_check() counts plans
+ * and faults.
  */
 bool blob_store_check(struct blob_store *store, int report, struct blob_work *work);
 void blob_store_end_check(struct blob_store *store, struct blob_work *work, uint64_t *plans,
 			  uint64_t *faults);
 
 /*
- * Removes an entry that proved useless. Returns true also if there was no such entry, and false if
- * the entry may still exist.
+ * Removes an entry that proved useless. Returns true if the entry does not exist any more, and
+ * false if the entry may still exist.
  */
 bool blob_store_drop(struct blob_store *store, uint32_t uid, const uint8_t key[DIGEST_SIZE]);
 

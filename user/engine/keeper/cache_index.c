@@ -17,18 +17,19 @@
 #include "kit/api/log.h"
 #include "kit/cache/keeper_message.h"
 
-/* Maximum number of times of use that are kept in memory before they are written to the disk. */
+/* Maximum number of rows whose time of use is kept in memory before it is written to the disk. */
 #define MAX_USES 64
 
 /*
- * Maximum number of positive answers that are cached until another connection changes the database.
+ * Maximum number of hashes that are remembered as stored until another connection changes the
+ * database.
  */
 #define MAX_KNOWN 64
 
 /*
  * Minimum time between two checks for changes by another connection, because SQLite locks the file
- * to check. Until then a cached answer may name a removed hash, which is harmless: this engine had
- * stored it.
+ * to check. Between checks, a cached answer may be for a removed hash. A stale answer is harmless,
+ * because this engine had stored the hash.
  */
 #define ASK_AGAIN_NS UINT64_C(1000000000)
 
@@ -86,7 +87,7 @@ static const char schema[] =
 	"CREATE INDEX IF NOT EXISTS plan_by_user ON plan (uid, used);"
 	"INSERT OR IGNORE INTO meta VALUES ('next_file', '0');";
 
-/* A row, and the time of its last use: a number from a counter. */
+/* A row of the index, and the time of the row's last use, which is a number from a counter. */
 struct use {
 	uint32_t uid;
 	uint8_t token[CACHE_TOKEN_SIZE];
@@ -111,12 +112,12 @@ struct cache_index {
 	struct use uses[MAX_USES];
 	unsigned int num_uses;
 	bool in_batch;			/* the caller has begun a transaction */
-	/* the caller's transaction was rolled back; calls do nothing until its end */
+	/* the caller's transaction was rolled back; calls do nothing until the transaction's end */
 	bool batch_failed;
 	struct user_count *counts;
 	size_t num_counts, count_room;
 	int64_t total;			/* sum of all counts */
-	bool counted;			/* the counts are valid for `counted_at` */
+	bool counted;			/* the counts are valid for data_version `counted_at` */
 	int64_t counted_at;		/* data_version of the database when rows were counted */
 	int64_t known_at;		/* data_version for which `known` is valid */
 	uint64_t asked_ns;		/* when data_version was read last */
@@ -138,8 +139,8 @@ static void disconnect(struct cache_index *index)
 }
 
 /*
- * Runs a query that yields one number or text. Sets *answer to it, or to NULL if there is no row.
- * Returns SQLITE_OK or an error.
+ * Runs a query that yields one number or text. Sets *answer to this number or text, or to NULL if
+ * the query yields no row. Returns SQLITE_OK or an error.
  */
 static int ask(sqlite3 *db, const char *query, char **answer)
 {
@@ -160,7 +161,7 @@ static int ask(sqlite3 *db, const char *query, char **answer)
 
 /*
  * Sets *same to whether a query yields `expected`. Returns SQLITE_OK or an error; after an error
- * *same says nothing about the database.
+ * *same has no meaning.
  */
 static int answers(sqlite3 *db, const char *query, const char *expected, bool *same)
 {
@@ -172,7 +173,10 @@ static int answers(sqlite3 *db, const char *query, const char *expected, bool *s
 	return error;
 }
 
-/* Adds the column `identity` to an index of an older build. It is NULL in rows of plans. */
+/*
+ * Adds the column `identity` to an index of an older build. The column `identity` is NULL in rows
+ * of plans.
+ */
 static int add_identity(sqlite3 *db)
 {
 	bool is_there;
@@ -239,8 +243,8 @@ static int make_views(struct cache_index *index)
 
 /*
  * Checks the database: returns SQLITE_OK, SQLITE_CORRUPT or another error. If a page could not be
- * read, the answer's text has the error code. I/O errors do not count as damage, except
- * SQLITE_IOERR_CORRUPTFS.
+ * read, the text that SQLite's check yields has the error code. I/O errors do not count as damage,
+ * except SQLITE_IOERR_CORRUPTFS.
  */
 static int check(sqlite3 *db)
 {
@@ -300,13 +304,13 @@ static int connect(struct cache_index *index)
 static bool is_damaged(int error)
 {
 	/*
-	 * SQLite reports SQLITE_ERROR for a database of another program, because its tables differ.
+	 * SQLite reports SQLITE_ERROR for a database of another program, because the tables differ.
 	 */
 	return (error & 0xff) == SQLITE_CORRUPT || (error & 0xff) == SQLITE_NOTADB ||
 	       (error & 0xff) == SQLITE_ERROR;
 }
 
-/* Renames the damaged index and makes a new one. Returns false on failure. */
+/* Renames the damaged index and makes a new index. Returns false on failure. */
 static bool replace(struct cache_index *index)
 {
 	char aside[PATH_MAX + 16], journal[PATH_MAX + 16];
@@ -420,7 +424,7 @@ static struct use make_use(struct cache_index *index, uint32_t uid, const uint8_
 	return use;
 }
 
-/* Returns the first number of a statement's first row, or -1 if it has no row. */
+/* Returns the first number of a statement's first row, or -1 if the statement yields no row. */
 static int64_t run_number(struct cache_index *index, enum statement which)
 {
 	sqlite3_stmt *s = index->statements[which];
@@ -478,7 +482,7 @@ static bool count_all(struct cache_index *index)
 	return index->counted;
 }
 
-/* Subtracts from the counts of rows the number that the last statement removed. */
+/* Subtracts the number of rows that the last statement removed from the counts of rows. */
 static void uncount(struct cache_index *index, int64_t *of_user)
 {
 	int64_t gone = sqlite3_changes(index->db);
@@ -515,8 +519,8 @@ static int trim(struct cache_index *index, const struct use *use, int64_t *of_us
 }
 
 /*
- * Writes the remembered times of use. Must run within a transaction. Returns SQLITE_DONE or an
- * error.
+ * Writes the times of use that are kept in memory. Must run within a transaction. Returns
+ * SQLITE_DONE or an error.
  */
 static int write_uses(struct cache_index *index)
 {
@@ -528,7 +532,10 @@ static int write_uses(struct cache_index *index)
 	return error;
 }
 
-/* Adds a hash. Must run within a transaction. Returns SQLITE_DONE or an error. */
+/*
+ * Adds a hash to the index. The caller must have begun a transaction. Returns SQLITE_DONE or an
+ * error.
+ */
 static int store_hash(struct cache_index *index, const struct use *use)
 {
 	int64_t *of_user = count_all(index) ? count_of(index, use->uid) : NULL;
@@ -548,8 +555,8 @@ static int store_hash(struct cache_index *index, const struct use *use)
 }
 
 /*
- * Also writes the remembered times of use, because the transaction may remove the least recently
- * used entries.
+ * Begins a transaction. Also writes the times of use that are kept in memory, because the
+ * transaction may remove the least recently used entries.
  */
 bool cache_index_begin(struct cache_index *index)
 {
@@ -769,8 +776,8 @@ int64_t cache_index_tick(struct cache_index *index)
 }
 
 /*
- * Ignores errors, because they only change which rows are removed first. Within a transaction of
- * the caller, the writes become part of it.
+ * Writes times of use, and ignores errors, because wrong times only change which rows are removed
+ * first. If the caller has begun a transaction, the writes become part of this transaction.
  */
 void cache_index_flush(struct cache_index *index)
 {

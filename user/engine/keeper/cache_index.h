@@ -2,7 +2,7 @@
 /*
  * The index of the compilation cache: which hashes were recorded for which token of which user. The
  * index is a database of SQLite on the disk. If the index is full, a new row replaces the least
- * recently used one.
+ * recently used row.
  */
 #ifndef NN_ENGINE_CACHE_INDEX_H
 #define NN_ENGINE_CACHE_INDEX_H
@@ -24,24 +24,24 @@ struct cache_index;
 /*
  * Opens or makes the index in an existing folder. `version` describes everything on which hashes
  * and plans depend. If the index has another version, all hashes and plans are removed, with a log
- * line. `identity` describes what the entries of the engine's own store depend on; it is "" if the
- * engine has no store. Entries with another identity are removed. A damaged index is renamed and
- * replaced, with a log line. Returns NULL, with a log line, if the folder cannot be used.
+ * line. `identity` describes what the entries of the engine's own store depend on; `identity` is ""
+ * if the engine has no store. Entries with another identity are removed. A damaged index is renamed
+ * and replaced, with a log line. Returns NULL, with a log line, if the folder cannot be used.
  */
 struct cache_index *cache_index_open(const char *folder, const char *version,
 				     const char *identity);
 void cache_index_close(struct cache_index *index);
 
 /*
- * Calls between these two functions belong to one transaction, a batch. cache_index_commit()
- * returns false, with a log line, if the transaction was rolled back.
+ * Calls between cache_index_begin() and cache_index_commit() belong to one transaction, a batch.
+ * The commit returns false, with a log line, if the transaction was rolled back.
  */
 bool cache_index_begin(struct cache_index *index);
 bool cache_index_commit(struct cache_index *index);
 
 /*
- * Returns whether an error has already rolled the batch back. In that case, calls do nothing until
- * cache_index_commit().
+ * Returns whether an error has already rolled the batch back. After such an error, calls do nothing
+ * until cache_index_commit().
  */
 bool cache_index_batch_failed(const struct cache_index *index);
 
@@ -53,15 +53,15 @@ bool cache_index_report(struct cache_index *index, int file, uint64_t *count);
 
 /*
  * Stores a hash. Returns CACHE_YES if the hash is on the disk, or CACHE_FAILED with a log line. If
- * there are now too many hashes, removes others of the token, of the user or of all users.
+ * the new hash exceeds a limit, removes other hashes of the token, of the user or of all users.
  */
 enum message_kind cache_index_store(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
 				     const uint8_t hash[DIGEST_SIZE]);
 
 /*
- * Returns CACHE_YES if the hash is stored for the token, or CACHE_NO or CACHE_FAILED. Writes the
- * time of use to the disk later.
+ * Returns CACHE_YES if the hash is stored for the token, or CACHE_NO or CACHE_FAILED. The time of
+ * use of the hash gets to the disk later.
  */
 enum message_kind cache_index_query(struct cache_index *index, uint32_t uid,
 				     const uint8_t token[CACHE_TOKEN_SIZE],
@@ -75,8 +75,8 @@ void cache_index_flush(struct cache_index *index);
 
 /*
  * Returns the database, which the store of plans shares with the index. Returns NULL if there is no
- * database. Also returns NULL if a statement of the current transaction failed: then it was rolled
- * back, and no statement may run before its end.
+ * database. Also returns NULL if a statement of the current transaction failed. SQLite has rolled
+ * such a transaction back, and no statement may run before cache_index_commit().
  */
 struct sqlite3;
 struct sqlite3 *cache_index_db(struct cache_index *index);
@@ -93,7 +93,7 @@ const char *cache_index_identity(const struct cache_index *index);
 /* Returns the next number of a counter, which serves as the time of use. */
 int64_t cache_index_tick(struct cache_index *index);
 
-/* Records that the plan in a file was used. Writes the time of use to the disk later. */
+/* Records that the plan in file `file` was used. The time of use gets to the disk later. */
 void cache_index_used(struct cache_index *index, int64_t file);
 
 /*

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The keeper's process. One thread reads requests and sends answers, and waits for nothing else.
- * Three other threads do everything that may wait for a disk. The index thread changes the index
- * and the names of files; it takes all waiting requests at once and commits them together. The
- * writing thread writes plans. The verifying thread reads plans to compare their checksums. A
- * worker has one request at a time. If requests wait for the writing or verifying thread, users
- * take turns.
+ * The keeper's process. The main thread reads requests and sends answers, and waits for nothing
+ * else. Three other threads do everything that may wait for a disk. The index thread changes the
+ * index and the names of files. The index thread takes all waiting requests at once and commits
+ * them together. The writing thread writes plans. The verifying thread reads plans to compare their
+ * checksums. A worker has one request at a time. If requests wait for the writing or verifying
+ * thread, users take turns.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,12 +27,12 @@
 #include "kit/cache/keeper_message.h"
 #include "kit/cache/message.h"
 
-/* After this idle time the index thread writes the remembered times of use. */
+/* Idle time after which the index thread writes the times of use that are kept in memory. */
 #define FLUSH_S 1
 
 /*
- * Number of entries that a user may store at once. After these, the user may store one more per
- * STORE_NS.
+ * Number of entries that a user may store at once. After STORE_BURST entries, the user may store
+ * one more entry per STORE_NS.
  */
 #define STORE_BURST 32
 #define STORE_NS UINT64_C(100000000)
@@ -57,8 +57,8 @@ enum { BROKER, WORK_END, LISTENER, FIRST_CLIENT };
 enum queue_kind { INDEX, WRITE, VERIFY, QUEUES };
 
 /*
- * The stages of a request. A request for a plan passes through both, because the index thread does
- * its first and its last step.
+ * The stages of a request. A request for a plan passes through both stages, because the index
+ * thread does the request's first and last step.
  */
 enum stage { BEGIN, FINISH };
 
@@ -68,7 +68,7 @@ struct task {
 	uint32_t uid;
 	struct message request;
 	enum stage stage;
-	enum queue_kind to;	/* next queue of the task; if `ended` is set, the task is done */
+	enum queue_kind to;	/* next queue, unless `ended`: then the task is done */
 	bool ended;
 	struct message answer;
 	int file;			/* file to be sent with the answer, or -1 */
@@ -86,17 +86,17 @@ struct client {
 	struct task task;
 };
 
-/* Limits on what a user may store now. */
+/* The remaining budgets of a user for entries and bytes to store. */
 struct user {
 	uint32_t uid;
-	/* When the user may store the full number of entries again. */
+	/* Time at which the user may store the full number of entries again. */
 	uint64_t stores_paid_ns;
-	uint64_t bytes_paid_ns;		/* when the user may store the full number of bytes again */
+	uint64_t bytes_paid_ns;		/* time of the full number of bytes */
 };
 
 struct queue {
 	struct task *first;
-	uint32_t last_uid;		/* user of the last task that was taken */
+	uint32_t last_uid;		/* user of the last task that a thread took */
 	pthread_cond_t filled;
 	pthread_t thread;
 	bool has_thread;
@@ -152,8 +152,8 @@ static struct user *get_user(struct keep *k, uint32_t uid, uint64_t now)
 }
 
 /*
- * Charges `price` to a budget of `most` that refills over time. *paid_ns is when the budget is
- * full. Returns false, without charging, if the rest of the budget is too small.
+ * Charges `price` to a budget of `most` that refills over time. The budget is full at the time
+ * *paid_ns. Returns false, without charging, if the rest of the budget is too small.
  */
 static bool pay(uint64_t *paid_ns, uint64_t price, uint64_t most, uint64_t now)
 {
@@ -166,8 +166,8 @@ static bool pay(uint64_t *paid_ns, uint64_t price, uint64_t most, uint64_t now)
 }
 
 /*
- * Returns whether a user may store now. A user that stores too often must wait, also if it uses
- * another worker.
+ * Returns whether a user may store now. A user who stores too often must wait, even if the user
+ * switches to another worker.
  */
 static bool may_store(struct keep *k, uint32_t uid)
 {
@@ -200,8 +200,8 @@ static void give_plan(struct task *t)
 }
 
 /*
- * Looks up a plan's file for reading. If the file was not verified yet, sends the task to the
- * verifying thread.
+ * Looks up a plan's file for reading. Sends the task to the verifying thread if the plan's file was
+ * not verified yet.
  */
 static void get_plan(struct keep *k, struct task *t)
 {
@@ -259,7 +259,7 @@ static void end_plan(struct keep *k, struct task *t)
 		give_plan(t);
 }
 
-/* Removes a user's entries. The answer has their number. */
+/* Removes a user's entries. The answer has the number of removed entries. */
 static void clear_user(struct keep *k, struct task *t)
 {
 	t->answer.kind = CACHE_FAILED;
@@ -269,7 +269,7 @@ static void clear_user(struct keep *k, struct task *t)
 		t->answer.kind = CACHE_YES;
 }
 
-/* Makes a file that lists each user's totals. */
+/* Makes a file that lists the number and size of each user's entries. */
 static void show_users(struct keep *k, struct task *t)
 {
 	t->answer.kind = CACHE_FAILED;
@@ -358,9 +358,9 @@ static void ask_index(struct keep *k, struct task *t)
 }
 
 /*
- * Returns whether a request needs a transaction, which also writes the remembered times of use.
- * CACHE_DROP does not: only if the entry exists, it begins its own. Otherwise workers could cause
- * transactions by dropping missing entries.
+ * Returns whether a request needs a transaction, which also writes the times of use in memory.
+ * CACHE_DROP does not need one: it begins a transaction of its own, and only if the entry exists.
+ * So workers cannot cause transactions by dropping missing entries.
  */
 static bool changes_index(const struct task *t)
 {
@@ -386,8 +386,8 @@ static void fail_task(struct keep *k, struct task *t, bool was_finish)
 
 /*
  * Runs one transaction for all waiting requests. If an error rolls the transaction back, the
- * requests up to the failed one are answered with a failure. Returns the requests after the failed
- * one, for another transaction, or NULL.
+ * requests up to the failed request are answered with a failure. Returns the requests after the
+ * failed request, for another transaction, or NULL.
  */
 static struct task *run_transaction(struct keep *k, struct task *batch)
 {
@@ -398,7 +398,7 @@ static struct task *run_transaction(struct keep *k, struct task *batch)
 		t = t->next;
 	begun = t && cache_index_begin(k->index);
 	for (t = batch; t; t = t->next) {
-		/* A task in this stage has been verified or written already. */
+		/* A task in the stage FINISH has already been verified or written. */
 		t->ended = t->stage == FINISH;
 		ask_index(k, t);
 		if (begun && cache_index_batch_failed(k->index)) {
@@ -430,8 +430,8 @@ static void run_batch(struct keep *k, struct task *batch)
 /* ---- threads ---- */
 
 /*
- * Takes the first task of a user other than the last one served. If all tasks are of that user,
- * takes the first.
+ * Takes the first task of a user other than the user served last. If all tasks are of the user
+ * served last, takes the first task.
  */
 static struct task *take_turn(struct queue *q)
 {
@@ -478,7 +478,10 @@ static void add_last(struct task **list, struct task *t)
 	*list = t;
 }
 
-/* Gives tasks back to the main thread, which passes them to another queue or answers them. */
+/*
+ * Gives tasks back to the main thread, which passes each task to another queue or answers its
+ * request.
+ */
 static void hand_back(struct keep *k, struct task *batch)
 {
 	const uint64_t one = 1;
@@ -589,7 +592,10 @@ static void drop_memory(struct client *c)
 	c->memory = -1;
 }
 
-/* The broker has a copy of the socket, so close() alone would not end the connection. */
+/*
+ * Drops a client by shutdown() and close(). The broker has a copy of the socket, so close() alone
+ * would not end the connection.
+ */
 static void drop_client(struct keep *k, size_t i)
 {
 	drop_memory(k->clients[i]);
@@ -633,7 +639,7 @@ static void take_admin(struct keep *k)
 
 /* ---- requests ---- */
 
-/* Sends a task's answer. Returns false if the worker is gone or does not read its answers. */
+/* Sends a task's answer. Returns false if the worker is gone or does not read answers. */
 static bool answer(struct keep *k, size_t i, struct task *t)
 {
 	bool sent = message_send(k->fds[i].fd, &t->answer, t->file);
@@ -644,7 +650,7 @@ static bool answer(struct keep *k, size_t i, struct task *t)
 	return sent;
 }
 
-/* Makes memory of the size that a plan will have. Its size is sealed. */
+/* Makes memory of the size that a plan will have, and seals the memory's size. */
 static int make_memory(const struct message *sizes)
 {
 	int memory = memfd_create("nnaccel-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -659,7 +665,8 @@ static int make_memory(const struct message *sizes)
 }
 
 /*
- * Answers a request to store a plan with memory for it, unless the user has stored too much lately.
+ * Answers a request to store a plan by memory for the plan, unless the user has stored too much
+ * lately.
  */
 static void give_memory(struct keep *k, struct client *c)
 {
@@ -708,7 +715,10 @@ static void unmap_memory(struct client *c, struct task *t)
 	drop_memory(c);
 }
 
-/* Returns true if it answered the request, because no other thread is needed for that. */
+/*
+ * Answers a request that needs no other thread. Returns false, without an answer, for all other
+ * requests.
+ */
 static bool answers_at_once(struct keep *k, struct client *c)
 {
 	struct task *t = &c->task;
@@ -730,7 +740,7 @@ static bool answers_at_once(struct keep *k, struct client *c)
 	return false;
 }
 
-/* poll() ignores negative file descriptors. */
+/* Makes poll() ignore a busy client: poll() ignores negative file descriptors. */
 static void set_busy(struct keep *k, size_t i, bool is_busy)
 {
 	k->clients[i]->is_busy = is_busy;
@@ -738,7 +748,7 @@ static void set_busy(struct keep *k, size_t i, bool is_busy)
 }
 
 /*
- * Answers a request, or queues the request for another thread. Returns false if the worker is gone.
+ * Answers a request, or queues the request for another thread. Returns false if the client is gone.
  */
 static bool serve_request(struct keep *k, size_t i, const struct message *request)
 {
@@ -852,7 +862,7 @@ static bool is_any_busy(const struct keep *k)
 	return false;
 }
 
-/* Waits for all running tasks, answers them, and then closes all connections. */
+/* Waits for all running tasks, sends their answers, and then closes all connections. */
 static void end_tasks(struct keep *k)
 {
 	while (is_any_busy(k)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The main loop of the keeper's process. It receives the sockets of workers from the broker, and
- * answers requests of workers with the help of the index and the store of plans.
+ * The main loop of the keeper's process. The loop receives the sockets of workers from the broker,
+ * and answers requests of workers by the index and the store of plans.
  */
 #ifndef NN_ENGINE_KEEPER_LOOP_H
 #define NN_ENGINE_KEEPER_LOOP_H
@@ -14,15 +14,15 @@
 struct keep;
 
 /*
- * Starts the threads. `plans` is NULL if no plans are cached. `listener` is the socket for
+ * Starts the keeper's threads. `plans` is NULL if no plans are cached. `listener` is the socket for
  * administrators, or -1. Returns NULL, with a log line, on failure.
  */
 struct keep *keep_begin(int broker, int listener, struct cache_index *index,
 			struct blob_store *plans);
 
 /*
- * Serves requests until the broker tells the keeper to end or exits. Then finishes the requests in
- * progress.
+ * Serves requests until the broker tells the keeper to end or exits. Before it returns, finishes
+ * the requests in progress.
  */
 void keep_run(struct keep *keep);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * nnaccel-keeper: holds the index of the compilation cache and the plans that the engine keeps. The
- * broker starts this program. It reads messages of workers and can access only its own folder.
+ * broker starts this program. The keeper reads messages of workers and can access only its own
+ * folder.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,8 +35,8 @@ static void set_up_process(void)
 }
 
 /*
- * Makes the socket of administrators: all processes that may access the folder. Returns -1, with a
- * log line, if that fails.
+ * Makes the socket of administrators, which are all processes that may access the folder. Returns
+ * -1, with a log line, on failure.
  */
 static int listen_in(const char *folder)
 {
@@ -81,8 +82,8 @@ int keeper_main(int argc, char **argv)
 		plans = blob_store_open(index, o.folder, &limits);
 	listener = listen_in(o.folder);
 	/*
-	 * keep_begin() creates the threads before the filter of system calls, which forbids new
-	 * threads.
+	 * Call keep_begin(), which creates the threads, before the filter of system calls forbids
+	 * new threads.
 	 */
 	keep = !sandbox_keep_folder(o.folder) ? NULL :
 	       keep_begin(KEEPER_BROKER_FD, listener, index, plans);

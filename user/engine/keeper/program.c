@@ -8,6 +8,8 @@
 
 int main(int argc, char **argv)
 {
-	/* End the process at once, without the handlers of exit(), which are not needed. */
+	/*
+	 * End the process at once, without the handlers of exit(), which the keeper does not need.
+	 */
 	_exit(keeper_main(argc, argv));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The keeper's sandbox, which it enters before it reads messages of workers. It drops privileges,
- * access to files outside its folder, and all system calls that are not needed for SQLite, plans
- * and sockets.
+ * The keeper's sandbox, which the keeper enters before it reads messages of workers. In the sandbox
+ * the keeper has no privileges, no access to files outside its folder, and only the system calls
+ * that SQLite, plans and sockets need.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +18,10 @@
 #include "engine/keeper/sandbox.h"
 #include "kit/api/log.h"
 
-/* All rights of Landlock's first version. Rights of later versions are not restricted. */
+/*
+ * All rights of Landlock's first version. The sandbox does not restrict rights of later Landlock
+ * versions.
+ */
 #define HANDLED ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
 
 /* The rights in the keeper's folder and its subfolder. */
@@ -94,8 +97,8 @@ static const int calls[] = {
 };
 
 /*
- * The allowed commands of fcntl(). Commands for owners and signals are left out, because they could
- * send signals to other processes.
+ * The allowed commands of fcntl(). The list omits commands for owners and signals, because these
+ * commands could send signals to other processes.
  */
 static const int file_commands[] = {
 	F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_GETLK, F_SETLK, F_SETLKW, F_ADD_SEALS,
@@ -135,7 +138,7 @@ static int allow_all(scmp_filter_ctx filter)
 		error = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, &self);
 	/*
 	 * SQLite asks the file system for its abilities by ioctl(). Most file systems answer
-	 * ENOTTY, as this filter does.
+	 * ENOTTY, so this filter also answers ENOTTY.
 	 */
 	if (!error)
 		error = seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(ENOTTY), SCMP_SYS(ioctl), 0,

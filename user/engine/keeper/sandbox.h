@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The keeper's sandbox. The keeper enters it before it reads messages of workers.
- */
+/* The keeper's sandbox. The keeper enters the sandbox before it reads messages of workers. */
 #ifndef NN_ENGINE_KEEPER_SANDBOX_H
 #define NN_ENGINE_KEEPER_SANDBOX_H
 
 #include <stdbool.h>
 
 /*
- * Drops privileges, also for threads created later. By Landlock, drops access to all files except
- * those in the folder and those already open. On a kernel without Landlock, skips this part with a
- * log line. Returns false, with a log line, on failure.
+ * Drops privileges, also for threads that are created later. By Landlock, drops access to all files
+ * except files in the folder and files that are already open. On a kernel without Landlock, writes
+ * a log line and keeps access to files. Returns false, with a log line, on failure.
  */
 bool sandbox_keep_folder(const char *folder);
 

@@ -17,8 +17,8 @@
 #include "plan/kernels/isa.h"
 
 /*
- * Figures below 1.0, which is the runtime's figure for its own CPU code, so that the runtime
- * prefers the device.
+ * Performance figures below 1.0, so that the NNAPI runtime prefers the device: 1.0 is the figure of
+ * the runtime's own CPU code.
  */
 static const struct nn_performance offered = { .exec_time = 0.9f, .power_usage = 0.9f };
 static const struct nn_performance unoffered = { .exec_time = FLT_MAX, .power_usage = FLT_MAX };
@@ -30,7 +30,7 @@ static struct nn_performance performance_of(bool is_offered)
 
 void device_describe(struct nn_device_info *info)
 {
-	/* The instruction set, because plans depend on it. */
+	/* The version contains the instruction set, because plans depend on the instruction set. */
 	const char *cpu = nn_isa_find(NULL)->name;
 	char id[BUILD_ID_TEXT];
 

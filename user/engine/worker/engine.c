@@ -112,7 +112,10 @@ static void end_save(const struct nna_engine *engine, struct nna_engine_image *i
 	free(image->own);
 }
 
-/* Checks the extensions of a saved model. The model cannot be used if they are wrong. */
+/*
+ * Checks the extensions of a saved model. The model cannot be used if this process has other
+ * extensions.
+ */
 static enum nn_status check_saved(const struct nn_plan *plan, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;

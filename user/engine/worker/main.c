@@ -14,8 +14,8 @@
 #include "plan/plan.h"
 
 /*
- * Prints the identity of this build and CPU, on which saved plans depend. Prints nothing if builds
- * cannot be distinguished.
+ * Prints the identity of this build and CPU, on which saved plans depend. Prints nothing if the
+ * program has no build ID that distinguishes builds.
  */
 static int identify(void)
 {

@@ -8,7 +8,7 @@
 #include "engine/worker/plugin_op.h"
 #include "ops/op.h"
 
-/* An operation of a plug-in. It stays in the table of operations for ever. */
+/* An operation of a plug-in, which stays in the table of operations for ever. */
 struct plugin_op {
 	struct nn_op op;
 	const struct nna_engine_plugin_operation *operation;
@@ -47,8 +47,8 @@ static void set_value(struct nnx_operand *x, const struct nn_tensor *t)
 }
 
 /*
- * Fills in the structure of a run. Unless `computes` is set, outputs have no value, and inputs only
- * a value that the plug-in needs for shapes.
+ * Fills in the structure of a run. Unless `computes` is set, outputs have no value, and inputs have
+ * a value only if the plug-in needs it for shapes.
  */
 static enum nn_status take_run(struct nn_run *r, bool computes, struct nna_engine_plugin_run *run)
 {
@@ -81,7 +81,10 @@ static enum nn_status take_run(struct nn_run *r, bool computes, struct nna_engin
 	return NN_OK;
 }
 
-/* The caller must merge the inferred shapes with those of the model. */
+/*
+ * Infers the outputs' shapes by the plug-in. The caller must merge the inferred shapes with the
+ * shapes in the model.
+ */
 static enum nn_status op_infer(struct nn_run *r)
 {
 	struct nna_engine_plugin_run run;

@@ -7,13 +7,13 @@
 
 #include <nnaccel/engine_plugins.h>
 
-/* Calls nna_engine_plugin_load(), and adds the plug-in's operations to the table. */
+/* Calls nna_engine_plugin_load(), and adds the plug-in's operations to the table of operations. */
 enum nna_engine_plugin plugin_op_load(const struct nna_engine *engine, const char *path,
 				      struct nn_error *err);
 
 /*
- * Adds the operations of all plug-ins that were loaded after the last call. Must be called by one
- * thread only, before models are decoded.
+ * Adds the operations of all plug-ins that were loaded after the last call. Only one thread may
+ * call plugin_op_add_all(), and only before models are decoded.
  */
 enum nn_status plugin_op_add_all(struct nn_error *err);
 

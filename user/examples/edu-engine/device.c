@@ -23,7 +23,7 @@
 #define VENDOR	0x1234
 #define DEVICE	0x11e8
 
-/* The registers. Registers from 0x80 on have 64 bits. */
+/* Offsets of the device's registers. Registers from 0x80 on have 64 bits. */
 #define REG_ID			0x00
 #define REG_FACTORIAL		0x08
 #define REG_STATUS		0x20
@@ -40,7 +40,7 @@
 #define DMA_TO_MEMORY		0x02
 #define DMA_IRQ			0x04
 
-/* Reasons for an interrupt. */
+/* Bits in the interrupt status: the reasons for an interrupt. */
 #define IRQ_FACTORIAL		0x001
 #define IRQ_DMA			0x100
 
@@ -54,10 +54,10 @@
  */
 #define MAX_TRANSFER		(BUFFER_SIZE - 8)
 
-#define ID_MASK			0xffu	/* of 0x010000ed, whose upper bits are the version */
+#define ID_MASK			0xffu	/* selects 0xed of 0x010000ed; upper bits: version */
 #define ID			0xedu
 
-/* First DMA address. Address 0 is never mapped. */
+/* First DMA address; address 0 is never mapped. */
 #define FIRST_IOVA		0x100000ull
 
 #define NS_PER_SECOND		1000000000ull
@@ -144,7 +144,7 @@ static bool bind(const char *address)
 	return true;
 }
 
-/* Finds the address of the first of these devices. */
+/* Finds the PCI address of the first edu device. */
 static bool find(char *address, size_t size)
 {
 	bool found = false;
@@ -217,7 +217,7 @@ static bool map_registers(struct edu *edu)
 
 static bool set_interrupt(struct edu *edu)
 {
-	/* The structure, followed by the file. */
+	/* The argument of the ioctl: struct vfio_irq_set, followed by the eventfd. */
 	_Alignas(struct vfio_irq_set) char arg[sizeof(struct vfio_irq_set) + sizeof(int32_t)];
 	const struct vfio_irq_set set = {
 		.argsz = sizeof(arg),
@@ -272,7 +272,7 @@ void edu_close(struct edu *edu)
 {
 	const int files[] = { edu->device, edu->group, edu->container, edu->irq };
 
-	/* Unmap the registers, because this mapping would keep the device open. */
+	/* Unmap the registers, because a mapping of the registers would keep the device open. */
 	if (edu->regs)
 		munmap((void *)edu->regs, edu->regs_size);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
@@ -289,8 +289,8 @@ void edu_close(struct edu *edu)
 /* ---- memory ---- */
 
 /*
- * Finds @size bytes of free addresses, which begin at *iova. Returns the link at which to insert
- * their mapping.
+ * Finds @size bytes of free DMA addresses, which begin at *iova. Returns the link at which to
+ * insert the mapping of these addresses.
  */
 static struct edu_mapping **find_room(struct edu *edu, uint64_t size, uint64_t *iova)
 {
@@ -361,7 +361,7 @@ static int left_ms(const struct edu_limit *limit)
 	return (int)((limit->deadline_ns - now) / 1000000 % INT32_MAX) + 1;
 }
 
-/* Returns why waiting must end now, or EDU_DONE if it may go on. */
+/* Returns why a wait for the device must end now, or EDU_DONE if the wait may go on. */
 static enum edu_result check(const struct edu_limit *limit)
 {
 	struct pollfd cancel = { .fd = limit->cancel, .events = POLLIN };
@@ -372,7 +372,7 @@ static enum edu_result check(const struct edu_limit *limit)
 }
 
 /*
- * Stops a device that does not answer or must not continue. Afterwards the device accesses no
+ * Stops a device that does not answer or must not continue. After stop() the device accesses no
  * memory.
  */
 static void stop(struct edu *edu)
@@ -380,8 +380,8 @@ static void stop(struct edu *edu)
 	edu->stopped = true;
 	edu->resets++;
 	/*
-	 * The kernel restores the device's configuration after the reset, so bus mastering must be
-	 * ended again.
+	 * The kernel restores the device's configuration after the reset, so turn bus mastering off
+	 * again.
 	 */
 	if (!edu_set_master(edu, false))
 		fail("cannot end bus mastering");
@@ -390,8 +390,8 @@ static void stop(struct edu *edu)
 }
 
 /*
- * Prepares a stopped device for use. A reset does not stop the device's units, so this waits until
- * they are idle.
+ * Prepares a stopped device for use. A reset does not stop the device's units, so restart() waits
+ * until all units are idle.
  */
 static enum edu_result restart(struct edu *edu, const struct edu_limit *limit)
 {
@@ -415,7 +415,7 @@ static enum edu_result restart(struct edu *edu, const struct edu_limit *limit)
 	return EDU_DONE;
 }
 
-/* Waits for an interrupt for @what. */
+/* Waits for an interrupt whose reason is @what. */
 static enum edu_result await(struct edu *edu, uint32_t what, const struct edu_limit *limit)
 {
 	struct pollfd fds[] = {
@@ -442,7 +442,7 @@ static enum edu_result await(struct edu *edu, uint32_t what, const struct edu_li
 	return EDU_DONE;
 }
 
-/* Waits for exclusive use of the device; leave() ends it. */
+/* Waits for exclusive use of the device; leave() ends the exclusive use. */
 static enum edu_result enter(struct edu *edu, const struct edu_limit *limit)
 {
 	struct timespec until = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * QEMU's PCI device for education, driven from user space by VFIO: its registers, its
- * interrupt as an eventfd, and the memory that its DMA reaches through the IOMMU.
+ * QEMU's PCI device for education, driven from user space by VFIO: the registers, the interrupt as
+ * an eventfd, and the memory that the device's DMA reaches through the IOMMU.
  */
 #ifndef EDU_DEVICE_H
 #define EDU_DEVICE_H
@@ -13,7 +13,7 @@
 /* The device has 28 address lines. */
 #define EDU_DMA_MASK 0x0fffffffull
 
-/* Memory that the device can reach; defined in device.c. */
+/* Memory that the device can reach by DMA; defined in device.c. */
 struct edu_mapping;
 
 struct edu {
@@ -26,7 +26,10 @@ struct edu {
 	volatile uint8_t *regs;
 	uint64_t regs_size;
 
-	/* held while a thread uses the registers; protects the fields down to `resets` */
+	/*
+	 * lock that a thread holds while it uses the registers; protects the fields down to
+	 * `resets`
+	 */
 	pthread_mutex_t busy;
 	/* the device was reset after a hang, and may still be busy */
 	bool stopped;
@@ -36,14 +39,14 @@ struct edu {
 	uint64_t interrupts;
 	uint64_t resets;
 
-	pthread_mutex_t map_lock;	/* protects the list */
+	pthread_mutex_t map_lock;	/* protects `mappings` */
 	struct edu_mapping *mappings;	/* by address */
 };
 
 enum edu_result {
 	EDU_DONE,
 	EDU_LATE,		/* the deadline passed; the device was stopped */
-	EDU_CANCELLED,		/* `cancel` was readable; the device was stopped */
+	EDU_CANCELLED,		/* `cancel` became readable; the device was stopped */
 	EDU_FAILED,		/* a system call failed; errno is set */
 };
 
@@ -59,8 +62,9 @@ struct edu_limit {
 uint64_t edu_now_ns(void);
 
 /*
- * Unbinds the device at a PCI address ("0000:01:00.0"; NULL: the first) from its driver, binds it
- * to vfio-pci and opens it. Errors are reported on stderr.
+ * Unbinds the device at a PCI address from its driver, binds the device to vfio-pci and opens the
+ * device. `address` is like "0000:01:00.0"; NULL selects the first edu device. Errors are reported
+ * on stderr.
  */
 bool edu_open(struct edu *edu, const char *address);
 
@@ -71,17 +75,18 @@ bool edu_open(struct edu *edu, const char *address);
 void edu_close(struct edu *edu);
 
 /*
- * Lets the device's DMA read, and if `writable` write, memory of this process: whole pages, pinned
- * until edu_unmap(). Returns false with errno. ENOSPC means that no free addresses are left below
- * the device's DMA mask. EFAULT means that memory is missing (a file became shorter) or cannot be
- * pinned.
+ * Lets the device's DMA read memory of this process, and also write if `writable` is set. The
+ * memory consists of whole pages, which stay pinned until edu_unmap(). Returns false with errno.
+ * ENOSPC means that no free addresses are left below the device's DMA mask. EFAULT means that
+ * memory is missing (a file became shorter) or cannot be pinned.
  */
 bool edu_map(struct edu *edu, void *memory, uint64_t size, bool writable, uint64_t *iova);
 void edu_unmap(struct edu *edu, uint64_t iova);
 
 /*
- * Both functions wait until the device is free, and then for its interrupt. After a failure the
- * device has been stopped, and accesses no memory for this call any more.
+ * Each function waits until the device is free, starts the device's work, and waits for the
+ * interrupt. After a failure the device has been stopped, and no longer accesses memory for the
+ * failed call.
  */
 enum edu_result edu_copy(struct edu *edu, uint64_t to, uint64_t from, uint64_t size,
 			 const struct edu_limit *limit);

@@ -10,14 +10,15 @@
 
 /*
  * FACTORIAL: input 0 is a TENSOR_INT32 of any numbers. Output 0, a TENSOR_INT32 of the same shape,
- * receives the factorial of each number modulo 2^32. The device's factorial unit computes it.
- * Numbers of input 0 are read as uint32; 2^32 - 1 keeps the device busy for seconds.
+ * receives the factorial of each number modulo 2^32. The device's factorial unit computes each
+ * factorial. The device reads numbers of input 0 as uint32; the number 2^32 - 1 keeps the device
+ * busy for seconds.
  */
 #define EDU_FACTORIAL 1
 
 /*
  * COPY: copies the bytes of input 0 to output 0, both TENSOR_QUANT8_ASYMM. The device's DMA engine
- * copies the bytes, and the CPU does not access them.
+ * copies the bytes, and the CPU does not access the bytes.
  */
 #define EDU_COPY 2
 

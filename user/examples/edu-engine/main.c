@@ -107,7 +107,7 @@ static enum nn_status from_device(enum edu_result result, const struct nn_execut
 	}
 }
 
-/* A step of a model while it executes. */
+/* An operation of a model that is being executed. */
 struct run {
 	struct nna_engine_execution *execution;
 	const struct nn_execution *e;
@@ -126,7 +126,9 @@ static enum nn_status run_copy(const struct run *r, struct nn_error *err)
 	return status ? status : from_device(edu_copy(&edu, to, from, r->size, &r->limit), r->e, err);
 }
 
-/* Runs FACTORIAL. The CPU copies the numbers, because the device takes them from a register. */
+/*
+ * Runs FACTORIAL. The CPU copies the numbers, because the device reads each number from a register.
+ */
 static enum nn_status run_factorial(const struct run *r, struct nn_error *err)
 {
 	enum nn_status status = NN_OK;
@@ -239,6 +241,6 @@ int main(int argc, char **argv)
 			(unsigned long long)edu.transfers, (unsigned long long)edu.dma_bytes,
 			(unsigned long long)edu.factorials, (unsigned long long)edu.interrupts,
 			(unsigned long long)edu.resets);
-	/* The kernel releases the device when the process ends. */
+	/* Do not close the device, because the kernel releases it when the process ends. */
 	return status;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Clients' memory for the device's DMA. A region is pinned from its first use until the library
- * releases it.
+ * Clients' memory for the device's DMA. A region of memory is pinned from its first use until the
+ * library forgets the region.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,8 +21,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pinned *list;
 
 /*
- * Returns the link to a region's entry; the link is NULL if there is no entry. The caller holds the
- * lock.
+ * Returns the link to a region's entry; the link is NULL if the region has no entry. The caller
+ * holds the lock of the list.
  */
 static struct pinned **find(const void *base)
 {

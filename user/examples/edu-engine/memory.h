@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Clients' memory for the device's DMA. A region is pinned from its first use until the library
- * releases it.
+ * Clients' memory for the device's DMA. A region of memory is pinned from its first use until the
+ * library forgets the region.
  */
 #ifndef EDU_MEMORY_H
 #define EDU_MEMORY_H
@@ -14,7 +14,7 @@
 enum nn_status edu_memory_reach(struct edu *edu, struct nna_engine_execution *execution,
 				const void *data, uint64_t *at, struct nn_error *err);
 
-/* Unpins a region, which the device then cannot access any more. */
+/* Unpins a region of memory, so that the device cannot access the region any more. */
 void edu_memory_forget(struct edu *edu, const struct nna_engine_region *region);
 
 #endif /* EDU_MEMORY_H */

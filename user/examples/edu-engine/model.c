@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Models of the extension: each operation computes one of the model's outputs from one of its
- * inputs.
+ * Models of the edu extension: each operation computes one of the model's outputs from one of the
+ * model's inputs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,10 @@
 #include "edu.h"
 #include "model.h"
 
-/* Returns the code that an operation has in its extension; 0 if it belongs to no extension. */
+/*
+ * Returns the code that an operation has in its extension; 0 if the operation belongs to no
+ * extension.
+ */
 static uint16_t own_code(const struct nn_model *model, int32_t type)
 {
 	for (uint32_t i = 0; i < model->num_extensions; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models of the extension: each operation computes one of the model's outputs from one of its
- * inputs.
+ * Models of the edu extension: each operation computes one of the model's outputs from one of the
+ * model's inputs.
  */
 #ifndef EDU_MODEL_H
 #define EDU_MODEL_H
@@ -26,7 +26,8 @@ struct edu_model {
 void edu_model_supported(const struct nn_model *model, bool *supported);
 
 /*
- * Makes the model in one allocation. Returns NN_INVALID_ARGUMENT if an operation is not supported.
+ * Makes *model from a decoded model, in one allocation. Returns NN_INVALID_ARGUMENT if an operation
+ * is not supported.
  */
 enum nn_status edu_model_make(const struct nn_model *from, struct edu_model **model,
 			      struct nn_error *err);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A sample engine: An engine that computes ADD and RELU of float32 tensors on the CPU. It shows an
- * extension, an executor of bursts, and an engine's own data in the compilation cache.
- * Documentation/writing-an-engine.rst explains it step by step. It is built against installed headers and libnnaccel-engine.so only.
+ * A sample engine that computes ADD and RELU of float32 tensors on the CPU. The sample has an
+ * extension, an executor of bursts, and its own data in the compilation cache.
+ * Documentation/writing-an-engine.rst explains the sample step by step. The sample is built against
+ * installed headers and libnnaccel-engine.so only.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,8 @@ static bool same_shape(const struct nn_operand *a, const struct nn_operand *b)
 }
 
 /*
- * Returns ADD's fused activation: 0 none, 1 RELU, 2 RELU1, 3 RELU6; -1 if its value is not known.
+ * Returns ADD's fused activation: 0 none, 1 RELU, 2 RELU1, 3 RELU6; -1 if the activation's value is
+ * not known.
  */
 static int activation_of(const struct nn_model *model, const struct nn_operand *o)
 {
@@ -77,7 +79,7 @@ static enum nn_status supported(const struct nna_engine *engine, const struct nn
 
 /* ---- step 3: preparing a model ---- */
 
-/* A prepared model. Its temporaries need `room` bytes; this number is saved in the cache. */
+/* A prepared model. The model's temporaries need `room` bytes; the cache also stores `room`. */
 struct prepared {
 	const struct nn_model *model;
 	/* the model, if it was loaded from the cache; otherwise NULL */
@@ -133,7 +135,7 @@ static void release(const struct nna_engine *engine, void *prepared)
 
 /* ---- step 4: executing it ---- */
 
-/* An operand's value while a model runs. */
+/* The value of an operand during an execution. */
 struct value {
 	const struct nn_operand *operand;
 	char *data;
@@ -176,7 +178,10 @@ static void compute(const struct nn_model *model, const struct nn_operation *op,
 	}
 }
 
-/* Checks the arguments, uses their memory for the values, and reports the outputs' shapes. */
+/*
+ * Checks the arguments, uses the arguments' memory for the operands' values, and reports the
+ * outputs' shapes.
+ */
 static enum nn_status take_args(const struct nn_subgraph *main, struct nn_execution *e,
 				struct value *values, struct nn_error *err)
 {
@@ -302,8 +307,8 @@ static enum nn_status load(const struct nna_engine *engine, const struct nna_eng
 	}
 	free(part->base);
 	/*
-	 * The number needs no check, because the library passes only data that this engine has
-	 * saved.
+	 * The stored `room` needs no check, because the library passes only data that this engine
+	 * has saved.
 	 */
 	if (!status)
 		status = make(model, room, out, err);
@@ -321,7 +326,10 @@ static const struct nn_subgraph *signature(const struct nna_engine *engine, cons
 
 /* ---- step 6: an executor of bursts, which knows what memory there is ---- */
 
-/* An executor of bursts. For a real device it would map the slots; this one only records them. */
+/*
+ * An executor of bursts, which only records the slots. An executor for a real device would map the
+ * slots' memory for the device.
+ */
 struct executor {
 	void *prepared;
 	uint64_t slots;			/* a bit for each slot */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * An engine that computes only the operations of plug-ins. These are vendor extensions in shared
- * objects, in the folder that --extensions names. It is built against installed headers and
- * libnnaccel-engine.so only; Documentation/extensions.rst runs it.
+ * An engine that computes only the operations of plug-ins. Plug-ins are vendor extensions in shared
+ * objects, in the folder that --extensions names. The engine is built against installed headers and
+ * libnnaccel-engine.so only; Documentation/extensions.rst shows how to run the engine.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,8 @@ static void describe(const struct nna_engine *engine, struct nn_device_info *inf
 /* ---- models ---- */
 
 /*
- * Returns the plug-in's operation; NULL if no plug-in has it, or if its operands are not accepted.
+ * Returns a plug-in's operation; NULL if no plug-in has the operation, or if the plug-in rejects
+ * its operands.
  */
 static const struct nna_engine_plugin_operation *find(const struct nn_model *model,
 						      const struct nn_operation *of,
@@ -111,7 +112,8 @@ struct run {
 };
 
 /*
- * Allocates the memory of a value with a known shape, and fills it from `from` unless that is NULL.
+ * Allocates the memory of a value with a known shape, and copies `from` to this memory unless
+ * `from` is NULL.
  */
 static enum nn_status give_memory(struct run *r, struct nnx_operand *x, const void *from,
 				  uint64_t size)

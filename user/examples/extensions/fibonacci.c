@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An extension that computes Fibonacci numbers, as a tensor of 64-bit quantised elements. Its scale
- * and zero point are extension data of the operand. See Documentation/extensions.rst.
+ * An extension that computes Fibonacci numbers, as a tensor of 64-bit quantised elements. The
+ * tensor's scale and zero point are extension data of the operand. See
+ * Documentation/extensions.rst.
  */
 #include <math.h>
 #include <string.h>
@@ -69,7 +70,10 @@ static enum nnx_status check_skip(struct nnx_call *call, const struct nnx_attrib
 	       call->fail(call, NNX_INVALID_ARGUMENT, "must be an int64_t from 0 to %d", LAST);
 }
 
-/* Returns the value of an attribute, which was checked before, or its default. */
+/*
+ * Returns the value of an attribute, which was already checked, or `otherwise` if the list lacks
+ * the attribute.
+ */
 static int64_t value_of(const struct nnx_attribute *list, uint32_t count, uint16_t code,
 			int64_t otherwise)
 {
@@ -85,7 +89,7 @@ static int64_t get_skip(const struct nnx_call *call)
 			FIBONACCI_SKIP, 0);
 }
 
-/* The output has as many numbers as input 0 says. */
+/* Sets the shape of the output, which has as many numbers as input 0 says. */
 static enum nnx_status shape(struct nnx_call *call)
 {
 	int64_t count, skip = get_skip(call);

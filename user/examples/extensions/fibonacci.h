@@ -20,8 +20,8 @@ struct fibonacci_quant {
 };
 
 /*
- * FIBONACCI: input 0, an INT64, is a count. Output 0, a TENSOR_QUANT64, receives that many
- * Fibonacci numbers, beginning with the first.
+ * FIBONACCI: input 0, an INT64, is a count. Output 0, a TENSOR_QUANT64, receives as many Fibonacci
+ * numbers as input 0 says, beginning with the first number.
  */
 #define FIBONACCI_FIBONACCI 1
 

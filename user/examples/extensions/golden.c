@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An extension that needs another extension. It has no operand type, but an operation on a type of
- * com.example.fibonacci. It reads the operand's extension data once, when a model is prepared.
+ * An extension that needs another extension. The extension has no operand type, but an operation on
+ * a type of com.example.fibonacci. The extension reads the operand's extension data once, when a
+ * model is prepared.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,7 @@ static enum nnx_status shape(struct nnx_call *call)
 	return NNX_OK;
 }
 
-/* The scale cancels out in a ratio, so only the zero point is stored. */
+/* The scale cancels out in a ratio, so store only the zero point. */
 static enum nnx_status compile(struct nnx_call *call, void **state)
 {
 	struct fibonacci_quant quant;

@@ -9,7 +9,7 @@
 
 /*
  * RATIOS: input 0 is a TENSOR_QUANT64 of com.example.fibonacci with one dimension. Output 0, a
- * TENSOR_FLOAT32 with one element less, receives the ratio of each number to the previous one.
+ * TENSOR_FLOAT32 with one element less, receives the ratio of each number to the previous number.
  */
 #define GOLDEN_RATIOS 7
 
